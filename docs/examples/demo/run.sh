@@ -1,0 +1,75 @@
+#!/bin/sh
+# The main job on an example cluster: why does a pod wait, what would a simulation do, and what does the HTTP
+# extender answer. Needs `extender` on the PATH (`make demo` sees to that); leaves nothing behind.
+set -eu
+
+cd "$(dirname "$0")"
+scratch=$(mktemp -d)
+server=
+stop() {
+    if [ -n "$server" ]; then
+        kill "$server" 2>/dev/null || true
+        wait "$server" 2>/dev/null || true
+    fi
+    rm -rf "$scratch"
+}
+trap stop EXIT
+trap 'exit 130' INT TERM
+
+title() { printf '\n\n# %s\n' "$1"; }
+show() {
+    printf '\n$ %s\n' "$*"
+    "$@"
+}
+
+# fetch PATH [BODY]: GET, or POST the JSON body; with curl where there is one.
+fetch() {
+    if command -v curl >/dev/null 2>&1; then
+        set -- "$1" ${2+--header "Content-Type: application/json" --data "$2"}
+        path=$1
+        shift
+        curl --silent --show-error --fail --noproxy '*' "$@" "$address$path"
+    else
+        python -c 'import sys, urllib.request as r
+r.install_opener(r.build_opener(r.ProxyHandler({})))
+body = sys.argv[2].encode() if len(sys.argv) > 2 else None
+print(r.urlopen(r.Request(sys.argv[1], body, {"Content-Type": "application/json"})).read().decode())' "$address$1" ${2+"$2"}
+    fi
+}
+
+title "A pod that fits: which node is best, and why"
+show extender explain -f cluster.yaml shop/api-7f4b-g3ypl
+
+title "A pod that does not: who refuses it, and what would help"
+show extender explain -f cluster.yaml shop/frontend-5d8c-k7wzd
+
+title "All waiting pods, placed one after another on a copy of the cluster"
+show extender simulate -f cluster.yaml --seed 1
+
+title "The same decision over HTTP, as kube-scheduler asks its extenders"
+port=$(python -c 'import socket; s = socket.socket(); s.bind(("127.0.0.1", 0)); print(s.getsockname()[1])')
+address=http://127.0.0.1:$port
+printf '\n$ extender serve -f cluster.yaml --port %s &\n' "$port"
+extender serve -f cluster.yaml --port "$port" >"$scratch/log" 2>&1 &
+server=$!
+
+tries=0
+until fetch /readyz >/dev/null 2>&1; do
+    tries=$((tries + 1))
+    if [ "$tries" -gt 150 ] || ! kill -0 "$server" 2>/dev/null; then
+        echo "extender serve did not become ready; it said:" >&2
+        cat "$scratch/log" >&2
+        exit 1
+    fi
+    sleep 0.2
+done
+
+body='{"Pod": {"metadata": {"name": "trial", "namespace": "shop", "uid": "trial"},
+  "spec": {"containers": [{"name": "app", "image": "registry.example.com/shop/api:3.2",
+    "resources": {"requests": {"cpu": "750m", "memory": "1Gi"}}}]}},
+  "NodeNames": ["general-a3", "general-c1", "general-c3", "gpu-a1"]}'
+for verb in filter prioritize; do
+    printf '\n$ curl --data "$body" %s/%s\n' "$address" "$verb"
+    fetch "/$verb" "$body"
+    echo
+done

@@ -1,0 +1,90 @@
+"""The built-in plugins, by name, and those that installed packages bring under the entry point group `extender.plugins`."""
+
+from collections.abc import Iterable
+from importlib.metadata import EntryPoint, entry_points
+from typing import Any
+
+from extender.config.faults import ConfigError, Fault
+from extender.framework.registry import Catalogue, points_of
+from extender.plugins.default_binder import DefaultBinder
+from extender.plugins.dynamic_resources import DynamicResources
+from extender.plugins.image_locality import ImageLocality
+from extender.plugins.inter_pod_affinity import InterPodAffinity
+from extender.plugins.node_affinity import NodeAffinity
+from extender.plugins.node_declared_features import NodeDeclaredFeatures
+from extender.plugins.node_name import NodeName
+from extender.plugins.node_ports import NodePorts
+from extender.plugins.node_resources_balanced_allocation import NodeResourcesBalancedAllocation
+from extender.plugins.node_resources_fit import NodeResourcesFit
+from extender.plugins.node_unschedulable import NodeUnschedulable
+from extender.plugins.pod_topology_spread import PodTopologySpread
+from extender.plugins.priority_sort import PrioritySort
+from extender.plugins.scheduling_gates import SchedulingGates
+from extender.plugins.taint_toleration import TaintToleration
+
+GROUP = "extender.plugins"
+
+BUILT_IN: tuple[type[Any], ...] = (
+    DefaultBinder,
+    DynamicResources,
+    ImageLocality,
+    InterPodAffinity,
+    NodeAffinity,
+    NodeDeclaredFeatures,
+    NodeName,
+    NodePorts,
+    NodeResourcesBalancedAllocation,
+    NodeResourcesFit,
+    NodeUnschedulable,
+    PodTopologySpread,
+    PrioritySort,
+    SchedulingGates,
+    TaintToleration,
+)
+
+
+def catalogue() -> Catalogue:
+    """All plugins that can be enabled.
+
+    Raises:
+        ConfigError: an installed plugin cannot be loaded, has no name, stands at no extension point, or takes a name that is taken (A079).
+    """
+    known = {plugin.name: plugin for plugin in BUILT_IN}
+    faults: list[Fault] = []
+    for entry in installed():
+        plugin = _loaded(entry, faults)
+        if plugin is None:
+            continue
+        if plugin.name in known:
+            faults.append(Fault(_where(entry), f"a plugin named {plugin.name} already exists"))
+        else:
+            known[plugin.name] = plugin
+    if faults:
+        raise ConfigError(faults)
+    return known
+
+
+def installed() -> Iterable[EntryPoint]:
+    """The entry points of installed packages, by name."""
+    return sorted(entry_points(group=GROUP), key=lambda entry: entry.name)
+
+
+def _where(entry: EntryPoint) -> str:
+    package = entry.dist.name if entry.dist else "an installed package"
+    return f'plugin "{entry.name}" of {package} ({entry.value})'
+
+
+def _loaded(entry: EntryPoint, faults: list[Fault]) -> type[Any] | None:
+    try:
+        plugin = entry.load()
+    except Exception as wrong:  # noqa: BLE001  importing somebody else's code may raise anything
+        faults.append(Fault(_where(entry), f"cannot be imported: {type(wrong).__name__}: {wrong}"))
+        return None
+    name = getattr(plugin, "name", None)
+    if not isinstance(plugin, type) or not isinstance(name, str) or not name:
+        faults.append(Fault(_where(entry), "want a class with a non-empty class attribute `name`"))
+        return None
+    if not points_of(plugin):
+        faults.append(Fault(_where(entry), f"{name} stands at no extension point: it has none of the methods filter, score, ..."))
+        return None
+    return plugin

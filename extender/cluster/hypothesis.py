@@ -1,0 +1,36 @@
+"""What if: a snapshot with some pods gone and others there. Copies only what it writes; the snapshot stays as it was."""
+
+from extender.cluster.pods import PlacedPod, PodQuery, placed
+from extender.cluster.snapshot import Snapshot
+
+
+class Hypothesis:
+    """A cluster that might be. Holds its snapshot, so that the live tables are not written under it."""
+
+    __slots__ = ("_base", "_tables")
+
+    def __init__(self, base: Snapshot) -> None:
+        self._base = base
+        self._tables = base.tables.fork()
+
+    def place(self, pod: PodQuery, node_name: str) -> PlacedPod:
+        """Assume *pod* on *node_name*."""
+        there = placed(pod.pod, pod.shape, node_name, assumed=True)
+        self._tables.put_pod(there)
+        return there
+
+    def remove(self, pod: PlacedPod) -> None:
+        """Assume *pod* gone.
+
+        Raises:
+            KeyError: it is not there.
+        """
+        self._tables.drop_pod(pod)
+
+    def restore(self, pod: PlacedPod) -> None:
+        """Assume a removed pod back where it was."""
+        self._tables.put_pod(pod)
+
+    def snapshot(self) -> Snapshot:
+        """The cluster as assumed now; use it before the next change."""
+        return Snapshot(self._tables)

@@ -1,0 +1,45 @@
+"""Which rows were written, in order, so that a cached column can be brought up to date row by row."""
+
+import numpy as np
+
+from extender.cluster.arrays import IntArray
+
+_KEEP = 1 << 16
+
+
+class Journal:
+    """An append-only list of row numbers; positions in it stay valid, its oldest part is forgotten."""
+
+    __slots__ = ("_base", "_rows")
+
+    def __init__(self) -> None:
+        self._base = 0
+        self._rows: list[int] = []
+
+    @property
+    def position(self) -> int:
+        """How many writes there have been."""
+        return self._base + len(self._rows)
+
+    def wrote(self, row: int) -> None:
+        """Row *row* was written."""
+        rows = self._rows
+        rows.append(row)
+        if len(rows) > 2 * _KEEP:
+            del rows[:_KEEP]
+            self._base += _KEEP
+
+    def forget(self) -> None:
+        """Every row may have changed (rows moved): no position before this one can be caught up from."""
+        self._base += len(self._rows) + 1
+        self._rows = []
+
+    def since(self, position: int) -> IntArray | None:
+        """The distinct rows written since *position*, int64, or None if that is too long ago to say."""
+        start = position - self._base
+        if start < 0:
+            return None
+        rows = self._rows[start:]
+        if len(rows) <= 1:
+            return np.array(rows, dtype=np.int64)
+        return np.unique(np.array(rows, dtype=np.int64))

@@ -1,0 +1,132 @@
+"""What scheduling sees of a pod, compiled once for all pods that are alike.
+
+Pods made from one template differ in name, uid and times only. Their common part, with everything derived from it, is one `Shape`;
+plugins keep what they compile of a pod on its shape.
+"""
+
+from collections.abc import Callable, Hashable
+from functools import cached_property
+from typing import Any, TypeVar, cast
+
+import msgspec
+
+from extender.cluster.affinity import PodAffinityTerms, compile_affinity
+from extender.cluster.ports import HostPort, host_ports
+from extender.cluster.vocabulary import PodClass, Vocabulary
+from extender.objects.affinity import Toleration
+from extender.objects.meta import OwnerReference
+from extender.objects.pod import Pod, PodSpec
+from extender.objects.requests import incoming_requests, placed_nonzero_requests, placed_requests
+
+T = TypeVar("T")
+
+_MOST = 1 << 16
+_encoder = msgspec.msgpack.Encoder(order="deterministic")
+
+
+class Shape:
+    """The scheduling-relevant part of a pod.
+
+    Attributes:
+        pod: one pod of this shape; only its namespace, labels, controller and spec (without node name) count.
+        number: the id of its class of labels in `Vocabulary.pod_classes`.
+        namespace, labels: of the pod.
+        priority: 0 if the spec has none.
+    """
+
+    def __init__(self, pod: Pod, vocabulary: Vocabulary) -> None:
+        self.pod = pod
+        self.spec: PodSpec = pod.spec
+        self.namespace = pod.metadata.namespace
+        self.labels = pod.metadata.labels
+        self.number = vocabulary.pod_classes.id(PodClass(self.namespace, tuple(sorted(self.labels.items()))))
+        self.priority = pod.spec.priority or 0
+        self._resources = vocabulary.resources
+        self._memo: dict[Hashable, Any] = {}
+
+    def remember(self, key: Hashable, make: Callable[[], T]) -> T:
+        """What *make* returned the first time it was asked for under *key*; for what depends on the shape alone."""
+        try:
+            return cast("T", self._memo[key])
+        except KeyError:
+            made = self._memo[key] = make()
+            return made
+
+    @property
+    def tolerations(self) -> tuple[Toleration, ...]:
+        """The pod's tolerations."""
+        return self.spec.tolerations
+
+    @cached_property
+    def controller(self) -> OwnerReference | None:
+        """The owner that controls the pod, if any."""
+        return next((owner for owner in self.pod.metadata.owner_references if owner.controller), None)
+
+    @cached_property
+    def taken(self) -> tuple[tuple[int, int], ...]:
+        """What the pod takes of the node it is on: (resource id, amount) pairs, zeros left out. Source: A112, A113."""
+        return self._by_id(placed_requests(self.pod))
+
+    @cached_property
+    def nonzero(self) -> tuple[int, int]:
+        """As `taken`, milli-CPU and bytes of memory only, with the defaults for containers that ask for none. Source: A110, B036."""
+        return placed_nonzero_requests(self.pod)
+
+    @cached_property
+    def asked(self) -> tuple[tuple[int, int], ...]:
+        """What a node must have free for the pod: (resource id, amount) pairs, zeros left out. Source: B030, B031."""
+        return self._by_id(incoming_requests(self.pod))
+
+    def _by_id(self, amounts: dict[str, int]) -> tuple[tuple[int, int], ...]:
+        return tuple((self._resources.id(name), amount) for name, amount in amounts.items() if amount)
+
+    @cached_property
+    def host_ports(self) -> tuple[HostPort, ...]:
+        """Host ports of sidecars and app containers. Source: B027."""
+        return host_ports(self.pod)
+
+    @cached_property
+    def affinity(self) -> PodAffinityTerms:
+        """Inter-pod affinity and anti-affinity, compiled."""
+        return compile_affinity(self.pod)
+
+
+def _identity(pod: Pod) -> bytes:
+    """The bytes that two pods share if and only if they have one shape."""
+    meta, status = pod.metadata, pod.status
+    resized: object = None
+    if status.container_statuses or status.init_container_statuses or status.resources or status.allocated_resources:
+        conditions = [(c.type, c.status, c.reason) for c in status.conditions if c.type.startswith("PodResize")]
+        resized = (
+            status.container_statuses,
+            status.init_container_statuses,
+            status.resize,
+            status.resources,
+            status.allocated_resources,
+            conditions,
+        )
+    return _encoder.encode((meta.namespace, meta.labels, meta.owner_references, pod.spec, resized))
+
+
+class Shapes:
+    """The shapes of one cluster. Source of `Shape` for every pod, placed or waiting."""
+
+    __slots__ = ("_shapes", "_vocabulary")
+
+    def __init__(self, vocabulary: Vocabulary) -> None:
+        self._vocabulary = vocabulary
+        self._shapes: dict[bytes, Shape] = {}
+
+    def of(self, pod: Pod) -> Shape:
+        """The shape of *pod*; its node name does not count."""
+        bare = pod
+        if pod.spec.node_name:
+            bare = msgspec.structs.replace(pod, spec=msgspec.structs.replace(pod.spec, node_name=""))
+        identity = _identity(bare)
+        shape = self._shapes.get(identity)
+        if shape is None:
+            if len(self._shapes) >= _MOST:
+                for stale in list(self._shapes)[: _MOST // 2]:
+                    del self._shapes[stale]
+            shape = self._shapes[identity] = Shape(bare, self._vocabulary)
+        return shape

@@ -1,0 +1,239 @@
+"""The frozen view of a cluster that a decision is made on, and the part of it that a plugin is shown.
+
+A snapshot costs nothing to take: it reads the live tables in place, and the writer copies what it is about to change only while somebody
+still holds the snapshot (see `state.ClusterState`).
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import Any, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from extender.cluster.arrays import BoolArray, IntArray
+from extender.cluster.images import ImageState
+from extender.cluster.pods import PlacedPod, PodQuery
+from extender.cluster.rowcounts import RowCounts
+from extender.cluster.selecting import PodMatcher
+from extender.cluster.store import Thing
+from extender.cluster.tables import Tables
+from extender.cluster.terms import CarriedTerm
+from extender.cluster.vocabulary import Vocabulary
+from extender.objects.node import Node
+from extender.objects.pod import Pod
+
+A = TypeVar("A", bound=np.generic)
+T = TypeVar("T", bound=Thing)
+
+
+class Snapshot:
+    """A cluster at one moment. Rows are dense: 0 to `len(snapshot)` - 1.
+
+    Attributes:
+        node_position, pod_position: how far the journals had come; cached columns are brought up to here.
+    """
+
+    __slots__ = ("__weakref__", "_tables", "node_position", "pod_position")
+
+    def __init__(self, tables: Tables) -> None:
+        self._tables = tables
+        self.node_position = tables.node_journal.position
+        self.pod_position = tables.pod_journal.position
+
+    @property
+    def tables(self) -> Tables:
+        """The tables behind the view; for the cluster room only, and never to be written."""
+        return self._tables
+
+    @property
+    def vocabulary(self) -> Vocabulary:
+        """The interned words."""
+        return self._tables.nodes.vocabulary
+
+    @property
+    def lineage(self) -> object:
+        """Which history this is a moment of; journal positions of one lineage can be compared."""
+        return self._tables.lineage
+
+    def __len__(self) -> int:
+        return len(self._tables.nodes)
+
+    @property
+    def names(self) -> Sequence[str]:
+        """Node names by row."""
+        return self._tables.nodes.names
+
+    @property
+    def nodes(self) -> Sequence[Node]:
+        """Node objects by row."""
+        return self._tables.nodes.objects
+
+    def row(self, name: str) -> int | None:
+        """The row of node *name*, or None if it is unknown."""
+        return self._tables.nodes.row_of.get(name)
+
+    def changed_rows(self, *, node_position: int, pod_position: int | None) -> IntArray | None:
+        """Rows written since those positions of this lineage (pods' writes too, unless that is None); None: all may have been."""
+        tables = self._tables
+        nodes = tables.node_journal.since(node_position)
+        if nodes is None or pod_position is None:
+            return nodes
+        pods = tables.pod_journal.since(pod_position)
+        if pods is None or not len(nodes):
+            return pods
+        return np.union1d(nodes, pods)
+
+    @property
+    def is_latest(self) -> bool:
+        """Whether nothing was written to this lineage since."""
+        tables = self._tables
+        return (tables.node_journal.position, tables.pod_journal.position) == (self.node_position, self.pod_position)
+
+    def pods_on(self, name: str) -> Mapping[str, PlacedPod]:
+        """The pods on node *name*, by uid."""
+        return self._tables.on_node.get(name) or {}
+
+    def placed_pods(self) -> list[PlacedPod]:
+        """Every pod on a node that is known."""
+        rows = self._tables.nodes.row_of
+        return [pod for name, pods in self._tables.on_node.items() if name in rows for pod in pods.values()]
+
+    def nominated(self, name: str) -> tuple[PodQuery, ...]:
+        """The waiting pods nominated for node *name*. Source: A095."""
+        return self._tables.nominated.get(name, ())
+
+    @property
+    def nominations(self) -> Mapping[str, tuple[PodQuery, ...]]:
+        """All nominated pods by node name."""
+        return self._tables.nominated
+
+    def query(self, pod: Pod) -> PodQuery:
+        """*pod* compiled against this cluster's vocabulary."""
+        return PodQuery(pod, self._tables.shapes.of(pod))
+
+    def counts(self, matcher: PodMatcher) -> RowCounts:
+        """How many pods that match *matcher* are where; read only. Made on first use, kept from then on."""
+        return self._tables.counts.of(matcher, self._tables.nodes)
+
+    def count_rows(self, counts: RowCounts) -> IntArray:
+        """*counts* by row: int64, shape (number of nodes,)."""
+        return counts.fitted(self._tables.nodes)
+
+    def count_domains(self, counts: RowCounts, topology_key: str) -> IntArray:
+        """*counts* by domain: int64, by the id of the label value, one entry a known value at least."""
+        return counts.in_domains(topology_key, self._tables.nodes)
+
+    def terms_about(self, number: int) -> tuple[tuple[CarriedTerm, RowCounts], ...]:
+        """The affinity terms of placed pods that talk about pods of class *number*, with where their carriers are."""
+        return self._tables.terms.about(number)
+
+    def namespace_labels(self, name: str) -> Mapping[str, str] | None:
+        """The labels of namespace *name*, or None if it is unknown."""
+        return self._tables.counts.namespace_labels.get(name)
+
+    def image(self, name: str) -> ImageState | None:
+        """Which nodes hold image *name*, or None if none does."""
+        return self._tables.nodes.images.get(name)
+
+    def port_conflicts(self, pod: PodQuery) -> set[int]:
+        """The rows on which a host port of *pod* is taken."""
+        return self._tables.ports.conflicts(pod.shape.host_ports)
+
+    def objects(self, kind: type[T]) -> Mapping[str, T]:
+        """Objects of *kind* (neither nodes nor pods) by `namespace/name` or name."""
+        return self._tables.objects.all(kind)
+
+    def object(self, kind: type[T], key: str) -> T | None:
+        """One such object, or None."""
+        return self._tables.objects.get(kind, key)
+
+    def revision(self, kind: type[Any]) -> int:
+        """Grows with every write to objects of *kind*."""
+        return self._tables.objects.revision(kind)
+
+    def view(self, rows: IntArray | None = None) -> "NodeView":
+        """The nodes of *rows*, or all."""
+        return NodeView(self, rows)
+
+
+class NodeView:
+    """The nodes a plugin is asked about. Every array has one entry a node of the view, in its order.
+
+    Attributes:
+        snapshot: the whole cluster.
+        rows: the rows of the view, int64, or None for all rows in order (then columns are not copied).
+    """
+
+    __slots__ = ("rows", "snapshot")
+
+    def __init__(self, snapshot: Snapshot, rows: IntArray | None = None) -> None:
+        self.snapshot = snapshot
+        self.rows = rows
+
+    def __len__(self) -> int:
+        return len(self.snapshot) if self.rows is None else len(self.rows)
+
+    def take(self, column: NDArray[A]) -> NDArray[A]:
+        """The entries of the view from an array over rows (last axis; spare entries past the number of nodes are fine)."""
+        return column[..., : len(self.snapshot)] if self.rows is None else column.take(self.rows, axis=-1)
+
+    def _column(self, name: str) -> NDArray[Any]:
+        return self.take(self.snapshot.tables.nodes.columns.read(name))
+
+    def _amounts(self, name: str, resource: int) -> IntArray:
+        lines = self.snapshot.tables.nodes.columns.read(name)
+        # A resource that only a waiting pod has named so far has no line yet.
+        return self.take(lines[resource]) if resource < len(lines) else np.zeros(len(self), dtype=np.int64)
+
+    def allocatable(self, resource: int) -> IntArray:
+        """What each node offers of a resource (id of the vocabulary): milli-CPU, bytes, counts."""
+        return self._amounts("allocatable", resource)
+
+    def requested(self, resource: int) -> IntArray:
+        """What the pods on each node ask for of a resource."""
+        return self._amounts("requested", resource)
+
+    def nonzero_requested(self, line: int) -> IntArray:
+        """As `requested` with the defaults for containers that ask for nothing; line 0: milli-CPU, 1: bytes of memory."""
+        return self.take(self.snapshot.tables.nodes.columns.read("nonzero")[line])
+
+    @property
+    def pod_count(self) -> IntArray:
+        """Pods on each node."""
+        return self._column("pod_count")
+
+    @property
+    def allowed_pods(self) -> IntArray:
+        """The most pods each node takes."""
+        return self._column("allowed_pods")
+
+    @property
+    def taint_set(self) -> IntArray:
+        """The id of each node's taints in `Vocabulary.taint_sets`."""
+        return self._column("taint_set")
+
+    @property
+    def feature_set(self) -> IntArray:
+        """The id of each node's declared features in `Vocabulary.feature_sets`."""
+        return self._column("feature_set")
+
+    @property
+    def unschedulable(self) -> BoolArray:
+        """Whether each node is cordoned."""
+        return self._column("unschedulable")
+
+    def label(self, key: str) -> IntArray:
+        """The id of each node's value of label *key* in `Vocabulary.label_values(key)`, -1 without the label."""
+        return self.take(self.snapshot.tables.nodes.label(key))
+
+    @property
+    def names(self) -> list[str]:
+        """Node names."""
+        names = self.snapshot.names
+        return list(names) if self.rows is None else [names[row] for row in self.rows]
+
+    @property
+    def nodes(self) -> list[Node]:
+        """Node objects."""
+        nodes = self.snapshot.nodes
+        return list(nodes) if self.rows is None else [nodes[row] for row in self.rows]

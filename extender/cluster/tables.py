@@ -1,0 +1,184 @@
+"""All tables of a cluster as one: what happens to them together when a node or a pod comes or goes."""
+
+from collections.abc import Mapping
+
+from extender.basics.cow import CowDict
+from extender.cluster.counts import CountTable
+from extender.cluster.journal import Journal
+from extender.cluster.nodes import NodeTable
+from extender.cluster.pods import PlacedPod, PodQuery
+from extender.cluster.ports import PortTable
+from extender.cluster.shape import Shapes
+from extender.cluster.store import ObjectStore, Thing
+from extender.cluster.terms import TermTable
+from extender.cluster.vocabulary import Vocabulary
+from extender.objects.node import Node
+from extender.objects.workload import Namespace
+
+Pods = dict[str, PlacedPod]
+"""Pods by uid."""
+
+
+class Tables:
+    """The tables of one view of a cluster. Only their owner writes: `state.ClusterState`, or one `hypothesis.Hypothesis`.
+
+    Attributes:
+        nodes, counts, terms, ports, objects: the tables.
+        shapes: pods to shapes; shared by all forks.
+        on_node: the pods on each node, by node name (also of nodes that are not known, A116).
+        nominated: pods that wait and are nominated, by node name. Source: A095.
+        node_journal, pod_journal: rows whose node facts, or whose pods, were written.
+    """
+
+    __slots__ = (
+        "counts",
+        "lineage",
+        "node_journal",
+        "nodes",
+        "nominated",
+        "objects",
+        "on_node",
+        "pod_journal",
+        "ports",
+        "shapes",
+        "terms",
+    )
+
+    def __init__(self) -> None:
+        vocabulary = Vocabulary()
+        self.shapes = Shapes(vocabulary)
+        self.nodes = NodeTable(vocabulary)
+        self.counts = CountTable(vocabulary.pod_classes)
+        self.terms = TermTable(vocabulary.pod_classes)
+        self.ports = PortTable()
+        self.objects = ObjectStore()
+        self.on_node: CowDict[str, Pods] = CowDict(dict)
+        self.nominated: Mapping[str, tuple[PodQuery, ...]] = {}
+        self.node_journal = Journal()
+        self.pod_journal = Journal()
+        self.lineage = object()
+
+    def fork(self, *, lineage: object | None = None) -> "Tables":
+        """The same cluster, to be written without touching this one, which must not be written any more while the fork lives.
+
+        Args:
+            lineage: given when the fork carries on this history (the journals go on); otherwise a new history begins.
+        """
+        child = object.__new__(Tables)
+        child.shapes = self.shapes
+        child.nodes = self.nodes.fork()
+        child.counts = self.counts.fork()
+        child.terms = self.terms.fork()
+        child.ports = self.ports.fork()
+        child.objects = self.objects.fork()
+        child.on_node = self.on_node.fork()
+        child.nominated = self.nominated
+        child.lineage = lineage or object()
+        child.node_journal = self.node_journal if lineage else Journal()
+        child.pod_journal = self.pod_journal if lineage else Journal()
+        return child
+
+    # -- nodes
+
+    def put_node(self, node: Node) -> None:
+        """Add or replace a node; pods that waited for it count from now on."""
+        name = node.metadata.name
+        known = self.nodes.row_of.get(name)
+        before = None if known is None else self.nodes.objects[known].metadata.labels
+        row = self.nodes.put(node)
+        if before is None or before != node.metadata.labels:
+            self._labels_changed(before or {}, node.metadata.labels)
+        self.node_journal.wrote(row)
+        if known is None:
+            self.pod_journal.wrote(row)
+            for pod in (self.on_node.get(name) or {}).values():
+                self._count(pod, row, 1)
+
+    def drop_node(self, name: str) -> None:
+        """Forget a node; its pods stay known and count again when it comes back. Source: A116."""
+        row = self.nodes.row_of[name]
+        last = len(self.nodes) - 1
+        mover = self.nodes.names[last]
+        gone = self.nodes.objects[row].metadata.labels
+        for pod in (self.on_node.get(name) or {}).values():
+            self._count(pod, row, -1)
+        if mover != name:
+            for pod in (self.on_node.get(mover) or {}).values():
+                self._count(pod, last, -1)
+        self.nodes.drop(name)
+        self._labels_changed(gone, {})
+        if mover != name:
+            for pod in (self.on_node.get(mover) or {}).values():
+                self._count(pod, row, 1)
+        self.node_journal.forget()
+        self.pod_journal.forget()
+
+    def _labels_changed(self, before: Mapping[str, str], after: Mapping[str, str]) -> None:
+        keys = {key for key in before.keys() | after.keys() if before.get(key) != after.get(key)}
+        self.counts.labels_changed(keys)
+        self.terms.labels_changed(keys)
+
+    # -- pods
+
+    def put_pod(self, pod: PlacedPod) -> None:
+        """*pod* is on its node now; it must not be there already."""
+        self.on_node.writable(pod.node_name, dict)[pod.uid] = pod
+        row = self.nodes.row_of.get(pod.node_name)
+        if row is not None:
+            self._count(pod, row, 1)
+
+    def drop_pod(self, pod: PlacedPod) -> None:
+        """*pod* is no longer on its node."""
+        there = self.on_node.writable(pod.node_name, dict)
+        there.pop(pod.uid)
+        if not there:
+            self.on_node.drop(pod.node_name)
+        row = self.nodes.row_of.get(pod.node_name)
+        if row is not None:
+            self._count(pod, row, -1)
+
+    def _count(self, pod: PlacedPod, row: int, sign: int) -> None:
+        shape, nodes = pod.shape, self.nodes
+        columns = nodes.columns
+        taken = shape.taken
+        nodes.deepen()
+        requested = columns.write("requested")
+        for resource, amount in taken:
+            requested[resource, row] += sign * amount
+        cpu, memory = shape.nonzero
+        nonzero = columns.write("nonzero")
+        nonzero[0, row] += sign * cpu
+        nonzero[1, row] += sign * memory
+        columns.write("pod_count")[row] += sign
+        if shape.host_ports:
+            (self.ports.add if sign > 0 else self.ports.remove)(row, shape.host_ports)
+        self.counts.add(shape.number, row, nodes, terminating=pod.terminating, sign=sign)
+        carried = shape.affinity.all
+        if carried:
+            self.terms.add(carried, row, nodes, sign=sign)
+        self.pod_journal.wrote(row)
+
+    # -- everything else
+
+    def put_object(self, thing: Thing) -> None:
+        """Add or replace an object that is neither a node nor a pod."""
+        self.objects.put(thing)
+        if isinstance(thing, Namespace):
+            self._namespace_labels(thing.metadata.name, thing.metadata.labels)
+
+    def drop_object(self, kind: type[Thing], key: str) -> None:
+        """Forget an object that is neither a node nor a pod."""
+        self.objects.drop(kind, key)
+        if kind is Namespace:
+            self._namespace_labels(key, None)
+
+    def _namespace_labels(self, name: str, labels: dict[str, str] | None) -> None:
+        if self.counts.namespace_labels.get(name) == labels:
+            return
+        known = dict(self.counts.namespace_labels)
+        if labels is None:
+            del known[name]
+        else:
+            known[name] = labels
+        self.counts.namespaces_changed(known)
+        self.terms.namespaces_changed(known)

@@ -1,0 +1,20 @@
+"""Whether a pod may enter the queue at all: PreEnqueue of every plugin, in configured order. Source: A053, D038."""
+
+from extender.cluster.pods import PodQuery
+from extender.cluster.snapshot import Snapshot
+from extender.decide.engine import Engine
+from extender.framework.profiles import Profile
+from extender.framework.runner import PluginError
+from extender.framework.verdict import Status
+
+
+def held_back(pod: PodQuery, cluster: Snapshot, profile: Profile, engine: Engine) -> Status | None:
+    """The status of the first plugin that keeps *pod* out, or None. A plugin that raises keeps it out with an Error."""
+    for plugin in profile.pre_enqueues:
+        try:
+            status = engine.run.call(plugin, "PreEnqueue", plugin.pre_enqueue, pod, cluster)
+        except PluginError as wrong:
+            return wrong.status
+        if status is not None and not status.ok:
+            return status.by(plugin.name)
+    return None

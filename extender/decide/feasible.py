@@ -1,0 +1,142 @@
+"""Which nodes can take a pod, and for the others, why not."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from extender.cluster.arrays import BoolArray
+from extender.cluster.pods import PodQuery
+from extender.cluster.snapshot import Snapshot
+from extender.decide.engine import Engine
+from extender.decide.filtering import Verdicts, judge
+from extender.decide.nominated import beside_nominated
+from extender.decide.prefiltering import PreFilterOutcome, pre_filter
+from extender.framework.profiles import Profile
+from extender.framework.verdict import Code, Reason, Status
+
+NO_NODES = "no nodes available to schedule pods"
+"""What is said when there is no node at all. Source: A018."""
+
+
+@dataclass(frozen=True, slots=True)
+class Refusal:
+    """Nodes that one plugin was the first to refuse, for one reason.
+
+    Attributes:
+        plugin: who refuses.
+        reason: why; a node stands under every reason that plugin has against it.
+        nodes: bool, shape (number of nodes,).
+    """
+
+    plugin: str
+    reason: Reason
+    nodes: BoolArray
+
+
+@dataclass(frozen=True, slots=True)
+class Feasibility:
+    """The nodes that can take the pod, and groups of refusals for the rest. Holds no part of the cluster, so it may be kept.
+
+    Attributes:
+        size: number of nodes in the cluster.
+        before: what PreFilter said.
+        feasible: bool, shape (number of nodes,).
+        refusals: in the order of the plugins. Empty when every node is feasible, and when nobody asked for reasons and some node is.
+        error: the status that ended the attempt, if something went wrong.
+    """
+
+    size: int
+    before: PreFilterOutcome
+    feasible: BoolArray
+    refusals: tuple[Refusal, ...] = ()
+    error: Status | None = None
+
+    @property
+    def any(self) -> bool:
+        """Whether a node can take the pod."""
+        return self.error is None and bool(self.feasible.any())
+
+    @property
+    def rejectors(self) -> frozenset[str]:
+        """The plugins that turned nodes or the pod away: their events may change the outcome. Source: A041, A057, A058."""
+        names = {refusal.plugin for refusal in self.refusals} | set(self.before.restrictors)
+        if self.before.status is not None and self.before.status.plugin:
+            names.add(self.before.status.plugin)
+        return frozenset(names)
+
+    def message(self, addition: str = "") -> str:
+        """The text of the pod's event and condition: `0/5 nodes are available: 2 Insufficient cpu, ...`. Source: A018, A046, A047.
+
+        Args:
+            addition: what PostFilter has to say.
+        """
+        if self.error is not None:
+            return self.error.message
+        if self.size == 0:
+            return NO_NODES
+        parts = [f"0/{self.size} nodes are available:"]
+        if self.before.status is not None and self.before.status.reasons:
+            parts.append(f"{self.before.status.message}.")
+        elif counted := self.counted():
+            parts.append(", ".join(sorted(f"{count} {text}" for text, count in counted.items())) + ".")
+        if addition:
+            parts.append(addition)
+        return " ".join(parts)
+
+    def counted(self) -> dict[str, int]:
+        """How many nodes each reason applies to, nodes that PreFilter left out included."""
+        counts: dict[str, int] = {}
+        refused = np.zeros(self.size, dtype=np.bool_)
+        for refusal in self.refusals:
+            counts[refusal.reason.text] = counts.get(refusal.reason.text, 0) + int(refusal.nodes.sum())
+            refused |= refusal.nodes
+        if self.before.nodes is not None:
+            absent = self.size - int(refused.sum()) - int(self.feasible.sum())
+            if absent:
+                counts[self.before.absent] = counts.get(self.before.absent, 0) + absent
+        return counts
+
+
+def feasible(pod: PodQuery, cluster: Snapshot, profile: Profile, engine: Engine, *, reasons: bool = False) -> Feasibility:
+    """Which nodes of *cluster* can take *pod*, nominated pods taken into account.
+
+    A node refused by one plugin is explained by that plugin alone: the first in the order of the profile.
+
+    Args:
+        pod: asks for a node.
+        cluster: as it is.
+        profile: whose plugins are asked.
+        engine: asks them.
+        reasons: spell out refusals even if some node is feasible.
+    """
+    nothing = np.zeros(len(cluster), dtype=np.bool_)
+    if len(cluster) == 0:
+        return Feasibility(0, PreFilterOutcome(), nothing)
+    before = pre_filter(pod, cluster, profile, engine)
+    if before.status is not None:
+        error = before.status if not before.status.rejected else None
+        return Feasibility(len(cluster), before, nothing, error=error)
+    verdicts = judge(pod, cluster, profile, engine, before)
+    return conclude(beside_nominated(verdicts, pod, cluster, profile, engine, before), cluster, before, reasons=reasons)
+
+
+def conclude(verdicts: Verdicts, cluster: Snapshot, before: PreFilterOutcome, *, reasons: bool) -> Feasibility:
+    """Sum *verdicts* up: who is feasible, who refused whom first, and whether an error ended it all. Source: A092."""
+    ok = verdicts.feasible()
+    broken = any(r.code is Code.ERROR for c in verdicts.columns.values() for r in c.groups)
+    if not broken and not reasons and ok.any():
+        return Feasibility(len(cluster), before, ok)
+    refusals: list[Refusal] = []
+    failed: list[int] = []
+    for plugin, rows in verdicts.first_failures().items():
+        for reason, nodes in verdicts.columns[plugin].groups.items():
+            mine = nodes & rows
+            if mine.any():
+                refusals.append(Refusal(plugin, reason, mine))
+                if reason.code is Code.ERROR:
+                    failed.extend(np.flatnonzero(mine).tolist())
+    error = None
+    if failed:
+        first = min(failed, key=lambda row: cluster.names[row])
+        error = verdicts.first_failure(first)
+    return Feasibility(len(cluster), before, ok, tuple(refusals), error)

@@ -1,0 +1,155 @@
+"""Answers kept between cycles: what a plugin said about each node for a key of pods, brought up to date row by row.
+
+Kept and fresh answers are equal; a property test says so. Only plugins that declare `KeptFilter` or `KeptScore` are kept.
+"""
+
+from collections.abc import Hashable
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from extender.cluster.arrays import BoolArray, IntArray
+from extender.cluster.snapshot import Snapshot
+from extender.framework.points import Reads
+from extender.framework.runner import Runner
+from extender.framework.verdict import Reason, Rejection
+
+_BYTES = 96 << 20
+"""About what all kept columns may take, in bytes."""
+
+_NO_ROWS: IntArray = np.empty(0, dtype=np.int64)
+
+
+@dataclass(slots=True)
+class FilterColumn:
+    """One plugin's refusals for one key of pods.
+
+    Attributes:
+        refused: whether each node is refused, bool, shape (number of nodes,).
+        groups: the refused nodes of each reason.
+    """
+
+    refused: BoolArray
+    groups: dict[Reason, BoolArray] = field(default_factory=dict)
+
+    @property
+    def size(self) -> int:
+        """Number of nodes."""
+        return len(self.refused)
+
+    def write(self, rows: IntArray | slice, rejections: tuple[Rejection, ...]) -> None:
+        """What was said about *rows* is now *rejections*."""
+        if isinstance(rows, slice):
+            self.groups.clear()
+        self.refused[rows] = False
+        for mask in self.groups.values():
+            mask[rows] = False
+        for nodes, reason in rejections:
+            group = self.groups.get(reason)
+            if group is None:
+                if not nodes.any():
+                    continue
+                group = self.groups[reason] = np.zeros(self.size, dtype=np.bool_)
+            group[rows] |= nodes
+            self.refused[rows] |= nodes
+
+
+@dataclass(slots=True)
+class _Kept:
+    """A column with the moment it is true for."""
+
+    value: Any
+    lineage: object
+    size: int
+    node_position: int
+    pod_position: int
+
+    def caught_up(self, cluster: Snapshot) -> None:
+        """The column is true for *cluster* now."""
+        self.node_position, self.pod_position = cluster.node_position, cluster.pod_position
+
+
+def _fresh(plugin: Any, pod: Any, cluster: Snapshot, notes: Any, run: Runner) -> FilterColumn:
+    column = FilterColumn(np.zeros(len(cluster), dtype=np.bool_))
+    column.write(slice(None), run.filter(plugin, pod, cluster.view(), notes))
+    return column
+
+
+class ColumnCache:
+    """Kept columns of one engine. Not thread-safe: each thread that decides has its own."""
+
+    __slots__ = ("_filters", "_scores", "enabled")
+
+    def __init__(self, *, enabled: bool = True) -> None:
+        self.enabled = enabled
+        self._filters: dict[Hashable, _Kept] = {}
+        self._scores: dict[Hashable, _Kept] = {}
+
+    def filter(self, plugin: Any, pod: Any, cluster: Snapshot, notes: Any, run: Runner) -> FilterColumn:
+        """What *plugin* says about every node. Read it before the next cycle and never write to it.
+
+        Raises:
+            PluginError: the plugin is at fault.
+        """
+        keyed = getattr(plugin, "filter_key", None) if self.enabled else None
+        key = keyed(pod) if keyed else None
+        if key is None:
+            return _fresh(plugin, pod, cluster, notes, run)
+        kept, stale = self._lookup(self._filters, (plugin, key), cluster, plugin.filter_reads)
+        if kept is None or stale is None:
+            fresh = _fresh(plugin, pod, cluster, notes, run)
+            self._keep(self._filters, (plugin, key), fresh, cluster, 3 * len(cluster))
+            return fresh
+        column: FilterColumn = kept.value
+        if len(stale):
+            column.write(stale, run.filter(plugin, pod, cluster.view(stale), notes))
+        kept.caught_up(cluster)
+        return column
+
+    def score(self, plugin: Any, pod: Any, cluster: Snapshot, notes: Any, run: Runner) -> IntArray | None:
+        """The raw scores of every node if *plugin* lets them be kept, else None. Read them before the next cycle and never write to them.
+
+        Raises:
+            PluginError: the plugin is at fault.
+        """
+        keyed = getattr(plugin, "score_key", None) if self.enabled else None
+        key = keyed(pod) if keyed else None
+        if key is None:
+            return None
+        kept, stale = self._lookup(self._scores, (plugin, key), cluster, plugin.score_reads)
+        if kept is None or stale is None:
+            fresh = run.score(plugin, pod, cluster.view(), notes).copy()
+            self._keep(self._scores, (plugin, key), fresh, cluster, 8 * len(cluster))
+            return fresh
+        scores: IntArray = kept.value
+        if len(stale):
+            scores[stale] = run.score(plugin, pod, cluster.view(stale), notes)
+        kept.caught_up(cluster)
+        return scores
+
+    def _lookup(
+        self, table: dict[Hashable, _Kept], key: Hashable, cluster: Snapshot, reads: Reads
+    ) -> tuple[_Kept | None, IntArray | None]:
+        """The kept column with the rows to write again; (None, None) if it must be made anew."""
+        kept = table.get(key)
+        if kept is None or kept.lineage is not cluster.lineage or kept.size != len(cluster):
+            return None, None
+        if kept.node_position > cluster.node_position or kept.pod_position > cluster.pod_position:
+            return None, None  # the snapshot is older than what is kept
+        with_pods = Reads.PODS in reads
+        if with_pods and kept.pod_position == cluster.pod_position and kept.node_position == cluster.node_position:
+            return kept, _NO_ROWS
+        if not with_pods and kept.node_position == cluster.node_position:
+            return kept, _NO_ROWS
+        stale = cluster.changed_rows(node_position=kept.node_position, pod_position=kept.pod_position if with_pods else None)
+        if stale is None or len(stale) * 2 > kept.size + 2:
+            return None, None
+        return kept, stale
+
+    def _keep(self, table: dict[Hashable, _Kept], key: Hashable, value: Any, cluster: Snapshot, size: int) -> None:
+        most = max(16, _BYTES // 2 // max(size, 1))
+        table.pop(key, None)
+        while len(table) >= most:
+            del table[next(iter(table))]
+        table[key] = _Kept(value, cluster.lineage, len(cluster), cluster.node_position, cluster.pod_position)

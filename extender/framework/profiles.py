@@ -1,0 +1,57 @@
+"""The plugins of one profile, sorted by extension point, built and ready to call."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from extender.framework.points import (
+    Bind,
+    Filter,
+    Permit,
+    PostBind,
+    PostFilter,
+    PreBind,
+    PreEnqueue,
+    PreFilter,
+    PreScore,
+    QueueSort,
+    Reserve,
+    Score,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class WeightedScore:
+    """A score plugin with its weight in the profile, at least 1. Source: A067."""
+
+    plugin: Score
+    weight: int
+
+
+@dataclass(frozen=True, slots=True)
+class Profile:
+    """What decides for pods of one scheduler name.
+
+    Attributes:
+        scheduler_name: the `spec.schedulerName` it serves.
+        percentage_of_nodes_to_score: None or 0: every node is scored; 1 to 100: the search stops at that share. Source: A085.
+        queue_sort: the order of the queue.
+        pre_enqueues, pre_filters, filters, post_filters, pre_scores, scores, reserves, permits, pre_binds, binds, post_binds: in the order they run.
+        plugins: every plugin of the profile by name.
+    """
+
+    scheduler_name: str
+    queue_sort: QueueSort
+    percentage_of_nodes_to_score: int | None = None
+    pre_enqueues: tuple[PreEnqueue, ...] = ()
+    pre_filters: tuple[PreFilter, ...] = ()
+    filters: tuple[Filter, ...] = ()
+    post_filters: tuple[PostFilter, ...] = ()
+    pre_scores: tuple[PreScore, ...] = ()
+    scores: tuple[WeightedScore, ...] = ()
+    reserves: tuple[Reserve, ...] = ()
+    permits: tuple[Permit, ...] = ()
+    pre_binds: tuple[PreBind, ...] = ()
+    binds: tuple[Bind, ...] = ()
+    post_binds: tuple[PostBind, ...] = ()
+    plugins: Mapping[str, Any] = field(default_factory=dict)

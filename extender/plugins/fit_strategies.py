@@ -1,0 +1,115 @@
+"""How full a node would be, as a score from 0 to 100: the three scoring strategies of NodeResourcesFit.
+
+All arithmetic is upstream's: int64 that wraps around, divided towards zero. Source: B035 to B040.
+"""
+
+from collections.abc import Callable, Sequence
+from typing import Final
+
+import numpy as np
+
+from extender.cluster.arrays import IntArray
+from extender.cluster.snapshot import NodeView
+from extender.framework.function_shape import MAX_UTILIZATION, UtilizationShapePoint, drawn
+from extender.framework.scored_resources import ScoredResource, present
+
+Strategy = Callable[[Sequence[ScoredResource], NodeView], IntArray]
+"""Scores of the nodes of a view, int64, by the resources that count for a pod."""
+
+_Rate = Callable[[IntArray, IntArray], IntArray]
+"""The score of one resource from what would be taken of it, which may be overwritten, and its capacity, which is nowhere 0."""
+
+_MOST: Final = 100
+
+
+def _quotient(dividend: IntArray, divisor: IntArray | int) -> IntArray:
+    """*dividend* / *divisor* as Go divides int64; *divisor* is above 0."""
+    result: IntArray = dividend // divisor
+    negative = dividend < 0
+    if np.count_nonzero(negative):  # only after an overflow
+        result += negative & (result * divisor != dividend)
+    return result
+
+
+def _free_share(requested: IntArray, capacity: IntArray) -> IntArray:
+    free = np.subtract(capacity, requested, out=requested)
+    np.maximum(free, 0, out=free)
+    free *= _MOST
+    return _quotient(free, capacity)
+
+
+def _used_share(requested: IntArray, capacity: IntArray) -> IntArray:
+    used = np.minimum(requested, capacity, out=requested)
+    used *= _MOST
+    return _quotient(used, capacity)
+
+
+def _sums(
+    resources: Sequence[ScoredResource], nodes: NodeView, rate: _Rate, *, zero_counts: bool = True
+) -> tuple[IntArray, IntArray | int]:
+    """Scores times weights and the weights, each summed over the resources that a node has.
+
+    Args:
+        resources: what counts.
+        nodes: the view.
+        rate: one resource's score.
+        zero_counts: whether a resource with a score of 0 counts.
+    """
+    total: IntArray | None = None
+    weights: IntArray | int = 0
+    for resource in resources:
+        capacity = resource.capacity(nodes)
+        counts = present(capacity)
+        if counts is not None:
+            capacity = np.where(counts, capacity, 1)
+        scores = rate(resource.taken(nodes) + resource.request, capacity)
+        if not zero_counts:
+            positive = scores > 0
+            counts = positive if counts is None else positive & counts
+        weight: IntArray | int = resource.weight if counts is None else counts * np.int64(resource.weight)
+        if counts is not None or weight != 1:
+            scores *= weight
+        total = scores if total is None else np.add(total, scores, out=total)
+        weights = weights + weight
+    return np.zeros(len(nodes), dtype=np.int64) if total is None else total, weights
+
+
+def _divisor(weights: IntArray | int) -> IntArray | int:
+    """*weights* with 1 for 0: where no resource counts the sum of the scores is 0 as well."""
+    return max(weights, 1) if isinstance(weights, int) else np.maximum(weights, 1)
+
+
+def least_allocated(resources: Sequence[ScoredResource], nodes: NodeView) -> IntArray:
+    """The weighted mean of what would be left of each resource, in percent; 0 of what is overcommitted. Source: B037."""
+    total, weights = _sums(resources, nodes, _free_share)
+    return _quotient(total, _divisor(weights))
+
+
+def most_allocated(resources: Sequence[ScoredResource], nodes: NodeView) -> IntArray:
+    """The weighted mean of what would be taken of each resource, in percent, 100 at most. Source: B038."""
+    total, weights = _sums(resources, nodes, _used_share)
+    return _quotient(total, _divisor(weights))
+
+
+def requested_to_capacity_ratio(shape: Sequence[UtilizationShapePoint]) -> Strategy:
+    """The strategy that rates what would be taken of each resource by the function through the points of *shape*.
+
+    Resources with a score of 0 do not count; the weighted mean of the others is rounded, halves up. Source: B039.
+    """
+    curve = drawn(shape)
+
+    def rate(requested: IntArray, capacity: IntArray) -> IntArray:
+        over = requested > capacity
+        requested *= MAX_UTILIZATION
+        utilization = _quotient(requested, capacity)
+        np.copyto(utilization, MAX_UTILIZATION, where=over)
+        return curve[utilization]
+
+    def strategy(resources: Sequence[ScoredResource], nodes: NodeView) -> IntArray:
+        total, weights = _sums(resources, nodes, rate, zero_counts=False)
+        mean = total / _divisor(weights)
+        whole = np.floor(mean)
+        whole += mean - whole >= 0.5
+        return whole.astype(np.int64)
+
+    return strategy

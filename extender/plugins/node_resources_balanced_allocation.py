@@ -1,0 +1,195 @@
+"""NodeResourcesBalancedAllocation prefers nodes whose resources the pod would leave evenly used.
+
+**Scores.** How evenly a node is used is `(1 - deviation) * 100`, where the deviation is that of the shares of its resources that are
+taken: half the difference for two resources, the standard deviation for more, 0 for less. The score says what the pod changes about
+that: `50 + (50 + with the pod - without it) / 2`, in integers, so 75 means no change. What is taken are real requests; containers that
+ask for nothing take nothing. Shares are 1 at most. A resource that the node does not have does not count, nor does a scalar
+resource that the pod does not ask for. A pod that asks for none of the resources is not scored. Scores are not normalized.
+
+**Options.** `resources`: what counts, a list of `name` and `weight`; cpu and memory if it is empty. A weight must be 1, a name may
+stand there once.
+
+Source: B041, B046 to B049, G040.
+"""
+
+from collections.abc import Hashable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar, Final, cast
+
+import msgspec
+import numpy as np
+
+from extender.cluster.arrays import BoolArray, FloatArray, IntArray
+from extender.cluster.pods import PodQuery
+from extender.cluster.snapshot import NodeView
+from extender.config.faults import Fault
+from extender.config.gates import FeatureGates
+from extender.config.paths import child, item
+from extender.config.validate import invalid
+from extender.framework.points import SKIP_SCORE, PreScored, Reads
+from extender.framework.scored_resources import (
+    DEFAULT_RESOURCES,
+    ResourceSpec,
+    ScoredResource,
+    defaulted_resources,
+    may_be_devices,
+    present,
+    scored_resources,
+)
+from extender.framework.setup import Setup
+from extender.objects.requests import pod_requests
+
+_HALF: Final = 50
+_WHOLE: Final = 100.0
+
+
+class NodeResourcesBalancedAllocationArgs(msgspec.Struct, frozen=True, rename="camel"):
+    """Options of NodeResourcesBalancedAllocation.
+
+    Attributes:
+        resources: what counts.
+    """
+
+    resources: tuple[ResourceSpec, ...] = DEFAULT_RESOURCES
+
+    @classmethod
+    def defaulted(cls, raw: Mapping[str, Any], gates: FeatureGates) -> Mapping[str, Any]:  # noqa: ARG003  the contract's signature
+        """*raw* with cpu and memory for an empty list, and weights of 1 for weights of 0. Source: G040."""
+        return {**raw, "resources": defaulted_resources(raw.get("resources"))}
+
+    def faults(self, path: str, gates: FeatureGates) -> list[Fault]:  # noqa: ARG002  the contract's signature
+        """Weights other than 1, and names that stand there twice. Source: G040."""
+        found: list[Fault] = []
+        seen: set[str] = set()
+        for index, spec in enumerate(self.resources):
+            where = item(child(path, "resources"), index)
+            if spec.name in seen:
+                found.append(Fault(child(where, "name"), f'Duplicate value: "{spec.name}"'))
+            seen.add(spec.name)
+            if spec.weight != 1:
+                found.append(invalid(child(where, "weight"), spec.weight, "must be 1"))
+        return found
+
+
+@dataclass(frozen=True, slots=True)
+class _Weighed:
+    """A resource with what is added to the amounts taken: nothing, for the node without the pod, and the pod's request.
+
+    Attributes:
+        resource: the resource.
+        added: int64, shape (2, 1).
+    """
+
+    resource: ScoredResource
+    added: IntArray
+
+
+class NodeResourcesBalancedAllocation:
+    """The plugin; see the module."""
+
+    name: ClassVar[str] = "NodeResourcesBalancedAllocation"
+    options = NodeResourcesBalancedAllocationArgs
+    score_reads: ClassVar[Reads] = Reads.PODS
+
+    def __init__(self, setup: Setup[NodeResourcesBalancedAllocationArgs]) -> None:
+        self._specs = setup.options.resources
+        gates = setup.gates
+        self._use_status = "InPlacePodVerticalScaling" in gates
+        self._pod_level = "PodLevelResources" in gates
+        self._pod_level_resize = "InPlacePodLevelResourcesVerticalScaling" in gates
+        self._devices = "DRAExtendedResource" in gates
+
+    def _requests(self, pod: PodQuery) -> tuple[int, ...]:
+        """What the pod asks for of each resource, in the order of the options; base units. Source: B041."""
+
+        def make() -> tuple[int, ...]:
+            amounts = pod_requests(
+                pod.pod,
+                use_status=self._use_status,
+                pod_level=self._pod_level,
+                pod_level_resize=self._pod_level_resize,
+            )
+            return tuple(amounts.get(spec.name, 0) for spec in self._specs)
+
+        return pod.shape.remember((self, "requests"), make)
+
+    def score_key(self, pod: PodQuery) -> Hashable | None:
+        """The requests; None if devices may serve one, since then the score hangs on more than the node and its pods."""
+        requests = self._requests(pod)
+        return None if self._devices and may_be_devices(self._specs, requests) else requests
+
+    def pre_score(self, pod: PodQuery, nodes: NodeView) -> PreScored:
+        """Skips pods that ask for none of the resources; else notes what counts. Source: B048."""
+
+        def make() -> PreScored:
+            requests = self._requests(pod)
+            if not any(requests):
+                return SKIP_SCORE
+            counting = scored_resources(self._specs, requests, nodes.snapshot.vocabulary.resources, nonzero=False)
+            return PreScored(
+                notes=tuple(_Weighed(each, np.array([[0], [each.request]], dtype=np.int64)) for each in counting)
+            )
+
+        return pod.shape.remember((self, "notes"), make)
+
+    def score(self, pod: PodQuery, nodes: NodeView, notes: Any) -> IntArray:  # noqa: ARG002  the point's signature
+        """50 to 100 for each node, above 75 where the pod evens things out. Source: B046."""
+        shares: list[FloatArray] = []
+        there: list[BoolArray | None] = []
+        for weighed in cast("Sequence[_Weighed]", notes):
+            capacity = weighed.resource.capacity(nodes)
+            has = present(capacity)
+            share = (weighed.resource.taken(nodes) + weighed.added) / (
+                capacity if has is None else np.where(has, capacity, 1)
+            )
+            shares.append(np.minimum(share, 1.0, out=share))
+            there.append(has)
+        deviation = _deviation(shares, there, len(nodes))
+        evenness = ((1 - deviation) * _WHOLE).astype(np.int64)
+        gain: IntArray = evenness[1] - evenness[0]
+        gain += _HALF
+        gain >>= 1  # never negative, so this is Go's division by 2
+        gain += _HALF
+        return gain
+
+
+def _deviation(shares: Sequence[FloatArray], there: Sequence[BoolArray | None], size: int) -> FloatArray:
+    """The deviation of the shares of the resources that each node has: float64, shape (2, size).
+
+    The first line is without the pod, the second with it. The order of operations is upstream's, to the last digit. Source: B047.
+    """
+    if any(has is not None for has in there):
+        return _deviation_of_some(shares, [np.True_ if has is None else has for has in there], size)
+    if len(shares) < 2:
+        return np.zeros((2, size))
+    if len(shares) == 2:
+        apart = np.subtract(shares[0], shares[1])
+        np.abs(apart, out=apart)
+        apart *= 0.5
+        return apart
+    mean = sum(shares[1:], shares[0]) / len(shares)
+    return _root_mean_square([share - mean for share in shares], len(shares))
+
+
+def _deviation_of_some(shares: Sequence[FloatArray], there: Sequence[Any], size: int) -> FloatArray:
+    """As `_deviation`, where some nodes lack some of the resources."""
+    count = np.zeros(size)
+    total = np.zeros((2, size))
+    # Of two shares the difference is that of the greater and the lesser.
+    most, least = np.zeros((2, size)), np.ones((2, size))
+    for share, has in zip(shares, there, strict=True):
+        count += has
+        total += np.where(has, share, 0.0)
+        most = np.maximum(most, np.where(has, share, 0.0))
+        least = np.minimum(least, np.where(has, share, 1.0))
+    divisor = np.maximum(count, 1.0)
+    mean = total / divisor
+    many = _root_mean_square([np.where(has, share - mean, 0.0) for share, has in zip(shares, there, strict=True)], divisor)
+    few: FloatArray = np.where(count == 2, (most - least) / 2, 0.0)
+    return np.where(count > 2, many, few)
+
+
+def _root_mean_square(differences: Sequence[FloatArray], count: FloatArray | int) -> FloatArray:
+    squares = [each * each for each in differences]
+    root: FloatArray = np.sqrt(sum(squares[1:], squares[0]) / count)
+    return root

@@ -1,0 +1,80 @@
+"""The one place that knows all rooms: from a configuration to what commands and services run on."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from extender.catalogue import catalogue
+from extender.config import load
+from extender.config.defaults import default_configuration
+from extender.config.gates import FeatureGates
+from extender.config.model import Configuration
+from extender.config.render import render
+from extender.decide.engine import Engine
+from extender.framework.columns import ColumnCache
+from extender.framework.observer import Observer
+from extender.framework.profiles import Profile
+from extender.framework.registry import Registry, build
+from extender.framework.runner import Runner
+
+
+@dataclass(frozen=True, slots=True)
+class Scheduling:
+    """A configuration made ready to decide.
+
+    Attributes:
+        configuration: as loaded.
+        registry: its profiles and their plugins' options.
+        gates: the feature gates in force.
+    """
+
+    configuration: Configuration
+    registry: Registry
+    gates: FeatureGates
+
+    @property
+    def profiles(self) -> Mapping[str, Profile]:
+        """Profiles by scheduler name."""
+        return self.registry.profiles
+
+    @property
+    def first(self) -> Profile:
+        """The first profile of the configuration."""
+        return self.profiles[self.configuration.profiles[0].scheduler_name]
+
+    def defaulted(self) -> str:
+        """The whole configuration with every default filled in, as YAML."""
+        return render(self.configuration, self.registry.options)
+
+
+def scheduling(configuration: Configuration | None = None, gates: FeatureGates | None = None) -> Scheduling:
+    """*configuration* (the default one if None) with its plugins built.
+
+    Raises:
+        ConfigError: everything wrong with it.
+    """
+    chosen = configuration or default_configuration()
+    gates = gates or FeatureGates()
+    return Scheduling(chosen, build(chosen, catalogue(), gates), gates)
+
+
+def from_file(data: bytes, source: str, gates: FeatureGates | None = None) -> Scheduling:
+    """The configuration in *data* (YAML or JSON, read from *source*) with its plugins built.
+
+    Raises:
+        ConfigError: everything wrong with it.
+    """
+    return scheduling(load.load(data, source), gates)
+
+
+def from_builtins(document: object, source: str, gates: FeatureGates | None = None) -> Scheduling:
+    """As `from_file`, for a document that is decoded already (a capture's `config`).
+
+    Raises:
+        ConfigError: everything wrong with it.
+    """
+    return scheduling(load.from_builtins(document, source), gates)
+
+
+def engine(observer: Observer | None = None, *, keep: bool = True) -> Engine:
+    """What decisions run on; one per thread. *keep* false asks every plugin about every node every time."""
+    return Engine(Runner(observer), ColumnCache(enabled=keep))

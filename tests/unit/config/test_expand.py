@@ -1,0 +1,310 @@
+"""Plugins of each extension point, in order and with weights. Source: G028-G033, A067, A080-A084."""
+
+import dataclasses
+
+import pytest
+
+from extender.config.defaults import default_profile, with_default_plugins
+from extender.config.expand import expand, expand_all
+from extender.config.faults import Fault
+from extender.config.model import Plugin, Plugins, PluginSet, Profile
+
+POINTS = {
+    "SchedulingGates": "preEnqueue",
+    "PrioritySort": "queueSort",
+    "NodeUnschedulable": "filter",
+    "NodeName": "filter",
+    "TaintToleration": "filter preScore score",
+    "NodeAffinity": "preFilter filter preScore score",
+    "NodePorts": "preFilter filter",
+    "NodeResourcesFit": "preFilter filter preScore score placementScore",
+    "VolumeRestrictions": "preFilter filter",
+    "NodeVolumeLimits": "preFilter filter",
+    "VolumeBinding": "preFilter filter reserve preBind preScore score",
+    "VolumeZone": "preFilter filter",
+    "PodTopologySpread": "preFilter filter preScore score",
+    "InterPodAffinity": "preFilter filter preScore score",
+    "DynamicResources": "preEnqueue preFilter filter postFilter score reserve preBind",
+    "DefaultPreemption": "preEnqueue postFilter",
+    "NodeResourcesBalancedAllocation": "preScore score",
+    "ImageLocality": "score",
+    "DefaultBinder": "bind",
+    "NodeDeclaredFeatures": "preFilter filter",
+    "Sort": "queueSort",
+    "Place": "placementGenerate",
+    "Place2": "placementGenerate",
+    "A": "filter score",
+    "B": "filter score",
+    "C": "filter score",
+}
+
+
+def points_of(name: str) -> frozenset[str] | None:
+    return frozenset(POINTS[name].split()) if name in POINTS else None
+
+
+def plugins(*names: str) -> tuple[Plugin, ...]:
+    return tuple(Plugin(name.partition("=")[0], int(name.partition("=")[2] or 0)) for name in names)
+
+
+def enabled(*names: str) -> PluginSet:
+    return PluginSet(plugins(*names))
+
+
+def disabled(*names: str) -> PluginSet:
+    return PluginSet(disabled=plugins(*names))
+
+
+def customized(**sets: PluginSet) -> Profile:
+    return Profile("s", plugins=with_default_plugins(Plugins(**sets)), path="profiles[0]")
+
+
+def bare(**sets: PluginSet) -> Profile:
+    """A profile without the defaults but with what every profile needs."""
+    required = {"queue_sort": enabled("PrioritySort"), "bind": enabled("DefaultBinder")}
+    return Profile("s", plugins=Plugins(**{**required, **sets}), path="profiles[0]")
+
+
+DEFAULT = {
+    "preEnqueue": "SchedulingGates DynamicResources DefaultPreemption",
+    "queueSort": "PrioritySort",
+    "preFilter": "NodeAffinity NodePorts NodeResourcesFit VolumeRestrictions NodeVolumeLimits VolumeBinding VolumeZone "
+    "PodTopologySpread InterPodAffinity DynamicResources NodeDeclaredFeatures",
+    "filter": "NodeUnschedulable NodeName TaintToleration NodeAffinity NodePorts NodeResourcesFit VolumeRestrictions "
+    "NodeVolumeLimits VolumeBinding VolumeZone PodTopologySpread InterPodAffinity DynamicResources "
+    "NodeDeclaredFeatures",
+    "postFilter": "DynamicResources DefaultPreemption",
+    "preScore": "TaintToleration NodeAffinity NodeResourcesFit VolumeBinding PodTopologySpread InterPodAffinity "
+    "NodeResourcesBalancedAllocation",
+    "score": "TaintToleration=3 NodeAffinity=2 NodeResourcesFit=1 VolumeBinding=1 PodTopologySpread=2 "
+    "InterPodAffinity=2 DynamicResources=2 NodeResourcesBalancedAllocation=1 ImageLocality=1",
+    "reserve": "VolumeBinding DynamicResources",
+    "permit": "",
+    "preBind": "VolumeBinding DynamicResources",
+    "bind": "DefaultBinder",
+    "postBind": "",
+    "placementGenerate": "",
+    "placementScore": "NodeResourcesFit=1",
+}
+
+
+@pytest.mark.parametrize(("point", "names"), DEFAULT.items(), ids=DEFAULT)
+def test_the_default_profile_has_kube_schedulers_plugins(point, names):
+    expanded, faults = expand(default_profile(), points_of)
+    assert faults == []
+    assert expanded[point] == plugins(*names.split())
+
+
+ORDERS = {
+    "multiPoint plugins stand in multiPoint's order": (
+        bare(multi_point=enabled("B", "A")),
+        "score",
+        "B=1 A=1",
+    ),
+    "those listed again at the point come first, in the point's order": (
+        bare(multi_point=enabled("A", "B", "C"), score=enabled("C=5", "B=4")),
+        "score",
+        "C=5 B=4 A=1",
+    ),
+    "those only listed at the point come last": (
+        bare(multi_point=enabled("A"), score=enabled("C=5", "B")),
+        "score",
+        "A=1 C=5 B=1",
+    ),
+    "all three kinds together": (
+        bare(multi_point=enabled("A", "B"), score=enabled("C", "B=9")),
+        "score",
+        "B=9 A=1 C=1",
+    ),
+    "a plugin disabled at the point is not expanded there": (
+        bare(multi_point=enabled("A", "B"), filter=disabled("A")),
+        "filter",
+        "B",
+    ),
+    "a plugin disabled at one point stays at the others": (
+        bare(multi_point=enabled("A", "B"), filter=disabled("A")),
+        "score",
+        "A=1 B=1",
+    ),
+    "a plugin both disabled and enabled at the point stays as listed": (
+        bare(multi_point=enabled("A", "B"), filter=PluginSet(plugins("A"), plugins("A"))),
+        "filter",
+        "B A",
+    ),
+    "a star at the point leaves what is listed there": (
+        bare(multi_point=enabled("A", "B"), score=PluginSet(plugins("C=2", "B"), plugins("*"))),
+        "score",
+        "C=2 B=1",
+    ),
+    "the weight comes from multiPoint where the point gives none": (
+        bare(multi_point=enabled("A=6")),
+        "score",
+        "A=6",
+    ),
+    "an entry at the point without a weight counts as one whatever multiPoint says": (
+        bare(multi_point=enabled("A=6"), score=enabled("A")),
+        "score",
+        "A=1",
+    ),
+    "a plugin multiPoint disables runs where a point enables it": (
+        customized(
+            multi_point=disabled("ImageLocality"), score=PluginSet(plugins("ImageLocality=7"), plugins("ImageLocality"))
+        ),
+        "score",
+        "TaintToleration=3 NodeAffinity=2 NodeResourcesFit=1 VolumeBinding=1 PodTopologySpread=2 InterPodAffinity=2 "
+        "DynamicResources=2 NodeResourcesBalancedAllocation=1 ImageLocality=7",
+    ),
+    "an enabled default plugin comes first at its point": (
+        customized(filter=PluginSet(plugins("NodeAffinity"), plugins("VolumeZone"))),
+        "filter",
+        "NodeAffinity NodeUnschedulable NodeName TaintToleration NodePorts NodeResourcesFit VolumeRestrictions "
+        "NodeVolumeLimits VolumeBinding PodTopologySpread InterPodAffinity DynamicResources NodeDeclaredFeatures",
+    ),
+    "a default plugin reweighted in multiPoint keeps its place": (
+        customized(multi_point=enabled("NodeAffinity=9")),
+        "score",
+        "TaintToleration=3 NodeAffinity=9 NodeResourcesFit=1 VolumeBinding=1 PodTopologySpread=2 InterPodAffinity=2 "
+        "DynamicResources=2 NodeResourcesBalancedAllocation=1 ImageLocality=1",
+    ),
+    "multiPoint's star leaves only what is custom": (
+        customized(multi_point=PluginSet(plugins("A", "PrioritySort", "DefaultBinder"), plugins("*"))),
+        "filter",
+        "A",
+    ),
+}
+
+
+@pytest.mark.parametrize(("profile", "point", "names"), ORDERS.values(), ids=ORDERS)
+def test_a_point_has_its_plugins_in_order(profile, point, names):
+    expanded, faults = expand(profile, points_of)
+    assert faults == []
+    assert expanded[point] == plugins(*names.split())
+
+
+FAULTS = {
+    "an unknown plugin at a point": (
+        customized(filter=enabled("NodeAfinity")),
+        'profiles[0].plugins.filter.enabled: FilterPlugin "NodeAfinity" does not exist; did you mean "NodeAffinity"?',
+    ),
+    "an unknown plugin in multiPoint is named by the first point": (
+        customized(multi_point=enabled("Unlike")),
+        'profiles[0].plugins.multiPoint.enabled: PreFilterPlugin "Unlike" does not exist',
+    ),
+    "the first point is one that is expanded": (
+        customized(multi_point=enabled("Unlike"), pre_filter=disabled("*")),
+        'profiles[0].plugins.multiPoint.enabled: FilterPlugin "Unlike" does not exist',
+    ),
+    "a plugin at a point it does not implement": (
+        customized(pre_bind=enabled("NodeName")),
+        'profiles[0].plugins.preBind.enabled: plugin "NodeName" does not extend PreBindPlugin plugin',
+    ),
+    "a plugin twice at a point": (
+        customized(score=enabled("A", "A=2")),
+        'profiles[0].plugins.score.enabled: plugin "A" already registered as "ScorePlugin"',
+    ),
+    "a plugin twice in multiPoint": (
+        bare(multi_point=enabled("DefaultPreemption", "DefaultPreemption"), pre_enqueue=disabled("*")),
+        'profiles[0].plugins.multiPoint.enabled: plugin "DefaultPreemption" already registered as "PostFilterPlugin"',
+    ),
+    "no queue sort plugin": (
+        customized(queue_sort=disabled("*")),
+        'profiles[0].plugins.queueSort: only one queue sort plugin required for profile with scheduler name "s", '
+        "but got 0",
+    ),
+    "two queue sort plugins": (
+        customized(queue_sort=enabled("Sort")),
+        'profiles[0].plugins.queueSort: only one queue sort plugin required for profile with scheduler name "s", '
+        "but got 2",
+    ),
+    "no bind plugin": (
+        customized(bind=disabled("DefaultBinder")),
+        'profiles[0].plugins.bind: at least one bind plugin is needed for profile with scheduler name "s"',
+    ),
+    "two placement generators": (
+        customized(placement_generate=enabled("Place", "Place2")),
+        "profiles[0].plugins.placementGenerate: at most one placement generate plugin is allowed for profile with "
+        'scheduler name "s"',
+    ),
+    "weights that overflow together": (
+        bare(score=enabled(f"A={2**63 // 200}", f"B={2**63 // 200}", "C=2")),
+        "profiles[0].plugins.score.enabled: score plugins: total score of Score plugins could overflow",
+    ),
+    "a weight that overflows counts even where the plugin is disabled": (
+        bare(multi_point=enabled(f"A={2**62}"), score=disabled("A")),
+        "profiles[0].plugins.score.enabled: score plugins: total score of Score plugins could overflow",
+    ),
+}
+
+
+@pytest.mark.parametrize(("profile", "message"), FAULTS.values(), ids=FAULTS)
+def test_a_fault_is_told_in_kube_schedulers_words(profile, message):
+    assert [str(fault) for fault in expand(profile, points_of)[1]] == [message]
+
+
+def test_all_faults_of_a_profile_are_found_at_once():
+    profile = bare(filter=enabled("Unlike", "ImageLocality"), score=enabled("A", "A"))
+    assert [fault.message for fault in expand(profile, points_of)[1]] == [
+        'FilterPlugin "Unlike" does not exist',
+        'plugin "ImageLocality" does not extend FilterPlugin plugin',
+        'plugin "A" already registered as "ScorePlugin"',
+    ]
+
+
+def test_an_unknown_plugin_is_likened_to_the_names_that_are_given():
+    _, faults = expand(bare(filter=enabled("MyPlugni")), points_of, known=("MyPlugin",))
+    assert [fault.message for fault in faults] == ['FilterPlugin "MyPlugni" does not exist; did you mean "MyPlugin"?']
+
+
+def test_profiles_are_expanded_by_scheduler_name():
+    expanded, faults = expand_all([default_profile("a"), default_profile("b")], points_of)
+    assert faults == []
+    assert list(expanded) == ["a", "b"]
+
+
+def test_profiles_that_cannot_sort_are_not_compared():
+    _, faults = expand_all([customized(queue_sort=disabled("*"))], points_of)
+    assert [fault.message for fault in faults] == [
+        'only one queue sort plugin required for profile with scheduler name "s", but got 0'
+    ]
+
+
+def test_an_unknown_plugin_that_is_expanded_nowhere_is_of_no_account():
+    stars = dict.fromkeys(set(Plugins.__struct_fields__) - {"multi_point", "queue_sort", "bind"}, disabled("*"))
+    needed = {
+        "queue_sort": PluginSet(plugins("PrioritySort"), plugins("*")),
+        "bind": PluginSet(plugins("DefaultBinder"), plugins("*")),
+    }
+    assert expand(bare(multi_point=enabled("Unlike"), **stars, **needed), points_of)[1] == []
+
+
+def at(index: int, profile: Profile, name: str) -> Profile:
+    return dataclasses.replace(profile, scheduler_name=name, path=f"profiles[{index}]")
+
+
+BETWEEN = {
+    "a profile without a name": (
+        [at(0, bare(), "")],
+        Fault("profiles[0].schedulerName", "scheduler name is needed"),
+    ),
+    "two profiles of one name": (
+        [at(0, bare(), "a"), at(1, bare(), "a")],
+        Fault("profiles[1].schedulerName", 'duplicate profile with scheduler name "a"'),
+    ),
+    "profiles that sort differently": (
+        [at(0, bare(), "a"), at(1, bare(queue_sort=enabled("Sort")), "b")],
+        Fault(
+            "profiles[1].plugins.queueSort",
+            'different queue sort plugins for profile "b": "Sort", first: "PrioritySort"',
+        ),
+    ),
+    "profiles that sort with different arguments": (
+        [at(0, bare(), "a"), dataclasses.replace(at(1, bare(), "b"), plugin_config={"PrioritySort": {"x": 1}})],
+        Fault("profiles[1].plugins.queueSort", 'different queue sort plugin args for profile "b"'),
+    ),
+    "no profile at all": ([], Fault("profiles", "at least one profile is required")),
+}
+
+
+@pytest.mark.parametrize(("profiles", "fault"), BETWEEN.values(), ids=BETWEEN)
+def test_profiles_have_to_agree(profiles, fault):
+    assert expand_all(profiles, points_of)[1] == [fault]

@@ -1,0 +1,177 @@
+"""Writing a configuration out, and reading it back. Source: G019."""
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from extender.config.defaults import default_configuration
+from extender.config.documents import normalise, read, write
+from extender.config.load import load
+from extender.config.model import (
+    ClientConnection,
+    Configuration,
+    Extender,
+    LeaderElection,
+    ManagedResource,
+    Plugin,
+    Plugins,
+    PluginSet,
+    Profile,
+    TLSConfig,
+)
+from extender.config.render import render
+
+SMALL = Configuration(
+    profiles=(
+        Profile(
+            "s",
+            percentage_of_nodes_to_score=30,
+            plugins=Plugins(multi_point=PluginSet((Plugin("PrioritySort"),), (Plugin("*"),))),
+            plugin_config={"Other": {"size": "1e3"}, "NodeAffinity": {"addedAffinity": None}},
+        ),
+    ),
+    leader_election=LeaderElection(lease_duration=90.0, renew_deadline=1.5),
+    client_connection=ClientConnection(qps=0.5),
+    enable_contention_profiling=False,
+    extenders=(
+        Extender(
+            "http://e",
+            prioritize_verb="p",
+            weight=2,
+            enable_https=True,
+            tls_config=TLSConfig(ca_data=b"a"),
+            http_timeout=0.1,
+            managed_resources=(ManagedResource("a.b/c"),),
+        ),
+    ),
+    delay_cache_until_active=True,
+)
+WRITTEN = """\
+apiVersion: kubescheduler.config.k8s.io/v1
+clientConnection:
+  acceptContentTypes: ""
+  burst: 100
+  contentType: application/vnd.kubernetes.protobuf
+  kubeconfig: ""
+  qps: 0.5
+delayCacheUntilActive: true
+enableContentionProfiling: false
+enableProfiling: true
+extenders:
+- enableHTTPS: true
+  httpTimeout: 100ms
+  managedResources:
+  - name: a.b/c
+  prioritizeVerb: p
+  tlsConfig:
+    caData: YQ==
+  urlPrefix: http://e
+  weight: 2
+kind: KubeSchedulerConfiguration
+leaderElection:
+  leaderElect: true
+  leaseDuration: 1m30s
+  renewDeadline: 1.5s
+  resourceLock: leases
+  resourceName: kube-scheduler
+  resourceNamespace: kube-system
+  retryPeriod: 2s
+parallelism: 16
+percentageOfNodesToScore: 0
+podInitialBackoffSeconds: 1
+podMaxBackoffSeconds: 10
+profiles:
+- percentageOfNodesToScore: 30
+  pluginConfig:
+  - args:
+      addedAffinity: null
+    name: NodeAffinity
+  - args:
+      size: "1e3"
+    name: Other
+  plugins:
+    bind: {}
+    filter: {}
+    multiPoint:
+      disabled:
+      - name: '*'
+        weight: 0
+      enabled:
+      - name: PrioritySort
+        weight: 0
+    permit: {}
+    placementGenerate: {}
+    placementScore: {}
+    postBind: {}
+    postFilter: {}
+    preBind: {}
+    preEnqueue: {}
+    preFilter: {}
+    preScore: {}
+    queueSort: {}
+    reserve: {}
+    score: {}
+  schedulerName: s
+"""
+
+
+def test_a_configuration_is_written_as_kube_scheduler_writes_it():
+    assert render(SMALL) == WRITTEN
+
+
+def test_what_is_written_is_read_back_equal():
+    assert load(WRITTEN.encode(), "f") == SMALL
+    assert load(render(default_configuration()).encode(), "f") == default_configuration()
+
+
+def test_defaulted_arguments_take_the_place_of_those_that_were_given():
+    args = {"s": {"Other": {"x": 1}, "NodeAffinity": {}}}
+    (profile,) = load(render(SMALL, args).encode(), "f").profiles
+    assert profile.plugin_config == {
+        "NodeAffinity": {"apiVersion": "kubescheduler.config.k8s.io/v1", "kind": "NodeAffinityArgs"},
+        "Other": {"x": 1},
+    }
+
+
+TEXT = st.text(st.characters(codec="utf-8", exclude_categories=("Cs",)), max_size=20)
+NAMES = st.text("abcxyzABCXYZ0123456789-./*", min_size=1, max_size=12)
+PLUGIN = st.builds(Plugin, NAMES, st.integers(-(2**31), 2**31 - 1))
+VALUES = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | TEXT,
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(TEXT, inner, max_size=3),
+    max_leaves=8,
+)
+
+
+@given(VALUES)
+def test_any_value_is_written_and_read_back(value):
+    assert read(write({"value": value}).encode(), "f") == ({"value": value}, [])
+    assert normalise(value) == (value, [])
+
+
+@given(
+    enabled=st.lists(PLUGIN, max_size=4, unique_by=lambda plugin: plugin.name),
+    disabled=st.lists(NAMES, max_size=3),
+    lease=st.integers(10_000_000_001, 10**14),
+    timeout=st.integers(0, 10**12),
+    args=st.dictionaries(NAMES.map("Out-of-tree {}".format), st.dictionaries(TEXT, VALUES, max_size=2), max_size=2),
+)
+def test_any_configuration_is_written_and_read_back(enabled, disabled, lease, timeout, args):
+    document = {
+        "apiVersion": "kubescheduler.config.k8s.io/v1",
+        "kind": "KubeSchedulerConfiguration",
+        "leaderElection": {"leaseDuration": f"{lease}ns"},
+        "extenders": [{"httpTimeout": f"{timeout}ns"}],
+        "profiles": [
+            {
+                "plugins": {
+                    "multiPoint": {
+                        "enabled": [{"name": plugin.name, "weight": plugin.weight} for plugin in enabled],
+                        "disabled": [{"name": name} for name in disabled],
+                    }
+                },
+                "pluginConfig": [{"name": name, "args": args[name]} for name in args],
+            }
+        ],
+    }
+    configuration = load(write(document).encode(), "f")
+    assert load(render(configuration).encode(), "f") == configuration
