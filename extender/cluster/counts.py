@@ -86,6 +86,10 @@ class CountTable:
         counts.stamp = self._tick
         return counts
 
+    def known(self) -> list[tuple[PodMatcher, RowCounts]]:
+        """Every matcher that is counted, with its counts."""
+        return list(self._counts.items())
+
     def _counted(self, matcher: PodMatcher, nodes: NodeTable) -> RowCounts:
         rows = np.zeros(nodes.columns.capacity, dtype=np.int64)
         total = 0

@@ -12,8 +12,8 @@ IMPLICIT_PREFIX: Final = "deviceclass.resource.kubernetes.io/"
 def classes_by_resource(classes: Iterable[DeviceClass]) -> dict[str, DeviceClass]:
     """The device class that serves each extended resource.
 
-    Of several classes with one `extendedResourceName` the newest counts, among equally old ones the one with the lowest name. As
-    upstream, a class that comes after one it loses to does not serve its implicit resource either.
+    Of several classes with one `extendedResourceName` the newest counts, among equally old ones the one with the
+    lowest name. As upstream, a class that comes after one it loses to does not serve its implicit resource either.
 
     Args:
         classes: in the order of their arrival.

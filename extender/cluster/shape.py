@@ -111,10 +111,10 @@ def _identity(pod: Pod) -> bytes:
 class Shapes:
     """The shapes of one cluster. Source of `Shape` for every pod, placed or waiting."""
 
-    __slots__ = ("_shapes", "_vocabulary")
+    __slots__ = ("_shapes", "vocabulary")
 
     def __init__(self, vocabulary: Vocabulary) -> None:
-        self._vocabulary = vocabulary
+        self.vocabulary = vocabulary
         self._shapes: dict[bytes, Shape] = {}
 
     def of(self, pod: Pod) -> Shape:
@@ -128,5 +128,5 @@ class Shapes:
             if len(self._shapes) >= _MOST:
                 for stale in list(self._shapes)[: _MOST // 2]:
                     del self._shapes[stale]
-            shape = self._shapes[identity] = Shape(bare, self._vocabulary)
+            shape = self._shapes[identity] = Shape(bare, self.vocabulary)
         return shape

@@ -44,9 +44,12 @@ class Tables:
         "terms",
     )
 
-    def __init__(self) -> None:
-        vocabulary = Vocabulary()
-        self.shapes = Shapes(vocabulary)
+    def __init__(self, shapes: Shapes | None = None) -> None:
+        """Args:
+        shapes: to share them, and their vocabulary, with other tables; None begins with nothing known.
+        """
+        self.shapes = shapes or Shapes(Vocabulary())
+        vocabulary = self.shapes.vocabulary
         self.nodes = NodeTable(vocabulary)
         self.counts = CountTable(vocabulary.pod_classes)
         self.terms = TermTable(vocabulary.pod_classes)

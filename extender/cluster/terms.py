@@ -98,6 +98,10 @@ class TermTable:
             )
         return tuple((carried, counts) for carried in found if (counts := self._counts[carried]).total)
 
+    def known(self) -> list[tuple[CarriedTerm, RowCounts]]:
+        """Every term that is or was carried, with its carriers."""
+        return list(self._counts.items())
+
     def labels_changed(self, keys: set[str]) -> None:
         """The domains of topology *keys* changed: they are summed anew when asked for."""
         for term, counts in self._counts.items():

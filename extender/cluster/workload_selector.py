@@ -2,11 +2,14 @@
 
 from extender.cluster.pods import PodQuery
 from extender.cluster.snapshot import Snapshot
-from extender.objects.matching import NOTHING, Selector, from_label_selector, from_labels
+from extender.objects.matching import EVERYTHING, Selector, from_label_selector, from_labels
 from extender.objects.meta import LabelSelector
 from extender.objects.workload import ReplicaSet, ReplicationController, Service, StatefulSet
 
 _KINDS = (Service, ReplicationController, ReplicaSet, StatefulSet)
+
+
+_KEY = ("workload_selector", "kept")
 
 
 class _Kept:
@@ -16,7 +19,7 @@ class _Kept:
 
     def __init__(self) -> None:
         self.revisions: tuple[int, ...] = ()
-        self.selector = NOTHING
+        self.selector = EVERYTHING
 
 
 def workload_selector(pod: PodQuery, cluster: Snapshot) -> Selector:
@@ -24,12 +27,17 @@ def workload_selector(pod: PodQuery, cluster: Snapshot) -> Selector:
 
     Only the owner marked as controller counts, and only a ReplicationController, ReplicaSet or StatefulSet that exists. Source: B068.
     """
-    kept = pod.shape.remember("workload_selector", _Kept)
+    kept = pod.shape.remember(_KEY, _Kept)
     revisions = tuple(map(cluster.revision, _KINDS))
     if kept.revisions != revisions:
         kept.selector = _deduced(pod, cluster)
         kept.revisions = revisions
     return kept.selector
+
+
+def last_workload_selector(pod: PodQuery) -> Selector:
+    """What `workload_selector` found when it was last asked about pods like *pod*; empty if it never was."""
+    return pod.shape.remember(_KEY, _Kept).selector
 
 
 def _deduced(pod: PodQuery, cluster: Snapshot) -> Selector:
@@ -59,8 +67,8 @@ def _deduced(pod: PodQuery, cluster: Snapshot) -> Selector:
 def _of_owner(selector: LabelSelector | None) -> Selector:
     """An owner's selector; a missing or faulty one asks for nothing and is passed over."""
     if selector is None:
-        return Selector()
+        return EVERYTHING
     try:
         return from_label_selector(selector)
     except ValueError:
-        return Selector()
+        return EVERYTHING

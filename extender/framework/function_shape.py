@@ -53,9 +53,9 @@ def shape_faults(shape: Sequence[UtilizationShapePoint], path: str) -> Iterator[
 def drawn(shape: Sequence[UtilizationShapePoint]) -> IntArray:
     """The function's values, 0 to 100, at every whole utilization: int64, shape (201,).
 
-    The entries 0 to 100 belong to those utilizations. The 100 after them repeat the first, so that a negative utilization,
-    which only an overflow can give, is answered like 0, as upstream. Before the first point and after the last the
-    function is level. Source: B039.
+    The entries 0 to 100 belong to those utilizations. The 100 after them repeat the first, so that a negative
+    utilization, which only an overflow can give, is answered like 0, as upstream. Before the first point and after
+    the last the function is level. Source: B039.
     """
     values = [_at(utilization, shape) for utilization in range(MAX_UTILIZATION + 1)]
     return np.array([*values, *(values[:1] * MAX_UTILIZATION)], dtype=np.int64)

@@ -8,6 +8,7 @@ from typing import Any
 import msgspec
 
 from extender.config import model
+from extender.config.defaults import BUILT_IN
 from extender.config.expand import Expanded, expand_all
 from extender.config.faults import ConfigError, Fault
 from extender.config.gates import FeatureGates
@@ -72,7 +73,9 @@ def build(configuration: model.Configuration, catalogue: Catalogue, gates: Featu
 
     def points(name: str) -> frozenset[str] | None:
         known = catalogue.get(name)
-        return None if known is None else points_of(known)
+        if known is None:
+            return frozenset() if name in BUILT_IN else None
+        return points_of(known)
 
     expanded, faults = expand_all(configuration.profiles, points, catalogue)
     profiles: dict[str, Profile] = {}

@@ -8,10 +8,9 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 import msgspec
-import numpy as np
 
 from extender.basics.intern import Interner
-from extender.cluster.arrays import BoolArray, IntArray
+from extender.cluster.arrays import IntArray
 from extender.cluster.snapshot import NodeView
 from extender.config.strict import Int64
 from extender.objects.requests import is_dra_extended, is_scalar
@@ -110,11 +109,3 @@ def scored_resources(
 def may_be_devices(specs: Sequence[ResourceSpec], requests: Sequence[int]) -> bool:
     """Whether a resource that the pod asks for and that counts could be served by devices. Source: B042."""
     return any(request and is_dra_extended(spec.name) for spec, request in zip(specs, requests, strict=True))
-
-
-def present(capacity: IntArray) -> BoolArray | None:
-    """Which nodes offer a resource at all: bool, or None if every node does."""
-    if np.count_nonzero(capacity) == len(capacity):
-        return None
-    there: BoolArray = capacity != 0
-    return there

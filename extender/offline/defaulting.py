@@ -9,12 +9,12 @@ from typing import Any, Final, TypeVar
 from msgspec.structs import replace
 
 from extender.config.defaults import DEFAULT_SCHEDULER_NAME
+from extender.objects.devices import ResourceClaim, ResourceClaimTemplate
 from extender.objects.groups import PodGroup
 from extender.objects.meta import KubernetesObject
 from extender.objects.node import Node
 from extender.objects.pod import Container, Pod, PodSpec
 from extender.objects.policy import PodDisruptionBudget, PriorityClass
-from extender.objects.devices import ResourceClaim, ResourceClaimTemplate
 from extender.objects.storage import CSIStorageCapacity, PersistentVolumeClaim
 from extender.objects.workload import ReplicaSet, ReplicationController, Service, StatefulSet
 

@@ -15,6 +15,7 @@ _NOTHING: Final = msgspec.Raw(b"null")
 _BYTE: Final = re.compile(r" \(byte (\d+)\)")
 _MOST_LISTS: Final = 100_000  # Lists in Lists; aliases of aliases could unfold into more than any memory
 _SEPARATOR: Final = b"---"
+_SPACE: Final = b" \n\r\t"
 _WANTED: Final = "want a Kubernetes object or a List of them, with apiVersion and kind"
 
 
@@ -96,11 +97,14 @@ def _of_json(data: bytes, source: str, walk: "_Walk") -> Iterator[Entry | Config
 
 
 def _after(rest: memoryview, end: int) -> memoryview:
-    """What follows a document, without space and a YAML separator."""
-    while end < len(rest) and rest[end : end + 1] in (b" ", b"\n", b"\r", b"\t"):
-        end += 1
-    if rest[end : end + 3] == _SEPARATOR:
-        return _after(rest, end + 3)
+    """What follows a document, without space and YAML separators."""
+    while end < len(rest):
+        if rest[end] in _SPACE:
+            end += 1
+        elif bytes(rest[end : end + 3]) == _SEPARATOR:
+            end += 3
+        else:
+            break
     return rest[end:]
 
 

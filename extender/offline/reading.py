@@ -72,6 +72,4 @@ def _check_text(name: str, data: bytes) -> None:
 
 
 def _empty(name: str) -> UnreadableError:
-    return UnreadableError(
-        name, "is empty; want Kubernetes objects as YAML or JSON, as kubectl get -o json prints them"
-    )
+    return UnreadableError(name, "is empty; want YAML or JSON")

@@ -16,6 +16,7 @@ from extender.offline.faults import UnreadableError
 _MOST_LEVELS: Final = 500
 _PREFIX: Final = "tag:yaml.org,2002:"
 _MERGE: Final = "<<"
+_TAGGED: Final = {"int": (int,), "float": (int, float), "bool": (bool,), "null": (type(None),)}
 _PARSER: Final[type[Any]] = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
 
@@ -37,7 +38,7 @@ def documents(data: bytes, source: str) -> Iterator[tuple[int, Any]]:
     """The line and the value of each document that is not empty.
 
     Raises:
-        UnreadableError: broken YAML, an unknown tag or anchor, a key that is no text, or too many levels; says in which line.
+        UnreadableError: broken YAML, an unknown tag or alias, a key that is no text, too many levels; says where.
     """
     builder = _Builder(source)
     try:
@@ -75,7 +76,7 @@ class _Builder:
         self._keys: list[Any] = []
         self._anchors: dict[str, Any] = {}
 
-    def take(self, event: yaml.Event) -> None:
+    def take(self, event: Any) -> None:
         """Goes on with the next event."""
         match event:
             case yaml.ScalarEvent():
@@ -129,15 +130,14 @@ class _Builder:
             for key, inner in part.items():
                 inside.setdefault(key, inner)
 
-    def _scalar(self, event: yaml.ScalarEvent) -> Any:
+    def _scalar(self, event: Any) -> Any:
         tag, text = event.tag, event.value
         if tag is None:
             return _plain(text) if event.implicit[0] else text
         if tag in {"!", f"{_PREFIX}str", f"{_PREFIX}binary"}:
             return text
         made = _plain(text)
-        wanted = {"int": int, "float": (int, float), "bool": bool, "null": type(None)}.get(tag.removeprefix(_PREFIX))
-        if wanted is None or not isinstance(made, wanted):
+        if type(made) not in _TAGGED.get(tag.removeprefix(_PREFIX), ()):
             raise self._fault(event, f"{text!r} has the tag {tag}, which does not suit it; leave the tag out")
         return made
 

@@ -1,8 +1,8 @@
 """DynamicResources: pods that claim devices wait for their claims. Allocating devices is not part of this yet.
 
-What is here: the check of a pod's claims before it is queued, its answer for pods that claim nothing, and the score of
-such pods. What is not: choosing devices. For a pod with claims, or with an extended resource that a device class
-serves, the attempt therefore ends as an error that says so; no node is chosen and none is called unfit.
+What is here: the check of a pod's claims before it is queued, and all answers for pods that claim nothing. What is
+not: choosing devices. For a pod with claims, or with an extended resource that a device class serves, the attempt
+therefore ends as an error that says so; no node is chosen and none is called unfit.
 
 **Refuses** for good a pod whose claims are not in order: not created yet, missing, being deleted, or made for another
 pod. Not asked for pods without claims.
@@ -16,7 +16,7 @@ come or change their labels or allocatable resources.
 `bindingTimeout`: how long to wait for binding conditions, `10m0s`, at least `1s`. Each exists only while its feature
 gates are on (`DRASchedulerFilterTimeout`; `DRADeviceBindingConditions` and `DRAResourceClaimDeviceStatus`).
 
-Source: B109 to B111, B116, B125, B126, G043.
+Source: B109 to B111, B115, B116, B125, B126, G043.
 """
 
 from collections.abc import Mapping, Sequence
@@ -26,6 +26,7 @@ import msgspec
 import numpy as np
 
 from extender.cluster.arrays import IntArray
+from extender.cluster.device_classes import classes_by_resource
 from extender.cluster.pods import PodQuery
 from extender.cluster.snapshot import NodeView, Snapshot
 from extender.config import durations
@@ -33,16 +34,20 @@ from extender.config.faults import Fault
 from extender.config.gates import FeatureGates
 from extender.config.paths import child
 from extender.config.validate import invalid
+from extender.decide.rescue import Attempt
 from extender.framework.changes import Action, Change, Hint, Registration, Resource
 from extender.framework.normalize import in_proportion
-from extender.framework.points import PASS, SKIP, PreFiltered
+from extender.framework.points import SKIP, PostFiltered, PreFiltered
 from extender.framework.setup import Setup
-from extender.framework.verdict import Rejection, Status, error, unresolvable
+from extender.framework.verdict import Code, Reason, Rejection, Status, error, unresolvable, unschedulable
+from extender.objects.devices import DeviceClass, ResourceClaim
 from extender.objects.pod import Pod, PodResourceClaim
 from extender.objects.requests import is_dra_extended
-from extender.objects.devices import DeviceClass, ResourceClaim
 
-_IMPLICIT = "deviceclass.resource.kubernetes.io/"
+_NOTHING_TO_FREE = PostFiltered(unschedulable("no new claims to deallocate"))
+_DISABLED = PostFiltered(unschedulable("plugin disabled"))
+_NOT_ASKED = PostFiltered(error("not found"))
+_UNPREPARED = Reason("not found", Code.ERROR)
 _UNSUPPORTED = error("DynamicResources: allocating devices is not supported; the pod claims some")
 
 
@@ -139,8 +144,19 @@ class DynamicResources:
         return SKIP
 
     def filter(self, pod: PodQuery, nodes: NodeView, notes: Any) -> Sequence[Rejection]:  # noqa: ARG002
-        """Nothing to say of pods that claim nothing; the others do not come this far."""
-        return ()
+        """No pod comes this far but where `pre_filter` is switched off; as upstream, every node is an error then."""
+        return (Rejection(np.ones(len(nodes), dtype=np.bool_), _UNPREPARED),) if self._on else ()
+
+    def post_filter(self, pod: PodQuery, cluster: Snapshot, attempt: Attempt) -> PostFiltered:  # noqa: ARG002
+        """A pod that claims nothing has nothing to give back. Source: B115.
+
+        As upstream, it is an error if the attempt ended before `pre_filter` was asked; preemption is not tried then.
+        """
+        if not self._on:
+            return _DISABLED
+        before = attempt.feasibility.before
+        asked = self.name in before.skipped or self.name in before.notes
+        return _NOTHING_TO_FREE if asked else _NOT_ASKED
 
     def score(self, pod: PodQuery, nodes: NodeView, notes: Any) -> IntArray:  # noqa: ARG002  the point's signature
         """0: no alternative of a request was chosen. Source: B116."""
@@ -209,13 +225,7 @@ def _wants_served_resource(pod: PodQuery, cluster: Snapshot) -> bool:
     """Whether a device class serves an extended resource that the pod asks for. Source: B034, B114."""
     names = cluster.vocabulary.resources
     asked = {name for number, _ in pod.shape.asked if is_dra_extended(name := names[number])}
-    if not asked:
-        return False
-    classes = cluster.objects(DeviceClass)
-    return any(
-        f"{_IMPLICIT}{each.metadata.name}" in asked or each.spec.extended_resource_name in asked
-        for each in classes.values()
-    )
+    return bool(asked) and not asked.isdisjoint(classes_by_resource(cluster.objects(DeviceClass).values()))
 
 
 def _after_claim_change(pod: PodQuery, change: Change) -> Hint:

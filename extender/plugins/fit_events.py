@@ -7,11 +7,11 @@ from extender.cluster.device_classes import IMPLICIT_PREFIX
 from extender.cluster.pods import PodQuery
 from extender.config.gates import FeatureGates
 from extender.framework.changes import Action, Change, Hint, Registration, Resource
+from extender.objects.devices import DeviceClass
 from extender.objects.node import Node
 from extender.objects.pod import Pod
 from extender.objects.quantity import base_units
 from extender.objects.requests import is_dra_extended, is_scalar, pod_requests
-from extender.objects.devices import DeviceClass
 
 _PLAIN: Final = ("cpu", "memory", "ephemeral-storage")
 
@@ -82,7 +82,9 @@ class FitEvents:
     def _fits(self, asked: Mapping[str, int], offered: Mapping[str, int]) -> bool:
         if offered.get("pods", 0) < 1:
             return False
-        return all(amount <= offered.get(name, 0) or self._left_to_devices(name, offered) for name, amount in asked.items())
+        return all(
+            amount <= offered.get(name, 0) or self._left_to_devices(name, offered) for name, amount in asked.items()
+        )
 
     def _offers_more(self, asked: Mapping[str, int], before: Mapping[str, int], after: Mapping[str, int]) -> bool:
         if after.get("pods", 0) > before.get("pods", 0):
@@ -90,7 +92,7 @@ class FitEvents:
         return any(after.get(name, 0) > before.get(name, 0) or self._left_to_devices(name, after) for name in asked)
 
     def _left_to_devices(self, name: str, offered: Mapping[str, int]) -> bool:
-        """Whether devices may serve *name* on the node. A hint does not know the device classes, so it takes them to be there."""
+        """Whether devices may serve *name* on a node; a hint cannot look, so it takes the device class to be there."""
         return self._devices and is_dra_extended(name) and offered.get(name, 0) <= 0
 
     # -- device classes

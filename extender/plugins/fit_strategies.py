@@ -8,16 +8,16 @@ from typing import Final
 
 import numpy as np
 
-from extender.cluster.arrays import IntArray
+from extender.cluster.arrays import BoolArray, IntArray
 from extender.cluster.snapshot import NodeView
 from extender.framework.function_shape import MAX_UTILIZATION, UtilizationShapePoint, drawn
-from extender.framework.scored_resources import ScoredResource, present
+from extender.framework.scored_resources import ScoredResource
 
 Strategy = Callable[[Sequence[ScoredResource], NodeView], IntArray]
 """Scores of the nodes of a view, int64, by the resources that count for a pod."""
 
 _Rate = Callable[[IntArray, IntArray], IntArray]
-"""The score of one resource from what would be taken of it, which may be overwritten, and its capacity, which is nowhere 0."""
+"""One resource's score, by what would be taken of it, which may be overwritten, and its capacity, nowhere 0."""
 
 _MOST: Final = 100
 
@@ -59,9 +59,13 @@ def _sums(
     weights: IntArray | int = 0
     for resource in resources:
         capacity = resource.capacity(nodes)
-        counts = present(capacity)
-        if counts is not None:
-            capacity = np.where(counts, capacity, 1)
+        offering = np.count_nonzero(capacity)
+        if not offering:
+            continue
+        counts: BoolArray | None = None
+        if offering < len(capacity):
+            counts = capacity != 0
+            capacity = np.maximum(capacity, 1)
         scores = rate(resource.taken(nodes) + resource.request, capacity)
         if not zero_counts:
             positive = scores > 0
@@ -80,7 +84,7 @@ def _divisor(weights: IntArray | int) -> IntArray | int:
 
 
 def least_allocated(resources: Sequence[ScoredResource], nodes: NodeView) -> IntArray:
-    """The weighted mean of what would be left of each resource, in percent; 0 of what is overcommitted. Source: B037."""
+    """The weighted mean of what would be left of each resource, in percent, 0 at least. Source: B037."""
     total, weights = _sums(resources, nodes, _free_share)
     return _quotient(total, _divisor(weights))
 

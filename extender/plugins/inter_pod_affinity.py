@@ -163,11 +163,11 @@ class InterPodAffinity:
 
     def add_pod(self, pod: PodQuery, other: PlacedPod, row: int, cluster: Snapshot, notes: Placement) -> None:
         """Count *other* as standing on *row*. Source: B060."""
-        _move(pod, other, row, cluster, notes, 1)
+        _move(pod, other, row, cluster, notes, by=1)
 
     def remove_pod(self, pod: PodQuery, other: PlacedPod, row: int, cluster: Snapshot, notes: Placement) -> None:
         """Count *other* as gone from *row*. Source: B060."""
-        _move(pod, other, row, cluster, notes, -1)
+        _move(pod, other, row, cluster, notes, by=-1)
 
     def filter(self, pod: PodQuery, nodes: NodeView, notes: Placement) -> Sequence[Rejection]:
         """Refuse nodes by the three rules, each node for the first that applies. Source: B057 to B059."""
@@ -201,11 +201,11 @@ class InterPodAffinity:
             return PreScored(status=error(f"failed to parse pod: {terms.fault}"))
         sums = DomainTally()
         met = False
-        for term, matcher, weight in _compiled(pod).preferred:
+        for term, matcher, own_weight in _compiled(pod).preferred:
             totals = cluster.count_domains(cluster.counts(matcher), term.topology_key)
             if totals.any():
                 met = True
-                sums.add(term.topology_key, totals * weight)
+                sums.add(term.topology_key, totals * own_weight)
         for carried, carriers in cluster.terms_about(pod.shape.number):
             weight = self._weight(carried)
             if weight is None:
@@ -225,7 +225,7 @@ class InterPodAffinity:
                 return carried.weight
             case TermKind.PREFERRED_ANTI_AFFINITY:
                 return -carried.weight
-            case _:
+            case TermKind.REQUIRED_ANTI_AFFINITY:
                 return None
 
     def score(self, _pod: PodQuery, nodes: NodeView, notes: DomainTally) -> IntArray:
@@ -242,7 +242,8 @@ class InterPodAffinity:
         least, most = raw.min(), raw.max()
         if least == most:
             return np.zeros(len(raw), dtype=np.int64)
-        return (100.0 * ((raw - least) / float(most - least))).astype(np.int64)
+        normalized: IntArray = (100.0 * ((raw - least) / float(most - least))).astype(np.int64)
+        return normalized
 
     # -- events
 
@@ -271,7 +272,7 @@ def _means_itself(pod: PodQuery, cluster: Snapshot) -> bool:
     return matcher is not None and matcher.matches(pod.namespace, pod.labels, namespace_labels)
 
 
-def _move(pod: PodQuery, other: PlacedPod, row: int, cluster: Snapshot, notes: Placement, by: int) -> None:
+def _move(pod: PodQuery, other: PlacedPod, row: int, cluster: Snapshot, notes: Placement, *, by: int) -> None:
     value = partial(_value, cluster, row)
     own_namespace = cluster.namespace_labels(pod.namespace) or {}
     for carried in other.shape.affinity.required_anti:

@@ -121,17 +121,23 @@ class NodeAffinity:
         if not self._has_added_preferred and not affinity.preferred_during_scheduling_ignored_during_execution:
             return SKIP_SCORE
         preferred = _preferred(pod)
-        return PreScored(status=preferred) if isinstance(preferred, Status) else PreScored(notes=preferred)
+        return PreScored(status=preferred) if isinstance(preferred, Status) else PreScored()
 
     def score_key(self, pod: PodQuery) -> Hashable | None:
         """The pod's preferred terms."""
         preferred = _preferred(pod)
         return None if isinstance(preferred, Status) else preferred
 
-    def score(self, pod: PodQuery, nodes: NodeView, notes: Any) -> IntArray:  # noqa: ARG002  the terms are the notes
-        """Source: B024."""
+    def score(self, pod: PodQuery, nodes: NodeView, notes: Any) -> IntArray:  # noqa: ARG002  the point's signature
+        """Source: B024.
+
+        Raises:
+            ValueError: a term cannot be read, and `pre_score`, which says so first, is switched off.
+        """
+        own = _preferred(pod)
+        if isinstance(own, Status):
+            raise ValueError(own.message)
         total = np.zeros(len(nodes), dtype=np.int64)
-        own: tuple[PreferredTerm, ...] = notes
         for preferred in (*self._added_preferred, *own):
             total += term_mask(nodes, preferred.term) * np.int64(preferred.weight)
         return total

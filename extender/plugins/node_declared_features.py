@@ -21,12 +21,13 @@ import numpy as np
 from extender.cluster.pods import PodQuery
 from extender.cluster.snapshot import NodeView, Snapshot
 from extender.framework.changes import Action, Change, Hint, Registration, Resource
-from extender.framework.points import PASS, SKIP, PreFiltered, Reads
+from extender.framework.points import SKIP, PreFiltered, Reads
 from extender.framework.setup import Setup
 from extender.framework.verdict import Code, Reason, Rejection
 from extender.objects.pod import PodSpec
 
 _LACKING = Reason("node(s) didn't match Pod's required features", Code.UNRESOLVABLE)
+_UNPREPARED = Reason('error reading "PreFilterNodeDeclaredFeatures" from cycle-state: not found', Code.ERROR)
 
 
 class NodeDeclaredFeatures:
@@ -40,17 +41,19 @@ class NodeDeclaredFeatures:
 
     def pre_filter(self, pod: PodQuery, cluster: Snapshot) -> PreFiltered:  # noqa: ARG002  the point's signature
         """Source: B127."""
-        return PASS if self._on and _needed(pod) else SKIP
+        return PreFiltered(notes=True) if self._on and _needed(pod) else SKIP
 
     def filter_key(self, pod: PodQuery) -> Hashable | None:
         """The features that the pod needs."""
         return _needed(pod)
 
-    def filter(self, pod: PodQuery, nodes: NodeView, notes: Any) -> Sequence[Rejection]:  # noqa: ARG002
-        """Source: B128."""
-        needed = _needed(pod)
-        if not self._on or not needed:
+    def filter(self, pod: PodQuery, nodes: NodeView, notes: Any) -> Sequence[Rejection]:
+        """As upstream, an error on every node if `pre_filter` is switched off. Source: B128."""
+        if not self._on:
             return ()
+        if notes is None:
+            return (Rejection(np.ones(len(nodes), dtype=np.bool_), _UNPREPARED),)
+        needed = _needed(pod)
         declared = nodes.snapshot.vocabulary.feature_sets
         lacking = np.array([not needed <= features for features in declared], dtype=np.bool_)
         return (Rejection(lacking[nodes.feature_set], _LACKING),)

@@ -21,11 +21,12 @@ from extender.cluster.pods import PodQuery
 from extender.cluster.ports import host_ports, in_conflict
 from extender.cluster.snapshot import NodeView, Snapshot
 from extender.framework.changes import Action, Change, Hint, Registration, Resource
-from extender.framework.points import PASS, SKIP, PreFiltered, Reads
-from extender.framework.verdict import Reason, Rejection
+from extender.framework.points import SKIP, PreFiltered, Reads
+from extender.framework.verdict import Code, Reason, Rejection
 from extender.objects.pod import Pod
 
 _TAKEN = Reason("node(s) didn't have free ports for the requested pod ports")
+_UNPREPARED = Reason('reading "PreFilterNodePorts" from cycleState: not found', Code.ERROR)
 
 
 class NodePorts:
@@ -36,14 +37,16 @@ class NodePorts:
 
     def pre_filter(self, pod: PodQuery, cluster: Snapshot) -> PreFiltered:  # noqa: ARG002  the point's signature
         """Source: B027."""
-        return PASS if pod.shape.host_ports else SKIP
+        return PreFiltered(notes=True) if pod.shape.host_ports else SKIP
 
     def filter_key(self, pod: PodQuery) -> Hashable | None:
         """The pod's host ports."""
         return pod.shape.host_ports
 
-    def filter(self, pod: PodQuery, nodes: NodeView, notes: Any) -> Sequence[Rejection]:  # noqa: ARG002
-        """Source: B028."""
+    def filter(self, pod: PodQuery, nodes: NodeView, notes: Any) -> Sequence[Rejection]:
+        """As upstream, an error on every node if `pre_filter` is switched off. Source: B028."""
+        if notes is None:
+            return (Rejection(np.ones(len(nodes), dtype=np.bool_), _UNPREPARED),)
         rows = nodes.snapshot.port_conflicts(pod)
         if not rows:
             return ()

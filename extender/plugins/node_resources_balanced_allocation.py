@@ -1,13 +1,14 @@
 """NodeResourcesBalancedAllocation prefers nodes whose resources the pod would leave evenly used.
 
-**Scores.** How evenly a node is used is `(1 - deviation) * 100`, where the deviation is that of the shares of its resources that are
-taken: half the difference for two resources, the standard deviation for more, 0 for less. The score says what the pod changes about
-that: `50 + (50 + with the pod - without it) / 2`, in integers, so 75 means no change. What is taken are real requests; containers that
-ask for nothing take nothing. Shares are 1 at most. A resource that the node does not have does not count, nor does a scalar
-resource that the pod does not ask for. A pod that asks for none of the resources is not scored. Scores are not normalized.
+**Scores.** How evenly a node is used is `(1 - deviation) * 100`, where the deviation is that of the shares of its
+resources that are taken: half the difference for two resources, the standard deviation for more, 0 for less. The
+score says what the pod changes about that: `50 + (50 + with the pod - without it) / 2`, in integers, so 75 means no
+change. What is taken are real requests; containers that ask for nothing take nothing. Shares are 1 at most. A
+resource that the node does not have does not count, nor does a scalar resource that the pod does not ask for. A pod
+that asks for none of the resources is not scored. Scores are not normalized.
 
-**Options.** `resources`: what counts, a list of `name` and `weight`; cpu and memory if it is empty. A weight must be 1, a name may
-stand there once.
+**Options.** `resources`: what counts, a list of `name` and `weight`; cpu and memory if it is empty. A weight must be
+1, a name may stand there once.
 
 Source: B041, B046 to B049, G040.
 """
@@ -19,7 +20,7 @@ from typing import Any, ClassVar, Final, cast
 import msgspec
 import numpy as np
 
-from extender.cluster.arrays import BoolArray, FloatArray, IntArray
+from extender.cluster.arrays import FloatArray, IntArray
 from extender.cluster.pods import PodQuery
 from extender.cluster.snapshot import NodeView
 from extender.config.faults import Fault
@@ -33,7 +34,6 @@ from extender.framework.scored_resources import (
     ScoredResource,
     defaulted_resources,
     may_be_devices,
-    present,
     scored_resources,
 )
 from extender.framework.setup import Setup
@@ -53,11 +53,11 @@ class NodeResourcesBalancedAllocationArgs(msgspec.Struct, frozen=True, rename="c
     resources: tuple[ResourceSpec, ...] = DEFAULT_RESOURCES
 
     @classmethod
-    def defaulted(cls, raw: Mapping[str, Any], gates: FeatureGates) -> Mapping[str, Any]:  # noqa: ARG003  the contract's signature
+    def defaulted(cls, raw: Mapping[str, Any], gates: FeatureGates) -> Mapping[str, Any]:  # noqa: ARG003
         """*raw* with cpu and memory for an empty list, and weights of 1 for weights of 0. Source: G040."""
         return {**raw, "resources": defaulted_resources(raw.get("resources"))}
 
-    def faults(self, path: str, gates: FeatureGates) -> list[Fault]:  # noqa: ARG002  the contract's signature
+    def faults(self, path: str, gates: FeatureGates) -> list[Fault]:  # noqa: ARG002
         """Weights other than 1, and names that stand there twice. Source: G040."""
         found: list[Fault] = []
         seen: set[str] = set()
@@ -114,9 +114,13 @@ class NodeResourcesBalancedAllocation:
         return pod.shape.remember((self, "requests"), make)
 
     def score_key(self, pod: PodQuery) -> Hashable | None:
-        """The requests; None if devices may serve one, since then the score hangs on more than the node and its pods."""
-        requests = self._requests(pod)
-        return None if self._devices and may_be_devices(self._specs, requests) else requests
+        """The requests; None if devices may serve one: the score then hangs on more than the node and its pods."""
+
+        def make() -> tuple[int, ...] | None:
+            requests = self._requests(pod)
+            return None if self._devices and may_be_devices(self._specs, requests) else requests
+
+        return pod.shape.remember((self, "key"), make)
 
     def pre_score(self, pod: PodQuery, nodes: NodeView) -> PreScored:
         """Skips pods that ask for none of the resources; else notes what counts. Source: B048."""
@@ -132,64 +136,60 @@ class NodeResourcesBalancedAllocation:
 
         return pod.shape.remember((self, "notes"), make)
 
-    def score(self, pod: PodQuery, nodes: NodeView, notes: Any) -> IntArray:  # noqa: ARG002  the point's signature
+    def score(self, pod: PodQuery, nodes: NodeView, notes: Any) -> IntArray:
         """50 to 100 for each node, above 75 where the pod evens things out. Source: B046."""
-        shares: list[FloatArray] = []
-        there: list[BoolArray | None] = []
+        offered: list[tuple[_Weighed, IntArray]] = []
         for weighed in cast("Sequence[_Weighed]", notes):
             capacity = weighed.resource.capacity(nodes)
-            has = present(capacity)
-            share = (weighed.resource.taken(nodes) + weighed.added) / (
-                capacity if has is None else np.where(has, capacity, 1)
-            )
+            offering = np.count_nonzero(capacity)
+            if offering == len(capacity):
+                offered.append((weighed, capacity))
+            elif offering:
+                return self._apart(pod, nodes, notes, capacity)
+        shares: list[FloatArray] = []
+        for weighed, capacity in offered:
+            share = (weighed.resource.taken(nodes) + weighed.added) / capacity
             shares.append(np.minimum(share, 1.0, out=share))
-            there.append(has)
-        deviation = _deviation(shares, there, len(nodes))
-        evenness = ((1 - deviation) * _WHOLE).astype(np.int64)
+        evenness = ((1 - _deviation(shares, len(nodes))) * _WHOLE).astype(np.int64)
         gain: IntArray = evenness[1] - evenness[0]
         gain += _HALF
         gain >>= 1  # never negative, so this is Go's division by 2
         gain += _HALF
         return gain
 
+    def _apart(self, pod: PodQuery, nodes: NodeView, notes: Any, capacity: IntArray) -> IntArray:
+        """The scores where some nodes have none of a resource: those and the others are scored apart."""
+        scores = np.empty(len(nodes), dtype=np.int64)
+        for places in (np.flatnonzero(capacity), np.flatnonzero(capacity == 0)):
+            rows = places if nodes.rows is None else nodes.rows[places]
+            scores[places] = self.score(pod, nodes.snapshot.view(rows), notes)
+        return scores
 
-def _deviation(shares: Sequence[FloatArray], there: Sequence[BoolArray | None], size: int) -> FloatArray:
-    """The deviation of the shares of the resources that each node has: float64, shape (2, size).
 
-    The first line is without the pod, the second with it. The order of operations is upstream's, to the last digit. Source: B047.
+def _deviation(shares: Sequence[FloatArray], size: int) -> FloatArray:
+    """The deviation of the shares that are taken of a node's resources: float64, shape (2, size).
+
+    The first line is without the pod, the second with it. The order of operations is upstream's, so that results are
+    equal to the last digit. Source: B047.
+
+    Args:
+        shares: for each resource, shape (2, size); they are overwritten.
+        size: number of nodes.
     """
-    if any(has is not None for has in there):
-        return _deviation_of_some(shares, [np.True_ if has is None else has for has in there], size)
     if len(shares) < 2:
         return np.zeros((2, size))
     if len(shares) == 2:
-        apart = np.subtract(shares[0], shares[1])
+        apart = np.subtract(shares[0], shares[1], out=shares[0])
         np.abs(apart, out=apart)
         apart *= 0.5
         return apart
-    mean = sum(shares[1:], shares[0]) / len(shares)
-    return _root_mean_square([share - mean for share in shares], len(shares))
-
-
-def _deviation_of_some(shares: Sequence[FloatArray], there: Sequence[Any], size: int) -> FloatArray:
-    """As `_deviation`, where some nodes lack some of the resources."""
-    count = np.zeros(size)
+    mean = shares[0] + shares[1]
+    for share in shares[2:]:
+        mean += share
+    mean /= len(shares)
     total = np.zeros((2, size))
-    # Of two shares the difference is that of the greater and the lesser.
-    most, least = np.zeros((2, size)), np.ones((2, size))
-    for share, has in zip(shares, there, strict=True):
-        count += has
-        total += np.where(has, share, 0.0)
-        most = np.maximum(most, np.where(has, share, 0.0))
-        least = np.minimum(least, np.where(has, share, 1.0))
-    divisor = np.maximum(count, 1.0)
-    mean = total / divisor
-    many = _root_mean_square([np.where(has, share - mean, 0.0) for share, has in zip(shares, there, strict=True)], divisor)
-    few: FloatArray = np.where(count == 2, (most - least) / 2, 0.0)
-    return np.where(count > 2, many, few)
-
-
-def _root_mean_square(differences: Sequence[FloatArray], count: FloatArray | int) -> FloatArray:
-    squares = [each * each for each in differences]
-    root: FloatArray = np.sqrt(sum(squares[1:], squares[0]) / count)
-    return root
+    for share in shares:
+        difference = np.subtract(share, mean, out=share)
+        total += np.multiply(difference, difference, out=difference)
+    total /= len(shares)
+    return np.sqrt(total, out=total)

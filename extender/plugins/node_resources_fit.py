@@ -1,21 +1,21 @@
 """NodeResourcesFit keeps pods off nodes that have too little left for them, and rates nodes by how full they would be.
 
-**Refuses** a node for every one of these that holds: it has as many pods as it takes (`Too many pods`), or less is left of a resource
-than the pod asks for (`Insufficient cpu`). What is left is allocatable minus the requests of the pods there. Preemption may make
-room, unless the node as a whole has less than the pod asks for. Amounts of 0 are not checked. A pod with a sidecar is refused
-everywhere if the gate SidecarContainers is off. An extended resource that a node does not offer itself is left to DynamicResources
-if a device class serves it.
+**Refuses** a node for every one of these that holds: it has as many pods as it takes (`Too many pods`), or less is
+left of a resource than the pod asks for (`Insufficient cpu`). What is left is allocatable minus the requests of the
+pods there. Preemption may make room, unless the node as a whole has less than the pod asks for. Amounts of 0 are not
+checked. A pod with a sidecar is refused everywhere if the gate SidecarContainers is off. An extended resource that a
+node does not offer itself is left to DynamicResources if a device class serves it.
 
-**Scores** by `scoringStrategy.type`, for the resources in `scoringStrategy.resources` with their weights: LeastAllocated prefers
-nodes with much left, MostAllocated nodes with little left, RequestedToCapacityRatio what the user draws as a function of
-utilization. Containers without a request for cpu or memory count for 100m and 200Mi. Of the pod to place, requests of the pod as a
-whole and resources in effect do not count. Scores are not normalized.
+**Scores** by `scoringStrategy.type`, for the resources in `scoringStrategy.resources` with their weights:
+LeastAllocated prefers nodes with much left, MostAllocated nodes with little left, RequestedToCapacityRatio what the
+user draws as a function of utilization. Containers without a request for cpu or memory count for 100m and 200Mi. Of
+the pod to place, requests of the pod as a whole and resources in effect do not count. Scores are not normalized.
 
 **Undone by** a pod deleted or scaled down, a node added or with more to offer, a device class added or changed.
 
-**Options** `ignoredResources`, `ignoredResourceGroups`: extended resources that are not checked, by name or by what stands before
-the slash. `scoringStrategy`: `type`, `resources` (a list of `name` and `weight`, 1 to 100; cpu and memory if it is empty) and
-`requestedToCapacityRatio.shape` (points of `utilization`, 0 to 100, and `score`, 0 to 10).
+**Options** `ignoredResources`, `ignoredResourceGroups`: extended resources that are not checked, by name or by what
+stands before the slash. `scoringStrategy`: `type`, `resources` (a list of `name` and `weight`, 1 to 100; cpu and
+memory if it is empty) and `requestedToCapacityRatio.shape` (points of `utilization`, 0 to 100, and `score`, 0 to 10).
 
 Source: B030 to B042, B044, B045, G038, G039.
 """
@@ -50,8 +50,8 @@ from extender.framework.scored_resources import (
 )
 from extender.framework.setup import Setup
 from extender.framework.verdict import Code, Reason, Rejection, error, unresolvable
-from extender.objects.requests import fit_score_requests, is_dra_extended, is_extended, pod_requests
 from extender.objects.devices import DeviceClass
+from extender.objects.requests import fit_score_requests, is_dra_extended, is_extended, pod_requests
 from extender.plugins.fit_events import FitEvents
 from extender.plugins.fit_strategies import Strategy, least_allocated, most_allocated, requested_to_capacity_ratio
 
@@ -116,7 +116,7 @@ class NodeResourcesFitArgs(msgspec.Struct, frozen=True, rename="camel"):
     scoring_strategy: ScoringStrategy = ScoringStrategy(type="LeastAllocated")
 
     @classmethod
-    def defaulted(cls, raw: Mapping[str, Any], gates: FeatureGates) -> Mapping[str, Any]:  # noqa: ARG003  the contract's signature
+    def defaulted(cls, raw: Mapping[str, Any], gates: FeatureGates) -> Mapping[str, Any]:  # noqa: ARG003
         """*raw* with the defaults of the strategy as a whole, of its resources and of their weights. Source: G038."""
         strategy = raw.get("scoringStrategy")
         if strategy is None:
@@ -126,7 +126,7 @@ class NodeResourcesFitArgs(msgspec.Struct, frozen=True, rename="camel"):
         resources = defaulted_resources(strategy.get("resources"))
         return {**raw, "scoringStrategy": {**strategy, "resources": resources}}
 
-    def faults(self, path: str, gates: FeatureGates) -> list[Fault]:  # noqa: ARG002  the contract's signature
+    def faults(self, path: str, gates: FeatureGates) -> list[Fault]:  # noqa: ARG002
         """Names that are no names of resources, and faults of the strategy. Source: G038, G039."""
         found: list[Fault] = []
         for index, name in enumerate(self.ignored_resources):
@@ -248,10 +248,10 @@ class NodeResourcesFit:
         return replace(plain, notes=tuple(replace(each, served=name in served) for each, name in demands))
 
     def filter_key(self, pod: PodQuery) -> Hashable | None:
-        """What is checked; None if devices may serve some of it, since then the answer hangs on the device classes too."""
+        """What is checked; None if devices may serve some of it: the answer then hangs on the device classes too."""
         return None if self._may_be_served(pod) else self._asked(pod)
 
-    def filter(self, pod: PodQuery, nodes: NodeView, notes: Any) -> Sequence[Rejection]:  # noqa: ARG002  the point's signature
+    def filter(self, pod: PodQuery, nodes: NodeView, notes: Any) -> Sequence[Rejection]:  # noqa: ARG002
         """Source: B031, B032."""
         refused: list[Rejection] = []
         full: BoolArray = nodes.pod_count >= nodes.allowed_pods
@@ -273,9 +273,13 @@ class NodeResourcesFit:
         return pod.shape.remember((self, "requests"), make)
 
     def score_key(self, pod: PodQuery) -> Hashable | None:
-        """The requests; None if devices may serve one, since then the score hangs on more than the node and its pods."""
-        requests = self._requests(pod)
-        return None if self._devices and may_be_devices(self._specs, requests) else requests
+        """The requests; None if devices may serve one: the score then hangs on more than the node and its pods."""
+
+        def make() -> tuple[int, ...] | None:
+            requests = self._requests(pod)
+            return None if self._devices and may_be_devices(self._specs, requests) else requests
+
+        return pod.shape.remember((self, "key"), make)
 
     def pre_score(self, pod: PodQuery, nodes: NodeView) -> PreScored:
         """Notes what counts; never skips. Source: B036, B040."""
@@ -288,6 +292,6 @@ class NodeResourcesFit:
 
         return pod.shape.remember((self, "scored"), make)
 
-    def score(self, pod: PodQuery, nodes: NodeView, notes: Any) -> IntArray:  # noqa: ARG002  the point's signature
+    def score(self, pod: PodQuery, nodes: NodeView, notes: Any) -> IntArray:  # noqa: ARG002
         """0 to 100 for each node. Source: B037 to B039."""
         return self._strategy(cast("tuple[ScoredResource, ...]", notes), nodes)

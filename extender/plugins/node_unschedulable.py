@@ -12,7 +12,7 @@
 Source: B014, B015.
 """
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Sequence
 from typing import Any, ClassVar
 
 from extender.cluster.pods import PodQuery
@@ -41,7 +41,7 @@ class NodeUnschedulable:
     def _ignores_cordons(self, tolerations: Sequence[Toleration]) -> bool:
         return any(tolerates(each, _CORDON, comparison_operators=self._comparisons) for each in tolerations)
 
-    def filter_key(self, pod: PodQuery) -> Hashable | None:
+    def filter_key(self, pod: PodQuery) -> bool:
         """Whether the pod tolerates a cordon."""
         return pod.shape.remember((self.name, self._comparisons), lambda: self._ignores_cordons(pod.shape.tolerations))
 

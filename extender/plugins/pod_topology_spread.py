@@ -28,46 +28,66 @@
 Source: B066 to B079, G041.
 """
 
-from collections.abc import Callable, Sequence
+import math
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Any, ClassVar, TypeVar
 
+import msgspec
 import numpy as np
+from numpy.typing import NDArray
 
-from extender.cluster.arrays import BoolArray, FloatArray, IntArray, widened
+from extender.cluster.arrays import BoolArray, FloatArray, IntArray
 from extender.cluster.eligible import Eligible, EligibleNodes
 from extender.cluster.nodes import ABSENT
 from extender.cluster.pods import PlacedPod, PodQuery
 from extender.cluster.skew import DomainCounts
 from extender.cluster.snapshot import NodeView, Snapshot
 from extender.cluster.spreading import HARD, SOFT, SpreadConstraint, SpreadRules, compile_constraints
-from extender.cluster.workload_selector import workload_selector
+from extender.cluster.workload_selector import last_workload_selector, workload_selector
+from extender.config.faults import Fault
+from extender.config.gates import FeatureGates
 from extender.framework.changes import Action, Change, Hint, Registration, Resource
 from extender.framework.points import SKIP, SKIP_SCORE, PreFiltered, PreScored
 from extender.framework.setup import Setup
 from extender.framework.verdict import Code, Reason, Rejection, error
 from extender.objects.affinity import TopologySpreadConstraint
-from extender.objects.node import Node
-from extender.objects.pod import Pod
-from extender.plugins.pod_topology_spread_args import PodTopologySpreadArgs
+from extender.objects.matching import Selector
+from extender.plugins.pod_topology_spread_changes import after_node, after_pod
+from extender.plugins.pod_topology_spread_defaults import SYSTEM_DEFAULTS, default_constraint_faults
+
+A = TypeVar("A", bound=np.generic)
 
 _SKEWED = Reason("node(s) didn't match pod topology spread constraints")
 _UNLABELLED = Reason("node(s) didn't match pod topology spread constraints (missing required label)", Code.UNRESOLVABLE)
 
 _HOSTNAME = "kubernetes.io/hostname"
-_SYSTEM_DEFAULTS = (
-    TopologySpreadConstraint(topology_key=_HOSTNAME, when_unsatisfiable=SOFT, max_skew=3),
-    TopologySpreadConstraint(topology_key="topology.kubernetes.io/zone", when_unsatisfiable=SOFT, max_skew=5),
-)
+_WORDS = {HARD: "hard", SOFT: "soft"}
+
+
+class PodTopologySpreadArgs(msgspec.Struct, frozen=True, rename="camel"):
+    """The plugin's options. Source: B067, G041."""
+
+    default_constraints: tuple[TopologySpreadConstraint, ...] = ()
+    defaulting_type: str = "System"
+
+    @classmethod
+    def defaulted(cls, raw: Mapping[str, Any], _gates: FeatureGates) -> Mapping[str, Any]:
+        """An empty `defaultingType` is none."""
+        return {key: value for key, value in raw.items() if key != "defaultingType" or value != ""}
+
+    def faults(self, path: str, _gates: FeatureGates) -> list[Fault]:
+        """An unknown defaulting type, and constraints that cannot be defaults."""
+        return default_constraint_faults(path, self.defaulting_type, self.default_constraints)
 
 
 @dataclass(slots=True)
 class HardNotes:
-    """The notes of filtering: the hard constraints, the nodes that count for each, and the pods in each domain."""
+    """The notes of filtering: for each hard constraint, the nodes that count and the pods in each domain of theirs."""
 
     constraints: tuple[SpreadConstraint, ...]
     eligible: tuple[Eligible, ...]
-    domains: list[DomainCounts]
+    domains: tuple[DomainCounts, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,13 +96,13 @@ class SoftNotes:
 
     Attributes:
         constraints: the soft constraints.
-        required_keys: nodes without one of these labels are ignored.
-        counts: matching pods for each constraint: by the id of the label's value, or by row for the host name.
-        weights: what a pod weighs, for each constraint.
+        needed: nodes without one of these labels are ignored.
+        counts: matching pods, for each constraint: by the id of the label value, or by row for the host name.
+        weights: what each pod weighs, for each constraint.
     """
 
     constraints: tuple[SpreadConstraint, ...]
-    required_keys: tuple[str, ...]
+    needed: tuple[str, ...]
     counts: tuple[IntArray, ...]
     weights: tuple[float, ...]
 
@@ -94,10 +114,10 @@ class PodTopologySpread:
     options = PodTopologySpreadArgs
 
     def __init__(self, setup: Setup[PodTopologySpreadArgs]) -> None:
-        self._system = setup.options.defaulting_type == "System"
-        self._defaults = _SYSTEM_DEFAULTS if self._system else setup.options.default_constraints
-        self._default_actions = frozenset(constraint.when_unsatisfiable for constraint in self._defaults)
         gates = setup.gates
+        self._system = setup.options.defaulting_type == "System"
+        self._defaults = SYSTEM_DEFAULTS if self._system else setup.options.default_constraints
+        self._default_actions = frozenset(constraint.when_unsatisfiable for constraint in self._defaults)
         self._rules = SpreadRules(
             match_label_keys="MatchLabelKeysInPodTopologySpread" in gates,
             node_inclusion="NodeInclusionPolicyInPodTopologySpread" in gates,
@@ -106,5 +126,242 @@ class PodTopologySpread:
         self._pod_actions = Action.ADD | Action.UPDATE_POD_LABEL | Action.DELETE
         if "SchedulerQueueingHints" in gates:
             self._pod_actions |= Action.UPDATE_POD_TOLERATION
-        # Hints are asked without a cluster at hand; default constraints need one, see `pre_filter`.
-        self._hard_of: Callable[[PodQuery], tuple[SpreadConstraint, ...]]
+
+    # -- constraints
+
+    def _constraints(self, pod: PodQuery, cluster: Snapshot | None, action: str) -> tuple[SpreadConstraint, ...]:
+        """The pod's constraints with *action*, or the default ones if it has none at all. Source: B066, B068.
+
+        Args:
+            pod: the pod.
+            cluster: where its services and its controller are; None takes what was found of them last.
+            action: `HARD` or `SOFT`.
+
+        Raises:
+            ValueError: a label selector cannot be read.
+        """
+        if pod.spec.topology_spread_constraints:
+            return self._compiled(pod, pod.spec.topology_spread_constraints, action, None)
+        if action not in self._default_actions:
+            return ()
+        selector = workload_selector(pod, cluster) if cluster else last_workload_selector(pod)
+        if selector.is_empty:
+            return ()
+        return self._compiled(pod, self._defaults, action, selector)
+
+    def _compiled(
+        self, pod: PodQuery, constraints: tuple[TopologySpreadConstraint, ...], action: str, selector: Selector | None
+    ) -> tuple[SpreadConstraint, ...]:
+        return pod.shape.remember(
+            (self, action, selector),
+            lambda: compile_constraints(constraints, action, pod.namespace, pod.labels, self._rules, selector=selector),
+        )
+
+    def _eligible(
+        self, pod: PodQuery, cluster: Snapshot, keys: tuple[str, ...], constraint: SpreadConstraint
+    ) -> Eligible:
+        affinity, taints = constraint.honors_affinity, constraint.honors_taints
+        return self._nodes.of(cluster, pod, keys, honors_affinity=affinity, honors_taints=taints)
+
+    # -- filtering
+
+    def pre_filter(self, pod: PodQuery, cluster: Snapshot) -> PreFiltered:
+        """Sum the pods of each domain; skip without hard constraints. Source: B069, B071, B074."""
+        try:
+            constraints = self._constraints(pod, cluster, HARD)
+        except ValueError as wrong:
+            reason = f"get constraints from pod: obtaining pod's hard topology spread constraints: {wrong}"
+            return PreFiltered(error(reason))
+        if not constraints:
+            return SKIP
+        keys = _keys(constraints)
+        eligible = tuple(self._eligible(pod, cluster, keys, constraint) for constraint in constraints)
+        domains = tuple(
+            DomainCounts(_totals(cluster, constraint, nodes), nodes.domains(cluster, constraint.topology_key).ids)
+            for constraint, nodes in zip(constraints, eligible, strict=True)
+        )
+        return PreFiltered(notes=HardNotes(constraints, eligible, domains))
+
+    def clone(self, notes: HardNotes) -> HardNotes:
+        """A copy that may be changed."""
+        return HardNotes(notes.constraints, notes.eligible, tuple(counts.clone() for counts in notes.domains))
+
+    def add_pod(self, pod: PodQuery, other: PlacedPod, row: int, cluster: Snapshot, notes: HardNotes) -> None:
+        """Count *other* as standing on *row*, even if it is being deleted. Source: B073."""
+        _move(pod, other, row, cluster, notes, by=1)
+
+    def remove_pod(self, pod: PodQuery, other: PlacedPod, row: int, cluster: Snapshot, notes: HardNotes) -> None:
+        """Count *other* as gone from *row*, even if it did not count. Source: B073."""
+        _move(pod, other, row, cluster, notes, by=-1)
+
+    def filter(self, _pod: PodQuery, nodes: NodeView, notes: HardNotes) -> Sequence[Rejection]:
+        """Refuse nodes without a key, and nodes whose domain is too full, by the first such constraint. Source: B072."""
+        unlabelled: BoolArray | None = None
+        skewed: BoolArray | None = None
+        for constraint, domains in zip(notes.constraints, notes.domains, strict=True):
+            labels = nodes.label(constraint.topology_key)
+            least = 0 if domains.number < constraint.min_domains else domains.least
+            limit = constraint.max_skew + least - constraint.self_match
+            missing = labels == ABSENT
+            over = _padded(domains.counts > limit, nodes, constraint.topology_key, limit < 0)[labels]
+            if unlabelled is None or skewed is None:
+                unlabelled, skewed = missing, over
+            else:
+                passed = ~(unlabelled | skewed)
+                unlabelled |= missing & passed
+                skewed |= over & passed
+        groups = ((unlabelled, _UNLABELLED), (skewed, _SKEWED))
+        return [Rejection(mask, reason) for mask, reason in groups if mask is not None and mask.any()]
+
+    # -- scoring
+
+    def pre_score(self, pod: PodQuery, nodes: NodeView) -> PreScored:
+        """Sum the pods of each domain and weigh them by the number of domains; skip without soft constraints. Source: B075, B076."""
+        cluster = nodes.snapshot
+        try:
+            constraints = self._constraints(pod, cluster, SOFT)
+        except ValueError as wrong:
+            reason = f"calculating preScoreState: obtaining pod's soft topology spread constraints: {wrong}"
+            return PreScored(status=error(reason))
+        if not constraints or not len(cluster):
+            return SKIP_SCORE
+        lenient = self._system and not pod.spec.topology_spread_constraints
+        needed = () if lenient else _keys(constraints)
+        ignored = _ignored(nodes, needed)
+        counts: list[IntArray] = []
+        weights: list[float] = []
+        for constraint in constraints:
+            if constraint.topology_key == _HOSTNAME:
+                size = len(nodes) - (0 if ignored is None else int(np.count_nonzero(ignored)))
+                counts.append(_by_row(cluster, constraint))
+            else:
+                size = _distinct(nodes, constraint.topology_key, ignored)
+                eligible = self._eligible(pod, cluster, needed, constraint)
+                totals = _totals(cluster, constraint, eligible)
+                counts.append(_with_unlabelled(cluster, constraint, eligible, totals) if lenient else totals)
+            weights.append(math.log(size + 2))
+        return PreScored(notes=SoftNotes(constraints, needed, tuple(counts), tuple(weights)))
+
+    def score(self, _pod: PodQuery, nodes: NodeView, notes: SoftNotes) -> IntArray:
+        """Weighted pods near each node, rounded, 0 for ignored nodes; the fewer the better. Source: B077."""
+        total = np.zeros(len(nodes), dtype=np.float64)
+        for constraint, counts, weight in zip(notes.constraints, notes.counts, notes.weights, strict=True):
+            key, spare = constraint.topology_key, float(constraint.max_skew - 1)
+            labels = nodes.label(key)
+            if key == _HOSTNAME:
+                worth = nodes.take(counts) * weight + spare
+                worth[labels == ABSENT] = 0.0
+                total += worth
+            else:
+                total += _padded(counts * weight + spare, nodes, key, spare)[labels]
+        ignored = _ignored(nodes, notes.needed)
+        if ignored is not None:
+            total[ignored] = 0.0
+        return _rounded(total)
+
+    def normalize(self, _pod: PodQuery, raw: IntArray, nodes: NodeView, notes: SoftNotes) -> IntArray:
+        """100 for the fewest pods, less the more there are; 0 for ignored nodes. Source: B078."""
+        ignored = _ignored(nodes, notes.needed)
+        counted = raw if ignored is None else raw[~ignored]
+        most = int(counted.max(initial=0))
+        if most == 0:
+            scores = np.full(len(raw), 100, dtype=np.int64)
+        else:
+            scores = 100 * (most + counted.min() - raw) // most
+        if ignored is not None:
+            scores[ignored] = 0
+        return scores
+
+    # -- events
+
+    def events(self) -> Sequence[Registration]:
+        """Pods and nodes that come, go or change what constraints look at. Source: B079."""
+        nodes = Action.ADD | Action.DELETE | Action.UPDATE_NODE_LABEL | Action.UPDATE_NODE_TAINT
+        return (
+            Registration(Resource.POD, self._pod_actions, self._after_pod),
+            Registration(Resource.NODE, nodes, self._after_node),
+        )
+
+    def _after_pod(self, pod: PodQuery, change: Change) -> Hint:
+        return after_pod(pod, change, self._constraints(pod, None, HARD))
+
+    def _after_node(self, pod: PodQuery, change: Change) -> Hint:
+        return after_node(change, self._constraints(pod, None, HARD))
+
+
+def _keys(constraints: Sequence[SpreadConstraint]) -> tuple[str, ...]:
+    """The topology keys, each once."""
+    return tuple(dict.fromkeys(constraint.topology_key for constraint in constraints))
+
+
+def _totals(cluster: Snapshot, constraint: SpreadConstraint, nodes: Eligible) -> IntArray:
+    """Matching pods by domain, on the nodes that count."""
+    if constraint.matcher is None:
+        return np.zeros(len(cluster.vocabulary.label_values(constraint.topology_key)) + 1, dtype=np.int64)
+    return nodes.totals(cluster, constraint.topology_key, cluster.counts(constraint.matcher))
+
+
+def _by_row(cluster: Snapshot, constraint: SpreadConstraint) -> IntArray:
+    """Matching pods on each node, whether the node counts or not."""
+    if constraint.matcher is None:
+        return np.zeros(len(cluster), dtype=np.int64)
+    return cluster.count_rows(cluster.counts(constraint.matcher))
+
+
+def _with_unlabelled(cluster: Snapshot, constraint: SpreadConstraint, nodes: Eligible, totals: IntArray) -> IntArray:
+    """*totals* with the pods on nodes without the label in the domain of the empty value, where one has that value."""
+    key = constraint.topology_key
+    empty = cluster.vocabulary.label_values(key).find("")
+    if empty is None or constraint.matcher is None:
+        return totals
+    unlabelled = nodes.rows & (cluster.view().label(key) == ABSENT)
+    more = totals.copy()
+    more[empty] += _by_row(cluster, constraint)[unlabelled].sum()
+    return more
+
+
+def _ignored(nodes: NodeView, needed: tuple[str, ...]) -> BoolArray | None:
+    """Which nodes of the view lack a label of *needed*; None if none does."""
+    lacking: BoolArray | None = None
+    for key in needed:
+        missing = nodes.label(key) == ABSENT
+        lacking = missing if lacking is None else lacking | missing
+    return lacking if lacking is not None and lacking.any() else None
+
+
+def _distinct(nodes: NodeView, key: str, ignored: BoolArray | None) -> int:
+    """How many values of label *key* the nodes have that are not ignored; no label is the empty value."""
+    words = nodes.snapshot.vocabulary.label_values(key)
+    labels = nodes.label(key)
+    seen = np.zeros(len(words) + 1, dtype=np.bool_)
+    seen[labels if ignored is None else labels[~ignored]] = True
+    empty = words.find("")
+    if empty is not None and seen[ABSENT]:
+        seen[empty], seen[ABSENT] = True, False
+    return int(np.count_nonzero(seen))
+
+
+def _padded(by_value: NDArray[A], nodes: NodeView, key: str, unknown: Any) -> NDArray[A]:
+    """*by_value* with exactly one entry a value of label *key* (*unknown* for those it lacks) and a last one, zero, that ABSENT picks."""
+    size = len(nodes.snapshot.vocabulary.label_values(key))
+    padded = np.full(size + 1, unknown, dtype=by_value.dtype)
+    known = min(size, len(by_value))
+    padded[:known] = by_value[:known]
+    padded[ABSENT] = 0
+    return padded
+
+
+def _rounded(numbers: FloatArray) -> IntArray:
+    """The nearest integers, halves away from zero as Go rounds; int64."""
+    whole = np.trunc(numbers)
+    whole += (np.abs(numbers - whole) >= 0.5) * np.sign(numbers)
+    return whole.astype(np.int64)
+
+
+def _move(pod: PodQuery, other: PlacedPod, row: int, cluster: Snapshot, notes: HardNotes, *, by: int) -> None:
+    if other.namespace != pod.namespace:
+        return
+    nodes = cluster.view()
+    for constraint, eligible, domains in zip(notes.constraints, notes.eligible, notes.domains, strict=True):
+        if eligible.rows[row] and constraint.selector.matches(other.labels):
+            domains.move(int(nodes.label(constraint.topology_key)[row]), by)

@@ -59,9 +59,15 @@ class TaintToleration:
         """The tolerations that can concern `PreferNoSchedule` taints."""
         return _softening(pod)
 
-    def score(self, pod: PodQuery, nodes: NodeView, notes: Any) -> IntArray:  # noqa: ARG002
-        """How many such taints of each node are not tolerated. Source: B018."""
-        tolerations = _softening(pod)
+    def score(self, pod: PodQuery, nodes: NodeView, notes: Any) -> IntArray:
+        """How many such taints of each node are not tolerated. Source: B018.
+
+        Raises:
+            LookupError: `pre_score` is switched off; as upstream, nothing can be scored then.
+        """
+        if notes is None:
+            raise LookupError('failed to read "PreScoreTaintToleration" from cycleState: not found')
+        tolerations: tuple[Toleration, ...] = notes
 
         def unwelcome(taints: tuple[Taint, ...]) -> int:
             return sum(taint.effect == _PREFER and not self._tolerated(taint, tolerations) for taint in taints)

@@ -1,0 +1,103 @@
+"""What the commands that work on a recorded cluster have in common: their options, and how the input is read."""
+
+import sys
+from dataclasses import dataclass
+from enum import Enum
+from typing import Annotated
+
+import typer
+
+from extender import wiring
+from extender.config.faults import ConfigError
+from extender.offline.capture import Capture, read_capture
+from extender.offline.faults import InputError, InputFault, Place, UnreadableError
+from extender.offline.reading import read
+
+
+class Output(Enum):
+    """How an answer is written."""
+
+    TABLE = "table"
+    JSON = "json"
+    YAML = "yaml"
+
+
+Files = Annotated[
+    list[str],
+    typer.Option(
+        "--file",
+        "-f",
+        metavar="FILE",
+        help="Recorded cluster: YAML or JSON, plain or gzipped, Lists or many documents; - is standard input. Repeatable.",
+    ),
+]
+ConfigFile = Annotated[
+    str,
+    typer.Option(
+        "--config",
+        metavar="FILE",
+        help="KubeSchedulerConfiguration in force. Without it the one the recording carries, else the default one.",
+    ),
+]
+OutputOption = Annotated[Output, typer.Option("--output", "-o", help="How to write the answer.")]
+
+
+@dataclass(frozen=True, slots=True)
+class Inputs:
+    """A recorded cluster with the configuration in force."""
+
+    capture: Capture
+    scheduling: wiring.Scheduling
+
+
+def read_inputs(files: list[str], config: str) -> Inputs:
+    """Reads the recording and the configuration; tells on standard error what kinds were skipped.
+
+    Raises:
+        InputError: a file or the configuration cannot be used.
+    """
+    capture = read_capture(files)
+    if capture.skipped:
+        kinds = ", ".join(f"{count} {kind}" for kind, count in sorted(capture.skipped.items()))
+        sys.stderr.write(f"extender: skipped what scheduling does not read: {kinds}\n")
+    return Inputs(capture, scheduling_of(config, capture))
+
+
+def scheduling_of(config: str, capture: Capture) -> wiring.Scheduling:
+    """The configuration in the file *config*; if that is empty the recording's, else the default one.
+
+    Raises:
+        InputError: the configuration cannot be read or used.
+    """
+    if config:
+        return scheduling_from(config)
+    if capture.config is None:
+        return wiring.scheduling()
+    try:
+        return wiring.from_builtins(capture.config, capture.config_place)
+    except ConfigError as error:
+        raise _located(error, capture.config_place) from error
+
+
+def scheduling_from(file: str) -> wiring.Scheduling:
+    """The configuration in a file, or on standard input if that is `-`.
+
+    Raises:
+        InputError: it cannot be read or used.
+    """
+    try:
+        name, data = read(file, sys.stdin.buffer.read)
+    except UnreadableError as error:
+        raise InputError([error.fault]) from error
+    try:
+        return wiring.from_file(data, name)
+    except ConfigError as error:
+        raise _located(error, name) from error
+
+
+def _located(error: ConfigError, source: str) -> InputError:
+    """The same faults, each with the file it is in."""
+    place = Place(source)
+    return InputError(
+        InputFault(place, fault.message.removeprefix(f"{source}: "), path=fault.path) for fault in error.faults
+    )
