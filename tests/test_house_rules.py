@@ -167,6 +167,14 @@ def test_every_link_between_our_pages_leads_somewhere() -> None:
     assert [(name, link) for name, link in links if not (ROOT / name).parent.joinpath(link).exists()] == []
 
 
+def test_the_architecture_page_names_every_room_and_no_file_that_is_gone() -> None:
+    page = (ROOT / "docs" / "architecture.md").read_text()
+    tops = {name.split("/")[1].removesuffix(".py") for name in sources("extender")}
+    files = {Path(name).name for name in sources("extender", "tests")}
+    assert {top for top in tops if not re.search(rf"(?m)^  {top}\b", page)} == set()
+    assert set(re.findall(r"\b(\w+\.py)\b", page)) - files == set()
+
+
 def test_no_file_names_a_machine_s_path_or_a_package_index() -> None:
     found = []
     for name in tracked():

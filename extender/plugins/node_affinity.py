@@ -136,7 +136,7 @@ class NodeAffinity:
         """
         own = _preferred(pod)
         if isinstance(own, Status):
-            raise ValueError(own.message)
+            raise ValueError(own.message)  # noqa: TRY004  the term is wrong, not a type
         total = np.zeros(len(nodes), dtype=np.int64)
         for preferred in (*self._added_preferred, *own):
             total += term_mask(nodes, preferred.term) * np.int64(preferred.weight)

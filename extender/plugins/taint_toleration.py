@@ -59,7 +59,7 @@ class TaintToleration:
         """The tolerations that can concern `PreferNoSchedule` taints."""
         return _softening(pod)
 
-    def score(self, pod: PodQuery, nodes: NodeView, notes: Any) -> IntArray:
+    def score(self, pod: PodQuery, nodes: NodeView, notes: Any) -> IntArray:  # noqa: ARG002  the point's signature
         """How many such taints of each node are not tolerated. Source: B018.
 
         Raises:

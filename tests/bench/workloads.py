@@ -1,0 +1,80 @@
+"""The workloads of kube-scheduler's own performance tests, as objects: nodes of ten zones, and pods of one kind each."""
+
+from collections.abc import Callable
+from typing import Any
+
+from extender.objects.codec import from_builtins
+from extender.objects.node import Node
+from extender.objects.pod import Pod
+
+ZONE, HOST = "topology.kubernetes.io/zone", "kubernetes.io/hostname"
+NAMESPACE = "bench"
+
+
+def a_node(number: int) -> Node:
+    """4 CPUs, 32 GiB, 110 pods; one of ten zones."""
+    name = f"node-{number}"
+    size = {"cpu": "4", "memory": "32Gi", "pods": "110"}
+    labels = {HOST: name, ZONE: f"zone{number % 10}", "topology.kubernetes.io/region": "r1"}
+    return from_builtins({"metadata": {"name": name, "labels": labels}, "status": {"allocatable": size}}, Node)
+
+
+def _near(color: str, key: str) -> dict[str, Any]:
+    return {"labelSelector": {"matchLabels": {"color": color}}, "topologyKey": key}
+
+
+def _required(field: str, color: str, key: str) -> dict[str, Any]:
+    return {"affinity": {field: {"requiredDuringSchedulingIgnoredDuringExecution": [_near(color, key)]}}}
+
+
+def _preferred(field: str, color: str, key: str) -> dict[str, Any]:
+    term = {"weight": 1, "podAffinityTerm": _near(color, key)}
+    return {"affinity": {field: {"preferredDuringSchedulingIgnoredDuringExecution": [term]}}}
+
+
+def _spread(action: str) -> dict[str, Any]:
+    selector = {"matchLabels": {"color": "blue"}}
+    return {"topologySpreadConstraints": [{"maxSkew": 5, "topologyKey": ZONE, "whenUnsatisfiable": action, "labelSelector": selector}]}
+
+
+def _zones() -> dict[str, Any]:
+    expression = {"key": ZONE, "operator": "In", "values": ["zone1", "zone2"]}
+    terms = {"nodeSelectorTerms": [{"matchExpressions": [expression]}]}
+    return {"affinity": {"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": terms}}}
+
+
+SPECS: dict[str, tuple[dict[str, str], dict[str, Any]]] = {
+    "basic": ({}, {}),
+    "mixedshapes": ({}, {}),
+    "nodeaffinity": ({}, _zones()),
+    "podaffinity": ({"color": "blue"}, _required("podAffinity", "blue", ZONE)),
+    "antiaffinity": ({"color": "green"}, _required("podAntiAffinity", "green", HOST)),
+    "prefaffinity": ({"color": "red"}, _preferred("podAffinity", "red", HOST)),
+    "prefantiaffinity": ({"color": "yellow"}, _preferred("podAntiAffinity", "yellow", HOST)),
+    "spread": ({"color": "blue"}, _spread("DoNotSchedule")),
+    "prefspread": ({"color": "blue"}, _spread("ScheduleAnyway")),
+}
+"""Labels and extra spec of the pods of each workload."""
+
+
+def a_pod(workload: str, number: int, phase: str = "measure") -> Pod:
+    """Pod *number* of *workload*: 100 milli-CPU and 500 MiB, except where no two pods are alike."""
+    labels, extra = SPECS[workload]
+    requests = {"cpu": "100m", "memory": "500Mi"}
+    if workload == "mixedshapes":
+        requests = {"cpu": f"{50 + (number * 37) % 100}m", "memory": f"{100 + (number * 91) % 400}Mi"}
+        labels = {"app": f"a{number % 97}"}
+    if phase == "init" and workload in ("spread", "prefspread"):
+        extra = {}
+    name = f"{phase}-{number}"
+    container = {"name": "pause", "image": "registry.k8s.io/pause:3.10.1", "resources": {"requests": requests}}
+    body = {
+        "metadata": {"name": name, "namespace": NAMESPACE, "uid": name, "labels": labels},
+        "spec": {"schedulerName": "default-scheduler", "containers": [container], **extra},
+    }
+    return from_builtins(body, Pod)
+
+
+def pods(workload: str, count: int, phase: str, make: Callable[[str, int, str], Pod] = a_pod) -> list[Pod]:
+    """*count* pods of *workload*."""
+    return [make(workload, number, phase) for number in range(count)]
