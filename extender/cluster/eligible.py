@@ -65,7 +65,7 @@ class Eligible:
         return found
 
     def totals(self, cluster: Snapshot, key: str, counts: RowCounts) -> IntArray:
-        """*counts* summed over these nodes: int64 by the id of the value of *key*, read only, at least one entry a value."""
+        """*counts* summed over these nodes: int64 by the id of the value of *key*, one entry a value at least; read only."""
         domains = self.domains(cluster, key)
         if domains.whole:
             return cluster.count_domains(counts, key)
@@ -80,8 +80,10 @@ class EligibleNodes:
     __slots__ = ("_comparison", "_kept", "_moment")
 
     def __init__(self, *, comparison_operators: bool = False) -> None:
-        """Args:
-        comparison_operators: whether tolerations may compare (gate TaintTolerationComparisonOperators).
+        """Nothing is known yet.
+
+        Args:
+            comparison_operators: whether tolerations may compare (gate TaintTolerationComparisonOperators).
         """
         self._comparison = comparison_operators
         self._moment: tuple[object, int] = (None, -1)

@@ -2,6 +2,7 @@
 
 from extender.cluster.pods import PlacedPod, PodQuery, placed
 from extender.cluster.snapshot import Snapshot
+from extender.objects.node import Node
 
 
 class Hypothesis:
@@ -18,6 +19,10 @@ class Hypothesis:
         there = placed(pod.pod, pod.shape, node_name, assumed=True)
         self._tables.put_pod(there)
         return there
+
+    def put_node(self, node: Node) -> None:
+        """Assume *node* instead of the one of its name, or beside the others; the pods on it still count."""
+        self._tables.put_node(node)
 
     def remove(self, pod: PlacedPod) -> None:
         """Assume *pod* gone.

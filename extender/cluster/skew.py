@@ -14,8 +14,8 @@ _Path = tuple[int | None, int]
 class DomainCounts:
     """Pods in each domain of one constraint.
 
-    The least number is followed through changes the way kube-scheduler does it, with the two emptiest domains only: right for changes in
-    one domain, and equally wrong after changes in several.
+    The least number is followed through changes the way kube-scheduler does it, with the two emptiest domains only:
+    right for changes in one domain, and equally wrong after changes in several.
 
     Attributes:
         counts: int64 by the id of the label value; may be shared with the tables, so only `move` writes.
@@ -25,9 +25,11 @@ class DomainCounts:
     __slots__ = ("_ids", "_least", "_mine", "_paths", "counts", "number")
 
     def __init__(self, counts: IntArray, ids: IntArray) -> None:
-        """Args:
-        counts: pods by the id of the label value.
-        ids: the values that are domains, ascending.
+        """Nothing was moved yet.
+
+        Args:
+            counts: pods by the id of the label value.
+            ids: the values that are domains, ascending.
         """
         self.counts = counts
         self.number = len(ids)

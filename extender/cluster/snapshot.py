@@ -5,6 +5,7 @@ still holds the snapshot (see `state.ClusterState`).
 """
 
 from collections.abc import Mapping, Sequence
+from itertools import repeat
 from typing import Any, TypeVar
 
 import numpy as np
@@ -71,6 +72,11 @@ class Snapshot:
     def row(self, name: str) -> int | None:
         """The row of node *name*, or None if it is unknown."""
         return self._tables.nodes.row_of.get(name)
+
+    def rows(self, names: Sequence[str]) -> IntArray:
+        """The row of each name, -1 where it is unknown: int64, shape (len(names),)."""
+        found = map(self._tables.nodes.row_of.get, names, repeat(-1))
+        return np.fromiter(found, dtype=np.int64, count=len(names))
 
     def changed_rows(self, *, node_position: int, pod_position: int | None) -> IntArray | None:
         """Rows written since those positions of this lineage (pods' writes too, unless that is None); None: all may have been."""

@@ -42,7 +42,8 @@ class SpreadRules:
 
     Attributes:
         match_label_keys: gate MatchLabelKeysInPodTopologySpread. Source: B070.
-        node_inclusion: gate NodeInclusionPolicyInPodTopologySpread; without it node affinity always counts and taints never do.
+        node_inclusion: gate NodeInclusionPolicyInPodTopologySpread; without it node affinity always counts and taints
+            never do.
     """
 
     match_label_keys: bool = True
@@ -72,7 +73,13 @@ def compile_constraints(
         ValueError: a label selector has an unknown operator or wrong values.
     """
     return tuple(
-        _compiled(constraint, namespace, labels, rules, _own_selector(constraint, labels, rules) if selector is None else selector)
+        _compiled(
+            constraint,
+            namespace,
+            labels,
+            rules,
+            _own_selector(constraint, labels, rules) if selector is None else selector,
+        )
         for constraint in constraints
         if constraint.when_unsatisfiable == action
     )
@@ -86,7 +93,11 @@ def _own_selector(constraint: TopologySpreadConstraint, labels: Mapping[str, str
 
 
 def _compiled(
-    constraint: TopologySpreadConstraint, namespace: str, labels: Mapping[str, str], rules: SpreadRules, selector: Selector
+    constraint: TopologySpreadConstraint,
+    namespace: str,
+    labels: Mapping[str, str],
+    rules: SpreadRules,
+    selector: Selector,
 ) -> SpreadConstraint:
     affinity, taints = "Honor", "Ignore"
     if rules.node_inclusion:

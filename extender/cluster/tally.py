@@ -8,7 +8,10 @@ from extender.cluster.snapshot import NodeView
 
 
 class DomainTally:
-    """A number for each (topology key, label value). What it was given is shared until it is written. Source: B055, B060, B062."""
+    """A number for each (topology key, label value). What it was given is shared until it is written.
+
+    Source: B055, B060, B062.
+    """
 
     __slots__ = ("_mine", "_totals")
 
@@ -41,7 +44,7 @@ class DomainTally:
         self._mine.add(key)
 
     def clone(self) -> "DomainTally":
-        """The same numbers, to be changed without touching these. Neither may be written while the other is read elsewhere."""
+        """The same numbers; from now on either may be changed without touching the other."""
         twin = DomainTally()
         twin._totals = dict(self._totals)
         self._mine = set()  # both share from here on, so both copy before they write

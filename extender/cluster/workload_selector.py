@@ -25,7 +25,8 @@ class _Kept:
 def workload_selector(pod: PodQuery, cluster: Snapshot) -> Selector:
     """All that the services selecting *pod* and its controller ask of their pods' labels; empty if that is nothing.
 
-    Only the owner marked as controller counts, and only a ReplicationController, ReplicaSet or StatefulSet that exists. Source: B068.
+    Only the owner marked as controller counts, and only a ReplicationController, ReplicaSet or StatefulSet that exists.
+    Source: B068.
     """
     kept = pod.shape.remember(_KEY, _Kept)
     revisions = tuple(map(cluster.revision, _KINDS))

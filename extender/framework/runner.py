@@ -1,7 +1,7 @@
 """The only caller of plugins: times each call, checks what comes back, and names the plugin when something is wrong."""
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any, TypeVar
 
 import numpy as np
@@ -10,7 +10,7 @@ from extender.cluster.arrays import IntArray
 from extender.cluster.snapshot import NodeView
 from extender.framework.observer import Observer, Silent
 from extender.framework.points import Named
-from extender.framework.verdict import Code, Rejection, Status
+from extender.framework.verdict import Code, Reason, Rejection, Status
 
 T = TypeVar("T")
 
@@ -35,6 +35,19 @@ class PluginError(Exception):
         return Status(Code.ERROR, (str(self),), self.plugin)
 
 
+_REFUSING = frozenset((Code.UNSCHEDULABLE, Code.UNRESOLVABLE, Code.PENDING, Code.ERROR))
+_PLAIN = frozenset((Exception, LookupError, RuntimeError, ValueError))
+"""Exceptions that are raised with a whole sentence; the text of others says little without their name."""
+
+
+def told(wrong: BaseException) -> str:
+    """What *wrong* says, in one line that stands on its own."""
+    text, kind = " ".join(str(wrong).split()), type(wrong)
+    if not text:
+        return kind.__name__
+    return text if kind in _PLAIN else f"{kind.__name__}: {text}"
+
+
 class Runner:
     """Calls plugins of any profile."""
 
@@ -54,7 +67,7 @@ class Runner:
             answer = method(*args)
         except Exception as wrong:
             self._observer.called(plugin.name, point, Code.ERROR, time.perf_counter() - started)
-            raise PluginError(plugin.name, point, str(wrong) or type(wrong).__name__) from wrong
+            raise PluginError(plugin.name, point, told(wrong)) from wrong
         code = answer.code if isinstance(answer, Status) else Code.SUCCESS
         self._observer.called(plugin.name, point, code, time.perf_counter() - started)
         return answer
@@ -74,16 +87,22 @@ class Runner:
         """The groups *plugin* refuses among *nodes*.
 
         Raises:
-            PluginError: it raised, or a mask does not fit the view.
+            PluginError: it raised, or the answer is no sequence of rejections, or a mask does not fit the view.
         """
         answer = self.call(plugin, "Filter", plugin.filter, pod, nodes, notes)
+        if type(answer) is not tuple:
+            answer = _rejections(plugin, answer)
+        size = len(nodes)
         for rejection in answer:
-            mask = rejection.nodes
-            if not isinstance(mask, np.ndarray) or mask.dtype != np.bool_ or mask.shape != (len(nodes),):
-                raise PluginError(
-                    plugin.name, "Filter", f"a mask must be a bool array with one entry a node ({len(nodes)}), got {_described(mask)}"
-                )
-        return tuple(answer)
+            if type(rejection) is not Rejection:
+                raise PluginError(plugin.name, "Filter", _no_rejection(answer, rejection))
+            mask, reason = rejection
+            if type(mask) is not np.ndarray or mask.dtype != np.bool_ or mask.shape != (size,):
+                detail = f"a mask must be a bool array with one entry a node ({size}), got {_described(mask)}"
+                raise PluginError(plugin.name, "Filter", detail)
+            if type(reason) is not Reason or type(reason.text) is not str or not reason.text or reason.code not in _REFUSING:
+                raise PluginError(plugin.name, "Filter", _no_reason(reason))
+        return answer
 
     def score(self, plugin: Any, pod: Any, nodes: NodeView, notes: Any) -> IntArray:
         """The raw scores of *nodes*, int64.
@@ -107,21 +126,50 @@ def checked_scores(plugin: Named, point: str, scores: Any, size: int) -> IntArra
     """*scores* as int64, if they are one whole number a node.
 
     Raises:
-        PluginError: wrong type, wrong length, or not finite.
+        PluginError: wrong type, wrong length, or not whole.
     """
     if not isinstance(scores, np.ndarray) or scores.shape != (size,):
         raise PluginError(plugin.name, point, f"answered with {_described(scores)}, want an array of {size} scores, one a node")
     if scores.dtype == np.int64:
         return scores
-    if scores.dtype.kind not in "iufb":
-        raise PluginError(plugin.name, point, f"scores must be whole numbers, got {scores.dtype}")
     if scores.dtype.kind == "f" and not np.isfinite(scores).all():
         bad = int(np.flatnonzero(~np.isfinite(scores))[0])
-        raise PluginError(plugin.name, point, f"score {scores[bad]} for node number {bad} is not a number")
+        raise PluginError(plugin.name, point, f"the score of node number {bad} is {scores[bad]}, want a whole number")
+    if scores.dtype.kind not in "iu" or (scores.dtype.kind == "u" and scores.max(initial=0) > np.iinfo(np.int64).max):
+        raise PluginError(plugin.name, point, f"scores are {scores.dtype}, want int64: write scores.astype(np.int64)")
     return scores.astype(np.int64)
+
+
+def _rejections(plugin: Named, answer: Any) -> tuple[Any, ...]:
+    """*answer* as a tuple.
+
+    Raises:
+        PluginError: it is nothing that holds rejections.
+    """
+    if isinstance(answer, list) or (isinstance(answer, tuple) and type(answer) is not Rejection):
+        return tuple(answer)
+    if isinstance(answer, Rejection):
+        detail = "answered with one Rejection, want a tuple of them: write (Rejection(...),)"
+    elif isinstance(answer, Iterator):
+        detail = f"answered with a {type(answer).__name__}, want a tuple: return the whole answer, do not yield it"
+    else:
+        detail = f"answered with {_described(answer)}, want a tuple of Rejections, empty to refuse no node"
+    raise PluginError(plugin.name, "Filter", detail)
+
+
+def _no_rejection(answer: tuple[Any, ...], item: Any) -> str:
+    return f"item {next(i for i, each in enumerate(answer) if each is item)} of the answer is {_described(item)}, want a Rejection"
+
+
+def _no_reason(reason: Any) -> str:
+    if type(reason) is not Reason:
+        return f'the reason is {_described(reason)}, want Reason("text", Code.UNSCHEDULABLE)'
+    if type(reason.text) is not str or not reason.text:
+        return f"the text of a reason is {_described(reason.text)}, want some words"
+    return f"the code of a reason is {_described(reason.code)}, want UNSCHEDULABLE, UNRESOLVABLE or ERROR"
 
 
 def _described(thing: Any) -> str:
     if isinstance(thing, np.ndarray):
         return f"an array of {thing.dtype} with shape {thing.shape}"
-    return f"{thing!r}" if thing is None else f"{type(thing).__name__} {thing!r}"[:120]
+    return "None" if thing is None else f"{type(thing).__name__} {thing!r}"[:120]

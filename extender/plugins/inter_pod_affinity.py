@@ -3,27 +3,29 @@
 **Refuses**
     First of these that applies to a node:
 
-    - `node(s) didn't match pod affinity rules`, unresolvable: a topology key of a required affinity term is missing on the node, or in
-      the domain of one of the keys there is no pod that matches all terms. The first pod of a group that wants its own kind is let
-      pass: no pod that matches all terms is in any domain, and the pod itself matches them all.
-    - `node(s) didn't match pod anti-affinity rules`: a pod that a required anti-affinity term means is in the node's domain. A node
-      without the key is in no domain.
-    - `node(s) didn't satisfy existing pods anti-affinity rules`: a pod in the node's domain has a required anti-affinity term that means
-      this pod.
+    - `node(s) didn't match pod affinity rules`, unresolvable: a topology key of a required affinity term is missing on
+      the node, or in the domain of one of the keys there is no pod that matches all terms. The first pod of a group
+      that wants its own kind is let pass: no pod that matches all terms is in any domain, and the pod itself matches
+      them all.
+    - `node(s) didn't match pod anti-affinity rules`: a pod that a required anti-affinity term means is in the node's
+      domain. A node without the key is in no domain.
+    - `node(s) didn't satisfy existing pods anti-affinity rules`: a pod in the node's domain has a required
+      anti-affinity term that means this pod.
 
     A pod whose terms cannot be read is turned away as a whole: `parsing pod: ...`, unresolvable.
 
 **Scores**
-    Sums, over the node's domains, the weights of the pod's preferred terms times the pods they mean (anti-affinity counts against the
-    node), the weights of other pods' preferred terms that mean this pod, and `hardPodAffinityWeight` for each required affinity term of
-    another pod that means this one. Normalized from the least to the greatest sum, 0 to 100; all 0 if all are equal.
+    Sums, over the node's domains, the weights of the pod's preferred terms times the pods they mean (anti-affinity
+    counts against the node), the weights of other pods' preferred terms that mean this pod, and `hardPodAffinityWeight`
+    for each required affinity term of another pod that means this one. Normalized from the least to the greatest sum, 0
+    to 100; all 0 if all are equal.
 
 **Undone by**
     Pods that come, go or change labels, new nodes, and changed node labels, as far as a term is about them.
 
 **Options** (InterPodAffinityArgs)
-    `hardPodAffinityWeight` (1; 0 to 100), `ignorePreferredTermsOfExistingPods` (false): a pod without preferred terms is not scored. A pod
-    with preferred terms is, other pods' terms included.
+    `hardPodAffinityWeight` (1; 0 to 100), `ignorePreferredTermsOfExistingPods` (false): a pod without preferred terms
+    is not scored. A pod with preferred terms is, other pods' terms included.
 
 Source: B054 to B065, G036.
 """

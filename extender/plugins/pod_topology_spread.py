@@ -1,29 +1,33 @@
-"""PodTopologySpread lays the pods of a workload evenly over topology domains, by the pod's constraints or by default ones.
+"""PodTopologySpread lays the pods of a workload evenly over topology domains, by its own or by default constraints.
 
 **Refuses**
     By the constraints with `whenUnsatisfiable: DoNotSchedule`, in their order, the first that applies to a node:
 
-    - `node(s) didn't match pod topology spread constraints (missing required label)`, unresolvable: the node has no such topology key.
-    - `node(s) didn't match pod topology spread constraints`: with the pod, the node's domain would have more than `maxSkew` pods more
-      than the emptiest domain. With fewer than `minDomains` domains the emptiest counts as having none.
+    - `node(s) didn't match pod topology spread constraints (missing required label)`, unresolvable: the node has no
+      such topology key.
+    - `node(s) didn't match pod topology spread constraints`: with the pod, the node's domain would have more than
+      `maxSkew` pods more than the emptiest domain. With fewer than `minDomains` domains the emptiest counts as having
+      none.
 
-    Domains count if they have a node that counts: one that has the keys of all constraints, that suits the pod's node selector and
-    affinity (`nodeAffinityPolicy: Honor`, the default), and whose taints it tolerates (`nodeTaintsPolicy: Honor`). Pods count if they are
-    in the pod's namespace, are not being deleted, and match the constraint's selector; an empty selector counts no pod but the new one.
+    Domains count if they have a node that counts: one that has the keys of all constraints, that suits the pod's node
+    selector and affinity (`nodeAffinityPolicy: Honor`, the default), and whose taints it tolerates (`nodeTaintsPolicy:
+    Honor`). Pods count if they are in the pod's namespace, are not being deleted, and match the constraint's selector;
+    an empty selector counts no pod but the new one.
 
 **Scores**
-    By the constraints with `ScheduleAnyway`: pods in the node's domain, times the logarithm of the number of domains, plus `maxSkew` - 1,
-    summed and rounded; for the host name the pods on the node itself. Normalized so that the fewest pods give the most points.
-    Nodes without the key of a constraint get 0, save under the system's default constraints.
+    By the constraints with `ScheduleAnyway`: pods in the node's domain, times the logarithm of the number of domains,
+    plus `maxSkew` - 1, summed and rounded; for the host name the pods on the node itself. Normalized so that the fewest
+    pods give the most points. Nodes without the key of a constraint get 0, save under the system's default constraints.
 
 **Undone by**
-    Pods of the namespace that come, go or change labels as far as a constraint counts them; new tolerations of the pod where taints are
-    honoured; nodes that come, go, or change labels or taints.
+    Pods of the namespace that come, go or change labels as far as a constraint counts them; new tolerations of the pod
+    where taints are honoured; nodes that come, go, or change labels or taints.
 
 **Options** (PodTopologySpreadArgs)
-    `defaultingType`: `System` (the default: host name with maxSkew 3 and zone with maxSkew 5, both ScheduleAnyway) or `List`.
-    `defaultConstraints`: with `List`, what holds for pods without constraints that a service, ReplicationController, ReplicaSet or
-    StatefulSet selects; none by default.
+    `defaultingType`: `System` (the default: host name with maxSkew 3 and zone with maxSkew 5, both ScheduleAnyway) or
+    `List`.
+    `defaultConstraints`: with `List`, what holds for pods without constraints that a service, ReplicationController,
+    ReplicaSet or StatefulSet selects; none by default.
 
 Source: B066 to B079, G041.
 """
@@ -195,7 +199,7 @@ class PodTopologySpread:
         _move(pod, other, row, cluster, notes, by=-1)
 
     def filter(self, _pod: PodQuery, nodes: NodeView, notes: HardNotes) -> Sequence[Rejection]:
-        """Refuse nodes without a key, and nodes whose domain is too full, by the first such constraint. Source: B072."""
+        """Refuse nodes without a key or in too full a domain, by the first such constraint. Source: B072."""
         unlabelled: BoolArray | None = None
         skewed: BoolArray | None = None
         for constraint, domains in zip(notes.constraints, notes.domains, strict=True):
@@ -216,7 +220,7 @@ class PodTopologySpread:
     # -- scoring
 
     def pre_score(self, pod: PodQuery, nodes: NodeView) -> PreScored:
-        """Sum the pods of each domain and weigh them by the number of domains; skip without soft constraints. Source: B075, B076."""
+        """Sum the pods of each domain and weigh them; skip without soft constraints. Source: B075, B076."""
         cluster = nodes.snapshot
         try:
             constraints = self._constraints(pod, cluster, SOFT)
@@ -264,9 +268,8 @@ class PodTopologySpread:
         ignored = _ignored(nodes, notes.needed)
         counted = raw if ignored is None else raw[~ignored]
         most = int(counted.max(initial=0))
-        if most == 0:
-            scores = np.full(len(raw), 100, dtype=np.int64)
-        else:
+        scores: IntArray = np.full(len(raw), 100, dtype=np.int64)
+        if most > 0:
             scores = 100 * (most + counted.min() - raw) // most
         if ignored is not None:
             scores[ignored] = 0
@@ -342,7 +345,14 @@ def _distinct(nodes: NodeView, key: str, ignored: BoolArray | None) -> int:
 
 
 def _padded(by_value: NDArray[A], nodes: NodeView, key: str, unknown: Any) -> NDArray[A]:
-    """*by_value* with exactly one entry a value of label *key* (*unknown* for those it lacks) and a last one, zero, that ABSENT picks."""
+    """*by_value* with one entry a value of label *key* and a last one, zero, that ABSENT picks.
+
+    Args:
+        by_value: one entry a value that was known when it was made, or more.
+        nodes: the view.
+        key: the label.
+        unknown: stands for values that came later.
+    """
     size = len(nodes.snapshot.vocabulary.label_values(key))
     padded = np.full(size + 1, unknown, dtype=by_value.dtype)
     known = min(size, len(by_value))

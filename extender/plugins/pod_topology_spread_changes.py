@@ -47,7 +47,10 @@ def after_node(change: Change, constraints: Sequence[SpreadConstraint]) -> Hint:
     if old is None or new is None:
         helps = had or has
     else:
-        helps = had != has or (has and (_moved(old.metadata.labels, new.metadata.labels, constraints) or old.spec.taints != new.spec.taints))
+        helps = had != has or (
+            has
+            and (_moved(old.metadata.labels, new.metadata.labels, constraints) or old.spec.taints != new.spec.taints)
+        )
     return Hint.QUEUE if helps else Hint.SKIP
 
 

@@ -1,4 +1,4 @@
-"""The default constraints of PodTopologySpread: the system's own, and what a configuration may set instead. Source: B067, G041."""
+"""The default constraints of PodTopologySpread: the system's, and what may be set instead. Source: B067, G041."""
 
 from collections.abc import Iterator, Sequence
 

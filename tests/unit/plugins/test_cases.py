@@ -227,7 +227,7 @@ WANTS: Mapping[str, Callable[[Bench, Any], None]] = {
 }
 
 
-@pytest.mark.parametrize(("kind", "case"), _cases())
+@pytest.mark.parametrize(("kind", "case"), list(_cases()))
 def test_a_plugin_decides_as_its_cases_say(kind: type[Any], case: Mapping[str, Any]) -> None:
     wanted = case["want"]
     assert wanted, "a case that wants nothing proves nothing"

@@ -1,0 +1,41 @@
+"""Plugins that take long are named, once each: an observer around another that notices slow calls."""
+
+from collections.abc import Callable, Collection
+
+from extender.framework.observer import Observer, Silent
+from extender.framework.verdict import Code
+
+SLOW = 0.1
+"""How long one call of a plugin may take before it is called slow, in seconds."""
+
+
+class SlowCalls:
+    """Passes everything on, and tells of the first call of each plugin that took longer than *most* seconds.
+
+    Attributes:
+        slow: the plugins told of, with the seconds of that call.
+    """
+
+    __slots__ = ("_inner", "_most", "_tell", "_watched", "slow")
+
+    def __init__(self, tell: Callable[[str], None], inner: Observer | None = None, *, watched: Collection[str] | None = None, most: float = SLOW) -> None:
+        """Args:
+        tell: given one line about a plugin.
+        inner: hears everything as well.
+        watched: only these plugins are told of; None: all.
+        most: seconds.
+        """
+        self._tell, self._inner, self._most = tell, inner or Silent(), most
+        self._watched = None if watched is None else frozenset(watched)
+        self.slow: dict[str, float] = {}
+
+    def called(self, plugin: str, point: str, code: Code, seconds: float) -> None:
+        """Notices a slow call."""
+        self._inner.called(plugin, point, code, seconds)
+        if seconds > self._most and plugin not in self.slow and (self._watched is None or plugin in self._watched):
+            self.slow[plugin] = seconds
+            self._tell(f'plugin "{plugin}" is slow: one call of {point} took {seconds * 1000:.0f} ms, want at most {self._most * 1000:.0f} ms')
+
+    def passed(self, profile: str, point: str, code: Code, seconds: float) -> None:
+        """Nothing of its own."""
+        self._inner.passed(profile, point, code, seconds)

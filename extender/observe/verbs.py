@@ -1,0 +1,89 @@
+"""Metrics of the extender's verbs: how long, how many, how big, and which plugins refuse."""
+
+from collections.abc import Mapping
+
+from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
+
+from extender.observe.metrics import exponential
+
+_SIZES = exponential(256, 4, 11)
+"""256 bytes to 256 MiB."""
+
+_NODES = (0, 1, 10, 100, 500, 1000, 2000, 5000, 10000, 50000)
+
+
+class VerbMetrics:
+    """Counts what passes through the verbs. Durations are in seconds, sizes in bytes."""
+
+    def __init__(self, registry: CollectorRegistry) -> None:
+        self._durations = Histogram(
+            "extender_request_duration_seconds",
+            "Time from the first byte of a request's body to the answer, by verb and HTTP status.",
+            ("verb", "code"),
+            buckets=exponential(0.0005, 2, 15),
+            registry=registry,
+        )
+        self._in_flight = Gauge(
+            "extender_requests_in_flight", "Requests that are being read or answered.", ("verb",), registry=registry
+        )
+        self._nodes_in = Histogram(
+            "extender_request_nodes", "Nodes asked about.", ("verb",), buckets=_NODES, registry=registry
+        )
+        self._nodes_out = Histogram(
+            "extender_response_nodes",
+            "Nodes that can take the pod (filter), or that got a score (prioritize).",
+            ("verb",),
+            buckets=_NODES,
+            registry=registry,
+        )
+        self._request_bytes = Histogram(
+            "extender_request_size_bytes", "Size of request bodies.", ("verb",), buckets=_SIZES, registry=registry
+        )
+        self._response_bytes = Histogram(
+            "extender_response_size_bytes", "Size of response bodies.", ("verb",), buckets=_SIZES, registry=registry
+        )
+        self._refused = Counter(
+            "extender_refused_nodes",
+            "Nodes refused by filter, by the plugin that refuses first.",
+            ("plugin",),
+            registry=registry,
+        )
+        self._unknown = Counter(
+            "extender_unknown_nodes", "Names of nodes asked about that are not known.", ("verb",), registry=registry
+        )
+        self._errors = Counter(
+            "extender_failed_decisions",
+            "Requests that were understood but could not be decided, since something went wrong.",
+            ("verb",),
+            registry=registry,
+        )
+
+    def started(self, verb: str) -> None:
+        """A request came in."""
+        self._in_flight.labels(verb).inc()
+
+    def ended(self, verb: str, code: int, seconds: float) -> None:
+        """It was answered with the HTTP status *code*."""
+        self._in_flight.labels(verb).dec()
+        self._durations.labels(verb, str(code)).observe(seconds)
+
+    def sizes(self, verb: str, request: int, response: int) -> None:
+        """How big the bodies were, in bytes."""
+        self._request_bytes.labels(verb).observe(request)
+        self._response_bytes.labels(verb).observe(response)
+
+    def nodes(self, verb: str, asked: int, answered: int, unknown: int) -> None:
+        """How many nodes were asked about, how many of them were let through or scored, and how many are not known."""
+        self._nodes_in.labels(verb).observe(asked)
+        self._nodes_out.labels(verb).observe(answered)
+        if unknown:
+            self._unknown.labels(verb).inc(unknown)
+
+    def refused(self, by_plugin: Mapping[str, int]) -> None:
+        """How many nodes each plugin was the first to refuse."""
+        for plugin, count in by_plugin.items():
+            self._refused.labels(plugin).inc(count)
+
+    def failed(self, verb: str) -> None:
+        """Something went wrong while deciding."""
+        self._errors.labels(verb).inc()

@@ -1,0 +1,288 @@
+"""How NodeResourcesFit scores, and what it takes as options. Source: B035 to B041, G038, G039."""
+
+from typing import Any
+
+import msgspec
+import numpy as np
+import pytest
+
+from extender.config.gates import FeatureGates
+from extender.framework.setup import Setup
+from extender.framework.verdict import Code
+from extender.objects.pod import Pod
+from extender.plugins.node_resources_fit import NodeResourcesFit, NodeResourcesFitArgs, ScoringStrategy
+from tests.unit.plugins.resource_worlds import GPU, a_cluster, a_node, a_pod, built, faults_of
+
+NODES = {
+    "n": a_node("n", cpu="4", memory="10000"),
+    "gpus": a_node("gpus", cpu="4", memory="10000", gpu="4"),
+    "roomy": a_node("roomy", cpu="4", memory="1000Mi"),
+    "vast": a_node("vast", **{"cpu": "4", "gpu": "200000000000000000"}),
+}
+POD = {"cpu": "3", "memory": "5000"}
+CPU_GPU = [{"name": "cpu"}, {"name": GPU, "weight": 5}]
+
+
+def strategy(kind: str, resources: list[dict[str, Any]] | None = None, shape: list[tuple[int, int]] | None = None) -> Any:
+    body: dict[str, Any] = {"type": kind, "resources": resources or []}
+    if shape is not None:
+        points = [{"utilization": utilization, "score": score} for utilization, score in shape]
+        body["requestedToCapacityRatio"] = {"shape": points}
+    return {"scoringStrategy": body}
+
+
+LEAST, MOST = strategy("LeastAllocated"), strategy("MostAllocated")
+RISING = strategy("RequestedToCapacityRatio", shape=[(0, 0), (100, 10)])
+
+# name: options, node, taken on it, what the pod asks for, score
+SCORES: dict[str, tuple[Any, str, dict[str, str], dict[str, str], int]] = {
+    "least: the mean of 25 and 50 is cut": (LEAST, "n", {}, POD, 37),
+    "least: what is overcommitted scores 0": (LEAST, "n", {"cpu": "1500m", "memory": "0"}, POD, 25),
+    "least: containers without requests count for 100m and 200Mi": (LEAST, "roomy", {}, {}, 88),
+    "least: so do those of pods on the node": (LEAST, "roomy", {"cpu": "0"}, {"cpu": "1", "memory": "0"}, 77),
+    "least: weights": (
+        strategy("LeastAllocated", [{"name": "cpu", "weight": 3}, {"name": "memory"}]),
+        "n",
+        {},
+        POD,
+        31,
+    ),
+    "least: a resource that the node lacks does not count": (
+        strategy("LeastAllocated", CPU_GPU),
+        "n",
+        {},
+        {**POD, GPU: "1"},
+        25,
+    ),
+    "least: a resource that the node has counts": (
+        strategy("LeastAllocated", CPU_GPU),
+        "gpus",
+        {},
+        {**POD, GPU: "1"},
+        66,
+    ),
+    "least: a scalar that the pod does not ask for does not count": (
+        strategy("LeastAllocated", CPU_GPU),
+        "gpus",
+        {},
+        POD,
+        25,
+    ),
+    "least: nothing that counts scores 0": (strategy("LeastAllocated", [{"name": GPU}]), "gpus", {}, POD, 0),
+    "least: a name that is no counted resource does not count": (
+        strategy("LeastAllocated", [{"name": "pods"}]),
+        "n",
+        {},
+        POD,
+        0,
+    ),
+    # 199999999999999999 * 100 wraps around to 1553255926290448284, and 7 times the divisor fits into that
+    "least: products wrap around as in Go": (
+        strategy("LeastAllocated", [{"name": GPU}]),
+        "vast",
+        {},
+        {GPU: "1"},
+        7,
+    ),
+    "most: the mean of 75 and 50 is cut": (MOST, "n", {}, POD, 62),
+    "most: what is overcommitted scores 100": (MOST, "n", {"cpu": "1500m", "memory": "0"}, POD, 75),
+    "most: a resource that the node lacks does not count": (
+        strategy("MostAllocated", CPU_GPU),
+        "n",
+        {},
+        {**POD, GPU: "1"},
+        75,
+    ),
+    "ratio: the mean of 75 and 50 is rounded": (RISING, "n", {}, POD, 63),
+    "ratio: a resource that scores 0 does not count": (
+        strategy("RequestedToCapacityRatio", shape=[(0, 10), (75, 0)]),
+        "n",
+        {},
+        POD,
+        34,  # cpu 0, memory 100 - 1000 * 50 / 750 = 100 - 66
+    ),
+    "ratio: overcommitted is 100 percent": (RISING, "n", {"cpu": "1500m", "memory": "0"}, POD, 75),
+    "ratio: all resources at 0 score 0": (
+        strategy("RequestedToCapacityRatio", shape=[(0, 0), (80, 0), (100, 10)]),
+        "n",
+        {},
+        POD,
+        0,
+    ),
+    "ratio: weights": (
+        strategy(
+            "RequestedToCapacityRatio", [{"name": "cpu", "weight": 3}, {"name": "memory"}], [(0, 0), (100, 10)]
+        ),
+        "n",
+        {},
+        POD,
+        69,  # 275 / 4 = 68.75
+    ),
+}
+
+
+@pytest.mark.parametrize(("args", "node", "taken", "requests", "expected"), SCORES.values(), ids=SCORES)
+def test_scores(args: Any, node: str, taken: dict[str, str], requests: dict[str, str], expected: int) -> None:
+    cluster = a_cluster(NODES[node], taken={node: taken} if taken else None)
+    plugin = built(NodeResourcesFit, args)
+    assert scores(plugin, a_pod(requests), cluster) == [expected]
+
+
+def scores(plugin: Any, pod: Pod, cluster: Any, rows: list[int] | None = None) -> list[int]:
+    query, view = cluster.query(pod), cluster.view(None if rows is None else np.array(rows))
+    answer = plugin.pre_score(query, view)
+    assert not answer.skip
+    assert answer.status is None
+    found = plugin.score(query, view, answer.notes)
+    assert found.dtype == np.int64
+    return found.tolist()
+
+
+@pytest.mark.parametrize(
+    ("kind", "expected"),
+    [("LeastAllocated", [25, 66, 0]), ("MostAllocated", [75, 33, 0]), ("RequestedToCapacityRatio", [75, 33, 0])],
+)
+def test_each_node_is_scored_by_the_resources_it_has(kind: str, expected: list[int]) -> None:
+    shape = [(0, 0), (100, 10)] if kind == "RequestedToCapacityRatio" else None
+    plugin = built(NodeResourcesFit, strategy(kind, CPU_GPU, shape))
+    cluster = a_cluster(NODES["n"], NODES["gpus"], a_node("empty"))
+    pod = a_pod({**POD, GPU: "1"})
+    assert scores(plugin, pod, cluster) == expected
+    assert scores(plugin, pod, cluster, rows=[1]) == expected[1:2]
+    assert scores(plugin, pod, cluster, rows=[2, 0]) == [expected[2], expected[0]]
+
+
+def test_of_the_pod_to_place_requests_as_a_whole_do_not_count() -> None:
+    pod = a_pod(resources={"requests": {"cpu": "3", "memory": "500Mi"}})
+    assert scores(built(NodeResourcesFit), pod, a_cluster(NODES["roomy"])) == [88]
+
+
+def test_scoring_by_no_resource_at_all_is_an_error() -> None:
+    options = NodeResourcesFitArgs(scoring_strategy=ScoringStrategy(type="LeastAllocated", resources=()))
+    cluster = a_cluster(NODES["n"])
+    answer = NodeResourcesFit(Setup(options, FeatureGates())).pre_score(cluster.query(a_pod()), cluster.view())
+    assert answer.status is not None
+    assert (answer.status.code, answer.status.reasons) == (Code.ERROR, ("resources not found",))
+
+
+# -- options
+
+_BAD_NAME = (
+    "name part must consist of alphanumeric characters, '-', '_' or '.', and must start and end with an alphanumeric"
+    " character (e.g. 'MyName',  or 'my.name',  or '123-abc', regex used for validation is"
+    " '([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]')"
+)
+_RATIO = "args.scoringStrategy.requestedToCapacityRatio"
+
+FAULTS: dict[str, tuple[dict[str, Any], list[str]]] = {
+    "an ignored resource is a qualified name": (
+        {"ignoredResources": ["example.com/a", "-b"]},
+        [f'args.ignoredResources[1]: Invalid value: "-b": {_BAD_NAME}'],
+    ),
+    "an ignored group has no slash": (
+        {"ignoredResourceGroups": ["example.com/a"]},
+        ["args.ignoredResourceGroups[0]: Invalid value: \"example.com/a\": resource group name can't contain '/'"],
+    ),
+    "an ignored group is a name": (
+        {"ignoredResourceGroups": ["_"]},
+        [f'args.ignoredResourceGroups[0]: Invalid value: "_": {_BAD_NAME}'],
+    ),
+    "a strategy has a known type": (
+        strategy("Fullest"),
+        [
+            'args.scoringStrategy.type: Unsupported value: "Fullest": supported values:'
+            ' "LeastAllocated", "MostAllocated", "RequestedToCapacityRatio"'
+        ],
+    ),
+    "a strategy that is written has a type": (
+        {"scoringStrategy": {}},
+        [
+            'args.scoringStrategy.type: Unsupported value: "": supported values:'
+            ' "LeastAllocated", "MostAllocated", "RequestedToCapacityRatio"'
+        ],
+    ),
+    "a weight is above 0": (
+        strategy("MostAllocated", [{"name": "cpu", "weight": -1}]),
+        ["args.scoringStrategy.resources[0].weight: Invalid value: -1: resource weight of cpu not in valid range (0, 100]"],
+    ),
+    "a weight is 100 at most": (
+        strategy("MostAllocated", [{"name": "cpu"}, {"name": GPU, "weight": 101}]),
+        [
+            "args.scoringStrategy.resources[1].weight: Invalid value: 101:"
+            " resource weight of example.com/gpu not in valid range (0, 100]"
+        ],
+    ),
+    "the ratio needs a shape": (
+        strategy("RequestedToCapacityRatio"),
+        [f"{_RATIO}: Required value: must be specified when type is RequestedToCapacityRatio"],
+    ),
+    "other strategies have no shape": (
+        strategy("LeastAllocated", shape=[(0, 0)]),
+        [f"{_RATIO}: Forbidden: must be nil when type is not RequestedToCapacityRatio"],
+    ),
+    "a shape has points": (
+        strategy("RequestedToCapacityRatio", shape=[]),
+        [f"{_RATIO}.shape: Required value: at least one point must be specified"],
+    ),
+    "utilization rises": (
+        strategy("RequestedToCapacityRatio", shape=[(0, 0), (50, 1), (50, 2), (40, 3)]),
+        [f"{_RATIO}.shape[2].utilization: Invalid value: 50: values must be sorted in increasing order"],
+    ),
+    "utilization is a percentage": (
+        strategy("RequestedToCapacityRatio", shape=[(-1, 0), (101, 1)]),
+        [
+            f"{_RATIO}.shape[0].utilization: Invalid value: -1: not in valid range [0, 100]",
+            f"{_RATIO}.shape[1].utilization: Invalid value: 101: not in valid range [0, 100]",
+        ],
+    ),
+    "a score is at most 10": (
+        strategy("RequestedToCapacityRatio", shape=[(0, -1), (100, 11)]),
+        [
+            f"{_RATIO}.shape[0].score: Invalid value: -1: not in valid range [0, 10]",
+            f"{_RATIO}.shape[1].score: Invalid value: 11: not in valid range [0, 10]",
+        ],
+    ),
+    "a list of resources is a list": (
+        {"scoringStrategy": {"type": "LeastAllocated", "resources": "cpu"}},
+        ['args.scoringStrategy.resources: expected a list, got the string "cpu"'],
+    ),
+    "a strategy is an object": (
+        {"scoringStrategy": "LeastAllocated"},
+        ['args.scoringStrategy: expected an object, got the string "LeastAllocated"'],
+    ),
+}
+
+
+@pytest.mark.parametrize(("args", "expected"), FAULTS.values(), ids=FAULTS)
+def test_wrong_options_are_told_in_upstreams_words(args: dict[str, Any], expected: list[str]) -> None:
+    assert faults_of(NodeResourcesFit, args) == expected
+
+
+CPU_MEMORY = [{"name": "cpu", "weight": 1}, {"name": "memory", "weight": 1}]
+DEFAULTS: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
+    "nothing written": ({}, {"type": "LeastAllocated", "resources": CPU_MEMORY}),
+    "a strategy that is null": ({"scoringStrategy": None}, {"type": "LeastAllocated", "resources": CPU_MEMORY}),
+    "a strategy without resources": (
+        {"scoringStrategy": {"type": "MostAllocated"}},
+        {"type": "MostAllocated", "resources": CPU_MEMORY},
+    ),
+    "weights of 0 and none": (
+        {"scoringStrategy": {"type": "MostAllocated", "resources": [{"name": "cpu", "weight": 0}, {"name": GPU}]}},
+        {"type": "MostAllocated", "resources": [{"name": "cpu", "weight": 1}, {"name": GPU, "weight": 1}]},
+    ),
+}
+
+
+@pytest.mark.parametrize(("args", "expected"), DEFAULTS.values(), ids=DEFAULTS)
+def test_defaults(args: dict[str, Any], expected: dict[str, Any]) -> None:
+    raw = NodeResourcesFitArgs.defaulted(args, FeatureGates())
+    rendered = msgspec.to_builtins(msgspec.convert(raw, NodeResourcesFitArgs))
+    assert rendered == {
+        "ignoredResources": [],
+        "ignoredResourceGroups": [],
+        "scoringStrategy": {**expected, "requestedToCapacityRatio": None},
+    }
+
+
+def test_options_made_without_anything_written_are_the_defaults() -> None:
+    assert msgspec.convert(NodeResourcesFitArgs.defaulted({}, FeatureGates()), NodeResourcesFitArgs) == NodeResourcesFitArgs()
