@@ -5,7 +5,9 @@ from importlib.metadata import EntryPoint, entry_points
 from typing import Any
 
 from extender.config.faults import ConfigError, Fault
-from extender.framework.registry import Catalogue, points_of
+from extender.framework.contract import DefinitionError, wrong_with
+from extender.framework.registry import Catalogue
+from extender.framework.rowwise import plugin_class
 from extender.plugins.default_binder import DefaultBinder
 from extender.plugins.dynamic_resources import DynamicResources
 from extender.plugins.image_locality import ImageLocality
@@ -47,7 +49,7 @@ def catalogue() -> Catalogue:
     """All plugins that can be enabled.
 
     Raises:
-        ConfigError: an installed plugin cannot be loaded, has no name, stands at no extension point, or takes a name that is taken (A079).
+        ConfigError: installed plugins cannot be loaded, break the contract, or take a name that is taken (A079).
     """
     known = {plugin.name: plugin for plugin in BUILT_IN}
     faults: list[Fault] = []
@@ -76,15 +78,14 @@ def _where(entry: EntryPoint) -> str:
 
 def _loaded(entry: EntryPoint, faults: list[Fault]) -> type[Any] | None:
     try:
-        plugin = entry.load()
+        found = entry.load()
+    except DefinitionError as wrong:
+        faults.append(Fault(_where(entry), str(wrong)))
+        return None
     except Exception as wrong:  # noqa: BLE001  importing somebody else's code may raise anything
         faults.append(Fault(_where(entry), f"cannot be imported: {type(wrong).__name__}: {wrong}"))
         return None
-    name = getattr(plugin, "name", None)
-    if not isinstance(plugin, type) or not isinstance(name, str) or not name:
-        faults.append(Fault(_where(entry), "want a class with a non-empty class attribute `name`"))
-        return None
-    if not points_of(plugin):
-        faults.append(Fault(_where(entry), f"{name} stands at no extension point: it has none of the methods filter, score, ..."))
-        return None
-    return plugin
+    plugin = plugin_class(found)
+    wrongs = wrong_with(plugin)
+    faults.extend(Fault(_where(entry), wrong) for wrong in wrongs)
+    return plugin if isinstance(plugin, type) and not wrongs else None

@@ -65,7 +65,7 @@ class Eligible:
         return found
 
     def totals(self, cluster: Snapshot, key: str, counts: RowCounts) -> IntArray:
-        """*counts* summed over these nodes: int64 by the id of the value of *key*, one entry a value at least; read only."""
+        """*counts* summed over these nodes: int64 by the id of the value of *key*, one entry a value; read only."""
         domains = self.domains(cluster, key)
         if domains.whole:
             return cluster.count_domains(counts, key)

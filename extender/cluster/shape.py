@@ -13,6 +13,7 @@ import msgspec
 from extender.cluster.affinity import PodAffinityTerms, compile_affinity
 from extender.cluster.ports import HostPort, host_ports
 from extender.cluster.vocabulary import PodClass, Vocabulary
+from extender.cluster.volume_uses import VolumeUses, volume_uses
 from extender.objects.affinity import Toleration
 from extender.objects.meta import OwnerReference
 from extender.objects.pod import Pod, PodSpec
@@ -84,6 +85,11 @@ class Shape:
     def host_ports(self) -> tuple[HostPort, ...]:
         """Host ports of sidecars and app containers. Source: B027."""
         return host_ports(self.pod)
+
+    @cached_property
+    def volumes(self) -> VolumeUses:
+        """Claims and disks among the pod's volumes. Source: B080, B081."""
+        return volume_uses(self.pod)
 
     @cached_property
     def affinity(self) -> PodAffinityTerms:

@@ -145,6 +145,18 @@ class Snapshot:
         """The rows on which a host port of *pod* is taken."""
         return self._tables.ports.conflicts(pod.shape.host_ports)
 
+    def is_claimed(self, key: str) -> bool:
+        """Whether a pod on a node names the claim *key* (`namespace/name`); generated claims do not count."""
+        return self._tables.volumes.is_claimed(key)
+
+    def claim_rows(self, key: str) -> set[int]:
+        """The rows with pods that use the claim *key*, generated or not."""
+        return self._tables.volumes.claim_rows(key)
+
+    def disk_conflicts(self, pod: PodQuery) -> set[int]:
+        """The rows on which a disk that *pod* names itself is in use in a way that excludes it."""
+        return self._tables.volumes.conflicts(pod.shape.volumes)
+
     def objects(self, kind: type[T]) -> Mapping[str, T]:
         """Objects of *kind* (neither nodes nor pods) by `namespace/name` or name."""
         return self._tables.objects.all(kind)
@@ -156,6 +168,10 @@ class Snapshot:
     def revision(self, kind: type[Any]) -> int:
         """Grows with every write to objects of *kind*."""
         return self._tables.objects.revision(kind)
+
+    def written(self, kind: type[Any], since: int) -> frozenset[str] | None:
+        """The keys of objects of *kind* that were written or dropped after revision *since* of this lineage; None: perhaps all."""
+        return self._tables.objects.written(kind, since)
 
     def view(self, rows: IntArray | None = None) -> "NodeView":
         """The nodes of *rows*, or all."""

@@ -27,33 +27,68 @@ def key_of(thing: Thing) -> str:
     return f"{meta.namespace}/{meta.name}" if meta.namespace else meta.name
 
 
+_KEEP = 1 << 16
+
+
+class _Writes:
+    """The keys written, in order; the oldest are forgotten."""
+
+    __slots__ = ("base", "keys")
+
+    def __init__(self, base: int) -> None:
+        self.base = base
+        self.keys: list[str] = []
+
+    def wrote(self, key: str) -> None:
+        self.keys.append(key)
+        if len(self.keys) > 2 * _KEEP:
+            del self.keys[:_KEEP]
+            self.base += _KEEP
+
+
 class ObjectStore:
     """Objects by type, then by key. Revisions count the writes of each type, so that answers about them can be kept."""
 
-    __slots__ = ("_kinds", "_revisions")
+    __slots__ = ("_kinds", "_revisions", "_writes")
 
     def __init__(self) -> None:
         self._kinds: CowDict[type, dict[str, Any]] = CowDict(dict)
         self._revisions: dict[type[Any], int] = {}
+        self._writes: dict[type[Any], _Writes] = {}
 
-    def fork(self) -> "ObjectStore":
-        """The same objects, to be written without touching these."""
+    def fork(self, *, same_history: bool = False) -> "ObjectStore":
+        """The same objects, to be written without touching these.
+
+        Args:
+            same_history: the fork carries on where these end, so what was written before can be asked of it.
+        """
         child = ObjectStore()
         child._kinds = self._kinds.fork()
         child._revisions = dict(self._revisions)
+        if same_history:
+            child._writes = self._writes
         return child
 
     def put(self, thing: Thing) -> None:
         """Add *thing* or replace the one of its type and key."""
         kind = type(thing)
-        self._kinds.writable(kind, dict)[key_of(thing)] = thing
-        self._revisions[kind] = self._revisions.get(kind, 0) + 1
+        key = key_of(thing)
+        self._kinds.writable(kind, dict)[key] = thing
+        self._wrote(kind, key)
+
+    def _wrote(self, kind: type[Any], key: str) -> None:
+        revision = self._revisions.get(kind, 0)
+        writes = self._writes.get(kind)
+        if writes is None:
+            writes = self._writes[kind] = _Writes(revision)
+        writes.wrote(key)
+        self._revisions[kind] = revision + 1
 
     def drop(self, kind: type[T], key: str) -> None:
         """Forget an object; nothing happens if it is unknown."""
         if key in self.all(kind):
             del self._kinds.writable(kind, dict)[key]
-            self._revisions[kind] = self._revisions.get(kind, 0) + 1
+            self._wrote(kind, key)
 
     def all(self, kind: type[T]) -> Mapping[str, T]:
         """The objects of *kind* by key, in the order of their arrival. Read them only."""
@@ -66,6 +101,16 @@ class ObjectStore:
     def revision(self, kind: type[Any]) -> int:
         """How often objects of *kind* were written or dropped."""
         return self._revisions.get(kind, 0)
+
+    def written(self, kind: type[Any], since: int) -> frozenset[str] | None:
+        """The keys written or dropped after revision *since*, or None if that is too long ago, or yet to come, to say."""
+        now = self.revision(kind)
+        if since == now:
+            return frozenset()
+        writes = self._writes.get(kind)
+        if writes is None or not writes.base <= since <= now:
+            return None
+        return frozenset(writes.keys[since - writes.base : now - writes.base])
 
     def __iter__(self) -> Iterator[Thing]:
         for _, things in self._kinds.items():

@@ -12,6 +12,7 @@ from extender.cluster.shape import Shapes
 from extender.cluster.store import ObjectStore, Thing
 from extender.cluster.terms import TermTable
 from extender.cluster.vocabulary import Vocabulary
+from extender.cluster.volume_uses import NO_USES, VolumeTable
 from extender.objects.node import Node
 from extender.objects.workload import Namespace
 
@@ -23,7 +24,7 @@ class Tables:
     """The tables of one view of a cluster. Only their owner writes: `state.ClusterState`, or one `hypothesis.Hypothesis`.
 
     Attributes:
-        nodes, counts, terms, ports, objects: the tables.
+        nodes, counts, terms, ports, volumes, objects: the tables.
         shapes: pods to shapes; shared by all forks.
         on_node: the pods on each node, by node name (also of nodes that are not known, A116).
         nominated: pods that wait and are nominated, by node name. Source: A095.
@@ -42,6 +43,7 @@ class Tables:
         "ports",
         "shapes",
         "terms",
+        "volumes",
     )
 
     def __init__(self, shapes: Shapes | None = None) -> None:
@@ -54,6 +56,7 @@ class Tables:
         self.counts = CountTable(vocabulary.pod_classes)
         self.terms = TermTable(vocabulary.pod_classes)
         self.ports = PortTable()
+        self.volumes = VolumeTable()
         self.objects = ObjectStore()
         self.on_node: CowDict[str, Pods] = CowDict(dict)
         self.nominated: Mapping[str, tuple[PodQuery, ...]] = {}
@@ -73,7 +76,8 @@ class Tables:
         child.counts = self.counts.fork()
         child.terms = self.terms.fork()
         child.ports = self.ports.fork()
-        child.objects = self.objects.fork()
+        child.volumes = self.volumes.fork()
+        child.objects = self.objects.fork(same_history=lineage is not None)
         child.on_node = self.on_node.fork()
         child.nominated = self.nominated
         child.lineage = lineage or object()
@@ -155,6 +159,8 @@ class Tables:
         columns.write("pod_count")[row] += sign
         if shape.host_ports:
             (self.ports.add if sign > 0 else self.ports.remove)(row, shape.host_ports)
+        if shape.volumes is not NO_USES:
+            self.volumes.count(pod.pod, shape.volumes, row, sign)
         self.counts.add(shape.number, row, nodes, terminating=pod.terminating, sign=sign)
         carried = shape.affinity.all
         if carried:

@@ -12,7 +12,7 @@ def held_back(pod: PodQuery, cluster: Snapshot, profile: Profile, engine: Engine
     """The status of the first plugin that keeps *pod* out, or None. A plugin that raises keeps it out with an Error."""
     for plugin in profile.pre_enqueues:
         try:
-            status = engine.run.call(plugin, "PreEnqueue", plugin.pre_enqueue, pod, cluster)
+            status = engine.run.pre_enqueue(plugin, pod, cluster)
         except PluginError as wrong:
             return wrong.status
         if status is not None and not status.ok:

@@ -6,7 +6,6 @@ from typing import Any
 from extender.cluster.pods import PodQuery
 from extender.cluster.snapshot import Snapshot
 from extender.decide.engine import Engine
-from extender.framework.points import PreFiltered
 from extender.framework.profiles import Profile
 from extender.framework.runner import PluginError
 from extender.framework.verdict import Code, Status
@@ -49,7 +48,7 @@ def pre_filter(pod: PodQuery, cluster: Snapshot, profile: Profile, engine: Engin
 
     for plugin in profile.pre_filters:
         try:
-            answer = engine.run.expect(plugin, "PreFilter", PreFiltered, plugin.pre_filter, pod, cluster)
+            answer = engine.run.pre_filter(plugin, pod, cluster)
         except PluginError as wrong:
             return outcome(wrong.status)
         if answer.skip:

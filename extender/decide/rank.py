@@ -11,7 +11,7 @@ from extender.cluster.pods import PodQuery
 from extender.cluster.snapshot import NodeView, Snapshot
 from extender.decide.engine import Engine
 from extender.framework.normalize import MAX_SCORE
-from extender.framework.points import PreScored, Score
+from extender.framework.points import Score
 from extender.framework.profiles import Profile
 from extender.framework.runner import PluginError
 from extender.framework.verdict import Status
@@ -84,7 +84,7 @@ def _pre_score(pod: PodQuery, view: NodeView, profile: Profile, engine: Engine) 
     skipped: set[str] = set()
     notes: dict[str, Any] = {}
     for plugin in profile.pre_scores:
-        answer = engine.run.expect(plugin, "PreScore", PreScored, plugin.pre_score, pod, view)
+        answer = engine.run.pre_score(plugin, pod, view)
         if answer.status is not None and not answer.status.ok:
             raise PluginError(plugin.name, "PreScore", answer.status.message)
         if answer.skip:

@@ -93,7 +93,7 @@ class ColumnCache:
             PluginError: the plugin is at fault.
         """
         keyed = getattr(plugin, "filter_key", None) if self.enabled else None
-        key = keyed(pod) if keyed else None
+        key = run.key(plugin, "Filter", keyed, pod) if keyed else None
         if key is None:
             return _fresh(plugin, pod, cluster, notes, run)
         kept, stale = self._lookup(self._filters, (plugin, key), cluster, plugin.filter_reads)
@@ -114,7 +114,7 @@ class ColumnCache:
             PluginError: the plugin is at fault.
         """
         keyed = getattr(plugin, "score_key", None) if self.enabled else None
-        key = keyed(pod) if keyed else None
+        key = run.key(plugin, "Score", keyed, pod) if keyed else None
         if key is None:
             return None
         kept, stale = self._lookup(self._scores, (plugin, key), cluster, plugin.score_reads)

@@ -1,4 +1,7 @@
-"""Whether a class can be a plugin, found out when it is loaded and not in the middle of a decision: its name, its methods, its options."""
+"""Whether a class can be a plugin, found out when it is loaded and not in the middle of a decision.
+
+Looked at are its name, its methods with their parameters, its options and its constructor.
+"""
 
 import inspect
 import re
@@ -33,7 +36,13 @@ _PROTOCOLS: Final = (
     points.EnqueueExtensions,
 )
 _TOGETHER: Final = (("reserve", "unreserve"), ("clone", "add_pod", "remove_pod"))
-_WITH: Final = {"normalize": "score", "filter_key": "filter", "score_key": "score", "clone": "pre_filter", "pre_bind_pre_flight": "pre_bind"}
+_WITH: Final = {
+    "normalize": "score",
+    "filter_key": "filter",
+    "score_key": "score",
+    "clone": "pre_filter",
+    "pre_bind_pre_flight": "pre_bind",
+}
 _POSITIONAL: Final = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
 
 
@@ -60,7 +69,9 @@ class DefinitionError(TypeError):
 def wrong_with(plugin: object) -> list[str]:
     """Everything that keeps *plugin* from being a plugin, each in one line; empty if it can be one."""
     if not isinstance(plugin, type):
-        return [f"want a class, or something decorated with filter_plugin, score_plugin or row_plugin, got {_kind(plugin)}"]
+        return [
+            f"want a class, or something decorated with filter_plugin, score_plugin or row_plugin, got {_kind(plugin)}"
+        ]
     faults = [*_wrong_name(plugin), *_wrong_points(plugin)]
     for method, wanted in WANTED.items():
         if callable(getattr(plugin, method, None)):
@@ -77,7 +88,9 @@ def wrong_name(name: object) -> list[str]:
     return []
 
 
-def wrong_signature(name: str, function: Callable[..., Any], wanted: Sequence[str], *, any_names: bool = False) -> list[str]:
+def wrong_signature(
+    name: str, function: Callable[..., Any], wanted: Sequence[str], *, any_names: bool = False
+) -> list[str]:
     """What is wrong with *function*, `self` left out, that is to be called with the positional arguments *wanted*.
 
     Names may begin with underscores (an argument that is not used). With *any_names* only their number counts.

@@ -40,8 +40,8 @@ class _Amounts:
 class NodeInfo:
     """A node with what is on it; valid during the call it was made for.
 
-    Amounts are whole numbers in base units: milli-CPU for `cpu`, bytes for `memory` and `ephemeral-storage`, counts for everything
-    else, `pods` included. A resource the node does not have counts 0.
+    Amounts are whole numbers in base units: milli-CPU for `cpu`, bytes for `memory` and `ephemeral-storage`, counts
+    for everything else, `pods` included. A resource the node does not have counts 0.
 
     Attributes:
         node: the object.

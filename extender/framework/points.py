@@ -246,14 +246,20 @@ class PreBindPreFlight(Protocol):
     """Says beforehand whether PreBind would do anything. Source: A027, A032."""
 
     def pre_bind_pre_flight(self, pod: PodQuery, node: str, notes: Any) -> "PreFlight | Status":
-        """SKIP as a status: nothing to do. A `PreFlight`: there is."""
+        """A `PreFlight`, or SKIP as a status: nothing to do, and not beside others."""
 
 
 @dataclass(frozen=True, slots=True)
 class PreFlight:
-    """PreBind will act; `parallel` lets it run beside its neighbours that say so too."""
+    """What PreBind will do.
+
+    Attributes:
+        parallel: it may run beside its neighbours that say so too.
+        skip: it has nothing to do.
+    """
 
     parallel: bool = False
+    skip: bool = False
 
 
 class PreBind(Named, Protocol):

@@ -23,7 +23,7 @@ from extender.objects.meta import ObjectMeta
 from extender.objects.pod import Pod, PodStatus
 
 Answer = str | Reason | tuple[str | Reason, ...] | None
-"""What a filter says about one node: None takes the pod, a text or a `Reason` refuses it, several of them refuse it for each."""
+"""What a filter says about one node: None takes the pod; a text or a `Reason`, or several in a tuple, say why not."""
 
 Keep = bool | Callable[[Pod], Hashable]
 
@@ -82,7 +82,9 @@ class _Rows:
 
     def pod(self, query: PodQuery) -> Pod:
         """The pod to look at; without what two pods of one shape may differ in, if answers are kept by shape."""
-        return query.shape.remember(_Rows, lambda: _common(query.shape.pod)) if self.definition.keep is True else query.pod
+        return (
+            query.shape.remember(_Rows, lambda: _common(query.shape.pod)) if self.definition.keep is True else query.pod
+        )
 
     def key(self, query: PodQuery) -> Hashable | None:
         """What answers are kept under."""
@@ -123,7 +125,9 @@ class _Normalizes(_Rows):
         """In proportion to the highest. Source: B004."""
         if raw.min(initial=0) < 0:
             at = int(raw.argmin())
-            raise ValueError(f"node {nodes.names[at]}: the score {raw[at]} is below 0, which cannot be normalized; score from 0 up")
+            raise ValueError(
+                f"node {nodes.names[at]}: the score {raw[at]} is below 0, which cannot be normalized; score from 0 up"
+            )
         return in_proportion(raw, reverse=self.definition.reverse)
 
 
@@ -151,7 +155,7 @@ def _common(pod: Pod) -> Pod:
     )
 
 
-def _refusals(function: Callable[..., Answer], pod: Pod, nodes: NodeView) -> tuple[Rejection, ...]:
+def _refusals(function: Callable[..., Any], pod: Pod, nodes: NodeView) -> tuple[Rejection, ...]:
     groups: dict[str | Reason, list[int]] = {}
     for at, node in enumerate(each_node(nodes)):
         try:
@@ -162,10 +166,12 @@ def _refusals(function: Callable[..., Answer], pod: Pod, nodes: NodeView) -> tup
             continue
         for each in answer if isinstance(answer, tuple) else (answer,):
             if not isinstance(each, str | Reason) or not each:
-                raise ValueError(f'node {node.name}: answered with {_shown(each)}, want None to take the pod or a text that says why not')
+                want = "want None to take the pod or a text that says why not"
+                raise ValueError(f"node {node.name}: answered with {_shown(each)}, {want}")
             groups.setdefault(each, []).append(at)
         if len(groups) > MOST_REASONS:
-            raise ValueError(f"more than {MOST_REASONS} different reasons, such as {_shown(answer)}; leave names and amounts out of them")
+            example = f"such as {_shown(answer)}; leave names and amounts out of them"
+            raise ValueError(f"more than {MOST_REASONS} different reasons, {example}")
     return tuple(Rejection(_mask(rows, len(nodes)), _reason(each)) for each, rows in groups.items())
 
 
@@ -179,7 +185,7 @@ def _reason(answer: str | Reason) -> Reason:
     return answer if isinstance(answer, Reason) else Reason(answer)
 
 
-def _scores(function: Callable[..., int], pod: Pod, nodes: NodeView) -> IntArray:
+def _scores(function: Callable[..., Any], pod: Pod, nodes: NodeView) -> IntArray:
     scores = np.empty(len(nodes), dtype=np.int64)
     for at, node in enumerate(each_node(nodes)):
         try:
@@ -197,7 +203,11 @@ def _scores(function: Callable[..., int], pod: Pod, nodes: NodeView) -> IntArray
 
 def _no_score(score: object) -> str:
     if isinstance(score, float):
-        return f"{score}, which is no number" if math.isnan(score) else f"{score}, want a whole number: use int() or round()"
+        return (
+            f"{score}, which is no number"
+            if math.isnan(score)
+            else f"{score}, want a whole number: use int() or round()"
+        )
     return f"{_shown(score)}, want a whole number"
 
 

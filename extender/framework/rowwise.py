@@ -42,12 +42,12 @@ class RowScore(Protocol):
         """0 to 100, or any number from 0 up if scores are normalized."""
 
 
-O_contra = TypeVar("O_contra", bound=msgspec.Struct)
+O = TypeVar("O", bound=msgspec.Struct)
 FilterFunction = TypeVar("FilterFunction", bound=Callable[[Pod, NodeInfo], Answer])
 ScoreFunction = TypeVar("ScoreFunction", bound=Callable[[Pod, NodeInfo], int])
-RowClass = TypeVar("RowClass", bound="type[RowFilter] | type[RowScore]")
-FilterWithOptions = Callable[[Pod, NodeInfo, O_contra], Answer]
-ScoreWithOptions = Callable[[Pod, NodeInfo, O_contra], int]
+RowClass = TypeVar("RowClass", bound="type[RowFilter | RowScore]")
+FilterWithOptions = Callable[[Pod, NodeInfo, O], Answer]
+ScoreWithOptions = Callable[[Pod, NodeInfo, O], int]
 
 
 def final(text: str) -> Reason:
@@ -59,17 +59,17 @@ def final(text: str) -> Reason:
 def filter_plugin(name: str, *, keep: Keep = False) -> Callable[[FilterFunction], FilterFunction]: ...
 @overload
 def filter_plugin(
-    name: str, *, options: type[O_contra], keep: Keep = False
-) -> Callable[[FilterWithOptions[O_contra]], FilterWithOptions[O_contra]]: ...
+    name: str, *, options: type[O], keep: Keep = False
+) -> Callable[[FilterWithOptions[O]], FilterWithOptions[O]]: ...
 def filter_plugin(name: str, *, options: type[Any] | None = None, keep: Keep = False) -> Callable[[Any], Any]:
     """Make a function of a pod and a node a Filter plugin.
 
     Args:
         name: as in the configuration.
         options: a msgspec Struct with defaults; then the function takes the options as third argument.
-        keep: answers depend on nothing but the node, the pods on it and the pod's shape (namespace, labels, owners, spec), or the key that
-            the given function makes of the pod, and are kept between cycles. With True the function is shown a pod without name, uid,
-            annotations and times.
+        keep: answers depend on nothing but the node, the pods on it and the pod's shape (namespace, labels, owners,
+            spec), or the key that the given function makes of the pod, and are kept between cycles. With True the
+            function is shown a pod without name, uid, annotations and times.
 
     Raises:
         DefinitionError: the name, the options or the function cannot be a plugin's.
@@ -83,8 +83,8 @@ def score_plugin(
 ) -> Callable[[ScoreFunction], ScoreFunction]: ...
 @overload
 def score_plugin(
-    name: str, *, options: type[O_contra], keep: Keep = False, normalize: bool = False, reverse: bool = False
-) -> Callable[[ScoreWithOptions[O_contra]], ScoreWithOptions[O_contra]]: ...
+    name: str, *, options: type[O], keep: Keep = False, normalize: bool = False, reverse: bool = False
+) -> Callable[[ScoreWithOptions[O]], ScoreWithOptions[O]]: ...
 def score_plugin(
     name: str, *, options: type[Any] | None = None, keep: Keep = False, normalize: bool = False, reverse: bool = False
 ) -> Callable[[Any], Any]:
@@ -94,7 +94,8 @@ def score_plugin(
         name: as in the configuration.
         options: as for `filter_plugin`.
         keep: as for `filter_plugin`.
-        normalize: scores are any numbers from 0 up, and are brought to 0..100 in proportion to the highest; without it they are 0 to 100.
+        normalize: scores are any numbers from 0 up, and are brought to 0..100 in proportion to the highest; without it
+            they are 0 to 100.
         reverse: with `normalize`, the lower the better: a score of 0 becomes 100, the highest 0.
 
     Raises:
@@ -104,9 +105,16 @@ def score_plugin(
 
 
 def row_plugin(
-    name: str, *, options: type[msgspec.Struct] | None = None, keep: Keep = False, normalize: bool = False, reverse: bool = False
+    name: str,
+    *,
+    options: type[msgspec.Struct] | None = None,
+    keep: Keep = False,
+    normalize: bool = False,
+    reverse: bool = False,
 ) -> Callable[[RowClass], RowClass]:
-    """Make a class with the methods `filter(pod, node)` or `score(pod, node)`, or both, a plugin; `events()` may stand beside them.
+    """Make a class with the methods `filter(pod, node)` or `score(pod, node)`, or both, a plugin.
+
+    A method `events()` may stand beside them; without one every event wakes the pods the plugin turned away.
 
     Args:
         name: as in the configuration.
@@ -121,7 +129,9 @@ def row_plugin(
 
     def decorate(kind: RowClass) -> RowClass:
         if not isinstance(kind, type):
-            raise DefinitionError(name, "row_plugin decorates classes; use filter_plugin or score_plugin for a function")
+            raise DefinitionError(
+                name, "row_plugin decorates classes; use filter_plugin or score_plugin for a function"
+            )
         methods = frozenset(method for method in (*_ROW_METHODS, "events") if callable(getattr(kind, method, None)))
         takes_setup = bool(_constructor(name, kind, options))
         make = kind if takes_setup else (lambda _: kind())
@@ -170,9 +180,13 @@ def _constructor(name: str, kind: type[Any], options: type[Any] | None) -> list[
     parameters = list(inspect.signature(kind).parameters.values())
     required = [p for p in parameters if p.default is p.empty and p.kind not in (p.VAR_POSITIONAL, p.VAR_KEYWORD)]
     if len(required) > 1:
-        raise DefinitionError(name, f"its constructor takes ({', '.join(p.name for p in parameters)}), want (setup) or nothing")
+        raise DefinitionError(
+            name, f"its constructor takes ({', '.join(p.name for p in parameters)}), want (setup) or nothing"
+        )
     if options is not None and not parameters:
-        raise DefinitionError(name, "it has options but its constructor takes nothing; write def __init__(self, setup: Setup[...])")
+        raise DefinitionError(
+            name, "it has options but its constructor takes nothing; write def __init__(self, setup: Setup[...])"
+        )
     return parameters
 
 
@@ -185,7 +199,9 @@ def _wrong_class(kind: type[Any], definition: Definition) -> list[str]:
             faults += wrong_signature(method, bound, _ARGUMENTS)
     if not definition.methods.intersection(_ROW_METHODS):
         faults.append("it has neither filter(self, pod, node) nor score(self, pod, node)")
-    others = [method for method in METHODS.values() if method not in _ROW_METHODS and callable(getattr(kind, method, None))]
+    others = [
+        method for method in METHODS.values() if method not in _ROW_METHODS and callable(getattr(kind, method, None))
+    ]
     if others:
         faults.append(f"it has {', '.join(others)}, which work on all nodes at once; write it without row_plugin")
     return faults

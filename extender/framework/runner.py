@@ -1,18 +1,22 @@
 """The only caller of plugins: times each call, checks what comes back, and names the plugin when something is wrong."""
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Hashable, Iterator
 from typing import Any, TypeVar
 
 import numpy as np
 
 from extender.cluster.arrays import IntArray
-from extender.cluster.snapshot import NodeView
+from extender.cluster.snapshot import NodeView, Snapshot
 from extender.framework.observer import Observer, Silent
-from extender.framework.points import Named
+from extender.framework.points import Named, PreFiltered, PreScored
 from extender.framework.verdict import Code, Reason, Rejection, Status
 
 T = TypeVar("T")
+
+
+_PLACES = {"Filter": 'running "{plugin}" filter plugin', "PreBindPreFlight": 'running PreBindPreFlight "{plugin}"'}
+"""How kube-scheduler names the place an error came from, where it departs from its own habit. Source: A061."""
 
 
 class PluginError(Exception):
@@ -26,7 +30,8 @@ class PluginError(Exception):
 
     def __init__(self, plugin: str, point: str, detail: str) -> None:
         self.plugin, self.point, self.detail = plugin, point, detail
-        where = f'running "{plugin}" filter plugin' if point == "Filter" else f'running {point} plugin "{plugin}"'
+        place = _PLACES.get(point, 'running {point} plugin "{plugin}"')
+        where = place.format(point=point, plugin=plugin)
         super().__init__(f"{where}: {detail}")
 
     @property
@@ -83,6 +88,69 @@ class Runner:
             raise PluginError(plugin.name, point, f"answered with {_described(answer)}, want {kind.__name__}")
         return answer
 
+    def pre_filter(self, plugin: Any, pod: Any, cluster: Snapshot) -> PreFiltered:
+        """What *plugin* says before any node is looked at.
+
+        Raises:
+            PluginError: it raised, or the answer or a part of it is of a wrong type.
+        """
+        answer = self.expect(plugin, "PreFilter", PreFiltered, plugin.pre_filter, pod, cluster)
+        if answer.nodes is not None and not isinstance(answer.nodes, frozenset):
+            raise PluginError(
+                plugin.name, "PreFilter", f"nodes are {_described(answer.nodes)}, want a frozenset of names or None"
+            )
+        self._check_status(plugin, "PreFilter", answer.status)
+        return answer
+
+    def pre_score(self, plugin: Any, pod: Any, nodes: NodeView) -> PreScored:
+        """What *plugin* says before any node is scored.
+
+        Raises:
+            PluginError: it raised, or the answer or a part of it is of a wrong type.
+        """
+        answer = self.expect(plugin, "PreScore", PreScored, plugin.pre_score, pod, nodes)
+        self._check_status(plugin, "PreScore", answer.status)
+        return answer
+
+    def pre_enqueue(self, plugin: Any, pod: Any, cluster: Snapshot) -> Status | None:
+        """Whether *plugin* lets the pod into the queue.
+
+        Raises:
+            PluginError: it raised, or the answer is no status.
+        """
+        answer = self.call(plugin, "PreEnqueue", plugin.pre_enqueue, pod, cluster)
+        return self._check_status(plugin, "PreEnqueue", answer)
+
+    def _check_status(self, plugin: Named, point: str, status: Any) -> Status | None:
+        """*status* if it is one.
+
+        Raises:
+            PluginError: it is something else, or its reasons are no texts.
+        """
+        if status is None:
+            return None
+        if not isinstance(status, Status):
+            raise PluginError(plugin.name, point, f"the status is {_described(status)}, want a Status or None")
+        reasons: Any = status.reasons
+        if not isinstance(reasons, tuple) or not all(isinstance(reason, str) for reason in reasons):
+            raise PluginError(
+                plugin.name, point, f"the reasons are {_described(status.reasons)}, want a tuple of texts"
+            )
+        return status
+
+    def key(self, plugin: Any, point: str, method: Callable[[Any], Hashable | None], pod: Any) -> Hashable | None:
+        """What the answer for *pod* is kept under. Not timed: keys are cheap.
+
+        Raises:
+            PluginError: it raised, or the answer cannot be hashed.
+        """
+        try:
+            key = method(pod)
+            hash(key)
+        except Exception as wrong:
+            raise PluginError(plugin.name, point, f"{_key_name(method)}: {told(wrong)}") from wrong
+        return key
+
     def filter(self, plugin: Any, pod: Any, nodes: NodeView, notes: Any) -> tuple[Rejection, ...]:
         """The groups *plugin* refuses among *nodes*.
 
@@ -100,7 +168,12 @@ class Runner:
             if type(mask) is not np.ndarray or mask.dtype != np.bool_ or mask.shape != (size,):
                 detail = f"a mask must be a bool array with one entry a node ({size}), got {_described(mask)}"
                 raise PluginError(plugin.name, "Filter", detail)
-            if type(reason) is not Reason or type(reason.text) is not str or not reason.text or reason.code not in _REFUSING:
+            if (
+                type(reason) is not Reason
+                or type(reason.text) is not str
+                or not reason.text
+                or not _refuses(reason.code)
+            ):
                 raise PluginError(plugin.name, "Filter", _no_reason(reason))
         return answer
 
@@ -129,7 +202,9 @@ def checked_scores(plugin: Named, point: str, scores: Any, size: int) -> IntArra
         PluginError: wrong type, wrong length, or not whole.
     """
     if not isinstance(scores, np.ndarray) or scores.shape != (size,):
-        raise PluginError(plugin.name, point, f"answered with {_described(scores)}, want an array of {size} scores, one a node")
+        raise PluginError(
+            plugin.name, point, f"answered with {_described(scores)}, want an array of {size} scores, one a node"
+        )
     if scores.dtype == np.int64:
         return scores
     if scores.dtype.kind == "f" and not np.isfinite(scores).all():
@@ -138,6 +213,14 @@ def checked_scores(plugin: Named, point: str, scores: Any, size: int) -> IntArra
     if scores.dtype.kind not in "iu" or (scores.dtype.kind == "u" and scores.max(initial=0) > np.iinfo(np.int64).max):
         raise PluginError(plugin.name, point, f"scores are {scores.dtype}, want int64: write scores.astype(np.int64)")
     return scores.astype(np.int64)
+
+
+def _key_name(method: Any) -> str:
+    return str(getattr(method, "__name__", "its key"))
+
+
+def _refuses(code: Any) -> bool:
+    return type(code) is Code and code in _REFUSING
 
 
 def _rejections(plugin: Named, answer: Any) -> tuple[Any, ...]:
@@ -158,7 +241,8 @@ def _rejections(plugin: Named, answer: Any) -> tuple[Any, ...]:
 
 
 def _no_rejection(answer: tuple[Any, ...], item: Any) -> str:
-    return f"item {next(i for i, each in enumerate(answer) if each is item)} of the answer is {_described(item)}, want a Rejection"
+    number = next(number for number, each in enumerate(answer) if each is item)
+    return f"item {number} of the answer is {_described(item)}, want a Rejection"
 
 
 def _no_reason(reason: Any) -> str:

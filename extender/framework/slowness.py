@@ -18,12 +18,21 @@ class SlowCalls:
 
     __slots__ = ("_inner", "_most", "_tell", "_watched", "slow")
 
-    def __init__(self, tell: Callable[[str], None], inner: Observer | None = None, *, watched: Collection[str] | None = None, most: float = SLOW) -> None:
-        """Args:
-        tell: given one line about a plugin.
-        inner: hears everything as well.
-        watched: only these plugins are told of; None: all.
-        most: seconds.
+    def __init__(
+        self,
+        tell: Callable[[str], None],
+        inner: Observer | None = None,
+        *,
+        watched: Collection[str] | None = None,
+        most: float = SLOW,
+    ) -> None:
+        """Watch from now on.
+
+        Args:
+            tell: given one line about a plugin.
+            inner: hears everything as well.
+            watched: only these plugins are told of; None: all.
+            most: seconds.
         """
         self._tell, self._inner, self._most = tell, inner or Silent(), most
         self._watched = None if watched is None else frozenset(watched)
@@ -34,7 +43,8 @@ class SlowCalls:
         self._inner.called(plugin, point, code, seconds)
         if seconds > self._most and plugin not in self.slow and (self._watched is None or plugin in self._watched):
             self.slow[plugin] = seconds
-            self._tell(f'plugin "{plugin}" is slow: one call of {point} took {seconds * 1000:.0f} ms, want at most {self._most * 1000:.0f} ms')
+            took, most = f"{seconds * 1000:.0f} ms", f"{self._most * 1000:.0f} ms"
+            self._tell(f'plugin "{plugin}" is slow: one call of {point} took {took}, want at most {most}')
 
     def passed(self, profile: str, point: str, code: Code, seconds: float) -> None:
         """Nothing of its own."""

@@ -33,7 +33,7 @@ def exponential(start: float, factor: float, count: int) -> list[float]:
 
 def new_registry() -> CollectorRegistry:
     """An empty registry of our own; it holds what Python's process says of itself, and never a `_created` series."""
-    disable_created_metrics()
+    disable_created_metrics()  # type: ignore[no-untyped-call]
     registry = CollectorRegistry()
     ProcessCollector(registry=registry)
     PlatformCollector(registry=registry)
@@ -54,8 +54,8 @@ def in_all_profiles(profiles: Iterable[str]) -> str:
 class PluginMetrics:
     """A `framework.observer.Observer` that counts plugin calls and times one in ten of them.
 
-    The runner does not say for which profile it calls a plugin, so the label `profile` of the counter names all profiles
-    in force, joined by commas; with one profile, which is the ordinary case, it is that profile as upstream.
+    The runner does not say for which profile it calls a plugin, so the label `profile` of the counter names all
+    profiles in force, joined by commas; with one profile, which is the ordinary case, it is that profile as upstream.
     """
 
     def __init__(

@@ -5,7 +5,8 @@ resources that are taken: half the difference for two resources, the standard de
 score says what the pod changes about that: `50 + (50 + with the pod - without it) / 2`, in integers, so 75 means no
 change. What is taken are real requests; containers that ask for nothing take nothing. Shares are 1 at most. A
 resource that the node does not have does not count, nor does a scalar resource that the pod does not ask for. A pod
-that asks for none of the resources is not scored. Scores are not normalized.
+that asks for none of the resources is not scored. Scores are not normalized. Devices that serve an extended resource
+are not counted yet: on a node that has no more than them it does not count.
 
 **Options.** `resources`: what counts, a list of `name` and `weight`; cpu and memory if it is empty. A weight must be
 1, a name may stand there once.

@@ -10,6 +10,7 @@ node does not offer itself is left to DynamicResources if a device class serves 
 LeastAllocated prefers nodes with much left, MostAllocated nodes with little left, RequestedToCapacityRatio what the
 user draws as a function of utilization. Containers without a request for cpu or memory count for 100m and 200Mi. Of
 the pod to place, requests of the pod as a whole and resources in effect do not count. Scores are not normalized.
+Devices that serve an extended resource are not counted yet: on a node that has no more than them it does not count.
 
 **Undone by** a pod deleted or scaled down, a node added or with more to offer, a device class added or changed.
 
@@ -17,7 +18,7 @@ the pod to place, requests of the pod as a whole and resources in effect do not 
 stands before the slash. `scoringStrategy`: `type`, `resources` (a list of `name` and `weight`, 1 to 100; cpu and
 memory if it is empty) and `requestedToCapacityRatio.shape` (points of `utilization`, 0 to 100, and `score`, 0 to 10).
 
-Source: B030 to B042, B044, B045, G038, G039.
+Source: B030 to B041, B044, B045, G038, G039.
 """
 
 from collections.abc import Hashable, Iterator, Mapping, Sequence

@@ -17,13 +17,15 @@ NODES = {
     "n": a_node("n", cpu="4", memory="10000"),
     "gpus": a_node("gpus", cpu="4", memory="10000", gpu="4"),
     "roomy": a_node("roomy", cpu="4", memory="1000Mi"),
-    "vast": a_node("vast", **{"cpu": "4", "gpu": "200000000000000000"}),
+    "vast": a_node("vast", cpu="4", gpu="200000000000000000"),
 }
 POD = {"cpu": "3", "memory": "5000"}
 CPU_GPU = [{"name": "cpu"}, {"name": GPU, "weight": 5}]
 
 
-def strategy(kind: str, resources: list[dict[str, Any]] | None = None, shape: list[tuple[int, int]] | None = None) -> Any:
+def strategy(
+    kind: str, resources: list[dict[str, Any]] | None = None, shape: list[tuple[int, int]] | None = None
+) -> Any:
     body: dict[str, Any] = {"type": kind, "resources": resources or []}
     if shape is not None:
         points = [{"utilization": utilization, "score": score} for utilization, score in shape]
@@ -84,6 +86,21 @@ SCORES: dict[str, tuple[Any, str, dict[str, str], dict[str, str], int]] = {
         {GPU: "1"},
         7,
     ),
+    # 10**19 wraps around to -8446744073709551616, -42.2 times the divisor
+    "least: negative quotients are cut towards zero": (
+        strategy("LeastAllocated", [{"name": GPU}]),
+        "vast",
+        {},
+        {GPU: "100000000000000000"},
+        -42,
+    ),
+    "ratio: a utilization below 0 is rated like 0": (
+        strategy("RequestedToCapacityRatio", [{"name": GPU}], [(0, 3), (100, 10)]),
+        "vast",
+        {},
+        {GPU: "100000000000000000"},
+        30,
+    ),
     "most: the mean of 75 and 50 is cut": (MOST, "n", {}, POD, 62),
     "most: what is overcommitted scores 100": (MOST, "n", {"cpu": "1500m", "memory": "0"}, POD, 75),
     "most: a resource that the node lacks does not count": (
@@ -110,9 +127,7 @@ SCORES: dict[str, tuple[Any, str, dict[str, str], dict[str, str], int]] = {
         0,
     ),
     "ratio: weights": (
-        strategy(
-            "RequestedToCapacityRatio", [{"name": "cpu", "weight": 3}, {"name": "memory"}], [(0, 0), (100, 10)]
-        ),
+        strategy("RequestedToCapacityRatio", [{"name": "cpu", "weight": 3}, {"name": "memory"}], [(0, 0), (100, 10)]),
         "n",
         {},
         POD,
@@ -203,7 +218,10 @@ FAULTS: dict[str, tuple[dict[str, Any], list[str]]] = {
     ),
     "a weight is above 0": (
         strategy("MostAllocated", [{"name": "cpu", "weight": -1}]),
-        ["args.scoringStrategy.resources[0].weight: Invalid value: -1: resource weight of cpu not in valid range (0, 100]"],
+        [
+            "args.scoringStrategy.resources[0].weight: Invalid value: -1:"
+            " resource weight of cpu not in valid range (0, 100]"
+        ],
     ),
     "a weight is 100 at most": (
         strategy("MostAllocated", [{"name": "cpu"}, {"name": GPU, "weight": 101}]),
@@ -276,7 +294,7 @@ DEFAULTS: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
 @pytest.mark.parametrize(("args", "expected"), DEFAULTS.values(), ids=DEFAULTS)
 def test_defaults(args: dict[str, Any], expected: dict[str, Any]) -> None:
     raw = NodeResourcesFitArgs.defaulted(args, FeatureGates())
-    rendered = msgspec.to_builtins(msgspec.convert(raw, NodeResourcesFitArgs))
+    rendered = msgspec.json.decode(msgspec.json.encode(msgspec.convert(raw, NodeResourcesFitArgs)))
     assert rendered == {
         "ignoredResources": [],
         "ignoredResourceGroups": [],
@@ -285,4 +303,7 @@ def test_defaults(args: dict[str, Any], expected: dict[str, Any]) -> None:
 
 
 def test_options_made_without_anything_written_are_the_defaults() -> None:
-    assert msgspec.convert(NodeResourcesFitArgs.defaulted({}, FeatureGates()), NodeResourcesFitArgs) == NodeResourcesFitArgs()
+    assert (
+        msgspec.convert(NodeResourcesFitArgs.defaulted({}, FeatureGates()), NodeResourcesFitArgs)
+        == NodeResourcesFitArgs()
+    )

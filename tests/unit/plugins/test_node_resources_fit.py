@@ -56,14 +56,18 @@ CASES: dict[str, tuple[dict[str, str], dict[str, Code]]] = {
 
 
 @pytest.mark.parametrize(("requests", "expected"), CASES.values(), ids=CASES)
-def test_a_node_is_refused_for_each_resource_it_is_short_of(requests: dict[str, str], expected: dict[str, Code]) -> None:
+def test_a_node_is_refused_for_each_resource_it_is_short_of(
+    requests: dict[str, str], expected: dict[str, Code]
+) -> None:
     cluster = a_cluster(a_node("n", **NODE), taken={"n": TAKEN})
     found = refusals(built(NodeResourcesFit), a_pod(requests), cluster)
     assert found == ({"n": expected} if expected else {})
 
 
 def test_the_number_of_pods_is_limited_and_never_unresolvable() -> None:
-    full = a_cluster(a_node("full", cpu="4", pods="1"), a_node("room", cpu="4", pods="2"), taken={"full": {}, "room": {}})
+    full = a_cluster(
+        a_node("full", cpu="4", pods="1"), a_node("room", cpu="4", pods="2"), taken={"full": {}, "room": {}}
+    )
     assert refusals(built(NodeResourcesFit), a_pod(), full) == {"full": {"Too many pods": SHORT}}
 
 

@@ -1,0 +1,28 @@
+"""Amounts of resources as people write them: `500m` of CPU, `1.5Gi` of memory."""
+
+from typing import Final
+
+_UNITS: Final = (("Ei", 60), ("Pi", 50), ("Ti", 40), ("Gi", 30), ("Mi", 20), ("Ki", 10))
+_BYTES: Final = ("memory", "ephemeral-storage")
+
+
+def readable(resource: str, amount: int) -> str:
+    """*amount* in base units (milli-CPU for cpu, bytes for memory, storage and huge pages, else a count) as a short text.
+
+    Bytes have at most two decimals of the greatest unit that suits, so they may be rounded.
+    """
+    if amount < 0:
+        return f"-{readable(resource, -amount)}"
+    if resource == "cpu":
+        return f"{amount}m" if amount % 1000 else str(amount // 1000)
+    if resource not in _BYTES and not resource.startswith("hugepages-"):
+        return str(amount)
+    for unit, bits in _UNITS:
+        if amount >= 1 << bits:
+            return f"{amount / (1 << bits):.2f}".rstrip("0").rstrip(".") + unit
+    return str(amount)
+
+
+def percent(part: int, whole: int) -> str:
+    """*part* of *whole* in percent, without decimals; a dash where there is no whole."""
+    return f"{100 * part / whole:.0f}%" if whole else "-"

@@ -1,0 +1,209 @@
+"""The verbs: what is asked about a pod and nodes, decided by the same functions as everywhere, answered in kind."""
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from itertools import compress
+from typing import Any, Protocol
+
+import msgspec
+import numpy as np
+
+from extender.cluster.pods import PodQuery
+from extender.cluster.state import ClusterState
+from extender.decide.admission import held_back
+from extender.decide.engine import Engine
+from extender.decide.feasible import feasible
+from extender.decide.rank import rank
+from extender.framework.profiles import Profile
+from extender.framework.verdict import Status
+from extender.objects.pod import Pod
+from extender.web.asked import Asked, by_names, by_nodes
+from extender.web.refusing import Refused, by_node, by_status
+from extender.web.scaling import ScoreRange, scaled
+from extender.web.wire import ExtenderArgs, FilterResult, HostPriority, RequestError
+
+NOTHING_ASKED = "neither Nodes nor NodeNames are set; want one of them"
+
+
+class Seen(Protocol):
+    """Hears what passes through the verbs (`observe.verbs.VerbMetrics`)."""
+
+    def nodes(self, verb: str, asked: int, answered: int, unknown: int) -> None:
+        """How many nodes were asked about, let through or scored, and not known."""
+
+    def refused(self, by_plugin: Mapping[str, int]) -> None:
+        """How many nodes each plugin was the first to refuse."""
+
+    def failed(self, verb: str) -> None:
+        """Something went wrong while deciding."""
+
+
+class Unseen:
+    """Hears and says nothing."""
+
+    def nodes(self, verb: str, asked: int, answered: int, unknown: int) -> None:
+        """Nothing."""
+
+    def refused(self, by_plugin: Mapping[str, int]) -> None:
+        """Nothing."""
+
+    def failed(self, verb: str) -> None:
+        """Nothing."""
+
+
+def _as_sent(pod: Pod) -> Pod:
+    return pod
+
+
+def _no_problems(_: msgspec.Struct) -> Iterable[tuple[str, str]]:
+    return ()
+
+
+@dataclass(frozen=True, slots=True)
+class Intake:
+    """What is done to a pod before it is decided on.
+
+    Attributes:
+        completed: fills in what an API server would have; a pod from a scheduler comes back as it is.
+        problems: the values in it that cannot be understood, each with its field path.
+    """
+
+    completed: Callable[[Pod], Pod] = _as_sent
+    problems: Callable[[Pod], Iterable[tuple[str, str]]] = _no_problems
+
+    def taken(self, pod: Pod) -> Pod:
+        """*pod*, ready to be decided on.
+
+        Raises:
+            RequestError: 400, with the first field that is wrong.
+        """
+        for path, message in self.problems(pod):
+            raise RequestError(400, f"Pod.{path}: {message}")
+        return self.completed(pod)
+
+
+@dataclass(frozen=True, slots=True)
+class Verbs:
+    """Answers requests about one cluster. Not thread-safe: it shares its engine and the cluster with one event loop.
+
+    Attributes:
+        state: the cluster; never written.
+        profiles: by scheduler name.
+        default: the profile for pods of any other scheduler.
+        engine: decides about the cluster as it is.
+        imagining: decides about clusters made of nodes that were sent; it keeps no answers.
+        intake: what is done to a pod first.
+        score_range: how prioritize answers.
+        seen: hears what passes through.
+    """
+
+    state: ClusterState
+    profiles: Mapping[str, Profile]
+    default: Profile
+    engine: Engine
+    imagining: Engine
+    intake: Intake = field(default_factory=Intake)
+    score_range: ScoreRange = ScoreRange.TEN
+    seen: Seen = field(default_factory=Unseen)
+
+    def filter(self, args: ExtenderArgs) -> FilterResult:
+        """Which of the nodes asked about can take the pod, and why the others cannot.
+
+        Every node is in exactly one part of the answer, nodes that are not known among FailedNodes; a node that was not
+        asked about is in none. Nothing is reserved.
+
+        Raises:
+            RequestError: the request cannot be understood.
+        """
+        asked = self._asked(args)
+        if asked is None:
+            return FilterResult(error=NOTHING_ASKED)
+        refused = self._judged(args.pod, asked)
+        if isinstance(refused, Status):
+            self.seen.failed("filter")
+            return FilterResult(error=refused.message)
+        accepted = refused.accepted.tolist()
+        self.seen.nodes("filter", len(accepted), sum(accepted), int((~asked.known).sum()))
+        self.seen.refused(refused.by_plugin)
+        said = list(zip(asked.names, refused.texts, strict=True))
+        kept: dict[str, Any] = (
+            {"node_names": list(compress(asked.names, accepted))}
+            if args.nodes is None
+            else {"nodes": args.nodes.only(list(compress(args.nodes.raw, accepted)))}
+        )
+        return FilterResult(
+            failed_nodes=dict(compress(said, (~refused.accepted & ~refused.final).tolist())),
+            failed_and_unresolvable_nodes=dict(compress(said, refused.final.tolist())),
+            **kept,
+        )
+
+    def prioritize(self, args: ExtenderArgs) -> list[HostPriority]:
+        """How well each of the nodes asked about suits the pod, best first; see `scaling`.
+
+        Scores are normalised over the nodes asked about that can take the pod; the others, and unknown ones, have 0.
+
+        Raises:
+            RequestError: the request cannot be understood (400), or scoring failed (500): then kube-scheduler goes on
+                without our scores. Source: F037.
+        """
+        asked = self._asked(args)
+        if asked is None:
+            raise RequestError(400, NOTHING_ASKED)
+        query, profile = self._query(args.pod, asked)
+        engine = asked.engine
+        able = asked.mask()
+        status = held_back(query, asked.cluster, profile, engine)
+        if status is None:
+            found = feasible(query, asked.cluster, profile, engine)
+            status = found.error
+            able &= found.feasible
+        else:
+            able[:] = False
+            status = None if status.rejected else status
+        totals = np.full(len(able) + 1, -1, dtype=np.int64)  # the last entry is for unknown nodes, whose row is -1
+        if status is None and able.any():
+            ranking = rank(query, asked.cluster, profile, engine, able)
+            status = ranking.error
+            totals[ranking.rows] = ranking.totals
+        if status is not None:
+            self.seen.failed("prioritize")
+            raise RequestError(500, status.message)
+        return self._scored(asked, totals[asked.rows])
+
+    def _scored(self, asked: Asked, totals: Any) -> list[HostPriority]:
+        """The answer for *totals* (int64, one a node asked about, -1 without one)."""
+        rated = totals >= 0
+        scores = np.zeros(len(totals), dtype=np.int64)
+        if self.score_range is ScoreRange.RAW:
+            scores[rated] = totals[rated]
+        else:
+            scores[rated] = scaled(totals[rated], 0 if rated.all() else 1)
+        best_first = np.argsort(-totals, kind="stable")
+        self.seen.nodes("prioritize", len(totals), int(rated.sum()), int((~asked.known).sum()))
+        names = map(asked.names.__getitem__, best_first.tolist())
+        return list(map(HostPriority, names, scores[best_first].tolist()))
+
+    def _asked(self, args: ExtenderArgs) -> Asked | None:
+        cluster = self.state.snapshot()
+        if args.names is not None:
+            return by_names(args.names, cluster, self.engine)
+        if args.nodes is not None:
+            return by_nodes(args.nodes, cluster, self.imagining)
+        return None
+
+    def _query(self, pod: Pod, asked: Asked) -> tuple[PodQuery, Profile]:
+        ready = self.intake.taken(pod)
+        return asked.cluster.query(ready), self.profiles.get(ready.spec.scheduler_name, self.default)
+
+    def _judged(self, pod: Pod, asked: Asked) -> Refused | Status:
+        """What is said about every node asked about, or the status if something went wrong."""
+        query, profile = self._query(pod, asked)
+        held = held_back(query, asked.cluster, profile, asked.engine)
+        if held is not None:
+            return by_status(held, asked) if held.rejected else held
+        found = feasible(query, asked.cluster, profile, asked.engine, reasons=True)
+        if found.error is not None:
+            return found.error
+        if found.before.status is not None:
+            return by_status(found.before.status, asked)
+        return by_node(found, asked)
