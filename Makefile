@@ -15,7 +15,7 @@ COMPILE := $(BIN)/uv pip compile pyproject.toml --universal --python-version 3.1
 	--generate-hashes --no-emit-index-url --no-header --quiet
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test test-example check fix cov bench lock build clean
+.PHONY: help setup demo test test-example check fix cov bench readme lock build clean
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-14s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
@@ -63,6 +63,9 @@ cov: $(READY) ## Run the tests with branch coverage
 
 bench: $(READY) ## Run the benchmarks; one JSON line a workload
 	@for file in tests/bench/*.py; do $(PY) "$$file" || exit 1; done
+
+readme: $(READY) ## Write the README's example output again
+	$(PY) docs/examples/demo/refresh.py
 
 lock: $(READY) ## Write the lock files again from pyproject.toml (UPGRADE=--upgrade takes newer versions)
 	$(COMPILE) $(UPGRADE) --output-file requirements.lock

@@ -1,9 +1,9 @@
 """The one place that knows all rooms: from a configuration to what commands and services run on."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
-from extender.catalogue import catalogue
+from extender.catalogue import BUILT_IN, catalogue
 from extender.config import load
 from extender.config.defaults import default_configuration
 from extender.config.gates import FeatureGates
@@ -15,6 +15,7 @@ from extender.framework.observer import Observer
 from extender.framework.profiles import Profile
 from extender.framework.registry import Registry, build
 from extender.framework.runner import Runner
+from extender.framework.slowness import SlowCalls
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,6 +76,16 @@ def from_builtins(document: object, source: str, gates: FeatureGates | None = No
     return scheduling(load.from_builtins(document, source), gates)
 
 
-def engine(observer: Observer | None = None, *, keep: bool = True) -> Engine:
-    """What decisions run on; one per thread. *keep* false asks every plugin about every node every time."""
+def engine(
+    observer: Observer | None = None, *, keep: bool = True, tell_slow: Callable[[str], None] | None = None
+) -> Engine:
+    """What decisions run on; one per thread.
+
+    Args:
+        observer: hears of every call of a plugin.
+        keep: false asks every plugin about every node every time.
+        tell_slow: given a line about each installed plugin that is slow, once.
+    """
+    if tell_slow is not None:
+        observer = SlowCalls(tell_slow, observer, exempt=[plugin.name for plugin in BUILT_IN])
     return Engine(Runner(observer), ColumnCache(enabled=keep))

@@ -36,8 +36,6 @@ Exit status: 0 all went well, 1 something failed, 2 the input or the command lin
 
 _FAILED: Final = 1
 _BAD_INPUT: Final = 2
-_INTERRUPTED: Final = 130
-_BROKEN_PIPE: Final = 141
 
 
 class _Commands(TyperGroup):
@@ -83,17 +81,14 @@ def extender(
 
 
 def main() -> None:
-    """Runs the command line and ends the process with its exit status; a fault is one line on standard error."""
+    """Runs the command line and ends the process with its exit status; a fault is one line on standard error.
+
+    Typer sees to wrong options (2), to Ctrl-C (130), and to a reader of the output who has gone (1, in silence).
+    """
     # NumPy's algebra library starts a thread for every processor; nothing here multiplies matrices.
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     try:
         app(prog_name="extender")
-    except BrokenPipeError:
-        # Whoever read our output has gone; what is left in the buffer must not be tried again at exit.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        sys.exit(_BROKEN_PIPE)
-    except KeyboardInterrupt:
-        sys.exit(_INTERRUPTED)
     except Exception as fault:  # noqa: BLE001  the last place to turn a fault into a message
         lines, status = _told(fault)
         for line in lines:

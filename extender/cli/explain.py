@@ -8,14 +8,12 @@ import msgspec
 import typer
 
 from extender import wiring
-from extender.cli.inputs import ConfigFile, Files, Inputs, Output, OutputOption, read_inputs
+from extender.cli.inputs import ConfigFile, Files, Output, OutputOption, read_inputs
 from extender.config.documents import write
-from extender.decide.examine import Examination, examine
-from extender.framework.profiles import Profile
-from extender.objects.pod import Pod
 from extender.offline.answers import answer
-from extender.offline.capture import load_state
-from extender.offline.waiting import named, nominate_waiting, waiting
+from extender.offline.explain import Explained
+from extender.offline.explain import explain as run
+from extender.offline.explanation import explanation
 
 _EPILOG: Final = """\b
 Examples:
@@ -45,37 +43,20 @@ def explain(
     Each pod is asked about alone, the cluster being as it was recorded.
     """
     inputs = read_inputs(file, config)
-    examinations = _examine(inputs, pods or [])
+    scheduling = inputs.scheduling
+    first = scheduling.first.scheduler_name
+    found = run(inputs.capture, pods or [], scheduling.profiles, first, wiring.engine())
     match output:
         case Output.JSON:
-            sys.stdout.write(msgspec.json.encode(_result(examinations)).decode() + "\n")
+            sys.stdout.write(msgspec.json.encode(_values(found)).decode() + "\n")
         case Output.YAML:
-            sys.stdout.write(write(_result(examinations)))
+            sys.stdout.write(write(_values(found)))
         case Output.TABLE:
-            sys.stdout.write("")
+            sys.stdout.write("\n".join(explanation(each.examination, each.cluster) for each in found))
+            if not found:
+                sys.stderr.write(f'extender: no pod waits for scheduler "{first}"\n')
     sys.stdout.flush()
 
 
-def _examine(inputs: Inputs, names: Sequence[str]) -> list[Examination]:
-    """The pods named, each by the profile of its scheduler; without any, all that wait for the first profile."""
-    state = load_state(inputs.capture)
-    scheduling = inputs.scheduling
-    engine = wiring.engine()
-    if names:
-        pods = named(names, inputs.capture, list(scheduling.profiles))
-    else:
-        pods = waiting(state, (scheduling.first.scheduler_name,))
-    by_profile: dict[str, list[Pod]] = {}
-    for pod in pods:
-        by_profile.setdefault(pod.spec.scheduler_name, []).append(pod)
-    found: dict[str, Examination] = {}
-    for name, mine in by_profile.items():
-        profile: Profile = scheduling.profiles[name]
-        nominate_waiting(state, profile, engine)
-        snapshot = state.snapshot()
-        found.update((pod.key, examine(snapshot.query(pod), snapshot, profile, engine)) for pod in mine)
-    return [found[pod.key] for pod in pods]
-
-
-def _result(examinations: Sequence[Examination]) -> dict[str, Any]:
-    return {"pods": {each.pod.key: answer(each) for each in examinations}}
+def _values(found: Sequence[Explained]) -> dict[str, Any]:
+    return {"pods": {each.examination.pod.key: answer(each.examination) for each in found}}

@@ -28,7 +28,7 @@ Files = Annotated[
         "--file",
         "-f",
         metavar="FILE",
-        help="Recorded cluster: YAML or JSON, plain or gzipped, Lists or many documents; - is standard input. Repeatable.",
+        help="Recorded cluster: YAML or JSON, plain or gzipped; - is standard input. May be repeated.",
     ),
 ]
 ConfigFile = Annotated[

@@ -1,6 +1,9 @@
 """`extender serve`: the extender verbs over HTTP, for a cluster from a file."""
 
+import errno
 import gc
+import os
+import socket
 import sys
 from typing import Annotated, Final
 
@@ -56,6 +59,14 @@ def site_of(inputs: Inputs, score_range: ScoreRange = ScoreRange.TEN) -> Site:
     return Site(verbs, Health(), seen, lambda: exposition(registry))
 
 
+def _told(fault: OSError) -> str:
+    """What keeps us from listening, in the system's words, and the way out where there is one."""
+    if isinstance(fault, socket.gaierror) or not fault.errno:
+        return f"{fault.strerror or fault}; want an address of this machine"
+    words = os.strerror(fault.errno).lower()
+    return f"{words}; choose another with --port" if fault.errno == errno.EADDRINUSE else words
+
+
 @app.command(name="serve", epilog=_EPILOG)
 def command(
     file: Files,
@@ -78,7 +89,7 @@ def command(
     try:
         listener = listening(bind_address, port)
     except OSError as fault:
-        sys.stderr.write(f"extender: {bind_address}:{port}: {fault.strerror}; choose another with --port\n")
+        sys.stderr.write(f"extender: cannot listen on {bind_address} port {port}: {_told(fault)}\n")
         raise typer.Exit(_FAILED) from fault
     # The cluster stays for as long as the process; the cycle collector need not look at it again and again.
     gc.collect()

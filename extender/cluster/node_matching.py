@@ -75,8 +75,8 @@ def _label_mask(nodes: NodeView, rule: Requirement) -> BoolArray:
         case _:
             words = nodes.snapshot.vocabulary.label_values(rule.key)
             verdicts = np.zeros(len(words) + 1, dtype=np.bool_)
-            for number in np.unique(values).tolist():
-                verdicts[number] = number != ABSENT and rule.matches(words[number])
+            for number in np.flatnonzero(np.bincount(values[values != ABSENT])).tolist():
+                verdicts[number] = rule.matches(words[number])
             return verdicts[values]
 
 

@@ -19,7 +19,7 @@ class ObjectIndex(Generic[T, E]):
     It follows one history of a cluster; asked about another, or about an older moment, it begins anew.
     """
 
-    __slots__ = ("_group", "_group_of", "_groups", "_kind", "_lineage", "_make", "_revision")
+    __slots__ = ("_group", "_group_of", "_groups", "_history", "_kind", "_make", "_revision")
 
     def __init__(self, kind: type[T], group: Callable[[T], Hashable], make: Callable[[T], E]) -> None:
         """Args:
@@ -30,7 +30,7 @@ class ObjectIndex(Generic[T, E]):
         self._kind, self._group, self._make = kind, group, make
         self._groups: dict[Hashable, dict[str, E]] = {}
         self._group_of: dict[str, Hashable] = {}
-        self._lineage: object = None
+        self._history: object = None
         self._revision = 0
 
     def of(self, cluster: Snapshot, group: Hashable) -> Mapping[str, E]:
@@ -50,12 +50,12 @@ class ObjectIndex(Generic[T, E]):
             The groups that were touched; None: everything was read anew.
         """
         revision = cluster.revision(self._kind)
-        if self._lineage is cluster.lineage and self._revision == revision:
+        if self._history is cluster.object_history and self._revision == revision:
             return frozenset()
         keys = None
-        if self._lineage is cluster.lineage and self._revision < revision:
+        if self._history is cluster.object_history and self._revision < revision:
             keys = cluster.written(self._kind, self._revision)
-        self._lineage, self._revision = cluster.lineage, revision
+        self._history, self._revision = cluster.object_history, revision
         if keys is None:
             self._groups, self._group_of = {}, {}
             for key, thing in cluster.objects(self._kind).items():

@@ -1,5 +1,6 @@
 """Host ports: which a pod wants, which are in use by node. Source: B027, B028."""
 
+from collections.abc import Sequence
 from typing import TypeAlias
 
 from extender.basics.cow import CowDict
@@ -75,11 +76,16 @@ class PortTable:
             if not uses:
                 self._uses.drop(key)
 
-    def conflicts(self, ports: tuple[HostPort, ...]) -> set[int]:
-        """The rows on which any of *ports* is taken: same protocol and port, and one IP is any or both are equal."""
+    def conflicts(self, ports: tuple[HostPort, ...], rows: Sequence[int] | None = None) -> set[int]:
+        """The rows on which any of *ports* is taken: same protocol and port, and one IP is any or both are equal.
+
+        Args:
+            ports: wanted.
+            rows: where to look; None for everywhere.
+        """
         taken: set[int] = set()
         for protocol, port, ip in ports:
-            for row, ips in (self._uses.get((protocol, port)) or {}).items():
-                if ip == ANY_IP or ANY_IP in ips or ip in ips:
-                    taken.add(row)
+            uses = self._uses.get((protocol, port)) or {}
+            used = uses if rows is None else (row for row in rows if row in uses)
+            taken.update(used if ip == ANY_IP else (row for row in used if ANY_IP in uses[row] or ip in uses[row]))
         return taken

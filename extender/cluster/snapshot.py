@@ -141,9 +141,9 @@ class Snapshot:
         """Which nodes hold image *name*, or None if none does."""
         return self._tables.nodes.images.get(name)
 
-    def port_conflicts(self, pod: PodQuery) -> set[int]:
-        """The rows on which a host port of *pod* is taken."""
-        return self._tables.ports.conflicts(pod.shape.host_ports)
+    def port_conflicts(self, pod: PodQuery, rows: Sequence[int] | None = None) -> set[int]:
+        """The rows on which a host port of *pod* is taken, of *rows* if given."""
+        return self._tables.ports.conflicts(pod.shape.host_ports, rows)
 
     def is_claimed(self, key: str) -> bool:
         """Whether a pod on a node names the claim *key* (`namespace/name`); generated claims do not count."""
@@ -165,12 +165,17 @@ class Snapshot:
         """One such object, or None."""
         return self._tables.objects.get(kind, key)
 
+    @property
+    def object_history(self) -> object:
+        """Which history of objects this is a moment of; revisions of one history can be compared."""
+        return self._tables.objects.history
+
     def revision(self, kind: type[Any]) -> int:
         """Grows with every write to objects of *kind*."""
         return self._tables.objects.revision(kind)
 
     def written(self, kind: type[Any], since: int) -> frozenset[str] | None:
-        """The keys of objects of *kind* that were written or dropped after revision *since* of this lineage; None: perhaps all."""
+        """The keys of objects of *kind* that were written or dropped after revision *since* of this history; None: perhaps all."""
         return self._tables.objects.written(kind, since)
 
     def view(self, rows: IntArray | None = None) -> "NodeView":

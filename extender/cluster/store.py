@@ -47,26 +47,31 @@ class _Writes:
 
 
 class ObjectStore:
-    """Objects by type, then by key. Revisions count the writes of each type, so that answers about them can be kept."""
+    """Objects by type, then by key. Revisions count the writes of each type, so that answers about them can be kept.
 
-    __slots__ = ("_kinds", "_revisions", "_writes")
+    Attributes:
+        history: revisions of stores with one history can be compared.
+    """
+
+    __slots__ = ("_branch", "_kinds", "_revisions", "_writes", "history")
 
     def __init__(self) -> None:
         self._kinds: CowDict[type, dict[str, Any]] = CowDict(dict)
         self._revisions: dict[type[Any], int] = {}
         self._writes: dict[type[Any], _Writes] = {}
+        self._branch = False
+        self.history = object()
 
-    def fork(self, *, same_history: bool = False) -> "ObjectStore":
+    def fork(self, *, branch: bool = True) -> "ObjectStore":
         """The same objects, to be written without touching these.
 
         Args:
-            same_history: the fork carries on where these end, so what was written before can be asked of it.
+            branch: these may be written too; then the first write to the fork begins a history of its own.
         """
         child = ObjectStore()
         child._kinds = self._kinds.fork()
         child._revisions = dict(self._revisions)
-        if same_history:
-            child._writes = self._writes
+        child._writes, child.history, child._branch = self._writes, self.history, branch
         return child
 
     def put(self, thing: Thing) -> None:
@@ -77,6 +82,8 @@ class ObjectStore:
         self._wrote(kind, key)
 
     def _wrote(self, kind: type[Any], key: str) -> None:
+        if self._branch:
+            self._writes, self.history, self._branch = {}, object(), False
         revision = self._revisions.get(kind, 0)
         writes = self._writes.get(kind)
         if writes is None:

@@ -77,7 +77,7 @@ class Tables:
         child.terms = self.terms.fork()
         child.ports = self.ports.fork()
         child.volumes = self.volumes.fork()
-        child.objects = self.objects.fork(same_history=lineage is not None)
+        child.objects = self.objects.fork(branch=lineage is None)
         child.on_node = self.on_node.fork()
         child.nominated = self.nominated
         child.lineage = lineage or object()

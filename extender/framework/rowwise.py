@@ -42,12 +42,12 @@ class RowScore(Protocol):
         """0 to 100, or any number from 0 up if scores are normalized."""
 
 
-O = TypeVar("O", bound=msgspec.Struct)
+Options = TypeVar("Options", bound=msgspec.Struct)
 FilterFunction = TypeVar("FilterFunction", bound=Callable[[Pod, NodeInfo], Answer])
 ScoreFunction = TypeVar("ScoreFunction", bound=Callable[[Pod, NodeInfo], int])
 RowClass = TypeVar("RowClass", bound="type[RowFilter | RowScore]")
-FilterWithOptions = Callable[[Pod, NodeInfo, O], Answer]
-ScoreWithOptions = Callable[[Pod, NodeInfo, O], int]
+FilterWithOptions = Callable[[Pod, NodeInfo, Options], Answer]
+ScoreWithOptions = Callable[[Pod, NodeInfo, Options], int]
 
 
 def final(text: str) -> Reason:
@@ -59,8 +59,8 @@ def final(text: str) -> Reason:
 def filter_plugin(name: str, *, keep: Keep = False) -> Callable[[FilterFunction], FilterFunction]: ...
 @overload
 def filter_plugin(
-    name: str, *, options: type[O], keep: Keep = False
-) -> Callable[[FilterWithOptions[O]], FilterWithOptions[O]]: ...
+    name: str, *, options: type[Options], keep: Keep = False
+) -> Callable[[FilterWithOptions[Options]], FilterWithOptions[Options]]: ...
 def filter_plugin(name: str, *, options: type[Any] | None = None, keep: Keep = False) -> Callable[[Any], Any]:
     """Make a function of a pod and a node a Filter plugin.
 
@@ -83,8 +83,8 @@ def score_plugin(
 ) -> Callable[[ScoreFunction], ScoreFunction]: ...
 @overload
 def score_plugin(
-    name: str, *, options: type[O], keep: Keep = False, normalize: bool = False, reverse: bool = False
-) -> Callable[[ScoreWithOptions[O]], ScoreWithOptions[O]]: ...
+    name: str, *, options: type[Options], keep: Keep = False, normalize: bool = False, reverse: bool = False
+) -> Callable[[ScoreWithOptions[Options]], ScoreWithOptions[Options]]: ...
 def score_plugin(
     name: str, *, options: type[Any] | None = None, keep: Keep = False, normalize: bool = False, reverse: bool = False
 ) -> Callable[[Any], Any]:

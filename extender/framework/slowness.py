@@ -16,14 +16,14 @@ class SlowCalls:
         slow: the plugins told of, with the seconds of that call.
     """
 
-    __slots__ = ("_inner", "_most", "_tell", "_watched", "slow")
+    __slots__ = ("_exempt", "_inner", "_most", "_tell", "slow")
 
     def __init__(
         self,
         tell: Callable[[str], None],
         inner: Observer | None = None,
         *,
-        watched: Collection[str] | None = None,
+        exempt: Collection[str] = (),
         most: float = SLOW,
     ) -> None:
         """Watch from now on.
@@ -31,17 +31,17 @@ class SlowCalls:
         Args:
             tell: given one line about a plugin.
             inner: hears everything as well.
-            watched: only these plugins are told of; None: all.
+            exempt: plugins that are not told of.
             most: seconds.
         """
         self._tell, self._inner, self._most = tell, inner or Silent(), most
-        self._watched = None if watched is None else frozenset(watched)
+        self._exempt = frozenset(exempt)
         self.slow: dict[str, float] = {}
 
     def called(self, plugin: str, point: str, code: Code, seconds: float) -> None:
         """Notices a slow call."""
         self._inner.called(plugin, point, code, seconds)
-        if seconds > self._most and plugin not in self.slow and (self._watched is None or plugin in self._watched):
+        if seconds > self._most and plugin not in self.slow and plugin not in self._exempt:
             self.slow[plugin] = seconds
             took, most = f"{seconds * 1000:.0f} ms", f"{self._most * 1000:.0f} ms"
             self._tell(f'plugin "{plugin}" is slow: one call of {point} took {took}, want at most {most}')

@@ -8,7 +8,7 @@ from extender.framework.verdict import Status
 
 
 def answer(examination: Examination) -> dict[str, Any]:
-    """Everything that was found out about one pod: dicts, lists, strings, integers and None, always with the same keys."""
+    """Everything found out about one pod: dicts, lists, strings, integers and None, always with the same keys."""
     attempt = examination.attempt
     result: dict[str, Any] = {
         "preEnqueue": None,

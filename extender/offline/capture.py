@@ -71,6 +71,26 @@ def read_capture(files: Iterable[str]) -> Capture:
     return reader.finish()
 
 
+def parse_capture(data: bytes, source: str) -> Capture:
+    """Reads a cluster recorded in one text, as `read_capture` reads files.
+
+    Args:
+        data: YAML or JSON in UTF-8.
+        source: what to call it in messages.
+
+    Raises:
+        InputError: with every fault found, at most twenty of them.
+    """
+    reader = _Reader()
+    reader.sources.append(source)
+    try:
+        for entry in entries(data, source):
+            reader.take(entry)
+    except UnreadableError as error:
+        reader.fault(error.fault)
+    return reader.finish()
+
+
 def load_state(capture: Capture) -> ClusterState:
     """The cluster as recorded: first what is neither node nor pod, then nodes, then pods, each in file order."""
     state = ClusterState()

@@ -93,7 +93,9 @@ def simulate(
     queue = _queue(state, profiles)
     placements: list[Placement] = []
     for pod in queue:
-        placement = _turn(pod, state.snapshot(), profiles[pod.spec.scheduler_name], engine, chance, search)
+        placement = _turn(
+            pod, state.snapshot(), profiles[pod.spec.scheduler_name], engine, chance=chance, search=search
+        )
         if placement.node:
             state.assume(pod, placement.node)
         placements.append(placement)
@@ -111,7 +113,9 @@ def _queue(state: ClusterState, profiles: Mapping[str, Profile]) -> Sequence[Pod
     return sorted(waiting(state, profiles), key=key)
 
 
-def _turn(pod: Pod, cluster: Snapshot, profile: Profile, engine: Engine, chance: Random, search: Search) -> Placement:
+def _turn(
+    pod: Pod, cluster: Snapshot, profile: Profile, engine: Engine, *, chance: Random, search: Search
+) -> Placement:
     query = cluster.query(pod)
     held = held_back(query, cluster, profile, engine)
     if held is not None:

@@ -69,12 +69,14 @@ def _unplaced(simulation: Simulation) -> list[str]:
     groups = simulation.unplaced()
     if not groups:
         return []
-    rows = [("PODS", "WHY", "SUCH AS")]
+    lines = ["", "Not placed"]
+    width = len(str(max(len(group) for group in groups.values())))
     for reason, group in groups.items():
         names = ", ".join(each.pod for each in group[:_SHOWN_PODS])
         more = len(group) - _SHOWN_PODS
-        rows.append((str(len(group)), reason, f"{names} and {more} more" if more > 0 else names))
-    return ["", "Not placed", *columns(rows, right=[0])]
+        lines.append(f"  {len(group):>{width}}  {reason}")
+        lines.append(f"  {'':{width}}  {names} and {more} more" if more > 0 else f"  {'':{width}}  {names}")
+    return lines
 
 
 def _utilisation(before: Usage, after: Usage) -> list[str]:

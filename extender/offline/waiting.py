@@ -1,10 +1,11 @@
 """Which pods of a recorded cluster are asked about: those named, or all that wait; and who is nominated meanwhile."""
 
 from collections.abc import Iterable, Sequence
+from difflib import get_close_matches
+from typing import Final
 
 from extender.cluster.snapshot import Snapshot
 from extender.cluster.state import ClusterState
-from extender.config.nearest import hint
 from extender.decide.admission import held_back
 from extender.decide.engine import Engine
 from extender.framework.profiles import Profile
@@ -13,7 +14,8 @@ from extender.offline.capture import Capture
 from extender.offline.defaulting import DEFAULT_NAMESPACE
 from extender.offline.faults import InputError, InputFault, Place
 
-_FINISHED = ("Succeeded", "Failed")
+_FINISHED: Final = ("Succeeded", "Failed")
+_SUGGESTED: Final = 3
 
 
 def waiting(state: ClusterState, scheduler_names: Iterable[str]) -> list[Pod]:
@@ -56,7 +58,7 @@ def named(names: Sequence[str], capture: Capture, scheduler_names: Sequence[str]
 def _find(name: str, pods: dict[str, Pod]) -> tuple[Pod | None, str]:
     if "/" in name:
         pod = pods.get(name)
-        return pod, "" if pod else f"there is no such pod{hint(name, pods)}"
+        return pod, "" if pod else _unknown(name, {key: key for key in pods})
     pod = pods.get(f"{DEFAULT_NAMESPACE}/{name}")
     if pod is not None:
         return pod, ""
@@ -65,8 +67,13 @@ def _find(name: str, pods: dict[str, Pod]) -> tuple[Pod | None, str]:
         return pods[same[0]], ""
     if same:
         return None, f"several pods have this name; want one of {', '.join(sorted(same))}"
-    by_name = {key.partition("/")[2]: key for key in pods}
-    return None, f"there is no such pod{hint(name, by_name)}"
+    return None, _unknown(name, {key.partition("/")[2]: key for key in pods})
+
+
+def _unknown(name: str, known: dict[str, str]) -> str:
+    """That there is no such pod, and the keys of those with the nearest names."""
+    close = ", ".join(known[match] for match in get_close_matches(name, known, n=_SUGGESTED))
+    return f"there is no such pod; did you mean {close}?" if close else "there is no such pod"
 
 
 def _not_waiting(pod: Pod, scheduler_names: Sequence[str]) -> str:
@@ -84,7 +91,7 @@ def _not_waiting(pod: Pod, scheduler_names: Sequence[str]) -> str:
 
 
 def nominate_waiting(state: ClusterState, profile: Profile, engine: Engine) -> None:
-    """Lets every pod count as nominated that waits for the profile's scheduler, has a nominated node and is not held back."""
+    """Nominates the pods that wait for the profile's scheduler, have a nominated node and are not held back."""
     snapshot: Snapshot | None = state.snapshot()
     chosen: list[Pod] = []
     for pod in waiting(state, (profile.scheduler_name,)):

@@ -51,7 +51,7 @@ def documents(data: bytes, source: str) -> Iterator[tuple[int, Any]]:
             else:
                 builder.take(event)
     except yaml.MarkedYAMLError as fault:
-        mark = fault.problem_mark or fault.context_mark
+        mark = fault.problem_mark if fault.problem_mark is not None else fault.context_mark
         position = f"line {mark.line + 1}" if mark else ""
         what = " ".join(part for part in (fault.context, fault.problem) if part)
         raise UnreadableError(source, f"broken YAML: {what}", position) from fault
@@ -82,7 +82,7 @@ class _Builder:
             case yaml.ScalarEvent():
                 self._put(event, self._scalar(event))
             case yaml.MappingStartEvent():
-                self._begin(event, Located(event.start_mark.line + 1))
+                self._begin(event, Located(_line(event)))
             case yaml.SequenceStartEvent():
                 self._begin(event, [])
             case yaml.MappingEndEvent() | yaml.SequenceEndEvent():
@@ -107,7 +107,7 @@ class _Builder:
         if getattr(event, "anchor", None) and not isinstance(event, yaml.AliasEvent):
             self._anchors[event.anchor] = value
         if not self._open:
-            self.root, self.line = value, event.start_mark.line + 1
+            self.root, self.line = value, _line(event)
             return
         inside = self._open[-1]
         if isinstance(inside, list):
@@ -142,7 +142,12 @@ class _Builder:
         return made
 
     def _fault(self, event: Any, message: str) -> UnreadableError:
-        return UnreadableError(self._source, message, f"line {event.start_mark.line + 1}")
+        return UnreadableError(self._source, message, f"line {_line(event)}")
+
+
+def _line(event: Any) -> int:
+    """The line an event begins in, from 1."""
+    return int(event.start_mark.line) + 1
 
 
 def _as_text(value: Any) -> str:

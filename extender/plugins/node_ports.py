@@ -47,7 +47,7 @@ class NodePorts:
         """As upstream, an error on every node if `pre_filter` is switched off. Source: B028."""
         if notes is None:
             return (Rejection(np.ones(len(nodes), dtype=np.bool_), _UNPREPARED),)
-        rows = nodes.snapshot.port_conflicts(pod)
+        rows = nodes.snapshot.port_conflicts(pod, None if nodes.rows is None else nodes.rows.tolist())
         if not rows:
             return ()
         taken = np.zeros(len(nodes.snapshot), dtype=np.bool_)

@@ -11,7 +11,7 @@ from extender.framework.verdict import Code, Status
 from extender.web.asked import Asked
 
 UNKNOWN = "node is not known to the extender (yet)"
-"""Said of a name that is not in our cluster. A new node reaches kube-scheduler and us at different times; waiting helps."""
+"""Said of a name that is not in our cluster: a new node reaches kube-scheduler and us at different times."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -54,3 +54,9 @@ def test_a_trainer_gets_the_last_gpu(results: dict[str, Any]) -> None:
 
 def test_a_gated_pod_is_held_back_before_the_queue(results: dict[str, Any]) -> None:
     assert results["batch/import"]["preEnqueue"]["plugin"] == "SchedulingGates"
+
+
+def test_the_readme_shows_what_the_commands_print() -> None:
+    command = [sys.executable, str(DEMO / "refresh.py"), "--check"]
+    checked = subprocess.run(command, check=False, capture_output=True, text=True)
+    assert (checked.returncode, checked.stderr) == (0, "")

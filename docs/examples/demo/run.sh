@@ -67,9 +67,10 @@ done
 body='{"Pod": {"metadata": {"name": "trial", "namespace": "shop", "uid": "trial"},
   "spec": {"containers": [{"name": "app", "image": "registry.example.com/shop/api:3.2",
     "resources": {"requests": {"cpu": "750m", "memory": "1Gi"}}}]}},
-  "NodeNames": ["general-a3", "general-c1", "general-c3", "gpu-a1"]}'
+  "NodeNames": ["general-a1", "general-a3", "general-c1", "general-c3", "gpu-a1"]}'
+printf '\n$ cat body.json\n%s\n' "$body"
 for verb in filter prioritize; do
-    printf '\n$ curl --data "$body" %s/%s\n' "$address" "$verb"
+    printf '\n$ curl --json @body.json %s/%s\n' "$address" "$verb"
     fetch "/$verb" "$body"
     echo
 done

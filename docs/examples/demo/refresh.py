@@ -1,0 +1,45 @@
+"""Keep the README's example output true: run its commands here and write what they print; --check only compares."""
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+DEMO = Path(__file__).resolve().parent
+README = DEMO.parents[2] / "README.md"
+# A block that is one command on the example cluster, and what it printed last time.
+BLOCK = re.compile(
+    r"(?ms)^```console\n\$ extender (?P<arguments>(?:explain|simulate) -f cluster\.yaml[^\n]*)\n.*?^```$"
+)
+
+
+def printed(arguments: str) -> str:
+    """What `extender` prints for these arguments, trailing blanks removed.
+
+    Raises:
+        subprocess.CalledProcessError: it failed.
+    """
+    command = [sys.executable, "-m", "extender", *arguments.split()]
+    out = subprocess.run(command, cwd=DEMO, check=True, stdout=subprocess.PIPE, text=True).stdout  # noqa: S603  our own
+    return "\n".join(line.rstrip() for line in out.strip("\n").splitlines())
+
+
+def refreshed(page: str) -> str:
+    """*page* with every block as its command prints it now."""
+    return BLOCK.sub(lambda m: f"```console\n$ extender {m['arguments']}\n{printed(m['arguments'])}\n```", page)
+
+
+def main() -> int:
+    """Refresh the page, or with --check say whether it is fresh."""
+    page = README.read_text()
+    fresh = refreshed(page)
+    if "--check" in sys.argv[1:]:
+        if page != fresh:
+            sys.stderr.write("README.md does not show what the commands print; run `make readme`\n")
+        return int(page != fresh)
+    README.write_text(fresh)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,1 @@
+"""Plugins for extender that know about GPUs."""
