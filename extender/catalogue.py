@@ -1,4 +1,4 @@
-"""The built-in plugins, by name, and those that installed packages bring under the entry point group `extender.plugins`."""
+"""The built-in plugins by name, and those that installed packages bring (entry point group `extender.plugins`)."""
 
 from collections.abc import Iterable
 from importlib.metadata import EntryPoint, entry_points
@@ -11,15 +11,15 @@ from extender.framework.rowwise import plugin_class
 from extender.plugins.default_binder import DefaultBinder
 from extender.plugins.dynamic_resources import DynamicResources
 from extender.plugins.image_locality import ImageLocality
-from extender.plugins.inter_pod_affinity import InterPodAffinity
+from extender.plugins.inter_pod_affinity.plugin import InterPodAffinity
 from extender.plugins.node_affinity import NodeAffinity
 from extender.plugins.node_declared_features import NodeDeclaredFeatures
 from extender.plugins.node_name import NodeName
 from extender.plugins.node_ports import NodePorts
 from extender.plugins.node_resources_balanced_allocation import NodeResourcesBalancedAllocation
-from extender.plugins.node_resources_fit import NodeResourcesFit
+from extender.plugins.node_resources_fit.plugin import NodeResourcesFit
 from extender.plugins.node_unschedulable import NodeUnschedulable
-from extender.plugins.pod_topology_spread import PodTopologySpread
+from extender.plugins.pod_topology_spread.plugin import PodTopologySpread
 from extender.plugins.priority_sort import PrioritySort
 from extender.plugins.scheduling_gates import SchedulingGates
 from extender.plugins.taint_toleration import TaintToleration

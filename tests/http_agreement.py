@@ -1,6 +1,7 @@
 """Whether the verbs over HTTP say of a recorded cluster what is known to be right: differences, one line each."""
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 import msgspec
@@ -39,12 +40,18 @@ def disagreements(capture: Capture, scenario: Json, golden: Json) -> list[str]:
     names = [thing.metadata.name for thing in capture.objects if isinstance(thing, Node)]
     sent = {f"{i['metadata']['namespace']}/{i['metadata']['name']}": i for i in scenario["items"] if i["kind"] == "Pod"}
     nodes = [item for item in scenario["items"] if item["kind"] == "Node"]
-    ten, raw = client_for(capture), client_for(capture, ScoreRange.RAW)
+    elsewhere = replace(capture, objects=tuple(thing for thing in capture.objects if not isinstance(thing, Node)))
+    known = client_for(capture), client_for(capture, ScoreRange.RAW)
+    unknown = client_for(elsewhere), client_for(elsewhere, ScoreRange.RAW)
     found: list[str] = []
     for key, right in golden["pods"].items():
         by_names = {"Pod": sent[key], "Nodes": None, "NodeNames": names}
         by_nodes = {"Pod": sent[key], "Nodes": {"metadata": {}, "items": nodes}, "NodeNames": None}
-        for form, body in (("names", by_names), ("nodes", by_nodes)):
+        for form, body, (ten, raw) in (
+            ("names", by_names, known),
+            ("nodes", by_nodes, known),
+            ("nodes that are unknown", by_nodes, unknown),
+        ):
             where = f"{key} by {form}"
             found += [f"{where}: filter: {line}" for line in _filter(_post(ten, "/filter", body), right, names)]
             if right["scores"] or not right["feasible"]:

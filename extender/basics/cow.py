@@ -10,7 +10,8 @@ V = TypeVar("V")
 class CowDict(Generic[K, V]):
     """Copy-on-write mapping of keys to mutable values.
 
-    `fork` costs nothing; the first write after it copies the outer dictionary, and the first write to a value copies that value.
+    `fork` costs nothing; the first write after it copies the outer dictionary, and the first write to a value
+    copies that value.
     Only the fork may be written afterwards: the original belongs to whoever still reads it.
     """
 
@@ -46,6 +47,10 @@ class CowDict(Generic[K, V]):
     def items(self) -> Iterator[tuple[K, V]]:
         """Keys and values to read."""
         return iter(self._data.items())
+
+    def values(self) -> Iterator[V]:
+        """Values to read."""
+        return iter(self._data.values())
 
     def _own_outer(self) -> None:
         if not self._owns_outer:

@@ -1,4 +1,7 @@
-"""A pod's inter-pod affinity compiled: its terms by list, with selectors that can be hashed and counted. Source: B054."""
+"""A pod's inter-pod affinity compiled: its terms by list, with selectors that can be hashed and counted.
+
+Source: B054.
+"""
 
 from dataclasses import dataclass
 
@@ -14,8 +17,10 @@ class PodAffinityTerms:
     """The four lists of one pod.
 
     Attributes:
-        required, required_anti, preferred, preferred_anti: in the order of the pod's spec; preferred ones carry their weight.
-        fault: why the affinity cannot be used, or None: the first fault of each list. A list with a fault is empty, the others stand
+        required, required_anti, preferred, preferred_anti: in the order of the pod's spec; preferred ones
+            carry their weight.
+        fault: why the affinity cannot be used, or None: the first fault of each list. A list with a fault
+            is empty, the others stand
             (what a placed pod wants with them still counts).
     """
 
@@ -44,10 +49,26 @@ def compile_affinity(pod: Pod) -> PodAffinityTerms:
     lists: list[tuple[CarriedTerm, ...]] = []
     faults: list[str] = []
     sources = (
-        ("requiredAffinityTerms", TermKind.REQUIRED_AFFINITY, near and near.required_during_scheduling_ignored_during_execution),
-        ("requiredAntiAffinityTerms", TermKind.REQUIRED_ANTI_AFFINITY, apart and apart.required_during_scheduling_ignored_during_execution),
-        ("preferredAffinityTerms", TermKind.PREFERRED_AFFINITY, near and near.preferred_during_scheduling_ignored_during_execution),
-        ("preferredAntiAffinityTerms", TermKind.PREFERRED_ANTI_AFFINITY, apart and apart.preferred_during_scheduling_ignored_during_execution),
+        (
+            "requiredAffinityTerms",
+            TermKind.REQUIRED_AFFINITY,
+            near and near.required_during_scheduling_ignored_during_execution,
+        ),
+        (
+            "requiredAntiAffinityTerms",
+            TermKind.REQUIRED_ANTI_AFFINITY,
+            apart and apart.required_during_scheduling_ignored_during_execution,
+        ),
+        (
+            "preferredAffinityTerms",
+            TermKind.PREFERRED_AFFINITY,
+            near and near.preferred_during_scheduling_ignored_during_execution,
+        ),
+        (
+            "preferredAntiAffinityTerms",
+            TermKind.PREFERRED_ANTI_AFFINITY,
+            apart and apart.preferred_during_scheduling_ignored_during_execution,
+        ),
     )
     for label, kind, terms in sources:
         compiled: list[CarriedTerm] = []

@@ -11,7 +11,10 @@ FloatArray: TypeAlias = NDArray[np.float64]
 
 
 def widened(array: NDArray[Any], size: int, fill: int = 0) -> NDArray[Any]:
-    """*array* with its last axis at least *size* long, new places holding *fill*; the same array if it was long enough."""
+    """*array* with its last axis at least *size* long, new places holding *fill*.
+
+    The same array if it was long enough.
+    """
     have = array.shape[-1]
     if have >= size:
         return array

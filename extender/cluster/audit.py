@@ -1,4 +1,4 @@
-"""Are the kept tables what a fresh count of the same objects would give? For tests, and for the drift check of a live cluster."""
+"""Are the kept tables what a fresh count of the same objects would give? For tests and drift checks."""
 
 from collections.abc import Iterator
 
@@ -18,10 +18,16 @@ def validate(snapshot: Snapshot) -> list[str]:
         fresh.put_object(thing)
     for node in kept.nodes.objects:
         fresh.put_node(node)
-    for _, pods in kept.on_node.items():
+    for pods in kept.on_node.values():
         for pod in pods.values():
             fresh.put_pod(pod)
-    problems = [*_columns(kept, fresh), *_ports(kept, fresh), *_images(kept, fresh), *_counts(kept, fresh), *_terms(kept, fresh)]
+    problems = [
+        *_columns(kept, fresh),
+        *_ports(kept, fresh),
+        *_images(kept, fresh),
+        *_counts(kept, fresh),
+        *_terms(kept, fresh),
+    ]
     if kept.nodes.row_of != {name: row for row, name in enumerate(kept.nodes.names)}:
         problems.append("the rows of the node names are not the names of the rows")
     return problems
@@ -77,7 +83,9 @@ def _images(kept: Tables, fresh: Tables) -> Iterator[str]:
 
 def _counts(kept: Tables, fresh: Tables) -> Iterator[str]:
     for matcher, counts in kept.counts.known():
-        yield from _row_counts(f"pods matching {matcher.terms}", counts, kept, fresh.counts.of(matcher, fresh.nodes), fresh)
+        yield from _row_counts(
+            f"pods matching {matcher.terms}", counts, kept, fresh.counts.of(matcher, fresh.nodes), fresh
+        )
 
 
 def _terms(kept: Tables, fresh: Tables) -> Iterator[str]:

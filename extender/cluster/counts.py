@@ -1,6 +1,7 @@
 """How many pods that match a selector are on each node and in each topology domain, kept as pods come and go.
 
-Counts are made the first time somebody asks for a matcher; from then on adding or removing a pod costs an increment for each
+Counts are made the first time somebody asks for a matcher; from then on adding or removing a pod costs an increment
+for each
 matcher its class of labels meets, whatever the number of pods in the cluster. Source: B054, B055, B071.
 """
 
@@ -67,7 +68,9 @@ class CountTable:
 
     def _meets(self, matcher: PodMatcher, number: int) -> bool:
         pod_class = self._classes[number]
-        return matcher.matches(pod_class.namespace, dict(pod_class.labels), self.namespace_labels.get(pod_class.namespace))
+        return matcher.matches(
+            pod_class.namespace, dict(pod_class.labels), self.namespace_labels.get(pod_class.namespace)
+        )
 
     def _writable(self, matcher: PodMatcher) -> RowCounts:
         counts = self._counts[matcher]
@@ -114,9 +117,10 @@ class CountTable:
         self._matches = {}
 
     def labels_changed(self, keys: set[str]) -> None:
-        """The domains of topology *keys* changed (a node came, went, moved or was relabelled): they are summed anew when asked for."""
+        """Nodes came, went, moved or were relabelled: domains of topology *keys* are summed anew when asked for."""
         for matcher, counts in self._counts.items():
-            # counts of another epoch are shared with older views, which may yet sum them by the labels of their own time
+            # counts of another epoch are shared with older views, which may yet sum them by the labels
+            # of their own time
             if counts.epoch is not self._epoch or keys & counts.domains.keys():
                 self._counts[matcher] = counts.without_domains(keys)
 

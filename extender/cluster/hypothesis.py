@@ -1,4 +1,7 @@
-"""What if: a snapshot with some pods gone and others there. Copies only what it writes; the snapshot stays as it was."""
+"""What if: a snapshot with some pods gone and others there.
+
+Copies only what it writes; the snapshot stays as it was.
+"""
 
 from extender.cluster.pods import PlacedPod, PodQuery, placed
 from extender.cluster.snapshot import Snapshot

@@ -18,13 +18,25 @@ ABSENT = -1
 class NodeTable:
     """Nodes by row.
 
-    Columns kept (int64 unless said): `allocatable` and `requested` (a line a resource, base units: milli-CPU, bytes, counts),
-    `nonzero` (line 0 milli-CPU, line 1 bytes, with the defaults of pods that ask for nothing), `pod_count`, `allowed_pods`,
+    Columns kept (int64 unless said): `allocatable` and `requested` (a line a resource, base units: milli-CPU,
+    bytes, counts),
+    `nonzero` (line 0 milli-CPU, line 1 bytes, with the defaults of pods that ask for nothing), `pod_count`,
+    `allowed_pods`,
     `taint_set`, `feature_set` (ids of the vocabulary), `unschedulable` (bool).
     Source: A110, A111.
     """
 
-    __slots__ = ("_label_columns", "_labels_owned", "_lists_owned", "columns", "images", "names", "objects", "row_of", "vocabulary")
+    __slots__ = (
+        "_label_columns",
+        "_labels_owned",
+        "_lists_owned",
+        "columns",
+        "images",
+        "names",
+        "objects",
+        "row_of",
+        "vocabulary",
+    )
 
     def __init__(self, vocabulary: Vocabulary) -> None:
         self.vocabulary = vocabulary
@@ -134,7 +146,10 @@ class NodeTable:
         return row, last
 
     def label(self, key: str) -> NDArray[np.int64]:
-        """The column of node label *key*: ids of `Vocabulary.label_values(key)`, ABSENT without; spare rows included."""
+        """The column of node label *key*: ids of `Vocabulary.label_values(key)`, ABSENT without.
+
+        Spare rows included.
+        """
         column = self._label_columns.get(key)
         if column is None or len(column) < self.columns.capacity:
             column = np.full(self.columns.capacity, ABSENT, dtype=np.int64)

@@ -34,7 +34,10 @@ class ObjectIndex(Generic[T, E]):
         self._revision = 0
 
     def of(self, cluster: Snapshot, group: Hashable) -> Mapping[str, E]:
-        """The entries of *group* in *cluster* by key, in the order of arrival. Read them only, and not after the next call."""
+        """The entries of *group* in *cluster* by key, in the order of arrival.
+
+        Read them only, and not after the next call.
+        """
         self.catch_up(cluster)
         return self._groups.get(group, _NONE)
 
@@ -61,7 +64,7 @@ class ObjectIndex(Generic[T, E]):
             for key, thing in cluster.objects(self._kind).items():
                 self._put(key, thing)
             return None
-        return frozenset(group for key in keys for group in self._replace(key, cluster.object(self._kind, key)))
+        return frozenset(group for key in keys for group in self._replace(key, cluster.find(self._kind, key)))
 
     def _replace(self, key: str, thing: T | None) -> set[Hashable]:
         touched: set[Hashable] = set()

@@ -15,7 +15,8 @@ class RowCounts:
     Attributes:
         rows: pods on each node row, int64, shape (capacity,).
         epoch: the table that may write to these counts; others fork them first.
-        domains: for each topology key asked for, pods in each domain: int64 by the id of the label value. Nodes without the label count nowhere.
+        domains: for each topology key asked for, pods in each domain: int64 by the id of the label value.
+            Nodes without the label count nowhere.
         total: pods on all rows.
         stamp: when these counts were last asked for, in the table's own ticks.
     """
@@ -57,7 +58,7 @@ class RowCounts:
         return self.rows[: len(nodes)]
 
     def in_domains(self, key: str, nodes: NodeTable) -> IntArray:
-        """Pods in each domain of topology *key*: int64 by the id of the label value, at least one entry and one a value."""
+        """Pods in each domain of topology *key*: int64 by the id of the value, one entry a value, at least one."""
         totals = self.domains.get(key)
         if totals is None:
             column = nodes.label(key)[: len(nodes)]

@@ -1,6 +1,7 @@
 """What scheduling sees of a pod, compiled once for all pods that are alike.
 
-Pods made from one template differ in name, uid and times only. Their common part, with everything derived from it, is one `Shape`;
+Pods made from one template differ in name, uid and times only. Their common part, with everything derived from it, is
+one `Shape`;
 plugins keep what they compile of a pod on its shape.
 """
 
@@ -70,7 +71,10 @@ class Shape:
 
     @cached_property
     def nonzero(self) -> tuple[int, int]:
-        """As `taken`, milli-CPU and bytes of memory only, with the defaults for containers that ask for none. Source: A110, B036."""
+        """As `taken`, milli-CPU and bytes of memory only, with the defaults for containers that ask for none.
+
+        Source: A110, B036.
+        """
         return placed_nonzero_requests(self.pod)
 
     @cached_property

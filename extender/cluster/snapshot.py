@@ -1,6 +1,7 @@
 """The frozen view of a cluster that a decision is made on, and the part of it that a plugin is shown.
 
-A snapshot costs nothing to take: it reads the live tables in place, and the writer copies what it is about to change only while somebody
+A snapshot costs nothing to take: it reads the live tables in place, and the writer copies what it is about to change
+only while somebody
 still holds the snapshot (see `state.ClusterState`).
 """
 
@@ -56,6 +57,11 @@ class Snapshot:
         """Which history this is a moment of; journal positions of one lineage can be compared."""
         return self._tables.lineage
 
+    @property
+    def object_history(self) -> object:
+        """Which history of objects this is a moment of; revisions of one history can be compared."""
+        return self._tables.objects.history
+
     def __len__(self) -> int:
         return len(self._tables.nodes)
 
@@ -79,7 +85,10 @@ class Snapshot:
         return np.fromiter(found, dtype=np.int64, count=len(names))
 
     def changed_rows(self, *, node_position: int, pod_position: int | None) -> IntArray | None:
-        """Rows written since those positions of this lineage (pods' writes too, unless that is None); None: all may have been."""
+        """Rows written since those positions of this lineage (pods' writes too, unless that is None).
+
+        None: all may have been.
+        """
         tables = self._tables
         nodes = tables.node_journal.since(node_position)
         if nodes is None or pod_position is None:
@@ -161,21 +170,19 @@ class Snapshot:
         """Objects of *kind* (neither nodes nor pods) by `namespace/name` or name."""
         return self._tables.objects.all(kind)
 
-    def object(self, kind: type[T], key: str) -> T | None:
+    def find(self, kind: type[T], key: str) -> T | None:
         """One such object, or None."""
         return self._tables.objects.get(kind, key)
-
-    @property
-    def object_history(self) -> object:
-        """Which history of objects this is a moment of; revisions of one history can be compared."""
-        return self._tables.objects.history
 
     def revision(self, kind: type[Any]) -> int:
         """Grows with every write to objects of *kind*."""
         return self._tables.objects.revision(kind)
 
     def written(self, kind: type[Any], since: int) -> frozenset[str] | None:
-        """The keys of objects of *kind* that were written or dropped after revision *since* of this history; None: perhaps all."""
+        """The keys of objects of *kind* that were written or dropped after revision *since* of this history.
+
+        None: perhaps all.
+        """
         return self._tables.objects.written(kind, since)
 
     def view(self, rows: IntArray | None = None) -> "NodeView":
@@ -201,7 +208,10 @@ class NodeView:
         return len(self.snapshot) if self.rows is None else len(self.rows)
 
     def take(self, column: NDArray[A]) -> NDArray[A]:
-        """The entries of the view from an array over rows (last axis; spare entries past the number of nodes are fine)."""
+        """The entries of the view from an array over rows (last axis.
+
+        Spare entries past the number of nodes are fine).
+        """
         return column[..., : len(self.snapshot)] if self.rows is None else column.take(self.rows, axis=-1)
 
     def _column(self, name: str) -> NDArray[Any]:
@@ -221,7 +231,10 @@ class NodeView:
         return self._amounts("requested", resource)
 
     def nonzero_requested(self, line: int) -> IntArray:
-        """As `requested` with the defaults for containers that ask for nothing; line 0: milli-CPU, 1: bytes of memory."""
+        """As `requested` with the defaults for containers that ask for nothing.
+
+        Line 0: milli-CPU, 1: bytes of memory.
+        """
         return self.take(self.snapshot.tables.nodes.columns.read("nonzero")[line])
 
     @property

@@ -20,7 +20,10 @@ _FINISHED = ("Succeeded", "Failed")
 
 
 class ClusterState:
-    """What is known of one cluster. Not thread-safe: one thread writes and takes snapshots; snapshots may be read anywhere."""
+    """What is known of one cluster.
+
+    Not thread-safe: one thread writes and takes snapshots; snapshots may be read anywhere.
+    """
 
     __slots__ = ("_lease", "_ledger", "_placed", "_story", "_tables", "_waiting")
 
@@ -35,7 +38,10 @@ class ClusterState:
     # -- reading
 
     def snapshot(self) -> Snapshot:
-        """The cluster as it is now, frozen. Let go of it before the next write, or the writer must copy what it changes."""
+        """The cluster as it is now, frozen.
+
+        Let go of it before the next write, or the writer must copy what it changes.
+        """
         held = self._lease() if self._lease else None
         if held is None:
             held = Snapshot(self._tables)
@@ -108,7 +114,11 @@ class ClusterState:
         tables = self._writable()
         self._placed[record.uid] = record
         if known is not None:
-            same = (known.shape is record.shape, known.node_name == record.node_name, known.terminating == record.terminating)
+            same = (
+                known.shape is record.shape,
+                known.node_name == record.node_name,
+                known.terminating == record.terminating,
+            )
             if all(same):
                 tables.on_node.writable(record.node_name, dict)[record.uid] = record
                 return

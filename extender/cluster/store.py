@@ -110,7 +110,7 @@ class ObjectStore:
         return self._revisions.get(kind, 0)
 
     def written(self, kind: type[Any], since: int) -> frozenset[str] | None:
-        """The keys written or dropped after revision *since*, or None if that is too long ago, or yet to come, to say."""
+        """The keys written or dropped after revision *since*; None if that is too long ago, or yet to come."""
         now = self.revision(kind)
         if since == now:
             return frozenset()
@@ -120,5 +120,5 @@ class ObjectStore:
         return frozenset(writes.keys[since - writes.base : now - writes.base])
 
     def __iter__(self) -> Iterator[Thing]:
-        for _, things in self._kinds.items():
+        for things in self._kinds.values():
             yield from things.values()

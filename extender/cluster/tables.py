@@ -21,7 +21,7 @@ Pods = dict[str, PlacedPod]
 
 
 class Tables:
-    """The tables of one view of a cluster. Only their owner writes: `state.ClusterState`, or one `hypothesis.Hypothesis`.
+    """The tables of one view of a cluster. Only their owner writes: a `ClusterState`, or one `Hypothesis`.
 
     Attributes:
         nodes, counts, terms, ports, volumes, objects: the tables.
@@ -65,7 +65,7 @@ class Tables:
         self.lineage = object()
 
     def fork(self, *, lineage: object | None = None) -> "Tables":
-        """The same cluster, to be written without touching this one, which must not be written any more while the fork lives.
+        """The same cluster, to be written without touching this one, which must stay as it is while the fork lives.
 
         Args:
             lineage: given when the fork carries on this history (the journals go on); otherwise a new history begins.

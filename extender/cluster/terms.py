@@ -105,7 +105,8 @@ class TermTable:
     def labels_changed(self, keys: set[str]) -> None:
         """The domains of topology *keys* changed: they are summed anew when asked for."""
         for term, counts in self._counts.items():
-            # counts of another epoch are shared with older views, which may yet sum them by the labels of their own time
+            # counts of another epoch are shared with older views, which may yet sum them by the labels
+            # of their own time
             if counts.epoch is not self._epoch or keys & counts.domains.keys():
                 self._counts[term] = counts.without_domains(keys)
 

@@ -1,6 +1,7 @@
 """The words of a cluster as small integers: resources, taint sets, feature sets, label values, classes of pods.
 
-Everything is interned once, when an object arrives, never in a scheduling cycle. Ids are never reused, so tables, snapshots and
+Everything is interned once, when an object arrives, never in a scheduling cycle. Ids are never reused, so tables,
+snapshots and
 hypotheses share one vocabulary.
 """
 

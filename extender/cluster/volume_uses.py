@@ -118,7 +118,10 @@ class VolumeTable:
                 _count(self._written, key, row, sign)
 
     def is_claimed(self, key: str) -> bool:
-        """Whether a pod on a node names the claim *key* (`namespace/name`); generated claims do not count. Source: B080."""
+        """Whether a pod on a node names the claim *key* (`namespace/name`); generated claims do not count.
+
+        Source: B080.
+        """
         return key in self._claims
 
     def claim_rows(self, key: str) -> set[int]:
@@ -126,7 +129,10 @@ class VolumeTable:
         return {*(self._claims.get(key) or ()), *(self._generated.get(key) or ())}
 
     def conflicts(self, uses: VolumeUses) -> set[int]:
-        """The rows with a pod whose disks exclude those of *uses*: the same disk, and not only read by both. Source: B081."""
+        """The rows with a pod whose disks exclude those of *uses*: the same disk, and not only read by both.
+
+        Source: B081.
+        """
         taken: set[int] = set()
         for key, reads in uses.disks:
             rows: Mapping[int, int] | None = (self._written if reads else self._disks).get(key)

@@ -54,13 +54,13 @@ def _deduced(pod: PodQuery, cluster: Snapshot) -> Selector:
     key = f"{namespace}/{owner.name}"
     match owner.api_version, owner.kind:
         case "v1", "ReplicationController":
-            controller = cluster.object(ReplicationController, key)
+            controller = cluster.find(ReplicationController, key)
             return from_labels(wanted | (controller.spec.selector if controller else {}))
         case "apps/v1", "ReplicaSet":
-            replica_set = cluster.object(ReplicaSet, key)
+            replica_set = cluster.find(ReplicaSet, key)
             return _of_owner(replica_set.spec.selector if replica_set else None).and_labels(wanted)
         case "apps/v1", "StatefulSet":
-            stateful_set = cluster.object(StatefulSet, key)
+            stateful_set = cluster.find(StatefulSet, key)
             return _of_owner(stateful_set.spec.selector if stateful_set else None).and_labels(wanted)
     return from_labels(wanted)
 

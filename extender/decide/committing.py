@@ -1,6 +1,7 @@
 """From "this node" to "bound": Reserve, Permit, PreBindPreFlight, PreBind, Bind and PostBind as questions with answers.
 
-Nothing here writes to an API server: PreBind and Bind answer with plans, which the caller carries out. Source: A023 to A036, A068 to A073.
+Nothing here writes to an API server: PreBind and Bind answer with plans, which the caller carries out. Source: A023 to
+A036, A068 to A073.
 """
 
 from dataclasses import dataclass, field
@@ -18,8 +19,13 @@ from extender.framework.waiting import MAX_WAIT
 Notes = dict[str, Any]
 
 
-def reserve(pod: PodQuery, node: str, cluster: Snapshot, profile: Profile, engine: Engine, notes: Notes) -> Status | None:
-    """Set aside what *pod* needs on *node*; None if all plugins did. On a failure everything is taken back. Source: A068."""
+def reserve(
+    pod: PodQuery, node: str, cluster: Snapshot, profile: Profile, engine: Engine, notes: Notes
+) -> Status | None:
+    """Set aside what *pod* needs on *node*; None if all plugins did. On a failure everything is taken back.
+
+    Source: A068.
+    """
     for plugin in profile.reserves:
         try:
             status = engine.run.call(plugin, "Reserve", plugin.reserve, pod, node, cluster, notes.get(plugin.name))
@@ -28,12 +34,19 @@ def reserve(pod: PodQuery, node: str, cluster: Snapshot, profile: Profile, engin
         if status is None or status.ok:
             continue
         unreserve(pod, node, profile, engine, notes)
-        return status.by(plugin.name) if status.rejected or status.plugin else PluginError(plugin.name, "Reserve", status.message).status
+        return (
+            status.by(plugin.name)
+            if status.rejected or status.plugin
+            else PluginError(plugin.name, "Reserve", status.message).status
+        )
     return None
 
 
 def unreserve(pod: PodQuery, node: str, profile: Profile, engine: Engine, notes: Notes) -> list[PluginError]:
-    """Take back the reservations of all plugins, last first. Returns what went wrong, which stops nothing. Source: A068."""
+    """Take back the reservations of all plugins, last first. Returns what went wrong, which stops nothing.
+
+    Source: A068.
+    """
     faults = []
     for plugin in reversed(profile.reserves):
         try:
@@ -45,7 +58,10 @@ def unreserve(pod: PodQuery, node: str, profile: Profile, engine: Engine, notes:
 
 @dataclass(frozen=True, slots=True)
 class Permitted:
-    """What Permit came to: no status allows; WAIT waits for the plugins in `timeouts` (seconds); anything else rejects."""
+    """What Permit came to: no status allows.
+
+    WAIT waits for the plugins in `timeouts` (seconds); anything else rejects.
+    """
 
     status: Status | None = None
     timeouts: dict[str, float] = field(default_factory=dict)
@@ -71,7 +87,9 @@ def permit(pod: PodQuery, node: str, profile: Profile, engine: Engine, notes: No
         reasons = status.reasons
     if not timeouts:
         return Permitted()
-    return Permitted(Status(Code.WAIT, (*reasons, "one or more plugins asked to wait and no plugin rejected pod")), timeouts)
+    return Permitted(
+        Status(Code.WAIT, (*reasons, "one or more plugins asked to wait and no plugin rejected pod")), timeouts
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,7 +113,9 @@ def prepare(pod: PodQuery, node: str, profile: Profile, engine: Engine, notes: N
         answer: PreFlight | Status = PreFlight()
         if isinstance(plugin, PreBindPreFlight):
             try:
-                answer = engine.run.call(plugin, "PreBindPreFlight", plugin.pre_bind_pre_flight, pod, node, notes.get(plugin.name))
+                answer = engine.run.call(
+                    plugin, "PreBindPreFlight", plugin.pre_bind_pre_flight, pod, node, notes.get(plugin.name)
+                )
             except PluginError as wrong:
                 return Preparation(wrong.status)
         if isinstance(answer, Status):
@@ -107,7 +127,9 @@ def prepare(pod: PodQuery, node: str, profile: Profile, engine: Engine, notes: N
                 groups[-1].append(plugin)
             else:
                 groups.append([plugin])
-        joins = answer.parallel and (joins or not answer.skip)  # who must run alone closes the group, even if it is skipped
+        joins = answer.parallel and (
+            joins or not answer.skip
+        )  # who must run alone closes the group, even if it is skipped
     if not groups:
         return Preparation(Status(Code.SKIP))
     return Preparation(None, tuple(map(tuple, groups)))
@@ -120,7 +142,9 @@ def _unexpected(plugin: str, answer: Status) -> Status:
     return Status(Code.ERROR, (f"{said} It is supposed to return Success, Skip, or Error status",), plugin)
 
 
-def pre_bind(plugin: PreBind, pod: PodQuery, node: str, cluster: Snapshot, engine: Engine, notes: Notes) -> Plan | Status:
+def pre_bind(
+    plugin: PreBind, pod: PodQuery, node: str, cluster: Snapshot, engine: Engine, notes: Notes
+) -> Plan | Status:
     """What *plugin* wants done before the pod is bound, or the status that ends the binding. Source: A072."""
     try:
         answer = engine.run.call(plugin, "PreBind", plugin.pre_bind, pod, node, cluster, notes.get(plugin.name))

@@ -1,4 +1,7 @@
-"""One scheduling cycle for one pod: feasible, rank, pick; and what PostFilter says when there is nothing to pick. Source: A016 to A021."""
+"""One scheduling cycle for one pod: feasible, rank, pick; and what PostFilter says when there is nothing to pick.
+
+Source: A016 to A021.
+"""
 
 from dataclasses import replace
 from random import Random
@@ -18,7 +21,9 @@ from extender.framework.profiles import Profile
 from extender.framework.verdict import Code, Status
 
 
-def decide(pod: PodQuery, cluster: Snapshot, profile: Profile, engine: Engine, chance: Random, search: Search) -> Decision:
+def decide(
+    pod: PodQuery, cluster: Snapshot, profile: Profile, engine: Engine, chance: Random, search: Search
+) -> Decision:
     """Where *pod* goes, or why it goes nowhere.
 
     Args:
@@ -68,4 +73,6 @@ def _unplaced(pod: PodQuery, cluster: Snapshot, profile: Profile, engine: Engine
         return Unplaced(status, found.message(), found, found.rejectors, nominated="")
     rescued = rescue(pod, cluster, Attempt(found, profile, engine))
     message = found.message(rescued.status.message)
-    return Unplaced(Status(Code.UNSCHEDULABLE, (message,)), message, found, found.rejectors, rescued.nominated, rescued.details)
+    return Unplaced(
+        Status(Code.UNSCHEDULABLE, (message,)), message, found, found.rejectors, rescued.nominated, rescued.details
+    )

@@ -32,10 +32,12 @@ class Unplaced:
     """No node was found, or something went wrong.
 
     Attributes:
-        status: UNSCHEDULABLE when nodes refused; ERROR when something went wrong; UNRESOLVABLE when there is no node at all (A018).
+        status: UNSCHEDULABLE when nodes refused; ERROR when something went wrong; UNRESOLVABLE when there
+            is no node at all (A018).
         message: for the pod's event and condition.
         attempt: who refused what.
-        rejectors: the plugins whose events may help. Empty after an error: the pod is tried again after its error backoff.
+        rejectors: the plugins whose events may help. Empty after an error: the pod is tried again after
+            its error backoff.
         nominated: the node the pod shall wait for; None leaves its nomination alone, the empty name clears it.
         details: what PostFilter plugins want done, by plugin.
     """

@@ -1,4 +1,7 @@
-"""Everything every plugin has to say about one pod: the long answer to "why?". Slower than `cycle.decide`, and never cached."""
+"""Everything every plugin has to say about one pod: the long answer to "why?".
+
+Slower than `cycle.decide`, and never cached.
+"""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field

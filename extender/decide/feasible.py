@@ -35,13 +35,16 @@ class Refusal:
 
 @dataclass(frozen=True, slots=True)
 class Feasibility:
-    """The nodes that can take the pod, and groups of refusals for the rest. Holds no part of the cluster, so it may be kept.
+    """The nodes that can take the pod, and groups of refusals for the rest.
+
+    Holds no part of the cluster, so it may be kept.
 
     Attributes:
         size: number of nodes in the cluster.
         before: what PreFilter said.
         feasible: bool, shape (number of nodes,).
-        refusals: in the order of the plugins. Empty when every node is feasible, and when nobody asked for reasons and some node is.
+        refusals: in the order of the plugins. Empty when every node is feasible, and when nobody asked for
+            reasons and some node is.
         error: the status that ended the attempt, if something went wrong.
     """
 
@@ -58,17 +61,22 @@ class Feasibility:
 
     @property
     def rejectors(self) -> frozenset[str]:
-        """The plugins that turned nodes or the pod away: their events may change the outcome. Source: A041, A057, A058."""
+        """The plugins that turned nodes or the pod away: their events may change the outcome.
+
+        Source: A041, A057, A058.
+        """
         names = {refusal.plugin for refusal in self.refusals} | set(self.before.restrictors)
         if self.before.status is not None and self.before.status.plugin:
             names.add(self.before.status.plugin)
         return frozenset(names)
 
     def message(self, addition: str = "") -> str:
-        """The text of the pod's event and condition: `0/5 nodes are available: 2 Insufficient cpu, ...`. Source: A018, A046, A047.
+        """The text of the pod's event and condition: `0/5 nodes are available: 2 Insufficient cpu, ...`.
 
         Args:
             addition: what PostFilter has to say.
+
+        Source: A018, A046, A047.
         """
         if self.error is not None:
             return self.error.message
@@ -97,7 +105,9 @@ class Feasibility:
         return counts
 
 
-def feasible(pod: PodQuery, cluster: Snapshot, profile: Profile, engine: Engine, *, reasons: bool = False) -> Feasibility:
+def feasible(
+    pod: PodQuery, cluster: Snapshot, profile: Profile, engine: Engine, *, reasons: bool = False
+) -> Feasibility:
     """Which nodes of *cluster* can take *pod*, nominated pods taken into account.
 
     A node refused by one plugin is explained by that plugin alone: the first in the order of the profile.

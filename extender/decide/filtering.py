@@ -20,7 +20,7 @@ from extender.framework.verdict import Code, Reason, Rejection, Status, gravest
 
 @dataclass(frozen=True, slots=True)
 class Verdicts:
-    """Refusals of every Filter plugin asked, in the order of the profile. True until the next cycle; `copied` outlives it.
+    """Refusals of every Filter plugin asked, in the order of the profile. True until the next cycle.
 
     Attributes:
         asked: the rows that were asked about, bool, shape (number of nodes,).
@@ -70,7 +70,13 @@ class Verdicts:
 
 
 def judge(
-    pod: PodQuery, cluster: Snapshot, profile: Profile, engine: Engine, before: PreFilterOutcome, *, all_of_them: bool = False
+    pod: PodQuery,
+    cluster: Snapshot,
+    profile: Profile,
+    engine: Engine,
+    before: PreFilterOutcome,
+    *,
+    all_of_them: bool = False,
 ) -> Verdicts:
     """Ask the Filter plugins about the nodes PreFilter left over, pods as they are (see `nominated` for those to come).
 
@@ -102,8 +108,13 @@ def judge(
     return Verdicts(asked, columns)
 
 
-def _column(plugin: Filter, pod: PodQuery, cluster: Snapshot, engine: Engine, notes: Any, left: BoolArray) -> FilterColumn:
-    """What *plugin* says; kept answers cover all rows, others are asked about the rows that are *left* if those are few."""
+def _column(
+    plugin: Filter, pod: PodQuery, cluster: Snapshot, engine: Engine, notes: Any, left: BoolArray
+) -> FilterColumn:
+    """What *plugin* says.
+
+    Kept answers cover all rows, others are asked about the rows that are *left* if those are few.
+    """
     try:
         if getattr(plugin, "filter_key", None) is None:
             rows = np.flatnonzero(left)

@@ -22,7 +22,8 @@ def beside_nominated(
 ) -> Verdicts:
     """*verdicts* with the nodes corrected that *pod* does not fit on beside the pods nominated for them.
 
-    A node must take the pod with them as well as without them: a nominated pod may satisfy an affinity, and may never come.
+    A node must take the pod with them as well as without them: a nominated pod may satisfy an affinity, and
+        may never come.
     Nominated pods of lower priority do not count, nor does *pod* itself.
     """
     if not cluster.nominations:
@@ -39,9 +40,14 @@ def beside_nominated(
     if not to_come:
         return verdicts
     imagined = what_if.snapshot()
-    columns = {name: FilterColumn(c.refused.copy(), {r: m.copy() for r, m in c.groups.items()}) for name, c in verdicts.columns.items()}
+    columns = {
+        name: FilterColumn(c.refused.copy(), {r: m.copy() for r, m in c.groups.items()})
+        for name, c in verdicts.columns.items()
+    }
     for row, others in to_come.items():
-        answers = ask_row(row, pod, imagined, profile, engine, before, notes_with(others, row, pod, imagined, profile, before))
+        answers = ask_row(
+            row, pod, imagined, profile, engine, before, notes_with(others, row, pod, imagined, profile, before)
+        )
         if any(column.refused[0] for column in answers.values()):
             for name, answer in answers.items():
                 if name not in columns:  # not asked before, since no node was left
@@ -53,7 +59,10 @@ def beside_nominated(
 def notes_with(
     others: list[PlacedPod], row: int, pod: PodQuery, imagined: Snapshot, profile: Profile, before: PreFilterOutcome
 ) -> dict[str, Any]:
-    """PreFilter's notes as if *others* were on *row*: those of plugins with AddPod are copied and changed. Source: A060."""
+    """PreFilter's notes as if *others* were on *row*: those of plugins with AddPod are copied and changed.
+
+    Source: A060.
+    """
     notes = dict(before.notes)
     for plugin in profile.pre_filters:
         if plugin.name in before.skipped or not isinstance(plugin, PreFilterExtensions):
@@ -66,7 +75,13 @@ def notes_with(
 
 
 def ask_row(
-    row: int, pod: PodQuery, imagined: Snapshot, profile: Profile, engine: Engine, before: PreFilterOutcome, notes: dict[str, Any]
+    row: int,
+    pod: PodQuery,
+    imagined: Snapshot,
+    profile: Profile,
+    engine: Engine,
+    before: PreFilterOutcome,
+    notes: dict[str, Any],
 ) -> dict[str, FilterColumn]:
     """What every Filter plugin says about one row of an imagined cluster: columns of one entry, by plugin."""
     view = imagined.view(_one(row))

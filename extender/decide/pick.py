@@ -1,4 +1,7 @@
-"""One of the best nodes, by injected chance. Source: A104 (the rule of releases before 1.35: every best node is as likely)."""
+"""One of the best nodes, by injected chance.
+
+Source: A104 (the rule of releases before 1.35: every best node is as likely).
+"""
 
 from random import Random
 

@@ -1,4 +1,7 @@
-"""The round before any node is looked at: PreFilter of every plugin, and which nodes it leaves over. Source: A055 to A059."""
+"""The round before any node is looked at: PreFilter of every plugin, and which nodes it leaves over.
+
+Source: A055 to A059.
+"""
 
 from dataclasses import dataclass, field
 from typing import Any

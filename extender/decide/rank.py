@@ -1,4 +1,7 @@
-"""How well each feasible node suits the pod: raw, normalised and weighted scores, and their sum. Source: A063 to A067, A100, A101."""
+"""How well each feasible node suits the pod: raw, normalised and weighted scores, and their sum.
+
+Source: A063 to A067, A100, A101.
+"""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -106,6 +109,7 @@ def _scores_of(plugin: Score, weight: int, pod: PodQuery, view: NodeView, engine
         raise PluginError(
             plugin.name,
             "Score",
-            f'plugin "{plugin.name}" returns an invalid score {wrong}, it should in the range of [0, {MAX_SCORE}] after normalizing',
+            f'plugin "{plugin.name}" returns an invalid score {wrong}, '
+            f"it should in the range of [0, {MAX_SCORE}] after normalizing",
         )
     return PluginScores(raw, normalized, weight)

@@ -15,7 +15,7 @@ from extender.framework.verdict import Code, Status
 
 @dataclass(frozen=True, slots=True)
 class Attempt:
-    """A failed search, as PostFilter plugins see it: what was refused, and all they need to ask again about hypotheses."""
+    """A failed search as PostFilter plugins see it, with all they need to ask again about hypotheses."""
 
     feasibility: Feasibility
     profile: Profile
@@ -45,7 +45,9 @@ def rescue(pod: PodQuery, cluster: Snapshot, attempt: Attempt) -> Rescue:
     first = ""
     for plugin in attempt.profile.post_filters:
         try:
-            answer = attempt.engine.run.expect(plugin, "PostFilter", PostFiltered, plugin.post_filter, pod, cluster, attempt)
+            answer = attempt.engine.run.expect(
+                plugin, "PostFilter", PostFiltered, plugin.post_filter, pod, cluster, attempt
+            )
         except PluginError as wrong:
             return Rescue(wrong.status, nominated, details)
         if answer.detail is not None:

@@ -1,4 +1,7 @@
-"""Which nodes are looked at when the search is to stop early: the share, the order and where it goes on. Source: A085 to A089, A093."""
+"""Which nodes are looked at when the search is to stop early: the share, the order and where it goes on.
+
+Source: A085 to A089, A093.
+"""
 
 from dataclasses import dataclass
 
@@ -42,8 +45,10 @@ class Search:
 
     start: int = 0
 
-    def limited(self, cluster: Snapshot, asked: BoolArray, feasible: BoolArray, enough: int) -> tuple[BoolArray, BoolArray]:
-        """The rows that a search which stops after *enough* feasible nodes finds, and those it looks at: bool, shape (number of nodes,).
+    def limited(
+        self, cluster: Snapshot, asked: BoolArray, feasible: BoolArray, enough: int
+    ) -> tuple[BoolArray, BoolArray]:
+        """What a search that stops after *enough* feasible nodes finds, and what it looks at: two bool arrays over rows.
 
         Args:
             cluster: gives the order of nodes.

@@ -1,4 +1,7 @@
-"""What can happen to a cluster, as plugins register for it, and what they can say about it. Source: D030 to D034, D050 to D052."""
+"""What can happen to a cluster, as plugins register for it, and what they can say about it.
+
+Source: D030 to D034, D050 to D052.
+"""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -9,7 +12,10 @@ from extender.cluster.pods import PodQuery
 
 
 class Action(IntFlag):
-    """What happened to an object; updates say what changed. The order is that of kube-scheduler, which compares the values (D032)."""
+    """What happened to an object; updates say what changed.
+
+    The order is that of kube-scheduler, which compares the values (D032).
+    """
 
     ADD = 1 << 0
     DELETE = 1 << 1
@@ -71,7 +77,10 @@ HintFunction = Callable[[PodQuery, Change], Hint]
 
 @dataclass(frozen=True, slots=True)
 class Registration:
-    """An event a plugin wants to hear of. Without `hint` every such event wakes the pod. A hint that raises counts as QUEUE. Source: B006."""
+    """An event a plugin wants to hear of.
+
+    Without `hint` every such event wakes the pod; a hint that raises counts as QUEUE. Source: B006.
+    """
 
     resource: Resource
     action: Action

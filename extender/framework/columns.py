@@ -1,6 +1,7 @@
 """Answers kept between cycles: what a plugin said about each node for a key of pods, brought up to date row by row.
 
-Kept and fresh answers are equal; a property test says so. Only plugins that declare `KeptFilter` or `KeptScore` are kept.
+Kept and fresh answers are equal; a property test says so. Only plugins that declare `KeptFilter` or `KeptScore` are
+kept.
 """
 
 from collections.abc import Hashable
@@ -108,7 +109,9 @@ class ColumnCache:
         return column
 
     def score(self, plugin: Any, pod: Any, cluster: Snapshot, notes: Any, run: Runner) -> IntArray | None:
-        """The raw scores of every node if *plugin* lets them be kept, else None. Read them before the next cycle and never write to them.
+        """The raw scores of every node if *plugin* lets them be kept, else None.
+
+        Read them before the next cycle and never write to them.
 
         Raises:
             PluginError: the plugin is at fault.
@@ -142,7 +145,9 @@ class ColumnCache:
             return kept, _NO_ROWS
         if not with_pods and kept.node_position == cluster.node_position:
             return kept, _NO_ROWS
-        stale = cluster.changed_rows(node_position=kept.node_position, pod_position=kept.pod_position if with_pods else None)
+        stale = cluster.changed_rows(
+            node_position=kept.node_position, pod_position=kept.pod_position if with_pods else None
+        )
         if stale is None or len(stale) * 2 > kept.size + 2:
             return None, None
         return kept, stale

@@ -111,11 +111,11 @@ def wrong_signature(
     named = any_names or all(p.name.lstrip("_") == want for p, want in zip(positional, wanted, strict=False))
     if fits and named:
         return []
-    return [f"{name} takes ({', '.join(map(_written, parameters))}), want ({', '.join(wanted)})"]
+    return [f"{name} takes {_written(parameters)}, want ({', '.join(wanted)})"]
 
 
-def _written(parameter: inspect.Parameter) -> str:
-    return str(parameter.replace(annotation=inspect.Parameter.empty))
+def _written(parameters: Sequence[inspect.Parameter]) -> str:
+    return str(inspect.Signature([p.replace(annotation=inspect.Parameter.empty) for p in parameters]))
 
 
 def _unbound(plugin: type[Any], method: str) -> Callable[..., Any]:
@@ -167,7 +167,7 @@ def _wrong_options(plugin: type[Any]) -> list[str]:
         return faults
     required = [p for p in parameters if p.default is p.empty and p.kind not in (p.VAR_POSITIONAL, p.VAR_KEYWORD)]
     if len(required) > 1 or any(p.kind is p.KEYWORD_ONLY for p in required):
-        faults.append(f"its constructor takes ({', '.join(map(_written, parameters))}), want (setup) or nothing")
+        faults.append(f"its constructor takes {_written(parameters)}, want (setup) or nothing")
     elif options is not None and not parameters:
         faults.append("it has options but its constructor takes nothing; write def __init__(self, setup: Setup[...])")
     return faults

@@ -1,4 +1,7 @@
-"""What the runner reports to: timings and outcomes of plugins. `observe` implements it for metrics; the core stays silent."""
+"""What the runner reports to: timings and outcomes of plugins.
+
+`observe` implements it for metrics; the core stays silent.
+"""
 
 from typing import Protocol
 

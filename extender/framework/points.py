@@ -1,7 +1,11 @@
-"""The extension points: one Protocol each. A plugin is a plain class with a `name` and the methods of the points it stands at.
+"""The extension points: one Protocol each.
 
-Plugins see compiled pods, snapshots and views of nodes; they have no client, no clock and no logger. What a plugin works out once for a pod
-(in PreFilter or PreScore) it returns as `notes` and is handed back in every later call of the same cycle. Source: A053 to A078.
+A plugin is a plain class with a `name` and the methods of the points it stands at.
+
+Plugins see compiled pods, snapshots and views of nodes; they have no client, no clock and no logger. What a plugin
+works out once for a pod
+(in PreFilter or PreScore) it returns as `notes` and is handed back in every later call of the same cycle. Source: A053
+to A078.
 """
 
 from collections.abc import Hashable, Mapping, Sequence
@@ -17,7 +21,10 @@ from extender.framework.verdict import Rejection, Status
 
 
 class Reads(Flag):
-    """What a plugin's answer about one node is made from, beside the pod. Decides when a kept answer is asked for again."""
+    """What a plugin's answer about one node is made from, beside the pod.
+
+    Decides when a kept answer is asked for again.
+    """
 
     NODE = auto()
     """The node object alone."""
@@ -58,7 +65,8 @@ class PreFiltered:
     """The answer of PreFilter.
 
     Attributes:
-        status: None lets the pod pass. UNRESOLVABLE and ERROR end the round at once, UNSCHEDULABLE lets the other plugins finish.
+        status: None lets the pod pass. UNRESOLVABLE and ERROR end the round at once, UNSCHEDULABLE lets
+            the other plugins finish.
         nodes: the names of the only nodes that can do; None means all.
         notes: handed to `filter`, `add_pod`, `remove_pod`, `reserve`, `pre_bind`.
         skip: `filter` is not called for this pod.
@@ -104,12 +112,15 @@ class Filter(Named, Protocol):
 
 @runtime_checkable
 class KeptFilter(Protocol):
-    """A filter whose answer about a node depends on that node and a key of the pod only, so that answers can be kept between cycles."""
+    """A filter whose answer about a node follows from that node and a key of the pod, so that it can be kept."""
 
     filter_reads: ClassVar[Reads]
 
     def filter_key(self, pod: PodQuery) -> Hashable | None:
-        """What the answer depends on beside the node; None: do not keep this one. `notes` must follow from the key as well."""
+        """What the answer depends on beside the node; None: do not keep this one.
+
+        `notes` must follow from the key as well.
+        """
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,7 +128,8 @@ class PostFiltered:
     """The answer of PostFilter.
 
     Attributes:
-        status: SUCCESS: room can be made. UNSCHEDULABLE: the next plugin is asked. Anything else ends the round. Reasons go into the pod's message.
+        status: SUCCESS: room can be made. UNSCHEDULABLE: the next plugin is asked. Anything else ends the
+            round. Reasons go into the pod's message.
         nominated: the node the pod shall wait for; None leaves its nomination alone, the empty name clears it.
         detail: what the caller needs to act on the answer (victims, claims to release).
     """
@@ -131,12 +143,18 @@ class PostFilter(Named, Protocol):
     """Asked when no node can take the pod. Source: A062."""
 
     def post_filter(self, pod: PodQuery, cluster: Snapshot, attempt: Any) -> PostFiltered:
-        """What could be done about it. *attempt* is the `decide.feasible.Feasibility` that failed, with means to ask it about hypotheses."""
+        """What could be done about it.
+
+        *attempt* is the `decide.feasible.Feasibility` that failed, with means to ask it about hypotheses.
+        """
 
 
 @dataclass(frozen=True, slots=True)
 class PreScored:
-    """The answer of PreScore. `skip`: `score` is not called. A status that is not None ends the attempt as an error. Source: A063."""
+    """The answer of PreScore. `skip`: `score` is not called. A status that is not None ends the attempt as an error.
+
+    Source: A063.
+    """
 
     notes: Any = None
     skip: bool = False
@@ -190,7 +208,10 @@ class Reserve(Named, Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Permission:
-    """The answer of Permit: a status that is None allows, WAIT waits at most `timeout` seconds (900 at most), anything else rejects. Source: A069."""
+    """The answer of Permit.
+
+    No status allows; WAIT waits at most `timeout` seconds (900 at most); anything else rejects. Source: A069.
+    """
 
     status: Status | None = None
     timeout: float = 0.0
@@ -232,7 +253,8 @@ class Plan:
 
     Attributes:
         writes: in order; the first that fails ends the binding.
-        wait_for: a question asked after the writes each time the cluster changes, until it answers with a status (success goes on) or `timeout` seconds passed.
+        wait_for: a question asked after the writes each time the cluster changes, until it answers with a
+            status (success goes on) or `timeout` seconds passed.
         timeout: seconds.
     """
 

@@ -34,9 +34,11 @@ class Profile:
 
     Attributes:
         scheduler_name: the `spec.schedulerName` it serves.
-        percentage_of_nodes_to_score: None or 0: every node is scored; 1 to 100: the search stops at that share. Source: A085.
+        percentage_of_nodes_to_score: None or 0: every node is scored; 1 to 100: the search stops at that
+            share. Source: A085.
         queue_sort: the order of the queue.
-        pre_enqueues, pre_filters, filters, post_filters, pre_scores, scores, reserves, permits, pre_binds, binds, post_binds: in the order they run.
+        pre_enqueues, pre_filters, filters, post_filters, pre_scores, scores, reserves, permits, pre_binds,
+            binds, post_binds: in the order they run.
         plugins: every plugin of the profile by name.
     """
 

@@ -14,6 +14,7 @@ from extender.config.faults import ConfigError, Fault
 from extender.config.gates import FeatureGates
 from extender.config.strict import decode_strict
 from extender.framework.profiles import Profile, WeightedScore
+from extender.framework.runner import told
 from extender.framework.setup import CheckedOptions, DefaultedOptions, Setup
 
 Catalogue = Mapping[str, type[Any]]
@@ -158,7 +159,7 @@ class _Builder:
                 return plugin()
             return plugin(Setup(self.decoded.get(name), self.gates, self.profile.scheduler_name))
         except Exception as wrong:  # noqa: BLE001  a plugin of somebody else's may raise anything
-            self.faults.append(Fault(self.profile.path, f'initializing plugin "{name}": {str(wrong) or type(wrong).__name__}'))
+            self.faults.append(Fault(self.profile.path, f'initializing plugin "{name}": {told(wrong)}'))
             return None
 
     def rendered(self) -> Mapping[str, Mapping[str, object]]:

@@ -127,6 +127,8 @@ def row_plugin(
         DefinitionError: the name, the options or the class cannot be a plugin's.
     """
 
+    _check_named(name, "row_plugin")
+
     def decorate(kind: RowClass) -> RowClass:
         if not isinstance(kind, type):
             raise DefinitionError(
@@ -149,12 +151,21 @@ def plugin_class(thing: object) -> object:
     return own.get(_MADE, thing)
 
 
+def _check_named(name: object, decorator: str) -> None:
+    """Raises:
+    DefinitionError: the decorator stands there bare, so that what it decorates came in place of the name.
+    """
+    if callable(name):
+        raise DefinitionError(getattr(name, "__name__", str(name)), f'want its name: write @{decorator}("Name")')
+
+
 def _unmade(_: Setup[Any]) -> Any:
     raise NotImplementedError
 
 
 def _function_plugin(definition: Definition) -> Callable[[Any], Any]:
     method = next(iter(definition.methods))
+    _check_named(definition.name, f"{method}_plugin")
     wanted = _ARGUMENTS if definition.options is None else (*_ARGUMENTS, "options")
 
     def decorate(function: Callable[..., Any]) -> Callable[..., Any]:

@@ -15,7 +15,8 @@ class Setup(Generic[O_co]):
     """Handed to a plugin's constructor.
 
     Attributes:
-        options: an instance of the class attribute `options` of the plugin (a frozen msgspec Struct with camelCase names and defaults);
+        options: an instance of the class attribute `options` of the plugin (a frozen msgspec Struct with
+            camelCase names and defaults);
             None for a plugin without options.
         gates: the feature gates in force.
         profile: the scheduler name of the profile the plugin is built for.
@@ -31,7 +32,7 @@ class CheckedOptions(Protocol):
     """Options with rules beyond their types."""
 
     def faults(self, path: str, gates: FeatureGates) -> list[Fault]:
-        """Everything wrong with the options, each with its field path below *path*, in upstream's words (reference G.4)."""
+        """Everything wrong with the options, each with its field path below *path*, in kube-scheduler's words (G.4)."""
 
 
 @runtime_checkable

@@ -103,7 +103,8 @@ class Reason:
 
     Attributes:
         text: kube-scheduler's words, without node names.
-        code: UNSCHEDULABLE, UNRESOLVABLE or ERROR. A node with several reasons of one plugin has the gravest code among them.
+        code: UNSCHEDULABLE, UNRESOLVABLE or ERROR. A node with several reasons of one plugin has the
+            gravest code among them.
     """
 
     text: str
@@ -126,5 +127,8 @@ _GRAVITY = {Code.UNSCHEDULABLE: 0, Code.PENDING: 0, Code.UNRESOLVABLE: 1, Code.E
 
 
 def gravest(codes: "list[Code]") -> Code:
-    """The code of a node that is refused for several reasons: an error, else unresolvable if any reason is. Source: B032."""
+    """The code of a node that is refused for several reasons: an error, else unresolvable if any reason is.
+
+    Source: B032.
+    """
     return max(codes, key=_GRAVITY.__getitem__)

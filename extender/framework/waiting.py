@@ -26,7 +26,8 @@ class WaitingPod:
     Attributes:
         pod: who waits.
         node: where it was placed.
-        pending: the plugins still to allow it: how long each waits, and when that ends, in seconds of the clock that is passed in.
+        pending: the plugins still to allow it: how long each waits, and when that ends, in seconds of the
+            clock that is passed in.
         outcome: None while it waits.
     """
 

@@ -3,12 +3,12 @@
 from collections.abc import Mapping
 from types import MappingProxyType
 
+from extender.objects.devices import DeviceClass, ResourceClaim, ResourceClaimTemplate, ResourceSlice
 from extender.objects.groups import PodGroup
 from extender.objects.meta import KubernetesObject
 from extender.objects.node import Node
 from extender.objects.pod import Pod
 from extender.objects.policy import PodDisruptionBudget, PriorityClass
-from extender.objects.devices import DeviceClass, ResourceClaim, ResourceClaimTemplate, ResourceSlice
 from extender.objects.storage import (
     CSIDriver,
     CSINode,

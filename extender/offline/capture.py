@@ -164,8 +164,9 @@ class _Reader:
         if not meta.name:
             self.fault(InputFault(entry.place, "is missing; every object needs a name", entry.kind, "metadata.name"))
             return
+        found = problems(thing)  # as written: what is filled in would repeat them
         thing = completed(thing)
-        for path, message in problems(thing):
+        for path, message in found:
             self.fault(InputFault(entry.place, message, f"{entry.kind} {_name(thing)}", path))
         self._put(entry, thing)
 

@@ -1,5 +1,6 @@
 """The objects in a file one by one: out of JSON, YAML, many documents, and Lists of any depth."""
 
+import json
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -12,7 +13,7 @@ from extender.offline.faults import InputFault, Place, UnreadableError
 from extender.offline.yaml_documents import Located, documents
 
 _NOTHING: Final = msgspec.Raw(b"null")
-_BYTE: Final = re.compile(r" \(byte (\d+)\)")
+_TRAILING: Final = re.compile(r"trailing characters \(byte (\d+)\)")  # the byte after the first of them
 _MOST_LISTS: Final = 100_000  # Lists in Lists; aliases of aliases could unfold into more than any memory
 _SEPARATOR: Final = b"---"
 _SPACE: Final = b" \n\r\t"
@@ -89,7 +90,8 @@ def _of_json(data: bytes, source: str, walk: "_Walk") -> Iterator[Entry | Config
     rest, number = memoryview(data), 1
     while True:
         end = _end(rest, data, source)
-        text = msgspec.Raw(rest[:end])
+        # A copy, since Raw forgets that a view is a part of its bytes.
+        text = msgspec.Raw(data if end == len(data) else bytes(rest[:end]))
         yield from walk.json(text, "" if number == 1 and end == len(rest) else f"document {number}")
         rest, number = _after(rest, end), number + 1
         if not rest:
@@ -119,19 +121,26 @@ def _end(rest: memoryview, data: bytes, source: str) -> int:
     except RecursionError as fault:
         raise UnreadableError(source, "nested too deeply; no Kubernetes object is") from fault
     except msgspec.DecodeError as fault:
-        message = str(fault)
-        offset = _BYTE.search(message)
-        if offset is None:
-            line = data.rstrip().count(b"\n") + 1
-            raise UnreadableError(
-                source, "broken JSON: it ends too early; was it cut short?", f"line {line}"
-            ) from fault
-        if "trailing characters" in message:
-            return int(offset[1])
-        line = data.count(b"\n", 0, len(data) - len(rest) + int(offset[1])) + 1
-        what = _BYTE.sub("", message.removeprefix("JSON is malformed: "))
-        raise UnreadableError(source, f"broken JSON: {what}", f"line {line}") from fault
+        trailing = _TRAILING.search(str(fault))
+        if trailing is None:
+            raise _broken(rest, data, source, str(fault)) from fault
+        return int(trailing[1]) - 1
     return len(rest)
+
+
+def _broken(rest: memoryview, data: bytes, source: str, message: str) -> UnreadableError:
+    """What is wrong with JSON, in the words of the standard library, which knows the line; else in msgspec's."""
+    text = bytes(rest).decode()
+    try:
+        json.loads(text)
+    except RecursionError:
+        return UnreadableError(source, "nested too deeply; no Kubernetes object is")
+    except json.JSONDecodeError as fault:
+        line = data.count(b"\n", 0, len(data) - len(rest)) + fault.lineno
+        if fault.pos >= len(text.rstrip()):
+            return UnreadableError(source, "broken JSON: it ends too early; was it cut short?", f"line {line}")
+        return UnreadableError(source, f"broken JSON: {fault.msg} (column {fault.colno})", f"line {line}")
+    return UnreadableError(source, f"broken JSON: {message}")
 
 
 class _Walk:

@@ -191,7 +191,7 @@ def _claims(pod: Pod, cluster: Snapshot) -> tuple[ResourceClaim, ...] | Status:
         if name is None:
             continue
         key = f"{pod.metadata.namespace}/{name}"
-        claim = cluster.object(ResourceClaim, key)
+        claim = cluster.find(ResourceClaim, key)
         if claim is None:
             return unresolvable(f'could not find ResourceClaim "{key}"')
         if claim.metadata.deletion_timestamp is not None:

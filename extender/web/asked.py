@@ -33,6 +33,11 @@ class Asked:
         known: BoolArray = self.rows >= 0
         return known
 
+    @property
+    def unknown(self) -> int:
+        """How many names are not known."""
+        return int((self.rows < 0).sum())
+
     def mask(self) -> BoolArray:
         """The rows asked about: a new bool array, shape (number of nodes,)."""
         mask = np.zeros(len(self.cluster), dtype=np.bool_)

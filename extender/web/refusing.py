@@ -1,11 +1,11 @@
-"""Who is refused and why, spelled out for the nodes that were asked about."""
+"""Who is refused and why, for the nodes that were asked about: groups of nodes about which the same is said."""
 
-from dataclasses import dataclass
+from collections.abc import Iterator
+from dataclasses import dataclass, field
 
 import numpy as np
-from numpy.typing import NDArray
 
-from extender.cluster.arrays import BoolArray
+from extender.cluster.arrays import BoolArray, IntArray
 from extender.decide.feasible import Feasibility
 from extender.framework.verdict import Code, Status
 from extender.web.asked import Asked
@@ -15,74 +15,87 @@ UNKNOWN = "node is not known to the extender (yet)"
 
 
 @dataclass(frozen=True, slots=True)
+class Saying:
+    """What is said about some nodes.
+
+    Attributes:
+        text: why they are refused, as kube-scheduler words a Status (H068); empty if they are accepted.
+        final: evicting pods cannot help.
+    """
+
+    text: str = ""
+    final: bool = False
+
+
+@dataclass(slots=True)
 class Refused:
     """What is said about each node asked about.
 
     Attributes:
-        accepted: can it take the pod; bool.
-        final: is it refused for good, so that evicting pods cannot help; bool.
-        texts: why it is refused, as kube-scheduler words a Status; empty for accepted nodes.
-        by_plugin: how many nodes each plugin was the first to refuse; unknown nodes left out.
+        said: the number in `sayings` of what is said about each node, int64, in the order of the request.
+        sayings: the different things said, accepted nodes first.
+        by_plugin: how many nodes each plugin was the first to refuse; unknown nodes are left out.
     """
 
-    accepted: BoolArray
-    final: BoolArray
-    texts: list[str]
-    by_plugin: dict[str, int]
+    said: IntArray
+    sayings: list[Saying] = field(default_factory=lambda: [Saying()])
+    by_plugin: dict[str, int] = field(default_factory=dict)
+
+    def groups(self) -> Iterator[tuple[Saying, list[int]]]:
+        """Each thing said, with the places in the request of the nodes it is said about."""
+        order = np.argsort(self.said, kind="stable")
+        ends = np.cumsum(np.bincount(self.said, minlength=len(self.sayings))).tolist()
+        places = order.tolist()
+        for saying, start, end in zip(self.sayings, [0, *ends], ends, strict=False):
+            if start < end:
+                yield saying, places[start:end]
+
+    def say(self, nodes: BoolArray, saying: Saying, plugin: str = "") -> None:
+        """Say something about *nodes* (bool), about which nothing was said before."""
+        count = int(nodes.sum())
+        if count:
+            self.said[nodes] = len(self.sayings)
+            self.sayings.append(saying)
+            if plugin:
+                self.by_plugin[plugin] = self.by_plugin.get(plugin, 0) + count
+
+    def add(self, nodes: BoolArray, saying: Saying) -> None:
+        """Say something more about *nodes* (bool): behind what was said, and for good if either is."""
+        for number in np.unique(self.said[nodes]).tolist():
+            before = self.sayings[number]
+            self.say(
+                nodes & (self.said == number),
+                Saying(f"{before.text}, {saying.text}", before.final or saying.final),
+            )
+
+
+def _nothing_said(asked: Asked) -> Refused:
+    refused = Refused(np.zeros(len(asked.rows), dtype=np.int64))
+    refused.say(~asked.known, Saying(UNKNOWN))
+    return refused
 
 
 def by_status(status: Status, asked: Asked) -> Refused:
     """Every known node refused with the status that the pod as a whole got. Source: A057."""
-    known = asked.known
-    final = known if status.code is Code.UNRESOLVABLE else np.zeros(len(known), dtype=np.bool_)
-    texts = [status.message if each else UNKNOWN for each in known.tolist()]
-    return Refused(np.zeros(len(known), dtype=np.bool_), final, texts, {status.plugin or "PreFilter": int(known.sum())})
+    refused = _nothing_said(asked)
+    refused.say(asked.known, Saying(status.message, status.code is Code.UNRESOLVABLE), status.plugin or "PreFilter")
+    return refused
 
 
 def by_node(found: Feasibility, asked: Asked) -> Refused:
-    """Every node with what the plugin that refuses it first has against it, reasons in the plugin's order.
-
-    Source: F030, H068.
+    """Every node with what the plugin that refuses it first has against it, reasons in the plugin's order. Source: F030.
 
     Args:
         found: with reasons.
         asked: the nodes asked about.
     """
-    accepted = asked.of(found.feasible)
-    open_ = asked.known & ~accepted
-    texts: NDArray[np.object_] = np.full(len(accepted), UNKNOWN, dtype=np.object_)
-    texts[accepted] = ""
-    if not open_.any():
-        return Refused(accepted, open_, texts.tolist(), {})
-    explained = np.zeros(len(accepted), dtype=np.bool_)
-    final = np.zeros(len(accepted), dtype=np.bool_)
-    counts: dict[str, int] = {}
+    refused = _nothing_said(asked)
+    left = asked.known & ~asked.of(found.feasible)
     for refusal in found.refusals:
         mine = asked.of(refusal.nodes)
-        again = mine & explained
-        new = mine & ~explained
-        texts[new] = refusal.reason.text
-        if again.any():
-            _append(texts, again, refusal.reason.text)
-        explained |= mine
-        counts[refusal.plugin] = counts.get(refusal.plugin, 0) + int(new.sum())
-        if refusal.reason.code is Code.UNRESOLVABLE:
-            final |= mine
-    left_out = open_ & ~explained
-    if left_out.any():
-        texts[left_out] = found.before.absent
-        final |= left_out
-        plugins = ",".join(found.before.restrictors)
-        counts[plugins] = counts.get(plugins, 0) + int(left_out.sum())
-    return Refused(accepted, final, texts.tolist(), counts)
-
-
-def _append(texts: NDArray[np.object_], rows: BoolArray, text: str) -> None:
-    """Put *text* behind what is said of *rows*; nodes with equal texts go on sharing one string."""
-    longer: dict[str, str] = {}
-    for row in np.flatnonzero(rows).tolist():
-        before = texts[row]
-        after = longer.get(before)
-        if after is None:
-            after = longer[before] = f"{before}, {text}"
-        texts[row] = after
+        saying = Saying(refusal.reason.text, refusal.reason.code is Code.UNRESOLVABLE)
+        refused.add(mine & ~left, saying)
+        refused.say(mine & left, saying, refusal.plugin)
+        left &= ~mine
+    refused.say(left, Saying(found.before.absent, final=True), ",".join(found.before.restrictors))
+    return refused

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
-from itertools import compress
+from itertools import repeat
 from typing import Any, Protocol
 
 import msgspec
@@ -122,20 +122,22 @@ class Verbs:
         if isinstance(refused, Status):
             self.seen.failed("filter")
             return FilterResult(error=refused.message)
-        accepted = refused.accepted.tolist()
-        self.seen.nodes("filter", len(accepted), sum(accepted), int((~asked.known).sum()))
+        kept: list[int] = []
+        failed: dict[str, str] = {}
+        final: dict[str, str] = {}
+        name_of = asked.names.__getitem__
+        for saying, places in refused.groups():
+            if not saying.text:
+                kept = places
+            else:
+                (final if saying.final else failed).update(zip(map(name_of, places), repeat(saying.text)))
+        self.seen.nodes("filter", len(asked.names), len(kept), asked.unknown)
         self.seen.refused(refused.by_plugin)
-        said = list(zip(asked.names, refused.texts, strict=True))
-        kept: dict[str, Any] = (
-            {"node_names": list(compress(asked.names, accepted))}
-            if args.nodes is None
-            else {"nodes": args.nodes.only(list(compress(args.nodes.raw, accepted)))}
-        )
-        return FilterResult(
-            failed_nodes=dict(compress(said, (~refused.accepted & ~refused.final).tolist())),
-            failed_and_unresolvable_nodes=dict(compress(said, refused.final.tolist())),
-            **kept,
-        )
+        if args.nodes is None:
+            names = list(map(name_of, kept))
+            return FilterResult(node_names=names, failed_nodes=failed, failed_and_unresolvable_nodes=final)
+        nodes = args.nodes.only(list(map(args.nodes.raw.__getitem__, kept)))
+        return FilterResult(nodes=nodes, failed_nodes=failed, failed_and_unresolvable_nodes=final)
 
     def prioritize(self, args: ExtenderArgs) -> list[HostPriority]:
         """How well each of the nodes asked about suits the pod, best first; see `scaling`.
@@ -179,7 +181,7 @@ class Verbs:
         else:
             scores[rated] = scaled(totals[rated], 0 if rated.all() else 1)
         best_first = np.argsort(-totals, kind="stable")
-        self.seen.nodes("prioritize", len(totals), int(rated.sum()), int((~asked.known).sum()))
+        self.seen.nodes("prioritize", len(totals), int(rated.sum()), asked.unknown)
         names = map(asked.names.__getitem__, best_first.tolist())
         return list(map(HostPriority, names, scores[best_first].tolist()))
 

@@ -2,7 +2,8 @@
 
     python tests/bench/core.py [--nodes 5000] [--init 2000] [--measure 2000] [WORKLOAD ...]
 
-Each pod is compiled, decided and assumed, one after another, as the standalone scheduler does it; reading and binding are left out.
+Each pod is compiled, decided and assumed, one after another, as the standalone scheduler does it; reading and binding
+are left out.
 """
 
 import argparse

@@ -1,4 +1,4 @@
-"""The workloads of kube-scheduler's own performance tests, as objects: nodes of ten zones, and pods of one kind each."""
+"""The workloads of kube-scheduler's own performance tests: nodes of ten zones, and pods of one kind each."""
 
 from collections.abc import Callable
 from typing import Any
@@ -34,7 +34,11 @@ def _preferred(field: str, color: str, key: str) -> dict[str, Any]:
 
 def _spread(action: str) -> dict[str, Any]:
     selector = {"matchLabels": {"color": "blue"}}
-    return {"topologySpreadConstraints": [{"maxSkew": 5, "topologyKey": ZONE, "whenUnsatisfiable": action, "labelSelector": selector}]}
+    return {
+        "topologySpreadConstraints": [
+            {"maxSkew": 5, "topologyKey": ZONE, "whenUnsatisfiable": action, "labelSelector": selector}
+        ]
+    }
 
 
 def _zones() -> dict[str, Any]:

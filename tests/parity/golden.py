@@ -1,4 +1,4 @@
-"""Recorded scenarios with the answers of kube-scheduler 1.36 itself: 14 categories, six scenarios each, kept compressed."""
+"""Recorded scenarios with the answers of kube-scheduler 1.36 itself: 14 categories, six scenarios each."""
 
 import json
 import re

@@ -1,4 +1,4 @@
-"""Every recorded answer of kube-scheduler 1.36, field by field: codes, reasons, raw, normalised and weighted scores, messages."""
+"""Every recorded answer of kube-scheduler 1.36, field by field: codes, reasons, scores, messages."""
 
 from pathlib import Path
 

@@ -35,7 +35,9 @@ def _pod(name: str, node: str, app: str, space: str, cpu: int, *, terminating: b
     if terminating:
         meta["deletionTimestamp"] = "2026-03-01T00:00:00Z"
     container = {"name": "c", "resources": {"requests": {"cpu": str(cpu)}}, "ports": [{"hostPort": 8000 + cpu}]}
-    return from_builtins({"metadata": meta, "spec": {"nodeName": node, "containers": [container], "affinity": affinity}}, Pod)
+    return from_builtins(
+        {"metadata": meta, "spec": {"nodeName": node, "containers": [container], "affinity": affinity}}, Pod
+    )
 
 
 class Events(RuleBasedStateMachine):
@@ -81,7 +83,11 @@ class Events(RuleBasedStateMachine):
     def namespace(self, space: str, team: str) -> None:
         self.state.put_object(from_builtins({"metadata": {"name": space, "labels": {"team": team}}}, Namespace))
 
-    @rule(app=APPS, live_only=st.booleans(), key=st.sampled_from(["kubernetes.io/hostname", "topology.kubernetes.io/zone"]))
+    @rule(
+        app=APPS,
+        live_only=st.booleans(),
+        key=st.sampled_from(["kubernetes.io/hostname", "topology.kubernetes.io/zone"]),
+    )
     def somebody_counts(self, app: str, live_only: bool, key: str) -> None:
         snapshot = self.state.snapshot()
         by_name = PodTerm(frozenset(("default",)), NOTHING, from_labels({"app": app}))
@@ -115,5 +121,7 @@ class Events(RuleBasedStateMachine):
             assert snapshot.view().pod_count.tolist() == counts  # type: ignore[attr-defined]
 
 
-Events.TestCase.settings = settings(max_examples=60, stateful_step_count=30, deadline=None, suppress_health_check=list(HealthCheck))
+Events.TestCase.settings = settings(
+    max_examples=60, stateful_step_count=30, deadline=None, suppress_health_check=list(HealthCheck)
+)
 TestAnyOrderOfEvents = Events.TestCase

@@ -31,12 +31,17 @@ SPECS: dict[str, dict[str, Any]] = {
         "affinity": {
             "nodeAffinity": {
                 "preferredDuringSchedulingIgnoredDuringExecution": [
-                    {"weight": 5, "preference": {"matchExpressions": [{"key": ZONE, "operator": "In", "values": ["b"]}]}}
+                    {
+                        "weight": 5,
+                        "preference": {"matchExpressions": [{"key": ZONE, "operator": "In", "values": ["b"]}]},
+                    }
                 ]
             }
         }
     },
-    "apart": {"affinity": {"podAntiAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [_near("web", HOST)]}}},
+    "apart": {
+        "affinity": {"podAntiAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [_near("web", HOST)]}}
+    },
     "near": {
         "affinity": {
             "podAffinity": {
@@ -46,7 +51,12 @@ SPECS: dict[str, dict[str, Any]] = {
     },
     "spread": {
         "topologySpreadConstraints": [
-            {"maxSkew": 1, "topologyKey": ZONE, "whenUnsatisfiable": action, "labelSelector": {"matchLabels": {"app": "web"}}}
+            {
+                "maxSkew": 1,
+                "topologyKey": ZONE,
+                "whenUnsatisfiable": action,
+                "labelSelector": {"matchLabels": {"app": "web"}},
+            }
             for action in ("DoNotSchedule", "ScheduleAnyway")
         ]
     },
@@ -55,15 +65,21 @@ SPECS: dict[str, dict[str, Any]] = {
 
 def _node(number: int, cpu: int, zone: str | None, tainted: bool) -> Node:
     labels = {HOST: f"node-{number}"} | ({ZONE: zone} if zone else {})
-    taints = [{"key": "only", "effect": "NoSchedule"}, {"key": "rather", "effect": "PreferNoSchedule"}] if tainted else []
+    taints = (
+        [{"key": "only", "effect": "NoSchedule"}, {"key": "rather", "effect": "PreferNoSchedule"}] if tainted else []
+    )
     size = {"cpu": str(cpu), "memory": "4Gi", "pods": "6"}
     images = [{"names": ["app:latest"], "sizeBytes": 90_000_000 * cpu}] if number % 2 else []
     return a_node(f"node-{number}", labels=labels, taints=taints, allocatable=size, images=images)
 
 
 NODES = st.tuples(st.integers(0, 7), st.integers(1, 4), st.sampled_from(["a", "b", None]), st.booleans())
-PODS = st.tuples(st.sampled_from(sorted(SPECS)), st.sampled_from(["web", "db"]), st.sampled_from([100, 700]), st.booleans())
-STEPS = st.lists(st.one_of(NODES.map(lambda n: ("node", n)), PODS.map(lambda p: ("pod", p)), st.just(("gone", None))), max_size=40)
+PODS = st.tuples(
+    st.sampled_from(sorted(SPECS)), st.sampled_from(["web", "db"]), st.sampled_from([100, 700]), st.booleans()
+)
+STEPS = st.lists(
+    st.one_of(NODES.map(lambda n: ("node", n)), PODS.map(lambda p: ("pod", p)), st.just(("gone", None))), max_size=40
+)
 
 
 def _pod(number: int, spec: str, app: str, cpu: int, port: bool) -> Pod:
@@ -99,7 +115,9 @@ def test_kept_and_fresh_answers_are_equal(first: list[Any], steps: list[Any]) ->
             mine = rank(query, cluster, PROFILE, keeping, kept.feasible)
             theirs = rank(query, cluster, PROFILE, fresh, asked.feasible)
             assert mine.totals.tolist() == theirs.totals.tolist()
-            assert {n: s.raw.tolist() for n, s in mine.plugins.items()} == {n: s.raw.tolist() for n, s in theirs.plugins.items()}
+            assert {n: s.raw.tolist() for n, s in mine.plugins.items()} == {
+                n: s.raw.tolist() for n, s in theirs.plugins.items()
+            }
             name = cluster.names[chance.choice(mine.best().tolist())]
             del cluster, query
             state.assume(pod, name)

@@ -21,7 +21,7 @@ def test_domains_summed_by_an_old_view_are_not_those_of_a_relabelled_node() -> N
     old.counts(matcher)
     cluster.put_node(a_node("one", labels={"zone": "b"}))
     new = cluster.snapshot()
-    assert old.count_domains(old.counts(matcher), "zone")[:2].tolist() == [1, 0]
+    assert old.count_domains(old.counts(matcher), "zone").tolist() == [1]
     assert new.count_domains(new.counts(matcher), "zone").tolist() == [0, 1]
 
 
@@ -33,5 +33,5 @@ def test_terms_summed_by_an_old_view_are_not_those_of_a_relabelled_node() -> Non
     new = cluster.snapshot()
     ((_, before),) = old.terms_about(asked)
     ((_, after),) = new.terms_about(asked)
-    assert old.count_domains(before, "zone")[:2].tolist() == [1, 0]
+    assert old.count_domains(before, "zone").tolist() == [1]
     assert new.count_domains(after, "zone").tolist() == [0, 1]

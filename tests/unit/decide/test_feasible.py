@@ -14,7 +14,9 @@ from tests.unit.decide.stand_ins import Before, Broken, Refusing, a_profile
 UNSCHEDULABLE, UNRESOLVABLE = Code.UNSCHEDULABLE, Code.UNRESOLVABLE
 
 
-def asked(*plugins: Any, nodes: tuple[str, ...] = ("a", "b", "c"), reasons: bool = True) -> tuple[Feasibility, list[str]]:
+def asked(
+    *plugins: Any, nodes: tuple[str, ...] = ("a", "b", "c"), reasons: bool = True
+) -> tuple[Feasibility, list[str]]:
     """What comes of asking *plugins* about these nodes, and the names of the feasible ones."""
     cluster = a_cluster(*map(a_node, nodes)).snapshot()
     found = feasible(cluster.query(a_pod()), cluster, a_profile(*plugins), Engine(), reasons=reasons)
@@ -111,7 +113,9 @@ def test_a_skipped_plugin_is_not_asked_to_filter() -> None:
 
 def test_nodes_that_pre_filter_leaves_out_are_told_with_the_plugin() -> None:
     """Source: A059."""
-    found, names = asked(Before("Picky", PreFiltered(nodes=frozenset({"b", "unknown"}))), Refusing("Rest", "b", text="no"))
+    found, names = asked(
+        Before("Picky", PreFiltered(nodes=frozenset({"b", "unknown"}))), Refusing("Rest", "b", text="no")
+    )
 
     assert names == []
     assert found.message() == "0/3 nodes are available: 1 no, 2 node(s) didn't satisfy plugin(s) [Picky]."

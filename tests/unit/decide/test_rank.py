@@ -13,7 +13,9 @@ from tests.build import a_cluster, a_node, a_pod
 from tests.unit.decide.stand_ins import Broken, Rating, a_profile
 
 
-def ranked(*plugins: Any, weights: dict[str, int] | None = None, feasible: tuple[bool, ...] = (True, True, True)) -> Ranking:
+def ranked(
+    *plugins: Any, weights: dict[str, int] | None = None, feasible: tuple[bool, ...] = (True, True, True)
+) -> Ranking:
     """Nodes a, b and c scored, as far as they are feasible."""
     cluster = a_cluster(*map(a_node, "abc")).snapshot()
     return rank(cluster.query(a_pod()), cluster, a_profile(*plugins, weights=weights), Engine(), np.array(feasible))

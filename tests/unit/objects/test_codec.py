@@ -7,10 +7,10 @@ import pytest
 
 from extender.objects import codec
 from extender.objects.codec import DecodeError
+from extender.objects.devices import OpaqueDeviceConfiguration, ResourceClaim, ResourceSlice
 from extender.objects.node import Node
 from extender.objects.pod import Pod
 from extender.objects.policy import PodDisruptionBudget
-from extender.objects.devices import OpaqueDeviceConfiguration, ResourceClaim, ResourceSlice
 from extender.objects.storage import CSINode, CSIStorageCapacity, PersistentVolumeClaim
 
 

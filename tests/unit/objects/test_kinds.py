@@ -4,9 +4,9 @@ import msgspec
 import pytest
 
 from extender.objects import codec
+from extender.objects.devices import DeviceClass
 from extender.objects.kinds import KINDS
 from extender.objects.meta import KubernetesObject
-from extender.objects.devices import DeviceClass
 from extender.objects.storage import CSIStorageCapacity
 
 

@@ -16,7 +16,6 @@ A case describes a small cluster and what the plugin says about it. Keys, all op
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import asdict
-from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +23,7 @@ import numpy as np
 import pytest
 import yaml
 
+from extender.catalogue import BUILT_IN
 from extender.cluster.snapshot import NodeView, Snapshot
 from extender.config.gates import FeatureGates
 from extender.config.strict import decode_strict
@@ -33,6 +33,7 @@ from extender.framework.setup import DefaultedOptions, Setup
 from extender.framework.verdict import gravest
 from tests.build import a_cluster, a_node, a_pod, a_query, an_object
 
+BY_NAME = {plugin.name: plugin for plugin in BUILT_IN}
 CASES = Path(__file__).resolve().parents[2] / "cases"
 
 
@@ -41,7 +42,7 @@ def _cases() -> Iterator[Any]:
         document = yaml.safe_load(path.read_text())
         if "plugin" not in document:
             continue
-        kind = getattr(import_module(f"extender.plugins.{path.stem}"), document["plugin"])
+        kind = BY_NAME[document["plugin"]]
         for sentence, case in document["cases"].items():
             yield pytest.param(kind, case, id=f"{document['plugin']}: {sentence}")
 

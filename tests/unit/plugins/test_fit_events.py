@@ -7,7 +7,7 @@ import pytest
 from extender.cluster.pods import PodQuery
 from extender.cluster.state import ClusterState
 from extender.framework.changes import Action, Change, Hint, Resource
-from extender.plugins.node_resources_fit import NodeResourcesFit
+from extender.plugins.node_resources_fit.plugin import NodeResourcesFit
 from tests.unit.plugins.resource_worlds import GPU, a_class, a_node, a_pod, built
 
 WAITING = {"cpu": "2", "memory": "1000"}

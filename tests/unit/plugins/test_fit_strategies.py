@@ -10,7 +10,7 @@ from extender.config.gates import FeatureGates
 from extender.framework.setup import Setup
 from extender.framework.verdict import Code
 from extender.objects.pod import Pod
-from extender.plugins.node_resources_fit import NodeResourcesFit, NodeResourcesFitArgs, ScoringStrategy
+from extender.plugins.node_resources_fit.plugin import NodeResourcesFit, NodeResourcesFitArgs, ScoringStrategy
 from tests.unit.plugins.resource_worlds import GPU, a_cluster, a_node, a_pod, built, faults_of
 
 NODES = {

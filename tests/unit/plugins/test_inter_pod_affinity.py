@@ -1,7 +1,7 @@
 """How InterPodAffinity follows pods that are imagined to come and go. What it decides is told in tests/cases."""
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, NamedTuple
 
 import pytest
 
@@ -12,7 +12,7 @@ from extender.cluster.state import ClusterState
 from extender.config.gates import FeatureGates
 from extender.framework.changes import Action, Resource
 from extender.framework.setup import Setup
-from extender.plugins.inter_pod_affinity import InterPodAffinity, InterPodAffinityArgs, Placement
+from extender.plugins.inter_pod_affinity.plugin import InterPodAffinity, InterPodAffinityArgs, Placement
 from tests.build import a_cluster, a_node, a_pod
 
 UNMET = "node(s) didn't match pod affinity rules"
@@ -71,58 +71,63 @@ def assume(snapshot: Snapshot, name: str, node: str, **more: Any) -> tuple[Place
     return Hypothesis(snapshot).place(snapshot.query(a_pod(name, **more)), node), row
 
 
-@pytest.mark.parametrize(
-    ("labels", "spec", "new", "before", "after"),
-    [
-        pytest.param(
-            {}, NEAR_WEB, {"labels": {"app": "web"}}, {"one": UNMET, "two": UNMET}, {}, id="a pod to be near to comes"
-        ),
-        pytest.param(
-            {},
-            APART_FROM_WEB,
-            {"labels": {"app": "web"}},
-            {"three": OWN},
-            {"one": OWN, "two": OWN, "three": OWN},
-            id="a pod to be apart from comes",
-        ),
-        pytest.param(
-            {"app": "web"},
-            APART_FROM_WEB,
-            {"labels": {"app": "x"}, "spec": APART_FROM_WEB},
-            {"three": OWN},
-            {"one": THEIRS, "two": THEIRS, "three": OWN},
-            id="a pod that refuses comes",
-        ),
-        pytest.param(
-            {},
-            BOTH,
-            {"labels": {"app": "db"}},
-            {"two": UNMET, "three": UNMET},
-            {"three": UNMET},
-            id="a second pod to be near to comes",
-        ),
-    ],
-)
+class Arrival(NamedTuple):
+    """A pod with *labels* and *spec* asks; *new* comes to node two; whom that refuses *before* and *after*."""
+
+    labels: Mapping[str, str]
+    spec: Mapping[str, Any]
+    new: Mapping[str, Any]
+    before: Mapping[str, str]
+    after: Mapping[str, str]
+
+
+ARRIVALS = {
+    "a pod to be near to comes": Arrival(
+        {},
+        NEAR_WEB,
+        new={"labels": {"app": "web"}},
+        before={"one": UNMET, "two": UNMET},
+        after={},
+    ),
+    "a pod to be apart from comes": Arrival(
+        {},
+        APART_FROM_WEB,
+        new={"labels": {"app": "web"}},
+        before={"three": OWN},
+        after={"one": OWN, "two": OWN, "three": OWN},
+    ),
+    "a pod that refuses comes": Arrival(
+        {"app": "web"},
+        APART_FROM_WEB,
+        new={"labels": {"app": "x"}, "spec": APART_FROM_WEB},
+        before={"three": OWN},
+        after={"one": THEIRS, "two": THEIRS, "three": OWN},
+    ),
+    "a second pod to be near to comes": Arrival(
+        {},
+        BOTH,
+        new={"labels": {"app": "db"}},
+        before={"two": UNMET, "three": UNMET},
+        after={"three": UNMET},
+    ),
+}
+
+
+@pytest.mark.parametrize("case", ARRIVALS.values(), ids=ARRIVALS.keys())
 def test_a_pod_imagined_on_a_node_changes_the_answer_and_its_removal_changes_it_back(
-    plugin: InterPodAffinity,
-    cluster: ClusterState,
-    labels: Mapping[str, str],
-    spec: Mapping[str, Any],
-    new: Mapping[str, Any],
-    before: Mapping[str, str],
-    after: Mapping[str, str],
+    plugin: InterPodAffinity, cluster: ClusterState, case: Arrival
 ) -> None:
     snapshot = cluster.snapshot()
-    pod = snapshot.query(a_pod(labels=labels, spec=spec))
+    pod = snapshot.query(a_pod(labels=case.labels, spec=case.spec))
     notes = plugin.pre_filter(pod, snapshot).notes
-    other, row = assume(snapshot, "new", "two", **new)
+    other, row = assume(snapshot, "new", "two", **case.new)
     imagined = plugin.clone(notes)
     plugin.add_pod(pod, other, row, snapshot, imagined)
-    assert refused(plugin, pod, snapshot, imagined) == after
-    assert refused(plugin, pod, snapshot, notes) == before
+    assert refused(plugin, pod, snapshot, imagined) == case.after
+    assert refused(plugin, pod, snapshot, notes) == case.before
     plugin.remove_pod(pod, other, row, snapshot, imagined)
     assert as_entries(imagined) == as_entries(notes)
-    assert refused(plugin, pod, snapshot, imagined) == before
+    assert refused(plugin, pod, snapshot, imagined) == case.before
 
 
 @pytest.mark.parametrize("app", ["web", "db"])

@@ -8,7 +8,7 @@ import pytest
 from extender.cluster.snapshot import Snapshot
 from extender.framework.verdict import Code
 from extender.objects.pod import Pod
-from extender.plugins.node_resources_fit import NodeResourcesFit
+from extender.plugins.node_resources_fit.plugin import NodeResourcesFit
 from tests.unit.plugins.resource_worlds import GPU, a_class, a_cluster, a_node, a_pod, built
 
 SHORT, HOPELESS = Code.UNSCHEDULABLE, Code.UNRESOLVABLE

@@ -48,7 +48,7 @@ def test_the_label_is_the_profile_s_choice(cluster: Cluster) -> None:
 
 
 def test_an_unknown_argument_is_refused(cluster: Cluster) -> None:
-    with pytest.raises(ConfigError, match='args.lable: unknown field "lable"; did you mean "label"'):
+    with pytest.raises(ConfigError, match=r'args\.lable: unknown field "lable"; did you mean "label"'):
         try_plugin(GpuModel, cluster, "trainer", {"lable": "x"})
 
 

@@ -10,7 +10,7 @@
 """
 
 from collections.abc import Hashable, Sequence
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import msgspec
 import numpy as np
@@ -33,7 +33,7 @@ class GpuPackingArgs(msgspec.Struct, frozen=True, rename="camel"):
     resource: str = "example.com/gpu"
     keep_free: int = 0
 
-    def faults(self, path: str, gates: FeatureGates) -> list[Fault]:  # noqa: ARG002  the contract's signature
+    def faults(self, path: str, gates: FeatureGates) -> list[Fault]:
         if self.keep_free < 0:
             return [Fault(f"{path}.keepFree", f"Invalid value: {self.keep_free}: must be 0 or more")]
         return []
@@ -55,7 +55,7 @@ class GpuPacking:
     def filter_key(self, pod: PodQuery) -> Hashable | None:
         return pod.shape.asked  # one answer for all pods that ask for the same amounts
 
-    def filter(self, pod: PodQuery, nodes: NodeView, notes: Any) -> Sequence[Rejection]:
+    def filter(self, pod: PodQuery, nodes: NodeView, notes: int) -> Sequence[Rejection]:
         short = self._left(nodes) - notes < self.args.keep_free
         return (Rejection(short, _TOO_FEW),) if short.any() else ()
 
@@ -66,10 +66,10 @@ class GpuPacking:
     def score_key(self, pod: PodQuery) -> Hashable | None:
         return pod.shape.asked
 
-    def score(self, pod: PodQuery, nodes: NodeView, notes: Any) -> NDArray[np.int64]:
-        return np.maximum(self._left(nodes) - notes, 0)
+    def score(self, pod: PodQuery, nodes: NodeView, notes: int) -> NDArray[np.int64]:
+        return (self._left(nodes) - notes).clip(min=0)
 
-    def normalize(self, pod: PodQuery, raw: NDArray[np.int64], nodes: NodeView, notes: Any) -> NDArray[np.int64]:
+    def normalize(self, pod: PodQuery, raw: NDArray[np.int64], nodes: NodeView, notes: int) -> NDArray[np.int64]:
         return in_proportion(raw, reverse=True)
 
     def events(self) -> Sequence[Registration]:

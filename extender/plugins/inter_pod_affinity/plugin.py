@@ -43,7 +43,6 @@ from extender.cluster.arrays import IntArray
 from extender.cluster.pods import PlacedPod, PodQuery
 from extender.cluster.selecting import PodMatcher
 from extender.cluster.snapshot import NodeView, Snapshot
-from extender.cluster.tally import DomainTally
 from extender.cluster.terms import CarriedTerm, TermKind
 from extender.config.faults import Fault
 from extender.config.gates import FeatureGates
@@ -55,6 +54,7 @@ from extender.framework.setup import Setup
 from extender.framework.verdict import Code, Reason, Rejection, error, unresolvable
 from extender.objects.node import Node
 from extender.objects.pod import Pod
+from extender.plugins.inter_pod_affinity.tally import DomainTally
 
 _AFFINITY = Reason("node(s) didn't match pod affinity rules", Code.UNRESOLVABLE)
 _ANTI_AFFINITY = Reason("node(s) didn't match pod anti-affinity rules")

@@ -53,8 +53,13 @@ from extender.framework.setup import Setup
 from extender.framework.verdict import Code, Reason, Rejection, error, unresolvable
 from extender.objects.devices import DeviceClass
 from extender.objects.requests import fit_score_requests, is_dra_extended, is_extended, pod_requests
-from extender.plugins.fit_events import FitEvents
-from extender.plugins.fit_strategies import Strategy, least_allocated, most_allocated, requested_to_capacity_ratio
+from extender.plugins.node_resources_fit.events import FitEvents
+from extender.plugins.node_resources_fit.strategies import (
+    Strategy,
+    least_allocated,
+    most_allocated,
+    requested_to_capacity_ratio,
+)
 
 _BY_SHAPE: Final = "RequestedToCapacityRatio"
 _STRATEGIES: Final[Mapping[str, Strategy]] = {"LeastAllocated": least_allocated, "MostAllocated": most_allocated}

@@ -3,10 +3,10 @@
 from collections.abc import Mapping, Sequence
 
 from extender.cluster.pods import PodQuery
-from extender.cluster.spreading import SpreadConstraint
 from extender.framework.changes import Change, Hint
 from extender.objects.node import Node
 from extender.objects.pod import Pod
+from extender.plugins.pod_topology_spread.constraints import SpreadConstraint
 
 
 def after_pod(pod: PodQuery, change: Change, constraints: Sequence[SpreadConstraint]) -> Hint:

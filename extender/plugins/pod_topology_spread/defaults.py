@@ -2,11 +2,11 @@
 
 from collections.abc import Iterator, Sequence
 
-from extender.cluster.spreading import HARD, SOFT
 from extender.config.faults import Fault
 from extender.config.resource_names import qualified_name_faults
 from extender.config.validate import invalid
 from extender.objects.affinity import TopologySpreadConstraint
+from extender.plugins.pod_topology_spread.constraints import HARD, SOFT
 
 SYSTEM_DEFAULTS = (
     TopologySpreadConstraint(topology_key="kubernetes.io/hostname", when_unsatisfiable=SOFT, max_skew=3),

@@ -42,12 +42,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from extender.cluster.arrays import BoolArray, FloatArray, IntArray
-from extender.cluster.eligible import Eligible, EligibleNodes
 from extender.cluster.nodes import ABSENT
 from extender.cluster.pods import PlacedPod, PodQuery
-from extender.cluster.skew import DomainCounts
 from extender.cluster.snapshot import NodeView, Snapshot
-from extender.cluster.spreading import HARD, SOFT, SpreadConstraint, SpreadRules, compile_constraints
 from extender.cluster.workload_selector import last_workload_selector, workload_selector
 from extender.config.faults import Fault
 from extender.config.gates import FeatureGates
@@ -57,8 +54,17 @@ from extender.framework.setup import Setup
 from extender.framework.verdict import Code, Reason, Rejection, error
 from extender.objects.affinity import TopologySpreadConstraint
 from extender.objects.matching import Selector
-from extender.plugins.pod_topology_spread_changes import after_node, after_pod
-from extender.plugins.pod_topology_spread_defaults import SYSTEM_DEFAULTS, default_constraint_faults
+from extender.plugins.pod_topology_spread.changes import after_node, after_pod
+from extender.plugins.pod_topology_spread.constraints import (
+    HARD,
+    SOFT,
+    SpreadConstraint,
+    SpreadRules,
+    compile_constraints,
+)
+from extender.plugins.pod_topology_spread.defaults import SYSTEM_DEFAULTS, default_constraint_faults
+from extender.plugins.pod_topology_spread.eligible import Eligible, EligibleNodes
+from extender.plugins.pod_topology_spread.skew import DomainCounts
 
 A = TypeVar("A", bound=np.generic)
 

@@ -1,0 +1,295 @@
+"""Bad input: each fault is one line that says where, what, and what would be right."""
+
+import gzip
+import io
+import sys
+from pathlib import Path
+
+import pytest
+
+from extender.offline.capture import read_capture
+from extender.offline.faults import InputError
+
+HEAD = "apiVersion: v1\nkind: Pod\nmetadata: {name: web}\n"
+NODE = '{"apiVersion":"v1","kind":"Node","metadata":{"name":"n1"}}'
+WANTED = "want a Kubernetes object or a List of them, with apiVersion and kind"
+OPERATORS = "want one of In, NotIn, Exists, DoesNotExist"
+
+
+def faults(*files: Path | str) -> list[str]:
+    with pytest.raises(InputError) as caught:
+        read_capture([str(file) for file in files])
+    return [str(fault) for fault in caught.value.faults]
+
+
+def faults_of(tmp_path: Path, text: str | bytes, name: str = "c.yaml") -> list[str]:
+    """The faults in a file of this content, with the folder left out."""
+    path = tmp_path / name
+    path.write_bytes(text.encode() if isinstance(text, str) else text)
+    return [line.replace(f"{tmp_path}/", "") for line in faults(path)]
+
+
+UNREADABLE = {
+    "an empty file": ("", "c.yaml: is empty; want YAML or JSON"),
+    "a file of blank lines": (" \n\n", "c.yaml: is empty; want YAML or JSON"),
+    "a file of comments": ("# nothing\n---\n", f"c.yaml: holds no object; {WANTED}"),
+    "text that is not UTF-8": (
+        b"kind: Pod\nname: \xff\n",
+        "c.yaml: line 2: byte 0xff is not UTF-8; save the file as UTF-8 text, or gzipped",
+    ),
+    "broken YAML": (
+        "apiVersion: v1\nkind: Pod\nmetadata: [\n",
+        "c.yaml: line 4: broken YAML: while parsing a flow node did not find expected node content",
+    ),
+    "YAML with a tab": (
+        "a: b\n\tc: d\n",
+        "c.yaml: line 2: broken YAML: while scanning a plain scalar found a tab character that violates indentation",
+    ),
+    "YAML with a control character": (
+        "a: b\nc: \x01\n",
+        "c.yaml: line 2: broken YAML: control characters are not allowed",
+    ),
+    "an alias of nothing": ("a: *b\n", "c.yaml: line 1: unknown alias *b; define it before with &b"),
+    "a tag of Python": (
+        "a: !!python/object:os.system x\n",
+        "c.yaml: line 1: 'x' has the tag tag:yaml.org,2002:python/object:os.system, which does not suit it; "
+        "leave the tag out",
+    ),
+    "a key that is a list": ("? [a]\n: b\n", "c.yaml: line 1: a key must be text"),
+    "broken JSON": (
+        '{"apiVersion": "v1",\n "kind": "Pod",\n "metadata": {"name": web}}',
+        "c.yaml: line 3: broken JSON: Expecting value (column 22)",
+    ),
+    "JSON with a comma too many": (
+        '{"apiVersion": "v1",\n "kind": "Pod",\n }',
+        "c.yaml: line 3: broken JSON: Expecting property name enclosed in double quotes (column 2)",
+    ),
+    "JSON with a brace too many": (
+        f"{NODE}\n\n}}",
+        "c.yaml: line 3: broken JSON: Expecting value (column 1)",
+    ),
+    "a string that does not end": (
+        '{"apiVersion": "v1",\n "kind": "Pod',
+        "c.yaml: line 2: broken JSON: Unterminated string starting at (column 10)",
+    ),
+    "JSON that was cut short": (
+        '{"apiVersion": "v1",\n "items": [\n',
+        "c.yaml: line 2: broken JSON: it ends too early; was it cut short?",
+    ),
+    "200,000 nested arrays": (
+        "[" * 200_000 + "]" * 200_000,
+        "c.yaml: nested too deeply; no Kubernetes object is",
+    ),
+    "200,000 nested arrays in YAML": (
+        "a: " + "[" * 200_000 + "]" * 200_000,
+        "c.yaml: line 1: nested too deeply; want at most 500 levels",
+    ),
+    "200,000 nested arrays in an object": (
+        '{"apiVersion":"v1","kind":"Pod","metadata":' + "[" * 200_000 + "]" * 200_000 + "}",
+        "c.yaml: nested too deeply; no Kubernetes object is",
+    ),
+    "a list": ("[1]", f"c.yaml: line 1: is a list; {WANTED}"),
+    "a list in JSON": ('["a"]', f"c.yaml: is a list; {WANTED}"),
+    "text": ("hello", f"c.yaml: line 1: is text; {WANTED}"),
+    "an object without a kind": ("a: 1", f"c.yaml: line 1: kind: is missing; {WANTED}"),
+    "an object without a version": (
+        "\nkind: Pod",
+        "c.yaml: line 2: apiVersion: is missing in this Pod; write it, such as apiVersion: v1",
+    ),
+    "a kind that is a number": ("{kind: 1, apiVersion: v1}", "c.yaml: line 1: kind and apiVersion: want text"),
+    "items that are no list": (
+        "{kind: List, apiVersion: v1, items: x}",
+        "c.yaml: line 1: items: want a list of objects",
+    ),
+    "items that are no list in JSON": (
+        '{"kind":"List","apiVersion":"v1","items":{}}',
+        "c.yaml: items: want a list of objects",
+    ),
+    "an item that is a number": (
+        f'{{"kind":"List","apiVersion":"v1","items":[{NODE},7]}}',
+        f"c.yaml: items[1]: is a number; {WANTED}",
+    ),
+    "a List in itself": (
+        "&a\nkind: List\napiVersion: v1\nitems: [*a]\n",
+        "c.yaml: Lists nested too deeply; name the objects one by one",
+    ),
+    "truncated gzip": (
+        gzip.compress(NODE.encode())[:-12],
+        "c.yaml: the gzip data ends too early; the file was cut short, copy it again",
+    ),
+}
+
+
+@pytest.mark.parametrize(("text", "line"), UNREADABLE.values(), ids=UNREADABLE.keys())
+def test_a_file_that_cannot_be_read_is_one_clear_line(tmp_path: Path, text: str | bytes, line: str) -> None:
+    assert faults_of(tmp_path, text) == [line]
+
+
+def test_damaged_gzip_is_told_from_gzip_that_was_cut_short(tmp_path: Path) -> None:
+    data = bytearray(gzip.compress(NODE.encode()))
+    data[-6] ^= 0xFF
+    assert faults_of(tmp_path, bytes(data))[0].startswith("c.yaml: the gzip data is damaged (CRC check failed")
+
+
+def test_a_missing_file_and_a_directory_are_told(tmp_path: Path) -> None:
+    missing = tmp_path / "no.yaml"
+    assert faults(missing, tmp_path) == [
+        f"{missing}: no such file; check the path, or write - to read standard input",
+        f"{tmp_path}: is a directory; name the files in it, each with -f",
+    ]
+
+
+def test_a_name_that_no_file_can_have_is_told() -> None:
+    assert faults("a\0b") == [r"'a\x00b': no file can have this name"]
+
+
+def test_a_file_named_twice_is_told(tmp_path: Path) -> None:
+    path = tmp_path / "c.json"
+    path.write_text(NODE)
+    assert faults(path, path) == [f"{path}: is named twice; name it once"]
+
+
+def test_empty_standard_input_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(b"")))
+    assert faults("-") == ["stdin: is empty; want YAML or JSON"]
+
+
+OBJECTS = {
+    "an object without a name": (
+        "apiVersion: v1\nkind: Node\nmetadata: {}\n",
+        "c.yaml: line 1: Node: metadata.name: is missing; every object needs a name",
+    ),
+    "a request that is no quantity": (
+        HEAD + 'spec: {containers: [{name: a}, {name: b, resources: {requests: {cpu: "1x"}}}]}\n',
+        "c.yaml: line 1: Pod default/web: spec.containers[1].resources.requests.cpu: "
+        'quantity "1x": want a number with an optional suffix such as m, k, M, Gi',
+    ),
+    "a negative request": (
+        HEAD + 'spec: {containers: [{name: a, resources: {requests: {cpu: "-1"}}}]}\n',
+        'c.yaml: line 1: Pod default/web: spec.containers[0].resources.requests.cpu: quantity "-1": want 0 or more',
+    ),
+    "a limit of an init container": (
+        HEAD + "spec: {initContainers: [{name: a, resources: {limits: {memory: 1 Gi}}}]}\n",
+        "c.yaml: line 1: Pod default/web: spec.initContainers[0].resources.limits.memory: "
+        'quantity "1 Gi": want a number with an optional suffix such as m, k, M, Gi',
+    ),
+    "overhead": (
+        HEAD + "spec: {overhead: {cpu: lots}}\n",
+        "c.yaml: line 1: Pod default/web: spec.overhead.cpu: "
+        'quantity "lots": want a number with an optional suffix such as m, k, M, Gi',
+    ),
+    "pod-level resources": (
+        HEAD + 'spec: {resources: {requests: {cpu: ""}}}\n',
+        "c.yaml: line 1: Pod default/web: spec.resources.requests.cpu: "
+        'quantity "": want a number with an optional suffix such as m, k, M, Gi',
+    ),
+    "a node's allocatable": (
+        "apiVersion: v1\nkind: Node\nmetadata: {name: n1}\nstatus: {allocatable: {memory: 4GB}}\n",
+        "c.yaml: line 1: Node n1: status.allocatable.memory: "
+        'quantity "4GB": want a number with an optional suffix such as m, k, M, Gi',
+    ),
+    "a volume's capacity": (
+        "apiVersion: v1\nkind: PersistentVolume\nmetadata: {name: v}\nspec: {capacity: {storage: big}}\n",
+        "c.yaml: line 1: PersistentVolume v: spec.capacity.storage: "
+        'quantity "big": want a number with an optional suffix such as m, k, M, Gi',
+    ),
+    "a storage capacity": (
+        "apiVersion: storage.k8s.io/v1\nkind: CSIStorageCapacity\nmetadata: {name: v}\ncapacity: big\n",
+        "c.yaml: line 1: CSIStorageCapacity default/v: capacity: "
+        'quantity "big": want a number with an optional suffix such as m, k, M, Gi',
+    ),
+    "a spread constraint's selector": (
+        HEAD + "spec: {topologySpreadConstraints: [{labelSelector: {matchExpressions: [{key: a, operator: Is}]}}]}\n",
+        "c.yaml: line 1: Pod default/web: spec.topologySpreadConstraints[0].labelSelector.matchExpressions[0].operator: "
+        f'unknown operator "Is"; {OPERATORS}',
+    ),
+    "a pod affinity's selector": (
+        HEAD
+        + "spec: {affinity: {podAntiAffinity: {requiredDuringSchedulingIgnoredDuringExecution: "
+        + "[{topologyKey: z, namespaceSelector: {matchExpressions: [{key: a, operator: in}]}}]}}}\n",
+        "c.yaml: line 1: Pod default/web: spec.affinity.podAntiAffinity.requiredDuringSchedulingIgnoredDuringExecution"
+        f'[0].namespaceSelector.matchExpressions[0].operator: unknown operator "in"; {OPERATORS}',
+    ),
+    "a node affinity": (
+        HEAD
+        + "spec: {affinity: {nodeAffinity: {preferredDuringSchedulingIgnoredDuringExecution: "
+        + "[{weight: 1, preference: {matchExpressions: [{key: a, operator: Equals}]}}]}}}\n",
+        "c.yaml: line 1: Pod default/web: spec.affinity.nodeAffinity.preferredDuringSchedulingIgnoredDuringExecution"
+        f'[0].preference.matchExpressions[0].operator: unknown operator "Equals"; {OPERATORS}, Gt, Lt',
+    ),
+    "a node affinity on a field": (
+        HEAD
+        + "spec: {affinity: {nodeAffinity: {requiredDuringSchedulingIgnoredDuringExecution: "
+        + "{nodeSelectorTerms: [{matchFields: [{key: metadata.name, operator: Exists}]}]}}}}\n",
+        "c.yaml: line 1: Pod default/web: spec.affinity.nodeAffinity.requiredDuringSchedulingIgnoredDuringExecution"
+        '.nodeSelectorTerms[0].matchFields[0].operator: unknown operator "Exists"; want one of In, NotIn',
+    ),
+    "a toleration": (
+        HEAD + "spec: {tolerations: [{key: a, operator: Equals}]}\n",
+        "c.yaml: line 1: Pod default/web: spec.tolerations[0].operator: "
+        'unknown operator "Equals"; want Equal or Exists',
+    ),
+    "a replica set's selector": (
+        "apiVersion: apps/v1\nkind: ReplicaSet\nmetadata: {name: r, namespace: shop}\n"
+        "spec: {selector: {matchExpressions: [{key: a, operator: Gt}]}}\n",
+        "c.yaml: line 1: ReplicaSet shop/r: spec.selector.matchExpressions[0].operator: "
+        f'unknown operator "Gt"; {OPERATORS}',
+    ),
+    "a disruption budget's selector": (
+        "apiVersion: policy/v1\nkind: PodDisruptionBudget\nmetadata: {name: b}\n"
+        "spec: {selector: {matchExpressions: [{key: a}]}}\n",
+        "c.yaml: line 1: PodDisruptionBudget default/b: spec.selector.matchExpressions[0].operator: "
+        f'unknown operator ""; {OPERATORS}',
+    ),
+    "a field of a wrong type": (
+        HEAD + "spec: {priority: high}\n",
+        "c.yaml: line 1: Pod web: spec.priority: Expected `int | null`, got `str`",
+    ),
+    "a number that is too great": (
+        HEAD + "spec: {priority: 3000000000}\n",
+        "c.yaml: line 1: Pod web: spec.priority: Expected `int` <= 2147483647",
+    ),
+}
+
+
+@pytest.mark.parametrize(("text", "line"), OBJECTS.values(), ids=OBJECTS.keys())
+def test_an_object_that_is_wrong_is_named_with_its_field(tmp_path: Path, text: str, line: str) -> None:
+    assert faults_of(tmp_path, text) == [line]
+
+
+def test_every_fault_of_a_file_is_told_at_once(tmp_path: Path) -> None:
+    text = (
+        "apiVersion: v1\nkind: Node\nmetadata: {name: n1}\nstatus: {allocatable: {cpu: x}}\n"
+        "---\n7\n---\napiVersion: v1\nkind: Node\n"
+    )
+    assert faults_of(tmp_path, text) == [
+        'c.yaml: line 1: Node n1: status.allocatable.cpu: quantity "x": want a number with an optional suffix '
+        "such as m, k, M, Gi",
+        f"c.yaml: line 6: is a number; {WANTED}",
+        "c.yaml: line 8: Node: metadata.name: is missing; every object needs a name",
+    ]
+
+
+def test_two_pods_of_one_name_are_told_with_both_places(tmp_path: Path) -> None:
+    first, second = tmp_path / "a.yaml", tmp_path / "b.json"
+    first.write_text(NODE.replace("Node", "Pod") + "\n")
+    pod = NODE.replace("Node", "Pod").replace('"n1"', '"n1","namespace":"default"')
+    second.write_text(f'{{"kind":"List","apiVersion":"v1","items":[{NODE},{pod}]}}')
+    assert faults(first, second) == [
+        f"{second}: items[1]: Pod default/n1: stands here a second time; the first is in {first}; keep one of them"
+    ]
+
+
+def test_a_second_configuration_is_told(tmp_path: Path) -> None:
+    text = "kind: List\napiVersion: v1\nconfig: {kind: X}\n---\nkind: List\napiVersion: v1\nconfig: {kind: X}\n"
+    assert faults_of(tmp_path, text) == [
+        f"c.yaml: line 5: a second configuration; the first is in {tmp_path}/c.yaml: line 1; keep one of them".replace(
+            f"{tmp_path}/", ""
+        )
+    ]
+
+
+def test_reading_ends_after_twenty_faults(tmp_path: Path) -> None:
+    lines = faults_of(tmp_path, "7\n---\n" * 100)
+    assert len(lines) == 21
+    assert lines[-1] == "c.yaml: line 39: too many faults; reading stopped here"
