@@ -11,7 +11,7 @@ from extender.cluster.pods import PodQuery
 from extender.cluster.snapshot import NodeView, Snapshot
 from extender.framework.points import PASS, PreFiltered, Queued
 from extender.framework.profiles import Profile, WeightedScore
-from extender.framework.verdict import Code, Reason, Rejection, Status
+from extender.framework.verdict import Reason, Rejection, Status
 
 
 @dataclass(slots=True)
@@ -120,7 +120,3 @@ def a_profile(*plugins: Any, scheduler_name: str = "default-scheduler", weight: 
         scores=tuple(WeightedScore(plugin, weight) for plugin in at("score")),
         plugins={plugin.name: plugin for plugin in plugins},
     )
-
-
-FINAL = Code.UNRESOLVABLE
-"""The code of a reason that evicting pods does not change."""

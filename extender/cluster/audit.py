@@ -58,9 +58,10 @@ def _columns(kept: Tables, fresh: Tables) -> Iterator[str]:
         values = kept.nodes.vocabulary.label_values(key)
         for row, node in enumerate(kept.nodes.objects):
             number = int(kept.nodes.label(key)[row])
-            label = None if number == ABSENT else values[number]
-            if label != node.metadata.labels.get(key):
-                yield f"{node.metadata.name}: label {key} is kept as {label}, the node says {node.metadata.labels.get(key)}"
+            kept_value = None if number == ABSENT else values[number]
+            value = node.metadata.labels.get(key)
+            if kept_value != value:
+                yield f"{node.metadata.name}: label {key} is kept as {kept_value}, the node says {value}"
 
 
 def _ports(kept: Tables, fresh: Tables) -> Iterator[str]:

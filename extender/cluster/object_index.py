@@ -22,10 +22,12 @@ class ObjectIndex(Generic[T, E]):
     __slots__ = ("_group", "_group_of", "_groups", "_history", "_kind", "_make", "_revision")
 
     def __init__(self, kind: type[T], group: Callable[[T], Hashable], make: Callable[[T], E]) -> None:
-        """Args:
-        kind: of the objects.
-        group: the group of an object.
-        make: what to keep of it, made once a write.
+        """Index the objects of one kind.
+
+        Args:
+            kind: of the objects.
+            group: the group of an object.
+            make: what to keep of it, made once a write.
         """
         self._kind, self._group, self._make = kind, group, make
         self._groups: dict[Hashable, dict[str, E]] = {}

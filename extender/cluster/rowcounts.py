@@ -48,8 +48,8 @@ class RowCounts:
             if value == ABSENT:
                 continue
             if value >= len(totals):
-                totals = self.domains[key] = widened(totals, int(value) * 2 + 1)
-            totals[value] += by
+                self.domains[key] = widened(totals, int(value) * 2 + 1)
+            self.domains[key][value] += by
 
     def fitted(self, nodes: NodeTable) -> IntArray:
         """The counts of the rows that are in use: int64, shape (number of nodes,)."""

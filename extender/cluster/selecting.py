@@ -41,9 +41,11 @@ class PodMatcher:
     __slots__ = ("_hash", "live_only", "reads_namespace_labels", "terms")
 
     def __init__(self, terms: tuple[PodTerm, ...], *, live_only: bool = False) -> None:
-        """Args:
-        terms: all must match.
-        live_only: leave out pods that are being deleted (topology spread does, inter-pod affinity does not).
+        """All of *terms* together.
+
+        Args:
+            terms: all must match.
+            live_only: leave out pods that are being deleted (topology spread does, inter-pod affinity does not).
         """
         self.terms = terms
         self.live_only = live_only

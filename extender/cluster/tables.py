@@ -47,8 +47,10 @@ class Tables:
     )
 
     def __init__(self, shapes: Shapes | None = None) -> None:
-        """Args:
-        shapes: to share them, and their vocabulary, with other tables; None begins with nothing known.
+        """Empty tables.
+
+        Args:
+            shapes: to share them, and their vocabulary, with other tables; None begins with nothing known.
         """
         self.shapes = shapes or Shapes(Vocabulary())
         vocabulary = self.shapes.vocabulary

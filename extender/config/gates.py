@@ -48,7 +48,9 @@ class FeatureGates:
     __slots__ = ("_on",)
 
     def __init__(self, changed: Mapping[str, bool] | None = None) -> None:
-        """Args:
+        """The defaults, and what differs from them.
+
+        Args:
             changed: gates that differ from their default.
 
         Raises:

@@ -48,7 +48,7 @@ class Search:
     def limited(
         self, cluster: Snapshot, asked: BoolArray, feasible: BoolArray, enough: int
     ) -> tuple[BoolArray, BoolArray]:
-        """What a search that stops after *enough* feasible nodes finds, and what it looks at: two bool arrays over rows.
+        """What a search that stops after *enough* feasible nodes finds, and what it looks at: bool arrays over rows.
 
         Args:
             cluster: gives the order of nodes.

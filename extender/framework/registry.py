@@ -1,4 +1,7 @@
-"""From a configuration and a catalogue of plugin classes to profiles that are ready to run; every fault at once. Source: A.7, G023, G034."""
+"""From a configuration and a catalogue of plugin classes to profiles that are ready to run; every fault at once.
+
+Source: A.7, G023, G034.
+"""
 
 import inspect
 from collections.abc import Mapping
@@ -54,7 +57,7 @@ _PLURAL = {
 
 @dataclass(frozen=True, slots=True)
 class Registry:
-    """Profiles by scheduler name, and the options their plugins were built with (builtins, defaulted) by scheduler and plugin name."""
+    """Profiles by scheduler name, and by scheduler and plugin name the options that the plugins were built with."""
 
     profiles: Mapping[str, Profile]
     options: Mapping[str, Mapping[str, Mapping[str, object]]]
@@ -108,7 +111,7 @@ class _Builder:
     decoded: dict[str, Any] = field(default_factory=dict)
 
     def check_options(self) -> None:
-        """Decode the arguments of every plugin in the catalogue that the profile gives some, or may use with defaults."""
+        """Decode the arguments of every plugin in the catalogue, defaults where the profile gives none."""
         for name, plugin in self.catalogue.items():
             raw = dict(self.profile.plugin_config.get(name, {}))
             path = self.profile.args_paths.get(name, f"{self.profile.path}.pluginConfig[{name}].args")

@@ -126,7 +126,6 @@ def row_plugin(
     Raises:
         DefinitionError: the name, the options or the class cannot be a plugin's.
     """
-
     _check_named(name, "row_plugin")
 
     def decorate(kind: RowClass) -> RowClass:
@@ -152,8 +151,10 @@ def plugin_class(thing: object) -> object:
 
 
 def _check_named(name: object, decorator: str) -> None:
-    """Raises:
-    DefinitionError: the decorator stands there bare, so that what it decorates came in place of the name.
+    """Catch a decorator that stands there bare, so that what it decorates came in place of the name.
+
+    Raises:
+        DefinitionError: it does.
     """
     if callable(name):
         raise DefinitionError(getattr(name, "__name__", str(name)), f'want its name: write @{decorator}("Name")')

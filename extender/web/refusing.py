@@ -27,18 +27,22 @@ class Saying:
     final: bool = False
 
 
+ACCEPTED = Saying()
+"""Said of accepted nodes."""
+
+
 @dataclass(slots=True)
 class Refused:
     """What is said about each node asked about.
 
     Attributes:
         said: the number in `sayings` of what is said about each node, int64, in the order of the request.
-        sayings: the different things said, accepted nodes first.
+        sayings: the different things said, `ACCEPTED` first.
         by_plugin: how many nodes each plugin was the first to refuse; unknown nodes are left out.
     """
 
     said: IntArray
-    sayings: list[Saying] = field(default_factory=lambda: [Saying()])
+    sayings: list[Saying] = field(default_factory=lambda: [ACCEPTED])
     by_plugin: dict[str, int] = field(default_factory=dict)
 
     def groups(self) -> Iterator[tuple[Saying, list[int]]]:
@@ -83,7 +87,9 @@ def by_status(status: Status, asked: Asked) -> Refused:
 
 
 def by_node(found: Feasibility, asked: Asked) -> Refused:
-    """Every node with what the plugin that refuses it first has against it, reasons in the plugin's order. Source: F030.
+    """Every node with what the plugin that refuses it first has against it, reasons in the plugin's order.
+
+    Source: F030.
 
     Args:
         found: with reasons.

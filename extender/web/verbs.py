@@ -18,7 +18,7 @@ from extender.framework.profiles import Profile
 from extender.framework.verdict import Status
 from extender.objects.pod import Pod
 from extender.web.asked import Asked, by_names, by_nodes
-from extender.web.refusing import Refused, by_node, by_status
+from extender.web.refusing import ACCEPTED, Refused, by_node, by_status
 from extender.web.scaling import ScoreRange, scaled
 from extender.web.wire import ExtenderArgs, FilterResult, HostPriority, RequestError
 
@@ -127,7 +127,7 @@ class Verbs:
         final: dict[str, str] = {}
         name_of = asked.names.__getitem__
         for saying, places in refused.groups():
-            if not saying.text:
+            if saying is ACCEPTED:
                 kept = places
             else:
                 (final if saying.final else failed).update(zip(map(name_of, places), repeat(saying.text)))

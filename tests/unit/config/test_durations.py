@@ -1,4 +1,4 @@
-"""Go durations."""
+"""Durations as Go writes them, read and printed."""
 
 import pytest
 from hypothesis import given

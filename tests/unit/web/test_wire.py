@@ -1,0 +1,98 @@
+"""Requests in every spelling, bodies that are none, and answers byte for byte."""
+
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+import yaml
+
+from extender.web.wire import MAX_NAMES_BYTES, FilterResult, HostPriority, RequestError, decode_args
+
+CASES = Path(__file__).resolve().parents[2] / "wire"
+POD = '{"metadata": {"name": "web", "namespace": "shop", "creationTimestamp": null}, "spec": {"containers": []}}'
+NODES = '{"metadata": {}, "items": [{"metadata": {"name": "n1"}}, {"metadata": {"name": "n2", "labels": null}}]}'
+
+
+def cases(file: str) -> dict[str, dict[str, Any]]:
+    read: dict[str, dict[str, Any]] = yaml.safe_load((CASES / file).read_text())
+    return read
+
+
+REQUESTS = cases("requests.yaml")
+REFUSED = cases("refused.yaml")
+
+
+@pytest.mark.parametrize("case", REQUESTS.values(), ids=REQUESTS)
+def test_a_request_is_understood_however_its_keys_are_spelled(case: dict[str, Any]) -> None:
+    args = decode_args(case["body"].replace("{pod}", POD).replace("{nodes}", NODES).encode())
+    assert (args.pod.metadata.namespace, args.pod.metadata.name) == ("shop", "web")
+    assert args.names == case.get("names")
+    assert (args.nodes and [node.metadata.name for node in args.nodes.nodes]) == case.get("nodes")
+
+
+@pytest.mark.parametrize("case", REFUSED.values(), ids=REFUSED)
+def test_what_is_no_request_is_refused_with_a_line_that_says_where(case: dict[str, str]) -> None:
+    with pytest.raises(RequestError) as refused:
+        decode_args(case["body"].encode())
+    assert (refused.value.status, refused.value.message) == (400, case["says"])
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        b"[" * 200_000,
+        b'{"Pod": ' + b'{"a":' * 200_000,
+        b'{"Pod": {"x": ' + b"[" * 200_000 + b"]" * 200_000 + b"}}",
+        b'{"Pod": {"spec": {"priority": ' + b"1" * 2_000_000 + b"}}}",
+        b'{"Pod": ' + b"1" * 2_000_000 + b"}",
+        b'{"Pod": {}, "NodeNames": ["\xff"]}',
+        b'{"Pod": {}, "NodeNames": ["\\ud800"]}',
+        b"\x00",
+        b'\xef\xbb\xbf{"Pod": {}}',
+    ],
+    ids=[
+        "200,000 arrays",
+        "200,000 objects in the pod",
+        "200,000 closed arrays in the pod",
+        "2 million digits in a field",
+        "2 million digits for a pod",
+        "bytes that are no text",
+        "half a character",
+        "a zero byte",
+        "a byte order mark",
+    ],
+)
+def test_what_is_made_to_break_decoders_is_refused(body: bytes) -> None:
+    with pytest.raises(RequestError) as refused:
+        decode_args(body)
+    assert refused.value.status == 400
+    assert len(refused.value.message) < 200
+
+
+def test_more_names_than_allowed_are_refused_by_their_bytes() -> None:
+    name = "n" * (MAX_NAMES_BYTES // 2)
+    with pytest.raises(RequestError) as refused:
+        decode_args(f'{{"Pod": {{}}, "NodeNames": ["{name}", "{name}"]}}'.encode())
+    assert refused.value.status == 413
+
+
+def test_a_list_of_nodes_is_written_back_byte_for_byte() -> None:
+    node = b'{"metadata": {"name":"n1",  "unknown": [1.50, "\\u00e9"]}, "extra": 12345678901234567890123}'
+    body = b'{"Pod": {}, "Nodes": {"kind":"NodeList", "metadata": {"continue": ""}, "items": [%b]}}' % node
+    nodes = decode_args(body).nodes
+    assert nodes is not None
+    written = msgspec.json.encode(FilterResult(nodes=nodes.only(nodes.raw)))
+    assert written == (
+        b'{"Nodes":{"kind":"NodeList","metadata":{"continue": ""},"items":[' + node + b"]},"
+        b'"NodeNames":null,"FailedNodes":{},"FailedAndUnresolvableNodes":{},"Error":""}'
+    )
+
+
+def test_an_answer_has_the_names_of_the_go_fields_all_of_them() -> None:
+    result = FilterResult(node_names=["n1"], failed_nodes={"n2": "no"}, failed_and_unresolvable_nodes={"n3": "never"})
+    assert msgspec.json.encode(result) == (
+        b'{"Nodes":null,"NodeNames":["n1"],"FailedNodes":{"n2":"no"},'
+        b'"FailedAndUnresolvableNodes":{"n3":"never"},"Error":""}'
+    )
+    assert msgspec.json.encode([HostPriority("n1", 10)]) == b'[{"Host":"n1","Score":10}]'
