@@ -13,26 +13,26 @@ from extender.cluster.arrays import BoolArray, IntArray
 from extender.cluster.pods import PodQuery
 from extender.cluster.snapshot import NodeView, Snapshot
 from extender.decide.engine import Engine
-from extender.framework.normalize import MAX_SCORE
-from extender.framework.points import Score
-from extender.framework.profiles import Profile
+from extender.framework.profiles import Profile, WeightedScore
 from extender.framework.runner import PluginError
 from extender.framework.verdict import Status
 
 
 @dataclass(frozen=True, slots=True)
 class PluginScores:
-    """One plugin's scores of the feasible nodes, int64, in the order of `Ranking.rows`.
+    """One plugin's scores of the feasible nodes, int64, in the order of `Ranking.rows`. True until the next cycle.
 
     Attributes:
         raw: as the plugin gave them.
         normalized: 0 to 100.
-        weight: of the plugin in the profile; the weighted score is `normalized * weight`.
+        weight: of the plugin in the profile.
+        weighted: `normalized * weight`.
     """
 
     raw: IntArray
     normalized: IntArray
     weight: int
+    weighted: IntArray
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,20 +61,20 @@ class Ranking:
 
 def rank(pod: PodQuery, cluster: Snapshot, profile: Profile, engine: Engine, feasible: BoolArray) -> Ranking:
     """Score the nodes marked in *feasible* (bool, shape (number of nodes,))."""
+    crowd = engine.columns.crowd(feasible)
     everywhere = bool(feasible.all())
     rows = np.arange(len(feasible), dtype=np.int64) if everywhere else np.flatnonzero(feasible)
     view = cluster.view(None if everywhere else rows)
+    totals = np.zeros(len(rows), dtype=np.int64)
+    plugins: dict[str, PluginScores] = {}
     try:
         skipped, notes = _pre_score(pod, view, profile, engine)
-        totals = np.zeros(len(rows), dtype=np.int64)
-        plugins: dict[str, PluginScores] = {}
         for weighted in profile.scores:
-            plugin = weighted.plugin
-            if plugin.name in skipped:
-                continue
-            scores = _scores_of(plugin, weighted.weight, pod, view, engine, notes.get(plugin.name))
-            plugins[plugin.name] = scores
-            totals += scores.normalized * weighted.weight
+            name = weighted.plugin.name
+            if name not in skipped:
+                scores = _scores_of(weighted, pod, view, engine, notes.get(name), crowd)
+                plugins[name] = scores
+                totals += scores.weighted
     except PluginError as wrong:
         none = np.empty(0, dtype=np.int64)
         return Ranking(none, none, error=wrong.status)
@@ -97,19 +97,37 @@ def _pre_score(pod: PodQuery, view: NodeView, profile: Profile, engine: Engine) 
     return skipped, notes
 
 
-def _scores_of(plugin: Score, weight: int, pod: PodQuery, view: NodeView, engine: Engine, notes: Any) -> PluginScores:
+@dataclass(frozen=True, slots=True)
+class _Derived:
+    """Normalised scores with what they were worked out of."""
+
+    scores: PluginScores
+    crowd: BoolArray
+    version: int
+
+
+def _scores_of(
+    weighted: WeightedScore, pod: PodQuery, view: NodeView, engine: Engine, notes: Any, crowd: BoolArray
+) -> PluginScores:
+    """One plugin's scores; where raw scores are kept and neither they nor the feasible nodes changed, the last ones."""
+    plugin, weight = weighted.plugin, weighted.weight
     kept = engine.columns.score(plugin, pod, view.snapshot, notes, engine.run)
-    raw = engine.run.score(plugin, pod, view, notes) if kept is None else view.take(kept)
+    if kept is None:
+        return _finished(weighted, pod, engine.run.score(plugin, pod, view, notes), view, engine, notes)
+    last = kept.derived
+    if last is not None and last.crowd is crowd and last.version == kept.version and last.scores.weight == weight:
+        known: PluginScores = last.scores
+        return known
+    scores = _finished(weighted, pod, view.take(kept.value), view, engine, notes)
+    kept.derived = _Derived(scores, crowd, kept.version)
+    return scores
+
+
+def _finished(
+    weighted: WeightedScore, pod: PodQuery, raw: IntArray, view: NodeView, engine: Engine, notes: Any
+) -> PluginScores:
     normalized = raw
-    if getattr(plugin, "normalize", None) is not None:
-        normalized = engine.run.normalize(plugin, pod, raw, view, notes)
-    low, high = int(normalized.min()), int(normalized.max())
-    if low < 0 or high > MAX_SCORE:
-        wrong = low if low < 0 else high
-        raise PluginError(
-            plugin.name,
-            "Score",
-            f'plugin "{plugin.name}" returns an invalid score {wrong}, '
-            f"it should in the range of [0, {MAX_SCORE}] after normalizing",
-        )
-    return PluginScores(raw, normalized, weight)
+    if hasattr(weighted.plugin, "normalize"):
+        normalized = engine.run.normalize(weighted.plugin, pod, raw, view, notes)
+    weight = weighted.weight
+    return PluginScores(raw, normalized, weight, normalized if weight == 1 else normalized * weight)

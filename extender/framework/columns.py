@@ -19,6 +19,9 @@ from extender.framework.verdict import Reason, Rejection
 _BYTES = 96 << 20
 """About what all kept columns may take, in bytes."""
 
+_MOST_CROWDS = 4
+"""Sets of feasible nodes that are told apart without a copy."""
+
 _NO_ROWS: IntArray = np.empty(0, dtype=np.int64)
 
 
@@ -57,14 +60,23 @@ class FilterColumn:
 
 
 @dataclass(slots=True)
-class _Kept:
-    """A column with the moment it is true for."""
+class KeptColumn:
+    """A column with the moment it is true for.
+
+    Attributes:
+        value: a `FilterColumn`, or raw scores.
+        lineage, size, node_position, pod_position: of the snapshot it was last brought up to.
+        version: grows whenever an entry is written.
+        derived: what was last worked out of it by its reader, who notes for which version.
+    """
 
     value: Any
     lineage: object
     size: int
     node_position: int
     pod_position: int
+    version: int = 0
+    derived: Any = None
 
     def caught_up(self, cluster: Snapshot) -> None:
         """The column is true for *cluster* now."""
@@ -80,12 +92,13 @@ def _fresh(plugin: Any, pod: Any, cluster: Snapshot, notes: Any, run: Runner) ->
 class ColumnCache:
     """Kept columns of one engine. Not thread-safe: each thread that decides has its own."""
 
-    __slots__ = ("_filters", "_scores", "enabled")
+    __slots__ = ("_crowds", "_filters", "_scores", "enabled")
 
     def __init__(self, *, enabled: bool = True) -> None:
         self.enabled = enabled
-        self._filters: dict[Hashable, _Kept] = {}
-        self._scores: dict[Hashable, _Kept] = {}
+        self._filters: dict[Hashable, KeptColumn] = {}
+        self._scores: dict[Hashable, KeptColumn] = {}
+        self._crowds: list[BoolArray] = []
 
     def filter(self, plugin: Any, pod: Any, cluster: Snapshot, notes: Any, run: Runner) -> FilterColumn:
         """What *plugin* says about every node. Read it before the next cycle and never write to it.
@@ -108,8 +121,8 @@ class ColumnCache:
         kept.caught_up(cluster)
         return column
 
-    def score(self, plugin: Any, pod: Any, cluster: Snapshot, notes: Any, run: Runner) -> IntArray | None:
-        """The raw scores of every node if *plugin* lets them be kept, else None.
+    def score(self, plugin: Any, pod: Any, cluster: Snapshot, notes: Any, run: Runner) -> KeptColumn | None:
+        """The raw scores of every node (int64) if *plugin* lets them be kept, else None.
 
         Read them before the next cycle and never write to them.
 
@@ -123,17 +136,25 @@ class ColumnCache:
         kept, stale = self._lookup(self._scores, (plugin, key), cluster, plugin.score_reads)
         if kept is None or stale is None:
             fresh = run.score(plugin, pod, cluster.view(), notes).copy()
-            self._keep(self._scores, (plugin, key), fresh, cluster, 8 * len(cluster))
-            return fresh
-        scores: IntArray = kept.value
+            return self._keep(self._scores, (plugin, key), fresh, cluster, 16 * len(cluster))
         if len(stale):
-            scores[stale] = run.score(plugin, pod, cluster.view(stale), notes)
+            kept.value[stale] = run.score(plugin, pod, cluster.view(stale), notes)
+            kept.version += 1
         kept.caught_up(cluster)
-        return scores
+        return kept
+
+    def crowd(self, feasible: BoolArray) -> BoolArray:
+        """A copy of *feasible*, the same object for equal sets of nodes as long as it is asked for now and then."""
+        for known in self._crowds:
+            if len(known) == len(feasible) and bool((known == feasible).all()):
+                return known
+        del self._crowds[_MOST_CROWDS - 1 :]
+        self._crowds.insert(0, feasible.copy())
+        return self._crowds[0]
 
     def _lookup(
-        self, table: dict[Hashable, _Kept], key: Hashable, cluster: Snapshot, reads: Reads
-    ) -> tuple[_Kept | None, IntArray | None]:
+        self, table: dict[Hashable, KeptColumn], key: Hashable, cluster: Snapshot, reads: Reads
+    ) -> tuple[KeptColumn | None, IntArray | None]:
         """The kept column with the rows to write again; (None, None) if it must be made anew."""
         kept = table.get(key)
         if kept is None or kept.lineage is not cluster.lineage or kept.size != len(cluster):
@@ -152,9 +173,13 @@ class ColumnCache:
             return None, None
         return kept, stale
 
-    def _keep(self, table: dict[Hashable, _Kept], key: Hashable, value: Any, cluster: Snapshot, size: int) -> None:
+    def _keep(
+        self, table: dict[Hashable, KeptColumn], key: Hashable, value: Any, cluster: Snapshot, size: int
+    ) -> KeptColumn:
         most = max(16, _BYTES // 2 // max(size, 1))
         table.pop(key, None)
         while len(table) >= most:
             del table[next(iter(table))]
-        table[key] = _Kept(value, cluster.lineage, len(cluster), cluster.node_position, cluster.pod_position)
+        kept = KeptColumn(value, cluster.lineage, len(cluster), cluster.node_position, cluster.pod_position)
+        table[key] = kept
+        return kept

@@ -8,16 +8,16 @@ works out once for a pod
 to A078.
 """
 
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import Flag, auto
-from typing import Any, ClassVar, Protocol, runtime_checkable
+from typing import Any, ClassVar, Protocol, TypeAlias, runtime_checkable
 
 from extender.cluster.arrays import IntArray
 from extender.cluster.pods import PlacedPod, PodQuery
 from extender.cluster.snapshot import NodeView, Snapshot
 from extender.framework.changes import Registration
-from extender.framework.verdict import Rejection, Status
+from extender.framework.verdict import Rejection, Status, error
 
 
 class Reads(Flag):
@@ -247,6 +247,10 @@ class Write:
     subresource: str = ""
 
 
+Question: TypeAlias = Callable[[Snapshot], Status | None]
+"""Whether something has come about in a cluster: None: not yet; else how it ended."""
+
+
 @dataclass(frozen=True, slots=True)
 class Plan:
     """What PreBind or Bind wants done.
@@ -254,13 +258,15 @@ class Plan:
     Attributes:
         writes: in order; the first that fails ends the binding.
         wait_for: a question asked after the writes each time the cluster changes, until it answers with a
-            status (success goes on) or `timeout` seconds passed.
+            status (success goes on) or `timeout` seconds passed; None: there is nothing to wait for.
         timeout: seconds.
+        late: what is said when time runs out.
     """
 
     writes: tuple[Write, ...] = ()
-    wait_for: Any = None
+    wait_for: Question | None = None
     timeout: float = 0.0
+    late: Status = error("context deadline exceeded")
 
 
 @runtime_checkable

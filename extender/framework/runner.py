@@ -8,6 +8,7 @@ import numpy as np
 
 from extender.cluster.arrays import IntArray
 from extender.cluster.snapshot import NodeView, Snapshot
+from extender.framework.normalize import MAX_SCORE
 from extender.framework.observer import Observer, Silent
 from extender.framework.points import Named, PreFiltered, PreScored
 from extender.framework.verdict import Code, Reason, Rejection, Status
@@ -181,9 +182,11 @@ class Runner:
         """The raw scores of *nodes*, int64.
 
         Raises:
-            PluginError: it raised, or the answer is not one whole, finite number a node.
+            PluginError: it raised, the answer is not one whole, finite number a node, or a number is not within 0 to 100
+                though the plugin does not normalize.
         """
-        return checked_scores(plugin, "Score", self.call(plugin, "Score", plugin.score, pod, nodes, notes), len(nodes))
+        scores = checked_scores(plugin, "Score", self.call(plugin, "Score", plugin.score, pod, nodes, notes), len(nodes))
+        return scores if hasattr(plugin, "normalize") else _within(plugin, "Score", scores)
 
     def normalize(self, plugin: Any, pod: Any, raw: IntArray, nodes: NodeView, notes: Any) -> IntArray:
         """*raw* brought to 0..100 by *plugin*.
@@ -192,7 +195,19 @@ class Runner:
             PluginError: as `score`.
         """
         answer = self.call(plugin, "NormalizeScore", plugin.normalize, pod, raw, nodes, notes)
-        return checked_scores(plugin, "NormalizeScore", answer, len(nodes))
+        return _within(plugin, "NormalizeScore", checked_scores(plugin, "NormalizeScore", answer, len(nodes)))
+
+
+def _within(plugin: Named, point: str, scores: IntArray) -> IntArray:
+    """*scores*, if all are within the range of final scores. Source: A066."""
+    if not len(scores):
+        return scores
+    low, high = int(scores.min()), int(scores.max())
+    if low >= 0 and high <= MAX_SCORE:
+        return scores
+    wrong = low if low < 0 else high
+    said = f'plugin "{plugin.name}" returns an invalid score {wrong}'
+    raise PluginError(plugin.name, point, f"{said}, it should in the range of [0, {MAX_SCORE}] after normalizing")
 
 
 def checked_scores(plugin: Named, point: str, scores: Any, size: int) -> IntArray:

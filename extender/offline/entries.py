@@ -130,14 +130,14 @@ def _end(rest: memoryview, data: bytes, source: str) -> int:
 
 def _broken(rest: memoryview, data: bytes, source: str, message: str) -> UnreadableError:
     """What is wrong with JSON, in the words of the standard library, which knows the line; else in msgspec's."""
-    text = bytes(rest).decode()
+    text = bytes(rest).decode().rstrip()
     try:
         json.loads(text)
     except RecursionError:
         return UnreadableError(source, "nested too deeply; no Kubernetes object is")
     except json.JSONDecodeError as fault:
         line = data.count(b"\n", 0, len(data) - len(rest)) + fault.lineno
-        if fault.pos >= len(text.rstrip()):
+        if fault.pos >= len(text):
             return UnreadableError(source, "broken JSON: it ends too early; was it cut short?", f"line {line}")
         return UnreadableError(source, f"broken JSON: {fault.msg} (column {fault.colno})", f"line {line}")
     return UnreadableError(source, f"broken JSON: {message}")

@@ -88,7 +88,7 @@ def _fits(examination: Examination) -> list[str]:
         lines.append(f"  {feasible[0]} is the only one, so it is taken whatever its score")
     else:
         lines.append(f"  {_winner(examination, ranking)}")
-    if ranking.error is None:
+    if ranking.plugins:
         lines += _scores(examination, ranking)
     return lines + _before(examination) + _refusals(examination)
 

@@ -3,6 +3,7 @@
 Source: B091 to B096.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -93,34 +94,55 @@ def _find_bound(
         if volume is None:
             found.vanished |= left
             return
-        usable = _usable(volume, nodes, places, stock, found, left)
-        found.elsewhere |= left & ~usable
-        left &= usable
-        for mask, _ in found.faults:
-            left &= ~mask
+        reach = reach_of(volume, nodes, places, stock)
+        if reach.fault:
+            found.faults.append((reach.unknown & left, reach.fault))
+            left &= ~reach.unknown
+        found.elsewhere |= left & ~reach.usable
+        left &= reach.usable
 
 
-def _usable(
-    volume: PersistentVolume, nodes: NodeView, places: Places, stock: Stock, found: Found, left: BoolArray
-) -> BoolArray:
-    """Where *volume* can be used. Nodes that migrated its driver judge by the labels of the CSI driver."""
-    usable = np.zeros(len(nodes), dtype=np.bool_)
+@dataclass(frozen=True, slots=True)
+class Reach:
+    """Where a volume can be used; masks are bool, one entry a node of the view.
+
+    Attributes:
+        usable: there.
+        unknown: where it cannot be said.
+        fault: why not; empty if it can be said everywhere.
+    """
+
+    usable: BoolArray
+    unknown: BoolArray
+    fault: str = ""
+
+
+def reach_of(volume: PersistentVolume, nodes: NodeView, places: Places, stock: Stock) -> Reach:
+    """Where *volume* can be used. Nodes that migrated its driver judge by the labels of the CSI driver. Source: B093."""
+    nowhere = np.zeros(len(nodes), dtype=np.bool_)
+    usable = nowhere.copy()
     usable[places.of_terms(affinity_terms(volume))] = True
     driver = in_tree_driver(volume.spec)
     if driver is None or not driver.migrated:
-        return usable
-    migrated = named_mask(nodes, stock.nodes_that_migrated(nodes.snapshot, driver.name))
+        return Reach(usable, nowhere)
+    migrated = _among(nodes, stock.nodes_that_migrated(nodes.snapshot, driver.name))
     if not migrated.any():
-        return usable
+        return Reach(usable, nowhere)
     try:
         volume_handle(volume)
     except CannotTranslate as fault:
-        found.faults.append((migrated & left, f"could not translate pv: {fault}"))
-        return usable | migrated
+        return Reach(usable & ~migrated, migrated, f"could not translate pv: {fault}")
     selector = translated_affinity(volume, driver)
-    there = np.zeros(len(nodes), dtype=np.bool_)
+    there = nowhere.copy()
     there[places.of_terms(None if selector is None else node_terms(selector))] = True
-    return np.where(migrated, there, usable)
+    return Reach(np.where(migrated, there, usable), nowhere)
+
+
+def _among(nodes: NodeView, names: Sequence[str]) -> BoolArray:
+    mask = np.zeros(len(nodes.snapshot), dtype=np.bool_)
+    rows = nodes.snapshot.rows(names)
+    mask[rows[rows >= 0]] = True
+    return nodes.take(mask)
 
 
 # -- claims that wait for the pod

@@ -52,14 +52,6 @@ class Provisions:
     too_little: BoolArray
     faults: tuple[tuple[BoolArray, str], ...]
 
-    @property
-    def possible(self) -> BoolArray:
-        """Where all claims that need it can have a volume made."""
-        failed = self.impossible | self.too_little
-        for mask, _ in self.faults:
-            failed |= mask
-        return ~failed
-
 
 def provision(
     claims: Sequence[tuple[PersistentVolumeClaim, BoolArray]], places: Places, cluster: Snapshot, stock: Stock

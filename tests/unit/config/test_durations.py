@@ -1,4 +1,4 @@
-"""Durations as Go writes them, read and printed."""
+"""Durations are read and written the way Go does it."""
 
 import pytest
 from hypothesis import given

@@ -107,7 +107,7 @@ def test_a_node_is_seen_with_what_is_on_it() -> None:
         ("small", GPU, (0, 0, 0)),
         ("small", "example.com/never-heard-of", (0, 0, 0)),
     ],
-    ids=lambda value: str(value),
+    ids=str,
 )
 def test_amounts_are_whole_numbers_in_base_units(node: str, resource: str, amounts: tuple[int, int, int]) -> None:
     seen = a_cluster(*CLUSTER).node(node)
@@ -153,7 +153,8 @@ def test_a_class_filters_with_several_reasons_and_scores() -> None:
     assert answer.refused == {"small": ("too few cpus",)}
     assert answer.scores == {"big": 20}
     answer = try_plugin(Both, a_cluster(*CLUSTER), "web", {"mostPods": -1})
-    assert answer.refused == {"big": ("too many pods",), "small": ("too few cpus", "too many pods")}
+    assert answer.refused["big"] == ("too many pods",)
+    assert set(answer.refused["small"]) == {"too few cpus", "too many pods"}
 
 
 def test_a_class_says_itself_what_wakes_its_pods() -> None:

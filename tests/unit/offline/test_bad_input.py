@@ -58,7 +58,7 @@ UNREADABLE = {
     "a key that is a list": ("? [a]\n: b\n", "c.yaml: line 1: a key must be text"),
     "broken JSON": (
         '{"apiVersion": "v1",\n "kind": "Pod",\n "metadata": {"name": web}}',
-        "c.yaml: line 3: broken JSON: Expecting value (column 22)",
+        "c.yaml: line 3: broken JSON: Expecting value (column 23)",
     ),
     "JSON with a comma too many": (
         '{"apiVersion": "v1",\n "kind": "Pod",\n }',
@@ -200,8 +200,8 @@ OBJECTS = {
     ),
     "a spread constraint's selector": (
         HEAD + "spec: {topologySpreadConstraints: [{labelSelector: {matchExpressions: [{key: a, operator: Is}]}}]}\n",
-        "c.yaml: line 1: Pod default/web: spec.topologySpreadConstraints[0].labelSelector.matchExpressions[0].operator: "
-        f'unknown operator "Is"; {OPERATORS}',
+        "c.yaml: line 1: Pod default/web: spec.topologySpreadConstraints[0].labelSelector.matchExpressions[0]"
+        f'.operator: unknown operator "Is"; {OPERATORS}',
     ),
     "a pod affinity's selector": (
         HEAD

@@ -76,9 +76,9 @@ def test_a_node_is_explained_by_the_first_plugin_that_refuses_it() -> None:
     assert answer.failed_and_unresolvable_nodes == {"n2": "second"}
 
 
-def test_a_reason_without_words_refuses_all_the_same() -> None:
-    answer = verbs(Refuses({Reason(""): ["n1"]})).filter(by_names("n1", "n2"))
-    assert answer == FilterResult(node_names=["n2"], failed_nodes={"n1": ""})
+def test_a_refusal_without_words_is_a_refusal_all_the_same() -> None:
+    answer = verbs(TurnsAway(Status(Code.UNSCHEDULABLE))).filter(by_names("n1"))
+    assert answer == FilterResult(node_names=[], failed_nodes={"n1": ""})
 
 
 def test_a_name_we_do_not_know_is_said_so_and_not_dropped() -> None:

@@ -1,0 +1,4 @@
+"""VolumeBinding: the plugin, the claims it looks at, its scores, its plan of binding, and the events that undo its refusals.
+
+Imports no other plugin.
+"""
