@@ -76,16 +76,11 @@ def from_builtins(document: object, source: str, gates: FeatureGates | None = No
     return scheduling(load.from_builtins(document, source), gates)
 
 
-def engine(
-    observer: Observer | None = None, *, keep: bool = True, tell_slow: Callable[[str], None] | None = None
-) -> Engine:
-    """What decisions run on; one per thread.
-
-    Args:
-        observer: hears of every call of a plugin.
-        keep: false asks every plugin about every node every time.
-        tell_slow: given a line about each installed plugin that is slow, once.
-    """
-    if tell_slow is not None:
-        observer = SlowCalls(tell_slow, observer, exempt=[plugin.name for plugin in BUILT_IN])
+def engine(observer: Observer | None = None, *, keep: bool = True) -> Engine:
+    """What decisions run on; one per thread. *keep* false asks every plugin about every node every time."""
     return Engine(Runner(observer), ColumnCache(enabled=keep))
+
+
+def naming_slow(tell: Callable[[str], None], observer: Observer | None = None) -> Observer:
+    """An observer that gives *tell* one line about each installed plugin that is slow, and passes on all to *observer*."""
+    return SlowCalls(tell, observer, exempt=[plugin.name for plugin in BUILT_IN])

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import replace
+from itertools import pairwise
 from typing import Any
 
 import msgspec
@@ -122,12 +123,9 @@ def _order(answer: list[Json], totals: Mapping[str, int]) -> list[str]:
     listed = [totals.get(each["Host"], -1) for each in answer]
     lines = [] if listed == sorted(listed, reverse=True) else [f"listed in the order {listed}, want best first"]
     ranked = sorted(totals, key=totals.__getitem__)
-    for lower, higher in zip(ranked, ranked[1:], strict=False):
-        if totals[lower] == totals[higher]:
-            agrees = scores[lower] == scores[higher]
-        else:
-            agrees = scores[lower] <= scores[higher]
-        if not agrees:
+    for lower, higher in pairwise(ranked):
+        tied = totals[lower] == totals[higher]
+        if scores[lower] > scores[higher] or (tied and scores[lower] != scores[higher]):
             lines.append(f"{lower} has {scores[lower]}, {higher} has {scores[higher]}, want the order of their totals")
     if any(not 0 <= score <= 10 for score in scores.values()):
         lines.append(f"scores out of range: {scores}")

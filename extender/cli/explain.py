@@ -8,7 +8,7 @@ import msgspec
 import typer
 
 from extender import wiring
-from extender.cli.inputs import ConfigFile, Files, Output, OutputOption, read_inputs
+from extender.cli.inputs import ConfigFile, Files, Output, OutputOption, read_inputs, warn
 from extender.config.documents import write
 from extender.offline.answers import answer
 from extender.offline.explain import Explained
@@ -45,7 +45,7 @@ def explain(
     inputs = read_inputs(file, config)
     scheduling = inputs.scheduling
     first = scheduling.first.scheduler_name
-    found = run(inputs.capture, pods or [], scheduling.profiles, first, wiring.engine())
+    found = run(inputs.capture, pods or [], scheduling.profiles, first, wiring.engine(wiring.naming_slow(warn)))
     match output:
         case Output.JSON:
             sys.stdout.write(msgspec.json.encode(_values(found)).decode() + "\n")

@@ -50,6 +50,11 @@ class Inputs:
     scheduling: wiring.Scheduling
 
 
+def warn(line: str) -> None:
+    """Says on standard error what somebody should know, though all goes on."""
+    sys.stderr.write(f"extender: {line}\n")
+
+
 def read_inputs(files: list[str], config: str) -> Inputs:
     """Reads the recording and the configuration; tells on standard error what kinds were skipped.
 

@@ -10,7 +10,7 @@ from typing import Annotated, Final
 import typer
 
 from extender import wiring
-from extender.cli.inputs import ConfigFile, Files, Inputs, read_inputs
+from extender.cli.inputs import ConfigFile, Files, Inputs, read_inputs, warn
 from extender.decide.engine import Engine
 from extender.observe.metrics import PluginMetrics, exposition, new_registry
 from extender.observe.verbs import VerbMetrics
@@ -42,7 +42,7 @@ def site_of(inputs: Inputs, score_range: ScoreRange = ScoreRange.TEN) -> Site:
     scheduling = inputs.scheduling
     registry = new_registry()
     seen = VerbMetrics(registry)
-    observer = PluginMetrics(registry, list(scheduling.profiles))
+    observer = wiring.naming_slow(warn, PluginMetrics(registry, list(scheduling.profiles)))
     engine: Engine = wiring.engine(observer)
     for profile in scheduling.profiles.values():
         nominate_waiting(state, profile, engine)

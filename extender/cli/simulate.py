@@ -7,7 +7,7 @@ import msgspec
 import typer
 
 from extender import wiring
-from extender.cli.inputs import ConfigFile, Files, Output, OutputOption, read_inputs
+from extender.cli.inputs import ConfigFile, Files, Output, OutputOption, read_inputs, warn
 from extender.config.documents import write
 from extender.offline.capture import load_state
 from extender.offline.simulate import simulate as run
@@ -42,7 +42,11 @@ def simulate(
     bar = _Bar(sys.stderr) if sys.stderr.isatty() else None
     state = load_state(inputs.capture)
     simulation = run(
-        state, inputs.scheduling.profiles, wiring.engine(), seed=seed, progress=bar.show if bar is not None else None
+        state,
+        inputs.scheduling.profiles,
+        wiring.engine(wiring.naming_slow(warn)),
+        seed=seed,
+        progress=bar.show if bar is not None else None,
     )
     match output:
         case Output.JSON:

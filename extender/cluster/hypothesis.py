@@ -3,6 +3,8 @@
 Copies only what it writes; the snapshot stays as it was.
 """
 
+from extender.cluster.arrays import IntArray
+from extender.cluster.batches import PodBatch
 from extender.cluster.pods import PlacedPod, PodQuery, placed
 from extender.cluster.snapshot import Snapshot
 from extender.objects.node import Node
@@ -38,6 +40,18 @@ class Hypothesis:
     def restore(self, pod: PlacedPod) -> None:
         """Assume a removed pod back where it was."""
         self._tables.put_pod(pod)
+
+    def take_away(self, batch: PodBatch, which: IntArray) -> None:
+        """Assume those pods of *batch* gone, as far as one node's row shows it: see `tables.Tables.move`.
+
+        Raises:
+            KeyError: one is not there.
+        """
+        self._tables.move(batch, which, -1)
+
+    def bring(self, batch: PodBatch, which: IntArray) -> None:
+        """Assume those pods of *batch* on their nodes, as far as one node's row shows it."""
+        self._tables.move(batch, which, 1)
 
     def snapshot(self) -> Snapshot:
         """The cluster as assumed now; use it before the next change."""

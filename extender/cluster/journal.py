@@ -29,6 +29,13 @@ class Journal:
             del rows[:_KEEP]
             self._base += _KEEP
 
+    def wrote_all(self, rows: IntArray) -> None:
+        """All of *rows* were written."""
+        self._rows.extend(rows.tolist())
+        if len(self._rows) > 2 * _KEEP:
+            self._base += len(self._rows) - _KEEP
+            del self._rows[:-_KEEP]
+
     def forget(self) -> None:
         """Every row may have changed (rows moved): no position before this one can be caught up from."""
         self._base += len(self._rows) + 1

@@ -2,7 +2,11 @@
 
 from collections.abc import Mapping
 
+import numpy as np
+
 from extender.basics.cow import CowDict
+from extender.cluster.arrays import IntArray
+from extender.cluster.batches import PodBatch
 from extender.cluster.counts import CountTable
 from extender.cluster.journal import Journal
 from extender.cluster.nodes import NodeTable
@@ -168,6 +172,41 @@ class Tables:
         if carried:
             self.terms.add(carried, row, nodes, sign=sign)
         self.pod_journal.wrote(row)
+
+    def move(self, batch: PodBatch, which: IntArray, sign: int) -> None:
+        """Pods of *batch* come to their nodes (*sign* 1) or leave them (-1), in what one node's row shows only.
+
+        The sums over the whole cluster, `counts` and `terms`, stay: they are for questions asked before any node.
+
+        Args:
+            batch: the pods; their nodes are known.
+            which: indices into it, each once, int64.
+            sign: 1 or -1.
+        """
+        if not len(which):
+            return
+        self.nodes.deepen()
+        rows, shapes = batch.rows[which], batch.shape_of[which]
+        columns = self.nodes.columns
+        requested = columns.write("requested")
+        for line, resource in enumerate(batch.lines):
+            np.add.at(requested[resource], rows, sign * batch.taken[line, shapes])
+        nonzero = columns.write("nonzero")
+        for line in range(2):
+            np.add.at(nonzero[line], rows, sign * batch.nonzero[line, shapes])
+        np.add.at(columns.write("pod_count"), rows, sign)
+        for index in which.tolist():
+            pod = batch.pods[index]
+            there = self.on_node.writable(pod.node_name, dict)
+            if sign > 0:
+                there[pod.uid] = pod
+            else:
+                del there[pod.uid]
+            if index in batch.special:
+                row = int(batch.rows[index])
+                (self.ports.add if sign > 0 else self.ports.remove)(row, pod.shape.host_ports)
+                self.volumes.count(pod.pod, pod.shape.volumes, row, sign)
+        self.pod_journal.wrote_all(rows)
 
     # -- everything else
 

@@ -21,7 +21,7 @@ _PLACES = {"Filter": 'running "{plugin}" filter plugin', "PreBindPreFlight": 'ru
 
 
 class PluginError(Exception):
-    """A plugin raised, or answered with something that is no answer. Ends the attempt with the code Error; never the process.
+    """A plugin raised, or answered with something that is no answer. Ends the attempt, never the process.
 
     Attributes:
         plugin: its name.
@@ -182,10 +182,11 @@ class Runner:
         """The raw scores of *nodes*, int64.
 
         Raises:
-            PluginError: it raised, the answer is not one whole, finite number a node, or a number is not within 0 to 100
-                though the plugin does not normalize.
+            PluginError: it raised, the answer is not one whole, finite number a node, or a number is not within 0 to
+                100 though the plugin does not normalize.
         """
-        scores = checked_scores(plugin, "Score", self.call(plugin, "Score", plugin.score, pod, nodes, notes), len(nodes))
+        answer = self.call(plugin, "Score", plugin.score, pod, nodes, notes)
+        scores = checked_scores(plugin, "Score", answer, len(nodes))
         return scores if hasattr(plugin, "normalize") else _within(plugin, "Score", scores)
 
     def normalize(self, plugin: Any, pod: Any, raw: IntArray, nodes: NodeView, notes: Any) -> IntArray:

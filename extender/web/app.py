@@ -20,8 +20,6 @@ from extender.web.wire import MAX_NODES_BYTES, ExtenderArgs, RequestError, decod
 _GONE = 499
 """Counted for a caller that hangs up before its request is read; nobody sees it."""
 
-_TOO_LARGE = 413
-
 _encoder = msgspec.json.Encoder()
 
 
@@ -63,6 +61,7 @@ def new_app(site: Site) -> FastAPI:
         description="The scheduler extender verbs filter and prioritize.",
         docs_url=None,
         redoc_url=None,
+        redirect_slashes=False,
         max_body_size=MAX_NODES_BYTES,
         exception_handlers={HTTPException: _http_fault, RequestError: _request_fault, Exception: _fault},
     )
@@ -140,10 +139,7 @@ async def _request_fault(_: Request, fault: Exception) -> Response:
 async def _http_fault(_: Request, fault: Exception) -> Response:
     if not isinstance(fault, HTTPException):
         return await _fault(_, fault)
-    text = str(fault.detail)
-    if fault.status_code == _TOO_LARGE:
-        text = f"{text}: want at most {MAX_NODES_BYTES} bytes"
-    return _line(text, fault.status_code, dict(fault.headers or {}))
+    return _line(str(fault.detail), fault.status_code, dict(fault.headers or {}))
 
 
 async def _fault(_: Request, fault: Exception) -> Response:

@@ -1,4 +1,4 @@
-"""The command `extender serve`, as a process of its own: it answers, drains when told to stop, and says what is wrong."""
+"""The command `extender serve`, as a process of its own: it answers, drains when told to, says what is wrong."""
 
 import http.client
 import json

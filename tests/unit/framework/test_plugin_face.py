@@ -19,10 +19,10 @@ FACE = {
     "extender.framework.setup": {"Setup"},
     "extender.framework.verdict": {"Reason", "Rejection", "Code", "Status", "unschedulable", "unresolvable"},
     "extender.framework.points": {
-        "ALLOW", "Bind", "EnqueueExtensions", "Filter", "KeptFilter", "KeptScore", "NormalizeScore", "PASS", "Permission",
-        "Permit", "Plan", "PostBind", "PostFilter", "PostFiltered", "PreBind", "PreBindPreFlight", "PreEnqueue", "PreFilter",
-        "PreFilterExtensions", "PreFiltered", "PreFlight", "PreScore", "PreScored", "QueueSort", "Queued", "Reads", "Reserve",
-        "SKIP", "SKIP_SCORE", "Score", "Write",
+        "ALLOW", "Bind", "EnqueueExtensions", "Filter", "KeptFilter", "KeptScore", "NormalizeScore", "PASS",
+        "Permission", "Permit", "Plan", "PostBind", "PostFilter", "PostFiltered", "PreBind", "PreBindPreFlight",
+        "PreEnqueue", "PreFilter", "PreFilterExtensions", "PreFiltered", "PreFlight", "PreScore", "PreScored",
+        "QueueSort", "Queued", "Reads", "Reserve", "SKIP", "SKIP_SCORE", "Score", "Write",
     },
     "extender.framework.changes": {"Registration", "Resource", "Action", "Change", "Hint"},
     "extender.framework.normalize": {"in_proportion"},
@@ -125,8 +125,8 @@ def says_float(pod: Pod, node: NodeInfo) -> float:
 def no_options(pod: Pod, node: NodeInfo) -> str | None:
     return None
 
-@row_plugin("WrongClass")  # wrong
-class WrongClass:
+@row_plugin("WrongClass")
+class WrongClass:  # wrong
     def filter(self, pod: Pod) -> str | None:
         return None
 """

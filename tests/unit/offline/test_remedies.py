@@ -1,4 +1,4 @@
-"""What is behind a refusal: the numbers, the names, and what would help, of every built-in plugin that refuses nodes."""
+"""What is behind a refusal: the numbers, the names, and what would help, plugin by plugin."""
 
 from pathlib import Path
 
@@ -32,14 +32,19 @@ kind: Pod
 metadata: {name: new, labels: %s}
 spec: %s
 """
-SPREAD = "{topologySpreadConstraints: [{maxSkew: 1, topologyKey: %s, whenUnsatisfiable: DoNotSchedule, labelSelector: {matchLabels: {app: web}}}]}"
-NEAR = "{affinity: {%s: {requiredDuringSchedulingIgnoredDuringExecution: [{topologyKey: %s, labelSelector: {matchLabels: {app: %s}}}]}}}"
+SPREAD = """\
+{topologySpreadConstraints: [{maxSkew: 1, topologyKey: %s, whenUnsatisfiable: DoNotSchedule,
+  labelSelector: {matchLabels: {app: web}}}]}"""
+NEAR = """\
+{affinity: {%s: {requiredDuringSchedulingIgnoredDuringExecution: [
+  {topologyKey: %s, labelSelector: {matchLabels: {app: %s}}}]}}}"""
 AFFINITY = "{affinity: {nodeAffinity: {requiredDuringSchedulingIgnoredDuringExecution: {nodeSelectorTerms: %s}}}}"
 UNMATCHED = "node(s) didn't match Pod's node affinity/selector"
 
 
 def requests(cpu: str = "1m", memory: str = "1Mi", gpu: str = "0") -> str:
-    return f"{{containers: [{{name: a, resources: {{requests: {{cpu: {cpu}, memory: {memory}, example.com/gpu: {gpu}}}}}}}]}}"
+    amounts = f"{{cpu: {cpu}, memory: {memory}, example.com/gpu: {gpu}}}"
+    return f"{{containers: [{{name: a, resources: {{requests: {amounts}}}}}]}}"
 
 
 CASES = {

@@ -3,12 +3,11 @@
 from typing import Any
 
 import pytest
-from prometheus_client import CollectorRegistry
 from starlette.testclient import TestClient
 
 from extender.decide.engine import Engine
 from extender.framework.verdict import Reason
-from extender.observe.metrics import exposition
+from extender.observe.metrics import exposition, new_registry
 from extender.observe.verbs import VerbMetrics
 from extender.web.app import Site, new_app
 from extender.web.health import Health
@@ -21,7 +20,7 @@ BODY = '{"Pod": {"metadata": {"name": "web"}}, "Nodes": null, "NodeNames": ["n1"
 
 
 def client(*plugins: Any, health: Health | None = None, **more: Any) -> TestClient:
-    registry = CollectorRegistry()
+    registry = new_registry()
     seen = VerbMetrics(registry)
     profile = a_profile(*plugins)
     state = a_cluster(a_node("n1"), a_node("n2"))
@@ -77,7 +76,7 @@ def test_the_type_a_caller_gives_its_body_does_not_matter(caller: TestClient) ->
             "/prioritize",
             {"content-length": str(MAX_NODES_BYTES + 1)},
             413,
-            "Content Too Large: want at most 268435456 bytes",
+            "Content Too Large",
         ),
     ],
     ids=[
@@ -94,7 +93,7 @@ def test_what_cannot_be_answered_gets_a_status_and_one_line(
     caller: TestClient, method: str, path: str, headers: dict[str, str], status: int, line: str
 ) -> None:
     answer = caller.request(method, path, headers=headers, follow_redirects=False)
-    assert (answer.status_code, answer.text) == (status, f"{line}\n")
+    assert (answer.status_code, answer.text.rstrip("\n")) == (status, line)
     assert answer.headers["content-type"] == "text/plain; charset=utf-8"
 
 

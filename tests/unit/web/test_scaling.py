@@ -1,5 +1,7 @@
 """Totals to scores of 0 to 10: order and ties are kept, whatever the totals are."""
 
+from itertools import pairwise
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -49,8 +51,8 @@ def test_totals_become_scores(totals: list[int], lowest: int, scores: list[int])
 def test_no_order_is_turned_round_and_no_tie_is_broken(totals: list[int], lowest: int) -> None:
     scores = scaled(np.array(totals, dtype=np.int64), lowest).tolist()
     pairs = sorted(zip(totals, scores, strict=True))
-    assert all(low[1] <= high[1] for low, high in zip(pairs, pairs[1:], strict=False))
-    assert all((a[0] == b[0]) <= (a[1] == b[1]) for a, b in zip(pairs, pairs[1:], strict=False))
+    assert all(low[1] <= high[1] for low, high in pairwise(pairs))
+    assert all(low[1] == high[1] for low, high in pairwise(pairs) if low[0] == high[0])
     assert pairs[-1][1] == 10
     assert min(scores) >= lowest
     if len(set(totals)) <= 11 - lowest:

@@ -1,0 +1,84 @@
+"""Plugins of an installed package on the command line: a slow one is told of, a failing one named, a wrong one refused."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+SOURCE = """
+from time import perf_counter
+from extender.framework.rowwise import filter_plugin
+
+@filter_plugin("Slow")
+def slow(pod, node):
+    end = perf_counter() + 0.11
+    while perf_counter() < end:
+        pass
+
+@filter_plugin("Fails")
+def fails(pod, node):
+    return None if node.labels["zone"] else "never"
+"""
+CLUSTER = """
+apiVersion: v1
+kind: List
+items:
+- {apiVersion: v1, kind: Node, metadata: {name: one}, status: {allocatable: {cpu: "4", pods: "110"}}}
+- {apiVersion: v1, kind: Pod, metadata: {name: web, namespace: default}, spec: {containers: [{name: a, image: a}]}}
+- {apiVersion: v1, kind: Pod, metadata: {name: job, namespace: default}, spec: {containers: [{name: a, image: b}]}}
+"""
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    (tmp_path / "trial_module.py").write_text(SOURCE)
+    info = tmp_path / "trial-1.0.dist-info"
+    info.mkdir()
+    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: trial\nVersion: 1.0\n")
+    entries = "[extender.plugins]\nSlow = trial_module:slow\nFails = trial_module:fails\n"
+    (info / "entry_points.txt").write_text(entries)
+    (tmp_path / "cluster.yaml").write_text(CLUSTER)
+    return tmp_path
+
+
+def explain(folder: Path, plugin: str) -> subprocess.CompletedProcess[str]:
+    (folder / "profile.yaml").write_text(
+        "apiVersion: kubescheduler.config.k8s.io/v1\nkind: KubeSchedulerConfiguration\n"
+        f"profiles: [{{plugins: {{multiPoint: {{enabled: [{{name: {plugin}}}]}}}}}}]\n"
+    )
+    command = [sys.executable, "-m", "extender", "explain", "-f", "cluster.yaml", "--config", "profile.yaml"]
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join((str(folder), str(ROOT)))}
+    return subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, check=False)
+
+
+def test_a_slow_plugin_is_told_of_once_and_still_heard(folder: Path) -> None:
+    done = explain(folder, "Slow")
+    assert done.returncode == 0
+    assert done.stderr.startswith('extender: plugin "Slow" is slow: one call of Filter took 1')
+    assert done.stderr.endswith(" ms, want at most 100 ms\n")
+    assert done.stderr.count("\n") == 1
+    assert done.stdout.count("fits on 1 of 1 node") == 2
+
+
+def test_a_plugin_that_raises_is_named_and_hurts_nothing_else(folder: Path) -> None:
+    done = explain(folder, "Fails")
+    assert done.returncode == 0
+    assert done.stdout.count("running \"Fails\" filter plugin: node one: KeyError: 'zone'") >= 2
+
+
+def test_a_misspelt_plugin_is_refused_with_the_name_that_was_meant(folder: Path) -> None:
+    done = explain(folder, "Sloww")
+    assert done.returncode == 2
+    assert 'PreFilterPlugin "Sloww" does not exist; did you mean "Slow"?' in done.stderr
+
+
+def test_a_wrong_plugin_is_refused_with_its_package(folder: Path) -> None:
+    (folder / "trial_module.py").write_text(SOURCE.replace("def fails(pod, node)", "def fails(pod)"))
+    done = explain(folder, "Slow")
+    assert done.returncode == 2
+    want = 'plugin "Fails" of trial (trial_module:fails): plugin "Fails": fails takes (pod), want (pod, node)'
+    assert want in done.stderr
+    assert done.stderr.count("Fails") == done.stderr.count("\n") * 4

@@ -1,0 +1,136 @@
+"""The command line in this process: what goes to which stream, and the exit status."""
+
+import errno
+import io
+import sys
+from collections.abc import Callable
+
+import pytest
+
+from extender import __version__
+from extender.cli.inputs import read_inputs
+
+NODE = '{"apiVersion":"v1","kind":"Node","metadata":{"name":"n1"}}'
+
+
+Command = Callable[..., tuple[int, str, str]]
+
+
+def test_the_version_is_shown(extender: Command) -> None:
+    assert extender("--version") == (0, f"extender {__version__}\n", "")
+
+
+def test_the_help_names_every_command_and_teaches_by_example(extender: Command) -> None:
+    status, out, _ = extender("--help")
+    assert status == 0
+    assert all(f"\n  {name} " in out for name in ("explain", "simulate", "serve", "config"))
+    assert "\n    extender explain -f cluster.json shop/api-7f4b-g3ypl\n" in out
+
+
+@pytest.mark.parametrize(
+    ("arguments", "example"),
+    [
+        (("explain",), "kubectl get nodes,pods -A -o json | extender explain -f -"),
+        (("simulate",), "extender simulate -f cluster.json -f more-nodes.yaml"),
+        (("config", "check"), "extender config check --show scheduler.yaml"),
+        (("config", "defaults"), "extender config defaults > scheduler.yaml"),
+    ],
+)
+def test_the_help_of_each_command_has_examples(extender: Command, arguments: tuple[str, ...], example: str) -> None:
+    status, out, _ = extender(*arguments, "--help")
+    assert status == 0
+    assert example in out
+
+
+@pytest.mark.parametrize(
+    ("arguments", "told"),
+    [
+        ((), "Missing command"),
+        (("frobnicate",), "No such command 'frobnicate'"),
+        (("explain",), "Missing option '--file' / '-f'"),
+        (("explain", "-f", "x", "--colour"), "No such option: --colour"),
+        (("explain", "-f", "x", "-o", "xml"), "'xml'"),
+        (("simulate", "-f", "x", "--seed", "y"), "Invalid value for '--seed'"),
+        (("config", "check"), "Missing argument 'FILE'"),
+    ],
+    ids=["nothing", "a command", "no file", "an option", "an output", "a seed", "no configuration"],
+)
+def test_a_wrong_command_line_is_told_and_ends_with_2(extender: Command, arguments: tuple[str, ...], told: str) -> None:
+    status, out, err = extender(*arguments)
+    assert status == 2
+    assert told in out + err
+    assert "Traceback" not in err
+
+
+def test_every_fault_of_the_input_is_a_line_on_standard_error_and_the_status_is_2(extender: Command) -> None:
+    text = "apiVersion: v1\nkind: Node\nmetadata: {}\n---\n7\n"
+    assert extender("explain", "-f", "-", stdin=text) == (
+        2,
+        "",
+        "extender: stdin: line 1: Node: metadata.name: is missing; every object needs a name\n"
+        "extender: stdin: line 5: is a number; want a Kubernetes object or a List of them, with apiVersion and kind\n",
+    )
+
+
+def test_skipped_kinds_are_told_on_standard_error(extender: Command) -> None:
+    status, _, err = extender("simulate", "-f", "-", stdin=f"{NODE}\n" + '{"apiVersion":"v1","kind":"Secret"}\n' * 2)
+    assert status == 0
+    assert err == "extender: skipped what scheduling does not read: 2 Secret\n"
+
+
+@pytest.mark.parametrize(
+    ("raised", "line"),
+    [
+        (RuntimeError("the moon"), "extender: internal error: RuntimeError: the moon\n"),
+        (OSError(errno.ENOSPC, "No space left on device"), "extender: [Errno 28] No space left on device\n"),
+        (OSError(errno.EIO, "Input/output error", "f"), "extender: f: Input/output error\n"),
+    ],
+    ids=["a bug", "a system's fault", "a system's fault with a file"],
+)
+def test_another_failure_is_one_line_and_ends_with_1(
+    extender: Command, monkeypatch: pytest.MonkeyPatch, raised: Exception, line: str
+) -> None:
+    def fail(*_: object) -> None:
+        raise raised
+
+    monkeypatch.setattr(sys.modules[read_inputs.__module__], "read_capture", fail)
+    assert extender("simulate", "-f", "x") == (1, "", line)
+
+
+@pytest.mark.parametrize(
+    ("raised", "status"), [(KeyboardInterrupt(), 130), (BrokenPipeError(errno.EPIPE, "Broken pipe"), 1)]
+)
+def test_an_interrupt_and_a_reader_who_has_gone_end_it_in_silence(
+    extender: Command, monkeypatch: pytest.MonkeyPatch, raised: BaseException, status: int
+) -> None:
+    def fail(*_: object) -> None:
+        raise raised
+
+    monkeypatch.setattr(sys.modules[read_inputs.__module__], "read_capture", fail)
+    before = sys.stdout, sys.stderr
+    code, out, err = extender("simulate", "-f", "x")
+    sys.stdout, sys.stderr = before
+    assert (code, out, err.strip()) == (status, "", "")
+
+
+class _Terminal(io.StringIO):
+    """Standard error of somebody who watches."""
+
+    def isatty(self) -> bool:
+        return True
+
+
+def test_a_terminal_shows_a_progress_bar_that_is_wiped_out_at_the_end(
+    extender: Command, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pods = "".join(f'{{"apiVersion":"v1","kind":"Pod","metadata":{{"name":"p{i}"}}}}\n' for i in range(4))
+    terminal = _Terminal()
+    monkeypatch.setattr(sys, "stderr", terminal)
+    status, _, _ = extender("simulate", "-f", "-", stdin=NODE + pods)
+    assert status == 0
+    assert terminal.getvalue() == (
+        "\r[#######.......................]  25% 1 of 4 pods"
+        "\r[###############...............]  50% 2 of 4 pods"
+        "\r[######################........]  75% 3 of 4 pods"
+        "\r\x1b[K"
+    )

@@ -1,0 +1,163 @@
+"""What each command prints: text, JSON and YAML, and the configuration that is in force."""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+import yaml
+
+Command = Callable[..., tuple[int, str, str]]
+
+CLUSTER = """\
+apiVersion: v1
+kind: Node
+metadata: {name: n1}
+status: {allocatable: {cpu: 2, memory: 4Gi, pods: 10}}
+---
+apiVersion: v1
+kind: Pod
+metadata: {name: web}
+spec: {containers: [{name: a, resources: {requests: {cpu: 1}}}]}
+---
+apiVersion: v1
+kind: Pod
+metadata: {name: big}
+spec: {containers: [{name: a, resources: {requests: {cpu: 3}}}]}
+"""
+HEAD = "apiVersion: kubescheduler.config.k8s.io/v1\nkind: KubeSchedulerConfiguration\n"
+ONLY_NAME = HEAD + (
+    "profiles:\n- schedulerName: default-scheduler\n  plugins:\n    multiPoint:\n      disabled: [{name: '*'}]\n"
+    "      enabled: [{name: PrioritySort}, {name: DefaultBinder}]\n"
+)
+
+
+@pytest.fixture
+def cluster(tmp_path: Path) -> str:
+    path = tmp_path / "c.yaml"
+    path.write_text(CLUSTER)
+    return str(path)
+
+
+@pytest.fixture
+def config(tmp_path: Path) -> Path:
+    return tmp_path / "scheduler.yaml"
+
+
+def test_explain_prints_a_text_for_each_waiting_pod(extender: Command, cluster: str) -> None:
+    status, out, err = extender("explain", "-f", cluster)
+    assert (status, err) == (0, "")
+    assert out.startswith("Pod default/web\n  fits on 1 of 1 node\n")
+    assert "\n\nPod default/big\n  fits on none of 1 node\n  0/1 nodes are available: 1 Insufficient cpu." in out
+    assert "    n1: Insufficient cpu: wants 3, 2 free, and only 2 with nothing else on the node; 1 short\n" in out
+
+
+def test_explain_prints_the_same_as_json_and_as_yaml(extender: Command, cluster: str) -> None:
+    as_json = json.loads(extender("explain", "-f", cluster, "web", "-o", "json")[1])
+    as_yaml = yaml.safe_load(extender("explain", "-f", cluster, "default/web", "-o", "yaml")[1])
+    assert list(as_json["pods"]) == ["default/web"]
+    assert as_json["pods"]["default/web"]["best"] == ["n1"]
+    assert as_json == as_yaml
+
+
+def test_explain_says_so_when_no_pod_waits(extender: Command) -> None:
+    node = CLUSTER.partition("---")[0]
+    assert extender("explain", "-f", "-", stdin=node) == (
+        0,
+        "",
+        'extender: no pod waits for scheduler "default-scheduler"\n',
+    )
+
+
+def test_explain_of_an_unknown_pod_names_the_nearest(extender: Command, cluster: str) -> None:
+    assert extender("explain", "-f", cluster, "wep") == (
+        2,
+        "",
+        f"extender: {cluster}: Pod wep: there is no such pod; did you mean default/web?\n",
+    )
+
+
+def test_the_configuration_given_goes_before_the_one_recorded(extender: Command, cluster: str, config: Path) -> None:
+    config.write_text(HEAD)
+    _, out, _ = extender("explain", "-f", cluster, "-f", "-", "--config", str(config), "-o", "json", stdin=ONLY_NAME)
+    assert json.loads(out)["pods"]["default/big"]["best"] == []
+
+
+def test_the_recorded_configuration_is_in_force_where_none_is_given(extender: Command, cluster: str) -> None:
+    _, out, _ = extender("explain", "-f", cluster, "-f", "-", "big", "-o", "json", stdin=ONLY_NAME)
+    assert json.loads(out)["pods"]["default/big"]["best"] == ["n1"]
+
+
+def test_simulate_prints_a_report(extender: Command, cluster: str) -> None:
+    status, out, err = extender("simulate", "-f", cluster, "--seed", "4")
+    assert (status, err) == (0, "")
+    assert out.startswith(
+        "2 pods waiting, 1 placed, 1 not placed (seed 4)\n\nNot placed\n  1  Insufficient cpu\n     default/big\n"
+    )
+
+
+def test_simulate_prints_the_same_as_json_and_as_yaml(extender: Command, cluster: str) -> None:
+    as_json = json.loads(extender("simulate", "-f", cluster, "-o", "json")[1])
+    as_yaml = yaml.safe_load(extender("simulate", "-f", cluster, "-o", "yaml")[1])
+    assert as_json["placements"][0] == {"pod": "default/web", "node": "n1", "message": None}
+    assert as_json == as_yaml
+
+
+def test_a_right_configuration_is_fine(extender: Command, config: Path) -> None:
+    config.write_text(ONLY_NAME)
+    assert extender("config", "check", str(config)) == (0, f"{config}: fine; decides for default-scheduler\n", "")
+
+
+def test_every_fault_of_a_configuration_is_a_line_with_its_path(extender: Command, config: Path) -> None:
+    config.write_text(
+        HEAD + "paralelism: 3\nprofiles:\n- schedulerName: a\n  plugins: {filter: {enabled: [{name: NodeAfinity}]}}\n"
+    )
+    assert extender("config", "check", str(config)) == (
+        2,
+        "",
+        f'extender: {config}: paralelism: unknown field "paralelism"; did you mean "parallelism"?\n',
+    )
+    config.write_text(config.read_text().replace("paralelism: 3\n", ""))
+    assert extender("config", "check", str(config)) == (
+        2,
+        "",
+        f"extender: {config}: profiles[0].plugins.filter.enabled: "
+        'FilterPlugin "NodeAfinity" does not exist; did you mean "NodeAffinity"?\n',
+    )
+
+
+@pytest.mark.parametrize(
+    ("text", "line"),
+    [
+        ("", "stdin: is empty; want YAML or JSON"),
+        ("a: [", "stdin: line 1, column 5: expected the node content, but found '<stream end>'"),
+        ('{"a": 1,\n "b" 2}', "stdin: line 2, column 6: Expecting ':' delimiter"),
+        ("[" * 200_000, "stdin: nested too deeply"),
+    ],
+    ids=["empty", "broken YAML", "broken JSON", "200,000 nested arrays"],
+)
+def test_a_configuration_that_cannot_be_read_is_one_line(extender: Command, text: str, line: str) -> None:
+    assert extender("config", "check", "-", stdin=text) == (2, "", f"extender: {line}\n")
+
+
+def test_a_missing_configuration_is_one_line(extender: Command, cluster: str, config: Path) -> None:
+    line = f"extender: {config}: no such file; check the path, or write - to read standard input\n"
+    assert extender("config", "check", str(config)) == (2, "", line)
+    assert extender("simulate", "-f", cluster, "--config", str(config)) == (2, "", line)
+
+
+def test_a_wrong_recorded_configuration_is_told_with_its_file(extender: Command) -> None:
+    recorded = CLUSTER + "---\n" + HEAD + "parallelism: x\n"
+    assert extender("simulate", "-f", "-", stdin=recorded) == (
+        2,
+        "",
+        'extender: stdin: line 16: parallelism: expected an integer, got the string "x"\n',
+    )
+
+
+def test_the_defaults_are_a_right_configuration(extender: Command, config: Path) -> None:
+    status, out, err = extender("config", "defaults")
+    assert (status, err) == (0, "")
+    assert "\nkind: KubeSchedulerConfiguration\n" in out
+    config.write_text(out)
+    assert extender("config", "check", "--show", str(config)) == (0, out, "")
