@@ -19,10 +19,14 @@ from extender.plugins.node_ports import NodePorts
 from extender.plugins.node_resources_balanced_allocation import NodeResourcesBalancedAllocation
 from extender.plugins.node_resources_fit.plugin import NodeResourcesFit
 from extender.plugins.node_unschedulable import NodeUnschedulable
+from extender.plugins.node_volume_limits import NodeVolumeLimits
 from extender.plugins.pod_topology_spread.plugin import PodTopologySpread
 from extender.plugins.priority_sort import PrioritySort
 from extender.plugins.scheduling_gates import SchedulingGates
 from extender.plugins.taint_toleration import TaintToleration
+from extender.plugins.volume_binding.plugin import VolumeBinding
+from extender.plugins.volume_restrictions import VolumeRestrictions
+from extender.plugins.volume_zone import VolumeZone
 
 GROUP = "extender.plugins"
 
@@ -38,10 +42,14 @@ BUILT_IN: tuple[type[Any], ...] = (
     NodeResourcesBalancedAllocation,
     NodeResourcesFit,
     NodeUnschedulable,
+    NodeVolumeLimits,
     PodTopologySpread,
     PrioritySort,
     SchedulingGates,
     TaintToleration,
+    VolumeBinding,
+    VolumeRestrictions,
+    VolumeZone,
 )
 
 

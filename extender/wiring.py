@@ -82,5 +82,5 @@ def engine(observer: Observer | None = None, *, keep: bool = True) -> Engine:
 
 
 def naming_slow(tell: Callable[[str], None], observer: Observer | None = None) -> Observer:
-    """An observer that gives *tell* one line about each installed plugin that is slow, and passes on all to *observer*."""
+    """An observer that gives *tell* a line about each installed plugin that is slow, and passes all on."""
     return SlowCalls(tell, observer, exempt=[plugin.name for plugin in BUILT_IN])

@@ -115,7 +115,11 @@ def _identity(pod: Pod) -> bytes:
             status.allocated_resources,
             conditions,
         )
-    return _encoder.encode((meta.namespace, meta.labels, meta.owner_references, pod.spec, resized))
+    identity = (meta.namespace, meta.labels, meta.owner_references, pod.spec, resized)
+    try:
+        return _encoder.encode(identity)
+    except OverflowError:  # a quantity written as a number beyond 64 bits
+        return repr(identity).encode()
 
 
 class Shapes:

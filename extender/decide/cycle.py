@@ -36,7 +36,7 @@ def decide(
     """
     found = feasible(pod, cluster, profile, engine)
     if not found.any:
-        return _unplaced(pod, cluster, profile, engine, found)
+        return _unplaced(pod, cluster, Attempt(found, profile, engine, chance))
     evaluated = found.size
     if profile.percentage_of_nodes_to_score:
         found, evaluated = _sampled(found, cluster, profile, search)
@@ -63,15 +63,16 @@ def _sampled(found: Feasibility, cluster: Snapshot, profile: Profile, search: Se
     return replace(found, feasible=chosen), int(looked_at.sum())
 
 
-def _unplaced(pod: PodQuery, cluster: Snapshot, profile: Profile, engine: Engine, found: Feasibility) -> Unplaced:
+def _unplaced(pod: PodQuery, cluster: Snapshot, attempt: Attempt) -> Unplaced:
+    found = attempt.feasibility
     if found.error is not None:
         return Unplaced(found.error, found.message(), found, nominated="")
     if found.size == 0:
         return Unplaced(Status(Code.UNRESOLVABLE, (NO_NODES,)), NO_NODES, found, nominated="")
     status = Status(Code.UNSCHEDULABLE, (found.message(),))
-    if not profile.post_filters:
+    if not attempt.profile.post_filters:
         return Unplaced(status, found.message(), found, found.rejectors, nominated="")
-    rescued = rescue(pod, cluster, Attempt(found, profile, engine))
+    rescued = rescue(pod, cluster, attempt)
     message = found.message(rescued.status.message)
     return Unplaced(
         Status(Code.UNSCHEDULABLE, (message,)), message, found, found.rejectors, rescued.nominated, rescued.details

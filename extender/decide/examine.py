@@ -99,4 +99,4 @@ def examine(pod: PodQuery, cluster: Snapshot, profile: Profile, engine: Engine) 
 def _rescued(pod: PodQuery, cluster: Snapshot, profile: Profile, engine: Engine, attempt: Feasibility) -> Rescue | None:
     if attempt.any or attempt.error is not None or attempt.size == 0 or not profile.post_filters:
         return None
-    return rescue(pod, cluster, Attempt(attempt, profile, engine))
+    return rescue(pod, cluster, Attempt(attempt, profile, engine, every_node=True))

@@ -1,5 +1,6 @@
 """Which nodes can take a pod, and for the others, why not."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -12,7 +13,7 @@ from extender.decide.filtering import Verdicts, judge
 from extender.decide.nominated import beside_nominated
 from extender.decide.prefiltering import PreFilterOutcome, pre_filter
 from extender.framework.profiles import Profile
-from extender.framework.verdict import Code, Reason, Status
+from extender.framework.verdict import Code, Reason, Status, gravest
 
 NO_NODES = "no nodes available to schedule pods"
 """What is said when there is no node at all. Source: A018."""
@@ -82,14 +83,32 @@ class Feasibility:
             return self.error.message
         if self.size == 0:
             return NO_NODES
-        parts = [f"0/{self.size} nodes are available:"]
         if self.before.status is not None and self.before.status.reasons:
-            parts.append(f"{self.before.status.message}.")
-        elif counted := self.counted():
-            parts.append(", ".join(sorted(f"{count} {text}" for text, count in counted.items())) + ".")
-        if addition:
-            parts.append(addition)
-        return " ".join(parts)
+            said = f"0/{self.size} nodes are available: {self.before.status.message}."
+        else:
+            said = none_available(self.size, self.counted())
+        return f"{said} {addition}" if addition else said
+
+    def code(self, row: int | None) -> Code:
+        """The code with which the node in *row* was refused.
+
+        A node that was left out, or that there is none of (None), has the code of what left it out.
+        """
+        if self.before.status is not None:
+            return self.before.status.code
+        codes = [refusal.reason.code for refusal in self.refusals if row is not None and refusal.nodes[row]]
+        return gravest(codes) if codes else Code.UNRESOLVABLE
+
+    def merely_unschedulable(self) -> BoolArray:
+        """The nodes that evicting pods may help with: a new bool array, shape (number of nodes,). Source: E009."""
+        if self.before.status is not None:
+            return np.full(self.size, self.before.status.code is Code.UNSCHEDULABLE, dtype=np.bool_)
+        found = np.zeros(self.size, dtype=np.bool_)
+        final = np.zeros(self.size, dtype=np.bool_)
+        for refusal in self.refusals:
+            target = found if refusal.reason.code is Code.UNSCHEDULABLE else final
+            target |= refusal.nodes
+        return found & ~final
 
     def counted(self) -> dict[str, int]:
         """How many nodes each reason applies to, nodes that PreFilter left out included."""
@@ -103,6 +122,14 @@ class Feasibility:
             if absent:
                 counts[self.before.absent] = counts.get(self.before.absent, 0) + absent
         return counts
+
+
+def none_available(size: int, counted: Mapping[str, int]) -> str:
+    """`0/5 nodes are available: 2 Insufficient cpu, ...`: how many of *size* nodes each reason applies to. Source: A046."""
+    said = f"0/{size} nodes are available:"
+    if not counted:
+        return said
+    return f"{said} {', '.join(sorted(f'{count} {text}' for text, count in counted.items()))}."
 
 
 def feasible(

@@ -1,6 +1,8 @@
 """What can be done when no node takes the pod: PostFilter of every plugin. Source: A062, A019 to A021."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
+from random import Random
 from typing import Any
 
 from extender.cluster.pods import PodQuery
@@ -29,18 +31,23 @@ class Rescue:
     Attributes:
         status: SUCCESS if room can be made.
         nominated: as in `PostFiltered`.
-        details: by plugin.
+        answers: what each plugin said that was asked, by plugin.
     """
 
     status: Status
     nominated: str | None = None
-    details: dict[str, Any] = field(default_factory=dict)
+    answers: Mapping[str, PostFiltered] = field(default_factory=dict)
+
+    @property
+    def details(self) -> dict[str, Any]:
+        """What the caller needs to act on the answers, by plugin."""
+        return {name: answer.detail for name, answer in self.answers.items() if answer.detail is not None}
 
 
 def rescue(pod: PodQuery, cluster: Snapshot, attempt: Attempt) -> Rescue:
     """Ask the PostFilter plugins in order; the first that neither fails nor says "unschedulable" decides."""
     reasons: list[str] = []
-    details: dict[str, Any] = {}
+    answers: dict[str, PostFiltered] = {}
     nominated: str | None = None
     first = ""
     for plugin in attempt.profile.post_filters:
@@ -49,13 +56,15 @@ def rescue(pod: PodQuery, cluster: Snapshot, attempt: Attempt) -> Rescue:
                 plugin, "PostFilter", PostFiltered, plugin.post_filter, pod, cluster, attempt
             )
         except PluginError as wrong:
-            return Rescue(wrong.status, nominated, details)
-        if answer.detail is not None:
-            details[plugin.name] = answer.detail
+            answers[plugin.name] = PostFiltered(wrong.status)
+            return Rescue(wrong.status, None, answers)
+        answers[plugin.name] = answer
+        status = answer.status
+        if status.code is Code.UNRESOLVABLE or not status.rejected:
+            nominated = answer.nominated if status.ok or status.rejected else None
+            return Rescue(status.by(plugin.name), nominated, answers)
         if answer.nominated is not None:
             nominated = answer.nominated
-        if answer.status.code is not Code.UNSCHEDULABLE:
-            return Rescue(answer.status.by(plugin.name), answer.nominated, details)
         first = first or plugin.name
-        reasons.extend(answer.status.reasons)
-    return Rescue(Status(Code.UNSCHEDULABLE, tuple(reasons), first), nominated, details)
+        reasons.extend(status.reasons)
+    return Rescue(Status(Code.UNSCHEDULABLE, tuple(reasons), first), nominated, answers)

@@ -34,6 +34,12 @@ class Action(IntFlag):
     ALL = (1 << 13) - 1
 
 
+_ACTION_LABELS = {action: "".join(map(str.capitalize, (action.name or "").split("_"))) for action in Action} | {
+    Action.UPDATE: "Update",
+    Action.ALL: "All",
+}
+
+
 class Resource(Enum):
     """Which kind of object it happened to."""
 
@@ -64,12 +70,25 @@ class Hint(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """One event with the objects before and after (None where there is none)."""
+    """One event with the objects before and after (None where there is none).
+
+    Attributes:
+        resource: the kind of object.
+        action: what happened to it.
+        old, new: the object before and after.
+        name: of an event that is not one of the API server's, such as `BackoffComplete`.
+    """
 
     resource: Resource
     action: Action
     old: Any = None
     new: Any = None
+    name: str = ""
+
+    @property
+    def label(self) -> str:
+        """The event as metrics and logs name it: `NodeAdd`, `AssignedPodDelete`. Source: D050 to D052."""
+        return self.name or f"{self.resource.value}{_ACTION_LABELS.get(self.action, '')}"
 
 
 HintFunction = Callable[[PodQuery, Change], Hint]

@@ -20,6 +20,7 @@ _PROTOCOLS: Final = (
     points.QueueSort,
     points.PreFilter,
     points.PreFilterExtensions,
+    points.ApartFilter,
     points.Filter,
     points.KeptFilter,
     points.PostFilter,
@@ -39,6 +40,7 @@ _TOGETHER: Final = (("reserve", "unreserve"), ("clone", "add_pod", "remove_pod")
 _WITH: Final = {
     "normalize": "score",
     "filter_key": "filter",
+    "filter_apart": "clone",
     "score_key": "score",
     "clone": "pre_filter",
     "pre_bind_pre_flight": "pre_bind",

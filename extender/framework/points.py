@@ -14,6 +14,7 @@ from enum import Flag, auto
 from typing import Any, ClassVar, Protocol, TypeAlias, runtime_checkable
 
 from extender.cluster.arrays import IntArray
+from extender.cluster.batches import PodBatch
 from extender.cluster.pods import PlacedPod, PodQuery
 from extender.cluster.snapshot import NodeView, Snapshot
 from extender.framework.changes import Registration
@@ -103,6 +104,22 @@ class PreFilterExtensions(Protocol):
         """Change *notes* as if *other* were not on *row*."""
 
 
+@runtime_checkable
+class ApartFilter(Protocol):
+    """A filter that can be asked about many nodes at once, each as if pods had come to or left that node alone.
+
+    For plugins with `PreFilterExtensions`, which otherwise are asked about one node at a time, with notes of its own.
+    """
+
+    def filter_apart(
+        self, pod: PodQuery, nodes: NodeView, notes: Any, others: PodBatch, by: IntArray
+    ) -> Sequence[Rejection]:
+        """As `filter`; for each node *notes* count as if changed by those of *others* that are on its row.
+
+        *by* has one entry a pod of *others*: 1 came, -1 left, 0 neither. *notes* themselves are not changed.
+        """
+
+
 class Filter(Named, Protocol):
     """Says which nodes cannot take the pod. Source: A061."""
 
@@ -145,7 +162,7 @@ class PostFilter(Named, Protocol):
     def post_filter(self, pod: PodQuery, cluster: Snapshot, attempt: Any) -> PostFiltered:
         """What could be done about it.
 
-        *attempt* is the `decide.feasible.Feasibility` that failed, with means to ask it about hypotheses.
+        *attempt* is a `decide.rescue.Attempt`: what was refused, with means to ask about hypotheses.
         """
 
 
@@ -247,6 +264,8 @@ class Write:
     subresource: str = ""
 
 
+_LATE = error("context deadline exceeded")
+
 Question: TypeAlias = Callable[[Snapshot], Status | None]
 """Whether something has come about in a cluster: None: not yet; else how it ended."""
 
@@ -266,7 +285,7 @@ class Plan:
     writes: tuple[Write, ...] = ()
     wait_for: Question | None = None
     timeout: float = 0.0
-    late: Status = error("context deadline exceeded")
+    late: Status = _LATE
 
 
 @runtime_checkable

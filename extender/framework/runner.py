@@ -7,6 +7,7 @@ from typing import Any, TypeVar
 import numpy as np
 
 from extender.cluster.arrays import IntArray
+from extender.cluster.batches import PodBatch
 from extender.cluster.snapshot import NodeView, Snapshot
 from extender.framework.normalize import MAX_SCORE
 from extender.framework.observer import Observer, Silent
@@ -158,25 +159,20 @@ class Runner:
         Raises:
             PluginError: it raised, or the answer is no sequence of rejections, or a mask does not fit the view.
         """
-        answer = self.call(plugin, "Filter", plugin.filter, pod, nodes, notes)
-        if type(answer) is not tuple:
-            answer = _rejections(plugin, answer)
-        size = len(nodes)
-        for rejection in answer:
-            if type(rejection) is not Rejection:
-                raise PluginError(plugin.name, "Filter", _no_rejection(answer, rejection))
-            mask, reason = rejection
-            if type(mask) is not np.ndarray or mask.dtype != np.bool_ or mask.shape != (size,):
-                detail = f"a mask must be a bool array with one entry a node ({size}), got {_described(mask)}"
-                raise PluginError(plugin.name, "Filter", detail)
-            if (
-                type(reason) is not Reason
-                or type(reason.text) is not str
-                or not reason.text
-                or not _refuses(reason.code)
-            ):
-                raise PluginError(plugin.name, "Filter", _no_reason(reason))
-        return answer
+        return _checked_rejections(
+            plugin, self.call(plugin, "Filter", plugin.filter, pod, nodes, notes), len(nodes)
+        )
+
+    def filter_apart(
+        self, plugin: Any, pod: Any, nodes: NodeView, notes: Any, others: PodBatch, by: IntArray
+    ) -> tuple[Rejection, ...]:
+        """The groups *plugin* refuses among *nodes*, each imagined on its own: see `points.ApartFilter`.
+
+        Raises:
+            PluginError: as `filter`.
+        """
+        answer = self.call(plugin, "Filter", plugin.filter_apart, pod, nodes, notes, others, by)
+        return _checked_rejections(plugin, answer, len(nodes))
 
     def score(self, plugin: Any, pod: Any, nodes: NodeView, notes: Any) -> IntArray:
         """The raw scores of *nodes*, int64.
@@ -209,6 +205,31 @@ def _within(plugin: Named, point: str, scores: IntArray) -> IntArray:
     wrong = low if low < 0 else high
     said = f'plugin "{plugin.name}" returns an invalid score {wrong}'
     raise PluginError(plugin.name, point, f"{said}, it should in the range of [0, {MAX_SCORE}] after normalizing")
+
+
+def _checked_rejections(plugin: Named, answer: Any, size: int) -> tuple[Rejection, ...]:
+    """*answer* as a tuple of rejections of *size* nodes.
+
+    Raises:
+        PluginError: it is no sequence of rejections, or a mask does not fit the view.
+    """
+    if type(answer) is not tuple:
+        answer = _rejections(plugin, answer)
+    for rejection in answer:
+        if type(rejection) is not Rejection:
+            raise PluginError(plugin.name, "Filter", _no_rejection(answer, rejection))
+        mask, reason = rejection
+        if type(mask) is not np.ndarray or mask.dtype != np.bool_ or mask.shape != (size,):
+            detail = f"a mask must be a bool array with one entry a node ({size}), got {_described(mask)}"
+            raise PluginError(plugin.name, "Filter", detail)
+        if (
+            type(reason) is not Reason
+            or type(reason.text) is not str
+            or not reason.text
+            or not _refuses(reason.code)
+        ):
+            raise PluginError(plugin.name, "Filter", _no_reason(reason))
+    return answer
 
 
 def checked_scores(plugin: Named, point: str, scores: Any, size: int) -> IntArray:

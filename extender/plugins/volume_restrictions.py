@@ -26,7 +26,7 @@ from extender.cluster.snapshot import NodeView, Snapshot
 from extender.cluster.volume_uses import VolumeUses, disks_conflict, volume_uses
 from extender.framework.changes import Action, Change, Hint, Registration, Resource
 from extender.framework.points import SKIP, PreFiltered
-from extender.framework.verdict import Reason, Rejection, unresolvable
+from extender.framework.verdict import Code, Reason, Rejection, unresolvable
 from extender.objects.pod import Pod
 from extender.objects.storage import PersistentVolumeClaim
 from extender.volumes.claims import not_found
@@ -35,6 +35,7 @@ _DISK_TAKEN = Reason("node(s) had no available disk")
 _CLAIM_TAKEN = Reason(
     "node(s) unavailable due to PersistentVolumeClaim with ReadWriteOncePod access mode already in-use by another pod"
 )
+_UNPREPARED = Reason('cannot read "PreFilterVolumeRestrictions" from cycleState', Code.ERROR)
 _ONE_POD = "ReadWriteOncePod"
 
 
@@ -67,13 +68,18 @@ class VolumeRestrictions:
         return PreFiltered(notes=_Notes(frozenset(claims), in_use))
 
     def filter(self, pod: PodQuery, nodes: NodeView, notes: Any) -> Sequence[Rejection]:
-        """A node without a free disk is refused for that alone. Source: B081, B082."""
-        known: _Notes = notes
+        """A node without a free disk is refused for that alone; the rest are an error without `pre_filter`.
+
+        Source: B081, B082.
+        """
+        known: _Notes | None = notes
         taken = np.zeros(len(nodes.snapshot), dtype=np.bool_)
         taken[list(nodes.snapshot.disk_conflicts(pod))] = True
         mine = nodes.take(taken)
         groups = (Rejection(mine, _DISK_TAKEN),) if mine.any() else ()
-        return (*groups, Rejection(~mine, _CLAIM_TAKEN)) if known.in_use > 0 else groups
+        if known is not None and known.in_use <= 0:
+            return groups
+        return (*groups, Rejection(~mine, _UNPREPARED if known is None else _CLAIM_TAKEN))
 
     # -- pods imagined on or off a node
 

@@ -53,17 +53,16 @@ class VolumeZone:
 
     def pre_filter(self, pod: PodQuery, cluster: Snapshot) -> PreFiltered:
         """Source: B103, B104."""
-        found: list[_Topology] = []
-        for name in _claim_names(pod):
-            where = _where(pod.namespace, name, cluster)
-            if isinstance(where, str):
-                return PreFiltered(status=unresolvable(where))
-            found += where
-        return PreFiltered(notes=tuple(dict.fromkeys(found))) if found else SKIP
+        found = _pod_topologies(pod, cluster)
+        if isinstance(found, str):
+            return PreFiltered(status=unresolvable(found))
+        return PreFiltered(notes=found) if found else SKIP
 
-    def filter(self, pod: PodQuery, nodes: NodeView, notes: Any) -> Sequence[Rejection]:  # noqa: ARG002
-        """Source: B105."""
-        topologies: tuple[_Topology, ...] = notes
+    def filter(self, pod: PodQuery, nodes: NodeView, notes: Any) -> Sequence[Rejection]:
+        """Without `pre_filter`, what that would have said about the pod is said about every node. Source: B105."""
+        topologies: tuple[_Topology, ...] | str = _pod_topologies(pod, nodes.snapshot) if notes is None else notes
+        if isinstance(topologies, str):
+            return (Rejection(np.ones(len(nodes), dtype=np.bool_), Reason(topologies, Code.UNRESOLVABLE)),)
         elsewhere = np.zeros(len(nodes), dtype=np.bool_)
         for topology in topologies:
             elsewhere |= ~_there(nodes, topology)
@@ -72,7 +71,8 @@ class VolumeZone:
         placed = np.zeros(len(nodes), dtype=np.bool_)
         for label in _LABELS:
             placed |= nodes.label(label) != ABSENT
-        return (Rejection(elsewhere & placed, _ELSEWHERE),)
+        elsewhere &= placed
+        return (Rejection(elsewhere, _ELSEWHERE),) if elsewhere.any() else ()
 
     def events(self) -> Sequence[Registration]:
         """Source: B106."""
@@ -87,6 +87,17 @@ class VolumeZone:
 
 def _claim_names(pod: PodQuery) -> Iterator[str]:
     return (use.name for use in pod.shape.volumes.claims if not use.generated)
+
+
+def _pod_topologies(pod: PodQuery, cluster: Snapshot) -> tuple[_Topology, ...] | str:
+    """Where the volumes of *pod* are, or why it cannot be scheduled."""
+    found: list[_Topology] = []
+    for name in _claim_names(pod):
+        where = _where(pod.namespace, name, cluster)
+        if isinstance(where, str):
+            return where
+        found += where
+    return tuple(dict.fromkeys(found))
 
 
 def _where(namespace: str, name: str, cluster: Snapshot) -> list[_Topology] | str:

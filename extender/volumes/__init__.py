@@ -1,4 +1,6 @@
-"""What plugins need to know of persistent volumes: claims and their volumes, matching, provisioning, attachments, migration to CSI.
+"""What plugins need to know of persistent volumes.
 
-May import cluster, config, objects and basics. Never decides about a node by itself: it says where volumes can be had, plugins say what follows.
+Inside: claims and what they ask for, what was promised to pods, volumes and storage in stock, matching, provisioning,
+what nodes have attached, and the migration of old drivers to CSI. May import cluster, config, objects and basics. Says
+where volumes can be had; never what follows for a node, which plugins say.
 """

@@ -86,11 +86,15 @@ class Assumptions:
         assumed = self.claims.get(known.key)
         return assumed if assumed is not None and _same_version(assumed, known) else known
 
-    def make(self, volumes: tuple[PersistentVolume, ...], claims: tuple[PersistentVolumeClaim, ...], cluster: Snapshot) -> str | None:
-        """Assume that the objects are like this; none of them if one has changed in *cluster*, then the answer says which."""
+    def make(
+        self, volumes: tuple[PersistentVolume, ...], claims: tuple[PersistentVolumeClaim, ...], cluster: Snapshot
+    ) -> str | None:
+        """Assume that the objects are like this; none of them if one has changed in *cluster*, which is the answer then."""
         self._forget_old(cluster)
         for volume in volumes:
-            if (fault := _stale(volume.metadata.name, cluster.find(PersistentVolume, volume.metadata.name), volume)) is not None:
+            if (
+                fault := _stale(volume.metadata.name, cluster.find(PersistentVolume, volume.metadata.name), volume)
+            ) is not None:
                 return fault
         for claim in claims:
             if (fault := _stale(claim.key, cluster.find(PersistentVolumeClaim, claim.key), claim)) is not None:

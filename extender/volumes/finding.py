@@ -14,8 +14,8 @@ from extender.cluster.snapshot import NodeView, Snapshot
 from extender.objects.storage import PersistentVolume, PersistentVolumeClaim
 from extender.volumes.assumptions import Assumptions
 from extender.volumes.claims import SELECTED_NODE, claim_class
-from extender.volumes.matching import NONE, Matches, SelectorFault, in_order_of_size, match
-from extender.volumes.migration import CannotTranslate, in_tree_driver, translated_affinity, volume_handle
+from extender.volumes.matching import NONE, Matches, SelectorError, in_order_of_size, match
+from extender.volumes.migration import TranslationError, in_tree_driver, translated_affinity, volume_handle
 from extender.volumes.places import Places, node_terms
 from extender.volumes.provisioning import Provision, provision
 from extender.volumes.stock import Stock, StockedVolume, affinity_terms
@@ -53,7 +53,7 @@ class Found:
     too_little: BoolArray
     vanished: BoolArray
     faults: list[tuple[BoolArray, str]] = field(default_factory=list)
-    matches: Matches = Matches()
+    matches: Matches = field(default_factory=Matches)
     made: tuple[Provision, ...] = ()
 
 
@@ -77,7 +77,7 @@ def find(claims: PodClaims, nodes: NodeView, stock: Stock, promised: Assumptions
         faulty = faulty | mask
     if found.faults:
         for mask in (found.elsewhere, found.unbindable, found.too_little, found.vanished):
-            mask &= ~faulty
+            mask[faulty] = False
     return found
 
 
@@ -118,7 +118,7 @@ class Reach:
 
 
 def reach_of(volume: PersistentVolume, nodes: NodeView, places: Places, stock: Stock) -> Reach:
-    """Where *volume* can be used. Nodes that migrated its driver judge by the labels of the CSI driver. Source: B093."""
+    """Where *volume* can be used. Nodes that migrated its driver go by the labels of the CSI driver. Source: B093."""
     nowhere = np.zeros(len(nodes), dtype=np.bool_)
     usable = nowhere.copy()
     usable[places.of_terms(affinity_terms(volume))] = True
@@ -130,7 +130,7 @@ def reach_of(volume: PersistentVolume, nodes: NodeView, places: Places, stock: S
         return Reach(usable, nowhere)
     try:
         volume_handle(volume)
-    except CannotTranslate as fault:
+    except TranslationError as fault:
         return Reach(usable & ~migrated, migrated, f"could not translate pv: {fault}")
     selector = translated_affinity(volume, driver)
     there = nowhere.copy()
@@ -179,7 +179,7 @@ def _find_delayed(
         offers = {name: _offers(name, cluster, stock, promised) for name in map(claim_class, ordered)}
         try:
             found.matches = match([(claim, offers[claim_class(claim)]) for claim in ordered], places, left)
-        except SelectorFault as fault:
+        except SelectorError as fault:
             found.faults.append((left, str(fault)))
             return
         wanted += [

@@ -36,7 +36,7 @@ class Matches:
     choices: tuple[IntArray, ...] = ()
 
 
-class SelectorFault(ValueError):
+class SelectorError(ValueError):
     """The selector of a claim cannot be read; says which and why."""
 
 
@@ -60,7 +60,7 @@ def match(
         undecided: where to look, bool, shape (len(places),).
 
     Raises:
-        SelectorFault: the selector of a claim cannot be read.
+        SelectorError: the selector of a claim cannot be read.
     """
     numbers: dict[str, int] = {}
     volumes: list[PersistentVolume] = []
@@ -91,7 +91,9 @@ class _Choice:
 
     __slots__ = ("_earlier", "_everywhere", "_exhausted", "_open", "_places", "_taken", "left", "numbers")
 
-    def __init__(self, places: Places, undecided: BoolArray, earlier: Sequence[IntArray], numbers: dict[str, int]) -> None:
+    def __init__(
+        self, places: Places, undecided: BoolArray, earlier: Sequence[IntArray], numbers: dict[str, int]
+    ) -> None:
         self.numbers: IntArray = np.full(len(places), NONE, dtype=np.int64)
         self.left = int(undecided.sum())
         self._open = undecided.copy()
@@ -171,4 +173,4 @@ def _selector(claim: PersistentVolumeClaim) -> Selector | None:
     try:
         return from_label_selector(claim.spec.selector)
     except ValueError as fault:
-        raise SelectorFault(f"error creating internal label selector for claim: {claim.key}: {fault}") from fault
+        raise SelectorError(f"error creating internal label selector for claim: {claim.key}: {fault}") from fault

@@ -47,10 +47,14 @@ class InTreeDriver:
 
 
 DRIVERS: Final = (
-    InTreeDriver("kubernetes.io/aws-ebs", "ebs.csi.aws.com", "aws_elastic_block_store", "topology.ebs.csi.aws.com/zone"),
+    InTreeDriver(
+        "kubernetes.io/aws-ebs", "ebs.csi.aws.com", "aws_elastic_block_store", "topology.ebs.csi.aws.com/zone"
+    ),
     InTreeDriver("kubernetes.io/gce-pd", "pd.csi.storage.gke.io", "gce_persistent_disk", "topology.gke.io/zone"),
     InTreeDriver("kubernetes.io/azure-disk", "disk.csi.azure.com", "azure_disk"),
-    InTreeDriver("kubernetes.io/cinder", "cinder.csi.openstack.org", "cinder", "topology.cinder.csi.openstack.org/zone"),
+    InTreeDriver(
+        "kubernetes.io/cinder", "cinder.csi.openstack.org", "cinder", "topology.cinder.csi.openstack.org/zone"
+    ),
     InTreeDriver("kubernetes.io/portworx-volume", "pxd.portworx.com", "portworx_volume"),
     InTreeDriver("kubernetes.io/azure-file", "file.csi.azure.com", "azure_file", migrated=False),
     InTreeDriver("kubernetes.io/vsphere-volume", "csi.vsphere.vmware.com", "vsphere_volume", migrated=False),
@@ -60,7 +64,7 @@ DRIVERS: Final = (
 BY_NAME: Final = {driver.name: driver for driver in DRIVERS}
 
 
-class CannotTranslate(ValueError):
+class TranslationError(ValueError):
     """A volume that has no counterpart in its CSI driver; says why."""
 
 
@@ -83,7 +87,7 @@ def inline_handle(volume: Volume) -> str | None:
     """How the CSI driver calls the disk of *volume*, which a pod names itself; None if it is of no migrated driver.
 
     Raises:
-        CannotTranslate: the disk is unknown to the CSI driver.
+        TranslationError: the disk is unknown to the CSI driver.
     """
     if volume.gce_persistent_disk is not None:
         return _gce_handle("zones", _GCE_UNKNOWN, volume.gce_persistent_disk.pd_name)
@@ -94,7 +98,7 @@ def volume_handle(volume: PersistentVolume) -> str | None:
     """How the CSI driver calls the disk of *volume*; None if it is of no migrated driver.
 
     Raises:
-        CannotTranslate: the disk is unknown to the CSI driver.
+        TranslationError: the disk is unknown to the CSI driver.
     """
     disk = volume.spec.gce_persistent_disk
     if disk is None:
@@ -121,13 +125,15 @@ def _aws_handle(volume_id: str) -> str:
         return volume_id
     name = unquote(urlsplit(volume_id).path).strip("/")
     if _AWS_VOLUME.fullmatch(name) is None:
-        raise CannotTranslate(f"failed to translate Kubernetes ID to EBS Volume ID Invalid format for AWS volume ({volume_id})")
+        raise TranslationError(
+            f"failed to translate Kubernetes ID to EBS Volume ID Invalid format for AWS volume ({volume_id})"
+        )
     return name
 
 
 def _azure_handle(disk: AzureDiskVolumeSource) -> str:
     if disk.kind is not None and disk.kind.casefold() != "managed":
-        raise CannotTranslate(f"kind({disk.kind}) is not supported in csi migration")
+        raise TranslationError(f"kind({disk.kind}) is not supported in csi migration")
     return disk.disk_uri
 
 
@@ -140,13 +146,13 @@ def _gce_region(zones: list[str]) -> str:
     for zone in zones:
         parts = zone.split("-")
         if len(parts) != 3:
-            raise CannotTranslate(
+            raise TranslationError(
                 "failed to get region from zones: "
                 f"zone in unexpected format, expected: {{locale}}-{{region}}-{{zone}}, got: {zone}"
             )
         regions.add(f"{parts[0]}-{parts[1]}")
     if len(regions) != 1:
-        raise CannotTranslate(
+        raise TranslationError(
             f"failed to get region from zones: multiple or no regions gotten from zones, got: {sorted(regions)}"
         )
     return regions.pop()

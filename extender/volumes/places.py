@@ -43,7 +43,7 @@ class Places:
         return len(self.everywhere)
 
     def of_terms(self, terms: NodeTerms | None) -> IntArray:
-        """Where any of *terms* holds, ascending within a term; None holds everywhere. Conditions on fields count as met."""
+        """Where any of *terms* holds; None holds everywhere. Conditions on fields count as met."""
         if terms is None:
             return self.everywhere
         found = self._found.get(terms)
@@ -58,7 +58,7 @@ class Places:
         return self.everywhere[:0] if selector.nothing else self.of_rules(selector.requirements)
 
     def of_topologies(self, terms: Sequence[TopologySelectorTerm]) -> IntArray:
-        """Where the labels are among those of any of *terms*; no terms hold everywhere, a term without conditions nowhere.
+        """Where the labels are among those of a term; no terms hold everywhere, a term without conditions nowhere.
 
         Source: B096.
         """

@@ -179,9 +179,7 @@ def _made(wish: Wish, node: str, view: NodeView, stock: Stock) -> bool | str:
     return is_fully_bound(claim)
 
 
-def _is_old(
-    known: PersistentVolume | PersistentVolumeClaim, before: PersistentVolume | PersistentVolumeClaim
-) -> bool:
+def _is_old(known: PersistentVolume | PersistentVolumeClaim, before: PersistentVolume | PersistentVolumeClaim) -> bool:
     """Whether what is known is still what was there before our write."""
     return known.metadata.resource_version == before.metadata.resource_version
 

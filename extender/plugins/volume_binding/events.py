@@ -18,7 +18,7 @@ from extender.volumes.stock import volume_limit
 _CHANGED = Action.ADD | Action.UPDATE
 
 
-def _hint(wake: bool) -> Hint:  # noqa: FBT001  the one thing it says
+def _hint(wake: bool) -> Hint:
     return Hint.QUEUE if wake else Hint.SKIP
 
 

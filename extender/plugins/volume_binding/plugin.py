@@ -56,6 +56,7 @@ _GATE: Final = "StorageCapacityScoring"
 _ELSEWHERE: Final = Reason("node(s) didn't match PersistentVolume's node affinity", Code.UNRESOLVABLE)
 _UNBINDABLE: Final = Reason("node(s) didn't find available persistent volumes to bind", Code.UNRESOLVABLE)
 _TOO_LITTLE: Final = Reason("node(s) did not have enough free storage", Code.UNRESOLVABLE)
+_UNPREPARED: Final = Reason("not found", Code.ERROR)
 _VANISHED: Final = Reason(
     "node(s) unavailable due to one or more pvc(s) bound to non-existent pv(s)", Code.UNRESOLVABLE
 )
@@ -133,8 +134,10 @@ class VolumeBinding:
         return PreFiltered(status=claims) if isinstance(claims, Status) else PreFiltered(notes=_Notes(claims))
 
     def filter(self, pod: PodQuery, nodes: NodeView, notes: Any) -> Sequence[Rejection]:  # noqa: ARG002
-        """Source: B093 to B096."""
-        known: _Notes = notes
+        """As upstream, an error on every node if `pre_filter` is switched off. Source: B093 to B096."""
+        known: _Notes | None = notes
+        if known is None:
+            return (Rejection(np.ones(len(nodes), dtype=np.bool_), _UNPREPARED),)
         found = find(known.claims, nodes, self._stock, self._promised)
         groups = [
             Rejection(found.elsewhere, _ELSEWHERE),
@@ -169,6 +172,8 @@ class VolumeBinding:
     def reserve(self, pod: PodQuery, node: str, cluster: Snapshot, notes: Any) -> Status | None:  # noqa: ARG002
         """Source: B097."""
         known: _Notes | None = notes
+        if known is None and pod.shape.volumes.claims:
+            return error(_UNPREPARED.text)
         row = cluster.row(node)
         if known is None or not known.claims.delayed or row is None:
             return None

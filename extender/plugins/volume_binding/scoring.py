@@ -1,4 +1,7 @@
-"""Scores by how full storage would be: of volumes that are matched, or else of pools that volumes are made from. Source: B100."""
+"""Scores by how full storage would be: of volumes that are matched, or else of pools that volumes are made from.
+
+Source: B100.
+"""
 
 import numpy as np
 
@@ -12,7 +15,7 @@ from extender.volumes.provisioning import NO_POOL
 
 
 class _Tally:
-    """What is asked of a storage class and what it has, in bytes, a node an entry; nodes that do not use it left out."""
+    """What is asked of a storage class and what it has, in bytes, and which nodes use it; one entry a node."""
 
     __slots__ = ("capacity", "requested", "used")
 

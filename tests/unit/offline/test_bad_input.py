@@ -1,5 +1,6 @@
 """Bad input: each fault is one line that says where, what, and what would be right."""
 
+import errno
 import gzip
 import io
 import sys
@@ -54,6 +55,25 @@ UNREADABLE = {
         "a: !!python/object:os.system x\n",
         "c.yaml: line 1: 'x' has the tag tag:yaml.org,2002:python/object:os.system, which does not suit it; "
         "leave the tag out",
+    ),
+    "a tag on an object": ("a: !thing {}\n", "c.yaml: line 1: unknown tag !thing; leave it out"),
+    "a merge of text": ("<<: x\n", "c.yaml: line 1: << wants an object"),
+    "a number that JSON does not have": (
+        '{"kind": NaN}',
+        "c.yaml: broken JSON: JSON is malformed: invalid character (byte 9)",
+    ),
+    "an item without a kind in JSON": (
+        '{"kind":"List","apiVersion":"v1","items":[{"apiVersion":"v1"}]}',
+        f"c.yaml: items[0]: kind: is missing; {WANTED}",
+    ),
+    "too many Lists": (
+        "kind: List\napiVersion: v1\na: &a {kind: List, apiVersion: v1, items: []}\n"
+        + "".join(
+            f"{name}: &{name} {{kind: List, apiVersion: v1, items: [{', '.join([f'*{inner}'] * 30)}]}}\n"
+            for inner, name in ("ab", "bc", "cd")
+        )
+        + "items: [*d, *d, *d, *d]\n",
+        "c.yaml: line 3: more than 100000 Lists; is there an alias of a List inside it?",
     ),
     "a key that is a list": ("? [a]\n: b\n", "c.yaml: line 1: a key must be text"),
     "broken JSON": (
@@ -137,6 +157,21 @@ def test_a_missing_file_and_a_directory_are_told(tmp_path: Path) -> None:
         f"{missing}: no such file; check the path, or write - to read standard input",
         f"{tmp_path}: is a directory; name the files in it, each with -f",
     ]
+
+
+@pytest.mark.parametrize(
+    ("raised", "line"),
+    [
+        (PermissionError(errno.EACCES, "Permission denied"), "x: may not be read; check its permissions"),
+        (OSError(errno.EIO, "Input/output error"), "x: cannot be read: Input/output error"),
+    ],
+)
+def test_a_file_the_system_refuses_is_told(monkeypatch: pytest.MonkeyPatch, raised: OSError, line: str) -> None:
+    def refuse(_: Path) -> bytes:
+        raise raised
+
+    monkeypatch.setattr(Path, "read_bytes", refuse)
+    assert faults("x") == [line]
 
 
 def test_a_name_that_no_file_can_have_is_told() -> None:
@@ -244,6 +279,14 @@ OBJECTS = {
     "a field of a wrong type": (
         HEAD + "spec: {priority: high}\n",
         "c.yaml: line 1: Pod web: spec.priority: Expected `int | null`, got `str`",
+    ),
+    "a name that is a number": (
+        "apiVersion: v1\nkind: Node\nmetadata: {name: 5}\n",
+        "c.yaml: line 1: Node: metadata.name: Expected `str`, got `int`",
+    ),
+    "a wrong type in a namespace": (
+        '{"apiVersion":"v1","kind":"Pod","metadata":{"name":"web","namespace":"shop"},"spec":7}',
+        "c.yaml: Pod shop/web: spec: Expected `object`, got `int`",
     ),
     "a number that is too great": (
         HEAD + "spec: {priority: 3000000000}\n",

@@ -208,6 +208,11 @@ def test_yaml_scalars_are_read_as_kubernetes_reads_them(tmp_path: Path, written:
     assert service.metadata.labels == {"a": value}
 
 
+def test_keys_that_are_no_text_are_read_as_text(tmp_path: Path) -> None:
+    text = "apiVersion: v1\nkind: Service\nmetadata: {name: s, labels: {true: a, 7: b, !!str 0x_: c}}\n"
+    assert captured(tmp_path, text).objects[0].metadata.labels == {"true": "a", "7": "b", "0x_": "c"}
+
+
 @pytest.mark.parametrize(
     ("written", "value"),
     [("0o17", 15), ("017", 15), ("0x1f", 31), ("1_000", 1000), ("-5", -5), ("!!int 7", 7)],

@@ -93,11 +93,14 @@ def test_without_any_node_every_name_is_unknown() -> None:
 
 
 @pytest.mark.parametrize(
-    ("code", "part"), [(Code.UNSCHEDULABLE, "failed_nodes"), (Code.UNRESOLVABLE, "failed_and_unresolvable_nodes")]
+    ("code", "final"), [(Code.UNSCHEDULABLE, False), (Code.UNRESOLVABLE, True)], ids=["for now", "for good"]
 )
-def test_a_pod_turned_away_before_any_node_is_refused_by_every_node_asked(code: Code, part: str) -> None:
+def test_a_pod_turned_away_before_any_node_is_refused_by_every_node_asked(code: Code, final: bool) -> None:
     answer = verbs(TurnsAway(Status(code, ("not this one", "never")))).filter(by_names("n2", "n1"))
-    assert answer == FilterResult(node_names=[], **{part: {"n2": "not this one, never", "n1": "not this one, never"}})
+    refused = {"n2": "not this one, never", "n1": "not this one, never"}
+    parts = (answer.failed_nodes, answer.failed_and_unresolvable_nodes)
+    assert answer.node_names == []
+    assert parts == (({}, refused) if final else (refused, {}))
 
 
 def test_nodes_that_are_left_out_before_filtering_are_refused_for_good() -> None:
@@ -163,6 +166,11 @@ def test_a_pod_with_a_problem_is_refused_by_its_field() -> None:
     intake = Intake(problems=lambda pod: [("spec.x", "is odd")])
     with pytest.raises(RequestError, match=r"Pod\.spec\.x: is odd"):
         verbs(AcceptsAll(), intake=intake).filter(by_names("n1"))
+
+
+def test_an_amount_beyond_64_bits_is_just_a_lot() -> None:
+    huge = ExtenderArgs(a_pod("huge", requests={"cpu": 2**70}), names=["n1"])
+    assert verbs(AcceptsAll()).filter(huge).node_names == ["n1"]
 
 
 def test_the_best_node_comes_first_and_ties_keep_the_order_asked() -> None:

@@ -1,0 +1,286 @@
+"""The functions that Kubernetes adds to CEL, as far as the library lets them be added.
+
+Known: quantities, semantic versions, URLs, IP addresses and CIDRs, sets, and of lists isSorted, sum, min and max. Not
+known: regular expressions beyond `matches`, `indexOf` of lists, named formats, images, authorization, comprehensions
+over two variables. An expression that needs one of those does not compile. Source: B123.
+"""
+
+import ipaddress
+from collections.abc import Callable, Sequence
+from typing import Any, Final, NamedTuple
+from urllib.parse import parse_qs
+
+from extender.cel import values
+from extender.cel.values import CIDR, IP, NANO, QUANTITY, SEMVER, URL, Kept
+
+KEPT: Final = "kept"
+"""The type of parameters and results that are `Kept`; other types go by their CEL name, `list` and `dyn` included."""
+
+_PRIVATE_LIST_LIMIT: Final = 10_000
+
+
+class Function(NamedTuple):
+    """A function or method with one list of parameter types.
+
+    Attributes:
+        name: in expressions.
+        result: its type.
+        parameters: their types, the receiver of a method first.
+        method: it is called on its first argument.
+        body: gets `Kept` for values of that type; raises ValueError for what an expression must not ask.
+    """
+
+    name: str
+    result: str
+    parameters: tuple[str, ...]
+    method: bool
+    body: Callable[..., Any]
+
+
+def _of(kind: str, body: Callable[..., Any]) -> Callable[..., Any]:
+    """*body* for values of one kind, given their texts."""
+
+    def checked(*arguments: Any) -> Any:
+        for argument in arguments:
+            if isinstance(argument, Kept) and argument.kind != kind:
+                raise ValueError("no such overload")
+        return body(*(argument.text if isinstance(argument, Kept) else argument for argument in arguments))
+
+    return checked
+
+
+def _succeeds(make: Callable[[str], object]) -> Callable[[str], bool]:
+    def check(text: str) -> bool:
+        try:
+            make(text)
+        except ValueError:
+            return False
+        return True
+
+    return check
+
+
+def _order(one: Kept, other: Kept) -> int:
+    if one.kind != other.kind or one.kind not in {QUANTITY, SEMVER}:
+        raise ValueError("no such overload")
+    if one.kind == QUANTITY:
+        left, right = int(one.text), int(other.text)
+        return (left > right) - (left < right)
+    before, after = values.version_order(one.text), values.version_order(other.text)
+    return (before > after) - (before < after)
+
+
+def _as_integer(text: str) -> int:
+    number = values.whole(text)
+    if number is None:
+        raise ValueError("cannot convert value to integer")
+    return number
+
+
+def _sum(amount: int) -> Kept:
+    return Kept(QUANTITY, str(amount))
+
+
+def _sign(text: str) -> int:
+    amount = int(text)
+    return (amount > 0) - (amount < 0)
+
+
+_COMPARISONS: Final = (
+    Function("compareTo", "int", (KEPT, KEPT), True, _order),
+    Function("isGreaterThan", "bool", (KEPT, KEPT), True, lambda one, other: _order(one, other) > 0),
+    Function("isLessThan", "bool", (KEPT, KEPT), True, lambda one, other: _order(one, other) < 0),
+)
+
+_QUANTITIES: Final = (
+    Function("quantity", KEPT, ("string",), False, values.quantity),
+    Function("isQuantity", "bool", ("string",), False, _succeeds(values.quantity)),
+    Function("sign", "int", (KEPT,), True, _of(QUANTITY, _sign)),
+    Function("isInteger", "bool", (KEPT,), True, _of(QUANTITY, lambda text: values.whole(text) is not None)),
+    Function("asInteger", "int", (KEPT,), True, _of(QUANTITY, _as_integer)),
+    Function("asApproximateFloat", "double", (KEPT,), True, _of(QUANTITY, lambda text: int(text) / NANO)),
+    Function("add", KEPT, (KEPT, KEPT), True, _of(QUANTITY, lambda text, other: _sum(int(text) + int(other)))),
+    Function("add", KEPT, (KEPT, "int"), True, _of(QUANTITY, lambda text, other: _sum(int(text) + other * NANO))),
+    Function("sub", KEPT, (KEPT, KEPT), True, _of(QUANTITY, lambda text, other: _sum(int(text) - int(other)))),
+    Function("sub", KEPT, (KEPT, "int"), True, _of(QUANTITY, lambda text, other: _sum(int(text) - other * NANO))),
+)
+
+_VERSIONS: Final = (
+    Function("semver", KEPT, ("string",), False, values.semver),
+    Function("semver", KEPT, ("string", "bool"), False, lambda text, lax: values.semver(text, normalize=lax)),
+    Function("isSemver", "bool", ("string",), False, _succeeds(values.semver)),
+    Function(
+        "isSemver",
+        "bool",
+        ("string", "bool"),
+        False,
+        lambda text, lax: _succeeds(lambda each: values.semver(each, normalize=lax))(text),
+    ),
+    Function("major", "int", (KEPT,), True, _of(SEMVER, lambda text: values.version_numbers(text)[0])),
+    Function("minor", "int", (KEPT,), True, _of(SEMVER, lambda text: values.version_numbers(text)[1])),
+    Function("patch", "int", (KEPT,), True, _of(SEMVER, lambda text: values.version_numbers(text)[2])),
+)
+
+
+def _host(text: str) -> str:
+    return values.parsed_url(text).netloc.rpartition("@")[2]
+
+
+def _hostname(text: str) -> str:
+    return _host(text).rpartition("]")[0].lstrip("[") if "]" in _host(text) else _host(text).partition(":")[0]
+
+
+def _port(text: str) -> str:
+    port = values.parsed_url(text).port
+    return "" if port is None else str(port)
+
+
+_URLS: Final = (
+    Function("url", KEPT, ("string",), False, values.url),
+    Function("isURL", "bool", ("string",), False, _succeeds(values.url)),
+    Function("getScheme", "string", (KEPT,), True, _of(URL, lambda text: values.parsed_url(text).scheme)),
+    Function("getHost", "string", (KEPT,), True, _of(URL, _host)),
+    Function("getHostname", "string", (KEPT,), True, _of(URL, _hostname)),
+    Function("getPort", "string", (KEPT,), True, _of(URL, _port)),
+    Function("getEscapedPath", "string", (KEPT,), True, _of(URL, lambda text: values.parsed_url(text).path)),
+    Function(
+        "getQuery",
+        "map",
+        (KEPT,),
+        True,
+        _of(URL, lambda text: parse_qs(values.parsed_url(text).query, keep_blank_values=True)),
+    ),
+)
+
+
+def _address(text: str) -> ipaddress.IPv4Address | ipaddress.IPv6Address:
+    return ipaddress.ip_address(text)
+
+
+def _interface(text: str) -> ipaddress.IPv4Interface | ipaddress.IPv6Interface:
+    return ipaddress.ip_interface(text)
+
+
+def _is_global(text: str) -> bool:
+    found = _address(text)
+    broadcast = text == "255.255.255.255"
+    local = found.is_loopback or found.is_link_local or found.is_multicast
+    return not (broadcast or found.is_unspecified or local)
+
+
+def _is_local_multicast(text: str) -> bool:
+    found = _address(text)
+    if found.version == 4:
+        return found in ipaddress.ip_network("224.0.0.0/24")
+    return found.packed[0] == 0xFF and found.packed[1] & 0x0F == 2
+
+
+def _contains(text: str, other: str) -> bool:
+    inner, outer = _interface(other).network, _interface(text).network
+    if isinstance(inner, ipaddress.IPv4Network) and isinstance(outer, ipaddress.IPv4Network):
+        return inner.subnet_of(outer)
+    if isinstance(inner, ipaddress.IPv6Network) and isinstance(outer, ipaddress.IPv6Network):
+        return inner.subnet_of(outer)
+    return False
+
+
+def _holds_address(one: Kept, other: Kept) -> bool:
+    if (one.kind, other.kind) != (CIDR, IP):
+        raise ValueError("no such overload")
+    return _contains(one.text, other.text)
+
+
+_ADDRESSES: Final = (
+    Function("ip", KEPT, ("string",), False, values.address),
+    Function("isIP", "bool", ("string",), False, _succeeds(values.address)),
+    Function("ip.isCanonical", "bool", ("string",), False, lambda text: values.address(text).text == text),
+    Function("family", "int", (KEPT,), True, _of(IP, lambda text: _address(text).version)),
+    Function("isUnspecified", "bool", (KEPT,), True, _of(IP, lambda text: _address(text).is_unspecified)),
+    Function("isLoopback", "bool", (KEPT,), True, _of(IP, lambda text: _address(text).is_loopback)),
+    Function("isLinkLocalUnicast", "bool", (KEPT,), True, _of(IP, lambda text: _address(text).is_link_local)),
+    Function("isLinkLocalMulticast", "bool", (KEPT,), True, _of(IP, _is_local_multicast)),
+    Function("isGlobalUnicast", "bool", (KEPT,), True, _of(IP, _is_global)),
+    Function("cidr", KEPT, ("string",), False, values.network),
+    Function("isCIDR", "bool", ("string",), False, _succeeds(values.network)),
+    Function("containsIP", "bool", (KEPT, KEPT), True, _holds_address),
+    Function(
+        "containsIP", "bool", (KEPT, "string"), True, lambda one, text: _holds_address(one, values.address(text))
+    ),
+    Function("containsCIDR", "bool", (KEPT, KEPT), True, _of(CIDR, _contains)),
+    Function(
+        "containsCIDR",
+        "bool",
+        (KEPT, "string"),
+        True,
+        _of(CIDR, lambda text, other: _contains(text, values.network(other).text)),
+    ),
+    Function("ip", KEPT, (KEPT,), True, _of(CIDR, lambda text: Kept(IP, str(_interface(text).ip)))),
+    Function("masked", KEPT, (KEPT,), True, _of(CIDR, lambda text: Kept(CIDR, str(_interface(text).network)))),
+    Function("prefixLength", "int", (KEPT,), True, _of(CIDR, lambda text: _interface(text).network.prefixlen)),
+)
+
+
+def _same(one: Any, other: Any) -> bool:
+    return isinstance(one, bool) == isinstance(other, bool) and bool(one == other)
+
+
+def _has(items: Sequence[Any], wanted: Any) -> bool:
+    return any(_same(item, wanted) for item in items)
+
+
+def _all_in(items: Sequence[Any], wanted: Sequence[Any]) -> bool:
+    if len(items) * len(wanted) > _PRIVATE_LIST_LIMIT**2 // 100:
+        raise ValueError("the lists are too long to compare")
+    return all(_has(items, each) for each in wanted)
+
+
+def _sorted(items: Sequence[Any]) -> bool:
+    return all(one <= other for one, other in zip(items, items[1:], strict=False))
+
+
+def _extreme(choose: Callable[[Sequence[Any]], Any], name: str) -> Callable[[Sequence[Any]], Any]:
+    def body(items: Sequence[Any]) -> Any:
+        if not items:
+            raise ValueError(f"{name} called on empty list")
+        return choose(items)
+
+    return body
+
+
+_LISTS: Final = (
+    Function("sets.contains", "bool", ("list", "list"), False, _all_in),
+    Function("sets.equivalent", "bool", ("list", "list"), False, lambda a, b: _all_in(a, b) and _all_in(b, a)),
+    Function(
+        "sets.intersects", "bool", ("list", "list"), False, lambda a, b: any(_all_in(a, [each]) for each in b)
+    ),
+    Function("isSorted", "bool", ("list",), True, _sorted),
+    Function("sum", "dyn", ("list",), True, sum),
+    Function("min", "dyn", ("list",), True, _extreme(min, "min")),
+    Function("max", "dyn", ("list",), True, _extreme(max, "max")),
+)
+
+FUNCTIONS: Final[tuple[Function, ...]] = (
+    *_COMPARISONS,
+    *_QUANTITIES,
+    *_VERSIONS,
+    *_URLS,
+    *_ADDRESSES,
+    *_LISTS,
+)
+"""Functions that are always there."""
+
+
+def _includes(target: Any, wanted: Any) -> bool:
+    if not isinstance(target, list):
+        return _same(target, wanted)
+    if len(target) > 48:
+        raise ValueError("'includes' function cannot be applied to lists longer than 48 values")
+    return _has(target, wanted)
+
+
+_SCALARS: Final = ("bool", "int", "string", KEPT)
+
+LIST_FUNCTIONS: Final = tuple(
+    Function("includes", "bool", (target, wanted), True, _includes) for target in ("list", *_SCALARS) for wanted in _SCALARS
+)
+"""Functions of the gate DRAListTypeAttributes."""

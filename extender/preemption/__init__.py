@@ -1,0 +1,9 @@
+"""Making room by evicting pods of lower priority: who may ask for it, which nodes it helps on, which pods go, which node is best.
+
+`eligibility` says whether a pod may preempt; `candidates` looks for nodes and lets `victims` find the pods to evict,
+many nodes at a time, on a `trial` of the cluster without them; `budgets` counts broken disruption budgets; `choose`
+picks the node. `offered` is the other way round: victims come from outside and are checked.
+
+May import `decide`, `framework`, `cluster` and below. Imports no plugin. Evicts nothing: what comes out is a plan.
+Does no I/O and reads no clock.
+"""

@@ -1,0 +1,77 @@
+"""Disruption budgets: which pods they protect from being evicted together. Source: E020."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+
+from extender.cluster.arrays import BoolArray, IntArray
+from extender.cluster.batches import PodBatch
+from extender.cluster.shape import Shape
+from extender.cluster.snapshot import Snapshot
+from extender.objects.matching import Selector, from_label_selector
+from extender.objects.policy import PodDisruptionBudget
+
+
+@dataclass(frozen=True, slots=True)
+class Budget:
+    """How many pods of one kind may be evicted now.
+
+    Attributes:
+        namespace, selector: of the pods.
+        allowed: how many.
+        disrupted: names of pods that are on their way out and count no more.
+    """
+
+    namespace: str
+    selector: Selector
+    allowed: int
+    disrupted: Mapping[str, object]
+
+    def protects(self, shape: Shape) -> bool:
+        """Whether pods of *shape* are meant; pods without labels never are."""
+        return bool(shape.labels) and shape.namespace == self.namespace and self.selector.matches(shape.labels)
+
+
+def budgets_of(cluster: Snapshot) -> tuple[Budget, ...]:
+    """The budgets of *cluster*. Selectors that are empty, absent or cannot be read protect nothing."""
+    found: list[Budget] = []
+    for each in cluster.objects(PodDisruptionBudget).values():
+        try:
+            selector = from_label_selector(each.spec.selector)
+        except ValueError:
+            continue
+        if not selector.is_empty:
+            status = each.status
+            found.append(
+                Budget(each.metadata.namespace, selector, status.disruptions_allowed, status.disrupted_pods)
+            )
+    return tuple(found)
+
+
+def violating(budgets: tuple[Budget, ...], batch: PodBatch, nodes: IntArray) -> BoolArray:
+    """Which pods' eviction breaks a budget if, node by node, they are evicted in this order: bool, shape (len(nodes),).
+
+    Args:
+        budgets: each is spent anew on every node.
+        batch: pods, those of one node side by side. Only the first `len(nodes)` count.
+        nodes: a number for each pod's node, ascending.
+    """
+    size = len(nodes)
+    broken = np.zeros(size, dtype=np.bool_)
+    if not size or not budgets:
+        return broken
+    first = np.searchsorted(nodes, nodes)  # where each pod's node begins
+    shape_of = batch.shape_of[:size]
+    for budget in budgets:
+        kinds = np.fromiter(map(budget.protects, batch.shapes), dtype=np.bool_, count=len(batch.shapes))
+        if not kinds.any():
+            continue
+        meant = kinds[shape_of]
+        if budget.disrupted:
+            for index in np.flatnonzero(meant).tolist():
+                meant[index] = batch.pods[index].pod.metadata.name not in budget.disrupted
+        spent = np.cumsum(meant)
+        before = (spent - meant)[first]
+        broken |= meant & (spent - before > budget.allowed)
+    return broken
