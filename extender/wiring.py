@@ -6,8 +6,10 @@ from dataclasses import dataclass
 from extender.catalogue import BUILT_IN, catalogue
 from extender.config import load
 from extender.config.defaults import default_configuration
+from extender.config.faults import ConfigError
 from extender.config.gates import FeatureGates
 from extender.config.model import Configuration
+from extender.config.paths import without_consequences
 from extender.config.render import render
 from extender.decide.engine import Engine
 from extender.framework.columns import ColumnCache
@@ -64,7 +66,7 @@ def from_file(data: bytes, source: str, gates: FeatureGates | None = None) -> Sc
     Raises:
         ConfigError: everything wrong with it.
     """
-    return scheduling(load.load(data, source), gates)
+    return _loaded(lambda: load.load(data, source), gates)
 
 
 def from_builtins(document: object, source: str, gates: FeatureGates | None = None) -> Scheduling:
@@ -73,7 +75,19 @@ def from_builtins(document: object, source: str, gates: FeatureGates | None = No
     Raises:
         ConfigError: everything wrong with it.
     """
-    return scheduling(load.from_builtins(document, source), gates)
+    return _loaded(lambda: load.from_builtins(document, source), gates)
+
+
+def _loaded(read: Callable[[], Configuration], gates: FeatureGates | None) -> Scheduling:
+    """What *read* gives, made ready; the faults of the document and those of its plugins are told together."""
+    try:
+        return scheduling(read(), gates)
+    except load.LoadError as wrong:
+        try:
+            scheduling(wrong.configuration, gates)
+        except ConfigError as more:
+            raise ConfigError([*wrong.faults, *without_consequences(more.faults, wrong.faults)]) from wrong
+        raise
 
 
 def engine(observer: Observer | None = None, *, keep: bool = True) -> Engine:

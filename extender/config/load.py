@@ -1,6 +1,6 @@
 """A document becomes a `Configuration`: strictly decoded, defaulted, validated; every fault is reported at once."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Final
 
 import msgspec
@@ -23,6 +23,18 @@ from extender.config.strict import Int32, Int64, decode_partial, describe
 from extender.config.validate import validate
 
 _GROUP: Final = API_VERSION.partition("/")[0]
+
+
+class LoadError(ConfigError):
+    """A document with faults, and what could be made of the rest of it.
+
+    Attributes:
+        configuration: what is wrong left at its defaults, so that the rest can be looked at further.
+    """
+
+    def __init__(self, faults: Iterable[Fault], configuration: Configuration) -> None:
+        super().__init__(faults)
+        self.configuration = configuration
 
 
 class _PluginConfig(msgspec.Struct, frozen=True, rename="camel"):
@@ -63,7 +75,7 @@ def load(data: bytes, source: str) -> Configuration:
         source: the file's name, for messages about the text itself.
 
     Raises:
-        ConfigError: with every fault of decoding and validation.
+        ConfigError: with every fault of decoding and validation; a `LoadError` if it is a configuration at all.
     """
     document, faults = read(data, source)
     return _build(document, source, faults)
@@ -93,7 +105,7 @@ def _build(document: object, source: str, faults: list[Fault]) -> Configuration:
     faults += misplaced
     faults += without_consequences(validate(configuration), faults)
     if faults:
-        raise ConfigError(faults)
+        raise LoadError(faults, configuration)
     return configuration
 
 

@@ -166,7 +166,8 @@ def conclude(verdicts: Verdicts, cluster: Snapshot, before: PreFilterOutcome, *,
     refusals: list[Refusal] = []
     failed: list[int] = []
     for plugin, rows in verdicts.first_failures().items():
-        for reason, nodes in verdicts.columns[plugin].groups.items():
+        groups = verdicts.columns[plugin].groups
+        for reason, nodes in sorted(groups.items(), key=lambda group: group[0].order):
             mine = nodes & rows
             if mine.any():
                 refusals.append(Refusal(plugin, reason, mine))

@@ -55,7 +55,7 @@ class Verdicts:
         column = self.columns[plugin]
         if not column.refused[row]:
             return None
-        reasons = [reason for reason, rows in column.groups.items() if rows[row]]
+        reasons = sorted((r for r, rows in column.groups.items() if rows[row]), key=lambda reason: reason.order)
         return Status(gravest([r.code for r in reasons]), tuple(r.text for r in reasons), plugin)
 
     def first_failure(self, row: int) -> Status | None:

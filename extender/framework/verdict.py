@@ -105,10 +105,12 @@ class Reason:
         text: kube-scheduler's words, without node names.
         code: UNSCHEDULABLE, UNRESOLVABLE or ERROR. A node with several reasons of one plugin has the
             gravest code among them.
+        order: a node's reasons are told by ascending order; equal ones as they were found.
     """
 
     text: str
     code: Code = Code.UNSCHEDULABLE
+    order: int = 0
 
 
 class Rejection(NamedTuple):

@@ -148,10 +148,10 @@ class NodeResourcesFitArgs(msgspec.Struct, frozen=True, rename="camel"):
 
 
 @lru_cache(maxsize=1024)
-def _reasons(resource: str) -> tuple[Reason, Reason]:
-    """Too little of *resource* is left; too little was ever there. Source: B031, B032."""
-    text = f"Insufficient {resource}"
-    return Reason(text), Reason(text, Code.UNRESOLVABLE)
+def _reasons(resource: str, number: int) -> tuple[Reason, Reason]:
+    """Too little of *resource*, whose id is *number*, is left; too little was ever there. Source: B031, B032."""
+    text, order = f"Insufficient {resource}", number + 1  # after "Too many pods"
+    return Reason(text, order=order), Reason(text, Code.UNRESOLVABLE, order)
 
 
 @dataclass(frozen=True, slots=True)
@@ -242,7 +242,11 @@ class NodeResourcesFit:
         def make() -> PreFiltered:
             words = cluster.vocabulary.resources
             return PreFiltered(
-                notes=tuple(_Demand(words.id(name), amount, *_reasons(name)) for name, amount in self._asked(pod))
+                notes=tuple(
+                    _Demand(number, amount, *_reasons(name, number))
+                    for name, amount in self._asked(pod)
+                    for number in (words.id(name),)
+                )
             )
 
         plain = pod.shape.remember((self, "demands"), make)
