@@ -10,6 +10,13 @@ from extender.framework.verdict import Status
 
 def held_back(pod: PodQuery, cluster: Snapshot, profile: Profile, engine: Engine) -> Status | None:
     """The status of the first plugin that keeps *pod* out, or None. A plugin that raises keeps it out with an Error."""
+    began = engine.run.begin()
+    held = _first_to_hold(pod, cluster, profile, engine)
+    engine.run.passed(profile.scheduler_name, "PreEnqueue", held, began)
+    return held
+
+
+def _first_to_hold(pod: PodQuery, cluster: Snapshot, profile: Profile, engine: Engine) -> Status | None:
     for plugin in profile.pre_enqueues:
         try:
             status = engine.run.pre_enqueue(plugin, pod, cluster)

@@ -125,7 +125,10 @@ class Feasibility:
 
 
 def none_available(size: int, counted: Mapping[str, int]) -> str:
-    """`0/5 nodes are available: 2 Insufficient cpu, ...`: how many of *size* nodes each reason applies to. Source: A046."""
+    """`0/5 nodes are available: 2 Insufficient cpu, ...`: how many of *size* nodes each reason applies to.
+
+    Source: A046.
+    """
     said = f"0/{size} nodes are available:"
     if not counted:
         return said
@@ -153,8 +156,12 @@ def feasible(
     if before.status is not None:
         error = before.status if not before.status.rejected else None
         return Feasibility(len(cluster), before, nothing, error=error)
+    began = engine.run.begin()
     verdicts = judge(pod, cluster, profile, engine, before)
-    return conclude(beside_nominated(verdicts, pod, cluster, profile, engine, before), cluster, before, reasons=reasons)
+    verdicts = beside_nominated(verdicts, pod, cluster, profile, engine, before)
+    found = conclude(verdicts, cluster, before, reasons=reasons)
+    engine.run.passed(profile.scheduler_name, "Filter", found.error, began)
+    return found
 
 
 def conclude(verdicts: Verdicts, cluster: Snapshot, before: PreFilterOutcome, *, reasons: bool) -> Feasibility:

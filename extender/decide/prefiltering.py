@@ -46,7 +46,10 @@ def pre_filter(pod: PodQuery, cluster: Snapshot, profile: Profile, engine: Engin
     names: frozenset[str] | None = None
     rejected: Status | None = None
 
+    began = engine.run.begin()
+
     def outcome(status: Status | None) -> PreFilterOutcome:
+        engine.run.passed(profile.scheduler_name, "PreFilter", status, began)
         return PreFilterOutcome(status, names, tuple(sorted(restrictors)), notes, frozenset(skipped))
 
     for plugin in profile.pre_filters:

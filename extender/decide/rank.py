@@ -67,8 +67,11 @@ def rank(pod: PodQuery, cluster: Snapshot, profile: Profile, engine: Engine, fea
     view = cluster.view(None if everywhere else rows)
     totals = np.zeros(len(rows), dtype=np.int64)
     plugins: dict[str, PluginScores] = {}
+    point, began = "PreScore", engine.run.begin()
     try:
         skipped, notes = _pre_score(pod, view, profile, engine)
+        engine.run.passed(profile.scheduler_name, point, None, began)
+        point, began = "Score", engine.run.begin()
         for weighted in profile.scores:
             name = weighted.plugin.name
             if name not in skipped:
@@ -76,8 +79,10 @@ def rank(pod: PodQuery, cluster: Snapshot, profile: Profile, engine: Engine, fea
                 plugins[name] = scores
                 totals += scores.weighted
     except PluginError as wrong:
+        engine.run.passed(profile.scheduler_name, point, wrong.status, began)
         none = np.empty(0, dtype=np.int64)
         return Ranking(none, none, error=wrong.status)
+    engine.run.passed(profile.scheduler_name, point, None, began)
     if not profile.scores:
         totals += 1
     return Ranking(rows, totals, plugins)

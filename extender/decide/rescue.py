@@ -17,11 +17,21 @@ from extender.framework.verdict import Code, Status
 
 @dataclass(frozen=True, slots=True)
 class Attempt:
-    """A failed search as PostFilter plugins see it, with all they need to ask again about hypotheses."""
+    """A failed search as PostFilter plugins see it, with all they need to ask again about hypotheses.
+
+    Attributes:
+        feasibility: what was refused, by whom and why.
+        profile: whose plugins were asked.
+        engine: asks them.
+        chance: says where a search among nodes begins and which of equals is taken; None: at the first, and the first.
+        every_node: look at every node, also where fewer would do.
+    """
 
     feasibility: Feasibility
     profile: Profile
     engine: Engine
+    chance: Random | None = None
+    every_node: bool = False
 
 
 @dataclass(frozen=True, slots=True)

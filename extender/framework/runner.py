@@ -63,6 +63,16 @@ class Runner:
     def __init__(self, observer: Observer | None = None) -> None:
         self._observer: Observer = observer or Silent()
 
+    @staticmethod
+    def begin() -> float:
+        """The moment a round of calls begins, for `passed`."""
+        return time.perf_counter()
+
+    def passed(self, profile: str, point: str, status: Status | None, began: float) -> None:
+        """All plugins of an extension point were asked about one pod and came to *status*. Source: H010."""
+        code = Code.SUCCESS if status is None else status.code
+        self._observer.passed(profile, point, code, time.perf_counter() - began)
+
     def call(self, plugin: Named, point: str, method: Callable[..., T], *args: Any) -> T:
         """What *method* of *plugin* answers.
 
