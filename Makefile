@@ -15,10 +15,10 @@ COMPILE := $(BIN)/uv pip compile pyproject.toml --universal --python-version 3.1
 	--generate-hashes --no-emit-index-url --no-header --quiet
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test test-example check fix cov bench readme lock build clean
+.PHONY: help setup demo test test-example control-plane test-control-plane check fix cov bench readme lock build clean
 
 help: ## List the targets
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-14s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-20s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
 
 setup: $(READY) ## Create .venv with exactly what the lock file names
 
@@ -36,7 +36,7 @@ $(READY): requirements-dev.lock pyproject.toml
 demo: $(READY) ## Explain, simulate and serve the bundled example cluster
 	PATH="$(CURDIR)/$(BIN):$$PATH" sh docs/examples/demo/run.sh
 
-test: test-example ## Run all tests
+test: test-example ## Run all tests; those against a control plane only if it was built
 	$(PY) -m pytest $(PYTEST_FLAGS)
 
 # The example plugin is installed beside the environment, not into it: the other tests must not find it.
@@ -46,6 +46,12 @@ ifneq ($(wildcard $(PLUGIN)/pyproject.toml),)
 	$(PIP) install --no-deps --no-build-isolation --no-index --target build/example ./$(PLUGIN)
 	PYTHONPATH="$(CURDIR)/build/example" $(PY) -m pytest $(PLUGIN)
 endif
+
+control-plane: $(READY) ## Build etcd and the programs of Kubernetes, for tests, into a cache outside the tree
+	$(PY) -m tests.controlplane.build
+
+test-control-plane: control-plane ## Run the tests against a real control plane
+	CONTROL_PLANE=required $(PY) -m pytest tests/controlplane $(PYTEST_FLAGS)
 
 check: $(READY) ## Lint, formatting, types, direction of imports, house rules
 	$(BIN)/ruff check .

@@ -1,10 +1,10 @@
 """The one place that knows all rooms: from a configuration to what commands and services run on."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from extender.catalogue import BUILT_IN, catalogue
-from extender.config import load
+from extender.config import documents, load
 from extender.config.defaults import default_configuration
 from extender.config.faults import ConfigError
 from extender.config.gates import FeatureGates
@@ -18,6 +18,8 @@ from extender.framework.profiles import Profile
 from extender.framework.registry import Registry, build
 from extender.framework.runner import Runner
 from extender.framework.slowness import SlowCalls
+from extender.policy import document as policy_document
+from extender.policy.convert import convert
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,11 +30,13 @@ class Scheduling:
         configuration: as loaded.
         registry: its profiles and their plugins' options.
         gates: the feature gates in force.
+        notes: what a Policy asks for that has no equal, a sentence each; empty for a configuration.
     """
 
     configuration: Configuration
     registry: Registry
     gates: FeatureGates
+    notes: tuple[str, ...] = ()
 
     @property
     def profiles(self) -> Mapping[str, Profile]:
@@ -63,9 +67,13 @@ def scheduling(configuration: Configuration | None = None, gates: FeatureGates |
 def from_file(data: bytes, source: str, gates: FeatureGates | None = None) -> Scheduling:
     """The configuration in *data* (YAML or JSON, read from *source*) with its plugins built.
 
+    A Policy of an old release, or a ConfigMap with one, will do as well.
+
     Raises:
         ConfigError: everything wrong with it.
     """
+    if policy_document.is_policy(documents.read(data, source)[0]):
+        return from_policy(policy_document.load(data, source), gates)
     return _loaded(lambda: load.load(data, source), gates)
 
 
@@ -75,7 +83,19 @@ def from_builtins(document: object, source: str, gates: FeatureGates | None = No
     Raises:
         ConfigError: everything wrong with it.
     """
+    if policy_document.is_policy(document):
+        return from_policy(policy_document.from_builtins(document, source), gates)
     return _loaded(lambda: load.from_builtins(document, source), gates)
+
+
+def from_policy(written: policy_document.Written, gates: FeatureGates | None = None) -> Scheduling:
+    """The configuration that decides as a Policy does, with its plugins built. Source: C085.
+
+    Raises:
+        ConfigError: everything wrong with the Policy.
+    """
+    converted = convert(written.policy, written.notes)
+    return replace(scheduling(converted.configuration, gates), notes=converted.notes)
 
 
 def _loaded(read: Callable[[], Configuration], gates: FeatureGates | None) -> Scheduling:

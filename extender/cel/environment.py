@@ -8,6 +8,7 @@ Source: B123.
 """
 
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from functools import cache
 from importlib import import_module
 from typing import Any, Final, NamedTuple
@@ -208,13 +209,13 @@ def compiled(expression: str, dialect: Dialect) -> Expression:
     source = read(expression)
     environment = _environment(dialect, whole_device=source.whole_device)
     try:
-        program = _program(environment, source.text)
+        program, checked = _program(environment, source.text)
     except Exception as fault:
         raise CompileError(f"compilation failed: {_readable(str(fault))}") from fault
     kind = str(program.return_type())
     if kind not in {"BOOL", "DYN"}:
         raise CompileError(f"must evaluate to bool or the unknown type, not {kind.lower()}")
-    return Expression(program, source)
+    return Expression(program, source if checked else replace(source, whole_device=True))
 
 
 _MIXED: Final = tuple(
@@ -223,15 +224,18 @@ _MIXED: Final = tuple(
 _COMPARING: Final = tuple(f"overload for '_{sign}_'" for sign in ("<", "<=", ">", ">="))
 
 
-def _program(environment: Any, text: str) -> Any:
-    """The program of *text*. Numbers of different types may be compared, which only the unchecked form allows."""
+def _program(environment: Any, text: str) -> tuple[Any, bool]:
+    """The program of *text*, and whether its types were checked.
+
+    Numbers of different types may be compared, which the library allows in unchecked programs only.
+    """
     try:
-        return environment.compile(text)
+        return environment.compile(text), True
     except RuntimeError as fault:
         complaints = [line for line in str(fault).splitlines() if "ERROR:" in line]
         if not complaints or not all(_compares_numbers(line) for line in complaints):
             raise
-        return environment.compile(text, disable_check=True)
+        return environment.compile(text, disable_check=True), False
 
 
 def _compares_numbers(complaint: str) -> bool:

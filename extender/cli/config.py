@@ -6,6 +6,8 @@ from typing import Annotated, Final
 import typer
 
 from extender import wiring
+from extender.cli.convert import EPILOG as CONVERT_EPILOG
+from extender.cli.convert import convert
 from extender.cli.inputs import scheduling_from
 
 _CHECK_EPILOG: Final = """\b
@@ -21,8 +23,9 @@ Example:
 app = typer.Typer(
     rich_markup_mode=None,
     no_args_is_help=True,
-    help="Check a KubeSchedulerConfiguration, or show the default one.",
+    help="Check a KubeSchedulerConfiguration, make one of a Policy, or show the default one.",
 )
+app.command(epilog=CONVERT_EPILOG)(convert)
 
 
 @app.command(epilog=_CHECK_EPILOG)
@@ -30,7 +33,7 @@ def check(
     file: Annotated[str, typer.Argument(metavar="FILE", help="YAML or JSON; - is standard input.")],
     show: Annotated[bool, typer.Option("--show", help="Print the configuration with every default filled in.")] = False,
 ) -> None:
-    """Check a configuration: its fields, its plugins and their arguments, by kube-scheduler's rules.
+    """Check a configuration, or a Policy: its fields, its plugins and their arguments, by kube-scheduler's rules.
 
     Every fault is one line with its path on standard error, and the exit status is 2.
     """

@@ -36,7 +36,7 @@ ConfigFile = Annotated[
     typer.Option(
         "--config",
         metavar="FILE",
-        help="KubeSchedulerConfiguration in force. Without it the one the recording carries, else the default one.",
+        help="KubeSchedulerConfiguration or Policy in force. Without it what the recording carries, else the default one.",
     ),
 ]
 OutputOption = Annotated[Output, typer.Option("--output", "-o", help="How to write the answer.")]
@@ -79,28 +79,45 @@ def scheduling_of(config: str, capture: Capture) -> wiring.Scheduling:
     if capture.config is None:
         return wiring.scheduling()
     try:
-        return wiring.from_builtins(capture.config, capture.config_place)
+        return _noted(wiring.from_builtins(capture.config, capture.config_place))
     except ConfigError as error:
-        raise _located(error, capture.config_place) from error
+        raise located(error, capture.config_place) from error
 
 
 def scheduling_from(file: str) -> wiring.Scheduling:
     """The configuration in a file, or on standard input if that is `-`.
 
+    Of a Policy, what has no equal is told on standard error.
+
     Raises:
         InputError: it cannot be read or used.
     """
+    name, data = read_text(file)
     try:
-        name, data = read(file, sys.stdin.buffer.read)
+        return _noted(wiring.from_file(data, name))
+    except ConfigError as error:
+        raise located(error, name) from error
+
+
+def read_text(file: str) -> tuple[str, bytes]:
+    """What is in a file, or on standard input if that is `-`, and how to call it in messages.
+
+    Raises:
+        InputError: it cannot be read.
+    """
+    try:
+        return read(file, sys.stdin.buffer.read)
     except UnreadableError as error:
         raise InputError([error.fault]) from error
-    try:
-        return wiring.from_file(data, name)
-    except ConfigError as error:
-        raise _located(error, name) from error
 
 
-def _located(error: ConfigError, source: str) -> InputError:
+def _noted(scheduling: wiring.Scheduling) -> wiring.Scheduling:
+    for note in scheduling.notes:
+        sys.stderr.write(f"extender: note: {note}\n")
+    return scheduling
+
+
+def located(error: ConfigError, source: str) -> InputError:
     """The same faults, each with the file it is in."""
     place = Place(source)
     return InputError(

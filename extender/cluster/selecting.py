@@ -1,9 +1,9 @@
 """Which pods a term of another pod talks about: namespaces, a namespace selector and a label selector. Source: B054."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
-from extender.objects.matching import Selector
+from extender.objects.matching import EVERYTHING, Selector
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,6 +33,17 @@ class PodTerm:
             if not (chosen.is_empty if namespace_labels is None else chosen.matches(namespace_labels)):
                 return False
         return self.selector.matches(labels)
+
+    def of_incoming(self) -> "PodTerm":
+        """The term as it is read where the pod to be scheduled carries it.
+
+        Namespaces are looked up by the namespace selector first; the selector is then asked once more about each pod,
+        without labels of its namespace. So one that takes a namespace without labels takes all. Source: B054.
+        """
+        chosen = self.namespace_selector
+        if chosen.is_empty or not chosen.matches({}):
+            return self
+        return replace(self, namespace_selector=EVERYTHING)
 
 
 class PodMatcher:

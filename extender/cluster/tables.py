@@ -173,13 +173,26 @@ class Tables:
             self.terms.add(carried, row, nodes, sign=sign)
         self.pod_journal.wrote(row)
 
-    def move(self, batch: PodBatch, which: IntArray, sign: int) -> None:
+    def homes(self, batch: PodBatch) -> list[Pods]:
+        """For each pod of *batch* the pods on its node, to write to until this table is forked or a node is emptied."""
+        found: list[Pods] = []
+        last: str | None = None
+        for pod in batch.pods:
+            if pod.node_name == last:
+                found.append(found[-1])
+            else:
+                last = pod.node_name
+                found.append(self.on_node.writable(last, dict))
+        return found
+
+    def move(self, batch: PodBatch, homes: list[Pods], which: IntArray, sign: int) -> None:
         """Pods of *batch* come to their nodes (*sign* 1) or leave them (-1), in what one node's row shows only.
 
         The sums over the whole cluster, `counts` and `terms`, stay: they are for questions asked before any node.
 
         Args:
             batch: the pods; their nodes are known.
+            homes: the answer of `homes`.
             which: indices into it, each once, int64.
             sign: 1 or -1.
         """
@@ -195,17 +208,17 @@ class Tables:
         for line in range(2):
             np.add.at(nonzero[line], rows, sign * batch.nonzero[line, shapes])
         np.add.at(columns.write("pod_count"), rows, sign)
-        for index in which.tolist():
-            pod = batch.pods[index]
-            there = self.on_node.writable(pod.node_name, dict)
-            if sign > 0:
-                there[pod.uid] = pod
-            else:
-                del there[pod.uid]
-            if index in batch.special:
-                row = int(batch.rows[index])
-                (self.ports.add if sign > 0 else self.ports.remove)(row, pod.shape.host_ports)
-                self.volumes.count(pod.pod, pod.shape.volumes, row, sign)
+        pods = batch.pods
+        if sign > 0:
+            for index in which.tolist():
+                homes[index][pods[index].uid] = pods[index]
+        else:
+            for index in which.tolist():
+                del homes[index][pods[index].uid]
+        for index in batch.special.intersection(which.tolist()) if batch.special else ():
+            pod, row = pods[index], int(batch.rows[index])
+            (self.ports.add if sign > 0 else self.ports.remove)(row, pod.shape.host_ports)
+            self.volumes.count(pod.pod, pod.shape.volumes, row, sign)
         self.pod_journal.wrote_all(rows)
 
     # -- everything else

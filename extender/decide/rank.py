@@ -14,7 +14,7 @@ from extender.cluster.pods import PodQuery
 from extender.cluster.snapshot import NodeView, Snapshot
 from extender.decide.engine import Engine
 from extender.framework.profiles import Profile, WeightedScore
-from extender.framework.runner import PluginError
+from extender.framework.runner import PluginError, first_outlier, out_of_range
 from extender.framework.verdict import Status
 
 
@@ -27,12 +27,14 @@ class PluginScores:
         normalized: 0 to 100.
         weight: of the plugin in the profile.
         weighted: `normalized * weight`.
+        outlier: the first position in `normalized` that is outside 0 to 100, None if none is.
     """
 
     raw: IntArray
     normalized: IntArray
     weight: int
     weighted: IntArray
+    outlier: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,6 +80,7 @@ def rank(pod: PodQuery, cluster: Snapshot, profile: Profile, engine: Engine, fea
                 scores = _scores_of(weighted, pod, view, engine, notes.get(name), crowd)
                 plugins[name] = scores
                 totals += scores.weighted
+        _check_range(profile, plugins)
     except PluginError as wrong:
         engine.run.passed(profile.scheduler_name, point, wrong.status, began)
         none = np.empty(0, dtype=np.int64)
@@ -86,6 +89,19 @@ def rank(pod: PodQuery, cluster: Snapshot, profile: Profile, engine: Engine, fea
     if not profile.scores:
         totals += 1
     return Ranking(rows, totals, plugins)
+
+
+def _check_range(profile: Profile, plugins: Mapping[str, PluginScores]) -> None:
+    """Final scores are looked at when all are there, node by node. Source: A066.
+
+    Raises:
+        PluginError: of the first node with a score that is out of range, its first such plugin.
+    """
+    wrong = [(scores.outlier, name) for name, scores in plugins.items() if scores.outlier is not None]
+    if wrong:
+        place, culprit = min(wrong, key=lambda each: each[0])
+        plugin = next(weighted.plugin for weighted in profile.scores if weighted.plugin.name == culprit)
+        raise out_of_range(plugin, int(plugins[culprit].normalized[place]))
 
 
 def _pre_score(pod: PodQuery, view: NodeView, profile: Profile, engine: Engine) -> tuple[set[str], dict[str, Any]]:
@@ -135,4 +151,5 @@ def _finished(
     if hasattr(weighted.plugin, "normalize"):
         normalized = engine.run.normalize(weighted.plugin, pod, raw, view, notes)
     weight = weighted.weight
-    return PluginScores(raw, normalized, weight, normalized if weight == 1 else normalized * weight)
+    scores = normalized if weight == 1 else normalized * weight
+    return PluginScores(raw, normalized, weight, scores, first_outlier(normalized))

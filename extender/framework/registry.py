@@ -92,7 +92,7 @@ def build(configuration: model.Configuration, catalogue: Catalogue, gates: Featu
             built = builder.build(plugins)
             if built is not None:
                 profiles[profile.scheduler_name] = built
-                options[profile.scheduler_name] = builder.rendered()
+                options[profile.scheduler_name] = builder.rendered(plugins)
         faults = [*faults, *builder.faults]
     if faults:
         raise ConfigError(faults)
@@ -165,6 +165,11 @@ class _Builder:
             self.faults.append(Fault(self.profile.path, f'initializing plugin "{name}": {told(wrong)}'))
             return None
 
-    def rendered(self) -> Mapping[str, Mapping[str, object]]:
-        """The options of all plugins that have some, as builtins."""
-        return {name: msgspec.to_builtins(options) for name, options in self.decoded.items() if options is not None}
+    def rendered(self, plugins: Expanded) -> Mapping[str, Mapping[str, object]]:
+        """The options of the plugins in use and of those the profile has arguments for, as builtins. Source: G034."""
+        shown = {plugin.name for point in plugins.values() for plugin in point} | self.profile.plugin_config.keys()
+        return {
+            name: msgspec.to_builtins(options)
+            for name, options in self.decoded.items()
+            if options is not None and name in shown
+        }

@@ -17,8 +17,17 @@ from extender.framework.verdict import Code, Reason, Rejection, Status
 T = TypeVar("T")
 
 
-_PLACES = {"Filter": 'running "{plugin}" filter plugin', "PreBindPreFlight": 'running PreBindPreFlight "{plugin}"'}
-"""How kube-scheduler names the place an error came from, where it departs from its own habit. Source: A061."""
+SCORE_RANGE = "ScoreRange"
+"""Not a point, but where final scores are held against their range."""
+
+_PLACES = {
+    "Filter": 'running "{plugin}" filter plugin',
+    "Score": 'running Score plugins: plugin "{plugin}" failed with',
+    "NormalizeScore": 'running Normalize on Score plugins: plugin "{plugin}" failed with',
+    SCORE_RANGE: "applying score defaultWeights on Score plugins",
+    "PreBindPreFlight": 'running PreBindPreFlight "{plugin}"',
+}
+"""How kube-scheduler names the place an error came from, where it departs from its own habit. Source: A061, A064."""
 
 
 class PluginError(Exception):
@@ -169,9 +178,7 @@ class Runner:
         Raises:
             PluginError: it raised, or the answer is no sequence of rejections, or a mask does not fit the view.
         """
-        return _checked_rejections(
-            plugin, self.call(plugin, "Filter", plugin.filter, pod, nodes, notes), len(nodes)
-        )
+        return _checked_rejections(plugin, self.call(plugin, "Filter", plugin.filter, pod, nodes, notes), len(nodes))
 
     def filter_apart(
         self, plugin: Any, pod: Any, nodes: NodeView, notes: Any, others: PodBatch, by: IntArray
@@ -185,15 +192,13 @@ class Runner:
         return _checked_rejections(plugin, answer, len(nodes))
 
     def score(self, plugin: Any, pod: Any, nodes: NodeView, notes: Any) -> IntArray:
-        """The raw scores of *nodes*, int64.
+        """The raw scores of *nodes*, int64, of any size and sign.
 
         Raises:
-            PluginError: it raised, the answer is not one whole, finite number a node, or a number is not within 0 to
-                100 though the plugin does not normalize.
+            PluginError: it raised, or the answer is not one whole, finite number a node.
         """
         answer = self.call(plugin, "Score", plugin.score, pod, nodes, notes)
-        scores = checked_scores(plugin, "Score", answer, len(nodes))
-        return scores if hasattr(plugin, "normalize") else _within(plugin, "Score", scores)
+        return checked_scores(plugin, "Score", answer, len(nodes))
 
     def normalize(self, plugin: Any, pod: Any, raw: IntArray, nodes: NodeView, notes: Any) -> IntArray:
         """*raw* brought to 0..100 by *plugin*.
@@ -202,19 +207,22 @@ class Runner:
             PluginError: as `score`.
         """
         answer = self.call(plugin, "NormalizeScore", plugin.normalize, pod, raw, nodes, notes)
-        return _within(plugin, "NormalizeScore", checked_scores(plugin, "NormalizeScore", answer, len(nodes)))
+        return checked_scores(plugin, "NormalizeScore", answer, len(nodes))
 
 
-def _within(plugin: Named, point: str, scores: IntArray) -> IntArray:
-    """*scores*, if all are within the range of final scores. Source: A066."""
-    if not len(scores):
-        return scores
-    low, high = int(scores.min()), int(scores.max())
-    if low >= 0 and high <= MAX_SCORE:
-        return scores
-    wrong = low if low < 0 else high
-    said = f'plugin "{plugin.name}" returns an invalid score {wrong}'
-    raise PluginError(plugin.name, point, f"{said}, it should in the range of [0, {MAX_SCORE}] after normalizing")
+def first_outlier(scores: IntArray) -> int | None:
+    """The first position with a score outside the range of final scores; None if there is none. Source: A066."""
+    if not len(scores) or (scores.min() >= 0 and scores.max() <= MAX_SCORE):
+        return None
+    return int(np.flatnonzero((scores < 0) | (scores > MAX_SCORE))[0])
+
+
+def out_of_range(plugin: Named, score: int) -> PluginError:
+    """That the final *score* of a node is none. Source: A066."""
+    said = f'plugin "{plugin.name}" returns an invalid score {score}'
+    return PluginError(
+        plugin.name, SCORE_RANGE, f"{said}, it should in the range of [0, {MAX_SCORE}] after normalizing"
+    )
 
 
 def _checked_rejections(plugin: Named, answer: Any, size: int) -> tuple[Rejection, ...]:
@@ -232,14 +240,10 @@ def _checked_rejections(plugin: Named, answer: Any, size: int) -> tuple[Rejectio
         if type(mask) is not np.ndarray or mask.dtype != np.bool_ or mask.shape != (size,):
             detail = f"a mask must be a bool array with one entry a node ({size}), got {_described(mask)}"
             raise PluginError(plugin.name, "Filter", detail)
-        if (
-            type(reason) is not Reason
-            or type(reason.text) is not str
-            or not reason.text
-            or not _refuses(reason.code)
-        ):
+        if type(reason) is not Reason or type(reason.text) is not str or not reason.text or not _refuses(reason.code):
             raise PluginError(plugin.name, "Filter", _no_reason(reason))
-    return answer
+    checked: tuple[Rejection, ...] = answer
+    return checked
 
 
 def checked_scores(plugin: Named, point: str, scores: Any, size: int) -> IntArray:

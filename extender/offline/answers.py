@@ -4,7 +4,11 @@ from typing import Any
 
 from extender.decide.examine import Examination, NodeVerdict
 from extender.decide.rank import Ranking
+from extender.decide.rescue import Rescue
 from extender.framework.verdict import Status
+from extender.preemption.plan import PreemptionPlan
+
+_PREEMPTION = "DefaultPreemption"
 
 
 def answer(examination: Examination) -> dict[str, Any]:
@@ -24,6 +28,8 @@ def answer(examination: Examination) -> dict[str, Any]:
     held = examination.held_back
     if held is not None:
         result["preEnqueue"] = {"plugin": held.plugin, "reasons": list(held.reasons)}
+    if examination.rescue is not None:
+        result["preemption"] = _preemption(examination.rescue)
     if attempt is None:
         return result
     before = attempt.before
@@ -62,6 +68,31 @@ def _status(status: Status | None) -> dict[str, Any] | None:
     if status is None:
         return None
     return {"code": status.code.label, "plugin": status.plugin, "reasons": sorted(status.reasons)}
+
+
+def _preemption(rescue: Rescue) -> dict[str, Any] | None:
+    """What default preemption said; None if it was not asked."""
+    said = rescue.answers.get(_PREEMPTION)
+    if said is None:
+        return None
+    found: dict[str, Any] = {
+        "code": said.status.code.label,
+        "reasons": sorted(said.status.reasons),
+        "nominatedNode": "",
+        "victims": [],
+        "ties": [],
+        "candidates": {},
+    }
+    plan = said.detail
+    if isinstance(plan, PreemptionPlan):
+        found["nominatedNode"] = plan.chosen.node
+        found["victims"] = sorted(victim.key for victim in plan.chosen.victims)
+        found["ties"] = list(plan.ties)
+        found["candidates"] = {
+            each.node: {"victims": sorted(victim.key for victim in each.victims), "numPDBViolations": each.violations}
+            for each in sorted(plan.candidates, key=lambda candidate: candidate.node)
+        }
+    return found
 
 
 def _verdict(verdict: NodeVerdict) -> dict[str, Any]:

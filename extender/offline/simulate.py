@@ -7,6 +7,7 @@ from random import Random
 from extender.cluster.snapshot import Snapshot
 from extender.cluster.state import ClusterState
 from extender.decide.admission import held_back
+from extender.decide.committing import reserve
 from extender.decide.cycle import decide
 from extender.decide.decision import Placed, Unplaced
 from extender.decide.engine import Engine
@@ -122,7 +123,11 @@ def _turn(
         return Placement(pod.key, reason=_held(held), message=held.message)
     decision = decide(query, cluster, profile, engine, chance, search)
     if isinstance(decision, Placed):
-        return Placement(pod.key, decision.node)
+        # volumes and devices set aside for this pod are gone for those that follow
+        status = reserve(query, decision.node, cluster, profile, engine, decision.notes)
+        if status is None:
+            return Placement(pod.key, decision.node)
+        return Placement(pod.key, reason=status.message, message=f"0/1 nodes are available: 1 {status.message}.")
     return Placement(pod.key, reason=_reason(decision), message=decision.message)
 
 

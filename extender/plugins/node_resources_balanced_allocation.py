@@ -29,6 +29,7 @@ from extender.config.gates import FeatureGates
 from extender.config.paths import child, item
 from extender.config.validate import invalid
 from extender.framework.points import SKIP_SCORE, PreScored, Reads
+from extender.framework.scored_devices import ScoredDevices
 from extender.framework.scored_resources import (
     DEFAULT_RESOURCES,
     ResourceSpec,
@@ -99,6 +100,7 @@ class NodeResourcesBalancedAllocation:
         self._pod_level = "PodLevelResources" in gates
         self._pod_level_resize = "InPlacePodLevelResourcesVerticalScaling" in gates
         self._devices = "DRAExtendedResource" in gates
+        self._scored_devices = ScoredDevices(gates, self._specs)
 
     def _requests(self, pod: PodQuery) -> tuple[int, ...]:
         """What the pod asks for of each resource, in the order of the options; base units. Source: B041."""
@@ -138,15 +140,34 @@ class NodeResourcesBalancedAllocation:
         return pod.shape.remember((self, "notes"), make)
 
     def score(self, pod: PodQuery, nodes: NodeView, notes: Any) -> IntArray:
-        """50 to 100 for each node, above 75 where the pod evens things out. Source: B046."""
+        """50 to 100 for each node, above 75 where the pod evens things out. Source: B046.
+
+        Where `pre_score` is switched off it is asked here; a pod that it would skip scores 0 everywhere.
+        """
+        if notes is None:
+            answer = self.pre_score(pod, nodes)
+            if answer.skip:
+                return np.zeros(len(nodes), dtype=np.int64)
+            notes = answer.notes
+        return self._scores(self._weighed(pod, nodes, cast("Sequence[_Weighed]", notes)), nodes)
+
+    def _weighed(self, pod: PodQuery, nodes: NodeView, weighed: Sequence[_Weighed]) -> Sequence[_Weighed]:
+        """*weighed* with devices in the place of resources they stand in for. Source: B042."""
+        if self.score_key(pod) is not None:
+            return weighed
+        resources = self._scored_devices.instead([each.resource for each in weighed], nodes.snapshot)
+        return [_Weighed(resource, each.added) for resource, each in zip(resources, weighed, strict=True)]
+
+    def _scores(self, counting: Sequence[_Weighed], nodes: NodeView) -> IntArray:
+        """The scores by *counting*, where a node may have none of a resource."""
         offered: list[tuple[_Weighed, IntArray]] = []
-        for weighed in cast("Sequence[_Weighed]", notes):
+        for weighed in counting:
             capacity = weighed.resource.capacity(nodes)
             offering = np.count_nonzero(capacity)
             if offering == len(capacity):
                 offered.append((weighed, capacity))
             elif offering:
-                return self._apart(pod, nodes, notes, capacity)
+                return self._apart(counting, nodes, capacity)
         shares: list[FloatArray] = []
         for weighed, capacity in offered:
             share = (weighed.resource.taken(nodes) + weighed.added) / capacity
@@ -154,16 +175,17 @@ class NodeResourcesBalancedAllocation:
         evenness = ((1 - _deviation(shares, len(nodes))) * _WHOLE).astype(np.int64)
         gain: IntArray = evenness[1] - evenness[0]
         gain += _HALF
-        gain >>= 1  # never negative, so this is Go's division by 2
+        gain += gain < 0  # Go's division truncates, a shift does not; negative only after an overflow
+        gain >>= 1
         gain += _HALF
         return gain
 
-    def _apart(self, pod: PodQuery, nodes: NodeView, notes: Any, capacity: IntArray) -> IntArray:
+    def _apart(self, counting: Sequence[_Weighed], nodes: NodeView, capacity: IntArray) -> IntArray:
         """The scores where some nodes have none of a resource: those and the others are scored apart."""
         scores = np.empty(len(nodes), dtype=np.int64)
         for places in (np.flatnonzero(capacity), np.flatnonzero(capacity == 0)):
             rows = places if nodes.rows is None else nodes.rows[places]
-            scores[places] = self.score(pod, nodes.snapshot.view(rows), notes)
+            scores[places] = self._scores(counting, nodes.snapshot.view(rows))
         return scores
 
 

@@ -74,6 +74,8 @@ class NodeVolumeLimits:
 
     def filter(self, pod: PodQuery, nodes: NodeView, notes: Any) -> Sequence[Rejection]:
         """Needs no `pre_filter`. Source: B086 to B089."""
+        if not may_attach(pod.shape):
+            return ()
         known: _Notes = self._volumes(pod, nodes.snapshot) if notes is None else notes
         table, slots = self._attachments.of(nodes)
         has = table.has_csi_node[slots]

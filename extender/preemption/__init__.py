@@ -1,4 +1,4 @@
-"""Making room by evicting pods of lower priority: who may ask for it, which nodes it helps on, which pods go, which node is best.
+"""Making room by evicting pods of lower priority: who may, on which nodes it helps, which pods go, which node is best.
 
 `eligibility` says whether a pod may preempt; `candidates` looks for nodes and lets `victims` find the pods to evict,
 many nodes at a time, on a `trial` of the cluster without them; `budgets` counts broken disruption budgets; `choose`

@@ -43,9 +43,7 @@ def budgets_of(cluster: Snapshot) -> tuple[Budget, ...]:
             continue
         if not selector.is_empty:
             status = each.status
-            found.append(
-                Budget(each.metadata.namespace, selector, status.disruptions_allowed, status.disrupted_pods)
-            )
+            found.append(Budget(each.metadata.namespace, selector, status.disruptions_allowed, status.disrupted_pods))
     return tuple(found)
 
 
@@ -72,6 +70,6 @@ def violating(budgets: tuple[Budget, ...], batch: PodBatch, nodes: IntArray) -> 
             for index in np.flatnonzero(meant).tolist():
                 meant[index] = batch.pods[index].pod.metadata.name not in budget.disrupted
         spent = np.cumsum(meant)
-        before = (spent - meant)[first]
+        before: IntArray = (spent - meant)[first]
         broken |= meant & (spent - before > budget.allowed)
     return broken

@@ -15,11 +15,11 @@ def _violations(candidate: Candidate) -> float:
 
 
 def _highest_priority(candidate: Candidate) -> float:
-    return candidate.victims[0].priority
+    return candidate.victims[0].shape.priority
 
 
 def _sum_of_priorities(candidate: Candidate) -> float:
-    return sum(victim.priority + _OFFSET for victim in candidate.victims)
+    return sum([victim.shape.priority for victim in candidate.victims], _OFFSET * len(candidate.victims))
 
 
 def _number(candidate: Candidate) -> float:
@@ -28,8 +28,8 @@ def _number(candidate: Candidate) -> float:
 
 def _start_of_the_most_important(candidate: Candidate) -> float:
     """The earliest start among the victims of the highest priority, negative: the latest is best."""
-    highest = max(victim.priority for victim in candidate.victims)
-    return -min(started(victim) for victim in candidate.victims if victim.priority == highest)
+    highest = max([victim.shape.priority for victim in candidate.victims])
+    return -min([started(victim) for victim in candidate.victims if victim.shape.priority == highest])
 
 
 _CRITERIA: tuple[Callable[[Candidate], float], ...] = (

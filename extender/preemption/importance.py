@@ -14,8 +14,8 @@ NOT_STARTED = inf
 
 def started(pod: PlacedPod) -> float:
     """When *pod* started, in seconds since 1970; `NOT_STARTED` if it has not."""
-    found = pod.start_time
-    return NOT_STARTED if found is None else found
+    start = pod.pod.status.start_time
+    return start.timestamp() if start else NOT_STARTED
 
 
 def most_important_first(pods: Sequence[PlacedPod], groups: IntArray) -> IntArray:
@@ -27,5 +27,9 @@ def most_important_first(pods: Sequence[PlacedPod], groups: IntArray) -> IntArra
     """
     size = len(pods)
     priorities: IntArray = np.fromiter((pod.shape.priority for pod in pods), dtype=np.int64, count=size)
+    order: IntArray = np.lexsort((-priorities, groups))
+    ranked, grouped = priorities[order], groups[order]
+    if not ((ranked[1:] == ranked[:-1]) & (grouped[1:] == grouped[:-1])).any():
+        return order  # priority alone decides everywhere
     starts: FloatArray = np.fromiter(map(started, pods), dtype=np.float64, count=size)
     return np.lexsort((starts, -priorities, groups))

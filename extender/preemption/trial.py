@@ -90,30 +90,29 @@ class Trial:
         "_apart",
         "_by",
         "_copies",
-        "_pods_end",
         "_question",
         "_what_if",
         "batch",
         "faults",
     )
 
-    def __init__(self, question: Question, pods: Sequence[PlacedPod], rows: IntArray) -> None:
+    def __init__(self, question: Question, asked: IntArray, pods: Sequence[PlacedPod], rows: IntArray) -> None:
         """All pods are where they are.
 
         Args:
             question: who asks.
+            asked: the rows that will be asked about.
             pods: may go.
-            rows: the row of each.
+            rows: the row of each, among those asked about.
         """
         self._question = question
         self._what_if = Hypothesis(question.cluster)
-        ahead = _ahead(question, rows)
-        self._pods_end = len(pods)
+        ahead = _ahead(question, asked)
         ahead_rows = [row for row, others in ahead.items() for _ in others]
         ahead_pods = [other for others in ahead.values() for other in others]
         self.batch = PodBatch([*pods, *ahead_pods], np.concatenate((rows, np.array(ahead_rows, dtype=np.int64))))
         self._ahead: dict[int, list[int]] = {}
-        for index, row in enumerate(ahead_rows, self._pods_end):
+        for index, row in enumerate(ahead_rows, len(pods)):
             self._ahead.setdefault(row, []).append(index)
         self._by: IntArray = np.zeros(len(self.batch), dtype=np.int64)
         self._apart: frozenset[str] = frozenset()
@@ -277,7 +276,7 @@ def _ahead(question: Question, rows: IntArray) -> dict[int, list[PlacedPod]]:
     found: dict[int, list[PlacedPod]] = {}
     if not cluster.nominations:
         return found
-    asked = set(rows.tolist())
+    asked = frozenset(rows.tolist())
     for name, queries in cluster.nominations.items():
         row = cluster.row(name)
         if row is not None and row in asked:

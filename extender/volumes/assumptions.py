@@ -89,7 +89,7 @@ class Assumptions:
     def make(
         self, volumes: tuple[PersistentVolume, ...], claims: tuple[PersistentVolumeClaim, ...], cluster: Snapshot
     ) -> str | None:
-        """Assume that the objects are like this; none of them if one has changed in *cluster*, which is the answer then."""
+        """Assume that the objects are like this; if one has changed in *cluster*, none, and the answer says which."""
         self._forget_old(cluster)
         for volume in volumes:
             if (

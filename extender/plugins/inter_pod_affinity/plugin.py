@@ -30,18 +30,19 @@
 Source: B054 to B065, G036.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import partial
 from typing import ClassVar
 
 import msgspec
 import numpy as np
 
 from extender.cluster.affinity import PodAffinityTerms, compile_affinity
-from extender.cluster.arrays import IntArray
+from extender.cluster.arrays import BoolArray, IntArray
+from extender.cluster.batches import PodBatch
 from extender.cluster.pods import PlacedPod, PodQuery
 from extender.cluster.selecting import PodMatcher
+from extender.cluster.shape import Shape
 from extender.cluster.snapshot import NodeView, Snapshot
 from extender.cluster.terms import CarriedTerm, TermKind
 from extender.config.faults import Fault
@@ -54,11 +55,13 @@ from extender.framework.setup import Setup
 from extender.framework.verdict import Code, Reason, Rejection, error, unresolvable
 from extender.objects.node import Node
 from extender.objects.pod import Pod
+from extender.plugins.inter_pod_affinity.apart import MovedTally, Weights, weights
 from extender.plugins.inter_pod_affinity.tally import DomainTally
 
 _AFFINITY = Reason("node(s) didn't match pod affinity rules", Code.UNRESOLVABLE)
 _ANTI_AFFINITY = Reason("node(s) didn't match pod anti-affinity rules")
 _EXISTING = Reason("node(s) didn't satisfy existing pods anti-affinity rules")
+_UNPREPARED = Reason('error reading "PreFilterInterPodAffinity" from cycleState: not found', Code.ERROR)
 
 
 class InterPodAffinityArgs(msgspec.Struct, frozen=True, rename="camel"):
@@ -111,12 +114,12 @@ def _compiled(pod: PodQuery) -> _Compiled:
     def make() -> _Compiled:
         terms = pod.shape.affinity
         return _Compiled(
-            near=PodMatcher(tuple(term.term for term in terms.required)) if terms.required else None,
+            near=PodMatcher(tuple(term.term.of_incoming() for term in terms.required)) if terms.required else None,
             near_keys=tuple(dict.fromkeys(term.topology_key for term in terms.required)),
-            apart=tuple((term, PodMatcher((term.term,))) for term in terms.required_anti),
+            apart=tuple((term, PodMatcher((term.term.of_incoming(),))) for term in terms.required_anti),
             preferred=(
-                *((term, PodMatcher((term.term,)), term.weight) for term in terms.preferred),
-                *((term, PodMatcher((term.term,)), -term.weight) for term in terms.preferred_anti),
+                *((term, PodMatcher((term.term.of_incoming(),)), term.weight) for term in terms.preferred),
+                *((term, PodMatcher((term.term.of_incoming(),)), -term.weight) for term in terms.preferred_anti),
             ),
         )
 
@@ -171,26 +174,31 @@ class InterPodAffinity:
         """Count *other* as gone from *row*. Source: B060."""
         _move(pod, other, row, cluster, notes, by=-1)
 
-    def filter(self, pod: PodQuery, nodes: NodeView, notes: Placement) -> Sequence[Rejection]:
-        """Refuse nodes by the three rules, each node for the first that applies. Source: B057 to B059."""
-        refused = np.zeros(len(nodes), dtype=np.bool_)
-        groups: list[Rejection] = []
+    def filter(self, pod: PodQuery, nodes: NodeView, notes: Placement | None) -> Sequence[Rejection]:
+        """Refuse nodes by the three rules, each node for the first that applies. Source: B057 to B059.
+
+        As upstream, an error on every node if `pre_filter` is switched off.
+        """
+        if notes is None:
+            return (Rejection(np.ones(len(nodes), dtype=np.bool_), _UNPREPARED),)
         near_keys = _compiled(pod).near_keys
-        if near_keys:
-            first = notes.near.is_empty and _means_itself(pod, nodes.snapshot)
-            for key in near_keys:
-                refused |= (nodes.label(key) < 0) if first else ~notes.near.is_positive(nodes, key)
-            if refused.any():
-                groups.append(Rejection(refused, _AFFINITY))
-        for tally, reason in ((notes.apart, _ANTI_AFFINITY), (notes.refusing, _EXISTING)):
-            violated = np.zeros(len(nodes), dtype=np.bool_)
-            for key in tally.keys:
-                violated |= tally.is_positive(nodes, key)
-            if violated.any():
-                violated &= ~refused
-                refused = refused | violated
-                groups.append(Rejection(violated, reason))
-        return groups
+        first = bool(near_keys) and notes.near.is_empty and _means_itself(pod, nodes.snapshot)
+        return _rejections(near_keys, first, nodes, (notes.near, notes.apart, notes.refusing))
+
+    def filter_apart(
+        self, pod: PodQuery, nodes: NodeView, notes: Placement, others: PodBatch, by: IntArray
+    ) -> Sequence[Rejection]:
+        """As `filter` with notes that `add_pod` and `remove_pod` changed, for every node on its own. Source: B060."""
+        cluster, near_keys = nodes.snapshot, _compiled(pod).near_keys
+
+        def weighed() -> tuple[Weights, ...]:
+            return tuple(weights(others, keys_of) for keys_of in _counted(pod, cluster))
+
+        tallies = (notes.near, notes.apart, notes.refusing)
+        counts = others.remember((self, pod.shape), weighed)
+        near, apart, refusing = (MovedTally(t, w, others, by) for t, w in zip(tallies, counts, strict=True))
+        first = near.is_empty(nodes) if near_keys and _means_itself(pod, cluster) else False
+        return _rejections(near_keys, first, nodes, (near, apart, refusing))
 
     # -- scoring
 
@@ -230,8 +238,14 @@ class InterPodAffinity:
             case TermKind.REQUIRED_ANTI_AFFINITY:
                 return None
 
-    def score(self, _pod: PodQuery, nodes: NodeView, notes: DomainTally) -> IntArray:
-        """The sum over the node's domains; of any size and sign. Source: B063."""
+    def score(self, _pod: PodQuery, nodes: NodeView, notes: DomainTally | None) -> IntArray:
+        """The sum over the node's domains; of any size and sign. Source: B063.
+
+        Raises:
+            LookupError: `pre_score` is switched off; as upstream, nothing can be scored then.
+        """
+        if notes is None:
+            raise LookupError('failed to read "PreScoreInterPodAffinity" from cycleState: not found')
         scores = np.zeros(len(nodes), dtype=np.int64)
         for key in notes.keys:
             scores += notes.at(nodes, key)
@@ -274,25 +288,59 @@ def _means_itself(pod: PodQuery, cluster: Snapshot) -> bool:
     return matcher is not None and matcher.matches(pod.namespace, pod.labels, namespace_labels)
 
 
+def _rejections(
+    near_keys: tuple[str, ...],
+    first: BoolArray | bool,
+    nodes: NodeView,
+    tallies: tuple[DomainTally | MovedTally, DomainTally | MovedTally, DomainTally | MovedTally],
+) -> list[Rejection]:
+    """The three rules, by the tallies of `Placement`; *first* says where the pod would be the first of its kind."""
+    refused = np.zeros(len(nodes), dtype=np.bool_)
+    groups: list[Rejection] = []
+    near, apart, refusing = tallies
+    for key in near_keys:
+        lacking = ~near.is_positive(nodes, key)
+        refused |= lacking if first is False else np.where(first, nodes.label(key) < 0, lacking)
+    if refused.any():
+        groups.append(Rejection(refused, _AFFINITY))
+    for tally, reason in ((apart, _ANTI_AFFINITY), (refusing, _EXISTING)):
+        violated = np.zeros(len(nodes), dtype=np.bool_)
+        for key in tally.keys:
+            violated |= tally.is_positive(nodes, key)
+        if violated.any():
+            violated &= ~refused
+            refused = refused | violated
+            groups.append(Rejection(violated, reason))
+    return groups
+
+
+def _counted(pod: PodQuery, cluster: Snapshot) -> tuple[Callable[[Shape], Iterator[str]], ...]:
+    """The topology keys under which a pod of some shape counts in each tally of `Placement`, once each time it does."""
+    compiled, spaces = _compiled(pod), cluster.namespace_labels
+    own_space = spaces(pod.namespace) or {}
+
+    def near(other: Shape) -> Iterator[str]:
+        if compiled.near is not None and compiled.near.matches(other.namespace, other.labels, spaces(other.namespace)):
+            yield from compiled.near_keys
+
+    def apart(other: Shape) -> Iterator[str]:
+        for term, matcher in compiled.apart:
+            if matcher.matches(other.namespace, other.labels, spaces(other.namespace)):
+                yield term.topology_key
+
+    def refusing(other: Shape) -> Iterator[str]:
+        for carried in other.affinity.required_anti:
+            if carried.term.matches(pod.namespace, pod.labels, own_space):
+                yield carried.topology_key
+
+    return near, apart, refusing
+
+
 def _move(pod: PodQuery, other: PlacedPod, row: int, cluster: Snapshot, notes: Placement, *, by: int) -> None:
-    value = partial(_value, cluster, row)
-    own_namespace = cluster.namespace_labels(pod.namespace) or {}
-    for carried in other.shape.affinity.required_anti:
-        if carried.term.matches(pod.namespace, pod.labels, own_namespace):
-            notes.refusing.bump(carried.topology_key, value(carried.topology_key), by)
-    compiled = _compiled(pod)
-    other_namespace = cluster.namespace_labels(other.namespace)
-    if compiled.near is not None and compiled.near.matches(other.namespace, other.labels, other_namespace):
-        for key in compiled.near_keys:
-            notes.near.bump(key, value(key), by)
-    for term, matcher in compiled.apart:
-        if matcher.matches(other.namespace, other.labels, other_namespace):
-            notes.apart.bump(term.topology_key, value(term.topology_key), by)
-
-
-def _value(cluster: Snapshot, row: int, key: str) -> int:
-    """The id of the node's value of label *key*, or ABSENT."""
-    return int(cluster.view().label(key)[row])
+    labels = cluster.view().label
+    for tally, keys_of in zip((notes.near, notes.apart, notes.refusing), _counted(pod, cluster), strict=True):
+        for key in keys_of(other.shape):
+            tally.bump(key, int(labels(key)[row]), by)
 
 
 def _matches_all(terms: tuple[CarriedTerm, ...], pod: Pod) -> bool:

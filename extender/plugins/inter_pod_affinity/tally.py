@@ -64,6 +64,11 @@ class DomainTally:
         return not any(totals.any() for totals in self._totals.values())
 
     @property
+    def size(self) -> int:
+        """How many numbers are not zero."""
+        return sum(int(np.count_nonzero(totals)) for totals in self._totals.values())
+
+    @property
     def keys(self) -> tuple[str, ...]:
         """The topology keys that something was added for."""
         return tuple(self._totals)

@@ -41,6 +41,7 @@ from extender.config.validate import invalid
 from extender.framework.changes import Registration
 from extender.framework.function_shape import UtilizationShapePoint, shape_faults
 from extender.framework.points import PreFiltered, PreScored, Reads
+from extender.framework.scored_devices import ScoredDevices
 from extender.framework.scored_resources import (
     DEFAULT_RESOURCES,
     ResourceSpec,
@@ -66,6 +67,7 @@ _STRATEGIES: Final[Mapping[str, Strategy]] = {"LeastAllocated": least_allocated,
 _TYPES: Final = (*_STRATEGIES, _BY_SHAPE)
 
 _TOO_MANY_PODS: Final = Reason("Too many pods")
+_UNPREPARED: Final = Reason('error reading "PreFilterNodeResourcesFit" from cycleState: not found', Code.ERROR)
 _NO_SIDECARS: Final = PreFiltered(
     unresolvable("Pod has a restartable init container and the SidecarContainers feature is disabled")
 )
@@ -208,6 +210,7 @@ class NodeResourcesFit:
         self._sidecars = "SidecarContainers" in gates
         self._devices = "DRAExtendedResource" in gates
         self._events = FitEvents(gates)
+        self._scored_devices = ScoredDevices(gates, self._specs)
 
     def events(self) -> Sequence[Registration]:
         """Source: B044."""
@@ -262,7 +265,9 @@ class NodeResourcesFit:
         return None if self._may_be_served(pod) else self._asked(pod)
 
     def filter(self, pod: PodQuery, nodes: NodeView, notes: Any) -> Sequence[Rejection]:  # noqa: ARG002
-        """Source: B031, B032."""
+        """As upstream, an error on every node if `pre_filter` is switched off. Source: B031, B032."""
+        if notes is None:
+            return (Rejection(np.ones(len(nodes), dtype=np.bool_), _UNPREPARED),)
         refused: list[Rejection] = []
         full: BoolArray = nodes.pod_count >= nodes.allowed_pods
         if np.count_nonzero(full):
@@ -302,6 +307,14 @@ class NodeResourcesFit:
 
         return pod.shape.remember((self, "scored"), make)
 
-    def score(self, pod: PodQuery, nodes: NodeView, notes: Any) -> IntArray:  # noqa: ARG002
-        """0 to 100 for each node. Source: B037 to B039."""
-        return self._strategy(cast("tuple[ScoredResource, ...]", notes), nodes)
+    def score(self, pod: PodQuery, nodes: NodeView, notes: Any) -> IntArray:
+        """0 to 100 for each node; worked out without `pre_score` where that is switched off.
+
+        Source: B037 to B039, B042.
+        """
+        if notes is None:
+            notes = self.pre_score(pod, nodes).notes
+        resources = cast("tuple[ScoredResource, ...]", notes)
+        if self.score_key(pod) is None:
+            resources = self._scored_devices.instead(resources, nodes.snapshot)
+        return self._strategy(resources, nodes)

@@ -33,8 +33,9 @@ Source: B066 to B079, G041.
 """
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, ClassVar, TypeVar
 
 import msgspec
@@ -42,6 +43,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from extender.cluster.arrays import BoolArray, FloatArray, IntArray
+from extender.cluster.batches import PodBatch
 from extender.cluster.nodes import ABSENT
 from extender.cluster.pods import PlacedPod, PodQuery
 from extender.cluster.snapshot import NodeView, Snapshot
@@ -64,11 +66,13 @@ from extender.plugins.pod_topology_spread.constraints import (
 )
 from extender.plugins.pod_topology_spread.defaults import SYSTEM_DEFAULTS, default_constraint_faults
 from extender.plugins.pod_topology_spread.eligible import Eligible, EligibleNodes
+from extender.plugins.pod_topology_spread.hard_notes import HardNotes, move, skewed_apart, weights
 from extender.plugins.pod_topology_spread.skew import DomainCounts
 
 A = TypeVar("A", bound=np.generic)
 
 _SKEWED = Reason("node(s) didn't match pod topology spread constraints")
+_UNPREPARED = Reason('reading "PreFilterPodTopologySpread" from cycleState: not found', Code.ERROR)
 _UNLABELLED = Reason("node(s) didn't match pod topology spread constraints (missing required label)", Code.UNRESOLVABLE)
 
 _HOSTNAME = "kubernetes.io/hostname"
@@ -89,15 +93,6 @@ class PodTopologySpreadArgs(msgspec.Struct, frozen=True, rename="camel"):
     def faults(self, path: str, _gates: FeatureGates) -> list[Fault]:
         """An unknown defaulting type, and constraints that cannot be defaults."""
         return default_constraint_faults(path, self.defaulting_type, self.default_constraints)
-
-
-@dataclass(slots=True)
-class HardNotes:
-    """The notes of filtering: for each hard constraint, the nodes that count and the pods in each domain of theirs."""
-
-    constraints: tuple[SpreadConstraint, ...]
-    eligible: tuple[Eligible, ...]
-    domains: tuple[DomainCounts, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -198,30 +193,30 @@ class PodTopologySpread:
 
     def add_pod(self, pod: PodQuery, other: PlacedPod, row: int, cluster: Snapshot, notes: HardNotes) -> None:
         """Count *other* as standing on *row*, even if it is being deleted. Source: B073."""
-        _move(pod, other, row, cluster, notes, by=1)
+        move(pod, other, row, cluster, notes, by=1)
 
     def remove_pod(self, pod: PodQuery, other: PlacedPod, row: int, cluster: Snapshot, notes: HardNotes) -> None:
         """Count *other* as gone from *row*, even if it did not count. Source: B073."""
-        _move(pod, other, row, cluster, notes, by=-1)
+        move(pod, other, row, cluster, notes, by=-1)
 
-    def filter(self, _pod: PodQuery, nodes: NodeView, notes: HardNotes) -> Sequence[Rejection]:
-        """Refuse nodes without a key or in too full a domain, by the first such constraint. Source: B072."""
-        unlabelled: BoolArray | None = None
-        skewed: BoolArray | None = None
-        for constraint, domains in zip(notes.constraints, notes.domains, strict=True):
-            labels = nodes.label(constraint.topology_key)
-            least = 0 if domains.number < constraint.min_domains else domains.least
-            limit = constraint.max_skew + least - constraint.self_match
-            missing = labels == ABSENT
-            over = _padded(domains.counts > limit, nodes, constraint.topology_key, limit < 0)[labels]
-            if unlabelled is None or skewed is None:
-                unlabelled, skewed = missing, over
-            else:
-                passed = ~(unlabelled | skewed)
-                unlabelled |= missing & passed
-                skewed |= over & passed
-        groups = ((unlabelled, _UNLABELLED), (skewed, _SKEWED))
-        return [Rejection(mask, reason) for mask, reason in groups if mask is not None and mask.any()]
+    def filter(self, _pod: PodQuery, nodes: NodeView, notes: HardNotes | None) -> Sequence[Rejection]:
+        """Refuse nodes without a key or in too full a domain, by the first such constraint. Source: B072.
+
+        As upstream, an error on every node if `pre_filter` is switched off.
+        """
+        if notes is None:
+            return (Rejection(np.ones(len(nodes), dtype=np.bool_), _UNPREPARED),)
+        return _rejections(nodes, notes.constraints, map(partial(_skewed, nodes), notes.constraints, notes.domains))
+
+    def filter_apart(
+        self, pod: PodQuery, nodes: NodeView, notes: HardNotes, others: PodBatch, by: IntArray
+    ) -> Sequence[Rejection]:
+        """As `filter` with notes that `add_pod` and `remove_pod` changed, for every node on its own. Source: B073."""
+        pairs = zip(notes.constraints, notes.eligible, strict=True)
+        counts = others.remember((self, pod.shape), lambda: [weights(pod.namespace, c, e, others) for c, e in pairs])
+        moved = [nodes.take(others.sums(each * by, len(nodes.snapshot))) for each in counts]
+        skewed = map(partial(skewed_apart, nodes), notes.constraints, notes.domains, moved)
+        return _rejections(nodes, notes.constraints, skewed)
 
     # -- scoring
 
@@ -252,8 +247,14 @@ class PodTopologySpread:
             weights.append(math.log(size + 2))
         return PreScored(notes=SoftNotes(constraints, needed, tuple(counts), tuple(weights)))
 
-    def score(self, _pod: PodQuery, nodes: NodeView, notes: SoftNotes) -> IntArray:
-        """Weighted pods near each node, rounded, 0 for ignored nodes; the fewer the better. Source: B077."""
+    def score(self, _pod: PodQuery, nodes: NodeView, notes: SoftNotes | None) -> IntArray:
+        """Weighted pods near each node, rounded, 0 for ignored nodes; the fewer the better. Source: B077.
+
+        Raises:
+            LookupError: `pre_score` is switched off; as upstream, nothing can be scored then.
+        """
+        if notes is None:
+            raise LookupError('error reading "PreScorePodTopologySpread" from cycleState: not found')
         total = np.zeros(len(nodes), dtype=np.float64)
         for constraint, counts, weight in zip(notes.constraints, notes.counts, notes.weights, strict=True):
             key, spare = constraint.topology_key, float(constraint.max_skew - 1)
@@ -296,6 +297,27 @@ class PodTopologySpread:
 
     def _after_node(self, pod: PodQuery, change: Change) -> Hint:
         return after_node(change, self._constraints(pod, None, HARD))
+
+
+def _skewed(nodes: NodeView, constraint: SpreadConstraint, domains: DomainCounts) -> BoolArray:
+    """Which nodes are in a domain that may take no more pods."""
+    least = 0 if domains.number < constraint.min_domains else domains.least
+    limit = constraint.max_skew + least - constraint.self_match
+    labels = nodes.label(constraint.topology_key)
+    return _padded(domains.counts > limit, nodes, constraint.topology_key, limit < 0)[labels]
+
+
+def _rejections(
+    nodes: NodeView, constraints: Sequence[SpreadConstraint], skewed: Iterable[BoolArray]
+) -> list[Rejection]:
+    """Nodes without a key, and nodes that are *skewed* by each constraint; the first constraint they fail counts."""
+    unlabelled = np.zeros(len(nodes), dtype=np.bool_)
+    full = np.zeros(len(nodes), dtype=np.bool_)
+    for constraint, over in zip(constraints, skewed, strict=True):
+        passed = ~(unlabelled | full)
+        unlabelled |= (nodes.label(constraint.topology_key) == ABSENT) & passed
+        full |= over & passed
+    return [Rejection(mask, reason) for mask, reason in ((unlabelled, _UNLABELLED), (full, _SKEWED)) if mask.any()]
 
 
 def _keys(constraints: Sequence[SpreadConstraint]) -> tuple[str, ...]:
@@ -372,12 +394,3 @@ def _rounded(numbers: FloatArray) -> IntArray:
     whole = np.trunc(numbers)
     whole += (np.abs(numbers - whole) >= 0.5) * np.sign(numbers)
     return whole.astype(np.int64)
-
-
-def _move(pod: PodQuery, other: PlacedPod, row: int, cluster: Snapshot, notes: HardNotes, *, by: int) -> None:
-    if other.namespace != pod.namespace:
-        return
-    nodes = cluster.view()
-    for constraint, eligible, domains in zip(notes.constraints, notes.eligible, notes.domains, strict=True):
-        if eligible.rows[row] and constraint.selector.matches(other.labels):
-            domains.move(int(nodes.label(constraint.topology_key)[row]), by)

@@ -3,6 +3,7 @@
 import numpy as np
 
 from extender.cluster.arrays import IntArray, widened
+from extender.cluster.nodes import ABSENT
 
 _NO_DOMAIN = 2**31 - 1
 """The number that stands for the emptiest domain where there is none."""
@@ -66,6 +67,19 @@ class DomainCounts:
             self._mine = True
         self.counts[value] += by
         self._paths = _updated(paths, value, int(self.counts[value]))
+
+    def least_apart(self, values: IntArray, counts: IntArray, moved: IntArray) -> IntArray:
+        """Pods in the emptiest domain for each of several changes in one domain, each on its own: int64.
+
+        Args:
+            values: the id of the label value of each change.
+            counts: how many pods are in that domain after the change.
+            moved: by how many it changed; where it is 0, *counts* and *values* are not looked at.
+        """
+        (first, least), (_, next_least) = self._paths or self._emptiest()
+        others = np.where(values == (ABSENT if first is None else first), next_least, least)
+        changed: IntArray = np.where(moved == 0, least, np.minimum(others, counts))
+        return changed
 
     def _emptiest(self) -> tuple[_Path, _Path]:
         found: list[_Path] = [(None, _NO_DOMAIN), (None, _NO_DOMAIN)]

@@ -169,7 +169,7 @@ class VolumeBinding:
 
     # -- bind
 
-    def reserve(self, pod: PodQuery, node: str, cluster: Snapshot, notes: Any) -> Status | None:  # noqa: ARG002
+    def reserve(self, pod: PodQuery, node: str, cluster: Snapshot, notes: Any) -> Status | None:
         """Source: B097."""
         known: _Notes | None = notes
         if known is None and pod.shape.volumes.claims:

@@ -115,7 +115,9 @@ def test_every_fault_of_a_configuration_is_a_line_with_its_path(extender: Comman
     assert extender("config", "check", str(config)) == (
         2,
         "",
-        f'extender: {config}: paralelism: unknown field "paralelism"; did you mean "parallelism"?\n',
+        f'extender: {config}: paralelism: unknown field "paralelism"; did you mean "parallelism"?\n'
+        f'extender: {config}: profiles[0].plugins.filter.enabled: FilterPlugin "NodeAfinity" does not exist; '
+        'did you mean "NodeAffinity"?\n',
     )
     config.write_text(config.read_text().replace("paralelism: 3\n", ""))
     assert extender("config", "check", str(config)) == (

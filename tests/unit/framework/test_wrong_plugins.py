@@ -167,7 +167,7 @@ def test_a_filter_with_a_wrong_answer_is_named(answer: Any, want: str) -> None:
 @pytest.mark.parametrize(("answer", "want"), SCORES.values(), ids=[f"a score that {case}" for case in SCORES])
 def test_a_score_with_a_wrong_answer_is_named(answer: Any, want: str) -> None:
     said = failure(scoring(answer))
-    assert said.startswith('running Score plugin "Wrong": ')
+    assert said.startswith('running Score plugins: plugin "Wrong" failed with: ')
     assert said.endswith(want)
 
 
@@ -175,7 +175,7 @@ def test_a_score_with_a_wrong_answer_is_named(answer: Any, want: str) -> None:
 def test_a_score_outside_0_to_100_that_is_not_normalized_is_named(score: int, shown: str) -> None:
     wrong = scoring(lambda size: np.full(size, score, dtype=np.int64))
     assert failure(wrong) == (
-        f'running Score plugin "Wrong": plugin "Wrong" returns an invalid score {shown}, '
+        f'applying score defaultWeights on Score plugins: plugin "Wrong" returns an invalid score {shown}, '
         "it should in the range of [0, 100] after normalizing"
     )
 
@@ -212,7 +212,7 @@ OTHERS: dict[str, tuple[dict[str, Callable[..., Any]], str]] = {
             "score": lambda pod, nodes, notes: np.zeros(len(nodes), dtype=np.int64),
             "normalize": lambda pod, raw, nodes, notes: raw[:1],
         },
-        'running NormalizeScore plugin "Wrong": answered with an array of int64 with shape (1,), '
+        'running Normalize on Score plugins: plugin "Wrong" failed with: answered with an array of int64 with shape (1,), '
         "want an array of 2 scores, one a node",
     ),
 }
@@ -279,27 +279,27 @@ ROWS: dict[str, tuple[Any, str]] = {
     ),
     "a score that raises": (
         score_plugin("Wrong")(lambda pod, node: 1 // node.allocatable("example.com/gpu")),
-        'running Score plugin "Wrong": node one: ZeroDivisionError: integer division or modulo by zero',
+        'running Score plugins: plugin "Wrong" failed with: node one: ZeroDivisionError: integer division or modulo by zero',
     ),
     "a score that is NaN": (
         score_plugin("Wrong")(lambda pod, node: float("nan")),  # type: ignore[type-var]
-        'running Score plugin "Wrong": node one: the score is nan, which is no number',
+        'running Score plugins: plugin "Wrong" failed with: node one: the score is nan, which is no number',
     ),
     "a score that is a fraction": (
         score_plugin("Wrong")(lambda pod, node: 0.5),  # type: ignore[type-var]
-        'running Score plugin "Wrong": node one: the score is 0.5, want a whole number: use int() or round()',
+        'running Score plugins: plugin "Wrong" failed with: node one: the score is 0.5, want a whole number: use int() or round()',
     ),
     "a score that is None": (
         score_plugin("Wrong")(lambda pod, node: None),  # type: ignore[type-var]
-        'running Score plugin "Wrong": node one: the score is None, want a whole number',
+        'running Score plugins: plugin "Wrong" failed with: node one: the score is None, want a whole number',
     ),
     "a score past 64 bits": (
         score_plugin("Wrong")(lambda pod, node: 2**63),
-        'running Score plugin "Wrong": node one: the score 9223372036854775808 does not fit into 64 bits',
+        'running Score plugins: plugin "Wrong" failed with: node one: the score 9223372036854775808 does not fit into 64 bits',
     ),
     "a score below 0 that is normalized": (
         score_plugin("Wrong", normalize=True)(lambda pod, node: -1),
-        'running NormalizeScore plugin "Wrong": node one: the score -1 is below 0, which cannot be normalized; '
+        'running Normalize on Score plugins: plugin "Wrong" failed with: node one: the score -1 is below 0, which cannot be normalized; '
         "score from 0 up",
     ),
 }

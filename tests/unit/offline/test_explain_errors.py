@@ -89,9 +89,9 @@ def test_scoring_that_fails_leaves_no_node_chosen(tmp_path: Path) -> None:
     found = explained(tmp_path, ["n-1", "n-2"], scores=(WeightedScore(Broken(), 1),))
     values = answer(found.examination)
     assert (values["feasible"], values["scores"], values["best"]) == (["n-1", "n-2"], {}, [])
-    assert values["message"] == 'running Score plugin "Broken": boom'
+    assert values["message"] == 'running Score plugins: plugin "Broken" failed with: boom'
     assert text(found) == (
-        'Pod default/web\n  fits on 2 of 2 nodes\n  no node could be chosen: running Score plugin "Broken": boom\n'
+        'Pod default/web\n  fits on 2 of 2 nodes\n  no node could be chosen: running Score plugins: plugin "Broken" failed with: boom\n'
     )
 
 

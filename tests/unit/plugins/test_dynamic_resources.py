@@ -10,7 +10,8 @@ from extender.config.strict import decode_strict
 from extender.decide.prefiltering import PreFilterOutcome
 from extender.framework.setup import Setup
 from extender.framework.verdict import Code, Status
-from extender.plugins.dynamic_resources import DynamicResources, DynamicResourcesOptions
+from extender.plugins.dynamic_resources.options import DynamicResourcesOptions
+from extender.plugins.dynamic_resources.plugin import DynamicResources
 from tests.build import a_cluster, a_query
 
 

@@ -12,7 +12,8 @@ from extender.cluster.snapshot import Snapshot
 from extender.cluster.state import ClusterState
 from extender.config.gates import FeatureGates
 from extender.framework.setup import Setup
-from extender.plugins.pod_topology_spread.plugin import HardNotes, PodTopologySpread, PodTopologySpreadArgs
+from extender.plugins.pod_topology_spread.hard_notes import HardNotes
+from extender.plugins.pod_topology_spread.plugin import PodTopologySpread, PodTopologySpreadArgs
 from tests.build import a_cluster, a_node, a_pod, an_object
 
 SKEWED = "node(s) didn't match pod topology spread constraints"

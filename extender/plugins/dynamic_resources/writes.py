@@ -1,0 +1,134 @@
+"""The API calls that follow from a decision: an allocation is written down, given up, or deleted. Source: B115, B119.
+
+All writes to claims are merge patches. The first of a claim carries the version it was made from, so that it fails if
+the claim has changed since; the one after it cannot, since the first made a new version.
+"""
+
+import secrets
+from collections.abc import Iterable
+from datetime import UTC, datetime
+from typing import Any, Final
+
+import msgspec
+
+from extender.allocation.allocated import EXTENDED_CLAIM
+from extender.framework.points import Plan, Write
+from extender.objects.devices import AllocationResult, ResourceClaim, ResourceClaimConsumerReference
+from extender.objects.meta import ObjectMeta, OwnerReference
+from extender.objects.pod import Pod, PodExtendedResourceClaimStatus
+from extender.plugins.dynamic_resources.cycle import UNNAMED, Cycle
+
+FINALIZER: Final = "resource.kubernetes.io/delete-protection"
+_KIND: Final = "ResourceClaim"
+_SUFFIX: Final = "bcdfghjklmnpqrstvwxz2456789"
+_LONGEST_NAME: Final = 63
+
+
+def unnamed_claim(pod: Pod) -> ResourceClaim:
+    """The claim for the extended resources of *pod*, before it is known what has to be claimed. Source: B114."""
+    meta = pod.metadata
+    owner = OwnerReference(api_version="v1", kind="Pod", name=meta.name, uid=meta.uid, controller=True)
+    return ResourceClaim(
+        metadata=ObjectMeta(
+            namespace=meta.namespace,
+            name=UNNAMED,
+            owner_references=(owner,),
+            annotations={EXTENDED_CLAIM: "true"},
+        )
+    )
+
+
+def promise_key(claim: ResourceClaim, pod: Pod) -> str:
+    """What an allocation in flight is kept under: the claim, or the pod of a claim that does not exist yet."""
+    return pod.metadata.uid if claim.metadata.name == UNNAMED else claim.metadata.uid
+
+
+def released(claim: ResourceClaim) -> Plan:
+    """Give up the allocation of *claim*."""
+    status = {"allocation": None, "reservedFor": None, "devices": None}
+    return Plan((_patch(claim, {"status": status}, versioned=True, subresource="status"),))
+
+
+def deleted(claim: ResourceClaim) -> Plan:
+    """Delete *claim*, its finalizer first."""
+    kept = [name for name in claim.metadata.finalizers if name != FINALIZER]
+    meta = claim.metadata
+    patch = _patch(claim, {"metadata": {"finalizers": kept}}, versioned=True)
+    return Plan((patch, Write("delete", _KIND, meta.namespace, meta.name, {})))
+
+
+def _patch(claim: ResourceClaim, body: dict[str, Any], *, versioned: bool, subresource: str = "") -> Write:
+    meta = claim.metadata
+    known = {"uid": meta.uid} | ({"resourceVersion": meta.resource_version} if versioned else {})
+    body = {**body, "metadata": {**known, **body.get("metadata", {})}}
+    return Write("patch", _KIND, meta.namespace, meta.name, body, subresource)
+
+
+def bound(cycle: Cycle, number: int, now: float | None) -> tuple[tuple[Write, ...], ResourceClaim]:
+    """The writes that reserve a claim for the pod, its allocation with it, and the claim as it is then.
+
+    Args:
+        cycle: with the results of Reserve.
+        number: of the claim.
+        now: for the time stamp of the allocation; None leaves it out.
+    """
+    claim, allocation = cycle.claims[number], cycle.results.get(number)
+    writes: list[Write] = []
+    exists = claim.metadata.name != UNNAMED
+    if not exists:
+        claim = _named(cycle, claim)
+        writes.append(_creation(claim))
+    elif allocation is not None and FINALIZER not in claim.metadata.finalizers:
+        finalizers = [*claim.metadata.finalizers, FINALIZER]
+        writes.append(_patch(claim, {"metadata": {"finalizers": finalizers}}, versioned=True))
+    status = claim.status
+    given = allocation or status.allocation
+    if given is not None and given.allocation_timestamp is None and now is not None:
+        given = msgspec.structs.replace(given, allocation_timestamp=datetime.fromtimestamp(int(now), UTC))
+    consumer = ResourceClaimConsumerReference(resource="pods", name=cycle.pod.metadata.name, uid=cycle.pod.metadata.uid)
+    status = msgspec.structs.replace(status, allocation=given, reserved_for=(*status.reserved_for, consumer))
+    body = {"status": {"reservedFor": msgspec.to_builtins(status.reserved_for), **_allocation(given)}}
+    if exists:
+        writes.append(_patch(claim, body, versioned=not writes, subresource="status"))
+    else:
+        writes.append(Write("patch", _KIND, claim.metadata.namespace, claim.metadata.name, body, "status"))
+        writes.append(_mapped(cycle, claim))
+    return tuple(writes), msgspec.structs.replace(claim, status=status)
+
+
+def _allocation(given: AllocationResult | None) -> dict[str, Any]:
+    return {} if given is None else {"allocation": msgspec.to_builtins(given)}
+
+
+def _named(cycle: Cycle, claim: ResourceClaim) -> ResourceClaim:
+    """The claim for extended resources as it is on the node, with a name like those the API server makes."""
+    made = cycle.reserved.special if cycle.reserved is not None and cycle.reserved.special is not None else claim
+    start = f"{cycle.pod.metadata.name}-extended-resources-"[: _LONGEST_NAME - 5]
+    name = start + "".join(secrets.choice(_SUFFIX) for _ in range(5))
+    metadata = msgspec.structs.replace(made.metadata, name=name, finalizers=(FINALIZER,))
+    return msgspec.structs.replace(made, metadata=metadata)
+
+
+def _creation(claim: ResourceClaim) -> Write:
+    body = {
+        "apiVersion": "resource.k8s.io/v1",
+        "kind": _KIND,
+        "metadata": msgspec.to_builtins(claim.metadata),
+        "spec": msgspec.to_builtins(claim.spec),
+    }
+    return Write("create", _KIND, claim.metadata.namespace, claim.metadata.name, body)
+
+
+def _mapped(cycle: Cycle, claim: ResourceClaim) -> Write:
+    """The pod is told which request serves which of its containers."""
+    served = cycle.reserved.served if cycle.reserved is not None else None
+    mappings = served.mappings if served is not None else ()
+    status = PodExtendedResourceClaimStatus(request_mappings=mappings, resource_claim_name=claim.metadata.name)
+    meta = cycle.pod.metadata
+    body = {"metadata": {"uid": meta.uid}, "status": {"extendedResourceClaimStatus": msgspec.to_builtins(status)}}
+    return Write("patch", "Pod", meta.namespace, meta.name, body, "status")
+
+
+def all_of(parts: Iterable[tuple[Write, ...]]) -> tuple[Write, ...]:
+    """Writes one after the other."""
+    return tuple(write for part in parts for write in part)
