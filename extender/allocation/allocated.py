@@ -53,8 +53,10 @@ class Allocated:
     )
 
     def __init__(self, *, consumable: bool) -> None:
-        """Args:
-        consumable: whether capacities of shared devices count; otherwise a share is the whole device.
+        """Nothing is taken yet.
+
+        Args:
+            consumable: whether capacities of shared devices count; otherwise a share is the whole device.
         """
         self._consumable = consumable
         self._history: object = None

@@ -1,7 +1,9 @@
 """Allocations of claims on nodes, with what was found kept until something on the node changes.
 
 Claims of pods made from one template ask for the same. What was found for them on a node holds until a device of one of
-the node's pools is taken or given back, or a slice or a class changes, so a placement costs one search. Source: B112, B113.
+the node's pools is taken or given back, or a slice or a class changes, so a placement costs one search.
+
+Source: B112, B113.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -136,9 +138,7 @@ class Allocator:
             return False
         return any(touched(pool.id) > since for pool in pools)
 
-    def _searched(
-        self, claims: Sequence[ResourceClaim], node: Node, pools: Sequence[Pool], timeout: float
-    ) -> _Found:
+    def _searched(self, claims: Sequence[ResourceClaim], node: Node, pools: Sequence[Pool], timeout: float) -> _Found:
         search = Search(node, pools, self.allocated, self._features, self._deadline(timeout))
         search.tasks.extend(self._task(claim, search, pools) for claim in claims)
         version = self.allocated.version
@@ -171,7 +171,7 @@ class Allocator:
 
     def _wanted(self, claim: ResourceClaim, request: Request, search: Search, pools: Sequence[Pool]) -> Wanted:
         if request.mode != ALL:
-            return Wanted(request, request.count)
+            return Wanted(request, request.number)
         everything: list[Candidate] = []
         for pool in pools:
             if not pool.usable:

@@ -38,7 +38,7 @@ def _value(attribute: DeviceAttribute) -> _Value | None:
 class _Scope:
     """The requests that a condition applies to; none listed: all."""
 
-    __slots__ = ("attribute", "_requests")
+    __slots__ = ("_requests", "attribute")
 
     def __init__(self, attribute: str, constraint: DeviceConstraint) -> None:
         self.attribute = attribute

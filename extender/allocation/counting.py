@@ -1,7 +1,9 @@
-"""How many devices of a class each node has, and how many of them are taken: what scores go by where devices stand in
-for an extended resource.
+"""How many devices of a class each node has, and how many of them are taken.
 
-As upstream this counts what slices list: incomplete pools and old generations too. Source: B042.
+Scores go by that where devices stand in for an extended resource. As upstream this counts what slices list: incomplete
+pools and old generations too.
+
+Source: B042.
 """
 
 from collections.abc import Iterable

@@ -87,10 +87,15 @@ class _OneResource:
         brief = self._brief_mappings
         if self._most is not None:
             kept = self._most.name
-            brief = [msgspec.structs.replace(each, request_name=kept) if each.request_name in self._brief_names else each for each in brief]
+            brief = [
+                msgspec.structs.replace(each, request_name=kept) if each.request_name in self._brief_names else each
+                for each in brief
+            ]
         return [*self._lasting_mappings, *brief]
 
-    def _request(self, at: int, usable: list[DeviceRequest]) -> tuple[DeviceRequest | None, list[ContainerExtendedResourceRequest]]:
+    def _request(
+        self, at: int, usable: list[DeviceRequest]
+    ) -> tuple[DeviceRequest | None, list[ContainerExtendedResourceRequest]]:
         """What the container at *at* needs beyond the *usable* requests, and which requests it uses."""
         container = self._containers[at]
         asked = container.resources.requests
@@ -111,9 +116,7 @@ class _OneResource:
 
 
 def _mapping(container: Container, resource: str, request: str) -> ContainerExtendedResourceRequest:
-    return ContainerExtendedResourceRequest(
-        container_name=container.name, resource_name=resource, request_name=request
-    )
+    return ContainerExtendedResourceRequest(container_name=container.name, resource_name=resource, request_name=request)
 
 
 def _count(request: DeviceRequest) -> int:

@@ -58,9 +58,11 @@ class Stock:
     __slots__ = ("_built", "_by_pool", "_on_node", "_partitions", "_seen", "_shared", "offers")
 
     def __init__(self, offers: Mapping[str, Offer], *, partitions: bool) -> None:
-        """Args:
-        offers: the slices.
-        partitions: whether partitionable devices are known.
+        """Sorts the slices by node and by pool.
+
+        Args:
+            offers: the slices.
+            partitions: whether partitionable devices are known.
         """
         self.offers = offers
         self._partitions = partitions

@@ -30,8 +30,8 @@ class Request(NamedTuple):
         name: of the request, or of the alternative.
         parent: of an alternative: the name of its request, else empty.
         device_class: whose devices.
-        mode: `ALL`, or so many as `count` says.
-        count: of devices.
+        mode: `ALL`, or so many as `number` says.
+        number: of devices.
         admin: the devices are only looked at, so they may be in use.
         selectors: conditions besides those of the class.
         tolerations: for taints of devices.
@@ -42,7 +42,7 @@ class Request(NamedTuple):
     parent: str
     device_class: DeviceClass
     mode: str
-    count: int
+    number: int
     admin: bool
     selectors: tuple[DeviceSelector, ...]
     tolerations: tuple[Toleration, ...]

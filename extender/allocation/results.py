@@ -1,4 +1,7 @@
-"""What is written down of an allocation: the devices, their configuration, the nodes they can be used on. Source: B119."""
+"""What is written down of an allocation: the devices, their configuration, the nodes they can be used on.
+
+Source: B119.
+"""
 
 from collections.abc import Callable, Iterable, Sequence
 

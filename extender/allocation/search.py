@@ -92,7 +92,12 @@ class Search:
     """One search on one node."""
 
     def __init__(
-        self, node: Node, pools: Sequence[Pool], allocated: Allocated, features: Features, out_of_time: Callable[[], bool]
+        self,
+        node: Node,
+        pools: Sequence[Pool],
+        allocated: Allocated,
+        features: Features,
+        out_of_time: Callable[[], bool],
     ) -> None:
         self._node = node
         self._pools = pools

@@ -53,7 +53,7 @@ class Place:
         return self.terms.matches(node.metadata.labels, node.metadata.name)
 
 
-def place_of(name: str | None, everywhere: bool | None, selector: NodeSelector | None) -> Place:  # noqa: FBT001  as in the API
+def place_of(name: str | None, everywhere: bool | None, selector: NodeSelector | None) -> Place:
     """The nodes that the fields of a slice or a device stand for."""
     terms: NodeTerms | None = None
     fault = ""

@@ -173,7 +173,7 @@ class Expression:
         try:
             answer = self._program.eval(data=self._data(device))
             kind, value = str(answer.type()), answer.value()
-        except Exception as fault:  # noqa: BLE001  the library raises what it likes
+        except Exception as fault:
             raise EvaluationError(_readable(str(fault))) from fault
         if isinstance(value, bool):
             return value

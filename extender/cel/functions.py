@@ -7,6 +7,7 @@ over two variables. An expression that needs one of those does not compile. Sour
 
 import ipaddress
 from collections.abc import Callable, Sequence
+from itertools import pairwise
 from typing import Any, Final, NamedTuple
 from urllib.parse import parse_qs
 
@@ -203,9 +204,7 @@ _ADDRESSES: Final = (
     Function("cidr", KEPT, ("string",), False, values.network),
     Function("isCIDR", "bool", ("string",), False, _succeeds(values.network)),
     Function("containsIP", "bool", (KEPT, KEPT), True, _holds_address),
-    Function(
-        "containsIP", "bool", (KEPT, "string"), True, lambda one, text: _holds_address(one, values.address(text))
-    ),
+    Function("containsIP", "bool", (KEPT, "string"), True, lambda one, text: _holds_address(one, values.address(text))),
     Function("containsCIDR", "bool", (KEPT, KEPT), True, _of(CIDR, _contains)),
     Function(
         "containsCIDR",
@@ -235,7 +234,7 @@ def _all_in(items: Sequence[Any], wanted: Sequence[Any]) -> bool:
 
 
 def _sorted(items: Sequence[Any]) -> bool:
-    return all(one <= other for one, other in zip(items, items[1:], strict=False))
+    return all(one <= other for one, other in pairwise(items))
 
 
 def _extreme(choose: Callable[[Sequence[Any]], Any], name: str) -> Callable[[Sequence[Any]], Any]:
@@ -250,9 +249,7 @@ def _extreme(choose: Callable[[Sequence[Any]], Any], name: str) -> Callable[[Seq
 _LISTS: Final = (
     Function("sets.contains", "bool", ("list", "list"), False, _all_in),
     Function("sets.equivalent", "bool", ("list", "list"), False, lambda a, b: _all_in(a, b) and _all_in(b, a)),
-    Function(
-        "sets.intersects", "bool", ("list", "list"), False, lambda a, b: any(_all_in(a, [each]) for each in b)
-    ),
+    Function("sets.intersects", "bool", ("list", "list"), False, lambda a, b: any(_all_in(a, [each]) for each in b)),
     Function("isSorted", "bool", ("list",), True, _sorted),
     Function("sum", "dyn", ("list",), True, sum),
     Function("min", "dyn", ("list",), True, _extreme(min, "min")),
@@ -281,6 +278,8 @@ def _includes(target: Any, wanted: Any) -> bool:
 _SCALARS: Final = ("bool", "int", "string", KEPT)
 
 LIST_FUNCTIONS: Final = tuple(
-    Function("includes", "bool", (target, wanted), True, _includes) for target in ("list", *_SCALARS) for wanted in _SCALARS
+    Function("includes", "bool", (target, wanted), True, _includes)
+    for target in ("list", *_SCALARS)
+    for wanted in _SCALARS
 )
 """Functions of the gate DRAListTypeAttributes."""

@@ -36,7 +36,7 @@ ConfigFile = Annotated[
     typer.Option(
         "--config",
         metavar="FILE",
-        help="KubeSchedulerConfiguration or Policy in force. Without it what the recording carries, else the default one.",
+        help="KubeSchedulerConfiguration or Policy in force. Without it the recording's own, else the default one.",
     ),
 ]
 OutputOption = Annotated[Output, typer.Option("--output", "-o", help="How to write the answer.")]

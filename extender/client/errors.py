@@ -2,7 +2,8 @@
 
     ApiError                  the server said no in a way nobody treats apart, or any of the below
     ├── CredentialsError      no usable kubeconfig, token, certificate; an exec plugin that fails
-    ├── UnreachableError      no answer: refused, cut off, timed out. `sent` tells whether it may have been carried out
+    ├── UnreachableError      no answer: refused, cut off, timed out; `sent`: it may have been carried out
+    ├── FencedError           not sent: the caller's condition (holding the lease) no longer held
     ├── AnswerError           an answer that is not what the API promises: cut short, malformed
     ├── UnauthorizedError     401, after the credentials were read again
     ├── ForbiddenError        403
@@ -79,11 +80,17 @@ class UnreachableError(ApiError):
 
     Attributes:
         sent: the request may have reached the server, and may have been carried out.
+        broken: there was a connection, and it broke; what can safely be asked again may be, at once.
     """
 
-    def __init__(self, message: str, *, sent: bool) -> None:
+    def __init__(self, message: str, *, sent: bool, broken: bool = False) -> None:
         super().__init__(message)
         self.sent = sent
+        self.broken = broken
+
+
+class FencedError(ApiError):
+    """Not sent: what the caller made a condition no longer held when the request's turn came."""
 
 
 class AnswerError(ApiError):

@@ -1,20 +1,21 @@
 """Where the API server is and who we are, as a kubeconfig or the pod we run in says; read anew each time.
 
 Reading and merging is the `kubernetes` package's work. Done here, because there it is missing or kept too long: token
-files that rotate, exec plugins (whose failures it only logs), impersonation, and the rule that the first of several files
-to name a context wins.
+files that rotate, exec plugins (whose failures it only logs), impersonation, and the rule that the first of several
+files to name a context wins.
 """
 
+import atexit
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
 from tempfile import NamedTemporaryFile
 from typing import Any, Final
-from urllib.parse import quote, urlsplit
-from urllib.request import getproxies, proxy_bypass
+from urllib.parse import quote
 
 from extender.client.errors import CredentialsError
+from extender.client.proxies import proxy_for
 
 TOKEN_FILE_SECONDS: Final = 60.0
 """How long a token that was read from a file is used before the file is read again. Source: client-go's transport."""
@@ -101,7 +102,9 @@ class Place:
         if self.kubeconfig:
             asked = Path(self.kubeconfig).expanduser()
             if not asked.is_file():
-                raise CredentialsError(f"kubeconfig {asked} does not exist; check --kubeconfig or clientConnection.kubeconfig")
+                raise CredentialsError(
+                    f"kubeconfig {asked} does not exist; check --kubeconfig or clientConnection.kubeconfig"
+                )
             return [asked]
         listed = self.environ.get("KUBECONFIG", "")
         home = self.environ.get("HOME", "")
@@ -124,9 +127,10 @@ def read(place: Place) -> Identity:
         return _in_cluster(place)
     if place.master:
         server = place.master.rstrip("/")
-        return Identity(server, headers=place.impersonation.headers(), proxy=_proxy(server))
+        return Identity(server, headers=place.impersonation.headers(), proxy=proxy_for(server, place.environ))
     raise CredentialsError(
-        "no kubeconfig: none given with --kubeconfig, none in KUBECONFIG or ~/.kube/config, and this is not a pod of a cluster"
+        "no kubeconfig: none given with --kubeconfig, none in KUBECONFIG or ~/.kube/config, "
+        "and this is not a pod of a cluster"
     )
 
 
@@ -138,12 +142,13 @@ def _in_cluster(place: Place) -> Identity:
     found = Configuration()
     token, ca = (str(place.service_account / name) for name in ("token", "ca.crt"))
     try:
-        InClusterConfigLoader(token, ca, try_refresh_token=False, environ=place.environ).load_and_set(found)  # type: ignore[no-untyped-call]
+        loader = InClusterConfigLoader(token, ca, False, place.environ)  # type: ignore[no-untyped-call]
+        loader.load_and_set(found)  # type: ignore[no-untyped-call]
     except (ConfigException, OSError) as fault:
         raise CredentialsError(f"the pod's service account: {fault}") from fault
     server = (place.master or str(found.host)).rstrip("/")
     headers = (_bearer(_token_in(Path(token))), *place.impersonation.headers())
-    return Identity(server, headers=headers, ca=ca, proxy=_proxy(server), good_for=TOKEN_FILE_SECONDS)
+    return Identity(server, headers=headers, ca=ca, proxy=proxy_for(server, place.environ), good_for=TOKEN_FILE_SECONDS)
 
 
 def _from_files(files: list[Path], place: Place) -> Identity:
@@ -164,7 +169,7 @@ def _from_files(files: list[Path], place: Place) -> Identity:
         own = {key: user.pop(key) for key in ("exec", "tokenFile") if user.get(key) and not user.get("token")}
         loader = KubeConfigLoader(merged.config, active_context=context, config_base_path=None)  # type: ignore[no-untyped-call]
         found = Configuration()
-        loader.load_and_set(found)
+        loader.load_and_set(found)  # type: ignore[no-untyped-call]
         status = _run_plugin(own["exec"], base, _cluster_of(merged.config, context)) if "exec" in own else {}
     except (ConfigException, YAMLError, OSError, KeyError, TypeError, AttributeError, ValueError) as fault:
         raise CredentialsError(f"kubeconfig {shown}: {fault}") from fault
@@ -244,7 +249,7 @@ def _identity(
         key=key,
         insecure=not found.verify_ssl,
         server_name=getattr(found, "tls_server_name", None) or "",
-        proxy=found.proxy or _proxy(server),
+        proxy=found.proxy or proxy_for(server, place.environ),
         good_for=good_for,
         good_until=datetime.fromisoformat(expiry).timestamp() if expiry else None,
     )
@@ -272,11 +277,6 @@ def _kept(pem: str) -> str:
     if pem not in _KEPT:
         with NamedTemporaryFile("w", suffix=".pem", delete=False) as file:
             file.write(pem)
+        atexit.register(Path(file.name).unlink, missing_ok=True)
         _KEPT[pem] = file.name
     return _KEPT[pem]
-
-
-def _proxy(server: str) -> str:
-    """The proxy that the environment names for *server*."""
-    parts = urlsplit(server)
-    return "" if not parts.hostname or proxy_bypass(parts.hostname) else getproxies().get(parts.scheme, "")

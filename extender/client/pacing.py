@@ -15,7 +15,7 @@ DEFAULT_BURST: Final = 10
 
 
 class TokenBucket:
-    """At most *burst* requests at once and *qps* a second in the long run; who comes too early is told how long to wait.
+    """At most *burst* requests at once and *qps* a second in the long run; who comes early is told how long to wait.
 
     Tokens may be owed: callers are served in the order they came.
     """

@@ -58,6 +58,4 @@ class ScoredDevices:
         if device_class is None or self._counter is None:
             return resource
         counts = self._counter.counts(device_class, cluster)
-        return ServedResource(
-            resource.number, resource.weight, resource.request, resource.nonzero_line, devices=counts
-        )
+        return ServedResource(resource.number, resource.weight, resource.request, resource.nonzero_line, devices=counts)

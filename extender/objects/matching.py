@@ -11,24 +11,15 @@ from functools import lru_cache
 from typing import Final
 
 from extender.objects.affinity import NodeSelector, NodeSelectorRequirement, NodeSelectorTerm, PreferredSchedulingTerm
+from extender.objects.label_syntax import condition_faults, int64, invalid, joined
 from extender.objects.meta import LabelSelector
 from extender.objects.pod import Pod
 
 _LABEL_OPERATORS: Final = ("In", "NotIn", "Exists", "DoesNotExist")
-_NODE_OPERATORS: Final = ("In", "NotIn", "Exists", "DoesNotExist", "Gt", "Lt")
 _FIELD_OPERATORS: Final = ("In", "NotIn")
 
 _NAME: Final = re.compile(r"(?:[A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]", re.ASCII)
 _SUBDOMAIN: Final = re.compile(r"[a-z0-9](?:[-a-z0-9]*[a-z0-9])?(?:\.[a-z0-9](?:[-a-z0-9]*[a-z0-9])?)*", re.ASCII)
-_INTEGER: Final = re.compile(r"[+-]?[0-9]+", re.ASCII)
-
-
-def int64(text: str) -> int | None:
-    """The integer a text stands for in base 10, or None if it is none or leaves int64."""
-    if _INTEGER.fullmatch(text) is None or len(text.lstrip("+-").lstrip("0")) > 19:
-        return None
-    number = int(text)
-    return number if -(2**63) <= number < 2**63 else None
 
 
 @lru_cache(maxsize=16384)
@@ -38,11 +29,6 @@ def is_qualified_name(text: str) -> bool:
     if slash and (len(prefix) > 253 or _SUBDOMAIN.fullmatch(prefix) is None):
         return False
     return len(name) <= 63 and _NAME.fullmatch(name) is not None
-
-
-def is_label_value(text: str) -> bool:
-    """Whether a text may be the value of a label: empty, or a name of at most 63 characters."""
-    return not text or (len(text) <= 63 and _NAME.fullmatch(text) is not None)
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -127,36 +113,31 @@ def from_label_selector(selector: LabelSelector | None) -> Selector:
         return NOTHING
     rules = [requirement(key, "In", (value,)) for key, value in selector.match_labels.items()]
     for expression in selector.match_expressions:
-        _check_operator(expression.operator, _LABEL_OPERATORS)
+        if expression.operator not in _LABEL_OPERATORS:
+            raise ValueError(f'"{expression.operator}" is not a valid label selector operator')
         rules.append(requirement(expression.key, expression.operator, expression.values))
     return Selector(_sorted(rules))
 
 
-def _check_operator(operator: str, legal: tuple[str, ...]) -> None:
-    if operator not in legal:
-        raise ValueError(f'operator "{operator}": want one of {", ".join(legal)}')
+class ConditionError(ValueError):
+    """A condition on a label that cannot be read. `faults` holds each thing wrong with it, with the place within it."""
+
+    def __init__(self, faults: list[str]) -> None:
+        self.faults = faults
+        super().__init__(joined(faults))
 
 
 def requirement(key: str, operator: str, values: tuple[str, ...]) -> Requirement:
     """A validated requirement with its values sorted.
 
     Raises:
-        ValueError: the operator is unknown, the number of values does not suit it, or a key or value is no label's.
+        ConditionError: the operator is unknown, the number of values does not suit it, or a key or value is no label's.
 
     Source: B008.
     """
-    _check_operator(operator, _NODE_OPERATORS)
-    if not is_qualified_name(key):
-        raise ValueError(f'key "{key}": want a label key such as example.com/name')
-    if operator in {"In", "NotIn"} and not values:
-        raise ValueError(f"operator {operator}: want at least one value")
-    if operator in {"Exists", "DoesNotExist"} and values:
-        raise ValueError(f"operator {operator}: want no values")
-    if operator in {"Gt", "Lt"} and (len(values) != 1 or int64(values[0]) is None):
-        raise ValueError(f"operator {operator}: want exactly one value, an integer")
-    for value in values:
-        if not is_label_value(value):
-            raise ValueError(f'value "{value}": want a label value of at most 63 letters, digits, "-", "_" or "."')
+    faults = condition_faults(key, operator, values)
+    if faults:
+        raise ConditionError(faults)
     return Requirement(key, operator, tuple(sorted(set(values))))
 
 
@@ -208,20 +189,22 @@ def compile_term(term: NodeSelectorTerm) -> NodeTerm | None:
     for index, expression in enumerate(term.match_expressions):
         try:
             labels.append(requirement(expression.key, expression.operator, expression.values))
-        except ValueError as fault:
-            errors.append(f"matchExpressions[{index}]: {fault}")
+        except ConditionError as wrong:
+            errors += [f"matchExpressions[{index}].{fault}" for fault in wrong.faults]
     for index, expression in enumerate(term.match_fields):
         try:
             fields.append(_field_requirement(expression))
-        except ValueError as fault:
-            errors.append(f"matchFields[{index}]: {fault}")
+        except ConditionError as wrong:
+            errors += [f"matchFields[{index}].{fault}" for fault in wrong.faults]
     return NodeTerm(tuple(labels), tuple(fields), tuple(errors))
 
 
 def _field_requirement(expression: NodeSelectorRequirement) -> Requirement:
-    _check_operator(expression.operator, _FIELD_OPERATORS)
+    if expression.operator not in _FIELD_OPERATORS:
+        known = ", ".join(f'"{name}"' for name in _FIELD_OPERATORS)
+        raise ConditionError([f'operator: Unsupported value: "{expression.operator}": supported values: {known}'])
     if len(expression.values) != 1:
-        raise ValueError(f"operator {expression.operator}: want exactly one value")
+        raise ConditionError([invalid("values", expression.values, "must have one element")])
     return Requirement(expression.key, expression.operator, expression.values)
 
 
@@ -237,10 +220,13 @@ def strict_node_selector(selector: NodeSelector) -> NodeTerms:
     Raises:
         ValueError: all faults of all terms, joined.
     """
-    compiled = compile_node_selector(selector)
-    if compiled.errors:
-        raise ValueError("; ".join(compiled.errors))
-    return compiled
+    terms = [compile_term(term) for term in selector.node_selector_terms]
+    errors = [
+        f"nodeSelectorTerms[{index}].{error}" for index, term in enumerate(terms) if term for error in term.errors
+    ]
+    if errors:
+        raise ValueError(joined(errors))
+    return NodeTerms(tuple(term for term in terms if term is not None))
 
 
 @dataclass(frozen=True, slots=True)
@@ -260,13 +246,14 @@ def compile_preferred(terms: Iterable[PreferredSchedulingTerm]) -> tuple[Preferr
     Source: B023, B024.
     """
     compiled: list[PreferredTerm] = []
-    for preferred in terms:
+    errors: list[str] = []
+    for index, preferred in enumerate(terms):
         term = compile_term(preferred.preference) if preferred.weight else None
         if term is not None:
             compiled.append(PreferredTerm(preferred.weight, term))
-    errors = [error for preferred_term in compiled for error in preferred_term.term.errors]
+            errors += [f"[{index}].{error}" for error in term.errors]
     if errors:
-        raise ValueError("; ".join(errors))
+        raise ValueError(joined(errors))
     return tuple(compiled)
 
 

@@ -5,7 +5,7 @@ from collections.abc import Collection, Iterable
 from typing import Final
 
 from extender.objects.affinity import Toleration
-from extender.objects.matching import int64
+from extender.objects.label_syntax import int64
 from extender.objects.node import Taint
 
 HARD_EFFECTS: Final = frozenset({"NoSchedule", "NoExecute"})

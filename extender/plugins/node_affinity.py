@@ -64,7 +64,7 @@ class NodeAffinityOptions(msgspec.Struct, frozen=True, rename="camel"):
             found += _term_faults(term, item(child(where, f"{_REQUIRED}.nodeSelectorTerms"), index))
         for index, preferred in enumerate(added.preferred_during_scheduling_ignored_during_execution):
             if preferred.weight:
-                found += _term_faults(preferred.preference, item(child(where, _PREFERRED), index) + ".preference")
+                found += _term_faults(preferred.preference, item(child(where, _PREFERRED), index))
         return found
 
 

@@ -5,7 +5,8 @@ from collections.abc import Iterator
 import pytest
 
 from tests.controlplane import mixed
-from tests.controlplane.api import Api, Thing, condition, key
+from tests.controlplane.agreement import decided, disagreement
+from tests.controlplane.api import Api, key
 from tests.controlplane.ours import Ours, lists
 from tests.controlplane.plane import ControlPlane
 
@@ -18,23 +19,6 @@ def cluster(control_plane: ControlPlane, api: Api) -> Iterator[Api]:
     scheduler = control_plane.scheduler()
     yield api
     control_plane.end(scheduler)
-
-
-def decided(pod: Thing) -> bool:
-    """Whether the pod has been looked at: placed, refused or held back."""
-    return bool(pod["spec"].get("nodeName")) or condition(pod, "PodScheduled").get("status") == "False"
-
-
-def disagreement(theirs: Thing, ours: Thing) -> str:
-    """How kube-scheduler's decision and our answer differ; empty if they do not."""
-    node, verdict = theirs["spec"].get("nodeName"), condition(theirs, "PodScheduled")
-    if node:
-        best = ours["best"]
-        return "" if node in best else f"placed on {node}; we find {best or ours['message']}"
-    if verdict.get("reason") == "SchedulingGated":
-        return "" if ours["preEnqueue"] else "held back; we would let it into the queue"
-    message = ours["message"]
-    return "" if message == verdict["message"] else f"refused: {verdict['message']}\n  we say: {message or ours['best']}"
 
 
 @pytest.mark.parametrize("seed", [1])

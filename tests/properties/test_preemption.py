@@ -104,21 +104,22 @@ def worlds(draw: st.DrawFn, *, terminating: bool) -> World:
     pods = []
     for number, (kind, node, priority, going) in enumerate(draw(st.lists(PLACED, min_size=2, max_size=12))):
         metadata = {"deletionTimestamp": "2026-01-02T00:00:00Z"} if going and terminating else {}
-        meta = {"name": f"pod-{number}", "namespace": "default", "uid": f"uid-{number}", "labels": {"app": kind[1]}}
         pods.append(
             _pod(
                 f"pod-{number}",
                 *kind,
                 node=f"node-{node % len(nodes)}",
                 priority=priority * 10,
-                metadata={**meta, **metadata},
+                metadata=metadata,
                 status={"startTime": f"2026-01-01T00:00:{number:02}Z"},
             )
         )
     waiting = _pod("waiting", *draw(KINDS), priority=draw(st.sampled_from([15, 25, 100])))
     nominated = []
     for number, (kind, node, priority, _) in enumerate(draw(st.lists(PLACED, max_size=2))):
-        nominated.append((_pod(f"next-{number}", *kind, priority=priority * 100), f"node-{node % len(nodes)}"))
+        # without anti-affinity of their own: the plugin is not asked at all where no pod on a node refuses the pod
+        plain = ("plain", *kind[1:])
+        nominated.append((_pod(f"next-{number}", *plain, priority=priority * 100), f"node-{node % len(nodes)}"))
     budgets = [
         {
             "apiVersion": "policy/v1",

@@ -86,18 +86,14 @@ def refused(cycle: Cycle, nodes: NodeView, means: Means) -> tuple[Rejection, ...
     return groups.rejections()
 
 
-def _by_devices_needed(
-    cycle: Cycle, nodes: NodeView, groups: _Groups
-) -> list[tuple[frozenset[str], BoolArray]]:
+def _by_devices_needed(cycle: Cycle, nodes: NodeView, groups: _Groups) -> list[tuple[frozenset[str], BoolArray]]:
     """The nodes by the extended resources that devices have to serve there."""
     parts = [(frozenset[str](), np.ones(len(nodes), dtype=np.bool_))]
     if cycle.special is None:
         return parts
     for name in cycle.extended:
         number = nodes.snapshot.vocabulary.resources.find(name)
-        lacking: BoolArray = (
-            np.ones(len(nodes), dtype=np.bool_) if number is None else nodes.allocatable(number) == 0
-        )
+        lacking: BoolArray = np.ones(len(nodes), dtype=np.bool_) if number is None else nodes.allocatable(number) == 0
         if name in cycle.backed:
             split = [(needed | {name}, members & lacking) for needed, members in parts]
             split += [(needed, members & ~lacking) for needed, members in parts]

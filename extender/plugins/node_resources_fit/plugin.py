@@ -36,7 +36,6 @@ from extender.cluster.snapshot import NodeView, Snapshot
 from extender.config.faults import Fault
 from extender.config.gates import FeatureGates
 from extender.config.paths import child, item
-from extender.config.resource_names import qualified_name_faults
 from extender.config.validate import invalid
 from extender.framework.changes import Registration
 from extender.framework.function_shape import UtilizationShapePoint, shape_faults
@@ -53,7 +52,8 @@ from extender.framework.scored_resources import (
 from extender.framework.setup import Setup
 from extender.framework.verdict import Code, Reason, Rejection, error, unresolvable
 from extender.objects.devices import DeviceClass
-from extender.objects.requests import fit_score_requests, is_dra_extended, is_extended, pod_requests
+from extender.objects.label_syntax import qualified_name_faults
+from extender.objects.requests import fit_score_requests, is_dra_extended, is_extended, is_scalar, pod_requests
 from extender.plugins.node_resources_fit.events import FitEvents
 from extender.plugins.node_resources_fit.strategies import (
     Strategy,
@@ -219,11 +219,18 @@ class NodeResourcesFit:
     # -- filter
 
     def _asked(self, pod: PodQuery) -> tuple[tuple[str, int], ...]:
-        """What is checked for the pod, by name of the resource, zeros left out. Source: B030, B033."""
+        """What is checked for the pod, by name of the resource, zeros left out. Source: B030, B031, B033.
+
+        An amount can only be below 0 after an overflow; then scalar resources are still checked.
+        """
 
         def make() -> tuple[tuple[str, int], ...]:
             amounts = pod_requests(pod.pod, use_status=False, pod_level=self._pod_level)
-            return tuple((name, amount) for name, amount in amounts.items() if amount and not self._is_ignored(name))
+            return tuple(
+                (name, amount)
+                for name, amount in amounts.items()
+                if amount and (amount > 0 or is_scalar(name)) and not self._is_ignored(name)
+            )
 
         return pod.shape.remember((self, "asked"), make)
 

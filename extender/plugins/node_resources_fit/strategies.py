@@ -32,8 +32,8 @@ def _quotient(dividend: IntArray, divisor: IntArray | int) -> IntArray:
 
 
 def _free_share(requested: IntArray, capacity: IntArray) -> IntArray:
-    free = np.subtract(capacity, requested, out=requested)
-    np.maximum(free, 0, out=free)
+    used = np.minimum(requested, capacity, out=requested)
+    free = np.subtract(capacity, used, out=used)
     free *= _MOST
     return _quotient(free, capacity)
 
@@ -107,7 +107,7 @@ def requested_to_capacity_ratio(shape: Sequence[UtilizationShapePoint]) -> Strat
         requested *= MAX_UTILIZATION
         utilization = _quotient(requested, capacity)
         np.copyto(utilization, MAX_UTILIZATION, where=over)
-        return curve[utilization]
+        return curve[np.clip(utilization, 0, MAX_UTILIZATION, out=utilization)]  # outside only after an overflow
 
     def strategy(resources: Sequence[ScoredResource], nodes: NodeView) -> IntArray:
         total, weights = _sums(resources, nodes, rate, zero_counts=False)

@@ -3,9 +3,9 @@
 from collections.abc import Iterator, Sequence
 
 from extender.config.faults import Fault
-from extender.config.resource_names import qualified_name_faults
 from extender.config.validate import invalid
 from extender.objects.affinity import TopologySpreadConstraint
+from extender.objects.label_syntax import qualified_name_faults
 from extender.plugins.pod_topology_spread.constraints import HARD, SOFT
 
 SYSTEM_DEFAULTS = (

@@ -7,8 +7,9 @@ import pytest
 from extender.config.defaults import default_configuration
 from extender.config.faults import Fault
 from extender.config.model import LeaderElection
-from extender.config.resource_names import extended_resource_faults, qualified_name_faults
+from extender.config.resource_names import extended_resource_faults
 from extender.config.validate import validate
+from extender.objects.label_syntax import qualified_name_faults
 
 DEFAULT = default_configuration()
 CASES = {

@@ -91,7 +91,8 @@ def test_scoring_that_fails_leaves_no_node_chosen(tmp_path: Path) -> None:
     assert (values["feasible"], values["scores"], values["best"]) == (["n-1", "n-2"], {}, [])
     assert values["message"] == 'running Score plugins: plugin "Broken" failed with: boom'
     assert text(found) == (
-        'Pod default/web\n  fits on 2 of 2 nodes\n  no node could be chosen: running Score plugins: plugin "Broken" failed with: boom\n'
+        "Pod default/web\n  fits on 2 of 2 nodes\n"
+        '  no node could be chosen: running Score plugins: plugin "Broken" failed with: boom\n'
     )
 
 

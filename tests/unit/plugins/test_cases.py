@@ -14,6 +14,7 @@ A case describes a small cluster and what the plugin says about it. Keys, all op
     want:     what is checked, one function below for each of its keys
 """
 
+import inspect
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import asdict
 from pathlib import Path
@@ -29,7 +30,7 @@ from extender.config.gates import FeatureGates
 from extender.config.strict import decode_strict
 from extender.framework.changes import Action, Change, Resource
 from extender.framework.points import PreFiltered, PreScored, Queued
-from extender.framework.setup import DefaultedOptions, Setup
+from extender.framework.setup import CheckedOptions, DefaultedOptions, Setup
 from extender.framework.verdict import gravest
 from tests.build import a_cluster, a_node, a_pod, a_query, an_object
 
@@ -74,12 +75,12 @@ class Bench:
             return None, []
         body = kind.defaulted(raw, self.gates) if issubclass(kind, DefaultedOptions) else raw
         options, faults = decode_strict(body, kind, "args")
-        found = [*faults, *(options.faults("args", self.gates) if options is not None else ())]
+        found = [*faults, *(options.faults("args", self.gates) if isinstance(options, CheckedOptions) else ())]
         return options, [str(fault) for fault in found]
 
     @property
     def plugin(self) -> Any:
-        takes_setup = self.kind.__init__ is not object.__init__
+        takes_setup = bool(inspect.signature(self.kind).parameters)
         return self.kind(Setup(self.options, self.gates)) if takes_setup else self.kind()
 
     @property

@@ -197,7 +197,8 @@ def test_a_bug_in_a_score_plugin_is_a_status_that_schedulers_pass_over() -> None
     class RaisesWhileScoring(Raises):
         filter = AcceptsAll.filter
 
-    with pytest.raises(RequestError, match='running Score plugins: plugin "Raises" failed with: ZeroDivisionError: a bug') as failed:
+    said = 'running Score plugins: plugin "Raises" failed with: ZeroDivisionError: a bug'
+    with pytest.raises(RequestError, match=said) as failed:
         verbs(RaisesWhileScoring()).prioritize(by_names("n1", "n2"))
     assert failed.value.status == 500
 

@@ -1,0 +1,183 @@
+"""Who leads: client-go's leader election as a machine. Times go in, what to send comes out; it sends nothing itself.
+
+    waiting ── the lease is free, ours, or unchanged for its duration ──> write it ── accepted ──> leading
+       ^                                                                                            |
+       └───────────── another holds it, or no write was accepted by the renew deadline ─────────────┘
+
+Only our own monotonic clock decides: a lease has run out when we have seen no change in it for its duration, whatever
+times it bears; so clocks that differ or jump do no harm. The wall clock only labels. Between the last renewal that was
+accepted, counted from when it was sent, and the renew deadline we may act; others may take over only after the longer
+lease duration, counted from later. Source: client-go's leaderelection, I001, G003 to G005.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from typing import Any, Final
+
+import msgspec
+
+from extender.config.model import LeaderElection
+from extender.objects.record import Int32, Record
+
+JITTER: Final = 1.2
+"""How much longer than the retry period the wait for the lease may be, by chance: up to this many times more."""
+
+
+class LeaseSpec(Record, frozen=True, kw_only=True):
+    """Who holds a lease, and since when; times are those of the holder's clock."""
+
+    holder_identity: str = ""
+    lease_duration_seconds: Int32 = 0
+    acquire_time: str = ""
+    renew_time: str = ""
+    lease_transitions: Int32 = 0
+
+
+class Lease(Record, frozen=True, kw_only=True):
+    """A lease as it is read; `metadata` goes back as it came."""
+
+    metadata: Mapping[str, Any] = field(default_factory=dict)
+    spec: LeaseSpec = LeaseSpec()
+
+
+def read(data: bytes) -> Lease:
+    """A lease of its JSON; absent and null fields are empty.
+
+    Raises:
+        msgspec.MsgspecError: it is none.
+    """
+    raw = msgspec.json.decode(data, type=dict[str, Any])
+    spec = {key: value for key, value in (raw.get("spec") or {}).items() if value is not None}
+    return msgspec.convert({"metadata": raw.get("metadata") or {}, "spec": spec}, Lease)
+
+
+@dataclass(frozen=True, slots=True)
+class Write:
+    """A lease to send: to be created, or to replace the one with its `metadata.resourceVersion`."""
+
+    body: Mapping[str, Any]
+    create: bool
+
+
+@dataclass(slots=True)
+class Election:
+    """One candidate.
+
+    Attributes:
+        settings: names and durations.
+        identity: who we are; differs from all other candidates.
+        leading: the lease was ours when we last knew.
+        holder: who held it when we last looked; empty: nobody, or unknown.
+    """
+
+    settings: LeaderElection
+    identity: str
+    leading: bool = False
+    _seen: LeaseSpec = LeaseSpec()
+    _seen_at: float = float("-inf")
+    _metadata: Mapping[str, Any] = field(default_factory=dict)
+    _renewed_at: float = float("-inf")
+
+    @property
+    def holder(self) -> str:
+        """Who held the lease when we last looked; empty: nobody, or unknown."""
+        return self._seen.holder_identity
+
+    def may_act(self, now: float) -> bool:
+        """Whether we lead for certain at *now*: to be asked immediately before each binding."""
+        return self.leading and now - self._renewed_at < self.settings.renew_deadline
+
+    def healthy(self, now: float, tolerance: float = 20.0) -> bool:
+        """False if we believe to lead although the lease ran out *tolerance* seconds ago: something hangs.
+
+        Source: client-go's HealthzAdaptor, with kube-scheduler's 20 seconds.
+        """
+        return not self.leading or now - self._seen_at <= self.settings.lease_duration + tolerance
+
+    def optimistic(self, now: float, wall: float) -> Write | None:
+        """The renewal to send without looking first; None: look first."""
+        if not (self._is_ours() and self._is_valid(now)):
+            return None
+        return self._write(wall, acquired=self._seen.acquire_time, transitions=self._seen.lease_transitions)
+
+    def looked(self, lease: Lease | None, now: float, wall: float) -> Write | None:
+        """The write to send after looking; None: another holds the lease.
+
+        Args:
+            lease: what was found; None: there is none.
+            now: monotonic seconds.
+            wall: seconds since 1970.
+        """
+        if lease is None:
+            self._metadata = {}
+            return Write(self._body(wall, _time(wall), 0), create=True)
+        self._metadata = lease.metadata
+        if lease.spec != self._seen:
+            self._seen, self._seen_at = lease.spec, now
+        if self.holder and self._is_valid(now) and not self._is_ours():
+            self.leading = False
+            return None
+        if self._is_ours():
+            return self._write(wall, acquired=lease.spec.acquire_time, transitions=lease.spec.lease_transitions)
+        return self._write(wall, acquired=_time(wall), transitions=lease.spec.lease_transitions + 1)
+
+    def accepted(self, answer: Lease, sent_at: float, now: float) -> None:
+        """Our write was accepted.
+
+        Args:
+            answer: the lease as the server has it now.
+            sent_at: monotonic seconds when it was sent.
+            now: monotonic seconds.
+        """
+        self._metadata, self._seen, self._seen_at = answer.metadata, answer.spec, now
+        self.leading, self._renewed_at = True, sent_at
+
+    def lost(self) -> None:
+        """No renewal was accepted in time."""
+        self.leading = False
+
+    def release(self, lease: Lease, wall: float) -> Write | None:
+        """What gives the lease up; None if it is not ours (any more)."""
+        self.leading = False
+        if lease.spec.holder_identity != self.identity:
+            return None
+        self._metadata = lease.metadata
+        spec = {"holderIdentity": "", "leaseDurationSeconds": 1, "leaseTransitions": lease.spec.lease_transitions}
+        times = {"acquireTime": _time(wall), "renewTime": _time(wall)}
+        return Write(self._object(spec | times), create=False)
+
+    def retry_wait(self, chance: float) -> float:
+        """Seconds until the lease is looked at again; *chance* is from 0 up to 1."""
+        return self.settings.retry_period * (1.0 + JITTER * chance)
+
+    def _is_ours(self) -> bool:
+        return self.holder == self.identity
+
+    def _is_valid(self, now: float) -> bool:
+        return self._seen_at + self._seen.lease_duration_seconds > now
+
+    def _write(self, wall: float, *, acquired: str, transitions: int) -> Write:
+        return Write(self._body(wall, acquired, transitions), create=False)
+
+    def _body(self, wall: float, acquired: str, transitions: int) -> dict[str, Any]:
+        return self._object(
+            {
+                "holderIdentity": self.identity,
+                "leaseDurationSeconds": int(self.settings.lease_duration),
+                "acquireTime": acquired or _time(wall),
+                "renewTime": _time(wall),
+                "leaseTransitions": transitions,
+            }
+        )
+
+    def _object(self, spec: Mapping[str, Any]) -> dict[str, Any]:
+        named = {"name": self.settings.resource_name, "namespace": self.settings.resource_namespace}
+        metadata = {**self._metadata, **named}
+        metadata.pop("managedFields", None)
+        return {"apiVersion": "coordination.k8s.io/v1", "kind": "Lease", "metadata": metadata, "spec": dict(spec)}
+
+
+def _time(wall: float) -> str:
+    """A time as metav1.MicroTime is written."""
+    return datetime.fromtimestamp(wall, UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")

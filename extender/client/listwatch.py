@@ -1,0 +1,281 @@
+"""Lists page by page and watches event by event, decoded straight to our types.
+
+A list is whole or it is not there. A watch starts where the list or the last event stood; what the server sends in it is
+believed only if it can be read: a line that cannot be read ends the watch.
+"""
+
+from collections.abc import AsyncIterator, Iterator
+from dataclasses import dataclass
+from enum import Enum
+from functools import cache
+from typing import Any, Final, Generic, TypeVar
+
+import msgspec
+
+from extender.client.endpoints import Endpoint
+from extender.client.errors import AnswerError, ApiError, GoneError, Status, UnreachableError, of_status
+from extender.client.pacing import Chance
+from extender.client.transport import Request, Transport
+from extender.objects.codec import DecodeError, decode
+from extender.objects.meta import KubernetesObject
+from extender.objects.record import Record
+
+T = TypeVar("T", bound=KubernetesObject)
+
+PAGE: Final = 500
+"""Objects a page. Source: client-go's pager."""
+
+PAGE_SECONDS: Final = 60.0
+"""How long one page may take."""
+
+WATCH_SECONDS: Final = (40.0, 50.0)
+"""The server is asked to end a watch after some time between these, so that a healthy one is never silent for long."""
+
+QUIET_SECONDS: Final = 55.0
+"""Silence after which a watch counts as dead: half-open connections are found within a minute."""
+
+LONGEST_LINE: Final = 64 * 2**20
+"""Bytes of one event; etcd takes objects of 1.5 MiB."""
+
+UNFINISHED_PODS: Final = "status.phase!=Succeeded,status.phase!=Failed"
+"""The field selector for pods that hold resources. Source: scheduler.NewInformerFactory."""
+
+
+@dataclass(frozen=True, slots=True)
+class Source(Generic[T]):
+    """What to list and watch.
+
+    Attributes:
+        kind: the type objects are decoded to.
+        endpoint: where they live.
+        namespace: only those in it; empty: all.
+        field_selector, label_selector: only those that match, in the API's own syntax; empty: all.
+    """
+
+    kind: type[T]
+    endpoint: Endpoint
+    namespace: str = ""
+    field_selector: str = ""
+    label_selector: str = ""
+
+    def request(self, seconds: float, **query: str) -> Request:
+        """A GET of the collection; empty parameters are left out."""
+        asked = {"fieldSelector": self.field_selector, "labelSelector": self.label_selector, **query}
+        given = {name: value for name, value in asked.items() if value}
+        return Request("GET", self.endpoint.path(self.namespace), given, seconds=seconds)
+
+
+@dataclass(frozen=True, slots=True)
+class Listed(Generic[T]):
+    """A whole list.
+
+    Attributes:
+        version: the state it shows; a watch goes on from there.
+        items: the objects, by key.
+        unreadable: how many were left out because our types cannot hold them.
+    """
+
+    version: str
+    items: dict[str, T]
+    unreadable: int = 0
+
+
+class EventType(Enum):
+    """What a watch tells of."""
+
+    ADDED = "ADDED"
+    MODIFIED = "MODIFIED"
+    DELETED = "DELETED"
+    BOOKMARK = "BOOKMARK"
+
+
+@dataclass(frozen=True, slots=True)
+class Event(Generic[T]):
+    """One event of a watch.
+
+    Attributes:
+        type: what happened.
+        version: the state after it.
+        key: `namespace/name`, or the name; empty for a bookmark.
+        object: after the event, of a deleted one the last state; None for a bookmark and for what our types cannot hold.
+    """
+
+    type: EventType
+    version: str
+    key: str = ""
+    object: T | None = None
+
+
+class _ListMeta(Record, frozen=True, kw_only=True):
+    resource_version: str = ""
+    continue_: str = msgspec.field(default="", name="continue")
+
+
+class _Page(msgspec.Struct, Generic[T]):
+    metadata: _ListMeta = _ListMeta()
+    items: tuple[T, ...] = ()
+
+
+class _RawPage(msgspec.Struct):
+    metadata: _ListMeta = _ListMeta()
+    items: tuple[msgspec.Raw, ...] | None = None
+
+
+class _Line(msgspec.Struct):
+    type: str
+    object: msgspec.Raw
+
+
+_LINES: Final = msgspec.json.Decoder(_Line)
+
+
+@cache
+def _pages(kind: Any) -> msgspec.json.Decoder[Any]:
+    return msgspec.json.Decoder(_Page[kind])
+
+
+def key_of(item: KubernetesObject) -> str:
+    """`namespace/name`, or the name of what has no namespace."""
+    meta = item.metadata
+    return f"{meta.namespace}/{meta.name}" if meta.namespace else meta.name
+
+
+async def list_all(transport: Transport, source: Source[T]) -> Listed[T]:
+    """The whole list as it is now, read in pages, so that only one page at a time is held as text.
+
+    If the server has forgotten the state the first pages showed, it starts again; a second time it asks for all at once,
+    as nothing can be forgotten then.
+
+    Raises:
+        ApiError: it could not be read to its end.
+    """
+    for limit in (PAGE, PAGE, 0):
+        try:
+            return await _list(transport, source, limit)
+        except GoneError:
+            if not limit:
+                raise
+    raise AssertionError("the last turn returns or raises")
+
+
+async def _list(transport: Transport, source: Source[T], limit: int) -> Listed[T]:
+    items: dict[str, T] = {}
+    unreadable = 0
+    token, version = "", ""
+    while True:
+        request = source.request(PAGE_SECONDS, **{"limit": str(limit) if limit else "", "continue": token})
+        meta, found, lost = _read_page(await transport.call(request), source.kind)
+        if not meta.resource_version:
+            raise AnswerError(f"GET {request.path}: not a list")
+        for item in found:
+            items[key_of(item)] = item
+        unreadable += lost
+        token, version = meta.continue_, meta.resource_version
+        if not token:
+            return Listed(version, items, unreadable)
+
+
+def _read_page(body: bytes, kind: type[T]) -> tuple[_ListMeta, tuple[T, ...], int]:
+    """The page, and how many of its objects could not be read."""
+    try:
+        page = _pages(kind).decode(body)
+    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
+        return _read_slowly(body, kind)
+    return page.metadata, page.items, 0
+
+
+def _read_slowly(body: bytes, kind: type[T]) -> tuple[_ListMeta, tuple[T, ...], int]:
+    """Object by object, with nulls where Go has them, without those that our types cannot hold."""
+    try:
+        page = decode(body, _RawPage)
+    except DecodeError as fault:
+        raise AnswerError(f"a page of a list of {kind.__name__} cannot be read: {fault}") from fault
+    found = []
+    for raw in page.items or ():
+        try:
+            found.append(decode(bytes(raw), kind))
+        except DecodeError:
+            continue
+    return page.metadata, tuple(found), len(page.items or ()) - len(found)
+
+
+async def watch(
+    transport: Transport, source: Source[T], version: str, chance: Chance, quiet: float = QUIET_SECONDS
+) -> AsyncIterator[list[Event[T]]]:
+    """What happened after *version*, until the server ends the watch; what arrives together comes as one list.
+
+    An empty list is a sign of life: the watch was accepted, or part of an event arrived.
+
+    Raises:
+        GoneError: the server no longer has *version*: list again.
+        AnswerError: a line cannot be read: list again.
+        UnreachableError: the connection broke or fell silent: go on from the last event.
+        ApiError: as the server says.
+    """
+    low, high = WATCH_SECONDS
+    seconds = str(int(low + (high - low) * chance()))
+    request = source.request(
+        quiet, watch="true", allowWatchBookmarks="true", resourceVersion=version, timeoutSeconds=seconds
+    )
+    rest = bytearray()
+    async with transport.stream(request, quiet) as pieces:
+        yield []
+        async for piece in pieces:
+            rest += piece
+            end = rest.rfind(b"\n")
+            if end < 0:
+                if len(rest) > LONGEST_LINE:
+                    raise AnswerError(f"GET {request.path}: an event of more than {LONGEST_LINE} bytes")
+                yield []
+                continue
+            lines = bytes(rest[:end])
+            del rest[: end + 1]
+            read: list[Event[T]] = []
+            # What was read before a fault counts, so that it is not asked for again.
+            fault = _read_into(read, lines.split(b"\n"), source.kind)
+            yield read
+            if fault is not None:
+                raise fault
+    if rest.strip():
+        raise UnreachableError(f"GET {request.path}: the connection ended in the middle of an event", sent=True)
+
+
+def _read_into(read: list[Event[T]], lines: list[bytes], kind: type[T]) -> ApiError | None:
+    try:
+        read.extend(_events(lines, kind))
+    except ApiError as fault:
+        return fault
+    return None
+
+
+def _events(lines: list[bytes], kind: type[T]) -> Iterator[Event[T]]:
+    for line in lines:
+        if line.strip():
+            yield _event(line, kind)
+
+
+def _event(line: bytes, kind: type[T]) -> Event[T]:
+    try:
+        told = _LINES.decode(line)
+        raw = bytes(told.object)
+        if told.type == "ERROR":
+            raise of_status(decode(raw, Status))
+        type_ = EventType(told.type)
+        bare = decode(raw, KubernetesObject) if type_ is EventType.BOOKMARK else None
+    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError, DecodeError, ValueError) as fault:
+        raise AnswerError(f"an event of a watch of {kind.__name__} cannot be read: {fault}") from fault
+    if bare is not None:
+        return Event(EventType.BOOKMARK, bare.metadata.resource_version)
+    try:
+        item = decode(raw, kind)
+    except DecodeError:
+        return _unreadable(type_, raw, kind)
+    return Event(type_, item.metadata.resource_version, key_of(item), item)
+
+
+def _unreadable(type_: EventType, raw: bytes, kind: type[T]) -> Event[T]:
+    try:
+        bare = decode(raw, KubernetesObject)
+    except DecodeError as fault:
+        raise AnswerError(f"an event of a watch of {kind.__name__} cannot be read: {fault}") from fault
+    return Event(type_, bare.metadata.resource_version, key_of(bare))

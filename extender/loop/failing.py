@@ -1,0 +1,111 @@
+"""After an attempt that did not place its pod: back to the queue, told to the user, written into its status.
+
+Source: A.4.
+"""
+
+import asyncio
+from collections.abc import Coroutine
+from typing import Any
+
+from extender.client.errors import ApiError, ConflictError, NotFoundError, ServerError, UnreachableError
+from extender.framework.changes import Change
+from extender.framework.points import Write
+from extender.framework.verdict import Code, Status
+from extender.loop.conditions import cut_note, not_scheduled
+from extender.loop.desk import Desk, log
+from extender.objects.pod import Pod
+from extender.queueing.queued import QueuedPod
+
+_TRIES = 4
+_FIRST_WAIT, _FACTOR = 0.01, 5.0
+"""Seconds before a status is written again, and how that grows. Source: A045."""
+
+_PENDING: set[asyncio.Task[None]] = set()
+
+
+def in_background(job: Coroutine[Any, Any, None]) -> None:
+    """Let *job* run beside everything else; it is kept alive until it ends."""
+    task = asyncio.get_running_loop().create_task(job)
+    _PENDING.add(task)
+    task.add_done_callback(_PENDING.discard)
+
+
+def failed(
+    desk: Desk,
+    queued: QueuedPod,
+    status: Status,
+    message: str,
+    rejectors: frozenset[str],
+    nominated: str | None,
+    began: float,
+) -> None:
+    """The attempt of *queued* came to nothing.
+
+    Args:
+        desk: the scheduler's.
+        queued: the pod, in flight.
+        status: why; ERROR, or a rejection.
+        message: in full.
+        rejectors: the plugins that turned it away; empty after an error.
+        nominated: the node it shall wait for; None leaves its nomination alone, the empty name clears it.
+        began: when the attempt began, on the monotonic clock.
+    """
+    pod = queued.query.pod
+    rejected = status.rejected
+    reason = "Unschedulable" if rejected else "SchedulerError"
+    profile = pod.spec.scheduler_name
+    now = desk.clock.monotonic()
+    desk.tally.attempted(profile, "unschedulable" if rejected else "error", now - began)
+    queued.pending = rejectors if status.code is Code.PENDING else frozenset()
+    queued.rejectors = rejectors - queued.pending
+    if not _back_to_queue(desk, queued, now):
+        return
+    newest = queued.query.pod
+    if nominated is not None:
+        desk.state.nominate(newest, nominated)
+    desk.recorder.event(newest, warning=True, reason="FailedScheduling", action="Scheduling", note=cut_note(message))
+    write = not_scheduled(newest, reason, message, nominated, desk.clock.now())
+    if write is not None:
+        in_background(written(desk, write, newest))
+
+
+def _back_to_queue(desk: Desk, queued: QueuedPod, now: float) -> bool:
+    """Put the newest version of the pod back; False if there is nothing left to tell it. Source: A042."""
+    newest = desk.state.waiting.get(queued.uid)
+    if newest is None:
+        desk.queue.done(queued.uid)
+        return queued.uid in desk.state.placed
+    queued.query = desk.state.snapshot().query(newest)
+    desk.queue.came_back(queued, now)
+    desk.wake()
+    return True
+
+
+async def written(desk: Desk, write: Write, pod: Pod) -> None:
+    """Write a status, again a few times if that may help; what fails is logged and changes nothing else.
+
+    Source: A045.
+    """
+    wait = _FIRST_WAIT
+    for left in reversed(range(_TRIES)):
+        try:
+            await desk.api.carry_out(write)
+        except NotFoundError:
+            return
+        except (ConflictError, ServerError, UnreachableError) as wrong:
+            if not left:
+                log.warning("status of pod %s could not be written: %s", pod.key, wrong)
+                return
+        except ApiError as wrong:
+            log.warning("status of pod %s could not be written: %s", pod.key, wrong)
+            return
+        else:
+            return
+        await desk.sleep(wait * (1 + 0.1 * desk.chance.random()))
+        wait *= _FACTOR
+
+
+def room_freed(desk: Desk, change: Change, *, but: str = "") -> None:
+    """Something left a node: pods that waited for room are tried again, all but the one whose uid is *but*."""
+    desk.queue.happened(change, desk.clock.monotonic(), (lambda pod: pod.uid != but) if but else None)
+    desk.wake()
