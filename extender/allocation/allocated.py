@@ -4,7 +4,7 @@ Follows one history of a cluster, reading only what was written since; belongs t
 Source: B112, B117.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Final, NamedTuple
 
 from extender.allocation.slices import DeviceId, PoolId
@@ -15,6 +15,7 @@ from extender.objects.devices import DeviceRequestAllocationResult, ResourceClai
 EXTENDED_CLAIM: Final = "resource.kubernetes.io/extended-resource-claim"
 """The annotation of a claim that was made for the extended resources of a pod."""
 
+_LONGEST_LOG: Final = 1 << 16
 _NONE: Final[Mapping[str, int]] = {}
 
 
@@ -46,9 +47,10 @@ class Allocated:
         "_devices",
         "_history",
         "_in_flight",
+        "_log",
+        "_log_start",
         "_revision",
         "_shares",
-        "_touched",
         "version",
     )
 
@@ -62,15 +64,19 @@ class Allocated:
         self._history: object = None
         self._revision = 0
         self.version = 0
+        self._log: list[PoolId] = []
+        self._log_start = 0
         self._in_flight: dict[str, tuple[_Taking, ...]] = {}
         self._clear()
 
     def _clear(self) -> None:
+        self.version += 1  # nothing that was found before holds
         self._by_key: dict[str, tuple[_Taking, ...]] = {}
         self._devices: dict[DeviceId, int] = {}
         self._shares: dict[DeviceId, int] = {}
         self._capacity: dict[DeviceId, dict[str, int]] = {}
-        self._touched: dict[PoolId, int] = {}
+        self._log.clear()
+        self._log_start = self.version
 
     # -- questions
 
@@ -94,9 +100,10 @@ class Allocated:
         """Whether an allocation is about to be written for the claim with this uid."""
         return key in self._in_flight
 
-    def touched(self, pool: PoolId) -> int:
-        """The version in which something of *pool* was last taken or given back; 0 if never."""
-        return self._touched.get(pool, 0)
+    def touched(self, since: int) -> Sequence[PoolId] | None:
+        """The pools of which something was taken or given back after version *since*; None: perhaps all."""
+        start = since - self._log_start
+        return self._log[start:] if start >= 0 else None
 
     # -- changes
 
@@ -156,16 +163,22 @@ class Allocated:
             if not each.admin_access
         )
 
+    def _shorten(self) -> None:
+        if len(self._log) > 2 * _LONGEST_LOG:
+            del self._log[:_LONGEST_LOG]
+            self._log_start += _LONGEST_LOG
+
     def _count(self, takings: Iterable[_Taking], sign: int) -> None:
         for device, shares in takings:
+            self._log.append(device[:2])
             self.version += 1
-            self._touched[device[:2]] = self.version
             counts = self._devices if shares is None else self._shares
             counts[device] = counts.get(device, 0) + sign
             if counts[device] <= 0:
                 del counts[device]
             if shares:
                 self._count_capacity(device, shares, sign)
+        self._shorten()
 
     def _count_capacity(self, device: DeviceId, shares: Mapping[str, int], sign: int) -> None:
         held = self._capacity.setdefault(device, {})

@@ -7,7 +7,7 @@ Source: B112, B113.
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Final, NamedTuple
 
 import msgspec
@@ -19,7 +19,7 @@ from extender.allocation.features import Features
 from extender.allocation.pools import Pool, Stock, checked_pools
 from extender.allocation.requests import ALL, Request, alternatives
 from extender.allocation.search import MOST_DEVICES, Candidate, Chosen, Search, Task, Wanted
-from extender.allocation.slices import Offer
+from extender.allocation.slices import Offer, PoolId
 from extender.basics.clock import Clock
 from extender.cluster.snapshot import Snapshot
 from extender.objects.devices import DeviceClass, ResourceClaim, ResourceSlice
@@ -39,22 +39,25 @@ class _Found(NamedTuple):
     """What was found on a node; `fault` if the node is unfit."""
 
     node: Node
-    version: int
     solution: Solution | None
     fault: str
 
 
 @dataclass(slots=True)
-class Asked:
-    """Claims to be allocated together, and what was found for claims like them.
+class Kept:
+    """What was found for some claims, by the name of the node, and the nodes of each pool."""
 
-    Attributes:
-        claims: which.
-        found: by the name of the node.
-    """
+    version: int
+    found: dict[str, _Found] = field(default_factory=dict)
+    nodes: dict[PoolId, set[str]] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """Claims to be allocated together, and what was found for claims like them."""
 
     claims: tuple[ResourceClaim, ...]
-    found: dict[str, _Found]
+    kept: Kept
 
 
 class Allocator:
@@ -72,7 +75,7 @@ class Allocator:
         self.classes: Mapping[str, DeviceClass] = {}
         self._stock = Stock({}, partitions=features.partitionable)
         self._state: tuple[object, ...] = ()
-        self._kept: dict[bytes, dict[str, _Found]] = {}
+        self._kept: dict[bytes, Kept] = {}
 
     @property
     def stock(self) -> Stock:
@@ -103,12 +106,12 @@ class Allocator:
     def asked(self, claims: Sequence[ResourceClaim]) -> Asked:
         """*claims*, to be allocated together. Good until the next `catch_up`."""
         signature = _encoder.encode([claim.spec for claim in claims])
-        found = self._kept.get(signature)
-        if found is None:
+        kept = self._kept.get(signature)
+        if kept is None:
             if len(self._kept) >= _MOST_TASKS:
                 del self._kept[next(iter(self._kept))]
-            found = self._kept[signature] = {}
-        return Asked(tuple(claims), found)
+            kept = self._kept[signature] = Kept(self.allocated.version)
+        return Asked(tuple(claims), kept)
 
     def allocate(self, asked: Asked, node: Node, timeout: float) -> Solution | None:
         """The devices for the claims on *node*, or None if they cannot be had there.
@@ -123,29 +126,40 @@ class Allocator:
             AllocationTimeoutError: it took too long.
             NodeUnfitError: the pools of this node are not in order.
         """
-        name = node.metadata.name
-        pools = checked_pools(self._stock, node)
-        known = asked.found.get(name)
-        if known is None or known.node is not node or self._changed(pools, known.version):
-            known = asked.found[name] = self._searched(asked.claims, node, pools, timeout)
+        kept = asked.kept
+        if kept.version != self.allocated.version:
+            self._forget_changed(kept)
+        known = kept.found.get(node.metadata.name)
+        if known is None or known.node is not node:
+            known = self._searched(asked, node, timeout)
         if known.fault:
             raise NodeUnfitError(known.fault)
         return known.solution
 
-    def _changed(self, pools: Sequence[Pool], since: int) -> bool:
-        touched = self.allocated.touched
-        if self.allocated.version == since:
-            return False
-        return any(touched(pool.id) > since for pool in pools)
+    def _forget_changed(self, kept: Kept) -> None:
+        touched = self.allocated.touched(kept.version)
+        kept.version = self.allocated.version
+        if touched is None:
+            kept.found, kept.nodes = {}, {}
+            return
+        for pool in touched:
+            for name in kept.nodes.pop(pool, ()):
+                kept.found.pop(name, None)
 
-    def _searched(self, claims: Sequence[ResourceClaim], node: Node, pools: Sequence[Pool], timeout: float) -> _Found:
+    def _searched(self, asked: Asked, node: Node, timeout: float) -> _Found:
+        pools = checked_pools(self._stock, node)
         search = Search(node, pools, self.allocated, self._features, self._deadline(timeout))
-        search.tasks.extend(self._task(claim, search, pools) for claim in claims)
-        version = self.allocated.version
+        search.tasks.extend(self._task(claim, search, pools) for claim in asked.claims)
         if search.run():
-            return _Found(node, version, Solution(tuple(tuple(task.chosen) for task in search.tasks)), "")
-        fault = "invalid resource pools were encountered" if any(pool.invalid for pool in pools) else ""
-        return _Found(node, version, None, fault)
+            found = _Found(node, Solution(tuple(tuple(task.chosen) for task in search.tasks)), "")
+        else:
+            invalid = any(pool.invalid for pool in pools)
+            found = _Found(node, None, "invalid resource pools were encountered" if invalid else "")
+        name, kept = node.metadata.name, asked.kept
+        kept.found[name] = found
+        for pool in pools:
+            kept.nodes.setdefault(pool.id, set()).add(name)
+        return found
 
     def _deadline(self, timeout: float) -> Callable[[], bool]:
         if timeout <= 0:

@@ -47,7 +47,7 @@ class Elector:
     async def acquire(self) -> None:
         """Try until we lead; may take for ever."""
         while not await self._try():
-            await asyncio.sleep(self.election.retry_wait(self.chance()))
+            await asyncio.sleep(self.election.retry_wait(self.clock.monotonic(), self.chance()))
 
     async def hold(self) -> str:
         """Renew as long as it can be done; returns when we no longer lead, and says why."""
@@ -57,11 +57,12 @@ class Elector:
             deadline = self.clock.monotonic() + settings.renew_deadline
             while not await self._try(deadline):
                 if not self.election.leading:
-                    return f"the lease is held by {self.election.holder}"
-                if self.clock.monotonic() + settings.retry_period >= deadline:
+                    return f"the lease is held by {self.election.holder or 'nobody'}"
+                left = deadline - self.clock.monotonic()
+                await asyncio.sleep(max(0.0, min(settings.retry_period, left)))
+                if left <= settings.retry_period:
                     self.election.lost()
                     return f"the lease could not be renewed within {settings.renew_deadline:g} s"
-                await asyncio.sleep(settings.retry_period)
 
     async def release(self) -> bool:
         """Give the lease up if it is ours, so that others need not wait for it to run out; False if that failed.

@@ -16,8 +16,8 @@
 
 Policy. There is a class only for what some caller treats differently; the rest is a plain `ApiError` with the server's
 words. Requests are repeated in one place only, `transport`; whoever gets one of these decides whether the whole
-undertaking is worth another try. A write that ends in `UnreachableError` with `sent`, or in `AnswerError`, may have been
-carried out: its outcome is unknown until the object has been seen again, so it is never simply repeated elsewhere.
+undertaking is worth another try. A write that ends in `UnreachableError` with `sent`, or in `AnswerError`, may have
+been carried out: its outcome is unknown until the object has been seen again, so it is never simply repeated elsewhere.
 """
 
 from collections.abc import Mapping

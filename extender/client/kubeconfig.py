@@ -77,8 +77,8 @@ class Place:
     """Where to read from, in the order kubectl looks.
 
     Attributes:
-        kubeconfig: a file that must exist; empty: the files that KUBECONFIG lists, else `~/.kube/config`, else the pod's
-            service account.
+        kubeconfig: a file that must exist; empty: the files that KUBECONFIG lists, else `~/.kube/config`, else the
+            pod's service account.
         master: URL of the API server; wins over what the file says.
         context: of the kubeconfig; empty: its current one.
         impersonation: wins over what the file says.

@@ -20,8 +20,8 @@ import msgspec
 from extender.config.model import LeaderElection
 from extender.objects.record import Int32, Record
 
-JITTER: Final = 1.2
-"""How much longer than the retry period the wait for the lease may be, by chance: up to this many times more."""
+SHORTEST: Final = 0.5
+"""The part of the retry period that is waited at least; the rest is by chance."""
 
 
 class LeaseSpec(Record, frozen=True, kw_only=True):
@@ -74,7 +74,7 @@ class Election:
     settings: LeaderElection
     identity: str
     leading: bool = False
-    _seen: LeaseSpec = LeaseSpec()
+    _seen: LeaseSpec = field(default_factory=LeaseSpec)
     _seen_at: float = float("-inf")
     _metadata: Mapping[str, Any] = field(default_factory=dict)
     _renewed_at: float = float("-inf")
@@ -115,11 +115,11 @@ class Election:
         self._metadata = lease.metadata
         if lease.spec != self._seen:
             self._seen, self._seen_at = lease.spec, now
-        if self.holder and self._is_valid(now) and not self._is_ours():
-            self.leading = False
-            return None
         if self._is_ours():
             return self._write(wall, acquired=lease.spec.acquire_time, transitions=lease.spec.lease_transitions)
+        self.leading = False
+        if self.holder and self._is_valid(now):
+            return None
         return self._write(wall, acquired=_time(wall), transitions=lease.spec.lease_transitions + 1)
 
     def accepted(self, answer: Lease, sent_at: float, now: float) -> None:
@@ -147,9 +147,19 @@ class Election:
         times = {"acquireTime": _time(wall), "renewTime": _time(wall)}
         return Write(self._object(spec | times), create=False)
 
-    def retry_wait(self, chance: float) -> float:
-        """Seconds until the lease is looked at again; *chance* is from 0 up to 1."""
-        return self.settings.retry_period * (1.0 + JITTER * chance)
+    def retry_wait(self, now: float, chance: float) -> float:
+        """Seconds until a lease that others hold is looked at again.
+
+        Never more than the retry period, and no longer than until the lease runs out, so that whoever waits takes over
+        within lease duration and retry period of the last renewal. Client-go waits up to 2.2 periods.
+
+        Args:
+            now: monotonic seconds.
+            chance: from 0 up to 1.
+        """
+        wait = self.settings.retry_period * (SHORTEST + (1.0 - SHORTEST) * chance)
+        left = self._seen_at + self._seen.lease_duration_seconds - now
+        return min(wait, left) if self.holder and left > 0 else wait
 
     def _is_ours(self) -> bool:
         return self.holder == self.identity

@@ -1,10 +1,10 @@
 """Lists page by page and watches event by event, decoded straight to our types.
 
-A list is whole or it is not there. A watch starts where the list or the last event stood; what the server sends in it is
-believed only if it can be read: a line that cannot be read ends the watch.
+A list is whole or it is not there. A watch starts where the list or the last event stood; what the server sends in it
+is believed only if it can be read: a line that cannot be read ends the watch.
 """
 
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncGenerator, Iterator
 from dataclasses import dataclass
 from enum import Enum
 from functools import cache
@@ -97,7 +97,8 @@ class Event(Generic[T]):
         type: what happened.
         version: the state after it.
         key: `namespace/name`, or the name; empty for a bookmark.
-        object: after the event, of a deleted one the last state; None for a bookmark and for what our types cannot hold.
+        object: after the event, of a deleted one the last state; None for a bookmark and for what our types
+            cannot hold.
     """
 
     type: EventType
@@ -143,8 +144,8 @@ def key_of(item: KubernetesObject) -> str:
 async def list_all(transport: Transport, source: Source[T]) -> Listed[T]:
     """The whole list as it is now, read in pages, so that only one page at a time is held as text.
 
-    If the server has forgotten the state the first pages showed, it starts again; a second time it asks for all at once,
-    as nothing can be forgotten then.
+    If the server has forgotten the state the first pages showed, it starts again; after the second time it asks for
+    all at once, as nothing can be forgotten then.
 
     Raises:
         ApiError: it could not be read to its end.
@@ -201,7 +202,7 @@ def _read_slowly(body: bytes, kind: type[T]) -> tuple[_ListMeta, tuple[T, ...], 
 
 async def watch(
     transport: Transport, source: Source[T], version: str, chance: Chance, quiet: float = QUIET_SECONDS
-) -> AsyncIterator[list[Event[T]]]:
+) -> AsyncGenerator[list[Event[T]], None]:
     """What happened after *version*, until the server ends the watch; what arrives together comes as one list.
 
     An empty list is a sign of life: the watch was accepted, or part of an event arrived.

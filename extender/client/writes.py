@@ -1,14 +1,13 @@
-"""What we write: any object, and in particular bindings and pod statuses.
+"""What we write: any object, and in particular bindings.
 
-Bodies are builtins, with the API's own names. Our own types hold only the fields that scheduling reads, so they are never
-sent back whole: that would erase the rest.
+Bodies are builtins, with the API's own names. Our own types hold only the fields that scheduling reads, so they are
+never sent back whole: that would erase the rest.
 """
 
-import asyncio
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from enum import Enum, auto
-from typing import Any, Final
+from typing import Any
 
 import msgspec
 
@@ -21,18 +20,12 @@ from extender.client.errors import (
     ServerError,
     UnreachableError,
 )
-from extender.client.pacing import Chance
 from extender.client.transport import CALL_SECONDS, JSON, STRATEGIC_MERGE_PATCH, Request, Transport
 from extender.objects.codec import DecodeError, decode
 from extender.objects.pod import Pod
 
 Body = Mapping[str, Any]
 Allowed = Callable[[], bool]
-
-STATUS_WAITS: Final = (0.01, 0.05, 0.25)
-"""Seconds between the tries of a status patch. Source: A045, client-go's retry.DefaultBackoff."""
-
-_JITTER: Final = 0.1
 
 
 class Bound(Enum):
@@ -58,11 +51,9 @@ class Writer:
 
     Attributes:
         transport: the session to write over.
-        chance: numbers from 0 up to 1, which spread repeated patches.
     """
 
     transport: Transport
-    chance: Chance
 
     async def get(self, kind: str | Endpoint, namespace: str, name: str, *, seconds: float = CALL_SECONDS) -> bytes:
         """The object as JSON.
@@ -190,7 +181,7 @@ class Writer:
 
         Raises:
             FencedError: *may_act* said no; nothing was sent.
-            UnreachableError: no answer, and the pod is on no node yet: with `sent` the binding may still be carried out.
+            UnreachableError: no answer, and the pod is on no node yet; with `sent` it may still be bound.
             ApiError: the server refuses, and the pod is on no node.
         """
         binding = body or {
@@ -229,23 +220,6 @@ class Writer:
         if not pod.spec.node_name:
             return None
         return Bound.HERE if pod.spec.node_name == node else Bound.ELSEWHERE
-
-    async def patch_pod_status(self, namespace: str, name: str, patch: Body, *, allowed: Allowed = _yes) -> None:
-        """Patch the status of a pod, again if someone else wrote meanwhile or the server fails. Source: A045.
-
-        Raises:
-            ApiError: the last try's.
-        """
-        for wait in (*STATUS_WAITS, None):
-            try:
-                await self.patch("Pod", namespace, name, patch, subresource="status", allowed=allowed)
-            except (ConflictError, ServerError, UnreachableError) as fault:
-                refused = isinstance(fault, UnreachableError) and fault.sent
-                if refused or wait is None or (isinstance(fault, ServerError) and fault.code not in {500, 503}):
-                    raise
-                await asyncio.sleep(wait * (1.0 + _JITTER * self.chance()))
-            else:
-                return
 
 
 def _endpoint(kind: str | Endpoint) -> Endpoint:

@@ -47,7 +47,7 @@ class NodePreferAvoidPods:
         for place, node in enumerate(nodes.nodes):
             written = node.metadata.annotations.get(_ANNOTATION)
             if written is not None and controller in _avoided(written):
-                scores[place] = 99
+                scores[place] = 0
         return scores
 
 

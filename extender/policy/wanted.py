@@ -3,11 +3,9 @@
 Source: C013, C019, C050, C077 to C081.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
-
-import msgspec
 
 from extender.config.paths import child, item
 from extender.policy.model import Policy, PredicatePolicy, PriorityPolicy
@@ -147,7 +145,8 @@ def _custom(priority: PriorityPolicy, path: str, found: Wanted) -> str:
         return LABEL_PREFERENCE
     ratio = argument.requested_to_capacity_ratio_arguments if argument is not None else None
     if ratio is not None:
-        written: Mapping[str, Any] = msgspec.to_builtins(ratio)
-        found.args[CAPACITY_RATIO] = dict(written)
+        shape = [{"utilization": point.utilization, "score": point.score} for point in ratio.shape]
+        resources = [{"name": resource.name, "weight": resource.weight or 1} for resource in ratio.resources]
+        found.args[CAPACITY_RATIO] = {"shape": shape, **({"resources": resources} if resources else {})}
         found.places[CAPACITY_RATIO] = child(path, "argument.requestedToCapacityRatioArguments")
     return CAPACITY_RATIO

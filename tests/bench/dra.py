@@ -79,7 +79,13 @@ def cluster(nodes: int, devices: int, pods: int) -> ClusterState:
         "selectors": [{"cel": {"expression": SELECTOR}}],
     }
     for number in range(pods):
-        put(state, "ResourceClaim", f"claim-{number}", {"devices": {"requests": [{"name": "gpu", "exactly": exactly}]}}, "default")
+        put(
+            state,
+            "ResourceClaim",
+            f"claim-{number}",
+            {"devices": {"requests": [{"name": "gpu", "exactly": exactly}]}},
+            "default",
+        )
     return state
 
 

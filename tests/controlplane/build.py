@@ -41,8 +41,9 @@ def main() -> int:
 def toolchain() -> str:
     """A Go that can build the module: the machine's, else the one in the cache."""
     machine = shutil.which("go")
-    # Run in the module, so that Go itself compares its version with go.mod.
-    if machine and subprocess.run([machine, "version"], cwd=programs.MODULE, capture_output=True).returncode == 0:
+    # Asked in the module, so that Go itself compares its version with go.mod, and replaces itself where it may.
+    asked = [machine or "go", "list", "-m"]
+    if machine and not subprocess.run(asked, cwd=programs.MODULE, check=False, capture_output=True).returncode:
         return machine
     folder = programs.cache().parent / "go"
     own = folder / "go" / "bin" / "go"

@@ -22,9 +22,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 @pytest.fixture(scope="session")
-def control_plane(
-    tmp_path_factory: pytest.TempPathFactory, request: pytest.FixtureRequest
-) -> Iterator[ControlPlane]:
+def control_plane(tmp_path_factory: pytest.TempPathFactory, request: pytest.FixtureRequest) -> Iterator[ControlPlane]:
     """etcd and kube-apiserver, running."""
     found = programs.find()
     if isinstance(found, str):
@@ -46,7 +44,8 @@ def control_plane(
 
 @pytest.fixture
 def api(control_plane: ControlPlane) -> Iterator[Api]:
-    """A client for the administrator; what it creates is gone after the test."""
+    """A client for the administrator; what it creates, and the programs the test started, are gone after the test."""
     with control_plane.api() as client:
         yield client
+        control_plane.end_guests()
         client.clean()

@@ -1,7 +1,7 @@
 """What our core says about a pod, fed by plain lists from the API server."""
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from extender import wiring
@@ -13,9 +13,9 @@ from tests.controlplane.api import Api, Thing
 from tests.controlplane.resources import RESOURCES
 
 
-def lists(api: Api) -> bytes:
-    """All objects that scheduling reads, as the API server has them now."""
-    return b"\n".join(api.list(kind) for kind in RESOURCES)
+def lists(api: Api, kinds: Iterable[str] = RESOURCES) -> bytes:
+    """All objects of the kinds that scheduling reads, or of some of them, as the API server has them now."""
+    return b"\n".join(api.list(kind) for kind in kinds)
 
 
 class Ours:

@@ -194,7 +194,7 @@ class ControlPlane:
         return self.run([self._programs.path("kube-scheduler"), f"--config={file}", "--secure-port=0", *flags])
 
     def controllers(self, *names: str) -> Process:
-        """Starts a kube-controller-manager with these controllers alone, such as `persistentvolume-binder-controller`."""
+        """Starts a kube-controller-manager with these controllers alone, such as `resourceclaim-controller`."""
         key = self.folder / "certificates" / "apiserver.key"
         return self.run(
             [
@@ -212,6 +212,12 @@ class ControlPlane:
         process.stop()
         if process in self._running:
             self._running.remove(process)
+
+    def end_guests(self) -> None:
+        """Ends all but the API server and its store."""
+        for process in reversed(self._running.copy()):
+            if process not in {self._etcd, self._api_server}:
+                self.end(process)
 
     def stop(self) -> None:
         """Ends everything, what was started last first."""

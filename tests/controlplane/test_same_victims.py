@@ -1,7 +1,8 @@
 """Preemption by a real kube-scheduler: the victims, the node and the message are those that we find."""
 
 import json
-from collections.abc import Iterator
+from collections.abc import Mapping
+from functools import partial
 from typing import Any
 
 import pytest
@@ -56,7 +57,7 @@ PREEMPTORS: dict[str, dict[str, Any]] = {
 
 
 @pytest.fixture
-def cluster(control_plane: ControlPlane, api: Api) -> Iterator[Api]:
+def cluster(control_plane: ControlPlane, api: Api) -> Api:
     """Six nodes with pods of several priorities, a disruption budget, and a running kube-scheduler."""
     for name, value in PRIORITIES.items():
         api.create({"kind": "PriorityClass", "metadata": {"name": name}, "value": value})
@@ -73,9 +74,8 @@ def cluster(control_plane: ControlPlane, api: Api) -> Iterator[Api]:
         ports = [{"containerPort": 80, "hostPort": 80}] if app == "port" else []
         pod = api.create(a_pod(name, cpu, importance, {"nodeName": node}, ports=ports, app=app))
         api.patch(pod, {"status": {"phase": "Running", "startTime": f"2026-01-01T00:{minute:02}:00Z"}}, "status")
-    scheduler = control_plane.scheduler()
-    yield api
-    control_plane.end(scheduler)
+    control_plane.scheduler()
+    return api
 
 
 def a_pod(
@@ -91,9 +91,14 @@ def a_pod(
     }
 
 
-def leaving(pods: dict[str, Thing]) -> list[str]:
+def leaving(pods: Mapping[str, Thing]) -> list[str]:
     """The pods that were told to go."""
     return sorted(name for name, pod in pods.items() if pod["metadata"].get("deletionTimestamp"))
+
+
+def at_least_leaving(count: int, pods: Mapping[str, Thing]) -> bool:
+    """Whether so many pods, or more, were told to go."""
+    return len(leaving(pods)) >= count
 
 
 def test_kube_scheduler_evicts_whom_we_would_and_takes_their_place(cluster: Api) -> None:
@@ -111,7 +116,7 @@ def test_kube_scheduler_evicts_whom_we_would_and_takes_their_place(cluster: Api)
         assert condition(theirs, "PodScheduled")["message"] == ours["message"], sentence
         assert node in plan["ties"], sentence
         victims = plan["candidates"][node]["victims"]
-        told = cluster.wait_until("Pod", lambda pods: len(leaving(dict(pods))) >= len(victims), "eviction")
+        told = cluster.wait_until("Pod", partial(at_least_leaving, len(victims)), "eviction")
         assert leaving(told) == victims, sentence
         for victim in victims:
             assert condition(told[victim], "DisruptionTarget")["reason"] == "PreemptionByScheduler"

@@ -37,9 +37,9 @@ def answers(name: str) -> dict[str, Any]:
     return pods
 
 
-def comparable(result: dict[str, Any], *, ignore: frozenset[str] = frozenset()) -> dict[str, Any]:
+def comparable(result: dict[str, Any]) -> dict[str, Any]:
     """*result* with what carries no meaning taken out: the order of reasons, and the text of internal errors."""
-    return {key: _neutral(value) for key, value in result.items() if key not in ignore}
+    return {key: _neutral(value) for key, value in result.items()}
 
 
 def _neutral(value: Any) -> Any:
@@ -48,7 +48,7 @@ def _neutral(value: Any) -> Any:
     if isinstance(value, dict):
         if value.get("code") == "Error":
             return {key: value[key] for key in value if key != "reasons"}
-        return {key: _neutral(inner) for key, inner in value.items() if key != "ties"}
+        return {key: _neutral(inner) for key, inner in value.items()}
     if isinstance(value, list) and all(isinstance(inner, str) for inner in value):
         return sorted(value)
     return value

@@ -1,4 +1,4 @@
-"""Every recorded answer of kube-scheduler 1.36, field by field: codes, reasons, scores, messages."""
+"""Every recorded answer of kube-scheduler 1.36, field by field: codes, reasons, scores, messages, victims."""
 
 from pathlib import Path
 
@@ -11,13 +11,16 @@ from extender.offline.capture import load_state, read_capture
 from extender.offline.waiting import nominate_waiting, waiting
 from tests.parity import golden
 
-WHOLE = ("resources", "taints", "nodeaffinity", "ports", "images", "interpodaffinity", "spread", "config", "gates")
-"""Categories that agree in all but preemption and what PostFilter plugins add to the message."""
+WHOLE = (
+    "resources", "taints", "nodeaffinity", "ports", "images", "interpodaffinity", "spread", "volumes", "preemption",
+    "dra", "drabeta", "config", "gates", "mixed",
+)  # fmt: skip
+"""Categories that agree in everything."""
 
 
 @pytest.mark.parametrize("name", golden.names(*WHOLE))
 def test_agrees_with_kube_scheduler(name: str, tmp_path: Path) -> None:
-    """Filters, first failures, scores, best nodes and the message without PostFilter's part."""
+    """Filters, first failures, scores, best nodes, messages, whom to evict where."""
     file = tmp_path / f"{name}.json"
     file.write_bytes(golden.scenario(name))
     capture = read_capture([str(file)])
@@ -25,12 +28,11 @@ def test_agrees_with_kube_scheduler(name: str, tmp_path: Path) -> None:
     profile, engine, state = scheduling.first, wiring.engine(), load_state(capture)
     nominate_waiting(state, profile, engine)
     snapshot = state.snapshot()
-    ignore = frozenset(("preemption", "message"))
 
     got = {
-        pod.key: golden.comparable(answer(examine(snapshot.query(pod), snapshot, profile, engine)), ignore=ignore)
+        pod.key: golden.comparable(answer(examine(snapshot.query(pod), snapshot, profile, engine)))
         for pod in waiting(state, (profile.scheduler_name,))
     }
 
-    want = {key: golden.comparable(result, ignore=ignore) for key, result in golden.answers(name).items()}
+    want = {key: golden.comparable(result) for key, result in golden.answers(name).items()}
     assert golden.differences(want, got)[:10] == []

@@ -57,6 +57,11 @@ def deleted(claim: ResourceClaim) -> Plan:
     return Plan((patch, Write("delete", _KIND, meta.namespace, meta.name, {})))
 
 
+def _plain(thing: Any) -> Any:
+    """*thing* as JSON has it: objects and lists."""
+    return msgspec.json.decode(msgspec.json.encode(thing))
+
+
 def _patch(claim: ResourceClaim, body: dict[str, Any], *, versioned: bool, subresource: str = "") -> Write:
     meta = claim.metadata
     known = {"uid": meta.uid} | ({"resourceVersion": meta.resource_version} if versioned else {})
@@ -87,7 +92,7 @@ def bound(cycle: Cycle, number: int, now: float | None) -> tuple[tuple[Write, ..
         given = msgspec.structs.replace(given, allocation_timestamp=datetime.fromtimestamp(int(now), UTC))
     consumer = ResourceClaimConsumerReference(resource="pods", name=cycle.pod.metadata.name, uid=cycle.pod.metadata.uid)
     status = msgspec.structs.replace(status, allocation=given, reserved_for=(*status.reserved_for, consumer))
-    body = {"status": {"reservedFor": msgspec.to_builtins(status.reserved_for), **_allocation(given)}}
+    body = {"status": {"reservedFor": _plain(status.reserved_for), **_allocation(given)}}
     if exists:
         writes.append(_patch(claim, body, versioned=not writes, subresource="status"))
     else:
@@ -97,7 +102,7 @@ def bound(cycle: Cycle, number: int, now: float | None) -> tuple[tuple[Write, ..
 
 
 def _allocation(given: AllocationResult | None) -> dict[str, Any]:
-    return {} if given is None else {"allocation": msgspec.to_builtins(given)}
+    return {} if given is None else {"allocation": _plain(given)}
 
 
 def _named(cycle: Cycle, claim: ResourceClaim) -> ResourceClaim:
@@ -113,8 +118,8 @@ def _creation(claim: ResourceClaim) -> Write:
     body = {
         "apiVersion": "resource.k8s.io/v1",
         "kind": _KIND,
-        "metadata": msgspec.to_builtins(claim.metadata),
-        "spec": msgspec.to_builtins(claim.spec),
+        "metadata": _plain(claim.metadata),
+        "spec": _plain(claim.spec),
     }
     return Write("create", _KIND, claim.metadata.namespace, claim.metadata.name, body)
 
@@ -125,7 +130,7 @@ def _mapped(cycle: Cycle, claim: ResourceClaim) -> Write:
     mappings = served.mappings if served is not None else ()
     status = PodExtendedResourceClaimStatus(request_mappings=mappings, resource_claim_name=claim.metadata.name)
     meta = cycle.pod.metadata
-    body = {"metadata": {"uid": meta.uid}, "status": {"extendedResourceClaimStatus": msgspec.to_builtins(status)}}
+    body = {"metadata": {"uid": meta.uid}, "status": {"extendedResourceClaimStatus": _plain(status)}}
     return Write("patch", "Pod", meta.namespace, meta.name, body, "status")
 
 

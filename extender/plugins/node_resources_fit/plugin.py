@@ -53,7 +53,7 @@ from extender.framework.setup import Setup
 from extender.framework.verdict import Code, Reason, Rejection, error, unresolvable
 from extender.objects.devices import DeviceClass
 from extender.objects.label_syntax import qualified_name_faults
-from extender.objects.requests import fit_score_requests, is_dra_extended, is_extended, is_scalar, pod_requests
+from extender.objects.requests import fit_score_requests, is_dra_extended, is_extended, pod_requests
 from extender.plugins.node_resources_fit.events import FitEvents
 from extender.plugins.node_resources_fit.strategies import (
     Strategy,
@@ -221,16 +221,12 @@ class NodeResourcesFit:
     def _asked(self, pod: PodQuery) -> tuple[tuple[str, int], ...]:
         """What is checked for the pod, by name of the resource, zeros left out. Source: B030, B031, B033.
 
-        An amount can only be below 0 after an overflow; then scalar resources are still checked.
+        An amount that is below 0 after an overflow counts as 0.
         """
 
         def make() -> tuple[tuple[str, int], ...]:
             amounts = pod_requests(pod.pod, use_status=False, pod_level=self._pod_level)
-            return tuple(
-                (name, amount)
-                for name, amount in amounts.items()
-                if amount and (amount > 0 or is_scalar(name)) and not self._is_ignored(name)
-            )
+            return tuple((name, amount) for name, amount in amounts.items() if amount > 0 and not self._is_ignored(name))
 
         return pod.shape.remember((self, "asked"), make)
 

@@ -1,4 +1,4 @@
-"""Runs the cases of tests/cases/devices: which devices claims are given on a node, or why none. Source: B111 to B124."""
+"""Runs the cases of tests/cases/devices: which devices claims get on a node, or why none. Source: B111 to B124."""
 
 from collections.abc import Iterator, Mapping
 from pathlib import Path

@@ -97,11 +97,11 @@ def a_claim(name: str, requests: Raw, *, constraints: Sequence[Raw] = (), **body
     return claim
 
 
-def allocated_claim(name: str, devices: Sequence[str | Raw], **status: Any) -> ResourceClaim:
-    """A claim that has *devices* of the pool `pool` already."""
+def allocated_claim(name: str, taken: Sequence[str | Raw], **status: Any) -> ResourceClaim:
+    """A claim that has the devices *taken* of the pool `pool` already."""
     results = [
         {"request": "r", "driver": DRIVER, "pool": "pool", **({"device": each} if isinstance(each, str) else each)}
-        for each in devices
+        for each in taken
     ]
     allocation = {"devices": {"results": results}, **status.pop("allocation", {})}
     return a_claim(name, {"r": {}}, status={"allocation": allocation, **status})

@@ -22,8 +22,7 @@ from extender.plugins.default_preemption import DefaultPreemption, DefaultPreemp
 from extender.preemption.plan import PreemptionPlan
 from tests.build import a_cluster, a_node, a_query, an_object
 from tests.unit.decide.stand_ins import a_profile
-from tests.unit.preemption.test_trial import FailsOn
-from tests.unit.preemption.worlds import a_small_node, attempted, high, low
+from tests.unit.preemption.worlds import FailsOn, a_small_node, attempted, high, low
 
 GROUPED = {"schedulingGroup": {"podGroupName": "gang"}}
 TAINTED = {"taints": [{"key": "only", "effect": "NoSchedule"}], "allocatable": {"cpu": "2", "pods": "9"}}

@@ -7,10 +7,10 @@ from typing import Any
 import numpy as np
 
 from extender.framework.points import PreFiltered
-from extender.framework.verdict import Code, Reason, Rejection
+from extender.framework.verdict import Reason, Rejection
 from tests.build import a_cluster
 from tests.unit.decide.stand_ins import Refusing, a_profile
-from tests.unit.preemption.worlds import a_small_node, high, low, searched, victims
+from tests.unit.preemption.worlds import FailsOn, a_small_node, high, low, searched, victims
 
 
 @dataclass
@@ -44,20 +44,6 @@ class AtMost:
         rows = range(len(nodes)) if nodes.rows is None else nodes.rows.tolist()
         full = np.array([notes[row] >= self.most for row in rows], dtype=np.bool_)
         return (Rejection(full, Reason("too many")),)
-
-
-class FailsOn:
-    """Refuses every node with pods, and cannot answer for some nodes once they are empty."""
-
-    name = "FailsOn"
-
-    def __init__(self, *names: str) -> None:
-        self.names = names
-
-    def filter(self, _pod: Any, nodes: Any, _notes: Any) -> Sequence[Rejection]:
-        busy = nodes.pod_count > 0
-        lost = np.array([name in self.names for name in nodes.names], dtype=np.bool_) & ~busy
-        return (Rejection(busy, Reason("busy")), Rejection(lost, Reason("no idea", Code.ERROR)))
 
 
 def _three_each() -> Any:

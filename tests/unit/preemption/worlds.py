@@ -1,8 +1,10 @@
 """Small clusters for preemption: nodes with room for a few pods, and attempts that failed on them."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from random import Random
 from typing import Any
+
+import numpy as np
 
 from extender import wiring
 from extender.cluster.pods import PlacedPod
@@ -12,6 +14,7 @@ from extender.decide.engine import Engine
 from extender.decide.feasible import feasible
 from extender.decide.rescue import Attempt
 from extender.framework.profiles import Profile
+from extender.framework.verdict import Code, Reason, Rejection
 from extender.objects.pod import Pod
 from extender.preemption.candidates import Enough, Found, search
 from extender.preemption.plan import Candidate
@@ -80,3 +83,17 @@ def searched(state: ClusterState, pod: Pod, enough: Enough = ALL, **more: Any) -
 def victims(found: Found) -> dict[str, list[str]]:
     """The names of the victims by candidate."""
     return {each.node: [pod.pod.metadata.name for pod in each.victims] for each in found.candidates}
+
+
+class FailsOn:
+    """Refuses every node with pods, and cannot answer for some nodes once they are empty."""
+
+    name = "FailsOn"
+
+    def __init__(self, *names: str) -> None:
+        self.names = names
+
+    def filter(self, _pod: Any, nodes: Any, _notes: Any) -> Sequence[Rejection]:
+        busy = nodes.pod_count > 0
+        lost = np.array([name in self.names for name in nodes.names], dtype=np.bool_) & ~busy
+        return (Rejection(busy, Reason("busy")), Rejection(lost, Reason("no idea", Code.ERROR)))

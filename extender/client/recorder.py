@@ -1,0 +1,147 @@
+"""Events sent in the background: recording one never waits and never fails.
+
+What cannot be kept is dropped, and counted.
+"""
+
+import asyncio
+import logging
+from collections import deque
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Final
+from uuid import UUID, uuid4
+
+from extender.basics.clock import Clock
+from extender.client.errors import AlreadyExistsError, ApiError, CredentialsError, NotFoundError, UnreachableError
+from extender.client.events import FINISH_SECONDS, REFRESH_SECONDS, Event, Series, Writing
+from extender.client.pacing import Chance
+from extender.client.transport import STRATEGIC_MERGE_PATCH
+from extender.client.writes import Writer
+
+_LOG: Final = logging.getLogger(__name__)
+
+CAPACITY: Final = 20_000
+"""Events that wait at most, of some kilobytes each."""
+
+SENDERS: Final = 8
+"""Requests at a time."""
+
+MOST_TRIES: Final = 12
+RETRY_SECONDS: Final = 10.0
+_JITTER: Final = 0.25
+
+
+@dataclass(slots=True)
+class Recorder:
+    """Records events over a session of its own, so that they never stand in the way of a binding.
+
+    Attributes:
+        writer: sends them.
+        series: which events repeat.
+        clock: monotonic seconds for the end of series, the others for labels.
+        chance: numbers from 0 up to 1.
+        capacity: events that wait at most; further ones are dropped.
+        recorded, written, dropped, failed: how many so far. Repetitions count as recorded only.
+    """
+
+    writer: Writer
+    series: Series
+    clock: Clock
+    chance: Chance
+    capacity: int = CAPACITY
+    unique: Callable[[], UUID] = uuid4
+    recorded: int = 0
+    written: int = 0
+    dropped: int = 0
+    failed: int = 0
+    _lines: tuple[deque[Writing], ...] = field(default_factory=lambda: tuple(deque() for _ in range(SENDERS)))
+    _woken: tuple[asyncio.Event, ...] = field(default_factory=lambda: tuple(asyncio.Event() for _ in range(SENDERS)))
+    _last_ns: int = 0
+
+    @property
+    def waiting(self) -> int:
+        """Events that are not sent yet."""
+        return sum(map(len, self._lines))
+
+    def record(self, event: Event) -> None:
+        """Have *event* written, some time."""
+        self.recorded += 1
+        if self.waiting >= self.capacity:
+            self.dropped += 1
+            return
+        # Two events of one object within the clock's grain would bear one name.
+        self._last_ns = max(int(self.clock.now() * 1e9), self._last_ns + 1)
+        writing = self.series.happened(event, self.clock.monotonic(), self._last_ns, self.unique())
+        if writing is not None:
+            self._put(writing)
+
+    def _put(self, writing: Writing) -> None:
+        # One line for all writings of one event: what makes it a series is sent after what creates it.
+        line = hash(writing.name) % SENDERS
+        self._lines[line].append(writing)
+        self._woken[line].set()
+
+    async def run(self) -> None:
+        """Send until cancelled; what is waiting then is not sent, see `drain`."""
+        async with asyncio.TaskGroup() as tasks:
+            for line in range(SENDERS):
+                tasks.create_task(self._send_line(line))
+            tasks.create_task(self._every(FINISH_SECONDS, lambda: self.series.finished(self.clock.monotonic())))
+            tasks.create_task(self._every(REFRESH_SECONDS, self.series.refreshed))
+
+    async def drain(self, seconds: float) -> bool:
+        """Wait until all is sent, while `run` runs, but *seconds* at most; whether it is."""
+        end = self.clock.monotonic() + seconds
+        while self.waiting and self.clock.monotonic() < end:
+            await asyncio.sleep(0.05)
+        return not self.waiting
+
+    async def _every(self, seconds: float, what: Callable[[], list[Writing]]) -> None:
+        while True:
+            await asyncio.sleep(seconds)
+            for writing in what():
+                if self.waiting >= self.capacity:
+                    self.dropped += 1
+                else:
+                    self._put(writing)
+
+    async def _send_line(self, line: int) -> None:
+        waiting, woken = self._lines[line], self._woken[line]
+        while True:
+            while waiting:
+                await self._send(waiting[0])
+                waiting.popleft()
+            woken.clear()
+            await woken.wait()
+
+    async def _send(self, writing: Writing) -> None:
+        for further in range(MOST_TRIES - 1, -1, -1):
+            try:
+                await self._once(writing)
+            except ApiError as fault:
+                again = isinstance(fault, (UnreachableError, CredentialsError)) or (
+                    isinstance(fault, AlreadyExistsError) and writing.patch is not None
+                )
+                if not again or not further:
+                    self.failed += 1
+                    _LOG.warning(
+                        "An event could not be written",
+                        extra={"event": f"{writing.namespace}/{writing.name}", "err": str(fault)},
+                    )
+                    return
+                await asyncio.sleep(RETRY_SECONDS * (1.0 + _JITTER * self.chance()))
+            else:
+                self.written += 1
+                return
+
+    async def _once(self, writing: Writing) -> None:
+        if writing.patch is not None:
+            try:
+                await self.writer.patch(
+                    "Event", writing.namespace, writing.name, writing.patch, content_type=STRATEGIC_MERGE_PATCH
+                )
+            except NotFoundError:
+                pass  # the server has dropped it, or never had it: it is created whole
+            else:
+                return
+        await self.writer.create("Event", writing.namespace, writing.body)

@@ -1,0 +1,47 @@
+"""From answers that say no to errors."""
+
+import json
+from typing import Any
+
+import pytest
+
+from extender.client import errors
+
+
+@pytest.mark.parametrize(
+    ("code", "body", "kind", "message"),
+    [
+        (401, {"reason": "Unauthorized", "message": "Unauthorized"}, errors.UnauthorizedError, "Unauthorized"),
+        (403, {"reason": "Forbidden", "message": "pods is forbidden"}, errors.ForbiddenError, "pods is forbidden"),
+        (404, {"reason": "NotFound", "message": "gone"}, errors.NotFoundError, "gone"),
+        (409, {"reason": "Conflict", "message": "modified"}, errors.ConflictError, "modified"),
+        (409, {"reason": "AlreadyExists", "message": "exists"}, errors.AlreadyExistsError, "exists"),
+        (410, {"reason": "Expired", "message": "too old"}, errors.GoneError, "too old"),
+        (410, {"reason": "Gone", "message": "gone"}, errors.GoneError, "gone"),
+        (400, {"reason": "Expired", "message": "token"}, errors.GoneError, "token"),
+        (429, {"reason": "TooManyRequests", "message": "slow down"}, errors.TooManyRequestsError, "slow down"),
+        (500, {"reason": "InternalError", "message": "oops"}, errors.ServerError, "oops"),
+        (503, b"<html>bad gateway</html>", errors.ServerError, "the server answered with status 503: <html>bad gateway</html>"),
+        (504, b"", errors.ServerError, "the server answered with status 504"),
+        (422, {"reason": "Invalid", "message": "spec.x"}, errors.ApiError, "spec.x"),
+        (302, b"", errors.ApiError, "the server answered with status 302"),
+        (
+            504,
+            {"reason": "Timeout", "message": "Too large resource version",
+             "details": {"causes": [{"reason": "ResourceVersionTooLarge"}], "retryAfterSeconds": 1}},
+            errors.GoneError,
+            "Too large resource version",
+        ),
+    ],
+    ids=["unauthorized", "forbidden", "not found", "conflict", "already exists", "expired", "gone",
+         "an expired token with another code", "too many requests", "internal error", "a page of a proxy", "nothing at all",
+         "what nobody treats apart", "a redirect", "a version from the future"],
+)  # fmt: skip
+def test_an_answer_is_read_as_the_error_someone_handles(code: int, body: Any, kind: type, message: str) -> None:
+    fault = errors.of_answer(code, body if isinstance(body, bytes) else json.dumps(body).encode())
+    assert type(fault) is kind
+    assert (fault.message, fault.code) == (message, code)
+
+
+def test_the_http_status_wins_over_what_the_body_claims() -> None:
+    assert type(errors.of_answer(403, b'{"code": 404, "message": "x"}')) is errors.ForbiddenError

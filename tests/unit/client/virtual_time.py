@@ -1,0 +1,102 @@
+"""An event loop whose time passes only when nothing else can happen: hours of waiting take no time.
+
+Sockets are real. When neither a socket nor a thread has anything to say, time jumps to the next thing that is due.
+"""
+
+import asyncio
+import selectors
+from collections.abc import Callable, Coroutine, Mapping
+from concurrent.futures import Executor
+from typing import Any, TypeVar
+
+T = TypeVar("T")
+
+STUCK_SECONDS = 20.0
+"""Real seconds without anything to do after which a test is stuck."""
+
+GRACE_SECONDS = 0.002
+"""Real seconds the kernel has to carry bytes over loopback before time jumps."""
+
+
+class _Jumping(selectors.BaseSelector):
+    """Waits for sockets without waiting; moves the loop's time on instead."""
+
+    def __init__(self) -> None:
+        self.real = selectors.DefaultSelector()
+        self.now = 1000.0
+        self.threads = 0
+
+    def register(self, fileobj: Any, events: int, data: Any = None) -> selectors.SelectorKey:
+        return self.real.register(fileobj, events, data)
+
+    def unregister(self, fileobj: Any) -> selectors.SelectorKey:
+        return self.real.unregister(fileobj)
+
+    def modify(self, fileobj: Any, events: int, data: Any = None) -> selectors.SelectorKey:
+        return self.real.modify(fileobj, events, data)
+
+    def close(self) -> None:
+        self.real.close()
+
+    def get_map(self) -> Mapping[Any, selectors.SelectorKey]:
+        return self.real.get_map()
+
+    def select(self, timeout: float | None = None) -> list[tuple[selectors.SelectorKey, int]]:
+        ready = self.real.select(0)
+        if ready or timeout == 0:
+            return ready
+        if timeout is None or self.threads:
+            ready = self.real.select(STUCK_SECONDS)
+            if not ready:
+                raise AssertionError("nothing is due, nothing happens: the test is stuck")
+            return ready
+        ready = self.real.select(GRACE_SECONDS)
+        if not ready:
+            self.now += max(timeout, 0.0)
+        return ready
+
+
+class VirtualLoop(asyncio.SelectorEventLoop):
+    """The loop. It is its own clock; `wall_offset` sets the calendar apart from it."""
+
+    def __init__(self) -> None:
+        self._jumping = _Jumping()
+        super().__init__(self._jumping)
+        self.wall_offset = 1_790_000_000.0
+
+    def time(self) -> float:
+        return self._jumping.now
+
+    def monotonic(self) -> float:
+        return self._jumping.now
+
+    def now(self) -> float:
+        return self._jumping.now + self.wall_offset
+
+    def stop_the_world(self, seconds: float) -> None:
+        """Time passes and nothing runs: what SIGSTOP and SIGCONT do to a process."""
+        self._jumping.now += seconds
+
+    def run_in_executor(  # type: ignore[override]
+        self, executor: Executor | None, func: Callable[..., Any], *args: Any
+    ) -> asyncio.Future[Any]:
+        self._jumping.threads += 1
+        future = super().run_in_executor(executor, func, *args)
+        future.add_done_callback(self._thread_ended)
+        return future
+
+    def _thread_ended(self, _: object) -> None:
+        self._jumping.threads -= 1
+
+
+def here() -> VirtualLoop:
+    """The loop that runs; also a `Clock`."""
+    loop = asyncio.get_running_loop()
+    assert isinstance(loop, VirtualLoop)
+    return loop
+
+
+def run(main: Coroutine[Any, Any, T]) -> T:
+    """Run a test's coroutine in virtual time."""
+    with asyncio.Runner(loop_factory=VirtualLoop) as runner:
+        return runner.run(main)
