@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from extender.cluster.arrays import BoolArray, IntArray
+from extender.cluster.groups import GroupMembers
 from extender.cluster.images import ImageState
 from extender.cluster.pods import PlacedPod, PodQuery
 from extender.cluster.rowcounts import RowCounts
@@ -165,6 +166,10 @@ class Snapshot:
     def disk_conflicts(self, pod: PodQuery) -> set[int]:
         """The rows on which a disk that *pod* names itself is in use in a way that excludes it."""
         return self._tables.volumes.conflicts(pod.shape.volumes)
+
+    def group(self, key: str) -> GroupMembers:
+        """The members of the pod group *key* (`namespace/name`), those that wait too; nobody if none is known."""
+        return self._tables.groups.get(key)
 
     def objects(self, kind: type[T]) -> Mapping[str, T]:
         """Objects of *kind* (neither nodes nor pods) by `namespace/name` or name."""

@@ -7,6 +7,7 @@ Source: A108, A116, A118, A123 to A128.
 import weakref
 from collections.abc import Mapping
 
+from extender.cluster.groups import group_key
 from extender.cluster.ledger import Ledger, LedgerError
 from extender.cluster.pods import PlacedPod, PodQuery, placed
 from extender.cluster.snapshot import Snapshot
@@ -101,6 +102,7 @@ class ClusterState:
         if not pod.spec.node_name:
             if uid not in self._placed:
                 self._waiting[uid] = pod
+                self._waits(pod)
                 self._story.tell(uid, "waiting")
             return
         if self._waiting.pop(uid, None) is not None:
@@ -121,9 +123,15 @@ class ClusterState:
             )
             if all(same):
                 tables.on_node.writable(record.node_name, dict)[record.uid] = record
+                tables.groups.place(record)
                 return
             tables.drop_pod(known)
         tables.put_pod(record)
+
+    def _waits(self, pod: Pod) -> None:
+        """Tell the members of its group, if it has one, that *pod* waits."""
+        if group_key(pod) is not None:
+            self._writable().groups.wait(pod)
 
     def drop_pod(self, uid: str) -> None:
         """A pod is gone or finished; nothing happens if it was unknown."""
@@ -131,6 +139,8 @@ class ClusterState:
         waited = self._waiting.pop(uid, None)
         if waited is not None:
             self.nominate(waited, "")
+            if group_key(waited) is not None:
+                self._writable().groups.drop(waited)
         known = self._placed.pop(uid, None)
         if known is not None:
             self._writable().drop_pod(known)
@@ -164,6 +174,7 @@ class ClusterState:
         del self._placed[uid]
         self._writable().drop_pod(record)
         self._waiting[uid] = pod
+        self._waits(pod)
         self._story.tell(uid, "forgotten", record.node_name)
 
     def nominate(self, pod: Pod, node_name: str) -> None:

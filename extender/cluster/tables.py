@@ -8,6 +8,7 @@ from extender.basics.cow import CowDict
 from extender.cluster.arrays import IntArray
 from extender.cluster.batches import PodBatch
 from extender.cluster.counts import CountTable
+from extender.cluster.groups import GroupTable
 from extender.cluster.journal import Journal
 from extender.cluster.nodes import NodeTable
 from extender.cluster.pods import PlacedPod, PodQuery
@@ -28,7 +29,7 @@ class Tables:
     """The tables of one view of a cluster. Only their owner writes: a `ClusterState`, or one `Hypothesis`.
 
     Attributes:
-        nodes, counts, terms, ports, volumes, objects: the tables.
+        nodes, counts, terms, ports, volumes, groups, objects: the tables.
         shapes: pods to shapes; shared by all forks.
         on_node: the pods on each node, by node name (also of nodes that are not known, A116).
         nominated: pods that wait and are nominated, by node name. Source: A095.
@@ -37,6 +38,7 @@ class Tables:
 
     __slots__ = (
         "counts",
+        "groups",
         "lineage",
         "node_journal",
         "nodes",
@@ -63,6 +65,7 @@ class Tables:
         self.terms = TermTable(vocabulary.pod_classes)
         self.ports = PortTable()
         self.volumes = VolumeTable()
+        self.groups = GroupTable()
         self.objects = ObjectStore()
         self.on_node: CowDict[str, Pods] = CowDict(dict)
         self.nominated: Mapping[str, tuple[PodQuery, ...]] = {}
@@ -83,6 +86,7 @@ class Tables:
         child.terms = self.terms.fork()
         child.ports = self.ports.fork()
         child.volumes = self.volumes.fork()
+        child.groups = self.groups.fork()
         child.objects = self.objects.fork(branch=lineage is None)
         child.on_node = self.on_node.fork()
         child.nominated = self.nominated
@@ -136,6 +140,7 @@ class Tables:
     def put_pod(self, pod: PlacedPod) -> None:
         """*pod* is on its node now; it must not be there already."""
         self.on_node.writable(pod.node_name, dict)[pod.uid] = pod
+        self.groups.place(pod)
         row = self.nodes.row_of.get(pod.node_name)
         if row is not None:
             self._count(pod, row, 1)
@@ -146,6 +151,7 @@ class Tables:
         there.pop(pod.uid)
         if not there:
             self.on_node.drop(pod.node_name)
+        self.groups.drop(pod.pod)
         row = self.nodes.row_of.get(pod.node_name)
         if row is not None:
             self._count(pod, row, -1)

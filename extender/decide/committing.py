@@ -15,6 +15,7 @@ from extender.framework.profiles import Profile
 from extender.framework.runner import PluginError
 from extender.framework.verdict import Code, Status
 from extender.framework.waiting import MAX_WAIT
+from extender.objects.pod import Pod
 
 Notes = dict[str, Any]
 
@@ -58,25 +59,37 @@ def unreserve(pod: PodQuery, node: str, profile: Profile, engine: Engine, notes:
 
 @dataclass(frozen=True, slots=True)
 class Permitted:
-    """What Permit came to: no status allows.
+    """What Permit came to.
 
-    WAIT waits for the plugins in `timeouts` (seconds); anything else rejects.
+    Attributes:
+        status: None allows; WAIT waits for the plugins in `timeouts`; anything else rejects.
+        timeouts: seconds, by plugin.
+        allows: pods that wait and are let go: plugin and uid.
+        activates: pods in the queue that should be tried now.
     """
 
     status: Status | None = None
     timeouts: dict[str, float] = field(default_factory=dict)
+    allows: tuple[tuple[str, str], ...] = ()
+    activates: tuple[Pod, ...] = ()
 
 
-def permit(pod: PodQuery, node: str, profile: Profile, engine: Engine, notes: Notes) -> Permitted:
-    """Ask the Permit plugins. Source: A024, A069."""
+def permit(pod: PodQuery, node: str, cluster: Snapshot, profile: Profile, engine: Engine, notes: Notes) -> Permitted:
+    """Ask the Permit plugins; in *cluster* the pod is on the node already. Source: A024, A069."""
     timeouts: dict[str, float] = {}
     reasons: tuple[str, ...] = ()
+    allows: list[tuple[str, str]] = []
+    activates: dict[str, Pod] = {}
     for plugin in profile.permits:
         try:
-            answer = engine.run.expect(plugin, "Permit", Permission, plugin.permit, pod, node, notes.get(plugin.name))
+            answer = engine.run.expect(
+                plugin, "Permit", Permission, plugin.permit, pod, node, cluster, notes.get(plugin.name)
+            )
         except PluginError as wrong:
             return Permitted(wrong.status)
         status = answer.status
+        allows += ((plugin.name, uid) for uid in answer.allows)
+        activates.update((each.key, each) for each in answer.activates)
         if status is None or status.ok:
             continue
         if status.rejected:
@@ -85,11 +98,11 @@ def permit(pod: PodQuery, node: str, profile: Profile, engine: Engine, notes: No
             return Permitted(PluginError(plugin.name, "Permit", status.message).status)
         timeouts[plugin.name] = min(answer.timeout, MAX_WAIT)
         reasons = status.reasons
+    others = tuple(allows), tuple(activates.values())
     if not timeouts:
-        return Permitted()
-    return Permitted(
-        Status(Code.WAIT, (*reasons, "one or more plugins asked to wait and no plugin rejected pod")), timeouts
-    )
+        return Permitted(None, {}, *others)
+    told = (*reasons, "one or more plugins asked to wait and no plugin rejected pod")
+    return Permitted(Status(Code.WAIT, told), timeouts, *others)
 
 
 @dataclass(frozen=True, slots=True)

@@ -30,6 +30,9 @@ _PROTOCOLS: Final = (
     points.NormalizeScore,
     points.Reserve,
     points.Permit,
+    points.PlacementGenerate,
+    points.PlacementScore,
+    points.NormalizePlacementScore,
     points.PreBindPreFlight,
     points.PreBind,
     points.Bind,
@@ -39,6 +42,7 @@ _PROTOCOLS: Final = (
 _TOGETHER: Final = (("reserve", "unreserve"), ("clone", "add_pod", "remove_pod"))
 _WITH: Final = {
     "normalize": "score",
+    "normalize_placement": "placement_score",
     "filter_key": "filter",
     "filter_apart": "clone",
     "score_key": "score",

@@ -19,6 +19,7 @@ from extender.cluster.pods import PlacedPod, PodQuery
 from extender.cluster.snapshot import NodeView, Snapshot
 from extender.framework.changes import Registration
 from extender.framework.verdict import Rejection, Status, error
+from extender.objects.pod import Pod
 
 
 class Reads(Flag):
@@ -225,13 +226,19 @@ class Reserve(Named, Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Permission:
-    """The answer of Permit.
+    """The answer of Permit. Source: A069.
 
-    No status allows; WAIT waits at most `timeout` seconds (900 at most); anything else rejects. Source: A069.
+    Attributes:
+        status: None allows; WAIT waits; anything else rejects.
+        timeout: seconds to wait, 900 at most.
+        allows: uids of pods waiting on this plugin that it lets go as well.
+        activates: pods in the queue that should be tried now. Source: B131.
     """
 
     status: Status | None = None
     timeout: float = 0.0
+    allows: tuple[str, ...] = ()
+    activates: tuple[Pod, ...] = ()
 
 
 ALLOW = Permission()
@@ -240,8 +247,59 @@ ALLOW = Permission()
 class Permit(Named, Protocol):
     """Last word before binding."""
 
-    def permit(self, pod: PodQuery, node: str, notes: Any) -> Permission:
-        """Allow, reject, or let the pod wait for others."""
+    def permit(self, pod: PodQuery, node: str, cluster: Snapshot, notes: Any) -> Permission:
+        """Allow, reject, or let the pod wait for others; in *cluster* the pod is on the node already."""
+
+
+@dataclass(frozen=True, slots=True)
+class GroupQuery:
+    """A pod group that asks for nodes."""
+
+    namespace: str
+    name: str
+
+    @property
+    def key(self) -> str:
+        """`namespace/name`."""
+        return f"{self.namespace}/{self.name}"
+
+
+@dataclass(frozen=True, slots=True)
+class Placement:
+    """Nodes that a pod group may be placed on as a whole; None: all nodes. Source: A152."""
+
+    name: str = ""
+    nodes: frozenset[str] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Proposal:
+    """Where the members of a group would go within one placement: nodes by uid of the pod."""
+
+    placement: Placement
+    nodes: Mapping[str, str]
+
+
+class PlacementGenerate(Named, Protocol):
+    """Says which sets of nodes a group may be placed on; at most one in a profile. Source: A152, B133."""
+
+    def placement_generate(self, group: GroupQuery, cluster: Snapshot) -> tuple[Placement, ...] | Status:
+        """The placements to try, or an error."""
+
+
+class PlacementScore(Named, Protocol):
+    """Rates the placements on which a group can be scheduled. Source: A152, B134."""
+
+    def placement_score(self, group: GroupQuery, cluster: Snapshot, proposal: Proposal) -> int | Status:
+        """A whole number, 0 to 100 unless the plugin normalizes; or an error."""
+
+
+@runtime_checkable
+class NormalizePlacementScore(Protocol):
+    """Brings the scores of all placements to 0..100."""
+
+    def normalize_placement(self, group: GroupQuery, scores: tuple[int, ...]) -> tuple[int, ...] | Status:
+        """Scores from 0 to 100 in the same order, or an error."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,6 +8,8 @@ from extender.framework.points import (
     Bind,
     Filter,
     Permit,
+    PlacementGenerate,
+    PlacementScore,
     PostBind,
     PostFilter,
     PreBind,
@@ -29,6 +31,14 @@ class WeightedScore:
 
 
 @dataclass(frozen=True, slots=True)
+class WeightedPlacementScore:
+    """A placement score plugin with its weight in the profile, at least 1. Source: A152."""
+
+    plugin: PlacementScore
+    weight: int
+
+
+@dataclass(frozen=True, slots=True)
 class Profile:
     """What decides for pods of one scheduler name.
 
@@ -38,7 +48,7 @@ class Profile:
             share. Source: A085.
         queue_sort: the order of the queue.
         pre_enqueues, pre_filters, filters, post_filters, pre_scores, scores, reserves, permits, pre_binds,
-            binds, post_binds: in the order they run.
+            binds, post_binds, placement_generates, placement_scores: in the order they run.
         plugins: every plugin of the profile by name.
     """
 
@@ -56,4 +66,6 @@ class Profile:
     pre_binds: tuple[PreBind, ...] = ()
     binds: tuple[Bind, ...] = ()
     post_binds: tuple[PostBind, ...] = ()
+    placement_generates: tuple[PlacementGenerate, ...] = ()
+    placement_scores: tuple[WeightedPlacementScore, ...] = ()
     plugins: Mapping[str, Any] = field(default_factory=dict)

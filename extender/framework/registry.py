@@ -16,7 +16,7 @@ from extender.config.expand import Expanded, expand_all
 from extender.config.faults import ConfigError, Fault
 from extender.config.gates import FeatureGates
 from extender.config.strict import decode_strict
-from extender.framework.profiles import Profile, WeightedScore
+from extender.framework.profiles import Profile, WeightedPlacementScore, WeightedScore
 from extender.framework.runner import told
 from extender.framework.setup import CheckedOptions, DefaultedOptions, Setup
 
@@ -52,6 +52,7 @@ _PLURAL = {
     "preBind": "pre_binds",
     "bind": "binds",
     "postBind": "post_binds",
+    "placementGenerate": "placement_generates",
 }
 
 
@@ -151,6 +152,9 @@ class _Builder:
             queue_sort=instances[plugins["queueSort"][0].name],
             percentage_of_nodes_to_score=percentage or None,
             scores=tuple(WeightedScore(instances[p.name], p.weight) for p in plugins.get("score", ())),
+            placement_scores=tuple(
+                WeightedPlacementScore(instances[p.name], p.weight) for p in plugins.get("placementScore", ())
+            ),
             plugins=instances,
             **lists,
         )

@@ -122,7 +122,8 @@ class Scheduler:
         if status is not None:
             undo(desk, job, status)
             return
-        permitted = committing.permit(query, decision.node, profile, engine, decision.notes)
+        permitted = committing.permit(query, decision.node, desk.state.snapshot(), profile, engine, decision.notes)
+        self._heed(permitted)
         if permitted.timeouts:
             job.permit = desk.waiting.add(query, decision.node, permitted.timeouts, desk.clock.monotonic())
             self._bindings[queued.uid] = job
@@ -130,6 +131,19 @@ class Scheduler:
             undo(desk, job, permitted.status)
             return
         start(desk, job)
+
+    def _heed(self, permitted: committing.Permitted) -> None:
+        """What Permit wants for other pods than the one it was asked about. Source: B131."""
+        desk = self._desk
+        for plugin, uid in permitted.allows:
+            waiting = desk.waiting.get(uid)
+            if waiting is not None:
+                waiting.allow(plugin)
+        if permitted.allows:
+            self.settle()
+        if permitted.activates:
+            cluster = desk.state.snapshot()
+            desk.queue.activate(map(cluster.query, permitted.activates), desk.clock.monotonic())
 
     # -- what the feed tells
 

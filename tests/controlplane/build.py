@@ -17,25 +17,20 @@ JOBS = "2"
 """Packages compiled at once: each can take a GB of memory."""
 
 
-def main() -> int:
-    """Builds what is not there; the exit status."""
-    named = programs.given()
-    if named is not None:
-        found = programs.find()
-        print(found if isinstance(found, str) else f"KUBEBUILDER_ASSETS names a control plane: {named.folder}")
-        return int(isinstance(found, str))
-    if programs.built():
-        print(f"control plane {programs.version()} is in {programs.cache()}")
-        return 0
+def main() -> None:
+    """Builds what neither KUBEBUILDER_ASSETS nor the cache has."""
     programs.cache().mkdir(parents=True, exist_ok=True)
-    (programs.cache() / "built").unlink(missing_ok=True)
-    go = toolchain()
+    go = ""
     for name, package in programs.PACKAGES.items():
+        file = programs.given(name) or programs.built(name)
+        if file:
+            print(f"{name}: {file}")
+            continue
+        go = go or toolchain()
+        print(f"{name}: building ...", flush=True)
         started = time.monotonic()
         build(go, name, package)
-        print(f"{name}: {time.monotonic() - started:.0f} s", flush=True)
-    (programs.cache() / "built").write_text(programs.fingerprint())
-    return 0
+        print(f"{name}: built in {time.monotonic() - started:.0f} s", flush=True)
 
 
 def toolchain() -> str:
@@ -59,11 +54,13 @@ def build(go: str, name: str, package: str) -> None:
     """Builds one program; it appears in the cache only once it is whole."""
     target = programs.cache() / name
     unfinished = target.with_name(f"{name}.{os.getpid()}")
+    programs.stamp(name).unlink(missing_ok=True)
     settings = {"CGO_ENABLED": "0", "GOFLAGS": "-mod=readonly", "GOWORK": "off"}
     command = [go, "build", "-p", JOBS, "-trimpath", "-ldflags", linking(), "-o", str(unfinished), package]
     try:
         subprocess.run(command, cwd=programs.MODULE, env={**os.environ, **settings}, check=True)
         unfinished.replace(target)
+        programs.stamp(name).write_text(programs.fingerprint())
     finally:
         unfinished.unlink(missing_ok=True)
 
@@ -78,6 +75,6 @@ def linking() -> str:
 
 if __name__ == "__main__":
     try:
-        sys.exit(main())
+        main()
     except subprocess.CalledProcessError as fault:
         sys.exit(f"building the control plane failed: {Path(fault.cmd[0]).name} ended with status {fault.returncode}")

@@ -4,6 +4,7 @@ import hashlib
 import os
 import platform
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
@@ -43,37 +44,40 @@ def cache() -> Path:
     return Path(home) / "extender" / "controlplane" / version()
 
 
+def stamp(name: str) -> Path:
+    """A file beside a program of the cache that says what it was built from."""
+    return cache() / f"{name}.built-from"
+
+
+def given(name: str) -> Path | None:
+    """The program in the folder that KUBEBUILDER_ASSETS names; None where there is none."""
+    folder = os.environ.get("KUBEBUILDER_ASSETS")
+    file = Path(folder or "") / name
+    return file if folder and os.access(file, os.X_OK) else None
+
+
+def built(name: str) -> Path | None:
+    """The program in the cache, if it was built from what the module pins now."""
+    file = cache() / name
+    whole = os.access(file, os.X_OK) and stamp(name).is_file() and stamp(name).read_text() == fingerprint()
+    return file if whole else None
+
+
 @dataclass(frozen=True, slots=True)
 class Programs:
-    """The programs in one folder."""
+    """All programs, each with its file."""
 
-    folder: Path
+    files: Mapping[str, Path]
 
     def path(self, name: str) -> str:
         """The file of the program *name*."""
-        return str(self.folder / name)
-
-    def missing(self) -> list[str]:
-        """The programs that are not there."""
-        return [name for name in PACKAGES if not os.access(self.folder / name, os.X_OK)]
-
-
-def given() -> Programs | None:
-    """The folder that KUBEBUILDER_ASSETS names; None where it is not set."""
-    folder = os.environ.get("KUBEBUILDER_ASSETS")
-    return Programs(Path(folder)) if folder else None
-
-
-def built() -> bool:
-    """Whether the cache holds all programs, built from what the module pins now."""
-    stamp = cache() / "built"
-    return not Programs(cache()).missing() and stamp.is_file() and stamp.read_text() == fingerprint()
+        return str(self.files[name])
 
 
 def find() -> Programs | str:
-    """The programs to run; or, where there are none, why not and what to do."""
-    named = given()
-    if named is None:
-        return Programs(cache()) if built() else f"no control plane {version()} built; run `make control-plane`"
-    missing = named.missing()
-    return f"KUBEBUILDER_ASSETS lacks {', '.join(missing)}; unset it or complete it" if missing else named
+    """The programs to run; or, where one is missing, why not and what to do."""
+    found = {name: given(name) or built(name) for name in PACKAGES}
+    missing = [name for name, file in found.items() if file is None]
+    if missing:
+        return f"{', '.join(missing)} {version()} not built; run `make control-plane`"
+    return Programs({name: file for name, file in found.items() if file})

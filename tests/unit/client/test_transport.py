@@ -206,10 +206,13 @@ def test_every_try_is_reported() -> None:
             transport = Transport(
                 credentials, connection, "x", here(), observe=lambda method, code, _: told.append((method, code))
             )
-            server.on("GET /api/v1/pods", failure(503, headers={"Retry-After": "1"}), CUT, Reply())
+            server.on("GET /api/v1/pods", failure(503, headers={"Retry-After": "1"}), Reply())
+            server.on("POST /api/v1/pods", CUT)
             await transport.call(GET)
+            with pytest.raises(errors.UnreachableError):
+                await transport.call(POST)
             await transport.close()
-        assert told == [("GET", 503), ("GET", 0), ("GET", 200)]
+        assert told == [("GET", 503), ("GET", 200), ("POST", 0)]
 
     run(main())
 

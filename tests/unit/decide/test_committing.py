@@ -83,7 +83,7 @@ def test_permit_collects_who_wants_to_wait_and_caps_the_time() -> None:
     wait = Status(Code.WAIT, ("for the others",))
     profile = steps([], {"permit": Permission(wait, 30)}, {"permit": ALLOW}, {"permit": Permission(wait, 7200)})
 
-    got = committing.permit(POD, "n1", profile, Engine(), {})
+    got = committing.permit(POD, "n1", CLUSTER, profile, Engine(), {})
 
     assert got.timeouts == {"P0": 30, "P2": 900}
     assert got.status == Status(
@@ -95,12 +95,14 @@ def test_a_rejecting_permit_ends_the_round() -> None:
     diary: list[str] = []
     profile = steps(diary, {"permit": Permission(NO)}, {"permit": ALLOW})
 
-    assert committing.permit(POD, "n1", profile, Engine(), {}).status == Status(Code.UNSCHEDULABLE, ("no",), "P0")
+    assert committing.permit(POD, "n1", CLUSTER, profile, Engine(), {}).status == Status(
+        Code.UNSCHEDULABLE, ("no",), "P0"
+    )
     assert diary == ["P0.permit"]
 
 
 def test_without_permit_plugins_the_pod_is_allowed() -> None:
-    assert committing.permit(POD, "n1", a_profile(), Engine(), {}).status is None
+    assert committing.permit(POD, "n1", CLUSTER, a_profile(), Engine(), {}).status is None
 
 
 ACTS, ACTS_BESIDE = PreFlight(), PreFlight(parallel=True)
