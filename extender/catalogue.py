@@ -18,6 +18,7 @@ from extender.plugins.default_binder import DefaultBinder
 from extender.plugins.default_preemption import DefaultPreemption
 from extender.plugins.dynamic_resources.plugin import DynamicResources
 from extender.plugins.ebs_limits import EBSLimits
+from extender.plugins.gang_scheduling import GangScheduling
 from extender.plugins.gce_pd_limits import GCEPDLimits
 from extender.plugins.image_locality import ImageLocality
 from extender.plugins.inter_pod_affinity.plugin import InterPodAffinity
@@ -34,6 +35,7 @@ from extender.plugins.node_resources_least_allocated import NodeResourcesLeastAl
 from extender.plugins.node_resources_most_allocated import NodeResourcesMostAllocated
 from extender.plugins.node_unschedulable import NodeUnschedulable
 from extender.plugins.node_volume_limits import NodeVolumeLimits
+from extender.plugins.pod_group_pods_count import PodGroupPodsCount
 from extender.plugins.pod_topology_spread.plugin import PodTopologySpread
 from extender.plugins.priority_sort import PrioritySort
 from extender.plugins.requested_to_capacity_ratio import RequestedToCapacityRatio
@@ -41,6 +43,7 @@ from extender.plugins.scheduling_gates import SchedulingGates
 from extender.plugins.selector_spread import SelectorSpread
 from extender.plugins.service_affinity import ServiceAffinity
 from extender.plugins.taint_toleration import TaintToleration
+from extender.plugins.topology_placement_generator import TopologyPlacementGenerator
 from extender.plugins.volume_binding.plugin import VolumeBinding
 from extender.plugins.volume_restrictions import VolumeRestrictions
 from extender.plugins.volume_zone import VolumeZone
@@ -58,6 +61,7 @@ BUILT_IN: tuple[type[Any], ...] = (
     DefaultPreemption,
     DynamicResources,
     EBSLimits,
+    GangScheduling,
     GCEPDLimits,
     ImageLocality,
     InterPodAffinity,
@@ -74,6 +78,7 @@ BUILT_IN: tuple[type[Any], ...] = (
     NodeResourcesMostAllocated,
     NodeUnschedulable,
     NodeVolumeLimits,
+    PodGroupPodsCount,
     PodTopologySpread,
     PrioritySort,
     RequestedToCapacityRatio,
@@ -81,6 +86,7 @@ BUILT_IN: tuple[type[Any], ...] = (
     SelectorSpread,
     ServiceAffinity,
     TaintToleration,
+    TopologyPlacementGenerator,
     VolumeBinding,
     VolumeRestrictions,
     VolumeZone,

@@ -138,24 +138,26 @@ class Standalone:
         )
         self.recorders = {name: self._make_recorder(name) for name in scheduling.profiles}
         self._woken = asyncio.Event()
-        desk = Desk(
+        self.desk = self._make_desk(leadership, watching)
+        self.scheduler = Scheduler(self.desk)
+        self._feed = Feed(self.state, self.scheduler, list(scheduling.profiles))
+        self.reflectors = {kind: self._make_reflector(kind) for kind in kinds_read(scheduling)}
+
+    def _make_desk(self, leadership: Leadership, watching: Watching) -> Desk:
+        return Desk(
             state=self.state,
             queue=self.queue,
-            profiles=scheduling.profiles,
+            profiles=self._scheduling.profiles,
             engines=self.engines,
             api=ApiServer(Writer(self.transport), leadership),
             recorder=Voice(self.recorders),
             leadership=leadership,
             tally=watching.tally,
-            clock=clock,
+            clock=self._clock,
             chance=self._chance,
             wake=self._woken.set,
-            nominates_in_advance="NominatedNodeNameForExpectation" in scheduling.gates,
+            nominates_in_advance="NominatedNodeNameForExpectation" in self._scheduling.gates,
         )
-        self.desk = desk
-        self.scheduler = Scheduler(desk)
-        self._feed = Feed(self.state, self.scheduler, list(scheduling.profiles))
-        self.reflectors = {kind: self._make_reflector(kind) for kind in kinds_read(scheduling)}
 
     def _make_elector(self, watching: Watching) -> Elector | None:
         settings = self._scheduling.configuration.leader_election

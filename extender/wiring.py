@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 
 from extender.catalogue import BUILT_IN, catalogue
 from extender.config import documents, load
-from extender.config.defaults import default_configuration
+from extender.config.defaults import default_configuration, with_gated_plugins
 from extender.config.faults import ConfigError
 from extender.config.gates import FeatureGates
 from extender.config.model import Configuration
@@ -59,8 +59,8 @@ def scheduling(configuration: Configuration | None = None, gates: FeatureGates |
     Raises:
         ConfigError: everything wrong with it.
     """
-    chosen = configuration or default_configuration()
     gates = gates or FeatureGates()
+    chosen = with_gated_plugins(configuration or default_configuration(), gates)
     return Scheduling(chosen, build(chosen, catalogue(), gates), gates)
 
 

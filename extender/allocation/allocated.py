@@ -184,5 +184,5 @@ class Allocated:
         held = self._capacity.setdefault(device, {})
         for name, amount in shares.items():
             held[name] = held.get(name, 0) + sign * amount
-        if not any(held.values()):
+        if sign < 0 and not any(held.values()):
             del self._capacity[device]

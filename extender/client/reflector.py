@@ -194,8 +194,8 @@ class Reflector(Generic[T]):
 
     def _compare(self, listed: Listed[T]) -> list[ObjectChange[T]]:
         """What happened since; deletions first, as they make room."""
-        gone = [
-            ObjectChange[T](old, None, inferred=True) for key, old in self._known.items() if key not in listed.items
+        gone: list[ObjectChange[T]] = [
+            ObjectChange(old, None, inferred=True) for key, old in self._known.items() if key not in listed.items
         ]
         changed: list[ObjectChange[T]] = []
         for key, new in listed.items.items():

@@ -1,9 +1,12 @@
 """What holds when nothing is written: the default plugins, and the value of every absent field. Source: G.1, B002."""
 
+from collections.abc import Mapping
+from dataclasses import replace
 from typing import Final
 
 import msgspec
 
+from extender.config.gates import FeatureGates
 from extender.config.merge import merge
 from extender.config.model import (
     ClientConnection,
@@ -46,6 +49,12 @@ DEFAULT_PLUGINS: Final = Plugins(
 )
 """The default plugin sets with the feature gates of 1.36 at their defaults. Source: B002."""
 
+GATED_PLUGINS: Final[Mapping[str, tuple[Plugin, ...]]] = {
+    "GangScheduling": (Plugin("GangScheduling"),),
+    "TopologyAwareWorkloadScheduling": (Plugin("TopologyPlacementGenerator"), Plugin("PodGroupPodsCount", 1)),
+}
+"""By feature gate, the plugins that join the default ones if it is on; all off by default. Source: A144, A152."""
+
 # Those that no gate turns on by default are known all the same. Source: B001.
 BUILT_IN: Final = (
     *(plugin.name for plugin in DEFAULT_PLUGINS.multi_point.enabled),
@@ -78,6 +87,31 @@ def default_profile(scheduler_name: str = DEFAULT_SCHEDULER_NAME, path: str = ""
 def default_configuration() -> Configuration:
     """The configuration of an empty document, and of no document at all. Source: G056."""
     return Configuration(profiles=(default_profile(path="profiles[0]"),))
+
+
+def with_gated_plugins(configuration: Configuration, gates: FeatureGates) -> Configuration:
+    """*configuration* with the plugins of gates that are on among the defaults of each profile that keeps some."""
+    added = tuple(plugin for gate, plugins in GATED_PLUGINS.items() if gate in gates for plugin in plugins)
+    if not added:
+        return configuration
+    profiles = tuple(
+        replace(profile, plugins=_with_more_defaults(profile.plugins, added)) for profile in configuration.profiles
+    )
+    return replace(configuration, profiles=profiles)
+
+
+def _with_more_defaults(plugins: Plugins, added: tuple[Plugin, ...]) -> Plugins:
+    """*added* after the last default plugin, but for those that are disabled or listed."""
+    own = plugins.multi_point
+    gone = {plugin.name for plugin in own.disabled}
+    listed = {plugin.name for plugin in own.enabled}
+    more = tuple(plugin for plugin in added if plugin.name not in gone | listed)
+    if "*" in gone or not more:
+        return plugins
+    known = {plugin.name for plugin in DEFAULT_PLUGINS.multi_point.enabled}
+    end = max((index + 1 for index, plugin in enumerate(own.enabled) if plugin.name in known), default=0)
+    enabled = (*own.enabled[:end], *more, *own.enabled[end:])
+    return msgspec.structs.replace(plugins, multi_point=PluginSet(enabled, own.disabled))
 
 
 def with_default_plugins(custom: Plugins | None) -> Plugins:

@@ -22,7 +22,14 @@ from extender.framework.verdict import Code, Status
 
 
 def decide(
-    pod: PodQuery, cluster: Snapshot, profile: Profile, engine: Engine, chance: Random, search: Search
+    pod: PodQuery,
+    cluster: Snapshot,
+    profile: Profile,
+    engine: Engine,
+    chance: Random,
+    search: Search,
+    *,
+    within: frozenset[str] | None = None,
 ) -> Decision:
     """Where *pod* goes, or why it goes nowhere.
 
@@ -33,11 +40,12 @@ def decide(
         engine: calls the plugins.
         chance: breaks ties.
         search: where a search that stops early goes on; used only if the profile sets percentageOfNodesToScore.
+        within: names of the only nodes that may be chosen; None: all.
     """
-    found = feasible(pod, cluster, profile, engine)
+    found = feasible(pod, cluster, profile, engine, within=within)
     if not found.any:
         return _unplaced(pod, cluster, Attempt(found, profile, engine, chance))
-    evaluated = found.size
+    evaluated = found.size - found.outside
     if profile.percentage_of_nodes_to_score:
         found, evaluated = _sampled(found, cluster, profile, search)
     count = int(found.feasible.sum())

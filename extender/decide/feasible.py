@@ -1,7 +1,7 @@
 """Which nodes can take a pod, and for the others, why not."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -47,6 +47,7 @@ class Feasibility:
         refusals: in the order of the plugins. Empty when every node is feasible, and when nobody asked for
             reasons and some node is.
         error: the status that ended the attempt, if something went wrong.
+        outside: how many nodes were not to be looked at; they are not counted in messages.
     """
 
     size: int
@@ -54,6 +55,7 @@ class Feasibility:
     feasible: BoolArray
     refusals: tuple[Refusal, ...] = ()
     error: Status | None = None
+    outside: int = 0
 
     @property
     def any(self) -> bool:
@@ -84,9 +86,9 @@ class Feasibility:
         if self.size == 0:
             return NO_NODES
         if self.before.status is not None and self.before.status.reasons:
-            said = f"0/{self.size} nodes are available: {self.before.status.message}."
+            said = f"0/{self.size - self.outside} nodes are available: {self.before.status.message}."
         else:
-            said = none_available(self.size, self.counted())
+            said = none_available(self.size - self.outside, self.counted())
         return f"{said} {addition}" if addition else said
 
     def code(self, row: int | None) -> Code:
@@ -118,7 +120,7 @@ class Feasibility:
             counts[refusal.reason.text] = counts.get(refusal.reason.text, 0) + int(refusal.nodes.sum())
             refused |= refusal.nodes
         if self.before.nodes is not None:
-            absent = self.size - int(refused.sum()) - int(self.feasible.sum())
+            absent = self.size - self.outside - int(refused.sum()) - int(self.feasible.sum())
             if absent:
                 counts[self.before.absent] = counts.get(self.before.absent, 0) + absent
         return counts
@@ -136,7 +138,13 @@ def none_available(size: int, counted: Mapping[str, int]) -> str:
 
 
 def feasible(
-    pod: PodQuery, cluster: Snapshot, profile: Profile, engine: Engine, *, reasons: bool = False
+    pod: PodQuery,
+    cluster: Snapshot,
+    profile: Profile,
+    engine: Engine,
+    *,
+    reasons: bool = False,
+    within: frozenset[str] | None = None,
 ) -> Feasibility:
     """Which nodes of *cluster* can take *pod*, nominated pods taken into account.
 
@@ -148,6 +156,7 @@ def feasible(
         profile: whose plugins are asked.
         engine: asks them.
         reasons: spell out refusals even if some node is feasible.
+        within: names of the only nodes to look at; None: all. Plugins see the others too.
     """
     nothing = np.zeros(len(cluster), dtype=np.bool_)
     if len(cluster) == 0:
@@ -155,13 +164,21 @@ def feasible(
     before = pre_filter(pod, cluster, profile, engine)
     if before.status is not None:
         error = before.status if not before.status.rejected else None
-        return Feasibility(len(cluster), before, nothing, error=error)
+        return _within(Feasibility(len(cluster), before, nothing, error=error), cluster, within)
+    if within is not None:
+        before = replace(before, nodes=within if before.nodes is None else within & before.nodes)
     began = engine.run.begin()
     verdicts = judge(pod, cluster, profile, engine, before)
     verdicts = beside_nominated(verdicts, pod, cluster, profile, engine, before)
     found = conclude(verdicts, cluster, before, reasons=reasons)
     engine.run.passed(profile.scheduler_name, "Filter", found.error, began)
-    return found
+    return _within(found, cluster, within)
+
+
+def _within(found: Feasibility, cluster: Snapshot, names: frozenset[str] | None) -> Feasibility:
+    if names is None:
+        return found
+    return replace(found, outside=len(cluster) - sum(cluster.row(name) is not None for name in names))
 
 
 def conclude(verdicts: Verdicts, cluster: Snapshot, before: PreFilterOutcome, *, reasons: bool) -> Feasibility:

@@ -9,6 +9,7 @@ from typing import Any, Final, TypeVar
 from msgspec.structs import replace
 
 from extender.config.defaults import DEFAULT_SCHEDULER_NAME
+from extender.objects.defaults import DEFAULT_NAMESPACE, SYSTEM_PRIORITIES, host_port, with_limits
 from extender.objects.devices import ResourceClaim, ResourceClaimTemplate
 from extender.objects.groups import PodGroup
 from extender.objects.meta import KubernetesObject
@@ -20,7 +21,6 @@ from extender.objects.workload import ReplicaSet, ReplicationController, Service
 
 T = TypeVar("T", bound=KubernetesObject)
 
-DEFAULT_NAMESPACE: Final = "default"
 _NAMESPACED: Final = (
     Pod,
     Service,
@@ -34,7 +34,6 @@ _NAMESPACED: Final = (
     ResourceClaimTemplate,
     PodGroup,
 )
-_SYSTEM_PRIORITIES: Final = {"system-cluster-critical": 2_000_000_000, "system-node-critical": 2_000_001_000}
 
 
 def completed(thing: T) -> T:
@@ -55,7 +54,7 @@ def with_priority(pod: Pod, classes: Mapping[str, PriorityClass]) -> Pod:
     if not name or pod.spec.priority is not None:
         return pod
     found = classes.get(name)
-    priority = found.value if found else _SYSTEM_PRIORITIES.get(name)
+    priority = found.value if found else SYSTEM_PRIORITIES.get(name)
     if priority is None:
         return pod
     changes: dict[str, Any] = {"priority": priority}
@@ -81,7 +80,10 @@ def _container(container: Container, *, host_network: bool) -> Container:
     changes: dict[str, Any] = {}
     resources = container.resources
     if resources.limits and not resources.limits.keys() <= resources.requests.keys():
-        changes["resources"] = replace(resources, requests={**resources.limits, **resources.requests})
+        changes["resources"] = replace(resources, requests=with_limits(resources.requests, resources.limits))
     if host_network and any(not port.host_port for port in container.ports):
-        changes["ports"] = tuple(replace(p, host_port=p.host_port or p.container_port) for p in container.ports)
+        changes["ports"] = tuple(
+            replace(port, host_port=host_port(port.container_port, port.host_port, host_network=True))
+            for port in container.ports
+        )
     return replace(container, **changes) if changes else container

@@ -9,9 +9,9 @@ from extender.cluster.state import ClusterState
 from extender.decide.admission import held_back
 from extender.decide.engine import Engine
 from extender.framework.profiles import Profile
+from extender.objects.defaults import DEFAULT_NAMESPACE
 from extender.objects.pod import Pod
 from extender.offline.capture import Capture
-from extender.offline.defaulting import DEFAULT_NAMESPACE
 from extender.offline.faults import InputError, InputFault, Place
 
 _FINISHED: Final = ("Succeeded", "Failed")

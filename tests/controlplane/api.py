@@ -87,12 +87,22 @@ class Api:
         """
         resource = RESOURCES[manifest["kind"]]
         body = {"apiVersion": resource.version, **manifest}
-        made = json.loads(self.call("POST", resource.collection(body["metadata"].get("namespace", "")), body))
+        made = json.loads(self._post(resource.collection(body["metadata"].get("namespace", "")), body))
         self._created.append(made)
         if resource.status and "status" in manifest:
             patch = {"status": manifest["status"]}
             made = json.loads(self.call("PATCH", f"{resource.path(made)}/status", patch, _MERGE))
         return dict(made)
+
+    def _post(self, path: str, body: Thing) -> bytes:
+        """Admission may learn of a new priority class a moment later than we do; then it is asked again."""
+        until = monotonic() + _PATIENCE
+        while True:
+            try:
+                return self.call("POST", path, body)
+            except RefusedError as fault:
+                if "no PriorityClass with name" not in str(fault) or monotonic() > until:
+                    raise
 
     def get(self, kind: str, name: str, namespace: str = "") -> Thing:
         """One object as it is now."""

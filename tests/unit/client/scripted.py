@@ -3,7 +3,7 @@
 import asyncio
 import json
 from collections import defaultdict, deque
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from types import TracebackType
@@ -63,7 +63,9 @@ Answer = Reply | Stream | object
 class Server:
     """The server. Answers are used up in order, by `METHOD /path`; an asked one that is missing fails the test."""
 
-    def __init__(self) -> None:
+    def __init__(self, handler: Callable[[Asked], Answer] | None = None) -> None:
+        """*handler* answers what nothing was scripted for."""
+        self.handler = handler
         self.asked: list[Asked] = []
         self.unexpected: list[str] = []
         self._answers: dict[str, deque[Answer]] = defaultdict(deque)
@@ -126,11 +128,16 @@ class Server:
         query = dict(parse_qsl(parts.query))
         content = json.loads(body) if body else None
         self.asked.append(Asked(method, parts.path, query, headers, content, here().time()))
-        answers = self._answers[f"{method} {parts.path}"]
-        if not answers:
-            self.unexpected.append(f"{method} {target}")
-        answer = answers.popleft() if answers else Reply(418, {"message": "the test expects no such request"})
-        return await self._answer(answer, writer)
+        return await self._answer(self._next(self.asked[-1]), writer)
+
+    def _next(self, asked: Asked) -> Answer:
+        answers = self._answers[f"{asked.method} {asked.path}"]
+        if answers:
+            return answers.popleft()
+        if self.handler is not None:
+            return self.handler(asked)
+        self.unexpected.append(f"{asked.method} {asked.path} {asked.query}")
+        return Reply(418, {"message": "the test expects no such request"})
 
     async def _answer(self, answer: Answer, writer: asyncio.StreamWriter) -> bool:
         if answer is CUT:
