@@ -57,7 +57,7 @@ class Ranking:
         """The rows with the highest total, int64."""
         if not len(self.rows):
             return self.rows
-        best: IntArray = self.rows[self.totals == self.totals.max()]
+        best: IntArray = self.rows[np.flatnonzero(self.totals == self.totals.max())]
         return best
 
 
