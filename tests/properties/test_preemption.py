@@ -102,12 +102,20 @@ def worlds(draw: st.DrawFn, *, terminating: bool) -> World:
     zones = draw(st.lists(st.sampled_from(["a", "b", None]), min_size=1, max_size=4))
     nodes = tuple(_node(number, zone) for number, zone in enumerate(zones))
     pods = []
+    taken: set[int] = set()  # two pods of one node never share a host port; if they did, kube-scheduler would err
     for number, (kind, node, priority, going) in enumerate(draw(st.lists(PLACED, min_size=2, max_size=12))):
+        spec, app, cpu, wants_port = kind
+        port = wants_port and node % len(nodes) not in taken
+        if port:
+            taken.add(node % len(nodes))
         metadata = {"deletionTimestamp": "2026-01-02T00:00:00Z"} if going and terminating else {}
         pods.append(
             _pod(
                 f"pod-{number}",
-                *kind,
+                spec,
+                app,
+                cpu,
+                port,
                 node=f"node-{node % len(nodes)}",
                 priority=priority * 10,
                 metadata=metadata,
