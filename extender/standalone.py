@@ -19,6 +19,7 @@ from extender.client.credentials import Credentials
 from extender.client.elector import Elector
 from extender.client.endpoints import ENDPOINTS
 from extender.client.events import Series
+from extender.client.extenders import in_order
 from extender.client.kubeconfig import Place
 from extender.client.lease import Election
 from extender.client.listwatch import UNFINISHED_PODS, Source
@@ -30,6 +31,7 @@ from extender.cluster.pods import PodQuery
 from extender.cluster.state import ClusterState
 from extender.decide.admission import first_to_hold
 from extender.decide.engine import Engine
+from extender.decide.sampling import Search
 from extender.feed.handlers import RESOURCES, Feed
 from extender.framework.changes import Resource
 from extender.framework.observer import Observer
@@ -72,6 +74,7 @@ class Watching:
     on_move: MoveObserver | None = None
     on_holder: Callable[[str], None] | None = None
     on_request: Callable[[str, int, float], None] | None = None
+    on_extender: Callable[[str, str, int, float], None] | None = None
 
 
 def kinds_read(scheduling: Scheduling) -> list[type[KubernetesObject]]:
@@ -144,6 +147,8 @@ class Standalone:
         self.reflectors = {kind: self._make_reflector(kind) for kind in kinds_read(scheduling)}
 
     def _make_desk(self, leadership: Leadership, watching: Watching) -> Desk:
+        configured = self._scheduling.configuration.extenders
+        observe: dict[str, Any] = {"observe": watching.on_extender} if watching.on_extender else {}
         return Desk(
             state=self.state,
             queue=self.queue,
@@ -157,6 +162,8 @@ class Standalone:
             chance=self._chance,
             wake=self._woken.set,
             nominates_in_advance="NominatedNodeNameForExpectation" in self._scheduling.gates,
+            search=Search(compares=any(each.filter_verb or each.prioritize_verb for each in configured)),
+            extenders=in_order(configured, **observe),
         )
 
     def _make_elector(self, watching: Watching) -> Elector | None:
@@ -210,6 +217,8 @@ class Standalone:
         async with contextlib.AsyncExitStack() as stack:
             for transport in (self.transport, *self._beside):
                 stack.push_async_callback(transport.close)
+            for extender in self.desk.extenders:
+                stack.push_async_callback(extender.close)
             jobs = [
                 asyncio.create_task(job)
                 for job in (

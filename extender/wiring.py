@@ -20,6 +20,9 @@ from extender.framework.runner import Runner
 from extender.framework.slowness import SlowCalls
 from extender.policy import document as policy_document
 from extender.policy.convert import convert
+from extender.volumes.in_tree_limits import environment_fault
+
+_LIMITED_BY_ENVIRONMENT = frozenset(("AzureDiskLimits", "CinderLimits", "EBSLimits", "GCEPDLimits"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,7 +33,7 @@ class Scheduling:
         configuration: as loaded.
         registry: its profiles and their plugins' options.
         gates: the feature gates in force.
-        notes: what a Policy asks for that has no equal, a sentence each; empty for a configuration.
+        notes: what is passed over, and what a Policy asks for that has no equal, a sentence each.
     """
 
     configuration: Configuration
@@ -61,7 +64,10 @@ def scheduling(configuration: Configuration | None = None, gates: FeatureGates |
     """
     gates = gates or FeatureGates()
     chosen = with_gated_plugins(configuration or default_configuration(), gates)
-    return Scheduling(chosen, build(chosen, catalogue(), gates), gates)
+    registry = build(chosen, catalogue(), gates)
+    in_use = {name for profile in registry.profiles.values() for name in profile.plugins}
+    fault = environment_fault() if in_use & _LIMITED_BY_ENVIRONMENT else None
+    return Scheduling(chosen, registry, gates, () if fault is None else (fault,))
 
 
 def from_file(data: bytes, source: str, gates: FeatureGates | None = None) -> Scheduling:
@@ -95,7 +101,8 @@ def from_policy(written: policy_document.Written, gates: FeatureGates | None = N
         ConfigError: everything wrong with the Policy.
     """
     converted = convert(written.policy, written.notes)
-    return replace(scheduling(converted.configuration, gates), notes=converted.notes)
+    made = scheduling(converted.configuration, gates)
+    return replace(made, notes=(*converted.notes, *made.notes))
 
 
 def _loaded(read: Callable[[], Configuration], gates: FeatureGates | None) -> Scheduling:

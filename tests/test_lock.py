@@ -98,7 +98,7 @@ def test_a_locked_version_is_not_below_its_floor(lock: str, name: str) -> None:
     assert below == []
 
 
-@pytest.mark.parametrize("name", ["starlette", "h11"])
+@pytest.mark.parametrize("name", ["starlette", "h11", "urllib3", "aiohttp"])
 def test_the_floors_speak_of_what_is_locked(name: str) -> None:
     assert name in {canonicalize_name(pin.requirement.name) for pin in pins("requirements.lock")}
 

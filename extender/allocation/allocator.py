@@ -20,9 +20,10 @@ from extender.allocation.pools import Pool, Stock, checked_pools
 from extender.allocation.requests import ALL, Request, alternatives
 from extender.allocation.search import MOST_DEVICES, Candidate, Chosen, Search, Task, Wanted
 from extender.allocation.slices import Offer, PoolId
+from extender.allocation.tainting import tainted
 from extender.basics.clock import Clock
 from extender.cluster.snapshot import Snapshot
-from extender.objects.devices import DeviceClass, ResourceClaim, ResourceSlice
+from extender.objects.devices import DeviceClass, DeviceTaintRule, ResourceClaim, ResourceSlice
 from extender.objects.node import Node
 
 _MOST_TASKS: Final = 128
@@ -85,17 +86,20 @@ class Allocator:
     def catch_up(self, cluster: Snapshot) -> None:
         """Read what was written to slices, classes and claims since the last call."""
         self.allocated.catch_up(cluster)
-        state = (cluster.object_history, cluster.revision(ResourceSlice), cluster.revision(DeviceClass))
+        kinds = (ResourceSlice, DeviceClass, DeviceTaintRule)
+        state = (cluster.object_history, *map(cluster.revision, kinds))
         if state == self._state:
             return
         self._state = state
         self._kept = {}
         self.classes = dict(cluster.objects(DeviceClass))
+        rules = cluster.objects(DeviceTaintRule).values() if self._features.taint_rules else ()
         known = self._stock.offers
-        offers = {
-            key: before if (before := known.get(key)) is not None and before.object is piece else Offer(piece)
-            for key, piece in cluster.objects(ResourceSlice).items()
-        }
+        offers: dict[str, Offer] = {}
+        for key, listed in cluster.objects(ResourceSlice).items():
+            piece = tainted(listed, rules)
+            before = known.get(key)
+            offers[key] = before if before is not None and before.object is piece else Offer(piece)
         self._stock = Stock(offers, partitions=self._features.partitionable)
 
     @property

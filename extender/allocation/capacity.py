@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import NamedTuple
 
 from extender.cel.values import NANO, nanos
-from extender.objects.devices import CapacityRequestPolicy, CapacityRequirements, Device
+from extender.objects.devices import CapacityRequestPolicy, CapacityRequestPolicyRange, CapacityRequirements, Device
 from extender.objects.record import RawQuantity
 
 _BINARY = ("", "Ki", "Mi", "Gi", "Ti", "Pi", "Ei")
@@ -22,16 +22,18 @@ class Amount(NamedTuple):
     Attributes:
         nanos: in nano units.
         text: as it was written.
+        computed: it was not written but worked out; as upstream such an amount is never taken for a default.
     """
 
     nanos: int
     text: str
+    computed: bool = False
 
 
 class Range(NamedTuple):
     """Amounts from `least` to `most` in steps above `least`; None: not limited."""
 
-    least: int | None
+    least: Amount | None
     most: int | None
     step: int | None
 
@@ -69,9 +71,14 @@ def _capacity(value: RawQuantity, policy: CapacityRequestPolicy | None) -> Capac
     return Capacity(
         amount(value),
         None if policy.default is None else amount(policy.default),
-        None if allowed is None else Range(*(_nanos(each) for each in (allowed.min, allowed.max, allowed.step))),
+        None if allowed is None else _range(allowed),
         tuple(map(amount, policy.valid_values)),
     )
+
+
+def _range(allowed: CapacityRequestPolicyRange) -> Range:
+    least = None if allowed.min is None else amount(allowed.min)
+    return Range(least, _nanos(allowed.max), _nanos(allowed.step))
 
 
 def _nanos(raw: RawQuantity | None) -> int | None:
@@ -88,14 +95,14 @@ def consumed(requested: RawQuantity | None, capacity: Capacity) -> Amount:
     return next((choice for choice in capacity.choices if wanted.nanos <= choice.nanos), wanted)
 
 
-def _rounded_up(wanted: Amount, allowed: Range, least: int) -> Amount:
-    if wanted.nanos < least:
-        return Amount(least, _canonical(_whole(least))) if least % NANO == 0 else Amount(least, f"{least}n")
+def _rounded_up(wanted: Amount, allowed: Range, least: Amount) -> Amount:
+    if wanted.nanos < least.nanos:
+        return least
     if not allowed.step:
         return wanted
-    start, step = _whole(least), max(_whole(allowed.step), 1)
+    start, step = _whole(least.nanos), max(_whole(allowed.step), 1)
     result = start + -(-(_whole(wanted.nanos) - start) // step) * step
-    return Amount(result * NANO, _canonical(result))
+    return Amount(result * NANO, _canonical(result), computed=True)
 
 
 def _whole(amount_in_nanos: int) -> int:
@@ -119,7 +126,9 @@ def _violates(taken: Amount, capacity: Capacity) -> bool:
             return True
         if not allowed.step:
             return False
-        return (_whole(taken.nanos) - _whole(allowed.least or 0)) % max(_whole(allowed.step), 1) != 0
+        return (_whole(taken.nanos) - (_whole(allowed.least.nanos) if allowed.least else 0)) % max(
+            _whole(allowed.step), 1
+        ) != 0
     return bool(capacity.choices) and all(taken.nanos != choice.nanos for choice in capacity.choices)
 
 

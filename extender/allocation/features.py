@@ -9,7 +9,8 @@ from extender.config.gates import FeatureGates
 class Features(NamedTuple):
     """Parts that a feature gate can switch off; named as their gates.
 
-    `binding` stands for DRADeviceBindingConditions and DRAResourceClaimDeviceStatus together.
+    `taint_rules` is DRADeviceTaintRules, and `binding` stands for DRADeviceBindingConditions and
+    DRAResourceClaimDeviceStatus together.
     """
 
     admin_access: bool = True
@@ -18,6 +19,7 @@ class Features(NamedTuple):
     taints: bool = True
     binding: bool = True
     consumable_capacity: bool = True
+    taint_rules: bool = False
     dialect: Dialect = Dialect()
 
     @property
@@ -36,5 +38,6 @@ def features_of(gates: FeatureGates) -> Features:
         taints="DRADeviceTaints" in gates,
         binding="DRADeviceBindingConditions" in gates and "DRAResourceClaimDeviceStatus" in gates,
         consumable_capacity=shares,
+        taint_rules="DRADeviceTaintRules" in gates,
         dialect=Dialect(shares, "DRAListTypeAttributes" in gates),
     )

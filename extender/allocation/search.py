@@ -2,7 +2,7 @@
 
 A search is exhaustive, in upstream's order and with upstream's shortcuts, since the devices chosen decide what the
 next pod finds, and the alternatives chosen decide the score. What a device that was refused late leaves behind in
-counters and conditions is upstream's too. Source: B113, B124.
+counters and conditions is that of kube-scheduler up to 1.36.2 too (1.36.3 takes it back). Source: B113, B124.
 """
 
 from collections.abc import Callable, Sequence
@@ -25,6 +25,8 @@ from extender.objects.node import Node
 
 MOST_DEVICES: Final = 32
 """The most devices a claim can be given."""
+
+_NOTHING: Final[dict[str, int]] = {}
 
 
 class Chosen(NamedTuple):
@@ -56,11 +58,13 @@ class Wanted:
         request: which.
         count: of devices.
         everything: the devices to take if it wants all.
+        fits: else, by pool and position, whether a device will do; None: not looked at yet.
     """
 
     request: Request
     count: int
     everything: tuple[Candidate, ...] = ()
+    fits: dict[int, list[bool | None]] = field(default_factory=dict)
 
 
 @dataclass(slots=True)
@@ -151,12 +155,19 @@ class Search:
                 raise AllocationError(f"{where}: selector #{number}: CEL runtime error: {fault}") from fault
         return True
 
-    def has_room(self, request: Request, device: OfferedDevice) -> bool:
-        """Whether the capacities of *device* are enough; always so if they do not count."""
+    def has_room(self, request: Request, device: OfferedDevice, *, promised: bool = True) -> bool:
+        """Whether the capacities of *device* are enough; always so if they do not count.
+
+        Args:
+            request: asks for them.
+            device: has them.
+            promised: whether what this search has given away counts.
+        """
         if not self._features.consumable_capacity or not device.device.capacity:
             return not (self._features.consumable_capacity and request.capacity and request.capacity.requests)
         in_use = self._allocated.shared_capacity(device.id)
-        return has_room(device.capacity, request.capacity, in_use, self._promised.get(device.id, {}))
+        given = self._promised.get(device.id, _NOTHING) if promised else _NOTHING
+        return has_room(device.capacity, request.capacity, in_use, given)
 
     # -- the search
 
@@ -216,17 +227,20 @@ class Search:
 
     def _some_of(self, at: Place, alternative: int, wanted: Wanted, start: tuple[int, int]) -> _Outcome:
         request = wanted.request
-        claim = self.tasks[at.claim].claim
         for number in range(start[0], len(self._pools)):
             pool = self._pools[number]
             if not pool.usable:
                 continue
-            first = start[1] if number == start[0] else 0
-            for position in range(first, len(pool.devices)):
-                device = pool.devices[position]
-                if self._is_taken(device.id, request, at.claim) or not self.selectable(claim, request, device):
+            fits = wanted.fits.setdefault(number, [None] * len(pool.devices))
+            for position in range(start[1] if number == start[0] else 0, len(fits)):
+                if fits[position] is False:
                     continue
-                if not self.has_room(request, device):
+                device = pool.devices[position]
+                if self._is_taken(device.id, request, at.claim):
+                    continue
+                if fits[position] is None:
+                    fits[position] = self._may_fit(at, request, device)
+                if not fits[position] or (device.id in self._promised and not self.has_room(request, device)):
                     continue
                 give_back = self._take(at, request, Candidate(device, pool), must=False)
                 if give_back is None:
@@ -239,10 +253,22 @@ class Search:
                     return outcome
         return _Outcome.NONE
 
+    def _may_fit(self, at: Place, request: Request, device: OfferedDevice) -> bool:
+        """Whether *device* will do for *request* at all; what is taken during the search does not count."""
+        if not self.selectable(self.tasks[at.claim].claim, request, device):
+            return False
+        if not self.has_room(request, device, promised=False):
+            return False
+        # Of a device with counters more is left behind than this answer, see `_take`.
+        return bool(device.consumption) or not self._is_kept_off(request, device)
+
+    def _is_kept_off(self, request: Request, device: OfferedDevice) -> bool:
+        return self._features.taints and kept_off(device.device.taints, request)
+
     def _is_taken(self, device: DeviceId, request: Request, claim: int) -> bool:
         takers = self._taking.get(device)
         if request.admin:
-            return bool(takers) and claim in (takers or ())
+            return takers is not None and claim in takers
         return bool(takers) or self._allocated.takes(device)
 
     # -- taking one device
@@ -260,7 +286,7 @@ class Search:
             return None
         if device.consumption and not self._takes_counters(device, pool, shared=shared):
             return None
-        if features.taints and kept_off(device.device.taints, request):
+        if self._is_kept_off(request, device):
             return None
         if not self._meets_conditions(at, request, device, must=must):
             return None
@@ -268,7 +294,7 @@ class Search:
         if not shared:
             takers.add(at.claim)
         # Checked once more: an earlier request may have taken what was left. As upstream, the marks made so far stay.
-        if not self.has_room(request, device):
+        if device.id in self._promised and not self.has_room(request, device):
             return None
         shares = self._share(device, request) if shared else None
         task = self.tasks[at.claim]

@@ -119,6 +119,7 @@ def _environment(dialect: Dialect, *, whole_device: bool) -> Any:
         "string": kinds.STRING,
         "dyn": kinds.DYN,
         "list": kinds.List(kinds.DYN),
+        "strings": kinds.List(kinds.STRING),
         "map": kinds.Map(kinds.STRING, kinds.List(kinds.STRING)),
     }
     attributes = kinds.Map(kinds.STRING, kinds.Map(kinds.STRING, kinds.DYN))

@@ -1,23 +1,25 @@
 """The functions that Kubernetes adds to CEL, as far as the library lets them be added.
 
-Known: quantities, semantic versions, URLs, IP addresses and CIDRs, sets, and of lists isSorted, sum, min and max. Not
-known: regular expressions beyond `matches`, `indexOf` of lists, named formats, images, authorization, comprehensions
-over two variables. An expression that needs one of those does not compile. Source: B123.
+Known: quantities, semantic versions, URLs, IP addresses and CIDRs, sets, what regular expressions find, and of lists
+isSorted, sum, min and max. Not known: `indexOf` of lists, named formats, images, authorization, comprehensions over two
+variables. An expression that needs one of those does not compile. Source: B123.
 """
 
 import ipaddress
 from collections.abc import Callable, Sequence
 from itertools import pairwise
 from typing import Any, Final, NamedTuple
-from urllib.parse import parse_qs
+from urllib.parse import parse_qs, quote
 
 from extender.cel import values
+from extender.cel.finding import find, find_all
 from extender.cel.values import CIDR, IP, NANO, QUANTITY, SEMVER, URL, Kept
 
 KEPT: Final = "kept"
 """The type of parameters and results that are `Kept`; other types go by their CEL name, `list` and `dyn` included."""
 
-_PRIVATE_LIST_LIMIT: Final = 10_000
+_SAFE: Final = "/%:@!$&'()*+,;=~"
+_MOST_COMPARISONS: Final = 1_000_000
 
 
 class Function(NamedTuple):
@@ -96,7 +98,7 @@ _COMPARISONS: Final = (
 _QUANTITIES: Final = (
     Function("quantity", KEPT, ("string",), False, values.quantity),
     Function("isQuantity", "bool", ("string",), False, _succeeds(values.quantity)),
-    Function("sign", "int", (KEPT,), True, _of(QUANTITY, _sign)),
+    Function("sign", "int", (KEPT,), False, _of(QUANTITY, _sign)),
     Function("isInteger", "bool", (KEPT,), True, _of(QUANTITY, lambda text: values.whole(text) is not None)),
     Function("asInteger", "int", (KEPT,), True, _of(QUANTITY, _as_integer)),
     Function("asApproximateFloat", "double", (KEPT,), True, _of(QUANTITY, lambda text: int(text) / NANO)),
@@ -143,7 +145,13 @@ _URLS: Final = (
     Function("getHost", "string", (KEPT,), True, _of(URL, _host)),
     Function("getHostname", "string", (KEPT,), True, _of(URL, _hostname)),
     Function("getPort", "string", (KEPT,), True, _of(URL, _port)),
-    Function("getEscapedPath", "string", (KEPT,), True, _of(URL, lambda text: values.parsed_url(text).path)),
+    Function(
+        "getEscapedPath",
+        "string",
+        (KEPT,),
+        True,
+        _of(URL, lambda text: quote(values.parsed_url(text).path, safe=_SAFE)),
+    ),
     Function(
         "getQuery",
         "map",
@@ -228,8 +236,8 @@ def _has(items: Sequence[Any], wanted: Any) -> bool:
 
 
 def _all_in(items: Sequence[Any], wanted: Sequence[Any]) -> bool:
-    if len(items) * len(wanted) > _PRIVATE_LIST_LIMIT**2 // 100:
-        raise ValueError("the lists are too long to compare")
+    if len(items) * len(wanted) > _MOST_COMPARISONS:
+        raise ValueError("operation cancelled: actual cost limit exceeded")
     return all(_has(items, each) for each in wanted)
 
 
@@ -256,6 +264,12 @@ _LISTS: Final = (
     Function("max", "dyn", ("list",), True, _extreme(max, "max")),
 )
 
+_TEXTS: Final = (
+    Function("find", "string", ("string", "string"), True, find),
+    Function("findAll", "strings", ("string", "string"), True, find_all),
+    Function("findAll", "strings", ("string", "string", "int"), True, find_all),
+)
+
 FUNCTIONS: Final[tuple[Function, ...]] = (
     *_COMPARISONS,
     *_QUANTITIES,
@@ -263,6 +277,7 @@ FUNCTIONS: Final[tuple[Function, ...]] = (
     *_URLS,
     *_ADDRESSES,
     *_LISTS,
+    *_TEXTS,
 )
 """Functions that are always there."""
 

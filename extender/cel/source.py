@@ -74,7 +74,7 @@ def read(expression: str) -> Source:
             continue
         field = _text(tokens, at + 2)
         if _text(tokens, at + 1) != "." or _text(tokens, at + 2) == "?":
-            whole_device = True
+            whole_device = whole_device or _text(tokens, at + 1) != "["  # a device is no map
             continue
         if field in FIELDS and _is_asked_for(tokens, at):
             first, last = tokens[at - 2], tokens[at + 3]

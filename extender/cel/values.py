@@ -127,7 +127,7 @@ def url(text: str) -> Kept:
         ValueError: it is none.
     """
     parts = parsed_url(text)
-    if not (parts.scheme or text.startswith("/")) or any(ord(letter) < 33 or ord(letter) == 127 for letter in text):
+    if not (parts.scheme or text.startswith("/")) or any(ord(letter) < 32 or ord(letter) == 127 for letter in text):
         raise ValueError(f'URL "{text[:64]}": want an absolute URL or an absolute path')
     return Kept(URL, text)
 

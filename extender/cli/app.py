@@ -20,7 +20,7 @@ COMMANDS: Final = {
     "explain": "Why a pod waits, or which node is best for it.",
     "simulate": "Place all waiting pods on a copy of a recorded cluster.",
     "serve": "Answer the extender verbs over HTTP, for a cluster from a file.",
-    "config": "Check a KubeSchedulerConfiguration, or show the default one.",
+    "config": "Check a KubeSchedulerConfiguration, make one of a Policy, or show the default one.",
 }
 
 _EPILOG: Final = """\b

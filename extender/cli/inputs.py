@@ -9,6 +9,7 @@ import typer
 
 from extender import wiring
 from extender.config.faults import ConfigError
+from extender.config.gates import FeatureGates
 from extender.offline.capture import Capture, read_capture
 from extender.offline.faults import InputError, InputFault, Place, UnreadableError
 from extender.offline.reading import read
@@ -84,7 +85,7 @@ def scheduling_of(config: str, capture: Capture) -> wiring.Scheduling:
         raise located(error, capture.config_place) from error
 
 
-def scheduling_from(file: str) -> wiring.Scheduling:
+def scheduling_from(file: str, gates: FeatureGates | None = None) -> wiring.Scheduling:
     """The configuration in a file, or on standard input if that is `-`.
 
     Of a Policy, what has no equal is told on standard error.
@@ -94,7 +95,7 @@ def scheduling_from(file: str) -> wiring.Scheduling:
     """
     name, data = read_text(file)
     try:
-        return _noted(wiring.from_file(data, name))
+        return _noted(wiring.from_file(data, name, gates))
     except ConfigError as error:
         raise located(error, name) from error
 

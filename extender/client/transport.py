@@ -13,7 +13,6 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 import aiohttp
-from multidict import CIMultiDict
 from yarl import URL
 
 from extender.basics.clock import Clock
@@ -37,7 +36,7 @@ _BROKEN_WAIT: Final = 1.0
 _JITTER: Final = 0.25
 
 Observe = Callable[[str, int, float], None]
-"""Told of each try: method, HTTP status (0: no answer), seconds."""
+"""Told of each try: method, HTTP status (0: no answer), seconds to its end, of a watch to its beginning."""
 
 
 def _nobody(method: str, code: int, seconds: float) -> None:
@@ -177,7 +176,7 @@ class Transport:
         access = await self._credentials.current()
         timeout = aiohttp.ClientTimeout(sock_connect=CONNECT_SECONDS, sock_read=quiet)
         for renewed in (False, True):
-            async with self._sent(request, access, timeout) as answer:
+            async with self._sent(request, access, timeout, stream=True) as answer:
                 if answer.status < 300:
                     yield answer.content.iter_any()
                     return
@@ -187,7 +186,7 @@ class Transport:
 
     @asynccontextmanager
     async def _sent(
-        self, request: Request, access: Access, timeout: aiohttp.ClientTimeout
+        self, request: Request, access: Access, timeout: aiohttp.ClientTimeout, *, stream: bool = False
     ) -> AsyncIterator[aiohttp.ClientResponse]:
         """The answer to one try; every fault of the connection, also later while reading, in our own terms."""
         where = f"{request.method} {request.path}"
@@ -203,9 +202,11 @@ class Transport:
                 **_reaching(access),
             ) as answer:
                 code = answer.status
+                if stream:
+                    self._observe(request.method, code, self._clock.monotonic() - began)
                 yield answer
         except (aiohttp.ClientConnectorError, aiohttp.ConnectionTimeoutError, aiohttp.ClientHttpProxyError) as fault:
-            raise UnreachableError(f"{where}: {fault}", sent=False) from fault
+            raise UnreachableError(f"cannot connect to {access.identity.server}: {_why(fault)}", sent=False) from fault
         except aiohttp.ClientPayloadError as fault:
             raise UnreachableError(f"{where}: the answer was cut short", sent=True, broken=True) from fault
         except aiohttp.InvalidURL as fault:
@@ -217,16 +218,19 @@ class Transport:
         except (aiohttp.ClientError, OSError) as fault:
             raise UnreachableError(f"{where}: {fault}", sent=True, broken=True) from fault
         finally:
-            self._observe(request.method, code, self._clock.monotonic() - began)
+            if not (stream and code):
+                self._observe(request.method, code, self._clock.monotonic() - began)
 
-    def _headers(self, request: Request, access: Access) -> CIMultiDict[str]:
-        headers = CIMultiDict(access.identity.headers)
-        headers["Accept"] = JSON
-        # Bodies are read as they are: nothing to unpack, nothing that unpacks to more than was sent.
-        headers["Accept-Encoding"] = "identity"
-        headers["User-Agent"] = self._agent
+    def _headers(self, request: Request, access: Access) -> list[tuple[str, str]]:
+        headers = [
+            *access.identity.headers,
+            ("Accept", JSON),
+            # Bodies are read as they are: nothing to unpack, nothing that unpacks to more than was sent.
+            ("Accept-Encoding", "identity"),
+            ("User-Agent", self._agent),
+        ]
         if request.body is not None:
-            headers["Content-Type"] = request.content_type
+            headers.append(("Content-Type", request.content_type))
         return headers
 
     def _open(self) -> aiohttp.ClientSession:
@@ -236,6 +240,15 @@ class Transport:
                 connector=connector, cookie_jar=aiohttp.DummyCookieJar(), auto_decompress=False, read_bufsize=2**18
             )
         return self._session
+
+
+def _why(fault: aiohttp.ClientError | TimeoutError) -> str:
+    """What went wrong with a connection, without aiohttp's own objects in it."""
+    if isinstance(fault, aiohttp.ClientConnectorCertificateError):
+        return str(fault.certificate_error)
+    if isinstance(fault, aiohttp.ClientConnectorError):
+        return str(fault.os_error.strerror or fault.os_error)
+    return "no answer in time" if isinstance(fault, TimeoutError) else str(fault)
 
 
 def _reaching(access: Access) -> dict[str, Any]:

@@ -4,10 +4,11 @@ Bodies are builtins, with the API's own names. Our own types hold only the field
 never sent back whole: that would erase the rest.
 """
 
+import asyncio
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from enum import Enum, auto
-from typing import Any
+from typing import Any, Final
 
 import msgspec
 
@@ -28,6 +29,13 @@ Body = Mapping[str, Any]
 Allowed = Callable[[], bool]
 
 
+UNCLEAR_WAITS: Final = (0.5, 1.0, 2.0, 4.0, 8.0, 16.0)
+"""Seconds before a binding whose answer was lost is sent again."""
+
+_GATEWAY_TIMEOUT: Final = 504
+"""The server, or something before it, gave up waiting; what it waited for may still come about."""
+
+
 class Bound(Enum):
     """How a binding ended, as far as that is known for certain."""
 
@@ -43,6 +51,16 @@ class Bound(Enum):
 
 def _yes() -> bool:
     return True
+
+
+def binding(namespace: str, name: str, uid: str, node: str) -> Body:
+    """The Binding of a pod to a node; the server takes it only for the pod with that uid. Source: B107."""
+    return {
+        "apiVersion": "v1",
+        "kind": "Binding",
+        "metadata": {"namespace": namespace, "name": name, "uid": uid},
+        "target": {"kind": "Node", "name": node},
+    }
 
 
 @dataclass(frozen=True, slots=True)
@@ -168,43 +186,58 @@ class Writer:
     ) -> Bound:
         """Put the pod on *node*, if it still is the one with that uid.
 
-        If the answer is lost, or says no, the pod is read to learn how it stands.
+        If the server says no, the pod is read to learn how it stands. If the answer is lost, nobody knows: then the
+        pod is read, and if it has no node the same binding is sent again, until there is a clear answer. It may be
+        carried out twice without harm, and until then what the pod takes up on *node* must not be given to another.
 
         Args:
-            namespace: of the pod.
-            name: of the pod.
-            uid: of the pod.
+            namespace: of the pod, like *name* and *uid*.
+            name: see above.
+            uid: see above.
             node: where it goes.
             body: the Binding to send; None makes one.
-            may_act: asked immediately before it is sent, also again, after any wait for our own rate.
+            may_act: asked immediately before it is sent, after any wait.
             seconds: one try may take so long.
 
         Raises:
-            FencedError: *may_act* said no; nothing was sent.
-            UnreachableError: no answer, and the pod is on no node yet; with `sent` it may still be bound.
+            FencedError: *may_act* said no; nothing was sent (any more).
+            UnreachableError: no answer, all along; with `sent` the pod may still be bound.
             ApiError: the server refuses, and the pod is on no node.
         """
-        binding = body or {
-            "apiVersion": "v1",
-            "kind": "Binding",
-            "metadata": {"namespace": namespace, "name": name, "uid": uid},
-            "target": {"kind": "Node", "name": node},
-        }
+        unclear: ApiError | None = None
+        for wait in (*UNCLEAR_WAITS, None):
+            try:
+                return await self._bind_once(namespace, name, uid, node, body, may_act, seconds)
+            except UnreachableError as fault:
+                if not fault.sent and unclear is None:
+                    raise
+                unclear = unclear or fault
+            except AnswerError as fault:
+                unclear = unclear or fault
+            settled = await self._settled(namespace, name, uid, node, seconds)
+            if settled is not None:
+                return settled
+            if wait is None:
+                break
+            await asyncio.sleep(wait)
+        assert unclear is not None  # noqa: S101  the loop ends only after an unclear try
+        raise unclear
+
+    async def _bind_once(
+        self, namespace: str, name: str, uid: str, node: str, body: Body | None, may_act: Allowed, seconds: float
+    ) -> Bound:
         path = ENDPOINTS["Pod"].path(namespace, name, "binding")
         try:
-            await self._send("POST", path, binding, JSON, seconds, may_act)
+            await self._send("POST", path, body or binding(namespace, name, uid, node), JSON, seconds, may_act)
         except NotFoundError:
             return Bound.GONE
-        except UnreachableError as fault:
-            settled = await self._settled(namespace, name, uid, node, seconds) if fault.sent else None
-            if settled is None:
-                raise
-            return settled
-        except (ConflictError, ServerError, AnswerError):
+        except (ConflictError, ServerError) as fault:
             settled = await self._settled(namespace, name, uid, node, seconds)
-            if settled is None:
-                raise
-            return settled
+            if settled is not None:
+                return settled
+            if fault.code == _GATEWAY_TIMEOUT:
+                raise AnswerError(fault.message, fault.code, fault.reason) from fault
+            raise
         return Bound.HERE
 
     async def _settled(self, namespace: str, name: str, uid: str, node: str, seconds: float) -> Bound | None:

@@ -76,6 +76,18 @@ class PortTable:
             if not uses:
                 self._uses.drop(key)
 
+    def release(self, row: int, ports: tuple[HostPort, ...]) -> None:
+        """Nobody has *ports* on *row* any more, however many pods of that row use them.
+
+        While it tries out evictions, kube-scheduler forgets the ports of a pod that goes even if another pod there
+        has them too. Source: B028.
+        """
+        for protocol, port, ip in ports:
+            uses = self._uses.get((protocol, port))
+            count = 0 if uses is None else uses.get(row, {}).get(ip, 0)
+            for _ in range(count):
+                self.remove(row, ((protocol, port, ip),))
+
     def conflicts(self, ports: tuple[HostPort, ...], rows: Sequence[int] | None = None) -> set[int]:
         """The rows on which any of *ports* is taken: same protocol and port, and one IP is any or both are equal.
 

@@ -161,13 +161,13 @@ class Tables:
         columns = nodes.columns
         taken = shape.taken
         nodes.deepen()
-        requested = columns.write("requested")
-        for resource, amount in taken:
-            requested[resource, row] += sign * amount
+        requested, nonzero = columns.write("requested"), columns.write("nonzero")
         cpu, memory = shape.nonzero
-        nonzero = columns.write("nonzero")
-        nonzero[0, row] += sign * cpu
-        nonzero[1, row] += sign * memory
+        with np.errstate(over="ignore"):  # absurd sums wrap around, as upstream's do
+            for resource, amount in taken:
+                requested[resource, row] += sign * amount
+            nonzero[0, row] += sign * cpu
+            nonzero[1, row] += sign * memory
         columns.write("pod_count")[row] += sign
         if shape.host_ports:
             (self.ports.add if sign > 0 else self.ports.remove)(row, shape.host_ports)
@@ -195,6 +195,7 @@ class Tables:
         """Pods of *batch* come to their nodes (*sign* 1) or leave them (-1), in what one node's row shows only.
 
         The sums over the whole cluster, `counts` and `terms`, stay: they are for questions asked before any node.
+        A host port that a pod leaves is free, even if another pod on that node has it too: see `PortTable.release`.
 
         Args:
             batch: the pods; their nodes are known.
@@ -223,7 +224,7 @@ class Tables:
                 del homes[index][pods[index].uid]
         for index in batch.special.intersection(which.tolist()) if batch.special else ():
             pod, row = pods[index], int(batch.rows[index])
-            (self.ports.add if sign > 0 else self.ports.remove)(row, pod.shape.host_ports)
+            (self.ports.add if sign > 0 else self.ports.release)(row, pod.shape.host_ports)
             self.volumes.count(pod.pod, pod.shape.volumes, row, sign)
         self.pod_journal.wrote_all(rows)
 

@@ -61,6 +61,8 @@ class Profile:
         percentage_of_nodes_to_score: 0 to 100; None means the configuration's own.
         plugins: merged with the default sets (Source: G028), `multiPoint` not yet expanded.
         plugin_config: arguments by plugin name, builtins as written.
+        check_all_filters: a refused node is told by every plugin that refuses it, not by the first alone. No
+            configuration can say so, only the Policy of an old release. Source: C018.
         args_paths: by plugin name, where its arguments stand: `profiles[0].pluginConfig[1].args`.
         path: where the profile stands: `profiles[0]`. Neither path takes part in equality.
     """
@@ -69,6 +71,7 @@ class Profile:
     percentage_of_nodes_to_score: int | None = None
     plugins: Plugins = field(default_factory=Plugins)
     plugin_config: Mapping[str, Mapping[str, object]] = field(default_factory=dict)
+    check_all_filters: bool = False
     args_paths: Mapping[str, str] = field(default_factory=dict, compare=False)
     path: str = field(default="", compare=False)
 

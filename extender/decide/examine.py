@@ -87,7 +87,7 @@ def examine(pod: PodQuery, cluster: Snapshot, profile: Profile, engine: Engine) 
     before = attempt.before
     verdicts = judge(pod, cluster, profile, engine, before, all_of_them=True)
     verdicts = beside_nominated(verdicts, pod, cluster, profile, engine, before)
-    attempt = conclude(verdicts, cluster, before, reasons=True)
+    attempt = conclude(verdicts, cluster, before, reasons=True, every=profile.check_all_filters)
     nodes = {}
     for row in np.flatnonzero(verdicts.asked).tolist():
         refusals = {name: status for name in verdicts.columns if (status := verdicts.status(name, row)) is not None}

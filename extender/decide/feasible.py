@@ -48,6 +48,7 @@ class Feasibility:
             reasons and some node is.
         error: the status that ended the attempt, if something went wrong.
         outside: how many nodes were not to be looked at; they are not counted in messages.
+        others: who turned nodes away beside those in `refusals`: outbound extenders need not say which and why (F031).
     """
 
     size: int
@@ -56,6 +57,7 @@ class Feasibility:
     refusals: tuple[Refusal, ...] = ()
     error: Status | None = None
     outside: int = 0
+    others: frozenset[str] = frozenset()
 
     @property
     def any(self) -> bool:
@@ -71,7 +73,7 @@ class Feasibility:
         names = {refusal.plugin for refusal in self.refusals} | set(self.before.restrictors)
         if self.before.status is not None and self.before.status.plugin:
             names.add(self.before.status.plugin)
-        return frozenset(names)
+        return frozenset(names) | self.others
 
     def message(self, addition: str = "") -> str:
         """The text of the pod's event and condition: `0/5 nodes are available: 2 Insufficient cpu, ...`.
@@ -90,6 +92,12 @@ class Feasibility:
         else:
             said = none_available(self.size - self.outside, self.counted())
         return f"{said} {addition}" if addition else said
+
+    def among(self, rows: BoolArray) -> "Feasibility":
+        """The same as far as *rows* (bool, shape (number of nodes,)) go; nothing is said about the others."""
+        refusals = (replace(refusal, nodes=refusal.nodes & rows) for refusal in self.refusals)
+        kept = tuple(refusal for refusal in refusals if refusal.nodes.any())
+        return replace(self, feasible=self.feasible & rows, refusals=kept)
 
     def code(self, row: int | None) -> Code:
         """The code with which the node in *row* was refused.
@@ -168,9 +176,10 @@ def feasible(
     if within is not None:
         before = replace(before, nodes=within if before.nodes is None else within & before.nodes)
     began = engine.run.begin()
-    verdicts = judge(pod, cluster, profile, engine, before)
+    every = profile.check_all_filters
+    verdicts = judge(pod, cluster, profile, engine, before, all_of_them=every)
     verdicts = beside_nominated(verdicts, pod, cluster, profile, engine, before)
-    found = conclude(verdicts, cluster, before, reasons=reasons)
+    found = conclude(verdicts, cluster, before, reasons=reasons, every=every)
     engine.run.passed(profile.scheduler_name, "Filter", found.error, began)
     return _within(found, cluster, within)
 
@@ -181,15 +190,26 @@ def _within(found: Feasibility, cluster: Snapshot, names: frozenset[str] | None)
     return replace(found, outside=len(cluster) - sum(cluster.row(name) is not None for name in names))
 
 
-def conclude(verdicts: Verdicts, cluster: Snapshot, before: PreFilterOutcome, *, reasons: bool) -> Feasibility:
-    """Sum *verdicts* up: who is feasible, who refused whom first, and whether an error ended it all. Source: A092."""
+def conclude(
+    verdicts: Verdicts, cluster: Snapshot, before: PreFilterOutcome, *, reasons: bool, every: bool = False
+) -> Feasibility:
+    """Sum *verdicts* up: who is feasible, who refused whom, and whether an error ended it all. Source: A092.
+
+    Args:
+        verdicts: of the plugins.
+        cluster: that they are about.
+        before: the round before.
+        reasons: spell out refusals even if some node is feasible.
+        every: of all plugins that refuse a node, not of the first alone. Source: C018.
+    """
     ok = verdicts.feasible()
     broken = any(r.code is Code.ERROR for c in verdicts.columns.values() for r in c.groups)
     if not broken and not reasons and ok.any():
         return Feasibility(len(cluster), before, ok)
     refusals: list[Refusal] = []
     failed: list[int] = []
-    for plugin, rows in verdicts.first_failures().items():
+    failures = verdicts.all_failures() if every else verdicts.first_failures()
+    for plugin, rows in failures.items():
         groups = verdicts.columns[plugin].groups
         for reason, nodes in sorted(groups.items(), key=lambda group: group[0].order):
             mine = nodes & rows
@@ -200,5 +220,5 @@ def conclude(verdicts: Verdicts, cluster: Snapshot, before: PreFilterOutcome, *,
     error = None
     if failed:
         first = min(failed, key=lambda row: cluster.names[row])
-        error = verdicts.first_failure(first)
+        error = verdicts.fault(first)
     return Feasibility(len(cluster), before, ok, tuple(refusals), error)

@@ -50,6 +50,11 @@ class Verdicts:
                     left &= ~mine
         return found
 
+    def all_failures(self) -> dict[str, BoolArray]:
+        """By plugin, the rows it refuses, whoever else does."""
+        found = {name: self.asked & column.refused for name, column in self.columns.items() if column.groups}
+        return {name: rows for name, rows in found.items() if rows.any()}
+
     def status(self, plugin: str, row: int) -> Status | None:
         """What *plugin* says about *row*: None if it lets it pass."""
         column = self.columns[plugin]
@@ -66,6 +71,14 @@ class Verdicts:
                 if status is not None and status.code is Code.ERROR:
                     return PluginError(name, "Filter", status.message).status
                 return status
+        return None
+
+    def fault(self, row: int) -> Status | None:
+        """The first error that a plugin has about *row*, with the place it came from; None if there is none."""
+        for name in self.columns:
+            status = self.status(name, row)
+            if status is not None and status.code is Code.ERROR:
+                return PluginError(name, "Filter", status.message).status
         return None
 
 

@@ -20,7 +20,8 @@ class PreFilterOutcome:
 
     Attributes:
         status: None if the pod may go on; else why not.
-        nodes: names of the only nodes that can do, whether they exist or not; None means all.
+        nodes: names of the only nodes that can do, whether they exist or not; None means all. None as well if a
+            plugin ended the round: then it is not known.
         restrictors: the plugins that narrowed the nodes down, sorted.
         notes: by plugin.
         skipped: the plugins whose Filter is not called.
@@ -48,15 +49,16 @@ def pre_filter(pod: PodQuery, cluster: Snapshot, profile: Profile, engine: Engin
 
     began = engine.run.begin()
 
-    def outcome(status: Status | None) -> PreFilterOutcome:
+    def outcome(status: Status | None, *, ended: bool = False) -> PreFilterOutcome:
         engine.run.passed(profile.scheduler_name, "PreFilter", status, began)
-        return PreFilterOutcome(status, names, tuple(sorted(restrictors)), notes, frozenset(skipped))
+        left = None if ended else names
+        return PreFilterOutcome(status, left, tuple(sorted(restrictors)), notes, frozenset(skipped))
 
     for plugin in profile.pre_filters:
         try:
             answer = engine.run.pre_filter(plugin, pod, cluster)
         except PluginError as wrong:
-            return outcome(wrong.status)
+            return outcome(wrong.status, ended=True)
         if answer.skip:
             skipped.add(plugin.name)
             continue
@@ -68,7 +70,7 @@ def pre_filter(pod: PodQuery, cluster: Snapshot, profile: Profile, engine: Engin
                 continue
             if not status.rejected:
                 status = PluginError(plugin.name, "PreFilter", status.message).status
-            return outcome(status)
+            return outcome(status, ended=True)
         if answer.nodes is not None:
             restrictors.add(plugin.name)
             names = answer.nodes if names is None else names & answer.nodes

@@ -9,7 +9,7 @@ from extender.cluster.pods import PodQuery
 from extender.cluster.snapshot import Snapshot
 from extender.decide.engine import Engine
 from extender.decide.feasible import Feasibility
-from extender.framework.points import PostFiltered
+from extender.framework.points import PostFilter, PostFiltered
 from extender.framework.profiles import Profile
 from extender.framework.runner import PluginError
 from extender.framework.verdict import Code, Status
@@ -54,27 +54,46 @@ class Rescue:
         return {name: answer.detail for name, answer in self.answers.items() if answer.detail is not None}
 
 
-def rescue(pod: PodQuery, cluster: Snapshot, attempt: Attempt) -> Rescue:
-    """Ask the PostFilter plugins in order; the first that neither fails nor says "unschedulable" decides."""
-    reasons: list[str] = []
-    answers: dict[str, PostFiltered] = {}
-    nominated: str | None = None
-    first = ""
-    for plugin in attempt.profile.post_filters:
-        try:
-            answer = attempt.engine.run.expect(
-                plugin, "PostFilter", PostFiltered, plugin.post_filter, pod, cluster, attempt
-            )
-        except PluginError as wrong:
-            answers[plugin.name] = PostFiltered(wrong.status)
-            return Rescue(wrong.status, None, answers)
-        answers[plugin.name] = answer
+@dataclass(slots=True)
+class Answers:
+    """What PostFilter plugins said so far, in order. The first that neither fails nor says "unschedulable" decides."""
+
+    _by_plugin: dict[str, PostFiltered] = field(default_factory=dict)
+    _reasons: list[str] = field(default_factory=list)
+    _nominated: str | None = None
+    _first: str = ""
+
+    def add(self, plugin: str, answer: PostFiltered) -> Rescue | None:
+        """The next answer; gives what PostFilter came to if no further plugin is to be asked."""
+        self._by_plugin[plugin] = answer
         status = answer.status
         if status.code is Code.UNRESOLVABLE or not status.rejected:
             nominated = answer.nominated if status.ok or status.rejected else None
-            return Rescue(status.by(plugin.name), nominated, answers)
+            return Rescue(status.by(plugin), nominated, self._by_plugin)
         if answer.nominated is not None:
-            nominated = answer.nominated
-        first = first or plugin.name
-        reasons.extend(status.reasons)
-    return Rescue(Status(Code.UNSCHEDULABLE, tuple(reasons), first), nominated, answers)
+            self._nominated = answer.nominated
+        self._first = self._first or plugin
+        self._reasons.extend(status.reasons)
+        return None
+
+    def end(self) -> Rescue:
+        """What PostFilter came to if nobody could help."""
+        return Rescue(Status(Code.UNSCHEDULABLE, tuple(self._reasons), self._first), self._nominated, self._by_plugin)
+
+
+def ask(plugin: PostFilter, pod: PodQuery, cluster: Snapshot, attempt: Attempt) -> PostFiltered:
+    """What one plugin says; a fault of its own is an answer too."""
+    try:
+        return attempt.engine.run.expect(plugin, "PostFilter", PostFiltered, plugin.post_filter, pod, cluster, attempt)
+    except PluginError as wrong:
+        return PostFiltered(wrong.status)
+
+
+def rescue(pod: PodQuery, cluster: Snapshot, attempt: Attempt) -> Rescue:
+    """Ask the PostFilter plugins in order."""
+    answers = Answers()
+    for plugin in attempt.profile.post_filters:
+        decided = answers.add(plugin.name, ask(plugin, pod, cluster, attempt))
+        if decided is not None:
+            return decided
+    return answers.end()

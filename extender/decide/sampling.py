@@ -41,9 +41,16 @@ def zone_order(cluster: Snapshot) -> IntArray:
 
 @dataclass(slots=True)
 class Search:
-    """Where the next search starts; one for a scheduler. Source: A088."""
+    """Where the next search starts; one for a scheduler. Source: A088.
+
+    Attributes:
+        start: the position in the order of nodes.
+        compares: somebody beside the plugins filters or rates nodes, so that the first to pass will not do even if no
+            plugin scores. Source: A087, F034.
+    """
 
     start: int = 0
+    compares: bool = False
 
     def limited(
         self, cluster: Snapshot, asked: BoolArray, feasible: BoolArray, enough: int

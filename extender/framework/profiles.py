@@ -50,6 +50,7 @@ class Profile:
         pre_enqueues, pre_filters, filters, post_filters, pre_scores, scores, reserves, permits, pre_binds,
             binds, post_binds, placement_generates, placement_scores: in the order they run.
         plugins: every plugin of the profile by name.
+        check_all_filters: a refused node is told by every plugin that refuses it, not by the first alone.
     """
 
     scheduler_name: str
@@ -69,3 +70,4 @@ class Profile:
     placement_generates: tuple[PlacementGenerate, ...] = ()
     placement_scores: tuple[WeightedPlacementScore, ...] = ()
     plugins: Mapping[str, Any] = field(default_factory=dict)
+    check_all_filters: bool = False

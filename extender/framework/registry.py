@@ -156,6 +156,7 @@ class _Builder:
                 WeightedPlacementScore(instances[p.name], p.weight) for p in plugins.get("placementScore", ())
             ),
             plugins=instances,
+            check_all_filters=self.profile.check_all_filters,
             **lists,
         )
 

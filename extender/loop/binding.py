@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from extender.client.errors import ApiError
+from extender.client.extender_calls import ExtenderError
 from extender.cluster.pods import PlacedPod
 from extender.decide import committing
 from extender.framework.changes import Action, Change, Resource
@@ -15,6 +16,7 @@ from extender.framework.waiting import WaitingPod
 from extender.loop.conditions import nominated_only
 from extender.loop.desk import Desk, log
 from extender.loop.failing import failed, in_background, room_freed, written
+from extender.loop.negotiating import skipped
 from extender.queueing.queued import QueuedPod
 
 
@@ -87,12 +89,33 @@ async def _bound(desk: Desk, job: Binding) -> None:
             await asyncio.gather(*(_prepared(desk, job, plugin) for plugin in group))
     desk.binding.pop(job.queued.uid, None)
     _goes_on(desk, job)
-    plan = committing.bind(pod, node, job.profile, engine)
-    if isinstance(plan, Status):
-        raise RejectedError(plan)
-    for write in plan.writes:
-        await desk.api.carry_out(write)
+    if not await _bound_by_extender(desk, job):
+        plan = committing.bind(pod, node, job.profile, engine)
+        if isinstance(plan, Status):
+            raise RejectedError(plan)
+        for write in plan.writes:
+            await desk.api.carry_out(write)
     _done(desk, job)
+
+
+async def _bound_by_extender(desk: Desk, job: Binding) -> bool:
+    """Have the first extender bind that can and is interested; False if none did. Source: F041, F042."""
+    pod = job.queued.query.pod
+    for extender in desk.extenders:
+        if not extender.config.bind_verb or not extender.interested(pod):
+            continue
+        try:
+            await extender.bind(pod, job.placed.node_name)
+        except ExtenderError as wrong:
+            there = desk.state.placed.get(job.queued.uid)
+            if there is not None and not there.assumed and there.node_name == job.placed.node_name:
+                return True  # its answer was lost, what it did was not: F043
+            if not skipped(extender, wrong):
+                raise RejectedError(Status(Code.ERROR, (str(wrong),))) from wrong
+            _goes_on(desk, job)  # that took its time
+        else:
+            return True
+    return False
 
 
 async def _allowed(desk: Desk, job: Binding) -> None:

@@ -2,11 +2,12 @@
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from random import Random
 
 from extender.basics.clock import Clock
+from extender.client.extenders import HttpExtender, NodeTexts
 from extender.cluster.state import ClusterState
 from extender.decide.engine import Engine
 from extender.decide.sampling import Search
@@ -30,6 +31,8 @@ class Desk:
         wake: to be called when the queue may have a pod, or a pod on Permit its fate.
         nominates_in_advance: gate NominatedNodeNameForExpectation. Source: A028.
         sleep: waits so many seconds.
+        extenders: outbound HTTP extenders, in the order they are asked.
+        node_texts: nodes as they are sent to extenders.
     """
 
     state: ClusterState
@@ -46,5 +49,7 @@ class Desk:
     nominates_in_advance: bool = True
     sleep: Callable[[float], Awaitable[None]] = asyncio.sleep
     search: Search = field(default_factory=Search)
+    extenders: Sequence[HttpExtender] = ()
+    node_texts: NodeTexts = field(default_factory=NodeTexts)
     waiting: WaitingPods = field(default_factory=WaitingPods)
     binding: dict[str, Callable[[str], None]] = field(default_factory=dict)

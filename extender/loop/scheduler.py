@@ -4,13 +4,17 @@ Source: A.2.
 """
 
 import asyncio
+from collections.abc import Sequence
 
+from extender.client.extenders import HttpExtender
 from extender.decide import committing
 from extender.decide.cycle import decide
 from extender.decide.decision import Placed, Unplaced
 from extender.framework.changes import Action, Change, Resource
+from extender.framework.profiles import Profile
 from extender.framework.verdict import Code, Status
 from extender.loop.binding import Binding, start, undo
+from extender.loop.consulting import Consultation
 from extender.loop.desk import Desk, log
 from extender.loop.failing import failed, room_freed
 from extender.loop.preempting import preempt
@@ -37,7 +41,7 @@ class Scheduler:
         """Schedule until *stopping* is set; *woken* says that there may be something to do."""
         while not stopping.is_set():
             self.tick()
-            while not stopping.is_set() and self._desk.leadership.may_act() and self.step():
+            while not stopping.is_set() and self._desk.leadership.may_act() and await self.turn():
                 await asyncio.sleep(0)  # watches, bindings and probes have their turn
             woken.clear()
             try:
@@ -61,13 +65,17 @@ class Scheduler:
             if job is not None:
                 job.settled.set()
 
-    def step(self) -> bool:
-        """Try the next pod; False if none waits."""
+    async def turn(self) -> bool:
+        """Try the next pod; False if none waits. Only a pod that extenders are interested in makes this wait."""
         queued = self._desk.queue.pop()
         if queued is None:
             return False
         try:
-            self._attempt(queued)
+            extenders = [extender for extender in self._desk.extenders if extender.interested(queued.query.pod)]
+            if extenders:
+                await self._consult(queued, extenders)
+            else:
+                self._attempt(queued)
         except Exception as wrong:  # noqa: BLE001  logged whole; one pod's fault must not end the loop
             log.exception("attempt to place pod %s broke", queued.key)
             status = Status(Code.ERROR, (f"{type(wrong).__name__}: {wrong}",))
@@ -76,14 +84,8 @@ class Scheduler:
 
     def _attempt(self, queued: QueuedPod) -> None:
         desk, began = self._desk, self._desk.clock.monotonic()
-        pod = queued.query.pod
-        profile = desk.profiles.get(pod.spec.scheduler_name)
+        profile = self._profile(queued)
         if profile is None:
-            log.error("profile not found for scheduler name %r", pod.spec.scheduler_name)
-            desk.queue.done(queued.uid)
-            return
-        if self._is_skipped(queued):
-            desk.queue.done(queued.uid)
             return
         engine = desk.engines[profile.scheduler_name]
         cluster = desk.state.snapshot()
@@ -94,6 +96,32 @@ class Scheduler:
             self._unplaced(queued, decision, began)
         else:
             self._placed(queued, decision, began)
+
+    async def _consult(self, queued: QueuedPod, extenders: Sequence[HttpExtender]) -> None:
+        """As `_attempt`, with extenders asked in between."""
+        desk, began = self._desk, self._desk.clock.monotonic()
+        profile = self._profile(queued)
+        if profile is None:
+            return
+        decision = await Consultation(desk, queued.query, profile, extenders).decided()
+        desk.tally.decided(desk.clock.monotonic() - began)
+        newest = desk.state.waiting.get(queued.uid)
+        if newest is None or newest.metadata.deletion_timestamp is not None:
+            desk.queue.done(queued.uid)  # gone, or bound by somebody else, while extenders were asked
+        elif isinstance(decision, Unplaced):
+            self._unplaced(queued, decision, began)
+        else:
+            self._placed(queued, decision, began)
+
+    def _profile(self, queued: QueuedPod) -> Profile | None:
+        """The profile to decide by; None if there is nothing to do, and then the pod has left the queue."""
+        profile = self._desk.profiles.get(queued.query.spec.scheduler_name)
+        if profile is None:
+            log.error("profile not found for scheduler name %r", queued.query.spec.scheduler_name)
+        elif not self._is_skipped(queued):
+            return profile
+        self._desk.queue.done(queued.uid)
+        return None
 
     def _is_skipped(self, queued: QueuedPod) -> bool:
         """Whether there is nothing to do for the pod. Source: A011, A012."""

@@ -21,5 +21,5 @@ def with_limits(requests: Mapping[str, V], limits: Mapping[str, V]) -> dict[str,
 
 
 def host_port(container_port: int, declared: int, *, host_network: bool) -> int:
-    """The port on the host, 0 for none: on the host's network every port is one of the host. Source: SetDefaults_Pod."""
+    """The port on the host, 0 for none; on the host's network every port is one. Source: SetDefaults_Pod."""
     return declared or (container_port if host_network else 0)

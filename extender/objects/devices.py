@@ -321,3 +321,24 @@ class DeviceClass(KubernetesObject, frozen=True, kw_only=True):
     """A class of devices."""
 
     spec: DeviceClassSpec = DeviceClassSpec()
+
+
+class DeviceTaintSelector(Record, frozen=True, kw_only=True):
+    """Devices; what is absent does not narrow them down."""
+
+    driver: str | None = None
+    pool: str | None = None
+    device: str | None = None
+
+
+class DeviceTaintRuleSpec(Record, frozen=True, kw_only=True):
+    """A taint, and the devices that have it besides their own."""
+
+    device_selector: DeviceTaintSelector | None = None
+    taint: DeviceTaint = DeviceTaint()
+
+
+class DeviceTaintRule(KubernetesObject, frozen=True, kw_only=True):
+    """Taints devices without a change of their slices."""
+
+    spec: DeviceTaintRuleSpec = DeviceTaintRuleSpec()

@@ -3,7 +3,13 @@
 from collections.abc import Mapping
 from types import MappingProxyType
 
-from extender.objects.devices import DeviceClass, ResourceClaim, ResourceClaimTemplate, ResourceSlice
+from extender.objects.devices import (
+    DeviceClass,
+    DeviceTaintRule,
+    ResourceClaim,
+    ResourceClaimTemplate,
+    ResourceSlice,
+)
 from extender.objects.groups import PodGroup
 from extender.objects.meta import KubernetesObject
 from extender.objects.node import Node
@@ -37,7 +43,8 @@ _TABLE: tuple[tuple[str, tuple[type[KubernetesObject], ...]], ...] = (
     ("storage.k8s.io/v1", _STORAGE),
     ("storage.k8s.io/v1beta1", _STORAGE),
     ("resource.k8s.io/v1", _RESOURCE),
-    ("resource.k8s.io/v1beta2", _RESOURCE),
+    ("resource.k8s.io/v1beta2", (*_RESOURCE, DeviceTaintRule)),
+    ("resource.k8s.io/v1alpha3", (DeviceTaintRule,)),
 )
 
 KINDS: Mapping[tuple[str, str], type[KubernetesObject]] = MappingProxyType(

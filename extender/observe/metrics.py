@@ -1,16 +1,16 @@
-"""Metrics of plugins under kube-scheduler's own names, so that its dashboards and alerts fit.
+"""The page of metrics, and the metrics of plugins under kube-scheduler's own names.
 
 Source: H008, H010 to H013.
 """
 
+import re
 from collections.abc import Callable, Iterable, Sequence
 from random import Random
+from typing import Final
 
 from prometheus_client import (
     CollectorRegistry,
-    Counter,
     GCCollector,
-    Histogram,
     PlatformCollector,
     ProcessCollector,
     disable_created_metrics,
@@ -18,17 +18,18 @@ from prometheus_client import (
 )
 
 from extender.framework.verdict import Code
+from extender.observe.families import Families
+from extender.observe.network import NetworkCollector
+from extender.observe.scheduler_families import PLUGIN_FAMILIES
 
-SAMPLED = 0.1
+SAMPLED: Final = 0.1
 """The share of plugin calls whose duration is recorded. Source: H012."""
 
-_EVALUATIONS = frozenset(("PreFilter", "Filter", "PreScore", "Score"))
-_UPSTREAM_POINTS = {"NormalizeScore": "ScoreExtensionNormalize"}
+CONTENT_TYPE: Final = "text/plain; version=0.0.4; charset=utf-8; escaping=underscores"
 
-
-def exponential(start: float, factor: float, count: int) -> list[float]:
-    """*count* bucket bounds, each *factor* times the one before."""
-    return [start * factor**step for step in range(count)]
+_EVALUATIONS: Final = frozenset(("PreFilter", "Filter", "PreScore", "Score"))
+_UPSTREAM_POINTS: Final = {"NormalizeScore": "ScoreExtensionNormalize"}
+_WHOLE_BOUND: Final = re.compile(rb'(le="[0-9]+)\.0"')
 
 
 def new_registry() -> CollectorRegistry:
@@ -38,12 +39,13 @@ def new_registry() -> CollectorRegistry:
     ProcessCollector(registry=registry)
     PlatformCollector(registry=registry)
     GCCollector(registry=registry)
+    registry.register(NetworkCollector())
     return registry
 
 
 def exposition(registry: CollectorRegistry) -> bytes:
-    """All metrics as text, in the format Prometheus reads."""
-    return generate_latest(registry)
+    """All metrics as text, in the format Prometheus reads; bucket bounds are written as Go writes them."""
+    return _WHOLE_BOUND.sub(rb'\1"', generate_latest(registry))
 
 
 def in_all_profiles(profiles: Iterable[str]) -> str:
@@ -56,52 +58,31 @@ class PluginMetrics:
 
     The runner does not say for which profile it calls a plugin, so the label `profile` of the counter names all
     profiles in force, joined by commas; with one profile, which is the ordinary case, it is that profile as upstream.
+    Where each profile has a runner of its own, `called_for` tells them apart.
     """
 
     def __init__(
         self, registry: CollectorRegistry, profiles: Sequence[str], chance: Callable[[], float] | None = None
     ) -> None:
         """Register with *registry*; *chance* gives numbers from 0 up to 1 and decides which calls are timed."""
-        self._chance = chance or Random().random  # noqa: S311  a sample, no secret
+        self.families = Families(registry, PLUGIN_FAMILIES)
         self._profile = in_all_profiles(profiles)
-        self._durations = Histogram(
-            "scheduler_plugin_execution_duration_seconds",
-            "Duration for running a plugin at a specific extension point.",
-            ("plugin", "extension_point", "status"),
-            buckets=exponential(0.00001, 1.5, 20),
-            registry=registry,
-        )
-        self._points = Histogram(
-            "scheduler_framework_extension_point_duration_seconds",
-            "Latency for running all plugins of a specific extension point.",
-            ("extension_point", "status", "profile"),
-            buckets=exponential(0.0001, 2, 12),
-            registry=registry,
-        )
-        self._evaluations = Counter(
-            "scheduler_plugin_evaluation",
-            "Number of attempts to schedule pods by each plugin and the extension point.",
-            ("plugin", "extension_point", "profile"),
-            registry=registry,
-        )
-        # Looking a labelled child up takes a lock and a tuple of strings each time; these do not change.
-        self._timers: dict[tuple[str, str, Code], Histogram] = {}
-        self._counters: dict[tuple[str, str], Counter] = {}
+        self._chance = chance or Random().random  # noqa: S311  a sample, no secret
 
     def called(self, plugin: str, point: str, code: Code, seconds: float) -> None:
         """A plugin was called at an extension point and took *seconds*."""
+        self.called_for(self._profile, plugin, point, code, seconds)
+
+    def called_for(self, profile: str, plugin: str, point: str, code: Code, seconds: float) -> None:
+        """A plugin was called for a pod of *profile*."""
         if point in _EVALUATIONS:
-            counter = self._counters.get((plugin, point))
-            if counter is None:
-                counter = self._counters[plugin, point] = self._evaluations.labels(plugin, point, self._profile)
-            counter.inc()
+            self.families.count("scheduler_plugin_evaluation_total", plugin, point, profile)
         if self._chance() < SAMPLED:
-            timer = self._timers.get((plugin, point, code))
-            if timer is None:
-                named = _UPSTREAM_POINTS.get(point, point)
-                timer = self._timers[plugin, point, code] = self._durations.labels(plugin, named, code.label)
-            timer.observe(seconds)
+            named = _UPSTREAM_POINTS.get(point, point)
+            name = "scheduler_plugin_execution_duration_seconds"
+            self.families.observe(name, plugin, named, code.label, value=seconds)
 
     def passed(self, profile: str, point: str, code: Code, seconds: float) -> None:
         """All plugins of an extension point were run for one pod."""
-        self._points.labels(_UPSTREAM_POINTS.get(point, point), code.label, profile).observe(seconds)
+        name = "scheduler_framework_extension_point_duration_seconds"
+        self.families.observe(name, _UPSTREAM_POINTS.get(point, point), code.label, profile, value=seconds)

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
 
-from extender.observe.metrics import exponential
+from extender.observe.families import exponential
 
 _SIZES = exponential(256, 4, 11)
 """256 bytes to 256 MiB."""
@@ -31,7 +31,7 @@ class VerbMetrics:
         )
         self._nodes_out = Histogram(
             "extender_response_nodes",
-            "Nodes that can take the pod (filter), or that got a score (prioritize).",
+            "Nodes that can take the pod (filter), that got a score (prioritize), or where evicting pods helps (preempt).",
             ("verb",),
             buckets=_NODES,
             registry=registry,
@@ -55,6 +55,12 @@ class VerbMetrics:
             "extender_failed_decisions",
             "Requests that were understood but could not be decided, since something went wrong.",
             ("verb",),
+            registry=registry,
+        )
+        self._bound = Counter(
+            "extender_bind_results",
+            "Requests to bind by how they ended: bound, already, refused or failed.",
+            ("result",),
             registry=registry,
         )
 
@@ -87,3 +93,7 @@ class VerbMetrics:
     def failed(self, verb: str) -> None:
         """Something went wrong while deciding."""
         self._errors.labels(verb).inc()
+
+    def bound(self, outcome: str) -> None:
+        """A request to bind ended: `bound`, `already` (it was there), `refused` or `failed`."""
+        self._bound.labels(outcome).inc()

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from random import Random
+from typing import Any
 
 from extender.cluster.snapshot import Snapshot
 from extender.cluster.state import ClusterState
@@ -16,6 +17,7 @@ from extender.framework.points import Queued
 from extender.framework.profiles import Profile
 from extender.framework.verdict import Status
 from extender.objects.pod import Pod
+from extender.offline.permits import Permits
 from extender.offline.usage import Usage, usage
 from extender.offline.waiting import nominate_waiting, waiting
 
@@ -78,7 +80,7 @@ def simulate(
     """Places the pods that wait for one of *profiles*.
 
     Each pod has one turn, in the order of the queue: that of the profile's QueueSort plugin, then file order. What is
-    placed counts for those that follow. Nothing is evicted.
+    placed counts for those that follow, as do pods that wait on Permit until all had their turns. Nothing is evicted.
 
     Args:
         state: the cluster; it is changed, so hand in one of your own.
@@ -93,15 +95,20 @@ def simulate(
     chance, search = Random(seed), Search()  # noqa: S311  reproducible on purpose
     queue = _queue(state, profiles)
     placements: list[Placement] = []
+    permits = Permits(state, engine)
     for pod in queue:
-        placement = _turn(
-            pod, state.snapshot(), profiles[pod.spec.scheduler_name], engine, chance=chance, search=search
-        )
+        profile = profiles[pod.spec.scheduler_name]
+        placement, notes = _turn(pod, state.snapshot(), profile, engine, chance=chance, search=search)
         if placement.node:
             state.assume(pod, placement.node)
+            refused = permits.ask(len(placements), pod, placement.node, profile, notes)
+            if refused is not None:
+                placement = Placement(pod.key, reason=refused.reason, message=refused.message)
         placements.append(placement)
         if progress is not None:
             progress(len(placements), len(queue))
+    for turn, refused in permits.run_out():
+        placements[turn] = Placement(placements[turn].pod, reason=refused.reason, message=refused.message)
     return Simulation(tuple(placements), before, usage(state.snapshot()))
 
 
@@ -116,19 +123,21 @@ def _queue(state: ClusterState, profiles: Mapping[str, Profile]) -> Sequence[Pod
 
 def _turn(
     pod: Pod, cluster: Snapshot, profile: Profile, engine: Engine, *, chance: Random, search: Search
-) -> Placement:
+) -> tuple[Placement, dict[str, Any]]:
+    """What becomes of *pod*, and PreFilter's notes if it gets a node."""
     query = cluster.query(pod)
     held = held_back(query, cluster, profile, engine)
     if held is not None:
-        return Placement(pod.key, reason=_held(held), message=held.message)
+        return Placement(pod.key, reason=_held(held), message=held.message), {}
     decision = decide(query, cluster, profile, engine, chance, search)
     if isinstance(decision, Placed):
         # volumes and devices set aside for this pod are gone for those that follow
         status = reserve(query, decision.node, cluster, profile, engine, decision.notes)
         if status is None:
-            return Placement(pod.key, decision.node)
-        return Placement(pod.key, reason=status.message, message=f"0/1 nodes are available: 1 {status.message}.")
-    return Placement(pod.key, reason=_reason(decision), message=decision.message)
+            return Placement(pod.key, decision.node), decision.notes
+        refusal = f"0/1 nodes are available: 1 {status.message}."
+        return Placement(pod.key, reason=status.message, message=refusal), {}
+    return Placement(pod.key, reason=_reason(decision), message=decision.message), {}
 
 
 def _held(status: Status) -> str:

@@ -50,6 +50,7 @@ def convert(policy: Policy, notes: Iterable[str] = ()) -> Converted:
         scheduler_name=DEFAULT_SCHEDULER_NAME,
         plugins=with_default_plugins(_plugins(found)),
         plugin_config={name: dict(args) for name, args in found.args.items()},
+        check_all_filters=policy.always_check_all_predicates,
         args_paths=dict(found.places),
         path="profiles[0]",
     )
@@ -70,8 +71,8 @@ def _complete(policy: Policy, found: Wanted) -> None:
         found.places["PodTopologySpread"] = "predicates"
     if policy.always_check_all_predicates:
         found.note(
-            "alwaysCheckAllPredicates: has no equal; a node is told the first plugin that refuses it. "
-            "Which nodes are refused is the same"
+            "alwaysCheckAllPredicates: a KubeSchedulerConfiguration has no equal; there a node is told the first "
+            "plugin that refuses it. Which nodes are refused is the same"
         )
 
 

@@ -63,8 +63,6 @@ def strategic_merge(before: Object, patch: Object, kind: str) -> Object:
     Raises:
         RefusedError: 400, an element of a list lacks the field it is told apart by, or a directive is unknown.
     """
-    if not isinstance(before, dict):
-        before = {}
     directive = patch.get(_DIRECTIVE)
     if directive == "replace":
         return {name: value for name, value in patch.items() if name != _DIRECTIVE}
@@ -85,9 +83,10 @@ def strategic_merge(before: Object, patch: Object, kind: str) -> Object:
         if value is None:
             after.pop(name, None)
         elif isinstance(value, dict):
-            after[name] = strategic_merge(after.get(name) or {}, value, kind)
+            inside = after.get(name)
+            after[name] = strategic_merge(inside if isinstance(inside, dict) else {}, value, kind)
         elif isinstance(value, list):
-            after[name] = _list(name, after.get(name) or [], value, patch.get(_ORDER + name), kind)
+            after[name] = _list(name, after.get(name) or [], value, kind)
         else:
             after[name] = value
     _reorder(after, patch, kind)
@@ -98,7 +97,7 @@ def _key(name: str, kind: str) -> str | None:
     return "port" if name == "ports" and kind == "Service" else _KEYS.get(name)
 
 
-def _list(name: str, before: Sequence[Any], patch: list[Any], order: Any, kind: str) -> list[Any]:
+def _list(name: str, before: Sequence[Any], patch: list[Any], kind: str) -> list[Any]:
     if name in _SETS:
         return [*before, *(each for each in patch if each not in before)]
     key = _key(name, kind)

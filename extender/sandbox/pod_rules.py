@@ -44,9 +44,8 @@ def _faults(spec: Object) -> list[Wrong]:
     if not spec.get("containers"):
         wrong.append(Wrong("spec.containers", "FieldValueRequired", "Required value"))
     for at, container in enumerate(spec.get("containers") or []):
-        for field in ("name", "image"):
-            if not container.get(field):
-                wrong.append(Wrong(f"spec.containers[{at}].{field}", "FieldValueRequired", "Required value"))
+        missing = (field for field in ("name", "image") if not container.get(field))
+        wrong += [Wrong(f"spec.containers[{at}].{field}", "FieldValueRequired", "Required value") for field in missing]
     if spec.get("nodeName") and spec.get("schedulingGates"):
         message = "Forbidden: cannot be set until all schedulingGates have been cleared"
         wrong.append(Wrong("spec.nodeName", "FieldValueForbidden", message))
@@ -66,8 +65,8 @@ def check_update(old: Object, new: Object) -> None:
         if gate["name"] not in gates:
             message = f'Forbidden: only deletion is allowed, but found new scheduling gate "{gate["name"]}"'
             wrong.append(Wrong(f"spec.schedulingGates[{at}].name", "FieldValueForbidden", message))
-    kept = after.get("tolerations") or ()
-    if any(each not in kept for each in before.get("tolerations") or ()):
+    kept = [_lasting(each) for each in after.get("tolerations") or ()]
+    if any(_lasting(each) not in kept for each in before.get("tolerations") or ()):
         message = "Forbidden: existing toleration can not be modified except its tolerationSeconds"
         wrong.append(Wrong("spec.tolerations", "FieldValueForbidden", message))
     free = (*_CHANGEABLE, *_WHILE_GATED) if gates else _CHANGEABLE
@@ -75,6 +74,10 @@ def check_update(old: Object, new: Object) -> None:
         wrong.append(Wrong("spec", "FieldValueForbidden", f"Forbidden: {_IMMUTABLE}"))
     if wrong:
         raise invalid(PODS, new["metadata"]["name"], wrong)
+
+
+def _lasting(toleration: Object) -> Object:
+    return {name: value for name, value in toleration.items() if name != "tolerationSeconds"}
 
 
 def _fixed(spec: Object, free: Sequence[str]) -> Object:
@@ -86,7 +89,7 @@ def _fixed(spec: Object, free: Sequence[str]) -> Object:
 
 
 def grace(pod: Object, asked: int | None) -> int:
-    """Seconds a pod has to end: what is asked for, else its own; none where nothing runs. Source: CheckGracefulDelete."""
+    """Seconds a pod has to end: as asked for, else its own; none where nothing runs. Source: CheckGracefulDelete."""
     spec = pod.get("spec") or {}
     if not spec.get("nodeName") or (pod.get("status") or {}).get("phase") in FINISHED:
         return 0

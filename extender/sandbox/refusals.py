@@ -120,6 +120,12 @@ def unsupported_media(known: Iterable[str]) -> RefusedError:
     return RefusedError(415, "UnsupportedMediaType", text)
 
 
+def not_acceptable() -> RefusedError:
+    """406: the answer cannot be written as the caller wants it."""
+    text = "only the following media types are accepted: application/json"
+    return RefusedError(406, "NotAcceptable", text)
+
+
 def expired(message: str) -> RefusedError:
     """410: the state asked for has been forgotten."""
     return RefusedError(410, "Expired", message)

@@ -109,10 +109,10 @@ SERVED: Final = (
 )  # fmt: skip
 """All kinds, in the order in which a namespace that is deleted gives them up."""
 
-BY_PATH: Final[Mapping[tuple[str, str], Served]] = MappingProxyType({(kind.version, kind.plural): kind for kind in SERVED})
+BY_PATH: Final[Mapping[tuple[str, str], Served]] = MappingProxyType({(it.version, it.plural): it for it in SERVED})
 """(version, plural) and the kind."""
 
-BY_KIND: Final[Mapping[tuple[str, str], Served]] = MappingProxyType({(kind.version, kind.kind): kind for kind in SERVED})
+BY_KIND: Final[Mapping[tuple[str, str], Served]] = MappingProxyType({(it.version, it.kind): it for it in SERVED})
 """(version, kind) and the kind."""
 
 PODS: Final = BY_KIND["v1", "Pod"]
@@ -133,3 +133,8 @@ def served(manifest: Object) -> Served:
     if found is None:
         raise LookupError(f"the sandbox has no kind {kind!r} in apiVersion {version!r}")
     return found
+
+
+def kept_as(kind: Served) -> Served:
+    """The form in which objects of a kind are kept: of events the core's."""
+    return BY_KIND["v1", "Event"] if kind.kind == "Event" else kind

@@ -87,8 +87,8 @@ class Store:
         self._history = history
         self._objects: defaultdict[str, dict[str, Kept]] = defaultdict(dict)
         self._changes: defaultdict[str, deque[Change]] = defaultdict(deque)
-        self._forgotten: defaultdict[str, int] = defaultdict(lambda: self._all_forgotten)
         self._all_forgotten = 0
+        self._forgotten: defaultdict[str, int] = defaultdict(lambda: self._all_forgotten)
         self._listeners: list[Listener] = []
 
     def get(self, place: str, namespace: str, name: str) -> Object | None:

@@ -11,7 +11,7 @@ from typing import Final
 
 import numpy as np
 
-from extender.cluster.arrays import BoolArray
+from extender.cluster.arrays import BoolArray, IntArray
 from extender.cluster.pods import PodQuery
 from extender.cluster.snapshot import NodeView, Snapshot
 from extender.objects.node import Node
@@ -36,6 +36,17 @@ _NITRO_LIMIT: Final = 25
 _EBS_LIMIT: Final = 39
 _INSTANCE_TYPES: Final = ("beta.kubernetes.io/instance-type", "node.kubernetes.io/instance-type")
 _READ: Final = (PersistentVolume, PersistentVolumeClaim, StorageClass, CSINode)
+
+
+def environment_fault(environment: Mapping[str, str] | None = None) -> str | None:
+    """What is wrong with the limit that the environment sets, which then does not hold; None if nothing is.
+
+    Source: C041.
+    """
+    text = (os.environ if environment is None else environment).get(ENVIRONMENT, "")
+    if not text or limit_of_environment(environment) is not None:
+        return None
+    return f'{ENVIRONMENT}="{text}": want a whole number above 0; the default limits hold'
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,13 +113,7 @@ def limit_of_environment(environment: Mapping[str, str] | None = None) -> int | 
     return int(text) or None
 
 
-@dataclass(frozen=True, slots=True)
-class _Held:
-    """What one node holds of the driver's disks and how many it takes."""
-
-    disks: frozenset[str]
-    limit: int
-    migrated: bool
+_UNLIMITED: Final = 1 << 40
 
 
 class InTreeLimits:
@@ -117,7 +122,18 @@ class InTreeLimits:
     Not thread-safe; belongs to one plugin.
     """
 
-    __slots__ = ("_driver", "_forced", "_lineage", "_node_position", "_pod_position", "_revisions", "_rows")
+    __slots__ = (
+        "_counts",
+        "_disks_of",
+        "_driver",
+        "_forced",
+        "_holders",
+        "_limits",
+        "_lineage",
+        "_node_position",
+        "_pod_position",
+        "_revisions",
+    )
 
     def __init__(self, driver: LimitedDriver, forced: int | None = None) -> None:
         """Begin with nothing known.
@@ -127,7 +143,10 @@ class InTreeLimits:
             forced: the limit of nodes that state none, instead of the driver's own.
         """
         self._driver, self._forced = driver, forced
-        self._rows: dict[int, _Held] = {}
+        self._disks_of: dict[int, frozenset[str]] = {}
+        self._holders: dict[str, set[int]] = {}
+        self._counts: IntArray = np.empty(0, dtype=np.int64)
+        self._limits: IntArray = np.empty(0, dtype=np.int64)
         self._lineage: object = None
         self._revisions: object = None
         self._node_position = self._pod_position = 0
@@ -142,13 +161,14 @@ class InTreeLimits:
         if not wanted:
             return None
         self._catch_up(cluster)
-        rows = range(len(cluster)) if nodes.rows is None else nodes.rows.tolist()
-        full = (self._is_exceeded(wanted, self._held(row, cluster)) for row in rows)
-        return np.fromiter(full, dtype=np.bool_, count=len(nodes))
-
-    @staticmethod
-    def _is_exceeded(wanted: frozenset[str], held: _Held) -> bool:
-        return not held.migrated and len(held.disks | wanted) > held.limit
+        for row in range(len(cluster)) if nodes.rows is None else nodes.rows.tolist():
+            if row not in self._disks_of:
+                self._read(row, cluster)
+        new = np.full(len(cluster), len(wanted), dtype=np.int64)
+        for disk in wanted:
+            new[list(self._holders.get(disk, ()))] -= 1
+        full: BoolArray = nodes.take(self._counts + new > self._limits)
+        return full
 
     def _catch_up(self, cluster: Snapshot) -> None:
         """Forget the rows that may have changed since the last call."""
@@ -157,25 +177,31 @@ class InTreeLimits:
         if cluster.lineage is self._lineage and revisions == self._revisions:
             rows = cluster.changed_rows(node_position=self._node_position, pod_position=self._pod_position)
         if rows is None:
-            self._rows = {}
+            self._disks_of, self._holders = {}, {}
         else:
             for row in rows.tolist():
-                self._rows.pop(row, None)
+                for disk in self._disks_of.pop(row, ()):
+                    self._holders[disk].discard(row)
+        if len(self._counts) != len(cluster):
+            self._counts, self._limits = (
+                np.resize(array, len(cluster)) if len(array) else np.zeros(len(cluster), dtype=np.int64)
+                for array in (self._counts, self._limits)
+            )
         self._lineage, self._revisions = cluster.lineage, revisions
         self._node_position, self._pod_position = cluster.node_position, cluster.pod_position
 
-    def _held(self, row: int, cluster: Snapshot) -> _Held:
-        held = self._rows.get(row)
-        if held is None:
-            node = cluster.nodes[row]
-            pods = cluster.pods_on(node.metadata.name).values()
-            disks = frozenset(
-                disk for placed in pods if placed.pod.spec.volumes for disk in self._disks(placed.pod, cluster)
-            )
-            csi_node = cluster.find(CSINode, node.metadata.name)
-            migrated = csi_node is not None and self._driver.provisioner in migrated_plugins(csi_node)
-            held = self._rows[row] = _Held(disks, self._limit(node), migrated)
-        return held
+    def _read(self, row: int, cluster: Snapshot) -> None:
+        """What the node in *row* holds and how many it takes."""
+        node = cluster.nodes[row]
+        pods = cluster.pods_on(node.metadata.name).values()
+        disks = frozenset(disk for each in pods if each.pod.spec.volumes for disk in self._disks(each.pod, cluster))
+        csi_node = cluster.find(CSINode, node.metadata.name)
+        migrated = csi_node is not None and self._driver.provisioner in migrated_plugins(csi_node)
+        self._disks_of[row] = disks
+        for disk in disks:
+            self._holders.setdefault(disk, set()).add(row)
+        self._counts[row] = len(disks)
+        self._limits[row] = _UNLIMITED if migrated else self._limit(node)
 
     def _limit(self, node: Node) -> int:
         stated = node.status.allocatable.get(self._driver.resource)

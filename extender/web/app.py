@@ -1,8 +1,9 @@
 """The application: routes, what passes between HTTP and the verbs, and the one place where faults become answers."""
 
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterator
 from dataclasses import dataclass
+from inspect import isawaitable
 from typing import Any, Protocol
 
 import msgspec
@@ -12,10 +13,27 @@ from starlette.requests import ClientDisconnect
 from starlette.responses import PlainTextResponse
 
 from extender import __version__
+from extender.web.binding import Binder
 from extender.web.health import Health
-from extender.web.interface import FILTER_RESULT, HOST_PRIORITIES, operation, text_operation
+from extender.web.interface import (
+    ARGS,
+    BINDING_ARGS,
+    BINDING_RESULT,
+    FILTER_RESULT,
+    HOST_PRIORITIES,
+    PREEMPTION_ARGS,
+    PREEMPTION_RESULT,
+    operation,
+    text_operation,
+)
 from extender.web.verbs import Verbs
-from extender.web.wire import MAX_NODES_BYTES, ExtenderArgs, RequestError, decode_args
+from extender.web.wire import (
+    MAX_NODES_BYTES,
+    RequestError,
+    decode_args,
+    decode_binding_args,
+    decode_preemption_args,
+)
 
 _GONE = 499
 """Counted for a caller that hangs up before its request is read; nobody sees it."""
@@ -45,12 +63,39 @@ class Site:
         health: answers probes.
         traffic: hears of requests.
         metrics: writes the page `/metrics`.
+        binder: binds pods; None where there is no API server to write to, and then bind is not served.
     """
 
     verbs: Verbs
     health: Health
     traffic: Traffic
     metrics: Callable[[], bytes]
+    binder: Binder | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class _Verb:
+    """One verb: its name, what decodes its request, what answers it (perhaps after a wait), and how it is described."""
+
+    name: str
+    decode: Callable[[bytes], Any]
+    answer: Callable[[Any], Any]
+    described: dict[str, Any]
+
+    @property
+    def summary(self) -> str | None:
+        """The first line about it."""
+        return self.answer.__doc__.splitlines()[0] if self.answer.__doc__ else None
+
+
+def _verbs(site: Site) -> Iterator[_Verb]:
+    verbs = site.verbs
+    yield _Verb("filter", decode_args, verbs.filter, operation(ARGS, FILTER_RESULT))
+    yield _Verb("prioritize", decode_args, verbs.prioritize, operation(ARGS, HOST_PRIORITIES, can_fail=True))
+    described = operation(PREEMPTION_ARGS, PREEMPTION_RESULT, can_fail=True)
+    yield _Verb("preempt", decode_preemption_args, verbs.preempt, described)
+    if site.binder is not None:
+        yield _Verb("bind", decode_binding_args, site.binder.bind, operation(BINDING_ARGS, BINDING_RESULT))
 
 
 def new_app(site: Site) -> FastAPI:
@@ -58,20 +103,17 @@ def new_app(site: Site) -> FastAPI:
     app = FastAPI(
         title="kube-scheduler-extender",
         version=__version__,
-        description="The scheduler extender verbs filter and prioritize.",
+        description="The scheduler extender verbs filter, prioritize and preempt, and bind for a live cluster.",
         docs_url=None,
         redoc_url=None,
         redirect_slashes=False,
         max_body_size=MAX_NODES_BYTES,
         exception_handlers={HTTPException: _http_fault, RequestError: _request_fault, Exception: _fault},
     )
-    for name, verb, described in (
-        ("filter", site.verbs.filter, operation(FILTER_RESULT)),
-        ("prioritize", site.verbs.prioritize, operation(HOST_PRIORITIES, can_fail=True)),
-    ):
+    for verb in _verbs(site):
         app.add_api_route(
-            f"/{name}", _endpoint(name, verb, site.traffic), methods=["POST"], name=name, openapi_extra=described,
-            response_class=Response, summary=verb.__doc__.splitlines()[0] if verb.__doc__ else None,
+            f"/{verb.name}", _endpoint(verb, site.traffic), methods=["POST"], name=verb.name,
+            openapi_extra=verb.described, response_class=Response, summary=verb.summary,
         )  # fmt: skip
     for name in ("livez", "healthz", "readyz"):
         described = text_operation("All is well.", can_fail=True)
@@ -87,9 +129,9 @@ def new_app(site: Site) -> FastAPI:
     return app
 
 
-def _endpoint(
-    name: str, verb: Callable[[ExtenderArgs], Any], traffic: Traffic
-) -> Callable[[Request], Awaitable[Response]]:
+def _endpoint(verb: _Verb, traffic: Traffic) -> Callable[[Request], Awaitable[Response]]:
+    name = verb.name
+
     async def answer(request: Request) -> Response:
         started = time.perf_counter()
         traffic.started(name)
@@ -97,7 +139,10 @@ def _endpoint(
         try:
             _refuse_encoded(request)
             body = await request.body()
-            answered = _encoder.encode(verb(decode_args(body)))
+            answered = verb.answer(verb.decode(body))
+            if isawaitable(answered):
+                answered = await answered
+            answered = _encoder.encode(answered)
             traffic.sizes(name, len(body), len(answered))
             code = 200
             return Response(answered, media_type="application/json")

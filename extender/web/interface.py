@@ -78,11 +78,99 @@ HOST_PRIORITIES: Schema = {
     },
 }
 
+_COUNT: Schema = {"type": "integer", "format": "int64"}
+_META_VICTIMS: Schema = {
+    "type": "object",
+    "description": "The pods to evict on one node; how many of them a disruption budget protects.",
+    "properties": {
+        "Pods": {
+            "type": "array",
+            "items": {
+                "type": "object",
+                "required": ["UID"],
+                "properties": {"UID": {"type": "string", "minLength": 1}},
+            },
+        },
+        "NumPDBViolations": _COUNT,
+    },
+}
+_VICTIMS: Schema = {
+    "type": "object",
+    "description": "As above with whole pods, of which only metadata.uid is read.",
+    "properties": {
+        "Pods": {
+            "type": "array",
+            "items": {
+                "type": "object",
+                "required": ["metadata"],
+                "properties": {
+                    "metadata": {
+                        "type": "object",
+                        "required": ["uid"],
+                        "properties": {"uid": {"type": "string", "minLength": 1}},
+                    }
+                },
+            },
+        },
+        "NumPDBViolations": _COUNT,
+    },
+}
+
+
+def _offer(title: str, description: str, given: str, schema: Schema) -> Schema:
+    other = "NodeNameToVictims" if given == "NodeNameToMetaVictims" else "NodeNameToMetaVictims"
+    victims = {"type": "object", "additionalProperties": schema}
+    return {
+        "title": title,
+        "description": description,
+        "type": "object",
+        "required": ["Pod", given],
+        "properties": {"Pod": _POD, given: victims, other: _NOTHING},
+    }
+
+
+PREEMPTION_ARGS: Schema = {
+    "title": "ExtenderPreemptionArgs",
+    "description": "Keys are matched whatever their case.",
+    "oneOf": [
+        _offer("ByUID", "From a scheduler with nodeCacheCapable: true.", "NodeNameToMetaVictims", _META_VICTIMS),
+        _offer("ByPods", "From a scheduler with nodeCacheCapable: false.", "NodeNameToVictims", _VICTIMS),
+    ],
+}
+
+PREEMPTION_RESULT: Schema = {
+    "title": "ExtenderPreemptionResult",
+    "description": "The nodes on which evicting these pods makes room; the others are left out.",
+    "type": "object",
+    "required": ["NodeNameToMetaVictims"],
+    "properties": {"NodeNameToMetaVictims": {"type": "object", "additionalProperties": _META_VICTIMS}},
+    "additionalProperties": False,
+}
+
+_TEXT: Schema = {"type": "string"}
+
+BINDING_ARGS: Schema = {
+    "title": "ExtenderBindingArgs",
+    "description": "Keys are matched whatever their case.",
+    "type": "object",
+    "required": ["PodName", "PodNamespace", "PodUID", "Node"],
+    "properties": {"PodName": _TEXT, "PodNamespace": _TEXT, "PodUID": _TEXT, "Node": _TEXT},
+}
+
+BINDING_RESULT: Schema = {
+    "title": "ExtenderBindingResult",
+    "description": "If Error is empty, the pod is on the node; else nothing has changed.",
+    "type": "object",
+    "required": ["Error"],
+    "properties": {"Error": _TEXT},
+    "additionalProperties": False,
+}
+
 _LINE: Schema = {"text/plain": {"schema": {"type": "string"}}}
 
 
-def operation(answer: Schema, *, can_fail: bool = False) -> dict[str, Any]:
-    """What FastAPI is told about a verb that answers with *answer*, or with a line and a 500 if it *can fail*."""
+def operation(asked: Schema, answer: Schema, *, can_fail: bool = False) -> dict[str, Any]:
+    """What FastAPI is told about a verb that is *asked* and answers so, or with a line and a 500 if it *can fail*."""
     responses: dict[str, Any] = {
         "200": {"description": "The answer.", "content": {"application/json": {"schema": answer}}},
         "400": {"description": "The body cannot be understood; one line says where.", "content": _LINE},
@@ -92,7 +180,7 @@ def operation(answer: Schema, *, can_fail: bool = False) -> dict[str, Any]:
     if can_fail:
         responses["500"] = {"description": "Deciding failed; one line says in which plugin.", "content": _LINE}
     return {
-        "requestBody": {"required": True, "content": {"application/json": {"schema": ARGS}}},
+        "requestBody": {"required": True, "content": {"application/json": {"schema": asked}}},
         "responses": responses,
     }
 

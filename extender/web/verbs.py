@@ -16,13 +16,17 @@ from extender.decide.feasible import feasible
 from extender.decide.rank import rank
 from extender.framework.profiles import Profile
 from extender.framework.verdict import Status
+from extender.objects.extender_v1 import FilterResult, HostPriority, PreemptionResult
 from extender.objects.pod import Pod
+from extender.preemption.offered import settle
 from extender.web.asked import Asked, by_names, by_nodes
+from extender.web.offers import answered, uids
 from extender.web.refusing import ACCEPTED, Refused, by_node, by_status
 from extender.web.scaling import ScoreRange, scaled
-from extender.web.wire import ExtenderArgs, FilterResult, HostPriority, RequestError
+from extender.web.wire import ExtenderArgs, PreemptionArgs, RequestError
 
 NOTHING_ASKED = "neither Nodes nor NodeNames are set; want one of them"
+NOTHING_OFFERED = "neither NodeNameToVictims nor NodeNameToMetaVictims are set; want one of them"
 
 
 class Seen(Protocol):
@@ -171,6 +175,28 @@ class Verbs:
             self.seen.failed("prioritize")
             raise RequestError(500, status.message)
         return self._scored(asked, totals[asked.rows])
+
+    def preempt(self, args: PreemptionArgs) -> PreemptionResult:
+        """On which of the nodes offered evicting pods makes room for the pod, and which pods must go there.
+
+        See `preemption.offered` for what becomes of an offer. A node that is left out is one where it does not help.
+
+        Raises:
+            RequestError: the request cannot be understood (400), or deciding failed (500).
+        """
+        if args.victims is None:
+            raise RequestError(400, NOTHING_OFFERED)
+        cluster = self.state.snapshot()
+        ready = self.intake.taken(args.pod)
+        profile = self.profiles.get(ready.spec.scheduler_name, self.default)
+        settled = settle(cluster.query(ready), cluster, profile, self.engine, uids(args.victims))
+        if settled.error is not None:
+            self.seen.failed("preempt")
+            raise RequestError(500, settled.error.message)
+        result = answered(settled, args.victims)
+        unknown = sum(cluster.row(name) is None for name in args.victims)
+        self.seen.nodes("preempt", len(args.victims), len(result.node_name_to_meta_victims), unknown)
+        return result
 
     def _scored(self, asked: Asked, totals: Any) -> list[HostPriority]:
         """The answer for *totals* (int64, one a node asked about, -1 without one)."""

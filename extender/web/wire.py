@@ -1,8 +1,8 @@
 """What a scheduler sends and what it is answered: the payloads of extender/v1.
 
 Keys of a request are matched whatever their case, since extenders and their callers have used `NodeNames`, `nodenames`
-and `nodeNames` over the years; answers use the names of the Go fields, all of them always. Source: F017 to F020, F024,
-F025, C086, C087.
+and `nodeNames` over the years; answers use the names of the Go fields, all of them always. Source: F017 to F025,
+C086, C087.
 """
 
 from collections.abc import Mapping
@@ -12,6 +12,7 @@ from typing import Any, TypeVar
 import msgspec
 
 from extender.objects.codec import DecodeError, decode
+from extender.objects.extender_v1 import NULL, BindingArgs, MetaVictims, victims
 from extender.objects.node import Node
 from extender.objects.pod import Pod
 
@@ -22,8 +23,6 @@ MAX_NAMES_BYTES = 8 << 20
 
 MAX_NODES_BYTES = 256 << 20
 """The most any request may weigh: 15,000 nodes of 16 KiB."""
-
-_NULL = msgspec.Raw(b"null")
 
 
 class RequestError(Exception):
@@ -74,29 +73,17 @@ class ExtenderArgs:
     nodes: NodeList | None = None
 
 
-class FilterResult(msgspec.Struct, frozen=True, kw_only=True, gc=False, rename="pascal"):
-    """The answer of filter, in the form of the request: names to names, nodes to nodes.
+@dataclass(frozen=True, slots=True)
+class PreemptionArgs:
+    """The request of preempt. Victims known by uid win where both forms are sent; kube-scheduler sends one of them.
 
     Attributes:
-        nodes: the list that was sent, less the refused nodes.
-        node_names: the names that were sent, less the refused ones.
-        failed_nodes: why the others are refused, where evicting pods may help.
-        failed_and_unresolvable_nodes: why the others are refused, where it cannot.
-        error: what went wrong; then nothing else is said.
+        pod: wants room.
+        victims: by node name, by uid; None if none were sent in either form.
     """
 
-    nodes: dict[str, Any] | None = None
-    node_names: list[str] | None = None
-    failed_nodes: dict[str, str] = {}
-    failed_and_unresolvable_nodes: dict[str, str] = {}
-    error: str = ""
-
-
-class HostPriority(msgspec.Struct, frozen=True, gc=False, rename="pascal"):
-    """One node's score in the answer of prioritize."""
-
-    host: str
-    score: int
+    pod: Pod
+    victims: Mapping[str, MetaVictims] | None = None
 
 
 def _decoded(data: bytes, kind: type[T], path: str) -> T:
@@ -120,7 +107,7 @@ def _present(data: bytes, path: str) -> Mapping[str, msgspec.Raw]:
         RequestError: 400, it is no object.
     """
     fields = _decoded(data, dict[str, msgspec.Raw], path)
-    return {name: raw for name, raw in fields.items() if raw != _NULL}
+    return {name: raw for name, raw in fields.items() if raw != NULL}
 
 
 def decode_args(body: bytes) -> ExtenderArgs:
@@ -129,10 +116,8 @@ def decode_args(body: bytes) -> ExtenderArgs:
     Raises:
         RequestError: 400, malformed or of wrong types; 413, too many names.
     """
-    fields = {name.casefold(): raw for name, raw in _present(body, "").items()}
-    if "pod" not in fields:
-        raise RequestError(400, "Pod: is missing; want the pod to place")
-    pod = _decoded(fields["pod"], Pod, "Pod")
+    fields = _folded(body)
+    pod = _pod(fields)
     if "nodenames" in fields:
         if len(body) > MAX_NAMES_BYTES:
             raise RequestError(413, f"a request with NodeNames may have {MAX_NAMES_BYTES} bytes, this has {len(body)}")
@@ -140,6 +125,51 @@ def decode_args(body: bytes) -> ExtenderArgs:
     if "nodes" in fields:
         return ExtenderArgs(pod, nodes=_node_list(fields["nodes"]))
     return ExtenderArgs(pod)
+
+
+def decode_preemption_args(body: bytes) -> PreemptionArgs:
+    """The request of preempt in *body*; the names `NodeToVictims` and `NodeToMetaVictims` of old will do as well.
+
+    Raises:
+        RequestError: 400, malformed or of wrong types, or a victim without a uid.
+    """
+    fields = _folded(body)
+    pod = _pod(fields)
+    for name in ("NodeNameToMetaVictims", "NodeToMetaVictims", "NodeNameToVictims", "NodeToVictims"):
+        raw = fields.get(name.casefold())
+        if raw is None:
+            continue
+        try:
+            offered = victims(raw)
+        except DecodeError as fault:
+            raise RequestError(400, f"{name}: {fault}") from fault
+        for node, each in offered.items():
+            if not all(victim.uid for victim in each.pods):
+                raise RequestError(400, f'{name}["{node}"]: a pod has no UID')
+        return PreemptionArgs(pod, offered)
+    return PreemptionArgs(pod)
+
+
+def decode_binding_args(body: bytes) -> BindingArgs:
+    """The request of bind in *body*; what is missing is empty.
+
+    Raises:
+        RequestError: 400, malformed or of wrong types.
+    """
+    fields = _folded(body)
+    names = ("PodName", "PodNamespace", "PodUID", "Node")
+    return BindingArgs(*(_decoded(fields.get(name.casefold(), NULL), str, name) for name in names))
+
+
+def _folded(body: bytes) -> Mapping[str, msgspec.Raw]:
+    """The fields of a request that are not null, undecoded, by their names in lower case."""
+    return {name.casefold(): raw for name, raw in _present(body, "").items()}
+
+
+def _pod(fields: Mapping[str, msgspec.Raw]) -> Pod:
+    if "pod" not in fields:
+        raise RequestError(400, "Pod: is missing; want the pod to place")
+    return _decoded(fields["pod"], Pod, "Pod")
 
 
 def _node_list(data: bytes) -> NodeList:

@@ -6,10 +6,17 @@ from extender.cluster.snapshot import Snapshot
 from extender.framework.verdict import Status, error, unresolvable
 from extender.objects.devices import AllocatedDeviceStatus, DeviceClass, DeviceRequestAllocationResult, ResourceClaim
 from extender.objects.pod import Pod, PodResourceClaim
+from extender.plugins.dynamic_resources.groups import group_name, is_of_group, is_reserved_for_group
 
 
-def claims_of(pod: Pod, cluster: Snapshot) -> tuple[ResourceClaim, ...] | Status:
-    """The claims of *pod*, or why they are not in order. Source: B110."""
+def claims_of(pod: Pod, cluster: Snapshot, *, grouped: bool = False) -> tuple[ResourceClaim, ...] | Status:
+    """The claims of *pod*, or why they are not in order. Source: B110.
+
+    Args:
+        pod: whose.
+        cluster: where they are.
+        grouped: whether claims may belong to the pod's group (gate DRAWorkloadResourceClaims).
+    """
     found: list[ResourceClaim] = []
     for entry in pod.spec.resource_claims:
         name, generated = claim_name(pod, entry)
@@ -24,7 +31,11 @@ def claims_of(pod: Pod, cluster: Snapshot) -> tuple[ResourceClaim, ...] | Status
         if claim.metadata.deletion_timestamp is not None:
             return unresolvable(f'resourceclaim "{name}" is being deleted')
         if generated and not _is_controlled(claim, pod):
-            return unresolvable(f"ResourceClaim {key} was not created for Pod {pod.key} (Pod is not owner)")
+            if not grouped:
+                return unresolvable(f"ResourceClaim {key} was not created for Pod {pod.key} (Pod is not owner)")
+            if not is_of_group(claim, pod):
+                owners = f"(neither Pod nor PodGroup {group_name(pod)} is the owner)"
+                return unresolvable(f"ResourceClaim {key} was not created for Pod {pod.key} {owners}")
         found.append(claim)
     return tuple(found)
 
@@ -48,9 +59,11 @@ def _is_controlled(claim: ResourceClaim, pod: Pod) -> bool:
     return controller is not None and controller.uid == pod.metadata.uid
 
 
-def is_reserved(claim: ResourceClaim, pod: Pod) -> bool:
-    """Whether *claim* is reserved for *pod*."""
-    return any(consumer.uid == pod.metadata.uid for consumer in claim.status.reserved_for)
+def is_reserved(claim: ResourceClaim, pod: Pod, *, grouped: bool = False) -> bool:
+    """Whether *claim* is reserved for *pod*, or for its group."""
+    if any(consumer.uid == pod.metadata.uid for consumer in claim.status.reserved_for):
+        return True
+    return grouped and is_reserved_for_group(claim, pod)
 
 
 def objection(claim: ResourceClaim, classes: Mapping[str, DeviceClass], *, alternatives: bool) -> Status | None:

@@ -6,7 +6,7 @@ from typing import NamedTuple
 from extender.allocation.allocator import Asked, Solution
 from extender.allocation.extended import Served
 from extender.cluster.arrays import BoolArray
-from extender.objects.devices import AllocationResult, ResourceClaim
+from extender.objects.devices import AllocationResult, ResourceClaim, ResourceClaimConsumerReference
 from extender.objects.matching import NodeTerms
 from extender.objects.pod import Pod
 
@@ -36,6 +36,7 @@ class Cycle:
         pod: whose claims.
         moment: of the cluster's objects; notes of another moment are of no use.
         claims: in the order of the pod, last the one for extended resources, if any.
+        consumers: by claim, for whom it is reserved.
         special: the claim for extended resources, if any.
         selectors: by claim, the nodes an allocation can be used on; None: any, or there is no allocation.
         failed: by claim, whether its devices cannot be bound, so that another allocation is needed.
@@ -51,6 +52,7 @@ class Cycle:
     pod: Pod
     moment: object
     claims: list[ResourceClaim]
+    consumers: list[ResourceClaimConsumerReference] = field(default_factory=list)
     special: ResourceClaim | None = None
     selectors: tuple[NodeTerms | None, ...] = ()
     failed: tuple[bool, ...] = ()

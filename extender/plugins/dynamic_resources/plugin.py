@@ -58,6 +58,7 @@ from extender.plugins.dynamic_resources.claims import (
 )
 from extender.plugins.dynamic_resources.cycle import Cycle
 from extender.plugins.dynamic_resources.filtering import UNAVAILABLE, Means, refused
+from extender.plugins.dynamic_resources.groups import consumer, group_of, held_in_vain
 from extender.plugins.dynamic_resources.options import DynamicResourcesOptions, waits_for_conditions
 from extender.plugins.dynamic_resources.scoring import scores
 
@@ -81,6 +82,7 @@ class DynamicResources:
         self._on = "DynamicResourceAllocation" in gates
         self._serves_extended = "DRAExtendedResource" in gates
         self._waits = waits_for_conditions(gates)
+        self._grouped = "DRAWorkloadResourceClaims" in gates
         self._features = features_of(gates)
         self._clock = clock or SystemClock()
         self._allocator = Allocator(self._features, self._clock)
@@ -100,7 +102,7 @@ class DynamicResources:
         """Source: B110."""
         if not self._on or not pod.spec.resource_claims:
             return None
-        found = claims_of(pod.pod, cluster)
+        found = claims_of(pod.pod, cluster, grouped=self._grouped)
         return found if isinstance(found, Status) else None
 
     def pre_filter(self, pod: PodQuery, cluster: Snapshot) -> PreFiltered:
@@ -108,7 +110,7 @@ class DynamicResources:
         self._latest = None
         if not self._on:
             return SKIP
-        own = claims_of(pod.pod, cluster) if pod.spec.resource_claims else ()
+        own = claims_of(pod.pod, cluster, grouped=self._grouped) if pod.spec.resource_claims else ()
         if isinstance(own, Status):
             return PreFiltered(status=own)
         extended = self._extended(pod, cluster)
@@ -142,6 +144,11 @@ class DynamicResources:
         self, pod: PodQuery, own: tuple[ResourceClaim, ...], extended: tuple[str, ...], cluster: Snapshot
     ) -> Cycle | Status:
         cycle = Cycle(pod.pod, self._moment(cluster), list(own))
+        if self._grouped:
+            group = group_of(pod.pod, cluster)
+            if isinstance(group, str):
+                return unresolvable(group)
+            cycle.consumers = [consumer(pod.pod, group, entry) for entry in pod.spec.resource_claims]
         if extended:
             uid = pod.pod.metadata.uid
             known = (c for c in cluster.objects(ResourceClaim).values() if is_for_extended(c, uid))
@@ -212,7 +219,7 @@ class DynamicResources:
         """Source: B116."""
         return in_proportion(raw)
 
-    def post_filter(self, pod: PodQuery, cluster: Snapshot, attempt: Attempt) -> PostFiltered:  # noqa: ARG002
+    def post_filter(self, pod: PodQuery, cluster: Snapshot, attempt: Attempt) -> PostFiltered:
         """Gives up an allocation that kept nodes out and that no other pod holds. Source: B115.
 
         As upstream, it is an error if the attempt ended before `pre_filter` was asked; preemption is not tried then.
@@ -240,6 +247,10 @@ class DynamicResources:
         if cycle.special is not None and cycle.is_left_over:
             done = unschedulable("deletion of ResourceClaim completed")
             return PostFiltered(done, detail=writes.deleted(cycle.special))
+        held = held_in_vain(pod.pod, cluster) if self._grouped else None
+        if held is not None:
+            done = unresolvable("ResourceClaim unreserved for PodGroup")
+            return PostFiltered(done, detail=writes.unreserved(held, pod.pod))
         return _STILL
 
     # -- after a node was chosen
@@ -284,7 +295,7 @@ class DynamicResources:
         settled: list[ResourceClaim] = []
         for number, claim in enumerate(notes.claims):
             idle = claim is notes.special and number not in notes.results and not claim.spec.devices.requests
-            if idle or is_reserved(claim, pod.pod):
+            if idle or is_reserved(claim, pod.pod, grouped=self._grouped):
                 settled.append(claim)
                 continue
             now = cluster.find(ResourceClaim, claim.key) if claim is not notes.special else claim

@@ -13,10 +13,11 @@ import msgspec
 
 from extender.allocation.allocated import EXTENDED_CLAIM
 from extender.framework.points import Plan, Write
-from extender.objects.devices import AllocationResult, ResourceClaim, ResourceClaimConsumerReference
+from extender.objects.devices import AllocationResult, ResourceClaim
 from extender.objects.meta import ObjectMeta, OwnerReference
 from extender.objects.pod import Pod, PodExtendedResourceClaimStatus
 from extender.plugins.dynamic_resources.cycle import UNNAMED, Cycle
+from extender.plugins.dynamic_resources.groups import is_reserved_for_group, pod_consumer
 
 FINALIZER: Final = "resource.kubernetes.io/delete-protection"
 _KIND: Final = "ResourceClaim"
@@ -47,6 +48,18 @@ def released(claim: ResourceClaim) -> Plan:
     """Give up the allocation of *claim*."""
     status = {"allocation": None, "reservedFor": None, "devices": None}
     return Plan((_patch(claim, {"status": status}, versioned=True, subresource="status"),))
+
+
+def unreserved(claim: ResourceClaim, pod: Pod) -> Plan:
+    """Take the group of *pod* off those *claim* is reserved for."""
+    alone = msgspec.structs.replace
+    kept = [
+        each
+        for each in claim.status.reserved_for
+        if not is_reserved_for_group(alone(claim, status=alone(claim.status, reserved_for=(each,))), pod)
+    ]
+    body = {"status": {"reservedFor": _plain(kept)}}
+    return Plan((_patch(claim, body, versioned=True, subresource="status"),))
 
 
 def deleted(claim: ResourceClaim) -> Plan:
@@ -90,7 +103,8 @@ def bound(cycle: Cycle, number: int, now: float | None) -> tuple[tuple[Write, ..
     given = allocation or status.allocation
     if given is not None and given.allocation_timestamp is None and now is not None:
         given = msgspec.structs.replace(given, allocation_timestamp=datetime.fromtimestamp(int(now), UTC))
-    consumer = ResourceClaimConsumerReference(resource="pods", name=cycle.pod.metadata.name, uid=cycle.pod.metadata.uid)
+    own = number < len(cycle.consumers)
+    consumer = cycle.consumers[number] if own else pod_consumer(cycle.pod)
     status = msgspec.structs.replace(status, allocation=given, reserved_for=(*status.reserved_for, consumer))
     body = {"status": {"reservedFor": _plain(status.reserved_for), **_allocation(given)}}
     if exists:

@@ -226,7 +226,9 @@ class NodeResourcesFit:
 
         def make() -> tuple[tuple[str, int], ...]:
             amounts = pod_requests(pod.pod, use_status=False, pod_level=self._pod_level)
-            return tuple((name, amount) for name, amount in amounts.items() if amount > 0 and not self._is_ignored(name))
+            return tuple(
+                (name, amount) for name, amount in amounts.items() if amount > 0 and not self._is_ignored(name)
+            )
 
         return pod.shape.remember((self, "asked"), make)
 

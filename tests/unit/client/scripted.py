@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import ssl
 from collections import defaultdict, deque
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
@@ -36,6 +37,7 @@ class Asked:
     headers: Mapping[str, str]
     body: Any
     at: float
+    client: str = ""
 
 
 @dataclass(frozen=True)
@@ -63,9 +65,10 @@ Answer = Reply | Stream | object
 class Server:
     """The server. Answers are used up in order, by `METHOD /path`; an asked one that is missing fails the test."""
 
-    def __init__(self, handler: Callable[[Asked], Answer] | None = None) -> None:
+    def __init__(self, handler: Callable[[Asked], Answer] | None = None, *, tls: ssl.SSLContext | None = None) -> None:
         """*handler* answers what nothing was scripted for."""
         self.handler = handler
+        self.tls = tls
         self.asked: list[Asked] = []
         self.unexpected: list[str] = []
         self._answers: dict[str, deque[Answer]] = defaultdict(deque)
@@ -75,7 +78,7 @@ class Server:
 
     @property
     def url(self) -> str:
-        return f"http://127.0.0.1:{self.port}"
+        return f"{'https' if self.tls else 'http'}://127.0.0.1:{self.port}"
 
     def on(self, what: str, *answers: Answer) -> None:
         self._answers[what].extend(answers)
@@ -85,7 +88,7 @@ class Server:
         return [asked for asked in self.asked if f"{asked.method} {asked.path}" == what]
 
     async def start(self) -> None:
-        self._server = await asyncio.start_server(self._serve, "127.0.0.1", self.port)
+        self._server = await asyncio.start_server(self._serve, "127.0.0.1", self.port, ssl=self.tls)
         self.port = self._server.sockets[0].getsockname()[1]
 
     async def stop(self) -> None:
@@ -127,7 +130,7 @@ class Server:
         parts = urlsplit(target)
         query = dict(parse_qsl(parts.query))
         content = json.loads(body) if body else None
-        self.asked.append(Asked(method, parts.path, query, headers, content, here().time()))
+        self.asked.append(Asked(method, parts.path, query, headers, content, here().time(), _client(writer)))
         return await self._answer(self._next(self.asked[-1]), writer)
 
     def _next(self, asked: Asked) -> Answer:
@@ -170,6 +173,13 @@ class Server:
         writer.write(b"0\r\n\r\n")
         await writer.drain()
         return True
+
+
+def _client(writer: asyncio.StreamWriter) -> str:
+    """The common name in the client's certificate."""
+    certificate = writer.get_extra_info("peercert") or {}
+    subject = dict(pair for part in certificate.get("subject", ()) for pair in part)
+    return str(subject.get("commonName", ""))
 
 
 def middle() -> float:

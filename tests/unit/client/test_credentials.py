@@ -123,13 +123,15 @@ def test_a_pod_finds_its_service_account(tmp_path: Path) -> None:
         (Place(), "no kubeconfig: none given with --kubeconfig"),
         (Place("missing"), "kubeconfig missing does not exist"),
         (
-            Place(environ={"KUBERNETES_SERVICE_HOST": "10.0.0.1", "KUBERNETES_SERVICE_PORT": "443"},
-                  service_account=Path("missing")),
+            Place(
+                environ={"KUBERNETES_SERVICE_HOST": "10.0.0.1", "KUBERNETES_SERVICE_PORT": "443"},
+                service_account=Path("missing"),
+            ),
             "the pod's service account: Service token file does not exist",
         ),
     ],
     ids=["nothing anywhere", "no such file", "a pod without a token"],
-)  # fmt: skip
+)
 def test_what_is_missing_is_said_in_one_line(place: Place, message: str) -> None:
     with pytest.raises(CredentialsError, match=message) as caught:
         read(place)
@@ -323,9 +325,23 @@ def test_a_proxy_is_taken_from_the_cluster_or_else_from_the_environment(tmp_path
         ("https://127.0.0.1:6443", "", True),
         ("https://localhost:6443", "", True),
     ],
-    ids=["no exception", "all", "a domain", "a domain with a dot", "a dot wants a subdomain", "half a word", "with its port",
-         "with another port", "a network", "another network", "an address", "a network of version 6", "this machine", "localhost"],
-)  # fmt: skip
+    ids=[
+        "no exception",
+        "all",
+        "a domain",
+        "a domain with a dot",
+        "a dot wants a subdomain",
+        "half a word",
+        "with its port",
+        "with another port",
+        "a network",
+        "another network",
+        "an address",
+        "a network of version 6",
+        "this machine",
+        "localhost",
+    ],
+)
 def test_no_proxy_is_read_as_go_reads_it(server: str, none_for: str, direct: bool) -> None:
     environ = {"https_proxy": "proxy:3128", "no_proxy": none_for}
     assert proxies.proxy_for(server, environ) == ("" if direct else "http://proxy:3128")

@@ -191,7 +191,7 @@ def test_a_server_away_for_less_than_the_deadline_costs_no_lead() -> None:
             one.start()
             await asyncio.sleep(10)
             await one.server.stop()
-            await asyncio.sleep(8)
+            await asyncio.sleep(7)
             await one.server.start()
             await asyncio.sleep(10)
             assert one.elector.may_act()

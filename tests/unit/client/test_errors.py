@@ -21,22 +21,39 @@ from extender.client import errors
         (400, {"reason": "Expired", "message": "token"}, errors.GoneError, "token"),
         (429, {"reason": "TooManyRequests", "message": "slow down"}, errors.TooManyRequestsError, "slow down"),
         (500, {"reason": "InternalError", "message": "oops"}, errors.ServerError, "oops"),
-        (503, b"<html>bad gateway</html>", errors.ServerError, "the server answered with status 503: <html>bad gateway</html>"),
+        (503, b"<html>", errors.ServerError, "the server answered with status 503: <html>"),
         (504, b"", errors.ServerError, "the server answered with status 504"),
         (422, {"reason": "Invalid", "message": "spec.x"}, errors.ApiError, "spec.x"),
         (302, b"", errors.ApiError, "the server answered with status 302"),
         (
             504,
-            {"reason": "Timeout", "message": "Too large resource version",
-             "details": {"causes": [{"reason": "ResourceVersionTooLarge"}], "retryAfterSeconds": 1}},
+            {
+                "reason": "Timeout",
+                "message": "Too large resource version",
+                "details": {"causes": [{"reason": "ResourceVersionTooLarge"}], "retryAfterSeconds": 1},
+            },
             errors.GoneError,
             "Too large resource version",
         ),
     ],
-    ids=["unauthorized", "forbidden", "not found", "conflict", "already exists", "expired", "gone",
-         "an expired token with another code", "too many requests", "internal error", "a page of a proxy", "nothing at all",
-         "what nobody treats apart", "a redirect", "a version from the future"],
-)  # fmt: skip
+    ids=[
+        "unauthorized",
+        "forbidden",
+        "not found",
+        "conflict",
+        "already exists",
+        "expired",
+        "gone",
+        "an expired token with another code",
+        "too many requests",
+        "internal error",
+        "a page of a proxy",
+        "nothing at all",
+        "what nobody treats apart",
+        "a redirect",
+        "a version from the future",
+    ],
+)
 def test_an_answer_is_read_as_the_error_someone_handles(code: int, body: Any, kind: type, message: str) -> None:
     fault = errors.of_answer(code, body if isinstance(body, bytes) else json.dumps(body).encode())
     assert type(fault) is kind

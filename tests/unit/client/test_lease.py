@@ -105,9 +105,10 @@ def test_after_a_restart_under_the_same_name_the_lease_is_simply_renewed() -> No
 
 
 @pytest.mark.parametrize(
-    ("at", "may"), [(100.0, True), (109.9, True), (110.0, False), (130.0, False)],
+    ("at", "may"),
+    [(100.0, True), (109.9, True), (110.0, False), (130.0, False)],
     ids=["at once", "just before the renew deadline", "at the deadline", "long after"],
-)  # fmt: skip
+)
 def test_fault_17_the_leader_may_act_until_the_renew_deadline_after_its_last_renewal(at: float, may: bool) -> None:
     assert leader(100.0).may_act(at) is may
 

@@ -28,7 +28,7 @@ def listed(*answers: Reply, source: Source[Pod] = SOURCE) -> tuple[Listed[Pod], 
 
 def test_a_list_is_read_page_by_page() -> None:
     found, asked = listed(
-        a_list(5, a_pod("a", 1), a_pod("b", 2), token="t1"), a_list(5, a_pod("c", 3), token="t2"), a_list(5)
+        a_list(5, a_pod("a", 1), a_pod("b", 2), more="t1"), a_list(5, a_pod("c", 3), more="t2"), a_list(5)
     )
     assert found.version == "5"
     assert list(found.items) == ["ns/a", "ns/b", "ns/c"]
@@ -37,21 +37,21 @@ def test_a_list_is_read_page_by_page() -> None:
 
 def test_selectors_go_with_every_page() -> None:
     source = Source(Pod, ENDPOINTS["Pod"], "", "status.phase!=Failed", "app in (a,b)")
-    _, asked = listed(a_list(5, token="t"), a_list(5), source=source)
+    _, asked = listed(a_list(5, more="t"), a_list(5), source=source)
     selectors = {"fieldSelector": "status.phase!=Failed", "labelSelector": "app in (a,b)"}
     assert asked == [{**selectors, "limit": "500"}, {**selectors, "limit": "500", "continue": "t"}]
 
 
 def test_fault_5_a_forgotten_page_restarts_the_whole_list() -> None:
     gone = failure(410, "Expired")
-    found, asked = listed(a_list(5, a_pod("old", 1), token="t"), gone, a_list(9, a_pod("new", 8), token="u"), a_list(9))
+    found, asked = listed(a_list(5, a_pod("old", 1), more="t"), gone, a_list(9, a_pod("new", 8), more="u"), a_list(9))
     assert (found.version, list(found.items)) == ("9", ["ns/new"])
     assert [page.get("continue") for page in asked] == [None, "t", None, "u"]
 
 
 def test_fault_5_a_list_forgotten_twice_is_asked_for_in_one_piece() -> None:
     gone = failure(410, "Expired")
-    found, asked = listed(a_list(5, token="t"), gone, a_list(6, token="u"), gone, a_list(7, a_pod("a", 1)))
+    found, asked = listed(a_list(5, more="t"), gone, a_list(6, more="u"), gone, a_list(7, a_pod("a", 1)))
     assert (found.version, list(found.items)) == ("7", ["ns/a"])
     assert asked[-1] == {}
 
@@ -154,10 +154,29 @@ def test_lines_may_arrive_in_pieces_and_several_at_once() -> None:
 
 @pytest.mark.parametrize(
     "line",
-    [b"{\n", b"null\n", b"garbage\n", b'{"type":"ADDED"}\n', b'{"type":"RENAMED","object":{}}\n', b'{"type":"ADDED","object":[]}\n',
-     b'{"type":"ADDED","object":{"metadata":{"name":7}}}\n', b"\xff\xfe\n", b"[" * 100_000 + b"\n"],
-    ids=["half of it", "null", "no JSON", "no object", "an unknown type", "a list", "no object of ours", "no UTF-8", "too deep"],
-)  # fmt: skip
+    [
+        b"{\n",
+        b"null\n",
+        b"garbage\n",
+        b'{"type":"ADDED"}\n',
+        b'{"type":"RENAMED","object":{}}\n',
+        b'{"type":"ADDED","object":[]}\n',
+        b'{"type":"ADDED","object":{"metadata":{"name":7}}}\n',
+        b"\xff\xfe\n",
+        b"[" * 100_000 + b"\n",
+    ],
+    ids=[
+        "half of it",
+        "null",
+        "no JSON",
+        "no object",
+        "an unknown type",
+        "a list",
+        "no object of ours",
+        "no UTF-8",
+        "too deep",
+    ],
+)
 def test_fault_6_a_line_that_cannot_be_read_ends_the_watch_after_what_came_before(line: bytes) -> None:
     events, fault, _, _ = watched(json.dumps(added("a", 6)).encode() + b"\n" + line, added("b", 7))
     assert isinstance(fault, AnswerError)

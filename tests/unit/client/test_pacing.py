@@ -83,8 +83,19 @@ def test_two_quiet_minutes_make_waits_short_again() -> None:
         ("Wed, 21 Oct 2015 07:27:00 GMT", 0.0),
         ("Wed, 21 Oct 2099 07:28:00 GMT", 60.0),
     ],
-    ids=["no header", "an empty one", "seconds", "at once", "a day counts as a minute", "below 0", "a fraction", "a word",
-         "a date", "a date that has passed", "a date far off"],
-)  # fmt: skip
+    ids=[
+        "no header",
+        "an empty one",
+        "seconds",
+        "at once",
+        "a day counts as a minute",
+        "below 0",
+        "a fraction",
+        "a word",
+        "a date",
+        "a date that has passed",
+        "a date far off",
+    ],
+)
 def test_retry_after_is_seconds_or_a_date(header: str | None, seconds: float | None) -> None:
     assert retry_after(header, NOON) == seconds

@@ -54,7 +54,7 @@ def test_an_event_is_written_as_kube_scheduler_writes_it() -> None:
             assert asked.body == {
                 "apiVersion": "events.k8s.io/v1",
                 "kind": "Event",
-                "metadata": {"name": "a.18d75d0f1df68000", "namespace": "ns"},
+                "metadata": {"name": "a.18d75c6cf8981000", "namespace": "ns"},
                 "eventTime": "2026-09-21T14:30:00.000000Z",
                 "reportingController": "my-scheduler",
                 "reportingInstance": "my-scheduler-host",
@@ -91,9 +91,10 @@ def test_the_first_repetition_makes_a_series_and_further_ones_only_count() -> No
 
 
 @pytest.mark.parametrize(
-    "other", [an_event("b"), an_event(reason="Other"), an_event(version=2)],
+    "other",
+    [an_event("b"), an_event(reason="Other"), an_event(version=2)],
     ids=["another pod", "another reason", "the pod has changed"],
-)  # fmt: skip
+)
 def test_what_differs_in_more_than_its_note_is_no_repetition(other: Event) -> None:
     async def main() -> None:
         async with Server(made) as server, recording(server) as recorder:
@@ -139,7 +140,7 @@ def test_a_series_whose_event_the_server_has_dropped_is_made_whole() -> None:
     async def main() -> None:
         async with Server() as server, recording(server) as recorder:
             server.on(EVENTS, Reply(201), Reply(201))
-            server.on("PATCH /apis/events.k8s.io/v1/namespaces/ns/events/a.18d75d0f1df68000", failure(404, "NotFound"))
+            server.on("PATCH /apis/events.k8s.io/v1/namespaces/ns/events/a.18d75c6cf8981000", failure(404, "NotFound"))
             recorder.record(an_event())
             recorder.record(an_event())
             await asyncio.sleep(1)

@@ -1,6 +1,7 @@
 """A reflector whose server misbehaves: what is told, what is asked, how long it waits. Time is virtual."""
 
 import asyncio
+from itertools import pairwise
 from typing import Any
 
 import pytest
@@ -66,7 +67,7 @@ def test_fault_1_waits_between_tries_grow_from_0_8_to_30_seconds() -> None:
             async with watching(server):
                 await asyncio.sleep(110)
             at = [asked.at for asked in server.asked]
-            waits = [round(later - earlier, 1) for earlier, later in zip(at, at[1:], strict=False)]
+            waits = [round(later - earlier, 1) for earlier, later in pairwise(at)]
             assert waits == [0.8, 1.6, 3.2, 6.4, 12.8, 25.6, 30.0]
 
     run(main())
@@ -147,7 +148,7 @@ def test_fault_5_nothing_is_told_of_half_a_list() -> None:
     async def main() -> None:
         async with Server() as server:
             server.on(PODS, a_list(5, a_pod("a", 1)), failure(410, "Expired"))
-            server.on(PODS, a_list(9, a_pod("b", 7), token="t"), CUT, CUT, failure(500))
+            server.on(PODS, a_list(9, a_pod("b", 7), more="t"), CUT, CUT, failure(500))
             server.on(PODS, a_list(10, a_pod("a", 1), a_pod("b", 8)), QUIET)
             async with watching(server) as (_, heard):
                 await asyncio.sleep(2)

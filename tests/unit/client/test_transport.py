@@ -134,13 +134,12 @@ def test_a_connection_cut_before_the_answer(request_: Request, asked: int) -> No
 
 def test_a_refused_connection_was_never_sent_and_is_not_repeated_here() -> None:
     async def main() -> None:
-        async with Server() as server:
-            async with talking(server) as transport:
-                await server.stop()
-                with pytest.raises(errors.UnreachableError) as caught:
-                    await transport.call(GET)
-                assert not caught.value.sent
-                await server.start()
+        async with Server() as server, talking(server) as transport:
+            await server.stop()
+            with pytest.raises(errors.UnreachableError) as caught:
+                await transport.call(GET)
+            assert not caught.value.sent
+            await server.start()
 
     run(main())
 

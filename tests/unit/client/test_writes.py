@@ -87,10 +87,17 @@ CONFLICT = failure(409, "Conflict", "pod a is already assigned to node")
         (failure(504, "Timeout"), a_pod("a", 9, node="n1"), Bound.HERE),
         (SILENCE, a_pod("a", 9, node="n2"), Bound.ELSEWHERE),
     ],
-    ids=["fault 8: already on this node", "fault 8: on another node", "fault 9: made again under its name",
-         "fault 9: made again and bound", "fault 10: timed out but carried out", "fault 10: cut off but carried out",
-         "fault 10: the server timed out but carried it out", "timed out, and someone else was quicker"],
-)  # fmt: skip
+    ids=[
+        "fault 8: already on this node",
+        "fault 8: on another node",
+        "fault 9: made again under its name",
+        "fault 9: made again and bound",
+        "fault 10: timed out but carried out",
+        "fault 10: cut off but carried out",
+        "fault 10: the server timed out but carried it out",
+        "timed out, and someone else was quicker",
+    ],
+)
 def test_an_unclear_binding_is_settled_by_looking(answer: Answer, found: dict[str, Any], ended: Bound) -> None:
     result, bodies, _ = bound((BIND, answer), (GET, Reply(body=found)))
     assert result is ended
@@ -100,17 +107,16 @@ def test_an_unclear_binding_is_settled_by_looking(answer: Answer, found: dict[st
 @pytest.mark.parametrize(
     ("answers", "kind"),
     [
-        ([(BIND, SILENCE), (GET, Reply(body=a_pod("a", 9)))], errors.UnreachableError),
-        ([(BIND, SILENCE), (GET, SILENCE)], errors.UnreachableError),
-        ([(BIND, CUT), (GET, failure(500))], errors.UnreachableError),
-        ([(BIND, failure(409, "Conflict", "is being deleted")), (GET, Reply(body=a_pod("a", 9)))], errors.ConflictError),
+        (
+            [(BIND, failure(409, "Conflict", "is being deleted")), (GET, Reply(body=a_pod("a", 9)))],
+            errors.ConflictError,
+        ),
         ([(BIND, failure(403, "Forbidden"))], errors.ForbiddenError),
         ([(BIND, failure(500)), (GET, Reply(body=a_pod("a", 9)))], errors.ServerError),
     ],
-    ids=["fault 11: timed out and not carried out (yet)", "fault 11: nothing to be learnt", "fault 11: nor by looking",
-         "fault 14: being deleted, or gated", "fault 13: not allowed", "a server's fault"],
-)  # fmt: skip
-def test_a_binding_that_did_not_come_about_is_an_error_and_is_sent_once(
+    ids=["fault 14: being deleted, or gated", "fault 13: not allowed", "a server's fault"],
+)
+def test_a_binding_that_is_clearly_refused_is_an_error_and_is_sent_once(
     answers: list[tuple[str, Answer]], kind: type
 ) -> None:
     result, bodies, _ = bound(*answers)
@@ -118,10 +124,70 @@ def test_a_binding_that_did_not_come_about_is_an_error_and_is_sent_once(
     assert len(bodies) == 1
 
 
-def test_fault_11_what_may_still_be_carried_out_is_told_from_what_was_never_sent() -> None:
-    result, _, seconds = bound((BIND, SILENCE), (GET, Reply(body=a_pod("a", 9))))
-    assert result.sent
-    assert seconds == pytest.approx(30.0)
+UNBOUND = Reply(body=a_pod("a", 9))
+
+
+@pytest.mark.parametrize(
+    ("answers", "posts"),
+    [
+        ([(BIND, SILENCE), (GET, UNBOUND), (BIND, Reply(201))], 2),
+        ([(BIND, CUT), (GET, failure(500)), (BIND, CUT), (GET, UNBOUND), (BIND, Reply(201))], 3),
+        ([(BIND, failure(504, "Timeout")), (GET, UNBOUND), (GET, UNBOUND), (BIND, Reply(201))], 2),
+        ([(BIND, CUT), (GET, UNBOUND), (BIND, CONFLICT), (GET, Reply(body=a_pod("a", 9, node="n1")))], 2),
+    ],
+    ids=["nothing came of it", "twice", "the server gave up waiting", "it came about after we looked"],
+)
+def test_fault_11_a_binding_whose_answer_was_lost_is_sent_to_the_same_node_again(
+    answers: list[tuple[str, Answer]], posts: int
+) -> None:
+    result, bodies, _ = bound(*answers)
+    assert result is Bound.HERE
+    assert bodies == [bodies[0]] * posts
+
+
+def test_fault_11_a_server_that_went_away_after_a_binding_was_sent_is_waited_for() -> None:
+    async def main() -> None:
+        async with Server() as server, talking(server) as transport:
+            server.on(BIND, SILENCE)
+            task = asyncio.create_task(Writer(transport).bind("ns", "a", "uid-a", "n1"))
+            await asyncio.sleep(1)
+            await server.stop()
+            await asyncio.sleep(20)
+            assert not task.done()
+            server.on(BIND, CONFLICT)
+            server.on(GET, Reply(body=a_pod("a", 9, node="n1")))
+            await server.start()
+            assert await task is Bound.HERE
+
+    run(main())
+
+
+def test_fault_11_what_stays_unclear_says_that_it_may_have_been_carried_out() -> None:
+    async def main() -> None:
+        async with Server() as server, talking(server) as transport:
+            server.on(BIND, SILENCE)
+            task = asyncio.create_task(Writer(transport).bind("ns", "a", "uid-a", "n1"))
+            await asyncio.sleep(0.1)
+            await server.stop()
+            with pytest.raises(errors.UnreachableError) as caught:
+                await task
+            assert caught.value.sent
+            await server.start()
+
+    run(main())
+
+
+def test_fault_17_an_unclear_binding_is_not_sent_again_once_the_lead_is_lost() -> None:
+    async def main() -> None:
+        async with Server() as server, talking(server) as transport:
+            server.on(BIND, SILENCE)
+            server.on(GET, UNBOUND)
+            until = here().time() + 10
+            with pytest.raises(errors.FencedError):
+                await Writer(transport).bind("ns", "a", "uid-a", "n1", may_act=lambda: here().time() < until)
+            assert len(server.of(BIND)) == 1
+
+    run(main())
 
 
 @pytest.mark.parametrize(

@@ -14,7 +14,7 @@ T = TypeVar("T")
 STUCK_SECONDS = 20.0
 """Real seconds without anything to do after which a test is stuck."""
 
-GRACE_SECONDS = 0.002
+GRACE_SECONDS = 0.0005
 """Real seconds the kernel has to carry bytes over loopback before time jumps."""
 
 

@@ -25,10 +25,10 @@ def a_pod(name: str, version: int, *, uid: str = "", node: str = "") -> dict[str
     }
 
 
-def a_list(version: int, *items: dict[str, Any], token: str = "") -> Reply:
-    return Reply(
-        body={"kind": "PodList", "metadata": {"resourceVersion": str(version), "continue": token}, "items": items}
-    )
+def a_list(version: int, *items: dict[str, Any], more: str = "") -> Reply:
+    """A page; *more* is where the next one is to be had."""
+    metadata = {"resourceVersion": str(version), "continue": more}
+    return Reply(body={"kind": "PodList", "metadata": metadata, "items": items})
 
 
 def an_event(type_: str, item: Any) -> dict[str, Any]:

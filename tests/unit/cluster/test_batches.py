@@ -77,6 +77,18 @@ def test_pods_that_are_brought_back_are_there_again() -> None:
     assert _rows(what_if.snapshot()) == _rows(cluster)
 
 
+def test_a_port_that_two_pods_of_a_node_have_is_free_when_one_of_them_goes() -> None:
+    """Upstream keeps a set of ports a node. Source: B028."""
+    cluster = a_cluster(a_node("n"), a_pod("a", node="n", spec=PORT), a_pod("b", node="n", spec=PORT)).snapshot()
+    batch, what_if = _batch(cluster), Hypothesis(cluster)
+
+    what_if.take_away(batch, np.array([0]))
+    assert _rows(what_if.snapshot())["ports"] == set()
+
+    what_if.bring(batch, np.array([0]))
+    assert _rows(what_if.snapshot())["ports"] == {0}
+
+
 def test_kept_answers_learn_which_rows_were_written() -> None:
     cluster = _cluster()
     batch, what_if = _batch(cluster), Hypothesis(cluster)

@@ -103,6 +103,13 @@ def test_an_unresolvable_pre_filter_ends_the_round() -> None:
     assert asked(early, late)[0].before.status == Status(UNRESOLVABLE, ("Early",), "Early")
 
 
+def test_which_nodes_were_left_is_not_told_once_a_plugin_ended_the_round() -> None:
+    found, _ = asked(
+        Before("A", PreFiltered(nodes=frozenset(("a",)))), Before("B", PreFiltered(Status(Code.UNRESOLVABLE, ("no",))))
+    )
+    assert found.before.nodes is None
+
+
 def test_a_skipped_plugin_is_not_asked_to_filter() -> None:
     skipping = Before("Skipping", PreFiltered(skip=True))
 

@@ -7,10 +7,19 @@ import pytest
 
 from extender.decide.engine import Engine
 from extender.decide.rank import Ranking, rank
-from extender.framework.points import PreScored
+from extender.framework.points import PreScored, Reads
 from extender.framework.verdict import Code, Status
 from tests.build import a_cluster, a_node, a_pod
 from tests.unit.decide.stand_ins import Broken, Rating, a_profile
+
+
+class KeptRating(Rating):
+    """Its scores are kept, so they are asked for all nodes."""
+
+    score_reads = Reads.NODE
+
+    def score_key(self, _pod: Any) -> str:
+        return "any"
 
 
 def ranked(
@@ -69,3 +78,25 @@ def test_a_pre_score_that_answers_with_an_error_ends_it() -> None:
     got = ranked(Rating("X", {}, PreScored(status=Status(Code.ERROR, ("no labels",)))))
 
     assert got.error == Status(Code.ERROR, ('running PreScore plugin "X": no labels',), "X")
+
+
+def test_scores_are_held_against_their_range_after_all_plugins_scored() -> None:
+    got = ranked(Rating("X", {"a": 101, "b": 1, "c": 1}), Rating("Y", {}))
+
+    assert got.error is not None
+    assert got.error.message.startswith('running Score plugins: plugin "Y" failed with: ')
+
+
+def test_of_several_scores_out_of_range_the_first_node_s_is_told() -> None:
+    got = ranked(Rating("X", {"a": 1, "b": 1, "c": 999}), Rating("Y", {"a": 1, "b": 200, "c": 1}))
+
+    said = 'applying score defaultWeights on Score plugins: plugin "Y" returns an invalid score 200'
+    assert got.error is not None
+    assert got.error.message.startswith(said)
+
+
+def test_a_score_out_of_range_of_a_node_that_is_not_feasible_does_no_harm() -> None:
+    got = ranked(KeptRating("X", {"a": 1, "b": 101, "c": 3}), feasible=(True, False, True))
+
+    assert got.error is None
+    assert got.totals.tolist() == [1, 3]

@@ -159,7 +159,7 @@ class World:
                 self.clock.seconds += 2
                 self.scheduler.tick()
             for _ in range(200):
-                stepped = self.desk.leadership.may_act() and self.scheduler.step()
+                stepped = self.desk.leadership.may_act() and await self.scheduler.turn()
                 await asyncio.sleep(0)
                 if not stepped and len(asyncio.all_tasks()) == 1:
                     break

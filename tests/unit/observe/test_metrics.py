@@ -6,7 +6,8 @@ from prometheus_client import CollectorRegistry
 
 from extender.framework.runner import Runner
 from extender.framework.verdict import Code
-from extender.observe.metrics import PluginMetrics, exponential, exposition, new_registry
+from extender.observe.families import exponential
+from extender.observe.metrics import PluginMetrics, exposition, new_registry
 from tests.build import a_cluster, a_node, a_query
 from tests.fake_plugins import AcceptsAll
 

@@ -243,7 +243,12 @@ def test_pre_bind_is_announced_for_pods_with_claims_only() -> None:
 
 def offered(state: ClusterState, pod: Any) -> PostFiltered:
     """What PostFilter says after every node was refused by this plugin."""
-    plugin, query = a_plugin(), a_query(pod, state)
+    return offered_with(a_plugin(), state, pod)
+
+
+def offered_with(plugin: DynamicResources, state: ClusterState, pod: Any) -> PostFiltered:
+    """As `offered`, by *plugin*."""
+    query = a_query(pod, state)
     before = plugin.pre_filter(query, state.snapshot())
     assert before.status is None
     view = state.snapshot().view()

@@ -40,6 +40,13 @@ RISING = strategy("RequestedToCapacityRatio", shape=[(0, 0), (100, 10)])
 SCORES: dict[str, tuple[Any, str, dict[str, str], dict[str, str], int]] = {
     "least: the mean of 25 and 50 is cut": (LEAST, "n", {}, POD, 37),
     "least: what is overcommitted scores 0": (LEAST, "n", {"cpu": "1500m", "memory": "0"}, POD, 25),
+    "least: a sum that left int64 is not more than there is": (
+        LEAST,
+        "n",
+        {"cpu": "0", "memory": "9223372036854775807"},
+        POD,
+        37,
+    ),
     "least: containers without requests count for 100m and 200Mi": (LEAST, "roomy", {}, {}, 88),
     "least: so do those of pods on the node": (LEAST, "roomy", {"cpu": "0"}, {"cpu": "1", "memory": "0"}, 77),
     "least: weights": (
@@ -307,3 +314,8 @@ def test_options_made_without_anything_written_are_the_defaults() -> None:
         msgspec.convert(NodeResourcesFitArgs.defaulted({}, FeatureGates()), NodeResourcesFitArgs)
         == NodeResourcesFitArgs()
     )
+
+
+def test_where_pre_score_is_switched_off_the_requests_are_worked_out_while_scoring() -> None:
+    plugin, cluster = built(NodeResourcesFit, LEAST), a_cluster(NODES["n"])
+    assert plugin.score(cluster.query(a_pod(POD)), cluster.view(), None).tolist() == [37]

@@ -166,3 +166,12 @@ def test_defaults(args: dict[str, Any], expected: list[tuple[str, int]]) -> None
     raw = NodeResourcesBalancedAllocationArgs.defaulted(args, FeatureGates())
     options = msgspec.convert(raw, NodeResourcesBalancedAllocationArgs)
     assert [(spec.name, spec.weight) for spec in options.resources] == expected
+
+
+@pytest.mark.parametrize(("requests", "expected"), [({"cpu": "1"}, 68), ({}, 0)], ids=["asks for cpu", "asks for none"])
+def test_where_pre_score_is_switched_off_a_pod_it_would_skip_scores_nothing(
+    requests: dict[str, str], expected: int
+) -> None:
+    cluster = a_cluster(a_node("n", cpu="4", memory="10000"))
+    plugin = built(NodeResourcesBalancedAllocation)
+    assert plugin.score(cluster.query(a_pod(requests)), cluster.view(), None).tolist() == [expected]

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from extender.cluster.snapshot import Snapshot
+from extender.cluster.state import ClusterState
 from extender.framework.verdict import Code
 from extender.objects.pod import Pod
 from extender.plugins.node_resources_fit.plugin import NodeResourcesFit
@@ -204,3 +205,25 @@ def test_two_profiles_do_not_share_what_they_compiled() -> None:
     cluster = a_cluster(a_node("n"))
     assert refusals(built(NodeResourcesFit, {"ignoredResources": [GPU]}), a_pod({GPU: "1"}), cluster) == {}
     assert refusals(built(NodeResourcesFit), a_pod({GPU: "1"}), cluster) == {"n": {f"Insufficient {GPU}": HOPELESS}}
+
+
+def test_where_pre_filter_is_switched_off_every_node_is_an_error() -> None:
+    cluster = a_cluster(a_node("a", cpu="1"), a_node("b", cpu="1"))
+    (group,) = built(NodeResourcesFit).filter(cluster.query(a_pod()), cluster.view(), None)
+    assert group.nodes.tolist() == [True, True]
+    assert group.reason.code is Code.ERROR
+    assert group.reason.text == 'error reading "PreFilterNodeResourcesFit" from cycleState: not found'
+
+
+def test_an_amount_that_is_negative_after_an_overflow_is_not_checked() -> None:
+    twice = {"cpu": "9223372036854775807"}  # in thousandths that is -1000
+    cluster = a_cluster(a_node("a", cpu="0"))
+    assert refusals(built(NodeResourcesFit), a_pod(twice), cluster) == {}
+
+
+def test_absurd_requests_on_a_node_add_up_with_overflow_and_without_a_warning() -> None:
+    state = ClusterState()
+    state.put_node(a_node("n", memory="10000"))
+    for name in ("one", "two"):
+        state.put_pod(a_pod({"memory": "9223372036854775807"}, name, nodeName="n"))
+    assert refusals(built(NodeResourcesFit), a_pod({"memory": "10002"}), state.snapshot()) == {}

@@ -7,10 +7,12 @@ import pytest
 from extender import wiring
 from extender.config.load import load
 from extender.config.model import Extender, ManagedResource, TLSConfig
+from extender.decide.feasible import feasible
 from extender.policy import document
 from extender.policy.convert import Converted, convert
 from extender.policy.providers import provider
 from extender.policy.text import text
+from tests.build import a_cluster, a_node, a_pod
 
 MANDATORY = ["NodeUnschedulable", "TaintToleration"]
 
@@ -204,8 +206,8 @@ def test_resources_that_an_extender_minds_are_not_checked() -> None:
     [
         (
             {"alwaysCheckAllPredicates": True},
-            "alwaysCheckAllPredicates: has no equal; a node is told the first plugin that refuses it. "
-            "Which nodes are refused is the same",
+            "alwaysCheckAllPredicates: a KubeSchedulerConfiguration has no equal; there a node is told the first "
+            "plugin that refuses it. Which nodes are refused is the same",
         ),
         (
             {"predicates": [{"name": "HostName", "argument": {"labelsPresence": {}}}]},
@@ -269,3 +271,23 @@ profiles:
   schedulerName: default-scheduler
 """
     )
+
+
+@pytest.mark.parametrize(
+    ("every", "reasons"),
+    [
+        (False, "1 Insufficient cpu, 1 node(s) were unschedulable"),
+        (True, "1 node(s) had untolerated taint(s), 1 node(s) were unschedulable, 2 Insufficient cpu"),
+    ],
+    ids=["the first", "all"],
+)
+def test_a_node_is_told_the_first_predicate_it_fails_or_all_of_them(every: bool, reasons: str) -> None:
+    """C018."""
+    names = [{"name": "PodFitsResources"}]
+    found = converted(predicates=names, priorities=[], alwaysCheckAllPredicates=every)
+    taint = {"key": "dedicated", "effect": "NoSchedule"}
+    state = a_cluster(a_node("cordoned", unschedulable=True), a_node("tainted", taints=[taint]))
+    cluster = state.snapshot()
+    pod = cluster.query(a_pod(requests={"cpu": "64"}))
+    answer = feasible(pod, cluster, wiring.scheduling(found.configuration).first, wiring.engine())
+    assert answer.message() == f"0/2 nodes are available: {reasons}."

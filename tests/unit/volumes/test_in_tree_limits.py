@@ -13,6 +13,7 @@ from extender.volumes.in_tree_limits import (
     GCE_PD,
     InTreeLimits,
     LimitedDriver,
+    environment_fault,
     limit_of_environment,
 )
 from tests.build import a_cluster, a_node, a_pod, a_query, an_object
@@ -72,6 +73,13 @@ def test_a_node_that_states_no_limit_has_that_of_the_driver(
 def test_the_environment_sets_a_limit_if_it_is_a_whole_number_above_0(text: str, limit: int | None) -> None:
     """C041."""
     assert limit_of_environment({ENVIRONMENT: text}) == limit
+
+
+def test_an_environment_that_sets_no_limit_though_it_means_to_is_told() -> None:
+    """C041."""
+    want = 'KUBE_MAX_PD_VOLS="many": want a whole number above 0; the default limits hold'
+    assert environment_fault({ENVIRONMENT: "many"}) == want
+    assert [environment_fault(each) for each in ({}, {ENVIRONMENT: ""}, {ENVIRONMENT: "7"})] == [None, None, None]
 
 
 def test_the_limit_of_the_environment_goes_before_the_driver_s_and_after_the_node_s() -> None:

@@ -10,10 +10,11 @@ from extender.decide.engine import Engine
 from extender.framework.columns import ColumnCache
 from extender.framework.profiles import Profile
 from extender.framework.verdict import Code, Reason, Status
+from extender.objects.extender_v1 import FilterResult
 from extender.web.refusing import UNKNOWN
 from extender.web.scaling import ScoreRange
 from extender.web.verbs import NOTHING_ASKED, Intake, Verbs
-from extender.web.wire import ExtenderArgs, FilterResult, RequestError, decode_args
+from extender.web.wire import ExtenderArgs, RequestError, decode_args
 from tests.build import a_cluster, a_node, a_pod
 from tests.fake_plugins import AcceptsAll, Counts, CountsPods, Raises, Refuses, Scores, TurnsAway, a_profile
 

@@ -7,7 +7,8 @@ import msgspec
 import pytest
 import yaml
 
-from extender.web.wire import MAX_NAMES_BYTES, FilterResult, HostPriority, RequestError, decode_args
+from extender.objects.extender_v1 import FilterResult, HostPriority
+from extender.web.wire import MAX_NAMES_BYTES, RequestError, decode_args
 
 CASES = Path(__file__).resolve().parents[2] / "wire"
 POD = '{"metadata": {"name": "web", "namespace": "shop", "creationTimestamp": null}, "spec": {"containers": []}}'

@@ -1,0 +1,202 @@
+"""The verb bind: puts a pod on a node for a scheduler, if everything it says still holds.
+
+Nothing is believed that can be looked up. The pod is read from the API server first; its name, uid, scheduler and
+state must be what the request implies. The node is then judged by the profile of the pod's scheduler, on the newest
+state. Only then is the pod assumed on the node and the Binding written, with the pod's uid as precondition. Every
+failure takes the assumption back and is told in the answer. A pod that is on that node already is a success, so asking
+twice is safe.
+Source: F023, F041, F047.
+"""
+
+import asyncio
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from typing import Protocol
+
+from extender.cluster.state import ClusterState
+from extender.decide.admission import held_back
+from extender.decide.engine import Engine
+from extender.decide.feasible import feasible
+from extender.framework.profiles import Profile
+from extender.objects.extender_v1 import BindingArgs, BindingResult
+from extender.objects.pod import Pod
+
+_FINISHED = ("Succeeded", "Failed")
+
+
+class LiveError(Exception):
+    """The API server could not be asked, or said no; carries one line."""
+
+
+class Live(Protocol):
+    """The API server, as far as bind needs it."""
+
+    async def pod(self, namespace: str, name: str) -> Pod | None:
+        """The pod of that name as it is now; None if there is none.
+
+        Raises:
+            LiveError: it cannot be read.
+        """
+
+    async def bind(self, namespace: str, name: str, uid: str, node: str) -> None:
+        """Put the pod on *node* if it still has that *uid*.
+
+        Raises:
+            LiveError: it is not on *node*, or nobody knows whether it is.
+        """
+
+
+class Outcomes(Protocol):
+    """Hears how requests end (`observe.verbs.VerbMetrics`)."""
+
+    def bound(self, outcome: str) -> None:
+        """`bound`, `already` (it was there), `refused` (nothing was written), `failed` (writing did not succeed)."""
+
+
+class Unheard:
+    """Outcomes for nobody."""
+
+    def bound(self, outcome: str) -> None:
+        """Nothing."""
+
+
+class RefusedError(Exception):
+    """The pod is not bound; carries the reason."""
+
+
+@dataclass(slots=True)
+class Binder:
+    """Binds pods of one cluster. All calls are to come from one event loop.
+
+    Attributes:
+        state: the cluster as watched; bindings are assumed in it until the watch confirms them.
+        profiles: by scheduler name; only pods of these schedulers are bound.
+        engine: judges the node; the one the other verbs use.
+        live: the API server.
+        outcomes: hears how requests end.
+    """
+
+    state: ClusterState
+    profiles: Mapping[str, Profile]
+    engine: Engine
+    live: Live
+    outcomes: Outcomes = field(default_factory=Unheard)
+    _turns: dict[str, tuple[asyncio.Lock, int]] = field(default_factory=dict)
+
+    async def bind(self, args: BindingArgs) -> BindingResult:
+        """Put the pod on the node, or say in `error` why not; then nothing has changed."""
+        given = {
+            "PodName": args.pod_name,
+            "PodNamespace": args.pod_namespace,
+            "PodUID": args.pod_uid,
+            "Node": args.node,
+        }
+        for name, value in given.items():
+            if not value:
+                return self._told("refused", f"{name}: is missing")
+        try:
+            async with self._turn(args.pod_uid):  # a repeated request finds out how the first one ended
+                return self._told(await self._bound(args))
+        except RefusedError as why:
+            return self._told("refused", str(why))
+        except LiveError as why:
+            return self._told("failed", str(why))
+
+    @asynccontextmanager
+    async def _turn(self, uid: str) -> AsyncIterator[None]:
+        """One request about a pod at a time."""
+        turn, users = self._turns.get(uid, (asyncio.Lock(), 0))
+        self._turns[uid] = turn, users + 1
+        try:
+            async with turn:
+                yield
+        finally:
+            _, users = self._turns[uid]
+            if users == 1:
+                del self._turns[uid]
+            else:
+                self._turns[uid] = turn, users - 1
+
+    def _told(self, outcome: str, error: str = "") -> BindingResult:
+        self.outcomes.bound(outcome)
+        return BindingResult(error)
+
+    async def _bound(self, args: BindingArgs) -> str:
+        pod = await self.live.pod(args.pod_namespace, args.pod_name)
+        if _is_there(pod, args):
+            return "already"
+        checked = self._checked(pod, args)
+        # From the check to the assumption nothing else runs, so no other request fills the node in between.
+        self._fits(checked, args.node)
+        nominated = self._nominated(args.pod_uid)
+        self.state.assume(checked, args.node)
+        try:
+            await self.live.bind(args.pod_namespace, args.pod_name, args.pod_uid, args.node)
+        except BaseException:
+            if self.state.is_assumed(args.pod_uid):
+                self.state.forget(checked)
+                self.state.nominate(checked, nominated)
+            raise
+        return "bound"
+
+    def _nominated(self, uid: str) -> str:
+        """The node that the pod is nominated for; empty if for none."""
+        nominations = self.state.snapshot().nominations.items()
+        return next((node for node, queries in nominations if any(query.uid == uid for query in queries)), "")
+
+    def _checked(self, pod: Pod | None, args: BindingArgs) -> Pod:
+        """The pod, if it is the one that was meant and waits for a node.
+
+        Raises:
+            RefusedError: it is not.
+        """
+        key = f"{args.pod_namespace}/{args.pod_name}"
+        if pod is None:
+            raise RefusedError(f"pod {key} not found")
+        if (pod.metadata.namespace, pod.metadata.name) != (args.pod_namespace, args.pod_name):
+            raise RefusedError(f"asked for pod {key}, the API server answered with {pod.key}")
+        uid = pod.metadata.uid
+        if uid != args.pod_uid:
+            raise RefusedError(f"pod {key} has the uid {uid}, not {args.pod_uid}: it was deleted and made again")
+        if pod.spec.scheduler_name not in self.profiles:
+            raise RefusedError(f'pod {key} is for the scheduler "{pod.spec.scheduler_name}", which is not served here')
+        if pod.spec.node_name:
+            raise RefusedError(f"pod {key} is on node {pod.spec.node_name} already")
+        if pod.metadata.deletion_timestamp is not None:
+            raise RefusedError(f"pod {key} is being deleted")
+        if pod.status.phase in _FINISHED:
+            raise RefusedError(f"pod {key} has finished")
+        known = self.state.placed.get(uid)
+        if known is not None:
+            raise RefusedError(
+                f"pod {key} is known to be on node {known.node_name}; the API server does not say so yet"
+            )
+        return pod
+
+    def _fits(self, pod: Pod, node: str) -> None:
+        """Judge *node* by the profile of the pod's scheduler.
+
+        Raises:
+            RefusedError: it is not known, or does not take the pod.
+        """
+        cluster = self.state.snapshot()
+        row = cluster.row(node)
+        if row is None:
+            raise RefusedError(f"node {node} is not known to the extender (yet)")
+        query, profile = cluster.query(pod), self.profiles[pod.spec.scheduler_name]
+        held = held_back(query, cluster, profile, self.engine)
+        if held is not None:
+            raise RefusedError(f"pod {pod.key}: {held.message}")
+        found = feasible(query, cluster, profile, self.engine, reasons=True)
+        if found.error is not None:
+            raise RefusedError(found.error.message)
+        if found.before.status is not None:
+            raise RefusedError(f"node {node} does not take pod {pod.key}: {found.before.status.message}")
+        if not found.feasible[row]:
+            said = [refusal.reason.text for refusal in found.refusals if refusal.nodes[row]]
+            raise RefusedError(f"node {node} does not take pod {pod.key}: {', '.join(said) or found.before.absent}")
+
+
+def _is_there(pod: Pod | None, args: BindingArgs) -> bool:
+    return pod is not None and (pod.metadata.uid, pod.spec.node_name) == (args.pod_uid, args.node)
