@@ -66,9 +66,9 @@ _USER_AGENT = f"extender/{__version__} ({platform.system().lower()}/{platform.ma
 
 @dataclass(frozen=True, slots=True)
 class Watching:
-    """Who is told what happens inside, for metrics; all of it optional."""
+    """Who is told what happens inside, for metrics; all of it optional. `observer` makes one for each profile."""
 
-    observer: Observer | None = None
+    observer: Callable[[str], Observer] | None = None
     tally: Tally = field(default_factory=Uncounted)
     on_hint: HintObserver | None = None
     on_move: MoveObserver | None = None
@@ -129,7 +129,10 @@ class Standalone:
         self.elector = self._make_elector(watching)
         leadership: Leadership = self.elector or Always()
         self.state = ClusterState()
-        self.engines: dict[str, Engine] = {name: engine(watching.observer) for name in scheduling.profiles}
+        observer = watching.observer
+        self.engines: dict[str, Engine] = {
+            name: engine(observer(name) if observer else None) for name in scheduling.profiles
+        }
         settings = QueueSettings(
             float(configuration.pod_initial_backoff_seconds),
             float(configuration.pod_max_backoff_seconds),

@@ -241,7 +241,7 @@ def _one_document(answer: bytes) -> bytes:
 
 def _fields(answer: bytes) -> Mapping[str, msgspec.Raw]:
     """The fields of an answer by their names in lower case; none if it is null. Source: F015, F016."""
-    document = _one_document(answer)
+    document = _one_document(bytes(answer))
     try:
         return {} if document.strip() == b"null" else folded(document)
     except DecodeError as fault:

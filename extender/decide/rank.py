@@ -67,6 +67,8 @@ def rank(pod: PodQuery, cluster: Snapshot, profile: Profile, engine: Engine, fea
     everywhere = bool(feasible.all())
     rows = np.arange(len(feasible), dtype=np.int64) if everywhere else np.flatnonzero(feasible)
     view = cluster.view(None if everywhere else rows)
+    if not profile.scores:  # then PreScore is not asked either
+        return Ranking(rows, np.ones(len(rows), dtype=np.int64))
     totals = np.zeros(len(rows), dtype=np.int64)
     plugins: dict[str, PluginScores] = {}
     point, began = "PreScore", engine.run.begin()
@@ -86,8 +88,6 @@ def rank(pod: PodQuery, cluster: Snapshot, profile: Profile, engine: Engine, fea
         none = np.empty(0, dtype=np.int64)
         return Ranking(none, none, error=wrong.status)
     engine.run.passed(profile.scheduler_name, point, None, began)
-    if not profile.scores:
-        totals += 1
     return Ranking(rows, totals, plugins)
 
 

@@ -4,12 +4,12 @@ import asyncio
 from dataclasses import dataclass, field
 from typing import Any
 
-from extender.client.errors import ApiError
+from extender.client.errors import ApiError, UnreachableError
 from extender.client.extender_calls import ExtenderError
 from extender.cluster.pods import PlacedPod
 from extender.decide import committing
 from extender.framework.changes import Action, Change, Resource
-from extender.framework.points import Plan, PreBind
+from extender.framework.points import Plan, PreBind, Write
 from extender.framework.profiles import Profile
 from extender.framework.verdict import Code, Status
 from extender.framework.waiting import WaitingPod
@@ -18,6 +18,9 @@ from extender.loop.desk import Desk, log
 from extender.loop.failing import failed, in_background, room_freed, written
 from extender.loop.negotiating import skipped
 from extender.queueing.queued import QueuedPod
+
+_UNCLEAR = 60.0
+"""Seconds after which a binding that nobody has seen is taken for lost; the API server gives up on calls sooner."""
 
 
 class RejectedError(Exception):
@@ -94,8 +97,28 @@ async def _bound(desk: Desk, job: Binding) -> None:
         if isinstance(plan, Status):
             raise RejectedError(plan)
         for write in plan.writes:
-            await desk.api.carry_out(write)
+            await _sent(desk, job, write)
     _done(desk, job)
+
+
+async def _sent(desk: Desk, job: Binding, write: Write) -> None:
+    """Make the call that binds. If its outcome is unknown the pod keeps its place until it has been seen. Source: A042.
+
+    Raises:
+        ApiError: it did not succeed, or was not seen to within `_UNCLEAR` seconds.
+    """
+    try:
+        await desk.api.carry_out(write)
+    except UnreachableError as wrong:
+        end = desk.clock.monotonic() + _UNCLEAR
+        while wrong.sent and desk.clock.monotonic() < end:
+            there = desk.state.placed.get(job.queued.uid)
+            if there is None or not there.assumed:
+                break
+            await desk.sleep(1.0)
+        there = desk.state.placed.get(job.queued.uid)
+        if there is None or there.assumed or there.node_name != job.placed.node_name:
+            raise
 
 
 async def _bound_by_extender(desk: Desk, job: Binding) -> bool:

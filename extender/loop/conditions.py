@@ -10,19 +10,6 @@ from extender.framework.points import Write
 from extender.objects.meta import Condition
 from extender.objects.pod import Pod
 
-NOTE_LIMIT = 1024
-"""Bytes of an event's note. Source: A044."""
-
-_CUT = " ..."
-
-
-def cut_note(message: str) -> str:
-    """*message* as the note of an event: its first 1024 bytes, marked if it was cut."""
-    raw = message.encode()
-    if len(raw) <= NOTE_LIMIT:
-        return message
-    return raw[: NOTE_LIMIT - len(_CUT)].decode(errors="ignore") + _CUT
-
 
 def _moment(now: float) -> str:
     return datetime.fromtimestamp(now, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
@@ -58,12 +45,7 @@ def not_scheduled(pod: Pod, reason: str, message: str, nominated: str | None, no
         now: seconds since 1970.
     """
     known = _known(pod, "PodScheduled")
-    same = known is not None and (known.status, known.reason, known.message, known.observed_generation) == (
-        "False",
-        reason,
-        message,
-        pod.metadata.generation,
-    )
+    same = known is not None and (known.status, known.reason, known.message) == ("False", reason, message)
     status: dict[str, Any] = {}
     if not same:
         wanted = {

@@ -8,10 +8,11 @@ from collections.abc import Coroutine
 from typing import Any
 
 from extender.client.errors import ApiError, ConflictError, NotFoundError, ServerError, UnreachableError
+from extender.client.events import cut
 from extender.framework.changes import Change
 from extender.framework.points import Write
 from extender.framework.verdict import Code, Status
-from extender.loop.conditions import cut_note, not_scheduled
+from extender.loop.conditions import not_scheduled
 from extender.loop.desk import Desk, log
 from extender.objects.pod import Pod
 from extender.queueing.queued import QueuedPod
@@ -63,7 +64,7 @@ def failed(
     newest = queued.query.pod
     if nominated is not None:
         desk.state.nominate(newest, nominated)
-    desk.recorder.event(newest, warning=True, reason="FailedScheduling", action="Scheduling", note=cut_note(message))
+    desk.recorder.event(newest, warning=True, reason="FailedScheduling", action="Scheduling", note=cut(message))
     write = not_scheduled(newest, reason, message, nominated, desk.clock.now())
     if write is not None:
         in_background(written(desk, write, newest))

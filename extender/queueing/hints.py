@@ -1,5 +1,6 @@
 """Whether something that happened is worth trying a pod again for. Source: D029 to D036, B006."""
 
+import time
 from collections.abc import Callable, Iterable, Mapping
 from enum import IntEnum
 
@@ -17,8 +18,8 @@ Source: D034, A098.
 EXTENDER = "Extender"
 """The name under which outbound extenders reject. Source: A098."""
 
-HintObserver = Callable[[str, str, str], None]
-"""Hears plugin, event and outcome (Queue, QueueSkip, Error) of every hint asked for."""
+HintObserver = Callable[[str, str, str, float], None]
+"""Hears plugin, event and outcome (Queue, QueueSkip, Error) of every hint asked for, and the seconds it took."""
 
 
 class Worth(IntEnum):
@@ -103,13 +104,14 @@ class Hints:
     def _ask(self, plugin: str, event: Registration, pod: QueuedPod, change: Change) -> Hint:
         if event.hint is None:
             return Hint.QUEUE
+        began = time.perf_counter() if self._observe else 0.0
         try:
             hint = event.hint(pod.query, change)
             told = hint.value
         except Exception:  # noqa: BLE001  a hint that fails must not leave a pod waiting for ever: B006
             hint, told = Hint.QUEUE, "Error"
         if self._observe:
-            self._observe(plugin, change.label, told)
+            self._observe(plugin, change.label, told, time.perf_counter() - began)
         return hint
 
 

@@ -3,7 +3,7 @@
 Source: D002, D042, D043.
 """
 
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Iterator
 
 from extender.framework.changes import Change
@@ -33,6 +33,10 @@ class InFlight:
     def events(self) -> int:
         """How many changes are kept."""
         return len(self._events)
+
+    def by_label(self) -> Counter[str]:
+        """How many changes are kept, by label."""
+        return Counter(change.label for change in self._events)
 
     def begin(self, pod: QueuedPod) -> bool:
         """*pod* was popped; False if its uid is in flight already. Source: D009."""

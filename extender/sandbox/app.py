@@ -22,6 +22,9 @@ from extender.sandbox.served import Object
 from extender.sandbox.verbs import MERGE, STRATEGIC, done
 from extender.sandbox.watching import BOOKMARK_SECONDS, Watch, error
 
+BREAK: Final = "sandbox.break"
+"""The extension of ASGI that ends the connection."""
+
 _LOG: Final = logging.getLogger(__name__)
 _HEALTH: Final = ("/livez", "/readyz", "/healthz")
 _YAML: Final = "application/yaml"
@@ -80,13 +83,17 @@ class App:
         self._closing.set()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answers one request.
-
-        Raises:
-            BrokenConnectionError: the connection is to break; nothing more is sent.
-        """
+        """Answers one request."""
         if scope["type"] != "http":
             return
+        try:
+            await self._respond(scope, receive, send)
+        except BrokenConnectionError:
+            scope["extensions"][BREAK]()
+            while (await receive())["type"] != "http.disconnect":
+                continue
+
+    async def _respond(self, scope: Scope, receive: Receive, send: Send) -> None:
         request = Request(scope, receive)
         try:
             answer = await self._answer(request)

@@ -1,10 +1,9 @@
 """The sandbox as a whole: started and stopped in the running event loop, on a free port of this machine."""
 
 import asyncio
-import logging
 import socket
 from collections.abc import Iterable
-from typing import Any, Final, Self
+from typing import Final, Self
 
 import uvicorn
 import yaml
@@ -12,7 +11,7 @@ from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 from extender.basics.clock import Clock
 from extender.sandbox.api import Api
-from extender.sandbox.app import App
+from extender.sandbox.app import BREAK, App
 from extender.sandbox.faults import Fault, Faults
 from extender.sandbox.nodes import Nodes, Pace
 from extender.sandbox.reviews import Reviews
@@ -22,16 +21,15 @@ from extender.sandbox.watching import BOOKMARK_SECONDS
 _LOOPBACK: Final = "127.0.0.1"
 _PLACES: Final = frozenset({"pods", "nodes"})
 _STOP_SECONDS: Final = 2
-_SILENT: Final = logging.getLogger("extender.sandbox.connections")
-_SILENT.disabled = True
 
 
 class _Protocol(HttpToolsProtocol):
-    """Says nothing about connections that are broken on purpose; the application tells of its own faults itself."""
+    """Lets the application break a connection: what was sent arrives, and then nothing."""
 
-    def __init__(self, *arguments: Any, **options: Any) -> None:
-        super().__init__(*arguments, **options)
-        self.logger = _SILENT
+    def on_message_begin(self) -> None:
+        """A request begins."""
+        super().on_message_begin()
+        self.scope["extensions"] = {BREAK: self.transport.close}
 
 
 class Sandbox:

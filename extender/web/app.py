@@ -26,6 +26,7 @@ from extender.web.interface import (
     operation,
     text_operation,
 )
+from extender.web.probes import add_probes, line
 from extender.web.verbs import Verbs
 from extender.web.wire import (
     MAX_NODES_BYTES,
@@ -115,11 +116,7 @@ def new_app(site: Site) -> FastAPI:
             f"/{verb.name}", _endpoint(verb, site.traffic), methods=["POST"], name=verb.name,
             openapi_extra=verb.described, response_class=Response, summary=verb.summary,
         )  # fmt: skip
-    for name in ("livez", "healthz", "readyz"):
-        described = text_operation("All is well.", can_fail=True)
-        app.add_api_route(
-            f"/{name}", _probe(name, site.health), name=name, openapi_extra=described, response_class=PlainTextResponse
-        )
+    add_probes(app, site.health)
     described = text_operation("Metrics in the text format of Prometheus.")
 
     async def metrics() -> Response:
@@ -167,31 +164,17 @@ def _refuse_encoded(request: Request) -> None:
         raise RequestError(415, f'Content-Encoding "{encoding}" is not understood; send the body as it is')
 
 
-def _probe(name: str, health: Health) -> Callable[[Request], Awaitable[Response]]:
-    async def answer(request: Request) -> Response:
-        asked = request.query_params
-        well, text = health.report(name, verbose="verbose" in asked, exclude=asked.getlist("exclude"))
-        return PlainTextResponse(text, 200 if well else 500)
-
-    return answer
-
-
 async def _request_fault(_: Request, fault: Exception) -> Response:
     status = fault.status if isinstance(fault, RequestError) else 500
-    return _line(str(fault), status)
+    return line(str(fault), status)
 
 
 async def _http_fault(_: Request, fault: Exception) -> Response:
     if not isinstance(fault, HTTPException):
         return await _fault(_, fault)
-    return _line(str(fault.detail), fault.status_code, dict(fault.headers or {}))
+    return line(str(fault.detail), fault.status_code, dict(fault.headers or {}))
 
 
 async def _fault(_: Request, fault: Exception) -> Response:
     """Nobody foresaw this; the server's log has the traceback, the caller gets none."""
-    return _line(f"internal error: {type(fault).__name__}", 500)
-
-
-def _line(text: str, status: int, headers: dict[str, str] | None = None) -> Response:
-    one_line = " ".join(text.split())
-    return PlainTextResponse(f"{one_line}\n", status, headers)
+    return line(f"internal error: {type(fault).__name__}", 500)

@@ -21,7 +21,7 @@ def _ping() -> str:
     return ""
 
 
-def _nobody(name: str, endpoint: str, well: bool) -> None:  # noqa: FBT001
+def _nobody(name: str, endpoint: str, well: bool) -> None:
     """Nothing."""
 
 

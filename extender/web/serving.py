@@ -1,17 +1,21 @@
 """The server around the application: the socket it listens on, and how it stops."""
 
+import asyncio
 import signal
 import socket
+import ssl
 import sys
 import threading
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager, contextmanager
 from types import FrameType
+from typing import Any
 
 import uvicorn
 from fastapi import FastAPI
 
 from extender.web.health import Health
+from extender.web.peer import PeerProtocol
 
 _SIGNALS = (signal.SIGINT, signal.SIGTERM)
 
@@ -25,8 +29,14 @@ DRAIN = 30
 _BACKLOG = 2048
 
 
-def listening(address: str, port: int) -> socket.socket:
-    """A socket that listens there; port 0 takes a free one.
+CLOSING = 5
+"""Seconds that the service of a standalone scheduler has to finish what is being answered. Source: H052."""
+
+_MOST_CONNECTIONS = 1000
+
+
+def listening(address: str, port: int, *, share_port: bool = False) -> socket.socket:
+    """A socket that listens there; port 0 takes a free one, *share_port* lets other processes listen there too.
 
     Raises:
         OSError: the address cannot be used, or something else listens there.
@@ -34,7 +44,7 @@ def listening(address: str, port: int) -> socket.socket:
     family, _, _, _, where = socket.getaddrinfo(
         address or None, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
     )[0]
-    return socket.create_server(where[:2], family=family, backlog=_BACKLOG)
+    return socket.create_server(where[:2], family=family, backlog=_BACKLOG, reuse_port=share_port)
 
 
 def url(listener: socket.socket) -> str:
@@ -84,3 +94,44 @@ def serve(app: FastAPI, listener: socket.socket, health: Health) -> None:
         timeout_graceful_shutdown=DRAIN,
     )
     _Server(config, health).run(sockets=[listener])
+
+
+class _Beside(uvicorn.Server):
+    """A server that leaves signals to whoever runs the event loop."""
+
+    @contextmanager
+    def capture_signals(self) -> Iterator[None]:
+        """Signals go where they went."""
+        yield
+
+
+@asynccontextmanager
+async def serving(app: Any, listener: socket.socket, context: ssl.SSLContext | None) -> AsyncIterator[None]:
+    """Answer requests in the running event loop for as long as the block lasts.
+
+    At its end no more are taken, and those that are there have a few seconds.
+
+    Args:
+        app: an ASGI application; it finds the certificates of callers in the scope (see `peer`).
+        listener: where they come in.
+        context: TLS; None for plain HTTP.
+    """
+    config = uvicorn.Config(
+        app,
+        http=PeerProtocol,
+        ws="none",
+        lifespan="off",
+        log_config=None,
+        access_log=False,
+        server_header=False,
+        limit_concurrency=_MOST_CONNECTIONS,
+        timeout_graceful_shutdown=CLOSING,
+        ssl_context_factory=None if context is None else lambda _config, _default: context,
+    )
+    server = _Beside(config)
+    task = asyncio.create_task(server.serve(sockets=[listener]), name="service")
+    try:
+        yield
+    finally:
+        server.should_exit = True
+        await task

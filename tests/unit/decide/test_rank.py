@@ -55,6 +55,23 @@ def test_without_score_plugins_every_total_is_one() -> None:
     assert ranked().totals.tolist() == [1, 1, 1]
 
 
+class BrokenBefore:
+    """Stands at PreScore only, and raises."""
+
+    name = "BrokenBefore"
+
+    def pre_score(self, *_: Any) -> PreScored:
+        raise ValueError("out of order")
+
+
+def test_without_score_plugins_pre_score_is_not_asked_either() -> None:
+    """Source: A101."""
+    got = ranked(BrokenBefore())
+
+    assert got.error is None
+    assert got.totals.tolist() == [1, 1, 1]
+
+
 def test_if_every_plugin_skips_every_total_is_zero() -> None:
     assert ranked(Rating("Y", {}, PreScored(skip=True))).totals.tolist() == [0, 0, 0]
 

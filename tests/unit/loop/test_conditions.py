@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from extender.loop.conditions import cut_note, eviction, must_go, nominated_only, not_scheduled
+from extender.loop.conditions import eviction, must_go, nominated_only, not_scheduled
 from tests.build import a_pod
 
 NOW = 1_772_323_200.0  # 2026-03-01T00:00:00Z
@@ -80,10 +80,3 @@ def test_a_victim_learns_why_it_must_go_and_only_it_is_deleted() -> None:
         "default-scheduler: preempting to accommodate a higher priority pod",
     )
     assert eviction(victim).body == {"preconditions": {"uid": "uid-default-low"}}
-
-
-def test_long_notes_are_cut_at_1024_bytes() -> None:
-    """Source: A044."""
-    assert cut_note("x" * 1024) == "x" * 1024
-    assert cut_note("x" * 1025) == "x" * 1020 + " ..."
-    assert len(cut_note("ä" * 1000).encode()) <= 1024

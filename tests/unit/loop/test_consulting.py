@@ -1,13 +1,17 @@
 """Pods that HTTP extenders have a say about: who is asked what, and what follows from the answer."""
 
+import asyncio
 from typing import Any
 
+import msgspec
 import pytest
 
+from extender import wiring
+from extender.config.model import ManagedResource
 from extender.objects.pod import Pod
 from extender.plugins.default_binder import DefaultBinder
 from tests.build import a_node, a_pod
-from tests.unit.client.scripted import Reply, Stream
+from tests.unit.client.scripted import SILENCE, Reply, Stream
 from tests.unit.decide.stand_ins import Rating, Refusing, a_profile
 from tests.unit.loop.asking import FILTER, Asking, asked, passing, scores
 from tests.unit.loop.world import World
@@ -110,15 +114,8 @@ def test_an_extender_is_not_asked_about_pods_without_its_resources() -> None:
         await asking.settle()
         assert [body["Pod"]["metadata"]["name"] for body in asking.bodies("a/filter")] == ["init", "limit"]
 
-    managed = ({"name": "example.com/gpu"},)
-    import_ = [{**FILTER, "managed_resources": tuple(map(_resource, managed))}]
-    asked(world, import_, test)
+    asked(world, [{**FILTER, "managed_resources": (ManagedResource("example.com/gpu"),)}], test)
     assert {world.node_of(pod) for pod in (plain, inits, overhead)} == {"n1"}
-
-
-def _resource(raw: dict[str, str]) -> Any:
-    from_model = __import__("extender.config.model", fromlist=["ManagedResource"])
-    return from_model.ManagedResource(**raw)
 
 
 def test_refusals_of_extenders_and_plugins_are_counted_together() -> None:
@@ -199,8 +196,6 @@ RATED = {"prioritize_verb": "prioritize", "weight": 2, "node_cache_capable": Tru
 def test_scores_are_added_to_those_of_plugins(answer: Any, node: str) -> None:
     """Source: F036, F020."""
     world = a_world(Rating("X", {"n1": 50, "n2": 0, "n3": 0}))
-    if node == "n3" and answer == scores(n2=-1, n1=-9):
-        world = a_world(Rating("X", {"n1": 50, "n2": 0, "n3": 0}))
     pod = waiting(world)
 
     async def test(asking: Asking) -> None:
@@ -240,3 +235,188 @@ def test_the_only_node_is_not_rated() -> None:
 
     asked(world, [RATED], test)
     assert world.node_of(pod) == "n1"
+
+
+# -- nodes given back
+
+
+def test_nodes_given_back_are_rated_as_they_were_given_and_without_pods() -> None:
+    """kube-scheduler knows nothing of such nodes but what it was given (F028): n1, half full, looks empty."""
+    profile = a_profile(wiring.scheduling().first.plugins["NodeResourcesFit"], DefaultBinder())
+    crowd = a_pod("crowd", node="n1", requests={"cpu": "2"})
+    world = World(a_node("n1", labels={"disk": "old"}), a_node("n2"), crowd, profile=profile)
+    pod = waiting(world)
+
+    async def test(asking: Asking) -> None:
+        def given(name: str, cpu: str) -> dict[str, Any]:
+            return {"metadata": {"name": name}, "status": {"allocatable": {"cpu": cpu, "memory": "16Gi", "pods": "9"}}}
+
+        answer = {"Nodes": {"items": [given("n1", "5"), given("n2", "4")]}}
+        asking.server.on("POST /a/filter", Reply(body=answer))
+        await asking.settle()
+
+    asked(world, [{"filter_verb": "filter"}], test)
+    assert world.node_of(pod) == "n1"
+
+
+def test_the_next_extender_is_sent_the_nodes_as_the_one_before_gave_them_back() -> None:
+    world = a_world()
+    waiting(world)
+
+    async def test(asking: Asking) -> None:
+        node = {"metadata": {"name": "n2"}, "unknown": [1]}
+        asking.server.on("POST /a/filter", Reply(body={"Nodes": {"items": [node]}}))
+        asking.server.on("POST /b/filter", Reply(body={"Nodes": {"items": [node]}}))
+        await asking.settle()
+        assert asking.bodies("b/filter")[0]["Nodes"]["items"] == [node]
+
+    asked(world, [{"filter_verb": "filter"}] * 2, test)
+
+
+def test_names_from_an_extender_without_a_node_cache_are_no_nodes() -> None:
+    """Source: F029."""
+    world = a_world()
+    waiting(world)
+
+    async def test(asking: Asking) -> None:
+        asking.server.on("POST /a/filter", Reply(body=passing("n1", failed={"n1": "no"})))
+        await asking.settle()
+
+    asked(world, [{"filter_verb": "filter"}], test)
+    assert reasons(world) == ["0/3 nodes are available: 1 no."]
+
+
+# -- the world goes on
+
+
+def meanwhile(world: World, happens: Any, *, passes: tuple[str, ...], rates: dict[str, int] | None = None) -> None:
+    """An extender lets nodes pass, and before its answer arrives something *happens*."""
+
+    async def test(asking: Asking) -> None:
+        async def answer_late() -> None:
+            while not asking.server.asked:
+                await asyncio.sleep(0)
+            happens()
+
+        late = asyncio.create_task(answer_late())
+        text = msgspec.json.encode(passing(*passes))
+        asking.server.on("POST /a/filter", Stream([1.0, text]))
+        if rates:
+            asking.server.on("POST /a/prioritize", Reply(body=scores(**rates)))
+        await asking.settle()
+        await late
+
+    asked(world, [{**FILTER, **RATED} if rates else FILTER], test)
+
+
+def test_a_node_that_fills_up_meanwhile_is_not_taken() -> None:
+    world = World(a_node("n1"), a_node("n2"), a_node("n3"))
+    pod = waiting(world)
+    other = a_pod("other", node="n2", requests={"cpu": "4"})
+
+    meanwhile(world, lambda: world.feed.added(other), passes=("n2", "n3"), rates={"n2": 10, "n3": 9})
+
+    assert world.node_of(pod) == "n3"
+
+
+def test_if_no_node_is_left_the_pod_is_tried_again_soon() -> None:
+    world = World(a_node("n1"), a_node("n2"))
+    pod = waiting(world)
+
+    meanwhile(world, lambda: world.feed.removed(a_node("n2")), passes=("n2",))
+
+    assert world.node_of(pod) == ""
+    assert reasons(world) == [
+        "the cluster changed while extenders were asked, and no node that they let pass takes the pod any more"
+    ]
+    assert world.queue.counts()["backoff"] == 1
+
+
+def test_a_pod_that_is_deleted_meanwhile_is_let_go() -> None:
+    world = World(a_node("n1"))
+    pod = waiting(world)
+
+    meanwhile(world, lambda: world.feed.removed(pod), passes=("n1",))
+
+    assert world.events.told == []
+    assert (dict(world.state.placed), sum(world.queue.counts().values())) == ({}, 0)
+
+
+def test_a_pod_that_somebody_else_binds_meanwhile_is_let_go() -> None:
+    world = World(a_node("n1"), a_node("n2"))
+    pod = waiting(world)
+    bound = a_pod("web", node="n2", requests={"cpu": "1"})
+
+    meanwhile(world, lambda: world.feed.changed(pod, bound), passes=("n1",))
+
+    assert world.server.said("binding") == []
+    assert world.state.placed[pod.metadata.uid].node_name == "n2"
+
+
+# -- bind
+
+BINDS = {"bind_verb": "bind"}
+
+
+def test_an_extender_that_binds_does_so_instead_of_the_plugin() -> None:
+    """Source: F041."""
+    world = a_world(names=("n1",))
+    waiting(world)
+
+    async def test(asking: Asking) -> None:
+        asking.server.on("POST /a/bind", Reply(body={"Error": ""}))
+        await asking.settle()
+        (body,) = asking.bodies("a/bind")
+        assert body == {"PodName": "web", "PodNamespace": "default", "PodUID": "uid-default-web", "Node": "n1"}
+
+    asked(world, [BINDS], test)
+    assert world.server.said("binding") == []
+    assert world.events.told == [("default/web", "Scheduled", "Successfully assigned default/web to n1")]
+
+
+def test_a_binding_that_an_extender_refuses_is_undone() -> None:
+    world = a_world(names=("n1",))
+    waiting(world)
+
+    async def test(asking: Asking) -> None:
+        asking.server.on("POST /a/bind", Reply(body={"Error": "out of licences"}))
+        await asking.settle()
+
+    asked(world, [BINDS], test)
+    assert reasons(world) == ["out of licences"]
+    assert dict(world.state.placed) == {}
+    assert world.queue.counts()["backoff"] == 1
+
+
+def test_if_it_may_fail_the_plugin_binds() -> None:
+    """Source: F042."""
+    world = a_world(names=("n1",))
+    pod = waiting(world)
+
+    async def test(asking: Asking) -> None:
+        asking.server.on("POST /a/bind", Reply(body={"error": "out of licences"}))
+        await asking.settle()
+
+    asked(world, [{**BINDS, "ignorable": True}], test)
+    assert world.node_of(pod) == "n1"
+
+
+def test_a_binding_whose_answer_is_lost_stands_if_the_watch_has_told_of_it() -> None:
+    """Source: F043."""
+    world = a_world(names=("n1", "n2"))
+    pod = waiting(world)
+
+    async def test(asking: Asking) -> None:
+        async def bound() -> None:
+            while not asking.server.asked:
+                await asyncio.sleep(0)
+            world.feed.changed(pod, a_pod("web", node=asking.bodies("a/bind")[0]["Node"], requests={"cpu": "1"}))
+
+        late = asyncio.create_task(bound())
+        asking.server.on("POST /a/bind", SILENCE)
+        await asking.settle()
+        await late
+
+    asked(world, [{**BINDS, "http_timeout": 1.0}], test)
+    assert [reason for _, reason, _ in world.events.told] == ["Scheduled"]
+    assert len(world.state.placed) == 1

@@ -107,6 +107,30 @@ def test_a_binding_that_timed_out_but_succeeded_is_not_tried_elsewhere() -> None
     assert sum(world.queue.counts().values()) == 0
 
 
+def test_a_binding_whose_answer_is_lost_is_waited_for() -> None:
+    """The pod keeps its place meanwhile, so that nothing else is put there, and is not tried again (fault 10)."""
+    world = World(a_node("n1"))
+    pod = small("web")
+    world.create(pod)
+    world.server.faults["binding"] = [UnreachableError("timed out", sent=True)]
+    seconds = 0.0
+
+    async def seen_after_a_while(waited: float, sleep: Any = world.desk.sleep) -> None:
+        nonlocal seconds
+        seconds += waited
+        assert world.state.is_assumed(pod.metadata.uid)
+        if seconds == 5:
+            world.feed.changed(pod, a_pod("web", node="n1", requests={"cpu": "1"}))
+        await sleep(waited)
+
+    world.desk.sleep = seen_after_a_while
+    world.run()
+
+    assert seconds == 5
+    assert [reason for _, reason, _ in world.events.told] == ["Scheduled"]
+    assert len(world.server.said("binding")) == 1
+
+
 def test_a_pod_deleted_while_it_is_bound_frees_its_room() -> None:
     world = World(a_node("n1"))
     pod = small("web")

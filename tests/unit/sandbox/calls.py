@@ -95,12 +95,12 @@ class Client:
             return [event async for event in events]
 
 
-def run(scenario: Callable[[Sandbox, Client], Awaitable[None]], **options: Any) -> None:
-    """Runs a test against a sandbox of its own; it may take ten seconds at most."""
+def run(scenario: Callable[[Sandbox, Client], Awaitable[None]], patience: float = 10, **options: Any) -> None:
+    """Runs a test against a sandbox of its own; it may take *patience* seconds at most."""
 
     async def whole() -> None:
         async with Sandbox(**{"clock": HandClock(), **options}) as sandbox, aiohttp.ClientSession() as session:
-            await asyncio.wait_for(scenario(sandbox, Client(session, sandbox.url)), 10)
+            await asyncio.wait_for(scenario(sandbox, Client(session, sandbox.url)), patience)
 
     asyncio.run(whole())
 

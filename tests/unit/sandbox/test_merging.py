@@ -52,7 +52,11 @@ STRATEGIC = {
         "Pod",
         {"containers": [{"name": "c", "image": "a:1", "env": [{"name": "X", "value": "1"}]}]},
         {"containers": [{"name": "c", "image": "a:2", "env": [{"name": "Y", "value": "2"}]}]},
-        {"containers": [{"name": "c", "image": "a:2", "env": [{"name": "X", "value": "1"}, {"name": "Y", "value": "2"}]}]},
+        {
+            "containers": [
+                {"name": "c", "image": "a:2", "env": [{"name": "X", "value": "1"}, {"name": "Y", "value": "2"}]}
+            ]
+        },
     ),
     "ports of a service are told apart by port": (
         "Service",

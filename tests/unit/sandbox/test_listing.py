@@ -1,0 +1,141 @@
+"""Tests of lists over HTTP: pages, selectors, versions."""
+
+import pytest
+
+from extender.sandbox.server import Sandbox
+from tests.unit.sandbox.calls import PODS, Client, Object, a_binding, a_node, a_pod, run
+
+
+def names(listed: Object) -> list[str]:
+    return [item["metadata"]["name"] for item in listed["items"]]
+
+
+def some_pods(sandbox: Sandbox) -> None:
+    for number in range(1, 6):
+        sandbox.api.add({**a_pod(), "metadata": {"name": f"p{number}", "labels": {"n": str(number)}}})
+
+
+def test_a_list_carries_its_version_and_whole_objects() -> None:
+    async def scenario(sandbox: Sandbox, client: Client) -> None:
+        some_pods(sandbox)
+        listed = await client.get("/api/v1/pods")
+        assert (listed["kind"], listed["apiVersion"]) == ("PodList", "v1")
+        assert listed["metadata"] == {"resourceVersion": str(sandbox.store.version)}
+        assert listed["items"][0] == sandbox.store.get("pods", "default", "p1")
+
+    run(scenario)
+
+
+def test_pages_show_one_state_though_pods_come_and_go_between_them() -> None:
+    async def scenario(sandbox: Sandbox, client: Client) -> None:
+        some_pods(sandbox)
+        first = await client.get(f"{PODS}?limit=2")
+        await client.ask("DELETE", f"{PODS}/p4")
+        sandbox.api.add(a_pod("p3b"))
+        second = await client.get(f"{PODS}?limit=2&continue={first['metadata']['continue']}")
+        third = await client.get(f"{PODS}?limit=2&continue={second['metadata']['continue']}")
+        assert [names(first), names(second), names(third)] == [["p1", "p2"], ["p3", "p4"], ["p5"]]
+        assert (first["metadata"]["remainingItemCount"], second["metadata"]["remainingItemCount"]) == (3, 1)
+        assert len({page["metadata"]["resourceVersion"] for page in (first, second, third)}) == 1
+        assert "continue" not in third["metadata"]
+
+    run(scenario)
+
+
+def test_the_next_page_of_a_forgotten_state_is_gone() -> None:
+    async def scenario(sandbox: Sandbox, client: Client) -> None:
+        some_pods(sandbox)
+        token = (await client.get(f"{PODS}?limit=2"))["metadata"]["continue"]
+        sandbox.api.add(a_pod("new"))
+        sandbox.store.forget()
+        answer = await client.ask("GET", f"{PODS}?limit=2&continue={token}")
+        assert (answer.code, answer.body["reason"]) == (410, "Expired")
+        assert answer.body["message"].startswith("The provided continue parameter is too old")
+
+    run(scenario)
+
+
+@pytest.mark.parametrize(
+    ("query", "expected"),
+    [
+        ("labelSelector=n%3D2", ["p2"]),
+        ("labelSelector=n+in+(1,3),n!%3D3", ["p1"]),
+        ("labelSelector=n+notin+(1,2,3,4)", ["p5"]),
+        ("labelSelector=!n", []),
+        ("labelSelector=n%3E3", ["p4", "p5"]),
+        ("fieldSelector=spec.nodeName%3Dn1", ["p2"]),
+        ("fieldSelector=spec.nodeName%3D", ["p1", "p3", "p4", "p5"]),
+        ("fieldSelector=status.phase!%3DPending", ["p3"]),
+        ("fieldSelector=metadata.name%3Dp4", ["p4"]),
+        ("fieldSelector=status.phase%3DPending,spec.nodeName%3D%3Dn1&labelSelector=n", ["p2"]),
+    ],
+)
+def test_selectors_choose(query: str, expected: list[str]) -> None:
+    async def scenario(sandbox: Sandbox, client: Client) -> None:
+        some_pods(sandbox)
+        await client.ask("POST", f"{PODS}/p2/binding", a_binding("n1"))
+        body = {"status": {"phase": "Running"}}
+        await client.ask("PATCH", f"{PODS}/p3/status", body, "application/merge-patch+json")
+        assert names(await client.get(f"/api/v1/pods?{query}")) == expected
+
+    run(scenario)
+
+
+@pytest.mark.parametrize(
+    ("query", "code", "message"),
+    [
+        ("fieldSelector=spec.color%3Dred", 400, "field label not supported: spec.color"),
+        ("fieldSelector=spec.nodeName", 400, "invalid selector: 'spec.nodeName'; can't understand 'spec.nodeName'"),
+        ("resourceVersion=999", 504, "Too large resource version: 999, current: 12"),
+        ("resourceVersion=x", 400, 'strconv.ParseInt: parsing "x": invalid syntax'),
+        (
+            "resourceVersionMatch=Exact",
+            422,
+            'Pod "" is invalid: resourceVersionMatch: Forbidden: resourceVersionMatch is forbidden unless'
+            " resourceVersion is provided",
+        ),
+    ],
+)
+def test_a_list_is_refused(query: str, code: int, message: str) -> None:
+    async def scenario(sandbox: Sandbox, client: Client) -> None:
+        some_pods(sandbox)
+        answer = await client.ask("GET", f"{PODS}?{query}")
+        assert (answer.code, answer.body["message"]) == (code, message)
+
+    run(scenario)
+
+
+def test_an_exact_version_shows_the_past_and_any_other_the_present() -> None:
+    async def scenario(sandbox: Sandbox, client: Client) -> None:
+        sandbox.api.add(a_pod("first"))
+        then = sandbox.store.version
+        sandbox.api.add(a_pod("second"))
+        exact = await client.get(f"{PODS}?resourceVersion={then}&resourceVersionMatch=Exact")
+        assert (names(exact), exact["metadata"]["resourceVersion"]) == (["first"], str(then))
+        assert names(await client.get(f"{PODS}?resourceVersion={then}")) == ["first", "second"]
+        assert names(await client.get(f"{PODS}?resourceVersion=0&limit=1")) == ["first", "second"]
+        sandbox.store.forget()
+        gone = await client.ask("GET", f"{PODS}?resourceVersion={then}&resourceVersionMatch=Exact")
+        assert gone.code == 410
+
+    run(scenario)
+
+
+def test_a_namespaced_list_shows_that_namespace_only() -> None:
+    async def scenario(sandbox: Sandbox, client: Client) -> None:
+        sandbox.api.add(a_pod("here"))
+        sandbox.api.add({**a_pod(), "metadata": {"name": "there", "namespace": "kube-system"}})
+        assert names(await client.get("/api/v1/namespaces/kube-system/pods")) == ["there"]
+        assert names(await client.get("/api/v1/pods")) == ["here", "there"]
+
+    run(scenario)
+
+
+def test_a_whole_collection_can_be_deleted() -> None:
+    async def scenario(sandbox: Sandbox, client: Client) -> None:
+        some_pods(sandbox)
+        sandbox.api.add(a_node())
+        await client.ask("DELETE", f"{PODS}?labelSelector=n+in+(1,2)")
+        assert names(await client.get(PODS)) == ["p3", "p4", "p5"]
+
+    run(scenario)
