@@ -23,6 +23,7 @@ class ScheduleOptions:
         features: every gate by name and stage, and whether it is on.
         disabled_metrics: names of families to leave out.
         flags: every flag with its value, as `/flagz` shows them.
+        notes: what to say in the log once the process has begun its work.
     """
 
     scheduling: Scheduling
@@ -35,3 +36,4 @@ class ScheduleOptions:
     features: Mapping[tuple[str, str], bool] = field(default_factory=dict)
     disabled_metrics: frozenset[str] = frozenset()
     flags: Mapping[str, str] = field(default_factory=dict)
+    notes: tuple[str, ...] = ()

@@ -33,6 +33,7 @@ from extender.decide.admission import first_to_hold
 from extender.decide.engine import Engine
 from extender.decide.sampling import Search
 from extender.feed.handlers import RESOURCES, Feed
+from extender.feed.timing import Timed
 from extender.framework.changes import Resource
 from extender.framework.observer import Observer
 from extender.framework.verdict import Status
@@ -72,6 +73,7 @@ class Watching:
     tally: Tally = field(default_factory=Uncounted)
     on_hint: HintObserver | None = None
     on_move: MoveObserver | None = None
+    on_event: Callable[[str, float], None] | None = None
     on_holder: Callable[[str], None] | None = None
     on_request: Callable[[str, int, float], None] | None = None
     on_extender: Callable[[str, str, int, float], None] | None = None
@@ -146,7 +148,8 @@ class Standalone:
         self._woken = asyncio.Event()
         self.desk = self._make_desk(leadership, watching)
         self.scheduler = Scheduler(self.desk)
-        self._feed = Feed(self.state, self.scheduler, list(scheduling.profiles))
+        listener = Timed(self.scheduler, watching.on_event) if watching.on_event else self.scheduler
+        self._feed = Feed(self.state, listener, list(scheduling.profiles))
         self.reflectors = {kind: self._make_reflector(kind) for kind in kinds_read(scheduling)}
 
     def _make_desk(self, leadership: Leadership, watching: Watching) -> Desk:

@@ -19,6 +19,7 @@ from extender.offline.faults import InputError, UnreadableError
 COMMANDS: Final = {
     "explain": "Why a pod waits, or which node is best for it.",
     "simulate": "Place all waiting pods on a copy of a recorded cluster.",
+    "schedule": "Schedule the pods of a cluster, with kube-scheduler's flags.",
     "serve": "Answer the extender verbs over HTTP, for a cluster from a file.",
     "config": "Check a KubeSchedulerConfiguration, make one of a Policy, or show the default one.",
 }

@@ -1,7 +1,6 @@
 """`extender schedule`: the scheduler of a cluster, with kube-scheduler's flags, files, port and exit status."""
 
 import asyncio
-import logging
 import shutil
 import sys
 from collections.abc import Callable, Coroutine, Sequence
@@ -13,15 +12,15 @@ from typer.core import TyperCommand
 
 from extender import __version__
 from extender.cli.flag_help import help_text
-from extender.cli.flags import Parsed, parse
+from extender.cli.flags import parse
 from extender.cli.schedule_flags import FLAGS, GROUPS
-from extender.cli.schedule_options import VERSION, options_of, warnings
+from extender.cli.schedule_options import VERSION, options_of
 from extender.client.errors import ApiError
 from extender.config.faults import ConfigError
 from extender.observe.logs import configure
 from extender.offline.faults import InputError
 from extender.options import ScheduleOptions
-from extender.process import StartError, run
+from extender.process.running import StartError, run
 
 _FAILED: Final = 1
 _NARROW, _WIDE = 80, 120
@@ -45,8 +44,6 @@ USR2 writes nodes, pods and queue to the log.
 
 Exit status: 0 was told to stop, 1 anything else: a wrong flag or configuration, no API server, the lease is lost.
 """
-
-log = logging.getLogger("extender")
 
 
 class _AsItStands(TyperCommand):
@@ -80,7 +77,7 @@ def command(words: Sequence[str], start: Callable[[ScheduleOptions], Coroutine[A
         options = options_of(parsed)
         if parsed["write-config-to"]:
             return _written(options, parsed["write-config-to"])
-        _begin(options, parsed)
+        configure(options.logs)
         with asyncio.Runner(loop_factory=_loop_factory()) as runner:
             return runner.run(start(options))
     except (ConfigError, InputError) as wrong:
@@ -120,16 +117,3 @@ def _written(options: ScheduleOptions, file: str) -> int:
         return _failed(f"--write-config-to: {file}: {fault.strerror or fault}")
     sys.stderr.write(f"extender: wrote the configuration to {file}\n")
     return 0
-
-
-def _begin(options: ScheduleOptions, parsed: Parsed) -> None:
-    """Logs from here on, first of all what was asked for."""
-    configure(options.logs)
-    for line in warnings(parsed):
-        log.warning("%s", line)
-    for note in options.scheduling.notes:
-        log.warning("%s", note)
-    for name, value in options.flags.items():
-        log.log(logging.INFO - 1, 'FLAG: --%s="%s"', name, value)
-    log.info("Starting Kubernetes Scheduler", extra={"version": __version__, "kubernetes": VERSION})
-    log.log(logging.INFO - 2, "Using component config", extra={"config": options.scheduling.defaulted()})

@@ -78,6 +78,7 @@ def options_of(parsed: Parsed) -> ScheduleOptions:
         logs=logging_of(parsed),
         features=in_force(asked),
         disabled_metrics=frozenset(parsed["disabled-metrics"]),
+        notes=(*warnings(parsed), *scheduling.notes),
         flags={name: FLAGS[name].kind.render(parsed[name]) for name in sorted(FLAGS)},
     )
 

@@ -112,17 +112,13 @@ class Calls:
 
 
 async def _read(answer: aiohttp.ClientResponse, url: str) -> bytes:
-    too_much = ExtenderError(f'Post "{url}": the answer has more than {MAX_ANSWER} bytes')
-    if (answer.content_length or 0) > MAX_ANSWER:
-        answer.close()
-        raise too_much
     pieces: list[bytes] = []
     size = 0
     async for piece in answer.content.iter_any():
         size += len(piece)
         if size > MAX_ANSWER:
             answer.close()
-            raise too_much
+            raise ExtenderError(f'Post "{url}": the answer has more than {MAX_ANSWER} bytes')
         pieces.append(piece)
     return b"".join(pieces)
 

@@ -235,7 +235,7 @@ def _one_document(answer: bytes) -> bytes:
     except (msgspec.DecodeError, RecursionError) as fault:
         match = _TRAILING.fullmatch(str(fault))
         if match is not None:
-            return answer[: int(match[1])]
+            return answer[: int(match[1]) - 1]
     return answer
 
 

@@ -217,6 +217,8 @@ def _done(desk: Desk, job: Binding) -> None:
     first = job.queued.first_active
     desk.tally.bound(job.queued.attempts, now - (first if first is not None else job.began))
     desk.tally.attempted(job.profile.scheduler_name, "scheduled", now - job.began)
+    if job.queued.flushed:
+        desk.tally.bound_after_flush()
     engine = desk.engines[job.profile.scheduler_name]
     for wrong in committing.post_bind(pod, node, job.profile, engine, job.notes):
         log.warning("%s", wrong)

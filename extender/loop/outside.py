@@ -51,6 +51,12 @@ class Tally(Protocol):
     def preempted(self, victims: int) -> None:
         """Pods are evicted for another."""
 
+    def evicted(self, result: str, seconds: float) -> None:
+        """The evictions of one preemption are done: success or error."""
+
+    def bound_after_flush(self) -> None:
+        """A bound pod had been tried again only because it was parked too long."""
+
 
 class Always:
     """Leadership without an election."""
@@ -76,4 +82,10 @@ class Uncounted:
         """Nothing."""
 
     def preempted(self, victims: int) -> None:
+        """Nothing."""
+
+    def evicted(self, result: str, seconds: float) -> None:
+        """Nothing."""
+
+    def bound_after_flush(self) -> None:
         """Nothing."""

@@ -65,11 +65,14 @@ def _told(desk: Desk, preemptor: Pod, victim: PlacedPod, *, in_memory: bool) -> 
 
 async def _evict_all(desk: Desk, preemptor: Pod, node: str, victims: list[PlacedPod], plugin: object) -> None:
     """All victims but the last side by side, then the last, whose going wakes the preemptor. Source: E043, E044."""
+    began = desk.clock.monotonic()
     try:
         await asyncio.gather(*(_evict(desk, preemptor, victim) for victim in victims[:-1]))
         _let_go(plugin, preemptor)
         await _evict(desk, preemptor, victims[-1])
+        desk.tally.evicted("success", desk.clock.monotonic() - began)
     except ApiError as wrong:
+        desk.tally.evicted("error", desk.clock.monotonic() - began)
         log.warning("preemption for pod %s on node %s did not come through: %s", preemptor.key, node, wrong)
         _let_go(plugin, preemptor)
         waiting = desk.state.waiting.get(preemptor.metadata.uid)

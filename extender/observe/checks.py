@@ -20,7 +20,7 @@ class CheckMetrics:
         self._families = Families(self._registry, HEALTH_FAMILIES)
         Gauge(_START, "[ALPHA] Seconds since 1970 at which the process began.", registry=self._registry).set(started)
 
-    def checked(self, name: str, endpoint: str, *, well: bool) -> None:
+    def checked(self, name: str, endpoint: str, well: bool) -> None:
         """A check of `livez`, `healthz` or `readyz` was made."""
         self._families.put("kubernetes_healthcheck", name, endpoint, value=float(well))
         self._families.count("kubernetes_healthchecks_total", name, endpoint, "success" if well else "error")

@@ -4,7 +4,7 @@ A family is declared once, as data, in `scheduler_families` or `process_families
 kube-scheduler.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from enum import Enum
 from typing import Any
@@ -63,9 +63,11 @@ class Families:
 
     __slots__ = ("_children", "_collectors")
 
-    def __init__(self, registry: CollectorRegistry, families: Iterable[Family]) -> None:
-        """Register all of *families* with *registry*."""
-        self._collectors: dict[str, Any] = {family.name: _collector(family, registry) for family in families}
+    def __init__(self, registry: CollectorRegistry, families: Iterable[Family], hidden: Collection[str] = ()) -> None:
+        """Register all of *families* with *registry*, but those *hidden*: they count and are not shown."""
+        self._collectors: dict[str, Any] = {
+            family.name: _collector(family, None if family.name in hidden else registry) for family in families
+        }
         self._children: dict[tuple[str, ...], Any] = {}
 
     def __contains__(self, name: object) -> bool:
@@ -110,7 +112,7 @@ class Families:
                 collector.clear()
 
 
-def _collector(family: Family, registry: CollectorRegistry) -> Counter | Gauge | Histogram:
+def _collector(family: Family, registry: CollectorRegistry | None) -> Counter | Gauge | Histogram:
     text = f"[{family.stability.value}] {family.help}"
     match family.kind:
         case Kind.COUNTER:

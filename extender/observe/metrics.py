@@ -4,7 +4,7 @@ Source: H008, H010 to H013.
 """
 
 import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from random import Random
 from typing import Final
 
@@ -62,10 +62,17 @@ class PluginMetrics:
     """
 
     def __init__(
-        self, registry: CollectorRegistry, profiles: Sequence[str], chance: Callable[[], float] | None = None
+        self,
+        registry: CollectorRegistry,
+        profiles: Sequence[str],
+        chance: Callable[[], float] | None = None,
+        hidden: Collection[str] = (),
     ) -> None:
-        """Register with *registry*; *chance* gives numbers from 0 up to 1 and decides which calls are timed."""
-        self.families = Families(registry, PLUGIN_FAMILIES)
+        """Register with *registry* all but the families *hidden*.
+
+        *chance* gives numbers from 0 up to 1 and decides which calls are timed.
+        """
+        self.families = Families(registry, PLUGIN_FAMILIES, hidden)
         self._profile = in_all_profiles(profiles)
         self._chance = chance or Random().random  # noqa: S311  a sample, no secret
 

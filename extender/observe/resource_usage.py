@@ -18,20 +18,24 @@ _HEADS: Final[tuple[tuple[str, Which, str], ...]] = (
 )
 
 
-def resource_usage(pods: Iterable[Pod], batch: int = 1000) -> Iterator[str]:
+def resource_usage(pods: Iterable[tuple[Pod, str]], batch: int = 1000) -> Iterator[str]:
     """The page in pieces: the lines of about *batch* pods each, so that the writer can let others have their turn.
+
+    Args:
+        pods: each with the name of its node, which is empty if it has none.
+        batch: pods a piece.
 
     Pods that have ended on a node are left out, and so is an amount of zero.
     """
-    counted = [pod for pod in pods if not (pod.spec.node_name and pod.status.phase in _FINISHED)]
+    counted = [(pod, node) for pod, node in pods if not (node and pod.status.phase in _FINISHED)]
     if not counted:
         return
     for name, which, text in _HEADS:
         yield f"# HELP {name} [STABLE] {text}\n# TYPE {name} gauge\n"
         for start in range(0, len(counted), batch):
             yield "".join(
-                _line(name, pod, resource, amount)
-                for pod in counted[start : start + batch]
+                _line(name, pod, node, resource, amount)
+                for pod, node in counted[start : start + batch]
                 for resource, amount in sorted(amounts(pod, which).items())
                 if amount.unscaled
             )
@@ -83,11 +87,11 @@ def _raise(total: dict[str, Quantity], other: Mapping[str, Quantity]) -> None:
             total[name] = amount
 
 
-def _line(metric: str, pod: Pod, resource: str, amount: Quantity) -> str:
+def _line(metric: str, pod: Pod, node: str, resource: str, amount: Quantity) -> str:
     priority = "" if pod.spec.priority is None else str(pod.spec.priority)
     labels = {
         "namespace": pod.metadata.namespace,
-        "node": pod.spec.node_name,
+        "node": node,
         "pod": pod.metadata.name,
         "priority": priority,
         "resource": resource,

@@ -4,7 +4,7 @@ Nothing here reads a clock or the cluster: whoever knows something says so, in s
 than events are asked for when the page is (see `Figures`). Source: H.1.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from typing import Final
 
@@ -66,10 +66,11 @@ class Build:
 class SchedulerMetrics:
     """Implements `loop.outside.Tally` and everything else a standalone scheduler can be asked to tell."""
 
-    def __init__(self, registry: CollectorRegistry, plugins: PluginMetrics) -> None:
-        """Register all families but those of *plugins*, which are registered with *registry* already."""
+    def __init__(self, registry: CollectorRegistry, plugins: PluginMetrics, hidden: Collection[str] = ()) -> None:
+        """Register all families but those *hidden*, and those of *plugins*, which *registry* has already."""
         self._registry, self._plugins = registry, plugins
-        self._families = Families(registry, (*SCHEDULER_FAMILIES, *PROCESS_FAMILIES))
+        self._families = Families(registry, (*SCHEDULER_FAMILIES, *PROCESS_FAMILIES), hidden)
+        self._families.count("disabled_metrics_total", by=len(hidden))
         self._figures: Figures | None = None
         self._build: Build | None = None
         self.host = ""

@@ -31,7 +31,7 @@ class VerbMetrics:
         )
         self._nodes_out = Histogram(
             "extender_response_nodes",
-            "Nodes that can take the pod (filter), that got a score (prioritize), or where evicting pods helps (preempt).",
+            "Nodes that can take the pod (filter), that got a score (prioritize), where evicting helps (preempt).",
             ("verb",),
             buckets=_NODES,
             registry=registry,

@@ -13,7 +13,7 @@ from extender.sandbox import kind_rules, pod_rules
 from extender.sandbox.deletion import Deletion
 from extender.sandbox.merging import merge, strategic_merge
 from extender.sandbox.metadata import check_names, check_version, metadata_after, new_metadata, stamp
-from extender.sandbox.refusals import RefusedError, already_exists, bad_request, forbidden, not_found
+from extender.sandbox.refusals import RefusedError, Wrong, already_exists, forbidden, invalid, not_found
 from extender.sandbox.served import NAMESPACES, NODES, PRIORITY_CLASSES, Object, Served, served
 from extender.sandbox.store import Store
 
@@ -82,7 +82,7 @@ class Api:
         given = dict(body.get("metadata") or {})
         check_names(namespace, "", given)
         if given.get("resourceVersion"):
-            raise bad_request("resourceVersion should not be set on objects to be created")
+            raise RefusedError(500, "", "resourceVersion should not be set on objects to be created")
         meta = new_metadata(kind, {**given, "namespace": namespace}, self.now(), self._chance)
         if kind.namespaced:
             self._check_namespace(kind, namespace, meta["name"])
@@ -149,8 +149,11 @@ class Api:
         new = strategic_merge(old, patch, kind.kind) if strategic else merge(old, patch)
         check_names(namespace, name, new.get("metadata") or {})
         asked = patch.get("metadata") or {}
-        wanted = {field: asked[field] for field in ("uid", "resourceVersion") if asked.get(field)}
-        check_version(kind, old, {"metadata": {"resourceVersion": old["metadata"]["resourceVersion"], **wanted}})
+        if asked.get("uid", uid := old["metadata"]["uid"]) != uid:
+            message = f'Invalid value: "{asked["uid"]}": field is immutable'
+            raise invalid(kind, name, [Wrong("metadata.uid", "FieldValueInvalid", message)])
+        version = asked.get("resourceVersion") or old["metadata"]["resourceVersion"]
+        check_version(kind, old, {"metadata": {"resourceVersion": version}})
         return self._write(kind, old, new, part, dry_run=dry_run)
 
     def _write(self, kind: Served, old: Object, new: Object, part: str, *, dry_run: bool) -> Object:

@@ -89,7 +89,7 @@ class App:
         try:
             await self._respond(scope, receive, send)
         except BrokenConnectionError:
-            scope["extensions"][BREAK]()
+            scope["extensions"][BREAK]["close"]()
             while (await receive())["type"] != "http.disconnect":
                 continue
 
@@ -195,8 +195,8 @@ async def _body(request: Request) -> Object:
     if not raw.strip():
         return {}
     media = _media(request)
-    if media not in _MEDIA:
-        raise unsupported_media(_MEDIA)
+    if media not in _MEDIA and request.method != "DELETE":
+        raise unsupported_media(() if request.method == "PATCH" else _MEDIA[:2])
     try:
         parsed: Any = yaml.safe_load(raw) if media == _YAML else msgspec.json.decode(raw)
     except (msgspec.MsgspecError, UnicodeDecodeError, yaml.YAMLError, RecursionError) as fault:

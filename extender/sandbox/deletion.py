@@ -44,14 +44,14 @@ class Deletion:
         if dry_run:
             return old, not must_wait
         if not must_wait:
-            return self._removed(kind, old), True
+            return self._removed(kind, self._ended(old) if kind is PODS else old), True
         before = meta.get("deletionGracePeriodSeconds", 0)
         if meta.get("deletionTimestamp") and seconds >= before:
             return old, False  # a grace period only ever gets shorter
         started = seconds_of(meta["deletionTimestamp"]) - before if meta.get("deletionTimestamp") else None
         first = started if started is not None else seconds_of(self.now())
         ending = {**meta, "deletionTimestamp": stamp(first + seconds), "deletionGracePeriodSeconds": seconds}
-        thing = {**old, "metadata": ending}
+        thing = {**old, "metadata": _counted(meta, ending)}
         if kind is NAMESPACES:
             thing["status"] = {**(old.get("status") or {}), "phase": "Terminating"}
         stored = self.store.put(kind.place, thing)
@@ -59,6 +59,14 @@ class Deletion:
             self._empty(meta["name"])
             return stored, self.store.get(kind.place, "", meta["name"]) is None
         return stored, False
+
+    def _ended(self, pod: Object) -> Object:
+        """The last state of a pod: no time is left to it."""
+        meta = pod["metadata"]
+        return {
+            **pod,
+            "metadata": _counted(meta, {**meta, "deletionTimestamp": self.now(), "deletionGracePeriodSeconds": 0}),
+        }
 
     def after_write(self, kind: Served, thing: Object) -> Object:
         """What becomes of an object that was written: it goes when nothing holds it back any more."""
@@ -71,7 +79,7 @@ class Deletion:
     def _removed(self, kind: Served, old: Object) -> Object:
         meta = old["metadata"]
         namespace = meta.get("namespace", "")
-        gone = self.store.remove(kind.place, namespace, meta["name"]) or old
+        gone = self.store.remove(kind.place, namespace, meta["name"], old) or old
         if namespace:
             self._finish(namespace)
         return gone
@@ -93,3 +101,10 @@ class Deletion:
             return
         if not any(self.store.all(kind.place, namespace) for kind in SERVED if kind.namespaced):
             self.store.remove(NAMESPACES.place, "", namespace)
+
+
+def _counted(before: Object, after: Object) -> Object:
+    """The metadata with the generation one higher, where one is kept, when an object begins to end."""
+    if "generation" in before and not before.get("deletionTimestamp"):
+        return {**after, "generation": before["generation"] + 1}
+    return after

@@ -14,6 +14,7 @@ def _node(node: Object) -> Object:
     status = dict(node.get("status") or {})
     if status.get("capacity") and not status.get("allocatable"):
         status["allocatable"] = status["capacity"]
+    status.setdefault("daemonEndpoints", {"kubeletEndpoint": {"Port": 0}})
     return {**node, "spec": node.get("spec") or {}, "status": status}
 
 
@@ -49,6 +50,11 @@ def _service(service: Object) -> Object:
     return {**service, "spec": spec, "status": {"loadBalancer": {}}}
 
 
+def _budget(budget: Object) -> Object:
+    counts = ("currentHealthy", "desiredHealthy", "disruptionsAllowed", "expectedPods")
+    return {**budget, "spec": budget.get("spec") or {}, "status": dict.fromkeys(counts, 0)}
+
+
 def _driver(driver: Object) -> Object:
     defaults = {"attachRequired": True, "podInfoOnMount": False, "storageCapacity": False, "requiresRepublish": False}
     return {**driver, "spec": {**defaults, **(driver.get("spec") or {})}}
@@ -68,6 +74,7 @@ _CREATED: Final[Mapping[str, _Rule]] = {
     "Node": _node,
     "PersistentVolume": _volume,
     "PersistentVolumeClaim": _claim,
+    "PodDisruptionBudget": _budget,
     "PriorityClass": _priority_class,
     "ReplicaSet": _workload,
     "ReplicationController": _workload,

@@ -11,7 +11,7 @@ from typing import Final
 import msgspec
 
 from extender.sandbox.asked import Asked
-from extender.sandbox.refusals import RefusedError, Wrong, bad_request, expired, invalid, too_large
+from extender.sandbox.refusals import RefusedError, bad_request, expired, invalid_options, too_large
 from extender.sandbox.selecting import Selection, selection
 from extender.sandbox.store import Kept, Store
 
@@ -92,7 +92,7 @@ def _state(store: Store, asked: Asked, token: _Token | None, limit: int) -> tupl
     """The version to show, and whether it is one of the past."""
     version = asked.number("resourceVersion")
     match = asked.query.get("resourceVersionMatch", "")
-    _check_match(asked, match, version, token)
+    _check_match(match, version, token)
     if token is not None:
         if version:
             raise bad_request("specifying resource version is not allowed when using continue")
@@ -104,7 +104,7 @@ def _state(store: Store, asked: Asked, token: _Token | None, limit: int) -> tupl
     return store.version, False
 
 
-def _check_match(asked: Asked, match: str, version: int | None, token: _Token | None) -> None:
+def _check_match(match: str, version: int | None, token: _Token | None) -> None:
     if not match:
         return
     wrong = ""
@@ -117,7 +117,7 @@ def _check_match(asked: Asked, match: str, version: int | None, token: _Token | 
     elif match == "Exact" and version == 0:
         wrong = 'Forbidden: resourceVersionMatch "exact" is forbidden for resourceVersion "0"'
     if wrong:
-        raise invalid(asked.kind, "", [Wrong("resourceVersionMatch", "FieldValueForbidden", wrong)])
+        raise invalid_options("resourceVersionMatch", wrong)
 
 
 def _behind(kept: Kept, token: _Token | None) -> bool:
@@ -133,7 +133,7 @@ def _read_token(text: str) -> _Token | None:
     try:
         return msgspec.json.decode(base64.urlsafe_b64decode(text), type=_Token)
     except (msgspec.MsgspecError, UnicodeDecodeError, binascii.Error, ValueError) as fault:
-        raise bad_request(f"continue key is not valid: {fault}") from fault
+        raise bad_request(f"invalid continue token: continue key is not valid: {fault}") from fault
 
 
 def _write_token(token: _Token) -> str:

@@ -86,10 +86,10 @@ def strategic_merge(before: Object, patch: Object, kind: str) -> Object:
             inside = after.get(name)
             after[name] = strategic_merge(inside if isinstance(inside, dict) else {}, value, kind)
         elif isinstance(value, list):
-            after[name] = _list(name, after.get(name) or [], value, kind)
+            after[name] = _list(name, after.get(name) or [], value, patch.get(_ORDER + name), kind)
         else:
             after[name] = value
-    _reorder(after, patch, kind)
+    _reordered(after, patch, kind)
     return after
 
 
@@ -97,15 +97,16 @@ def _key(name: str, kind: str) -> str | None:
     return "port" if name == "ports" and kind == "Service" else _KEYS.get(name)
 
 
-def _list(name: str, before: Sequence[Any], patch: list[Any], kind: str) -> list[Any]:
-    if name in _SETS:
-        return [*before, *(each for each in patch if each not in before)]
+def _list(name: str, before: Sequence[Any], patch: list[Any], order: Any, kind: str) -> list[Any]:
     key = _key(name, kind)
+    if name in _SETS:
+        after = [*before, *(each for each in patch if each not in before)]
+        return _ordered(after, order if isinstance(order, list) else patch, before, None)
     if key is None:
         return [each for each in patch if not (isinstance(each, dict) and set(each) == {_DIRECTIVE})]
-    after = list(before)
     if {_DIRECTIVE: "replace"} in patch:
         return [each for each in patch if each != {_DIRECTIVE: "replace"}]
+    after = list(before)
     for each in patch:
         if not isinstance(each, dict) or key not in each:
             raise bad_request(f"map: {each} does not contain declared merge key: {key}")
@@ -117,24 +118,37 @@ def _list(name: str, before: Sequence[Any], patch: list[Any], kind: str) -> list
             after.append(strategic_merge({}, each, kind))
         else:
             after[at] = strategic_merge(after[at], each, kind)
-    return after
+    return _ordered(after, order if isinstance(order, list) else patch, before, key)
 
 
-def _reorder(after: Object, patch: Object, kind: str) -> None:
-    """Put lists in the order the patch wants; what it does not name keeps its place behind."""
+def _ordered(after: list[Any], order: Sequence[Any], before: Sequence[Any], key: str | None) -> list[Any]:
+    """The elements in the order the patch names them; the others stay before those that they stood before.
+
+    So what is new comes first. Source: strategicpatch.normalizeElementOrder.
+    """
+    wanted, stood = _places(order, key), _places(before, key)
+    named = sorted((each for each in after if _mark(each, key) in wanted), key=lambda it: wanted[_mark(it, key)])
+    others = [each for each in after if _mark(each, key) not in wanted]
+    made: list[Any] = []
+    while named and others:
+        theirs, ours = stood.get(_mark(others[0], key)), stood.get(_mark(named[0], key))
+        stays = theirs is not None and ours is not None and theirs < ours
+        made.append((others if stays else named).pop(0))
+    return [*made, *named, *others]
+
+
+def _mark(each: Any, key: str | None) -> str:
+    return str(each.get(key) if isinstance(each, dict) and key else each)
+
+
+def _places(elements: Sequence[Any], key: str | None) -> dict[str, int]:
+    return {_mark(each, key): at for at, each in enumerate(elements)}
+
+
+def _reordered(after: Object, patch: Object, kind: str) -> None:
+    """Put those lists in order of which a patch names the order and nothing else."""
     for name, order in patch.items():
-        if not name.startswith(_ORDER) or not isinstance(order, list):
-            continue
         field = name.removeprefix(_ORDER)
-        key = _key(field, kind)
         present = after.get(field)
-        if not isinstance(present, list):
-            continue
-        wanted = [each.get(key) if isinstance(each, dict) and key else each for each in order]
-        places = {str(value): at for at, value in enumerate(wanted)}
-
-        def place(each: Any, key: str | None = key, places: dict[str, int] = places) -> int:
-            value = each.get(key) if isinstance(each, dict) and key else each
-            return places.get(str(value), len(places))
-
-        after[field] = sorted(present, key=place)
+        if name.startswith(_ORDER) and field not in patch and isinstance(present, list) and isinstance(order, list):
+            after[field] = _ordered(present, order, present, _key(field, kind))

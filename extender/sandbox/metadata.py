@@ -3,6 +3,7 @@
 import random
 import re
 import uuid
+from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Final
 
@@ -13,6 +14,18 @@ _NAME: Final = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[
 _LONGEST_NAME: Final = 253
 _LETTERS: Final = "bcdfghjklmnpqrstvwxz2456789"
 _OURS: Final = ("uid", "creationTimestamp", "deletionTimestamp", "deletionGracePeriodSeconds", "generation")
+_WITH_GENERATION: Final = frozenset(
+    {
+        "DeviceClass",
+        "Pod",
+        "PodDisruptionBudget",
+        "PriorityClass",
+        "ReplicaSet",
+        "ReplicationController",
+        "ResourceSlice",
+        "StatefulSet",
+    }
+)
 _SUBDOMAIN_FAULT: Final = (
     "a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '-' or '.', and must start and"
     " end with an alphanumeric character (e.g. 'example.com', regex used for validation is"
@@ -63,7 +76,7 @@ def _wrong_name(name: str) -> Wrong | None:
 
 def _counts(kind: Served) -> bool:
     """Whether the server counts the generations of the spec."""
-    return kind.status and kind.kind not in {"Node", "Namespace", "Service", "PersistentVolume", "VolumeAttachment"}
+    return kind.kind in _WITH_GENERATION
 
 
 def metadata_after(kind: Served, old: Object, new: Object, *, spec_changed: bool) -> Object:
@@ -103,7 +116,9 @@ def check_version(kind: Served, old: Object, new: Object) -> None:
     version = meta.get("resourceVersion") or ""
     if not version and not kind.unconditional:
         message = "Invalid value: 0: must be specified for an update"
-        raise invalid(kind, name, [Wrong("metadata.resourceVersion", "FieldValueInvalid", message)])
+        # Here the server names the resource where it names the kind elsewhere. Source: registry.Store.Update.
+        plural = replace(kind, kind=kind.plural)
+        raise invalid(plural, name, [Wrong("metadata.resourceVersion", "FieldValueInvalid", message)])
     if version and version != old["metadata"]["resourceVersion"]:
         raise modified(kind, name)
 
@@ -112,9 +127,12 @@ def precondition(kind: Served, old: Object, what: str, wanted: str, *, deleting:
     """That an object is not the one meant: *what* is `UID` or `ResourceVersion`."""
     meta = old["metadata"]
     found = meta["uid" if what == "UID" else "resourceVersion"]
-    text = f"Precondition failed: {what} in precondition: {wanted}, {what} in object meta: {found}"
     if deleting:
-        return conflict(kind, meta["name"], text)
+        ending = "deleted and then recreated" if what == "UID" else "modified"
+        why = f"the {what} in the precondition ({wanted}) does not match the {what} in record ({found})."
+        named = replace(kind, plural=kind.kind)
+        return conflict(named, meta["name"], f"{why} The object might have been {ending}")
+    text = f"Precondition failed: {what} in precondition: {wanted}, {what} in object meta: {found}"
     key = "/".join(part for part in ("", "registry", kind.plural, meta.get("namespace", ""), meta["name"]) if part)
     stored = f"StorageError: invalid object, Code: 4, Key: /{key}, ResourceVersion: 0, AdditionalErrorMsg: {text}"
     return conflict(kind, meta["name"], stored)

@@ -44,7 +44,7 @@ def bind(api: Api, namespace: str, name: str, binding: Object, *, dry_run: bool 
             binding means.
     """
     meta = binding.get("metadata") or {}
-    if meta.get("name") and meta["name"] != name:
+    if meta.get("name") != name:
         raise bad_request("name in URL does not match name in Binding object")
     target = binding.get("target") or {}
     if target.get("kind", "") not in {"", "Node"}:
@@ -92,7 +92,7 @@ def evict(api: Api, namespace: str, name: str, eviction: Object, *, dry_run: boo
         RefusedError: 400, 404, 409; 429 when the budget forbids it now, 500 with several budgets.
     """
     meta = eviction.get("metadata") or {}
-    if meta.get("name") and meta["name"] != name:
+    if meta.get("name") != name:
         raise bad_request("name in URL does not match name in Eviction object")
     options = eviction.get("deleteOptions") or {}
     pod = api.get(PODS, namespace, name)

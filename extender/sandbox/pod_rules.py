@@ -63,7 +63,7 @@ def check_update(old: Object, new: Object) -> None:
     gates = {gate["name"] for gate in before.get("schedulingGates") or ()}
     for at, gate in enumerate(after.get("schedulingGates") or ()):
         if gate["name"] not in gates:
-            message = f'Forbidden: only deletion is allowed, but found new scheduling gate "{gate["name"]}"'
+            message = f"Forbidden: only deletion is allowed, but found new scheduling gate '{gate['name']}'"
             wrong.append(Wrong(f"spec.schedulingGates[{at}].name", "FieldValueForbidden", message))
     kept = [_lasting(each) for each in after.get("tolerations") or ()]
     if any(_lasting(each) not in kept for each in before.get("tolerations") or ()):

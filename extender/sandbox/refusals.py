@@ -104,6 +104,13 @@ def invalid(kind: Served, name: str, wrong: Iterable[Wrong]) -> RefusedError:
     return RefusedError(422, "Invalid", f'{kind.qualified_kind} "{name}" is invalid: {text}', details)
 
 
+def invalid_options(field: str, message: str) -> RefusedError:
+    """422: parameters of a list or watch that do not go together."""
+    text = f'ListOptions.meta.k8s.io "" is invalid: {field}: {message}'
+    causes = [{"reason": "FieldValueForbidden", "message": message, "field": field}]
+    return RefusedError(422, "Invalid", text, {"group": "meta.k8s.io", "kind": "ListOptions", "causes": causes})
+
+
 def bad_request(message: str) -> RefusedError:
     """400: the request cannot be understood."""
     return RefusedError(400, "BadRequest", message)
@@ -114,8 +121,10 @@ def method_not_allowed() -> RefusedError:
     return RefusedError(405, "MethodNotAllowed", "the server does not allow this method on the requested resource")
 
 
-def unsupported_media(known: Iterable[str]) -> RefusedError:
-    """415: the body is in a form that is not read here."""
+def unsupported_media(known: Iterable[str] = ()) -> RefusedError:
+    """415: the body is in a form that is not read here, but *known* are."""
+    if not known:
+        return RefusedError(415, "UnsupportedMediaType", "415: Unsupported Media Type")
     text = f"the body of the request was in an unknown format - accepted media types include: {', '.join(known)}"
     return RefusedError(415, "UnsupportedMediaType", text)
 

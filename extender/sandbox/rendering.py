@@ -53,7 +53,7 @@ class Rendering:
             head: Object = {"kind": "PartialObjectMetadataList", "apiVersion": "meta.k8s.io/v1", "metadata": meta}
             return msgspec.json.encode({**head, "items": [_partial(kept.object) for kept in found.items]})
         start = msgspec.json.encode({"kind": f"{kind.kind}List", "apiVersion": kind.version, "metadata": meta})
-        return start[:-1] + b',"items":[' + b",".join(_text(kind, kept) for kept in found.items) + b"]}"
+        return start[:-1] + b',"items":[' + b",".join(_bare(kind, kept) for kept in found.items) + b"]}"
 
     def one(self, asked: Asked, thing: Object, now: float) -> Object:
         """One object."""
@@ -98,6 +98,10 @@ def _shown(kind: Served, thing: Object) -> Object:
 
 def _text(kind: Served, kept: Kept) -> bytes:
     return msgspec.json.encode(to_new(kept.object)) if kind.version == "events.k8s.io/v1" else kept.json
+
+
+def _bare(kind: Served, kept: Kept) -> bytes:
+    return Kept(to_new(kept.object), 0).bare if kind.version == "events.k8s.io/v1" else kept.bare
 
 
 def _partial(thing: Object) -> Object:

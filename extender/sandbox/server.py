@@ -29,7 +29,7 @@ class _Protocol(HttpToolsProtocol):
     def on_message_begin(self) -> None:
         """A request begins."""
         super().on_message_begin()
-        self.scope["extensions"] = {BREAK: self.transport.close}
+        self.scope["extensions"] = {BREAK: {"close": self.transport.close}}
 
 
 class Sandbox:

@@ -19,6 +19,8 @@ from extender.sandbox.served import Object
 HISTORY: Final = 20_000
 """Changes kept of each kind unless told otherwise."""
 
+_HEAD: Final = ("kind", "apiVersion")
+
 
 class Happened(StrEnum):
     """What a change did, in the words of a watch."""
@@ -36,20 +38,26 @@ class Kept:
         number: its resourceVersion.
     """
 
-    __slots__ = ("_json", "number", "object")
+    __slots__ = ("_bare", "number", "object")
 
     def __init__(self, content: Object, number: int) -> None:
         """Keeps *content* as it is."""
         self.object = content
         self.number = number
-        self._json: bytes | None = None
+        self._bare: bytes | None = None
+
+    @property
+    def bare(self) -> bytes:
+        """As JSON without kind and apiVersion, as it stands in a list; made once."""
+        if self._bare is None:
+            self._bare = msgspec.json.encode({key: self.object[key] for key in self.object if key not in _HEAD})
+        return self._bare
 
     @property
     def json(self) -> bytes:
-        """As text, made once."""
-        if self._json is None:
-            self._json = msgspec.json.encode(self.object)
-        return self._json
+        """As JSON."""
+        head = msgspec.json.encode({key: self.object[key] for key in _HEAD if key in self.object})
+        return self.bare if head == b"{}" else head[:-1] + b"," + self.bare[1:]
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,12 +157,15 @@ class Store:
         self._tell(place, Change(kept.number, happened, kept, before))
         return kept.object
 
-    def remove(self, place: str, namespace: str, name: str) -> Object | None:
-        """Remove an object: its last state with the version of the removal, or None if there is none."""
+    def remove(self, place: str, namespace: str, name: str, last: Object | None = None) -> Object | None:
+        """Remove an object: its last state with the version of the removal, or None if there is none.
+
+        *last* is that state, if it is another than the one stored.
+        """
         before = self._objects[place].pop(f"{namespace}/{name}", None)
         if before is None:
             return None
-        kept = self._next(before.object)
+        kept = self._next(last or before.object)
         self._tell(place, Change(kept.number, Happened.DELETED, kept, before))
         return kept.object
 

@@ -57,7 +57,7 @@ def done(api: Api, asked: Asked, body: Object, media: str) -> Done:
             return Done(made, 201 if new else 200)
         case "patch", part:
             if media not in {MERGE, STRATEGIC}:
-                raise unsupported_media((MERGE, STRATEGIC))
+                raise unsupported_media()
             strategic = media == STRATEGIC
             made = api.patch(kind, namespace, name, body, strategic=strategic, part=part, dry_run=asked.dry_run)
             return Done(made)

@@ -10,7 +10,7 @@ from typing import Final
 
 from extender.sandbox.asked import Asked
 from extender.sandbox.listing import chosen
-from extender.sandbox.refusals import RefusedError, Wrong, invalid, too_large
+from extender.sandbox.refusals import RefusedError, invalid_options, too_large
 from extender.sandbox.selecting import Selection
 from extender.sandbox.served import Object
 from extender.sandbox.store import Change, Happened, Kept, Store
@@ -67,10 +67,10 @@ class Watch:
         if "sendInitialEvents" in self._asked.query:
             if self._asked.query.get("resourceVersionMatch") != "NotOlderThan":
                 message = "Forbidden: sendInitialEvents requires setting resourceVersionMatch to NotOlderThan"
-                raise invalid(self._asked.kind, "", [Wrong("resourceVersionMatch", "FieldValueForbidden", message)])
+                raise invalid_options("resourceVersionMatch", message)
         elif self._asked.query.get("resourceVersionMatch"):
             message = "Forbidden: resourceVersionMatch is forbidden for watch unless sendInitialEvents is provided"
-            raise invalid(self._asked.kind, "", [Wrong("resourceVersionMatch", "FieldValueForbidden", message)])
+            raise invalid_options("resourceVersionMatch", message)
         if self._position is not None and self._position > self._store.version:
             raise too_large(self._position, self._store.version)
 

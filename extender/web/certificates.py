@@ -65,18 +65,13 @@ class ServingCertificate:
         return True
 
 
-def serving_certificate(settings: Serving, authorities: Sequence[str] = ()) -> ServingCertificate:
+def serving_certificate(settings: Serving) -> ServingCertificate:
     """TLS as *settings* ask.
-
-    Args:
-        settings: of the service.
-        authorities: PEM; callers may show a certificate signed by one of them.
 
     Raises:
         CertificateError: a file or setting cannot be used.
     """
     context = _context(settings)
-    trust(context, authorities)
     if settings.certificate:
         shown = ServingCertificate(context, (Path(settings.certificate), Path(settings.key)))
         shown.refresh()

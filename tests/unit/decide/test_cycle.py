@@ -51,6 +51,23 @@ def test_the_only_feasible_node_is_taken_unrated() -> None:
     assert (decision.node, decision.ranking) == ("c", None)
 
 
+@pytest.mark.parametrize(
+    ("plugins", "node"),
+    [((), "a"), ((Refusing("R", "a"),), "b")],
+    ids=["it takes the pod", "it does not"],
+)
+def test_the_node_a_pod_is_nominated_for_is_taken_unrated_if_it_takes_the_pod(plugins: Any, node: str) -> None:
+    """Source: A097."""
+    cluster = a_cluster(*map(a_node, "abc")).snapshot()
+    profile = a_profile(*plugins, Rating("X", {"a": 1, "b": 9, "c": 3}))
+    pod = a_pod(status={"nominatedNodeName": "a"})
+
+    decision = decide(cluster.query(pod), cluster, profile, Engine(), Random(1), Search())
+
+    assert isinstance(decision, Placed)
+    assert decision.node == node
+
+
 def test_without_nodes_post_filter_is_not_asked() -> None:
     """Source: A018."""
     helping = Helping("H", Code.SUCCESS)

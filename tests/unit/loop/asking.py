@@ -7,11 +7,33 @@ from typing import Any
 from extender.client.extenders import in_order
 from extender.config.model import Extender
 from extender.decide.sampling import Search
+from extender.objects.pod import Pod
+from extender.plugins.default_binder import DefaultBinder
+from tests.build import a_node, a_pod
 from tests.unit.client.scripted import Server
 from tests.unit.client.virtual_time import run
+from tests.unit.decide.stand_ins import a_profile
 from tests.unit.loop.world import World
 
+NAMES = ("n1", "n2", "n3")
 FILTER = {"filter_verb": "filter", "node_cache_capable": True}
+
+
+def a_world(*plugins: Any, names: tuple[str, ...] = NAMES, **more: Any) -> World:
+    """Nodes of these names, and a profile of these plugins."""
+    return World(*map(a_node, names), profile=a_profile(*plugins, DefaultBinder(), **more))
+
+
+def waiting(world: World, **given: Any) -> Pod:
+    """A pod that waits."""
+    pod = a_pod("web", requests={"cpu": "1"}, **given)
+    world.create(pod)
+    return pod
+
+
+def reasons(world: World) -> list[str]:
+    """Why attempts failed."""
+    return [note for _, reason, note in world.events.told if reason == "FailedScheduling"]
 
 
 def passing(*names: str, failed: dict[str, str] | None = None, final: dict[str, str] | None = None) -> dict[str, Any]:

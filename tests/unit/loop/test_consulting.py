@@ -8,30 +8,12 @@ import pytest
 
 from extender import wiring
 from extender.config.model import ManagedResource
-from extender.objects.pod import Pod
 from extender.plugins.default_binder import DefaultBinder
 from tests.build import a_node, a_pod
-from tests.unit.client.scripted import SILENCE, Reply, Stream
+from tests.unit.client.scripted import Reply, Stream
 from tests.unit.decide.stand_ins import Rating, Refusing, a_profile
-from tests.unit.loop.asking import FILTER, Asking, asked, passing, scores
+from tests.unit.loop.asking import FILTER, Asking, a_world, asked, passing, reasons, scores, waiting
 from tests.unit.loop.world import World
-
-NAMES = ("n1", "n2", "n3")
-
-
-def a_world(*plugins: Any, names: tuple[str, ...] = NAMES, **more: Any) -> World:
-    return World(*map(a_node, names), profile=a_profile(*plugins, DefaultBinder(), **more))
-
-
-def waiting(world: World, **given: Any) -> Pod:
-    pod = a_pod("web", requests={"cpu": "1"}, **given)
-    world.create(pod)
-    return pod
-
-
-def reasons(world: World) -> list[str]:
-    return [note for _, reason, note in world.events.told if reason == "FailedScheduling"]
-
 
 # -- filter
 
@@ -351,72 +333,3 @@ def test_a_pod_that_somebody_else_binds_meanwhile_is_let_go() -> None:
 
     assert world.server.said("binding") == []
     assert world.state.placed[pod.metadata.uid].node_name == "n2"
-
-
-# -- bind
-
-BINDS = {"bind_verb": "bind"}
-
-
-def test_an_extender_that_binds_does_so_instead_of_the_plugin() -> None:
-    """Source: F041."""
-    world = a_world(names=("n1",))
-    waiting(world)
-
-    async def test(asking: Asking) -> None:
-        asking.server.on("POST /a/bind", Reply(body={"Error": ""}))
-        await asking.settle()
-        (body,) = asking.bodies("a/bind")
-        assert body == {"PodName": "web", "PodNamespace": "default", "PodUID": "uid-default-web", "Node": "n1"}
-
-    asked(world, [BINDS], test)
-    assert world.server.said("binding") == []
-    assert world.events.told == [("default/web", "Scheduled", "Successfully assigned default/web to n1")]
-
-
-def test_a_binding_that_an_extender_refuses_is_undone() -> None:
-    world = a_world(names=("n1",))
-    waiting(world)
-
-    async def test(asking: Asking) -> None:
-        asking.server.on("POST /a/bind", Reply(body={"Error": "out of licences"}))
-        await asking.settle()
-
-    asked(world, [BINDS], test)
-    assert reasons(world) == ["out of licences"]
-    assert dict(world.state.placed) == {}
-    assert world.queue.counts()["backoff"] == 1
-
-
-def test_if_it_may_fail_the_plugin_binds() -> None:
-    """Source: F042."""
-    world = a_world(names=("n1",))
-    pod = waiting(world)
-
-    async def test(asking: Asking) -> None:
-        asking.server.on("POST /a/bind", Reply(body={"error": "out of licences"}))
-        await asking.settle()
-
-    asked(world, [{**BINDS, "ignorable": True}], test)
-    assert world.node_of(pod) == "n1"
-
-
-def test_a_binding_whose_answer_is_lost_stands_if_the_watch_has_told_of_it() -> None:
-    """Source: F043."""
-    world = a_world(names=("n1", "n2"))
-    pod = waiting(world)
-
-    async def test(asking: Asking) -> None:
-        async def bound() -> None:
-            while not asking.server.asked:
-                await asyncio.sleep(0)
-            world.feed.changed(pod, a_pod("web", node=asking.bodies("a/bind")[0]["Node"], requests={"cpu": "1"}))
-
-        late = asyncio.create_task(bound())
-        asking.server.on("POST /a/bind", SILENCE)
-        await asking.settle()
-        await late
-
-    asked(world, [{**BINDS, "http_timeout": 1.0}], test)
-    assert [reason for _, reason, _ in world.events.told] == ["Scheduled"]
-    assert len(world.state.placed) == 1

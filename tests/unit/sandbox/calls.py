@@ -51,8 +51,13 @@ def a_node(name: str = "n1") -> Object:
     return {"apiVersion": "v1", "kind": "Node", "metadata": {"name": name}, "status": status}
 
 
-def a_binding(node: str, **meta: str) -> Object:
-    return {"apiVersion": "v1", "kind": "Binding", "metadata": meta, "target": {"kind": "Node", "name": node}}
+def a_binding(node: str, name: str = "web", **meta: str) -> Object:
+    return {
+        "apiVersion": "v1",
+        "kind": "Binding",
+        "metadata": {"name": name, **meta},
+        "target": {"kind": "Node", "name": node},
+    }
 
 
 @dataclass

@@ -160,5 +160,7 @@ def test_the_description_declares_both_forms_of_the_request(caller: TestClient) 
 
 def test_nothing_else_is_served(caller: TestClient) -> None:
     document = caller.get("/openapi.json").json()
-    assert set(document["paths"]) == {"/filter", "/prioritize", "/livez", "/healthz", "/readyz", "/metrics"}
+    verbs = {"/filter", "/prioritize", "/preempt"}
+    assert set(document["paths"]) == {*verbs, "/livez", "/healthz", "/readyz", "/metrics"}
+    assert caller.post("/bind", content=b"{}").status_code == 404
     assert [caller.get(path).status_code for path in ("/docs", "/redoc")] == [404, 404]

@@ -7,8 +7,21 @@ import msgspec
 import pytest
 import yaml
 
-from extender.objects.extender_v1 import FilterResult, HostPriority
-from extender.web.wire import MAX_NAMES_BYTES, RequestError, decode_args
+from extender.objects.extender_v1 import (
+    BindingResult,
+    FilterResult,
+    HostPriority,
+    MetaPod,
+    MetaVictims,
+    PreemptionResult,
+)
+from extender.web.wire import (
+    MAX_NAMES_BYTES,
+    RequestError,
+    decode_args,
+    decode_binding_args,
+    decode_preemption_args,
+)
 
 CASES = Path(__file__).resolve().parents[2] / "wire"
 POD = '{"metadata": {"name": "web", "namespace": "shop", "creationTimestamp": null}, "spec": {"containers": []}}'
@@ -22,6 +35,8 @@ def cases(file: str) -> dict[str, dict[str, Any]]:
 
 REQUESTS = cases("requests.yaml")
 REFUSED = cases("refused.yaml")
+PREEMPT = cases("preempt.yaml")
+BIND = cases("bind.yaml")
 
 
 @pytest.mark.parametrize("case", REQUESTS.values(), ids=REQUESTS)
@@ -97,3 +112,38 @@ def test_an_answer_has_the_names_of_the_go_fields_all_of_them() -> None:
         b'"FailedAndUnresolvableNodes":{"n3":"never"},"Error":""}'
     )
     assert msgspec.json.encode([HostPriority("n1", 10)]) == b'[{"Host":"n1","Score":10}]'
+    victims = {"n1": MetaVictims((MetaPod("a"), MetaPod("b")), 1)}
+    assert msgspec.json.encode(PreemptionResult(victims)) == (
+        b'{"NodeNameToMetaVictims":{"n1":{"Pods":[{"UID":"a"},{"UID":"b"}],"NumPDBViolations":1}}}'
+    )
+    assert msgspec.json.encode(BindingResult()) == b'{"Error":""}'
+
+
+@pytest.mark.parametrize("case", PREEMPT.values(), ids=PREEMPT)
+def test_a_request_to_preempt_is_understood_in_both_forms(case: dict[str, Any]) -> None:
+    body = case["body"].replace("{pod}", POD).encode()
+    if "says" in case:
+        with pytest.raises(RequestError) as refused:
+            decode_preemption_args(body)
+        assert (refused.value.status, refused.value.message) == (400, case["says"])
+        return
+    args = decode_preemption_args(body)
+    assert args.pod.metadata.name == "web"
+    assert (args.victims is None) == ("victims" not in case)
+    found = {
+        node: {"uids": [pod.uid for pod in each.pods], "broken": each.num_pdb_violations}
+        for node, each in (args.victims or {}).items()
+    }
+    assert found == case.get("victims", {})
+
+
+@pytest.mark.parametrize("case", BIND.values(), ids=BIND)
+def test_a_request_to_bind_is_understood(case: dict[str, Any]) -> None:
+    body = case["body"].encode()
+    if "says" in case:
+        with pytest.raises(RequestError) as refused:
+            decode_binding_args(body)
+        assert (refused.value.status, refused.value.message) == (400, case["says"])
+        return
+    args = decode_binding_args(body)
+    assert [args.pod_name, args.pod_namespace, args.pod_uid, args.node] == case["fields"]

@@ -1,0 +1,222 @@
+"""The verb bind: what is checked before a pod is bound, that asking twice is safe, and that failures change nothing."""
+
+import asyncio
+from typing import Any
+
+import msgspec
+import pytest
+from starlette.testclient import TestClient
+
+from extender import wiring
+from extender.cluster.state import ClusterState
+from extender.objects.extender_v1 import BindingArgs
+from extender.objects.pod import Pod
+from extender.web.app import Site, new_app
+from extender.web.binding import Binder, LiveError
+from extender.web.health import Health
+from extender.web.verbs import Verbs
+from tests.build import a_cluster, a_node, a_pod
+
+SCHEDULING = wiring.scheduling()
+WEB = a_pod("web", requests={"cpu": "1"})
+ASKED = BindingArgs("web", "default", "uid-default-web", "n1")
+
+
+class Server:
+    """The API server: its pods, what was bound, and the fault of the next call."""
+
+    def __init__(self, *pods: Pod) -> None:
+        self.pods = {pod.key: pod for pod in pods}
+        self.bound: list[tuple[str, str, str, str]] = []
+        self.fault = ""
+        self.unreadable = ""
+
+    async def pod(self, namespace: str, name: str) -> Pod | None:
+        await asyncio.sleep(0)
+        if self.unreadable:
+            raise LiveError(self.unreadable)
+        return self.pods.get(f"{namespace}/{name}")
+
+    async def bind(self, namespace: str, name: str, uid: str, node: str) -> None:
+        await asyncio.sleep(0)
+        if self.fault:
+            raise LiveError(self.fault)
+        self.bound.append((namespace, name, uid, node))
+        pod = self.pods[f"{namespace}/{name}"]
+        self.pods[pod.key] = msgspec.structs.replace(pod, spec=msgspec.structs.replace(pod.spec, node_name=node))
+
+
+class Heard:
+    """Remembers how requests ended."""
+
+    def __init__(self) -> None:
+        self.outcomes: list[str] = []
+
+    def bound(self, outcome: str) -> None:
+        self.outcomes.append(outcome)
+
+
+def a_binder(server: Server, *things: Any) -> tuple[Binder, Heard]:
+    heard = Heard()
+    state = a_cluster(a_node("n1"), a_node("n2", allocatable={"cpu": "500m", "pods": "9"}), *things)
+    return Binder(state, SCHEDULING.profiles, wiring.engine(), server, heard), heard
+
+
+def asked(binder: Binder, *requests: BindingArgs) -> list[str]:
+    """The errors answered to these requests, made together."""
+
+    async def main() -> list[str]:
+        return [result.error for result in await asyncio.gather(*map(binder.bind, requests))]
+
+    return asyncio.run(main())
+
+
+def unchanged(state: ClusterState) -> bool:
+    return dict(state.placed) == {} and state.snapshot().view().pod_count.tolist() == [0, 0]
+
+
+def test_a_pod_is_bound_with_its_uid_and_assumed_until_the_watch_tells() -> None:
+    server = Server(WEB)
+    binder, heard = a_binder(server, WEB)
+    assert asked(binder, ASKED) == [""]
+    assert server.bound == [("default", "web", "uid-default-web", "n1")]
+    assert binder.state.is_assumed("uid-default-web")
+    binder.state.put_pod(server.pods["default/web"])
+    assert not binder.state.is_assumed("uid-default-web")
+    assert heard.outcomes == ["bound"]
+
+
+def test_asking_twice_is_safe() -> None:
+    server = Server(WEB)
+    binder, heard = a_binder(server, WEB)
+    assert asked(binder, ASKED) == [""]
+    assert asked(binder, ASKED) == [""]
+    assert len(server.bound) == 1
+    assert heard.outcomes == ["bound", "already"]
+
+
+def test_asking_many_times_at_once_binds_once() -> None:
+    server = Server(WEB)
+    binder, heard = a_binder(server, WEB)
+    assert asked(binder, *[ASKED] * 5) == [""] * 5
+    assert len(server.bound) == 1
+    assert heard.outcomes == ["bound", *["already"] * 4]
+
+
+def test_of_two_requests_for_the_last_room_one_is_refused() -> None:
+    """Room is taken when it is given out, not when the watch tells."""
+    pods = [a_pod(name, requests={"cpu": "3"}) for name in ("a", "b")]
+    server = Server(*pods)
+    binder, _ = a_binder(server, *pods)
+    requests = [BindingArgs(name, "default", f"uid-default-{name}", "n1") for name in ("a", "b")]
+    assert asked(binder, *requests) == ["", "node n1 does not take pod default/b: Insufficient cpu"]
+    assert len(server.bound) == 1
+
+
+FORGED: dict[str, tuple[dict[str, str], Pod | None, str]] = {
+    "a pod nobody knows": ({}, None, "pod default/web not found"),
+    "a pod that was deleted and made again": (
+        {"pod_uid": "old"},
+        WEB,
+        "pod default/web has the uid uid-default-web, not old: it was deleted and made again",
+    ),
+    "a pod of another scheduler": (
+        {},
+        a_pod("web", spec={"schedulerName": "other"}),
+        'pod default/web is for the scheduler "other", which is not served here',
+    ),
+    "a pod that is bound elsewhere": ({}, a_pod("web", node="n2"), "pod default/web is on node n2 already"),
+    "a pod that is being deleted": (
+        {},
+        a_pod("web", metadata={"deletionTimestamp": "2026-03-01T00:00:00Z"}),
+        "pod default/web is being deleted",
+    ),
+    "a pod that has finished": ({}, a_pod("web", status={"phase": "Failed"}), "pod default/web has finished"),
+    "a pod that is held back": (
+        {},
+        a_pod("web", spec={"schedulingGates": [{"name": "wait"}]}),
+        "pod default/web: waiting for scheduling gates: [wait]",
+    ),
+    "a node nobody knows": ({"node": "n9"}, WEB, "node n9 is not known to the extender (yet)"),
+    "a node that is too small": ({"node": "n2"}, WEB, "node n2 does not take pod default/web: Insufficient cpu"),
+    "a node that the pod does not want": (
+        {},
+        a_pod("web", spec={"nodeSelector": {"disk": "ssd"}}),
+        "node n1 does not take pod default/web: node(s) didn't match Pod's node affinity/selector",
+    ),
+    "no name": ({"pod_name": ""}, WEB, "PodName: is missing"),
+    "no namespace": ({"pod_namespace": ""}, WEB, "PodNamespace: is missing"),
+    "no uid": ({"pod_uid": ""}, WEB, "PodUID: is missing"),
+    "no node": ({"node": ""}, WEB, "Node: is missing"),
+}
+
+
+@pytest.mark.parametrize(("request_", "live", "says"), FORGED.values(), ids=FORGED)
+def test_a_request_that_does_not_hold_changes_nothing(request_: dict[str, str], live: Pod | None, says: str) -> None:
+    server = Server(*([live] if live else []))
+    binder, heard = a_binder(server, WEB)
+    assert asked(binder, msgspec.structs.replace(ASKED, **request_)) == [says]
+    assert server.bound == []
+    assert unchanged(binder.state)
+    assert heard.outcomes == ["refused"]
+
+
+def test_the_node_is_judged_by_the_newest_state() -> None:
+    server = Server(WEB)
+    binder, _ = a_binder(server, WEB)
+    binder.state.put_node(a_node("n1", unschedulable=True))
+    assert asked(binder, ASKED) == ["node n1 does not take pod default/web: node(s) were unschedulable"]
+
+
+def test_a_binding_that_fails_is_taken_back() -> None:
+    nominated = a_pod("web", requests={"cpu": "1"}, status={"nominatedNodeName": "n1"})
+    server = Server(nominated)
+    server.fault = "etcd is down"
+    binder, heard = a_binder(server, nominated)
+    binder.state.nominate(nominated, "n1")
+    assert asked(binder, ASKED) == ["etcd is down"]
+    assert unchanged(binder.state)
+    assert [query.uid for query in binder.state.snapshot().nominated("n1")] == ["uid-default-web"]
+    assert heard.outcomes == ["failed"]
+    server.fault = ""
+    assert asked(binder, ASKED) == [""]
+
+
+def test_a_pod_that_cannot_be_read_is_not_bound() -> None:
+    server = Server(WEB)
+    server.unreadable = "the API server does not answer"
+    binder, _ = a_binder(server, WEB)
+    assert asked(binder, ASKED) == ["the API server does not answer"]
+    assert server.bound == []
+
+
+def test_what_the_watch_told_meanwhile_stands() -> None:
+    """The answer is lost, the binding is not: then nothing is taken back."""
+    server = Server(WEB)
+    binder, _ = a_binder(server, WEB)
+
+    async def bind(*_: str) -> None:
+        binder.state.put_pod(a_pod("web", node="n1", requests={"cpu": "1"}))
+        raise LiveError("timed out")
+
+    server.bind = bind  # type: ignore[method-assign,assignment]
+    assert asked(binder, ASKED) == ["timed out"]
+    assert binder.state.placed["uid-default-web"].node_name == "n1"
+
+
+def test_the_verb_is_served_where_there_is_a_cluster_to_write_to() -> None:
+    server = Server(WEB)
+    binder, _ = a_binder(server, WEB)
+    verbs = Verbs(binder.state, SCHEDULING.profiles, SCHEDULING.first, wiring.engine(), wiring.engine(keep=False))
+
+    class Quiet:
+        def __getattr__(self, _: str) -> Any:
+            return lambda *_: None
+
+    caller = TestClient(new_app(Site(verbs, Health(), Quiet(), lambda: b"", binder)))
+    body = {"PodName": "web", "PodNamespace": "default", "PodUID": "uid-default-web", "Node": "n1"}
+    assert caller.post("/bind", json=body).json() == {"Error": ""}
+    assert caller.post("/bind", json={**body, "PodUID": "x"}).status_code == 200
+    assert caller.post("/bind", content=b"[").status_code == 400
+    described = caller.get("/openapi.json").json()["paths"]["/bind"]["post"]
+    assert described["requestBody"]["content"]["application/json"]["schema"]["required"] == list(body)
