@@ -105,5 +105,6 @@ def _told(fault: Exception) -> tuple[list[str], int]:
         case UnreadableError():
             return [str(fault)], _BAD_INPUT
         case OSError():
-            return [f"{fault.filename}: {fault.strerror}" if fault.filename else str(fault)], _FAILED
+            what = fault.strerror or str(fault)
+            return [f"{fault.filename}: {what}" if fault.filename else what], _FAILED
     return [f"internal error: {type(fault).__name__}: {fault}"], _FAILED

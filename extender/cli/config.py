@@ -9,6 +9,7 @@ from extender import wiring
 from extender.cli.convert import EPILOG as CONVERT_EPILOG
 from extender.cli.convert import convert
 from extender.cli.inputs import scheduling_from
+from extender.offline.reading import named
 
 _CHECK_EPILOG: Final = """\b
 Examples:
@@ -22,13 +23,13 @@ Example:
 
 app = typer.Typer(
     rich_markup_mode=None,
+    add_completion=False,
     no_args_is_help=True,
     help="Check a KubeSchedulerConfiguration, make one of a Policy, or show the default one.",
 )
-app.command(epilog=CONVERT_EPILOG)(convert)
 
 
-@app.command(epilog=_CHECK_EPILOG)
+@app.command(epilog=_CHECK_EPILOG, short_help="Check a configuration or a Policy.")
 def check(
     file: Annotated[str, typer.Argument(metavar="FILE", help="YAML or JSON; - is standard input.")],
     show: Annotated[bool, typer.Option("--show", help="Print the configuration with every default filled in.")] = False,
@@ -42,12 +43,15 @@ def check(
         sys.stdout.write(scheduling.defaulted())
     else:
         names = ", ".join(scheduling.profiles)
-        sys.stdout.write(f"{file}: fine; decides for {names}\n")
+        sys.stdout.write(f"{named(file)}: fine; decides for {names}\n")
     sys.stdout.flush()
 
 
-@app.command(epilog=_DEFAULTS_EPILOG)
+@app.command(epilog=_DEFAULTS_EPILOG, short_help="Print the configuration in force when none is given.")
 def defaults() -> None:
     """Print the configuration in force when none is given, every default filled in."""
     sys.stdout.write(wiring.scheduling().defaulted())
     sys.stdout.flush()
+
+
+app.command(epilog=CONVERT_EPILOG, short_help="Print the configuration that decides as a Policy does.")(convert)

@@ -21,7 +21,7 @@ Examples:
 
 def convert(
     file: Annotated[
-        str, typer.Argument(metavar="[POLICY]", help="Policy or ConfigMap, YAML or JSON; - is standard input.")
+        str, typer.Argument(metavar="POLICY", help="Policy or ConfigMap, YAML or JSON; - is standard input.")
     ] = "",
     algorithm_provider: Annotated[
         str,

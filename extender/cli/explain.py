@@ -23,7 +23,7 @@ Examples:
   extender explain -f cluster.json --config scheduler.yaml   with another configuration
   kubectl get nodes,pods -A -o json | extender explain -f -"""
 
-app = typer.Typer(rich_markup_mode=None)
+app = typer.Typer(rich_markup_mode=None, add_completion=False)
 
 
 @app.command(epilog=_EPILOG)
@@ -31,7 +31,7 @@ def explain(
     file: Files,
     pods: Annotated[
         list[str] | None,
-        typer.Argument(metavar="[POD]...", help="namespace/name, or name. Without any, all pods that wait."),
+        typer.Argument(metavar="POD", help="namespace/name, or name. Without any, all pods that wait."),
     ] = None,
     config: ConfigFile = "",
     output: OutputOption = Output.TABLE,

@@ -33,7 +33,7 @@ Examples:
   curl http://127.0.0.1:8888/readyz?verbose
   curl --data '{"Pod": ..., "NodeNames": ["node-1", "node-2"]}' http://127.0.0.1:8888/filter"""
 
-app = typer.Typer(rich_markup_mode=None)
+app = typer.Typer(rich_markup_mode=None, add_completion=False)
 
 
 def site_of(inputs: Inputs, score_range: ScoreRange = ScoreRange.TEN) -> Site:
@@ -78,9 +78,10 @@ def command(
         typer.Option(help="What prioritize answers: scores as kube-scheduler takes them, or the profile's totals."),
     ] = ScoreRange.TEN,
 ) -> None:
-    """Answer the extender verbs filter and prioritize over HTTP, for a cluster from a file.
+    """Answer the extender verbs filter, prioritize and preempt over HTTP, for a cluster from a file.
 
-    POST /filter and /prioritize take what kube-scheduler sends an extender: a pod, with names of nodes or whole nodes.
+    POST /filter and /prioritize take what kube-scheduler sends an extender: a pod, with names of nodes or whole nodes;
+    POST /preempt a pod with the victims on each node.
     GET /livez, /healthz, /readyz, /metrics and /openapi.json are there too. SIGTERM and Ctrl-C finish what is being
     answered and end the process with status 0.
     """
@@ -95,7 +96,7 @@ def command(
     gc.collect()
     gc.freeze()
     nodes, pods = len(site.verbs.state.snapshot()), len(site.verbs.state.placed)
-    sys.stderr.write(f"extender: filter and prioritize at {url(listener)} for {nodes} nodes with {pods} pods\n")
+    sys.stderr.write(f"extender: filter, prioritize and preempt at {url(listener)} for {nodes} nodes with {pods} pods\n")
     sys.stderr.flush()
     with listener:
         serve(new_app(site), listener, site.health)

@@ -22,7 +22,7 @@ Examples:
 
 _WIDTH: Final = 30
 
-app = typer.Typer(rich_markup_mode=None)
+app = typer.Typer(rich_markup_mode=None, add_completion=False)
 
 
 @app.command(epilog=_EPILOG)

@@ -52,7 +52,7 @@ def decide(
         return unplaced(found, rescue(pod, cluster, Attempt(found, profile, engine, chance)))
     if int(found.feasible.sum()) == 1:
         return only_one(cluster, found, evaluated)
-    return best_of(cluster, found, rank(pod, cluster, profile, engine, found.feasible), evaluated, chance)
+    return best_of(cluster, found, rank(pod, cluster, profile, engine, found.feasible, found.before), evaluated, chance)
 
 
 def look(

@@ -92,7 +92,7 @@ def examine(pod: PodQuery, cluster: Snapshot, profile: Profile, engine: Engine) 
     for row in np.flatnonzero(verdicts.asked).tolist():
         refusals = {name: status for name in verdicts.columns if (status := verdicts.status(name, row)) is not None}
         nodes[names[row]] = NodeVerdict(refusals, verdicts.first_failure(row))
-    ranking = rank(pod, cluster, profile, engine, attempt.feasible) if attempt.any else None
+    ranking = rank(pod, cluster, profile, engine, attempt.feasible, before) if attempt.any else None
     return Examination(pod, None, attempt, nodes, ranking, names, _rescued(pod, cluster, profile, engine, attempt))
 
 

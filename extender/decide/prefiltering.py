@@ -59,10 +59,10 @@ def pre_filter(pod: PodQuery, cluster: Snapshot, profile: Profile, engine: Engin
             answer = engine.run.pre_filter(plugin, pod, cluster)
         except PluginError as wrong:
             return outcome(wrong.status, ended=True)
+        notes[plugin.name] = answer.notes
         if answer.skip:
             skipped.add(plugin.name)
             continue
-        notes[plugin.name] = answer.notes
         if answer.status is not None and not answer.status.ok:
             status = answer.status.by(plugin.name)
             if status.code is Code.UNSCHEDULABLE:

@@ -13,6 +13,7 @@ from extender.cluster.arrays import BoolArray, IntArray
 from extender.cluster.pods import PodQuery
 from extender.cluster.snapshot import NodeView, Snapshot
 from extender.decide.engine import Engine
+from extender.decide.prefiltering import PreFilterOutcome
 from extender.framework.profiles import Profile, WeightedScore
 from extender.framework.runner import PluginError, first_outlier, out_of_range
 from extender.framework.verdict import Status
@@ -61,8 +62,19 @@ class Ranking:
         return best
 
 
-def rank(pod: PodQuery, cluster: Snapshot, profile: Profile, engine: Engine, feasible: BoolArray) -> Ranking:
-    """Score the nodes marked in *feasible* (bool, shape (number of nodes,))."""
+def rank(
+    pod: PodQuery, cluster: Snapshot, profile: Profile, engine: Engine, feasible: BoolArray, before: PreFilterOutcome
+) -> Ranking:
+    """Score feasible nodes.
+
+    Args:
+        pod: asks for a node.
+        cluster: as it is.
+        profile: whose plugins are asked.
+        engine: asks them.
+        feasible: the nodes to score, bool, shape (number of nodes,).
+        before: PreFilter's outcome. Its notes go to plugins that score and have no PreScore.
+    """
     crowd = engine.columns.crowd(feasible)
     everywhere = bool(feasible.all())
     rows = np.arange(len(feasible), dtype=np.int64) if everywhere else np.flatnonzero(feasible)
@@ -79,7 +91,8 @@ def rank(pod: PodQuery, cluster: Snapshot, profile: Profile, engine: Engine, fea
         for weighted in profile.scores:
             name = weighted.plugin.name
             if name not in skipped:
-                scores = _scores_of(weighted, pod, view, engine, notes.get(name), crowd)
+                source = notes if hasattr(weighted.plugin, "pre_score") else before.notes
+                scores = _scores_of(weighted, pod, view, engine, source.get(name), crowd)
                 plugins[name] = scores
                 totals += scores.weighted
         _check_range(profile, plugins)

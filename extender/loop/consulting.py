@@ -122,7 +122,7 @@ class Consultation:
         except ValueError as wrong:
             none = np.empty(0, dtype=np.int64)
             return Ranking(none, none, error=Status(Code.ERROR, (f"a node that an extender gave back: {wrong}",)))
-        ranking = rank(self._query, cluster, self._profile, engine, found.feasible)
+        ranking = rank(self._query, cluster, self._profile, engine, found.feasible, found.before)
         asked = [extender for extender in self._extenders if extender.config.prioritize_verb]
         if ranking.error is not None or not asked:
             return ranking

@@ -10,16 +10,24 @@ from msgspec.structs import replace
 
 from extender.config.defaults import DEFAULT_SCHEDULER_NAME
 from extender.objects.defaults import DEFAULT_NAMESPACE, SYSTEM_PRIORITIES, host_port, with_limits
-from extender.objects.devices import ResourceClaim, ResourceClaimTemplate
+from extender.objects.devices import (
+    DeviceRequest,
+    DeviceSubRequest,
+    ExactDeviceRequest,
+    ResourceClaim,
+    ResourceClaimSpec,
+    ResourceClaimTemplate,
+)
 from extender.objects.groups import PodGroup
 from extender.objects.meta import KubernetesObject
 from extender.objects.node import Node
 from extender.objects.pod import Container, Pod, PodSpec
 from extender.objects.policy import PodDisruptionBudget, PriorityClass
-from extender.objects.storage import CSIStorageCapacity, PersistentVolumeClaim
+from extender.objects.storage import CSIStorageCapacity, PersistentVolumeClaim, StorageClass
 from extender.objects.workload import ReplicaSet, ReplicationController, Service, StatefulSet
 
 T = TypeVar("T", bound=KubernetesObject)
+Body = TypeVar("Body", ExactDeviceRequest, DeviceSubRequest)
 
 _NAMESPACED: Final = (
     Pod,
@@ -37,7 +45,7 @@ _NAMESPACED: Final = (
 
 
 def completed(thing: T) -> T:
-    """The object with its namespace and, for nodes and pods, the defaults of its fields."""
+    """The object with its namespace and the defaults of its fields."""
     if not thing.metadata.namespace and isinstance(thing, _NAMESPACED):
         thing = replace(thing, metadata=replace(thing.metadata, namespace=DEFAULT_NAMESPACE))
     if isinstance(thing, Pod):
@@ -45,6 +53,12 @@ def completed(thing: T) -> T:
         return thing if spec is thing.spec else replace(thing, spec=spec)
     if isinstance(thing, Node) and thing.status.capacity and not thing.status.allocatable:
         return replace(thing, status=replace(thing.status, allocatable=thing.status.capacity))
+    if isinstance(thing, StorageClass) and thing.volume_binding_mode is None:
+        return replace(thing, volume_binding_mode="Immediate")
+    if isinstance(thing, ResourceClaim):
+        return replace(thing, spec=_claim(thing.spec))
+    if isinstance(thing, ResourceClaimTemplate):
+        return replace(thing, spec=replace(thing.spec, spec=_claim(thing.spec.spec)))
     return thing
 
 
@@ -87,3 +101,23 @@ def _container(container: Container, *, host_network: bool) -> Container:
             for port in container.ports
         )
     return replace(container, **changes) if changes else container
+
+
+def _claim(spec: ResourceClaimSpec) -> ResourceClaimSpec:
+    requests = tuple(_request(each) for each in spec.devices.requests)
+    return replace(spec, devices=replace(spec.devices, requests=requests))
+
+
+def _request(request: DeviceRequest) -> DeviceRequest:
+    return replace(
+        request,
+        exactly=_counted(request.exactly) if request.exactly else None,
+        first_available=tuple(_counted(each) for each in request.first_available),
+    )
+
+
+def _counted(body: Body) -> Body:
+    """A request that does not say how many devices wants one."""
+    mode = body.allocation_mode or "ExactCount"
+    count = body.count or 1 if mode == "ExactCount" else body.count
+    return replace(body, allocation_mode=mode, count=count)

@@ -26,7 +26,7 @@ def read(file: str, stdin: Callable[[], bytes]) -> tuple[str, bytes]:
     Raises:
         UnreadableError: it cannot be read, is cut short, is empty or is no text.
     """
-    name = "stdin" if file == STDIN else file
+    name = named(file)
     try:
         data = stdin() if file == STDIN else Path(file).read_bytes()
     except OSError as fault:
@@ -40,12 +40,17 @@ def read(file: str, stdin: Callable[[], bytes]) -> tuple[str, bytes]:
     return name, data
 
 
+def named(file: str) -> str:
+    """What to call *file* in messages."""
+    return "stdin" if file == STDIN else file
+
+
 def _why(fault: OSError) -> str:
     match fault:
         case FileNotFoundError():
             return "no such file; check the path, or write - to read standard input"
         case IsADirectoryError():
-            return "is a directory; name the files in it, each with -f"
+            return "is a directory; name the files in it one by one"
         case PermissionError():
             return "may not be read; check its permissions"
     return f"cannot be read: {fault.strerror or fault}"

@@ -173,9 +173,10 @@ class SchedulingQueue:
         self._flying.done(uid)
 
     def came_back(self, pod: QueuedPod, now: float) -> None:
-        """A popped pod found no node: it waits for an event, or backs off if one has come already. Source: D017 to D019.
+        """A popped pod found no node: it waits for an event, or backs off if one has come already.
 
         Its `rejectors` and `pending` say who rejected it; empty both means that something went wrong.
+        Source: D017 to D019.
         """
         try:
             if self.find(pod.key) is not None:

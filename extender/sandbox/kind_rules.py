@@ -56,15 +56,54 @@ def _budget(budget: Object) -> Object:
 
 
 def _driver(driver: Object) -> Object:
-    defaults = {"attachRequired": True, "podInfoOnMount": False, "storageCapacity": False, "requiresRepublish": False}
+    defaults = {
+        "attachRequired": True,
+        "fsGroupPolicy": "ReadWriteOnceWithFSType",
+        "podInfoOnMount": False,
+        "requiresRepublish": False,
+        "seLinuxMount": False,
+        "storageCapacity": False,
+        "volumeLifecycleModes": ["Persistent"],
+    }
     return {**driver, "spec": {**defaults, **(driver.get("spec") or {})}}
+
+
+def _device_claim(claim: Object) -> Object:
+    return {**claim, "spec": _device_spec(claim.get("spec") or {}), "status": {}}
+
+
+def _device_claim_template(template: Object) -> Object:
+    outer = template.get("spec") or {}
+    return {**template, "spec": {**outer, "spec": _device_spec(outer.get("spec") or {})}}
+
+
+def _device_spec(spec: Object) -> Object:
+    """With the number of devices each request is for. Source: pkg/apis/resource/v1/defaults.go."""
+    devices = spec.get("devices") or {}
+    if not devices.get("requests"):
+        return spec
+    return {**spec, "devices": {**devices, "requests": [_device_request(each) for each in devices["requests"]]}}
+
+
+def _device_request(request: Object) -> Object:
+    filled = dict(request)
+    if request.get("exactly"):
+        filled["exactly"] = _counted(request["exactly"])
+    if request.get("firstAvailable"):
+        filled["firstAvailable"] = [_counted(each) for each in request["firstAvailable"]]
+    return filled
+
+
+def _counted(wanted: Object) -> Object:
+    filled = {"allocationMode": "ExactCount", **wanted}
+    return {"count": 1, **filled} if filled["allocationMode"] == "ExactCount" else filled
 
 
 def _workload(workload: Object) -> Object:
     spec = {"replicas": 1, **(workload.get("spec") or {})}
     template = spec.get("template")
     if isinstance(template, dict) and isinstance(template.get("spec"), dict):
-        spec["template"] = {**template, "spec": with_defaults(template["spec"])}
+        spec["template"] = {**template, "spec": with_defaults(template["spec"], template=True)}
     return {**workload, "spec": spec, "status": {"replicas": 0}}
 
 
@@ -78,6 +117,8 @@ _CREATED: Final[Mapping[str, _Rule]] = {
     "PriorityClass": _priority_class,
     "ReplicaSet": _workload,
     "ReplicationController": _workload,
+    "ResourceClaim": _device_claim,
+    "ResourceClaimTemplate": _device_claim_template,
     "Service": _service,
     "StatefulSet": _workload,
     "StorageClass": _storage_class,

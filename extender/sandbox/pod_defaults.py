@@ -18,30 +18,31 @@ _TAINTS: Final = ("node.kubernetes.io/not-ready", "node.kubernetes.io/unreachabl
 _COUNTED: Final = ("cpu", "memory")
 
 
-def with_defaults(spec: Object) -> Object:
-    """A pod's spec, or that of a template, with the defaults of its fields."""
-    host_network = bool(spec.get("hostNetwork"))
-    filled: Object = {
+def with_defaults(spec: Object, *, template: bool = False) -> Object:
+    """The spec of a pod with the defaults of its fields; that of a template gets fewer."""
+    host_network = bool(spec.get("hostNetwork")) and not template
+    filled: Object = {} if template else {"enableServiceLinks": True}
+    filled |= {
         "restartPolicy": "Always",
         "terminationGracePeriodSeconds": _GRACE_SECONDS,
         "dnsPolicy": "ClusterFirst",
         "securityContext": {},
         "schedulerName": DEFAULT_SCHEDULER_NAME,
-        "enableServiceLinks": True,
         **{name: value for name, value in spec.items() if value not in (None, "")},
     }
     for field in ("initContainers", "containers"):
         if field in spec:
-            filled[field] = [_container(each, host_network=host_network) for each in spec[field]]
+            filled[field] = [_container(each, template, host_network) for each in spec[field]]
     return filled
 
 
-def _container(container: Object, *, host_network: bool) -> Object:
+def _container(container: Object, template: bool, host_network: bool) -> Object:
     image = str(container.get("image", ""))
     tag = image.rsplit("/", 1)[-1].partition("@")[0].partition(":")[2]
     latest = tag in {"", "latest"} and "@" not in image
     resources = dict(container.get("resources") or {})
-    if limits := resources.get("limits"):
+    limits = resources.get("limits")
+    if limits and not template:
         resources["requests"] = with_limits(resources.get("requests") or {}, limits)
     filled: Object = {
         "imagePullPolicy": "Always" if latest else "IfNotPresent",

@@ -13,6 +13,7 @@ from extender.cluster.state import ClusterState
 from extender.decide.admission import held_back
 from extender.decide.engine import Engine
 from extender.decide.feasible import feasible
+from extender.decide.prefiltering import PreFilterOutcome
 from extender.decide.rank import rank
 from extender.framework.profiles import Profile
 from extender.framework.verdict import Status
@@ -158,17 +159,18 @@ class Verbs:
         query, profile = self._query(args.pod, asked)
         engine = asked.engine
         able = asked.mask()
+        before = PreFilterOutcome()
         status = held_back(query, asked.cluster, profile, engine)
         if status is None:
             found = feasible(query, asked.cluster, profile, engine)
-            status = found.error
+            status, before = found.error, found.before
             able &= found.feasible
         else:
             able[:] = False
             status = None if status.rejected else status
         totals = np.full(len(able) + 1, -1, dtype=np.int64)  # the last entry is for unknown nodes, whose row is -1
         if status is None and able.any():
-            ranking = rank(query, asked.cluster, profile, engine, able)
+            ranking = rank(query, asked.cluster, profile, engine, able, before)
             status = ranking.error
             totals[ranking.rows] = ranking.totals
         if status is not None:

@@ -24,10 +24,17 @@ LEASES = "/apis/coordination.k8s.io/v1/namespaces/talk/leases"
 BUDGETS = "/apis/policy/v1/namespaces/talk/poddisruptionbudgets"
 EVENTS = "/apis/events.k8s.io/v1/namespaces/talk/events"
 CLASSES = "/apis/scheduling.k8s.io/v1/priorityclasses"
+TAINT = {"key": "a", "effect": "NoSchedule"}
+HEALTH = ("observedGeneration", "currentHealthy", "desiredHealthy")
+STORAGE = "/apis/storage.k8s.io/v1"
+CLAIMS = "/apis/resource.k8s.io/v1/namespaces/talk/resourceclaims"
 MERGE, STRATEGIC = "application/merge-patch+json", "application/strategic-merge-patch+json"
 
 _IDENTITY = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 _VARYING = {"uid", "resourceVersion", "creationTimestamp", "managedFields", "deletionTimestamp", "lastTransitionTime"}
+_VARYING |= {"lastPhaseTransitionTime"}
+# Controllers that the sandbox does not have would take them away again.
+_PROTECTED = ("kubernetes.io/pv-protection", "kubernetes.io/pvc-protection")
 _NOT_SCHEDULING = {"serviceAccount", "serviceAccountName", "volumes", "volumeMounts", "securityContext"}
 
 
@@ -108,7 +115,7 @@ TALK: list[tuple[str, str, Any, str]] = [
     (
         "PATCH",
         f"{BUDGETS}/p/status",
-        {"status": {"observedGeneration": 1, "currentHealthy": 1, "desiredHealthy": 1}},
+        {"status": dict.fromkeys(HEALTH, 1)},
         MERGE,
     ),
     ("POST", f"{PODS}/a/eviction", {"metadata": {"name": "a"}}, ""),
@@ -147,11 +154,120 @@ TALK: list[tuple[str, str, Any, str]] = [
         "",
     ),
     ("GET", f"{SPACE}/events/e", None, ""),
+    # volumes
+    ("POST", f"{STORAGE}/storageclasses", {"metadata": {"name": "fast"}, "provisioner": "example.com/p"}, ""),
+    ("POST", f"{STORAGE}/csidrivers", {"metadata": {"name": "p.example.com"}, "spec": {}}, ""),
+    ("POST", f"{STORAGE}/csinodes", {"metadata": {"name": "n1"}, "spec": {"drivers": []}}, ""),
+    (
+        "POST",
+        "/api/v1/persistentvolumes",
+        {
+            "metadata": {"name": "v"},
+            "spec": {
+                "capacity": {"storage": "1Gi"},
+                "accessModes": ["ReadWriteOnce"],
+                "storageClassName": "fast",
+                "csi": {"driver": "p.example.com", "volumeHandle": "h"},
+            },
+        },
+        "",
+    ),
+    ("PATCH", "/api/v1/persistentvolumes/v", {"spec": {"claimRef": {"name": "d", "namespace": "talk"}}}, MERGE),
+    (
+        "POST",
+        f"{SPACE}/persistentvolumeclaims",
+        {
+            "metadata": {"name": "d"},
+            "spec": {
+                "accessModes": ["ReadWriteOnce"],
+                "storageClassName": "fast",
+                "resources": {"requests": {"storage": "1Gi"}},
+            },
+        },
+        "",
+    ),
+    (
+        "PATCH",
+        f"{SPACE}/persistentvolumeclaims/d",
+        {"metadata": {"annotations": {"volume.kubernetes.io/selected-node": "n1"}}},
+        STRATEGIC,
+    ),
+    # devices
+    ("POST", "/apis/resource.k8s.io/v1/deviceclasses", {"metadata": {"name": "gpu"}, "spec": {}}, ""),
+    (
+        "POST",
+        CLAIMS,
+        {
+            "metadata": {"name": "one"},
+            "spec": {"devices": {"requests": [{"name": "r", "exactly": {"deviceClassName": "gpu"}}]}},
+        },
+        "",
+    ),
+    (
+        "PATCH",
+        f"{CLAIMS}/one/status",
+        {
+            "status": {
+                "allocation": {
+                    "devices": {"results": [{"request": "r", "driver": "d.example.com", "pool": "p", "device": "0"}]}
+                },
+                "reservedFor": [{"resource": "pods", "name": "a", "uid": "u"}],
+            }
+        },
+        STRATEGIC,
+    ),
+    (
+        "PATCH",
+        f"{CLAIMS}/one/status",
+        {"status": {"reservedFor": [{"resource": "pods", "name": "b", "uid": "w"}]}},
+        STRATEGIC,
+    ),
+    (
+        "PATCH",
+        f"{CLAIMS}/one/status",
+        {"status": {"reservedFor": [{"$patch": "delete", "uid": "u"}]}},
+        STRATEGIC,
+    ),
+    # workloads and nodes
+    (
+        "POST",
+        "/apis/apps/v1/namespaces/talk/replicasets",
+        {
+            "metadata": {"name": "r"},
+            "spec": {
+                "replicas": 0,
+                "selector": {"matchLabels": {"app": "r"}},
+                "template": {"metadata": {"labels": {"app": "r"}}, "spec": a_pod("x")["spec"]},
+            },
+        },
+        "",
+    ),
+    ("PATCH", "/api/v1/nodes/n1", {"spec": {"unschedulable": True, "taints": [TAINT]}}, MERGE),
+    ("PATCH", "/api/v1/nodes/n1/status", {"status": {"conditions": [{"type": "Ready", "status": "True"}]}}, STRATEGIC),
+    ("GET", "/api/v1/nodes?fieldSelector=spec.unschedulable%3Dtrue", None, ""),
     # what is not there
     ("GET", "/api/v1/unicorns", None, ""),
     ("GET", f"{PODS}/a", None, ""),
     ("PUT", PODS, {}, ""),
 ]
+
+
+_LEFT = (
+    PODS,
+    f"{SPACE}/events",
+    f"{SPACE}/persistentvolumeclaims",
+    "/apis/apps/v1/namespaces/talk/replicasets",
+    BUDGETS,
+    LEASES,
+    CLAIMS,
+    "/api/v1/nodes",
+    "/api/v1/persistentvolumes",
+    "/apis/resource.k8s.io/v1/deviceclasses/gpu",
+    f"{STORAGE}/storageclasses/fast",
+    f"{STORAGE}/csidrivers/p.example.com",
+    f"{STORAGE}/csinodes/n1",
+    f"{CLASSES}/high",
+)
 
 
 @contextmanager
@@ -189,7 +305,7 @@ def _plain(value: Any) -> Any:
         kept = {key: _plain(part) for key, part in value.items() if key not in _VARYING | _NOT_SCHEDULING}
         return {key: part for key, part in kept.items() if part not in (None, {}, [], "")}
     if isinstance(value, list):
-        parts = [_plain(part) for part in value]
+        parts = [_plain(part) for part in value if part not in _PROTECTED]
         return [part for at, part in enumerate(parts) if part not in parts[:at]]  # a cause may be told twice
     return value.split("\n")[0] if isinstance(value, str) else value  # the rest shows the insides of a Go structure
 
@@ -203,9 +319,8 @@ def real(control_plane: ControlPlane, api: Api) -> Iterator[httpx2.Client]:
         client.post("/api/v1/namespaces", json={"metadata": {"name": "talk"}})
         client.post(f"{SPACE}/serviceaccounts", json=account)
         yield client
-        for path in (PODS, f"{SPACE}/events", BUDGETS, LEASES, "/api/v1/nodes"):
+        for path in _LEFT:
             client.request("DELETE", path, params={"gracePeriodSeconds": "0"})
-        client.delete(f"{CLASSES}/high")
 
 
 def test_the_sandbox_answers_as_the_api_server_does(real: httpx2.Client) -> None:

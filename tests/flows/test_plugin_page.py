@@ -32,7 +32,7 @@ def run(command: str, folder: Path) -> str:
     words = command.split()
     extender = shutil.which("extender", path=str(Path(sys.executable).parent)) or "extender"
     if words[0] == "pip":
-        offline = ["--disable-pip-version-check", "--no-index", "--target", str(folder / "site")]
+        offline = ["--disable-pip-version-check", "--no-index", "--no-deps", "--no-build-isolation", "--target", str(folder / "site")]
         words = [sys.executable, "-m", "pip", *words[1:], *offline]
     else:
         words = [{"extender": extender, "python": sys.executable}[words[0]], *words[1:]]

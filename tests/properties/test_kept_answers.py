@@ -112,8 +112,8 @@ def test_kept_and_fresh_answers_are_equal(first: list[Any], steps: list[Any]) ->
             assert kept.message() == asked.message()
             if not kept.any:
                 continue
-            mine = rank(query, cluster, PROFILE, keeping, kept.feasible)
-            theirs = rank(query, cluster, PROFILE, fresh, asked.feasible)
+            mine = rank(query, cluster, PROFILE, keeping, kept.feasible, kept.before)
+            theirs = rank(query, cluster, PROFILE, fresh, asked.feasible, asked.before)
             assert mine.totals.tolist() == theirs.totals.tolist()
             assert {n: s.raw.tolist() for n, s in mine.plugins.items()} == {
                 n: s.raw.tolist() for n, s in theirs.plugins.items()

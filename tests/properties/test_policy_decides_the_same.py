@@ -228,7 +228,7 @@ def check(policy: dict[str, Any], scheduling: wiring.Scheduling, pod: oracle.Pod
     names = [cluster.names[row] for row in np.flatnonzero(found.feasible)]
     assert names == [node.name for node in wanted]
     if wanted:
-        ranking = rank(query, cluster, profile, engine, found.feasible)
+        ranking = rank(query, cluster, profile, engine, found.feasible, found.before)
         assert ranking.error is None
         assert ranking.totals.tolist() == oracle.ranked(policy, pod, wanted, world)
 

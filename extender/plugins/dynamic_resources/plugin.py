@@ -39,7 +39,7 @@ from extender.config import durations
 from extender.decide.rescue import Attempt
 from extender.framework.changes import Registration
 from extender.framework.normalize import in_proportion
-from extender.framework.points import SKIP, Plan, PostFiltered, PreFiltered, PreFlight
+from extender.framework.points import Plan, PostFiltered, PreFiltered, PreFlight
 from extender.framework.setup import Setup
 from extender.framework.verdict import SUCCESS, Code, Reason, Rejection, Status, error, unresolvable, unschedulable
 from extender.objects.devices import DeviceClass, ResourceClaim
@@ -65,6 +65,8 @@ from extender.plugins.dynamic_resources.scoring import scores
 _NOTHING_TO_FREE = PostFiltered(unschedulable("no new claims to deallocate"))
 _DISABLED = PostFiltered(unschedulable("plugin disabled"))
 _NOT_ASKED = PostFiltered(error("not found"))
+_CLAIMS_NOTHING = PreFiltered(skip=True, notes=())
+"""The pod was looked at, which `score` must know."""
 _STILL = PostFiltered(unschedulable("still not schedulable"))
 _UNPREPARED = Reason("not found", Code.ERROR)
 _NOTHING_TO_DO = Status(Code.SKIP)
@@ -90,7 +92,6 @@ class DynamicResources:
         self._filter_timeout = durations.parse(limit or "0s") if "DRASchedulerFilterTimeout" in gates else 0.0
         self._binding_timeout = durations.parse(setup.options.binding_timeout or "10m0s")
         self._served: tuple[object, dict[str, DeviceClass]] = (None, {})
-        self._latest: Cycle | None = None
 
     def events(self) -> Sequence[Registration]:
         """Source: B125."""
@@ -107,20 +108,18 @@ class DynamicResources:
 
     def pre_filter(self, pod: PodQuery, cluster: Snapshot) -> PreFiltered:
         """Skips pods that claim nothing. Source: B111, B112, B114."""
-        self._latest = None
         if not self._on:
-            return SKIP
+            return _CLAIMS_NOTHING
         own = claims_of(pod.pod, cluster, grouped=self._grouped) if pod.spec.resource_claims else ()
         if isinstance(own, Status):
             return PreFiltered(status=own)
         extended = self._extended(pod, cluster)
         if not own and not extended:
-            return SKIP
+            return _CLAIMS_NOTHING
         self._allocator.catch_up(cluster)
         cycle = self._cycle(pod, own, extended, cluster)
         if isinstance(cycle, Status):
             return PreFiltered(status=cycle)
-        self._latest = cycle
         return PreFiltered(notes=cycle)
 
     def _extended(self, pod: PodQuery, cluster: Snapshot) -> tuple[str, ...]:
@@ -200,20 +199,16 @@ class DynamicResources:
         return refused(notes, nodes, Means(self._allocator, self._served[1], self._filter_timeout))
 
     def score(self, pod: PodQuery, nodes: NodeView, notes: Any) -> IntArray:  # noqa: ARG002  the point's signature
-        """How much preferred the alternatives are that were found. Source: B116."""
-        if not self._on or not self._features.prioritized_list or not self._claims_devices(pod):
-            return np.zeros(len(nodes), dtype=np.int64)
-        cycle = self._latest
-        if cycle is None or cycle.pod is not pod.pod or cycle.moment != self._moment(nodes.snapshot):
-            before = self.pre_filter(pod, nodes.snapshot)
-            if not isinstance(before.notes, Cycle):
-                return np.zeros(len(nodes), dtype=np.int64)
-            cycle = before.notes
-            self.filter(pod, nodes, cycle)
-        return scores(cycle, nodes)
+        """How much preferred the alternatives are that were found. Source: B116.
 
-    def _claims_devices(self, pod: PodQuery) -> bool:
-        return bool(pod.spec.resource_claims) or self._latest is not None
+        Raises:
+            LookupError: PreFilter was not asked, as upstream.
+        """
+        if self._on and notes is None:
+            raise LookupError("not found")
+        if not isinstance(notes, Cycle) or not self._features.prioritized_list:
+            return np.zeros(len(nodes), dtype=np.int64)
+        return scores(notes, nodes)
 
     def normalize(self, pod: PodQuery, raw: IntArray, nodes: NodeView, notes: Any) -> IntArray:  # noqa: ARG002
         """Source: B116."""

@@ -34,12 +34,16 @@ def test_the_help_names_every_command_and_teaches_by_example(extender: Command) 
         (("simulate",), "extender simulate -f cluster.json -f more-nodes.yaml"),
         (("config", "check"), "extender config check --show scheduler.yaml"),
         (("config", "defaults"), "extender config defaults > scheduler.yaml"),
+        (("config", "convert"), "extender config convert policy.json > scheduler.yaml"),
+        (("serve",), "extender serve -f cluster.json"),
     ],
 )
 def test_the_help_of_each_command_has_examples(extender: Command, arguments: tuple[str, ...], example: str) -> None:
     status, out, _ = extender(*arguments, "--help")
     assert status == 0
     assert example in out
+    assert "[[" not in out
+    assert "completion" not in out
 
 
 @pytest.mark.parametrize(
@@ -82,7 +86,7 @@ def test_skipped_kinds_are_told_on_standard_error(extender: Command) -> None:
     ("raised", "line"),
     [
         (RuntimeError("the moon"), "extender: internal error: RuntimeError: the moon\n"),
-        (OSError(errno.ENOSPC, "No space left on device"), "extender: [Errno 28] No space left on device\n"),
+        (OSError(errno.ENOSPC, "No space left on device"), "extender: No space left on device\n"),
         (OSError(errno.EIO, "Input/output error", "f"), "extender: f: Input/output error\n"),
     ],
     ids=["a bug", "a system's fault", "a system's fault with a file"],

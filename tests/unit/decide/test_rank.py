@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from extender.decide.engine import Engine
+from extender.decide.prefiltering import PreFilterOutcome
 from extender.decide.rank import Ranking, rank
 from extender.framework.points import PreScored, Reads
 from extender.framework.verdict import Code, Status
@@ -27,7 +28,14 @@ def ranked(
 ) -> Ranking:
     """Nodes a, b and c scored, as far as they are feasible."""
     cluster = a_cluster(*map(a_node, "abc")).snapshot()
-    return rank(cluster.query(a_pod()), cluster, a_profile(*plugins, weights=weights), Engine(), np.array(feasible))
+    return rank(
+        cluster.query(a_pod()),
+        cluster,
+        a_profile(*plugins, weights=weights),
+        Engine(),
+        np.array(feasible),
+        PreFilterOutcome(),
+    )
 
 
 def test_totals_are_sums_of_weighted_scores() -> None:

@@ -155,7 +155,7 @@ def test_a_missing_file_and_a_directory_are_told(tmp_path: Path) -> None:
     missing = tmp_path / "no.yaml"
     assert faults(missing, tmp_path) == [
         f"{missing}: no such file; check the path, or write - to read standard input",
-        f"{tmp_path}: is a directory; name the files in it, each with -f",
+        f"{tmp_path}: is a directory; name the files in it one by one",
     ]
 
 

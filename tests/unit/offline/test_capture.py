@@ -10,8 +10,10 @@ from typing import Any
 import msgspec
 import pytest
 
+from extender.objects.devices import ResourceClaim, ResourceClaimTemplate
 from extender.objects.node import Node
 from extender.objects.pod import Pod
+from extender.objects.storage import StorageClass
 from extender.objects.workload import Service
 from extender.offline.capture import Capture, load_state, read_capture
 
@@ -168,6 +170,45 @@ spec:
     )
     assert pod.spec.containers[0].resources.requests == {"cpu": 1, "memory": "1Gi"}
     assert [port.host_port for port in pod.spec.containers[0].ports] == [80, 9]
+
+
+def test_a_storage_class_without_a_binding_mode_binds_at_once(tmp_path: Path) -> None:
+    text = "apiVersion: storage.k8s.io/v1\nkind: StorageClass\nmetadata: {name: fast}\nprovisioner: example.com/disk\n"
+    storage_class = captured(tmp_path, text).objects[0]
+    assert isinstance(storage_class, StorageClass)
+    assert storage_class.volume_binding_mode == "Immediate"
+
+
+CLAIM_SPEC = {
+    "devices": {
+        "requests": [
+            {"name": "one", "exactly": {"deviceClassName": "gpu"}},
+            {"name": "two", "exactly": {"deviceClassName": "gpu", "allocationMode": "ExactCount", "count": 2}},
+            {"name": "all", "exactly": {"deviceClassName": "gpu", "allocationMode": "All"}},
+            {"name": "either", "firstAvailable": [{"name": "big", "deviceClassName": "gpu"}]},
+        ]
+    }
+}
+
+
+@pytest.mark.parametrize(
+    ("kind", "spec"),
+    [("ResourceClaim", CLAIM_SPEC), ("ResourceClaimTemplate", {"spec": CLAIM_SPEC})],
+    ids=["a claim", "a template"],
+)
+def test_a_request_that_names_no_count_wants_one_device(tmp_path: Path, kind: str, spec: dict[str, Any]) -> None:
+    written = {"apiVersion": "resource.k8s.io/v1", "kind": kind, "metadata": {"name": "c"}, "spec": spec}
+    claim = captured(tmp_path, json_of(written)).objects[0]
+    assert isinstance(claim, ResourceClaim | ResourceClaimTemplate)
+    asked = claim.spec if isinstance(claim, ResourceClaim) else claim.spec.spec
+    wanted = [
+        (body.allocation_mode, body.count)
+        for request in asked.devices.requests
+        for body in (request.exactly, *request.first_available)
+        if body is not None
+    ]
+    assert claim.metadata.namespace == "default"
+    assert wanted == [("ExactCount", 1), ("ExactCount", 2), ("All", 0), ("ExactCount", 1)]
 
 
 @pytest.mark.parametrize(

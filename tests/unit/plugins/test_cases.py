@@ -116,14 +116,22 @@ class Bench:
             for name, reasons in found.items()
         }
 
+    def noted(self, plugin: Any, view: NodeView) -> Any:
+        """The notes of a plugin without PreScore: those of PreFilter, after all nodes were filtered."""
+        before = self.pre_filtered(plugin)
+        if not before.skip and before.notes is not None:
+            plugin.filter(self.pod, view, before.notes)
+        return before.notes
+
     def scores(self, view: NodeView) -> tuple[dict[str, int], dict[str, int]]:
         """Raw and normalized scores by node."""
         plugin = self.plugin
         before = self.pre_scored(plugin, view)
         assert not before.skip, "PreScore skips the pod"
         assert before.status is None
-        raw = plugin.score(self.pod, view, before.notes)
-        normalized = plugin.normalize(self.pod, raw, view, before.notes) if hasattr(plugin, "normalize") else raw
+        notes = before.notes if hasattr(plugin, "pre_score") else self.noted(plugin, view)
+        raw = plugin.score(self.pod, view, notes)
+        normalized = plugin.normalize(self.pod, raw, view, notes) if hasattr(plugin, "normalize") else raw
         assert raw.dtype == normalized.dtype == np.int64
         return dict(zip(view.names, raw.tolist(), strict=True)), dict(zip(view.names, normalized.tolist(), strict=True))
 

@@ -64,7 +64,7 @@ def test_a_priority_rates_as_its_case_says(name: str) -> None:
     query, engine = cluster.query(a_pod(**{"name": "asks", **case.get("pod", {})})), wiring.engine()
     found = feasible(query, cluster, profile, engine)
     assert found.feasible.all()
-    ranking = rank(query, cluster, profile, engine, found.feasible)
+    ranking = rank(query, cluster, profile, engine, found.feasible, found.before)
     assert ranking.error is None
     assert dict(zip(cluster.names, ranking.totals.tolist(), strict=True)) == case["scores"]
 

@@ -65,7 +65,7 @@ def test_finalizers_keep_an_object_until_the_last_is_taken_away() -> None:
 def test_a_deletion_can_name_the_object_it_means(field: str) -> None:
     api = an_api()
     pod = api.add(a_pod())
-    with pytest.raises(RefusedError, match="Precondition failed") as refused:
+    with pytest.raises(RefusedError, match=r"in the precondition \(other\) does not match") as refused:
         api.delete(PODS, "default", "web", {"preconditions": {field: "other"}})
     assert refused.value.code == 409
     assert api.delete(PODS, "default", "web", {"preconditions": {field: pod["metadata"][field]}})[1]

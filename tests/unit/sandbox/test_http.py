@@ -7,7 +7,7 @@ import pytest
 from extender.sandbox.nodes import Pace
 from extender.sandbox.reviews import Reviews
 from extender.sandbox.server import Sandbox
-from tests.unit.sandbox.calls import PODS, Client, HandClock, a_node, a_pod, run
+from tests.unit.sandbox.calls import PODS, Client, HandClock, a_binding, a_node, a_pod, run
 
 TABLE = "application/json;as=Table;v=v1;g=meta.k8s.io,application/json"
 EVENTS = "/apis/events.k8s.io/v1/namespaces/default/events"
@@ -221,7 +221,7 @@ def test_nodes_are_played_while_the_sandbox_runs() -> None:
         sandbox.api.add(a_pod())
         async with client.watch(f"{PODS}?watch=true") as events:
             await anext(events)
-            await client.ask("POST", f"{PODS}/web/binding", {"target": {"name": "n1"}})
+            await client.ask("POST", f"{PODS}/web/binding", a_binding("n1"))
             await client.ask("DELETE", f"{PODS}/web?gracePeriodSeconds=1")
             seen = [await anext(events)]
             while seen[-1]["type"] != "DELETED":

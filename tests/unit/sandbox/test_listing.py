@@ -21,7 +21,9 @@ def test_a_list_carries_its_version_and_whole_objects() -> None:
         listed = await client.get("/api/v1/pods")
         assert (listed["kind"], listed["apiVersion"]) == ("PodList", "v1")
         assert listed["metadata"] == {"resourceVersion": str(sandbox.store.version)}
-        assert listed["items"][0] == sandbox.store.get("pods", "default", "p1")
+        pod = sandbox.store.get("pods", "default", "p1")
+        assert pod is not None
+        assert {**listed["items"][0], "apiVersion": "v1", "kind": "Pod"} == pod
 
     run(scenario)
 
@@ -73,7 +75,7 @@ def test_the_next_page_of_a_forgotten_state_is_gone() -> None:
 def test_selectors_choose(query: str, expected: list[str]) -> None:
     async def scenario(sandbox: Sandbox, client: Client) -> None:
         some_pods(sandbox)
-        await client.ask("POST", f"{PODS}/p2/binding", a_binding("n1"))
+        await client.ask("POST", f"{PODS}/p2/binding", a_binding("n1", "p2"))
         body = {"status": {"phase": "Running"}}
         await client.ask("PATCH", f"{PODS}/p3/status", body, "application/merge-patch+json")
         assert names(await client.get(f"/api/v1/pods?{query}")) == expected
@@ -91,8 +93,8 @@ def test_selectors_choose(query: str, expected: list[str]) -> None:
         (
             "resourceVersionMatch=Exact",
             422,
-            'Pod "" is invalid: resourceVersionMatch: Forbidden: resourceVersionMatch is forbidden unless'
-            " resourceVersion is provided",
+            'ListOptions.meta.k8s.io "" is invalid: resourceVersionMatch: Forbidden: resourceVersionMatch is forbidden'
+            " unless resourceVersion is provided",
         ),
     ],
 )

@@ -24,11 +24,11 @@ STRATEGIC = {
         {"conditions": [{"type": "PodScheduled", "status": "True"}]},
         {"conditions": [READY, {"type": "PodScheduled", "status": "True"}]},
     ),
-    "a condition that is new comes last": (
+    "a condition that is new comes first": (
         "Pod",
         {"conditions": [READY]},
         {"conditions": [SCHEDULED]},
-        {"conditions": [READY, SCHEDULED]},
+        {"conditions": [SCHEDULED, READY]},
     ),
     "an element is deleted by its key": (
         "Pod",
@@ -54,7 +54,7 @@ STRATEGIC = {
         {"containers": [{"name": "c", "image": "a:2", "env": [{"name": "Y", "value": "2"}]}]},
         {
             "containers": [
-                {"name": "c", "image": "a:2", "env": [{"name": "X", "value": "1"}, {"name": "Y", "value": "2"}]}
+                {"name": "c", "image": "a:2", "env": [{"name": "Y", "value": "2"}, {"name": "X", "value": "1"}]}
             ]
         },
     ),
@@ -68,7 +68,7 @@ STRATEGIC = {
         "Pod",
         {"finalizers": ["a"]},
         {"finalizers": ["b", "a"]},
-        {"finalizers": ["a", "b"]},
+        {"finalizers": ["b", "a"]},
     ),
     "a finalizer is taken from the set": (
         "Pod",

@@ -8,6 +8,8 @@ from extender.sandbox.refusals import RefusedError
 from extender.sandbox.served import BUDGETS, PODS
 from tests.unit.sandbox.calls import Object, a_binding, a_pod, an_api
 
+EVICTION = {"metadata": {"name": "web"}}
+
 
 def refusal(api: Api, binding: Object) -> tuple[int, str]:
     with pytest.raises(RefusedError) as refused:
@@ -99,7 +101,7 @@ def test_a_pod_that_is_gone_or_a_binding_without_a_node_is_refused() -> None:
 def test_an_evicted_pod_says_why_and_gets_its_grace_period() -> None:
     api = an_api()
     a_running_pod(api)
-    assert evict(api, "default", "web", {"metadata": {"name": "web"}})["status"] == "Success"
+    assert evict(api, "default", "web", EVICTION)["status"] == "Success"
     pod = api.get(PODS, "default", "web")
     assert pod["metadata"]["deletionGracePeriodSeconds"] == 30
     assert [(each["type"], each.get("reason")) for each in pod["status"]["conditions"]] == [
@@ -112,7 +114,7 @@ def test_an_eviction_spends_the_budget() -> None:
     api = an_api()
     a_running_pod(api)
     a_budget(api, disruptionsAllowed=1, currentHealthy=2, desiredHealthy=1)
-    evict(api, "default", "web", {})
+    evict(api, "default", "web", EVICTION)
     status = api.get(BUDGETS, "default", "b")["status"]
     assert (status["disruptionsAllowed"], status["disruptedPods"]) == (0, {"web": "2023-11-14T22:13:20Z"})
 
@@ -122,7 +124,7 @@ def test_a_spent_budget_refuses_and_the_pod_stays() -> None:
     a_running_pod(api)
     a_budget(api, disruptionsAllowed=0, currentHealthy=1, desiredHealthy=1)
     with pytest.raises(RefusedError) as refused:
-        evict(api, "default", "web", {})
+        evict(api, "default", "web", EVICTION)
     assert (refused.value.code, str(refused.value)) == (
         429,
         "Cannot evict pod as it would violate the pod's disruption budget.",
@@ -138,7 +140,7 @@ def test_a_budget_that_nobody_worked_out_yet_refuses_for_ten_seconds() -> None:
     a_running_pod(api)
     a_budget(api, disruptionsAllowed=1, observedGeneration=0)
     with pytest.raises(RefusedError) as refused:
-        evict(api, "default", "web", {})
+        evict(api, "default", "web", EVICTION)
     assert (refused.value.code, refused.value.retry_after) == (429, 10)
 
 
@@ -146,7 +148,7 @@ def test_a_pod_that_is_not_ready_may_go_when_enough_others_are() -> None:
     api = an_api()
     a_running_pod(api, ready="False")
     a_budget(api, disruptionsAllowed=0, currentHealthy=1, desiredHealthy=1)
-    assert evict(api, "default", "web", {})["status"] == "Success"
+    assert evict(api, "default", "web", EVICTION)["status"] == "Success"
 
 
 def test_two_budgets_for_one_pod_are_an_error() -> None:
@@ -155,7 +157,7 @@ def test_two_budgets_for_one_pod_are_an_error() -> None:
     a_budget(api, "a", disruptionsAllowed=1)
     a_budget(api, "b", disruptionsAllowed=1)
     with pytest.raises(RefusedError, match="more than one PodDisruptionBudget") as refused:
-        evict(api, "default", "web", {})
+        evict(api, "default", "web", EVICTION)
     assert refused.value.code == 500
 
 
@@ -163,5 +165,5 @@ def test_budgets_do_not_count_for_a_pod_that_does_not_run() -> None:
     api = an_api()
     api.add({**a_pod(), "metadata": {"name": "web", "labels": {"app": "web"}}})
     a_budget(api, disruptionsAllowed=0)
-    evict(api, "default", "web", {})
+    evict(api, "default", "web", EVICTION)
     assert api.store.get("pods", "default", "web") is None

@@ -18,7 +18,7 @@ def test_a_watch_from_a_version_tells_what_came_after_it() -> None:
             sandbox.api.add(a_pod("after"))
             assert told(await anext(events)) == ("ADDED", "between")
             assert told(await anext(events)) == ("ADDED", "after")
-            await client.ask("POST", f"{PODS}/after/binding", a_binding("n1"))
+            await client.ask("POST", f"{PODS}/after/binding", a_binding("n1", "after"))
             await client.ask("DELETE", f"{PODS}/between")
             changed, deleted = await anext(events), await anext(events)
             assert (told(changed), changed["object"]["spec"]["nodeName"]) == (("MODIFIED", "after"), "n1")
