@@ -30,10 +30,12 @@ Examples:
   extender explain -f cluster.json shop/api-7f4b-g3ypl
   extender simulate -f cluster.json --config scheduler.yaml
   extender serve -f cluster.json --port 8080
+  extender schedule --config scheduler.yaml --leader-elect=false
   extender config check scheduler.yaml
 
 \b
-Exit status: 0 all went well, 1 something failed, 2 the input or the command line is wrong."""
+Exit status: 0 all went well, 1 something failed, 2 the input or the command line is wrong
+(1 for schedule, as kube-scheduler)."""
 
 _FAILED: Final = 1
 _BAD_INPUT: Final = 2

@@ -96,7 +96,9 @@ def command(
     gc.collect()
     gc.freeze()
     nodes, pods = len(site.verbs.state.snapshot()), len(site.verbs.state.placed)
-    sys.stderr.write(f"extender: filter, prioritize and preempt at {url(listener)} for {nodes} nodes with {pods} pods\n")
+    sys.stderr.write(
+        f"extender: filter, prioritize and preempt at {url(listener)} for {nodes} nodes with {pods} pods\n"
+    )
     sys.stderr.flush()
     with listener:
         serve(new_app(site), listener, site.health)

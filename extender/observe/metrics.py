@@ -29,6 +29,9 @@ CONTENT_TYPE: Final = "text/plain; version=0.0.4; charset=utf-8; escaping=unders
 
 _EVALUATIONS: Final = frozenset(("PreFilter", "Filter", "PreScore", "Score"))
 _UPSTREAM_POINTS: Final = {"NormalizeScore": "ScoreExtensionNormalize"}
+_BARE: Final = re.compile(rb"\b(authenticated_user_requests|authentication_attempts)_total\b")
+"""Counters that kube-scheduler has without the ending that prometheus_client adds to every one."""
+
 _WHOLE_BOUND: Final = re.compile(rb'(le="[0-9]+)\.0"')
 
 
@@ -44,8 +47,8 @@ def new_registry() -> CollectorRegistry:
 
 
 def exposition(registry: CollectorRegistry) -> bytes:
-    """All metrics as text, in the format Prometheus reads; bucket bounds are written as Go writes them."""
-    return _WHOLE_BOUND.sub(rb'\1"', generate_latest(registry))
+    """All metrics as text, in the format Prometheus reads; names and bucket bounds are written as Go writes them."""
+    return _BARE.sub(rb"\1", _WHOLE_BOUND.sub(rb'\1"', generate_latest(registry)))
 
 
 def in_all_profiles(profiles: Iterable[str]) -> str:

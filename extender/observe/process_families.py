@@ -108,7 +108,14 @@ _WHO: Final = (
     Family("cardinality_enforcement_unexpected_categorizations_total", _COUNTER, "Labels outside their allow-list."),
 )  # fmt: skip
 
+_ASKED = tuple(exponential(0.001, 2, 15))
+
 _CALLERS: Final = (
+    Family("authenticated_user_requests", _COUNTER, "Requests by who asks, where that is of a few.", ("username",)),
+    Family("authentication_attempts", _COUNTER, "Callers looked at, by outcome.", ("result",)),
+    Family("authentication_duration_seconds", _HISTOGRAM, "Seconds a caller took to look at.", ("result",), _ASKED),
+    Family("authorization_attempts_total", _COUNTER, "Rights looked at, by outcome.", ("result",)),
+    Family("authorization_duration_seconds", _HISTOGRAM, "Seconds rights took to look at.", ("result",), _ASKED),
     Family(
         "apiserver_delegated_authn_request_total", _COUNTER, "Questions about tokens put to the API server.", ("code",)
     ),

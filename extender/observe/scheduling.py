@@ -22,6 +22,11 @@ MOST_ATTEMPTS: Final = 15
 ELECTION: Final = "kube-scheduler"
 """The name under which the election is told. Source: H040."""
 
+_KNOWN_USERS: Final = frozenset(
+    ("admin", "client", "kube_proxy", "kubelet", "system:serviceaccount:kube-system:default")
+)
+"""The only names that are told; others could be any number."""
+
 
 @dataclass(frozen=True, slots=True)
 class Figures:
@@ -153,6 +158,19 @@ class SchedulerMetrics:
         """A caller's token was looked up: hit or miss."""
         self._families.count("authentication_token_cache_request_total", status)
         self._families.observe("authentication_token_cache_request_duration_seconds", status, value=seconds)
+
+    def recognised(self, result: str, username: str, seconds: float) -> None:
+        """A caller was looked at: success, failure or error; *username* only in the first case."""
+        self._families.count("authentication_attempts", result)
+        self._families.observe("authentication_duration_seconds", result, value=seconds)
+        if username:
+            told = username if username in _KNOWN_USERS else "email_id" if "@" in username else "other"
+            self._families.count("authenticated_user_requests", told)
+
+    def judged(self, result: str, seconds: float) -> None:
+        """Rights were looked at: allowed, no-opinion (so not allowed), or error."""
+        self._families.count("authorization_attempts_total", result)
+        self._families.observe("authorization_duration_seconds", result, value=seconds)
 
     def leads(self, *, leading: bool) -> None:
         """Whether this process leads."""

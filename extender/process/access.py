@@ -93,18 +93,29 @@ async def access(
         log.warning("Nobody can be asked about tokens: callers with one are anonymous")
     if judged is None:
         log.warning("Nobody can be asked about rights: only paths that are open to all can be read")
-    looked_up = {} if asked is None or authentication.skip_lookup else await _looked_up(asked, authentication)
-    clients = _pem(authentication.client_authority) or looked_up.get("client-ca-file", "")
-    proxies = _pem(authentication.front_proxy.authority) or looked_up.get("requestheader-client-ca-file", "")
-    settings = authentication
-    if not authentication.front_proxy.authority and proxies:
-        settings = replace(authentication, front_proxy=_front_proxy(authentication, looked_up))
-    return Access(
-        Authenticator(settings, _reviewer(asked), heard, _certificates(clients), _certificates(proxies)),
-        Authorizer(authorization, _reviewer(judged), heard),
-        tuple(each for each in (clients, proxies) if each),
-        tuple(each for each in (asked, judged) if each is not None),
-    )
+    transports = tuple(each for each in (asked, judged) if each is not None)
+    try:
+        clients, proxies, settings = await _vouching(authentication, asked)
+        return Access(
+            Authenticator(settings, _reviewer(asked), heard, _certificates(clients), _certificates(proxies)),
+            Authorizer(authorization, _reviewer(judged), heard),
+            tuple(each for each in (clients, proxies) if each),
+            transports,
+        )
+    except AccessError:
+        for transport in transports:
+            await transport.close()
+        raise
+
+
+async def _vouching(settings: Authentication, asked: Transport | None) -> tuple[str, str, Authentication]:
+    """The authorities of clients and of front proxies, in PEM; and *settings* with what the cluster says of proxies."""
+    looked_up = {} if asked is None or settings.skip_lookup else await _looked_up(asked, settings)
+    clients = _pem(settings.client_authority) or looked_up.get("client-ca-file", "")
+    proxies = _pem(settings.front_proxy.authority) or looked_up.get("requestheader-client-ca-file", "")
+    if not settings.front_proxy.authority and proxies:
+        settings = replace(settings, front_proxy=_front_proxy(settings, looked_up))
+    return clients, proxies, settings
 
 
 def _reviewer(transport: Transport | None) -> Reviewer | None:

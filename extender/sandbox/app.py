@@ -78,6 +78,10 @@ class App:
         self._sleep = sleep
         self._closing = asyncio.Event()
 
+    def open(self) -> None:
+        """Let watches begin."""
+        self._closing = asyncio.Event()
+
     def close(self) -> None:
         """End all watches."""
         self._closing.set()
@@ -158,12 +162,7 @@ class App:
                 raise BrokenConnectionError
 
     def _watched(self, asked: Asked, how: Rendering, faults: list[Fault]) -> Response:
-        try:
-            watch = Watch(self.api.store, asked, self._closing, self._bookmarks)
-        except RefusedError as refused:
-            if refused.code != 504:
-                raise
-            return _refusal(refused)
+        watch = Watch(self.api.store, asked, self._closing, self._bookmarks)
         lines = self._lines(watch, asked, how)
         gone = how.line(asked, error(expired(_GONE)), 0.0, heads=False)
         spoiled = spoil(lines, faults, gone, self._closing) if faults else _joined(lines)

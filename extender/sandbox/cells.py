@@ -169,3 +169,27 @@ def event_seen(event: Object, now: float) -> str:
     if count > 1 and first:
         return f"{ago} (x{count} over {span(now - seconds_of(first))})"
     return ago
+
+
+def event_first_seen(event: Object, now: float) -> str:
+    """When an event was first seen."""
+    first = at(event, "firstTimestamp") or at(event, "eventTime")
+    return span(now - seconds_of(first)) if first else "<unknown>"
+
+
+def event_count(event: Object, _: float) -> int:
+    """How often an event was seen."""
+    return int(at(event, "series.count", 0) or at(event, "count", 0) or 1)
+
+
+def event_source(event: Object, _: float) -> str:
+    """Who told an event, and where."""
+    component = at(event, "source.component") or at(event, "reportingComponent")
+    place = at(event, "source.host") or at(event, "reportingInstance")
+    return ", ".join(str(part) for part in (component, place) if part)
+
+
+def selector(workload: Object, _: float) -> str:
+    """The label selector of a workload; that of a replication controller is labels only."""
+    found = at(workload, "spec.selector", {})
+    return pairs(found.get("matchLabels") if "matchLabels" in found else found)

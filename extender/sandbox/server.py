@@ -102,10 +102,11 @@ class Sandbox:
 
         Raises:
             OSError: the port is taken.
-            RuntimeError: it was started before; a sandbox that was stopped is not started again.
+            RuntimeError: it is started already. After `stop` it can be started again, with all its objects.
         """
-        if self._server is not None:
-            raise RuntimeError("the sandbox was started before; make another")
+        if self._socket is not None:
+            raise RuntimeError("the sandbox is started already; call stop() first")
+        self._app.open()
         self._socket = socket.create_server((_LOOPBACK, port))
         config = uvicorn.Config(
             self._app,
@@ -128,7 +129,7 @@ class Sandbox:
             self._playing = asyncio.create_task(_play(self.nodes), name="the sandbox's nodes")
 
     async def stop(self) -> None:
-        """End all watches and close the port; once stopped, nothing happens."""
+        """End all watches and close the port; the objects stay. Once stopped, nothing happens."""
         if self._playing is not None:
             self._playing.cancel()
             await asyncio.wait({self._playing})
@@ -137,7 +138,7 @@ class Sandbox:
         if self._server is not None and self._socket is not None:
             await self._server.shutdown(sockets=[self._socket])
             self._socket.close()
-            self._socket = None
+            self._server = self._socket = None
 
     def kubeconfig(self) -> str:
         """A kubeconfig for this server, as YAML.

@@ -43,6 +43,10 @@ def _whole(name: str, path: str) -> Column:
     return Column(name, _field(path, 0), "integer")
 
 
+def _yes(name: str, path: str, *, absent: bool = False) -> Column:
+    return Column(name, _field(path, absent), "boolean")
+
+
 def _address(kind: str) -> Cell:
     return lambda node, _: cells.node_address(node, kind)
 
@@ -60,6 +64,7 @@ _REPLICAS: Final = (
     _whole("Ready", "status.readyReplicas"),
     _AGE,
     *_CONTAINERS,
+    _wide("Selector", cells.selector),
 )
 
 _COLUMNS: Final[Mapping[str, tuple[Column, ...]]] = {
@@ -93,9 +98,11 @@ _COLUMNS: Final[Mapping[str, tuple[Column, ...]]] = {
         Column("Reason", _field("reason")),
         Column("Object", cells.event_object),
         _wide("Subobject", _field("involvedObject.fieldPath")),
-        _wide("Source", lambda it, _: at(it, "source.component") or at(it, "reportingComponent")),
+        _wide("Source", cells.event_source),
         Column("Message", lambda it, _: str(at(it, "message")).strip()),
-        _wide("Name", _field("metadata.name")),
+        _wide("First Seen", cells.event_first_seen),
+        _wide("Count", cells.event_count),
+        Column("Name", _field("metadata.name"), "string", True),
     ),
     "Service": (
         _NAME,
@@ -136,6 +143,7 @@ _COLUMNS: Final[Mapping[str, tuple[Column, ...]]] = {
         Column("Status", _field("status.phase")),
         Column("Claim", cells.volume_claim),
         Column("StorageClass", _field("spec.storageClassName")),
+        Column("VolumeAttributesClass", _field("spec.volumeAttributesClassName", "<unset>")),
         Column("Reason", _field("status.reason")),
         _AGE,
         _wide("VolumeMode", _field("spec.volumeMode")),
@@ -147,6 +155,7 @@ _COLUMNS: Final[Mapping[str, tuple[Column, ...]]] = {
         Column("Capacity", _field("status.capacity.storage")),
         Column("Access Modes", lambda it, _: cells.modes(it, "status.accessModes")),
         Column("StorageClass", _field("spec.storageClassName")),
+        Column("VolumeAttributesClass", _field("spec.volumeAttributesClassName", "<unset>")),
         _AGE,
         _wide("VolumeMode", _field("spec.volumeMode")),
     ),
@@ -155,11 +164,25 @@ _COLUMNS: Final[Mapping[str, tuple[Column, ...]]] = {
         Column("Provisioner", _field("provisioner")),
         Column("ReclaimPolicy", _field("reclaimPolicy")),
         Column("VolumeBindingMode", _field("volumeBindingMode")),
-        Column("AllowVolumeExpansion", _field("allowVolumeExpansion", False), "boolean"),
+        Column("AllowVolumeExpansion", _field("allowVolumeExpansion", False)),
         _AGE,
     ),
     "CSINode": (_NAME, Column("Drivers", lambda it, _: len(at(it, "spec.drivers", [])), "integer"), _AGE),
-    "CSIDriver": (_NAME, Column("AttachRequired", _field("spec.attachRequired", True), "boolean"), _AGE),
+    "CSIDriver": (
+        _NAME,
+        _yes("AttachRequired", "spec.attachRequired", absent=True),
+        _yes("PodInfoOnMount", "spec.podInfoOnMount"),
+        _yes("StorageCapacity", "spec.storageCapacity"),
+        Column(
+            "TokenRequests",
+            lambda it, _: cells.texts((t["audience"] for t in at(it, "spec.tokenRequests", [])), "<unset>"),
+        ),
+        _yes("RequiresRepublish", "spec.requiresRepublish"),
+        Column("Modes", lambda it, _: cells.texts(at(it, "spec.volumeLifecycleModes", []))),
+        _AGE,
+    ),
+    "DeviceClass": (_NAME, _AGE),
+    "ResourceClaimTemplate": (_NAME, _AGE),
     "ResourceClaim": (_NAME, Column("State", cells.claim_state), _AGE),
     "ResourceSlice": (
         _NAME,
@@ -168,9 +191,18 @@ _COLUMNS: Final[Mapping[str, tuple[Column, ...]]] = {
         Column("Pool", _field("spec.pool.name")),
         _AGE,
     ),
+    "VolumeAttachment": (
+        _NAME,
+        Column("Attacher", _field("spec.attacher")),
+        Column("PV", _field("spec.source.persistentVolumeName")),
+        Column("Node", _field("spec.nodeName")),
+        Column("Attached", _field("status.attached", False), "boolean"),
+        _AGE,
+    ),
     "Lease": (_NAME, Column("Holder", _field("spec.holderIdentity")), _AGE),
 }
-_ANY: Final = (_NAME, Column("Created At", _field("metadata.creationTimestamp")))
+_NAMES: Final = ("Name", "Attacher")
+_ANY: Final = (_NAME, Column("Created At", _field("metadata.creationTimestamp"), "date"))
 
 
 def table(
@@ -194,7 +226,7 @@ def table(
 
 
 def _head(column: Column) -> Object:
-    shape = {"name": column.name, "type": column.type, "format": "name" if column.name == "Name" else ""}
+    shape = {"name": column.name, "type": column.type, "format": "name" if column.name in _NAMES else ""}
     return {**shape, "description": column.name, "priority": int(column.wide)}
 
 

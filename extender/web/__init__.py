@@ -1,6 +1,7 @@
-"""The extender over HTTP: its four verbs, health, metrics and the description of the interface.
+"""What is served over HTTP: the extender's four verbs, and the HTTPS service of a standalone scheduler.
 
 It may import `observe`, `preemption`, `decide` and all rooms below them, but not `client`: what bind needs of an API
 server is a protocol. It holds no rule about placement: a verb decodes what was
-asked, calls `decide` and spells the answer out. It reads no file and knows no command line; `cli` hands it a cluster.
+asked, calls `decide` and spells the answer out. It reads no file but certificates and knows no command line; `cli` and
+`process` hand it what it serves.
 """

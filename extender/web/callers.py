@@ -47,6 +47,12 @@ class Heard(Protocol):
     def looked_up(self, status: str, seconds: float) -> None:
         """A token was looked up: hit or miss."""
 
+    def recognised(self, result: str, username: str, seconds: float) -> None:
+        """A caller was looked at: success (with who it is) or failure."""
+
+    def judged(self, result: str, seconds: float) -> None:
+        """Rights were looked at: allowed, no-opinion (so not allowed), or error."""
+
 
 @dataclass(frozen=True, slots=True)
 class Caller:

@@ -53,15 +53,21 @@ class Guard:
 
     async def _refusal(self, scope: Scope) -> dict[str, Any] | None:
         certificate = scope.get("extensions", {}).get(EXTENSION)
+        began, now = self.authenticator.now(), self.authenticator.now
         caller = await self.authenticator.caller(scope["headers"], certificate)
+        heard = self.authenticator.heard
+        heard.recognised("success" if caller else "failure", caller.name if caller else "", now() - began)
         if caller is None:
             return status(401, "Unauthorized", "Unauthorized")
         verb, path = scope["method"].lower(), scope["path"]
+        began = now()
         try:
             answer = await self.authorizer.may(caller, verb, path)
         except ReviewError as fault:
+            heard.judged("error", now() - began)
             log.warning("Rights could not be looked up", extra={"path": path, "user": caller.name, "err": str(fault)})
             return status(500, "InternalError", f'Internal Server Error: "{path}": rights could not be looked up')
+        heard.judged("allowed" if answer.allowed else "no-opinion", now() - began)
         if answer.allowed:
             return None
         return status(403, "Forbidden", denial(caller, verb, path, answer.reason), details={})

@@ -35,6 +35,7 @@ _VARYING = {"uid", "resourceVersion", "creationTimestamp", "managedFields", "del
 _VARYING |= {"lastPhaseTransitionTime"}
 # Controllers that the sandbox does not have would take them away again.
 _PROTECTED = ("kubernetes.io/pv-protection", "kubernetes.io/pvc-protection")
+_AGE = re.compile(r"^\d+s$|^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ$")
 _NOT_SCHEDULING = {"serviceAccount", "serviceAccountName", "volumes", "volumeMounts", "securityContext"}
 
 
@@ -270,6 +271,32 @@ _LEFT = (
 )
 
 
+TABLES = (
+    PODS,
+    f"{PODS}/gated",
+    f"{SPACE}/events",
+    f"{SPACE}/persistentvolumeclaims",
+    "/apis/apps/v1/namespaces/talk/replicasets",
+    LEASES,
+    CLAIMS,
+    BUDGETS,
+    "/api/v1/nodes",
+    "/api/v1/namespaces",
+    "/api/v1/persistentvolumes",
+    "/api/v1/services?fieldSelector=metadata.name%3Dnone",
+    "/apis/apps/v1/statefulsets",
+    "/apis/resource.k8s.io/v1/deviceclasses",
+    "/apis/resource.k8s.io/v1/resourceslices",
+    f"{STORAGE}/storageclasses",
+    f"{STORAGE}/csidrivers",
+    f"{STORAGE}/csinodes",
+    f"{STORAGE}/csistoragecapacities",
+    f"{STORAGE}/volumeattachments",
+    CLASSES,
+)
+_THEIRS = ("kube-node-lease", "kube-public", "kube-system", "default")  # come a little later there
+
+
 @contextmanager
 def sandbox() -> Iterator[str]:
     """A sandbox in a loop of its own: its address."""
@@ -298,6 +325,17 @@ def said(client: httpx2.Client, method: str, path: str, body: Any, media: str) -
     text = _IDENTITY.sub("<uid>", reply.text)
     retry = reply.headers.get("Retry-After")
     return {"code": reply.status_code, "retry": retry, "body": _plain(json.loads(text) if text[:1] == "{" else text)}
+
+
+def shown(client: httpx2.Client, path: str) -> Object:
+    """A table's columns and rows, without ages."""
+    body = client.get(path, headers={"Accept": "application/json;as=Table;v=v1;g=meta.k8s.io"}).json()
+    heads = [(head["name"], head["type"], head["format"], head["priority"]) for head in body["columnDefinitions"]]
+    rows = [
+        [_AGE.sub("<age>", cell) if isinstance(cell, str) else cell for cell in row["cells"]]
+        for row in body["rows"] or ()
+    ]
+    return {"heads": heads, "rows": [row for row in rows if row[0] not in _THEIRS]}
 
 
 def _plain(value: Any) -> Any:
@@ -332,4 +370,8 @@ def test_the_sandbox_answers_as_the_api_server_does(real: httpx2.Client) -> None
             theirs, ours = said(real, method, path, body, media), said(played, method, path, body, media)
             if theirs != ours:
                 different.append((f"{method} {path} {json.dumps(body)}", theirs, ours))
+        for path in TABLES:
+            theirs, ours = shown(real, path), shown(played, path)
+            if theirs != ours:
+                different.append((f"table of {path}", theirs, ours))
     assert different == []

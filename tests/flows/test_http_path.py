@@ -31,7 +31,7 @@ def server(*options: str) -> Iterator[tuple[subprocess.Popen[str], str, int]]:
         try:
             assert process.stderr is not None
             line = process.stderr.readline()
-            assert "filter and prioritize at http://" in line, line + process.stderr.read()
+            assert "filter, prioritize and preempt at http://" in line, line
             address = urlsplit(next(word for word in line.split() if word.startswith("http://")))
             yield process, str(address.hostname), int(address.port or 0)
         finally:

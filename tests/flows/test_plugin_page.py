@@ -32,8 +32,8 @@ def run(command: str, folder: Path) -> str:
     words = command.split()
     extender = shutil.which("extender", path=str(Path(sys.executable).parent)) or "extender"
     if words[0] == "pip":
-        offline = ["--disable-pip-version-check", "--no-index", "--no-deps", "--no-build-isolation", "--target", str(folder / "site")]
-        words = [sys.executable, "-m", "pip", *words[1:], *offline]
+        offline = ["--disable-pip-version-check", "--no-index", "--no-deps", "--no-build-isolation"]
+        words = [sys.executable, "-m", "pip", *words[1:], *offline, "--target", str(folder / "site")]
     else:
         words = [{"extender": extender, "python": sys.executable}[words[0]], *words[1:]]
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join((str(folder / "site"), str(ROOT)))}

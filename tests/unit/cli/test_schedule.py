@@ -86,8 +86,6 @@ def test_without_a_file_the_deprecated_flags_hold() -> None:
 
 def test_a_file_wins_over_deprecated_flags_and_election_flags_over_the_file(file: Callable[[str], str]) -> None:
     config = file("clientConnection: {kubeconfig: f, qps: 9}\nleaderElection: {resourceName: ours}\n")
-        "clientConnection: {kubeconfig: f, qps: 9}\nleaderElection: {leaderElect: true, resourceName: ours}\n"
-    )
     told = options(
         f"--config={config}", "--kubeconfig=k", "--kube-api-qps=5", "--leader-elect=false",
         "--pod-max-in-unschedulable-pods-duration=1m",

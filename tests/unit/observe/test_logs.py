@@ -22,7 +22,8 @@ def _as_before() -> Iterator[None]:
     root = logging.getLogger()
     handlers, level = root.handlers[:], root.level
     yield
-    root.handlers[:], root.level = handlers, level
+    root.handlers[:] = handlers
+    root.setLevel(level)
 
 
 def written(settings: Logging, tell: Any) -> str:

@@ -57,6 +57,12 @@ def lines(told: SchedulerMetrics) -> set[str]:
             lambda m: m.requested("GET", 0, 0.5),
             'rest_client_requests_total{code="<error>",host="host:6443",method="GET"} 1.0',
         ),
+        (
+            lambda m: m.recognised("success", "ann@example.com", 0.5),
+            'authenticated_user_requests{username="email_id"} 1.0',
+        ),
+        (lambda m: m.recognised("failure", "", 0.5), 'authentication_attempts{result="failure"} 1.0'),
+        (lambda m: m.judged("allowed", 0.5), 'authorization_attempts_total{result="allowed"} 1.0'),
         (lambda m: m.leads(leading=True), 'leader_election_master_status{name="kube-scheduler"} 1.0'),
         (lambda m: m.reviewed("authz", "201", 0.5), 'apiserver_delegated_authz_request_total{code="201"} 1.0'),
         (

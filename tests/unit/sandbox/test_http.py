@@ -2,12 +2,13 @@
 
 import asyncio
 
+import aiohttp
 import pytest
 
 from extender.sandbox.nodes import Pace
 from extender.sandbox.reviews import Reviews
 from extender.sandbox.server import Sandbox
-from tests.unit.sandbox.calls import PODS, Client, HandClock, a_binding, a_node, a_pod, run
+from tests.unit.sandbox.calls import PODS, Client, HandClock, a_binding, a_node, a_pod, run, told
 
 TABLE = "application/json;as=Table;v=v1;g=meta.k8s.io,application/json"
 EVENTS = "/apis/events.k8s.io/v1/namespaces/default/events"
@@ -198,12 +199,27 @@ def test_the_kubeconfig_leads_to_the_server() -> None:
     async def scenario(sandbox: Sandbox, client: Client) -> None:
         assert f"server: {client.url}\n" in sandbox.kubeconfig()
         assert client.url.startswith("http://127.0.0.1:")
-        with pytest.raises(RuntimeError, match="started before"):
+        with pytest.raises(RuntimeError, match="started already"):
             await sandbox.start()
 
     run(scenario)
     with pytest.raises(RuntimeError, match="is not started"):
         Sandbox().kubeconfig()
+
+
+def test_a_sandbox_that_was_stopped_goes_on_at_the_same_port_with_its_objects() -> None:
+    async def scenario(sandbox: Sandbox, client: Client) -> None:
+        version = sandbox.api.add(a_pod())["metadata"]["resourceVersion"]
+        port = int(sandbox.url.rpartition(":")[2])
+        await sandbox.stop()
+        with pytest.raises(aiohttp.ClientConnectionError):
+            await client.get(PODS)
+        await sandbox.start(port)
+        async with client.watch(f"{PODS}?watch=true&resourceVersion={version}") as events:
+            sandbox.api.add(a_pod("later"))
+            assert told(await anext(events)) == ("ADDED", "later")
+
+    run(scenario)
 
 
 def test_several_sandboxes_run_beside_each_other() -> None:

@@ -8,6 +8,7 @@ from typing import Any, TypeVar
 import pytest
 import trustme
 from cryptography import x509
+from cryptography.hazmat.primitives.serialization import Encoding
 
 from extender.web.callers import ANONYMOUS, Authenticator, Caller, ReviewError
 from extender.web.rights import Authorizer
@@ -27,6 +28,12 @@ class Deaf:
         """Nothing."""
 
     def looked_up(self, *_: object) -> None:
+        """Nothing."""
+
+    def recognised(self, *_: object) -> None:
+        """Nothing."""
+
+    def judged(self, *_: object) -> None:
         """Nothing."""
 
 
@@ -108,7 +115,7 @@ def authority() -> trustme.CA:
 def certificate(authority: trustme.CA, name: str, organization: str = "") -> bytes:
     issued = authority.issue_cert("x.example", common_name=name, organization_name=organization or None)
     pem = issued.cert_chain_pems[0].bytes()
-    return x509.load_pem_x509_certificate(pem).public_bytes(encoding=x509.base.serialization.Encoding.DER)
+    return x509.load_pem_x509_certificate(pem).public_bytes(Encoding.DER)
 
 
 def root(authority: trustme.CA) -> tuple[x509.Certificate, ...]:
