@@ -270,7 +270,7 @@ class Standalone:
     async def _drained(self) -> None:
         """Let what was begun come to its end, for a while."""
         end = self._clock.monotonic() + _DRAIN_SECONDS
-        while len(self.queue.in_flight) and self._clock.monotonic() < end:
+        while (len(self.queue.in_flight) or self.desk.jobs) and self._clock.monotonic() < end:
             await asyncio.sleep(0.02)
         for recorder in self.recorders.values():
             await recorder.drain(max(0.0, end - self._clock.monotonic()))

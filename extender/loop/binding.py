@@ -245,4 +245,4 @@ def undo(desk: Desk, job: Binding, status: Status) -> None:
 
 def start(desk: Desk, job: Binding) -> None:
     """Begin the binding cycle of *job* in the background."""
-    in_background(bind(desk, job))
+    in_background(desk, bind(desk, job))

@@ -33,6 +33,7 @@ class Desk:
         sleep: waits so many seconds.
         extenders: outbound HTTP extenders, in the order they are asked.
         node_texts: nodes as they are sent to extenders.
+        jobs: bindings, evictions and status writes that are under way; what is begun is finished before we end.
     """
 
     state: ClusterState
@@ -53,3 +54,4 @@ class Desk:
     node_texts: NodeTexts = field(default_factory=NodeTexts)
     waiting: WaitingPods = field(default_factory=WaitingPods)
     binding: dict[str, Callable[[str], None]] = field(default_factory=dict)
+    jobs: set[asyncio.Task[None]] = field(default_factory=set)

@@ -21,14 +21,12 @@ _TRIES = 4
 _FIRST_WAIT, _FACTOR = 0.01, 5.0
 """Seconds before a status is written again, and how that grows. Source: A045."""
 
-_PENDING: set[asyncio.Task[None]] = set()
 
-
-def in_background(job: Coroutine[Any, Any, None]) -> None:
-    """Let *job* run beside everything else; it is kept alive until it ends."""
+def in_background(desk: Desk, job: Coroutine[Any, Any, None]) -> None:
+    """Let *job* run beside everything else; the desk knows it until it ends."""
     task = asyncio.get_running_loop().create_task(job)
-    _PENDING.add(task)
-    task.add_done_callback(_PENDING.discard)
+    desk.jobs.add(task)
+    task.add_done_callback(desk.jobs.discard)
 
 
 def failed(
@@ -67,7 +65,7 @@ def failed(
     desk.recorder.event(newest, warning=True, reason="FailedScheduling", action="Scheduling", note=cut(message))
     write = not_scheduled(newest, reason, message, nominated, desk.clock.now())
     if write is not None:
-        in_background(written(desk, write, newest))
+        in_background(desk, written(desk, write, newest))
 
 
 def _back_to_queue(desk: Desk, queued: QueuedPod, now: float) -> bool:

@@ -24,7 +24,7 @@ def preempt(desk: Desk, preemptor: Pod, plan: PreemptionPlan) -> None:
     plugin = desk.profiles[preemptor.spec.scheduler_name].plugins.get("DefaultPreemption")
     if isinstance(plugin, DefaultPreemption):
         plugin.preempting.add(preemptor.metadata.uid)
-    in_background(_evict_all(desk, preemptor, chosen.node, to_delete, plugin))
+    in_background(desk, _evict_all(desk, preemptor, chosen.node, to_delete, plugin))
 
 
 def _clear_lesser_nominations(desk: Desk, preemptor: Pod, node: str) -> None:
@@ -35,7 +35,7 @@ def _clear_lesser_nominations(desk: Desk, preemptor: Pod, node: str) -> None:
             desk.state.nominate(query.pod, "")
             write = nominated_only(query.pod, "")
             if write is not None:
-                in_background(written(desk, write, query.pod))
+                in_background(desk, written(desk, write, query.pod))
 
 
 def _called_back(desk: Desk, preemptor: Pod, victim: PlacedPod) -> bool:
