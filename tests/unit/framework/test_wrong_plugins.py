@@ -200,7 +200,10 @@ OTHERS: dict[str, tuple[dict[str, Callable[..., Any]], str]] = {
         "running PreFilter plugin \"Wrong\": the status is str 'no', want a Status or None",
     ),
     "a PreScore with a text for reasons": (
-        {"pre_score": lambda pod, nodes: PreScored(status=Status(Code.ERROR, "no"))},  # type: ignore[arg-type]
+        {
+            "pre_score": lambda pod, nodes: PreScored(status=Status(Code.ERROR, "no")),  # type: ignore[arg-type]
+            "score": lambda pod, nodes, notes: np.zeros(len(nodes), dtype=np.int64),  # without it nobody asks
+        },
         "running PreScore plugin \"Wrong\": the reasons are str 'no', want a tuple of texts",
     ),
     "a PreEnqueue that says False": (
@@ -213,7 +216,7 @@ OTHERS: dict[str, tuple[dict[str, Callable[..., Any]], str]] = {
             "normalize": lambda pod, raw, nodes, notes: raw[:1],
         },
         'running Normalize on Score plugins: plugin "Wrong" failed with: '
-        'answered with an array of int64 with shape (1,), '
+        "answered with an array of int64 with shape (1,), "
         "want an array of 2 scores, one a node",
     ),
 }
@@ -281,7 +284,7 @@ ROWS: dict[str, tuple[Any, str]] = {
     "a score that raises": (
         score_plugin("Wrong")(lambda pod, node: 1 // node.allocatable("example.com/gpu")),
         'running Score plugins: plugin "Wrong" failed with: '
-        'node one: ZeroDivisionError: integer division or modulo by zero',
+        "node one: ZeroDivisionError: integer division or modulo by zero",
     ),
     "a score that is NaN": (
         score_plugin("Wrong")(lambda pod, node: float("nan")),  # type: ignore[type-var]
@@ -290,7 +293,7 @@ ROWS: dict[str, tuple[Any, str]] = {
     "a score that is a fraction": (
         score_plugin("Wrong")(lambda pod, node: 0.5),  # type: ignore[type-var]
         'running Score plugins: plugin "Wrong" failed with: '
-        'node one: the score is 0.5, want a whole number: use int() or round()',
+        "node one: the score is 0.5, want a whole number: use int() or round()",
     ),
     "a score that is None": (
         score_plugin("Wrong")(lambda pod, node: None),  # type: ignore[type-var]
@@ -299,12 +302,12 @@ ROWS: dict[str, tuple[Any, str]] = {
     "a score past 64 bits": (
         score_plugin("Wrong")(lambda pod, node: 2**63),
         'running Score plugins: plugin "Wrong" failed with: '
-        'node one: the score 9223372036854775808 does not fit into 64 bits',
+        "node one: the score 9223372036854775808 does not fit into 64 bits",
     ),
     "a score below 0 that is normalized": (
         score_plugin("Wrong", normalize=True)(lambda pod, node: -1),
         'running Normalize on Score plugins: plugin "Wrong" failed with: '
-        'node one: the score -1 is below 0, which cannot be normalized; '
+        "node one: the score -1 is below 0, which cannot be normalized; "
         "score from 0 up",
     ),
 }
