@@ -14,50 +14,30 @@ Source: C044, C049.
 """
 
 from collections.abc import Sequence
-from typing import Any, ClassVar, Final
-
-import numpy as np
+from typing import Any, ClassVar
 
 from extender.cluster.pods import PodQuery
 from extender.cluster.snapshot import NodeView
-from extender.framework.changes import Action, Change, Hint, Registration, Resource
-from extender.framework.points import Reads
+from extender.framework.node_pressure import NodePressure
 from extender.framework.verdict import Code, Reason, Rejection
-from extender.objects.node import Node
 from extender.objects.pod import Pod
 from extender.objects.quantity import parse
 
-_UNDER_PRESSURE: Final = Reason("node(s) had memory pressure", Code.UNRESOLVABLE)
-_CONDITION: Final = "MemoryPressure"
 
-
-class CheckNodeMemoryPressure:
-    """Reads the conditions in the status of nodes; answers are kept."""
+class CheckNodeMemoryPressure(NodePressure):
+    """Reads the conditions in the status of nodes; answers are kept. Source: C044."""
 
     name: ClassVar[str] = "CheckNodeMemoryPressure"
-    filter_reads: ClassVar[Reads] = Reads.NODE
+    condition = "MemoryPressure"
+    refusal = Reason("node(s) had memory pressure", Code.UNRESOLVABLE)
 
     def filter_key(self, pod: PodQuery) -> bool:
         """Whether the pod is BestEffort."""
         return pod.shape.remember(("CheckNodeMemoryPressure", "best effort"), lambda: _is_best_effort(pod.pod))
 
-    def filter(self, pod: PodQuery, nodes: NodeView, notes: Any) -> Sequence[Rejection]:  # noqa: ARG002
-        """Source: C044."""
-        if not self.filter_key(pod):
-            return ()
-        pressed = (_is_under_pressure(node) for node in nodes.nodes)
-        mask = np.fromiter(pressed, dtype=np.bool_, count=len(nodes))
-        return (Rejection(mask, _UNDER_PRESSURE),)
-
-    def events(self) -> Sequence[Registration]:
-        """Changes of what is read."""
-        return (Registration(Resource.NODE, Action.ADD | Action.UPDATE_NODE_CONDITION, _after_node_change),)
-
-
-def _is_under_pressure(node: Node) -> bool:
-    """The condition that stands there last counts, as upstream."""
-    found = [condition.status for condition in node.status.conditions if condition.type == _CONDITION]
-    return bool(found) and found[-1] == "True"
+    def filter(self, pod: PodQuery, nodes: NodeView, notes: Any) -> Sequence[Rejection]:
+        """The nodes under pressure, for pods that are BestEffort."""
+        return super().filter(pod, nodes, notes) if self.filter_key(pod) else ()
 
 
 def _is_best_effort(pod: Pod) -> bool:
@@ -67,8 +47,3 @@ def _is_best_effort(pod: Pod) -> bool:
             if any(name in amounts and parse(amounts[name]).unscaled > 0 for name in ("cpu", "memory")):
                 return False
     return True
-
-
-def _after_node_change(pod: PodQuery, change: Change) -> Hint:  # noqa: ARG001  a hint's signature
-    closed_before = change.old is None or _is_under_pressure(change.old)
-    return Hint.QUEUE if closed_before and not _is_under_pressure(change.new) else Hint.SKIP

@@ -17,35 +17,14 @@ at the extension points and in `pluginConfig`.
 Source: C036, C041, G025.
 """
 
-from collections.abc import Sequence
-from typing import Any, ClassVar
+from typing import ClassVar
 
-from extender.cluster.pods import PodQuery
-from extender.cluster.snapshot import NodeView
-from extender.framework.changes import Action, Registration, Resource
-from extender.framework.verdict import Reason, Rejection
-from extender.volumes.in_tree_limits import EBS, InTreeLimits, limit_of_environment
-
-_TOO_MANY = Reason("node(s) exceed max volume count")
+from extender.framework.in_tree_disks import InTreeDiskLimits
+from extender.volumes.in_tree_limits import EBS
 
 
-class EBSLimits:
-    """Counts disks by node; the counts are kept."""
+class EBSLimits(InTreeDiskLimits):
+    """Counts disks by node; the counts are kept. Source: C036."""
 
     name: ClassVar[str] = "EBSLimits"
-
-    def __init__(self) -> None:
-        self._limits = InTreeLimits(EBS, limit_of_environment())
-
-    def filter(self, pod: PodQuery, nodes: NodeView, notes: Any) -> Sequence[Rejection]:  # noqa: ARG002
-        """Source: C036."""
-        full = self._limits.exceeded(pod, nodes)
-        return () if full is None else (Rejection(full, _TOO_MANY),)
-
-    def events(self) -> Sequence[Registration]:
-        """What may lower the count or raise the limit."""
-        return (
-            Registration(Resource.NODE, Action.ADD | Action.UPDATE_NODE_ALLOCATABLE),
-            Registration(Resource.POD, Action.DELETE),
-            Registration(Resource.PERSISTENT_VOLUME_CLAIM, Action.ADD),
-        )
+    driver = EBS

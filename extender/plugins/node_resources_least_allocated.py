@@ -11,66 +11,24 @@ resources that the node does not have.
 Source: C055, C005.
 """
 
-from collections.abc import Hashable, Mapping
-from typing import Any, ClassVar
-
-import msgspec
+from typing import ClassVar
 
 from extender.cluster.arrays import IntArray
-from extender.cluster.pods import PodQuery
-from extender.cluster.snapshot import NodeView
-from extender.config.faults import Fault
-from extender.config.gates import FeatureGates
-from extender.framework.points import Reads
-from extender.framework.resource_means import (
-    mean_resources,
-    requests_of,
-    resource_faults,
-    shares,
-    weighted_mean,
-)
-from extender.framework.scored_resources import DEFAULT_RESOURCES, ResourceSpec, defaulted_resources
-from extender.framework.setup import Setup
+from extender.framework.allocated_mean import AllocatedMean, AllocatedMeanArgs
+from extender.framework.resource_means import shares
 
 
-class NodeResourcesLeastAllocatedArgs(msgspec.Struct, frozen=True, rename="camel"):
-    """Options of NodeResourcesLeastAllocated.
-
-    Attributes:
-        resources: what counts.
-    """
-
-    resources: tuple[ResourceSpec, ...] = DEFAULT_RESOURCES
-
-    @classmethod
-    def defaulted(cls, raw: Mapping[str, Any], gates: FeatureGates) -> Mapping[str, Any]:  # noqa: ARG003
-        """*raw* with cpu and memory for an empty list, and weights of 1 for weights of 0."""
-        return {**raw, "resources": defaulted_resources(raw.get("resources"))}
-
-    def faults(self, path: str, gates: FeatureGates) -> list[Fault]:  # noqa: ARG002
-        """Weights out of range."""
-        return resource_faults(self.resources, path)
+class NodeResourcesLeastAllocatedArgs(AllocatedMeanArgs, frozen=True, rename="camel"):
+    """Options of NodeResourcesLeastAllocated."""
 
 
-class NodeResourcesLeastAllocated:
-    """Scores are kept by what the pod asks for."""
+class NodeResourcesLeastAllocated(AllocatedMean):
+    """Scores are kept by what the pod asks for. Source: C055."""
 
     name: ClassVar[str] = "NodeResourcesLeastAllocated"
     options = NodeResourcesLeastAllocatedArgs
-    score_reads: ClassVar[Reads] = Reads.PODS
 
-    def __init__(self, setup: Setup[NodeResourcesLeastAllocatedArgs]) -> None:
-        self._specs = setup.options.resources
-
-    def score_key(self, pod: PodQuery) -> Hashable | None:
-        """What the pod counts for of each resource."""
-        return requests_of(pod, self._specs)
-
-    def score(self, pod: PodQuery, nodes: NodeView, notes: Any) -> IntArray:  # noqa: ARG002  the point's signature
-        """0 to 100 a node. Source: C055."""
-        words = nodes.snapshot.vocabulary.resources
-        return weighted_mean(mean_resources(self._specs, requests_of(pod, self._specs), words), nodes, _free_share)
-
-
-def _free_share(taken: IntArray, capacity: IntArray) -> IntArray:
-    return shares(capacity - taken, capacity, over=taken)
+    @staticmethod
+    def rate(taken: IntArray, capacity: IntArray) -> IntArray:
+        """What would be left, in percent of the capacity."""
+        return shares(capacity - taken, capacity, over=taken)
