@@ -11,11 +11,11 @@ PY := $(BIN)/python
 READY := $(VENV)/.ready
 PLUGIN := docs/examples/plugin
 PIP := $(PY) -m pip --disable-pip-version-check --quiet
-COMPILE := $(BIN)/uv pip compile pyproject.toml --universal --python-version 3.11 --fork-strategy fewest \
+COMPILE := $(BIN)/uv pip compile --universal --python-version 3.11 --fork-strategy fewest \
 	--generate-hashes --no-emit-index-url --no-header --quiet
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test test-example control-plane test-control-plane check fix cov bench readme lock build clean
+.PHONY: help setup demo test test-example control-plane helm chart chart-package test-control-plane test-chart test-image check fix soak cov bench bench-all readme reference docs plots scan changelog lock build test-build clean
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-20s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
@@ -33,7 +33,8 @@ $(READY): requirements-dev.lock pyproject.toml
 	$(PIP) install --no-deps --no-build-isolation --editable .
 	@touch $@
 
-demo: $(READY) ## Explain, simulate and serve the bundled example cluster
+demo: $(READY) ## Watch a cluster being scheduled, then explain, simulate and serve another
+	$(BIN)/extender demo
 	PATH="$(CURDIR)/$(BIN):$$PATH" sh docs/examples/demo/run.sh
 
 test: test-example ## Run all tests; those against a control plane only if it was built
@@ -50,6 +51,21 @@ endif
 control-plane: $(READY) ## Build etcd and the programs of Kubernetes, for tests, into a cache outside the tree
 	$(PY) -m tests.controlplane.build
 
+helm: $(READY) ## Build Helm, for tests of the chart, into a cache outside the tree
+	$(PY) -m tests.chart.build
+
+chart: $(READY) ## Carry the comments of the chart's values into its README and schema
+	$(PY) docs/chart_values.py
+
+chart-package: helm ## Package the chart into dist/
+	$(PY) -m tests.chart.package
+
+test-chart: helm ## Run the tests of the chart
+	HELM=required $(PY) -m pytest tests/chart $(PYTEST_FLAGS)
+
+test-image: helm control-plane ## Build the image and run it, as root and with Debian's buildah, runc and mmdebstrap
+	IMAGE=required CONTROL_PLANE=required HELM=required $(PY) -m pytest tests/image $(PYTEST_FLAGS)
+
 test-control-plane: control-plane ## Run the tests against a real control plane
 	CONTROL_PLANE=required $(PY) -m pytest tests/controlplane $(PYTEST_FLAGS)
 
@@ -64,22 +80,56 @@ fix: $(READY) ## Repair what ruff can repair
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 
+soak: $(READY) ## Run SOAK (a million) lifecycles of pods, a fiftieth over HTTP, and STORMS (200) of faults; half an hour
+	SOAK=$${SOAK:-1000000} STORMS=$${STORMS:-200} $(PY) -m pytest tests/faults/test_soak.py tests/faults/test_storms.py $(PYTEST_FLAGS)
+
 cov: $(READY) ## Run the tests with branch coverage
 	$(PY) -m pytest --cov --cov-branch --cov-report=term-missing $(PYTEST_FLAGS)
 
-bench: $(READY) ## Run the benchmarks; one JSON line a workload
-	@for file in tests/bench/*.py; do $(PY) "$$file" || exit 1; done
+bench: $(READY) ## Run the short benchmarks and compare them with the baseline; one JSON line each
+	$(PY) tests/bench/suite.py
 
-readme: $(READY) ## Write the README's example output again
+bench-all: control-plane ## Run all benchmarks, on the real control plane too; takes three hours
+	$(PY) tests/bench/suite.py --all --runs 5
+
+reference: $(READY) ## Write docs/reference again from the code
+	$(PY) docs/write_reference.py
+
+# Tools with many dependencies of their own have environments of their own.
+build/%-env/.ready: requirements-%.lock $(READY)
+	$(BIN)/uv venv --quiet --clear --python $(PY) build/$*-env
+	VIRTUAL_ENV=build/$*-env $(BIN)/uv pip install --quiet --require-hashes --requirement requirements-$*.lock
+	@touch $@
+
+docs: reference build/docs-env/.ready ## Build the site of docs/ into build/site; a link that leads nowhere fails
+	NO_MKDOCS_2_WARNING=1 build/docs-env/bin/mkdocs build --strict --quiet --config-file .mkdocs.yml
+	@! grep -rlE '<(script|link|img|iframe)[^>]* (src|href)="(https?:)?//' build/site --include='*.html' \
+		|| { echo "pages of build/site load something from elsewhere" >&2; exit 1; }
+
+plots: build/docs-env/.ready ## Draw the plots of docs/benchmarks.md, and write its table, from docs/benchmarks.jsonl
+	build/docs-env/bin/python docs/draw_benchmarks.py
+
+scan: build/scan-env/.ready helm ## Scan the Dockerfile, the chart as rendered and the workflows; exceptions stand in .scan/
+	$(PY) -m tests.scan
+
+changelog: $(READY) ## Move the fragments of docs/changelog.d into CHANGELOG.md, for the version in extender/__init__.py
+	$(BIN)/towncrier build --yes
+
+readme: $(READY) ## Write the example output of the README and docs/ask.md again
 	$(PY) docs/examples/demo/refresh.py
 
 lock: $(READY) ## Write the lock files again from pyproject.toml (UPGRADE=--upgrade takes newer versions)
-	$(COMPILE) $(UPGRADE) --output-file requirements.lock
-	$(COMPILE) $(UPGRADE) --group dev --output-file requirements-dev.lock
+	$(COMPILE) $(UPGRADE) pyproject.toml --output-file requirements.lock
+	$(COMPILE) $(UPGRADE) pyproject.toml --group dev --output-file requirements-dev.lock
+	@for group in image docs scan; do \
+		$(COMPILE) $(UPGRADE) --group $$group --output-file requirements-$$group.lock || exit 1; done
 
 build: $(READY) ## Build wheel and sdist into dist/
 	rm -rf dist
 	$(BIN)/hatchling build --directory dist
+
+test-build: build ## Install wheel and sdist, each in an environment of its own, and use what was installed
+	sh tests/release/try.sh "$(CURDIR)/$(PY)" requirements.lock dist/*.whl dist/*.tar.gz
 
 clean: ## Remove the environment and everything built or cached
 	rm -rf $(VENV) build dist .coverage .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache

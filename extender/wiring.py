@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
+from typing import Any
 
 from extender.catalogue import BUILT_IN, catalogue
 from extender.config import documents, load
@@ -56,31 +57,38 @@ class Scheduling:
         return render(self.configuration, self.registry.options)
 
 
-def scheduling(configuration: Configuration | None = None, gates: FeatureGates | None = None) -> Scheduling:
-    """*configuration* (the default one if None) with its plugins built.
+def scheduling(
+    configuration: Configuration | None = None,
+    gates: FeatureGates | None = None,
+    shared: dict[str, Any] | None = None,
+) -> Scheduling:
+    """*configuration* (the default one if None) with its plugins built; *shared* comes from one it takes over from.
 
     Raises:
         ConfigError: everything wrong with it.
     """
     gates = gates or FeatureGates()
     chosen = with_gated_plugins(configuration or default_configuration(), gates)
-    registry = build(chosen, catalogue(), gates)
+    registry = build(chosen, catalogue(), gates, shared)
     in_use = {name for profile in registry.profiles.values() for name in profile.plugins}
     fault = environment_fault() if in_use & _LIMITED_BY_ENVIRONMENT else None
     return Scheduling(chosen, registry, gates, () if fault is None else (fault,))
 
 
-def from_file(data: bytes, source: str, gates: FeatureGates | None = None) -> Scheduling:
+def from_file(
+    data: bytes, source: str, gates: FeatureGates | None = None, shared: dict[str, Any] | None = None
+) -> Scheduling:
     """The configuration in *data* (YAML or JSON, read from *source*) with its plugins built.
 
-    A Policy of an old release, or a ConfigMap with one, will do as well.
+    A Policy of an old release, or a ConfigMap with one, will do as well. *shared* comes from the configuration it takes
+    over from.
 
     Raises:
         ConfigError: everything wrong with it.
     """
     if policy_document.is_policy(documents.read(data, source)[0]):
-        return from_policy(policy_document.load(data, source), gates)
-    return _loaded(lambda: load.load(data, source), gates)
+        return from_policy(policy_document.load(data, source), gates, shared)
+    return _loaded(lambda: load.load(data, source), gates, shared)
 
 
 def from_builtins(document: object, source: str, gates: FeatureGates | None = None) -> Scheduling:
@@ -94,21 +102,25 @@ def from_builtins(document: object, source: str, gates: FeatureGates | None = No
     return _loaded(lambda: load.from_builtins(document, source), gates)
 
 
-def from_policy(written: policy_document.Written, gates: FeatureGates | None = None) -> Scheduling:
-    """The configuration that decides as a Policy does, with its plugins built. Source: C085.
+def from_policy(
+    written: policy_document.Written, gates: FeatureGates | None = None, shared: dict[str, Any] | None = None
+) -> Scheduling:
+    """The configuration that decides as a Policy does, with its plugins built; see `from_file`. Source: C085.
 
     Raises:
         ConfigError: everything wrong with the Policy.
     """
     converted = convert(written.policy, written.notes)
-    made = scheduling(converted.configuration, gates)
+    made = scheduling(converted.configuration, gates, shared)
     return replace(made, notes=(*converted.notes, *made.notes))
 
 
-def _loaded(read: Callable[[], Configuration], gates: FeatureGates | None) -> Scheduling:
+def _loaded(
+    read: Callable[[], Configuration], gates: FeatureGates | None, shared: dict[str, Any] | None = None
+) -> Scheduling:
     """What *read* gives, made ready; the faults of the document and those of its plugins are told together."""
     try:
-        return scheduling(read(), gates)
+        return scheduling(read(), gates, shared)
     except load.LoadError as wrong:
         try:
             scheduling(wrong.configuration, gates)

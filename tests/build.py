@@ -8,6 +8,7 @@ from typing import Any
 
 from extender.cluster.pods import PodQuery
 from extender.cluster.state import ClusterState
+from extender.config.gates import FeatureGates
 from extender.objects.codec import from_builtins
 from extender.objects.kinds import KINDS
 from extender.objects.node import Node
@@ -78,9 +79,9 @@ def an_object(raw: Raw) -> Any:
     return from_builtins(dict(raw), KINDS[raw["apiVersion"], raw["kind"]])
 
 
-def a_cluster(*things: Any) -> ClusterState:
+def a_cluster(*things: Any, gates: FeatureGates | None = None) -> ClusterState:
     """A cluster of these nodes, pods and other objects."""
-    cluster = ClusterState()
+    cluster = ClusterState(gates)
     for thing in things:
         if isinstance(thing, Node):
             cluster.put_node(thing)

@@ -14,7 +14,8 @@ ROOT = Path(__file__).resolve().parent.parent
 PYPROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())
 RUNTIME = PYPROJECT["project"]["dependencies"]
 DEVELOPMENT = PYPROJECT["dependency-groups"]["dev"]
-LOCKS = ("requirements.lock", "requirements-dev.lock")
+GROUPS = ("image", "docs", "scan")
+LOCKS = ("requirements.lock", "requirements-dev.lock", *(f"requirements-{group}.lock" for group in GROUPS))
 
 # Older ones have published vulnerabilities in what we use them for; those that are not locked (yet) are passed over.
 FLOORS = {"starlette": "1.3.1", "h11": "0.16", "urllib3": "2.6.3", "aiohttp": "3.13.5"}
@@ -65,8 +66,16 @@ def pinned(lock: str, name: str, environment: dict[str, str]) -> list[Pin]:
 
 @pytest.mark.parametrize(
     ("lock", "wanted"),
-    [("requirements.lock", RUNTIME), ("requirements-dev.lock", RUNTIME + DEVELOPMENT)],
-    ids=["the runtime lock has the runtime dependencies", "the development lock has both"],
+    [
+        ("requirements.lock", RUNTIME),
+        ("requirements-dev.lock", RUNTIME + DEVELOPMENT),
+        *((f"requirements-{group}.lock", PYPROJECT["dependency-groups"][group]) for group in GROUPS),
+    ],
+    ids=[
+        "the runtime lock has the runtime dependencies",
+        "the development lock has both",
+        *(f"the {group} lock has its tools" for group in GROUPS),
+    ],
 )
 def test_every_dependency_is_pinned_once_for_every_python_and_system(lock: str, wanted: list[str]) -> None:
     wrong = []

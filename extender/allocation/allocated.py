@@ -1,6 +1,6 @@
 """Which devices are taken: by claims that have an allocation, and by those for which one is about to be written.
 
-Follows one history of a cluster, reading only what was written since; belongs to one plugin, is not thread-safe.
+Follows one history of a cluster, reading only what was written since; belongs to one allocator, is not thread-safe.
 Source: B112, B117.
 """
 

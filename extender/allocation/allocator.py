@@ -62,7 +62,7 @@ class Asked:
 
 
 class Allocator:
-    """Allocates claims in one history of a cluster; belongs to one plugin, is not thread-safe.
+    """Allocates claims in one history of a cluster; belongs to the plugins of one process, is not thread-safe.
 
     Attributes:
         allocated: what is taken.

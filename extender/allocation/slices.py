@@ -24,10 +24,6 @@ Amounts = dict[str, int]
 """Counters by name, in nano units."""
 
 
-class UnreadableDeviceError(ValueError):
-    """A device that expressions cannot look at."""
-
-
 @dataclass(frozen=True, slots=True)
 class Place:
     """The nodes that something can be used on: one by name, all, or those of a selector; else none."""

@@ -37,3 +37,20 @@ class Interner(Generic[T]):
 
     def __iter__(self) -> Iterator[T]:
         return iter(self._things)
+
+
+class Pool(Generic[T]):
+    """Equal immutable things, each kept once; the memory of all that is decoded again and again."""
+
+    __slots__ = ("_known", "_most")
+
+    def __init__(self, most: int = 1 << 16) -> None:
+        """Forget everything when there are more than *most*; who has a thing keeps it."""
+        self._known: dict[T, T] = {}
+        self._most = most
+
+    def of(self, thing: T) -> T:
+        """*thing*, or its equal that was asked for before."""
+        if len(self._known) > self._most:
+            self._known.clear()
+        return self._known.setdefault(thing, thing)

@@ -13,7 +13,11 @@ from functools import cache
 from importlib import import_module
 from typing import Any, Final, NamedTuple
 
-from extender.cel.functions import FUNCTIONS, KEPT, LIST_FUNCTIONS, Function
+from extender.cel.calls import invented, known
+from extender.cel.costs import EXCEEDED, METER
+from extender.cel.functions import FUNCTIONS
+from extender.cel.lists import INCLUDES
+from extender.cel.signature import KEPT, Function
 from extender.cel.source import DOMAINS, Source, read
 from extender.cel.values import Kept
 
@@ -21,6 +25,15 @@ MAX_LENGTH: Final = 10 * 1024
 """The longest expression that is read, in characters."""
 
 _MESSAGE: Final = "kubernetes.Value"
+_EXTENSIONS: Final = """
+extensions:
+  - {name: strings, version: 2}
+  - {name: lists}
+  - {name: two-var-comprehensions}
+  - {name: optional}
+  - {name: bindings}
+"""
+"""What the library has of Kubernetes' environment beside the language itself."""
 
 
 class Dialect(NamedTuple):
@@ -47,7 +60,6 @@ class _Library(NamedTuple):
     """The library's parts that are used."""
 
     cel: Any
-    extensions: tuple[Any, ...]
     pool: Any
     message: Any
 
@@ -59,10 +71,6 @@ def _library() -> _Library:
         descriptors = import_module("google.protobuf.descriptor_pb2")
         factory = import_module("google.protobuf.message_factory")
         cel = import_module("cel_expr_python.cel")
-        extensions = tuple(
-            getattr(import_module(f"cel_expr_python.ext.ext_{name}"), f"Ext{name.capitalize()}")
-            for name in ("strings", "bindings", "optional")
-        )
     except ImportError as fault:
         raise CompileError(f"CEL needs the packages cel-expr-python and protobuf: {fault}") from fault
     file = descriptors.FileDescriptorProto(name="kubernetes_value.proto", package="kubernetes", syntax="proto3")
@@ -70,7 +78,7 @@ def _library() -> _Library:
     for number, name in enumerate(Kept._fields, start=1):
         message.field.add(name=name, number=number, type=9, label=1)
     pool.Add(file)
-    return _Library(cel, extensions, pool, factory.GetMessageClass(pool.FindMessageTypeByName(_MESSAGE)))
+    return _Library(cel, pool, factory.GetMessageClass(pool.FindMessageTypeByName(_MESSAGE)))
 
 
 def message(value: Kept) -> Any:
@@ -83,9 +91,15 @@ def _crossing(body: Callable[..., Any], library: _Library) -> Callable[..., Any]
 
     def called(*arguments: Any) -> Any:
         answer = body(*(_from_library(argument, library) for argument in arguments))
-        return library.message(kind=answer.kind, text=answer.text) if isinstance(answer, Kept) else answer
+        if isinstance(answer, list):
+            return [_to_library(each, library) for each in answer]
+        return _to_library(answer, library)
 
     return called
+
+
+def _to_library(answer: Any, library: _Library) -> Any:
+    return library.message(kind=answer.kind, text=answer.text) if isinstance(answer, Kept) else answer
 
 
 def _from_library(argument: Any, library: _Library) -> Any:
@@ -115,11 +129,18 @@ def _environment(dialect: Dialect, *, whole_device: bool) -> Any:
         KEPT: kept,
         "bool": kinds.BOOL,
         "int": kinds.INT,
+        "uint": kinds.UINT,
         "double": kinds.DOUBLE,
         "string": kinds.STRING,
+        "bytes": kinds.BYTES,
+        "timestamp": kinds.TIMESTAMP,
+        "duration": kinds.DURATION,
         "dyn": kinds.DYN,
         "list": kinds.List(kinds.DYN),
         "strings": kinds.List(kinds.STRING),
+        "kepts": kinds.List(kept),
+        "dyns": kinds.Map(kinds.DYN, kinds.DYN),
+        "maps": kinds.List(kinds.Map(kinds.DYN, kinds.DYN)),
         "map": kinds.Map(kinds.STRING, kinds.List(kinds.STRING)),
     }
     attributes = kinds.Map(kinds.STRING, kinds.Map(kinds.STRING, kinds.DYN))
@@ -131,11 +152,11 @@ def _environment(dialect: Dialect, *, whole_device: bool) -> Any:
         variables["device.allowMultipleAllocations"] = kinds.BOOL
     if whole_device:
         variables["device"] = kinds.Map(kinds.STRING, kinds.DYN)
-    functions = (*FUNCTIONS, *LIST_FUNCTIONS) if dialect.lists else FUNCTIONS
+    functions = (*FUNCTIONS, *INCLUDES) if dialect.lists else FUNCTIONS
     return library.cel.NewEnv(
         library.pool,
         variables=variables,
-        extensions=[extension() for extension in library.extensions],
+        config=library.cel.NewEnvConfigFromYaml(_EXTENSIONS),
         functions=_declarations(functions, types, library),
     )
 
@@ -171,6 +192,7 @@ class Expression:
         Raises:
             EvaluationError: it fails, or is neither true nor false.
         """
+        METER.reset()
         try:
             answer = self._program.eval(data=self._data(device))
             kind, value = str(answer.type()), answer.value()
@@ -207,7 +229,9 @@ def compiled(expression: str, dialect: Dialect) -> Expression:
     """
     if len(expression) > MAX_LENGTH:
         raise CompileError(f"must be no longer than {MAX_LENGTH} characters, has {len(expression)}")
-    source = read(expression)
+    if name := invented(expression):
+        raise CompileError(f"compilation failed: undeclared reference to '{name}'")
+    source = read(known(expression))
     environment = _environment(dialect, whole_device=source.whole_device)
     try:
         program, checked = _program(environment, source.text)
@@ -251,5 +275,5 @@ def _readable(text: str) -> str:
     if detail.startswith("No matching overloads found"):
         return "no such overload"
     if detail.startswith("Iteration budget exceeded"):
-        return "operation cancelled: actual cost limit exceeded"
-    return " ".join((detail or text).split())
+        return EXCEEDED
+    return " ".join((detail or text).split()).replace("'__", "'")

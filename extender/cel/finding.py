@@ -9,6 +9,8 @@ import re
 from functools import lru_cache
 from typing import Final
 
+from extender.cel.costs import EXCEEDED
+
 _LONGEST: Final = 64
 _MOST_REPEATS: Final = 4
 _UNKNOWN: Final = re.compile(r"\\[1-9]|\(\?(?!:|[imsU-]+[:)]|P<)|\(\?P[=>]")
@@ -23,7 +25,7 @@ def _compiled(pattern: str) -> re.Pattern[str]:
     if _UNKNOWN.search(pattern):
         raise ValueError("invalid regular expression: not supported")
     if _REPEATED_GROUP.search(bare) or len(_REPEAT.findall(bare)) > _MOST_REPEATS:
-        raise ValueError("operation cancelled: actual cost limit exceeded")
+        raise ValueError(EXCEEDED)
     try:
         return re.compile(pattern)
     except (re.error, RecursionError, OverflowError) as fault:
@@ -32,7 +34,7 @@ def _compiled(pattern: str) -> re.Pattern[str]:
 
 def _checked(text: str, pattern: str) -> re.Pattern[str]:
     if len(text) > _LONGEST:
-        raise ValueError("operation cancelled: actual cost limit exceeded")
+        raise ValueError(EXCEEDED)
     return _compiled(pattern)
 
 

@@ -1,55 +1,25 @@
-"""The functions that Kubernetes adds to CEL, as far as the library lets them be added.
+"""The functions that Kubernetes adds to CEL, beside those the library has.
 
-Known: quantities, semantic versions, URLs, IP addresses and CIDRs, sets, what regular expressions find, and of lists
-isSorted, sum, min and max. Not known: `indexOf` of lists, named formats, images, authorization, comprehensions over two
-variables. An expression that needs one of those does not compile. Source: B123.
+Known are all of the environment of Kubernetes 1.36 that a device selector can use: quantities, semantic versions, URLs,
+IP addresses and CIDRs, sets, lists, named formats, what regular expressions find. `calls` writes in them what the
+library cannot be taught. Lists of values of several types, and comparisons in sets and `indexOf` of values of another
+type than the list's, are refused by Kubernetes when an expression is compiled, and here when it is evaluated or not at
+all. Source: B123.
 """
 
 import ipaddress
-from collections.abc import Callable, Sequence
-from itertools import pairwise
-from typing import Any, Final, NamedTuple
+from collections.abc import Callable
+from typing import Final
 from urllib.parse import parse_qs, quote
 
 from extender.cel import values
 from extender.cel.finding import find, find_all
+from extender.cel.formats import FORMATS
+from extender.cel.lists import LISTS
+from extender.cel.signature import KEPT, Function, of
 from extender.cel.values import CIDR, IP, NANO, QUANTITY, SEMVER, URL, Kept
 
-KEPT: Final = "kept"
-"""The type of parameters and results that are `Kept`; other types go by their CEL name, `list` and `dyn` included."""
-
 _SAFE: Final = "/%:@!$&'()*+,;=~"
-_MOST_COMPARISONS: Final = 1_000_000
-
-
-class Function(NamedTuple):
-    """A function or method with one list of parameter types.
-
-    Attributes:
-        name: in expressions.
-        result: its type.
-        parameters: their types, the receiver of a method first.
-        method: it is called on its first argument.
-        body: gets `Kept` for values of that type; raises ValueError for what an expression must not ask.
-    """
-
-    name: str
-    result: str
-    parameters: tuple[str, ...]
-    method: bool
-    body: Callable[..., Any]
-
-
-def _of(kind: str, body: Callable[..., Any]) -> Callable[..., Any]:
-    """*body* for values of one kind, given their texts."""
-
-    def checked(*arguments: Any) -> Any:
-        for argument in arguments:
-            if isinstance(argument, Kept) and argument.kind != kind:
-                raise ValueError("no such overload")
-        return body(*(argument.text if isinstance(argument, Kept) else argument for argument in arguments))
-
-    return checked
 
 
 def _succeeds(make: Callable[[str], object]) -> Callable[[str], bool]:
@@ -98,14 +68,14 @@ _COMPARISONS: Final = (
 _QUANTITIES: Final = (
     Function("quantity", KEPT, ("string",), False, values.quantity),
     Function("isQuantity", "bool", ("string",), False, _succeeds(values.quantity)),
-    Function("sign", "int", (KEPT,), False, _of(QUANTITY, _sign)),
-    Function("isInteger", "bool", (KEPT,), True, _of(QUANTITY, lambda text: values.whole(text) is not None)),
-    Function("asInteger", "int", (KEPT,), True, _of(QUANTITY, _as_integer)),
-    Function("asApproximateFloat", "double", (KEPT,), True, _of(QUANTITY, lambda text: int(text) / NANO)),
-    Function("add", KEPT, (KEPT, KEPT), True, _of(QUANTITY, lambda text, other: _sum(int(text) + int(other)))),
-    Function("add", KEPT, (KEPT, "int"), True, _of(QUANTITY, lambda text, other: _sum(int(text) + other * NANO))),
-    Function("sub", KEPT, (KEPT, KEPT), True, _of(QUANTITY, lambda text, other: _sum(int(text) - int(other)))),
-    Function("sub", KEPT, (KEPT, "int"), True, _of(QUANTITY, lambda text, other: _sum(int(text) - other * NANO))),
+    Function("sign", "int", (KEPT,), False, of(QUANTITY, _sign)),
+    Function("isInteger", "bool", (KEPT,), True, of(QUANTITY, lambda text: values.whole(text) is not None)),
+    Function("asInteger", "int", (KEPT,), True, of(QUANTITY, _as_integer)),
+    Function("asApproximateFloat", "double", (KEPT,), True, of(QUANTITY, lambda text: int(text) / NANO)),
+    Function("add", KEPT, (KEPT, KEPT), True, of(QUANTITY, lambda text, other: _sum(int(text) + int(other)))),
+    Function("add", KEPT, (KEPT, "int"), True, of(QUANTITY, lambda text, other: _sum(int(text) + other * NANO))),
+    Function("sub", KEPT, (KEPT, KEPT), True, of(QUANTITY, lambda text, other: _sum(int(text) - int(other)))),
+    Function("sub", KEPT, (KEPT, "int"), True, of(QUANTITY, lambda text, other: _sum(int(text) - other * NANO))),
 )
 
 _VERSIONS: Final = (
@@ -119,9 +89,9 @@ _VERSIONS: Final = (
         False,
         lambda text, lax: _succeeds(lambda each: values.semver(each, normalize=lax))(text),
     ),
-    Function("major", "int", (KEPT,), True, _of(SEMVER, lambda text: values.version_numbers(text)[0])),
-    Function("minor", "int", (KEPT,), True, _of(SEMVER, lambda text: values.version_numbers(text)[1])),
-    Function("patch", "int", (KEPT,), True, _of(SEMVER, lambda text: values.version_numbers(text)[2])),
+    Function("major", "int", (KEPT,), True, of(SEMVER, lambda text: values.version_numbers(text)[0])),
+    Function("minor", "int", (KEPT,), True, of(SEMVER, lambda text: values.version_numbers(text)[1])),
+    Function("patch", "int", (KEPT,), True, of(SEMVER, lambda text: values.version_numbers(text)[2])),
 )
 
 
@@ -141,23 +111,23 @@ def _port(text: str) -> str:
 _URLS: Final = (
     Function("url", KEPT, ("string",), False, values.url),
     Function("isURL", "bool", ("string",), False, _succeeds(values.url)),
-    Function("getScheme", "string", (KEPT,), True, _of(URL, lambda text: values.parsed_url(text).scheme)),
-    Function("getHost", "string", (KEPT,), True, _of(URL, _host)),
-    Function("getHostname", "string", (KEPT,), True, _of(URL, _hostname)),
-    Function("getPort", "string", (KEPT,), True, _of(URL, _port)),
+    Function("getScheme", "string", (KEPT,), True, of(URL, lambda text: values.parsed_url(text).scheme)),
+    Function("getHost", "string", (KEPT,), True, of(URL, _host)),
+    Function("getHostname", "string", (KEPT,), True, of(URL, _hostname)),
+    Function("getPort", "string", (KEPT,), True, of(URL, _port)),
     Function(
         "getEscapedPath",
         "string",
         (KEPT,),
         True,
-        _of(URL, lambda text: quote(values.parsed_url(text).path, safe=_SAFE)),
+        of(URL, lambda text: quote(values.parsed_url(text).path, safe=_SAFE)),
     ),
     Function(
         "getQuery",
         "map",
         (KEPT,),
         True,
-        _of(URL, lambda text: parse_qs(values.parsed_url(text).query, keep_blank_values=True)),
+        of(URL, lambda text: parse_qs(values.parsed_url(text).query, keep_blank_values=True)),
     ),
 )
 
@@ -203,66 +173,29 @@ _ADDRESSES: Final = (
     Function("ip", KEPT, ("string",), False, values.address),
     Function("isIP", "bool", ("string",), False, _succeeds(values.address)),
     Function("ip.isCanonical", "bool", ("string",), False, lambda text: values.address(text).text == text),
-    Function("family", "int", (KEPT,), True, _of(IP, lambda text: _address(text).version)),
-    Function("isUnspecified", "bool", (KEPT,), True, _of(IP, lambda text: _address(text).is_unspecified)),
-    Function("isLoopback", "bool", (KEPT,), True, _of(IP, lambda text: _address(text).is_loopback)),
-    Function("isLinkLocalUnicast", "bool", (KEPT,), True, _of(IP, lambda text: _address(text).is_link_local)),
-    Function("isLinkLocalMulticast", "bool", (KEPT,), True, _of(IP, _is_local_multicast)),
-    Function("isGlobalUnicast", "bool", (KEPT,), True, _of(IP, _is_global)),
+    Function("family", "int", (KEPT,), True, of(IP, lambda text: _address(text).version)),
+    Function("isUnspecified", "bool", (KEPT,), True, of(IP, lambda text: _address(text).is_unspecified)),
+    Function("isLoopback", "bool", (KEPT,), True, of(IP, lambda text: _address(text).is_loopback)),
+    Function("isLinkLocalUnicast", "bool", (KEPT,), True, of(IP, lambda text: _address(text).is_link_local)),
+    Function("isLinkLocalMulticast", "bool", (KEPT,), True, of(IP, _is_local_multicast)),
+    Function("isGlobalUnicast", "bool", (KEPT,), True, of(IP, _is_global)),
     Function("cidr", KEPT, ("string",), False, values.network),
     Function("isCIDR", "bool", ("string",), False, _succeeds(values.network)),
     Function("containsIP", "bool", (KEPT, KEPT), True, _holds_address),
     Function("containsIP", "bool", (KEPT, "string"), True, lambda one, text: _holds_address(one, values.address(text))),
-    Function("containsCIDR", "bool", (KEPT, KEPT), True, _of(CIDR, _contains)),
+    Function("containsCIDR", "bool", (KEPT, KEPT), True, of(CIDR, _contains)),
     Function(
         "containsCIDR",
         "bool",
         (KEPT, "string"),
         True,
-        _of(CIDR, lambda text, other: _contains(text, values.network(other).text)),
+        of(CIDR, lambda text, other: _contains(text, values.network(other).text)),
     ),
-    Function("ip", KEPT, (KEPT,), True, _of(CIDR, lambda text: Kept(IP, str(_interface(text).ip)))),
-    Function("masked", KEPT, (KEPT,), True, _of(CIDR, lambda text: Kept(CIDR, str(_interface(text).network)))),
-    Function("prefixLength", "int", (KEPT,), True, _of(CIDR, lambda text: _interface(text).network.prefixlen)),
+    Function("ip", KEPT, (KEPT,), True, of(CIDR, lambda text: Kept(IP, str(_interface(text).ip)))),
+    Function("masked", KEPT, (KEPT,), True, of(CIDR, lambda text: Kept(CIDR, str(_interface(text).network)))),
+    Function("prefixLength", "int", (KEPT,), True, of(CIDR, lambda text: _interface(text).network.prefixlen)),
 )
 
-
-def _same(one: Any, other: Any) -> bool:
-    return isinstance(one, bool) == isinstance(other, bool) and bool(one == other)
-
-
-def _has(items: Sequence[Any], wanted: Any) -> bool:
-    return any(_same(item, wanted) for item in items)
-
-
-def _all_in(items: Sequence[Any], wanted: Sequence[Any]) -> bool:
-    if len(items) * len(wanted) > _MOST_COMPARISONS:
-        raise ValueError("operation cancelled: actual cost limit exceeded")
-    return all(_has(items, each) for each in wanted)
-
-
-def _sorted(items: Sequence[Any]) -> bool:
-    return all(one <= other for one, other in pairwise(items))
-
-
-def _extreme(choose: Callable[[Sequence[Any]], Any], name: str) -> Callable[[Sequence[Any]], Any]:
-    def body(items: Sequence[Any]) -> Any:
-        if not items:
-            raise ValueError(f"{name} called on empty list")
-        return choose(items)
-
-    return body
-
-
-_LISTS: Final = (
-    Function("sets.contains", "bool", ("list", "list"), False, _all_in),
-    Function("sets.equivalent", "bool", ("list", "list"), False, lambda a, b: _all_in(a, b) and _all_in(b, a)),
-    Function("sets.intersects", "bool", ("list", "list"), False, lambda a, b: any(_all_in(a, [each]) for each in b)),
-    Function("isSorted", "bool", ("list",), True, _sorted),
-    Function("sum", "dyn", ("list",), True, sum),
-    Function("min", "dyn", ("list",), True, _extreme(min, "min")),
-    Function("max", "dyn", ("list",), True, _extreme(max, "max")),
-)
 
 _TEXTS: Final = (
     Function("find", "string", ("string", "string"), True, find),
@@ -270,31 +203,31 @@ _TEXTS: Final = (
     Function("findAll", "strings", ("string", "string", "int"), True, find_all),
 )
 
+
+def _text(value: Kept) -> str:
+    if value.kind not in {IP, CIDR}:
+        raise ValueError("no such overload")
+    return value.text
+
+
+_PLAIN: Final = (
+    Function("__plain", "string", (KEPT,), False, _text),
+    *(
+        Function("__plain", kind, (kind,), False, lambda value: value)
+        for kind in ("bool", "int", "uint", "double", "string", "bytes", "timestamp", "duration")
+    ),
+)
+"""What `string` makes a text of: of addresses and networks their texts, of all else itself."""
+
 FUNCTIONS: Final[tuple[Function, ...]] = (
     *_COMPARISONS,
     *_QUANTITIES,
     *_VERSIONS,
     *_URLS,
     *_ADDRESSES,
-    *_LISTS,
+    *LISTS,
     *_TEXTS,
+    *_PLAIN,
+    *FORMATS,
 )
 """Functions that are always there."""
-
-
-def _includes(target: Any, wanted: Any) -> bool:
-    if not isinstance(target, list):
-        return _same(target, wanted)
-    if len(target) > 48:
-        raise ValueError("'includes' function cannot be applied to lists longer than 48 values")
-    return _has(target, wanted)
-
-
-_SCALARS: Final = ("bool", "int", "string", KEPT)
-
-LIST_FUNCTIONS: Final = tuple(
-    Function("includes", "bool", (target, wanted), True, _includes)
-    for target in ("list", *_SCALARS)
-    for wanted in _SCALARS
-)
-"""Functions of the gate DRAListTypeAttributes."""

@@ -1,4 +1,4 @@
-"""Kubernetes' own CEL types as texts of a kind: quantities, semantic versions, addresses, URLs.
+"""Kubernetes' own CEL types as texts of a kind: quantities, semantic versions, addresses, URLs, formats.
 
 The library knows one type of message for all of them; two are equal when kind and text are. Texts are canonical, so
 that equal amounts are equal values. Source: B123.
@@ -19,6 +19,7 @@ SEMVER: Final = "semver"
 IP: Final = "ip"
 CIDR: Final = "cidr"
 URL: Final = "url"
+FORMAT: Final = "format"
 
 _MAX_INT64: Final = 2**63 - 1
 _NUMBER: Final = r"(0|[1-9][0-9]*)"
@@ -32,8 +33,8 @@ class Kept(NamedTuple):
     """A value of one of these types.
 
     Attributes:
-        kind: QUANTITY, SEMVER, IP, CIDR or URL.
-        text: canonical.
+        kind: QUANTITY, SEMVER, IP, CIDR, URL or FORMAT.
+        text: canonical; the name of a format.
     """
 
     kind: str

@@ -6,6 +6,7 @@ command waits for what another needs.
 
 import os
 import sys
+from difflib import get_close_matches
 from importlib import import_module
 from typing import Annotated, Any, Final
 
@@ -17,15 +18,17 @@ from extender.config.faults import ConfigError
 from extender.offline.faults import InputError, UnreadableError
 
 COMMANDS: Final = {
+    "demo": "Watch it schedule: a cluster in this process, for twenty seconds or for kubectl.",
     "explain": "Why a pod waits, or which node is best for it.",
     "simulate": "Place all waiting pods on a copy of a recorded cluster.",
     "schedule": "Schedule the pods of a cluster, with kube-scheduler's flags.",
-    "serve": "Answer the extender verbs over HTTP, for a cluster from a file.",
+    "serve": "Answer the extender verbs over HTTP, for a live cluster or one from a file.",
     "config": "Check a KubeSchedulerConfiguration, make one of a Policy, or show the default one.",
 }
 
 _EPILOG: Final = """\b
 Examples:
+  extender demo
   kubectl get nodes,pods,namespaces,services,replicasets -A -o json > cluster.json
   extender explain -f cluster.json shop/api-7f4b-g3ypl
   extender simulate -f cluster.json --config scheduler.yaml
@@ -47,12 +50,20 @@ class _Commands(TyperGroup):
     def list_commands(self, ctx: Any) -> list[str]:  # noqa: ARG002
         return list(COMMANDS)
 
-    def get_command(self, ctx: Any, cmd_name: str) -> Any:  # noqa: ARG002
+    def get_command(self, ctx: Any, cmd_name: str) -> Any:
         if cmd_name not in COMMANDS:
-            return None
+            near = get_close_matches(cmd_name, COMMANDS, n=1)
+            return ctx.fail(f"No such command '{cmd_name}'. Did you mean '{near[0]}'?") if near else None
         command = typer.main.get_command(import_module(f"extender.cli.{cmd_name}").app)
         command.name = cmd_name
         return command
+
+    def invoke(self, ctx: Any) -> Any:
+        try:
+            return super().invoke(ctx)
+        except typer.BadParameter as wrong:
+            wrong.message = wrong.message.removeprefix("Value error, ")  # how the library below Typer begins
+            raise
 
     def format_commands(self, ctx: Any, formatter: Any) -> None:  # noqa: ARG002
         with formatter.section("Commands"):

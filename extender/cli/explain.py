@@ -8,12 +8,10 @@ import msgspec
 import typer
 
 from extender import wiring
-from extender.cli.inputs import ConfigFile, Files, Output, OutputOption, read_inputs, warn
+from extender.cli.inputs import ConfigFile, Files, GatesOption, Output, OutputOption, read_inputs, warn, warn_elsewhere
 from extender.config.documents import write
-from extender.offline.answers import answer
 from extender.offline.explain import Explained
 from extender.offline.explain import explain as run
-from extender.offline.explanation import explanation
 
 _EPILOG: Final = """\b
 Examples:
@@ -34,29 +32,41 @@ def explain(
         typer.Argument(metavar="POD", help="namespace/name, or name. Without any, all pods that wait."),
     ] = None,
     config: ConfigFile = "",
+    feature_gates: GatesOption = None,
     output: OutputOption = Output.TABLE,
 ) -> None:
     """Say why a pod waits, or which node is best for it.
 
     For a pod that no node can take: how many nodes refuse it and why, the nearest misses and what would help, and the
-    message kube-scheduler writes. For a pod that fits: the best nodes with every plugin's score, and what decided.
-    Each pod is asked about alone, the cluster being as it was recorded.
+    message kube-scheduler writes, and whom it would evict. For a pod that fits: the best nodes with every plugin's
+    score, and what decided. Each pod is asked about alone, the cluster being as it was recorded; a member of a pod
+    group also with its group, if the feature gate GenericWorkload is on. An answer that a
+    plugin's error ends the attempt, because of a claim that cannot be evaluated for instance, is an answer: exit 0.
     """
-    inputs = read_inputs(file, config)
+    inputs = read_inputs(file, config, feature_gates)
     scheduling = inputs.scheduling
     first = scheduling.first.scheduler_name
-    found = run(inputs.capture, pods or [], scheduling.profiles, first, wiring.engine(wiring.naming_slow(warn)))
+    found = run(
+        inputs.capture,
+        pods or [],
+        scheduling.profiles,
+        first,
+        wiring.engine(wiring.naming_slow(warn)),
+        scheduling.gates,
+    )
     match output:
         case Output.JSON:
             sys.stdout.write(msgspec.json.encode(_values(found)).decode() + "\n")
         case Output.YAML:
             sys.stdout.write(write(_values(found)))
         case Output.TABLE:
-            sys.stdout.write("\n".join(explanation(each.examination, each.cluster) for each in found))
+            sys.stdout.write("\n".join(each.text() for each in found))
             if not found:
                 sys.stderr.write(f'extender: no pod waits for scheduler "{first}"\n')
     sys.stdout.flush()
+    if not pods:
+        warn_elsewhere(inputs)
 
 
 def _values(found: Sequence[Explained]) -> dict[str, Any]:
-    return {"pods": {each.examination.pod.key: answer(each.examination) for each in found}}
+    return {"pods": {each.examination.pod.key: each.values() for each in found}}

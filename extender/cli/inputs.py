@@ -9,10 +9,12 @@ import typer
 
 from extender import wiring
 from extender.config.faults import ConfigError
+from extender.config.feature_flags import parse, scheduling_gates
 from extender.config.gates import FeatureGates
 from extender.offline.capture import Capture, read_capture
 from extender.offline.faults import InputError, InputFault, Place, UnreadableError
 from extender.offline.reading import read
+from extender.offline.waiting import elsewhere
 
 
 class Output(Enum):
@@ -40,6 +42,14 @@ ConfigFile = Annotated[
         help="KubeSchedulerConfiguration or Policy in force. Without it the recording's own, else the default one.",
     ),
 ]
+GatesOption = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--feature-gates",
+        metavar="GATE=BOOL",
+        help="Features of kube-scheduler to switch on or off, as it takes them. May be repeated.",
+    ),
+]
 OutputOption = Annotated[Output, typer.Option("--output", "-o", help="How to write the answer.")]
 
 
@@ -56,31 +66,40 @@ def warn(line: str) -> None:
     sys.stderr.write(f"extender: {line}\n")
 
 
-def read_inputs(files: list[str], config: str) -> Inputs:
+def read_inputs(files: list[str], config: str, feature_gates: list[str] | None = None) -> Inputs:
     """Reads the recording and the configuration; tells on standard error what kinds were skipped.
 
     Raises:
+        ConfigError: the feature gates cannot be used.
         InputError: a file or the configuration cannot be used.
     """
+    gates = scheduling_gates(parse(feature_gates or ()))
     capture = read_capture(files)
     if capture.skipped:
         kinds = ", ".join(f"{count} {kind}" for kind, count in sorted(capture.skipped.items()))
         sys.stderr.write(f"extender: skipped what scheduling does not read: {kinds}\n")
-    return Inputs(capture, scheduling_of(config, capture))
+    return Inputs(capture, scheduling_of(config, capture, gates))
 
 
-def scheduling_of(config: str, capture: Capture) -> wiring.Scheduling:
+def warn_elsewhere(inputs: Inputs) -> None:
+    """Says on standard error how many pods wait for schedulers that the configuration in force is not for."""
+    for name, count in sorted(elsewhere(inputs.capture, inputs.scheduling.profiles).items()):
+        pods = "1 pod waits" if count == 1 else f"{count} pods wait"
+        warn(f'{pods} for scheduler "{name}"; name its configuration with --config')
+
+
+def scheduling_of(config: str, capture: Capture, gates: FeatureGates) -> wiring.Scheduling:
     """The configuration in the file *config*; if that is empty the recording's, else the default one.
 
     Raises:
         InputError: the configuration cannot be read or used.
     """
     if config:
-        return scheduling_from(config)
+        return scheduling_from(config, gates)
     if capture.config is None:
-        return wiring.scheduling()
+        return wiring.scheduling(gates=gates)
     try:
-        return _noted(wiring.from_builtins(capture.config, capture.config_place))
+        return _noted(wiring.from_builtins(capture.config, capture.config_place, gates))
     except ConfigError as error:
         raise located(error, capture.config_place) from error
 

@@ -20,7 +20,8 @@ from extender.config.faults import ConfigError
 from extender.observe.logs import configure
 from extender.offline.faults import InputError
 from extender.options import ScheduleOptions
-from extender.process.running import StartError, run
+from extender.process.entrance import StartError
+from extender.process.running import run
 
 _FAILED: Final = 1
 _NARROW, _WIDE = 80, 120
@@ -46,7 +47,7 @@ Exit status: 0 was told to stop, 1 anything else: a wrong flag or configuration,
 """
 
 
-class _AsItStands(TyperCommand):
+class AsItStands(TyperCommand):
     """A command whose words are not Typer's business: flags are read as kube-scheduler reads them."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
@@ -58,7 +59,7 @@ class _AsItStands(TyperCommand):
 app = typer.Typer(rich_markup_mode=None)
 
 
-@app.command(name="schedule", cls=_AsItStands, add_help_option=False)
+@app.command(name="schedule", cls=AsItStands, add_help_option=False)
 def schedule(ctx: typer.Context) -> None:
     """Schedule the pods of a cluster, with kube-scheduler's flags."""
     raise typer.Exit(command(ctx.args, run))
@@ -78,7 +79,7 @@ def command(words: Sequence[str], start: Callable[[ScheduleOptions], Coroutine[A
         if parsed["write-config-to"]:
             return _written(options, parsed["write-config-to"])
         configure(options.logs)
-        with asyncio.Runner(loop_factory=_loop_factory()) as runner:
+        with asyncio.Runner(loop_factory=loop_factory()) as runner:
             return runner.run(start(options))
     except (ConfigError, InputError) as wrong:
         return _failed(*map(str, wrong.faults))
@@ -86,7 +87,8 @@ def command(words: Sequence[str], start: Callable[[ScheduleOptions], Coroutine[A
         return _failed(str(wrong))
 
 
-def _loop_factory() -> Callable[[], asyncio.AbstractEventLoop] | None:
+def loop_factory() -> Callable[[], asyncio.AbstractEventLoop] | None:
+    """What makes the event loop; None: asyncio's own way."""
     if sys.platform == "win32":
         return None
     import uvloop  # noqa: PLC0415  not there on Windows

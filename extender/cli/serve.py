@@ -1,104 +1,84 @@
-"""`extender serve`: the extender verbs over HTTP, for a cluster from a file."""
+"""`extender serve`: the extender verbs over HTTP, for a live cluster, a recorded one, or none."""
 
-import errno
-import gc
-import os
-import socket
+import asyncio
+import shutil
 import sys
-from typing import Annotated, Final
+from collections.abc import Callable, Coroutine, Sequence
+from typing import Any, Final
 
 import typer
 
-from extender import wiring
-from extender.cli.inputs import ConfigFile, Files, Inputs, read_inputs, warn
-from extender.decide.engine import Engine
-from extender.observe.metrics import PluginMetrics, exposition, new_registry
-from extender.observe.verbs import VerbMetrics
-from extender.offline.capture import load_state
-from extender.offline.checks import problems
-from extender.offline.defaulting import completed
-from extender.offline.waiting import nominate_waiting
-from extender.web.app import Site, new_app
-from extender.web.health import Health
-from extender.web.scaling import ScoreRange
-from extender.web.serving import listening, serve, url
-from extender.web.verbs import Intake, Verbs
+from extender.cli.flag_help import help_text
+from extender.cli.flags import parse
+from extender.cli.schedule import AsItStands, loop_factory
+from extender.cli.serve_flags import FLAGS, GROUPS
+from extender.cli.serve_options import options_of
+from extender.client.errors import ApiError, CredentialsError
+from extender.observe.logs import configure
+from extender.options import ServeOptions
+from extender.process.entrance import StartError
+from extender.process.extending import run
 
 _FAILED: Final = 1
+_NARROW, _WIDE = 80, 120
 
-_EPILOG: Final = """\b
+_USAGE: Final = "extender serve [flags]"
+_ABOUT: Final = """\
+Answer the extender verbs filter, prioritize, preempt and bind over HTTP, as a kube-scheduler with `extenders:` in its \
+configuration asks them: about nodes by name, or about whole nodes that come with the request.
+
+The cluster is a live one, found in --kubeconfig, the configuration file, $KUBECONFIG, ~/.kube/config or the pod this \
+runs in; or a recorded one (-f); or none (--without-cluster), for callers that send whole nodes, such as a cluster \
+autoscaler. It is watched and never written to, except for bindings where the verb bind is called.
+
+/livez, /readyz, /healthz, /metrics, /openapi.json and /explain/{namespace}/{pod} are there too. Until the cluster is \
+known, /readyz says so, and filter answers with an Error."""
+_END: Final = """\
 Examples:
+  extender serve --config scheduler.yaml
+  extender serve --bind-address 0.0.0.0 --tls-cert-file tls.crt --tls-private-key-file tls.key --client-ca-file ca.crt
+  extender serve --url-prefix /scheduler --filter-verb predicates/all --prioritize-verb priorities/all
   extender serve -f cluster.json
-  extender serve -f cluster.json --config scheduler.yaml --bind-address 0.0.0.0 --port 9000
+  extender serve --without-cluster
   curl http://127.0.0.1:8888/readyz?verbose
-  curl --data '{"Pod": ..., "NodeNames": ["node-1", "node-2"]}' http://127.0.0.1:8888/filter"""
+  curl --data '{"Pod": ..., "NodeNames": ["node-1", "node-2"]}' http://127.0.0.1:8888/filter
 
-app = typer.Typer(rich_markup_mode=None, add_completion=False)
+Signals: TERM and INT finish what is being answered and end the process; a second one ends it at once.
 
+Exit status: 0 was told to stop, 1 something failed, 2 the flags or the configuration are wrong.
+"""
 
-def site_of(inputs: Inputs, score_range: ScoreRange = ScoreRange.TEN) -> Site:
-    """Everything that is served about a recorded cluster."""
-    state = load_state(inputs.capture)
-    scheduling = inputs.scheduling
-    registry = new_registry()
-    seen = VerbMetrics(registry)
-    observer = wiring.naming_slow(warn, PluginMetrics(registry, list(scheduling.profiles)))
-    engine: Engine = wiring.engine(observer)
-    for profile in scheduling.profiles.values():
-        nominate_waiting(state, profile, engine)
-    verbs = Verbs(
-        state,
-        scheduling.profiles,
-        scheduling.first,
-        engine,
-        wiring.engine(observer, keep=False),
-        Intake(completed, problems),
-        score_range,
-        seen,
-    )
-    return Site(verbs, Health(), seen, lambda: exposition(registry))
+app = typer.Typer(rich_markup_mode=None)
 
 
-def _told(fault: OSError) -> str:
-    """What keeps us from listening, in the system's words, and the way out where there is one."""
-    if isinstance(fault, socket.gaierror) or not fault.errno:
-        return f"{fault.strerror or fault}; want an address of this machine"
-    words = os.strerror(fault.errno).lower()
-    return f"{words}; choose another with --port" if fault.errno == errno.EADDRINUSE else words
+@app.command(name="serve", cls=AsItStands, add_help_option=False)
+def serve(ctx: typer.Context) -> None:
+    """Answer the extender verbs over HTTP."""
+    raise typer.Exit(command(ctx.args, run))
 
 
-@app.command(name="serve", epilog=_EPILOG)
-def command(
-    file: Files,
-    config: ConfigFile = "",
-    bind_address: Annotated[str, typer.Option(metavar="ADDRESS", help="Where to listen.")] = "127.0.0.1",
-    port: Annotated[int, typer.Option(min=0, max=65535, metavar="PORT", help="0 takes a free one.")] = 8888,
-    score_range: Annotated[
-        ScoreRange,
-        typer.Option(help="What prioritize answers: scores as kube-scheduler takes them, or the profile's totals."),
-    ] = ScoreRange.TEN,
-) -> None:
-    """Answer the extender verbs filter, prioritize and preempt over HTTP, for a cluster from a file.
+def command(words: Sequence[str], start: Callable[[ServeOptions], Coroutine[Any, Any, int]]) -> int:
+    """Carry the command line out, and give the exit status; what fails is a line on standard error.
 
-    POST /filter and /prioritize take what kube-scheduler sends an extender: a pod, with names of nodes or whole nodes;
-    POST /preempt a pod with the victims on each node.
-    GET /livez, /healthz, /readyz, /metrics and /openapi.json are there too. SIGTERM and Ctrl-C finish what is being
-    answered and end the process with status 0.
+    Raises:
+        ConfigError, InputError: the flags or what they name are wrong.
     """
-    inputs = read_inputs(file, config)
-    site = site_of(inputs, score_range)
+    parsed = parse(words, FLAGS)
+    if parsed["help"]:
+        width = min(max(shutil.get_terminal_size().columns, _NARROW), _WIDE)
+        sys.stdout.write(help_text(_USAGE, _ABOUT, GROUPS, _END, width))
+        return 0
+    options = options_of(parsed)
+    configure(options.logs)
     try:
-        listener = listening(bind_address, port)
-    except OSError as fault:
-        sys.stderr.write(f"extender: cannot listen on {bind_address} port {port}: {_told(fault)}\n")
-        raise typer.Exit(_FAILED) from fault
-    # The cluster stays for as long as the process; the cycle collector need not look at it again and again.
-    gc.collect()
-    gc.freeze()
-    nodes, pods = len(site.verbs.state.snapshot()), len(site.verbs.state.placed)
-    sys.stderr.write(
-        f"extender: filter, prioritize and preempt at {url(listener)} for {nodes} nodes with {pods} pods\n"
-    )
-    sys.stderr.flush()
-    with listener:
-        serve(new_app(site), listener, site.health)
+        with asyncio.Runner(loop_factory=loop_factory()) as runner:
+            return runner.run(start(options))
+    except CredentialsError as wrong:
+        return _failed(f"{wrong}; or give a recorded cluster with -f, or none with --without-cluster")
+    except (ApiError, StartError) as wrong:
+        return _failed(str(wrong))
+
+
+def _failed(line: str) -> int:
+    sys.stderr.write(f"extender: {' '.join(line.split())}\n")
+    return _FAILED

@@ -7,7 +7,7 @@ import msgspec
 import typer
 
 from extender import wiring
-from extender.cli.inputs import ConfigFile, Files, Output, OutputOption, read_inputs, warn
+from extender.cli.inputs import ConfigFile, Files, GatesOption, Output, OutputOption, read_inputs, warn, warn_elsewhere
 from extender.config.documents import write
 from extender.offline.capture import load_state
 from extender.offline.simulate import simulate as run
@@ -29,6 +29,7 @@ app = typer.Typer(rich_markup_mode=None, add_completion=False)
 def simulate(
     file: Files,
     config: ConfigFile = "",
+    feature_gates: GatesOption = None,
     output: OutputOption = Output.TABLE,
     seed: Annotated[int, typer.Option(help="Of the choice between equally good nodes.")] = 0,
 ) -> None:
@@ -38,9 +39,9 @@ def simulate(
     what was placed, what was not and why, how full the cluster gets, and which nodes are fullest and emptiest. The same
     seed gives the same placements.
     """
-    inputs = read_inputs(file, config)
+    inputs = read_inputs(file, config, feature_gates)
     bar = _Bar(sys.stderr) if sys.stderr.isatty() else None
-    state = load_state(inputs.capture)
+    state = load_state(inputs.capture, inputs.scheduling.gates)
     simulation = run(
         state,
         inputs.scheduling.profiles,
@@ -56,6 +57,7 @@ def simulate(
         case Output.TABLE:
             sys.stdout.write(text(simulation, seed))
     sys.stdout.flush()
+    warn_elsewhere(inputs)
 
 
 class _Bar:

@@ -46,8 +46,10 @@ class Elector:
 
     async def acquire(self) -> None:
         """Try until we lead; may take for ever."""
+        _LOG.info("Attempting to acquire leader lease...", extra={"lock": self._lock})
         while not await self._try():
             await asyncio.sleep(self.election.retry_wait(self.clock.monotonic(), self.chance()))
+        _LOG.info("Successfully acquired lease", extra={"lock": self._lock})
 
     async def hold(self) -> str:
         """Renew as long as it can be done; returns when we no longer lead, and says why."""

@@ -74,6 +74,7 @@ _TABLE: Final[tuple[tuple[str, Mapping[str, str], Mapping[str, str]], ...]] = (
         {"ResourceClaim": "resourceclaims", "ResourceClaimTemplate": "resourceclaimtemplates"},
         {"ResourceSlice": "resourceslices", "DeviceClass": "deviceclasses"},
     ),
+    ("resource.k8s.io/v1beta2", {}, {"DeviceTaintRule": "devicetaintrules"}),
     ("coordination.k8s.io/v1", {"Lease": "leases"}, {}),
     ("events.k8s.io/v1", {"Event": "events"}, {}),
     ("authentication.k8s.io/v1", {}, {"TokenReview": "tokenreviews"}),
@@ -89,6 +90,3 @@ ENDPOINTS: Final[Mapping[str, Endpoint]] = MappingProxyType(
     }
 )
 """Kinds we read or write, and where they live."""
-
-CORE_EVENTS: Final = Endpoint("v1", "events")
-"""Events in their older form, which the leader election writes. Source: H057."""

@@ -7,11 +7,11 @@ tools/events, H053 to H058.
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
 from typing import Any, Final
 from uuid import UUID
 
 from extender.objects.meta import KubernetesObject, ObjectReference
+from extender.objects.times import micro_stamp
 
 FINISH_SECONDS: Final = 360.0
 """A series not continued for so long has ended; a single event is forgotten."""
@@ -147,7 +147,7 @@ class Series:
             "apiVersion": "events.k8s.io/v1",
             "kind": "Event",
             "metadata": {"name": name, "namespace": event.regarding.namespace or "default"},
-            "eventTime": _time(wall_ns / 1e9),
+            "eventTime": micro_stamp(wall_ns / 1e9),
             "reportingController": self.controller,
             "reportingInstance": self.instance[:128],
             "action": event.action,
@@ -174,28 +174,13 @@ def _writing(body: Mapping[str, Any], patch: Mapping[str, Any] | None) -> Writin
 
 
 def _series(known: _Known) -> Writing:
-    series = {"series": {"count": known.count, "lastObservedTime": _time(known.seen_wall)}}
+    series = {"series": {"count": known.count, "lastObservedTime": micro_stamp(known.seen_wall)}}
     return _writing({**known.body, **series}, series)
 
 
-def _time(wall: float) -> str:
-    """A time as metav1.MicroTime is written."""
-    return datetime.fromtimestamp(wall, UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
+def of_leader(lease: ObjectReference, identity: str, what: str) -> Event:
+    """That *identity* `became leader` or `stopped leading`. Kept and shown like the core/v1 event it is upstream.
 
-
-def leader_event(lease: ObjectReference, identity: str, what: str, wall_ns: int) -> dict[str, Any]:
-    """The core/v1 event on a lease: `<identity> became leader`, `<identity> stopped leading`. Source: H057."""
-    now = datetime.fromtimestamp(wall_ns / 1e9, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
-    return {
-        "apiVersion": "v1",
-        "kind": "Event",
-        "metadata": {"name": f"{lease.name}.{wall_ns:x}", "namespace": lease.namespace},
-        "involvedObject": lease,
-        "reason": "LeaderElection",
-        "message": f"{identity} {what}",
-        "type": "Normal",
-        "count": 1,
-        "firstTimestamp": now,
-        "lastTimestamp": now,
-        "source": {"component": identity},
-    }
+    Source: H057.
+    """
+    return Event(lease, "Normal", "LeaderElection", "LeaderElection", f"{identity} {what}")

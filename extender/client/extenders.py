@@ -12,6 +12,7 @@ from typing import Any, TypeVar
 import msgspec
 
 from extender.client.extender_calls import Calls, ExtenderError, Observe, nobody
+from extender.client.texts import Texts
 from extender.config.model import Extender
 from extender.objects.codec import DecodeError, decode
 from extender.objects.extender_v1 import NULL, BindingArgs, HostPriority, MetaPod, MetaVictims, folded, victims
@@ -20,29 +21,7 @@ from extender.objects.pod import Container, Pod
 
 T = TypeVar("T")
 
-_MOST_TEXTS = 100_000
-"""Nodes whose text is kept."""
-
 _TRAILING = re.compile(r"JSON is malformed: trailing characters \(byte (\d+)\)")
-
-
-class NodeTexts:
-    """Nodes as JSON, each written once."""
-
-    def __init__(self) -> None:
-        self._known: dict[str, tuple[Node, msgspec.Raw]] = {}
-
-    def of(self, node: Node) -> msgspec.Raw:
-        """The text of *node*."""
-        name = node.metadata.name
-        known = self._known.get(name)
-        if known is not None and known[0] is node:
-            return known[1]
-        text = msgspec.Raw(msgspec.json.encode(node))
-        if len(self._known) >= _MOST_TEXTS:
-            self._known.clear()  # names of nodes that came and went
-        self._known[name] = (node, text)
-        return text
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,12 +80,13 @@ class HttpExtender:
         config: as configured.
     """
 
-    def __init__(self, config: Extender, path: str, observe: Observe = nobody) -> None:
+    def __init__(self, config: Extender, path: str, texts: Texts, observe: Observe = nobody) -> None:
         """Opens nothing yet.
 
         Args:
             config: as configured.
             path: where it stands in the configuration, such as `extenders[0]`.
+            texts: pods as they are sent.
             observe: told of each call.
 
         Raises:
@@ -115,6 +95,7 @@ class HttpExtender:
         self.name = config.url_prefix
         self.config = config
         self._calls = Calls(config, path, observe)
+        self._texts = texts
         self._managed = frozenset(resource.name for resource in config.managed_resources)
 
     async def close(self) -> None:
@@ -180,7 +161,7 @@ class HttpExtender:
         Raises:
             ExtenderError: it failed.
         """
-        body: dict[str, Any] = {"Pod": pod, "NodeNameToVictims": None, "NodeNameToMetaVictims": None}
+        body: dict[str, Any] = {"Pod": self._texts.of(pod), "NodeNameToVictims": None, "NodeNameToMetaVictims": None}
         if self.config.node_cache_capable:
             body["NodeNameToMetaVictims"] = {
                 node: MetaVictims(tuple(MetaPod(each.metadata.uid) for each in offer.pods), offer.violations)
@@ -188,7 +169,8 @@ class HttpExtender:
             }
         else:
             body["NodeNameToVictims"] = {
-                node: {"Pods": offer.pods, "NumPDBViolations": offer.violations} for node, offer in offers.items()
+                node: {"Pods": [*map(self._texts.of, offer.pods)], "NumPDBViolations": offer.violations}
+                for node, offer in offers.items()
             }
         fields = _fields(await self._calls.post(self.config.preempt_verb, msgspec.json.encode(body)))
         try:
@@ -210,7 +192,7 @@ class HttpExtender:
 
     async def _ask(self, verb: str, question: Question) -> bytes:
         """The answer to filter or prioritize. Source: F017, F018, F025."""
-        body: dict[str, Any] = {"Pod": question.pod, "Nodes": None, "NodeNames": None}
+        body: dict[str, Any] = {"Pod": self._texts.of(question.pod), "Nodes": None, "NodeNames": None}
         if self.config.node_cache_capable:
             body["NodeNames"] = question.names
         else:
@@ -218,13 +200,16 @@ class HttpExtender:
         return await self._calls.post(verb, msgspec.json.encode(body))
 
 
-def in_order(configured: Sequence[Extender], observe: Observe = nobody) -> tuple[HttpExtender, ...]:
+def in_order(
+    configured: Sequence[Extender], texts: Texts | None = None, observe: Observe = nobody
+) -> tuple[HttpExtender, ...]:
     """The extenders of a configuration in the order they are asked: those that may not fail first. Source: F011.
 
     Raises:
         ConfigError: TLS settings of one cannot be used.
     """
-    made = [HttpExtender(each, f"extenders[{index}]", observe) for index, each in enumerate(configured)]
+    known = Texts() if texts is None else texts
+    made = [HttpExtender(each, f"extenders[{index}]", known, observe) for index, each in enumerate(configured)]
     return tuple(sorted(made, key=lambda extender: extender.config.ignorable))
 
 

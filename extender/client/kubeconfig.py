@@ -155,15 +155,17 @@ def _from_files(files: list[Path], place: Place) -> Identity:
     from kubernetes.client import Configuration  # noqa: PLC0415
     from kubernetes.config import ConfigException  # noqa: PLC0415
     from kubernetes.config.kube_config import KubeConfigLoader, KubeConfigMerger  # noqa: PLC0415
-    from yaml import YAMLError  # noqa: PLC0415
+    from yaml import YAMLError, safe_load  # noqa: PLC0415
 
     shown = ":".join(map(str, files))
     try:
+        for file in files:
+            _check(safe_load(file.read_bytes()), file)
         merged = KubeConfigMerger(shown)  # type: ignore[no-untyped-call]
         first = (config.get("current-context") for config in merged.config_files.values())
         context = place.context or next(filter(None, first), None)
         if context is None:
-            raise CredentialsError(f"kubeconfig {shown}: no current-context; set one or name one with --context")
+            raise CredentialsError(f"kubeconfig {shown}: no current-context; set one")
         _fill(merged.config.value)
         user, base = _user_of(merged.config, context)
         own = {key: user.pop(key) for key in ("exec", "tokenFile") if user.get(key) and not user.get("token")}
@@ -174,6 +176,27 @@ def _from_files(files: list[Path], place: Place) -> Identity:
     except (ConfigException, YAMLError, OSError, KeyError, TypeError, AttributeError, ValueError) as fault:
         raise CredentialsError(f"kubeconfig {shown}: {fault}") from fault
     return _identity(place, found, user, own, status, base)
+
+
+def _check(config: Any, file: Path) -> None:
+    """The lists of a kubeconfig are lists of entries, each with a name and a mapping; the package takes that as given.
+
+    Raises:
+        CredentialsError: it is not so.
+    """
+    if config is None:
+        raise CredentialsError(f"kubeconfig {file}: the file is empty")
+    if not isinstance(config, dict):
+        raise CredentialsError(f"kubeconfig {file}: want a mapping with clusters, contexts and users")
+    for kind in ("cluster", "context", "user"):
+        entries = config.get(f"{kind}s") or []
+        if not isinstance(entries, list):
+            raise CredentialsError(f"kubeconfig {file}: {kind}s: want a list")
+        for at, entry in enumerate(entries):
+            if not isinstance(entry, dict) or not isinstance(entry.get("name"), str):
+                raise CredentialsError(f"kubeconfig {file}: {kind}s[{at}]: want a mapping with a name")
+            if not isinstance(entry.get(kind) or {}, dict):
+                raise CredentialsError(f"kubeconfig {file}: {kind}s[{at}].{kind}: want a mapping")
 
 
 def _fill(config: dict[str, Any]) -> None:

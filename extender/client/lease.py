@@ -12,13 +12,14 @@ lease duration, counted from later. Source: client-go's leaderelection, I001, G0
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
 from typing import Any, Final
 
 import msgspec
 
 from extender.config.model import LeaderElection
+from extender.objects.meta import ObjectReference
 from extender.objects.record import Int32, Record
+from extender.objects.times import micro_stamp
 
 SHORTEST: Final = 0.5
 """The part of the retry period that is waited at least; the rest is by chance."""
@@ -84,6 +85,18 @@ class Election:
         """Who held the lease when we last looked; empty: nobody, or unknown."""
         return self._seen.holder_identity
 
+    @property
+    def lease(self) -> ObjectReference:
+        """A reference to the lease, as it was when we last knew."""
+        return ObjectReference(
+            kind="Lease",
+            api_version="coordination.k8s.io/v1",
+            namespace=self.settings.resource_namespace,
+            name=self.settings.resource_name,
+            uid=self._metadata.get("uid", ""),
+            resource_version=self._metadata.get("resourceVersion", ""),
+        )
+
     def may_act(self, now: float) -> bool:
         """Whether we lead for certain at *now*: to be asked immediately before each binding."""
         return self.leading and now - self._renewed_at < self.settings.renew_deadline
@@ -102,7 +115,7 @@ class Election:
         return self._write(wall, acquired=self._seen.acquire_time, transitions=self._seen.lease_transitions)
 
     def looked(self, lease: Lease | None, now: float, wall: float) -> Write | None:
-        """The write to send after looking; None: another holds the lease.
+        """The write to send after looking; None: another holds the lease, or did when it was deleted.
 
         Args:
             lease: what was found; None: there is none.
@@ -111,7 +124,9 @@ class Election:
         """
         if lease is None:
             self._metadata = {}
-            return Write(self._body(wall, _time(wall), 0), create=True)
+            if self.holder and not self._is_ours() and self._is_valid(now):
+                return None  # somebody deleted it; its holder may act on it until it would have run out
+            return Write(self._body(wall, micro_stamp(wall), 0), create=True)
         self._metadata = lease.metadata
         if lease.spec != self._seen:
             self._seen, self._seen_at = lease.spec, now
@@ -120,7 +135,7 @@ class Election:
         self.leading = False
         if self.holder and self._is_valid(now):
             return None
-        return self._write(wall, acquired=_time(wall), transitions=lease.spec.lease_transitions + 1)
+        return self._write(wall, acquired=micro_stamp(wall), transitions=lease.spec.lease_transitions + 1)
 
     def accepted(self, answer: Lease, sent_at: float, now: float) -> None:
         """Our write was accepted.
@@ -144,7 +159,7 @@ class Election:
             return None
         self._metadata = lease.metadata
         spec = {"holderIdentity": "", "leaseDurationSeconds": 1, "leaseTransitions": lease.spec.lease_transitions}
-        times = {"acquireTime": _time(wall), "renewTime": _time(wall)}
+        times = {"acquireTime": micro_stamp(wall), "renewTime": micro_stamp(wall)}
         return Write(self._object(spec | times), create=False)
 
     def retry_wait(self, now: float, chance: float) -> float:
@@ -175,8 +190,8 @@ class Election:
             {
                 "holderIdentity": self.identity,
                 "leaseDurationSeconds": int(self.settings.lease_duration),
-                "acquireTime": acquired or _time(wall),
-                "renewTime": _time(wall),
+                "acquireTime": acquired or micro_stamp(wall),
+                "renewTime": micro_stamp(wall),
                 "leaseTransitions": transitions,
             }
         )
@@ -186,8 +201,3 @@ class Election:
         metadata = {**self._metadata, **named}
         metadata.pop("managedFields", None)
         return {"apiVersion": "coordination.k8s.io/v1", "kind": "Lease", "metadata": metadata, "spec": dict(spec)}
-
-
-def _time(wall: float) -> str:
-    """A time as metav1.MicroTime is written."""
-    return datetime.fromtimestamp(wall, UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")

@@ -4,7 +4,7 @@ A list is whole or it is not there. A watch starts where the list or the last ev
 is believed only if it can be read: a line that cannot be read ends the watch.
 """
 
-from collections.abc import AsyncGenerator, Iterator
+from collections.abc import AsyncGenerator, Callable, Iterator
 from dataclasses import dataclass
 from enum import Enum
 from functools import cache
@@ -14,6 +14,7 @@ import msgspec
 
 from extender.client.endpoints import Endpoint
 from extender.client.errors import AnswerError, ApiError, GoneError, Status, UnreachableError, of_status
+from extender.client.heartbeats import Heartbeats
 from extender.client.pacing import Chance
 from extender.client.transport import Request, Transport
 from extender.objects.codec import DecodeError, decode
@@ -50,6 +51,9 @@ class Source(Generic[T]):
         endpoint: where they live.
         namespace: only those in it; empty: all.
         field_selector, label_selector: only those that match, in the API's own syntax; empty: all.
+        heard: told the text of each object that is there; None: nobody wants it, which is faster.
+        lean: makes an equal of an object that takes less memory; None: it is kept as it was read.
+        heartbeats: knows which events tell nothing, which then come as bookmarks; None: all are read.
     """
 
     kind: type[T]
@@ -57,6 +61,9 @@ class Source(Generic[T]):
     namespace: str = ""
     field_selector: str = ""
     label_selector: str = ""
+    heard: Callable[[T, bytes], None] | None = None
+    lean: Callable[[T], T] | None = None
+    heartbeats: Heartbeats | None = None
 
     def request(self, seconds: float, **query: str) -> Request:
         """A GET of the collection; empty parameters are left out."""
@@ -127,12 +134,23 @@ class _Line(msgspec.Struct):
     object: msgspec.Raw
 
 
+class _Told(msgspec.Struct, Generic[T]):
+    type: str
+    object: T
+
+
 _LINES: Final = msgspec.json.Decoder(_Line)
+_PLAIN: Final = frozenset(("ADDED", "MODIFIED", "DELETED"))
 
 
 @cache
 def _pages(kind: Any) -> msgspec.json.Decoder[Any]:
     return msgspec.json.Decoder(_Page[kind])
+
+
+@cache
+def _told(kind: Any) -> msgspec.json.Decoder[Any]:
+    return msgspec.json.Decoder(_Told[kind])
 
 
 def key_of(item: KubernetesObject) -> str:
@@ -150,6 +168,8 @@ async def list_all(transport: Transport, source: Source[T]) -> Listed[T]:
     Raises:
         ApiError: it could not be read to its end.
     """
+    if source.heartbeats is not None:
+        source.heartbeats.forget_all()
     for limit in (PAGE, PAGE, 0):
         try:
             return await _list(transport, source, limit)
@@ -165,10 +185,10 @@ async def _list(transport: Transport, source: Source[T], limit: int) -> Listed[T
     token, version = "", ""
     while True:
         request = source.request(PAGE_SECONDS, **{"limit": str(limit) if limit else "", "continue": token})
-        meta, found, lost = _read_page(await transport.call(request), source.kind)
+        meta, found, lost = _read_page(await transport.call(request), source)
         if not meta.resource_version:
             raise AnswerError(f"GET {request.path}: not a list")
-        for item in found:
+        for item in found if source.lean is None else map(source.lean, found):
             items[key_of(item)] = item
         unreadable += lost
         token, version = meta.continue_, meta.resource_version
@@ -176,27 +196,33 @@ async def _list(transport: Transport, source: Source[T], limit: int) -> Listed[T
             return Listed(version, items, unreadable)
 
 
-def _read_page(body: bytes, kind: type[T]) -> tuple[_ListMeta, tuple[T, ...], int]:
+def _read_page(body: bytes, source: Source[T]) -> tuple[_ListMeta, tuple[T, ...], int]:
     """The page, and how many of its objects could not be read."""
+    if source.heard is not None:
+        return _read_slowly(body, source)
     try:
-        page = _pages(kind).decode(body)
+        page = _pages(source.kind).decode(body)
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
-        return _read_slowly(body, kind)
+        return _read_slowly(body, source)
     return page.metadata, page.items, 0
 
 
-def _read_slowly(body: bytes, kind: type[T]) -> tuple[_ListMeta, tuple[T, ...], int]:
+def _read_slowly(body: bytes, source: Source[T]) -> tuple[_ListMeta, tuple[T, ...], int]:
     """Object by object, with nulls where Go has them, without those that our types cannot hold."""
     try:
         page = decode(body, _RawPage)
     except DecodeError as fault:
-        raise AnswerError(f"a page of a list of {kind.__name__} cannot be read: {fault}") from fault
+        raise AnswerError(f"a page of a list of {source.kind.__name__} cannot be read: {fault}") from fault
     found = []
     for raw in page.items or ():
+        text = bytes(raw)
         try:
-            found.append(decode(bytes(raw), kind))
+            item = decode(text, source.kind)
         except DecodeError:
             continue
+        found.append(item)
+        if source.heard is not None:
+            source.heard(item, text)
     return page.metadata, tuple(found), len(page.items or ()) - len(found)
 
 
@@ -222,18 +248,21 @@ async def watch(
     async with transport.stream(request, quiet) as pieces:
         yield []
         async for piece in pieces:
-            rest += piece
-            end = rest.rfind(b"\n")
-            if end < 0:
-                if len(rest) > LONGEST_LINE:
-                    raise AnswerError(f"GET {request.path}: an event of more than {LONGEST_LINE} bytes")
-                yield []
-                continue
-            lines = bytes(rest[:end])
-            del rest[: end + 1]
+            if not rest and piece.endswith(b"\n"):
+                lines = piece  # mostly, and not copied then
+            else:
+                rest += piece
+                end = rest.rfind(b"\n")
+                if end < 0:
+                    if len(rest) > LONGEST_LINE:
+                        raise AnswerError(f"GET {request.path}: an event of more than {LONGEST_LINE} bytes")
+                    yield []
+                    continue
+                lines = bytes(rest[:end])
+                del rest[: end + 1]
             read: list[Event[T]] = []
             # What was read before a fault counts, so that it is not asked for again.
-            fault = _read_into(read, lines.split(b"\n"), source.kind)
+            fault = _read_into(read, lines.split(b"\n"), source)
             yield read
             if fault is not None:
                 raise fault
@@ -241,21 +270,54 @@ async def watch(
         raise UnreachableError(f"GET {request.path}: the connection ended in the middle of an event", sent=True)
 
 
-def _read_into(read: list[Event[T]], lines: list[bytes], kind: type[T]) -> ApiError | None:
+def _read_into(read: list[Event[T]], lines: list[bytes], source: Source[T]) -> ApiError | None:
     try:
-        read.extend(_events(lines, kind))
+        read.extend(_events(lines, source))
     except ApiError as fault:
         return fault
     return None
 
 
-def _events(lines: list[bytes], kind: type[T]) -> Iterator[Event[T]]:
+def _events(lines: list[bytes], source: Source[T]) -> Iterator[Event[T]]:
     for line in lines:
         if line.strip():
-            yield _event(line, kind)
+            yield _event(line, source)
 
 
-def _event(line: bytes, kind: type[T]) -> Event[T]:
+def _event(line: bytes, source: Source[T]) -> Event[T]:
+    heartbeats = source.heartbeats
+    if heartbeats is None:
+        return _read(line, source)
+    version = heartbeats.version(line)
+    if version:
+        return Event(EventType.BOOKMARK, version)
+    event = _read(line, source)
+    if event.object is not None:
+        heartbeats.read(event.key, event.version)
+    elif event.key:
+        heartbeats.forget(event.key)
+    return event
+
+
+def _read(line: bytes, source: Source[T]) -> Event[T]:
+    if source.heard is None:
+        try:
+            told = _told(source.kind).decode(line)
+        except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
+            return _read_event(line, source)
+        if told.type in _PLAIN:
+            return _of(EventType(told.type), told.object, source)
+    return _read_event(line, source)
+
+
+def _of(type_: EventType, item: T, source: Source[T]) -> Event[T]:
+    lean = item if source.lean is None else source.lean(item)
+    return Event(type_, item.metadata.resource_version, key_of(item), lean)
+
+
+def _read_event(line: bytes, source: Source[T]) -> Event[T]:
+    """As `_read`, part by part, with nulls where Go has them: for what is not simply an object."""
+    kind = source.kind
     try:
         told = _LINES.decode(line)
         raw = bytes(told.object)
@@ -271,7 +333,9 @@ def _event(line: bytes, kind: type[T]) -> Event[T]:
         item = decode(raw, kind)
     except DecodeError:
         return _unreadable(type_, raw, kind)
-    return Event(type_, item.metadata.resource_version, key_of(item), item)
+    if source.heard is not None and type_ is not EventType.DELETED:
+        source.heard(item, raw)
+    return _of(type_, item, source)
 
 
 def _unreadable(type_: EventType, raw: bytes, kind: type[T]) -> Event[T]:

@@ -1,6 +1,7 @@
 """Events sent in the background: recording one never waits and never fails.
 
-What cannot be kept is dropped, and counted.
+Bindings come first: while they are under way, events wait for some seconds. What cannot be kept is dropped and
+counted.
 """
 
 import asyncio
@@ -8,7 +9,7 @@ import logging
 from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Final
+from typing import Final, TypeAlias
 from uuid import UUID, uuid4
 
 from extender.basics.clock import Clock
@@ -26,9 +27,17 @@ CAPACITY: Final = 20_000
 SENDERS: Final = 8
 """Requests at a time."""
 
+PATIENCE: Final = 5.0
+"""Seconds that an event lets other requests pass."""
+
+_STEP: Final = 0.05
+
 MOST_TRIES: Final = 12
 RETRY_SECONDS: Final = 10.0
 _JITTER: Final = 0.25
+
+_Line: TypeAlias = deque[tuple[float, Writing]]
+"""What one sender has to write, and since when (monotonic seconds)."""
 
 
 @dataclass(slots=True)
@@ -41,6 +50,8 @@ class Recorder:
         clock: monotonic seconds for the end of series, the others for labels.
         chance: numbers from 0 up to 1.
         capacity: events that wait at most; further ones are dropped.
+        unique: names an event whose object has a name that it cannot bear.
+        yields: whether there is something more urgent to send.
         recorded, written, dropped, failed: how many so far. Repetitions count as recorded only.
     """
 
@@ -50,13 +61,15 @@ class Recorder:
     chance: Chance
     capacity: int = CAPACITY
     unique: Callable[[], UUID] = uuid4
+    yields: Callable[[], bool] = lambda: False
     recorded: int = 0
     written: int = 0
     dropped: int = 0
     failed: int = 0
-    _lines: tuple[deque[Writing], ...] = field(default_factory=lambda: tuple(deque() for _ in range(SENDERS)))
+    _lines: tuple[_Line, ...] = field(default_factory=lambda: tuple(deque() for _ in range(SENDERS)))
     _woken: tuple[asyncio.Event, ...] = field(default_factory=lambda: tuple(asyncio.Event() for _ in range(SENDERS)))
     _last_ns: int = 0
+    _hurries: bool = False
 
     @property
     def waiting(self) -> int:
@@ -78,7 +91,7 @@ class Recorder:
     def _put(self, writing: Writing) -> None:
         # One line for all writings of one event: what makes it a series is sent after what creates it.
         line = hash(writing.name) % SENDERS
-        self._lines[line].append(writing)
+        self._lines[line].append((self.clock.monotonic(), writing))
         self._woken[line].set()
 
     async def run(self) -> None:
@@ -92,6 +105,7 @@ class Recorder:
     async def drain(self, seconds: float) -> bool:
         """Wait until all is sent, while `run` runs, but *seconds* at most; whether it is."""
         end = self.clock.monotonic() + seconds
+        self._hurries = True
         while self.waiting and self.clock.monotonic() < end:
             await asyncio.sleep(0.05)
         return not self.waiting
@@ -109,16 +123,28 @@ class Recorder:
         waiting, woken = self._lines[line], self._woken[line]
         while True:
             while waiting:
-                await self._send(waiting[0])
+                since, writing = waiting[0]
+                await self._lets_pass(since + PATIENCE)
+                await self._send(writing)
                 waiting.popleft()
             woken.clear()
             await woken.wait()
 
+    async def _lets_pass(self, end: float) -> None:
+        """Wait for what is more urgent, until *end* (monotonic seconds) at most."""
+        while self.yields() and not self._hurries and self.clock.monotonic() < end:
+            await asyncio.sleep(_STEP)
+
     async def _send(self, writing: Writing) -> None:
+        unclear = False
         for further in range(MOST_TRIES - 1, -1, -1):
             try:
                 await self._once(writing)
             except ApiError as fault:
+                if unclear and writing.patch is None and isinstance(fault, AlreadyExistsError):
+                    self.written += 1  # by the try whose answer was lost
+                    return
+                unclear = unclear or isinstance(fault, UnreachableError)
                 again = isinstance(fault, (UnreachableError, CredentialsError)) or (
                     isinstance(fault, AlreadyExistsError) and writing.patch is not None
                 )

@@ -4,7 +4,8 @@
         ^                  |
         └── 410, unreadable┘                                 list again; what is missing then was deleted meanwhile
 
-After a failure it waits: 0.8 s, doubled up to 30 s, with jitter. Whoever listens hears of each object's changes in
+After a failure it waits: 0.8 s, doubled up to 30 s, with jitter; not after a 410 alone, which a healthy server answers:
+until the list is read, nobody knows what was missed. Whoever listens hears of each object's changes in
 order, never of half a list, and never twice of the same one. Source: client-go's reflector and DeltaFIFO.
 """
 
@@ -42,6 +43,9 @@ BATCH: Final = 500
 
 _SHORT: Final = 1.0
 """A watch that ends sooner (seconds) without a single event counts as a failure."""
+
+_FORGETFUL: Final = 10.0
+"""Seconds in which a server that forgets versions again counts as failing."""
 
 _PATIENCE: Final = 3
 """Watches in a row that end in a server's fault before the list is read again."""
@@ -96,6 +100,7 @@ class Reflector(Generic[T]):
         deliver: told of changes, in order; must not wait for anything.
         counts: how often things happened.
         trouble: why it is not up to date, in the last failure's words; empty while all is well.
+        refused: whether that failure was that we may not read it, which the server takes back only if somebody acts.
         heard_at: monotonic seconds of the last sign of life; None before the first.
         synced: set once everything of the first list has been delivered.
     """
@@ -108,6 +113,7 @@ class Reflector(Generic[T]):
     quiet: float = QUIET_SECONDS
     counts: Counts = field(default_factory=Counts)
     trouble: str = ""
+    refused: bool = False
     heard_at: float | None = None
     synced: asyncio.Event = field(default_factory=asyncio.Event)
     _version: str = ""
@@ -125,26 +131,32 @@ class Reflector(Generic[T]):
 
     async def run(self) -> None:
         """Until cancelled. Raises only what `deliver` raises."""
-        backoff = Backoff(self.chance)
+        backoff, forgot = Backoff(self.chance), float("-inf")
+        now = self.clock.monotonic
         while True:
             try:
                 if not self._version:
                     await self._list()
                 if await self._watch():
                     continue
-                failure = "the server ends watches at once"
-            except ApiError as fault:
+                failure, wait = "the server ends watches at once", backoff.after_failure(now())
+            except GoneError as fault:
                 failure = self._take(fault)
+                wait = 0.0 if now() - forgot > _FORGETFUL else backoff.after_failure(now())
+                forgot = now()
+            except ApiError as fault:
+                failure, wait = self._take(fault), backoff.after_failure(now())
             self.trouble = f"{self.source.endpoint.plural}: {failure}"
-            wait = backoff.after_failure(self.clock.monotonic())
-            _LOG.warning(
-                "Watching failed, trying again",
+            _LOG.log(
+                logging.ERROR if self.refused else logging.WARNING,
+                "Not allowed to watch, trying again" if self.refused else "Watching failed, trying again",
                 extra={"resource": self.source.endpoint.plural, "err": failure, "wait": wait},
             )
             await asyncio.sleep(wait)
 
     def _take(self, fault: ApiError) -> str:
         """What follows from a failure: whether the list must be read again."""
+        self.refused = isinstance(fault, ForbiddenError | UnauthorizedError)
         match fault:
             case GoneError():
                 self.counts.gone += 1
@@ -172,7 +184,7 @@ class Reflector(Generic[T]):
 
     def _alive(self) -> None:
         self.heard_at = self.clock.monotonic()
-        self.trouble = ""
+        self.trouble, self.refused = "", False
 
     async def _list(self) -> None:
         listed = await list_all(self.transport, self.source)

@@ -6,6 +6,8 @@ client-go's rest.Request and with_retry.
 """
 
 import asyncio
+import errno
+import os
 import random
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
@@ -28,6 +30,9 @@ STRATEGIC_MERGE_PATCH: Final = "application/strategic-merge-patch+json"
 MOST_TRIES: Final = 11
 """The first and ten more. Source: client-go's rest.Request."""
 
+MOST_AT_ONCE: Final = 32
+"""Requests under way at once, beside watches; with more, new connections cost the server more than they bring."""
+
 CONNECT_SECONDS: Final = 10.0
 CALL_SECONDS: Final = 30.0
 """How long one try may take from start to end unless the caller says otherwise."""
@@ -35,11 +40,35 @@ CALL_SECONDS: Final = 30.0
 _BROKEN_WAIT: Final = 1.0
 _JITTER: Final = 0.25
 
-Observe = Callable[[str, int, float], None]
-"""Told of each try: method, HTTP status (0: no answer), seconds to its end, of a watch to its beginning."""
+
+@dataclass(slots=True)
+class Try:
+    """One try of a request, as it is told when it is over; a watch is when it begins.
+
+    Attributes:
+        method: as of the request.
+        again: the request was sent before.
+        waited: seconds, for our own rate; None: it was not held to that.
+        sent: bytes of the body.
+        received: bytes of the answer's body; None: it was not read to its end.
+        code: the HTTP status; 0: no answer.
+        seconds: it took.
+    """
+
+    method: str
+    sent: int
+    again: bool = False
+    waited: float | None = None
+    received: int | None = None
+    code: int = 0
+    seconds: float = 0.0
 
 
-def _nobody(method: str, code: int, seconds: float) -> None:
+Observe = Callable[[Try], None]
+"""Told of each try."""
+
+
+def _nobody(one: Try) -> None:
     """Reports to nobody."""
 
 
@@ -100,6 +129,7 @@ class Transport:
         self._clock = clock
         self._chance = chance or random.Random().random  # noqa: S311  spreads load, keeps no secret
         self._observe = observe
+        self._turn = asyncio.Semaphore(MOST_AT_ONCE)
         self._session: aiohttp.ClientSession | None = None
 
     async def close(self) -> None:
@@ -117,11 +147,12 @@ class Transport:
         access = await self._credentials.current()
         renewed = False
         for further in range(MOST_TRIES - 1, -1, -1):
-            await self._pace()
-            if not request.allowed():
-                raise FencedError(f"{request.method} {request.path}: not sent, as it is no longer ours to send")
+            one = Try(request.method, len(request.body or b""), further < MOST_TRIES - 1, await self._pace())
             try:
-                code, headers, body = await self._once(request, access)
+                async with self._turn:
+                    if not request.allowed():
+                        raise FencedError(f"{request.method} {request.path}: not sent, as it is no longer ours to send")
+                    code, headers, body = await self._once(request, access, one)
             except UnreachableError as fault:
                 # What a GET asks for can be asked again; a write may have been carried out.
                 if request.method != "GET" or not fault.broken or not further:
@@ -144,9 +175,10 @@ class Transport:
         """At least *seconds*; a little longer by chance, so that clients turned away together come back apart."""
         await asyncio.sleep(seconds * (1.0 + _JITTER * self._chance()))
 
-    async def _pace(self) -> None:
+    async def _pace(self) -> float:
+        """Wait for our own rate; seconds."""
         if self._bucket is None:
-            return
+            return 0.0
         wait = self._bucket.take(self._clock.monotonic())
         if wait > 0:
             try:
@@ -154,11 +186,14 @@ class Transport:
             except asyncio.CancelledError:
                 self._bucket.give_back()
                 raise
+        return wait
 
-    async def _once(self, request: Request, access: Access) -> tuple[int, Mapping[str, str], bytes]:
+    async def _once(self, request: Request, access: Access, one: Try) -> tuple[int, Mapping[str, str], bytes]:
         timeout = aiohttp.ClientTimeout(total=request.seconds, sock_connect=min(CONNECT_SECONDS, request.seconds))
-        async with self._sent(request, access, timeout) as answer:
-            return answer.status, answer.headers, await answer.read()
+        async with self._sent(request, access, timeout, one) as answer:
+            body = await answer.read()
+            one.received = len(body)
+            return answer.status, answer.headers, body
 
     @asynccontextmanager
     async def stream(self, request: Request, quiet: float) -> AsyncIterator[AsyncIterator[bytes]]:
@@ -176,7 +211,8 @@ class Transport:
         access = await self._credentials.current()
         timeout = aiohttp.ClientTimeout(sock_connect=CONNECT_SECONDS, sock_read=quiet)
         for renewed in (False, True):
-            async with self._sent(request, access, timeout, stream=True) as answer:
+            one = Try(request.method, 0, again=renewed)
+            async with self._sent(request, access, timeout, one, stream=True) as answer:
                 if answer.status < 300:
                     yield answer.content.iter_any()
                     return
@@ -186,11 +222,16 @@ class Transport:
 
     @asynccontextmanager
     async def _sent(
-        self, request: Request, access: Access, timeout: aiohttp.ClientTimeout, *, stream: bool = False
+        self, request: Request, access: Access, timeout: aiohttp.ClientTimeout, one: Try, *, stream: bool = False
     ) -> AsyncIterator[aiohttp.ClientResponse]:
         """The answer to one try; every fault of the connection, also later while reading, in our own terms."""
         where = f"{request.method} {request.path}"
-        began, code = self._clock.monotonic(), 0
+        began = self._clock.monotonic()
+
+        def over() -> None:
+            one.seconds = self._clock.monotonic() - began
+            self._observe(one)
+
         try:
             async with self._open().request(
                 request.method,
@@ -201,9 +242,9 @@ class Transport:
                 timeout=timeout,
                 **_reaching(access),
             ) as answer:
-                code = answer.status
+                one.code = answer.status
                 if stream:
-                    self._observe(request.method, code, self._clock.monotonic() - began)
+                    over()
                 yield answer
         except (aiohttp.ClientConnectorError, aiohttp.ConnectionTimeoutError, aiohttp.ClientHttpProxyError) as fault:
             raise UnreachableError(f"cannot connect to {access.identity.server}: {_why(fault)}", sent=False) from fault
@@ -218,8 +259,8 @@ class Transport:
         except (aiohttp.ClientError, OSError) as fault:
             raise UnreachableError(f"{where}: {fault}", sent=True, broken=True) from fault
         finally:
-            if not (stream and code):
-                self._observe(request.method, code, self._clock.monotonic() - began)
+            if not (stream and one.code):
+                over()
 
     def _headers(self, request: Request, access: Access) -> list[tuple[str, str]]:
         headers = [
@@ -247,7 +288,8 @@ def _why(fault: aiohttp.ClientError | TimeoutError) -> str:
     if isinstance(fault, aiohttp.ClientConnectorCertificateError):
         return str(fault.certificate_error)
     if isinstance(fault, aiohttp.ClientConnectorError):
-        return str(fault.os_error.strerror or fault.os_error)
+        known = fault.os_error.errno in errno.errorcode  # what the resolver says has numbers of its own
+        return os.strerror(fault.os_error.errno or 0).lower() if known else str(fault.os_error)
     return "no answer in time" if isinstance(fault, TimeoutError) else str(fault)
 
 

@@ -24,6 +24,7 @@ def validate(snapshot: Snapshot) -> list[str]:
     problems = [
         *_columns(kept, fresh),
         *_ports(kept, fresh),
+        *_claims(kept, fresh),
         *_images(kept, fresh),
         *_counts(kept, fresh),
         *_terms(kept, fresh),
@@ -71,6 +72,20 @@ def _ports(kept: Tables, fresh: Tables) -> Iterator[str]:
         want = {fresh.nodes.names[row] for row in fresh.ports.conflicts(ports)}
         if mine != want:
             yield f"host ports {ports}: taken on {sorted(mine)}, counted anew on {sorted(want)}"
+
+
+def _claims(kept: Tables, fresh: Tables) -> Iterator[str]:
+    pods = [pod for _, there in kept.on_node.items() for pod in there.values()]
+    keys = {
+        f"{pod.namespace}/{status.resource_claim_name}"
+        for pod in pods
+        for status in pod.pod.status.node_allocatable_resource_claim_statuses
+    }
+    for key in sorted(keys):
+        mine = {kept.nodes.names[row]: sorted(users) for row, users in kept.claims.users(key).items()}
+        want = {fresh.nodes.names[row]: sorted(users) for row, users in fresh.claims.users(key).items()}
+        if mine != want:
+            yield f"claim {key}: node resources are taken by {mine}, counted anew by {want}"
 
 
 def _images(kept: Tables, fresh: Tables) -> Iterator[str]:

@@ -24,7 +24,7 @@ class PodBatch:
         lines: the ids of the resources that any of them takes.
         taken: what a pod of each shape takes, int64, shape (len(lines), len(shapes)): milli-CPU, bytes, counts.
         nonzero: as in the node table, int64, shape (2, len(shapes)).
-        special: indices of the pods that use host ports or volumes.
+        special: indices of the pods that use host ports or volumes, or take node resources through claims.
     """
 
     __slots__ = ("_memo", "lines", "nonzero", "pods", "rows", "shape_of", "shapes", "special", "taken")
@@ -45,7 +45,7 @@ class PodBatch:
             for resource, amount in shape.taken:
                 self.taken[line_of[resource], index] = amount
             self.nonzero[:, index] = shape.nonzero
-            special[index] = bool(shape.host_ports) or shape.volumes is not NO_USES
+            special[index] = bool(shape.host_ports) or shape.volumes is not NO_USES or shape.takes_by_claims
         self.special = frozenset(np.flatnonzero(special[self.shape_of]).tolist()) if special.any() else frozenset()
         self._memo: dict[Hashable, Any] = {}
 

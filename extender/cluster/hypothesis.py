@@ -28,6 +28,14 @@ class Hypothesis:
         self._tables.put_pod(there)
         return there
 
+    def withdraw(self, pod: PodQuery) -> None:
+        """Assume that *pod* is nominated for no node."""
+        self._tables.nominated = {
+            name: left
+            for name, queries in self._tables.nominated.items()
+            if (left := tuple(query for query in queries if query.uid != pod.uid))
+        }
+
     def put_node(self, node: Node) -> None:
         """Assume *node* instead of the one of its name, or beside the others; the pods on it still count."""
         self._tables.put_node(node)

@@ -1,5 +1,7 @@
 """Which rows were written, in order, so that a cached column can be brought up to date row by row."""
 
+from array import array
+
 import numpy as np
 
 from extender.cluster.arrays import IntArray
@@ -14,7 +16,7 @@ class Journal:
 
     def __init__(self) -> None:
         self._base = 0
-        self._rows: list[int] = []
+        self._rows = array("q")
 
     @property
     def position(self) -> int:
@@ -31,7 +33,7 @@ class Journal:
 
     def wrote_all(self, rows: IntArray) -> None:
         """All of *rows* were written."""
-        self._rows.extend(rows.tolist())
+        self._rows.frombytes(rows.tobytes())
         if len(self._rows) > 2 * _KEEP:
             self._base += len(self._rows) - _KEEP
             del self._rows[:-_KEEP]
@@ -39,14 +41,18 @@ class Journal:
     def forget(self) -> None:
         """Every row may have changed (rows moved): no position before this one can be caught up from."""
         self._base += len(self._rows) + 1
-        self._rows = []
+        self._rows = array("q")
 
     def since(self, position: int) -> IntArray | None:
         """The distinct rows written since *position*, int64, or None if that is too long ago to say."""
         start = position - self._base
         if start < 0:
             return None
-        rows = self._rows[start:]
+        rows = np.frombuffer(self._rows[start:], dtype=np.int64)
         if len(rows) <= 1:
-            return np.array(rows, dtype=np.int64)
-        return np.unique(np.array(rows, dtype=np.int64))
+            return rows
+        rows = np.sort(rows)  # np.unique hashes, which takes many times as long for some hundred rows
+        first = np.empty(len(rows), dtype=np.bool_)
+        first[0] = True
+        np.not_equal(rows[1:], rows[:-1], out=first[1:])
+        return rows[first]

@@ -3,16 +3,27 @@
 from collections.abc import Sequence
 
 import numpy as np
+from msgspec.structs import replace
 from numpy.typing import NDArray
 
+from extender.basics.intern import Pool
 from extender.cluster.columns import Columns
 from extender.cluster.images import ImageTable
 from extender.cluster.vocabulary import Vocabulary
-from extender.objects.node import Node
+from extender.objects.node import ContainerImage, Node
 from extender.objects.quantity import base_units
 
 ABSENT = -1
 """The id in a label column of a node without that label."""
+
+
+def is_heartbeat(old: Node, new: Node) -> bool:
+    """Whether nothing but the version of the object changed, as far as it is read: the node says that it is alive."""
+    return (
+        new.status == old.status
+        and new.spec == old.spec
+        and replace(new.metadata, resource_version=old.metadata.resource_version) == old.metadata
+    )
 
 
 class NodeTable:
@@ -27,6 +38,7 @@ class NodeTable:
     """
 
     __slots__ = (
+        "_images_seen",
         "_label_columns",
         "_labels_owned",
         "_lists_owned",
@@ -48,6 +60,7 @@ class NodeTable:
             self.columns.add(name)
         self.columns.add("unschedulable", dtype=np.bool_)
         self.images = ImageTable()
+        self._images_seen: Pool[ContainerImage] = Pool()
         self.names: list[str] = []
         self.objects: list[Node] = []
         self.row_of: dict[str, int] = {}
@@ -61,6 +74,7 @@ class NodeTable:
         child.vocabulary = self.vocabulary
         child.columns = self.columns.fork()
         child.images = self.images.fork()
+        child._images_seen = self._images_seen
         child.names, child.objects, child.row_of = self.names, self.objects, self.row_of
         child._lists_owned = False
         child._label_columns = dict(self._label_columns)
@@ -94,6 +108,19 @@ class NodeTable:
             self.objects[row] = node
         self._write_facts(row, node)
         return row
+
+    def refresh(self, row: int, node: Node) -> None:
+        """Replace the node of *row* by one that `is_heartbeat`."""
+        self._own_lists()
+        self.objects[row] = node
+
+    def lean(self, node: Node) -> Node:
+        """An equal of *node* that shares its images with the other nodes."""
+        row = self.row_of.get(node.metadata.name)
+        images = () if row is None else self.objects[row].status.images
+        if images != node.status.images:
+            images = tuple(map(self._images_seen.of, node.status.images))
+        return replace(node, status=replace(node.status, images=images))
 
     def _write_facts(self, row: int, node: Node) -> None:
         words, columns = self.vocabulary, self.columns

@@ -10,6 +10,7 @@ from functools import cached_property
 from typing import Any, TypeVar, cast
 
 import msgspec
+from msgspec.structs import replace
 
 from extender.cluster.affinity import PodAffinityTerms, compile_affinity
 from extender.cluster.ports import HostPort, host_ports
@@ -18,7 +19,7 @@ from extender.cluster.volume_uses import VolumeUses, volume_uses
 from extender.objects.affinity import Toleration
 from extender.objects.meta import OwnerReference
 from extender.objects.pod import Pod, PodSpec
-from extender.objects.requests import incoming_requests, placed_nonzero_requests, placed_requests
+from extender.objects.requests import BY_DEFAULT, Counting, incoming_requests, placed_nonzero_requests, placed_requests
 
 T = TypeVar("T")
 
@@ -30,13 +31,14 @@ class Shape:
     """The scheduling-relevant part of a pod.
 
     Attributes:
-        pod: one pod of this shape; only its namespace, labels, controller and spec (without node name) count.
+        pod: one pod of this shape; only its namespace, labels, controller, spec (without node name) and what
+            its status says of resources count.
         number: the id of its class of labels in `Vocabulary.pod_classes`.
         namespace, labels: of the pod.
         priority: 0 if the spec has none.
     """
 
-    def __init__(self, pod: Pod, vocabulary: Vocabulary) -> None:
+    def __init__(self, pod: Pod, vocabulary: Vocabulary, counting: Counting) -> None:
         self.pod = pod
         self.spec: PodSpec = pod.spec
         self.namespace = pod.metadata.namespace
@@ -44,6 +46,7 @@ class Shape:
         self.number = vocabulary.pod_classes.id(PodClass(self.namespace, tuple(sorted(self.labels.items()))))
         self.priority = pod.spec.priority or 0
         self._resources = vocabulary.resources
+        self._counting = counting
         self._memo: dict[Hashable, Any] = {}
 
     def remember(self, key: Hashable, make: Callable[[], T]) -> T:
@@ -67,7 +70,7 @@ class Shape:
     @cached_property
     def taken(self) -> tuple[tuple[int, int], ...]:
         """What the pod takes of the node it is on: (resource id, amount) pairs, zeros left out. Source: A112, A113."""
-        return self._by_id(placed_requests(self.pod))
+        return self._by_id(placed_requests(self.pod, self._counting))
 
     @cached_property
     def nonzero(self) -> tuple[int, int]:
@@ -75,7 +78,7 @@ class Shape:
 
         Source: A110, B036.
         """
-        return placed_nonzero_requests(self.pod)
+        return placed_nonzero_requests(self.pod, self._counting)
 
     @cached_property
     def asked(self) -> tuple[tuple[int, int], ...]:
@@ -94,6 +97,11 @@ class Shape:
     def volumes(self) -> VolumeUses:
         """Claims and disks among the pod's volumes. Source: B080, B081."""
         return volume_uses(self.pod)
+
+    @cached_property
+    def takes_by_claims(self) -> bool:
+        """Whether the pod takes node resources through claims, and those count. Source: B122."""
+        return self._counting.devices and bool(self.pod.status.node_allocatable_resource_claim_statuses)
 
     @cached_property
     def affinity(self) -> PodAffinityTerms:
@@ -115,7 +123,8 @@ def _identity(pod: Pod) -> bytes:
             status.allocated_resources,
             conditions,
         )
-    identity = (meta.namespace, meta.labels, meta.owner_references, pod.spec, resized)
+    by_claims = status.node_allocatable_resource_claim_statuses
+    identity = (meta.namespace, meta.labels, meta.owner_references, pod.spec, resized, by_claims)
     try:
         return _encoder.encode(identity)
     except OverflowError:  # a quantity written as a number beyond 64 bits
@@ -125,22 +134,43 @@ def _identity(pod: Pod) -> bytes:
 class Shapes:
     """The shapes of one cluster. Source of `Shape` for every pod, placed or waiting."""
 
-    __slots__ = ("_shapes", "vocabulary")
+    __slots__ = ("_counting", "_shapes", "vocabulary")
 
-    def __init__(self, vocabulary: Vocabulary) -> None:
+    def __init__(self, vocabulary: Vocabulary, counting: Counting = BY_DEFAULT) -> None:
         self.vocabulary = vocabulary
+        self._counting = counting
         self._shapes: dict[bytes, Shape] = {}
 
     def of(self, pod: Pod) -> Shape:
         """The shape of *pod*; its node name does not count."""
         bare = pod
         if pod.spec.node_name:
-            bare = msgspec.structs.replace(pod, spec=msgspec.structs.replace(pod.spec, node_name=""))
+            bare = replace(pod, spec=replace(pod.spec, node_name=""))
         identity = _identity(bare)
         shape = self._shapes.get(identity)
         if shape is None:
             if len(self._shapes) >= _MOST:
                 for stale in list(self._shapes)[: _MOST // 2]:
                     del self._shapes[stale]
-            shape = self._shapes[identity] = Shape(bare, self.vocabulary)
+            shape = self._shapes[identity] = Shape(bare, self.vocabulary, self._counting)
         return shape
+
+    def lean(self, pod: Pod) -> Pod:
+        """An equal of *pod* that shares what it has in common with all pods of its shape."""
+        shape = self.of(pod)
+        alike, meta, status = shape.pod, pod.metadata, pod.status
+        return replace(
+            pod,
+            metadata=replace(
+                meta,
+                namespace=shape.namespace,
+                labels=shape.labels,
+                owner_references=alike.metadata.owner_references,
+            ),
+            spec=replace(shape.spec, node_name=pod.spec.node_name),
+            status=replace(
+                status,
+                container_statuses=alike.status.container_statuses,
+                init_container_statuses=alike.status.init_container_statuses,
+            ),
+        )

@@ -36,12 +36,13 @@ class Snapshot:
         node_position, pod_position: how far the journals had come; cached columns are brought up to here.
     """
 
-    __slots__ = ("__weakref__", "_tables", "node_position", "pod_position")
+    __slots__ = ("__weakref__", "_changed", "_tables", "node_position", "pod_position")
 
     def __init__(self, tables: Tables) -> None:
         self._tables = tables
         self.node_position = tables.node_journal.position
         self.pod_position = tables.pod_journal.position
+        self._changed: dict[tuple[int, int | None], IntArray | None] = {}
 
     @property
     def tables(self) -> Tables:
@@ -90,6 +91,12 @@ class Snapshot:
 
         None: all may have been.
         """
+        asked = node_position, pod_position
+        if asked not in self._changed:  # the columns of one shape of pods ask alike
+            self._changed[asked] = self._written_since(node_position, pod_position)
+        return self._changed[asked]
+
+    def _written_since(self, node_position: int, pod_position: int | None) -> IntArray | None:
         tables = self._tables
         nodes = tables.node_journal.since(node_position)
         if nodes is None or pod_position is None:
@@ -163,6 +170,10 @@ class Snapshot:
         """The rows with pods that use the claim *key*, generated or not."""
         return self._tables.volumes.claim_rows(key)
 
+    def claim_users(self, key: str) -> Mapping[int, frozenset[str]]:
+        """By row, the uids of the pods that take node resources through the resource claim *key* (`namespace/name`)."""
+        return self._tables.claims.users(key)
+
     def disk_conflicts(self, pod: PodQuery) -> set[int]:
         """The rows on which a disk that *pod* names itself is in use in a way that excludes it."""
         return self._tables.volumes.conflicts(pod.shape.volumes)
@@ -203,11 +214,16 @@ class NodeView:
         rows: the rows of the view, int64, or None for all rows in order (then columns are not copied).
     """
 
-    __slots__ = ("rows", "snapshot")
+    __slots__ = ("_part", "rows", "snapshot")
 
     def __init__(self, snapshot: Snapshot, rows: IntArray | None = None) -> None:
         self.snapshot = snapshot
         self.rows = rows
+        self._part: IntArray | slice  # a slice wherever it does, which is faster
+        if rows is None:
+            self._part = slice(len(snapshot))
+        else:
+            self._part = slice(row := int(rows[0]), row + 1) if len(rows) == 1 else rows
 
     def __len__(self) -> int:
         return len(self.snapshot) if self.rows is None else len(self.rows)
@@ -217,7 +233,8 @@ class NodeView:
 
         Spare entries past the number of nodes are fine).
         """
-        return column[..., : len(self.snapshot)] if self.rows is None else column.take(self.rows, axis=-1)
+        part = self._part
+        return column[..., part] if isinstance(part, slice) else column.take(part, axis=-1)
 
     def _column(self, name: str) -> NDArray[Any]:
         return self.take(self.snapshot.tables.nodes.columns.read(name))

@@ -6,16 +6,23 @@ Source: A108, A116, A118, A123 to A128.
 
 import weakref
 from collections.abc import Mapping
+from typing import TypeVar
 
+from extender.cluster.accounting import counting_of
 from extender.cluster.groups import group_key
 from extender.cluster.ledger import Ledger, LedgerError
 from extender.cluster.pods import PlacedPod, PodQuery, placed
+from extender.cluster.shape import Shapes
 from extender.cluster.snapshot import Snapshot
 from extender.cluster.store import Thing
 from extender.cluster.story import Story
 from extender.cluster.tables import Tables
+from extender.cluster.vocabulary import Vocabulary
+from extender.config.gates import FeatureGates
 from extender.objects.node import Node
 from extender.objects.pod import Pod
+
+Lean = TypeVar("Lean", Pod, Node)
 
 _FINISHED = ("Succeeded", "Failed")
 
@@ -28,8 +35,13 @@ class ClusterState:
 
     __slots__ = ("_lease", "_ledger", "_placed", "_story", "_tables", "_waiting")
 
-    def __init__(self) -> None:
-        self._tables = Tables()
+    def __init__(self, gates: FeatureGates | None = None) -> None:
+        """An empty cluster.
+
+        Args:
+            gates: those in force, which say what counts of a pod on a node; None: the default ones.
+        """
+        self._tables = Tables(Shapes(Vocabulary(), counting_of(gates or FeatureGates())))
         self._lease: weakref.ref[Snapshot] | None = None
         self._ledger = Ledger()
         self._placed: dict[str, PlacedPod] = {}
@@ -66,6 +78,12 @@ class ClusterState:
     def story(self, uid: str) -> list[str]:
         """What happened to the pod *uid*, oldest first."""
         return self._story.of(uid)
+
+    def lean(self, thing: Lean) -> Lean:
+        """An equal of a pod or a node that takes less memory: what it has in common with others is kept once."""
+        if isinstance(thing, Pod):
+            return self._tables.shapes.lean(thing)
+        return self._tables.nodes.lean(thing)
 
     # -- writing
 

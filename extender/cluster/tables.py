@@ -7,10 +7,11 @@ import numpy as np
 from extender.basics.cow import CowDict
 from extender.cluster.arrays import IntArray
 from extender.cluster.batches import PodBatch
+from extender.cluster.claim_uses import ClaimTable
 from extender.cluster.counts import CountTable
 from extender.cluster.groups import GroupTable
 from extender.cluster.journal import Journal
-from extender.cluster.nodes import NodeTable
+from extender.cluster.nodes import NodeTable, is_heartbeat
 from extender.cluster.pods import PlacedPod, PodQuery
 from extender.cluster.ports import PortTable
 from extender.cluster.shape import Shapes
@@ -29,7 +30,7 @@ class Tables:
     """The tables of one view of a cluster. Only their owner writes: a `ClusterState`, or one `Hypothesis`.
 
     Attributes:
-        nodes, counts, terms, ports, volumes, groups, objects: the tables.
+        nodes, counts, terms, ports, volumes, claims, groups, objects: the tables.
         shapes: pods to shapes; shared by all forks.
         on_node: the pods on each node, by node name (also of nodes that are not known, A116).
         nominated: pods that wait and are nominated, by node name. Source: A095.
@@ -37,6 +38,7 @@ class Tables:
     """
 
     __slots__ = (
+        "claims",
         "counts",
         "groups",
         "lineage",
@@ -65,6 +67,7 @@ class Tables:
         self.terms = TermTable(vocabulary.pod_classes)
         self.ports = PortTable()
         self.volumes = VolumeTable()
+        self.claims = ClaimTable()
         self.groups = GroupTable()
         self.objects = ObjectStore()
         self.on_node: CowDict[str, Pods] = CowDict(dict)
@@ -86,6 +89,7 @@ class Tables:
         child.terms = self.terms.fork()
         child.ports = self.ports.fork()
         child.volumes = self.volumes.fork()
+        child.claims = self.claims.fork()
         child.groups = self.groups.fork()
         child.objects = self.objects.fork(branch=lineage is None)
         child.on_node = self.on_node.fork()
@@ -101,6 +105,9 @@ class Tables:
         """Add or replace a node; pods that waited for it count from now on."""
         name = node.metadata.name
         known = self.nodes.row_of.get(name)
+        if known is not None and is_heartbeat(self.nodes.objects[known], node):
+            self.nodes.refresh(known, node)
+            return
         before = None if known is None else self.nodes.objects[known].metadata.labels
         row = self.nodes.put(node)
         if before is None or before != node.metadata.labels:
@@ -173,6 +180,8 @@ class Tables:
             (self.ports.add if sign > 0 else self.ports.remove)(row, shape.host_ports)
         if shape.volumes is not NO_USES:
             self.volumes.count(pod.pod, shape.volumes, row, sign)
+        if shape.takes_by_claims:
+            self.claims.count(pod.pod, pod.uid, row, sign)
         self.counts.add(shape.number, row, nodes, terminating=pod.terminating, sign=sign)
         carried = shape.affinity.all
         if carried:
@@ -226,6 +235,8 @@ class Tables:
             pod, row = pods[index], int(batch.rows[index])
             (self.ports.add if sign > 0 else self.ports.release)(row, pod.shape.host_ports)
             self.volumes.count(pod.pod, pod.shape.volumes, row, sign)
+            if pod.shape.takes_by_claims:
+                self.claims.count(pod.pod, pod.uid, row, sign)
         self.pod_journal.wrote_all(rows)
 
     # -- everything else

@@ -5,10 +5,16 @@ snapshots and
 hypotheses share one vocabulary.
 """
 
+from collections.abc import Callable, Hashable
 from dataclasses import dataclass
+from typing import Any, TypeVar, cast
 
 from extender.basics.intern import Interner
 from extender.objects.node import Taint
+
+T = TypeVar("T")
+
+_MOST_REMEMBERED = 4096
 
 CPU, MEMORY, EPHEMERAL_STORAGE = 0, 1, 2
 """Ids of the resources that every cluster has (milli-CPU, bytes, bytes)."""
@@ -32,7 +38,7 @@ class Vocabulary:
         pod_classes: namespace and labels of pods.
     """
 
-    __slots__ = ("_label_values", "feature_sets", "pod_classes", "resources", "taint_sets")
+    __slots__ = ("_label_values", "_remembered", "feature_sets", "pod_classes", "resources", "taint_sets")
 
     def __init__(self) -> None:
         self.resources: Interner[str] = Interner(("cpu", "memory", "ephemeral-storage"))
@@ -40,6 +46,19 @@ class Vocabulary:
         self.feature_sets: Interner[frozenset[str]] = Interner((frozenset(),))
         self.pod_classes: Interner[PodClass] = Interner()
         self._label_values: dict[str, Interner[str]] = {}
+        self._remembered: dict[Hashable, Any] = {}
+
+    def remember(self, key: Hashable, make: Callable[[], T]) -> T:
+        """What *make* returned when it was first asked for under *key*; for what hangs on the key and on ids alone.
+
+        Pods of many shapes have that in common, so it outlives them.
+        """
+        known = self._remembered
+        if key not in known:
+            if len(known) >= _MOST_REMEMBERED:
+                known.clear()
+            known[key] = make()
+        return cast("T", known[key])
 
     def label_values(self, key: str) -> Interner[str]:
         """The values seen under the node label *key*."""

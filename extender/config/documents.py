@@ -7,7 +7,7 @@ JSON cannot say is refused.
 import json
 import math
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Final
 
 import yaml
@@ -16,6 +16,7 @@ from extender.config.faults import ConfigError, Fault
 from extender.config.paths import child, item
 from extender.config.strict import describe
 
+_MOST_LEVELS: Final = 100  # what reads a level takes a few calls within each other
 _MOST_VALUES: Final = 200_000  # aliases of aliases could unfold into more than any memory
 # Numbers are written below; the others are unknown to Go: dates, and the bare characters `=`, `*`, `&` and `!`.
 _NOT_OURS: Final = frozenset({"int", "float", "timestamp", "value", "yaml"})
@@ -63,6 +64,32 @@ class _Object(dict[str, object]):
     repeated: tuple[str, ...] = ()
 
 
+def too_deep(most: int) -> str:
+    """What is said of a text with more than *most* levels."""
+    return f"nested too deeply; want at most {most} levels"
+
+
+def bounded(events: Iterable[Any], most: int) -> Iterator[Any]:
+    """The *events* of a YAML text as they come.
+
+    Raises:
+        yaml.MarkedYAMLError: objects and lists are nested in more than *most* levels.
+    """
+    level = 0
+    for event in events:
+        if isinstance(event, yaml.CollectionStartEvent):
+            level += 1
+            if level > most:
+                raise _fault_at(event, too_deep(most))
+        elif isinstance(event, yaml.CollectionEndEvent):
+            level -= 1
+        yield event
+
+
+def _fault_at(event: Any, problem: str) -> yaml.MarkedYAMLError:
+    return yaml.MarkedYAMLError(problem=problem, problem_mark=event.start_mark)
+
+
 def write(value: object) -> str:
     """*value* as Kubernetes' YAML: keys sorted, two spaces, lists not indented."""
     return yaml.dump(value, Dumper=_Dumper, sort_keys=True, default_flow_style=False, width=2**31, allow_unicode=True)
@@ -85,7 +112,7 @@ def read(data: bytes, source: str) -> tuple[object, list[Fault]]:
         except ValueError as exc:
             as_json = exc
         except RecursionError as exc:
-            raise ConfigError([Fault("", f"{source}: nested too deeply")]) from exc
+            raise ConfigError([Fault("", f"{source}: {too_deep(_MOST_LEVELS)}")]) from exc
     else:
         as_json = None
     try:
@@ -95,13 +122,12 @@ def read(data: bytes, source: str) -> tuple[object, list[Fault]]:
         quoted = text.lstrip("{ \t\r\n")[:1] == '"'
         message = _json_fault(as_json) if as_json is not None and quoted else _yaml_fault(exc)
         raise ConfigError([Fault("", f"{source}: {message}")]) from exc
-    except RecursionError as exc:
-        raise ConfigError([Fault("", f"{source}: nested too deeply")]) from exc
     except ValueError as exc:  # an integer or a date that is none, or base64 that is none
         raise ConfigError([Fault("", f"{source}: {exc}")]) from exc
 
 
 def _read_yaml(text: str) -> tuple[object, list[Fault]]:
+    _check(text)
     loader = _Loader(text)
     try:
         node = loader.get_single_node()
@@ -113,6 +139,15 @@ def _read_yaml(text: str) -> tuple[object, list[Fault]]:
         return value, repeated + faults
     finally:
         loader.dispose()
+
+
+def _check(text: str) -> None:
+    """Whatever follows calls itself for each level, and reads one document."""
+    begun = 0
+    for event in bounded(yaml.parse(text, Loader=_Loader), _MOST_LEVELS):
+        begun += isinstance(event, yaml.DocumentStartEvent)
+        if begun > 1:
+            raise _fault_at(event, "a second document; want one a file, profiles being a list within it")
 
 
 def _find_repeated(node: yaml.Node, path: str, faults: list[Fault], seen: set[int]) -> None:
@@ -166,19 +201,30 @@ class _Walk:
     def __init__(self) -> None:
         self.faults: list[Fault] = []
         self._left = _MOST_VALUES
+        self._level = 0
 
     def plain(self, value: object, path: str) -> object:
         self._left -= 1
         if self._left < 0:
             raise ConfigError([Fault("", "document contains excessive aliasing")])
-        if isinstance(value, Mapping):
-            return self._object(value, path)
-        if isinstance(value, list | tuple):
-            return [self.plain(element, item(path, index)) for index, element in enumerate(value)]
+        if isinstance(value, Mapping | list | tuple):
+            return self._inside(value, path)
         if value is None or isinstance(value, bool | str | int) or (isinstance(value, float) and math.isfinite(value)):
             return value
         self.faults.append(Fault(path, f"expected a value that JSON has, got {describe(value)}"))
         return None
+
+    def _inside(self, value: Mapping[Any, object] | list[object] | tuple[object, ...], path: str) -> object:
+        self._level += 1
+        if self._level > _MOST_LEVELS:
+            raise ConfigError([Fault("", too_deep(_MOST_LEVELS))])
+        found: object
+        if isinstance(value, Mapping):
+            found = self._object(value, path)
+        else:
+            found = [self.plain(element, item(path, index)) for index, element in enumerate(value)]
+        self._level -= 1
+        return found
 
     def _object(self, value: Mapping[Any, object], path: str) -> dict[str, object]:
         if isinstance(value, _Object):

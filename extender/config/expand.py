@@ -167,7 +167,8 @@ class _Expansion:
         return weights
 
     def _unknown(self, point: Point, name: str, where: str) -> None:
-        self._fault(where, f'{point.interface} "{name}" does not exist{hint(name, self._known)}')
+        advice = hint(name, self._known) or "; is its package installed?"
+        self._fault(where, f'{point.interface} "{name}" does not exist{advice}')
 
     def _twice(self, point: Point, name: str, where: str) -> None:
         self._fault(where, f'plugin "{name}" already registered as "{point.interface}"')

@@ -42,9 +42,6 @@ _NEEDS: Final[Mapping[str, tuple[str, ...]]] = {
 }
 """Gates that may be on only if others are."""
 
-_NOT_BUILT: Final = frozenset(("DRANodeAllocatableResources", "WorkloadAwarePreemption"))
-"""Alpha gates whose part of kube-scheduler is missing here: asked for by name, they are refused, not ignored."""
-
 
 def parse(values: Iterable[str]) -> dict[str, bool]:
     """What the flag says, later values over earlier ones, each gate by its bare name.
@@ -59,11 +56,6 @@ def parse(values: Iterable[str]) -> dict[str, bool]:
             wrong = _read(item, asked)
             if wrong:
                 faults.append(Fault(_PATH, wrong))
-    faults += [
-        Fault(_PATH, f"{gate} is not implemented by this scheduler; leave it off, as Kubernetes 1.36 does by default")
-        for gate in sorted(_NOT_BUILT)
-        if asked.get(gate)
-    ]
     on = _in_force(asked)
     faults += [
         Fault(_PATH, f"{gate} is enabled, but depends on features that are disabled: [{' '.join(missing)}]")

@@ -10,7 +10,7 @@ from typing import Any
 from extender.cluster.pods import PodQuery
 from extender.cluster.snapshot import Snapshot
 from extender.decide.engine import Engine
-from extender.framework.points import Permission, Plan, PreBind, PreBindPreFlight, PreFlight
+from extender.framework.points import Bind, Permission, Plan, PreBind, PreFlight, Write
 from extender.framework.profiles import Profile
 from extender.framework.runner import PluginError
 from extender.framework.verdict import Code, Status
@@ -27,34 +27,64 @@ def reserve(
 
     Source: A068.
     """
+    began = engine.run.begin()
+    status = _first_failure(pod, node, cluster, profile, engine, notes)
+    engine.run.passed(profile.scheduler_name, "Reserve", status, began)
+    if status is not None:
+        unreserve(pod, node, profile, engine, notes)
+    return status
+
+
+def _first_failure(
+    pod: PodQuery, node: str, cluster: Snapshot, profile: Profile, engine: Engine, notes: Notes
+) -> Status | None:
+    """The first failure of a Reserve plugin."""
     for plugin in profile.reserves:
         try:
             status = engine.run.call(plugin, "Reserve", plugin.reserve, pod, node, cluster, notes.get(plugin.name))
         except PluginError as wrong:
-            status = wrong.status
+            return wrong.status
         if status is None or status.ok:
             continue
-        unreserve(pod, node, profile, engine, notes)
-        return (
-            status.by(plugin.name)
-            if status.rejected or status.plugin
-            else PluginError(plugin.name, "Reserve", status.message).status
-        )
+        if status.rejected or status.plugin:
+            return status.by(plugin.name)
+        return PluginError(plugin.name, "Reserve", status.message).status
     return None
 
 
-def unreserve(pod: PodQuery, node: str, profile: Profile, engine: Engine, notes: Notes) -> list[PluginError]:
-    """Take back the reservations of all plugins, last first. Returns what went wrong, which stops nothing.
+@dataclass(frozen=True, slots=True)
+class Undone:
+    """What taking reservations back came to.
 
-    Source: A068.
+    Attributes:
+        writes: what the API server is to be told, in order; whatever becomes of one, the next is made.
+        faults: what went wrong, which stopped nothing.
     """
-    faults = []
+
+    writes: tuple[Write, ...] = ()
+    faults: tuple[PluginError, ...] = ()
+
+
+def unreserve(pod: PodQuery, node: str, profile: Profile, engine: Engine, notes: Notes) -> Undone:
+    """Take back the reservations of all plugins, last first. Source: A068."""
+    writes: list[Write] = []
+    faults, began = [], engine.run.begin()
     for plugin in reversed(profile.reserves):
         try:
-            engine.run.call(plugin, "Unreserve", plugin.unreserve, pod, node, notes.get(plugin.name))
+            answer = engine.run.call(plugin, "Unreserve", plugin.unreserve, pod, node, notes.get(plugin.name))
         except PluginError as wrong:
             faults.append(wrong)
-    return faults
+        else:
+            writes += answer or ()
+    engine.run.passed(profile.scheduler_name, "Unreserve", None, began)
+    return Undone(tuple(writes), tuple(faults))
+
+
+def assumed(pod: Pod, node: str, profile: Profile, notes: Notes) -> Pod:
+    """*pod* as it counts on *node* once it is assumed there. Source: A022."""
+    for plugin in profile.assumings:
+        pod = plugin.assumed(pod, node, notes.get(plugin.name))
+    return pod
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,6 +106,15 @@ class Permitted:
 
 def permit(pod: PodQuery, node: str, cluster: Snapshot, profile: Profile, engine: Engine, notes: Notes) -> Permitted:
     """Ask the Permit plugins; in *cluster* the pod is on the node already. Source: A024, A069."""
+    began = engine.run.begin()
+    permitted = _permitted(pod, node, cluster, profile, engine, notes)
+    engine.run.passed(profile.scheduler_name, "Permit", permitted.status, began)
+    return permitted
+
+
+def _permitted(
+    pod: PodQuery, node: str, cluster: Snapshot, profile: Profile, engine: Engine, notes: Notes
+) -> Permitted:
     timeouts: dict[str, float] = {}
     reasons: tuple[str, ...] = ()
     allows: list[tuple[str, str]] = []
@@ -120,11 +159,18 @@ class Preparation:
 
 def prepare(pod: PodQuery, node: str, profile: Profile, engine: Engine, notes: Notes) -> Preparation:
     """Ask PreBindPreFlight. A plugin without it has something to do, and does it alone. Source: A026, A027, A052."""
+    began = engine.run.begin()
+    found = _prepared(pod, node, profile, engine, notes)
+    engine.run.passed(profile.scheduler_name, "PreBindPreFlight", found.status, began)
+    return found
+
+
+def _prepared(pod: PodQuery, node: str, profile: Profile, engine: Engine, notes: Notes) -> Preparation:
     groups: list[list[PreBind]] = []
     joins = False
     for plugin in profile.pre_binds:
         answer: PreFlight | Status = PreFlight()
-        if isinstance(plugin, PreBindPreFlight):
+        if hasattr(plugin, "pre_bind_pre_flight"):  # cheaper than asking for the protocol
             try:
                 answer = engine.run.call(
                     plugin, "PreBindPreFlight", plugin.pre_bind_pre_flight, pod, node, notes.get(plugin.name)
@@ -168,15 +214,15 @@ def pre_bind(
     return answer.by(plugin.name) if answer.rejected else PluginError(plugin.name, "PreBind", answer.message).status
 
 
-def bind(pod: PodQuery, node: str, profile: Profile, engine: Engine) -> Plan | Status:
-    """How *pod* is bound to *node*: the plan of the first Bind plugin that does not skip. Source: A034, A035."""
+def bind(pod: PodQuery, node: str, profile: Profile, engine: Engine) -> tuple[Bind, Plan] | Status:
+    """How *pod* is bound to *node*: the first Bind plugin that does not skip, and its plan. Source: A034, A035."""
     for plugin in profile.binds:
         try:
             answer = engine.run.call(plugin, "Bind", plugin.bind, pod, node)
         except PluginError as wrong:
             return wrong.status
         if isinstance(answer, Plan):
-            return answer
+            return plugin, answer
         if answer.code is Code.SKIP:
             continue
         return answer.by(plugin.name) if answer.rejected else PluginError(plugin.name, "Bind", answer.message).status
@@ -185,10 +231,11 @@ def bind(pod: PodQuery, node: str, profile: Profile, engine: Engine) -> Plan | S
 
 def post_bind(pod: PodQuery, node: str, profile: Profile, engine: Engine, notes: Notes) -> list[PluginError]:
     """Tell the PostBind plugins. Returns what went wrong, which changes nothing. Source: A073."""
-    faults = []
+    faults, began = [], engine.run.begin()
     for plugin in profile.post_binds:
         try:
             engine.run.call(plugin, "PostBind", plugin.post_bind, pod, node, notes.get(plugin.name))
         except PluginError as wrong:
             faults.append(wrong)
+    engine.run.passed(profile.scheduler_name, "PostBind", None, began)
     return faults

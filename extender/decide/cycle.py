@@ -50,7 +50,7 @@ def decide(
         if without_asking is not None:
             return without_asking
         return unplaced(found, rescue(pod, cluster, Attempt(found, profile, engine, chance)))
-    if int(found.feasible.sum()) == 1:
+    if found.count == 1:
         return only_one(cluster, found, evaluated)
     return best_of(cluster, found, rank(pod, cluster, profile, engine, found.feasible, found.before), evaluated, chance)
 
@@ -104,7 +104,7 @@ def best_of(cluster: Snapshot, found: Feasibility, ranking: Ranking, evaluated: 
     if ranking.error is not None:
         return Unplaced(ranking.error, ranking.error.message, found, nominated="")
     node = cluster.names[pick(ranking.best(), chance)]
-    return Placed(node, int(found.feasible.sum()), evaluated, found.before.notes, ranking)
+    return Placed(node, found.count, evaluated, found.before.notes, ranking)
 
 
 def _sampled(found: Feasibility, cluster: Snapshot, profile: Profile, search: Search) -> tuple[Feasibility, int]:

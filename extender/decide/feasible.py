@@ -62,7 +62,12 @@ class Feasibility:
     @property
     def any(self) -> bool:
         """Whether a node can take the pod."""
-        return self.error is None and bool(self.feasible.any())
+        return self.error is None and self.count > 0
+
+    @property
+    def count(self) -> int:
+        """How many nodes can take the pod."""
+        return int(np.count_nonzero(self.feasible))
 
     @property
     def rejectors(self) -> frozenset[str]:
@@ -166,12 +171,12 @@ def feasible(
         reasons: spell out refusals even if some node is feasible.
         within: names of the only nodes to look at; None: all. Plugins see the others too.
     """
-    nothing = np.zeros(len(cluster), dtype=np.bool_)
     if len(cluster) == 0:
-        return Feasibility(0, PreFilterOutcome(), nothing)
+        return Feasibility(0, PreFilterOutcome(), np.zeros(0, dtype=np.bool_))
     before = pre_filter(pod, cluster, profile, engine)
     if before.status is not None:
         error = before.status if not before.status.rejected else None
+        nothing = np.zeros(len(cluster), dtype=np.bool_)
         return _within(Feasibility(len(cluster), before, nothing, error=error), cluster, within)
     if within is not None:
         before = replace(before, nodes=within if before.nodes is None else within & before.nodes)
@@ -204,7 +209,7 @@ def conclude(
     """
     ok = verdicts.feasible()
     broken = any(r.code is Code.ERROR for c in verdicts.columns.values() for r in c.groups)
-    if not broken and not reasons and ok.any():
+    if not broken and not reasons and np.count_nonzero(ok):
         return Feasibility(len(cluster), before, ok)
     refusals: list[Refusal] = []
     failed: list[int] = []

@@ -1,34 +1,79 @@
-"""One scheduling cycle for the waiting members of a pod group together. Source: A146 to A150, A152.
+"""The waiting members of a pod group decided together, within one set of nodes. Source: A146 to A150.
 
 The members are decided one after another on a hypothesis, where each stands on its node when the next has its turn.
 Permit has the last word: as soon as it allows a member the group can be scheduled. All reservations are given back at
-the end; the caller assumes, reserves and binds, member by member. Workload-aware preemption is not tried.
+the end; the caller assumes, reserves and binds, member by member.
+
+Everything here is done in steps: a generator says whose turn it is and on what cluster, and is told the decision. So
+whoever runs it may wait between turns; `groupcycle.decide_group` does not.
 """
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Generator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from random import Random
-from typing import Final
+from typing import Any, Final, TypeAlias, TypeVar
 
 from extender.cluster.hypothesis import Hypothesis
 from extender.cluster.pods import PodQuery
 from extender.cluster.snapshot import Snapshot
-from extender.decide.committing import permit, reserve, unreserve
-from extender.decide.cycle import decide
+from extender.decide.committing import assumed, permit, reserve, unreserve
 from extender.decide.decision import Decision, Placed
 from extender.decide.engine import Engine
-from extender.decide.sampling import Search
-from extender.framework.points import Placement, Queued
+from extender.framework.group_points import GroupQuery, Placement
+from extender.framework.points import Write
 from extender.framework.profiles import Profile
 from extender.framework.verdict import SUCCESS, Code, Status, error, unschedulable
 
 ALL_NODES: Final = Placement()
 
-UNSCHEDULABLE = unschedulable("pod group is unschedulable")
+_UNSCHEDULABLE: Final = "pod group is unschedulable"
+
+UNSCHEDULABLE: Final = unschedulable(_UNSCHEDULABLE)
 """What a group is told that cannot be scheduled. Source: A149."""
 
-WAITS = unschedulable("pod group is waiting for preemption to complete")
+WAITS: Final = unschedulable(_UNSCHEDULABLE, "pod group is waiting for preemption to complete")
 """What a group is told that can be scheduled once victims are gone. Source: A149."""
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class Turn:
+    """A member that is to be decided now.
+
+    Attributes:
+        pod: the member.
+        cluster: with the members before it on their nodes; good until the answer is given.
+        profile: to decide by.
+        placement: the nodes that may be chosen.
+    """
+
+    pod: PodQuery
+    cluster: Snapshot
+    profile: Profile
+    placement: Placement
+
+
+Steps: TypeAlias = Generator[Turn, Decision, T]
+
+
+@dataclass(frozen=True, slots=True)
+class GroupAttempt:
+    """A group that is to be decided, and by what.
+
+    Attributes:
+        group: its name.
+        pods: its members that wait, in the order of their turns.
+        profile: of their scheduler name.
+        engine: calls the plugins.
+        chance: breaks ties.
+    """
+
+    group: GroupQuery
+    pods: tuple[PodQuery, ...]
+    profile: Profile
+    engine: Engine
+    chance: Random
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +86,8 @@ class Member:
         status: SUCCESS: it has a node; else why not.
         node: where it goes, or shall go once victims are gone; empty for nowhere.
         permitted: what Permit said; SUCCESS or WAIT if there is a node.
-        preempts: it needs victims gone.
+        rejectors: the plugins whose events may help, if it has no node.
+        nominated: as in `Unplaced`.
     """
 
     pod: PodQuery
@@ -49,7 +95,33 @@ class Member:
     status: Status
     node: str = ""
     permitted: Status = SUCCESS
-    preempts: bool = False
+    rejectors: frozenset[str] = frozenset()
+    nominated: str | None = None
+
+    @property
+    def preempts(self) -> bool:
+        """Whether it has a node once victims are gone."""
+        return bool(self.node) and not isinstance(self.decision, Placed)
+
+    @property
+    def notes(self) -> dict[str, Any]:
+        """Of PreFilter, by plugin."""
+        return self.decision.notes if isinstance(self.decision, Placed) else self.decision.attempt.before.notes
+
+
+@dataclass(frozen=True, slots=True)
+class Fate:
+    """Why a member goes back to the queue.
+
+    Attributes:
+        status: ERROR or a rejection, with the whole message.
+        rejectors: the plugins whose events may help; empty after an error, and where the group is at fault.
+        nominated: as in `Unplaced`.
+    """
+
+    status: Status
+    rejectors: frozenset[str] = frozenset()
+    nominated: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,29 +133,35 @@ class GroupDecision:
         members: in the order of their turns; fewer than the group has if something went wrong.
         waits_for_preemption: it could be scheduled once victims are gone.
         placement: within which it was decided.
+        detail: what is to be done to make room for the group as a whole.
+        undone: by uid, what plugins want written as a reservation was taken back; it counts for those who go nowhere.
     """
 
     status: Status
     members: tuple[Member, ...] = ()
     waits_for_preemption: bool = False
     placement: Placement = ALL_NODES
+    detail: Any = None
+    undone: Mapping[str, Sequence[Write]] = field(default_factory=dict)
 
-    def fate(self, member: Member) -> Status:
-        """What *member* is told in the end: SUCCESS to be bound, else why it goes back to the queue. Source: A150."""
+    @property
+    def feasible(self) -> bool:
+        """Whether the group can be scheduled, now or once victims are gone."""
+        return self.status.ok or self.waits_for_preemption
+
+    def fate(self, turn: int) -> Fate | None:
+        """What the member of that turn is told in the end; None: it is bound to its node. Source: A150."""
+        member = self.members[turn] if turn < len(self.members) else None
         if self.status.code is Code.ERROR:
-            return member.status if member.status.code is Code.ERROR else self.status
-        if member.status.ok:
-            if self.status.ok or self.waits_for_preemption:
-                return self.status
-            return unschedulable(member.permitted.message)
-        if member.preempts and not self.waits_for_preemption:
-            return unschedulable(member.permitted.message)
-        return member.status
-
-
-def in_order(members: Sequence[Queued]) -> list[PodQuery]:
-    """The members in the order of their turns: by priority, then by the time of their first attempt. Source: A145."""
-    return [each.pod for each in sorted(members, key=lambda each: (-each.pod.priority, each.since))]
+            own = member is not None and member.status.code is Code.ERROR
+            return Fate(member.status if member is not None and own else self.status, nominated="")
+        if member is None:
+            return Fate(self.status)
+        if member.node and not self.feasible:
+            return Fate(unschedulable(_UNSCHEDULABLE, member.permitted.message), nominated="")
+        if not member.status.ok:
+            return Fate(member.status, member.rejectors, member.nominated)
+        return None if self.status.ok else Fate(self.status, nominated=member.node)
 
 
 def mixed_schedulers(pods: Sequence[PodQuery]) -> Status | None:
@@ -96,102 +174,73 @@ def mixed_schedulers(pods: Sequence[PodQuery]) -> Status | None:
     return error(f'{said}, got: "{other}" and "{first}"')
 
 
-def decide_group(
-    pods: Sequence[PodQuery],
-    cluster: Snapshot,
-    profile: Profile,
-    engine: Engine,
-    chance: Random,
-    search: Search,
-    placement: Placement = ALL_NODES,
-) -> GroupDecision:
-    """Where the members of a group go, all within *placement*, or why the group goes nowhere.
-
-    Args:
-        pods: the members that wait, in the order of their turns.
-        cluster: as it is.
-        profile: of their scheduler name.
-        engine: calls the plugins.
-        chance: breaks ties.
-        search: where a search that stops early goes on.
-        placement: the nodes that may be chosen.
-    """
-    cycle = _GroupCycle(cluster, profile, engine, chance, search, placement)
+def within(attempt: GroupAttempt, cluster: Snapshot, placement: Placement = ALL_NODES) -> Steps[GroupDecision]:
+    """Where the members go, all within *placement*, or why the group goes nowhere. Source: A147, A148."""
+    trial = _Trial(attempt, cluster)
+    members: list[Member] = []
+    status, waits, preempts = UNSCHEDULABLE, False, False
     try:
-        return cycle.run(pods)
-    finally:
-        cycle.undo()
-
-
-class _GroupCycle:
-    """One cycle in progress."""
-
-    def __init__(
-        self,
-        cluster: Snapshot,
-        profile: Profile,
-        engine: Engine,
-        chance: Random,
-        search: Search,
-        placement: Placement,
-    ) -> None:
-        self._imagined = Hypothesis(cluster)
-        self._profile, self._engine, self._chance, self._search = profile, engine, chance, search
-        self._placement = placement
-        self._reserved: list[Member] = []
-
-    def run(self, pods: Sequence[PodQuery]) -> GroupDecision:
-        """Give every member its turn. Source: A147, A148."""
-        members: list[Member] = []
-        status, waits, preempts = UNSCHEDULABLE, False, False
-        for pod in pods:
-            member = self._turn(pod)
+        for pod in attempt.pods:
+            decision = yield Turn(pod, trial.imagined.snapshot(), attempt.profile, placement)
+            member = trial.settled(pod, decision)
             members.append(member)
             if not member.node:
                 if member.status.rejected:
                     continue
                 wrong = error(f"failed to schedule other pod from a pod group: {member.status.message}")
-                return GroupDecision(wrong, tuple(members), placement=self._placement)
+                return GroupDecision(wrong, tuple(members), placement=placement, undone=trial.undone)
             preempts = preempts or member.preempts
             if member.permitted.ok:
                 status, waits = (WAITS, True) if preempts else (SUCCESS, False)
-        return GroupDecision(status, tuple(members), waits, self._placement)
+    finally:
+        trial.undo()
+    return GroupDecision(status, tuple(members), waits, placement, undone=trial.undone)
 
-    def _turn(self, pod: PodQuery) -> Member:
-        within = self._placement.nodes
-        decision = decide(
-            pod, self._imagined.snapshot(), self._profile, self._engine, self._chance, self._search, within=within
-        )
+
+class _Trial:
+    """The cluster with the members decided so far on their nodes."""
+
+    def __init__(self, attempt: GroupAttempt, cluster: Snapshot) -> None:
+        self.imagined = Hypothesis(cluster)
+        self._attempt = attempt
+        self._reserved: list[Member] = []
+        self.undone: dict[str, tuple[Write, ...]] = {}
+
+    def settled(self, pod: PodQuery, decision: Decision) -> Member:
+        """The member on its node with all it needs set aside; or, where that fails, without a node."""
         if isinstance(decision, Placed):
-            return self._settled(Member(pod, decision, SUCCESS, decision.node), decision.notes)
-        if decision.nominated:
-            member = Member(pod, decision, decision.status, decision.nominated, preempts=True)
-            return self._settled(member, decision.attempt.before.notes)
-        return Member(pod, decision, decision.status)
+            return self._reserved_for(Member(pod, decision, SUCCESS, decision.node))
+        nominated, rejectors = decision.nominated, decision.rejectors
+        member = Member(pod, decision, decision.status, nominated or "", rejectors=rejectors, nominated=nominated)
+        return self._reserved_for(member) if nominated else member
 
-    def _settled(self, member: Member, notes: dict[str, object]) -> Member:
-        """*member* on its node with all it needs set aside; or, where that fails, without a node."""
-        pod, node = member.pod, member.node
-        there = self._imagined.place(pod, node)
-        status = reserve(pod, node, self._imagined.snapshot(), self._profile, self._engine, notes)
+    def _reserved_for(self, member: Member) -> Member:
+        pod, node, notes = member.pod, member.node, member.notes
+        profile, engine = self._attempt.profile, self._attempt.engine
+        changed = assumed(pod.pod, node, profile, notes)
+        there = self.imagined.place(self.imagined.snapshot().query(changed), node)
+        status = reserve(pod, node, self.imagined.snapshot(), profile, engine, notes)
         if status is None:
-            answer = permit(pod, node, self._imagined.snapshot(), self._profile, self._engine, notes)
+            answer = permit(pod, node, self.imagined.snapshot(), profile, engine, notes)
             permitted = answer.status or SUCCESS
             if permitted.ok or permitted.code is Code.WAIT:
-                settled = Member(pod, member.decision, member.status, node, permitted, member.preempts)
-                self._reserved.append(settled)
-                return settled
-            unreserve(pod, node, self._profile, self._engine, notes)
+                self.imagined.withdraw(pod)
+                kept = replace(member, permitted=permitted)
+                self._reserved.append(kept)
+                return kept
+            self._unreserve(member)
             status = permitted
-        self._imagined.remove(there)
-        if status.rejected:
-            said = f"0/1 nodes are available: 1 {status.message}."
-            status = Status(status.code, (said,), status.plugin)
-        return Member(pod, member.decision, status)
+        self.imagined.remove(there)
+        if not status.rejected:
+            return Member(pod, member.decision, status, nominated="")
+        said = Status(status.code, (f"0/1 nodes are available: 1 {status.message}.",), status.plugin)
+        return Member(pod, member.decision, said, rejectors=frozenset(filter(None, (status.plugin,))), nominated="")
 
     def undo(self) -> None:
         """Give all reservations back, last first. Source: A147."""
         for member in reversed(self._reserved):
-            decision = member.decision
-            notes = decision.notes if isinstance(decision, Placed) else decision.attempt.before.notes
-            unreserve(member.pod, member.node, self._profile, self._engine, notes)
+            self._unreserve(member)
+
+    def _unreserve(self, member: Member) -> None:
+        profile, engine = self._attempt.profile, self._attempt.engine
+        self.undone[member.pod.uid] = unreserve(member.pod, member.node, profile, engine, member.notes).writes

@@ -14,33 +14,15 @@ from extender.cluster.pods import PodQuery
 from extender.cluster.snapshot import NodeView, Snapshot
 from extender.decide.engine import Engine
 from extender.decide.prefiltering import PreFilterOutcome
-from extender.framework.profiles import Profile, WeightedScore
-from extender.framework.runner import PluginError, first_outlier, out_of_range
+from extender.decide.scoring import Part, PluginScores
+from extender.framework.profiles import Profile
+from extender.framework.runner import PluginError, out_of_range
 from extender.framework.verdict import Status
 
 
 @dataclass(frozen=True, slots=True)
-class PluginScores:
-    """One plugin's scores of the feasible nodes, int64, in the order of `Ranking.rows`. True until the next cycle.
-
-    Attributes:
-        raw: as the plugin gave them.
-        normalized: 0 to 100.
-        weight: of the plugin in the profile.
-        weighted: `normalized * weight`.
-        outlier: the first position in `normalized` that is outside 0 to 100, None if none is.
-    """
-
-    raw: IntArray
-    normalized: IntArray
-    weight: int
-    weighted: IntArray
-    outlier: int | None = None
-
-
-@dataclass(frozen=True, slots=True)
 class Ranking:
-    """The feasible nodes with their totals.
+    """The feasible nodes with their totals. True until the next cycle; nobody writes to it.
 
     Attributes:
         rows: the feasible rows, int64, ascending.
@@ -58,7 +40,8 @@ class Ranking:
         """The rows with the highest total, int64."""
         if not len(self.rows):
             return self.rows
-        best: IntArray = self.rows[np.flatnonzero(self.totals == self.totals.max())]
+        top = self.totals[self.totals.argmax()]
+        best: IntArray = self.rows[(self.totals == top).nonzero()[0]]
         return best
 
 
@@ -76,13 +59,10 @@ def rank(
         before: PreFilter's outcome. Its notes go to plugins that score and have no PreScore.
     """
     crowd = engine.columns.crowd(feasible)
-    everywhere = bool(feasible.all())
-    rows = np.arange(len(feasible), dtype=np.int64) if everywhere else np.flatnonzero(feasible)
-    view = cluster.view(None if everywhere else rows)
+    rows, view = crowd.rows, crowd.view(cluster)
     if not profile.scores:  # then PreScore is not asked either
         return Ranking(rows, np.ones(len(rows), dtype=np.int64))
-    totals = np.zeros(len(rows), dtype=np.int64)
-    plugins: dict[str, PluginScores] = {}
+    parts: dict[str, Part] = {}
     point, began = "PreScore", engine.run.begin()
     try:
         skipped, notes = _pre_score(pod, view, profile, engine)
@@ -92,16 +72,15 @@ def rank(
             name = weighted.plugin.name
             if name not in skipped:
                 source = notes if hasattr(weighted.plugin, "pre_score") else before.notes
-                scores = _scores_of(weighted, pod, view, engine, source.get(name), crowd)
-                plugins[name] = scores
-                totals += scores.weighted
+                parts[name] = engine.scoring.part(weighted, pod, view, source.get(name), crowd)
+        plugins = {name: part.scores for name, part in parts.items()}
         _check_range(profile, plugins)
     except PluginError as wrong:
         engine.run.passed(profile.scheduler_name, point, wrong.status, began)
         none = np.empty(0, dtype=np.int64)
         return Ranking(none, none, error=wrong.status)
     engine.run.passed(profile.scheduler_name, point, None, began)
-    return Ranking(rows, totals, plugins)
+    return Ranking(rows, engine.scoring.total(tuple(parts.values()), len(rows)), plugins)
 
 
 def _check_range(profile: Profile, plugins: Mapping[str, PluginScores]) -> None:
@@ -129,40 +108,3 @@ def _pre_score(pod: PodQuery, view: NodeView, profile: Profile, engine: Engine) 
         else:
             notes[plugin.name] = answer.notes
     return skipped, notes
-
-
-@dataclass(frozen=True, slots=True)
-class _Derived:
-    """Normalised scores with what they were worked out of."""
-
-    scores: PluginScores
-    crowd: BoolArray
-    version: int
-
-
-def _scores_of(
-    weighted: WeightedScore, pod: PodQuery, view: NodeView, engine: Engine, notes: Any, crowd: BoolArray
-) -> PluginScores:
-    """One plugin's scores; where raw scores are kept and neither they nor the feasible nodes changed, the last ones."""
-    plugin, weight = weighted.plugin, weighted.weight
-    kept = engine.columns.score(plugin, pod, view.snapshot, notes, engine.run)
-    if kept is None:
-        return _finished(weighted, pod, engine.run.score(plugin, pod, view, notes), view, engine, notes)
-    last = kept.derived
-    if last is not None and last.crowd is crowd and last.version == kept.version and last.scores.weight == weight:
-        known: PluginScores = last.scores
-        return known
-    scores = _finished(weighted, pod, view.take(kept.value), view, engine, notes)
-    kept.derived = _Derived(scores, crowd, kept.version)
-    return scores
-
-
-def _finished(
-    weighted: WeightedScore, pod: PodQuery, raw: IntArray, view: NodeView, engine: Engine, notes: Any
-) -> PluginScores:
-    normalized = raw
-    if hasattr(weighted.plugin, "normalize"):
-        normalized = engine.run.normalize(weighted.plugin, pod, raw, view, notes)
-    weight = weighted.weight
-    scores = normalized if weight == 1 else normalized * weight
-    return PluginScores(raw, normalized, weight, scores, first_outlier(normalized))

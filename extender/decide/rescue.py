@@ -91,9 +91,9 @@ def ask(plugin: PostFilter, pod: PodQuery, cluster: Snapshot, attempt: Attempt) 
 
 def rescue(pod: PodQuery, cluster: Snapshot, attempt: Attempt) -> Rescue:
     """Ask the PostFilter plugins in order."""
+    began = attempt.engine.run.begin()
     answers = Answers()
-    for plugin in attempt.profile.post_filters:
-        decided = answers.add(plugin.name, ask(plugin, pod, cluster, attempt))
-        if decided is not None:
-            return decided
-    return answers.end()
+    asked = (answers.add(plugin.name, ask(plugin, pod, cluster, attempt)) for plugin in attempt.profile.post_filters)
+    decided = next((each for each in asked if each is not None), None) or answers.end()
+    attempt.engine.run.passed(attempt.profile.scheduler_name, "PostFilter", decided.status, began)
+    return decided

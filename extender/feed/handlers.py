@@ -3,11 +3,12 @@
 from collections.abc import Collection
 from typing import Protocol
 
-from extender.cluster.state import ClusterState
+from extender.allocation.tainting import tainted
+from extender.cluster.state import ClusterState, Lean
 from extender.cluster.store import Thing, key_of
 from extender.feed.differences import node_changes, pod_changes
 from extender.framework.changes import Action, Change, Resource
-from extender.objects.devices import DeviceClass, ResourceClaim, ResourceSlice
+from extender.objects.devices import DeviceClass, DeviceTaintRule, ResourceClaim, ResourceSlice
 from extender.objects.groups import PodGroup
 from extender.objects.node import Node
 from extender.objects.pod import Pod
@@ -90,6 +91,14 @@ class Feed:
         """
         self._state, self._listener, self._schedulers = state, listener, frozenset(schedulers)
 
+    def lean(self, thing: Lean) -> Lean:
+        """An equal of a pod or a node that shares with others what it has in common with them; nothing is told."""
+        return self._state.lean(thing)
+
+    def serve(self, schedulers: Collection[str]) -> None:
+        """From now on the pods of these wait for us, and no others."""
+        self._schedulers = frozenset(schedulers)
+
     def added(self, thing: Thing) -> None:
         """*thing* appeared."""
         if isinstance(thing, Node):
@@ -98,8 +107,7 @@ class Feed:
         elif isinstance(thing, Pod):
             self._pod_added(thing)
         else:
-            self._state.put_object(thing)
-            self._tell(type(thing), Action.ADD, None, thing)
+            self._write(type(thing), Action.ADD, None, thing)
 
     def changed(self, old: Thing, new: Thing) -> None:
         """*old* became *new*."""
@@ -110,8 +118,7 @@ class Feed:
         elif isinstance(old, Pod) and isinstance(new, Pod):
             self._pod_changed(old, new)
         else:
-            self._state.put_object(new)
-            self._tell(type(new), Action.UPDATE, old, new)
+            self._write(type(new), Action.UPDATE, old, new)
 
     def removed(self, thing: Thing) -> None:
         """*thing* is gone."""
@@ -121,13 +128,26 @@ class Feed:
         elif isinstance(thing, Pod):
             self._pod_removed(thing)
         else:
-            self._state.drop_object(type(thing), key_of(thing))
-            self._tell(type(thing), Action.DELETE, thing, None)
+            self._write(type(thing), Action.DELETE, thing, None)
 
-    def _tell(self, kind: type, action: Action, old: Thing | None, new: Thing | None) -> None:
+    def _write(self, kind: type[Thing], action: Action, old: Thing | None, new: Thing | None) -> None:
+        before = self._tainted() if kind is DeviceTaintRule else []
+        if new is not None:
+            self._state.put_object(new)
+        elif old is not None:
+            self._state.drop_object(kind, key_of(old))
         resource = RESOURCES.get(kind)
         if resource is not None:
             self._listener.happened(Change(resource, action, old, new))
+        for was, now in zip(before, self._tainted() if before else [], strict=True):
+            if was != now:
+                self._listener.happened(Change(Resource.RESOURCE_SLICE, Action.UPDATE, was, now))
+
+    def _tainted(self) -> list[ResourceSlice]:
+        """The slices with the taints that rules add: a rule that changes is a change of slices. Source: B112, B125."""
+        cluster = self._state.snapshot()
+        rules = cluster.objects(DeviceTaintRule).values()
+        return [tainted(each, rules) for each in cluster.objects(ResourceSlice).values()]
 
     # -- pods
 

@@ -33,8 +33,10 @@ class Timed:
 
     def pod_changed(self, old: Pod, new: Pod, changes: list[Change]) -> None:
         """A pod without a node changed."""
-        with self._timed("UnschedulablePodUpdate"):
-            self._listener.pod_changed(old, new, changes)
+        began = time.perf_counter()
+        self._listener.pod_changed(old, new, changes)
+        for event in {"UnschedulablePodUpdate", *(change.label for change in changes)}:
+            self._told(event, time.perf_counter() - began)
 
     def pod_left(self, pod: Pod) -> None:
         """A pod waits no more."""

@@ -6,12 +6,14 @@ kept.
 
 from collections.abc import Hashable
 from dataclasses import dataclass, field
+from itertools import islice
+from random import Random
 from typing import Any
 
 import numpy as np
 
 from extender.cluster.arrays import BoolArray, IntArray
-from extender.cluster.snapshot import Snapshot
+from extender.cluster.snapshot import NodeView, Snapshot
 from extender.framework.points import Reads
 from extender.framework.runner import Runner
 from extender.framework.verdict import Reason, Rejection
@@ -67,6 +69,7 @@ class KeptColumn:
         value: a `FilterColumn`, or raw scores.
         lineage, size, node_position, pod_position: of the snapshot it was last brought up to.
         version: grows whenever an entry is written.
+        written: the rows that were written last, which made it this version.
         derived: what was last worked out of it by its reader, who notes for which version.
     """
 
@@ -76,6 +79,7 @@ class KeptColumn:
     node_position: int
     pod_position: int
     version: int = 0
+    written: IntArray = field(default_factory=lambda: _NO_ROWS)
     derived: Any = None
 
     def caught_up(self, cluster: Snapshot) -> None:
@@ -89,16 +93,54 @@ def _fresh(plugin: Any, pod: Any, cluster: Snapshot, notes: Any, run: Runner) ->
     return column
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class Crowd:
+    """Some of the nodes; the same object for the same nodes.
+
+    Attributes:
+        nodes: who belongs to it, bool, shape (number of nodes,).
+        rows: the rows of those, int64, ascending.
+    """
+
+    nodes: BoolArray
+    rows: IntArray
+
+    @classmethod
+    def of(cls, nodes: BoolArray) -> "Crowd":
+        """The crowd of *nodes*, of which it keeps a copy."""
+        everybody = np.count_nonzero(nodes) == len(nodes)
+        rows = np.arange(len(nodes), dtype=np.int64) if everybody else nodes.nonzero()[0]
+        return cls(nodes.copy(), rows)
+
+    @property
+    def everybody(self) -> bool:
+        """Whether all nodes belong to it."""
+        return len(self.rows) == len(self.nodes)
+
+    def view(self, cluster: Snapshot) -> NodeView:
+        """These nodes of *cluster*."""
+        return cluster.view(None if self.everybody else self.rows)
+
+    def among(self, rows: IntArray) -> IntArray:
+        """Those of *rows* (int64) that belong to it."""
+        return rows if self.everybody else rows[self.nodes[rows]]
+
+    def places(self, rows: IntArray) -> IntArray:
+        """Where in `self.rows` these rows of it are (int64)."""
+        return rows if self.everybody else self.rows.searchsorted(rows)
+
+
 class ColumnCache:
     """Kept columns of one engine. Not thread-safe: each thread that decides has its own."""
 
-    __slots__ = ("_crowds", "_filters", "_scores", "enabled")
+    __slots__ = ("_chance", "_crowds", "_filters", "_scores", "enabled")
 
     def __init__(self, *, enabled: bool = True) -> None:
         self.enabled = enabled
         self._filters: dict[Hashable, KeptColumn] = {}
         self._scores: dict[Hashable, KeptColumn] = {}
-        self._crowds: list[BoolArray] = []
+        self._crowds: list[Crowd] = []
+        self._chance = Random(0).random  # noqa: S311  what is thrown out changes no answer
 
     def filter(self, plugin: Any, pod: Any, cluster: Snapshot, notes: Any, run: Runner) -> FilterColumn:
         """What *plugin* says about every node. Read it before the next cycle and never write to it.
@@ -136,20 +178,21 @@ class ColumnCache:
         kept, stale = self._lookup(self._scores, (plugin, key), cluster, plugin.score_reads)
         if kept is None or stale is None:
             fresh = run.score(plugin, pod, cluster.view(), notes).copy()
-            return self._keep(self._scores, (plugin, key), fresh, cluster, 16 * len(cluster))
+            return self._keep(self._scores, (plugin, key), fresh, cluster, 8 * len(cluster))
         if len(stale):
             kept.value[stale] = run.score(plugin, pod, cluster.view(stale), notes)
             kept.version += 1
+            kept.written = stale
         kept.caught_up(cluster)
         return kept
 
-    def crowd(self, feasible: BoolArray) -> BoolArray:
-        """A copy of *feasible*, the same object for equal sets of nodes as long as it is asked for now and then."""
+    def crowd(self, feasible: BoolArray) -> Crowd:
+        """*feasible* (bool, shape (number of nodes,)) as a crowd: the last one, if it is asked for now and then."""
         for known in self._crowds:
-            if len(known) == len(feasible) and bool((known == feasible).all()):
+            if len(known.nodes) == len(feasible) and not np.count_nonzero(known.nodes != feasible):
                 return known
         del self._crowds[_MOST_CROWDS - 1 :]
-        self._crowds.insert(0, feasible.copy())
+        self._crowds.insert(0, Crowd.of(feasible))
         return self._crowds[0]
 
     def _lookup(
@@ -161,11 +204,12 @@ class ColumnCache:
             return None, None
         if kept.node_position > cluster.node_position or kept.pod_position > cluster.pod_position:
             return None, None  # the snapshot is older than what is kept
-        with_pods = Reads.PODS in reads
-        if with_pods and kept.pod_position == cluster.pod_position and kept.node_position == cluster.node_position:
-            return kept, _NO_ROWS
-        if not with_pods and kept.node_position == cluster.node_position:
-            return kept, _NO_ROWS
+        with_pods = reads is Reads.PODS
+        if kept.node_position == cluster.node_position:
+            if not with_pods or kept.pod_position == cluster.pod_position:
+                return kept, _NO_ROWS
+        elif reads is Reads.NODES:
+            return None, None
         stale = cluster.changed_rows(
             node_position=kept.node_position, pod_position=kept.pod_position if with_pods else None
         )
@@ -179,7 +223,8 @@ class ColumnCache:
         most = max(16, _BYTES // 2 // max(size, 1))
         table.pop(key, None)
         while len(table) >= most:
-            del table[next(iter(table))]
+            # Not the oldest: shapes that come round and round, and are one too many, would all be gone each time.
+            del table[next(islice(table, int(self._chance() * len(table)), None))]
         kept = KeptColumn(value, cluster.lineage, len(cluster), cluster.node_position, cluster.pod_position)
         table[key] = kept
         return kept

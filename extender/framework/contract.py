@@ -11,7 +11,7 @@ from typing import Any, Final
 import msgspec
 
 from extender.config.nearest import hint
-from extender.framework import points
+from extender.framework import group_points, points
 from extender.framework.registry import METHODS, points_of
 
 _NAME: Final = re.compile(r"[A-Za-z0-9]([A-Za-z0-9._/-]*[A-Za-z0-9])?")
@@ -29,10 +29,11 @@ _PROTOCOLS: Final = (
     points.KeptScore,
     points.NormalizeScore,
     points.Reserve,
+    points.Assuming,
     points.Permit,
-    points.PlacementGenerate,
-    points.PlacementScore,
-    points.NormalizePlacementScore,
+    group_points.PlacementGenerate,
+    group_points.PlacementScore,
+    group_points.NormalizePlacementScore,
     points.PreBindPreFlight,
     points.PreBind,
     points.Bind,
@@ -46,6 +47,7 @@ _WITH: Final = {
     "filter_key": "filter",
     "filter_apart": "clone",
     "score_key": "score",
+    "assumed": "reserve",
     "clone": "pre_filter",
     "pre_bind_pre_flight": "pre_bind",
 }

@@ -1,16 +1,15 @@
-"""The extension points: one Protocol each.
+"""The extension points: one Protocol each. Those about pod groups are in `group_points`.
 
 A plugin is a plain class with a `name` and the methods of the points it stands at.
 
 Plugins see compiled pods, snapshots and views of nodes; they have no client, no clock and no logger. What a plugin
-works out once for a pod
-(in PreFilter or PreScore) it returns as `notes` and is handed back in every later call of the same cycle. Source: A053
-to A078.
+works out once for a pod (in PreFilter or PreScore) it returns as `notes` and is handed back in every later call of the
+same cycle. Source: A053 to A078.
 """
 
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass
-from enum import Flag, auto
+from enum import Enum, auto
 from typing import Any, ClassVar, Protocol, TypeAlias, runtime_checkable
 
 from extender.cluster.arrays import IntArray
@@ -22,16 +21,15 @@ from extender.framework.verdict import Rejection, Status, error
 from extender.objects.pod import Pod
 
 
-class Reads(Flag):
-    """What a plugin's answer about one node is made from, beside the pod.
-
-    Decides when a kept answer is asked for again.
-    """
+class Reads(Enum):
+    """What a plugin's answer about one node is made from beside the pod: if it changes, a kept answer is stale."""
 
     NODE = auto()
     """The node object alone."""
     PODS = auto()
     """The node object and the pods on that node."""
+    NODES = auto()
+    """All node objects, whatever pods are on them."""
 
 
 class Named(Protocol):
@@ -67,8 +65,7 @@ class PreFiltered:
     """The answer of PreFilter.
 
     Attributes:
-        status: None lets the pod pass. UNRESOLVABLE and ERROR end the round at once, UNSCHEDULABLE lets
-            the other plugins finish.
+        status: None lets the pod pass. UNRESOLVABLE and ERROR end the round, UNSCHEDULABLE lets the others finish.
         nodes: the names of the only nodes that can do; None means all.
         notes: handed to `filter`, `add_pod`, `remove_pod`, `reserve`, `pre_bind`.
         skip: `filter` is not called for this pod.
@@ -115,9 +112,9 @@ class ApartFilter(Protocol):
     def filter_apart(
         self, pod: PodQuery, nodes: NodeView, notes: Any, others: PodBatch, by: IntArray
     ) -> Sequence[Rejection]:
-        """As `filter`; for each node *notes* count as if changed by those of *others* that are on its row.
+        """As `filter`; for each node *notes*, left as they are, count as if changed by the *others* on its row.
 
-        *by* has one entry a pod of *others*: 1 came, -1 left, 0 neither. *notes* themselves are not changed.
+        *by* has one entry a pod of *others*: 1 came, -1 left, 0 neither.
         """
 
 
@@ -146,8 +143,7 @@ class PostFiltered:
     """The answer of PostFilter.
 
     Attributes:
-        status: SUCCESS: room can be made. UNSCHEDULABLE: the next plugin is asked. Anything else ends the
-            round. Reasons go into the pod's message.
+        status: SUCCESS: room can be made. UNSCHEDULABLE: the next plugin is asked. Anything else ends the round.
         nominated: the node the pod shall wait for; None leaves its nomination alone, the empty name clears it.
         detail: what the caller needs to act on the answer (victims, claims to release).
     """
@@ -161,18 +157,12 @@ class PostFilter(Named, Protocol):
     """Asked when no node can take the pod. Source: A062."""
 
     def post_filter(self, pod: PodQuery, cluster: Snapshot, attempt: Any) -> PostFiltered:
-        """What could be done about it.
-
-        *attempt* is a `decide.rescue.Attempt`: what was refused, with means to ask about hypotheses.
-        """
+        """What could be done. *attempt* is a `decide.rescue.Attempt`: what was refused, with means to ask what if."""
 
 
 @dataclass(frozen=True, slots=True)
 class PreScored:
-    """The answer of PreScore. `skip`: `score` is not called. A status that is not None ends the attempt as an error.
-
-    Source: A063.
-    """
+    """The answer of PreScore. `skip`: `score` is not called. A status ends the attempt as an error. Source: A063."""
 
     notes: Any = None
     skip: bool = False
@@ -220,8 +210,19 @@ class Reserve(Named, Protocol):
     def reserve(self, pod: PodQuery, node: str, cluster: Snapshot, notes: Any) -> Status | None:
         """Set aside what the pod needs there; a status undoes the reservations of all plugins."""
 
-    def unreserve(self, pod: PodQuery, node: str, notes: Any) -> None:
-        """Take back what `reserve` did, or do nothing if it did nothing. Called in reverse order, never fails."""
+    def unreserve(self, pod: PodQuery, node: str, notes: Any) -> "Sequence[Write] | None":
+        """Take back what `reserve` did, if anything; answers with the API calls that undo those of `pre_bind`.
+
+        Called in reverse order, never fails, and no call that fails stops the next.
+        """
+
+
+@runtime_checkable
+class Assuming(Named, Protocol):
+    """A Reserve plugin that knows better than a pod what it takes of its node. Source: A022."""
+
+    def assumed(self, pod: Pod, node: str, notes: Any) -> Pod:
+        """*pod* as it counts on *node* from now on."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -252,57 +253,6 @@ class Permit(Named, Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class GroupQuery:
-    """A pod group that asks for nodes."""
-
-    namespace: str
-    name: str
-
-    @property
-    def key(self) -> str:
-        """`namespace/name`."""
-        return f"{self.namespace}/{self.name}"
-
-
-@dataclass(frozen=True, slots=True)
-class Placement:
-    """Nodes that a pod group may be placed on as a whole; None: all nodes. Source: A152."""
-
-    name: str = ""
-    nodes: frozenset[str] | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Proposal:
-    """Where the members of a group would go within one placement: nodes by uid of the pod."""
-
-    placement: Placement
-    nodes: Mapping[str, str]
-
-
-class PlacementGenerate(Named, Protocol):
-    """Says which sets of nodes a group may be placed on; at most one in a profile. Source: A152, B133."""
-
-    def placement_generate(self, group: GroupQuery, cluster: Snapshot) -> tuple[Placement, ...] | Status:
-        """The placements to try, or an error."""
-
-
-class PlacementScore(Named, Protocol):
-    """Rates the placements on which a group can be scheduled. Source: A152, B134."""
-
-    def placement_score(self, group: GroupQuery, cluster: Snapshot, proposal: Proposal) -> int | Status:
-        """A whole number, 0 to 100 unless the plugin normalizes; or an error."""
-
-
-@runtime_checkable
-class NormalizePlacementScore(Protocol):
-    """Brings the scores of all placements to 0..100."""
-
-    def normalize_placement(self, group: GroupQuery, scores: tuple[int, ...]) -> tuple[int, ...] | Status:
-        """Scores from 0 to 100 in the same order, or an error."""
-
-
-@dataclass(frozen=True, slots=True)
 class Write:
     """One call to the API server that a plugin wants made: the core plans, the edge carries out.
 
@@ -312,6 +262,7 @@ class Write:
         namespace, name: of the object; namespace is empty for what has none.
         body: what to send, builtins.
         subresource: `status`, `binding` or empty.
+        strategic: a patch is a strategic merge patch; that of a pod's status is one anyhow.
     """
 
     verb: str
@@ -320,6 +271,7 @@ class Write:
     name: str
     body: Mapping[str, Any]
     subresource: str = ""
+    strategic: bool = False
 
 
 _LATE = error("context deadline exceeded")
@@ -334,16 +286,20 @@ class Plan:
 
     Attributes:
         writes: in order; the first that fails ends the binding.
-        wait_for: a question asked after the writes each time the cluster changes, until it answers with a
-            status (success goes on) or `timeout` seconds passed; None: there is nothing to wait for.
+        wait_for: asked after the writes each time the cluster changes, until it answers with a status (success goes
+            on) or `timeout` seconds passed; None: there is nothing to wait for.
         timeout: seconds.
         late: what is said when time runs out.
+        announced: reason and note of an event about the pod, told before the wait.
+        devices: allocated ones that the wait is about, for figures: the driver, and whether it has to get ready itself.
     """
 
     writes: tuple[Write, ...] = ()
     wait_for: Question | None = None
     timeout: float = 0.0
     late: Status = _LATE
+    announced: tuple[str, str] | None = None
+    devices: tuple[tuple[str, bool], ...] = ()
 
 
 @runtime_checkable

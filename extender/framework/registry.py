@@ -16,7 +16,9 @@ from extender.config.expand import Expanded, expand_all
 from extender.config.faults import ConfigError, Fault
 from extender.config.gates import FeatureGates
 from extender.config.strict import decode_strict
-from extender.framework.profiles import Profile, WeightedPlacementScore, WeightedScore
+from extender.framework.group_points import PodGroupPostFilter
+from extender.framework.points import Assuming
+from extender.framework.profiles import GroupRules, Profile, WeightedPlacementScore, WeightedScore
 from extender.framework.runner import told
 from extender.framework.setup import CheckedOptions, DefaultedOptions, Setup
 
@@ -58,10 +60,17 @@ _PLURAL = {
 
 @dataclass(frozen=True, slots=True)
 class Registry:
-    """Profiles by scheduler name, and by scheduler and plugin name the options that the plugins were built with."""
+    """The profiles of one configuration, built.
+
+    Attributes:
+        profiles: by scheduler name.
+        options: that the plugins were built with, by scheduler and plugin name.
+        shared: what plugins have in common, see `setup.Setup`.
+    """
 
     profiles: Mapping[str, Profile]
     options: Mapping[str, Mapping[str, Mapping[str, object]]]
+    shared: dict[str, Any]
 
 
 def points_of(plugin: type[Any]) -> frozenset[str]:
@@ -69,7 +78,12 @@ def points_of(plugin: type[Any]) -> frozenset[str]:
     return frozenset(point for point, method in METHODS.items() if callable(getattr(plugin, method, None)))
 
 
-def build(configuration: model.Configuration, catalogue: Catalogue, gates: FeatureGates) -> Registry:
+def build(
+    configuration: model.Configuration,
+    catalogue: Catalogue,
+    gates: FeatureGates,
+    shared: dict[str, Any] | None = None,
+) -> Registry:
     """The profiles of *configuration*, each plugin built once a profile (A083).
 
     Raises:
@@ -84,9 +98,10 @@ def build(configuration: model.Configuration, catalogue: Catalogue, gates: Featu
 
     expanded, faults = expand_all(configuration.profiles, points, catalogue)
     profiles: dict[str, Profile] = {}
+    shared = {} if shared is None else shared
     options: dict[str, Mapping[str, Mapping[str, object]]] = {}
     for profile in configuration.profiles:
-        builder = _Builder(profile, configuration, catalogue, gates)
+        builder = _Builder(profile, configuration, catalogue, gates, shared)
         builder.check_options()
         plugins = expanded.get(profile.scheduler_name, {})
         if not faults and not builder.faults:
@@ -97,7 +112,7 @@ def build(configuration: model.Configuration, catalogue: Catalogue, gates: Featu
         faults = [*faults, *builder.faults]
     if faults:
         raise ConfigError(faults)
-    return Registry(profiles, options)
+    return Registry(profiles, options, shared)
 
 
 @dataclass(slots=True)
@@ -108,6 +123,7 @@ class _Builder:
     configuration: model.Configuration
     catalogue: Catalogue
     gates: FeatureGates
+    shared: dict[str, Any]
     faults: list[Fault] = field(default_factory=list)
     decoded: dict[str, Any] = field(default_factory=dict)
 
@@ -155,8 +171,10 @@ class _Builder:
             placement_scores=tuple(
                 WeightedPlacementScore(instances[p.name], p.weight) for p in plugins.get("placementScore", ())
             ),
+            assumings=tuple(each for each in lists["reserves"] if isinstance(each, Assuming)),
             plugins=instances,
             check_all_filters=self.profile.check_all_filters,
+            groups=_group_rules(self.gates, instances),
             **lists,
         )
 
@@ -165,7 +183,7 @@ class _Builder:
         try:
             if not inspect.signature(plugin).parameters:
                 return plugin()
-            return plugin(Setup(self.decoded.get(name), self.gates, self.profile.scheduler_name))
+            return plugin(Setup(self.decoded.get(name), self.gates, self.profile.scheduler_name, self.shared))
         except Exception as wrong:  # noqa: BLE001  a plugin of somebody else's may raise anything
             self.faults.append(Fault(self.profile.path, f'initializing plugin "{name}": {told(wrong)}'))
             return None
@@ -178,3 +196,16 @@ class _Builder:
             for name, options in self.decoded.items()
             if options is not None and name in shown
         }
+
+
+def _group_rules(gates: FeatureGates, plugins: Mapping[str, Any]) -> GroupRules | None:
+    """How the gates have pod groups scheduled. DefaultPreemption alone makes room for groups. Source: A077, A144."""
+    if "GenericWorkload" not in gates:
+        return None
+    preempting = plugins.get("DefaultPreemption")
+    return GroupRules(
+        gangs="GangScheduling" in gates,
+        by_placement="TopologyAwareWorkloadScheduling" in gates,
+        preempts="WorkloadAwarePreemption" in gates,
+        post_filter=preempting if isinstance(preempting, PodGroupPostFilter) else None,
+    )

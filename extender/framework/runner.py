@@ -2,6 +2,7 @@
 
 import time
 from collections.abc import Callable, Hashable, Iterator
+from types import TracebackType
 from typing import Any, TypeVar
 
 import numpy as np
@@ -11,7 +12,15 @@ from extender.cluster.batches import PodBatch
 from extender.cluster.snapshot import NodeView, Snapshot
 from extender.framework.normalize import MAX_SCORE
 from extender.framework.observer import Observer, Silent
-from extender.framework.points import Named, PreFiltered, PreScored
+from extender.framework.points import (
+    Named,
+    Permission,
+    Plan,
+    PostFiltered,
+    PreFiltered,
+    PreFlight,
+    PreScored,
+)
 from extender.framework.verdict import Code, Reason, Rejection, Status
 
 T = TypeVar("T")
@@ -53,7 +62,7 @@ class PluginError(Exception):
 
 _REFUSING = frozenset((Code.UNSCHEDULABLE, Code.UNRESOLVABLE, Code.PENDING, Code.ERROR))
 _PLAIN = frozenset((Exception, LookupError, RuntimeError, ValueError))
-"""Exceptions that are raised with a whole sentence; the text of others says little without their name."""
+"""Exceptions that this package raises with a whole sentence; the text of others says little without their name."""
 
 
 def told(wrong: BaseException) -> str:
@@ -61,7 +70,14 @@ def told(wrong: BaseException) -> str:
     text, kind = " ".join(str(wrong).split()), type(wrong)
     if not text:
         return kind.__name__
-    return text if kind in _PLAIN else f"{kind.__name__}: {text}"
+    return text if kind in _PLAIN and _ours(wrong.__traceback__) else f"{kind.__name__}: {text}"
+
+
+def _ours(trace: TracebackType | None) -> bool:
+    """Whether it was raised in this package, not in a plugin of somebody else's."""
+    while trace is not None and trace.tb_next is not None:
+        trace = trace.tb_next
+    return trace is not None and str(trace.tb_frame.f_globals.get("__name__")).startswith("extender.")
 
 
 class Runner:
@@ -84,7 +100,7 @@ class Runner:
         self._observer.passed(profile, point, code, time.perf_counter() - began)
 
     def call(self, plugin: Named, point: str, method: Callable[..., T], *args: Any) -> T:
-        """What *method* of *plugin* answers.
+        """What *method* of *plugin* answers. How a plan ends is told by whoever carries it out, see `ended`.
 
         Raises:
             PluginError: it raised.
@@ -95,10 +111,14 @@ class Runner:
         except Exception as wrong:
             self._observer.called(plugin.name, point, Code.ERROR, time.perf_counter() - started)
             raise PluginError(plugin.name, point, told(wrong)) from wrong
-        if self._heard:
-            code = answer.code if isinstance(answer, Status) else Code.SUCCESS
-            self._observer.called(plugin.name, point, code, time.perf_counter() - started)
+        if self._heard and not isinstance(answer, Plan):
+            self._observer.called(plugin.name, point, _code(answer), time.perf_counter() - started)
         return answer
+
+    def ended(self, plugin: Named, point: str, status: Status | None, began: float) -> None:
+        """What *plugin* planned at *point* was carried out, and came to *status*; asking it is part of the time."""
+        code = Code.SUCCESS if status is None else status.code
+        self._observer.called(plugin.name, point, code, time.perf_counter() - began)
 
     def expect(self, plugin: Named, point: str, kind: type[T], method: Callable[..., T], *args: Any) -> T:
         """As `call`, for answers that must be of *kind*.
@@ -122,7 +142,8 @@ class Runner:
             raise PluginError(
                 plugin.name, "PreFilter", f"nodes are {_described(answer.nodes)}, want a frozenset of names or None"
             )
-        self._check_status(plugin, "PreFilter", answer.status)
+        if answer.status is not None:
+            self._check_status(plugin, "PreFilter", answer.status)
         return answer
 
     def pre_score(self, plugin: Any, pod: Any, nodes: NodeView) -> PreScored:
@@ -132,7 +153,8 @@ class Runner:
             PluginError: it raised, or the answer or a part of it is of a wrong type.
         """
         answer = self.expect(plugin, "PreScore", PreScored, plugin.pre_score, pod, nodes)
-        self._check_status(plugin, "PreScore", answer.status)
+        if answer.status is not None:
+            self._check_status(plugin, "PreScore", answer.status)
         return answer
 
     def pre_enqueue(self, plugin: Any, pod: Any, cluster: Snapshot) -> Status | None:
@@ -212,9 +234,33 @@ class Runner:
         return checked_scores(plugin, "NormalizeScore", answer, len(nodes))
 
 
+def _code(answer: Any) -> Code:
+    """What an answer of any point comes to; of groups of refused nodes it is the code of the first. Source: H012.
+
+    The answer need not have been checked yet.
+    """
+    if answer is None or type(answer) is np.ndarray or (type(answer) is tuple and not answer):  # nearly all
+        return Code.SUCCESS
+    if isinstance(answer, Status):
+        return answer.code
+    if isinstance(answer, PreFiltered | PreScored | PreFlight) and answer.skip:
+        return Code.SKIP
+    if isinstance(answer, PreFiltered | PreScored | PostFiltered | Permission):
+        return Code.SUCCESS if answer.status is None else answer.status.code
+    if isinstance(answer, tuple | list):
+        return next((each.reason.code for each in answer if _refuses_any(each)), Code.SUCCESS)
+    return Code.SUCCESS
+
+
+def _refuses_any(group: Any) -> bool:
+    """Whether it is a group of nodes with a reason, and not an empty one."""
+    proper = type(group) is Rejection and type(group.reason) is Reason and type(group.nodes) is np.ndarray
+    return proper and bool(group.nodes.any())
+
+
 def first_outlier(scores: IntArray) -> int | None:
     """The first position with a score outside the range of final scores; None if there is none. Source: A066."""
-    if not len(scores) or (scores.min() >= 0 and scores.max() <= MAX_SCORE):
+    if not len(scores) or scores.view(np.uint64).max() <= MAX_SCORE:  # unsigned, negative ones are the greatest
         return None
     return int(np.flatnonzero((scores < 0) | (scores > MAX_SCORE))[0])
 

@@ -41,12 +41,17 @@ class ScoredDevices:
     """Knows which scored resources devices stand in for. Belongs to one plugin."""
 
     def __init__(self, gates: FeatureGates, specs: Sequence[ResourceSpec]) -> None:
-        self._names = frozenset(spec.name for spec in specs if is_dra_extended(spec.name))
+        self._places = [place for place, spec in enumerate(specs) if is_dra_extended(spec.name)]
         self._counter = DeviceCounter(features_of(gates)) if "DRAExtendedResource" in gates else None
+
+    def key(self, requests: tuple[int, ...]) -> tuple[int, ...] | None:
+        """*requests*, one for each resource, if none of them can be served by devices."""
+        served = self._counter is not None and any(requests[place] for place in self._places)
+        return None if served else requests
 
     def instead(self, resources: Sequence[ScoredResource], cluster: Snapshot) -> tuple[ScoredResource, ...]:
         """*resources* with those that a device class serves replaced."""
-        if self._counter is None or not self._names:
+        if self._counter is None or not self._places:
             return tuple(resources)
         classes = classes_by_resource(cluster.objects(DeviceClass).values())
         words = cluster.vocabulary.resources

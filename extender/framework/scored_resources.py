@@ -13,7 +13,7 @@ from extender.basics.intern import Interner
 from extender.cluster.arrays import IntArray
 from extender.cluster.snapshot import NodeView
 from extender.config.strict import Int64
-from extender.objects.requests import is_dra_extended, is_scalar
+from extender.objects.requests import is_scalar
 
 _PLAIN: Final = ("cpu", "memory", "ephemeral-storage")
 _NONZERO_LINE: Final[Mapping[str, int]] = {"cpu": 0, "memory": 1}
@@ -104,8 +104,3 @@ def scored_resources(
         for spec, request in zip(specs, requests, strict=True)
         if spec.name in _PLAIN or (request and is_scalar(spec.name))
     )
-
-
-def may_be_devices(specs: Sequence[ResourceSpec], requests: Sequence[int]) -> bool:
-    """Whether a resource that the pod asks for and that counts could be served by devices. Source: B042."""
-    return any(request and is_dra_extended(spec.name) for spec, request in zip(specs, requests, strict=True))

@@ -1,7 +1,7 @@
 """What a plugin is built from: its options, decoded from the profile's `pluginConfig`, and the feature gates."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Generic, Protocol, TypeVar, runtime_checkable
 
 from extender.config.faults import Fault
@@ -20,11 +20,14 @@ class Setup(Generic[O_co]):
             None for a plugin without options.
         gates: the feature gates in force.
         profile: the scheduler name of the profile the plugin is built for.
+        shared: what plugins of several profiles have in common, each under a key of its own; one for all profiles, and
+            the same one when a changed configuration is taken over: promises to pods that are being bound belong here.
     """
 
     options: O_co
     gates: FeatureGates
     profile: str = "default-scheduler"
+    shared: dict[str, Any] = field(default_factory=dict)
 
 
 @runtime_checkable

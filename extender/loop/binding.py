@@ -1,34 +1,27 @@
 """The binding cycle of one pod: wait for Permit, prepare, bind, tell; or undo everything. Source: A.3."""
 
 import asyncio
+from collections.abc import Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
-from extender.client.errors import ApiError, UnreachableError
+from extender.carrying import Carrier, RejectedError, take_back
 from extender.client.extender_calls import ExtenderError
 from extender.cluster.pods import PlacedPod
 from extender.decide import committing
-from extender.framework.changes import Action, Change, Resource
-from extender.framework.points import Plan, PreBind, Write
+from extender.framework.points import Write
 from extender.framework.profiles import Profile
 from extender.framework.verdict import Code, Status
 from extender.framework.waiting import WaitingPod
+from extender.loop import narrating
 from extender.loop.conditions import nominated_only
 from extender.loop.desk import Desk, log
 from extender.loop.failing import failed, in_background, room_freed, written
 from extender.loop.negotiating import skipped
+from extender.loop.rechecking import refused
+from extender.objects.node import Node
 from extender.queueing.queued import QueuedPod
-
-_UNCLEAR = 60.0
-"""Seconds after which a binding that nobody has seen is taken for lost; the API server gives up on calls sooner."""
-
-
-class RejectedError(Exception):
-    """The binding ends here; carries the status that says why."""
-
-    def __init__(self, status: Status) -> None:
-        super().__init__(status.message)
-        self.status = status
 
 
 @dataclass(slots=True)
@@ -42,6 +35,7 @@ class Binding:
         began: when the attempt began, on the monotonic clock.
         permit: where it waits on Permit, if it does.
         called_off: why it must not go on; empty while it may.
+        node: as it was when it was chosen; None: not known, as time has passed since.
     """
 
     queued: QueuedPod
@@ -52,6 +46,7 @@ class Binding:
     permit: WaitingPod | None = None
     settled: asyncio.Event = field(default_factory=asyncio.Event)
     called_off: str = ""
+    node: Node | None = None
 
     def call_off(self, why: str) -> None:
         """Another pod needs the room; heeded at the next step, up to the bind itself. Source: A031, A033."""
@@ -65,8 +60,6 @@ async def bind(desk: Desk, job: Binding) -> None:
         await _bound(desk, job)
     except RejectedError as ended:
         undo(desk, job, ended.status)
-    except ApiError as wrong:
-        undo(desk, job, Status(Code.ERROR, (f'running Bind plugin "DefaultBinder": {wrong}',)))
     except Exception as wrong:  # noqa: BLE001  logged whole; the pod must come back to the queue whatever broke
         log.exception("binding of pod %s to node %s broke", job.placed.key, job.placed.node_name)
         undo(desk, job, Status(Code.ERROR, (f"{type(wrong).__name__}: {wrong}",)))
@@ -77,48 +70,33 @@ async def bind(desk: Desk, job: Binding) -> None:
 async def _bound(desk: Desk, job: Binding) -> None:
     pod, node = job.queued.query, job.placed.node_name
     engine = desk.engines[job.profile.scheduler_name]
+
+    def announce(reason: str, note: str) -> None:
+        desk.recorder.event(pod.pod, warning=False, reason=reason, action="Scheduling", note=note)
+
+    carrier = Carrier(
+        pod, node, job.profile, engine, job.notes, desk.state, desk.api, desk.clock, desk.sleep,
+        lambda: _goes_on(desk, job), lambda write, well: _counted(desk, write, well=well), announce,
+        partial(_attached, desk, job.profile.scheduler_name), lambda: _fits(desk, job),
+    )  # fmt: skip
     prepared = committing.prepare(pod, node, job.profile, engine, job.notes)
     if prepared.status is not None and prepared.status.code is not Code.SKIP:
         raise RejectedError(prepared.status)
     if desk.nominates_in_advance and (prepared.status is None or job.permit is not None):
         write = nominated_only(pod.pod, node)
         if write is not None:
-            await written(desk, write, pod.pod)
+            await written(desk, write)
     await _allowed(desk, job)
     desk.queue.done(job.queued.uid)  # from here on events are of no use to it: A030
     if prepared.status is None:
         desk.binding[job.queued.uid] = job.call_off
-        for group in prepared.groups:
-            await asyncio.gather(*(_prepared(desk, job, plugin) for plugin in group))
+        await carrier.prepare(prepared.groups)
     desk.binding.pop(job.queued.uid, None)
     _goes_on(desk, job)
+    _fits(desk, job)
     if not await _bound_by_extender(desk, job):
-        plan = committing.bind(pod, node, job.profile, engine)
-        if isinstance(plan, Status):
-            raise RejectedError(plan)
-        for write in plan.writes:
-            await _sent(desk, job, write)
+        await carrier.bind()
     _done(desk, job)
-
-
-async def _sent(desk: Desk, job: Binding, write: Write) -> None:
-    """Make the call that binds. If its outcome is unknown the pod keeps its place until it has been seen. Source: A042.
-
-    Raises:
-        ApiError: it did not succeed, or was not seen to within `_UNCLEAR` seconds.
-    """
-    try:
-        await desk.api.carry_out(write)
-    except UnreachableError as wrong:
-        end = desk.clock.monotonic() + _UNCLEAR
-        while wrong.sent and desk.clock.monotonic() < end:
-            there = desk.state.placed.get(job.queued.uid)
-            if there is None or not there.assumed:
-                break
-            await desk.sleep(1.0)
-        there = desk.state.placed.get(job.queued.uid)
-        if there is None or there.assumed or there.node_name != job.placed.node_name:
-            raise
 
 
 async def _bound_by_extender(desk: Desk, job: Binding) -> bool:
@@ -155,43 +133,21 @@ async def _allowed(desk: Desk, job: Binding) -> None:
         raise RejectedError(outcome)
 
 
-async def _prepared(desk: Desk, job: Binding, plugin: PreBind) -> None:
-    """Carry out what one PreBind plugin wants. Source: A072, B099."""
-    engine = desk.engines[job.profile.scheduler_name]
-    answer = committing.pre_bind(
-        plugin, job.queued.query, job.placed.node_name, desk.state.snapshot(), engine, job.notes
-    )
-    if isinstance(answer, Status):
-        if answer.ok:
-            return
-        raise RejectedError(answer)
-    try:
-        for write in answer.writes:
-            _goes_on(desk, job)
-            await desk.api.carry_out(write)
-    except ApiError as wrong:
-        raise RejectedError(
-            Status(Code.ERROR, (f'running PreBind plugin "{plugin.name}": {wrong}',), plugin.name)
-        ) from wrong
-    await _come_about(desk, job, plugin.name, answer)
+def _counted(desk: Desk, write: Write, *, well: bool) -> None:
+    """A call of PreBind was made. Source: H031."""
+    if (write.verb, write.kind) == ("create", "ResourceClaim"):
+        desk.tally.created_claim(well=well)
 
 
-async def _come_about(desk: Desk, job: Binding, plugin: str, plan: Plan) -> None:
-    """Wait for what *plan* waits for: asked once a second, as kube-scheduler does. Source: B099."""
-    if plan.wait_for is None:
-        return
-    deadline = desk.clock.monotonic() + plan.timeout
-    while True:
-        _goes_on(desk, job)
-        answer = plan.wait_for(desk.state.snapshot())
-        if answer is None and desk.clock.monotonic() >= deadline:
-            answer = plan.late
-        if answer is not None:
-            if answer.ok:
-                return
-            text = f'running PreBind plugin "{plugin}": {answer.message}'
-            raise RejectedError(answer.by(plugin) if answer.rejected else Status(Code.ERROR, (text,), plugin))
-        await desk.sleep(1.0)
+def _attached(desk: Desk, profile: str, devices: Sequence[tuple[str, bool]], outcome: Status, seconds: float) -> None:
+    """The wait for devices is over. Source: H032."""
+    told = "success" if outcome.ok else "error"
+    if outcome.message.startswith("device binding timeout"):
+        told = "timeout"
+    elif outcome.message.startswith("device binding failed"):
+        told = "failure"
+    for driver, waited in devices:
+        desk.tally.attached(profile, driver, told, seconds, counts=waited)
 
 
 def _goes_on(desk: Desk, job: Binding) -> None:
@@ -208,12 +164,24 @@ def _goes_on(desk: Desk, job: Binding) -> None:
         raise RejectedError(Status(Code.ERROR, ("the lease is lost, so nothing is bound",)))
 
 
+def _fits(desk: Desk, job: Binding) -> None:
+    """Stop if the node is gone, or does not take the pod any more.
+
+    Raises:
+        RejectedError: it does not.
+    """
+    status = refused(desk, job.profile, job.queued.query, job.placed.node_name, job.node)
+    if status is not None:
+        raise RejectedError(status)
+
+
 def _done(desk: Desk, job: Binding) -> None:
     """Source: A036."""
     pod, node = job.queued.query, job.placed.node_name
     now = desk.clock.monotonic()
     note = f"Successfully assigned {pod.key} to {node}"
     desk.recorder.event(pod.pod, warning=False, reason="Scheduled", action="Binding", note=note)
+    narrating.bound(pod.pod, node)
     first = job.queued.first_active
     desk.tally.bound(job.queued.attempts, now - (first if first is not None else job.began))
     desk.tally.attempted(job.profile.scheduler_name, "scheduled", now - job.began)
@@ -230,17 +198,32 @@ def undo(desk: Desk, job: Binding, status: Status) -> None:
     Source: A023, A037.
     """
     pod, node = job.queued.query, job.placed.node_name
-    for wrong in committing.unreserve(pod, node, job.profile, desk.engines[job.profile.scheduler_name], job.notes):
+    undone = committing.unreserve(pod, node, job.profile, desk.engines[job.profile.scheduler_name], job.notes)
+    for wrong in undone.faults:
         log.warning("%s", wrong)
+    if undone.writes and desk.leadership.may_act():
+        in_background(desk, _taken_back(desk, job, status, undone.writes))
+    else:
+        _given_up(desk, job, status)
+
+
+async def _taken_back(desk: Desk, job: Binding, status: Status, writes: tuple[Write, ...]) -> None:
+    """Tell the API server first: the next attempt must not be overtaken by what is left of this one. Source: B118."""
+    await take_back(desk.api, writes, log.warning)
+    _given_up(desk, job, status)
+
+
+def _given_up(desk: Desk, job: Binding, status: Status) -> None:
+    """The node does not count on the pod any more, and the pod goes back to the queue."""
+    pod = job.queued.query
     desk.state.forget(pod.pod)
-    freed = Change(Resource.ASSIGNED_POD, Action.DELETE, job.placed.pod, None)
     rejectors = frozenset({status.plugin}) if status.rejected and status.plugin else frozenset()
     message = f"0/1 nodes are available: 1 {status.message}." if status.rejected else status.message
     if not status.rejected:
-        room_freed(desk, freed)
+        room_freed(desk, job.placed)
     failed(desk, job.queued, status, message, rejectors, "", job.began)
     if status.rejected:
-        room_freed(desk, freed, but=job.queued.uid)
+        room_freed(desk, job.placed, but=job.queued.uid)
 
 
 def start(desk: Desk, job: Binding) -> None:

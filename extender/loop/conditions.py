@@ -1,31 +1,30 @@
-"""What is written into a pod's status: why it waits, for which node, and why it had to go.
+"""What is written into the status of pods and pod groups: why they wait, for which node, and why they had to go.
 
-Source: A044, A045, E039, H059 to H061.
+Source: A044, A045, A151, E039, H059 to H062.
 """
 
-from datetime import UTC, datetime
 from typing import Any
 
+import msgspec
+
+from extender.decide.podgroup import GroupDecision
 from extender.framework.points import Write
+from extender.objects.groups import PodGroup
 from extender.objects.meta import Condition
 from extender.objects.pod import Pod
-
-
-def _moment(now: float) -> str:
-    return datetime.fromtimestamp(now, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+from extender.objects.times import stamp
 
 
 def _condition(known: Condition | None, wanted: dict[str, Any], now: float) -> dict[str, Any]:
     """*wanted* with its times; the time of the last transition stays if the status does."""
-    moved = known is None or known.status != wanted["status"] or known.last_transition_time is None
-    since = _moment(now)
-    if not moved and known is not None and known.last_transition_time is not None:
-        since = _moment(known.last_transition_time.timestamp())
-    return {**wanted, "lastProbeTime": None, "lastTransitionTime": since}
+    since = now
+    if known is not None and known.status == wanted["status"] and known.last_transition_time is not None:
+        since = known.last_transition_time.timestamp()
+    return {**wanted, "lastTransitionTime": stamp(since)}
 
 
-def _known(pod: Pod, kind: str) -> Condition | None:
-    return next((condition for condition in pod.status.conditions if condition.type == kind), None)
+def _known(thing: Pod | PodGroup, kind: str) -> Condition | None:
+    return next((condition for condition in thing.status.conditions if condition.type == kind), None)
 
 
 def _status_patch(pod: Pod, status: dict[str, Any]) -> Write:
@@ -54,11 +53,45 @@ def not_scheduled(pod: Pod, reason: str, message: str, nominated: str | None, no
             "reason": reason,
             "message": message,
             "observedGeneration": pod.metadata.generation,
+            "lastProbeTime": None,
         }
         status["conditions"] = [_condition(known, wanted, now)]
     if nominated is not None and nominated != pod.status.nominated_node_name:
         status["nominatedNodeName"] = nominated or None
     return _status_patch(pod, status) if status else None
+
+
+def group_scheduled(group: PodGroup, decision: GroupDecision, now: float) -> Write | None:
+    """The patch that says what became of *group*; None if its status says so already.
+
+    A group that was scheduled once stays so, whatever becomes of members that come later. Source: A151.
+    """
+    status = decision.status
+    reason = "Scheduled" if status.ok else "Unschedulable" if status.rejected else "SchedulerError"
+    wanted = {
+        "type": "PodGroupScheduled",
+        "status": str(status.ok),
+        "reason": reason,
+        "message": status.message,
+        "observedGeneration": group.metadata.generation,
+    }
+    known = _known(group, "PodGroupScheduled")
+    if known is not None and known.status == "True" and not status.ok:
+        return None
+    same = (wanted["status"], reason, status.message, group.metadata.generation)
+    if known is not None and (known.status, known.reason, known.message, known.observed_generation) == same:
+        return None
+    meta = group.metadata
+    body = {"metadata": {"uid": meta.uid}, "status": {"conditions": [_condition(known, wanted, now)]}}
+    return Write("patch", "PodGroup", meta.namespace, meta.name, body, "status")
+
+
+def with_condition(group: PodGroup, write: Write) -> PodGroup:
+    """*group* as it is once the patch of `group_scheduled` is in force."""
+    (new,) = (msgspec.convert(each, Condition) for each in write.body["status"]["conditions"])
+    others = tuple(condition for condition in group.status.conditions if condition.type != new.type)
+    status = msgspec.structs.replace(group.status, conditions=(*others, new))
+    return msgspec.structs.replace(group, status=status)
 
 
 def nominated_only(pod: Pod, node: str) -> Write | None:
@@ -68,14 +101,22 @@ def nominated_only(pod: Pod, node: str) -> Write | None:
     return _status_patch(pod, {"nominatedNodeName": node or None})
 
 
-def must_go(victim: Pod, scheduler: str, now: float) -> Write | None:
-    """The patch that says why *victim* is evicted; None if it says so already. Source: E039."""
+def must_go(victim: Pod, scheduler: str, preemptor: str, now: float) -> Write | None:
+    """The patch that says why *victim* is evicted; None if it says so already. Source: E039.
+
+    Args:
+        victim: as last seen.
+        scheduler: who evicts it.
+        preemptor: for what: `pod` or `podgroup`.
+        now: seconds since 1970.
+    """
     wanted = {
         "type": "DisruptionTarget",
         "status": "True",
         "reason": "PreemptionByScheduler",
-        "message": f"{scheduler}: preempting to accommodate a higher priority pod",
+        "message": f"{scheduler}: preempting to accommodate a higher priority {preemptor}",
         "observedGeneration": victim.metadata.generation,
+        "lastProbeTime": None,
     }
     known = _known(victim, "DisruptionTarget")
     if known is not None and (known.status, known.reason, known.message) == (

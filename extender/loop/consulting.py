@@ -8,6 +8,7 @@ a node is given out, it is judged once more on the newest state. Source: A098, F
 import asyncio
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import partial
 
 import msgspec
 import numpy as np
@@ -24,7 +25,7 @@ from extender.decide.decision import Decision, Placed, Unplaced
 from extender.decide.engine import Engine
 from extender.decide.feasible import Feasibility, Refusal, feasible
 from extender.decide.rank import Ranking, rank
-from extender.decide.rescue import Answers, Attempt, ask
+from extender.decide.rescue import Answers, Attempt, Rescue, ask
 from extender.framework.columns import ColumnCache
 from extender.framework.profiles import Profile
 from extender.framework.verdict import Code, Reason, Status
@@ -43,45 +44,70 @@ _OVERTAKEN = "the cluster changed while extenders were asked, and no node that t
 class Consultation:
     """One cycle of one pod."""
 
-    def __init__(self, desk: Desk, query: PodQuery, profile: Profile, extenders: Sequence[HttpExtender]) -> None:
-        """Takes the snapshot.
+    def __init__(
+        self,
+        desk: Desk,
+        query: PodQuery,
+        profile: Profile,
+        extenders: Sequence[HttpExtender],
+        cluster: Snapshot,
+        within: frozenset[str] | None = None,
+    ) -> None:
+        """Nobody is asked yet.
 
         Args:
             desk: the scheduler's.
             query: the pod.
             profile: of its scheduler name.
             extenders: those that are interested in it, in order.
+            cluster: as it is, or might be.
+            within: names of the only nodes that may be chosen; None: all.
         """
         self._desk, self._query, self._profile, self._extenders = desk, query, profile, extenders
         self._engine = desk.engines[profile.scheduler_name]
-        self._cluster = desk.state.snapshot()
+        self._cluster, self._within = cluster, within
         self._given: dict[str, Returned] = {}
+
+    async def settled(self) -> Decision:
+        """As `decided`, for a cluster that went on meanwhile."""
+        decision, found = await self._sought()
+        return self._still(decision, found) if isinstance(decision, Placed) else decision
 
     async def decided(self) -> Decision:
         """Where the pod goes, or why it goes nowhere."""
+        return (await self._sought())[0]
+
+    async def _sought(self) -> tuple[Decision, Feasibility]:
         found, evaluated = await self._found()
         if not found.any:
-            return await self._nowhere(found)
+            return await self._nowhere(found), found
         if int(found.feasible.sum()) == 1:
-            return self._still(only_one(self._cluster, found, evaluated), found)
+            return only_one(self._cluster, found, evaluated), found
         ranking = await self._ranked(found)
-        decision = best_of(self._cluster, found, ranking, evaluated, self._desk.chance)
-        return self._still(decision, found) if isinstance(decision, Placed) else decision
+        return best_of(self._cluster, found, ranking, evaluated, self._desk.chance), found
 
     # -- filtering
 
     async def _found(self) -> tuple[Feasibility, int]:
         """The nodes that plugins and extenders let pass: the one the pod is nominated for, else any. Source: A097."""
-        search, cluster = self._desk.search, self._cluster
-        found, evaluated = look(self._query, cluster, self._profile, self._engine, search, reasons=True)
+        cluster = self._cluster
+        sought = partial(
+            look,
+            self._query,
+            cluster,
+            self._profile,
+            self._engine,
+            self._desk.search,
+            within=self._within,
+            reasons=True,
+        )
+        found, evaluated = sought()
         nominated = cluster.row(self._query.pod.status.nominated_node_name)
         if found.any and nominated is not None and found.feasible[nominated]:
             passed = await self._passed(found)
             if passed.any:
                 return passed, evaluated
-            found, evaluated = look(
-                self._query, cluster, self._profile, self._engine, search, reasons=True, anywhere=True
-            )
+            found, evaluated = sought(anywhere=True)
         return (await self._passed(found) if found.any else found), evaluated
 
     async def _passed(self, found: Feasibility) -> Feasibility:
@@ -108,7 +134,7 @@ class Consultation:
         names, nodes, given = self._cluster.names, self._cluster.nodes, self._given
 
         def texts() -> list[msgspec.Raw]:
-            write = self._desk.node_texts.of
+            write = self._desk.texts.of
             return [given[names[row]].text if names[row] in given else write(nodes[row]) for row in rows]
 
         return Question(self._query.pod, [names[row] for row in rows], texts)
@@ -168,7 +194,13 @@ class Consultation:
         without_asking = hopeless(found, self._profile)
         if without_asking is not None:
             return without_asking
-        attempt = Attempt(found, self._profile, self._engine, self._desk.chance)
+        began = self._engine.run.begin()
+        rescue = await self._rescue(Attempt(found, self._profile, self._engine, self._desk.chance))
+        self._engine.run.passed(self._profile.scheduler_name, "PostFilter", rescue.status, began)
+        return unplaced(found, rescue)
+
+    async def _rescue(self, attempt: Attempt) -> Rescue:
+        """As `decide.rescue.rescue`, with victims put before the extenders."""
         answers = Answers()
         for plugin in self._profile.post_filters:
             answer = ask(plugin, self._query, self._cluster, attempt)
@@ -178,8 +210,8 @@ class Consultation:
                 )
             decided = answers.add(plugin.name, answer)
             if decided is not None:
-                return unplaced(found, decided)
-        return unplaced(found, answers.end())
+                return decided
+        return answers.end()
 
     # -- the world went on
 

@@ -7,13 +7,15 @@ from dataclasses import dataclass, field
 from random import Random
 
 from extender.basics.clock import Clock
-from extender.client.extenders import HttpExtender, NodeTexts
+from extender.carrying import Api
+from extender.client.extenders import HttpExtender
+from extender.client.texts import Texts
 from extender.cluster.state import ClusterState
 from extender.decide.engine import Engine
 from extender.decide.sampling import Search
 from extender.framework.profiles import Profile
 from extender.framework.waiting import WaitingPods
-from extender.loop.outside import Api, Leadership, Recorder, Tally
+from extender.loop.outside import Leadership, Recorder, Tally
 from extender.queueing.waiting import SchedulingQueue
 
 log = logging.getLogger("extender.loop")
@@ -32,7 +34,7 @@ class Desk:
         nominates_in_advance: gate NominatedNodeNameForExpectation. Source: A028.
         sleep: waits so many seconds.
         extenders: outbound HTTP extenders, in the order they are asked.
-        node_texts: nodes as they are sent to extenders.
+        texts: nodes as they are sent to extenders.
         jobs: bindings, evictions and status writes that are under way; what is begun is finished before we end.
     """
 
@@ -51,7 +53,7 @@ class Desk:
     sleep: Callable[[float], Awaitable[None]] = asyncio.sleep
     search: Search = field(default_factory=Search)
     extenders: Sequence[HttpExtender] = ()
-    node_texts: NodeTexts = field(default_factory=NodeTexts)
+    texts: Texts = field(default_factory=Texts)
     waiting: WaitingPods = field(default_factory=WaitingPods)
     binding: dict[str, Callable[[str], None]] = field(default_factory=dict)
     jobs: set[asyncio.Task[None]] = field(default_factory=set)

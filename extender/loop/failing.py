@@ -7,14 +7,17 @@ import asyncio
 from collections.abc import Coroutine
 from typing import Any
 
+import msgspec
+
 from extender.client.errors import ApiError, ConflictError, NotFoundError, ServerError, UnreachableError
 from extender.client.events import cut
-from extender.framework.changes import Change
+from extender.cluster.pods import PlacedPod
+from extender.framework.changes import Action, Change, Resource
 from extender.framework.points import Write
 from extender.framework.verdict import Code, Status
+from extender.loop import narrating
 from extender.loop.conditions import not_scheduled
 from extender.loop.desk import Desk, log
-from extender.objects.pod import Pod
 from extender.queueing.queued import QueuedPod
 
 _TRIES = 4
@@ -22,7 +25,7 @@ _FIRST_WAIT, _FACTOR = 0.01, 5.0
 """Seconds before a status is written again, and how that grows. Source: A045."""
 
 
-def in_background(desk: Desk, job: Coroutine[Any, Any, None]) -> None:
+def in_background(desk: Desk, job: Coroutine[Any, Any, Any]) -> None:
     """Let *job* run beside everything else; the desk knows it until it ends."""
     task = asyncio.get_running_loop().create_task(job)
     desk.jobs.add(task)
@@ -55,6 +58,7 @@ def failed(
     profile = pod.spec.scheduler_name
     now = desk.clock.monotonic()
     desk.tally.attempted(profile, "unschedulable" if rejected else "error", now - began)
+    (narrating.refused if rejected else narrating.broken)(pod, message)
     queued.pending = rejectors if status.code is Code.PENDING else frozenset()
     queued.rejectors = rejectors - queued.pending
     if not _back_to_queue(desk, queued, now):
@@ -65,7 +69,7 @@ def failed(
     desk.recorder.event(newest, warning=True, reason="FailedScheduling", action="Scheduling", note=cut(message))
     write = not_scheduled(newest, reason, message, nominated, desk.clock.now())
     if write is not None:
-        in_background(desk, written(desk, write, newest))
+        in_background(desk, written(desk, write))
 
 
 def _back_to_queue(desk: Desk, queued: QueuedPod, now: float) -> bool:
@@ -80,8 +84,17 @@ def _back_to_queue(desk: Desk, queued: QueuedPod, now: float) -> bool:
     return True
 
 
-async def written(desk: Desk, write: Write, pod: Pod) -> None:
-    """Write a status, again a few times if that may help; what fails is logged and changes nothing else.
+def still_waits(desk: Desk, queued: QueuedPod) -> bool:
+    """Whether the pod waits after others were asked about it; if it is gone or bound it has left the queue."""
+    newest = desk.state.waiting.get(queued.uid)
+    if newest is not None and newest.metadata.deletion_timestamp is None:
+        return True
+    desk.queue.done(queued.uid)
+    return False
+
+
+async def written(desk: Desk, write: Write) -> bool:
+    """Write a status, again a few times if that may help; whether it was written. What fails is logged.
 
     Source: A045.
     """
@@ -90,21 +103,29 @@ async def written(desk: Desk, write: Write, pod: Pod) -> None:
         try:
             await desk.api.carry_out(write)
         except NotFoundError:
-            return
+            break
         except (ConflictError, ServerError, UnreachableError) as wrong:
             if not left:
-                log.warning("status of pod %s could not be written: %s", pod.key, wrong)
-                return
+                _unwritten(write, wrong)
+                break
         except ApiError as wrong:
-            log.warning("status of pod %s could not be written: %s", pod.key, wrong)
-            return
+            _unwritten(write, wrong)
+            break
         else:
-            return
+            return True
         await desk.sleep(wait * (1 + 0.1 * desk.chance.random()))
         wait *= _FACTOR
+    return False
 
 
-def room_freed(desk: Desk, change: Change, *, but: str = "") -> None:
-    """Something left a node: pods that waited for room are tried again, all but the one whose uid is *but*."""
+def _unwritten(write: Write, wrong: ApiError) -> None:
+    log.warning("status of %s %s/%s could not be written: %s", write.kind, write.namespace, write.name, wrong)
+
+
+def room_freed(desk: Desk, gone: PlacedPod, *, but: str = "") -> None:
+    """*gone* left its node: pods that waited for room are tried again, all but the one whose uid is *but*."""
+    # Hints pass over a pod that was on no node; ours has its node only in the tables.
+    spec = msgspec.structs.replace(gone.pod.spec, node_name=gone.node_name)
+    change = Change(Resource.ASSIGNED_POD, Action.DELETE, msgspec.structs.replace(gone.pod, spec=spec), None)
     desk.queue.happened(change, desk.clock.monotonic(), (lambda pod: pod.uid != but) if but else None)
     desk.wake()

@@ -1,29 +1,29 @@
-"""What the loop needs of the world: the API server's write side, a recorder of events, leadership, a place to count."""
+"""What the loop needs of the world beside the API server: a recorder of events, leadership, a place to count."""
 
 from typing import Protocol
 
-from extender.framework.points import Write
+from extender.objects.groups import PodGroup
 from extender.objects.pod import Pod
-
-
-class Api(Protocol):
-    """The write side of the API server."""
-
-    async def carry_out(self, write: Write) -> None:
-        """Make the call.
-
-        Raises:
-            client.errors.ApiError: it did not succeed, or its outcome is unknown.
-        """
 
 
 class Recorder(Protocol):
     """Writes events; never blocks and never fails its caller."""
 
     def event(
-        self, pod: Pod, *, warning: bool, reason: str, action: str, note: str, related: Pod | None = None
+        self,
+        pod: Pod,
+        *,
+        warning: bool,
+        reason: str,
+        action: str,
+        note: str,
+        related: Pod | PodGroup | None = None,
+        scheduler: str = "",
     ) -> None:
-        """Something worth telling happened to *pod*. Source: H053 to H056."""
+        """Something worth telling happened to *pod*; told in the name of *scheduler*, by default the pod's own.
+
+        Source: H053 to H056.
+        """
 
 
 class Leadership(Protocol):
@@ -57,6 +57,18 @@ class Tally(Protocol):
     def bound_after_flush(self) -> None:
         """A bound pod had been tried again only because it was parked too long."""
 
+    def created_claim(self, *, well: bool) -> None:
+        """A resource claim was created for a pod, or could not be."""
+
+    def attached(self, profile: str, driver: str, status: str, seconds: float, *, counts: bool) -> None:
+        """The wait for devices is over: success, timeout, failure or error; *counts*: for this device too."""
+
+    def group_attempted(self, profile: str, result: str, seconds: float) -> None:
+        """An attempt for a pod group ended: scheduled, unschedulable, waiting_on_preemption or error."""
+
+    def group_decided(self, seconds: float) -> None:
+        """The members of a pod group were decided."""
+
 
 class Always:
     """Leadership without an election."""
@@ -66,26 +78,5 @@ class Always:
         return True
 
 
-class Uncounted:
+class Uncounted(Tally):
     """A tally that keeps nothing."""
-
-    def attempted(self, profile: str, result: str, seconds: float) -> None:
-        """Nothing."""
-
-    def decided(self, seconds: float) -> None:
-        """Nothing."""
-
-    def bound(self, attempts: int, since_first_active: float) -> None:
-        """Nothing."""
-
-    def waited(self, result: str, seconds: float) -> None:
-        """Nothing."""
-
-    def preempted(self, victims: int) -> None:
-        """Nothing."""
-
-    def evicted(self, result: str, seconds: float) -> None:
-        """Nothing."""
-
-    def bound_after_flush(self) -> None:
-        """Nothing."""

@@ -4,7 +4,8 @@ Source: A.2.
 """
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Coroutine, Sequence
+from typing import Any
 
 from extender.client.extenders import HttpExtender
 from extender.decide import committing
@@ -13,11 +14,15 @@ from extender.decide.decision import Placed, Unplaced
 from extender.framework.changes import Action, Change, Resource
 from extender.framework.profiles import Profile
 from extender.framework.verdict import Code, Status
+from extender.loop import narrating
 from extender.loop.binding import Binding, start, undo
 from extender.loop.consulting import Consultation
 from extender.loop.desk import Desk, log
-from extender.loop.failing import failed, room_freed
+from extender.loop.failing import failed, room_freed, still_waits
+from extender.loop.grouping import GroupTurns
 from extender.loop.preempting import preempt
+from extender.loop.rechecking import node_now
+from extender.objects.node import Node
 from extender.objects.pod import Pod
 from extender.preemption.plan import PreemptionPlan
 from extender.queueing.queued import QueuedPod
@@ -33,6 +38,9 @@ class Scheduler:
         """Take over *desk*; its `wake` must set the event that `wake` gives."""
         self._desk = desk
         self._bindings: dict[str, Binding] = {}
+        rules = [profile.groups for profile in desk.profiles.values() if profile.groups is not None]
+        self._groups = GroupTurns(desk, self._profile, self._placed) if rules else None
+        self._gangs = any(rule.gangs for rule in rules)
         self._parked_flush = desk.clock.monotonic() + FLUSH_PARKED
 
     # -- the loop
@@ -70,10 +78,14 @@ class Scheduler:
         queued = self._desk.queue.pop()
         if queued is None:
             return False
+        narrating.attempting(queued.query.pod)
+        if self._groups is not None and queued.query.spec.scheduling_group is not None:
+            await self._meanwhile(self._groups.attempt(queued))
+            return True
         try:
             extenders = [extender for extender in self._desk.extenders if extender.interested(queued.query.pod)]
             if extenders:
-                await self._consult(queued, extenders)
+                await self._meanwhile(self._consult(queued, extenders))
             else:
                 self._attempt(queued)
         except Exception as wrong:  # noqa: BLE001  logged whole; one pod's fault must not end the loop
@@ -95,7 +107,7 @@ class Scheduler:
         if isinstance(decision, Unplaced):
             self._unplaced(queued, decision, began)
         else:
-            self._placed(queued, decision, began)
+            self._placed(queued, decision, began, node_now(desk, decision.node))
 
     async def _consult(self, queued: QueuedPod, extenders: Sequence[HttpExtender]) -> None:
         """As `_attempt`, with extenders asked in between."""
@@ -103,15 +115,24 @@ class Scheduler:
         profile = self._profile(queued)
         if profile is None:
             return
-        decision = await Consultation(desk, queued.query, profile, extenders).decided()
+        decision = await Consultation(desk, queued.query, profile, extenders, desk.state.snapshot()).settled()
         desk.tally.decided(desk.clock.monotonic() - began)
-        newest = desk.state.waiting.get(queued.uid)
-        if newest is None or newest.metadata.deletion_timestamp is not None:
-            desk.queue.done(queued.uid)  # gone, or bound by somebody else, while extenders were asked
-        elif isinstance(decision, Unplaced):
+        if not still_waits(desk, queued):
+            return
+        if isinstance(decision, Unplaced):
             self._unplaced(queued, decision, began)
         else:
             self._placed(queued, decision, began)
+
+    async def _meanwhile(self, job: Coroutine[Any, Any, None]) -> None:
+        """Carry out *job*; time passes for all others while it waits."""
+        task = asyncio.create_task(job)
+        try:
+            while not (await asyncio.wait({task}, timeout=FLUSH_BACKOFF))[0]:
+                self.tick()
+        finally:
+            task.cancel()
+        task.result()
 
     def _profile(self, queued: QueuedPod) -> Profile | None:
         """The profile to decide by; None if there is nothing to do, and then the pod has left the queue."""
@@ -137,15 +158,23 @@ class Scheduler:
         failed(self._desk, queued, decision.status, decision.message, decision.rejectors, decision.nominated, began)
         for detail in decision.details.values():
             if isinstance(detail, PreemptionPlan):
-                preempt(self._desk, pod, detail)
+                preempt(self._desk, pod, detail.chosen)
 
-    def _placed(self, queued: QueuedPod, decision: Placed, began: float) -> None:
-        """Assume, reserve, ask Permit, and let the binding cycle begin. Source: A022 to A024."""
+    def _placed(self, queued: QueuedPod, decision: Placed, began: float, node: Node | None = None) -> None:
+        """Assume, reserve, ask Permit, and let the binding cycle begin. Source: A022 to A024.
+
+        Args:
+            queued: the pod.
+            decision: where it goes.
+            began: when the attempt began, on the monotonic clock.
+            node: as it was decided on; None if it may have changed since.
+        """
         desk, query = self._desk, queued.query
         profile = desk.profiles[query.spec.scheduler_name]
         engine = desk.engines[profile.scheduler_name]
-        placed = desk.state.assume(query.pod, decision.node)
-        job = Binding(queued, placed, profile, decision.notes, began)
+        pod = committing.assumed(query.pod, decision.node, profile, decision.notes)
+        placed = desk.state.assume(pod, decision.node)
+        job = Binding(queued, placed, profile, decision.notes, began, node=node)
         status = committing.reserve(query, decision.node, desk.state.snapshot(), profile, engine, decision.notes)
         if status is not None:
             undo(desk, job, status)
@@ -180,6 +209,9 @@ class Scheduler:
         if pod.status.nominated_node_name:
             self._desk.state.nominate(pod, pod.status.nominated_node_name)
         self._desk.queue.add(self._desk.state.snapshot().query(pod), self._desk.clock.monotonic())
+        if self._gangs:  # it may be the one that a gang waited for: B132
+            added = Change(Resource.UNSCHEDULED_POD, Action.ADD, None, pod)
+            self._desk.queue.happened(added, self._desk.clock.monotonic())
         self._desk.wake()
 
     def pod_changed(self, old: Pod, new: Pod, changes: list[Change]) -> None:
@@ -195,13 +227,14 @@ class Scheduler:
 
     def assumed_pod_left(self, pod: Pod) -> None:
         """A pod that we placed is being deleted: its binding stops. Source: A124."""
-        waiting = self._desk.waiting.get(pod.metadata.uid)
+        waiting, placed = self._desk.waiting.get(pod.metadata.uid), self._desk.state.placed.get(pod.metadata.uid)
         if waiting is not None:
             waiting.reject("", "removed")
             self.settle()
         else:
             self._desk.state.forget(pod)
-        room_freed(self._desk, Change(Resource.ASSIGNED_POD, Action.DELETE, pod, None))
+        if placed is not None:
+            room_freed(self._desk, placed)
 
     def happened(self, change: Change, *, priority: int | None = None) -> None:
         """Something happened that may help pods of at most that priority."""

@@ -49,7 +49,7 @@ def _fields(kind: type) -> dict[str, inspect.Type]:
     return {field.encode_name: field.type for field in shape.fields} if isinstance(shape, inspect.StructType) else {}
 
 
-def decode(data: bytes, kind: type[T]) -> T:
+def decode(data: bytes | bytearray, kind: type[T]) -> T:
     """Reads JSON.
 
     Args:
@@ -71,7 +71,7 @@ def decode(data: bytes, kind: type[T]) -> T:
     return decoded
 
 
-def _parse(data: bytes) -> Any:
+def _parse(data: bytes | bytearray) -> Any:
     try:
         return msgspec.json.decode(data)
     except RecursionError as fault:

@@ -68,6 +68,11 @@ class BindingArgs(msgspec.Struct, frozen=True, gc=False, rename="pascal"):
     pod_uid: str = field(default="", name="PodUID")
     node: str = ""
 
+    @property
+    def key(self) -> str:
+        """`namespace/name` of the pod."""
+        return f"{self.pod_namespace}/{self.pod_name}"
+
 
 class BindingResult(msgspec.Struct, frozen=True, gc=False, rename="pascal"):
     """The answer of bind; an empty `error` means that the pod is on the node. Source: F023."""

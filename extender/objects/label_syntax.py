@@ -38,6 +38,11 @@ def int64(text: str) -> int | None:
     return number if -(2**63) <= number < 2**63 else None
 
 
+def subdomain_fault(name: str) -> str:
+    """What keeps *name* from being a DNS subdomain, whatever its length; nothing when it is one."""
+    return "" if re.fullmatch(_SUBDOMAIN, name) else _SUBDOMAIN_FAULT
+
+
 def qualified_name_faults(name: str) -> list[str]:
     """What keeps *name* from being a qualified name, `example.com/MyName`; empty when it is one."""
     *prefix, last = name.split("/")
@@ -50,8 +55,8 @@ def qualified_name_faults(name: str) -> list[str]:
     elif prefix:
         if len(prefix[0].encode()) > 253:
             faults.append("prefix part must be no more than 253 bytes")
-        if not re.fullmatch(_SUBDOMAIN, prefix[0]):
-            faults.append(f"prefix part {_SUBDOMAIN_FAULT}")
+        if fault := subdomain_fault(prefix[0]):
+            faults.append(f"prefix part {fault}")
     if not last:
         faults.append("name part must be non-empty")
     elif len(last.encode()) > _LONGEST:

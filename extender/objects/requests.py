@@ -5,14 +5,14 @@
 | `placed_requests`, `placed_nonzero_requests` | NodeInfo, for pods that are on a node |
 | `incoming_requests` | NodeResourcesFit PreFilter and Filter, for the pod to place |
 | `fit_score_requests` | the NodeResourcesFit scorer, for the pod to place |
-| `balanced_requests` | NodeResourcesBalancedAllocation, for the pod to place |
+| `pod_requests` | NodeResourcesBalancedAllocation, for the pod to place |
 
 All amounts are base units: milli-CPU for cpu, bytes or counts for everything else.
 """
 
 from collections.abc import Mapping
 from functools import lru_cache
-from typing import Final
+from typing import Any, Final, NamedTuple
 
 from extender.objects import quantity
 from extender.objects.matching import is_qualified_name
@@ -80,25 +80,37 @@ def has_pod_level_requests(pod: Pod) -> bool:
     return pod.spec.resources is not None and any(map(is_pod_level, pod.spec.resources.requests))
 
 
-def placed_requests(pod: Pod) -> dict[str, int]:
+class Counting(NamedTuple):
+    """What counts of a pod beside its containers' requests, each behind a feature gate. Source: A112, A113, B122.
+
+    Attributes:
+        status: resources in effect (gate InPlacePodVerticalScaling).
+        pod_level: requests of the pod as a whole (gate PodLevelResources).
+        pod_level_resize: with `status`, what is in effect of those (gate InPlacePodLevelResourcesVerticalScaling).
+        devices: what it takes of its node through claims (gate DRANodeAllocatableResources).
+    """
+
+    status: bool = True
+    pod_level: bool = True
+    pod_level_resize: bool = True
+    devices: bool = False
+
+
+BY_DEFAULT: Final = Counting()
+"""What counts with the default gates."""
+
+
+def placed_requests(pod: Pod, counting: Counting = BY_DEFAULT) -> dict[str, int]:
     """The requests of a pod on a node: what is wanted or in effect, whichever is more.
 
     Used by NodeInfo.AddPod and RemovePod. Source: A110 to A113.
     """
-    return pod_requests(pod, use_status=True)
+    return pod_requests(pod, counting)
 
 
 def incoming_requests(pod: Pod) -> dict[str, int]:
     """The requests of the pod to place, from its spec alone. Used by NodeResourcesFit PreFilter. Source: B030."""
-    return pod_requests(pod, use_status=False)
-
-
-def balanced_requests(pod: Pod) -> dict[str, int]:
-    """The requests of the pod to place as BalancedAllocation sees them: no defaults, status and pod level count.
-
-    Source: B041, B047.
-    """
-    return pod_requests(pod, use_status=True)
+    return pod_requests(pod, Counting(status=False))
 
 
 def fit_score_requests(pod: Pod) -> dict[str, int]:
@@ -107,28 +119,11 @@ def fit_score_requests(pod: Pod) -> dict[str, int]:
     Containers without cpu or memory request count for the defaults; pod-level requests and status do not count.
     Source: B036, B041.
     """
-    return _base_units(_pod_amounts(pod, use_status=False, pod_level=False, defaults=_DEFAULTS))
+    return _base_units(_pod_amounts(pod, Counting(status=False, pod_level=False), _DEFAULTS))
 
 
-def placed_nonzero_requests(pod: Pod) -> tuple[int, int]:
-    """What a pod on a node counts for in scores, as (milli-CPU, bytes of memory).
-
-    Used by NodeInfo.AddPod for NonZeroRequested. Source: A110, B036.
-    """
-    return nonzero_requests(pod, use_status=True)
-
-
-def pod_requests(
-    pod: Pod, *, use_status: bool, pod_level: bool = True, pod_level_resize: bool = True
-) -> dict[str, int]:
+def pod_requests(pod: Pod, counting: Counting) -> dict[str, int]:
     """The requests of a pod for every resource the scheduler counts.
-
-    Args:
-        pod: the pod.
-        use_status: whether resources in effect count (gate InPlacePodVerticalScaling).
-        pod_level: whether requests of the pod as a whole count (gate PodLevelResources).
-        pod_level_resize: whether, with `use_status`, pod-level resources in effect count (gate
-            InPlacePodLevelResourcesVerticalScaling).
 
     Returns:
         cpu, memory, ephemeral-storage and scalar resources that are requested, also with 0; in base units.
@@ -138,27 +133,28 @@ def pod_requests(
 
     Source: A111 to A113.
     """
-    return _base_units(_pod_amounts(pod, use_status=use_status, pod_level=pod_level, pod_level_resize=pod_level_resize))
+    return _base_units(_pod_amounts(pod, counting))
 
 
-def nonzero_requests(pod: Pod, *, use_status: bool, pod_level: bool = True) -> tuple[int, int]:
-    """What a pod counts for in scores, as (milli-CPU, bytes of memory); arguments as for `pod_requests`.
+def placed_nonzero_requests(pod: Pod, counting: Counting = BY_DEFAULT) -> tuple[int, int]:
+    """What a pod on a node counts for in scores, as (milli-CPU, bytes of memory).
 
     Containers without a request count for 100 milli-CPU or 200 MiB. Where the pod has requests as a whole that holds
-    only for a resource that neither the pod nor any container requests. Source: A110, A112.
+    only for a resource that neither the pod nor any container requests. Used by NodeInfo.AddPod for NonZeroRequested.
+    Source: A110, A112, B036.
     """
     defaults: Mapping[str, Quantity] = _DEFAULTS
-    if pod_level and has_pod_level_requests(pod):
-        requested = _pod_amounts(pod, use_status=use_status, pod_level=pod_level)
+    if counting.pod_level and has_pod_level_requests(pod):
+        requested = _pod_amounts(pod, counting)
         defaults = {name: amount for name, amount in _DEFAULTS.items() if name not in requested}
-    amounts = _pod_amounts(pod, use_status=use_status, pod_level=pod_level, defaults=defaults)
+    amounts = _pod_amounts(pod, counting, defaults)
     return (
         quantity.milli_value(amounts.get("cpu", quantity.ZERO)),
         quantity.value(amounts.get("memory", quantity.ZERO)),
     )
 
 
-def _base_units(amounts: Amounts) -> dict[str, int]:
+def _base_units(amounts: Mapping[str, Quantity]) -> dict[str, int]:
     return {
         name: quantity.base_units(name, amount)
         for name, amount in amounts.items()
@@ -166,17 +162,52 @@ def _base_units(amounts: Amounts) -> dict[str, int]:
     }
 
 
+def not_covered(pod: Pod) -> list[str]:
+    """The resources, sorted, of which a pod requests less as a whole than its parts and its claims take together."""
+    whole = _pod_amounts(pod, Counting(status=False, devices=True))
+    parts = _pod_amounts(pod, Counting(status=False, pod_level=False, devices=True))
+    return sorted(name for name, amount in parts.items() if name in whole and amount.exceeds(whole[name]))
+
+
 def _pod_amounts(
-    pod: Pod,
-    *,
-    use_status: bool,
-    pod_level: bool,
-    pod_level_resize: bool = True,
-    defaults: Mapping[str, Quantity] = _NO_DEFAULTS,
-) -> Amounts:
-    total = _container_amounts(pod, use_status=use_status, defaults=defaults)
-    if pod_level and has_pod_level_requests(pod):
-        _put_pod_level(pod, total, in_effect=use_status and pod_level_resize)
+    pod: Pod, counting: Counting, defaults: Mapping[str, Quantity] = _NO_DEFAULTS
+) -> Mapping[str, Quantity]:
+    """In one sum; not to be changed."""
+    if not _is_plain(pod):
+        return _sum(pod, counting, defaults)
+    requests = tuple(tuple(container.resources.requests.items()) for container in pod.spec.containers)
+    return _plain_sum(requests, with_defaults=bool(defaults))
+
+
+@lru_cache(maxsize=4096)
+def _plain_sum(requests: tuple[tuple[tuple[str, Any], ...], ...], *, with_defaults: bool) -> Amounts:
+    """Of containers, each with what it requests: other pods request the same."""
+    total: Amounts = {}
+    for container in requests:
+        _add(total, _with_defaults(_parsed(dict(container)), _DEFAULTS if with_defaults else _NO_DEFAULTS))
+    return total
+
+
+def _is_plain(pod: Pod) -> bool:
+    """Whether nothing is asked for but what its containers request."""
+    spec, status = pod.spec, pod.status
+    return not (
+        spec.init_containers
+        or spec.overhead
+        or spec.resources
+        or status.container_statuses
+        or status.init_container_statuses
+        or status.node_allocatable_resource_claim_statuses
+    )
+
+
+def _sum(pod: Pod, counting: Counting, defaults: Mapping[str, Quantity]) -> Amounts:
+    total = _container_amounts(pod, use_status=counting.status, defaults=defaults)
+    if counting.devices:
+        for claim in pod.status.node_allocatable_resource_claim_statuses:
+            _add(total, _parsed(claim.resources))
+    if counting.pod_level and has_pod_level_requests(pod):
+        _put_pod_level(pod, total, in_effect=counting.status and counting.pod_level_resize)
     _add(total, _parsed(pod.spec.overhead))
     return total
 

@@ -95,11 +95,9 @@ class Families:
         self.child(name, *labels).set(value)
 
     def put_all(self, name: str, values: Mapping[tuple[str, ...], float]) -> None:
-        """Set a gauge for these label values, and forget it for all others."""
-        collector = self._collectors[name]
+        """Set a gauge for these label values, and to 0 for all others it had; kube-scheduler forgets none either."""
         for key in [key for key in self._children if key[0] == name and key[1:] not in values]:
-            del self._children[key]
-            collector.remove(*key[1:])
+            self.put(*key, value=0)
         for labels, value in values.items():
             self.put(name, *labels, value=value)
 

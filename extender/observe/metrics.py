@@ -4,6 +4,7 @@ Source: H008, H010 to H013.
 """
 
 import re
+from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Sequence
 from random import Random
 from typing import Final
@@ -16,7 +17,10 @@ from prometheus_client import (
     disable_created_metrics,
     generate_latest,
 )
+from prometheus_client.metrics_core import Metric
+from prometheus_client.registry import Collector
 
+from extender.framework.profiles import Profile
 from extender.framework.verdict import Code
 from extender.observe.families import Families
 from extender.observe.network import NetworkCollector
@@ -24,8 +28,6 @@ from extender.observe.scheduler_families import PLUGIN_FAMILIES
 
 SAMPLED: Final = 0.1
 """The share of plugin calls whose duration is recorded. Source: H012."""
-
-CONTENT_TYPE: Final = "text/plain; version=0.0.4; charset=utf-8; escaping=underscores"
 
 _EVALUATIONS: Final = frozenset(("PreFilter", "Filter", "PreScore", "Score"))
 _UPSTREAM_POINTS: Final = {"NormalizeScore": "ScoreExtensionNormalize"}
@@ -56,6 +58,18 @@ def in_all_profiles(profiles: Iterable[str]) -> str:
     return ",".join(profiles)
 
 
+class _BeforeOthers(Collector):
+    """Has no metrics of its own, and is asked for them before the families that are registered later."""
+
+    def __init__(self, act: Callable[[], None]) -> None:
+        self._act = act
+
+    def collect(self) -> Iterable[Metric]:
+        """Nothing."""
+        self._act()
+        return ()
+
+
 class PluginMetrics:
     """A `framework.observer.Observer` that counts plugin calls and times one in ten of them.
 
@@ -75,9 +89,27 @@ class PluginMetrics:
 
         *chance* gives numbers from 0 up to 1 and decides which calls are timed.
         """
+        self._evaluations: Counter[tuple[str, str, str]] = Counter()
+        registry.register(_BeforeOthers(self._tell_evaluations))
         self.families = Families(registry, PLUGIN_FAMILIES, hidden)
         self._profile = in_all_profiles(profiles)
         self._chance = chance or Random().random  # noqa: S311  a sample, no secret
+
+    def serve(self, profiles: Sequence[str]) -> None:
+        """From now on these profiles are in force."""
+        self._profile = in_all_profiles(profiles)
+
+    def expects(self, profile: Profile) -> None:
+        """Calls of the plugins of *profile* are counted from 0 on."""
+        asked = {
+            "PreFilter": profile.pre_filters,
+            "Filter": profile.filters,
+            "PreScore": profile.pre_scores,
+            "Score": [weighted.plugin for weighted in profile.scores],
+        }
+        for point, plugins in asked.items():
+            for plugin in plugins:
+                self.families.child("scheduler_plugin_evaluation_total", plugin.name, point, profile.scheduler_name)
 
     def called(self, plugin: str, point: str, code: Code, seconds: float) -> None:
         """A plugin was called at an extension point and took *seconds*."""
@@ -86,11 +118,22 @@ class PluginMetrics:
     def called_for(self, profile: str, plugin: str, point: str, code: Code, seconds: float) -> None:
         """A plugin was called for a pod of *profile*."""
         if point in _EVALUATIONS:
-            self.families.count("scheduler_plugin_evaluation_total", plugin, point, profile)
+            self._evaluations[plugin, point, profile] += 1
         if self._chance() < SAMPLED:
             named = _UPSTREAM_POINTS.get(point, point)
             name = "scheduler_plugin_execution_duration_seconds"
             self.families.observe(name, plugin, named, code.label, value=seconds)
+
+    def reset(self) -> None:
+        """Forget all calls. Source: H046."""
+        self._evaluations.clear()
+        self.families.reset()
+
+    def _tell_evaluations(self) -> None:
+        """Some fifty a pod: they are counted here, and added up when somebody looks."""
+        for labels, count in self._evaluations.items():
+            self.families.count("scheduler_plugin_evaluation_total", *labels, by=count)
+        self._evaluations.clear()
 
     def passed(self, profile: str, point: str, code: Code, seconds: float) -> None:
         """All plugins of an extension point were run for one pod."""

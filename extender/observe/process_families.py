@@ -201,7 +201,10 @@ _ALWAYS_ZERO: Final = (
     Family("apiserver_validation_duplicate_validation_error_total", _COUNTER, _INHERITED, stability=Stability.INTERNAL),
 )
 
-PROCESS_FAMILIES: Final = (*_CLIENT, *_WHO, *_CALLERS, *_WORK_QUEUES, *_ALWAYS_ZERO)
+CALL_FAMILIES: Final = (*_CLIENT, *_CALLERS)
+"""Of requests to the API server, and of callers about whom it is asked."""
+
+PROCESS_FAMILIES: Final = (*CALL_FAMILIES, *_WHO, *_WORK_QUEUES, *_ALWAYS_ZERO)
 """All of them."""
 
 HEALTH_FAMILIES: Final = (

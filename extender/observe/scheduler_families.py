@@ -3,6 +3,8 @@
 Source: H001 to H038.
 """
 
+from collections.abc import Mapping
+from types import MappingProxyType
 from typing import Final
 
 from extender.observe.families import Family, Kind, Stability, exponential
@@ -240,6 +242,31 @@ _GROUPS: Final = (
 
 PLUGIN_FAMILIES: Final = _PLUGINS
 """Those that the verbs of the extender have too."""
+
+GATED: Final[Mapping[str, tuple[str, ...]]] = MappingProxyType(
+    {
+        "SchedulerQueueingHints": (
+            "scheduler_queueing_hint_execution_duration_seconds",
+            "scheduler_inflight_events",
+        ),
+        "SchedulerAsyncPreemption": (
+            "scheduler_preemption_goroutines_duration_seconds",
+            "scheduler_preemption_goroutines_execution_total",
+        ),
+        "SchedulerAsyncAPICalls": (
+            "scheduler_async_api_call_execution_total",
+            "scheduler_async_api_call_execution_duration_seconds",
+            "scheduler_pending_async_api_calls",
+        ),
+        "DRAExtendedResource": ("scheduler_resourceclaim_creates_total",),
+        "GenericWorkload": tuple(family.name for family in _GROUPS),
+        "DRADeviceBindingConditions": (
+            "scheduler_dra_bindingconditions_allocations_total",
+            "scheduler_dra_bindingconditions_wait_duration_seconds",
+        ),
+    }
+)
+"""The families that are shown only if a feature gate is on. Source: H030 to H034, metrics.registerMetrics."""
 
 SCHEDULER_FAMILIES: Final = (
     *_ATTEMPTS,

@@ -4,17 +4,18 @@ Nothing here reads a clock or the cluster: whoever knows something says so, in s
 than events are asked for when the page is (see `Figures`). Source: H.1.
 """
 
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Container, Mapping
 from dataclasses import dataclass
 from typing import Final
 
 from prometheus_client import CollectorRegistry
 
 from extender.framework.verdict import Code
+from extender.observe.calls import CallMetrics
 from extender.observe.families import Families
 from extender.observe.metrics import PluginMetrics, exposition
 from extender.observe.process_families import PROCESS_FAMILIES
-from extender.observe.scheduler_families import PLUGIN_FAMILIES, SCHEDULER_FAMILIES
+from extender.observe.scheduler_families import GATED, PLUGIN_FAMILIES, SCHEDULER_FAMILIES
 
 MOST_ATTEMPTS: Final = 15
 """From here on attempts are not told apart. Source: H007."""
@@ -22,10 +23,8 @@ MOST_ATTEMPTS: Final = 15
 ELECTION: Final = "kube-scheduler"
 """The name under which the election is told. Source: H040."""
 
-_KNOWN_USERS: Final = frozenset(
-    ("admin", "client", "kube_proxy", "kubelet", "system:serviceaccount:kube-system:default")
-)
-"""The only names that are told; others could be any number."""
+_VOLUME_STAGES: Final = {"Filter": "predicate", "Reserve": "assume", "PreBind": "bind"}
+"""What the parts of volume binding are called."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,17 +67,30 @@ class Build:
     features: Mapping[tuple[str, str], bool]
 
 
-class SchedulerMetrics:
+class SchedulerMetrics(CallMetrics):
     """Implements `loop.outside.Tally` and everything else a standalone scheduler can be asked to tell."""
 
-    def __init__(self, registry: CollectorRegistry, plugins: PluginMetrics, hidden: Collection[str] = ()) -> None:
-        """Register all families but those *hidden*, and those of *plugins*, which *registry* has already."""
+    def __init__(
+        self,
+        registry: CollectorRegistry,
+        plugins: PluginMetrics,
+        hidden: Collection[str] = (),
+        gates: Container[str] = GATED,
+    ) -> None:
+        """Register all families but those *hidden* and those of feature gates that are off.
+
+        Args:
+            registry: has the families of *plugins* already.
+            plugins: told what they do.
+            hidden: names of families.
+            gates: those that are on; by default all that matter.
+        """
         self._registry, self._plugins = registry, plugins
-        self._families = Families(registry, (*SCHEDULER_FAMILIES, *PROCESS_FAMILIES), hidden)
+        absent = {name for gate, names in GATED.items() if gate not in gates for name in names}
+        super().__init__(Families(registry, (*SCHEDULER_FAMILIES, *PROCESS_FAMILIES), absent.union(hidden)))
         self._families.count("disabled_metrics_total", by=len(hidden))
         self._figures: Figures | None = None
         self._build: Build | None = None
-        self.host = ""
 
     # -- loop.outside.Tally
 
@@ -103,6 +115,15 @@ class SchedulerMetrics:
     def bound_after_flush(self) -> None:
         """A bound pod had been tried again only because it was parked too long. Source: H009."""
         self._families.count("scheduler_pod_scheduled_after_flush_total")
+
+    def group_attempted(self, profile: str, result: str, seconds: float) -> None:
+        """An attempt for a pod group ended: scheduled, unschedulable, waiting_on_preemption or error. Source: H034."""
+        self._families.count("scheduler_podgroup_schedule_attempts_total", result, profile)
+        self._families.observe("scheduler_podgroup_scheduling_attempt_duration_seconds", result, profile, value=seconds)
+
+    def group_decided(self, seconds: float) -> None:
+        """The members of a pod group were decided. Source: H036."""
+        self._families.observe("scheduler_podgroup_scheduling_algorithm_duration_seconds", value=seconds)
 
     def waited(self, result: str, seconds: float) -> None:
         """A pod waited on Permit. Source: H016."""
@@ -142,35 +163,14 @@ class SchedulerMetrics:
         """A resource claim was created for a pod, or could not be. Source: H031."""
         self._families.count("scheduler_resourceclaim_creates_total", "success" if well else "failure")
 
-    # -- the API server
+    def attached(self, profile: str, driver: str, status: str, seconds: float, *, counts: bool) -> None:
+        """The wait for devices is over, for one of them. Source: H032, H033."""
+        told = (profile, driver, status)
+        self._families.observe("scheduler_dra_bindingconditions_wait_duration_seconds", *told, value=seconds)
+        if counts:
+            self._families.count("scheduler_dra_bindingconditions_allocations_total", *told)
 
-    def requested(self, method: str, code: int, seconds: float) -> None:
-        """A try of a request ended; *code* 0 stands for no answer."""
-        self._families.count("rest_client_requests_total", str(code) if code else "<error>", method, self.host)
-        self._families.observe("rest_client_request_duration_seconds", method, self.host, value=seconds)
-
-    def reviewed(self, kind: str, code: str, seconds: float) -> None:
-        """The API server was asked about a caller: *kind* is `authn` or `authz`."""
-        self._families.count(f"apiserver_delegated_{kind}_request_total", code)
-        self._families.observe(f"apiserver_delegated_{kind}_request_duration_seconds", code, value=seconds)
-
-    def looked_up(self, status: str, seconds: float) -> None:
-        """A caller's token was looked up: hit or miss."""
-        self._families.count("authentication_token_cache_request_total", status)
-        self._families.observe("authentication_token_cache_request_duration_seconds", status, value=seconds)
-
-    def recognised(self, result: str, username: str, seconds: float) -> None:
-        """A caller was looked at: success, failure or error; *username* only in the first case."""
-        self._families.count("authentication_attempts", result)
-        self._families.observe("authentication_duration_seconds", result, value=seconds)
-        if username:
-            told = username if username in _KNOWN_USERS else "email_id" if "@" in username else "other"
-            self._families.count("authenticated_user_requests", told)
-
-    def judged(self, result: str, seconds: float) -> None:
-        """Rights were looked at: allowed, no-opinion (so not allowed), or error."""
-        self._families.count("authorization_attempts_total", result)
-        self._families.observe("authorization_duration_seconds", result, value=seconds)
+    # -- the election
 
     def leads(self, *, leading: bool) -> None:
         """Whether this process leads."""
@@ -181,6 +181,7 @@ class SchedulerMetrics:
     def tells(self, build: Build, figures: Figures) -> None:
         """From now on the page tells *build*, and asks for *figures*."""
         self._build, self._figures = build, figures
+        self._families.count("rest_client_transport_create_calls_total", "miss", by=figures.sessions)
 
     def page(self) -> bytes:
         """The page as it is now."""
@@ -191,7 +192,7 @@ class SchedulerMetrics:
     def reset(self) -> None:
         """Forget what was counted by label. Source: H046."""
         self._families.reset()
-        self._plugins.families.reset()
+        self._plugins.reset()
 
     def _put_figures(self) -> None:
         figures = self._figures
@@ -236,9 +237,11 @@ class ProfileObserver:
         self._profile, self._plugins, self._families = profile, plugins, families
 
     def called(self, plugin: str, point: str, code: Code, seconds: float) -> None:
-        """A plugin was called; each call of DefaultPreemption is an attempt at preemption. Source: H005."""
+        """A plugin was called; some calls count elsewhere too. Source: H005, B102."""
         if point == "PostFilter" and plugin == "DefaultPreemption":
             self._families.count("scheduler_preemption_attempts_total")
+        if plugin == "VolumeBinding" and code is Code.ERROR and point in _VOLUME_STAGES:
+            self._families.count("scheduler_volume_scheduling_stage_error_total", _VOLUME_STAGES[point])
         self._plugins.called_for(self._profile, plugin, point, code, seconds)
 
     def passed(self, profile: str, point: str, code: Code, seconds: float) -> None:

@@ -1,19 +1,27 @@
 """Metrics of the extender's verbs: how long, how many, how big, and which plugins refuse."""
 
-from collections.abc import Mapping
+import logging
+from collections.abc import Callable, Mapping
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
 
 from extender.observe.families import exponential
 
+log = logging.getLogger("extender.observe")
+
 _SIZES = exponential(256, 4, 11)
 """256 bytes to 256 MiB."""
+
+_MOST_WORDS = 200
+"""Reasons told apart: those of built-in plugins are few, others' could hold anything."""
 
 _NODES = (0, 1, 10, 100, 500, 1000, 2000, 5000, 10000, 50000)
 
 
 class VerbMetrics:
     """Counts what passes through the verbs. Durations are in seconds, sizes in bytes."""
+
+    _warned = False
 
     def __init__(self, registry: CollectorRegistry) -> None:
         self._durations = Histogram(
@@ -44,10 +52,12 @@ class VerbMetrics:
         )
         self._refused = Counter(
             "extender_refused_nodes",
-            "Nodes refused by filter, by the plugin that refuses first.",
-            ("plugin",),
+            "Nodes refused by filter, by the plugin that refuses first and its words.",
+            ("plugin", "reason"),
             registry=registry,
         )
+        self._words: set[str] = set()
+        self._stale, self._lag, self._whole = _staleness(registry), _lag(registry), _whole(registry)
         self._unknown = Counter(
             "extender_unknown_nodes", "Names of nodes asked about that are not known.", ("verb",), registry=registry
         )
@@ -85,10 +95,27 @@ class VerbMetrics:
         if unknown:
             self._unknown.labels(verb).inc(unknown)
 
-    def refused(self, by_plugin: Mapping[str, int]) -> None:
-        """How many nodes each plugin was the first to refuse."""
-        for plugin, count in by_plugin.items():
-            self._refused.labels(plugin).inc(count)
+    def whole(self, verb: str) -> None:
+        """Whole nodes came though the cluster is known; that is said in the log the first time."""
+        self._whole.labels(verb).inc()
+        if not self._warned:
+            self._warned = True
+            log.warning("Requests bring whole nodes though the cluster is known; set nodeCacheCapable: true for names")
+
+    def refused(self, counted: Mapping[tuple[str, str], int]) -> None:
+        """How many nodes each plugin was the first to refuse, and with which words; of very many, not which."""
+        for (plugin, words), count in counted.items():
+            if words not in self._words and len(self._words) < _MOST_WORDS:
+                self._words.add(words)
+            self._refused.labels(plugin, words if words in self._words else "other").inc(count)
+
+    def staleness(self, kind: str, seconds: Callable[[], float]) -> None:
+        """From now on the page asks *seconds* how long ago the API server was last heard about *kind*."""
+        self._stale.labels(kind).set_function(seconds)
+
+    def lagged(self, seconds: float) -> None:
+        """The event loop came back so much later than it was asked to."""
+        self._lag.observe(seconds)
 
     def failed(self, verb: str) -> None:
         """Something went wrong while deciding."""
@@ -97,3 +124,30 @@ class VerbMetrics:
     def bound(self, outcome: str) -> None:
         """A request to bind ended: `bound`, `already` (it was there), `refused` or `failed`."""
         self._bound.labels(outcome).inc()
+
+
+def _staleness(registry: CollectorRegistry) -> Gauge:
+    return Gauge(
+        "extender_cache_staleness_seconds",
+        "Time since the API server was last heard about a kind; +Inf before the first time.",
+        ("kind",),
+        registry=registry,
+    )
+
+
+def _whole(registry: CollectorRegistry) -> Counter:
+    return Counter(
+        "extender_requests_with_whole_nodes",
+        "Requests with whole nodes though the cluster is known; with nodeCacheCapable: true names are sent.",
+        ("verb",),
+        registry=registry,
+    )
+
+
+def _lag(registry: CollectorRegistry) -> Histogram:
+    return Histogram(
+        "extender_event_loop_lag_seconds",
+        "How late the event loop comes back to what is due: as long as requests wait before anybody looks at them.",
+        buckets=exponential(0.001, 2, 14),
+        registry=registry,
+    )

@@ -83,8 +83,8 @@ def _preemption(rescue: Rescue) -> dict[str, Any] | None:
         "ties": [],
         "candidates": {},
     }
-    plan = said.detail
-    if isinstance(plan, PreemptionPlan):
+    plan = preemption_plan(rescue)
+    if plan is not None:
         found["nominatedNode"] = plan.chosen.node
         found["victims"] = sorted(victim.key for victim in plan.chosen.victims)
         found["ties"] = list(plan.ties)
@@ -93,6 +93,12 @@ def _preemption(rescue: Rescue) -> dict[str, Any] | None:
             for each in sorted(plan.candidates, key=lambda candidate: candidate.node)
         }
     return found
+
+
+def preemption_plan(rescue: Rescue | None) -> PreemptionPlan | None:
+    """What default preemption would do; None if it was not asked, or there is nothing it can do."""
+    said = rescue.answers.get(_PREEMPTION) if rescue is not None else None
+    return said.detail if said is not None and isinstance(said.detail, PreemptionPlan) else None
 
 
 def _verdict(verdict: NodeVerdict) -> dict[str, Any]:

@@ -9,6 +9,7 @@ from typing import Any, Final
 import msgspec
 
 from extender.cluster.state import ClusterState
+from extender.config.gates import FeatureGates
 from extender.objects.codec import DecodeError, decode, from_builtins
 from extender.objects.kinds import KINDS
 from extender.objects.meta import KubernetesObject
@@ -91,9 +92,14 @@ def parse_capture(data: bytes, source: str) -> Capture:
     return reader.finish()
 
 
-def load_state(capture: Capture) -> ClusterState:
-    """The cluster as recorded: first what is neither node nor pod, then nodes, then pods, each in file order."""
-    state = ClusterState()
+def load_state(capture: Capture, gates: FeatureGates | None = None) -> ClusterState:
+    """The cluster as recorded: first what is neither node nor pod, then nodes, then pods, each in file order.
+
+    Args:
+        capture: the recording.
+        gates: the feature gates in force; None: the default ones.
+    """
+    state = ClusterState(gates)
     nodes: list[Node] = []
     pods: list[Pod] = []
     for thing in capture.objects:

@@ -8,11 +8,14 @@ from extender.decide.examine import Examination
 from extender.decide.rank import Ranking
 from extender.framework.verdict import Status
 from extender.offline.answers import best_names, feasible_names
+from extender.offline.evictions import evictions
 from extender.offline.layout import columns, counted
 from extender.offline.misses import nearest_misses
+from extender.offline.unbound import unbound_claims
 
 _MISSES: Final = 5
 _BEST: Final = 3
+_ENDED: Final = "  is not scheduled: an error ends the attempt, another follows after a while (reason SchedulerError)"
 
 
 def explanation(examination: Examination, cluster: Snapshot) -> str:
@@ -21,7 +24,7 @@ def explanation(examination: Examination, cluster: Snapshot) -> str:
     if examination.held_back is not None:
         lines = _held_back(examination.held_back)
     elif attempt is None or attempt.error is not None:
-        lines = ["  nothing could be decided:", f"  {examination.message}"]
+        lines = [_ENDED, f"  {examination.message}"]
     elif attempt.any:
         lines = _fits(examination)
     else:
@@ -36,6 +39,8 @@ def _held_back(status: Status) -> list[str]:
 def _fits_nowhere(examination: Examination, cluster: Snapshot) -> list[str]:
     lines = [f"  fits on none of {counted(len(examination.names), 'node')}", f"  {examination.message}"]
     lines += _before(examination)
+    lines += unbound_claims(examination, cluster)
+    lines += evictions(examination)
     lines += _refusals(examination)
     misses = nearest_misses(examination, cluster, _MISSES)
     if misses:
@@ -83,7 +88,7 @@ def _fits(examination: Examination) -> list[str]:
     feasible, ranking = feasible_names(examination), examination.ranking
     lines = [f"  fits on {len(feasible)} of {counted(len(examination.names), 'node')}"]
     if ranking is None or (ranking.error is not None and len(feasible) > 1):
-        return [*lines, f"  no node could be chosen: {examination.message}"]
+        return [*lines, _ENDED, f"  {examination.message}"]
     if len(feasible) == 1:
         lines.append(f"  {feasible[0]} is the only one, so it is taken whatever its score")
     else:

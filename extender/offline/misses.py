@@ -74,4 +74,5 @@ class _Distance:
         if resource not in self._free:
             view = self._cluster.view()
             self._free[resource] = (view.allocatable(number) - view.requested(number)).tolist()
-        return min(1.0, (wants - self._free[resource][row]) / wants) if wants else 1.0
+        short = wants - self._free[resource][row]
+        return min(1.0, short / wants) if wants > 0 and short > 0 else 1.0  # else it is short of what claims add

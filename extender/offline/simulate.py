@@ -3,15 +3,16 @@
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from random import Random
-from typing import Any
 
-from extender.cluster.snapshot import Snapshot
+from extender.cluster.groups import group_key
 from extender.cluster.state import ClusterState
 from extender.decide.admission import held_back
-from extender.decide.committing import reserve
+from extender.decide.committing import assumed, reserve
 from extender.decide.cycle import decide
 from extender.decide.decision import Placed, Unplaced
 from extender.decide.engine import Engine
+from extender.decide.groupcycle import decide_group, turn_key
+from extender.decide.podgroup import GroupDecision
 from extender.decide.sampling import Search
 from extender.framework.points import Queued
 from extender.framework.profiles import Profile
@@ -79,8 +80,9 @@ def simulate(
 ) -> Simulation:
     """Places the pods that wait for one of *profiles*.
 
-    Each pod has one turn, in the order of the queue: that of the profile's QueueSort plugin, then file order. What is
-    placed counts for those that follow, as do pods that wait on Permit until all had their turns. Nothing is evicted.
+    Each pod has one turn, in the order of the queue: that of the profile's QueueSort plugin, then file order. Where the
+    gates have pod groups scheduled as such, all members have theirs with the first. What is placed counts for those
+    that follow, as do pods that wait on Permit until all had their turns. Nothing is evicted.
 
     Args:
         state: the cluster; it is changed, so hand in one of your own.
@@ -92,52 +94,107 @@ def simulate(
     before = usage(state.snapshot())
     for profile in profiles.values():
         nominate_waiting(state, profile, engine)
-    chance, search = Random(seed), Search()  # noqa: S311  reproducible on purpose
-    queue = _queue(state, profiles)
-    placements: list[Placement] = []
-    permits = Permits(state, engine)
-    for pod in queue:
-        profile = profiles[pod.spec.scheduler_name]
-        placement, notes = _turn(pod, state.snapshot(), profile, engine, chance=chance, search=search)
-        if placement.node:
-            state.assume(pod, placement.node)
-            refused = permits.ask(len(placements), pod, placement.node, profile, notes)
-            if refused is not None:
-                placement = Placement(pod.key, reason=refused.reason, message=refused.message)
-        placements.append(placement)
+    run = _Run(state, profiles, engine, Random(seed))  # noqa: S311  reproducible on purpose
+    for turn in range(len(run.queue)):
+        run.turn(turn)
         if progress is not None:
-            progress(len(placements), len(queue))
-    for turn, refused in permits.run_out():
-        placements[turn] = Placement(placements[turn].pod, reason=refused.reason, message=refused.message)
-    return Simulation(tuple(placements), before, usage(state.snapshot()))
+            progress(turn + 1, len(run.queue))
+    return Simulation(run.end(), before, usage(state.snapshot()))
 
 
-def _queue(state: ClusterState, profiles: Mapping[str, Profile]) -> Sequence[Pod]:
-    snapshot = state.snapshot()
+class _Run:
+    """A simulation in progress.
 
-    def key(pod: Pod) -> tuple[float, ...]:
-        return profiles[pod.spec.scheduler_name].queue_sort.sort_key(Queued(snapshot.query(pod), 0.0))
+    Attributes:
+        queue: the pods in the order of the queue; that of a pod is its turn.
+    """
 
-    return sorted(waiting(state, profiles), key=key)
+    def __init__(self, state: ClusterState, profiles: Mapping[str, Profile], engine: Engine, chance: Random) -> None:
+        self._state, self._profiles, self._engine, self._chance = state, profiles, engine, chance
+        self._search = Search()
+        self._permits = Permits(state, engine)
+        self._placements: dict[int, Placement] = {}
+        self.queue = self._in_order()
 
+    def _in_order(self) -> Sequence[Pod]:
+        snapshot, profiles = self._state.snapshot(), self._profiles
 
-def _turn(
-    pod: Pod, cluster: Snapshot, profile: Profile, engine: Engine, *, chance: Random, search: Search
-) -> tuple[Placement, dict[str, Any]]:
-    """What becomes of *pod*, and PreFilter's notes if it gets a node."""
-    query = cluster.query(pod)
-    held = held_back(query, cluster, profile, engine)
-    if held is not None:
-        return Placement(pod.key, reason=_held(held), message=held.message), {}
-    decision = decide(query, cluster, profile, engine, chance, search)
-    if isinstance(decision, Placed):
+        def key(pod: Pod) -> tuple[float, ...]:
+            return profiles[pod.spec.scheduler_name].queue_sort.sort_key(Queued(snapshot.query(pod), 0.0))
+
+        return sorted(waiting(self._state, profiles), key=key)
+
+    def turn(self, turn: int) -> None:
+        """What becomes of that pod, and of its group; nothing is done if it had its turn with its group."""
+        pod = self.queue[turn]
+        if turn in self._placements or self._is_held(turn):
+            return
+        profile = self._profiles[pod.spec.scheduler_name]
+        if profile.groups is not None and group_key(pod) is not None:
+            self._group(turn, profile)
+            return
+        cluster = self._state.snapshot()
+        decision = decide(cluster.query(pod), cluster, profile, self._engine, self._chance, self._search)
+        del cluster  # else what follows would have to copy the tables
+        if isinstance(decision, Placed):
+            self._place(turn, profile, decision)
+        else:
+            self._unplaced(turn, _reason(decision), decision.message)
+
+    def _is_held(self, turn: int) -> bool:
+        pod, cluster = self.queue[turn], self._state.snapshot()
+        held = held_back(cluster.query(pod), cluster, self._profiles[pod.spec.scheduler_name], self._engine)
+        if held is not None:
+            self._unplaced(turn, _held(held), held.message)
+        return held is not None
+
+    def _unplaced(self, turn: int, reason: str, message: str) -> None:
+        self._placements[turn] = Placement(self.queue[turn].key, reason=reason, message=message)
+
+    def _place(self, turn: int, profile: Profile, decision: Placed) -> None:
+        """The pod goes to its node, if all it needs can be set aside there and Permit lets it."""
+        pod, node, cluster = self.queue[turn], decision.node, self._state.snapshot()
         # volumes and devices set aside for this pod are gone for those that follow
-        status = reserve(query, decision.node, cluster, profile, engine, decision.notes)
-        if status is None:
-            return Placement(pod.key, decision.node), decision.notes
-        refusal = f"0/1 nodes are available: 1 {status.message}."
-        return Placement(pod.key, reason=status.message, message=refusal), {}
-    return Placement(pod.key, reason=_reason(decision), message=decision.message), {}
+        status = reserve(cluster.query(pod), node, cluster, profile, self._engine, decision.notes)
+        if status is not None:
+            self._unplaced(turn, status.message, f"0/1 nodes are available: 1 {status.message}.")
+            return
+        del cluster  # else what follows would have to copy the tables
+        self._state.assume(assumed(pod, node, profile, decision.notes), node)
+        refused = self._permits.ask(turn, pod, node, profile, decision.notes)
+        if refused is not None:
+            self._unplaced(turn, refused.reason, refused.message)
+        else:
+            self._placements[turn] = Placement(pod.key, node)
+
+    def _group(self, first: int, profile: Profile) -> None:
+        """All members that have had no turn and are not held back, together. Source: A145 to A150."""
+        key = group_key(self.queue[first])
+        others = (at for at in range(first + 1, len(self.queue)) if group_key(self.queue[at]) == key)
+        turns = [first, *(at for at in others if at not in self._placements and not self._is_held(at))]
+        turns.sort(key=lambda at: turn_key(self.queue[at], 0.0))
+        cluster = self._state.snapshot()
+        pods = [cluster.query(self.queue[at]) for at in turns]
+        decision = decide_group(pods, cluster, profile, self._engine, self._chance, self._search)
+        del cluster  # else what follows would have to copy the tables
+        for number, turn in enumerate(turns):
+            self._fate(turn, profile, decision, number)
+
+    def _fate(self, turn: int, profile: Profile, whole: GroupDecision, number: int) -> None:
+        fate, own = whole.fate(number), whole.members[number].decision if number < len(whole.members) else None
+        if fate is None:
+            if isinstance(own, Placed):
+                self._place(turn, profile, own)
+        elif isinstance(own, Unplaced) and own.status == fate.status:
+            self._unplaced(turn, _reason(own), own.message)
+        else:
+            self._unplaced(turn, fate.status.message, fate.status.message)
+
+    def end(self) -> tuple[Placement, ...]:
+        """What became of all; those that wait on Permit wait in vain."""
+        for turn, refused in self._permits.run_out():
+            self._unplaced(turn, refused.reason, refused.message)
+        return tuple(self._placements[turn] for turn in range(len(self.queue)))
 
 
 def _held(status: Status) -> str:

@@ -1,5 +1,6 @@
 """Which pods of a recorded cluster are asked about: those named, or all that wait; and who is nominated meanwhile."""
 
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from difflib import get_close_matches
 from typing import Final
@@ -26,6 +27,14 @@ def waiting(state: ClusterState, scheduler_names: Iterable[str]) -> list[Pod]:
         for pod in state.waiting.values()
         if pod.metadata.deletion_timestamp is None and pod.spec.scheduler_name in names
     ]
+
+
+def elsewhere(capture: Capture, scheduler_names: Iterable[str]) -> Counter[str]:
+    """How many pods wait for schedulers other than these, by scheduler."""
+    names = frozenset(scheduler_names)
+    pods = {thing.key: thing for thing in capture.objects if isinstance(thing, Pod)}
+    waits = (pod.spec.scheduler_name for pod in pods.values() if not _past(pod))
+    return Counter(name for name in waits if name not in names)
 
 
 def named(names: Sequence[str], capture: Capture, scheduler_names: Sequence[str]) -> list[Pod]:
@@ -71,22 +80,33 @@ def _find(name: str, pods: dict[str, Pod]) -> tuple[Pod | None, str]:
 
 
 def _unknown(name: str, known: dict[str, str]) -> str:
-    """That there is no such pod, and the keys of those with the nearest names."""
-    close = ", ".join(known[match] for match in get_close_matches(name, known, n=_SUGGESTED))
+    """That there is no such pod, and the keys of those of that name elsewhere, or with the nearest names."""
+    elsewhere = [key for key in known if key.partition("/")[2] == name.partition("/")[2] != ""]
+    near = get_close_matches(name, known, n=_SUGGESTED)
+    close = ", ".join(known[match] for match in elsewhere[:_SUGGESTED] or near)
     return f"there is no such pod; did you mean {close}?" if close else "there is no such pod"
 
 
-def _not_waiting(pod: Pod, scheduler_names: Sequence[str]) -> str:
-    """Why a pod waits for no decision; empty if it does wait."""
+def _past(pod: Pod) -> str:
+    """Why a pod waits for no scheduler; empty if it does wait."""
     if pod.spec.node_name:
         return f"is on node {pod.spec.node_name} already; only pods without a node can be explained"
     if pod.status.phase in _FINISHED:
         return f"is over, its phase is {pod.status.phase}"
     if pod.metadata.deletion_timestamp is not None:
         return "is being deleted"
+    return ""
+
+
+def _not_waiting(pod: Pod, scheduler_names: Sequence[str]) -> str:
+    """Why a pod waits for no decision of these schedulers; empty if it does wait."""
+    past = _past(pod)
+    if past:
+        return past
     if pod.spec.scheduler_name not in scheduler_names:
         known = ", ".join(scheduler_names)
-        return f'waits for scheduler "{pod.spec.scheduler_name}"; the configuration in force is for {known}'
+        force = f"the configuration in force is for {known}; give its own with --config"
+        return f'waits for scheduler "{pod.spec.scheduler_name}"; {force}'
     return ""
 
 

@@ -10,7 +10,7 @@ from typing import Any, Final
 
 import yaml
 
-from extender.config.documents import INTEGER, NUMBER
+from extender.config.documents import INTEGER, NUMBER, bounded
 from extender.offline.faults import UnreadableError
 
 _MOST_LEVELS: Final = 500
@@ -42,7 +42,7 @@ def documents(data: bytes, source: str) -> Iterator[tuple[int, Any]]:
     """
     builder = _Builder(source)
     try:
-        for event in yaml.parse(data, Loader=_PARSER):
+        for event in bounded(yaml.parse(data, Loader=_PARSER), _MOST_LEVELS):
             if isinstance(event, yaml.DocumentStartEvent):
                 builder = _Builder(source)
             elif isinstance(event, yaml.DocumentEndEvent):
@@ -94,8 +94,6 @@ class _Builder:
                 self._put(event, self._anchors[event.anchor])
 
     def _begin(self, event: Any, container: Any) -> None:
-        if len(self._open) >= _MOST_LEVELS:
-            raise self._fault(event, f"nested too deeply; want at most {_MOST_LEVELS} levels")
         wanted = "map" if isinstance(container, dict) else "seq"
         if event.tag not in (None, "!", f"{_PREFIX}{wanted}"):
             raise self._fault(event, f"unknown tag {event.tag}; leave it out")

@@ -8,6 +8,10 @@ from the most to the least important (higher priority, then longer running). Of 
 with the fewest broken budgets, then with the least important victims: lowest highest priority, lowest sum of
 priorities, fewest, latest start of the most important. The pod is nominated for it. Extenders may have a say before.
 
+With the feature gate `WorkloadAwarePreemption` (alpha) a member of a pod group does not preempt by itself. A group that
+cannot be scheduled makes room as a whole, anywhere in the cluster: everything of lower priority is imagined gone, and
+as much as possible is spared, as above. Groups whose `disruptionMode` is `PodGroup` go or stay as a whole.
+
 **Refuses** to let a pod into the queue while its victims are being evicted.
 
 **Scores** none.
@@ -17,7 +21,7 @@ priorities, fewest, latest start of the most important. The pod is nominated for
 **Options** (DefaultPreemptionArgs) `minCandidateNodesPercentage` (10; 0 to 100) and `minCandidateNodesAbsolute` (100):
 the search for nodes stops when the greater of both numbers is found, and one breaks no budget. Not both 0.
 
-Source: B108, E001 to E022, E028 to E035, G035.
+Source: B108, E001 to E022, E028 to E035, E051 to E053, G035.
 """
 
 from collections.abc import Sequence
@@ -35,6 +39,7 @@ from extender.config.validate import invalid
 from extender.decide.feasible import none_available
 from extender.decide.rescue import Attempt
 from extender.framework.changes import Action, Change, Hint, Registration, Resource
+from extender.framework.group_points import WhatIf
 from extender.framework.points import PostFiltered
 from extender.framework.setup import Setup
 from extender.framework.verdict import SUCCESS, Status, error, unresolvable, unschedulable
@@ -42,6 +47,7 @@ from extender.objects.groups import PodGroup
 from extender.preemption.candidates import Enough, search
 from extender.preemption.choose import choose
 from extender.preemption.eligibility import objection
+from extender.preemption.room import room_for
 
 _PREFIX = "preemption: "
 _NOT_HELPFUL = "Preemption is not helpful for scheduling"
@@ -121,6 +127,11 @@ class DefaultPreemption:
         if found.failed < size:
             counts[_NOT_HELPFUL] = size - found.failed
         return PostFiltered(unschedulable(f"{_PREFIX}{none_available(size, counts)}"), nominated="")
+
+    def pod_group_post_filter(self, group: PodGroup, pods: Sequence[PodQuery], cluster: Snapshot) -> WhatIf:
+        """A `preemption.plan.GroupPreemptionPlan`, or why no room can be made for *group*. Source: E051 to E053."""
+        answer = yield from room_for(group, pods, cluster)
+        return PostFiltered(answer) if isinstance(answer, Status) else PostFiltered(SUCCESS, detail=answer)
 
     def _group_refuses(self, pod: PodQuery, cluster: Snapshot) -> Status | None:
         """Why a member of a pod group does not preempt by itself. Source: E002."""

@@ -15,6 +15,7 @@ Source: B050 to B053.
 """
 
 from collections import Counter
+from collections.abc import Hashable
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -24,6 +25,7 @@ from extender.cluster.arrays import IntArray
 from extender.cluster.pods import PodQuery
 from extender.cluster.snapshot import NodeView
 from extender.framework.normalize import MAX_SCORE
+from extender.framework.points import Reads
 from extender.objects.pod import PodSpec
 
 _MIB = 1024 * 1024
@@ -38,24 +40,30 @@ class _Images:
     Attributes:
         uses: how often each image is used, by its full name.
         containers: init containers and containers.
+        key: all of that.
     """
 
     uses: dict[str, int]
     containers: int
+    key: Hashable
 
 
 class ImageLocality:
     """Adds up sizes under the masks of the nodes that hold each image.
 
-    Its scores are not kept between cycles: an image that arrives at one node changes the score of every node that has
-    it. They cost a few additions a pod.
+    An image that arrives at one node changes the score of every node that has it.
     """
 
     name: ClassVar[str] = "ImageLocality"
+    score_reads: ClassVar[Reads] = Reads.NODES
+
+    def score_key(self, pod: PodQuery) -> Hashable | None:
+        """Scores are alike for pods with the same images, each as often, and as many containers."""
+        return self._images(pod).key
 
     def score(self, pod: PodQuery, nodes: NodeView, notes: Any) -> IntArray:  # noqa: ARG002  the point's signature
         """0 to 100 a node."""
-        images = pod.shape.remember(self.name, lambda: _images(pod.shape.spec))
+        images = self._images(pod)
         cluster = nodes.snapshot
         sums = np.zeros(len(nodes), dtype=np.int64)
         held = False
@@ -72,12 +80,16 @@ class ImageLocality:
         clamped = np.where(sums < _LEAST, _LEAST, np.minimum(sums, most))
         return MAX_SCORE * (clamped - _LEAST) // (most - _LEAST)
 
+    def _images(self, pod: PodQuery) -> _Images:
+        return pod.shape.remember(self.name, lambda: _images(pod.shape.spec))
+
 
 def _images(spec: PodSpec) -> _Images:
     containers = (*spec.init_containers, *spec.containers)
     names = [container.image for container in containers]
     names += [volume.image.reference for volume in spec.volumes if volume.image is not None]
-    return _Images(dict(Counter(map(_full_name, names))), len(containers))
+    uses = Counter(map(_full_name, names))
+    return _Images(dict(uses), len(containers), (frozenset(uses.items()), len(containers)))
 
 
 def _full_name(name: str) -> str:

@@ -6,7 +6,7 @@ score says what the pod changes about that: `50 + (50 + with the pod - without i
 change. What is taken are real requests; containers that ask for nothing take nothing. Shares are 1 at most. A
 resource that the node does not have does not count, nor does a scalar resource that the pod does not ask for. A pod
 that asks for none of the resources is not scored. Scores are not normalized. Devices that serve an extended resource
-are not counted yet: on a node that has no more than them it does not count.
+count where the node itself has none of it.
 
 **Options.** `resources`: what counts, a list of `name` and `weight`; cpu and memory if it is empty. A weight must be
 1, a name may stand there once.
@@ -14,13 +14,13 @@ are not counted yet: on a node that has no more than them it does not count.
 Source: B041, B046 to B049, G040.
 """
 
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, Final, cast
 
-import msgspec
 import numpy as np
 
+from extender.cluster.accounting import counting_of
 from extender.cluster.arrays import FloatArray, IntArray
 from extender.cluster.pods import PodQuery
 from extender.cluster.snapshot import NodeView
@@ -28,16 +28,10 @@ from extender.config.faults import Fault
 from extender.config.gates import FeatureGates
 from extender.config.paths import child, item
 from extender.config.validate import invalid
+from extender.framework.allocated_mean import AllocatedMeanArgs
 from extender.framework.points import SKIP_SCORE, PreScored, Reads
 from extender.framework.scored_devices import ScoredDevices
-from extender.framework.scored_resources import (
-    DEFAULT_RESOURCES,
-    ResourceSpec,
-    ScoredResource,
-    defaulted_resources,
-    may_be_devices,
-    scored_resources,
-)
+from extender.framework.scored_resources import ScoredResource, scored_resources
 from extender.framework.setup import Setup
 from extender.objects.requests import pod_requests
 
@@ -45,19 +39,12 @@ _HALF: Final = 50
 _WHOLE: Final = 100.0
 
 
-class NodeResourcesBalancedAllocationArgs(msgspec.Struct, frozen=True, rename="camel"):
-    """Options of NodeResourcesBalancedAllocation.
+class NodeResourcesBalancedAllocationArgs(AllocatedMeanArgs, frozen=True, rename="camel"):
+    """Options of NodeResourcesBalancedAllocation. Source: G040.
 
     Attributes:
         resources: what counts.
     """
-
-    resources: tuple[ResourceSpec, ...] = DEFAULT_RESOURCES
-
-    @classmethod
-    def defaulted(cls, raw: Mapping[str, Any], gates: FeatureGates) -> Mapping[str, Any]:  # noqa: ARG003
-        """*raw* with cpu and memory for an empty list, and weights of 1 for weights of 0. Source: G040."""
-        return {**raw, "resources": defaulted_resources(raw.get("resources"))}
 
     def faults(self, path: str, gates: FeatureGates) -> list[Fault]:  # noqa: ARG002
         """Weights other than 1, and names that stand there twice. Source: G040."""
@@ -96,34 +83,21 @@ class NodeResourcesBalancedAllocation:
     def __init__(self, setup: Setup[NodeResourcesBalancedAllocationArgs]) -> None:
         self._specs = setup.options.resources
         gates = setup.gates
-        self._use_status = "InPlacePodVerticalScaling" in gates
-        self._pod_level = "PodLevelResources" in gates
-        self._pod_level_resize = "InPlacePodLevelResourcesVerticalScaling" in gates
-        self._devices = "DRAExtendedResource" in gates
+        self._counting = counting_of(gates)._replace(devices=False)
         self._scored_devices = ScoredDevices(gates, self._specs)
 
     def _requests(self, pod: PodQuery) -> tuple[int, ...]:
         """What the pod asks for of each resource, in the order of the options; base units. Source: B041."""
 
         def make() -> tuple[int, ...]:
-            amounts = pod_requests(
-                pod.pod,
-                use_status=self._use_status,
-                pod_level=self._pod_level,
-                pod_level_resize=self._pod_level_resize,
-            )
+            amounts = pod_requests(pod.pod, self._counting)
             return tuple(amounts.get(spec.name, 0) for spec in self._specs)
 
         return pod.shape.remember((self, "requests"), make)
 
     def score_key(self, pod: PodQuery) -> Hashable | None:
         """The requests; None if devices may serve one: the score then hangs on more than the node and its pods."""
-
-        def make() -> tuple[int, ...] | None:
-            requests = self._requests(pod)
-            return None if self._devices and may_be_devices(self._specs, requests) else requests
-
-        return pod.shape.remember((self, "key"), make)
+        return pod.shape.remember((self, "key"), lambda: self._scored_devices.key(self._requests(pod)))
 
     def pre_score(self, pod: PodQuery, nodes: NodeView) -> PreScored:
         """Skips pods that ask for none of the resources; else notes what counts. Source: B048."""
@@ -137,7 +111,9 @@ class NodeResourcesBalancedAllocation:
                 notes=tuple(_Weighed(each, np.array([[0], [each.request]], dtype=np.int64)) for each in counting)
             )
 
-        return pod.shape.remember((self, "notes"), make)
+        return pod.shape.remember(
+            (self, "notes"), lambda: nodes.snapshot.vocabulary.remember((self, self._requests(pod)), make)
+        )
 
     def score(self, pod: PodQuery, nodes: NodeView, notes: Any) -> IntArray:
         """50 to 100 for each node, above 75 where the pod evens things out. Source: B046.

@@ -11,8 +11,8 @@ Source: B134.
 from typing import ClassVar, Final
 
 from extender.cluster.snapshot import Snapshot
+from extender.framework.group_points import GroupQuery, Proposal
 from extender.framework.normalize import MAX_SCORE
-from extender.framework.points import GroupQuery, Proposal
 from extender.framework.verdict import Status, error
 
 _NOBODY: Final = error("no pods from pod group are assigned to any of the candidate placements")

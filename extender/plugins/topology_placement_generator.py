@@ -16,7 +16,7 @@ Source: B133.
 from typing import ClassVar
 
 from extender.cluster.snapshot import Snapshot
-from extender.framework.points import GroupQuery, Placement
+from extender.framework.group_points import GroupQuery, Placement
 from extender.framework.verdict import Status, error
 from extender.objects.groups import PodGroup
 

@@ -1,7 +1,8 @@
 """A document becomes a `Policy`: a Policy itself, or a ConfigMap that carries one under `policy.cfg`.
 
-Read as the old releases read it: unknown fields are passed over (with a note), and inside `extenders` the case of
-field names does not matter. Source: C074 to C076, C082.
+Read as releases 1.17 to 1.22 read it: an unknown field is an error, but inside `extenders` it is passed over (with a
+note here), and the case of field names does not matter there. Releases up to 1.16 passed unknown fields over
+everywhere; a misspelt one is worth more than a Policy that never meant anything by it. Source: C074 to C076, C082.
 """
 
 from collections.abc import Mapping
@@ -101,13 +102,13 @@ def _from_config_map(document: Mapping[str, object], source: str) -> Written:
 
 
 class _Trimmed:
-    """A walk along a type that leaves out fields it does not have; they become notes."""
+    """A walk along a type that leaves out fields extenders do not have; they become notes."""
 
     def __init__(self) -> None:
         self.notes: list[str] = []
 
     def fields(self, raw: object, wanted: type[msgspec.Struct], path: str, *, fold: bool) -> Any:
-        """*raw* with the known fields only; with *fold* under the names the type gives them, whatever their case."""
+        """*raw*; with *fold* the known fields only, under the names the type gives them, whatever their case."""
         if not isinstance(raw, Mapping):
             return raw
         fold = fold or wanted is LegacyExtender
@@ -115,7 +116,9 @@ class _Trimmed:
         found: dict[str, object] = {}
         for key, value in raw.items():
             field = known.get(_folded(key, fold))
-            if field is None:
+            if field is None and not fold:
+                found[key] = value
+            elif field is None:
                 self.notes.append(f"{child(path, key)}: there is no such field; it is passed over")
             else:
                 found[field.encode_name] = self._value(value, field.type, child(path, field.encode_name), fold=fold)

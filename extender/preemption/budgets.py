@@ -1,12 +1,13 @@
 """Disruption budgets: which pods they protect from being evicted together. Source: E020."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from extender.cluster.arrays import BoolArray, IntArray
 from extender.cluster.batches import PodBatch
+from extender.cluster.pods import PlacedPod
 from extender.cluster.shape import Shape
 from extender.cluster.snapshot import Snapshot
 from extender.objects.matching import Selector, from_label_selector
@@ -45,6 +46,24 @@ def budgets_of(cluster: Snapshot) -> tuple[Budget, ...]:
             status = each.status
             found.append(Budget(each.metadata.namespace, selector, status.disruptions_allowed, status.disrupted_pods))
     return tuple(found)
+
+
+def first_violations(budgets: Sequence[Budget], units: Sequence[Sequence[PlacedPod]]) -> list[bool]:
+    """Which *units* break a budget if they are evicted in this order, each as a whole.
+
+    What a unit breaks first ends its count: the rest of it spends nothing. Source: E052.
+    """
+    left = [budget.allowed for budget in budgets]
+
+    def breaks(pod: PlacedPod) -> bool:
+        for at, budget in enumerate(budgets):
+            if budget.protects(pod.shape) and pod.pod.metadata.name not in budget.disrupted:
+                left[at] -= 1
+                if left[at] < 0:
+                    return True
+        return False
+
+    return [any(map(breaks, unit)) for unit in units]
 
 
 def violating(budgets: tuple[Budget, ...], batch: PodBatch, nodes: IntArray) -> BoolArray:

@@ -33,3 +33,10 @@ class PreemptionPlan:
     chosen: Candidate
     ties: tuple[str, ...]
     candidates: tuple[Candidate, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class GroupPreemptionPlan:
+    """The pods to evict, anywhere in the cluster, so that a pod group can be scheduled; the most important first."""
+
+    victims: tuple[PlacedPod, ...]

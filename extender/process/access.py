@@ -5,7 +5,7 @@ Source: I030, I031, G047, G048.
 
 import json
 import logging
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final
@@ -80,9 +80,17 @@ def _transport(kubeconfig: str, place: Place, clock: Clock, agent: str) -> Trans
 
 
 async def access(
-    authentication: Authentication, authorization: Authorization, place: Place, clock: Clock, agent: str, heard: Heard
+    authentication: Authentication,
+    authorization: Authorization,
+    place: Place,
+    clock: Clock,
+    agent: str,
+    heard: Heard,
+    vouching: Callable[[], tuple[x509.Certificate, ...]] = tuple,
 ) -> Access:
     """Read files and ask the API server for whatever recognising callers takes.
+
+    Those in the file `authentication.client_authority` are what *vouching* gives, as they are now.
 
     Raises:
         AccessError: a file cannot be used, or a look-up failed that must not.
@@ -97,7 +105,14 @@ async def access(
     try:
         clients, proxies, settings = await _vouching(authentication, asked)
         return Access(
-            Authenticator(settings, _reviewer(asked), heard, _certificates(clients), _certificates(proxies)),
+            Authenticator(
+                settings,
+                _reviewer(asked),
+                heard,
+                _certificates(clients),
+                _certificates(proxies),
+                renewed=vouching,
+            ),
             Authorizer(authorization, _reviewer(judged), heard),
             tuple(each for each in (clients, proxies) if each),
             transports,
@@ -109,9 +124,12 @@ async def access(
 
 
 async def _vouching(settings: Authentication, asked: Transport | None) -> tuple[str, str, Authentication]:
-    """The authorities of clients and of front proxies, in PEM; and *settings* with what the cluster says of proxies."""
+    """The authorities of clients and of front proxies, in PEM; and *settings* with what the cluster says of proxies.
+
+    Those of clients are the cluster's, unless a file is named.
+    """
     looked_up = {} if asked is None or settings.skip_lookup else await _looked_up(asked, settings)
-    clients = _pem(settings.client_authority) or looked_up.get("client-ca-file", "")
+    clients = "" if settings.client_authority else looked_up.get("client-ca-file", "")
     proxies = _pem(settings.front_proxy.authority) or looked_up.get("requestheader-client-ca-file", "")
     if not settings.front_proxy.authority and proxies:
         settings = replace(settings, front_proxy=_front_proxy(settings, looked_up))

@@ -9,17 +9,21 @@ from typing import Any, Final
 import msgspec
 
 from extender.decide.engine import Engine
-from extender.decide.examine import examine
 from extender.observe.resource_usage import resource_usage
 from extender.observe.scheduling import Figures
-from extender.offline.answers import answer
-from extender.offline.explanation import explanation
+from extender.offline.explain import explained
+from extender.offline.memberships import Memberships
 from extender.queueing.dump import dump_nodes, dump_queue
 from extender.standalone import Standalone
 
 log = logging.getLogger("extender.process")
 
-_OPERATIONS: Final[Mapping[str, str]] = {"bind": "binding", "_evict_all": "preemption", "written": "status"}
+_OPERATIONS: Final[Mapping[str, str]] = {
+    "bind": "binding",
+    "_evict_all": "DefaultPreemption",
+    "_scores": "prioritizing_extender",
+    "written": "status",
+}
 """What tasks do, by the name of their coroutine."""
 
 
@@ -86,9 +90,10 @@ def explain(
     for pod in scheduler.state.waiting.values():
         profile = scheduler.desk.profiles.get(pod.spec.scheduler_name)
         if pod.key == key and profile is not None:
-            cluster = scheduler.state.snapshot()
-            found = examine(cluster.query(pod), cluster, profile, engines[profile.scheduler_name])
-            return msgspec.json.encode(answer(found)).decode() + "\n" if as_json else explanation(found, cluster)
+            engine = engines[profile.scheduler_name]
+            groups = Memberships(scheduler.state, scheduler.desk.profiles, engine)
+            found = explained(pod, scheduler.state, profile, engine, groups)
+            return msgspec.json.encode(found.values()).decode() + "\n" if as_json else found.text()
     for record in scheduler.state.placed.values():
         if record.key == key:
             values: dict[str, Any] = {"node": record.node_name, "assumed": record.assumed}

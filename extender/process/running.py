@@ -7,12 +7,9 @@ Whatever is wrong before the scheduler runs ends the process with one line. Sour
 
 import asyncio
 import contextlib
-import errno
 import logging
-import os
-import signal
 import socket
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator
 from typing import Final
 from urllib.parse import urlsplit
 
@@ -24,13 +21,15 @@ from extender.client.transport import Request
 from extender.observe.logs import verbosity
 from extender.options import ScheduleOptions
 from extender.process.access import AccessError, access
+from extender.process.entrance import StartError, certificate_of, port_of, signals
 from extender.process.figures import dump
+from extender.process.freshness import keep_fresh, renewing
 from extender.process.telling import AGENT, BEHAVES_AS, Told, told, watching
 from extender.process.telling import service as service_of
 from extender.standalone import Standalone
-from extender.web.certificates import CertificateError, ServingCertificate, serving_certificate, trust
+from extender.web.certificates import CertificateError, ServingCertificate
 from extender.web.guard import Guard
-from extender.web.serving import listening, serving
+from extender.web.serving import serving
 from extender.web.settings import Serving
 
 log = logging.getLogger("extender.process")
@@ -38,12 +37,8 @@ log = logging.getLogger("extender.process")
 _FIRST_ANSWER: Final = 10.0
 """Seconds the API server has for its first answer."""
 
-_LOOK_AT_FILES: Final = 10.0
-"""Seconds between looks at the certificate's files."""
-
-
-class StartError(Exception):
-    """The process cannot begin its work; one line."""
+_AGAIN: Final = 1.0
+"""Seconds until a server that cannot be reached is tried again."""
 
 
 async def run(options: ScheduleOptions) -> int:
@@ -62,10 +57,15 @@ async def run(options: ScheduleOptions) -> int:
         scheduler = Standalone(options.scheduling, options.place, clock, watching(seen), max_parked=options.max_parked)
     except (OSError, ValueError) as fault:
         raise StartError(str(fault)) from fault
-    with _signals(scheduler, seen, stopping), _port(options.serving) as listener:
+
+    def stop() -> None:
+        seen.health.draining = True
+        stopping.set()
+
+    with signals(stop, lambda: dump(scheduler)), _port(options.serving) as listener:
         try:
-            certificate = _certificate(options.serving)
-            await _meet(scheduler, server)
+            certificate = _certificate(options)
+            await _meet(scheduler, server, stopping)
             _introduce(options)
             async with _served(options, scheduler, seen, clock, listener, certificate):
                 return await scheduler.run(stopping)
@@ -73,43 +73,43 @@ async def run(options: ScheduleOptions) -> int:
             await scheduler.transport.close()
 
 
-async def _meet(scheduler: Standalone, server: str) -> None:
+async def _meet(scheduler: Standalone, server: str, stopping: asyncio.Event) -> None:
     """See that the API server is there and knows us; any answer but a 401 will do.
+
+    A server that starts with us is waited for, as kube-controller-manager does; kube-scheduler waits without end, and
+    without a word of what is wrong.
 
     Raises:
         StartError: it is not, or does not.
     """
-    try:
-        await scheduler.transport.call(Request("GET", "/version", seconds=_FIRST_ANSWER))
-    except UnreachableError as fault:
-        raise StartError(
-            f"the API server {server} cannot be reached: {fault}; check --kubeconfig, --master and the network"
-        ) from fault
-    except UnauthorizedError as fault:
-        raise StartError(f"the API server {server} does not accept our credentials: {fault}") from fault
-    except ApiError as fault:
-        log.warning("The API server does not tell its version", extra={"err": str(fault)})
-
-
-@contextlib.contextmanager
-def _port(settings: Serving | None) -> Iterator[socket.socket | None]:
-    """The port is ours for as long as the block lasts.
-
-    Raises:
-        StartError: it is somebody else's, or there is no such address.
-    """
-    if settings is None:
-        yield None
+    now = asyncio.get_running_loop().time
+    end = now() + _FIRST_ANSWER
+    while not stopping.is_set():
+        try:
+            await scheduler.transport.call(Request("GET", "/version", seconds=max(end - now(), _AGAIN)))
+        except UnreachableError as fault:
+            if now() + _AGAIN > end:
+                raise StartError(
+                    f"the API server {server} cannot be reached: {fault}; check --kubeconfig, --master and the network"
+                ) from fault
+            with contextlib.suppress(TimeoutError):
+                await asyncio.wait_for(stopping.wait(), _AGAIN)
+            continue
+        except UnauthorizedError as fault:
+            raise StartError(f"the API server {server} does not accept our credentials: {fault}") from fault
+        except ApiError as fault:
+            log.warning("The API server does not tell its version", extra={"err": str(fault)})
         return
-    where = f"[{settings.address}]" if ":" in settings.address else settings.address
-    try:
-        listener = listening(settings.address, settings.port, share_port=settings.share_port)
-    except OSError as fault:
-        why = os.strerror(fault.errno).lower() if fault.errno else str(fault)
-        way = "; choose another with --secure-port" if fault.errno == errno.EADDRINUSE else ""
-        raise StartError(f"failed to listen on {where}:{settings.port}: {why}{way}") from fault
-    with listener:
-        yield listener
+
+
+def _port(settings: Serving | None) -> contextlib.AbstractContextManager[socket.socket | None]:
+    return contextlib.nullcontext() if settings is None else port_of(settings, "--secure-port")
+
+
+def _certificate(options: ScheduleOptions) -> ServingCertificate | None:
+    if options.serving is None:
+        return None
+    return certificate_of(options.serving, options.authentication.client_authority)
 
 
 @contextlib.asynccontextmanager
@@ -128,32 +128,26 @@ async def _served(
     async with contextlib.AsyncExitStack() as stack:
         try:
             known = await access(
-                options.authentication, options.authorization, options.place, clock, AGENT, seen.metrics
+                options.authentication,
+                options.authorization,
+                options.place,
+                clock,
+                AGENT,
+                seen.metrics,
+                lambda: certificate.authorities,
             )
             for transport in known.transports:
                 stack.push_async_callback(transport.close)
-            trust(certificate.context, known.authorities)
+            certificate.trust(known.authorities)
         except (AccessError, CertificateError) as fault:
             raise StartError(str(fault)) from fault
         app = Guard(service_of(options, scheduler, seen), known.authenticator, known.authorizer)
-        watch = asyncio.create_task(_keep_fresh(certificate), name="certificate")
+        watch = asyncio.create_task(keep_fresh("certificate", renewing(certificate)), name="certificate")
         stack.callback(watch.cancel)
         address, port = listener.getsockname()[:2]
         log.info("Serving securely", extra={"address": f"{address}:{port}"})
         await stack.enter_async_context(serving(app, listener, certificate.context))
         yield
-
-
-def _certificate(settings: Serving | None) -> ServingCertificate | None:
-    """What the service shows.
-
-    Raises:
-        StartError: a file or setting cannot be used.
-    """
-    try:
-        return None if settings is None else serving_certificate(settings)
-    except CertificateError as fault:
-        raise StartError(str(fault)) from fault
 
 
 def _introduce(options: ScheduleOptions) -> None:
@@ -164,36 +158,3 @@ def _introduce(options: ScheduleOptions) -> None:
         log.log(verbosity(1), 'FLAG: --%s="%s"', name, value)
     log.info("Starting Kubernetes Scheduler", extra={"version": __version__, "kubernetes": BEHAVES_AS})
     log.log(verbosity(2), "Using component config", extra={"config": options.scheduling.defaulted()})
-
-
-async def _keep_fresh(certificate: ServingCertificate) -> None:
-    """Take over a rotated certificate."""
-    while certificate.files is not None:
-        await asyncio.sleep(_LOOK_AT_FILES)
-        try:
-            if certificate.refresh():
-                log.info("The certificate was read again", extra={"file": str(certificate.files[0])})
-        except CertificateError as fault:
-            log.warning("The certificate cannot be read again, the old one serves on", extra={"err": str(fault)})
-
-
-@contextlib.contextmanager
-def _signals(scheduler: Standalone, seen: Told, stopping: asyncio.Event) -> Iterator[None]:
-    """TERM and INT stop the process in good order, a second one at once; USR2 has everything written to the log."""
-    loop = asyncio.get_running_loop()
-
-    def stop() -> None:
-        if stopping.is_set():
-            os._exit(1)
-        log.info("Told to stop; finishing what was begun")
-        seen.health.draining = True
-        stopping.set()
-
-    handlers = {signal.SIGTERM: stop, signal.SIGINT: stop, signal.SIGUSR2: lambda: dump(scheduler)}
-    for number, handler in handlers.items():
-        loop.add_signal_handler(number, handler)
-    try:
-        yield
-    finally:
-        for number in handlers:
-            loop.remove_signal_handler(number)

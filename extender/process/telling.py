@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from fastapi import FastAPI
+from prometheus_client import CollectorRegistry
 
 from extender import __version__
 from extender.config.documents import read
@@ -20,7 +21,7 @@ from extender.process.figures import explain, figures, usage
 from extender.standalone import Standalone, Watching
 from extender.web.health import Check, Health
 from extender.web.pages import Facts
-from extender.web.service import Page, Service, new_service
+from extender.web.service import Explain, Page, Service, new_service
 from extender.wiring import engine
 
 log = logging.getLogger("extender.process")
@@ -30,20 +31,21 @@ BEHAVES_AS: Final = "1.36"
 
 AGENT: Final = f"extender/{__version__} ({platform.system().lower()}/{platform.machine()})"
 
-_SILENCE: Final = 180.0
-"""Seconds without a sign of life of a watch in trouble after which we are not ready."""
-
 
 @dataclass(slots=True)
 class Told:
     """Where everything is told.
 
     Attributes:
+        registry: of all metrics.
+        plugins: metrics of plugins.
         metrics, checks: the pages of metrics.
         health: answers probes.
         started: seconds since 1970.
     """
 
+    registry: CollectorRegistry
+    plugins: PluginMetrics
     metrics: SchedulerMetrics
     checks: CheckMetrics
     health: Health
@@ -53,10 +55,14 @@ class Told:
 def told(options: ScheduleOptions, now: float) -> Told:
     """Nothing has been told yet; *now* is in seconds since 1970."""
     registry = new_registry()
-    plugins = PluginMetrics(registry, list(options.scheduling.profiles), hidden=options.disabled_metrics)
+    profiles = options.scheduling.profiles
+    plugins = PluginMetrics(registry, list(profiles), hidden=options.disabled_metrics)
+    for profile in profiles.values():
+        plugins.expects(profile)
     checks = CheckMetrics(now)
     health = Health(open=True, told=checks.checked)
-    return Told(SchedulerMetrics(registry, plugins, options.disabled_metrics), checks, health, now)
+    metrics = SchedulerMetrics(registry, plugins, options.disabled_metrics, options.scheduling.gates)
+    return Told(registry, plugins, metrics, checks, health, now)
 
 
 def watching(seen: Told) -> Watching:
@@ -77,8 +83,8 @@ def watching(seen: Told) -> Watching:
     )
 
 
-def service(options: ScheduleOptions, scheduler: Standalone, seen: Told) -> FastAPI:
-    """The service, not yet guarded."""
+def service(options: ScheduleOptions, scheduler: Standalone, seen: Told, explains: Explain | None = None) -> FastAPI:
+    """The service, not yet guarded; *explains* what is known of a pod in place of the scheduler itself."""
     seen.health.ready, seen.health.healthy = _checks(scheduler)
     runtime = f"python{sys.version.split()[0]}"
     build = Build(
@@ -105,7 +111,8 @@ def service(options: ScheduleOptions, scheduler: Standalone, seen: Told) -> Fast
             configuration=_configuration(options),
             flags=options.flags,
             facts=Facts(seen.started, runtime, __version__, BEHAVES_AS),
-            explain=lambda namespace, name, as_json: explain(scheduler, explainers, namespace, name, as_json=as_json),
+            explain=explains
+            or (lambda namespace, name, as_json: explain(scheduler, explainers, namespace, name, as_json=as_json)),
             verbose=_verbosity(options),
         )
     )
@@ -129,21 +136,9 @@ def _checks(scheduler: Standalone) -> tuple[dict[str, Check], dict[str, Check]]:
         watchdog = {"leaderElection": renewed}
 
     def handlers() -> str:
-        return "" if scheduler.synced else "handlers are not fully synchronized"
+        return "" if scheduler.watches.synced else "handlers are not fully synchronized"
 
-    return {**watchdog, "sched-handler-sync": handlers, "informer-sync": lambda: _stale(scheduler)}, watchdog
-
-
-def _stale(scheduler: Standalone) -> str:
-    """The kinds that have not been listed yet, or whose watch has been in trouble for long."""
-    wrong = []
-    for kind, reflector in scheduler.reflectors.items():
-        silent = reflector.stale_for(reflector.clock.monotonic())
-        if not reflector.synced.is_set():
-            wrong.append(f"{kind.__name__} not listed yet")
-        elif reflector.trouble and silent > _SILENCE:
-            wrong.append(f"{kind.__name__} not heard of for {silent:.0f} s: {reflector.trouble}")
-    return "; ".join(wrong)
+    return {**watchdog, "sched-handler-sync": handlers, "informer-sync": scheduler.watches.stale}, watchdog
 
 
 def _configuration(options: ScheduleOptions) -> dict[str, Any]:

@@ -16,9 +16,9 @@ WINDOW = 1.0
 
 
 class BackoffQueue:
-    """Two heaps by end of backoff. A pod is in at most one of them."""
+    """Two heaps by end of backoff. A pod is in at most one of them; rejected ones can be held beside others."""
 
-    __slots__ = ("_after_error", "_initial", "_most", "_rejected", "_windows")
+    __slots__ = ("_after_error", "_held", "_initial", "_most", "_rejected", "_windows")
 
     def __init__(self, order: Callable[[QueuedPod], Any], *, initial: float, most: float, windows: bool = True) -> None:
         """Nobody backs off.
@@ -33,6 +33,7 @@ class BackoffQueue:
         rejected = (lambda pod: (self.ends(pod), order(pod))) if windows else self.ends
         self._rejected: KeyedHeap[QueuedPod] = KeyedHeap(lambda pod: pod.key, rejected)
         self._after_error: KeyedHeap[QueuedPod] = KeyedHeap(lambda pod: pod.key, self.ends)
+        self._held: dict[str, QueuedPod] = {}
 
     def __len__(self) -> int:
         return len(self._rejected) + len(self._after_error)
@@ -57,9 +58,18 @@ class BackoffQueue:
         """Whether the backoff of *pod* has not passed. Source: D024."""
         return self.ends(pod) >= self._aligned(now)
 
-    def put(self, pod: QueuedPod) -> None:
-        """*pod* backs off: among those that met an error if no plugin rejected it."""
-        (self._rejected if pod.all_rejectors else self._after_error).put(pod)
+    def put(self, pod: QueuedPod, *, held: bool = False) -> None:
+        """*pod* backs off: among those that met an error if no plugin rejected it, or, until `release`, if *held*."""
+        if self._held.pop(pod.key, None) is not None:
+            self._after_error.remove(pod.key)
+        if held and pod.all_rejectors:
+            self._held[pod.key] = pod
+        (self._after_error if held or not pod.all_rejectors else self._rejected).put(pod)
+
+    def release(self) -> None:
+        """Something happened: the pods that were held are like all that were rejected."""
+        for pod in list(self._held.values()):
+            self.put(pod)
 
     def get(self, key: str) -> QueuedPod | None:
         """The pod *key*, or None."""
@@ -67,6 +77,7 @@ class BackoffQueue:
 
     def remove(self, key: str) -> QueuedPod | None:
         """Take out the pod *key*; None if it is not here."""
+        self._held.pop(key, None)
         return self._rejected.remove(key) or self._after_error.remove(key)
 
     def pop_early(self) -> QueuedPod | None:
@@ -87,6 +98,7 @@ class BackoffQueue:
         for heap in (self._rejected, self._after_error):
             while (head := heap.peek()) is not None and not self.backs_off(head, now):
                 heap.pop()
+                self._held.pop(head.key, None)
                 done.append(head)
         return done
 

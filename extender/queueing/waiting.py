@@ -42,12 +42,16 @@ class QueueSettings:
         initial_backoff, max_backoff: seconds. Source: G013, G014.
         max_parked: seconds after which a parked pod is tried again whatever happened. Source: D027.
         pop_early: gate SchedulerPopFromBackoffQ. Source: D007.
+        groups: gate GenericWorkload: members of pod groups back off whatever happened meanwhile (D019). Though
+            rejected, they are not popped early while nothing happens: kube-scheduler would try the same group over and
+            over as long as no other pod waits.
     """
 
     initial_backoff: float = 1.0
     max_backoff: float = 10.0
     max_parked: float = 300.0
     pop_early: bool = True
+    groups: bool = False
 
 
 class SchedulingQueue:
@@ -116,10 +120,6 @@ class SchedulingQueue:
         """The waiting pod *key* (`namespace/name`), or None; pods in flight are not waiting."""
         return self._active.get(key) or self._backoff.get(key) or self._parked.get(key)
 
-    def next_wake(self) -> float | None:
-        """When the first backoff ends; None if nobody backs off."""
-        return self._backoff.next_end()
-
     # -- pods come, change and go
 
     def add(self, query: PodQuery, now: float) -> None:
@@ -168,6 +168,15 @@ class SchedulingQueue:
                 pod.attempts += 1
                 return pod
 
+    def pop_this(self, query: PodQuery, now: float) -> QueuedPod | None:
+        """The waiting pod *query*, in flight from now on; None if it does not wait or is kept out. Source: D010."""
+        self._activate(query, now)
+        pod = self._active.remove(query.key)
+        if pod is None or not self._flying.begin(pod):
+            return None
+        pod.attempts += 1
+        return pod
+
     def done(self, uid: str) -> None:
         """The attempt of pod *uid* needs no event any more: it is bound, or about to be, or gone. Source: D043."""
         self._flying.done(uid)
@@ -188,11 +197,14 @@ class SchedulingQueue:
             pod.since, pod.flushed = now, False
             happened = self._flying.since(pod.uid)
             worth = Worth.AFTER_BACKOFF
-            if pod.all_rejectors and happened is not None:
+            if pod.all_rejectors and happened is not None and not self._in_group(pod):
                 worth = self._hints.worth_of_all(pod, happened)
             self._requeue(pod, worth, FAILED, now)
         finally:
             self._flying.done(pod.uid)
+
+    def _in_group(self, pod: QueuedPod) -> bool:
+        return self._settings.groups and pod.query.spec.scheduling_group is not None
 
     # -- what moves pods on
 
@@ -204,6 +216,7 @@ class SchedulingQueue:
             now: seconds.
             concerns: only pods it is true for are looked at.
         """
+        self._backoff.release()
         if self._hints.interested(change):
             self._move([pod for pod in self._parked.values() if concerns is None or concerns(pod)], change, now)
 
@@ -213,18 +226,23 @@ class SchedulingQueue:
                 continue
             worth = self._hints.worth(pod, change)
             if worth is not Worth.SKIP:
+                self._parked.pop(pod.key)  # if a plugin keeps it out, it is parked anew, and counted as such
                 self._requeue(pod, worth, change.label, now)
         self._flying.note(change)
 
     def activate(self, queries: Iterable[PodQuery], now: float) -> None:
         """Try these pods at once; those in flight, when they come back. Source: D044."""
         for query in queries:
-            early = query.key in self._backoff
-            pod = self._backoff.remove(query.key) or self._parked.get(query.key)
-            if pod is not None:
-                self._to_active(pod, ACTIVATED, now, gated_before=early)
-            elif query.uid in self._flying:
+            if not self._activate(query, now) and query.uid in self._flying:
                 self._flying.note(Change(Resource.ANY, Action.ALL, new=query.pod, name=ACTIVATED))
+
+    def _activate(self, query: PodQuery, now: float) -> bool:
+        """Have the pod tried at once if it backs off or is parked; whether it did or was."""
+        early = query.key in self._backoff
+        pod = self._backoff.remove(query.key) or self._parked.get(query.key)
+        if pod is not None:
+            self._to_active(pod, ACTIVATED, now, gated_before=early)
+        return pod is not None
 
     def flush_backoff(self, now: float) -> None:
         """Backoffs that have passed end; to be called every second. Source: D025."""
@@ -250,7 +268,7 @@ class SchedulingQueue:
             if self._settings.pop_early and not self._passes(pod, why):
                 return False
             self._parked.pop(pod.key, None)
-            self._backoff.put(pod)
+            self._backoff.put(pod, held=self._in_group(pod))
             self._told("backoff", why)
             return True
         return self._to_active(pod, why, now)

@@ -5,5 +5,6 @@ same without HTTP, `faults` spoils answers on purpose, `nodes` plays the kubelet
 time. Objects are plain dictionaries and are never changed once stored.
 
 It may import `objects`, `config` and `basics`. It has no controllers: nothing creates pods for a ReplicaSet, updates a
-disruption budget or binds a volume claim. It keeps nothing on disk, checks no credentials and decides no placement.
+disruption budget or binds a volume claim. It keeps nothing on disk, checks no credentials and decides no
+placement. It knows neither server-side apply nor the schemas that `kubectl explain` shows.
 """

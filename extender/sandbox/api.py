@@ -4,15 +4,17 @@ Everything here happens at once, within one call; there is nothing to wait for.
 """
 
 import random
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, Final
 
 from extender.basics.clock import Clock, SystemClock
 from extender.objects.defaults import DEFAULT_NAMESPACE, SYSTEM_PRIORITIES
+from extender.objects.times import stamp
 from extender.sandbox import kind_rules, pod_rules
 from extender.sandbox.deletion import Deletion
+from extender.sandbox.json_patch import applied
 from extender.sandbox.merging import merge, strategic_merge
-from extender.sandbox.metadata import check_names, check_version, metadata_after, new_metadata, stamp
+from extender.sandbox.metadata import check_names, check_version, metadata_after, new_metadata
 from extender.sandbox.refusals import RefusedError, Wrong, already_exists, forbidden, invalid, not_found
 from extender.sandbox.served import NAMESPACES, NODES, PRIORITY_CLASSES, Object, Served, served
 from extender.sandbox.store import Store
@@ -134,21 +136,24 @@ class Api:
         kind: Served,
         namespace: str,
         name: str,
-        patch: Object,
+        patch: Object | Sequence[Any],
         *,
-        strategic: bool,
+        strategic: bool = False,
         part: str = "",
         dry_run: bool = False,
     ) -> Object:
-        """Change what a patch names: a strategic merge patch, else a JSON merge patch.
+        """Change what a patch names: a strategic merge patch, else a JSON merge patch; a list is a JSON patch.
 
         Raises:
             RefusedError: 400, 404, 409 or 422.
         """
         old = self.get(kind, namespace, name)
-        new = strategic_merge(old, patch, kind.kind) if strategic else merge(old, patch)
+        if not isinstance(patch, dict):
+            new = applied(old, patch)
+        else:
+            new = strategic_merge(old, patch, kind.kind) if strategic else merge(old, patch)
         check_names(namespace, name, new.get("metadata") or {})
-        asked = patch.get("metadata") or {}
+        asked = new.get("metadata") or {}
         if asked.get("uid", uid := old["metadata"]["uid"]) != uid:
             message = f'Invalid value: "{asked["uid"]}": field is immutable'
             raise invalid(kind, name, [Wrong("metadata.uid", "FieldValueInvalid", message)])

@@ -19,7 +19,7 @@ from extender.sandbox.refusals import RefusedError, bad_request, expired, status
 from extender.sandbox.rendering import Rendering, rendering
 from extender.sandbox.reviews import Reviews
 from extender.sandbox.served import Object
-from extender.sandbox.verbs import MERGE, STRATEGIC, done
+from extender.sandbox.verbs import MERGE, OPERATIONS, STRATEGIC, done
 from extender.sandbox.watching import BOOKMARK_SECONDS, Watch, error
 
 BREAK: Final = "sandbox.break"
@@ -28,7 +28,10 @@ BREAK: Final = "sandbox.break"
 _LOG: Final = logging.getLogger(__name__)
 _HEALTH: Final = ("/livez", "/readyz", "/healthz")
 _YAML: Final = "application/yaml"
-_MEDIA: Final = ("application/json", _YAML, MERGE, STRATEGIC, "")
+_NO_OPERATIONS: Final = (
+    "error decoding patch: json: cannot unmarshal object into Go value of type []handlers.jsonPatchOp"
+)
+_MEDIA: Final = ("application/json", _YAML, MERGE, STRATEGIC, OPERATIONS, "")
 _GONE: Final = "The resourceVersion for the provided list is too old."
 _REASONS: Final = {
     401: "Unauthorized",
@@ -184,8 +187,8 @@ async def _joined(lines: AsyncIterator[list[bytes]]) -> AsyncIterator[bytes]:
         yield b"".join(together)
 
 
-async def _body(request: Request) -> Object:
-    """The body as parsed JSON or YAML; empty if there is none.
+async def _body(request: Request) -> Any:
+    """The body as parsed JSON or YAML, an object or, of a JSON patch, a list; an empty object if there is none.
 
     Raises:
         RefusedError: 400, or 415 when it is neither.
@@ -200,8 +203,9 @@ async def _body(request: Request) -> Object:
         parsed: Any = yaml.safe_load(raw) if media == _YAML else msgspec.json.decode(raw)
     except (msgspec.MsgspecError, UnicodeDecodeError, yaml.YAMLError, RecursionError) as fault:
         raise bad_request(f"the body of the request cannot be read: {fault}") from fault
-    if not isinstance(parsed, dict):
-        raise bad_request("the body of the request is not an object")
+    wanted = list if media == OPERATIONS and request.method == "PATCH" else dict
+    if not isinstance(parsed, wanted):
+        raise bad_request(_NO_OPERATIONS if wanted is list else "the body of the request is not an object")
     return parsed
 
 

@@ -7,7 +7,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final
 
-from extender.sandbox.metadata import check_preconditions, seconds_of, stamp
+from extender.objects.times import stamp
+from extender.sandbox.metadata import check_preconditions, seconds_of
 from extender.sandbox.pod_rules import grace
 from extender.sandbox.refusals import RefusedError, forbidden
 from extender.sandbox.served import NAMESPACES, PODS, SERVED, Object, Served

@@ -4,7 +4,7 @@ import random
 import re
 import uuid
 from dataclasses import replace
-from datetime import UTC, datetime
+from datetime import datetime
 from typing import Final
 
 from extender.sandbox.refusals import RefusedError, Wrong, bad_request, conflict, invalid, modified
@@ -31,11 +31,6 @@ _SUBDOMAIN_FAULT: Final = (
     " end with an alphanumeric character (e.g. 'example.com', regex used for validation is"
     r" '[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*')"
 )
-
-
-def stamp(seconds: float) -> str:
-    """A time as metav1.Time is written: whole seconds in UTC."""
-    return datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
 def seconds_of(text: str) -> float:

@@ -7,8 +7,8 @@ it named has come.
 from dataclasses import dataclass, field
 from typing import Final
 
+from extender.objects.times import stamp
 from extender.sandbox.api import Api
-from extender.sandbox.metadata import stamp
 from extender.sandbox.pod_rules import FINISHED, with_condition
 from extender.sandbox.refusals import RefusedError
 from extender.sandbox.served import NODES, PODS, Object, Served

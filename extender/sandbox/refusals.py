@@ -116,6 +116,11 @@ def bad_request(message: str) -> RefusedError:
     return RefusedError(400, "BadRequest", message)
 
 
+def unprocessable() -> RefusedError:
+    """422: the request is understood and cannot be carried out."""
+    return RefusedError(422, "Invalid", "the server rejected our request due to an error in our request")
+
+
 def method_not_allowed() -> RefusedError:
     """405: the path has no such verb."""
     return RefusedError(405, "MethodNotAllowed", "the server does not allow this method on the requested resource")

@@ -1,6 +1,6 @@
 """What each verb does: from a request that was read to an object and a status of HTTP."""
 
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from extender.sandbox.api import Api
 from extender.sandbox.asked import Asked
@@ -11,6 +11,7 @@ from extender.sandbox.refusals import success, unsupported_media
 from extender.sandbox.served import Object, kept_as
 
 MERGE: Final = "application/merge-patch+json"
+OPERATIONS: Final = "application/json-patch+json"
 STRATEGIC: Final = "application/strategic-merge-patch+json"
 
 
@@ -28,19 +29,21 @@ class Done(NamedTuple):
     is_object: bool = True
 
 
-def done(api: Api, asked: Asked, body: Object, media: str) -> Done:
+def done(api: Api, asked: Asked, body: Any, media: str) -> Done:
     """Does what is asked: any verb but list and watch.
 
     Args:
         api: the objects.
         asked: the request.
-        body: what came with it.
+        body: what came with it: an object; the operations of a JSON patch.
         media: what the body is, as its Content-Type says.
 
     Raises:
         RefusedError: it is not done.
     """
     kind, namespace, name = kept_as(asked.kind), asked.namespace, asked.name
+    if isinstance(body, list) and kind is not asked.kind:
+        raise unsupported_media()  # its paths would be those of the other form
     if kind is not asked.kind and "delete" not in asked.verb:
         body = to_core(body)
     match asked.verb, asked.part:
@@ -56,7 +59,7 @@ def done(api: Api, asked: Asked, body: Object, media: str) -> Done:
             made, new = api.update(kind, namespace, name, body, part=part, dry_run=asked.dry_run)
             return Done(made, 201 if new else 200)
         case "patch", part:
-            if media not in {MERGE, STRATEGIC}:
+            if media not in {MERGE, STRATEGIC, OPERATIONS}:
                 raise unsupported_media()
             strategic = media == STRATEGIC
             made = api.patch(kind, namespace, name, body, strategic=strategic, part=part, dry_run=asked.dry_run)

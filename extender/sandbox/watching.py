@@ -22,6 +22,8 @@ WATCH_SECONDS: Final = 1800.0
 """How long a watch lasts unless the caller says."""
 
 _INITIAL_END: Final = "k8s.io/initial-events-end"
+_GRAIN: Final = 1e-6
+"""Seconds that are too few to wait: a clock that only moves on by waits would stand still before them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,9 +95,9 @@ class Watch:
                 if told:
                     yield told
                 now = loop.time()
-                if now >= end:
+                if now >= end - _GRAIN:
                     break
-                if self._bookmarks and now >= next_bookmark:
+                if self._bookmarks and now >= next_bookmark - _GRAIN:
                     next_bookmark = now + self._bookmarks
                     yield [self._bookmark()]
                 await _either(woken, stop, min(end, next_bookmark if self._bookmarks else end) - loop.time())

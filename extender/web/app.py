@@ -1,9 +1,11 @@
 """The application: routes, what passes between HTTP and the verbs, and the one place where faults become answers."""
 
+import re
 import time
-from collections.abc import Awaitable, Callable, Iterator
-from dataclasses import dataclass
-from inspect import isawaitable
+from collections.abc import Awaitable, Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from functools import partial
+from inspect import getdoc, isawaitable
 from typing import Any, Protocol
 
 import msgspec
@@ -13,7 +15,9 @@ from starlette.requests import ClientDisconnect
 from starlette.responses import PlainTextResponse
 
 from extender import __version__
+from extender.web import access
 from extender.web.binding import Binder
+from extender.web.bodies import WHOLE_NODES, WHOLE_PODS, Bodies
 from extender.web.health import Health
 from extender.web.interface import (
     ARGS,
@@ -27,14 +31,10 @@ from extender.web.interface import (
     text_operation,
 )
 from extender.web.probes import add_probes, line
+from extender.web.service import EXPLAIN, Explain, explaining
+from extender.web.turns import Turns
 from extender.web.verbs import Verbs
-from extender.web.wire import (
-    MAX_NODES_BYTES,
-    RequestError,
-    decode_args,
-    decode_binding_args,
-    decode_preemption_args,
-)
+from extender.web.wire import RequestError, decode_args, decode_binding_args, decode_preemption_args
 
 _GONE = 499
 """Counted for a caller that hangs up before its request is read; nobody sees it."""
@@ -54,17 +54,36 @@ class Traffic(Protocol):
     def sizes(self, verb: str, request: int, response: int) -> None:
         """How big the bodies were, in bytes."""
 
+    def lagged(self, seconds: float) -> None:
+        """The event loop came back so much later than it was asked to."""
+
 
 @dataclass(frozen=True, slots=True)
+class Paths:
+    """Where each verb is served; an empty path: not at all."""
+
+    filter: str = "/filter"
+    prioritize: str = "/prioritize"
+    preempt: str = "/preempt"
+    bind: str = "/bind"
+
+
+@dataclass(slots=True)
 class Site:
     """What the application serves.
 
     Attributes:
-        verbs: answer requests.
+        verbs: answer requests; others may take their place, and the binder's, between two requests.
         health: answers probes.
         traffic: hears of requests.
         metrics: writes the page `/metrics`.
         binder: binds pods; None where there is no API server to write to, and then bind is not served.
+        bodies: reads requests, and bounds them.
+        deciding: whose turn it is to have a decision made.
+        binding: whose turn it is to have a pod bound; that is mostly waiting for the API server.
+        paths: where the verbs are served.
+        explain: what was decided about a pod (namespace, name), as text or, if the last is true, JSON; None: nothing
+            is known of it.
     """
 
     verbs: Verbs
@@ -72,31 +91,58 @@ class Site:
     traffic: Traffic
     metrics: Callable[[], bytes]
     binder: Binder | None = None
+    bodies: Bodies = field(default_factory=Bodies)
+    deciding: Turns = field(default_factory=Turns)
+    binding: Turns = field(default_factory=lambda: Turns(at_once=128, waiting=512))
+    paths: Paths = field(default_factory=Paths)
+    explain: Explain | None = None
+
+    @property
+    def served(self) -> Mapping[str, str]:
+        """The verbs that are served, each with its path."""
+        return {verb.name: verb.path for verb in _verbs(self)}
 
 
 @dataclass(frozen=True, slots=True)
 class _Verb:
-    """One verb: its name, what decodes its request, what answers it (perhaps after a wait), and how it is described."""
+    """One verb.
+
+    Attributes:
+        name: what it is called in metrics.
+        path: where it is served; empty: nowhere.
+        decode: reads its request.
+        described: what the document of the interface says.
+        turns: whose turn it is.
+        sign: what shows that a request carries whole objects.
+    """
 
     name: str
-    decode: Callable[[bytes], Any]
-    answer: Callable[[Any], Any]
+    path: str
+    decode: Callable[[bytearray], Any]
     described: dict[str, Any]
+    turns: Turns
+    sign: re.Pattern[bytes] | None = None
 
-    @property
-    def summary(self) -> str | None:
-        """The first line about it."""
-        return self.answer.__doc__.splitlines()[0] if self.answer.__doc__ else None
+    def answer(self, site: Site) -> Callable[[Any], Any]:
+        """What answers it now, perhaps after a wait."""
+        found: Callable[[Any], Any] = getattr(site.binder if self.name == "bind" else site.verbs, self.name)
+        return found
 
 
 def _verbs(site: Site) -> Iterator[_Verb]:
-    verbs = site.verbs
-    yield _Verb("filter", decode_args, verbs.filter, operation(ARGS, FILTER_RESULT))
-    yield _Verb("prioritize", decode_args, verbs.prioritize, operation(ARGS, HOST_PRIORITIES, can_fail=True))
+    """The verbs that are served."""
+    turns, paths = site.deciding, site.paths
+    decode = partial(decode_args, most_names=site.bodies.names)
+    described = operation(ARGS, FILTER_RESULT)
+    offered = [_Verb("filter", paths.filter, decode, described, turns, WHOLE_NODES)]
+    described = operation(ARGS, HOST_PRIORITIES, can_fail=True)
+    offered.append(_Verb("prioritize", paths.prioritize, decode, described, turns, WHOLE_NODES))
     described = operation(PREEMPTION_ARGS, PREEMPTION_RESULT, can_fail=True)
-    yield _Verb("preempt", decode_preemption_args, verbs.preempt, described)
+    offered.append(_Verb("preempt", paths.preempt, decode_preemption_args, described, turns, WHOLE_PODS))
     if site.binder is not None:
-        yield _Verb("bind", decode_binding_args, site.binder.bind, operation(BINDING_ARGS, BINDING_RESULT))
+        described = operation(BINDING_ARGS, BINDING_RESULT)
+        offered.append(_Verb("bind", paths.bind, decode_binding_args, described, site.binding))
+    return (verb for verb in offered if verb.path)
 
 
 def new_app(site: Site) -> FastAPI:
@@ -108,14 +154,9 @@ def new_app(site: Site) -> FastAPI:
         docs_url=None,
         redoc_url=None,
         redirect_slashes=False,
-        max_body_size=MAX_NODES_BYTES,
-        exception_handlers={HTTPException: _http_fault, RequestError: _request_fault, Exception: _fault},
+        exception_handlers={HTTPException: _http_fault, Exception: _fault},
     )
-    for verb in _verbs(site):
-        app.add_api_route(
-            f"/{verb.name}", _endpoint(verb, site.traffic), methods=["POST"], name=verb.name,
-            openapi_extra=verb.described, response_class=Response, summary=verb.summary,
-        )  # fmt: skip
+    add_verbs(app, site)
     add_probes(app, site.health)
     described = text_operation("Metrics in the text format of Prometheus.")
 
@@ -123,28 +164,50 @@ def new_app(site: Site) -> FastAPI:
         return Response(site.metrics(), media_type="text/plain; version=0.0.4; charset=utf-8")
 
     app.add_api_route("/metrics", metrics, openapi_extra=described, response_class=PlainTextResponse)
+    if site.explain is not None:
+        described = text_operation("The last decisions about a pod, per node and plugin; JSON if that is accepted.")
+        described["responses"]["404"] = {"description": "Nothing is known of the pod."}
+        app.add_api_route(EXPLAIN, explaining(site.explain), openapi_extra=described, response_class=PlainTextResponse)
     return app
 
 
-def _endpoint(verb: _Verb, traffic: Traffic) -> Callable[[Request], Awaitable[Response]]:
-    name = verb.name
+def add_verbs(app: FastAPI, site: Site) -> None:
+    """Have *app* answer the verbs."""
+    app.add_exception_handler(RequestError, _request_fault)
+    for verb in _verbs(site):
+        about = getdoc(verb.answer(site))
+        app.add_api_route(
+            verb.path, _endpoint(verb, site), methods=["POST"], name=verb.name,
+            openapi_extra=verb.described, response_class=Response, summary=about.splitlines()[0] if about else None,
+        )  # fmt: skip
+
+
+def _endpoint(verb: _Verb, site: Site) -> Callable[[Request], Awaitable[Response]]:
+    name, traffic = verb.name, site.traffic
 
     async def answer(request: Request) -> Response:
         started = time.perf_counter()
         traffic.started(name)
         code = 500
+        facts: dict[str, Any] = {}
         try:
             _refuse_encoded(request)
-            body = await request.body()
-            answered = verb.answer(verb.decode(body))
-            if isawaitable(answered):
-                answered = await answered
-            answered = _encoder.encode(answered)
-            traffic.sizes(name, len(body), len(answered))
+            async with site.bodies.of(request, verb.sign) as body, verb.turns:
+                asked = verb.decode(body)
+                facts["pod"] = asked.key
+                answered = verb.answer(site)(asked)
+                if isawaitable(answered):
+                    answered = await answered
+                if wrong := getattr(answered, "error", ""):
+                    facts["err"] = wrong
+                encoded = _encoder.encode(answered)
+                traffic.sizes(name, len(body), len(encoded))
+                facts["requestBytes"], facts["responseBytes"] = len(body), len(encoded)
             code = 200
-            return Response(answered, media_type="application/json")
+            return Response(encoded, media_type="application/json")
         except RequestError as fault:
             code = fault.status
+            facts["err"] = fault.message
             raise
         except HTTPException as fault:
             code = fault.status_code
@@ -153,7 +216,9 @@ def _endpoint(verb: _Verb, traffic: Traffic) -> Callable[[Request], Awaitable[Re
             code = _GONE
             return Response(status_code=_GONE)
         finally:
-            traffic.ended(name, code, time.perf_counter() - started)
+            seconds = time.perf_counter() - started
+            traffic.ended(name, code, seconds)
+            access.told(request, name, code, seconds, facts)
 
     return answer
 

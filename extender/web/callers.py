@@ -9,6 +9,7 @@ import time
 from collections import OrderedDict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from typing import Any, Final, Generic, Protocol, TypeVar
 
 import msgspec
@@ -43,6 +44,9 @@ class Heard(Protocol):
 
     def reviewed(self, kind: str, code: str, seconds: float) -> None:
         """The API server was asked: `authn` or `authz`."""
+
+    def fetched(self, status: str) -> None:
+        """A token was asked about: ok or error."""
 
     def looked_up(self, status: str, seconds: float) -> None:
         """A token was looked up: hit or miss."""
@@ -119,6 +123,7 @@ class Authenticator:
         reviewer: None: nobody can be asked about tokens, which then say nothing.
         heard: hears of look-ups.
         client_authorities, proxy_authorities: certificates that sign those of callers, and of front proxies.
+        renewed: gives further ones that sign those of callers, as they are now.
     """
 
     settings: Authentication
@@ -126,6 +131,7 @@ class Authenticator:
     heard: Heard
     client_authorities: tuple[x509.Certificate, ...] = ()
     proxy_authorities: tuple[x509.Certificate, ...] = ()
+    renewed: Callable[[], tuple[x509.Certificate, ...]] = tuple
     now: Callable[[], float] = time.monotonic
     _kept: Kept[Caller | str] = field(init=False)
 
@@ -141,11 +147,13 @@ class Authenticator:
         """
         shown = x509.load_der_x509_certificate(certificate) if certificate else None
         if shown is not None:
-            if _signed_by(shown, self.proxy_authorities):
+            if not holds(shown, datetime.now(UTC)):
+                return None
+            if vouched(shown, self.proxy_authorities):
                 named = from_front_proxy(shown, headers, self.settings.front_proxy)
                 if named is not None:
                     return named
-            if _signed_by(shown, self.client_authorities):
+            if vouched(shown, (*self.client_authorities, *self.renewed())):
                 return from_certificate(shown)
         token = bearer(headers)
         if token and self.reviewer is not None:
@@ -159,6 +167,7 @@ class Authenticator:
         status = "miss" if answer is None else "hit"
         if answer is None:
             answer = await self._ask(token, reviewer)
+            self.heard.fetched("error" if answer is None else "ok")
             if answer is None:
                 return None
             self._kept.put(digest, answer, self.settings.cache_seconds)
@@ -230,7 +239,27 @@ def _values(certificate: x509.Certificate, what: x509.ObjectIdentifier) -> list[
     return [str(attribute.value) for attribute in certificate.subject.get_attributes_for_oid(what)]
 
 
-def _signed_by(certificate: x509.Certificate, authorities: Sequence[x509.Certificate]) -> bool:
+def names_of(certificate: x509.Certificate) -> tuple[str, ...]:
+    """The names a client certificate bears: its common name, and host names if it has any."""
+    try:
+        further = certificate.extensions.get_extension_for_class(x509.SubjectAlternativeName).value
+    except x509.ExtensionNotFound:
+        further = x509.SubjectAlternativeName([])
+    return (*_values(certificate, NameOID.COMMON_NAME), *further.get_values_for_type(x509.DNSName))
+
+
+def certificate_name(certificate: bytes) -> str:
+    """The first name a client certificate (DER) bears; empty if it bears none."""
+    return next(iter(names_of(x509.load_der_x509_certificate(certificate))), "")
+
+
+def holds(certificate: x509.Certificate, moment: datetime) -> bool:
+    """Whether *moment* is in the time for which a certificate was issued."""
+    return certificate.not_valid_before_utc <= moment <= certificate.not_valid_after_utc
+
+
+def vouched(certificate: x509.Certificate, authorities: Sequence[x509.Certificate]) -> bool:
+    """Whether one of *authorities* itself signed *certificate*."""
     for authority in authorities:
         try:
             certificate.verify_directly_issued_by(authority)

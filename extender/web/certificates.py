@@ -1,4 +1,4 @@
-"""The certificate the service shows: given, or made and signed by itself; read again when its files change."""
+"""TLS of the service: the certificate it shows, given or signed by itself, and who vouches for callers; both rotate."""
 
 import ipaddress
 import os
@@ -38,65 +38,106 @@ class CertificateError(Exception):
 
 @dataclass(slots=True)
 class ServingCertificate:
-    """TLS for the service.
+    """TLS for the service: what it shows, and who may vouch for callers.
+
+    Files are read again by `refresh`. Then new connections get a context made afresh, since one that trusted an
+    authority cannot be made to forget it.
 
     Attributes:
-        context: hand it to the server; it always has the newest certificate.
-        files: certificate and key; empty if they were made in memory.
+        settings: TLS versions and cipher suites.
+        pair: certificate and key in PEM, made in memory; None: they are in *files*.
+        files: of certificate and key.
+        clients: file of the authorities that vouch for callers; None: there is none.
+        context: hand it to the server; every connection that comes in through it gets what is newest.
     """
 
-    context: ssl.SSLContext
+    settings: Serving
+    pair: tuple[bytes, bytes] | None = field(default=None, repr=False)
     files: tuple[Path, Path] | None = None
-    _seen: tuple[bytes, ...] = field(default=(), repr=False)
+    clients: Path | None = None
+    context: ssl.SSLContext = field(init=False)
+    _newest: ssl.SSLContext = field(init=False)
+    _seen: tuple[bytes, ...] = field(init=False, default=(), repr=False)
+    _further: tuple[str, ...] = field(init=False, default=())
+    _authorities: tuple[x509.Certificate, ...] = field(init=False, default=())
+
+    def __post_init__(self) -> None:
+        self.context = _context(self.settings)
+        self.context.sni_callback = self._handed_over
+        self._take(_read(self._watched))
+
+    @property
+    def authorities(self) -> tuple[x509.Certificate, ...]:
+        """Those of *clients*, as they are in the file now."""
+        return self._authorities
 
     def refresh(self) -> bool:
         """Take over what the files hold now; whether that was something new. Established connections go on.
 
         Raises:
-            CertificateError: they cannot be used (yet); what was shown before still is.
+            CertificateError: they cannot be used (yet); what was shown and trusted before still is.
         """
-        if self.files is None:
-            return False
-        found = _read(self.files)
+        found = _read(self._watched)
         if found == self._seen:
             return False
-        _load(self.context, self.files)
-        self._seen = found
+        self._take(found)
         return True
 
+    def trust(self, authorities: Sequence[str]) -> None:
+        """Let callers also show a certificate signed by one of *authorities* (PEM).
 
-def serving_certificate(settings: Serving) -> ServingCertificate:
-    """TLS as *settings* ask.
+        Raises:
+            CertificateError: one of them is no certificate.
+        """
+        self._further = tuple(authorities)
+        self._take(self._seen)
+
+    @property
+    def _watched(self) -> tuple[Path, ...]:
+        return (*(self.files or ()), *((self.clients,) if self.clients else ()))
+
+    def _take(self, found: tuple[bytes, ...]) -> None:
+        """Have new connections use *found*, the contents of the watched files."""
+        context = _context(self.settings)
+        certificate, key = self.pair or found[:2]
+        with _on_disk(certificate, key) as files:
+            _load(context, files, self.files)
+        own = _authorities(found[-1], str(self.clients)) if self.clients else ()
+        further = [each for pem in self._further for each in _authorities(pem.encode(), "a client authority")]
+        _trust(context, (*own, *further))
+        # Whether callers are asked for a certificate is settled before a connection is handed over.
+        self.context.verify_mode = context.verify_mode
+        self._newest, self._seen, self._authorities = context, found, own
+
+    def _handed_over(self, connection: ssl.SSLObject, _name: str | None, _context: ssl.SSLContext) -> None:
+        connection.context = self._newest
+
+
+def serving_certificate(settings: Serving, clients: str = "") -> ServingCertificate:
+    """TLS as *settings* ask; *clients* is a file in PEM with the authorities that vouch for callers, or empty.
 
     Raises:
         CertificateError: a file or setting cannot be used.
     """
-    context = _context(settings)
+    vouching = Path(clients) if clients else None
     if settings.certificate:
-        shown = ServingCertificate(context, (Path(settings.certificate), Path(settings.key)))
-        shown.refresh()
-        return shown
+        return ServingCertificate(settings, files=(Path(settings.certificate), Path(settings.key)), clients=vouching)
     if settings.folder:
-        shown = ServingCertificate(context, _kept_pair(Path(settings.folder)))
-        shown.refresh()
-        return shown
-    certificate, key = self_signed()
-    with _on_disk(certificate, key) as files:
-        _load(context, files)
-    return ServingCertificate(context)
+        return ServingCertificate(settings, files=_kept_pair(Path(settings.folder)), clients=vouching)
+    return ServingCertificate(settings, pair=self_signed(), clients=vouching)
 
 
-def trust(context: ssl.SSLContext, authorities: Sequence[str]) -> None:
-    """Let callers show a certificate signed by one of *authorities* (PEM).
+def _authorities(pem: bytes, where: str) -> tuple[x509.Certificate, ...]:
+    try:
+        return tuple(x509.load_pem_x509_certificates(pem))
+    except ValueError as fault:
+        raise CertificateError(f"{where} is no certificate in PEM: {fault}") from fault
 
-    Raises:
-        CertificateError: one of them is no certificate.
-    """
+
+def _trust(context: ssl.SSLContext, authorities: Sequence[x509.Certificate]) -> None:
     for authority in authorities:
-        try:
-            context.load_verify_locations(cadata=authority)
-        except (ssl.SSLError, ValueError) as fault:
-            raise CertificateError(f"a client authority is not a certificate in PEM: {fault}") from fault
+        context.load_verify_locations(cadata=authority.public_bytes(serialization.Encoding.DER))
+    if authorities:
         # Who shows none is anonymous; what that may do is a matter of rights.
         context.verify_mode = ssl.CERT_OPTIONAL
 
@@ -104,10 +145,16 @@ def trust(context: ssl.SSLContext, authorities: Sequence[str]) -> None:
 def _context(settings: Serving) -> ssl.SSLContext:
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     if settings.least_version not in _VERSIONS:
-        wanted = ", ".join(name for name in _VERSIONS if name)
-        raise CertificateError(f'--tls-min-version: unknown TLS version "{settings.least_version}"; want {wanted}')
+        raise CertificateError(
+            f'--tls-min-version: unknown TLS version "{settings.least_version}"; want VersionTLS12 or VersionTLS13'
+        )
     context.minimum_version = _VERSIONS[settings.least_version]
     context.verify_flags &= ~getattr(ssl, "VERIFY_X509_STRICT", ssl.VerifyFlags(0))
+    # Whatever is in the file of authorities is trusted, be it signed by itself or by another; so does Go.
+    context.verify_flags |= ssl.VERIFY_X509_PARTIAL_CHAIN
+    # A caller is looked at afresh on each connection, and only once on each.
+    context.options |= ssl.OP_NO_TICKET | ssl.OP_NO_RENEGOTIATION
+    context.num_tickets = 0
     ciphers = [_openssl_name(name) for name in settings.ciphers if not name.startswith(("TLS_AES", "TLS_CHACHA20"))]
     if ciphers:
         try:
@@ -128,7 +175,7 @@ def _openssl_name(name: str) -> str:
     return short.removeprefix("RSA_").replace("_CBC_", "_").replace("_", "-")
 
 
-def _read(files: tuple[Path, Path]) -> tuple[bytes, ...]:
+def _read(files: tuple[Path, ...]) -> tuple[bytes, ...]:
     found = []
     for file in files:
         try:
@@ -138,12 +185,13 @@ def _read(files: tuple[Path, Path]) -> tuple[bytes, ...]:
     return tuple(found)
 
 
-def _load(context: ssl.SSLContext, files: tuple[Path, Path]) -> None:
+def _load(context: ssl.SSLContext, files: tuple[Path, Path], named: tuple[Path, Path] | None) -> None:
     try:
         context.load_cert_chain(*files)
     except (OSError, ssl.SSLError) as fault:
         why = getattr(fault, "reason", None) or fault.strerror or str(fault)
-        raise CertificateError(f"{files[0]} and {files[1]} are no pair of certificate and key: {why}") from fault
+        told = named or files
+        raise CertificateError(f"{told[0]} and {told[1]} are no pair of certificate and key: {why}") from fault
 
 
 def self_signed(moment: datetime | None = None) -> tuple[bytes, bytes]:

@@ -8,6 +8,7 @@ from typing import Any, Final
 import msgspec
 
 from extender.web.callers import Authenticator, Caller, ReviewError
+from extender.web.clients import Clients
 from extender.web.peer import EXTENSION
 from extender.web.rights import Authorizer
 
@@ -28,11 +29,15 @@ class Guard:
     Attributes:
         app: answers those who may ask.
         authenticator, authorizer: say who asks, and what they may.
+        verbs: paths of the extender verbs, about which the API server is not asked.
+        clients: say who may use the verbs; None: everybody who gets here.
     """
 
     app: App
     authenticator: Authenticator
     authorizer: Authorizer
+    verbs: frozenset[str] = frozenset()
+    clients: Clients | None = None
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer one request."""
@@ -45,11 +50,22 @@ class Guard:
                 message["headers"] = [*message.get("headers", ()), _NO_CACHE]
             await send(message)
 
-        refusal = await self._refusal(scope)
+        refusal = self._verb_refusal(scope) if scope["path"] in self.verbs else await self._refusal(scope)
         if refusal is None:
             await self.app(scope, receive, sent)
             return
         await _answer(sent, refusal)
+
+    def _verb_refusal(self, scope: Scope) -> dict[str, Any] | None:
+        certificate = scope.get("extensions", {}).get(EXTENSION)
+        why = self.clients.refusal(certificate) if self.clients is not None else ""
+        if not why:
+            return None
+        path, caller = scope["path"], scope.get("client")
+        log.warning("A caller of a verb was refused", extra={"path": path, "from": caller, "why": why})
+        if certificate is None:
+            return status(401, "Unauthorized", f'Unauthorized: "{path}": {why}')
+        return status(403, "Forbidden", f'forbidden: "{path}": {why}', details={})
 
     async def _refusal(self, scope: Scope) -> dict[str, Any] | None:
         certificate = scope.get("extensions", {}).get(EXTENSION)
@@ -71,6 +87,21 @@ class Guard:
         if answer.allowed:
             return None
         return status(403, "Forbidden", denial(caller, verb, path, answer.reason), details={})
+
+
+@dataclass(frozen=True, slots=True)
+class Without:
+    """An ASGI application that is *app*, but for some paths: as if they were not there."""
+
+    app: App
+    paths: frozenset[str]
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer one request."""
+        if scope["type"] == "http" and scope["path"] in self.paths:
+            await _answer(send, status(404, "NotFound", "the server could not find the requested resource"))
+        else:
+            await self.app(scope, receive, send)
 
 
 def denial(caller: Caller, verb: str, path: str, reason: str) -> str:

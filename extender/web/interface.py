@@ -5,8 +5,12 @@ Payloads are decoded by `wire`, not by what stands here; a test holds the two to
 
 from typing import Any
 
+from extender.web.wire import MOST_VIOLATIONS
+
 Schema = dict[str, Any]
 
+_TEXT: Schema = {"type": "string"}
+_NAME: Schema = {"type": "string", "minLength": 1}
 _POD: Schema = {
     "type": "object",
     "description": "A v1 Pod in the JSON of the Kubernetes API. Unknown fields are ignored.",
@@ -17,29 +21,34 @@ _NODE: Schema = {
     "description": "A v1 Node in the JSON of the Kubernetes API. Unknown fields are ignored.",
     "required": ["metadata"],
     "properties": {
-        "metadata": {"type": "object", "required": ["name"], "properties": {"name": {"type": "string", "minLength": 1}}}
+        "metadata": {"type": "object", "required": ["name"], "properties": {"name": _NAME}},
     },
     "additionalProperties": True,
 }
 _NODE_LIST: Schema = {
     "type": "object",
     "description": "A v1 NodeList.",
-    "properties": {"metadata": {"type": "object"}, "items": {"type": "array", "items": _NODE}},
+    "properties": {"metadata": {"type": ["object", "null"]}, "items": {"type": ["array", "null"], "items": _NODE}},
 }
-_NAMES: Schema = {"type": "array", "items": {"type": "string"}}
+_NAMES: Schema = {"type": "array", "items": _NAME}
 _NOTHING: Schema = {"type": "null"}
 _REASONS: Schema = {"type": "object", "additionalProperties": {"type": "string"}}
 
 
-def _form(title: str, description: str, given: str, schema: Schema) -> Schema:
-    other = "Nodes" if given == "NodeNames" else "NodeNames"
+def _form(title: str, description: str, given: str, schema: Schema, absent: str = "") -> Schema:
+    """A request with a pod and what is *given*; another form wins where *absent* is there as well."""
+    others = {absent: _NOTHING} if absent else {}
     return {
         "title": title,
         "description": description,
         "type": "object",
         "required": ["Pod", given],
-        "properties": {"Pod": _POD, given: schema, other: _NOTHING},
+        "properties": {"Pod": _POD, given: schema, **others},
     }
+
+
+def _offered(victims: Schema) -> Schema:
+    return {"type": "object", "additionalProperties": victims}
 
 
 ARGS: Schema = {
@@ -47,7 +56,9 @@ ARGS: Schema = {
     "description": "Keys are matched whatever their case; lower-camel names are accepted as well.",
     "oneOf": [
         _form("ByNames", "From a scheduler with nodeCacheCapable: true. Up to 8 MiB.", "NodeNames", _NAMES),
-        _form("ByNodes", "From a scheduler with nodeCacheCapable: false. Up to 256 MiB.", "Nodes", _NODE_LIST),
+        _form(
+            "ByNodes", "From a scheduler with nodeCacheCapable: false. Up to 256 MiB.", "Nodes", _NODE_LIST, "NodeNames"
+        ),
     ],
 }
 
@@ -78,28 +89,28 @@ HOST_PRIORITIES: Schema = {
     },
 }
 
-_COUNT: Schema = {"type": "integer", "format": "int64"}
+_COUNT: Schema = {"type": ["integer", "null"], "format": "int64", "minimum": 0, "maximum": MOST_VIOLATIONS}
 _META_VICTIMS: Schema = {
-    "type": "object",
+    "type": ["object", "null"],
     "description": "The pods to evict on one node; how many of them a disruption budget protects.",
     "properties": {
         "Pods": {
-            "type": "array",
+            "type": ["array", "null"],
             "items": {
                 "type": "object",
                 "required": ["UID"],
-                "properties": {"UID": {"type": "string", "minLength": 1}},
+                "properties": {"UID": _NAME},
             },
         },
         "NumPDBViolations": _COUNT,
     },
 }
 _VICTIMS: Schema = {
-    "type": "object",
+    "type": ["object", "null"],
     "description": "As above with whole pods, of which only metadata.uid is read.",
     "properties": {
         "Pods": {
-            "type": "array",
+            "type": ["array", "null"],
             "items": {
                 "type": "object",
                 "required": ["metadata"],
@@ -107,7 +118,7 @@ _VICTIMS: Schema = {
                     "metadata": {
                         "type": "object",
                         "required": ["uid"],
-                        "properties": {"uid": {"type": "string", "minLength": 1}},
+                        "properties": {"uid": _NAME},
                     }
                 },
             },
@@ -117,24 +128,23 @@ _VICTIMS: Schema = {
 }
 
 
-def _offer(title: str, description: str, given: str, schema: Schema) -> Schema:
-    other = "NodeNameToVictims" if given == "NodeNameToMetaVictims" else "NodeNameToMetaVictims"
-    victims = {"type": "object", "additionalProperties": schema}
-    return {
-        "title": title,
-        "description": description,
-        "type": "object",
-        "required": ["Pod", given],
-        "properties": {"Pod": _POD, given: victims, other: _NOTHING},
-    }
-
-
 PREEMPTION_ARGS: Schema = {
     "title": "ExtenderPreemptionArgs",
     "description": "Keys are matched whatever their case.",
     "oneOf": [
-        _offer("ByUID", "From a scheduler with nodeCacheCapable: true.", "NodeNameToMetaVictims", _META_VICTIMS),
-        _offer("ByPods", "From a scheduler with nodeCacheCapable: false.", "NodeNameToVictims", _VICTIMS),
+        _form(
+            "ByUID",
+            "From a scheduler with nodeCacheCapable: true.",
+            "NodeNameToMetaVictims",
+            _offered(_META_VICTIMS),
+        ),
+        _form(
+            "ByPods",
+            "From a scheduler with nodeCacheCapable: false.",
+            "NodeNameToVictims",
+            _offered(_VICTIMS),
+            "NodeNameToMetaVictims",
+        ),
     ],
 }
 
@@ -147,14 +157,12 @@ PREEMPTION_RESULT: Schema = {
     "additionalProperties": False,
 }
 
-_TEXT: Schema = {"type": "string"}
-
 BINDING_ARGS: Schema = {
     "title": "ExtenderBindingArgs",
     "description": "Keys are matched whatever their case.",
     "type": "object",
     "required": ["PodName", "PodNamespace", "PodUID", "Node"],
-    "properties": {"PodName": _TEXT, "PodNamespace": _TEXT, "PodUID": _TEXT, "Node": _TEXT},
+    "properties": {"PodName": _NAME, "PodNamespace": _NAME, "PodUID": _NAME, "Node": _NAME},
 }
 
 BINDING_RESULT: Schema = {
@@ -167,6 +175,7 @@ BINDING_RESULT: Schema = {
 }
 
 _LINE: Schema = {"text/plain": {"schema": {"type": "string"}}}
+_STATUS: Schema = {"application/json": {"schema": {"type": "object", "description": "A metav1.Status that says no."}}}
 
 
 def operation(asked: Schema, answer: Schema, *, can_fail: bool = False) -> dict[str, Any]:
@@ -174,8 +183,11 @@ def operation(asked: Schema, answer: Schema, *, can_fail: bool = False) -> dict[
     responses: dict[str, Any] = {
         "200": {"description": "The answer.", "content": {"application/json": {"schema": answer}}},
         "400": {"description": "The body cannot be understood; one line says where.", "content": _LINE},
+        "401": {"description": "A client certificate is required, and none was shown.", "content": _STATUS},
+        "403": {"description": "The client certificate is not of one who may ask.", "content": _STATUS},
         "413": {"description": "The body is too big.", "content": _LINE},
         "415": {"description": "The body is compressed.", "content": _LINE},
+        "503": {"description": "The cluster is not known yet, or too much waits to be answered.", "content": _LINE},
     }
     if can_fail:
         responses["500"] = {"description": "Deciding failed; one line says in which plugin.", "content": _LINE}

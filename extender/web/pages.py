@@ -8,6 +8,7 @@ from typing import Any, Final
 import msgspec
 
 from extender.config.documents import write
+from extender.objects.times import stamp
 
 COMPONENT: Final = "kube-scheduler"
 """As kube-scheduler calls itself there; what reads these pages looks for it."""
@@ -81,7 +82,7 @@ def encoded(form: Form, kind: str, values: Mapping[str, Any]) -> bytes:
 def status_values(facts: Facts, paths: Sequence[str], now: float) -> dict[str, Any]:
     """What `/statusz` says, as an object."""
     return {
-        "startTime": f"{datetime.fromtimestamp(facts.started, UTC):%Y-%m-%dT%H:%M:%SZ}",
+        "startTime": stamp(facts.started),
         "uptimeSeconds": max(0, int(now - facts.started)),
         "goVersion": facts.runtime,
         "binaryVersion": facts.version,

@@ -1,57 +1,109 @@
 """Connections of the service: the caller's certificate where the application can see it, and no end of waiting.
 
-uvicorn itself keeps the certificate from applications, and waits for ever for a request that never ends.
+uvicorn itself keeps the certificate from applications, waits for ever for a request that never ends, for an answer that
+is never read, and lets a request's head be as long as it likes.
 """
 
 from asyncio import TimerHandle, Transport
 from typing import Any, Final
 
-from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
+from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol, RequestResponseCycle
 
 EXTENSION: Final = "tls.client_certificate"
 """Key in the scope's `extensions`: the caller's certificate in DER. TLS has checked that an authority signed it."""
 
 PATIENCE: Final = 30.0
-"""Seconds a caller has from the start of a connection, or of a request on it, until all of the request is there."""
+"""Seconds a caller has from the start of a connection, or of a request on it, until all of the request is there; and
+to read an answer that is not on its way yet."""
+
+LONGEST: Final = 3600.0
+"""Seconds after which a connection ends with the answer it is waiting for."""
+
+MOST_HEAD: Final = 64 << 10
+"""Bytes a request line and its headers may have when they come in pieces."""
+
+_HEAD_TOO_BIG: Final = b"HTTP/1.1 431 Request Header Fields Too Large\r\ncontent-length: 0\r\nconnection: close\r\n\r\n"
 
 
 class PeerProtocol(HttpToolsProtocol):
-    """HTTP/1.1 with the caller's certificate in the scope, and a deadline for each request."""
+    """HTTP/1.1 with the caller's certificate in the scope, and bounds on what a caller may take of us."""
 
-    _deadline: TimerHandle | None = None
+    _reading: TimerHandle | None = None
+    _writing: TimerHandle | None = None
+    _certificate: bytes | None = None
+    _until = 0.0
+    _head: int | None = None
 
     def connection_made(self, transport: Transport) -> None:  # type: ignore[override]
         """A caller is there; a request is to follow soon."""
         super().connection_made(transport)
+        secure: Any = transport.get_extra_info("ssl_object")
+        self._certificate = secure.getpeercert(binary_form=True) if secure is not None else None
+        self._until = self.loop.time() + LONGEST
         self._expect()
 
     def connection_lost(self, exc: Exception | None) -> None:
         """The caller is gone."""
         self._expect_nothing()
+        self._written()
         super().connection_lost(exc)
+
+    def data_received(self, data: bytes) -> None:
+        """Bytes came in; even those that begin no request end the patience that idle connections enjoy."""
+        answered: RequestResponseCycle | None = self.cycle
+        if self._reading is None and (answered is None or answered.response_complete):
+            self._expect()
+        super().data_received(data)
+        if self._head is not None:
+            self._head += len(data)
+            if self._head > MOST_HEAD and not self.transport.is_closing():
+                self.transport.write(_HEAD_TOO_BIG)
+                self.transport.close()
 
     def on_message_begin(self) -> None:
         """A request begins: its scope is made."""
         super().on_message_begin()
         self._expect()
-        secure: Any = self.transport.get_extra_info("ssl_object")
-        certificate = secure.getpeercert(binary_form=True) if secure is not None else None
+        self._head = 0
+        certificate: Any = self._certificate
         if certificate:
             self.scope["extensions"] = {EXTENSION: certificate}
+
+    def on_headers_complete(self) -> None:
+        """The request's head is there; on an old connection it is the last one."""
+        self._head = None
+        super().on_headers_complete()
+        if self.loop.time() > self._until:
+            self.cycle.keep_alive = False
 
     def on_message_complete(self) -> None:
         """All of the request is there."""
         self._expect_nothing()
         super().on_message_complete()
 
+    def pause_writing(self) -> None:
+        """The caller reads slower than we write."""
+        super().pause_writing()
+        self._writing = self.loop.call_later(PATIENCE, self.transport.abort)
+
+    def resume_writing(self) -> None:
+        """The caller has read most of it."""
+        self._written()
+        super().resume_writing()
+
+    def _written(self) -> None:
+        if self._writing is not None:
+            self._writing.cancel()
+            self._writing = None
+
     def _expect(self) -> None:
         self._expect_nothing()
-        self._deadline = self.loop.call_later(PATIENCE, self._late)
+        self._reading = self.loop.call_later(PATIENCE, self._late)
 
     def _expect_nothing(self) -> None:
-        if self._deadline is not None:
-            self._deadline.cancel()
-            self._deadline = None
+        if self._reading is not None:
+            self._reading.cancel()
+            self._reading = None
 
     def _late(self) -> None:
         if not self.transport.is_closing():

@@ -21,10 +21,12 @@ class Saying:
     Attributes:
         text: why they are refused, as kube-scheduler words a Status (H068); empty if they are accepted.
         final: evicting pods cannot help.
+        plugin: who refuses first; empty: nobody in particular.
     """
 
     text: str = ""
     final: bool = False
+    plugin: str = ""
 
 
 ACCEPTED = Saying()
@@ -38,12 +40,12 @@ class Refused:
     Attributes:
         said: the number in `sayings` of what is said about each node, int64, in the order of the request.
         sayings: the different things said, `ACCEPTED` first.
-        by_plugin: how many nodes each plugin was the first to refuse; unknown nodes are left out.
+        counted: how many nodes each plugin was the first to refuse with which words; unknown nodes are left out.
     """
 
     said: IntArray
     sayings: list[Saying] = field(default_factory=lambda: [ACCEPTED])
-    by_plugin: dict[str, int] = field(default_factory=dict)
+    counted: dict[tuple[str, str], int] = field(default_factory=dict)
 
     def groups(self) -> Iterator[tuple[Saying, list[int]]]:
         """Each thing said, with the places in the request of the nodes it is said about."""
@@ -54,22 +56,27 @@ class Refused:
             if start < end:
                 yield saying, places[start:end]
 
-    def say(self, nodes: BoolArray, saying: Saying, plugin: str = "") -> None:
+    def say(self, nodes: BoolArray, saying: Saying) -> None:
         """Say something about *nodes* (bool), about which nothing was said before."""
+        count = self._say(nodes, saying)
+        if count and saying.plugin:
+            key = saying.plugin, saying.text
+            self.counted[key] = self.counted.get(key, 0) + count
+
+    def _say(self, nodes: BoolArray, saying: Saying) -> int:
         count = int(nodes.sum())
         if count:
             self.said[nodes] = len(self.sayings)
             self.sayings.append(saying)
-            if plugin:
-                self.by_plugin[plugin] = self.by_plugin.get(plugin, 0) + count
+        return count
 
     def add(self, nodes: BoolArray, saying: Saying) -> None:
         """Say something more about *nodes* (bool): behind what was said, and for good if either is."""
         for number in np.unique(self.said[nodes]).tolist():
             before = self.sayings[number]
-            self.say(
+            self._say(
                 nodes & (self.said == number),
-                Saying(f"{before.text}, {saying.text}", before.final or saying.final),
+                Saying(f"{before.text}, {saying.text}", before.final or saying.final, before.plugin),
             )
 
 
@@ -82,7 +89,8 @@ def _nothing_said(asked: Asked) -> Refused:
 def by_status(status: Status, asked: Asked) -> Refused:
     """Every known node refused with the status that the pod as a whole got. Source: A057."""
     refused = _nothing_said(asked)
-    refused.say(asked.known, Saying(status.message, status.code is Code.UNRESOLVABLE), status.plugin or "PreFilter")
+    final = status.code is Code.UNRESOLVABLE
+    refused.say(asked.known, Saying(status.message, final, status.plugin or "PreFilter"))
     return refused
 
 
@@ -99,9 +107,9 @@ def by_node(found: Feasibility, asked: Asked) -> Refused:
     left = asked.known & ~asked.of(found.feasible)
     for refusal in found.refusals:
         mine = asked.of(refusal.nodes)
-        saying = Saying(refusal.reason.text, refusal.reason.code is Code.UNRESOLVABLE)
+        saying = Saying(refusal.reason.text, refusal.reason.code is Code.UNRESOLVABLE, refusal.plugin)
         refused.add(mine & ~left, saying)
-        refused.say(mine & left, saying, refusal.plugin)
+        refused.say(mine & left, saying)
         left &= ~mine
-    refused.say(left, Saying(found.before.absent, final=True), ",".join(found.before.restrictors))
+    refused.say(left, Saying(found.before.absent, True, ",".join(found.before.restrictors)))
     return refused

@@ -32,6 +32,14 @@ from extender.web.probes import add_probes, line, not_found
 log = logging.getLogger("extender.web")
 
 PATHS: Final = ("/configz", "/debug", "/explain", "/flagz", "/healthz", "/livez", "/metrics", "/readyz", "/statusz")
+_MOST: Final = 4096
+"""Bytes that the body of a request to a page may have."""
+
+EXPLAIN: Final = "/explain/{namespace}/{pod}"
+
+Explain = Callable[[str, str, bool], str | None]
+"""What is known of a pod (namespace, name), as text or, if the last is true, JSON; None: nothing."""
+
 _READING: Final = ["GET", "HEAD"]
 _METRICS: Final = "text/plain; version=0.0.4; charset=utf-8; escaping=underscores"
 
@@ -66,7 +74,7 @@ class Service:
     configuration: Mapping[str, object]
     flags: Mapping[str, str]
     facts: Facts
-    explain: Callable[[str, str, bool], str | None]
+    explain: Explain
     verbose: Callable[[int], None] | None = None
 
 
@@ -77,7 +85,6 @@ def new_service(service: Service) -> FastAPI:
         redoc_url=None,
         openapi_url=None,
         redirect_slashes=False,
-        max_body_size=4096,
         exception_handlers={HTTPException: _http_fault, Exception: _fault},
     )
     add_probes(app, service.health)
@@ -87,9 +94,9 @@ def new_service(service: Service) -> FastAPI:
     app.add_api_route("/configz", _configuration(service), methods=_READING)
     app.add_api_route("/statusz", _statusz(service), methods=_READING)
     app.add_api_route("/flagz", _flagz(service), methods=_READING)
-    app.add_api_route("/explain/{namespace}/{pod}", _explain(service), methods=_READING)
+    app.add_api_route(EXPLAIN, explaining(service.explain), methods=_READING)
     if service.verbose is not None:
-        app.add_api_route("/debug/flags/v", _verbosity(service.verbose), methods=["PUT"])
+        app.add_api_route("/debug/flags/v", _verbosity(service.verbose), methods=["PUT"], max_body_size=_MOST)
     return app
 
 
@@ -160,10 +167,12 @@ def _zpage(kind: str, text: Callable[[], str], values: Callable[[], Mapping[str,
     return answer
 
 
-def _explain(service: Service) -> Callable[[Request, str, str], Awaitable[Response]]:
+def explaining(explain: Explain) -> Callable[[Request, str, str], Awaitable[Response]]:
+    """Answers what *explain* knows of a pod."""
+
     async def answer(request: Request, namespace: str, pod: str) -> Response:
         as_json = "application/json" in request.headers.get("accept", "")
-        told = service.explain(namespace, pod, as_json)
+        told = explain(namespace, pod, as_json)
         if told is None:
             return line(f"pod {namespace}/{pod} is not known, or none of our schedulers is to place it", 404)
         return Response(told, media_type="application/json" if as_json else "text/plain; charset=utf-8")

@@ -1,6 +1,7 @@
 """How the service of a standalone scheduler is reached, and who may ask it what. Source: G046 to G048."""
 
 from dataclasses import dataclass, field
+from ipaddress import ip_address
 from typing import Final
 
 PORT: Final = 10259
@@ -32,6 +33,14 @@ class Serving:
     ciphers: tuple[str, ...] = ()
     share_address: bool = False
     share_port: bool = False
+
+    @property
+    def local(self) -> bool:
+        """Whether only callers on this machine get here."""
+        try:
+            return self.address == "localhost" or ip_address(self.address).is_loopback
+        except ValueError:
+            return False
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,11 +3,15 @@
 Keys of a request are matched whatever their case, since extenders and their callers have used `NodeNames`, `nodenames`
 and `nodeNames` over the years; answers use the names of the Go fields, all of them always. Source: F017 to F025,
 C086, C087.
+
+A key that is there twice is refused: of two readers of such a request each may take another value. That is looked at in
+the request itself, its lists and its pod; whole nodes are too big for it, and of theirs the last one counts.
 """
 
+import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, TypeVar
+from typing import Any, Final, TypeVar
 
 import msgspec
 
@@ -23,6 +27,10 @@ MAX_NAMES_BYTES = 8 << 20
 
 MAX_NODES_BYTES = 256 << 20
 """The most any request may weigh: 15,000 nodes of 16 KiB."""
+
+
+MOST_VIOLATIONS = 2**31 - 1
+"""The most pods on one node that a disruption budget may protect."""
 
 
 class RequestError(Exception):
@@ -72,6 +80,11 @@ class ExtenderArgs:
     names: list[str] | None = None
     nodes: NodeList | None = None
 
+    @property
+    def key(self) -> str:
+        """`namespace/name` of the pod."""
+        return self.pod.key
+
 
 @dataclass(frozen=True, slots=True)
 class PreemptionArgs:
@@ -85,8 +98,13 @@ class PreemptionArgs:
     pod: Pod
     victims: Mapping[str, MetaVictims] | None = None
 
+    @property
+    def key(self) -> str:
+        """`namespace/name` of the pod."""
+        return self.pod.key
 
-def _decoded(data: bytes, kind: type[T], path: str) -> T:
+
+def _decoded(data: bytes | bytearray, kind: type[T], path: str) -> T:
     """JSON as an object of *kind*.
 
     Raises:
@@ -100,18 +118,49 @@ def _decoded(data: bytes, kind: type[T], path: str) -> T:
         raise RequestError(400, f"{where or 'the body'}: {fault.message}") from fault
 
 
-def _present(data: bytes, path: str) -> Mapping[str, msgspec.Raw]:
+class _Key:
+    """A key as written, equal to no other: a dictionary by such keys has those that come twice."""
+
+    __slots__ = ("name",)
+
+    def __init__(self, _kind: type, name: str) -> None:
+        self.name = name
+
+
+_pairs: Final = msgspec.json.Decoder(dict[_Key, msgspec.Raw], dec_hook=_Key)
+
+
+def _present(data: bytes | bytearray, path: str) -> Mapping[str, msgspec.Raw]:
     """The fields of a JSON object that are not null, undecoded, by their names as written.
 
     Raises:
-        RequestError: 400, it is no object.
+        RequestError: 400, it is no object, or a name is there twice, in whatever case.
     """
-    fields = _decoded(data, dict[str, msgspec.Raw], path)
-    return {name: raw for name, raw in fields.items() if raw != NULL}
+    try:
+        pairs = _pairs.decode(data)
+    except (msgspec.MsgspecError, RecursionError, UnicodeDecodeError):
+        return _decoded(data, dict[str, msgspec.Raw], path)  # says what is wrong
+    _no_twins([(key.name.casefold(), raw) for key, raw in pairs.items()], path)
+    return {key.name: raw for key, raw in pairs.items() if raw != NULL}
 
 
-def decode_args(body: bytes) -> ExtenderArgs:
-    """The request in *body*.
+def _no_twins(pairs: list[tuple[str, Any]], path: str) -> None:
+    """See that no key is there twice.
+
+    Raises:
+        RequestError: 400, one is.
+    """
+    if len(dict(pairs)) == len(pairs):
+        return
+    seen: set[str] = set()
+    for key, _ in pairs:
+        if key in seen:
+            raise RequestError(400, f'{path or "the body"}: the key "{key[:64]}" is there twice')
+        seen.add(key)
+
+
+def decode_args(body: bytes | bytearray, most_names: int = MAX_NAMES_BYTES) -> ExtenderArgs:
+    """The request in *body*, which may weigh *most_names* bytes if it has names.
 
     Raises:
         RequestError: 400, malformed or of wrong types; 413, too many names.
@@ -119,15 +168,18 @@ def decode_args(body: bytes) -> ExtenderArgs:
     fields = _folded(body)
     pod = _pod(fields)
     if "nodenames" in fields:
-        if len(body) > MAX_NAMES_BYTES:
-            raise RequestError(413, f"a request with NodeNames may have {MAX_NAMES_BYTES} bytes, this has {len(body)}")
-        return ExtenderArgs(pod, names=_decoded(fields["nodenames"], list[str], "NodeNames"))
+        if len(body) > most_names:
+            raise RequestError(413, f"a request with NodeNames may have {most_names} bytes, this has {len(body)}")
+        names = _decoded(fields["nodenames"], list[str], "NodeNames")
+        if "" in names:
+            raise RequestError(400, f"NodeNames[{names.index('')}]: is missing; every node needs a name")
+        return ExtenderArgs(pod, names=names)
     if "nodes" in fields:
         return ExtenderArgs(pod, nodes=_node_list(fields["nodes"]))
     return ExtenderArgs(pod)
 
 
-def decode_preemption_args(body: bytes) -> PreemptionArgs:
+def decode_preemption_args(body: bytes | bytearray) -> PreemptionArgs:
     """The request of preempt in *body*; the names `NodeToVictims` and `NodeToMetaVictims` of old will do as well.
 
     Raises:
@@ -139,6 +191,7 @@ def decode_preemption_args(body: bytes) -> PreemptionArgs:
         raw = fields.get(name.casefold())
         if raw is None:
             continue
+        _present(raw, name)
         try:
             offered = victims(raw)
         except DecodeError as fault:
@@ -146,22 +199,28 @@ def decode_preemption_args(body: bytes) -> PreemptionArgs:
         for node, each in offered.items():
             if not all(victim.uid for victim in each.pods):
                 raise RequestError(400, f'{name}["{node}"]: a pod has no UID')
+            if not 0 <= each.num_pdb_violations <= MOST_VIOLATIONS:
+                raise RequestError(400, f'{name}["{node}"].NumPDBViolations: want 0 to {MOST_VIOLATIONS}')
         return PreemptionArgs(pod, offered)
     return PreemptionArgs(pod)
 
 
-def decode_binding_args(body: bytes) -> BindingArgs:
-    """The request of bind in *body*; what is missing is empty.
+def decode_binding_args(body: bytes | bytearray) -> BindingArgs:
+    """The request of bind in *body*.
 
     Raises:
-        RequestError: 400, malformed or of wrong types.
+        RequestError: 400, malformed or of wrong types, or something is missing.
     """
     fields = _folded(body)
     names = ("PodName", "PodNamespace", "PodUID", "Node")
-    return BindingArgs(*(_decoded(fields.get(name.casefold(), NULL), str, name) for name in names))
+    values = [_decoded(fields.get(name.casefold(), NULL), str, name) for name in names]
+    for name, value in zip(names, values, strict=True):
+        if not value:
+            raise RequestError(400, f"{name}: is missing; want which pod to put on which node")
+    return BindingArgs(*values)
 
 
-def _folded(body: bytes) -> Mapping[str, msgspec.Raw]:
+def _folded(body: bytes | bytearray) -> Mapping[str, msgspec.Raw]:
     """The fields of a request that are not null, undecoded, by their names in lower case."""
     return {name.casefold(): raw for name, raw in _present(body, "").items()}
 
@@ -169,11 +228,23 @@ def _folded(body: bytes) -> Mapping[str, msgspec.Raw]:
 def _pod(fields: Mapping[str, msgspec.Raw]) -> Pod:
     if "pod" not in fields:
         raise RequestError(400, "Pod: is missing; want the pod to place")
-    return _decoded(fields["pod"], Pod, "Pod")
+    pod = _decoded(fields["pod"], Pod, "Pod")
+
+    try:
+        # Numbers stay text: what has no meaning for us may have as many digits as it likes.
+        json.loads(bytes(fields["pod"]), object_pairs_hook=_no_twins_in_pod, parse_int=str, parse_float=str)
+    except RecursionError as fault:
+        raise RequestError(400, "Pod: nested too deeply") from fault
+    return pod
+
+
+def _no_twins_in_pod(pairs: list[tuple[str, Any]]) -> None:
+    _no_twins(pairs, "Pod")
 
 
 def _node_list(data: bytes) -> NodeList:
     rest = dict(_present(data, "Nodes"))
+    _decoded(rest.get("metadata", NULL), dict[str, msgspec.Raw], "Nodes.metadata")
     written = next((name for name in rest if name.casefold() == "items"), None)
     if written is None:
         return NodeList([], [], rest)

@@ -11,12 +11,19 @@ ZONE, HOST = "topology.kubernetes.io/zone", "kubernetes.io/hostname"
 NAMESPACE = "bench"
 
 
-def a_node(number: int) -> Node:
+def node_body(number: int) -> dict[str, Any]:
     """4 CPUs, 32 GiB, 110 pods; one of ten zones."""
     name = f"node-{number}"
     size = {"cpu": "4", "memory": "32Gi", "pods": "110"}
     labels = {HOST: name, ZONE: f"zone{number % 10}", "topology.kubernetes.io/region": "r1"}
-    return from_builtins({"metadata": {"name": name, "labels": labels}, "status": {"allocatable": size}}, Node)
+    ready = {"type": "Ready", "status": "True", "reason": "KubeletReady"}
+    status = {"capacity": size, "allocatable": size, "conditions": [ready]}
+    return {"metadata": {"name": name, "labels": labels}, "status": status}
+
+
+def a_node(number: int) -> Node:
+    """As `node_body`."""
+    return from_builtins(node_body(number), Node)
 
 
 def _near(color: str, key: str) -> dict[str, Any]:
@@ -61,7 +68,7 @@ SPECS: dict[str, tuple[dict[str, str], dict[str, Any]]] = {
 """Labels and extra spec of the pods of each workload."""
 
 
-def a_pod(workload: str, number: int, phase: str = "measure") -> Pod:
+def pod_body(workload: str, number: int, phase: str = "measure", namespace: str = NAMESPACE) -> dict[str, Any]:
     """Pod *number* of *workload*: 100 milli-CPU and 500 MiB, except where no two pods are alike."""
     labels, extra = SPECS[workload]
     requests = {"cpu": "100m", "memory": "500Mi"}
@@ -72,11 +79,15 @@ def a_pod(workload: str, number: int, phase: str = "measure") -> Pod:
         extra = {}
     name = f"{phase}-{number}"
     container = {"name": "pause", "image": "registry.k8s.io/pause:3.10.1", "resources": {"requests": requests}}
-    body = {
-        "metadata": {"name": name, "namespace": NAMESPACE, "uid": name, "labels": labels},
+    return {
+        "metadata": {"name": name, "namespace": namespace, "uid": name, "labels": labels},
         "spec": {"schedulerName": "default-scheduler", "containers": [container], **extra},
     }
-    return from_builtins(body, Pod)
+
+
+def a_pod(workload: str, number: int, phase: str = "measure") -> Pod:
+    """As `pod_body`."""
+    return from_builtins(pod_body(workload, number, phase), Pod)
 
 
 def pods(workload: str, count: int, phase: str, make: Callable[[str, int, str], Pod] = a_pod) -> list[Pod]:

@@ -11,7 +11,7 @@ from typing import Any, Final, Self
 
 import httpx2
 
-from tests.controlplane.resources import RESOURCES
+from tests.controlplane.resources import ALL
 
 Thing = dict[str, Any]
 """An object as parsed JSON."""
@@ -85,7 +85,7 @@ class Api:
 
         `clean` deletes it.
         """
-        resource = RESOURCES[manifest["kind"]]
+        resource = ALL[manifest["kind"]]
         body = {"apiVersion": resource.version, **manifest}
         made = json.loads(self._post(resource.collection(body["metadata"].get("namespace", "")), body))
         self._created.append(made)
@@ -106,20 +106,20 @@ class Api:
 
     def get(self, kind: str, name: str, namespace: str = "") -> Thing:
         """One object as it is now."""
-        return dict(json.loads(self.call("GET", f"{RESOURCES[kind].collection(namespace)}/{name}")))
+        return dict(json.loads(self.call("GET", f"{ALL[kind].collection(namespace)}/{name}")))
 
     def patch(self, thing: Mapping[str, Any], change: Mapping[str, Any], subresource: str = "") -> Thing:
         """Changes an object by a merge patch; as it is afterwards."""
-        path = RESOURCES[thing["kind"]].path(thing) + (f"/{subresource}" if subresource else "")
+        path = ALL[thing["kind"]].path(thing) + (f"/{subresource}" if subresource else "")
         return dict(json.loads(self.call("PATCH", path, change, _MERGE)))
 
     def list(self, kind: str) -> bytes:
         """All objects of a kind in all namespaces, as JSON."""
-        return self.call("GET", RESOURCES[kind].root)
+        return self.call("GET", ALL[kind].root)
 
     def delete(self, thing: Mapping[str, Any]) -> None:
         """Deletes an object at once, whatever would hold it; nothing happens if it is gone."""
-        path = RESOURCES[thing["kind"]].path(thing)
+        path = ALL[thing["kind"]].path(thing)
         try:
             left = json.loads(self.call("DELETE", f"{path}?gracePeriodSeconds=0"))
             # What holds it would be done by controllers, which nobody runs here.
@@ -154,18 +154,18 @@ class Api:
             LateError: it did not happen.
         """
         until = monotonic() + seconds
-        listed = json.loads(self.list(kind))
-        things = {key(item): {"kind": kind, **item} for item in listed["items"]}
-        since = listed["metadata"]["resourceVersion"]
-        if happened(things):
-            return things
-        for change, thing in self._changes(kind, since, until, what):
-            if change == "DELETED":
-                things.pop(key(thing), None)
-            else:
-                things[key(thing)] = thing
+        while monotonic() < until:  # a server that restarts ends its watches
+            listed = json.loads(self.list(kind))
+            things = {key(item): {"kind": kind, **item} for item in listed["items"]}
             if happened(things):
                 return things
+            for change, thing in self._changes(kind, listed["metadata"]["resourceVersion"], until, what):
+                if change == "DELETED":
+                    things.pop(key(thing), None)
+                else:
+                    things[key(thing)] = thing
+                if happened(things):
+                    return things
         raise LateError(f"{what} did not happen within {seconds:.0f} s")
 
     def _changes(self, kind: str, since: str, until: float, what: str) -> Iterator[tuple[str, Thing]]:
@@ -173,7 +173,7 @@ class Api:
         query = {"watch": "true", "resourceVersion": since, "timeoutSeconds": str(math.ceil(left))}
         with (
             suppress(httpx2.ReadTimeout),
-            self._http.stream("GET", RESOURCES[kind].root, params=query, timeout=left) as reply,
+            self._http.stream("GET", ALL[kind].root, params=query, timeout=left) as reply,
         ):
             for line in reply.iter_lines():
                 event = json.loads(line)

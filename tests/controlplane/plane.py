@@ -1,7 +1,9 @@
 """etcd and kube-apiserver on loopback with throw-away data, and who may speak to them."""
 
 import json
+import signal
 import ssl
+import sys
 from pathlib import Path
 from time import monotonic
 from typing import Final
@@ -18,6 +20,9 @@ USERS: Final = {
 """Who has a token, and their groups. The scheduler has the rights of upstream's own role and no more, the service
 account none until a test grants it some."""
 
+COPIES: Final = ("", "one", "two")
+"""Everybody has so many tokens: in the audit log the uid tells which was used, so replicas can be told apart."""
+
 ADMIN: Final = "admin"
 SCHEDULER: Final = "system:kube-scheduler"
 EXTENDER: Final = "system:serviceaccount:extender:extender"
@@ -25,6 +30,24 @@ EXTENDER: Final = "system:serviceaccount:extender:extender"
 _PATIENCE: Final = 120.0
 _STEP: Final = 0.1
 _TRIES: Final = 3
+
+_AUDIT: Final = {
+    "apiVersion": "audit.k8s.io/v1",
+    "kind": "Policy",
+    "omitStages": ["RequestReceived"],
+    "rules": [
+        {
+            "level": "Request",
+            "verbs": ["create", "update"],
+            "resources": [
+                {"group": "", "resources": ["pods/binding"]},
+                {"group": "coordination.k8s.io", "resources": ["leases"]},
+            ],
+        },
+        {"level": "None"},
+    ],
+}
+"""What the audit log holds: bindings and leases, with who wrote what."""
 
 
 class ControlPlane:
@@ -36,10 +59,12 @@ class ControlPlane:
     Args:
         programs: what to run.
         folder: for data, keys, certificates and logs.
+        flags: more of them for the API server.
     """
 
-    def __init__(self, programs: Programs, folder: Path) -> None:
+    def __init__(self, programs: Programs, folder: Path, *flags: str) -> None:
         self.folder = folder
+        self._flags = flags
         self._programs = programs
         self._running: list[Process] = []
         self._etcd: Process | None = None
@@ -61,23 +86,28 @@ class ControlPlane:
         """The store's address; it speaks plain HTTP."""
         return f"http://127.0.0.1:{self._etcd_port}"
 
-    def token(self, user: str) -> str:
-        """The bearer token of one of `USERS`."""
-        return f"token-of-{user.replace(':', '-')}"
+    @property
+    def audit_log(self) -> Path:
+        """Where the API server writes who did what."""
+        return self.folder / "audit.log"
+
+    def token(self, user: str, copy: str = "") -> str:
+        """A bearer token of one of `USERS`; for each of `COPIES` another."""
+        return "-".join(("token-of", user.replace(":", "-"), *filter(None, [copy])))
 
     def api(self, user: str = ADMIN) -> Api:
         """A client that speaks for *user*."""
         return Api(self.url, self.token(user), ssl.create_default_context(cafile=self.authority))
 
-    def kubeconfig(self, user: str = ADMIN) -> Path:
-        """A kubeconfig file for *user*."""
-        file = self.folder / f"{user.replace(':', '-')}.kubeconfig"
-        cluster = {"server": self.url, "certificate-authority": str(self.authority)}
+    def kubeconfig(self, user: str = ADMIN, copy: str = "", *, server: str = "") -> Path:
+        """A kubeconfig file for *user*, with another address of the API server if one is given."""
+        file = self.folder / f"{user.replace(':', '-')}{copy}.kubeconfig"
+        cluster = {"server": server or self.url, "certificate-authority": str(self.authority)}
         content = {
             "apiVersion": "v1",
             "kind": "Config",
             "clusters": [{"name": "test", "cluster": cluster}],
-            "users": [{"name": user, "user": {"token": self.token(user)}}],
+            "users": [{"name": user, "user": {"token": self.token(user, copy)}}],
             "contexts": [{"name": "test", "context": {"cluster": "test", "user": user}}],
             "current-context": "test",
         }
@@ -90,8 +120,13 @@ class ControlPlane:
         Raises:
             EndedError: one of them did not come up.
         """
-        rows = [f'{self.token(user)},{user},{user},"{groups}"' for user, groups in USERS.items()]
+        rows = [
+            f'{self.token(user, copy)},{user},{copy or user},"{groups}"'
+            for user, groups in USERS.items()
+            for copy in COPIES
+        ]
         (self.folder / "tokens.csv").write_text("\n".join(rows) + "\n")
+        (self.folder / "audit-policy.json").write_text(json.dumps(_AUDIT))
         for chance in range(_TRIES):  # somebody else may take a port between finding and using it
             try:
                 self._start_etcd()
@@ -138,6 +173,10 @@ class ControlPlane:
         key = certificates / "apiserver.key"
         return [
             f"--etcd-servers={self.etcd_url}",
+            "--etcd-compaction-interval=0",
+            "--storage-media-type=application/json",  # for tests that read what is stored
+            f"--audit-policy-file={self.folder / 'audit-policy.json'}",
+            f"--audit-log-path={self.audit_log}",
             "--bind-address=127.0.0.1",
             f"--secure-port={self._port}",
             f"--cert-dir={certificates}",
@@ -151,6 +190,7 @@ class ControlPlane:
             "--max-requests-inflight=2000",
             "--max-mutating-requests-inflight=1000",
             "--shutdown-delay-duration=0s",
+            *self._flags,
         ]
 
     def _is_ready(self) -> bool:
@@ -162,15 +202,16 @@ class ControlPlane:
         except (Unreachable, ssl.SSLError):
             return False
 
-    def stop_api_server(self) -> None:
+    def stop_api_server(self, by: signal.Signals = signal.SIGTERM) -> None:
         """Stops the API server and keeps the data; `start_api_server` brings it back."""
         if self._api_server is not None:
+            self._api_server.signal(by)
             self.end(self._api_server)
             self._api_server = None
 
-    def run(self, command: list[str]) -> Process:
-        """Starts a program beside the control plane; it ends with it at the latest."""
-        process = Process(command, self.folder / f"{Path(command[0]).name}.log")
+    def run(self, command: list[str], name: str = "") -> Process:
+        """Starts a program beside the control plane; it ends with it at the latest. Its log is called *name*."""
+        process = Process(command, self.folder / f"{name or Path(command[0]).name}.log")
         self._running.append(process)
         return process
 
@@ -178,20 +219,36 @@ class ControlPlane:
         """Starts a kube-scheduler without leader election.
 
         Args:
-            configuration: fields of a KubeSchedulerConfiguration that differ from the default.
+            configuration: as for `configure`.
             flags: more of them.
         """
-        connection = {"kubeconfig": str(self.kubeconfig(SCHEDULER)), "qps": 1000, "burst": 1000}
+        file = self.configure(configuration or {})
+        return self.run([self._programs.path("kube-scheduler"), f"--config={file}", "--secure-port=0", *flags])
+
+    def ours(self, configuration: dict[str, object] | None = None, *flags: str) -> Process:
+        """Starts `extender schedule` in the same way; the arguments are those of `scheduler`."""
+        file = self.configure(configuration or {})
+        command = [sys.executable, "-m", "extender", "schedule", f"--config={file}", "--secure-port=0"]
+        return self.run([*command, *flags])
+
+    def configure(self, configuration: dict[str, object], user: str = SCHEDULER) -> Path:
+        """A KubeSchedulerConfiguration without leader election, in a file.
+
+        Args:
+            configuration: fields that differ from the default.
+            user: who speaks to the API server.
+        """
+        connection = {"kubeconfig": str(self.kubeconfig(user)), "qps": 1000, "burst": 1000}
         content = {
             "apiVersion": "kubescheduler.config.k8s.io/v1",
             "kind": "KubeSchedulerConfiguration",
             "leaderElection": {"leaderElect": False},
             "clientConnection": connection,
-            **(configuration or {}),
+            **configuration,
         }
         file = self.folder / "kube-scheduler.json"
         file.write_text(json.dumps(content))
-        return self.run([self._programs.path("kube-scheduler"), f"--config={file}", "--secure-port=0", *flags])
+        return file
 
     def controllers(self, *names: str) -> Process:
         """Starts a kube-controller-manager with these controllers alone, such as `resourceclaim-controller`."""

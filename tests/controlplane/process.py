@@ -9,6 +9,7 @@ import sys
 from collections.abc import Mapping, Sequence
 from contextlib import closing
 from pathlib import Path
+from time import monotonic
 from typing import IO, Final
 
 _GRACE: Final = 15.0
@@ -58,6 +59,7 @@ class Process:
         self.log = log
         self.name = Path(command[0]).name
         self._out: IO[bytes] = log.open("ab")
+        self._begin = self._out.tell()
         self._child = subprocess.Popen(
             command,
             stdin=subprocess.DEVNULL,
@@ -98,6 +100,23 @@ class Process:
         """
         return self._child.wait(seconds)
 
+    def says(self, text: str, seconds: float = 30.0) -> None:
+        """Waits until *text* is in what it printed.
+
+        Raises:
+            EndedError: it ended before, or does not say it.
+        """
+        until = monotonic() + seconds
+        while text not in self.printed():
+            self.pause(0.05)
+            if monotonic() > until:
+                raise EndedError(f"{self.name} does not say {text!r}:\n{self.tail()}")
+
+    def resident(self) -> int:
+        """Bytes of memory it has in use."""
+        pages = int(Path(f"/proc/{self.pid}/statm").read_text().split()[1])
+        return pages * os.sysconf("SC_PAGE_SIZE")
+
     def stop(self) -> int:
         """Ends it, by force if it takes too long; its exit status."""
         self.signal(signal.SIGCONT)
@@ -109,6 +128,12 @@ class Process:
         self._out.close()
         return self._child.wait()
 
+    def printed(self) -> str:
+        """All it has printed."""
+        with self.log.open("rb") as log:
+            log.seek(self._begin)
+            return log.read().decode(errors="replace")
+
     def tail(self, lines: int = 15) -> str:
         """The end of what it printed."""
-        return "\n".join(self.log.read_text(errors="replace").splitlines()[-lines:])
+        return "\n".join(self.printed().splitlines()[-lines:])

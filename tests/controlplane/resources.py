@@ -65,3 +65,8 @@ RESOURCES: Final[Mapping[str, Resource]] = {
     "ResourceClaimTemplate": Resource("resource.k8s.io/v1", "resourceclaimtemplates", namespaced=True),
 }
 """By kind, in an order in which they can be created."""
+
+ALPHA: Final = {"PodGroup": Resource("scheduling.k8s.io/v1alpha2", "podgroups", namespaced=True)}
+"""Kinds that an API server has only if it is asked to."""
+
+ALL: Final = {**RESOURCES, **ALPHA}

@@ -63,6 +63,13 @@ class Pages:
             assert monotonic() < until, self._process.tail()
             self._process.pause(_STEP)
 
+    def until_metrics_say(self, token: str, *lines: str) -> None:
+        """Until all *lines* stand on the page of metrics."""
+        until = monotonic() + _PATIENCE
+        while not set(lines) <= set(self.ask("/metrics", token)[1].splitlines()):
+            assert monotonic() < until, f"metrics do not say {lines}"
+            self._process.pause(_STEP)
+
 
 def flags(plane: ControlPlane, port: int) -> list[str]:
     """Where to serve and whom to ask about callers, with the rights of upstream's own role."""

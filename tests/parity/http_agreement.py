@@ -9,11 +9,10 @@ import msgspec
 from starlette.testclient import TestClient
 
 from extender import wiring
-from extender.cli.inputs import Inputs
-from extender.cli.serve import site_of
 from extender.objects.node import Node
-from extender.offline.capture import Capture
-from extender.web.app import new_app
+from extender.offline.capture import Capture, load_state
+from extender.offline.waiting import nominate_waiting
+from extender.process.backing import recorded
 from extender.web.scaling import ScoreRange
 
 Json = Mapping[str, Any]
@@ -27,7 +26,10 @@ def client_for(capture: Capture, score_range: ScoreRange = ScoreRange.TEN) -> Te
         scheduling = wiring.scheduling()
     else:
         scheduling = wiring.from_builtins(capture.config, capture.config_place)
-    return TestClient(new_app(site_of(Inputs(capture, scheduling), score_range)))
+    state = load_state(capture)
+    for profile in scheduling.profiles.values():
+        nominate_waiting(state, profile, wiring.engine())
+    return TestClient(recorded(scheduling, state, score_range).app)
 
 
 def disagreements(capture: Capture, scenario: Json, golden: Json) -> list[str]:

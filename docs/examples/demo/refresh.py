@@ -1,4 +1,4 @@
-"""Keep the README's example output true: run its commands here and write what they print; --check only compares."""
+"""Keep the example output of the README and docs/ask.md true: run the commands and write; --check only compares."""
 
 import re
 import subprocess
@@ -6,7 +6,7 @@ import sys
 from pathlib import Path
 
 DEMO = Path(__file__).resolve().parent
-README = DEMO.parents[2] / "README.md"
+PAGES = (DEMO.parents[2] / "README.md", DEMO.parents[1] / "ask.md")
 # A block that is one command on the example cluster, and what it printed last time.
 BLOCK = re.compile(
     r"(?ms)^```console\n\$ extender (?P<arguments>(?:explain|simulate) -f cluster\.yaml[^\n]*)\n.*?^```$"
@@ -30,14 +30,15 @@ def refreshed(page: str) -> str:
 
 
 def main() -> int:
-    """Refresh the page, or with --check say whether it is fresh."""
-    page = README.read_text()
-    fresh = refreshed(page)
+    """Refresh the pages, or with --check say whether they are fresh."""
+    fresh = {page: refreshed(page.read_text()) for page in PAGES}
+    stale = [page for page, text in fresh.items() if page.read_text() != text]
     if "--check" in sys.argv[1:]:
-        if page != fresh:
-            sys.stderr.write("README.md does not show what the commands print; run `make readme`\n")
-        return int(page != fresh)
-    README.write_text(fresh)
+        for page in stale:
+            sys.stderr.write(f"{page.name} does not show what the commands print; run `make readme`\n")
+        return int(bool(stale))
+    for page in stale:
+        page.write_text(fresh[page])
     return 0
 
 

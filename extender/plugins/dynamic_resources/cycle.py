@@ -8,7 +8,7 @@ from extender.allocation.extended import Served
 from extender.cluster.arrays import BoolArray
 from extender.objects.devices import AllocationResult, ResourceClaim, ResourceClaimConsumerReference
 from extender.objects.matching import NodeTerms
-from extender.objects.pod import Pod
+from extender.objects.pod import NodeAllocatableResourceClaimStatus, Pod
 
 UNNAMED = "<extended-resources>"
 """The name of a claim for extended resources that exists only here."""
@@ -44,9 +44,11 @@ class Cycle:
         backed: those of them that a device class serves.
         variants: by the resources that devices have to serve.
         found: the devices by node.
+        taken: by node, what the pod takes of the node's own resources through its claims, if anything.
         unavailable: by claim, the rows it keeps out.
         results: of Reserve: by claim, what is about to be written.
         reserved: of Reserve: what was allocated on the node.
+        bound: of PreBind: by claim, the claim as it is once that is written.
     """
 
     pod: Pod
@@ -60,9 +62,11 @@ class Cycle:
     backed: frozenset[str] = frozenset()
     variants: dict[frozenset[str], Variant] = field(default_factory=dict)
     found: dict[str, tuple[Solution, Variant]] = field(default_factory=dict)
+    taken: dict[str, tuple[NodeAllocatableResourceClaimStatus, ...]] = field(default_factory=dict)
     unavailable: dict[int, BoolArray] = field(default_factory=dict)
     results: dict[int, AllocationResult] = field(default_factory=dict)
     reserved: Variant | None = None
+    bound: dict[int, ResourceClaim] = field(default_factory=dict)
 
     @property
     def has_own(self) -> bool:

@@ -18,7 +18,9 @@ from extender.cluster.snapshot import NodeView
 from extender.framework.verdict import Code, Reason, Rejection
 from extender.objects.devices import DeviceClass, ResourceClaim
 from extender.objects.node import Node
+from extender.objects.requests import Counting
 from extender.plugins.dynamic_resources.cycle import Cycle, Variant
+from extender.plugins.dynamic_resources.node_resources import Demands, used_by_others
 
 UNAVAILABLE: Final = Reason("resourceclaim not available on the node", Code.UNRESOLVABLE)
 _CANNOT: Final = Reason("cannot allocate all claims", Code.UNRESOLVABLE)
@@ -33,11 +35,13 @@ class Means(NamedTuple):
         allocator: finds devices.
         served: the device classes by extended resource.
         timeout: for one node, in seconds; 0: none.
+        counting: what counts of a pod, if devices may take resources of their node; else None.
     """
 
     allocator: Allocator
     served: dict[str, DeviceClass]
     timeout: float
+    counting: Counting | None = None
 
 
 class _Groups:
@@ -74,12 +78,16 @@ def refused(cycle: Cycle, nodes: NodeView, means: Means) -> tuple[Rejection, ...
     for mask in unavailable.values():
         blocked |= mask
     allocates = bool(cycle.to_allocate)
+    in_use = used_by_others(cycle, nodes) if means.counting is not None else ()
     for needed, members in parts:
         if special is not None and not needed and not cycle.has_own:
             continue  # a device plugin has all that is asked for
         allowed = members
+        for mask, reason in in_use:
+            groups.refuse(allowed & mask, reason)
+            allowed = allowed & ~mask
         if allocates:
-            allowed = _allocated(cycle, nodes, members, _variant(cycle, needed, means), means, groups)
+            allowed = _allocated(cycle, nodes, allowed, _variant(cycle, needed, means), means, groups)
         groups.refuse(allowed & blocked, UNAVAILABLE)
         for number, mask in unavailable.items():
             _remember(cycle, number, nodes, allowed & mask)
@@ -160,6 +168,8 @@ def _allocated(
     """The *members* on which everything can be allocated; the others are refused."""
     allowed = np.zeros(len(nodes), dtype=np.bool_)
     objects = nodes.nodes
+    demands = None if means.counting is None else Demands(cycle, nodes, means.counting)
+    short: tuple[Reason, ...] = ()
     allocate, asked, found = means.allocator.allocate, variant.asked, cycle.found
     late = False
     for position in np.flatnonzero(members).tolist():
@@ -169,6 +179,8 @@ def _allocated(
             continue
         try:
             solution = allocate(asked, node, means.timeout)
+            if demands is not None and solution is not None:
+                short = demands.on(position, asked.claims, solution)
         except AllocationTimeoutError:
             late = True  # the attempt has failed: no more time is spent on it
             groups.refuse_one(position, _timed_out(node.metadata.name))
@@ -181,6 +193,10 @@ def _allocated(
             continue
         if solution is None:
             groups.refuse_one(position, _CANNOT)
+            continue
+        if short:
+            for reason in short:
+                groups.refuse_one(position, reason)
             continue
         allowed[position] = True
         found[node.metadata.name] = (solution, variant)

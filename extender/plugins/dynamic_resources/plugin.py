@@ -6,6 +6,10 @@ allocation cannot be used on, or whose devices failed to get ready (`resourcecla
 where what is not allocated yet cannot be (`cannot allocate all claims`); nodes that do not offer an extended resource
 that no class serves. A selector that fails, or a search that takes too long, ends the attempt. All refusals are for
 good, so no pod is evicted for devices; an allocation that is of no use and that no other pod holds is given up.
+With the gate DRANodeAllocatableResources a device may map to cpu, memory, ephemeral storage or huge pages of its node.
+What the pod takes so counts with its requests, and a node is refused that has not enough left of them (`Insufficient
+cpu`, not for good if the node as a whole has enough), as are a claim of this kind that another pod on the node uses, or
+that no container refers to, and a pod that requests less as a whole.
 
 **Scores** how much preferred the alternatives are that were found on a node: 8 for the first of a request, 7 for the
 second and so on, in proportion to the best node.
@@ -21,7 +25,7 @@ Source: B034, B109 to B126, G043, H065, H066.
 """
 
 import uuid
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from typing import Any, ClassVar
 
 import numpy as np
@@ -31,6 +35,7 @@ from extender.allocation.allocator import Allocator
 from extender.allocation.features import features_of
 from extender.allocation.results import results_of
 from extender.basics.clock import Clock, SystemClock
+from extender.cluster.accounting import counting_of
 from extender.cluster.arrays import IntArray
 from extender.cluster.device_classes import classes_by_resource
 from extender.cluster.pods import PodQuery
@@ -39,12 +44,13 @@ from extender.config import durations
 from extender.decide.rescue import Attempt
 from extender.framework.changes import Registration
 from extender.framework.normalize import in_proportion
-from extender.framework.points import Plan, PostFiltered, PreFiltered, PreFlight
+from extender.framework.points import Plan, PostFiltered, PreFiltered, PreFlight, Reads, Write
 from extender.framework.setup import Setup
 from extender.framework.verdict import SUCCESS, Code, Reason, Rejection, Status, error, unresolvable, unschedulable
-from extender.objects.devices import DeviceClass, ResourceClaim
+from extender.objects.devices import DeviceClass, DeviceTaintRule, ResourceClaim
 from extender.objects.matching import NodeTerms, strict_node_selector
-from extender.objects.requests import is_dra_extended
+from extender.objects.pod import Pod
+from extender.objects.requests import incoming_requests, is_dra_extended
 from extender.plugins.dynamic_resources import writes
 from extender.plugins.dynamic_resources.changes import registrations
 from extender.plugins.dynamic_resources.claims import (
@@ -59,6 +65,7 @@ from extender.plugins.dynamic_resources.claims import (
 from extender.plugins.dynamic_resources.cycle import Cycle
 from extender.plugins.dynamic_resources.filtering import UNAVAILABLE, Means, refused
 from extender.plugins.dynamic_resources.groups import consumer, group_of, held_in_vain
+from extender.plugins.dynamic_resources.node_resources import with_statuses
 from extender.plugins.dynamic_resources.options import DynamicResourcesOptions, waits_for_conditions
 from extender.plugins.dynamic_resources.scoring import scores
 
@@ -78,6 +85,7 @@ class DynamicResources:
 
     name: ClassVar[str] = "DynamicResources"
     options: ClassVar[type[DynamicResourcesOptions]] = DynamicResourcesOptions
+    score_reads: ClassVar[Reads] = Reads.NODE
 
     def __init__(self, setup: Setup[DynamicResourcesOptions], clock: Clock | None = None) -> None:
         gates = setup.gates
@@ -85,9 +93,12 @@ class DynamicResources:
         self._serves_extended = "DRAExtendedResource" in gates
         self._waits = waits_for_conditions(gates)
         self._grouped = "DRAWorkloadResourceClaims" in gates
+        self._counting = counting_of(gates) if "DRANodeAllocatableResources" in gates else None
         self._features = features_of(gates)
         self._clock = clock or SystemClock()
-        self._allocator = Allocator(self._features, self._clock)
+        self.reads = (DeviceTaintRule,) if self._features.taint_rules else ()
+        # One for all profiles: what one has promised is taken for the others too.
+        self._allocator: Allocator = setup.shared.setdefault(self.name, Allocator(self._features, self._clock))
         limit = setup.options.filter_timeout
         self._filter_timeout = durations.parse(limit or "0s") if "DRASchedulerFilterTimeout" in gates else 0.0
         self._binding_timeout = durations.parse(setup.options.binding_timeout or "10m0s")
@@ -196,7 +207,7 @@ class DynamicResources:
             return ()
         if not isinstance(notes, Cycle):
             return (Rejection(np.ones(len(nodes), dtype=np.bool_), _UNPREPARED),)
-        return refused(notes, nodes, Means(self._allocator, self._served[1], self._filter_timeout))
+        return refused(notes, nodes, Means(self._allocator, self._served[1], self._filter_timeout, self._counting))
 
     def score(self, pod: PodQuery, nodes: NodeView, notes: Any) -> IntArray:  # noqa: ARG002  the point's signature
         """How much preferred the alternatives are that were found. Source: B116.
@@ -209,6 +220,10 @@ class DynamicResources:
         if not isinstance(notes, Cycle) or not self._features.prioritized_list:
             return np.zeros(len(nodes), dtype=np.int64)
         return scores(notes, nodes)
+
+    def score_key(self, pod: PodQuery) -> Hashable | None:
+        """One key for all pods that cannot claim anything, whose scores are 0 for ever; None for others."""
+        return pod.shape.remember((self, "key"), lambda: None if _may_claim(pod) else ())
 
     def normalize(self, pod: PodQuery, raw: IntArray, nodes: NodeView, notes: Any) -> IntArray:  # noqa: ARG002
         """Source: B116."""
@@ -267,19 +282,29 @@ class DynamicResources:
             self._allocator.allocated.promise(key, result.devices.results)
         return None
 
-    def unreserve(self, pod: PodQuery, node: str, notes: Any) -> None:  # noqa: ARG002  the point's signature
-        """The devices are free again. Source: B118."""
+    def assumed(self, pod: Pod, node: str, notes: Any) -> Pod:
+        """*pod* with what it takes of *node* through its claims; what an earlier attempt left behind is gone."""
+        if self._counting is None:
+            return pod
+        return with_statuses(pod, notes.taken.get(node, ()) if isinstance(notes, Cycle) else ())
+
+    def unreserve(self, pod: PodQuery, node: str, notes: Any) -> Sequence[Write]:
+        """The devices are free again, and what PreBind wrote is taken back. Source: B118."""
         if not isinstance(notes, Cycle):
-            return
+            return ()
         for number in notes.results:
             self._allocator.allocated.release(writes.promise_key(notes.claims[number], pod.pod))
-        notes.results, notes.reserved = {}, None
+        undone = [write for number in range(len(notes.claims)) for write in writes.taken_back(notes, number)]
+        if node in notes.taken:
+            undone.append(writes.taken(pod.pod, ()))
+        notes.results, notes.reserved, notes.bound = {}, None, {}
+        return undone
 
     def pre_bind_pre_flight(self, pod: PodQuery, node: str, notes: Any) -> PreFlight | Status:  # noqa: ARG002
         """Source: B121."""
         return PreFlight(parallel=True) if self._on and isinstance(notes, Cycle) else _NOTHING_TO_DO
 
-    def pre_bind(self, pod: PodQuery, node: str, cluster: Snapshot, notes: Any) -> Plan | Status:  # noqa: ARG002
+    def pre_bind(self, pod: PodQuery, node: str, cluster: Snapshot, notes: Any) -> Plan | Status:
         """Writes the allocations down, reserves the claims for the pod, then waits for the devices.
 
         Source: B119, B120.
@@ -300,11 +325,22 @@ class DynamicResources:
             made, bound = writes.bound(notes, number, self._clock.now() if self._waits else None)
             parts.append(made)
             settled.append(bound)
+            notes.bound[number] = bound
+        taken = notes.taken.get(node)
+        if taken:
+            parts.append((writes.taken(pod.pod, taken),))
         all_writes = writes.all_of(parts)
         if not self._waits or not any(map(waits, settled)):
             return Plan(all_writes)
         keys = tuple(claim.key for claim in settled if claim.status.allocation is not None)
-        return Plan(all_writes, lambda later: self._readiness(keys, later), self._binding_timeout, _LATE)
+        devices = tuple(
+            (result.driver, bool(result.binding_conditions))
+            for claim in settled
+            if claim.status.allocation is not None
+            for result in claim.status.allocation.devices.results
+        )
+        told = "BindingConditionsPending", f"waiting for binding conditions for device on node {node}"
+        return Plan(all_writes, lambda later: self._readiness(keys, later), self._binding_timeout, _LATE, told, devices)
 
     def _readiness(self, keys: tuple[str, ...], cluster: Snapshot) -> Status | None:
         """Whether the devices of all claims are ready. Source: B120."""
@@ -319,6 +355,11 @@ class DynamicResources:
                 late = is_overdue(claim, self._binding_timeout, self._clock.now())
                 return error(f"device binding timeout: claim={claim.metadata.name}") if late else None
         return SUCCESS
+
+
+def _may_claim(pod: PodQuery) -> bool:
+    """Whether *pod* has claims, or asks for something that a device class may serve."""
+    return bool(pod.spec.resource_claims) or any(map(is_dra_extended, incoming_requests(pod.pod)))
 
 
 def _meanwhile(before: ResourceClaim, now: ResourceClaim | None, *, allocates: bool) -> str | None:

@@ -1,11 +1,12 @@
 """The API calls that follow from a decision: an allocation is written down, given up, or deleted. Source: B115, B119.
 
-All writes to claims are merge patches. The first of a claim carries the version it was made from, so that it fails if
-the claim has changed since; the one after it cannot, since the first made a new version.
+Writes to claims are merge patches. The first of a claim carries the version it was made from, so that it fails if the
+claim has changed since; the one after it cannot, since the first made a new version. Taking a pod off a claim is a
+strategic patch without a version.
 """
 
 import secrets
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime
 from typing import Any, Final
 
@@ -15,7 +16,8 @@ from extender.allocation.allocated import EXTENDED_CLAIM
 from extender.framework.points import Plan, Write
 from extender.objects.devices import AllocationResult, ResourceClaim
 from extender.objects.meta import ObjectMeta, OwnerReference
-from extender.objects.pod import Pod, PodExtendedResourceClaimStatus
+from extender.objects.pod import NodeAllocatableResourceClaimStatus, Pod, PodExtendedResourceClaimStatus
+from extender.plugins.dynamic_resources.claims import is_reserved
 from extender.plugins.dynamic_resources.cycle import UNNAMED, Cycle
 from extender.plugins.dynamic_resources.groups import is_reserved_for_group, pod_consumer
 
@@ -68,6 +70,28 @@ def deleted(claim: ResourceClaim) -> Plan:
     meta = claim.metadata
     patch = _patch(claim, {"metadata": {"finalizers": kept}}, versioned=True)
     return Plan((patch, Write("delete", _KIND, meta.namespace, meta.name, {})))
+
+
+def taken_back(cycle: Cycle, number: int) -> tuple[Write, ...]:
+    """Of a claim that is reserved for the pod, the pod is taken off; one that was made for it is deleted."""
+    claim, pod = cycle.bound.get(number, cycle.claims[number]), cycle.pod
+    meta = claim.metadata
+    if cycle.claims[number] is cycle.special:
+        if meta.name == UNNAMED:
+            return ()
+        patch = Write("patch", _KIND, meta.namespace, meta.name, {"metadata": {"finalizers": []}})
+        return patch, Write("delete", _KIND, meta.namespace, meta.name, {})
+    if claim.status.allocation is None or not is_reserved(claim, pod):
+        return ()
+    body = {"metadata": {"uid": meta.uid}, "status": {"reservedFor": [{"$patch": "delete", "uid": pod.metadata.uid}]}}
+    return (Write("patch", _KIND, meta.namespace, meta.name, body, "status", strategic=True),)
+
+
+def taken(pod: Pod, statuses: Sequence[NodeAllocatableResourceClaimStatus]) -> Write:
+    """The pod is told what it takes of its node through claims; nothing clears that. Source: H063."""
+    meta = pod.metadata
+    body = {"metadata": {"uid": meta.uid}, "status": {"nodeAllocatableResourceClaimStatuses": _plain(statuses) or None}}
+    return Write("patch", "Pod", meta.namespace, meta.name, body, "status")
 
 
 def _plain(thing: Any) -> Any:

@@ -11,7 +11,7 @@ from extender.objects.devices import DeviceClass
 from extender.objects.node import Node
 from extender.objects.pod import Pod
 from extender.objects.quantity import base_units
-from extender.objects.requests import is_dra_extended, is_scalar, pod_requests
+from extender.objects.requests import Counting, is_dra_extended, is_scalar, pod_requests
 
 _PLAIN: Final = ("cpu", "memory", "ephemeral-storage")
 
@@ -59,7 +59,7 @@ class FitEvents:
         return any(amount and before.get(name, 0) > after.get(name, 0) for name, amount in wanted.items())
 
     def _in_effect(self, pod: Pod) -> dict[str, int]:
-        return pod_requests(pod, use_status=self._resize, pod_level_resize=self._pod_level_resize)
+        return pod_requests(pod, Counting(status=self._resize, pod_level_resize=self._pod_level_resize))
 
     # -- nodes
 
@@ -70,7 +70,7 @@ class FitEvents:
         offered = _offered(change.new)
         asked = {
             name: amount
-            for name, amount in pod_requests(pod.pod, use_status=False, pod_level=self._pod_level).items()
+            for name, amount in pod_requests(pod.pod, Counting(status=False, pod_level=self._pod_level)).items()
             if amount
         }
         if not self._fits(asked, offered):
@@ -101,7 +101,7 @@ class FitEvents:
         """A device class now serves a resource that *pod* asks for."""
         old: DeviceClass | None = change.old
         new: DeviceClass = change.new
-        asked = pod_requests(pod.pod, use_status=False)
+        asked = pod_requests(pod.pod, Counting(status=False))
         explicit = new.spec.extended_resource_name
         if old is not None:
             if (old.spec.extended_resource_name or "") == (explicit or ""):

@@ -46,14 +46,13 @@ from extender.framework.scored_resources import (
     ResourceSpec,
     ScoredResource,
     defaulted_resources,
-    may_be_devices,
     scored_resources,
 )
 from extender.framework.setup import Setup
 from extender.framework.verdict import Code, Reason, Rejection, error, unresolvable
 from extender.objects.devices import DeviceClass
 from extender.objects.label_syntax import qualified_name_faults
-from extender.objects.requests import fit_score_requests, is_dra_extended, is_extended, pod_requests
+from extender.objects.requests import Counting, fit_score_requests, is_dra_extended, is_extended, pod_requests
 from extender.plugins.node_resources_fit.events import FitEvents
 from extender.plugins.node_resources_fit.strategies import (
     Strategy,
@@ -225,7 +224,7 @@ class NodeResourcesFit:
         """
 
         def make() -> tuple[tuple[str, int], ...]:
-            amounts = pod_requests(pod.pod, use_status=False, pod_level=self._pod_level)
+            amounts = pod_requests(pod.pod, Counting(status=False, pod_level=self._pod_level))
             return tuple(
                 (name, amount) for name, amount in amounts.items() if amount > 0 and not self._is_ignored(name)
             )
@@ -257,7 +256,9 @@ class NodeResourcesFit:
                 )
             )
 
-        plain = pod.shape.remember((self, "demands"), make)
+        plain = pod.shape.remember(
+            (self, "demands"), lambda: cluster.vocabulary.remember((self, "demands", self._asked(pod)), make)
+        )
         if not self._may_be_served(pod):
             return plain
         served = classes_by_resource(cluster.objects(DeviceClass).values())
@@ -294,12 +295,7 @@ class NodeResourcesFit:
 
     def score_key(self, pod: PodQuery) -> Hashable | None:
         """The requests; None if devices may serve one: the score then hangs on more than the node and its pods."""
-
-        def make() -> tuple[int, ...] | None:
-            requests = self._requests(pod)
-            return None if self._devices and may_be_devices(self._specs, requests) else requests
-
-        return pod.shape.remember((self, "key"), make)
+        return pod.shape.remember((self, "key"), lambda: self._scored_devices.key(self._requests(pod)))
 
     def pre_score(self, pod: PodQuery, nodes: NodeView) -> PreScored:
         """Notes what counts; never skips. Source: B036, B040."""
@@ -310,7 +306,9 @@ class NodeResourcesFit:
             words = nodes.snapshot.vocabulary.resources
             return PreScored(notes=scored_resources(self._specs, self._requests(pod), words, nonzero=True))
 
-        return pod.shape.remember((self, "scored"), make)
+        return pod.shape.remember(
+            (self, "scored"), lambda: nodes.snapshot.vocabulary.remember((self, self._requests(pod)), make)
+        )
 
     def score(self, pod: PodQuery, nodes: NodeView, notes: Any) -> IntArray:
         """0 to 100 for each node; worked out without `pre_score` where that is switched off.

@@ -20,10 +20,18 @@ _Rate = Callable[[IntArray, IntArray], IntArray]
 """One resource's score, by what would be taken of it, which may be overwritten, and its capacity, nowhere 0."""
 
 _MOST: Final = 100
+_COARSE: Final = 2**53
+
+
+def _is_exact(amounts: IntArray) -> bool:
+    """Whether quotients of such amounts are whole where floats are: a float is too coarse for more than 53 bits."""
+    return not len(amounts) or bool(amounts.view(np.uint64).max() < _COARSE)  # unsigned, negative ones are the greatest
 
 
 def _quotient(dividend: IntArray, divisor: IntArray | int) -> IntArray:
     """*dividend* / *divisor* as Go divides int64; *divisor* is above 0."""
+    if isinstance(divisor, np.ndarray) and _is_exact(dividend) and _is_exact(divisor):
+        return (dividend / divisor).astype(np.int64)  # a few times as fast
     result: IntArray = dividend // divisor
     negative = dividend < 0
     if np.count_nonzero(negative):  # only after an overflow

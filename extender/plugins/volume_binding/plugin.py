@@ -41,7 +41,7 @@ from extender.config.strict import Int64
 from extender.config.validate import invalid
 from extender.framework.changes import Registration
 from extender.framework.function_shape import UtilizationShapePoint, drawn, shape_faults
-from extender.framework.points import SKIP, SKIP_SCORE, Plan, PreFiltered, PreFlight, PreScored
+from extender.framework.points import SKIP_SCORE, Plan, PreFiltered, PreFlight, PreScored
 from extender.framework.setup import Setup
 from extender.framework.verdict import Code, Reason, Rejection, Status, error
 from extender.plugins.volume_binding.binding import Reservation, plan, reservation
@@ -111,6 +111,10 @@ class _Notes:
     reserved: Reservation | None = None
 
 
+_CLAIMS_NOTHING: Final = PreFiltered(skip=True, notes=_Notes(PodClaims()))
+"""The pod was looked at, which `reserve` must know."""
+
+
 class VolumeBinding:
     """The plugin; see the module. Keeps what it promised to pods that are not bound yet."""
 
@@ -122,14 +126,14 @@ class VolumeBinding:
         self._timeout = float(options.bind_timeout_seconds)
         self._curve = drawn(options.shape) if options.shape and _GATE in setup.gates else None
         self._stock = Stock()
-        self._promised = Assumptions()
+        self._promised: Assumptions = setup.shared.setdefault(f"{self.name} of {setup.profile}", Assumptions())
 
     # -- filter
 
     def pre_filter(self, pod: PodQuery, cluster: Snapshot) -> PreFiltered:
         """Source: B091, B092."""
         if not pod.shape.volumes.claims:
-            return SKIP
+            return _CLAIMS_NOTHING
         claims = claims_in_order(pod, cluster, self._promised)
         return PreFiltered(status=claims) if isinstance(claims, Status) else PreFiltered(notes=_Notes(claims))
 
@@ -169,13 +173,13 @@ class VolumeBinding:
 
     # -- bind
 
-    def reserve(self, pod: PodQuery, node: str, cluster: Snapshot, notes: Any) -> Status | None:
-        """Source: B097."""
+    def reserve(self, pod: PodQuery, node: str, cluster: Snapshot, notes: Any) -> Status | None:  # noqa: ARG002
+        """As upstream, an error for every pod if `pre_filter` is switched off. Source: B097."""
         known: _Notes | None = notes
-        if known is None and pod.shape.volumes.claims:
+        if known is None:
             return error(_UNPREPARED.text)
         row = cluster.row(node)
-        if known is None or not known.claims.delayed or row is None:
+        if not known.claims.delayed or row is None:
             return None
         view = cluster.view(np.array([row], dtype=np.int64))
         found = find(PodClaims(delayed=known.claims.delayed), view, self._stock, self._promised)

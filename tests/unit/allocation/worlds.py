@@ -32,6 +32,7 @@ def a_device(name: str, body: Raw | None) -> dict[str, Any]:
     fields = {
         "capacity", "consumesCounters", "nodeName", "nodeSelector", "allNodes", "taints", "bindsToNode",
         "bindingConditions", "bindingFailureConditions", "allowMultipleAllocations", "attributes",
+        "nodeAllocatableResourceMappings",
     }  # fmt: skip
     body = dict(body or {})
     made: dict[str, Any] = {"name": name, **{key: body.pop(key) for key in fields & body.keys()}}

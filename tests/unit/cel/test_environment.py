@@ -31,6 +31,7 @@ DEVICE = DeviceValues(
     ("expression", "want"),
     [
         pytest.param('device.driver == "gpu.example.com"', True, id="the driver"),
+        pytest.param("[3, 1].map(__it, __it + 1).sort() == [2, 4]", True, id="a variable that looks like rewriting's"),
         pytest.param("device.allowMultipleAllocations", True, id="whether it is shared"),
         pytest.param(f'{G}.model == "a100"', True, id="a string attribute"),
         pytest.param(f"{G}.index + 1 == 4", True, id="an int attribute"),
@@ -81,6 +82,47 @@ DEVICE = DeviceValues(
         pytest.param('url("https://x.com:80/a?b=c").getHostname() == "x.com"', True, id="a URL"),
         pytest.param('url("https://x.com:80/a?b=c").getQuery()["b"][0] == "c"', True, id="the query of a URL"),
         pytest.param('true || 1/0 == 1', True, id="an error that does not matter"),
+        pytest.param("[1, 2, 3].all(i, v, v == i + 1)", True, id="all, with place and element"),
+        pytest.param('{"a": 1, "b": 2}.all(k, v, k == "a")', False, id="all, with key and value"),
+        pytest.param(f'{G}.exists(k, v, k == "model" && v == "a100")', True, id="exists, of a device's attributes"),
+        pytest.param('device.attributes.exists(d, m, m.exists(k, v, v == "r1"))', True, id="exists in exists"),
+        pytest.param(f'{C}.exists(k, v, v == quantity("40Gi"))', True, id="exists, of a device's capacity"),
+        pytest.param("[1, 1].existsOne(i, v, v == 1)", False, id="existsOne, with two variables"),
+        pytest.param("[1, 2].exists_one(i, v, v == 1)", True, id="exists_one, with two variables"),
+        pytest.param("[1, 2].existsOne(v, v == 1) && [1].exists_one(v, v == 1)", True, id="both names, one variable"),
+        pytest.param("[3, 4].transformList(i, v, v * i) == [0, 4]", True, id="transformList"),
+        pytest.param("[3, 4].transformList(i, v, i > 0, v) == [4]", True, id="transformList of some"),
+        pytest.param('{"a": 1}.transformMap(k, v, v + 1) == {"a": 2}', True, id="transformMap"),
+        pytest.param('{"a": 1, "b": 2}.transformMap(k, v, v > 1, v) == {"b": 2}', True, id="transformMap of some"),
+        pytest.param(f'{C}.transformMap(k, v, v)["memory"] == quantity("40Gi")', True, id="transformMap keeps amounts"),
+        pytest.param('{"a": {"x": 1}}.transformMap(k, v, v.transformMap(l, w, w + 1)) == {"a": {"x": 2}}', True,
+                     id="transformMap in transformMap"),
+        pytest.param('["a"].transformMap(i, v, i).transformMap(k, v, v + 1)[0] == 1', True, id="one after the other"),
+        pytest.param('{"a": "b"}.transformMapEntry(k, v, {v: k}) == {"b": "a"}', True, id="transformMapEntry"),
+        pytest.param('["a", "b"].transformMapEntry(i, v, i > 0, {v: i}) == {"b": 1}', True, id="entries of some"),
+        pytest.param("true ? [2, 1].sort() == [1, 2] : false", True, id="sort, after a question mark"),
+        pytest.param('["bb", "a"].sortBy(e, e.size()) == ["a", "bb"]', True, id="sortBy"),
+        pytest.param("[1, 2, 2].distinct().reverse() == [2, 1]", True, id="distinct and reverse"),
+        pytest.param("[1, 2, 3, 4].slice(1, 3) == [2, 3]", True, id="slice"),
+        pytest.param("[[1], [2, [3]]].flatten(2) == [1, 2, 3] && [[1]].flatten() == [1]", True, id="flatten"),
+        pytest.param("lists.range([5, 6].distinct().size()) == [0, 1] && lists.range(-1) == []", True, id="range"),
+        pytest.param('1 in [1, 2].distinct() && {"b": [3, 1]}["b"].sort()[0] == 1', True, id="in, and an index"),
+        pytest.param("[1, 2, 2].indexOf(2) == 1 && [1, 2, 2].lastIndexOf(2) == 2", True, id="indexOf, of lists"),
+        pytest.param('[1].indexOf(3) == -1 && [true].indexOf(1) == -1', True, id="indexOf, of what is not there"),
+        pytest.param('"abcb".indexOf("b") == 1 && "abcb".indexOf("b", 2) == 3', True, id="indexOf, of texts"),
+        pytest.param('"abcb".lastIndexOf("b") == 3 && "abcb".lastIndexOf("b", 2) == 1', True, id="lastIndexOf"),
+        pytest.param('"ab".indexOf("") == 0 && "ab".lastIndexOf("") == 2', True, id="where nothing is"),
+        pytest.param('"ab".lastIndexOf("b", 2) == -1 && "ab".indexOf("b", 2) == -1', True, id="beyond the end"),
+        pytest.param('string(ip("10.0.0.1")) == "10.0.0.1"', True, id="an address as a text"),
+        pytest.param('string(cidr("10.0.0.0/8")) == "10.0.0.0/8"', True, id="a network as a text"),
+        pytest.param(f'string({G}.index) == "3" && string(1.5) == "1.5"', True, id="numbers as texts"),
+        pytest.param('format.named("date").hasValue() && !format.named("x").hasValue()', True, id="formats by name"),
+        pytest.param('format.named("dns1123Label").value().validate("a.b").value() == ["must not contain dots"]', True,
+                     id="what a text lacks"),
+        pytest.param("optional.unwrap([optional.of(1), optional.none()]) == [1]", True, id="unwrap"),
+        pytest.param("[optional.of(1), optional.none()].unwrapOpt() == [1]", True, id="unwrapOpt"),
+        pytest.param("[1, 2].first().value() == 1 && [1, 2].last().value() == 2", True, id="first and last"),
+        pytest.param('"x.all(i, v, true)" == "x.sort()" // .sort()', False, id="texts and comments are left alone"),
     ],
 )  # fmt: skip
 def test_an_expression_gives(expression: str, want: bool) -> None:
@@ -101,8 +143,20 @@ def test_an_expression_gives(expression: str, want: bool) -> None:
         pytest.param('"a".find("(?=a)") == ""', "not supported", id="looking around"),
         pytest.param('"a".find("(") == ""', "invalid regular expression", id="a wrong expression"),
         pytest.param("[].min() == 1", "min called on empty list", id="the least of nothing"),
+        pytest.param('["a", "b"].transformMapEntry(i, v, {"k": v}).size() == 1', "key k already exists", id="twice"),
+        pytest.param("[1, 2].slice(2, 1) == []", "start index must be less than or equal", id="a slice backwards"),
+        pytest.param('dyn([2, "a"]).sort() == []', "must have the same type", id="sorting numbers and texts"),
+        pytest.param('"a".indexOf("a", -1) == 0', "index out of range: -1", id="before the beginning"),
+        pytest.param('dyn("a").indexOf(1) == 0', "no such overload", id="a number in a text"),
+        pytest.param('string(quantity("1")) == "1"', "no such overload", id="an amount as a text"),
+        pytest.param('quantity("1").validate("1").hasValue()', "no such overload", id="an amount for a format"),
+        pytest.param("lists.range(1000001).size() > 0", "cost limit exceeded", id="a million and one numbers"),
+        pytest.param("lists.range(11000).all(i, v, true)", "cost limit exceeded", id="a loop over 11,000"),
+        pytest.param("lists.range(200).all(i, lists.range(200).all(j, v, true))", "cost limit exceeded", id="loops"),
+        pytest.param("lists.range(900).distinct().size() > 0", "cost limit exceeded", id="comparing each with each"),
+        pytest.param("lists.range(50).all(i, lists.range(150).sort().size() > 0)", "cost limit exceeded", id="often"),
     ],
-)
+)  # fmt: skip
 def test_an_expression_fails_with(expression: str, want: str) -> None:
     with pytest.raises(EvaluationError, match=want):
         compiled(expression, Dialect()).matches(DEVICE)
@@ -120,8 +174,19 @@ def test_an_expression_fails_with(expression: str, want: str) -> None:
         pytest.param('device.driver + 1 == "x"', "no matching overload", id="a text plus a number"),
         pytest.param("(" * 200 + "true" + ")" * 200, "limit", id="too many brackets"),
         pytest.param("true || " * 2000 + "true", "must be no longer than 10240 characters", id="too long"),
+        pytest.param("[1].all(i, i, true)", "must be different", id="one name for both variables"),
+        pytest.param("[1].transformMap(i, v.x, true) == {}", "must be a simple identifier", id="no variable"),
+        pytest.param('["a"].all(i, v, v == 1)', "no matching overload", id="a text beside a number"),
+        pytest.param('"abc".reverse() == "cba"', "no matching overload for 'reverse'", id="a text backwards"),
+        pytest.param("quantity(1).indexOf(1) == 1", "no matching overload for 'quantity'", id="a number for a text"),
+        pytest.param("true.indexOf(1) == 1", "no matching overload for 'indexOf'", id="a place in a bool"),
+        pytest.param("[1].sort(", "Syntax error", id="a bracket that is not closed"),
+        pytest.param("__spend(-1000) || true", "undeclared reference to '__spend'", id="a function of rewriting"),
+        pytest.param('"a".__validate(1)', "undeclared reference to '__validate'", id="a method of rewriting"),
+        pytest.param("size(device.__everyAttribute) > 0", "undeclared reference", id="a field of rewriting"),
+        pytest.param("__it == 1", "undeclared reference", id="a variable of rewriting"),
     ],
-)
+)  # fmt: skip
 def test_an_expression_does_not_compile(expression: str, want: str) -> None:
     with pytest.raises(CompileError, match=want):
         compiled(expression, Dialect())
@@ -149,3 +214,31 @@ def test_a_loop_over_a_million_elements_is_stopped() -> None:
         expression = f"{ten}.all({name}, {expression})"
     with pytest.raises(EvaluationError, match="cost limit exceeded"):
         compiled(expression, Dialect()).matches(DEVICE)
+
+
+@pytest.mark.parametrize(
+    ("name", "good", "bad"),
+    [
+        ("dns1123Label", "my-name", "My"),
+        ("dns1123Subdomain", "a.example.com", "a..b"),
+        ("dns1035Label", "a1", "1a"),
+        ("qualifiedName", "example.com/Name", "a/b/c"),
+        ("dns1123LabelPrefix", "my-", "my-."),
+        ("dns1123SubdomainPrefix", "a.b-", "-a"),
+        ("dns1035LabelPrefix", "a-", "1a-"),
+        ("labelValue", "", "-"),
+        ("uri", "https://example.com/a", "example.com"),
+        ("uuid", "123e4567-E89B-12d3-a456-426614174000", "123e4567"),
+        ("byte", "aGVsbG8=", "aGVsbG8"),
+        ("date", "2024-02-29", "2023-02-29"),
+        ("datetime", "2021-01-01T23:59:59.5Z", "2021-01-01T24:00:00Z"),
+    ],
+)
+def test_a_named_format_tells_good_texts_from_bad_ones(name: str, good: str, bad: str) -> None:
+    assert not compiled(f'format.{name}().validate("{good}").hasValue()', Dialect()).matches(DEVICE)
+    assert compiled(f'format.named("{name}").value().validate("{bad}").hasValue()', Dialect()).matches(DEVICE)
+
+
+def test_the_cost_of_one_evaluation_does_not_count_for_the_next() -> None:
+    expression = compiled("lists.range(600).distinct().size() == 600", Dialect())
+    assert [expression.matches(DEVICE) for _ in range(3)] == [True, True, True]

@@ -51,13 +51,23 @@ def test_the_help_of_each_command_has_examples(extender: Command, arguments: tup
     [
         ((), "Missing command"),
         (("frobnicate",), "No such command 'frobnicate'"),
+        (("simulat",), "No such command 'simulat'. Did you mean 'simulate'?"),
         (("explain",), "Missing option '--file' / '-f'"),
         (("explain", "-f", "x", "--colour"), "No such option: --colour"),
-        (("explain", "-f", "x", "-o", "xml"), "'xml'"),
+        (("explain", "-f", "x", "-o", "xml"), "'-o': 'xml' is not one of 'table', 'json', 'yaml'."),
         (("simulate", "-f", "x", "--seed", "y"), "Invalid value for '--seed'"),
         (("config", "check"), "Missing argument 'FILE'"),
     ],
-    ids=["nothing", "a command", "no file", "an option", "an output", "a seed", "no configuration"],
+    ids=[
+        "nothing",
+        "a command",
+        "a misspelt command",
+        "no file",
+        "an option",
+        "an output",
+        "a seed",
+        "no configuration",
+    ],
 )
 def test_a_wrong_command_line_is_told_and_ends_with_2(extender: Command, arguments: tuple[str, ...], told: str) -> None:
     status, out, err = extender(*arguments)

@@ -69,6 +69,20 @@ def test_explain_says_so_when_no_pod_waits(extender: Command) -> None:
     )
 
 
+@pytest.mark.parametrize("command", ["explain", "simulate"])
+def test_pods_that_wait_for_other_schedulers_are_counted(extender: Command, command: str) -> None:
+    others = "".join(
+        f"---\napiVersion: v1\nkind: Pod\nmetadata: {{name: {name}}}\nspec: {{schedulerName: {scheduler}}}\n"
+        for name, scheduler in (("a", "extender"), ("b", "extender"), ("c", "another"))
+    )
+    status, _, err = extender(command, "-f", "-", stdin=CLUSTER + others)
+    assert (status, err) == (
+        0,
+        'extender: 1 pod waits for scheduler "another"; name its configuration with --config\n'
+        'extender: 2 pods wait for scheduler "extender"; name its configuration with --config\n',
+    )
+
+
 def test_explain_of_an_unknown_pod_names_the_nearest(extender: Command, cluster: str) -> None:
     assert extender("explain", "-f", cluster, "wep") == (
         2,
@@ -134,7 +148,7 @@ def test_every_fault_of_a_configuration_is_a_line_with_its_path(extender: Comman
         ("", "stdin: is empty; want YAML or JSON"),
         ("a: [", "stdin: line 1, column 5: expected the node content, but found '<stream end>'"),
         ('{"a": 1,\n "b" 2}', "stdin: line 2, column 6: Expecting ':' delimiter"),
-        ("[" * 200_000, "stdin: nested too deeply"),
+        ("[" * 200_000, "stdin: line 1, column 101: nested too deeply; want at most 100 levels"),
     ],
     ids=["empty", "broken YAML", "broken JSON", "200,000 nested arrays"],
 )

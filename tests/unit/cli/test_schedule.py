@@ -169,7 +169,7 @@ def test_bad_input_is_one_line_and_status_1(words: str, line: str, capsys: pytes
 def test_a_bad_profile_is_one_line(file: Callable[[str], str], capsys: pytest.CaptureFixture[str]) -> None:
     config = file("profiles:\n- schedulerName: x\n  plugins:\n    score:\n      enabled: [{name: Nope}]\n")
     assert command([f"--config={config}"], _never) == 1
-    told = 'profiles[0].plugins.score.enabled: ScorePlugin "Nope" does not exist'
+    told = 'profiles[0].plugins.score.enabled: ScorePlugin "Nope" does not exist; is its package installed?'
     assert capsys.readouterr().err == f"extender: {config}: {told}\n"
 
 

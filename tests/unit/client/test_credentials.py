@@ -141,10 +141,14 @@ def test_what_is_missing_is_said_in_one_line(place: Place, message: str) -> None
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("", "file is empty"),
+        ("", "the file is empty$"),
         ("a: [", "while parsing"),
-        ("just text", "kubeconfig"),
-        ("{contexts: [], clusters: [], users: []}", "no current-context"),
+        ("just text", "want a mapping with clusters, contexts and users$"),
+        ("[1]", "want a mapping with clusters, contexts and users$"),
+        ("clusters: 3", "clusters: want a list$"),
+        ("contexts: [1]", r"contexts\[0\]: want a mapping with a name$"),
+        ("users: [{name: u, user: 3}]", r"users\[0\].user: want a mapping$"),
+        ("{contexts: [], clusters: [], users: []}", "no current-context; set one$"),
         ("{current-context: x, contexts: [], clusters: [], users: []}", "name x"),
         ("{current-context: x, contexts: [{name: x, context: {cluster: y}}]}", "name y"),
         (
@@ -157,6 +161,10 @@ def test_what_is_missing_is_said_in_one_line(place: Place, message: str) -> None
         "empty",
         "no YAML",
         "no mapping",
+        "a list",
+        "a number for a list",
+        "an entry that is a number",
+        "a user that is a number",
         "no context",
         "an unknown context",
         "an unknown cluster",

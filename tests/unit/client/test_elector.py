@@ -114,6 +114,25 @@ async def candidates(leases: Leases, *names: str, seed: int = 1) -> AsyncIterato
             leave.set()
 
 
+@asynccontextmanager
+async def leader(leases: Leases, *, seconds: float = 10) -> AsyncIterator[Candidate]:
+    """A candidate that has the lease since it started *seconds* ago."""
+    async with candidates(leases, "one") as (one,):
+        one.start()
+        await asyncio.sleep(seconds)
+        yield one
+
+
+@asynccontextmanager
+async def leader_and_rival(leases: Leases, *, seed: int = 1) -> AsyncIterator[list[Candidate]]:
+    """A candidate that has the lease, and one that has just started."""
+    async with candidates(leases, "one", "two", seed=seed) as (one, two):
+        one.start()
+        await asyncio.sleep(0.1)
+        two.start()
+        yield [one, two]
+
+
 async def never_two(found: list[Candidate], seconds: float) -> None:
     """Time passes, and at no moment may two act."""
     end = here().time() + seconds
@@ -125,10 +144,7 @@ async def never_two(found: list[Candidate], seconds: float) -> None:
 def test_one_leads_and_renews_while_the_other_waits() -> None:
     async def main() -> None:
         leases = Leases()
-        async with candidates(leases, "one", "two") as (one, two):
-            one.start()
-            await asyncio.sleep(0.1)
-            two.start()
+        async with leader_and_rival(leases) as (one, two):
             await never_two([one, two], 60)
             assert (one.elector.may_act(), two.elector.may_act()) == (True, False)
             assert leases.spec["leaseTransitions"] == 0
@@ -143,10 +159,7 @@ def test_one_leads_and_renews_while_the_other_waits() -> None:
 def test_fault_22_after_a_kill_the_other_leads_within_17_seconds(seed: int) -> None:
     async def main() -> None:
         leases = Leases()
-        async with candidates(leases, "one", "two", seed=seed) as (one, two):
-            one.start()
-            await asyncio.sleep(0.1)
-            two.start()
+        async with leader_and_rival(leases, seed=seed) as (one, two):
             await asyncio.sleep(20 + random.Random(seed).random() * 4)
             await one.kill()
             killed = here().time()
@@ -164,10 +177,7 @@ def test_fault_22_after_a_kill_the_other_leads_within_17_seconds(seed: int) -> N
 def test_fault_17_a_leader_cut_off_stops_before_the_other_begins(seed: int, silent: bool) -> None:
     async def main() -> None:
         leases = Leases()
-        async with candidates(leases, "one", "two", seed=seed) as (one, two):
-            one.start()
-            await asyncio.sleep(0.1)
-            two.start()
+        async with leader_and_rival(leases, seed=seed) as (one, two):
             await never_two([one, two], 20 + random.Random(seed).random() * 4)
             if silent:
                 one.server.handler = lambda asked: SILENCE
@@ -187,9 +197,7 @@ def test_fault_17_a_leader_cut_off_stops_before_the_other_begins(seed: int, sile
 def test_a_server_away_for_less_than_the_deadline_costs_no_lead() -> None:
     async def main() -> None:
         leases = Leases()
-        async with candidates(leases, "one") as (one,):
-            one.start()
-            await asyncio.sleep(10)
+        async with leader(leases) as one:
             await one.server.stop()
             await asyncio.sleep(7)
             await one.server.start()
@@ -203,9 +211,7 @@ def test_a_server_away_for_less_than_the_deadline_costs_no_lead() -> None:
 def test_fault_18_a_stopped_leader_may_not_act_when_it_goes_on_and_steps_down() -> None:
     async def main() -> None:
         leases = Leases()
-        async with candidates(leases, "one") as (one,):
-            one.start()
-            await asyncio.sleep(10.05)
+        async with leader(leases, seconds=10.05) as one:
             assert one.elector.may_act()
             # While the process stands still, someone else takes the lease over.
             here().stop_the_world(30)
@@ -222,10 +228,7 @@ def test_fault_18_a_stopped_leader_may_not_act_when_it_goes_on_and_steps_down() 
 def test_fault_19_a_wall_clock_that_jumps_moves_no_lead(jump: float) -> None:
     async def main() -> None:
         leases = Leases()
-        async with candidates(leases, "one", "two") as (one, two):
-            one.start()
-            await asyncio.sleep(0.1)
-            two.start()
+        async with leader_and_rival(leases) as (one, two):
             await never_two([one, two], 20)
             here().wall_offset += jump
             await never_two([one, two], 60)
@@ -238,9 +241,7 @@ def test_fault_19_a_wall_clock_that_jumps_moves_no_lead(jump: float) -> None:
 def test_fault_20_a_deleted_lease_is_made_again() -> None:
     async def main() -> None:
         leases = Leases()
-        async with candidates(leases, "one") as (one,):
-            one.start()
-            await asyncio.sleep(10)
+        async with leader(leases) as one:
             leases.lease = None
             await asyncio.sleep(5)
             assert one.elector.may_act()
@@ -252,9 +253,7 @@ def test_fault_20_a_deleted_lease_is_made_again() -> None:
 def test_fault_20_a_conflict_on_renewal_is_looked_into_and_the_lead_kept() -> None:
     async def main() -> None:
         leases = Leases()
-        async with candidates(leases, "one") as (one,):
-            one.start()
-            await asyncio.sleep(10)
+        async with leader(leases) as one:
             leases.put(leases.spec)
             await asyncio.sleep(5)
             assert one.elector.may_act()
@@ -266,9 +265,7 @@ def test_fault_20_a_conflict_on_renewal_is_looked_into_and_the_lead_kept() -> No
 def test_fault_20_a_holder_edited_by_hand_ends_the_lead() -> None:
     async def main() -> None:
         leases = Leases()
-        async with candidates(leases, "one") as (one,):
-            one.start()
-            await asyncio.sleep(10)
+        async with leader(leases) as one:
             leases.edit("other")
             await asyncio.sleep(5)
             assert one.ended == "the lease is held by other"
@@ -280,10 +277,7 @@ def test_fault_20_a_holder_edited_by_hand_ends_the_lead() -> None:
 def test_fault_21_a_released_lease_is_taken_over_within_the_retry_period() -> None:
     async def main() -> None:
         leases = Leases()
-        async with candidates(leases, "one", "two") as (one, two):
-            one.start()
-            await asyncio.sleep(0.1)
-            two.start()
+        async with leader_and_rival(leases) as (one, two):
             await asyncio.sleep(10)
             await one.kill()
             assert await one.elector.release()
@@ -300,9 +294,7 @@ def test_fault_21_a_released_lease_is_taken_over_within_the_retry_period() -> No
 def test_a_release_that_fails_says_so_and_takes_no_longer_than_the_renew_deadline() -> None:
     async def main() -> None:
         leases = Leases()
-        async with candidates(leases, "one") as (one,):
-            one.start()
-            await asyncio.sleep(10)
+        async with leader(leases) as one:
             await one.kill()
             one.server.handler = lambda asked: SILENCE
             began = here().time()

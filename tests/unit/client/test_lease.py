@@ -151,7 +151,24 @@ def test_fault_19_a_wall_clock_that_jumps_changes_nothing(jump: float) -> None:
     assert waiting.looked(other, 116.0, NOON + jump) is not None
 
 
-def test_fault_20_a_deleted_lease_is_made_again() -> None:
+def test_fault_20_a_deleted_lease_is_left_to_its_holder_until_it_would_have_run_out() -> None:
+    machine = election()
+    assert machine.looked(a_lease("other"), 100.0, NOON) is None
+    assert machine.looked(None, 114.9, NOON) is None
+    write = machine.looked(None, 115.0, NOON)
+    assert write is not None
+    assert write.create
+
+
+def test_fault_20_a_deleted_lease_that_was_given_up_is_made_at_once() -> None:
+    machine = election()
+    machine.looked(a_lease(""), 100.0, NOON)
+    write = machine.looked(None, 101.0, NOON)
+    assert write is not None
+    assert write.create
+
+
+def test_fault_20_a_deleted_lease_is_made_again_by_its_holder() -> None:
     machine = leader(100.0)
     write = machine.looked(None, 103.0, NOON)
     assert write is not None

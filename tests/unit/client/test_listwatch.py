@@ -56,6 +56,22 @@ def test_fault_5_a_list_forgotten_twice_is_asked_for_in_one_piece() -> None:
     assert asked[-1] == {}
 
 
+def test_whoever_wants_the_texts_of_objects_is_told_them() -> None:
+    told: list[tuple[str, Any]] = []
+    source = Source(Pod, ENDPOINTS["Pod"], heard=lambda item, text: told.append((item.metadata.name, json.loads(text))))
+    gone = modified("b", 8) | {"type": "DELETED"}
+
+    async def main() -> None:
+        async with Server() as server, talking(server) as transport:
+            server.on(PODS, a_list(5, a_pod("a", 1)), Stream([added("b", 6), modified("b", 7), gone]))
+            await list_all(transport, source)
+            async for _ in watch(transport, source, "5", middle):
+                pass
+
+    run(main())
+    assert told == [("a", a_pod("a", 1)), ("b", added("b", 6)["object"]), ("b", modified("b", 7)["object"])]
+
+
 def test_a_list_without_items_may_say_null() -> None:
     found, _ = listed(Reply(body={"metadata": {"resourceVersion": "3"}, "items": None}))
     assert (found.version, found.items) == ("3", {})

@@ -7,13 +7,13 @@ from uuid import UUID
 
 import pytest
 
-from extender.client.events import Event, Series, cut, leader_event, reference
+from extender.client.events import Event, Series, cut, reference
 from extender.client.recorder import Recorder
 from extender.client.writes import Writer
 from extender.objects.codec import from_builtins
 from extender.objects.meta import ObjectReference
 from extender.objects.pod import Pod
-from tests.unit.client.scripted import Answer, Asked, Reply, Server, failure, middle, talking
+from tests.unit.client.scripted import CUT, Answer, Asked, Reply, Server, failure, middle, talking
 from tests.unit.client.virtual_time import here, run
 from tests.unit.client.worlds import a_pod
 
@@ -182,6 +182,21 @@ def test_a_server_that_is_away_is_tried_again_and_a_refusal_is_not() -> None:
     run(main())
 
 
+def test_an_event_that_is_there_although_the_answer_was_lost_is_written() -> None:
+    async def main() -> None:
+        async with Server() as server, recording(server) as recorder:
+            server.on(EVENTS, CUT, failure(409, "AlreadyExists"))
+            recorder.record(an_event())
+            await asyncio.sleep(30)
+            assert (recorder.written, recorder.failed) == (1, 0)
+            server.on(EVENTS, failure(409, "AlreadyExists"))
+            recorder.record(an_event("b"))
+            await asyncio.sleep(30)
+            assert (recorder.written, recorder.failed) == (1, 1)
+
+    run(main())
+
+
 def test_fault_29_after_twelve_tries_an_event_is_given_up() -> None:
     async def main() -> None:
         async with Server() as server, recording(server) as recorder:
@@ -213,10 +228,33 @@ def test_a_note_has_at_most_1024_bytes(note: str, kept: str) -> None:
     assert cut(note) == kept
 
 
-def test_who_became_leader_is_told_in_the_older_form() -> None:
-    lease = ObjectReference(
-        kind="Lease", namespace="kube-system", name="kube-scheduler", api_version="coordination.k8s.io/v1"
-    )
-    body = leader_event(lease, "host_1", "became leader", 1_700_000_000_000_000_000)
-    assert (body["message"], body["reason"], body["type"]) == ("host_1 became leader", "LeaderElection", "Normal")
-    assert body["firstTimestamp"] == "2023-11-14T22:13:20Z"
+def test_events_let_bindings_pass_but_not_for_longer_than_five_seconds() -> None:
+    async def main() -> None:
+        async with Server(made) as server, recording(server) as recorder:
+            urgent = True
+            recorder.yields = lambda: urgent
+            recorder.record(an_event())
+            await asyncio.sleep(4.9)
+            assert server.of(EVENTS) == []
+            await asyncio.sleep(0.2)
+            assert len(server.of(EVENTS)) == 1
+            recorder.record(an_event("b"))
+            await asyncio.sleep(1)
+            assert len(server.of(EVENTS)) == 1
+            urgent = False
+            await asyncio.sleep(0.1)
+            assert len(server.of(EVENTS)) == 2
+
+    run(main())
+
+
+def test_events_that_let_bindings_pass_are_sent_at_once_when_the_process_ends() -> None:
+    async def main() -> None:
+        async with Server(made) as server, recording(server) as recorder:
+            recorder.yields = lambda: True
+            recorder.record(an_event())
+            await asyncio.sleep(1)
+            assert await recorder.drain(1)
+            assert len(server.of(EVENTS)) == 1
+
+    run(main())

@@ -169,6 +169,18 @@ def test_the_rate_bounds_requests_and_their_repetitions() -> None:
     run(main())
 
 
+def test_no_more_requests_are_under_way_at_once_than_are_worth_a_connection() -> None:
+    async def main() -> None:
+        async with Server() as server, talking(server) as transport:
+            server.on("POST /api/v1/pods", *[SILENCE] * 40)
+            began = here().time()
+            await asyncio.gather(*(transport.call(POST) for _ in range(40)), return_exceptions=True)
+            at = [asked.at - began for asked in server.asked]
+            assert at == pytest.approx([0.0] * 32 + [30.0] * 8)
+
+    run(main())
+
+
 def test_what_is_no_longer_allowed_when_its_turn_comes_is_not_sent() -> None:
     async def main() -> None:
         async with Server() as server, talking(server, qps=1.0, burst=1) as transport:
@@ -203,7 +215,7 @@ def test_every_try_is_reported() -> None:
             credentials = Credentials(Place(master=server.url), here())
             connection = ClientConnection(qps=-1)
             transport = Transport(
-                credentials, connection, "x", here(), observe=lambda method, code, _: told.append((method, code))
+                credentials, connection, "x", here(), observe=lambda one: told.append((one.method, one.code))
             )
             server.on("GET /api/v1/pods", failure(503, headers={"Retry-After": "1"}), Reply())
             server.on("POST /api/v1/pods", CUT)

@@ -5,9 +5,12 @@ Sockets are real. When neither a socket nor a thread has anything to say, time j
 
 import asyncio
 import selectors
+import socket
 from collections.abc import Callable, Coroutine, Mapping
 from concurrent.futures import Executor
 from typing import Any, TypeVar
+
+from tests.unit.client.wires import Counted, Wires
 
 T = TypeVar("T")
 
@@ -15,7 +18,10 @@ STUCK_SECONDS = 20.0
 """Real seconds without anything to do after which a test is stuck."""
 
 GRACE_SECONDS = 0.0005
-"""Real seconds the kernel has to carry bytes over loopback before time jumps."""
+"""Real seconds the kernel has for what we do not count before time jumps."""
+
+CARRY_SECONDS = 0.2
+"""Real seconds it has to connect and to carry bytes; those not taken by then wait for a reader who does not read."""
 
 
 class _Jumping(selectors.BaseSelector):
@@ -25,6 +31,9 @@ class _Jumping(selectors.BaseSelector):
         self.real = selectors.DefaultSelector()
         self.now = 1000.0
         self.threads = 0
+        self.wires = Wires()
+        self.connecting: dict[Any, int] = {}
+        self._stuck: dict[Any, int] = {}
 
     def register(self, fileobj: Any, events: int, data: Any = None) -> selectors.SelectorKey:
         return self.real.register(fileobj, events, data)
@@ -51,7 +60,12 @@ class _Jumping(selectors.BaseSelector):
                 raise AssertionError("nothing is due, nothing happens: the test is stuck")
             return ready
         ready = self.real.select(GRACE_SECONDS)
-        if not ready:
+        while not ready and (busy := self.wires.busy() | self.connecting) and busy != self._stuck:
+            self._stuck = busy
+            ready = self.real.select(CARRY_SECONDS)
+        if ready:
+            self._stuck = {}
+        else:
             self.now += max(timeout, 0.0)
         return ready
 
@@ -76,6 +90,17 @@ class VirtualLoop(asyncio.SelectorEventLoop):
     def stop_the_world(self, seconds: float) -> None:
         """Time passes and nothing runs: what SIGSTOP and SIGCONT do to a process."""
         self._jumping.now += seconds
+
+    async def sock_connect(self, sock: socket.socket, address: Any) -> None:
+        self._jumping.connecting[sock] = 1
+        try:
+            await super().sock_connect(sock, address)
+        finally:
+            del self._jumping.connecting[sock]
+
+    def _make_socket_transport(self, sock: socket.socket, *arguments: Any, **more: Any) -> Any:
+        counted = Counted.of(sock, self._jumping.wires)
+        return super()._make_socket_transport(counted, *arguments, **more)  # type: ignore[misc]
 
     def run_in_executor(  # type: ignore[override]
         self, executor: Executor | None, func: Callable[..., Any], *args: Any

@@ -188,11 +188,11 @@ FAULTS = {
     ),
     "an unknown plugin in multiPoint is named by the first point": (
         customized(multi_point=enabled("Unlike")),
-        'profiles[0].plugins.multiPoint.enabled: PreFilterPlugin "Unlike" does not exist',
+        'profiles[0].plugins.multiPoint.enabled: PreFilterPlugin "Unlike" does not exist; is its package installed?',
     ),
     "the first point is one that is expanded": (
         customized(multi_point=enabled("Unlike"), pre_filter=disabled("*")),
-        'profiles[0].plugins.multiPoint.enabled: FilterPlugin "Unlike" does not exist',
+        'profiles[0].plugins.multiPoint.enabled: FilterPlugin "Unlike" does not exist; is its package installed?',
     ),
     "a plugin at a point it does not implement": (
         customized(pre_bind=enabled("NodeName")),
@@ -244,7 +244,7 @@ def test_a_fault_is_told_in_kube_schedulers_words(profile, message):
 def test_all_faults_of_a_profile_are_found_at_once():
     profile = bare(filter=enabled("Unlike", "ImageLocality"), score=enabled("A", "A"))
     assert [fault.message for fault in expand(profile, points_of)[1]] == [
-        'FilterPlugin "Unlike" does not exist',
+        'FilterPlugin "Unlike" does not exist; is its package installed?',
         'plugin "ImageLocality" does not extend FilterPlugin plugin',
         'plugin "A" already registered as "ScorePlugin"',
     ]

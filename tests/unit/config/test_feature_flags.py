@@ -53,11 +53,6 @@ def test_gates_are_read(values: tuple[str, ...], read: dict[str, bool]) -> None:
             "InPlacePodLevelResourcesVerticalScaling is enabled, but depends on features that are disabled: "
             "[PodLevelResources]",
         ),
-        (
-            "DRANodeAllocatableResources=true",
-            "DRANodeAllocatableResources is not implemented by this scheduler; "
-            "leave it off, as Kubernetes 1.36 does by default",
-        ),
     ],
 )
 def test_a_wrong_gate_is_told_in_one_line(value: str, told: str) -> None:

@@ -94,7 +94,7 @@ def test_an_error_is_no_rejection() -> None:
     decision = unplaced(Broken(), helping)
 
     assert decision.reason == "SchedulerError"
-    assert decision.message == 'running PreFilter plugin "Broken": out of order'
+    assert decision.message == 'running PreFilter plugin "Broken": ValueError: out of order'
     assert (decision.rejectors, helping.asked) == (frozenset(), 0)
 
 
@@ -158,4 +158,4 @@ def test_a_broken_pre_enqueue_holds_the_pod_back_with_its_name() -> None:
 
     status = held_back(cluster.query(a_pod()), cluster, a_profile(Broken()), Engine())
 
-    assert status == Status(Code.ERROR, ('running PreEnqueue plugin "Broken": out of order',), "Broken")
+    assert status == Status(Code.ERROR, ('running PreEnqueue plugin "Broken": ValueError: out of order',), "Broken")

@@ -147,7 +147,7 @@ def test_a_filter_that_raises_ends_the_attempt_with_its_name() -> None:
     found, _ = asked(Refusing("First", "a"), Broken())
 
     assert not found.any
-    assert found.error == Status(Code.ERROR, ('running PreFilter plugin "Broken": out of order',), "Broken")
+    assert found.error == Status(Code.ERROR, ('running PreFilter plugin "Broken": ValueError: out of order',), "Broken")
 
 
 def test_an_error_on_the_first_node_by_name_is_the_one_that_is_told() -> None:

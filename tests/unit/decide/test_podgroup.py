@@ -11,10 +11,10 @@ from extender.cluster.snapshot import Snapshot
 from extender.cluster.state import ClusterState
 from extender.config.gates import FeatureGates
 from extender.decide.engine import Engine
-from extender.decide.placements import decide_placed
-from extender.decide.podgroup import ALL_NODES, WAITS, GroupDecision, decide_group, in_order, mixed_schedulers
+from extender.decide.groupcycle import decide_group, turn_key
+from extender.decide.podgroup import WAITS, Fate, GroupDecision, mixed_schedulers
 from extender.decide.sampling import Search
-from extender.framework.points import GroupQuery, Permission, Placement, Queued
+from extender.framework.points import Permission
 from extender.framework.profiles import Profile
 from extender.framework.verdict import SUCCESS, Code, Status, error, unschedulable
 from extender.plugins.gang_scheduling import GangScheduling
@@ -24,8 +24,8 @@ from tests.unit.decide.stand_ins import Broken, Helping, Refusing, a_profile
 
 GATES = FeatureGates({"GenericWorkload": True, "GangScheduling": True, "TopologyAwareWorkloadScheduling": True})
 GANGS = wiring.scheduling(gates=GATES).first
+ANYWHERE = wiring.scheduling(gates=FeatureGates({"GenericWorkload": True, "GangScheduling": True})).first
 TIGHT = {"cpu": "1", "memory": "4Gi", "pods": "9"}
-RING = GroupQuery("default", "ring")
 NO_ROOM = Refusing("Full", "n1")
 FIT = GANGS.plugins["NodeResourcesFit"]
 
@@ -41,11 +41,9 @@ def ring(*nodes: str, min_count: int = 2, rack: str = "") -> ClusterState:
     return a_cluster(*made, a_group(min_count=min_count, topology=rack), *waiting)
 
 
-def decided(
-    state: ClusterState, *names: str, profile: Profile = GANGS, placement: Placement = ALL_NODES
-) -> GroupDecision:
+def decided(state: ClusterState, *names: str, profile: Profile = GANGS, seed: int = 0) -> GroupDecision:
     cluster = state.snapshot()
-    return decide_group(members(cluster, *names), cluster, profile, Engine(), Random(0), Search(), placement)
+    return decide_group(members(cluster, *names), cluster, profile, Engine(), Random(seed), Search())
 
 
 def test_members_stand_where_those_before_them_left_room() -> None:
@@ -54,7 +52,7 @@ def test_members_stand_where_those_before_them_left_room() -> None:
     assert found.status == SUCCESS
     assert sorted(member.node for member in found.members) == ["n1", "n2", "n3"]
     assert [member.permitted.code for member in found.members] == [Code.WAIT, Code.WAIT, Code.SUCCESS]
-    assert [found.fate(member) for member in found.members] == [SUCCESS] * 3
+    assert [found.fate(turn) for turn in range(3)] == [None] * 3
 
 
 def test_a_gang_needs_no_more_members_than_it_says() -> None:
@@ -62,25 +60,29 @@ def test_a_gang_needs_no_more_members_than_it_says() -> None:
     found = decided(ring("n1", "n2", min_count=2), "a", "b", "c")
     assert found.status == SUCCESS
     assert [bool(member.node) for member in found.members] == [True, True, False]
-    fate = found.fate(found.members[2])
-    assert fate.code is Code.UNSCHEDULABLE
-    assert fate.message.startswith("0/2 nodes are available: 2 Insufficient cpu.")
+    fate = found.fate(2)
+    assert fate is not None
+    assert fate.status.code is Code.UNSCHEDULABLE
+    assert fate.status.message.startswith("0/2 nodes are available: 2 Insufficient cpu.")
+    assert fate.rejectors == {"NodeResourcesFit"}
 
 
 def test_a_gang_with_too_few_nodes_goes_nowhere() -> None:
     """A149, A150: those that had a node are told what Permit said."""
-    found = decided(ring("n1", min_count=2), "a", "b")
+    found = decided(ring("n1", min_count=2), "a", "b", profile=ANYWHERE)
     assert found.status == unschedulable("pod group is unschedulable")
     wait = "waiting for minCount pods from a gang to be scheduled"
     told = f"{wait}, one or more plugins asked to wait and no plugin rejected pod"
-    assert found.fate(found.members[0]) == unschedulable(told)
-    assert found.fate(found.members[1]).code is Code.UNSCHEDULABLE
+    assert found.fate(0) == Fate(unschedulable("pod group is unschedulable", told), nominated="")
+    fate = found.fate(1)
+    assert fate is not None
+    assert fate.rejectors == {"NodeResourcesFit"}
 
 
 def test_the_cluster_is_left_as_it_was() -> None:
     state = ring("n1", "n2", min_count=2)
     before = state.snapshot()
-    decide_group(members(before, "a", "b"), before, GANGS, Engine(), Random(0), Search())
+    decided(state, "a", "b")
     assert [dict(before.pods_on(name)) for name in ("n1", "n2")] == [{}, {}]
     assert len(before.group("default/ring").waiting) == 3
 
@@ -105,10 +107,11 @@ def test_reservations_are_given_back_last_first() -> None:
 def test_a_fault_ends_the_cycle_of_the_group() -> None:
     """A148."""
     found = decided(ring("n1"), "a", "b", profile=a_profile(Broken()))
-    fault = 'running PreFilter plugin "Broken": out of order'
+    fault = 'running PreFilter plugin "Broken": ValueError: out of order'
     assert found.status == error(f"failed to schedule other pod from a pod group: {fault}")
     assert len(found.members) == 1
-    assert found.fate(found.members[0]).message == fault
+    assert found.fate(0) == Fate(Status(Code.ERROR, (fault,), "Broken"), nominated="")
+    assert found.fate(1) == Fate(found.status, nominated="")
 
 
 def test_a_member_that_preempts_makes_the_group_wait() -> None:
@@ -123,8 +126,13 @@ def test_a_member_that_preempts_makes_the_group_wait() -> None:
     helping = Helping("Helping", Code.SUCCESS, nominated="n1")
     found = decided(ring("n1"), "a", "b", profile=a_profile(Full(), helping, GangScheduling()))
     assert (found.status, found.waits_for_preemption) == (WAITS, True)
+    waits = "pod group is unschedulable, pod group is waiting for preemption to complete"
+    assert found.status.message == waits
     assert [(member.node, member.preempts) for member in found.members] == [("n1", False), ("n1", True)]
-    assert found.fate(found.members[0]) == WAITS
+    assert found.fate(0) == Fate(WAITS, nominated="n1")
+    fate = found.fate(1)
+    assert fate is not None
+    assert fate.nominated == "n1"
 
 
 def test_a_member_that_permit_rejects_gives_its_room_back() -> None:
@@ -142,11 +150,9 @@ def test_a_member_that_permit_rejects_gives_its_room_back() -> None:
 def test_members_have_their_turns_by_priority_and_then_by_age() -> None:
     """A145."""
 
-    def queued(name: str, priority: int, since: float) -> Queued:
-        return Queued(a_query(a_pod(name, priority=priority)), since)
-
-    order = in_order([queued("young", 0, 9.0), queued("old", 0, 1.0), queued("high", 5, 10.0)])
-    assert [pod.pod.metadata.name for pod in order] == ["high", "old", "young"]
+    came = [(a_pod("young"), 9.0), (a_pod("old"), 1.0), (a_pod("high", priority=5), 10.0)]
+    order = sorted(came, key=lambda each: turn_key(*each))
+    assert [pod.metadata.name for pod, _ in order] == ["high", "old", "young"]
 
 
 def test_members_of_several_schedulers_cannot_be_decided_together() -> None:
@@ -160,14 +166,9 @@ def test_members_of_several_schedulers_cannot_be_decided_together() -> None:
 # -- placements
 
 
-def placed(state: ClusterState, *names: str, profile: Profile = GANGS, seed: int = 0) -> GroupDecision:
-    cluster = state.snapshot()
-    return decide_placed(RING, members(cluster, *names), cluster, profile, Engine(), Random(seed), Search())
-
-
 def test_a_group_stands_in_the_one_rack_that_can_take_it() -> None:
     """A152."""
-    found = placed(ring("a1", "b1", "b2", rack="rack"), "a", "b")
+    found = decided(ring("a1", "b1", "b2", rack="rack"), "a", "b")
     assert found.status == SUCCESS
     assert found.placement.name == "b"
     assert sorted(member.node for member in found.members) == ["b1", "b2"]
@@ -176,25 +177,27 @@ def test_a_group_stands_in_the_one_rack_that_can_take_it() -> None:
 @pytest.mark.parametrize("seed", range(5))
 def test_of_several_racks_that_with_most_members_is_best(seed: int) -> None:
     """B134."""
-    found = placed(ring("a1", "a2", "b1", "b2", "b3", rack="rack"), "a", "b", "c", seed=seed)
+    found = decided(ring("a1", "a2", "b1", "b2", "b3", rack="rack"), "a", "b", "c", seed=seed)
     assert found.placement.name == "b"
     assert len([member for member in found.members if member.node]) == 3
 
 
 def test_ties_between_racks_are_broken_by_chance() -> None:
     state = ring("a1", "a2", "b1", "b2", rack="rack")
-    assert {placed(state, "a", "b", seed=seed).placement.name for seed in range(20)} == {"a", "b"}
+    assert {decided(state, "a", "b", seed=seed).placement.name for seed in range(20)} == {"a", "b"}
 
 
 def test_no_rack_is_enough() -> None:
-    found = placed(ring("a1", "b1", rack="rack"), "a", "b")
+    found = decided(ring("a1", "b1", rack="rack"), "a", "b")
     first = "0/2 placements are available, first placement status: pod group is unschedulable"
     assert found.status == unschedulable(first)
-    assert "0/1 nodes are available: 1 Insufficient cpu." in found.fate(found.members[1]).message
+    fate = found.fate(1)
+    assert fate is not None
+    assert "0/1 nodes are available: 1 Insufficient cpu." in fate.status.message
 
 
 def test_a_label_that_no_node_has_leaves_no_placement() -> None:
-    found = placed(ring("a1", rack="row"), "a")
+    found = decided(ring("a1", rack="row"), "a")
     assert found.status == Status(Code.UNSCHEDULABLE, ("no feasible placements found",), "TopologyPlacementGenerator")
 
 

@@ -96,7 +96,8 @@ def test_a_score_out_of_range_is_an_error(score: int) -> None:
 
 
 def test_a_plugin_that_raises_is_named() -> None:
-    assert ranked(Broken()).error == Status(Code.ERROR, ('running PreScore plugin "Broken": out of order',), "Broken")
+    told = 'running PreScore plugin "Broken": ValueError: out of order'
+    assert ranked(Broken()).error == Status(Code.ERROR, (told,), "Broken")
 
 
 def test_a_pre_score_that_answers_with_an_error_ends_it() -> None:

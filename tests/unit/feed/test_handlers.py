@@ -218,3 +218,29 @@ def test_a_namespace_is_written_and_not_told(world: World) -> None:
 
     assert state.snapshot().namespace_labels("a") == {"x": "y"}
     assert diary.heard == []
+
+
+def test_a_taint_rule_is_told_as_a_change_of_the_slices_it_concerns(world: World) -> None:
+    """Source: B112, B125."""
+    state, feed, diary = world
+    for driver in ("one", "other"):
+        spec = {"driver": driver, "pool": {"name": "pool"}, "devices": [{"name": "d"}]}
+        raw = {"apiVersion": "resource.k8s.io/v1", "kind": "ResourceSlice", "metadata": {"name": driver}, "spec": spec}
+        state.put_object(an_object(raw))
+
+    def rule(effect: str, driver: str = "one") -> Any:
+        spec = {"deviceSelector": {"driver": driver}, "taint": {"key": "broken", "effect": effect}}
+        head = {"apiVersion": "resource.k8s.io/v1beta2", "kind": "DeviceTaintRule", "metadata": {"name": "rule"}}
+        return an_object({**head, "spec": spec})
+
+    told = "resource.k8s.io/ResourceSliceUpdate"
+    feed.added(rule("NoSchedule"))
+    assert diary.heard == [told]
+    feed.changed(rule("NoSchedule"), rule("NoSchedule"))
+    assert diary.heard == [told]
+    feed.changed(rule("NoSchedule"), rule("NoExecute"))
+    assert diary.heard == [told, told]
+    feed.changed(rule("NoExecute"), rule("NoExecute", "other"))
+    assert diary.heard == [told] * 4
+    feed.removed(rule("NoExecute", "other"))
+    assert diary.heard == [told] * 5

@@ -79,7 +79,7 @@ def raising(fault: BaseException) -> Callable[[int], Any]:
 
 FILTER = 'running "Wrong" filter plugin: '
 FILTERS: dict[str, tuple[Any, str]] = {
-    "raises": (raising(RuntimeError("out of luck")), "out of luck"),
+    "raises": (raising(RuntimeError("out of luck")), "RuntimeError: out of luck"),
     "raises without a word": (raising(AssertionError()), "AssertionError"),
     "raises with a word that says little": (raising(KeyError("gpu")), "KeyError: 'gpu'"),
     "says None": (lambda _: None, "answered with None, want a tuple of Rejections, empty to refuse no node"),

@@ -79,7 +79,7 @@ def asked(world: World, configs: list[dict[str, Any]], test: Callable[[Asking], 
                 Extender(url_prefix=f"{server.url}/{letter}/", **config)
                 for letter, config in zip("abc", configs, strict=False)
             ]
-            extenders = in_order(configured, lambda name, verb, code, _: calls.append((name[-2], verb, code)))
+            extenders = in_order(configured, observe=lambda name, verb, code, _: calls.append((name[-2], verb, code)))
             world.desk.extenders = extenders
             world.desk.search = Search(compares=True)
             try:

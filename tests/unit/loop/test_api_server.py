@@ -7,7 +7,7 @@ import pytest
 
 from extender.client.errors import ConflictError, NotFoundError
 from extender.client.events import Event
-from extender.client.transport import MERGE_PATCH
+from extender.client.transport import MERGE_PATCH, STRATEGIC_MERGE_PATCH
 from extender.client.writes import Bound
 from extender.framework.points import Write
 from extender.loop.api_server import ApiServer, Voice
@@ -57,10 +57,16 @@ def test_a_pod_that_was_not_bound_here_is_an_error(bound: Bound, error: type[Exc
         carried_out(BINDING, bound)
 
 
-def test_a_deletion_is_for_one_pod_only_and_needs_leave() -> None:
+def test_a_deletion_is_for_one_pod_only() -> None:
     name, args, given = carried_out(eviction(POD))
 
     assert (name, args, given["uid"]) == ("delete", ("Pod", "default", "web"), "uid-default-web")
+
+
+@pytest.mark.parametrize("verb", ["create", "update", "patch", "delete"])
+def test_whatever_is_written_asks_for_leave_last(verb: str) -> None:
+    _, _, given = carried_out(Write(verb, "PersistentVolumeClaim", "default", "data", {}))
+
     assert given["allowed"]() is True
 
 
@@ -69,12 +75,13 @@ def test_pod_status_is_patched_by_strategic_merge_and_other_kinds_by_merge() -> 
     status = nominated_only(POD, "n1")
     assert status is not None
     name, args, given = carried_out(status)
-    assert (name, args[:3], given) == ("patch", ("Pod", "default", "web"), {"subresource": "status"})
+    assert (name, args[:3]) == ("patch", ("Pod", "default", "web"))
+    assert (given["subresource"], given["content_type"]) == ("status", STRATEGIC_MERGE_PATCH)
 
     claim = Write("patch", "PersistentVolumeClaim", "default", "data", {"metadata": {"annotations": {"a": "b"}}})
     name, args, given = carried_out(claim)
     assert (name, args[:3]) == ("patch", ("PersistentVolumeClaim", "default", "data"))
-    assert given == {"subresource": "", "content_type": MERGE_PATCH}
+    assert (given["subresource"], given["content_type"]) == ("", MERGE_PATCH)
 
 
 def test_an_unknown_verb_is_the_plugins_fault() -> None:
@@ -120,6 +127,7 @@ def test_an_event_about_a_victim_is_told_in_the_name_of_the_preemptors_scheduler
     voice.event(
         a_pod("low", spec={"schedulerName": "other"}),
         warning=False, reason="Preempted", action="Preempting", note="...", related=a_pod("high"),
+        scheduler="default-scheduler",
     )  # fmt: skip
 
     (event,) = ours.events

@@ -69,7 +69,7 @@ def test_a_nomination_is_written_if_it_differs() -> None:
 def test_a_victim_learns_why_it_must_go_and_only_it_is_deleted() -> None:
     """Source: E039."""
     victim = a_pod("low")
-    write = must_go(victim, "default-scheduler", NOW)
+    write = must_go(victim, "default-scheduler", "pod", NOW)
 
     assert write is not None
     condition = write.body["status"]["conditions"][0]

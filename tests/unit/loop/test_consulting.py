@@ -7,6 +7,7 @@ import msgspec
 import pytest
 
 from extender import wiring
+from extender.client.errors import ServerError
 from extender.config.model import ManagedResource
 from extender.plugins.default_binder import DefaultBinder
 from tests.build import a_node, a_pod
@@ -14,6 +15,8 @@ from tests.unit.client.scripted import Reply, Stream
 from tests.unit.decide.stand_ins import Rating, Refusing, a_profile
 from tests.unit.loop.asking import FILTER, Asking, a_world, asked, passing, reasons, scores, waiting
 from tests.unit.loop.world import World
+
+_WITH_GPU = {"name": "c", "resources": {"limits": {"example.com/gpu": "1"}}}
 
 # -- filter
 
@@ -98,6 +101,29 @@ def test_an_extender_is_not_asked_about_pods_without_its_resources() -> None:
 
     asked(world, [{**FILTER, "managed_resources": (ManagedResource("example.com/gpu"),)}], test)
     assert {world.node_of(pod) for pod in (plain, inits, overhead)} == {"n1"}
+
+
+def test_while_an_extender_thinks_the_backoffs_of_others_end() -> None:
+    """The event loop stands still for nobody; only the next pod waits its turn."""
+    world = a_world()
+    other = a_pod("other", requests={"cpu": "1"})
+    world.server.faults["binding"] = [ServerError("etcd is down", 500)]
+    world.create(other)
+
+    async def test(asking: Asking) -> None:
+        await asking.settle()
+        assert world.queue.counts()["backoff"] == 1
+        world.create(a_pod("web", requests={"cpu": "1"}, spec={"containers": [_WITH_GPU]}))
+        asking.server.on("POST /a/filter", Stream([2.5, msgspec.json.encode(passing("n1"))]))
+        turn = asyncio.create_task(world.scheduler.turn())
+        world.clock.seconds += 20
+        while not world.queue.counts()["active"]:
+            assert not turn.done()
+            await asyncio.sleep(0.1)
+        await asking.settle()
+
+    asked(world, [{**FILTER, "managed_resources": (ManagedResource("example.com/gpu"),)}], test)
+    assert world.node_of(other)
 
 
 def test_refusals_of_extenders_and_plugins_are_counted_together() -> None:

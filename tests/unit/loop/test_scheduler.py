@@ -94,7 +94,10 @@ def test_a_binding_that_timed_out_but_succeeded_is_not_tried_elsewhere() -> None
     world.server.faults["binding"] = [UnreachableError("timed out", sent=True)]
     bound = a_pod("web", node="n2", requests={"cpu": "1"})
 
-    async def bind_and_time_out(write: Any, carry_out: Any = world.server.carry_out) -> None:
+    carry_out = world.server.carry_out
+
+    async def bind_and_time_out(write: Any, ask: Any) -> None:
+        ask()
         if write.subresource == "binding":
             world.feed.changed(pod, bound)
         await carry_out(write)

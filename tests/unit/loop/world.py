@@ -8,9 +8,11 @@ from typing import Any
 import msgspec
 
 from extender import wiring
+from extender.carrying import nobody
 from extender.client.errors import ApiError, NotFoundError
 from extender.cluster.pods import PodQuery
 from extender.cluster.state import ClusterState
+from extender.config.gates import FeatureGates
 from extender.decide.admission import first_to_hold
 from extender.feed.handlers import Feed
 from extender.framework.points import Write
@@ -19,6 +21,7 @@ from extender.framework.verdict import Status
 from extender.loop.desk import Desk
 from extender.loop.outside import Uncounted
 from extender.loop.scheduler import Scheduler
+from extender.objects.codec import from_builtins
 from extender.objects.pod import Pod
 from extender.queueing.waiting import QueueSettings, SchedulingQueue
 from tests.build import a_cluster
@@ -47,12 +50,15 @@ class Server:
         self.tell: Callable[[Pod, Pod | None], None] = lambda old, new: None
         self.tells = True
 
-    async def carry_out(self, write: Write) -> None:
+    async def carry_out(self, write: Write, ask: Callable[[], None] = nobody, /) -> None:
         await asyncio.sleep(0)
+        ask()
         self.writes.append(write)
         faults = self.faults.get(write.subresource or write.verb)
         if faults:
             raise faults.pop(0)
+        if write.kind != "Pod":
+            return
         old = self.pods.get(f"{write.namespace}/{write.name}")
         if old is None:
             raise NotFoundError("no such pod")
@@ -67,6 +73,14 @@ class Server:
         elif "nominatedNodeName" in write.body.get("status", {}):
             status = msgspec.structs.replace(
                 old.status, nominated_node_name=write.body["status"]["nominatedNodeName"] or ""
+            )
+            self._put(old, msgspec.structs.replace(old, status=status))
+        elif "nodeAllocatableResourceClaimStatuses" in write.body.get("status", {}):
+            taken = write.body["status"]["nodeAllocatableResourceClaimStatuses"] or ()
+            told = from_builtins({"status": {"nodeAllocatableResourceClaimStatuses": taken}}, Pod).status
+            status = msgspec.structs.replace(
+                old.status,
+                node_allocatable_resource_claim_statuses=told.node_allocatable_resource_claim_statuses,
             )
             self._put(old, msgspec.structs.replace(old, status=status))
 
@@ -102,16 +116,18 @@ class Leader:
 class World:
     """A scheduler over nodes, with the default profile or *profile*."""
 
-    def __init__(self, *things: Any, profile: Profile | None = None) -> None:
+    def __init__(self, *things: Any, profile: Profile | None = None, gates: FeatureGates | None = None) -> None:
         self.clock, self.server, self.events, self.leader = HandClock(), Server(), Events(), Leader()
-        self.profile = profile or wiring.scheduling().first
-        self.state: ClusterState = a_cluster(*things)
+        self.profile = profile or wiring.scheduling(gates=gates).first
+        self.state: ClusterState = a_cluster(*things, gates=gates)
         engine = wiring.engine()
 
         def gate(query: PodQuery, first: str) -> Status | None:
             return first_to_hold(query, self.state.snapshot(), self.profile, engine, first)
 
-        self.queue = SchedulingQueue({"default-scheduler": self.profile}, gate, QueueSettings())
+        self.queue = SchedulingQueue(
+            {"default-scheduler": self.profile}, gate, QueueSettings(groups=self.profile.groups is not None)
+        )
         self.desk = Desk(
             state=self.state,
             queue=self.queue,
@@ -148,6 +164,15 @@ class World:
         for pod in pods:
             self.server.pods[pod.key] = pod
             self.feed.added(pod)
+
+    def attempt(self) -> None:
+        """Let the scheduler make one attempt, and what it began come to its end."""
+        asyncio.run(self._attempt())
+
+    async def _attempt(self) -> None:
+        await self.scheduler.turn()
+        while len(asyncio.all_tasks()) > 1:
+            await asyncio.sleep(0)
 
     def run(self, turns: int = 1) -> None:
         """Let the scheduler work until nothing is left to do; *turns* times, two seconds apart."""

@@ -70,7 +70,7 @@ def test_pod_level_requests_replace_the_sum_of_what_they_name() -> None:
         )
     )
     assert requests.incoming_requests(pod) == {"cpu": 500, "memory": 1024 * MIB, "hugepages-2Mi": 8 * MIB}
-    assert requests.pod_requests(pod, use_status=False, pod_level=False)["cpu"] == 1000
+    assert requests.pod_requests(pod, requests.Counting(status=False, pod_level=False))["cpu"] == 1000
 
 
 def test_requests_are_summed_before_they_are_rounded() -> None:
@@ -105,7 +105,7 @@ def test_an_infeasible_resize_does_not_count() -> None:
 def test_a_pod_to_place_is_judged_by_its_spec_when_filtering_and_by_its_status_when_balancing() -> None:
     pod = resized("Infeasible")
     assert requests.incoming_requests(pod) == {"cpu": 4000}
-    assert requests.balanced_requests(pod) == {"cpu": 3000, "memory": MIB}
+    assert requests.pod_requests(pod, requests.BY_DEFAULT) == {"cpu": 3000, "memory": MIB}
 
 
 def test_a_status_without_resources_says_nothing() -> None:
@@ -130,7 +130,7 @@ def test_pod_level_resources_in_effect_count_for_a_pod_on_a_node() -> None:
     )
     assert requests.placed_requests(pod) == {"cpu": 4000, "memory": MIB}
     assert requests.incoming_requests(pod) == {"cpu": 2000, "memory": MIB}
-    assert requests.pod_requests(pod, use_status=True, pod_level_resize=False) == {"cpu": 2000, "memory": MIB}
+    assert requests.pod_requests(pod, requests.Counting(pod_level_resize=False)) == {"cpu": 2000, "memory": MIB}
 
 
 def test_a_pod_level_request_that_is_neither_actual_nor_allocated_is_zero_while_infeasible() -> None:
@@ -147,7 +147,7 @@ def test_containers_without_requests_count_for_defaults_in_scores() -> None:
     pod = Pod(spec=PodSpec(containers=(container(), container(cpu="1"), container(cpu="0", memory="0"))))
     assert requests.placed_nonzero_requests(pod) == (1100, 400 * MIB)
     assert requests.fit_score_requests(pod) == {"cpu": 1100, "memory": 400 * MIB}
-    assert requests.balanced_requests(pod) == {"cpu": 1000, "memory": 0}
+    assert requests.pod_requests(pod, requests.BY_DEFAULT) == {"cpu": 1000, "memory": 0}
 
 
 def test_init_containers_count_for_defaults_too() -> None:
@@ -165,7 +165,7 @@ def test_pod_level_requests_leave_defaults_only_for_what_nobody_requests() -> No
 def test_the_fit_scorer_does_not_see_pod_level_requests() -> None:
     pod = Pod(spec=PodSpec(containers=(container(cpu="1"),), resources=asks(cpu="3", memory="1Gi")))
     assert requests.fit_score_requests(pod) == {"cpu": 1000, "memory": 200 * MIB}
-    assert requests.balanced_requests(pod) == {"cpu": 3000, "memory": 1024 * MIB}
+    assert requests.pod_requests(pod, requests.BY_DEFAULT) == {"cpu": 3000, "memory": 1024 * MIB}
 
 
 def test_a_request_that_is_no_quantity_is_refused() -> None:

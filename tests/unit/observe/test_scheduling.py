@@ -4,6 +4,7 @@ from collections.abc import Callable
 
 import pytest
 
+from extender.client.transport import Try
 from extender.framework.verdict import Code
 from extender.observe.metrics import PluginMetrics, new_registry
 from extender.observe.scheduling import Build, Figures, SchedulerMetrics
@@ -36,6 +37,15 @@ def lines(told: SchedulerMetrics) -> set[str]:
         (lambda m: m.bound(15, 2.0), 'scheduler_pod_scheduling_sli_duration_seconds_sum{attempts="15+"} 2.0'),
         (lambda m: m.bound_after_flush(), "scheduler_pod_scheduled_after_flush_total 1.0"),
         (lambda m: m.waited("Success", 4.0), 'scheduler_permit_wait_duration_seconds_sum{result="Success"} 4.0'),
+        (
+            lambda m: m.group_attempted("a", "waiting_on_preemption", 0.5),
+            'scheduler_podgroup_schedule_attempts_total{profile="a",result="waiting_on_preemption"} 1.0',
+        ),
+        (
+            lambda m: m.group_attempted("a", "scheduled", 0.5),
+            'scheduler_podgroup_scheduling_attempt_duration_seconds_sum{profile="a",result="scheduled"} 0.5',
+        ),
+        (lambda m: m.group_decided(0.25), "scheduler_podgroup_scheduling_algorithm_duration_seconds_sum 0.25"),
         (lambda m: m.preempted(2), "scheduler_preemption_victims_sum 2.0"),
         (lambda m: m.evicted("error", 1.0), 'scheduler_preemption_goroutines_execution_total{result="error"} 1.0'),
         (
@@ -50,12 +60,38 @@ def lines(told: SchedulerMetrics) -> set[str]:
         (lambda m: m.handled("NodeAdd", 0.5), 'scheduler_event_handling_duration_seconds_sum{event="NodeAdd"} 0.5'),
         (lambda m: m.created_claim(well=False), 'scheduler_resourceclaim_creates_total{status="failure"} 1.0'),
         (
-            lambda m: m.requested("GET", 200, 0.5),
+            lambda m: m.requested(Try("GET", 0, code=200, seconds=0.5)),
             'rest_client_requests_total{code="200",host="host:6443",method="GET"} 1.0',
         ),
         (
-            lambda m: m.requested("GET", 0, 0.5),
+            lambda m: m.requested(Try("GET", 0, seconds=0.5)),
             'rest_client_requests_total{code="<error>",host="host:6443",method="GET"} 1.0',
+        ),
+        (
+            lambda m: m.requested(Try("PUT", 0, again=True, code=503)),
+            'rest_client_request_retries_total{code="503",host="host:6443",verb="PUT"} 1.0',
+        ),
+        (
+            lambda m: m.requested(Try("PUT", 300, waited=2.0)),
+            'rest_client_rate_limiter_duration_seconds_sum{host="host:6443",verb="PUT"} 2.0',
+        ),
+        (
+            lambda m: m.requested(Try("PUT", 300)),
+            'rest_client_request_size_bytes_sum{host="host:6443",verb="PUT"} 300.0',
+        ),
+        (
+            lambda m: m.requested(Try("PUT", 0, received=500)),
+            'rest_client_response_size_bytes_sum{host="host:6443",verb="PUT"} 500.0',
+        ),
+        (
+            lambda m: m.attached("b", "gpu.example.com", "timeout", 2.0, counts=True),
+            "scheduler_dra_bindingconditions_allocations_total"
+            '{driver="gpu.example.com",profile="b",status="timeout"} 1.0',
+        ),
+        (lambda m: m.fetched("ok"), 'authentication_token_cache_fetch_total{status="ok"} 1.0'),
+        (
+            lambda m: m.observer("b").called("VolumeBinding", "PreBind", Code.ERROR, 0.1),
+            'scheduler_volume_scheduling_stage_error_total{operation="bind"} 1.0',
         ),
         (
             lambda m: m.recognised("success", "ann@example.com", 0.5),
@@ -82,7 +118,7 @@ def test_what_is_told_stands_on_the_page(tell: Callable[[SchedulerMetrics], None
     assert line in lines(told)
 
 
-def test_states_are_asked_for_when_the_page_is_and_what_is_gone_is_not_shown() -> None:
+def test_states_are_asked_for_when_the_page_is_and_what_is_gone_is_zero() -> None:
     told = metrics()
     rejected = {("NodeAffinity", "a"): 2, ("NodePorts", "a"): 1}
     figures = Figures(
@@ -104,7 +140,7 @@ def test_states_are_asked_for_when_the_page_is_and_what_is_gone_is_not_shown() -
         'registered_metrics_total{deprecated_version="",stability_level="INTERNAL"} 1.0',
     } <= lines(told)
     del rejected["NodePorts", "a"]
-    assert not any('plugin="NodePorts"' in line for line in lines(told))
+    assert 'scheduler_unschedulable_pods{plugin="NodePorts",profile="a"} 0.0' in lines(told)
 
 
 def test_a_reset_forgets_what_has_labels_and_counting_goes_on() -> None:
@@ -128,3 +164,16 @@ def test_a_disabled_family_counts_and_is_not_shown() -> None:
     assert "scheduler_schedule_attempts_total" not in page
     assert "scheduler_plugin_evaluation_total" not in page
     assert "disabled_metrics_total 2.0" in page
+
+
+def test_families_of_a_feature_gate_that_is_off_are_not_shown() -> None:
+    """Source: H030 to H036."""
+    registry = new_registry()
+    told = SchedulerMetrics(registry, PluginMetrics(registry, ["a"]), gates={"SchedulerQueueingHints"})
+    told.group_decided(0.25)
+    page = told.page().decode()
+    shown = {line.split()[2] for line in page.splitlines() if line.startswith("# TYPE scheduler_")}
+    assert {"scheduler_inflight_events", "scheduler_pending_pods", "scheduler_preemption_victims"} <= shown
+    for part in ("podgroup", "async_api", "preemption_goroutines", "resourceclaim", "bindingconditions"):
+        assert not [name for name in shown if part in name], part
+    assert "\ndisabled_metrics_total 0.0\n" in page

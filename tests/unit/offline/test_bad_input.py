@@ -102,7 +102,7 @@ UNREADABLE = {
     ),
     "200,000 nested arrays in YAML": (
         "a: " + "[" * 200_000 + "]" * 200_000,
-        "c.yaml: line 1: nested too deeply; want at most 500 levels",
+        "c.yaml: line 1: broken YAML: nested too deeply; want at most 500 levels",
     ),
     "200,000 nested arrays in an object": (
         '{"apiVersion":"v1","kind":"Pod","metadata":' + "[" * 200_000 + "]" * 200_000 + "}",

@@ -79,20 +79,25 @@ def text(found: Explained) -> str:
 def test_a_filter_that_fails_ends_the_attempt(tmp_path: Path) -> None:
     found = explained(tmp_path, ["n-1", "n-2"], filters=(Broken(),))
     values = answer(found.examination)
-    assert values["nodes"]["n-1"]["filters"] == {"Broken": {"code": "Error", "reasons": ["boom"]}}
+    assert values["nodes"]["n-1"]["filters"] == {"Broken": {"code": "Error", "reasons": ["RuntimeError: boom"]}}
     assert (values["feasible"], values["scores"], values["best"]) == ([], {}, [])
-    assert values["message"] == 'running "Broken" filter plugin: boom'
-    assert text(found) == ('Pod default/web\n  nothing could be decided:\n  running "Broken" filter plugin: boom\n')
+    assert values["message"] == 'running "Broken" filter plugin: RuntimeError: boom'
+    assert text(found) == (
+        "Pod default/web\n"
+        "  is not scheduled: an error ends the attempt, another follows after a while (reason SchedulerError)\n"
+        '  running "Broken" filter plugin: RuntimeError: boom\n'
+    )
 
 
 def test_scoring_that_fails_leaves_no_node_chosen(tmp_path: Path) -> None:
     found = explained(tmp_path, ["n-1", "n-2"], scores=(WeightedScore(Broken(), 1),))
     values = answer(found.examination)
     assert (values["feasible"], values["scores"], values["best"]) == (["n-1", "n-2"], {}, [])
-    assert values["message"] == 'running Score plugins: plugin "Broken" failed with: boom'
+    assert values["message"] == 'running Score plugins: plugin "Broken" failed with: RuntimeError: boom'
     assert text(found) == (
         "Pod default/web\n  fits on 2 of 2 nodes\n"
-        '  no node could be chosen: running Score plugins: plugin "Broken" failed with: boom\n'
+        "  is not scheduled: an error ends the attempt, another follows after a while (reason SchedulerError)\n"
+        '  running Score plugins: plugin "Broken" failed with: RuntimeError: boom\n'
     )
 
 

@@ -1,5 +1,6 @@
 """Simulations with gangs: all of a gang is placed, or none of it."""
 
+from dataclasses import replace
 from typing import Any
 
 from extender import wiring
@@ -13,7 +14,8 @@ from tests.build import a_cluster, a_node, a_pod
 from tests.groups import a_group, a_member
 from tests.unit.decide.stand_ins import a_profile
 
-GANGS = wiring.scheduling(gates=FeatureGates({"GenericWorkload": True, "GangScheduling": True})).profiles
+GATES = FeatureGates({"GenericWorkload": True, "GangScheduling": True})
+GANGS = wiring.scheduling(gates=GATES).profiles
 ROOM = {"cpu": "2", "memory": "4Gi", "pods": "9"}
 CPU = {"cpu": "1"}
 
@@ -32,11 +34,37 @@ def test_a_gang_that_fits_is_placed() -> None:
     assert where(found) == {"default/a": "n", "default/b": "n"}
 
 
-def test_a_gang_that_does_not_fit_gives_its_room_back() -> None:
+def test_a_gang_that_does_not_fit_goes_nowhere() -> None:
+    """A147 to A150: it is decided as a whole, so none of its pods takes a turn for nothing."""
+    members = [a_member(name, requests=CPU) for name in "abc"]
+    state = a_cluster(a_node("n", allocatable=ROOM), a_group(min_count=3), *members, a_pod("last", requests=CPU))
+    found = simulated(state)
+    assert where(found) == {"default/a": "", "default/b": "", "default/c": "", "default/last": "n"}
+    waits = "waiting for minCount pods from a gang to be scheduled"
+    told = f"pod group is unschedulable, {waits}, one or more plugins asked to wait and no plugin rejected pod"
+    assert [each.message for each in found.placements[:2]] == [told, told]
+    assert found.placements[2].reason == "Insufficient cpu"
+
+
+def test_members_of_two_schedulers_cannot_be_decided_together() -> None:
+    """A146."""
+    document = {
+        "apiVersion": "kubescheduler.config.k8s.io/v1",
+        "kind": "KubeSchedulerConfiguration",
+        "profiles": [{"schedulerName": "x"}, {"schedulerName": "y"}],
+    }
+    members = [a_member(name, spec={"schedulerName": name}) for name in "xy"]
+    profiles = wiring.from_builtins(document, "f", GATES).profiles
+    found = simulated(a_cluster(a_node("n", allocatable=ROOM), a_group(), *members), profiles)
+    said = "all pods in a single pod group should have the same .spec.schedulerName set"
+    assert [each.message for each in found.placements] == [f'{said}, got: "y" and "x"'] * 2
+
+
+def test_without_the_group_cycle_a_gang_that_does_not_fit_gives_its_room_back() -> None:
     """B131: its pods wait until their time runs out."""
     members = [a_member(name, requests=CPU) for name in "abc"]
     state = a_cluster(a_node("n", allocatable=ROOM), a_group(min_count=3), *members)
-    found = simulated(state)
+    found = simulated(state, {name: replace(profile, groups=None) for name, profile in GANGS.items()})
     assert where(found) == {"default/a": "", "default/b": "", "default/c": ""}
     reason = "waiting for minCount pods from a gang to be scheduled"
     late = "rejected due to timeout after waiting 5m0s at plugin GangScheduling"

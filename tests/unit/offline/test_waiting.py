@@ -84,6 +84,7 @@ def test_pods_are_found_by_name(capture: Capture, names: list[str], keys: list[s
     ("name", "message"),
     [
         ("shop/wep", "Pod shop/wep: there is no such pod; did you mean shop/web, shop/api-1?"),
+        ("kube-system/web", "Pod kube-system/web: there is no such pod; did you mean shop/web, default/web?"),
         ("api-2", "Pod api-2: there is no such pod; did you mean shop/api-1?"),
         ("zzz", "Pod zzz: there is no such pod"),
         ("cron", "Pod cron: several pods have this name; want one of a/cron, b/cron"),
@@ -92,7 +93,8 @@ def test_pods_are_found_by_name(capture: Capture, names: list[str], keys: list[s
         ("leaving", "Pod default/leaving: is being deleted"),
         (
             "other",
-            'Pod default/other: waits for scheduler "other"; the configuration in force is for default-scheduler',
+            'Pod default/other: waits for scheduler "other"; the configuration in force is for default-scheduler; '
+            "give its own with --config",
         ),
     ],
 )

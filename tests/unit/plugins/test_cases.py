@@ -66,7 +66,7 @@ class Bench:
             for name, pods in (case.get("placed") or {}).items()
             for index, args in enumerate(pods)
         ]
-        self.state = a_cluster(*nodes, *placed, *map(an_object, case.get("objects") or ()))
+        self.state = a_cluster(*nodes, *placed, *map(an_object, case.get("objects") or ()), gates=self.gates)
         self.pod = a_query(a_pod(**(case.get("pod") or {})), self.state)
 
     def _options(self, raw: Mapping[str, Any]) -> tuple[Any, list[str]]:

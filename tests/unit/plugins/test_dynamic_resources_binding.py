@@ -174,6 +174,7 @@ def test_binding_conditions_are_waited_for() -> None:
     plan = planned(a_plugin(clock), state, claiming("one"))
     assert plan.wait_for is not None
     assert (plan.timeout, plan.late) == (600.0, error("device binding timeout: context deadline exceeded"))
+    assert plan.announced == ("BindingConditionsPending", "waiting for binding conditions for device on node n")
     result = plan.writes[-1].body["status"]["allocation"]["devices"]["results"][0]
     assert (result["bindingConditions"], result["bindingFailureConditions"]) == (["ready"], ["broken"])
 

@@ -18,6 +18,7 @@ NODES = {
     "gpus": a_node("gpus", cpu="4", memory="10000", gpu="4"),
     "roomy": a_node("roomy", cpu="4", memory="1000Mi"),
     "vast": a_node("vast", cpu="4", gpu="200000000000000000"),
+    "deep": a_node("deep", cpu="4", memory="90071992547409"),
 }
 POD = {"cpu": "3", "memory": "5000"}
 CPU_GPU = [{"name": "cpu"}, {"name": GPU, "weight": 5}]
@@ -49,6 +50,13 @@ SCORES: dict[str, tuple[Any, str, dict[str, str], dict[str, str], int]] = {
     ),
     "least: containers without requests count for 100m and 200Mi": (LEAST, "roomy", {}, {}, 88),
     "least: so do those of pods on the node": (LEAST, "roomy", {"cpu": "0"}, {"cpu": "1", "memory": "0"}, 77),
+    "most: a share that is nearly whole is cut, also where a float has no bit to spare": (
+        strategy("MostAllocated", [{"name": "memory"}]),
+        "deep",
+        {},
+        {"memory": "90071992547408"},
+        99,
+    ),
     "least: weights": (
         strategy("LeastAllocated", [{"name": "cpu", "weight": 3}, {"name": "memory"}]),
         "n",

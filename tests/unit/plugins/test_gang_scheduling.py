@@ -3,7 +3,8 @@
 import pytest
 
 from extender.cluster.state import ClusterState
-from extender.framework.points import ALLOW, GroupQuery, Permission, Placement, Proposal
+from extender.framework.group_points import GroupQuery, Placement, Proposal
+from extender.framework.points import ALLOW, Permission
 from extender.framework.verdict import Code, Status, error, unresolvable
 from extender.plugins.gang_scheduling import GangScheduling
 from extender.plugins.pod_group_pods_count import PodGroupPodsCount

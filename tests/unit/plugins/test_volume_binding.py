@@ -163,13 +163,16 @@ def test_a_pod_whose_claims_are_bound_needs_nothing() -> None:
 def test_a_pod_without_claims_needs_nothing() -> None:
     world = World()
     pod = world.query("first")
-    assert world.plugin.reserve(pod, "node", world.state.snapshot(), None) is None
-    assert world.plugin.pre_bind_pre_flight(pod, "node", None) == PreFlight(parallel=True, skip=True)
+    before = world.plugin.pre_filter(pod, world.state.snapshot())
+    assert before.skip
+    assert world.plugin.reserve(pod, "node", world.state.snapshot(), before.notes) is None
+    assert world.plugin.pre_bind_pre_flight(pod, "node", before.notes) == PreFlight(parallel=True, skip=True)
 
 
-def test_a_pod_with_claims_is_not_reserved_for_without_prefilter() -> None:
+@pytest.mark.parametrize("claims", [("data",), ()], ids=["with claims", "without"])
+def test_no_pod_is_reserved_for_without_prefilter(claims: tuple[str, ...]) -> None:
     world = World(a_claim("data", "local"), a_volume("pv"))
-    pod = world.query("first", "data")
+    pod = world.query("first", *claims)
     assert world.plugin.reserve(pod, "node", world.state.snapshot(), None) == error("not found")
 
 

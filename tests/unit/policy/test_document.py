@@ -63,13 +63,18 @@ def test_the_case_of_an_extender_s_fields_does_not_matter(keys: tuple[str, ...])
     assert (found.policy.extenders, found.notes) == ((wanted,), ())
 
 
-def test_elsewhere_the_case_matters_and_an_unknown_field_is_passed_over_with_a_note() -> None:
-    found = read(Predicates=[{"name": "HostName"}], extenders=[{"urlPrefix": "x", "retries": 3}])
-    assert found.policy.predicates is None
-    assert found.notes == (
-        "Predicates: there is no such field; it is passed over",
-        "extenders[0].retries: there is no such field; it is passed over",
-    )
+def test_within_extenders_an_unknown_field_is_passed_over_with_a_note() -> None:
+    found = read(extenders=[{"urlPrefix": "x", "retries": 3}])
+    assert found.notes == ("extenders[0].retries: there is no such field; it is passed over",)
+
+
+def test_elsewhere_the_case_matters_and_an_unknown_field_is_a_fault() -> None:
+    with pytest.raises(ConfigError) as wrong:
+        read(Predicates=[{"name": "HostName"}], priorities=[{"name": "NodeAffinityPriority", "weight": 1, "wait": 2}])
+    assert {str(fault) for fault in wrong.value.faults} == {
+        'Predicates: unknown field "Predicates"; did you mean "predicates"?',
+        'priorities[0].wait: unknown field "wait"; did you mean "weight"?',
+    }
 
 
 def test_a_config_map_carries_a_policy_in_its_data() -> None:

@@ -70,6 +70,32 @@ def test_a_priority_rates_as_its_case_says(name: str) -> None:
 
 
 def test_every_name_has_a_case() -> None:
-    assert {*PREDICATES, *PREDICATE_ALIASES} - FILTERING.keys() == {"PodFitsHost"}  # another name of HostName
+    assert {*PREDICATES, *PREDICATE_ALIASES} <= FILTERING.keys()
     assert {*PRIORITIES, *PRIORITY_ALIASES, EQUAL} <= RATING.keys()
     assert all(case["row"] for case in (*FILTERING.values(), *RATING.values()))
+
+
+def test_the_cases_of_priorities_have_three_scores_where_the_rule_has_as_many() -> None:
+    fewer = {name: len(scores) for name, case in RATING.items() if len(scores := {*case["scores"].values()}) < 3}
+    assert fewer == {
+        "EqualPriority": 1,
+        "NodePreferAvoidPodsPriority": 2,
+        "ResourceLimitsPriority": 2,
+        "LabelPreference": 2,
+    }
+
+
+def test_one_sample_names_every_predicate_and_priority_and_has_every_argument() -> None:
+    sample = yaml.safe_load((CASES.parent / "policy" / "every-name.yaml").read_text())
+    entries = [*sample["predicates"], *sample["priorities"]]
+    arguments = {kind for entry in entries for kind in entry.get("argument", {})}
+    assert arguments == {
+        "labelPreference",
+        "labelsPresence",
+        "requestedToCapacityRatioArguments",
+        "serviceAffinity",
+        "serviceAntiAffinity",
+    }
+    assert {*PREDICATES, *PREDICATE_ALIASES, *PRIORITIES, *PRIORITY_ALIASES, EQUAL} - {
+        each["name"] for each in entries
+    } == set()

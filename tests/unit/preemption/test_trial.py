@@ -86,7 +86,7 @@ def test_a_plugin_that_loses_track_of_a_pod_spoils_that_node_only() -> None:
     found = searched(_three_each(), high(), profile=a_profile(AtMost(2, broken="m2")))
 
     assert victims(found) == {"n": ["n2", "n1"]}
-    assert found.errors == ('running RemovePod plugin "AtMost": lost m2',)
+    assert found.errors == ('running RemovePod plugin "AtMost": ValueError: lost m2',)
 
 
 def test_a_filter_that_cannot_answer_spoils_that_node_only() -> None:

@@ -73,35 +73,31 @@ def test_outside_a_cluster_and_without_a_kubeconfig_nobody_is_asked() -> None:
     assert (found.authenticator.reviewer, found.authorizer.reviewer, found.authorities) == (None, None, ())
 
 
-def test_authorities_in_files_are_used(tmp_path: Path) -> None:
+def test_authorities_of_front_proxies_are_those_in_the_file(tmp_path: Path) -> None:
     (tmp_path / "ca.crt").write_text(AUTHORITY)
-    found = known(Authentication(client_authority=str(tmp_path / "ca.crt")))
+    found = known(Authentication(front_proxy=FrontProxy(authority=str(tmp_path / "ca.crt"))))
     assert found.authorities == (AUTHORITY,)
-    assert len(found.authenticator.client_authorities) == 1
-    assert found.authenticator.proxy_authorities == ()
+    assert len(found.authenticator.proxy_authorities) == 1
+    assert found.authenticator.client_authorities == ()
 
 
-@pytest.mark.parametrize(
-    ("settings", "told"),
-    [
-        (Authentication(client_authority="/no/ca"), "unable to load client CA: open /no/ca: No such file or directory"),
-        (
-            Authentication(front_proxy=FrontProxy(authority="/no/ca")),
-            "unable to load client CA: open /no/ca: No such file or directory",
-        ),
-    ],
-    ids=["of clients", "of front proxies"],
-)
-def test_an_authority_that_cannot_be_read_is_told(settings: Authentication, told: str) -> None:
+def test_an_authority_that_cannot_be_read_is_told() -> None:
     with pytest.raises(AccessError) as caught:
-        known(settings)
-    assert str(caught.value) == told
+        known(Authentication(front_proxy=FrontProxy(authority="/no/ca")))
+    assert str(caught.value) == "unable to load client CA: open /no/ca: No such file or directory"
 
 
 def test_text_that_is_no_certificate_is_told(tmp_path: Path) -> None:
     (tmp_path / "ca.crt").write_text("nothing")
     with pytest.raises(AccessError, match="a client authority is not a certificate in PEM"):
-        known(Authentication(client_authority=str(tmp_path / "ca.crt")))
+        known(Authentication(front_proxy=FrontProxy(authority=str(tmp_path / "ca.crt"))))
+
+
+def test_a_file_with_authorities_of_clients_goes_before_those_of_the_cluster(tmp_path: Path) -> None:
+    data = {"client-ca-file": AUTHORITY}
+    with cluster(tmp_path, {CONFIG_MAP: {"data": data}}) as kubeconfig:
+        found = known(Authentication(kubeconfig=kubeconfig, client_authority=str(tmp_path / "ca.crt")))
+    assert found.authorities == ()
 
 
 def test_authorities_and_front_proxies_are_looked_up_in_the_cluster(tmp_path: Path) -> None:

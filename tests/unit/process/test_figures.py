@@ -9,10 +9,12 @@ import pytest
 
 from extender.basics.clock import SystemClock
 from extender.client.kubeconfig import Place
+from extender.config.gates import FeatureGates
 from extender.process.figures import cached, explain, figures, in_flight, rejected, running, usage
 from extender.standalone import Standalone, Watching
 from extender.wiring import engine, scheduling
 from tests.build import a_node, a_pod
+from tests.groups import a_group, a_member
 
 T = TypeVar("T")
 PROFILE = "default-scheduler"
@@ -81,7 +83,7 @@ def test_tasks_are_told_by_what_they_do() -> None:
             task.cancel()
         return found
 
-    assert asyncio.run(go()) == {"binding": 2, "preemption": 0, "status": 0}
+    assert asyncio.run(go()) == {"binding": 2, "DefaultPreemption": 0, "prioritizing_extender": 0, "status": 0}
 
 
 @pytest.mark.parametrize(("leading", "told"), [(True, True), (False, False)])
@@ -114,3 +116,32 @@ def test_an_explanation_as_json_holds_all_that_was_found_out() -> None:
 
 def test_a_pod_nobody_knows_is_not_explained() -> None:
     assert with_scheduler(lambda scheduler: explain(scheduler, {}, "default", "nope", as_json=False)) is None
+
+
+def with_a_gang(look: Callable[[Standalone], T]) -> T:
+    """As `with_scheduler`, with a gang of two of which one fits."""
+
+    async def go() -> T:
+        gates = FeatureGates({"GenericWorkload": True, "GangScheduling": True})
+        scheduler = Standalone(scheduling(gates=gates), Place(), SystemClock(), Watching(), max_parked=300.0)
+        scheduler.state.put_node(a_node("n1", allocatable={"cpu": "1", "pods": "9"}))
+        scheduler.state.put_object(a_group(min_count=2))
+        for name in "ab":
+            scheduler.state.put_pod(a_member(name, requests={"cpu": "1"}))
+        return look(scheduler)
+
+    return asyncio.run(go())
+
+
+def test_a_member_of_a_gang_is_explained_with_its_gang() -> None:
+    """Source: A144 to A150."""
+
+    def look(scheduler: Standalone) -> list[str | None]:
+        return [explain(scheduler, {PROFILE: engine()}, "default", "a", as_json=each) for each in (False, True)]
+
+    text, told = with_a_gang(look)
+    assert text is not None
+    assert told is not None
+    assert "As a member of pod group default/ring, decided together with 1 other pod\n    it goes nowhere" in text
+    group = json.loads(told)["podGroup"]
+    assert (group["name"], group["members"], group["scheduled"], group["node"]) == ("default/ring", 2, False, None)

@@ -4,6 +4,7 @@ import asyncio
 import socket
 import threading
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, HTTPServer
 
@@ -13,7 +14,8 @@ from extender.cli.flags import parse
 from extender.cli.schedule import command
 from extender.cli.schedule_flags import FLAGS
 from extender.cli.schedule_options import options_of
-from extender.process.running import StartError, run
+from extender.process.entrance import StartError
+from extender.process.running import run
 
 
 def begun(*words: str) -> int:
@@ -21,7 +23,7 @@ def begun(*words: str) -> int:
 
 
 @contextmanager
-def api_server(code: int) -> Iterator[str]:
+def api_server(code: int, port: int = 0) -> Iterator[str]:
     """An API server that answers everything with *code*; gives its address."""
 
     class Answers(BaseHTTPRequestHandler):
@@ -35,7 +37,7 @@ def api_server(code: int) -> Iterator[str]:
         def log_message(self, *_: object) -> None:
             """Nothing."""
 
-    server = HTTPServer(("127.0.0.1", 0), Answers)
+    server = HTTPServer(("127.0.0.1", port), Answers)
     thread = threading.Thread(target=server.serve_forever)
     thread.start()
     try:
@@ -55,12 +57,38 @@ def closed() -> str:
     return f"http://127.0.0.1:{port}"
 
 
+@pytest.fixture
+def hasty(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The API server need not be waited for so long."""
+    monkeypatch.setattr("extender.process.running._FIRST_ANSWER", 0.5)
+
+
+@pytest.mark.usefixtures("hasty")
 def test_an_api_server_that_is_not_there_is_told(closed: str) -> None:
     with pytest.raises(StartError) as caught:
         begun(f"--master={closed}", "--secure-port=0")
     told = str(caught.value)
-    assert told.startswith(f"the API server {closed} cannot be reached: ")
-    assert told.endswith("; check --kubeconfig, --master and the network")
+    assert told == (
+        f"the API server {closed} cannot be reached: cannot connect to {closed}: connection refused; "
+        "check --kubeconfig, --master and the network"
+    )
+
+
+def test_an_api_server_that_comes_a_little_later_is_waited_for(closed: str) -> None:
+    ended = threading.Event()
+
+    def later() -> None:
+        if not ended.wait(0.5):
+            with api_server(401, int(closed.rpartition(":")[2])):
+                ended.wait()
+
+    with ThreadPoolExecutor() as others:
+        others.submit(later)
+        try:
+            with pytest.raises(StartError, match="does not accept our credentials: Unauthorized"):
+                begun(f"--master={closed}", "--secure-port=0")
+        finally:
+            ended.set()
 
 
 def test_credentials_that_are_not_accepted_are_told() -> None:
@@ -106,6 +134,7 @@ def test_missing_credentials_are_one_line_and_status_1(
     assert lines[0].startswith(f"extender: {told}")
 
 
+@pytest.mark.usefixtures("hasty")
 def test_an_unreachable_api_server_is_one_line_and_status_1(
     closed: str, capsys: pytest.CaptureFixture[str], logs: Callable[[], None]
 ) -> None:

@@ -35,11 +35,12 @@ class World:
     gated: set[str] = field(default_factory=set)
     picky: Picky = field(default_factory=lambda: Picky("Picky"))
     moves: list[tuple[str, str]] = field(default_factory=list)
+    settings: QueueSettings = field(default_factory=QueueSettings)
 
     def __post_init__(self) -> None:
         profile = a_profile(self.picky, Refusing("Open"))
         self.queue = SchedulingQueue(
-            {"default-scheduler": profile}, self._gate, QueueSettings(), on_move=lambda *move: self.moves.append(move)
+            {"default-scheduler": profile}, self._gate, self.settings, on_move=lambda *move: self.moves.append(move)
         )
 
     def _gate(self, query: PodQuery, _first: str) -> Status | None:

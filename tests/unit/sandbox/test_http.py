@@ -79,10 +79,18 @@ def test_a_path_or_verb_that_is_not_there_is_refused(method: str, path: str, cod
         ("POST", b"{", "application/json", 400),
         ("POST", b"[]", "application/json", 400),
         ("POST", b"k8s\x00", "application/vnd.kubernetes.protobuf", 415),
-        ("PATCH", b"[]", "application/json-patch+json", 415),
+        ("PATCH", b"{}", "application/json-patch+json", 400),
+        ("PATCH", b"kind: Pod", "application/apply-patch+yaml", 415),
         ("PATCH", b"{}", "application/json", 415),
     ],
-    ids=["half an object", "a list", "protobuf", "a JSON patch", "a patch of no kind"],
+    ids=[
+        "half an object",
+        "a list",
+        "protobuf",
+        "operations that are no list",
+        "server-side apply",
+        "a patch of no kind",
+    ],
 )
 def test_a_body_that_cannot_be_read_is_refused(method: str, body: bytes, media: str, code: int) -> None:
     async def scenario(sandbox: Sandbox, client: Client) -> None:

@@ -1,15 +1,13 @@
 """Tests of scenarios: what is read, what is refused, what is played and when."""
 
 import asyncio
-from pathlib import Path
 
 import pytest
 
+from extender.demo.story import Crowd, story
 from extender.sandbox.scenario import ScenarioError, Step, carry_out, parse_scenario, play, prepare
 from extender.sandbox.served import NODES, PODS
 from tests.unit.sandbox.calls import a_pod, an_api
-
-DEMO = Path(__file__).resolve().parents[3] / "docs" / "examples" / "demo" / "scenario.yaml"
 
 TEXT = """
 title: two pods
@@ -80,10 +78,10 @@ def test_the_demo_s_scenario_can_be_played() -> None:
     async def sleep(_: float) -> None:
         """Time passes."""
 
-    scenario = parse_scenario(DEMO.read_bytes(), DEMO.name)
+    scenario = story(Crowd(3, 10))
     prepare(api, scenario)
     asyncio.run(play(api, scenario, sleep=sleep))
     names = [pod["metadata"]["name"] for pod in api.each(PODS)]
-    assert len(api.nodes()) == 4
-    assert len(names) == 13
-    assert {"checkout", "giant", "report-6", "training", "web-4"} <= set(names)
+    assert len(api.nodes()) == 5
+    assert len(names) == 20
+    assert {"answers", "month-end", "cache-4", "training-2", "training-again"} <= set(names)

@@ -1,5 +1,6 @@
 """The application from outside: statuses, single lines, probes, metrics and the description of the interface."""
 
+import json
 from typing import Any
 
 import pytest
@@ -7,6 +8,7 @@ from starlette.testclient import TestClient
 
 from extender.decide.engine import Engine
 from extender.framework.verdict import Reason
+from extender.observe.logs import JsonFormatter, verbosity
 from extender.observe.metrics import exposition, new_registry
 from extender.observe.verbs import VerbMetrics
 from extender.web.app import Site, new_app
@@ -76,7 +78,7 @@ def test_the_type_a_caller_gives_its_body_does_not_matter(caller: TestClient) ->
             "/prioritize",
             {"content-length": str(MAX_NODES_BYTES + 1)},
             413,
-            "Content Too Large",
+            "a request may have 268435456 bytes, this has more",
         ),
     ],
     ids=[
@@ -141,7 +143,7 @@ def test_metrics_tell_what_passed_through(caller: TestClient) -> None:
         'extender_request_nodes_sum{verb="filter"} 3.0',
         'extender_response_nodes_sum{verb="filter"} 1.0',
         f'extender_request_size_bytes_sum{{verb="filter"}} {float(len(BODY))}',
-        'extender_refused_nodes_total{plugin="Refuses"} 1.0',
+        'extender_refused_nodes_total{plugin="Refuses",reason="no"} 1.0',
         'extender_unknown_nodes_total{verb="filter"} 1.0',
     } <= lines
     assert "_created" not in page.text
@@ -164,3 +166,26 @@ def test_nothing_else_is_served(caller: TestClient) -> None:
     assert set(document["paths"]) == {*verbs, "/livez", "/healthz", "/readyz", "/metrics"}
     assert caller.post("/bind", content=b"{}").status_code == 404
     assert [caller.get(path).status_code for path in ("/docs", "/redoc")] == [404, 404]
+
+
+def test_every_request_is_a_line_in_the_log_with_keys(caplog: pytest.LogCaptureFixture) -> None:
+    caller = client(Refuses({Reason("no"): ["n2"]}))
+    with caplog.at_level(verbosity(2), "extender.access"):
+        caller.post("/filter", content=BODY)
+        caller.post("/filter", content=b"{")
+    went_well, failed = (json.loads(JsonFormatter().format(record)) for record in caplog.records)
+    assert (went_well["v"], went_well["verb"], went_well["code"], went_well["pod"]) == (2, "filter", 200, "/web")
+    assert went_well["requestBytes"] == len(BODY)
+    assert (failed["v"], failed["code"], failed["err"]) == (0, 400, "the body: Input data was truncated")
+
+
+def test_whole_nodes_are_counted_and_warned_of_once_where_names_would_do(caplog: pytest.LogCaptureFixture) -> None:
+    caller = client(Scores({}))
+    for verb in ("filter", "filter", "prioritize"):
+        caller.post(f"/{verb}", json={"Pod": {"metadata": {"name": "web"}}, "Nodes": {"items": []}})
+    caller.post("/filter", content=BODY)
+    page = caller.get("/metrics").text
+    assert 'extender_requests_with_whole_nodes_total{verb="filter"} 2.0' in page
+    assert 'extender_requests_with_whole_nodes_total{verb="prioritize"} 1.0' in page
+    warnings = [record.getMessage() for record in caplog.records if record.levelname == "WARNING"]
+    assert warnings == ["Requests bring whole nodes though the cluster is known; set nodeCacheCapable: true for names"]

@@ -1,6 +1,8 @@
 """The verb bind: what is checked before a pod is bound, that asking twice is safe, and that failures change nothing."""
 
 import asyncio
+from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import msgspec
@@ -8,7 +10,12 @@ import pytest
 from starlette.testclient import TestClient
 
 from extender import wiring
+from extender.carrying import nobody
+from extender.client.errors import ApiError, UnreachableError
 from extender.cluster.state import ClusterState
+from extender.framework.points import Permission, Plan, Write
+from extender.framework.profiles import Profile
+from extender.framework.verdict import Code, Status, error
 from extender.objects.extender_v1 import BindingArgs
 from extender.objects.pod import Pod
 from extender.web.app import Site, new_app
@@ -28,6 +35,7 @@ class Server:
     def __init__(self, *pods: Pod) -> None:
         self.pods = {pod.key: pod for pod in pods}
         self.bound: list[tuple[str, str, str, str]] = []
+        self.written: list[tuple[str, str, str]] = []
         self.fault = ""
         self.unreadable = ""
 
@@ -37,12 +45,17 @@ class Server:
             raise LiveError(self.unreadable)
         return self.pods.get(f"{namespace}/{name}")
 
-    async def bind(self, namespace: str, name: str, uid: str, node: str) -> None:
+    async def carry_out(self, write: Write, ask: Callable[[], None] = nobody, /) -> None:
         await asyncio.sleep(0)
+        ask()
         if self.fault:
-            raise LiveError(self.fault)
-        self.bound.append((namespace, name, uid, node))
-        pod = self.pods[f"{namespace}/{name}"]
+            raise ApiError(self.fault)
+        if write.verb != "bind":
+            self.written.append((write.verb, write.kind, write.name))
+            return
+        node = write.body["target"]["name"]
+        self.bound.append((write.namespace, write.name, write.body["metadata"]["uid"], node))
+        pod = self.pods[f"{write.namespace}/{write.name}"]
         self.pods[pod.key] = msgspec.structs.replace(pod, spec=msgspec.structs.replace(pod.spec, node_name=node))
 
 
@@ -56,10 +69,11 @@ class Heard:
         self.outcomes.append(outcome)
 
 
-def a_binder(server: Server, *things: Any) -> tuple[Binder, Heard]:
+def a_binder(server: Server, *things: Any, profile: Profile = SCHEDULING.first, **more: Any) -> tuple[Binder, Heard]:
     heard = Heard()
     state = a_cluster(a_node("n1"), a_node("n2", allocatable={"cpu": "500m", "pods": "9"}), *things)
-    return Binder(state, SCHEDULING.profiles, wiring.engine(), server, heard), heard
+    profiles = {profile.scheduler_name: profile}
+    return Binder(state, profiles, profile, wiring.engine(), server, heard, **more), heard
 
 
 def asked(binder: Binder, *requests: BindingArgs) -> list[str]:
@@ -174,8 +188,11 @@ def test_a_binding_that_fails_is_taken_back() -> None:
     server.fault = "etcd is down"
     binder, heard = a_binder(server, nominated)
     binder.state.nominate(nominated, "n1")
-    assert asked(binder, ASKED) == ["etcd is down"]
+    given_back: list[str] = []
+    binder.given_back = lambda pod: given_back.append(pod.key)
+    assert asked(binder, ASKED) == ['running Bind plugin "DefaultBinder": etcd is down']
     assert unchanged(binder.state)
+    assert given_back == ["default/web"]
     assert [query.uid for query in binder.state.snapshot().nominated("n1")] == ["uid-default-web"]
     assert heard.outcomes == ["failed"]
     server.fault = ""
@@ -190,18 +207,90 @@ def test_a_pod_that_cannot_be_read_is_not_bound() -> None:
     assert server.bound == []
 
 
-def test_what_the_watch_told_meanwhile_stands() -> None:
-    """The answer is lost, the binding is not: then nothing is taken back."""
+def test_a_binding_whose_answer_is_lost_stands_if_the_watch_tells_of_it() -> None:
     server = Server(WEB)
-    binder, _ = a_binder(server, WEB)
+    binder, heard = a_binder(server, WEB)
 
-    async def bind(*_: str) -> None:
+    async def carry_out(write: Write, ask: Callable[[], None]) -> None:
+        ask()
         binder.state.put_pod(a_pod("web", node="n1", requests={"cpu": "1"}))
-        raise LiveError("timed out")
+        raise UnreachableError("timed out", sent=True)
 
-    server.bind = bind  # type: ignore[method-assign,assignment]
-    assert asked(binder, ASKED) == ["timed out"]
+    server.carry_out = carry_out  # type: ignore[method-assign]
+    assert asked(binder, ASKED) == [""]
     assert binder.state.placed["uid-default-web"].node_name == "n1"
+    assert heard.outcomes == ["bound"]
+
+
+class Prepares:
+    """Wants something written before the pod is bound, and remembers what it set aside."""
+
+    name = "Prepares"
+
+    def __init__(self, answer: Plan | Status, permission: Status | None = None) -> None:
+        self.answer, self.permission = answer, permission
+        self.set_aside: list[str] = []
+
+    def reserve(self, pod: Any, node: str, cluster: Any, notes: Any) -> None:
+        self.set_aside.append(node)
+
+    def unreserve(self, pod: Any, node: str, notes: Any) -> None:
+        self.set_aside.remove(node)
+
+    def permit(self, pod: Any, node: str, cluster: Any, notes: Any) -> Permission:
+        return Permission(self.permission)
+
+    def pre_bind(self, pod: Any, node: str, cluster: Any, notes: Any) -> Plan | Status:
+        return self.answer
+
+
+def preparing(plugin: Prepares) -> Profile:
+    return replace(SCHEDULING.first, reserves=(plugin,), permits=(plugin,), pre_binds=(plugin,))
+
+
+CLAIM = Plan((Write("patch", "PersistentVolumeClaim", "default", "data", {}),))
+
+
+def test_what_the_profile_prepares_is_written_before_the_binding() -> None:
+    plugin = Prepares(CLAIM)
+    server = Server(WEB)
+    binder, _ = a_binder(server, WEB, profile=preparing(plugin))
+    assert asked(binder, ASKED) == [""]
+    assert server.written == [("patch", "PersistentVolumeClaim", "data")]
+    assert len(server.bound) == 1
+    assert plugin.set_aside == ["n1"]
+
+
+@pytest.mark.parametrize(
+    ("plugin", "says", "outcome"),
+    [
+        (Prepares(Status(Code.UNSCHEDULABLE, ("no volume left",))), "no volume left", "refused"),
+        (Prepares(Plan(), Status(Code.UNSCHEDULABLE, ("not yet",))), "not yet", "refused"),
+        (Prepares(error("broken")), 'running PreBind plugin "Prepares": broken', "failed"),
+    ],
+    ids=["PreBind refuses", "Permit refuses", "PreBind fails"],
+)
+def test_a_pod_that_cannot_be_prepared_is_not_bound(plugin: Prepares, says: str, outcome: str) -> None:
+    server = Server(WEB)
+    binder, heard = a_binder(server, WEB, profile=preparing(plugin))
+    assert asked(binder, ASKED) == [says]
+    assert (server.bound, plugin.set_aside, heard.outcomes) == ([], [], [outcome])
+    assert unchanged(binder.state)
+
+
+def test_pods_of_further_schedulers_are_bound_by_the_first_profile() -> None:
+    pod = a_pod("web", spec={"schedulerName": "other"})
+    server = Server(pod)
+    binder, _ = a_binder(server, pod, others=("other",))
+    assert asked(binder, msgspec.structs.replace(ASKED, node="n2")) == [""]
+    assert len(server.bound) == 1
+
+
+def test_nothing_is_bound_while_the_cluster_is_not_known() -> None:
+    server = Server(WEB)
+    binder, heard = a_binder(server, WEB, wrong=lambda: "Pod not listed yet")
+    assert asked(binder, ASKED) == ["Pod not listed yet"]
+    assert (server.bound, heard.outcomes) == ([], ["refused"])
 
 
 def test_the_verb_is_served_where_there_is_a_cluster_to_write_to() -> None:

@@ -3,6 +3,7 @@
 import asyncio
 import json
 from collections.abc import Coroutine, Mapping
+from datetime import UTC, datetime, timedelta
 from typing import Any, TypeVar
 
 import pytest
@@ -25,6 +26,9 @@ class Deaf:
     """Hears of nothing."""
 
     def reviewed(self, *_: object) -> None:
+        """Nothing."""
+
+    def fetched(self, *_: object) -> None:
         """Nothing."""
 
     def looked_up(self, *_: object) -> None:
@@ -131,6 +135,22 @@ def test_a_client_certificate_names_its_bearer(authority: trustme.CA) -> None:
 def test_a_certificate_of_another_authority_says_nothing(authority: trustme.CA) -> None:
     door = Authenticator(Authentication(), None, Deaf(), client_authorities=root(trustme.CA()))
     assert run(door.caller([], certificate(authority, "ann"))) == ANONYMOUS
+
+
+def test_authorities_that_are_renewed_count_as_they_are_now(authority: trustme.CA) -> None:
+    newest = [root(authority)]
+    door = Authenticator(Authentication(), None, Deaf(), renewed=lambda: newest[0])
+    shown = certificate(authority, "ann", "g")
+    assert run(door.caller([], shown)) == Caller("ann", groups=("g", "system:authenticated"))
+    newest[0] = root(trustme.CA())
+    assert run(door.caller([], shown)) == ANONYMOUS
+
+
+def test_a_certificate_that_has_run_out_is_refused_on_an_open_connection_too(authority: trustme.CA) -> None:
+    door = Authenticator(Authentication(), None, Deaf(), client_authorities=root(authority))
+    issued = authority.issue_cert("x.example", not_after=datetime.now(UTC) - timedelta(seconds=1))
+    pem = issued.cert_chain_pems[0].bytes()
+    assert run(door.caller([], x509.load_pem_x509_certificate(pem).public_bytes(Encoding.DER))) is None
 
 
 SAID = [

@@ -11,7 +11,7 @@ import trustme
 from cryptography import x509
 
 from extender.web import peer
-from extender.web.certificates import CertificateError, self_signed, serving_certificate, trust
+from extender.web.certificates import CertificateError, self_signed, serving_certificate
 from extender.web.peer import EXTENSION
 from extender.web.serving import listening, serving
 from extender.web.settings import Serving
@@ -107,7 +107,7 @@ def test_a_caller_s_certificate_reaches_the_application_if_its_authority_is_trus
 
     async def go() -> list[str]:
         shown = serving_certificate(Serving())
-        trust(shown.context, [authority.cert_pem.bytes().decode()])
+        shown.trust([authority.cert_pem.bytes().decode()])
         with listening("127.0.0.1", 0) as listener:
             async with serving(echo, listener, shown.context):
                 port = listener.getsockname()[1]
@@ -156,7 +156,7 @@ def test_a_kept_pair_is_made_once_and_used_again(tmp_path: Path) -> None:
         (Serving(certificate="/no/x", key="/no/y"), "open /no/x: no such file or directory"),
         (
             Serving(least_version="1.2"),
-            '--tls-min-version: unknown TLS version "1.2"; want VersionTLS10, VersionTLS11, VersionTLS12, VersionTLS13',
+            '--tls-min-version: unknown TLS version "1.2"; want VersionTLS12 or VersionTLS13',
         ),
         (Serving(ciphers=("TLS_NOPE",)), "--tls-cipher-suites: TLS_NOPE: not supported"),
     ],

@@ -116,9 +116,10 @@ def test_a_bug_in_a_plugin_is_an_error_that_names_it() -> None:
 
 
 def test_a_request_about_nothing_is_an_error() -> None:
-    assert verbs(AcceptsAll()).filter(ExtenderArgs(WEB)) == FilterResult(error=NOTHING_ASKED)
-    with pytest.raises(RequestError, match=NOTHING_ASKED):
-        verbs(AcceptsAll()).prioritize(ExtenderArgs(WEB))
+    for verb in (verbs(AcceptsAll()).filter, verbs(AcceptsAll()).prioritize):
+        with pytest.raises(RequestError, match=NOTHING_ASKED) as refused:
+            verb(ExtenderArgs(WEB))
+        assert refused.value.status == 400
 
 
 def test_the_profile_is_that_of_the_pod_s_scheduler_name_else_the_first() -> None:

@@ -1,0 +1,199 @@
+{{/* Parts of the pod. */}}
+
+{{- define "extender.affinity" -}}
+{{- if .Values.affinity -}}
+{{- toYaml .Values.affinity -}}
+{{- else -}}
+podAntiAffinity:
+  preferredDuringSchedulingIgnoredDuringExecution:
+    - weight: 100
+      podAffinityTerm:
+        topologyKey: kubernetes.io/hostname
+        labelSelector:
+          matchLabels: {{- include "extender.selectorLabels" . | nindent 12 }}
+{{- end -}}
+{{- end -}}
+
+{{- define "extender.spread" -}}
+{{- if .Values.topologySpreadConstraints -}}
+{{- toYaml .Values.topologySpreadConstraints -}}
+{{- else -}}
+- maxSkew: 1
+  topologyKey: topology.kubernetes.io/zone
+  whenUnsatisfiable: ScheduleAnyway
+  labelSelector:
+    matchLabels: {{- include "extender.selectorLabels" . | nindent 6 }}
+{{- end -}}
+{{- end -}}
+
+{{/* Start-up, liveness and readiness of a container, of (list $ port). */}}
+{{- define "extender.probes" -}}
+{{- $probes := (index . 0).Values.probes -}}
+{{- $port := index . 1 -}}
+startupProbe:
+  httpGet: {path: /livez, port: {{ $port }}, scheme: HTTPS}
+  {{- toYaml $probes.startup | nindent 2 }}
+livenessProbe:
+  httpGet: {path: /livez, port: {{ $port }}, scheme: HTTPS}
+  {{- toYaml $probes.liveness | nindent 2 }}
+readinessProbe:
+  httpGet: {path: /readyz, port: {{ $port }}, scheme: HTTPS}
+  {{- toYaml $probes.readiness | nindent 2 }}
+{{- end -}}
+
+{{/* Command line of the extender, or of the standalone scheduler. */}}
+{{- define "extender.args" -}}
+{{- if eq .Values.mode "standalone" -}}
+- schedule
+- --config=/etc/extender/scheduler.yaml
+- --secure-port={{ .Values.metrics.port }}
+{{- else -}}
+- serve
+- --config=/etc/extender/scheduler.yaml
+- --port={{ .Values.extender.port }}
+{{- range $verb := list "filter" "prioritize" "preempt" "bind" }}
+{{- if not (has $verb $.Values.extender.verbs) }}
+- --{{ $verb }}-verb=
+{{- end }}
+{{- end }}
+{{- if eq .Values.mode "beside" }}
+- --bind-address=127.0.0.1
+- --secure-port={{ .Values.metrics.extenderPort }}
+{{- else }}
+- --bind-address=0.0.0.0
+- --tls-cert-file=/etc/certificates/tls.crt
+- --tls-private-key-file=/etc/certificates/tls.key
+- --client-ca-file=/etc/certificates/ca.crt
+- --allowed-client-names={{ join "," .Values.service.allowedClientNames }}
+{{- end }}
+{{- end }}
+{{- range $gate, $on := .Values.scheduler.featureGates }}
+- --feature-gates={{ $gate }}={{ $on }}
+{{- end }}
+- -v={{ .Values.scheduler.verbosity }}
+- --logging-format={{ .Values.scheduler.loggingFormat }}
+{{- with .Values.scheduler.extraArgs }}
+{{ toYaml . }}
+{{- end }}
+{{- end -}}
+
+{{- define "extender.searchPath" -}}
+{{- $places := list -}}
+{{- if .Values.plugins.images -}}{{- $places = append $places "/plugins/packages" -}}{{- end -}}
+{{- if include "extender.hasModules" . -}}{{- $places = append $places "/plugins/modules" -}}{{- end -}}
+{{- join ":" $places -}}
+{{- end -}}
+
+{{- define "extender.container" -}}
+name: {{ ternary "scheduler" "extender" (eq .Values.mode "standalone") }}
+image: {{ include "extender.image" (list .Values.image .Chart.AppVersion) }}
+imagePullPolicy: {{ .Values.image.pullPolicy }}
+args: {{- include "extender.args" . | nindent 2 }}
+{{- $path := include "extender.searchPath" . }}
+{{- if or $path .Values.extraEnv }}
+env:
+  {{- with $path }}
+  - name: PYTHONPATH
+    value: {{ . }}
+  {{- end }}
+  {{- with .Values.extraEnv }}
+  {{- toYaml . | nindent 2 }}
+  {{- end }}
+{{- end }}
+ports:
+  {{- if eq .Values.mode "service" }}
+  - {name: verbs, containerPort: {{ .Values.extender.port }}}
+  {{- else if eq .Values.mode "beside" }}
+  - {name: extender, containerPort: {{ .Values.metrics.extenderPort }}}
+  {{- else }}
+  - {name: metrics, containerPort: {{ .Values.metrics.port }}}
+  {{- end }}
+{{- $ports := dict "service" "verbs" "beside" "extender" "standalone" "metrics" }}
+{{ include "extender.probes" (list . (get $ports .Values.mode)) }}
+resources: {{- toYaml .Values.resources | nindent 2 }}
+securityContext: {{- toYaml .Values.securityContext | nindent 2 }}
+volumeMounts:
+  - {name: configuration, mountPath: /etc/extender, readOnly: true}
+  {{- if eq .Values.mode "service" }}
+  - {name: certificates, mountPath: /etc/certificates, readOnly: true}
+  {{- end }}
+  {{- if .Values.plugins.images }}
+  - {name: packages, mountPath: /plugins/packages, readOnly: true}
+  {{- end }}
+  {{- if include "extender.hasModules" . }}
+  - {name: modules, mountPath: /plugins/modules, readOnly: true}
+  {{- end }}
+  {{- with .Values.extraVolumeMounts }}
+  {{- toYaml . | nindent 2 }}
+  {{- end }}
+{{- end -}}
+
+{{/* The cluster's version without what vendors add to it. */}}
+{{- define "extender.clusterVersion" -}}
+{{- with semver .Capabilities.KubeVersion.Version -}}v{{ .Major }}.{{ .Minor }}.{{ .Patch }}{{- end -}}
+{{- end -}}
+
+{{- define "extender.kubeSchedulerContainer" -}}
+name: kube-scheduler
+image: {{ include "extender.image" (list .Values.kubeScheduler.image (include "extender.clusterVersion" .)) }}
+imagePullPolicy: {{ .Values.kubeScheduler.image.pullPolicy }}
+command: [kube-scheduler]
+args:
+  - --config=/etc/extender/kube-scheduler.yaml
+  - --secure-port={{ .Values.metrics.port }}
+  {{- range $gate, $on := .Values.scheduler.featureGates }}
+  - --feature-gates={{ $gate }}={{ $on }}
+  {{- end }}
+  - -v={{ .Values.kubeScheduler.verbosity }}
+  {{- with .Values.kubeScheduler.extraArgs }}
+  {{- toYaml . | nindent 2 }}
+  {{- end }}
+ports:
+  - {name: metrics, containerPort: {{ .Values.metrics.port }}}
+{{ include "extender.probes" (list . "metrics") }}
+resources: {{- toYaml .Values.kubeScheduler.resources | nindent 2 }}
+securityContext: {{- toYaml .Values.securityContext | nindent 2 }}
+volumeMounts:
+  - {name: configuration, mountPath: /etc/extender, readOnly: true}
+{{- end -}}
+
+{{/* Copies packages out of somebody else's image, which must have `cp`. */}}
+{{- define "extender.copies" -}}
+{{- range .Values.plugins.images }}
+- name: plugins-{{ .name }}
+  image: {{ .image }}
+  imagePullPolicy: {{ default "IfNotPresent" .pullPolicy }}
+  command: [cp, -R, {{ printf "%s/." (trimSuffix "/" .path) }}, /plugins/packages/]
+  securityContext: {{- toYaml $.Values.securityContext | nindent 4 }}
+  resources: {{- toYaml $.Values.resources | nindent 4 }}
+  volumeMounts:
+    - {name: packages, mountPath: /plugins/packages}
+{{- end }}
+{{- end -}}
+
+{{- define "extender.volumes" -}}
+- name: configuration
+  configMap: {name: {{ include "extender.fullname" . }}}
+{{- if eq .Values.mode "service" }}
+- name: certificates
+  secret: {secretName: {{ include "extender.serverSecret" . }}}
+{{- end }}
+{{- if .Values.plugins.images }}
+- name: packages
+  emptyDir: {}
+{{- end }}
+{{- if include "extender.hasModules" . }}
+- name: modules
+  configMap:
+    name: {{ include "extender.fullname" . }}-plugins
+    items:
+      {{- range $name, $_ := .Values.plugins.modules }}
+      - {key: {{ $name }}.py, path: {{ $name }}.py}
+      {{- end }}
+      - {key: entry_points.txt, path: modules-0.dist-info/entry_points.txt}
+      - {key: METADATA, path: modules-0.dist-info/METADATA}
+{{- end }}
+{{- with .Values.extraVolumes }}
+{{ toYaml . }}
+{{- end }}
+{{- end -}}
