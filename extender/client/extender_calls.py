@@ -16,6 +16,7 @@ from typing import Final
 import aiohttp
 from yarl import URL
 
+from extender.client.connections import connector, give_up
 from extender.client.proxies import proxy_for
 from extender.config.faults import ConfigError, Fault
 from extender.config.model import Extender, TLSConfig
@@ -94,7 +95,7 @@ class Calls:
     def _sent(self, url: str, body: bytes) -> "aiohttp.client._RequestContextManager":
         if self._session is None:
             self._session = aiohttp.ClientSession(
-                connector=aiohttp.TCPConnector(limit=0, keepalive_timeout=60.0),
+                connector=connector(),
                 cookie_jar=aiohttp.DummyCookieJar(),
                 auto_decompress=False,
                 timeout=aiohttp.ClientTimeout(total=None),
@@ -114,12 +115,14 @@ class Calls:
 async def _read(answer: aiohttp.ClientResponse, url: str) -> bytes:
     pieces: list[bytes] = []
     size = 0
-    async for piece in answer.content.iter_any():
-        size += len(piece)
-        if size > MAX_ANSWER:
-            answer.close()
-            raise ExtenderError(f'Post "{url}": the answer has more than {MAX_ANSWER} bytes')
-        pieces.append(piece)
+    try:
+        async for piece in answer.content.iter_any():
+            size += len(piece)
+            if size > MAX_ANSWER:
+                raise ExtenderError(f'Post "{url}": the answer has more than {MAX_ANSWER} bytes')
+            pieces.append(piece)
+    finally:
+        give_up(answer)
     return b"".join(pieces)
 
 

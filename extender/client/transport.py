@@ -18,6 +18,7 @@ import aiohttp
 from yarl import URL
 
 from extender.basics.clock import Clock
+from extender.client.connections import connector, give_up
 from extender.client.credentials import Access, Credentials
 from extender.client.errors import AnswerError, FencedError, UnreachableError, of_answer
 from extender.client.pacing import Chance, bucket, retry_after
@@ -245,7 +246,10 @@ class Transport:
                 one.code = answer.status
                 if stream:
                     over()
-                yield answer
+                try:
+                    yield answer
+                finally:
+                    give_up(answer)
         except (aiohttp.ClientConnectorError, aiohttp.ConnectionTimeoutError, aiohttp.ClientHttpProxyError) as fault:
             raise UnreachableError(f"cannot connect to {access.identity.server}: {_why(fault)}", sent=False) from fault
         except aiohttp.ClientPayloadError as fault:
@@ -276,9 +280,8 @@ class Transport:
 
     def _open(self) -> aiohttp.ClientSession:
         if self._session is None:
-            connector = aiohttp.TCPConnector(limit=0, keepalive_timeout=60.0)
             self._session = aiohttp.ClientSession(
-                connector=connector, cookie_jar=aiohttp.DummyCookieJar(), auto_decompress=False, read_bufsize=2**18
+                connector=connector(), cookie_jar=aiohttp.DummyCookieJar(), auto_decompress=False, read_bufsize=2**18
             )
         return self._session
 

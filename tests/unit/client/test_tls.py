@@ -1,6 +1,7 @@
 """TLS as a kubeconfig asks for it: whom we trust, who we are, and certificates that change while we run."""
 
 import asyncio
+import gc
 import ssl
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -15,7 +16,7 @@ from extender.client.errors import UnreachableError
 from extender.client.kubeconfig import Place
 from extender.client.transport import Request, Transport
 from extender.config.model import ClientConnection
-from tests.unit.client.scripted import Reply, Server, failure
+from tests.unit.client.scripted import SILENCE, Reply, Server, Stream, failure
 from tests.unit.client.virtual_time import here, run
 
 GET = Request("GET", "/api/v1/pods")
@@ -120,5 +121,27 @@ def test_a_new_certificate_on_disk_is_used_after_a_refusal_without_a_restart(tmp
                 await transport.call(GET)
             assert [asked.client for asked in server.asked] == ["first", "first", "second"]
             await asyncio.sleep(0)
+
+    run(main())
+
+
+def connections(port: int) -> int:
+    """How many connections to a server on this machine are open on our side, known to anybody or not."""
+    transports = (one for one in gc.get_objects() if isinstance(one, asyncio.Transport))
+    peers = [one.get_extra_info("peername") for one in transports if not one.is_closing()]
+    return peers.count(("127.0.0.1", port))
+
+
+def test_a_watch_given_up_leaves_no_connection_even_if_the_server_does_not_say_farewell(tmp_path: Path) -> None:
+    certificates = Certificates(tmp_path)
+
+    async def main() -> None:
+        async with Server(tls=certificates.server()) as server:
+            server.on("GET /api/v1/pods", Stream(({"type": "ADDED"}, SILENCE)))
+            async with connected(certificates.kubeconfig(server.url)) as transport:
+                async with transport.stream(GET, 60.0) as pieces:
+                    await anext(pieces)
+                    assert connections(server.port) > 0
+                assert connections(server.port) == 0
 
     run(main())
