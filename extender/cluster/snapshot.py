@@ -212,18 +212,23 @@ class NodeView:
     Attributes:
         snapshot: the whole cluster.
         rows: the rows of the view, int64, or None for all rows in order (then columns are not copied).
+        only: the row, if `rows` names just one: plain numbers, see `amounts_of`, are quicker then than arrays of one.
     """
 
-    __slots__ = ("_part", "rows", "snapshot")
+    __slots__ = ("_part", "only", "rows", "snapshot")
 
     def __init__(self, snapshot: Snapshot, rows: IntArray | None = None) -> None:
         self.snapshot = snapshot
         self.rows = rows
+        self.only: int | None = None
         self._part: IntArray | slice  # a slice wherever it does, which is faster
         if rows is None:
             self._part = slice(len(snapshot))
+        elif len(rows) == 1:
+            self.only = row = int(rows[0])
+            self._part = slice(row, row + 1)
         else:
-            self._part = slice(row := int(rows[0]), row + 1) if len(rows) == 1 else rows
+            self._part = rows
 
     def __len__(self) -> int:
         return len(self.snapshot) if self.rows is None else len(self.rows)
@@ -235,6 +240,23 @@ class NodeView:
         """
         part = self._part
         return column[..., part] if isinstance(part, slice) else column.take(part, axis=-1)
+
+    def amounts_of(self, row: int, resource: int) -> tuple[int, int]:
+        """`requested` and `allocatable` of one row."""
+        columns = self.snapshot.tables.nodes.columns
+        requested, allocatable = columns.read("requested"), columns.read("allocatable")
+        if resource >= len(allocatable):
+            return 0, 0
+        return requested.item(resource, row), allocatable.item(resource, row)
+
+    def nonzero_of(self, row: int, line: int) -> int:
+        """`nonzero_requested` of one row."""
+        return self.snapshot.tables.nodes.columns.read("nonzero").item(line, row)
+
+    def pods_of(self, row: int) -> tuple[int, int]:
+        """`pod_count` and `allowed_pods` of one row."""
+        columns = self.snapshot.tables.nodes.columns
+        return columns.read("pod_count").item(row), columns.read("allowed_pods").item(row)
 
     def _column(self, name: str) -> NDArray[Any]:
         return self.take(self.snapshot.tables.nodes.columns.read(name))

@@ -88,6 +88,7 @@ class _Sum:
 
     def follow(self, parts: Sequence[Part]) -> bool:
         """Take over what changed in *parts*; False if that cannot be told, then the totals mean nothing any more."""
+        written: IntArray | None = None
         for number, part in enumerate(parts):
             before = self.versions[number]
             if part.version == before:
@@ -95,9 +96,17 @@ class _Sum:
             if before is None or part.version != before + 1:
                 return False
             self.versions[number] = part.version
-            places = part.changed
-            self.totals[places] = sum(each.scores.weighted[places] for each in parts)
+            if part.changed is not written:  # mostly all changed at the same places
+                written = part.changed
+                self._add_up(written, parts)
         return True
+
+    def _add_up(self, places: IntArray, parts: Sequence[Part]) -> None:
+        if len(places) == 1:  # after each placement
+            place = places.item()
+            self.totals[place] = sum(part.scores.weighted.item(place) for part in parts)
+        elif len(places):
+            self.totals[places] = sum(part.scores.weighted[places] for part in parts)
 
 
 class Scoring:

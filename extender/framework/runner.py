@@ -260,6 +260,8 @@ def _refuses_any(group: Any) -> bool:
 
 def first_outlier(scores: IntArray) -> int | None:
     """The first position with a score outside the range of final scores; None if there is none. Source: A066."""
+    if len(scores) == 1:
+        return None if 0 <= scores.item() <= MAX_SCORE else 0
     if not len(scores) or scores.view(np.uint64).max() <= MAX_SCORE:  # unsigned, negative ones are the greatest
         return None
     return int(np.flatnonzero((scores < 0) | (scores > MAX_SCORE))[0])

@@ -36,6 +36,10 @@ class ServedResource(ScoredResource):
         instead = (ScoredResource.capacity(self, nodes) == 0) & (nodes.take(self.devices.all) > 0)
         return np.where(instead, nodes.take(self.devices.used), ScoredResource.taken(self, nodes))
 
+    def of_row(self, nodes: NodeView, row: int) -> tuple[int, int]:  # noqa: ARG002  the arrays have no other
+        """`taken` and `capacity` of the only *row* of *nodes*."""
+        return self.taken(nodes).item(), self.capacity(nodes).item()
+
 
 class ScoredDevices:
     """Knows which scored resources devices stand in for. Belongs to one plugin."""

@@ -83,6 +83,11 @@ class ScoredResource:
             return nodes.requested(self.number)
         return nodes.nonzero_requested(self.nonzero_line)
 
+    def of_row(self, nodes: NodeView, row: int) -> tuple[int, int]:
+        """`taken` and `capacity` of the only *row* of *nodes*."""
+        taken, capacity = nodes.amounts_of(row, self.number)
+        return (taken if self.nonzero_line is None else nodes.nonzero_of(row, self.nonzero_line)), capacity
+
 
 def scored_resources(
     specs: Sequence[ResourceSpec], requests: Sequence[int], words: Interner[str], *, nonzero: bool

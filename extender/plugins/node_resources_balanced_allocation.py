@@ -37,6 +37,7 @@ from extender.objects.requests import pod_requests
 
 _HALF: Final = 50
 _WHOLE: Final = 100.0
+_COARSE: Final = 2**53
 
 
 class NodeResourcesBalancedAllocationArgs(AllocatedMeanArgs, frozen=True, rename="camel"):
@@ -125,7 +126,12 @@ class NodeResourcesBalancedAllocation:
             if answer.skip:
                 return np.zeros(len(nodes), dtype=np.int64)
             notes = answer.notes
-        return self._scores(self._weighed(pod, nodes, cast("Sequence[_Weighed]", notes)), nodes)
+        counting = self._weighed(pod, nodes, cast("Sequence[_Weighed]", notes))
+        if nodes.only is not None:
+            score = _score_of_one(counting, nodes, nodes.only)
+            if score is not None:
+                return np.array([score], dtype=np.int64)
+        return self._scores(counting, nodes)
 
     def _weighed(self, pod: PodQuery, nodes: NodeView, weighed: Sequence[_Weighed]) -> Sequence[_Weighed]:
         """*weighed* with devices in the place of resources they stand in for. Source: B042."""
@@ -163,6 +169,27 @@ class NodeResourcesBalancedAllocation:
             rows = places if nodes.rows is None else nodes.rows[places]
             scores[places] = self._scores(counting, nodes.snapshot.view(rows))
         return scores
+
+
+def _score_of_one(counting: Sequence[_Weighed], nodes: NodeView, row: int) -> int | None:
+    """The score of the only *row* of *nodes* by its two resources, as it is after each placement.
+
+    None for another number of resources, and for amounts that a float cannot hold.
+    """
+    without: list[float] = []
+    beside: list[float] = []
+    for weighed in counting:
+        taken, capacity = weighed.resource.of_row(nodes, row)
+        if capacity:
+            more = taken + weighed.resource.request
+            if not (0 <= taken <= more < _COARSE and 0 < capacity < _COARSE):
+                return None
+            without.append(min(taken / capacity, 1.0))
+            beside.append(min(more / capacity, 1.0))
+    if len(without) != 2:
+        return None
+    before, after = (int((1 - abs(one - other) * 0.5) * _WHOLE) for one, other in (without, beside))
+    return (after - before + _HALF) // 2 + _HALF
 
 
 def _deviation(shares: Sequence[FloatArray], size: int) -> FloatArray:

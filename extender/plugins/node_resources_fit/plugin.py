@@ -172,6 +172,11 @@ class _Demand:
     hopeless: Reason
     served: bool = False
 
+    def is_met(self, nodes: NodeView, row: int) -> bool:
+        """Whether the only *row* of *nodes* has enough left, beyond doubt. Source: B031."""
+        requested, allocatable = nodes.amounts_of(row, self.number)
+        return requested >= 0 and allocatable - requested >= self.amount  # below 0 only after an overflow
+
     def rejections(self, nodes: NodeView) -> Iterator[Rejection]:
         """Source: B031, B032, B034."""
         allocatable = nodes.allocatable(self.number)
@@ -187,6 +192,12 @@ class _Demand:
             if not np.count_nonzero(lacking):
                 return
         yield Rejection(lacking, self.short)
+
+
+def _fits(demands: Sequence[_Demand], nodes: NodeView, row: int) -> bool:
+    """Whether nothing speaks against the only *row* of *nodes*, as it mostly is after a placement there."""
+    count, allowed = nodes.pods_of(row)
+    return count < allowed and all(demand.is_met(nodes, row) for demand in demands)
 
 
 class NodeResourcesFit:
@@ -274,11 +285,14 @@ class NodeResourcesFit:
         """As upstream, an error on every node if `pre_filter` is switched off. Source: B031, B032."""
         if notes is None:
             return (Rejection(np.ones(len(nodes), dtype=np.bool_), _UNPREPARED),)
+        demands = cast("tuple[_Demand, ...]", notes)
+        if nodes.only is not None and _fits(demands, nodes, nodes.only):
+            return ()
         refused: list[Rejection] = []
         full: BoolArray = nodes.pod_count >= nodes.allowed_pods
         if np.count_nonzero(full):
             refused.append(Rejection(full, _TOO_MANY_PODS))
-        for demand in cast("tuple[_Demand, ...]", notes):
+        for demand in demands:
             refused.extend(demand.rejections(nodes))
         return refused
 

@@ -19,8 +19,13 @@ Strategy = Callable[[Sequence[ScoredResource], NodeView], IntArray]
 _Rate = Callable[[IntArray, IntArray], IntArray]
 """One resource's score, by what would be taken of it, which may be overwritten, and its capacity, nowhere 0."""
 
+_RateOfOne = Callable[[int, int], int]
+"""The same for one node, in plain integers."""
+
 _MOST: Final = 100
 _COARSE: Final = 2**53
+_OVERFLOWS: Final = 2**56
+"""A hundred times such an amount may not fit into 63 bits."""
 
 
 def _is_exact(amounts: IntArray) -> bool:
@@ -91,16 +96,38 @@ def _divisor(weights: IntArray | int) -> IntArray | int:
     return max(weights, 1) if isinstance(weights, int) else np.maximum(weights, 1)
 
 
+def _mean_of_one(resources: Sequence[ScoredResource], nodes: NodeView, row: int, rate: _RateOfOne) -> int | None:
+    """The weighted mean of *rate* for the only *row* of *nodes*; None where int64 might overflow."""
+    total = weights = 0
+    for resource in resources:
+        taken, capacity = resource.of_row(nodes, row)
+        if capacity:
+            requested = taken + resource.request
+            if not (0 <= requested < _OVERFLOWS and 0 < capacity < _OVERFLOWS):
+                return None
+            total += rate(requested, capacity) * resource.weight
+            weights += resource.weight
+    return total // weights if weights else 0
+
+
+def _mean(resources: Sequence[ScoredResource], nodes: NodeView, rate: _Rate, rate_of_one: _RateOfOne) -> IntArray:
+    """The weighted mean of *rate*; by *rate_of_one* for one node, as it is after each placement."""
+    if nodes.only is not None:
+        mean = _mean_of_one(resources, nodes, nodes.only, rate_of_one)
+        if mean is not None:
+            return np.array([mean], dtype=np.int64)
+    total, weights = _sums(resources, nodes, rate)
+    return _quotient(total, _divisor(weights))
+
+
 def least_allocated(resources: Sequence[ScoredResource], nodes: NodeView) -> IntArray:
     """The weighted mean of what would be left of each resource, in percent, 0 at least. Source: B037."""
-    total, weights = _sums(resources, nodes, _free_share)
-    return _quotient(total, _divisor(weights))
+    return _mean(resources, nodes, _free_share, lambda used, capacity: max(capacity - used, 0) * _MOST // capacity)
 
 
 def most_allocated(resources: Sequence[ScoredResource], nodes: NodeView) -> IntArray:
     """The weighted mean of what would be taken of each resource, in percent, 100 at most. Source: B038."""
-    total, weights = _sums(resources, nodes, _used_share)
-    return _quotient(total, _divisor(weights))
+    return _mean(resources, nodes, _used_share, lambda used, capacity: min(used, capacity) * _MOST // capacity)
 
 
 def requested_to_capacity_ratio(shape: Sequence[UtilizationShapePoint]) -> Strategy:
