@@ -65,7 +65,7 @@ class Snapshot:
         return self._tables.objects.history
 
     def __len__(self) -> int:
-        return len(self._tables.nodes)
+        return len(self._tables.nodes.names)
 
     @property
     def names(self) -> Sequence[str]:
@@ -251,7 +251,8 @@ class NodeView:
 
     def nonzero_of(self, row: int, line: int) -> int:
         """`nonzero_requested` of one row."""
-        return self.snapshot.tables.nodes.columns.read("nonzero").item(line, row)
+        amount: int = self.snapshot.tables.nodes.columns.read("nonzero").item(line, row)
+        return amount
 
     def pods_of(self, row: int) -> tuple[int, int]:
         """`pod_count` and `allowed_pods` of one row."""

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -103,7 +104,7 @@ def judge(
     """
     size = len(cluster)
     if before.nodes is None:
-        asked = np.ones(size, dtype=np.bool_)
+        asked = _everybody(size)
     else:
         asked = np.zeros(size, dtype=np.bool_)
         asked[[row for name in before.nodes if (row := cluster.row(name)) is not None]] = True
@@ -119,6 +120,14 @@ def judge(
             if not left.any():
                 break
     return Verdicts(asked, columns)
+
+
+@lru_cache(maxsize=8)
+def _everybody(size: int) -> BoolArray:
+    """All rows; nobody can write to it."""
+    rows = np.ones(size, dtype=np.bool_)
+    rows.flags.writeable = False
+    return rows
 
 
 def _column(

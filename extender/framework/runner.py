@@ -128,7 +128,7 @@ class Runner:
         """
         answer = self.call(plugin, point, method, *args)
         if not isinstance(answer, kind):
-            raise PluginError(plugin.name, point, f"answered with {_described(answer)}, want {kind.__name__}")
+            raise _unexpected(plugin, point, kind, answer)
         return answer
 
     def pre_filter(self, plugin: Any, pod: Any, cluster: Snapshot) -> PreFiltered:
@@ -137,7 +137,9 @@ class Runner:
         Raises:
             PluginError: it raised, or the answer or a part of it is of a wrong type.
         """
-        answer = self.expect(plugin, "PreFilter", PreFiltered, plugin.pre_filter, pod, cluster)
+        answer = self.call(plugin, "PreFilter", plugin.pre_filter, pod, cluster)
+        if not isinstance(answer, PreFiltered):
+            raise _unexpected(plugin, "PreFilter", PreFiltered, answer)
         if answer.nodes is not None and not isinstance(answer.nodes, frozenset):
             raise PluginError(
                 plugin.name, "PreFilter", f"nodes are {_described(answer.nodes)}, want a frozenset of names or None"
@@ -152,7 +154,9 @@ class Runner:
         Raises:
             PluginError: it raised, or the answer or a part of it is of a wrong type.
         """
-        answer = self.expect(plugin, "PreScore", PreScored, plugin.pre_score, pod, nodes)
+        answer = self.call(plugin, "PreScore", plugin.pre_score, pod, nodes)
+        if not isinstance(answer, PreScored):
+            raise _unexpected(plugin, "PreScore", PreScored, answer)
         if answer.status is not None:
             self._check_status(plugin, "PreScore", answer.status)
         return answer
@@ -232,6 +236,11 @@ class Runner:
         """
         answer = self.call(plugin, "NormalizeScore", plugin.normalize, pod, raw, nodes, notes)
         return checked_scores(plugin, "NormalizeScore", answer, len(nodes))
+
+
+def _unexpected(plugin: Named, point: str, kind: type[Any], answer: Any) -> PluginError:
+    """That *answer* is not of *kind*."""
+    return PluginError(plugin.name, point, f"answered with {_described(answer)}, want {kind.__name__}")
 
 
 def _code(answer: Any) -> Code:
