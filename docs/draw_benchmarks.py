@@ -49,9 +49,9 @@ class Found:
     def median(self, field: str, **labels: Any) -> tuple[float, int] | None:
         """The median of a field, and of how many runs it is; None if nothing like it was measured."""
         for group in self.all(**labels):
-            values = [float(line[field]) for line in group if line.get(field) is not None]
-            if values:
-                return median(values), len(values)
+            measured = [line for line in group if line.get(field) is not None]
+            if measured:  # a summary stands for several runs
+                return median(float(line[field]) for line in measured), sum(line.get("runs", 1) for line in measured)
         return None
 
     def curve(self, by: str, field: str, **labels: Any) -> tuple[list[float], list[float]]:
