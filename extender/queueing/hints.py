@@ -51,11 +51,12 @@ def registrations(profile: Profile) -> dict[str, tuple[Registration, ...]]:
 class Hints:
     """The events of all plugins, by scheduler name."""
 
-    __slots__ = ("_by_profile", "_observe")
+    __slots__ = ("_by_profile", "_concerning", "_observe")
 
     def __init__(self, profiles: Mapping[str, Profile], observe: HintObserver | None = None) -> None:
         self._by_profile = {name: registrations(profile) for name, profile in profiles.items()}
         self._observe = observe
+        self._concerning: tuple[Change | None, dict[tuple[str, str], tuple[Registration, ...]]] = (None, {})
 
     def of(self, scheduler: str, plugin: str) -> tuple[Registration, ...]:
         """The events of one plugin."""
@@ -77,13 +78,13 @@ class Hints:
             return Worth.AFTER_BACKOFF
         if is_wildcard(change):
             return Worth.SKIP if change.new is not None and not _is_about(change, pod) else Worth.AFTER_BACKOFF
-        plugins = self._by_profile.get(pod.query.spec.scheduler_name)
-        if plugins is None:
+        scheduler = pod.query.spec.scheduler_name
+        if scheduler not in self._by_profile:
             return Worth.AFTER_BACKOFF
         best = Worth.SKIP
         for name in rejectors:
-            for event in plugins.get(name, ()):
-                if not event.concerns(change) or self._ask(name, event, pod, change) is Hint.SKIP:
+            for event in self._that_concern(change, scheduler, name):
+                if self._ask(name, event, pod, change) is Hint.SKIP:
                     continue
                 if name in pod.pending:
                     return Worth.AT_ONCE
@@ -91,6 +92,18 @@ class Hints:
                     return Worth.AFTER_BACKOFF
                 best = Worth.AFTER_BACKOFF
         return best
+
+    def _that_concern(self, change: Change, scheduler: str, plugin: str) -> tuple[Registration, ...]:
+        """The events of one plugin that *change* is: one change is mostly asked about for many pods in a row."""
+        last, known = self._concerning
+        if last is not change:
+            known = {}
+            self._concerning = change, known
+        found = known.get((scheduler, plugin))
+        if found is None:
+            found = tuple(event for event in self.of(scheduler, plugin) if event.concerns(change))
+            known[scheduler, plugin] = found
+        return found
 
     def worth_of_all(self, pod: QueuedPod, changes: Iterable[Change]) -> Worth:
         """The greatest worth of several changes. Source: D019."""

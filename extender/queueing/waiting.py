@@ -221,13 +221,14 @@ class SchedulingQueue:
             self._move([pod for pod in self._parked.values() if concerns is None or concerns(pod)], change, now)
 
     def _move(self, pods: list[QueuedPod], change: Change, now: float) -> None:
+        why = change.label
         for pod in pods:
             if pod.gate and not any(event.concerns(change) for event in pod.gate_events):
                 continue
             worth = self._hints.worth(pod, change)
             if worth is not Worth.SKIP:
                 self._parked.pop(pod.key)  # if a plugin keeps it out, it is parked anew, and counted as such
-                self._requeue(pod, worth, change.label, now)
+                self._requeue(pod, worth, why, now)
         self._flying.note(change)
 
     def activate(self, queries: Iterable[PodQuery], now: float) -> None:
