@@ -1,7 +1,7 @@
 """Events sent in the background: recording one never waits and never fails.
 
-Bindings come first: while they are under way, events wait for some seconds. What cannot be kept is dropped and
-counted.
+Bindings come first: while they are under way, events that only tell of one wait for some seconds. What cannot be kept
+is dropped and counted.
 """
 
 import asyncio
@@ -27,8 +27,11 @@ CAPACITY: Final = 20_000
 SENDERS: Final = 8
 """Requests at a time."""
 
+PATIENT: Final = frozenset({"Scheduled"})
+"""The reasons of events that let other requests pass. There is one a binding, and nobody waits for it."""
+
 PATIENCE: Final = 5.0
-"""Seconds that an event lets other requests pass."""
+"""Seconds that they let pass."""
 
 _STEP: Final = 0.05
 
@@ -37,7 +40,16 @@ RETRY_SECONDS: Final = 10.0
 _JITTER: Final = 0.25
 
 _Line: TypeAlias = deque[tuple[float, Writing]]
-"""What one sender has to write, and since when (monotonic seconds)."""
+"""Things to write, and since when (monotonic seconds)."""
+
+
+@dataclass(slots=True)
+class _Sender:
+    """What one sender has to write. All writings of one event are in one line, so that they stay in order."""
+
+    at_once: _Line = field(default_factory=deque)
+    patient: _Line = field(default_factory=deque)
+    woken: asyncio.Event = field(default_factory=asyncio.Event)
 
 
 @dataclass(slots=True)
@@ -66,15 +78,14 @@ class Recorder:
     written: int = 0
     dropped: int = 0
     failed: int = 0
-    _lines: tuple[_Line, ...] = field(default_factory=lambda: tuple(deque() for _ in range(SENDERS)))
-    _woken: tuple[asyncio.Event, ...] = field(default_factory=lambda: tuple(asyncio.Event() for _ in range(SENDERS)))
+    _senders: tuple[_Sender, ...] = field(default_factory=lambda: tuple(_Sender() for _ in range(SENDERS)))
     _last_ns: int = 0
     _hurries: bool = False
 
     @property
     def waiting(self) -> int:
         """Events that are not sent yet."""
-        return sum(map(len, self._lines))
+        return sum(len(sender.at_once) + len(sender.patient) for sender in self._senders)
 
     def record(self, event: Event) -> None:
         """Have *event* written, some time."""
@@ -89,16 +100,17 @@ class Recorder:
             self._put(writing)
 
     def _put(self, writing: Writing) -> None:
-        # One line for all writings of one event: what makes it a series is sent after what creates it.
-        line = hash(writing.name) % SENDERS
-        self._lines[line].append((self.clock.monotonic(), writing))
-        self._woken[line].set()
+        # One sender for all writings of one event: what makes it a series is sent after what creates it.
+        sender = self._senders[hash(writing.name) % SENDERS]
+        line = sender.patient if writing.body["reason"] in PATIENT else sender.at_once
+        line.append((self.clock.monotonic(), writing))
+        sender.woken.set()
 
     async def run(self) -> None:
         """Send until cancelled; what is waiting then is not sent, see `drain`."""
         async with asyncio.TaskGroup() as tasks:
-            for line in range(SENDERS):
-                tasks.create_task(self._send_line(line))
+            for sender in self._senders:
+                tasks.create_task(self._send_all(sender))
             tasks.create_task(self._every(FINISH_SECONDS, lambda: self.series.finished(self.clock.monotonic())))
             tasks.create_task(self._every(REFRESH_SECONDS, self.series.refreshed))
 
@@ -119,21 +131,21 @@ class Recorder:
                 else:
                     self._put(writing)
 
-    async def _send_line(self, line: int) -> None:
-        waiting, woken = self._lines[line], self._woken[line]
+    async def _send_all(self, sender: _Sender) -> None:
         while True:
-            while waiting:
-                since, writing = waiting[0]
-                await self._lets_pass(since + PATIENCE)
+            while line := sender.at_once or sender.patient:
+                since, writing = line[0]
+                if line is sender.patient and self._lets_pass(since):
+                    await asyncio.sleep(_STEP)
+                    continue
                 await self._send(writing)
-                waiting.popleft()
-            woken.clear()
-            await woken.wait()
+                line.popleft()
+            sender.woken.clear()
+            await sender.woken.wait()
 
-    async def _lets_pass(self, end: float) -> None:
-        """Wait for what is more urgent, until *end* (monotonic seconds) at most."""
-        while self.yields() and not self._hurries and self.clock.monotonic() < end:
-            await asyncio.sleep(_STEP)
+    def _lets_pass(self, since: float) -> bool:
+        """Whether a patient event that waits *since* then (monotonic seconds) has to wait on."""
+        return self.yields() and not self._hurries and self.clock.monotonic() < since + PATIENCE
 
     async def _send(self, writing: Writing) -> None:
         unclear = False

@@ -163,6 +163,8 @@ class Chronicle:
         about, by = event["involvedObject"], (event.get("related") or {})
         who = f"{about['namespace']}/{about['name']}"
         text = f"makes room for {self._names.get(by.get('uid', ''), 'another pod')}"
+        if f"{who} {text}" in self.preempted:
+            return  # asked for once more before its end was seen
         self.preempted.append(f"{who} {text}")
         self._note(What.PREEMPTED, who, text)
 

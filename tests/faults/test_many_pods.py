@@ -29,7 +29,7 @@ def resident_mb(pid: int) -> float:
 
 async def told(server: Canned) -> None:
     """Heartbeats of all nodes, several each."""
-    assert await server.heartbeats(EVENTS / 4, 4) > 0.9 * EVENTS
+    assert await server.heartbeats(EVENTS / 4, 4) >= EVENTS
 
 
 def test_a_hundred_thousand_pods_are_read_in_pages_and_events_leave_nothing_behind() -> None:

@@ -13,6 +13,8 @@ from pathlib import Path
 
 import pytest
 
+from extender.client.recorder import SENDERS
+from extender.client.transport import MOST_AT_ONCE
 from extender.sandbox.nodes import Pace
 from extender.sandbox.served import PODS
 from tests.build import a_node as a_bare_node
@@ -24,8 +26,11 @@ IN_MEMORY = int(os.environ.get("SOAK", "20000"))
 OVER_HTTP = max(1000, IN_MEMORY // 50)
 ROUND = 100
 MEGABYTE = 2**20
-SPREAD = 20
-"""By how many the connections that happen to be open differ from one round to the next, each a file and some tasks."""
+SPREAD = 2 * (MOST_AT_ONCE + SENDERS)
+"""By how many the connections that happen to be open may differ from one round to the next.
+
+Each is a file and a task at both ends. A round has more pods than this: one file lost a pod would show.
+"""
 FILES = Path("/proc/self/fd")
 STATUS = Path("/proc/self/statm")
 

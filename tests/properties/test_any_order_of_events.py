@@ -121,7 +121,5 @@ class Events(RuleBasedStateMachine):
             assert snapshot.view().pod_count.tolist() == counts  # type: ignore[attr-defined]
 
 
-Events.TestCase.settings = settings(
-    max_examples=60, stateful_step_count=30, deadline=None, suppress_health_check=list(HealthCheck)
-)
+Events.TestCase.settings = settings(max_examples=60, stateful_step_count=30, suppress_health_check=list(HealthCheck))
 TestAnyOrderOfEvents = Events.TestCase

@@ -157,7 +157,7 @@ CALLER = TestClient(new_app(a_site()), raise_server_exceptions=False)
 
 @pytest.mark.parametrize("decode", [decode_args, decode_preemption_args, decode_binding_args])
 @given(body=st.binary(max_size=200) | st.builds(json.dumps, ANYTHING).map(str.encode))
-@settings(max_examples=300, derandomize=True, deadline=None)
+@settings(max_examples=300, derandomize=True)
 def test_bytes_of_any_kind_are_decoded_or_refused(decode: Any, body: bytes) -> None:
     refused = RequestError(400, "")
     try:
@@ -172,7 +172,7 @@ def test_bytes_of_any_kind_are_decoded_or_refused(decode: Any, body: bytes) -> N
 @given(body=changed(BY_NAMES) | changed(BY_NODES))
 @example(body=json.dumps(BY_NAMES).encode())
 @example(body=json.dumps(BY_NODES).encode())
-@settings(max_examples=200, derandomize=True, deadline=None)
+@settings(max_examples=200, derandomize=True)
 def test_a_request_with_odd_things_in_it_is_decided_or_refused(path: str, body: bytes) -> None:
     answer = CALLER.post(path, content=body)
     assert answer.status_code in {200, 400}, answer.text
@@ -181,7 +181,7 @@ def test_a_request_with_odd_things_in_it_is_decided_or_refused(path: str, body: 
 
 
 @given(body=changed(OFFER))
-@settings(max_examples=100, derandomize=True, deadline=None)
+@settings(max_examples=100, derandomize=True)
 def test_an_offer_with_odd_things_in_it_is_judged_or_refused(body: bytes) -> None:
     answer = CALLER.post("/preempt", content=body)
     assert answer.status_code in {200, 400}, answer.text

@@ -89,7 +89,7 @@ def _pod(number: int, spec: str, app: str, cpu: int, port: bool) -> Pod:
     return a_pod(f"pod-{number}", labels={"app": app}, spec={"containers": [container], **SPECS[spec]})
 
 
-@settings(max_examples=120, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=120, suppress_health_check=list(HealthCheck))
 @given(first=st.lists(NODES, min_size=1, max_size=8), steps=STEPS)
 def test_kept_and_fresh_answers_are_equal(first: list[Any], steps: list[Any]) -> None:
     """One engine keeps columns over the whole run, the other asks every plugin about every node each time."""

@@ -22,7 +22,7 @@ from tests.build import a_node, a_pod, an_object
 SAMPLES = Path(__file__).resolve().parents[1] / "cases" / "policy"
 ZONE = "topology.kubernetes.io/zone"
 AVOID = "scheduler.alpha.kubernetes.io/preferAvoidPods"
-QUIET = settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+QUIET = settings(max_examples=25, suppress_health_check=[HealthCheck.too_slow])
 
 
 def sample(path: Path) -> dict[str, Any]:

@@ -196,7 +196,7 @@ def _searched(world: World, profile: Profile = PROFILE) -> tuple[Found, list[str
     return search(query, cluster, Attempt(failed, profile, engine, every_node=True), ENOUGH), nodes
 
 
-@settings(max_examples=250, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=250, suppress_health_check=list(HealthCheck))
 @given(world=worlds(terminating=False))
 def test_dry_runs_equal_clusters_without_the_victims(world: World) -> None:
     """Pods that are being deleted are left out: plugins that spread pods count them only when they come or leave."""
@@ -231,7 +231,7 @@ def _node_by_node(profile: Profile) -> Profile:
     return replace(profile, pre_filters=swapped(profile.pre_filters), filters=swapped(profile.filters))
 
 
-@settings(max_examples=250, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=250, suppress_health_check=list(HealthCheck))
 @given(world=worlds(terminating=True))
 def test_many_nodes_at_once_and_one_at_a_time_are_equal(world: World) -> None:
     """Plugins that know the whole cluster answer the same for all nodes together as with notes of each node's own."""

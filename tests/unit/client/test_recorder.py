@@ -229,17 +229,17 @@ def test_a_note_has_at_most_1024_bytes(note: str, kept: str) -> None:
     assert cut(note) == kept
 
 
-def test_events_let_bindings_pass_but_not_for_longer_than_five_seconds() -> None:
+def test_events_of_bindings_let_others_pass_but_not_for_longer_than_five_seconds() -> None:
     async def main() -> None:
         async with Server(made) as server, recording(server) as recorder:
             urgent = True
             recorder.yields = lambda: urgent
-            recorder.record(an_event())
+            recorder.record(an_event(reason="Scheduled"))
             await asyncio.sleep(4.9)
             assert server.of(EVENTS) == []
             await asyncio.sleep(0.2)
             assert len(server.of(EVENTS)) == 1
-            recorder.record(an_event("b"))
+            recorder.record(an_event("b", reason="Scheduled"))
             await asyncio.sleep(1)
             assert len(server.of(EVENTS)) == 1
             urgent = False
@@ -249,11 +249,25 @@ def test_events_let_bindings_pass_but_not_for_longer_than_five_seconds() -> None
     run(main())
 
 
-def test_events_that_let_bindings_pass_are_sent_at_once_when_the_process_ends() -> None:
+def test_events_that_tell_of_more_than_a_binding_overtake_those_that_wait() -> None:
     async def main() -> None:
         async with Server(made) as server, recording(server) as recorder:
             recorder.yields = lambda: True
-            recorder.record(an_event())
+            for number in range(50):  # some for each sender
+                recorder.record(an_event(f"p{number}", reason="Scheduled"))
+            await asyncio.sleep(1)
+            recorder.record(an_event("victim", reason="Preempted"))
+            await asyncio.sleep(0.1)
+            assert [asked.body["reason"] for asked in server.of(EVENTS)] == ["Preempted"]
+
+    run(main())
+
+
+def test_events_that_let_others_pass_are_sent_at_once_when_the_process_ends() -> None:
+    async def main() -> None:
+        async with Server(made) as server, recording(server) as recorder:
+            recorder.yields = lambda: True
+            recorder.record(an_event(reason="Scheduled"))
             await asyncio.sleep(1)
             assert await recorder.drain(1)
             assert len(server.of(EVENTS)) == 1

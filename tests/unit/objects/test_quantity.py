@@ -4,7 +4,7 @@ from contextlib import suppress
 from fractions import Fraction
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from extender.objects import quantity
@@ -128,7 +128,6 @@ SUFFIXES = {
 }  # fmt: skip
 
 
-@settings(deadline=None)
 @given(
     whole=st.integers(0, 10**5),
     digits=st.text("0123456789", max_size=12),
@@ -144,7 +143,6 @@ def test_an_amount_within_int64_is_the_exact_fraction_rounded_up(
         assert quantity.parse(text).scaled(scale) == -(-exact.numerator // exact.denominator)
 
 
-@settings(deadline=None)
 @given(st.lists(st.tuples(st.integers(0, 10**6), st.sampled_from(["m", "", "k", "Ki", "Mi"])), max_size=6))
 def test_a_sum_of_quantities_is_the_sum_of_their_fractions(parts: list[tuple[int, str]]) -> None:
     total = quantity.ZERO
@@ -154,7 +152,6 @@ def test_a_sum_of_quantities_is_the_sum_of_their_fractions(parts: list[tuple[int
     assert quantity.value(total) == -(-exact.numerator // exact.denominator)
 
 
-@settings(deadline=None)
 @given(st.text("0123456789+-.eEinumkKMGTP ", max_size=10))
 def test_any_text_is_read_or_refused_with_a_value_error(text: str) -> None:
     with suppress(ValueError):
