@@ -35,6 +35,8 @@ class NodeTable:
     `allowed_pods`,
     `taint_set`, `feature_set` (ids of the vocabulary), `unschedulable` (bool).
     Source: A110, A111.
+
+    `roll` stands for which names are in which rows: another object after each change of that.
     """
 
     __slots__ = (
@@ -46,6 +48,7 @@ class NodeTable:
         "images",
         "names",
         "objects",
+        "roll",
         "row_of",
         "vocabulary",
     )
@@ -64,6 +67,7 @@ class NodeTable:
         self.names: list[str] = []
         self.objects: list[Node] = []
         self.row_of: dict[str, int] = {}
+        self.roll = object()
         self._lists_owned = True
         self._label_columns: dict[str, NDArray[np.int64]] = {}
         self._labels_owned: set[str] = set()
@@ -76,6 +80,7 @@ class NodeTable:
         child.images = self.images.fork()
         child._images_seen = self._images_seen
         child.names, child.objects, child.row_of = self.names, self.objects, self.row_of
+        child.roll = self.roll
         child._lists_owned = False
         child._label_columns = dict(self._label_columns)
         child._labels_owned = set()
@@ -100,6 +105,7 @@ class NodeTable:
             self.names.append(name)
             self.objects.append(node)
             self.row_of[name] = row
+            self.roll = object()
             self.images.add(row, node)
         else:
             if node.status.images != self.objects[row].status.images:
@@ -157,6 +163,7 @@ class NodeTable:
         """
         self._own_lists()
         row, last = self.row_of.pop(name), len(self.names) - 1
+        self.roll = object()
         self.images.remove(row, self.objects[row])
         if row != last:
             moved = self.objects[last]

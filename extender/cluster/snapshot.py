@@ -77,6 +77,11 @@ class Snapshot:
         """Node objects by row."""
         return self._tables.nodes.objects
 
+    @property
+    def roll(self) -> object:
+        """Which names are in which rows; as long as it is the same object, `rows` answers the same."""
+        return self._tables.nodes.roll
+
     def row(self, name: str) -> int | None:
         """The row of node *name*, or None if it is unknown."""
         return self._tables.nodes.row_of.get(name)

@@ -2,6 +2,7 @@
 
 import logging
 from collections.abc import Callable, Mapping
+from typing import Any
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
 
@@ -56,7 +57,7 @@ class VerbMetrics:
             ("plugin", "reason"),
             registry=registry,
         )
-        self._words: set[str] = set()
+        self._words, self._children = set[str](), dict[tuple[Any, ...], Any]()
         self._stale, self._lag, self._whole = _staleness(registry), _lag(registry), _whole(registry)
         self._unknown = Counter(
             "extender_unknown_nodes", "Names of nodes asked about that are not known.", ("verb",), registry=registry
@@ -76,28 +77,28 @@ class VerbMetrics:
 
     def started(self, verb: str) -> None:
         """A request came in."""
-        self._in_flight.labels(verb).inc()
+        self._child(self._in_flight, verb).inc()
 
     def ended(self, verb: str, code: int, seconds: float) -> None:
         """It was answered with the HTTP status *code*."""
-        self._in_flight.labels(verb).dec()
-        self._durations.labels(verb, str(code)).observe(seconds)
+        self._child(self._in_flight, verb).dec()
+        self._child(self._durations, verb, str(code)).observe(seconds)
 
     def sizes(self, verb: str, request: int, response: int) -> None:
         """How big the bodies were, in bytes."""
-        self._request_bytes.labels(verb).observe(request)
-        self._response_bytes.labels(verb).observe(response)
+        self._child(self._request_bytes, verb).observe(request)
+        self._child(self._response_bytes, verb).observe(response)
 
     def nodes(self, verb: str, asked: int, answered: int, unknown: int) -> None:
         """How many nodes were asked about, how many of them were let through or scored, and how many are not known."""
-        self._nodes_in.labels(verb).observe(asked)
-        self._nodes_out.labels(verb).observe(answered)
+        self._child(self._nodes_in, verb).observe(asked)
+        self._child(self._nodes_out, verb).observe(answered)
         if unknown:
-            self._unknown.labels(verb).inc(unknown)
+            self._child(self._unknown, verb).inc(unknown)
 
     def whole(self, verb: str) -> None:
         """Whole nodes came though the cluster is known; that is said in the log the first time."""
-        self._whole.labels(verb).inc()
+        self._child(self._whole, verb).inc()
         if not self._warned:
             self._warned = True
             log.warning("Requests bring whole nodes though the cluster is known; set nodeCacheCapable: true for names")
@@ -107,11 +108,11 @@ class VerbMetrics:
         for (plugin, words), count in counted.items():
             if words not in self._words and len(self._words) < _MOST_WORDS:
                 self._words.add(words)
-            self._refused.labels(plugin, words if words in self._words else "other").inc(count)
+            self._child(self._refused, plugin, words if words in self._words else "other").inc(count)
 
     def staleness(self, kind: str, seconds: Callable[[], float]) -> None:
         """From now on the page asks *seconds* how long ago the API server was last heard about *kind*."""
-        self._stale.labels(kind).set_function(seconds)
+        self._child(self._stale, kind).set_function(seconds)
 
     def lagged(self, seconds: float) -> None:
         """The event loop came back so much later than it was asked to."""
@@ -119,11 +120,19 @@ class VerbMetrics:
 
     def failed(self, verb: str) -> None:
         """Something went wrong while deciding."""
-        self._errors.labels(verb).inc()
+        self._child(self._errors, verb).inc()
 
     def bound(self, outcome: str) -> None:
         """A request to bind ended: `bound`, `already` (it was there), `refused` or `failed`."""
-        self._bound.labels(outcome).inc()
+        self._child(self._bound, outcome).inc()
+
+    def _child(self, family: Counter | Gauge | Histogram, *labels: str) -> Any:
+        """The metric of *family* with these labels, looked up once: the family takes a lock and longer."""
+        key = (family, *labels)
+        found = self._children.get(key)
+        if found is None:
+            found = self._children[key] = family.labels(*labels)
+        return found
 
 
 def _staleness(registry: CollectorRegistry) -> Gauge:

@@ -30,11 +30,12 @@ from extender.web.interface import (
     operation,
     text_operation,
 )
+from extender.web.priorities import Priorities
 from extender.web.probes import add_probes, line
 from extender.web.service import EXPLAIN, Explain, explaining
 from extender.web.turns import Turns
 from extender.web.verbs import Verbs
-from extender.web.wire import RequestError, decode_args, decode_binding_args, decode_preemption_args
+from extender.web.wire import Familiar, RequestError, decode_args, decode_binding_args, decode_preemption_args
 
 _GONE = 499
 """Counted for a caller that hangs up before its request is read; nobody sees it."""
@@ -132,7 +133,7 @@ class _Verb:
 def _verbs(site: Site) -> Iterator[_Verb]:
     """The verbs that are served."""
     turns, paths = site.deciding, site.paths
-    decode = partial(decode_args, most_names=site.bodies.names)
+    decode = partial(decode_args, most_names=site.bodies.names, familiar=Familiar())
     described = operation(ARGS, FILTER_RESULT)
     offered = [_Verb("filter", paths.filter, decode, described, turns, WHOLE_NODES)]
     described = operation(ARGS, HOST_PRIORITIES, can_fail=True)
@@ -200,7 +201,7 @@ def _endpoint(verb: _Verb, site: Site) -> Callable[[Request], Awaitable[Response
                     answered = await answered
                 if wrong := getattr(answered, "error", ""):
                     facts["err"] = wrong
-                encoded = _encoder.encode(answered)
+                encoded = answered.written() if isinstance(answered, Priorities) else _encoder.encode(answered)
                 traffic.sizes(name, len(body), len(encoded))
                 facts["requestBytes"], facts["responseBytes"] = len(body), len(encoded)
             code = 200

@@ -8,6 +8,7 @@ from extender.cluster.arrays import BoolArray, IntArray
 from extender.cluster.hypothesis import Hypothesis
 from extender.cluster.snapshot import Snapshot
 from extender.decide.engine import Engine
+from extender.web.listed import Listed, Places
 from extender.web.wire import NodeList, RequestError
 
 
@@ -18,25 +19,34 @@ class Asked:
     Attributes:
         cluster: the cluster they are judged in.
         engine: judges them.
-        names: of the nodes asked about, in the order of the request.
-        rows: of each, -1 where the name is unknown; int64.
+        listed: their names, in the order of the request.
+        places: where they are in the cluster.
     """
 
     cluster: Snapshot
     engine: Engine
-    names: list[str]
-    rows: IntArray
+    listed: Listed
+    places: Places
+
+    @property
+    def names(self) -> list[str]:
+        """Of the nodes asked about, in the order of the request."""
+        return self.listed.names
+
+    @property
+    def rows(self) -> IntArray:
+        """Of each name, -1 where it is unknown; int64."""
+        return self.places.rows
 
     @property
     def known(self) -> BoolArray:
         """Whether each name is known."""
-        known: BoolArray = self.rows >= 0
-        return known
+        return self.places.known
 
     @property
     def unknown(self) -> int:
         """How many names are not known."""
-        return int((self.rows < 0).sum())
+        return self.places.unknown
 
     def mask(self) -> BoolArray:
         """The rows asked about: a new bool array, shape (number of nodes,)."""
@@ -52,9 +62,9 @@ class Asked:
         return found
 
 
-def by_names(names: list[str], cluster: Snapshot, engine: Engine) -> Asked:
+def by_names(listed: Listed, cluster: Snapshot, engine: Engine) -> Asked:
     """The nodes of these names in *cluster*."""
-    return Asked(cluster, engine, names, cluster.rows(names))
+    return Asked(cluster, engine, listed, listed.places(cluster))
 
 
 def by_nodes(sent: NodeList, cluster: Snapshot, engine: Engine) -> Asked:
@@ -81,4 +91,4 @@ def by_nodes(sent: NodeList, cluster: Snapshot, engine: Engine) -> Asked:
             imagined.put_node(node)
         except ValueError as wrong:
             raise RequestError(400, f"Nodes.items[{index}].status.allocatable: {wrong}") from wrong
-    return by_names([node.metadata.name for node in sent.nodes], imagined.snapshot(), engine)
+    return by_names(Listed([node.metadata.name for node in sent.nodes]), imagined.snapshot(), engine)

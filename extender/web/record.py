@@ -5,7 +5,7 @@ Bounded by weight. What has to be remembered is handed over as it is; it is spel
 
 import time
 from collections import OrderedDict, deque
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any, Final
@@ -13,9 +13,9 @@ from typing import Any, Final
 import numpy as np
 
 from extender.decide.rank import Ranking
-from extender.objects.extender_v1 import HostPriority
 from extender.objects.pod import Pod
 from extender.web.asked import Asked
+from extender.web.priorities import Priorities
 from extender.web.refusing import ACCEPTED, Refused
 
 Told = Callable[[], Mapping[str, Any]]
@@ -86,11 +86,9 @@ class Record:
                     groups.append({**said, "nodes": nodes})
             return {"profile": profile, "nodes": len(names), "accepted": accepted, "refused": groups}
 
-        self.note(pod.key, "filter", told, _weight(names))
+        self.note(pod.key, "filter", told, asked.listed.weight)
 
-    def prioritized(
-        self, pod: Pod, profile: str, asked: Asked, ranking: Ranking, answer: Sequence[HostPriority]
-    ) -> None:
+    def prioritized(self, pod: Pod, profile: str, asked: Asked, ranking: Ranking, answer: Priorities) -> None:
         """Prioritize came to *answer* about the nodes *asked* about, of which *ranking* has those that can take it."""
         names, rows_asked, rows, totals = asked.names, asked.rows, ranking.rows, np.array(ranking.totals)
         plugins = {
@@ -108,7 +106,7 @@ class Record:
                 rated.append({"node": name, "score": scores[name], "total": int(totals[place]), "plugins": by_plugin})
             return {"profile": profile, "scores": sorted(rated, key=lambda each: -each["total"])}
 
-        self.note(pod.key, "prioritize", told, 2 * _weight(names) + 16 * (len(plugins) + 1) * len(names))
+        self.note(pod.key, "prioritize", told, asked.listed.weight + 16 * (len(plugins) + 2) * len(names))
 
     def preempted(self, pod: Pod, profile: str, offered: Mapping[str, Any], answered: Mapping[str, Any]) -> None:
         """Preempt was offered victims, and answered with others; both by node."""

@@ -1,6 +1,6 @@
 """Who is refused and why, for the nodes that were asked about: groups of nodes about which the same is said."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -47,8 +47,11 @@ class Refused:
     sayings: list[Saying] = field(default_factory=lambda: [ACCEPTED])
     counted: dict[tuple[str, str], int] = field(default_factory=dict)
 
-    def groups(self) -> Iterator[tuple[Saying, list[int]]]:
+    def groups(self) -> Iterator[tuple[Saying, Sequence[int]]]:
         """Each thing said, with the places in the request of the nodes it is said about."""
+        if len(self.sayings) == 1:
+            yield ACCEPTED, range(len(self.said))
+            return
         order = np.argsort(self.said, kind="stable")
         ends = np.cumsum(np.bincount(self.said, minlength=len(self.sayings))).tolist()
         places = order.tolist()

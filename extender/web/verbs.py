@@ -1,6 +1,6 @@
 """The verbs: what is asked about a pod and nodes, decided by the same functions as everywhere, answered in kind."""
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import repeat
 from typing import Any, Final, Protocol
@@ -17,11 +17,12 @@ from extender.decide.prefiltering import PreFilterOutcome
 from extender.decide.rank import Ranking, rank
 from extender.framework.profiles import Profile
 from extender.framework.verdict import Status
-from extender.objects.extender_v1 import FilterResult, HostPriority, PreemptionResult
+from extender.objects.extender_v1 import FilterResult, PreemptionResult
 from extender.objects.pod import Pod
 from extender.preemption.offered import settle
 from extender.web.asked import Asked, by_names, by_nodes
 from extender.web.offers import answered, uids
+from extender.web.priorities import Priorities
 from extender.web.record import Record
 from extender.web.refusing import ACCEPTED, Refused, by_node, by_status
 from extender.web.scaling import ScoreRange, scaled
@@ -149,7 +150,7 @@ class Verbs:
             self.record.failed(args.pod, "filter", refused.message)
             return FilterResult(error=refused.message)
         self.record.filtered(args.pod, profile.scheduler_name, asked, refused)
-        kept: list[int] = []
+        kept: Sequence[int] = ()
         failed: dict[str, str] = {}
         final: dict[str, str] = {}
         name_of = asked.names.__getitem__
@@ -161,12 +162,12 @@ class Verbs:
         self.seen.nodes("filter", len(asked.names), len(kept), asked.unknown)
         self.seen.refused(refused.counted)
         if args.nodes is None:
-            names = list(map(name_of, kept))
+            names = asked.names if len(kept) == len(asked.names) else list(map(name_of, kept))
             return FilterResult(node_names=names, failed_nodes=failed, failed_and_unresolvable_nodes=final)
         nodes = args.nodes.only(list(map(args.nodes.raw.__getitem__, kept)))
         return FilterResult(nodes=nodes, failed_nodes=failed, failed_and_unresolvable_nodes=final)
 
-    def prioritize(self, args: ExtenderArgs) -> list[HostPriority]:
+    def prioritize(self, args: ExtenderArgs) -> Priorities:
         """How well each of the nodes asked about suits the pod, best first; see `scaling`.
 
         Scores are normalised over the nodes asked about that can take the pod; the others, and unknown ones, have 0.
@@ -233,7 +234,7 @@ class Verbs:
         if wrong := self.wrong():
             raise RequestError(503, wrong)
 
-    def _scored(self, asked: Asked, totals: Any) -> list[HostPriority]:
+    def _scored(self, asked: Asked, totals: Any) -> Priorities:
         """The answer for *totals* (int64, one a node asked about, -1 without one)."""
         rated = totals >= 0
         scores = np.zeros(len(totals), dtype=np.int64)
@@ -244,8 +245,7 @@ class Verbs:
         narrow = np.int16 if totals.max(initial=0) <= _MOST_SHORT else np.int64  # which takes a tenth of the time
         best_first = np.argsort((-totals).astype(narrow), kind="stable")
         self.seen.nodes("prioritize", len(totals), int(rated.sum()), asked.unknown)
-        names = map(asked.names.__getitem__, best_first.tolist())
-        return list(map(HostPriority, names, scores[best_first].tolist()))
+        return Priorities(asked.listed, best_first, scores[best_first])
 
     def _asked(self, verb: str, args: ExtenderArgs) -> Asked:
         cluster = self.state.snapshot()

@@ -15,10 +15,12 @@ from typing import Any, Final, TypeVar
 
 import msgspec
 
+from extender.basics.recent import Recent
 from extender.objects.codec import DecodeError, decode
 from extender.objects.extender_v1 import NULL, BindingArgs, MetaVictims, victims
 from extender.objects.node import Node
 from extender.objects.pod import Pod
+from extender.web.listed import Listed
 
 T = TypeVar("T")
 
@@ -77,13 +79,28 @@ class ExtenderArgs:
     """
 
     pod: Pod
-    names: list[str] | None = None
+    names: Listed | None = None
     nodes: NodeList | None = None
 
     @property
     def key(self) -> str:
         """`namespace/name` of the pod."""
         return self.pod.key
+
+
+@dataclass(frozen=True, slots=True)
+class Familiar:
+    """What requests of filter and prioritize had lately and other requests are likely to have again.
+
+    kube-scheduler asks twice about each pod, and mostly about the nodes it asked about before.
+
+    Attributes:
+        pods: decoded, by their JSON.
+        lists: of names, by their JSON.
+    """
+
+    pods: Recent[Pod] = field(default_factory=lambda: Recent(2 << 20))
+    lists: Recent[Listed] = field(default_factory=lambda: Recent(4 << 20))
 
 
 @dataclass(frozen=True, slots=True)
@@ -159,21 +176,23 @@ def _no_twins(pairs: list[tuple[str, Any]], path: str) -> None:
         seen.add(key)
 
 
-def decode_args(body: bytes | bytearray, most_names: int = MAX_NAMES_BYTES) -> ExtenderArgs:
+def decode_args(
+    body: bytes | bytearray, most_names: int = MAX_NAMES_BYTES, familiar: Familiar | None = None
+) -> ExtenderArgs:
     """The request in *body*, which may weigh *most_names* bytes if it has names.
+
+    What is *familiar* is not decoded again; that changes no answer.
 
     Raises:
         RequestError: 400, malformed or of wrong types; 413, too many names.
     """
+    familiar = familiar or Familiar()
     fields = _folded(body)
-    pod = _pod(fields)
+    pod = _pod(fields, familiar.pods)
     if "nodenames" in fields:
         if len(body) > most_names:
             raise RequestError(413, f"a request with NodeNames may have {most_names} bytes, this has {len(body)}")
-        names = _decoded(fields["nodenames"], list[str], "NodeNames")
-        if "" in names:
-            raise RequestError(400, f"NodeNames[{names.index('')}]: is missing; every node needs a name")
-        return ExtenderArgs(pod, names=names)
+        return ExtenderArgs(pod, names=familiar.lists.of(bytes(fields["nodenames"]), _listed))
     if "nodes" in fields:
         return ExtenderArgs(pod, nodes=_node_list(fields["nodes"]))
     return ExtenderArgs(pod)
@@ -225,14 +244,25 @@ def _folded(body: bytes | bytearray) -> Mapping[str, msgspec.Raw]:
     return {name.casefold(): raw for name, raw in _present(body, "").items()}
 
 
-def _pod(fields: Mapping[str, msgspec.Raw]) -> Pod:
+def _listed(raw: bytes) -> Listed:
+    names = _decoded(raw, list[str], "NodeNames")
+    if "" in names:
+        raise RequestError(400, f"NodeNames[{names.index('')}]: is missing; every node needs a name")
+    return Listed(names)
+
+
+def _pod(fields: Mapping[str, msgspec.Raw], known: Recent[Pod] | None = None) -> Pod:
     if "pod" not in fields:
         raise RequestError(400, "Pod: is missing; want the pod to place")
-    pod = _decoded(fields["pod"], Pod, "Pod")
+    raw = bytes(fields["pod"])
+    return _sound_pod(raw) if known is None else known.of(raw, _sound_pod)
 
+
+def _sound_pod(raw: bytes) -> Pod:
+    pod = _decoded(raw, Pod, "Pod")
     try:
         # Numbers stay text: what has no meaning for us may have as many digits as it likes.
-        json.loads(bytes(fields["pod"]), object_pairs_hook=_no_twins_in_pod, parse_int=str, parse_float=str)
+        json.loads(raw, object_pairs_hook=_no_twins_in_pod, parse_int=str, parse_float=str)
     except RecursionError as fault:
         raise RequestError(400, "Pod: nested too deeply") from fault
     return pod

@@ -11,6 +11,7 @@ from extender.framework.columns import ColumnCache
 from extender.framework.profiles import Profile
 from extender.framework.verdict import Code, Reason, Status
 from extender.objects.extender_v1 import FilterResult
+from extender.web.listed import Listed
 from extender.web.refusing import UNKNOWN
 from extender.web.scaling import ScoreRange
 from extender.web.verbs import NOTHING_ASKED, Intake, Verbs
@@ -30,7 +31,7 @@ def verbs(*plugins: Any, cluster: ClusterState | None = None, others: tuple[Prof
 
 
 def by_names(*names: str) -> ExtenderArgs:
-    return ExtenderArgs(WEB, names=list(names))
+    return ExtenderArgs(WEB, names=Listed(list(names)))
 
 
 def by_nodes(*nodes: dict[str, Any]) -> ExtenderArgs:
@@ -127,8 +128,8 @@ def test_the_profile_is_that_of_the_pod_s_scheduler_name_else_the_first() -> Non
     verb = verbs(counts, others=(batch,))
     for_batch = a_pod("job", spec={"schedulerName": "batch"})
     for_nobody = a_pod("odd", spec={"schedulerName": "someone-else"})
-    assert verb.filter(ExtenderArgs(for_batch, names=["n1"])).failed_nodes == {"n1": "not for batch"}
-    assert verb.filter(ExtenderArgs(for_nobody, names=["n1"])).node_names == ["n1"]
+    assert verb.filter(ExtenderArgs(for_batch, names=Listed(["n1"]))).failed_nodes == {"n1": "not for batch"}
+    assert verb.filter(ExtenderArgs(for_nobody, names=Listed(["n1"]))).node_names == ["n1"]
     assert counts.asked == [("default/odd", 4)]
 
 
@@ -171,7 +172,7 @@ def test_a_pod_with_a_problem_is_refused_by_its_field() -> None:
 
 
 def test_an_amount_beyond_64_bits_is_just_a_lot() -> None:
-    huge = ExtenderArgs(a_pod("huge", requests={"cpu": 2**70}), names=["n1"])
+    huge = ExtenderArgs(a_pod("huge", requests={"cpu": 2**70}), names=Listed(["n1"]))
     assert verbs(AcceptsAll()).filter(huge).node_names == ["n1"]
 
 
