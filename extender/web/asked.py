@@ -83,12 +83,16 @@ def by_nodes(sent: NodeList, cluster: Snapshot, engine: Engine) -> Asked:
     """
     imagined = Hypothesis(cluster)
     known = cluster.nodes
-    for index, node in enumerate(sent.nodes):
+    names = []
+    for index, each in enumerate(sent.nodes):
+        node = each.node
+        names.append(node.metadata.name)
         row = cluster.row(node.metadata.name)
-        if row is not None and known[row] == node:
+        if row is not None and (known[row] is node or known[row] == node):
+            each.node = known[row]
             continue
         try:
             imagined.put_node(node)
         except ValueError as wrong:
             raise RequestError(400, f"Nodes.items[{index}].status.allocatable: {wrong}") from wrong
-    return by_names(Listed([node.metadata.name for node in sent.nodes]), imagined.snapshot(), engine)
+    return by_names(Listed(names), imagined.snapshot(), engine)

@@ -49,6 +49,13 @@ class RequestError(Exception):
         self.message = message
 
 
+@dataclass(slots=True)
+class SentNode:
+    """A node as it was sent, decoded; an equal one may take its place, so that the two are kept once."""
+
+    node: Node
+
+
 @dataclass(frozen=True, slots=True)
 class NodeList:
     """Whole nodes, as sent.
@@ -59,7 +66,7 @@ class NodeList:
         rest: what else the list holds (its metadata, kind and apiVersion), byte for byte.
     """
 
-    nodes: list[Node]
+    nodes: list[SentNode]
     raw: list[msgspec.Raw]
     rest: Mapping[str, msgspec.Raw] = field(default_factory=dict)
 
@@ -97,10 +104,12 @@ class Familiar:
     Attributes:
         pods: decoded, by their JSON.
         lists: of names, by their JSON.
+        nodes: decoded, by their JSON; room for about 6,000 as large as real ones.
     """
 
     pods: Recent[Pod] = field(default_factory=lambda: Recent(2 << 20))
     lists: Recent[Listed] = field(default_factory=lambda: Recent(4 << 20))
+    nodes: Recent[SentNode] = field(default_factory=lambda: Recent(80 << 20))
 
 
 @dataclass(frozen=True, slots=True)
@@ -187,15 +196,20 @@ def decode_args(
         RequestError: 400, malformed or of wrong types; 413, too many names.
     """
     familiar = familiar or Familiar()
-    fields = _folded(body)
+    written = _as_go_writes(body)
+    fields = _folded(body) if written is None else written.fields()
     pod = _pod(fields, familiar.pods)
     if "nodenames" in fields:
         if len(body) > most_names:
             raise RequestError(413, f"a request with NodeNames may have {most_names} bytes, this has {len(body)}")
         return ExtenderArgs(pod, names=familiar.lists.of(bytes(fields["nodenames"]), _listed))
-    if "nodes" in fields:
-        return ExtenderArgs(pod, nodes=_node_list(fields["nodes"]))
-    return ExtenderArgs(pod)
+    if written is not None and written.nodes is not None:
+        rest, items = {"metadata": written.nodes.metadata}, written.nodes.items
+    elif "nodes" in fields:
+        rest, items = _items(fields["nodes"])
+    else:
+        return ExtenderArgs(pod)
+    return ExtenderArgs(pod, nodes=_node_list(rest, items, familiar.nodes))
 
 
 def decode_preemption_args(body: bytes | bytearray) -> PreemptionArgs:
@@ -239,6 +253,56 @@ def decode_binding_args(body: bytes | bytearray) -> BindingArgs:
     return BindingArgs(*values)
 
 
+class _GoNodes(msgspec.Struct, forbid_unknown_fields=True):
+    """A list of nodes as Go writes it."""
+
+    metadata: msgspec.Raw
+    items: list[msgspec.Raw]
+
+
+class _GoArgs(msgspec.Struct, rename="pascal", forbid_unknown_fields=True):
+    """A request of filter or prioritize as Go writes it."""
+
+    pod: msgspec.Raw
+    nodes: _GoNodes | None
+    node_names: msgspec.Raw
+
+    def fields(self) -> dict[str, msgspec.Raw]:
+        """As `_folded` has them, without the nodes."""
+        return {name: raw for name, raw in (("pod", self.pod), ("nodenames", self.node_names)) if raw != NULL}
+
+
+_go_args: Final = msgspec.json.Decoder(_GoArgs)
+_AROUND_ARGS: Final = len('{"Pod":,"Nodes":,"NodeNames":}')
+_AROUND_NODES: Final = len('{"metadata":{},"items":[]}')
+_NO_METADATA: Final = msgspec.Raw(b"{}")
+
+
+def _as_go_writes(body: bytes | bytearray) -> _GoArgs | None:
+    """The request, if it is written as Go writes it: each key once, and no space between them. Source: F017, F025.
+
+    That takes one pass over what may weigh dozens of megabytes, where requests of any other form take three. This
+    decoder takes the last of two twins; but then, and with any space, the body is longer than what was found in it.
+    """
+    try:
+        args = _go_args.decode(body)
+    except (msgspec.MsgspecError, RecursionError, UnicodeDecodeError):
+        return None
+    size = _AROUND_ARGS + _size(args.pod) + _size(args.node_names)
+    if args.nodes is None:
+        size += len("null")
+    else:
+        items = args.nodes.items
+        size += _AROUND_NODES + sum(map(_size, items)) + max(0, len(items) - 1)
+        if args.nodes.metadata != _NO_METADATA:
+            return None
+    return args if size == len(body) else None
+
+
+def _size(raw: msgspec.Raw) -> int:
+    return memoryview(raw).nbytes
+
+
 def _folded(body: bytes | bytearray) -> Mapping[str, msgspec.Raw]:
     """The fields of a request that are not null, undecoded, by their names in lower case."""
     return {name.casefold(): raw for name, raw in _present(body, "").items()}
@@ -272,21 +336,30 @@ def _no_twins_in_pod(pairs: list[tuple[str, Any]]) -> None:
     _no_twins(pairs, "Pod")
 
 
-def _node_list(data: bytes) -> NodeList:
+def _items(data: bytes) -> tuple[dict[str, msgspec.Raw], list[msgspec.Raw]]:
+    """What a list of nodes holds beside its nodes, and them."""
     rest = dict(_present(data, "Nodes"))
     _decoded(rest.get("metadata", NULL), dict[str, msgspec.Raw], "Nodes.metadata")
     written = next((name for name in rest if name.casefold() == "items"), None)
     if written is None:
-        return NodeList([], [], rest)
-    raw = _decoded(rest.pop(written), list[msgspec.Raw], "Nodes.items")
-    nodes: list[Node] = []
+        return rest, []
+    items = _decoded(rest.pop(written), list[msgspec.Raw], "Nodes.items")
+    return rest, items
+
+
+def _node_list(rest: Mapping[str, msgspec.Raw], items: list[msgspec.Raw], known: Recent[SentNode]) -> NodeList:
+    nodes: list[SentNode] = []
     names: set[str] = set()
-    for index, each in enumerate(raw):
-        node = _decoded(each, Node, f"Nodes.items[{index}]")
-        name = node.metadata.name
+
+    def read(raw: bytes) -> SentNode:
+        return SentNode(_decoded(raw, Node, f"Nodes.items[{len(nodes)}]"))
+
+    for index, each in enumerate(items):
+        sent = known.of(bytes(each), read)
+        name = sent.node.metadata.name
         if not name or name in names:
             wrong = f'"{name}" is the name of a second node' if name else "is missing; every node needs a name"
             raise RequestError(400, f"Nodes.items[{index}].metadata.name: {wrong}")
         names.add(name)
-        nodes.append(node)
-    return NodeList(nodes, raw, rest)
+        nodes.append(sent)
+    return NodeList(nodes, items, rest)

@@ -86,6 +86,29 @@ def test_familiar_and_new_requests_get_equal_answers(first: list[Any], steps: li
             assert _answers(knowing, body, familiar) == _answers(fresh, body, None)
 
 
+def _spoilt(body: bytes, chance: Random) -> bytes:
+    """*body* with a few bytes gone, and others in their place, more often than not at a key of the request."""
+    keys = [
+        body.index(key) for key in (b'"Pod"', b'"Nodes"', b'"NodeNames"', b'"metadata":{}', b'"items"') if key in body
+    ]
+    place = chance.choice([*keys, len(body) - 1, chance.randrange(len(body))])
+    instead = [b"", b'"', b"}", b",", b" ", b"null", b'"Pod":{},', b'"Nodes":null,', b'"items":[],', b'"metadata":5,']
+    return body[:place] + chance.choice(instead) + body[place + chance.choice([0, 0, 1, 2]) :]
+
+
+def _outcome(body: bytes, familiar: Familiar | None) -> Any:
+    """What *body* is understood as, or why it is refused."""
+    try:
+        args = decode_args(bytearray(body), familiar=familiar)
+    except RequestError as refused:
+        return refused.status, refused.message
+    names = None if args.names is None else args.names.names
+    if args.nodes is None:
+        return args.pod, names
+    rest = {key: bytes(raw) for key, raw in args.nodes.rest.items()}
+    return args.pod, names, [each.node for each in args.nodes.nodes], list(map(bytes, args.nodes.raw)), rest
+
+
 @settings(max_examples=300, deadline=None)
 @given(asked=ASKED, pod=PODS, seed=st.integers(0, 2**32))
 def test_a_spoilt_request_is_refused_as_if_it_were_new(asked: Any, pod: Any, seed: int) -> None:
@@ -93,18 +116,17 @@ def test_a_spoilt_request_is_refused_as_if_it_were_new(asked: Any, pod: Any, see
     chance, familiar = Random(seed), Familiar()
     body = json.dumps({"Pod": pod, **asked}, separators=(",", ":")).encode()
     decode_args(body, familiar=familiar)
-    spoilt, place = bytearray(body), chance.randrange(len(body))
-    spoilt[place : place + chance.randrange(3)] = chance.choice([b"", b'"', b"}", b",", b" ", b"null", b'"Pod":{},'])
+    spoilt = _spoilt(body, chance)
+    assert _outcome(spoilt, familiar) == _outcome(spoilt, None)
 
-    def outcome(known: Familiar | None) -> Any:
-        try:
-            args = decode_args(bytearray(spoilt), familiar=known)
-        except RequestError as refused:
-            return refused.status, refused.message
-        names = None if args.names is None else args.names.names
-        return args.pod, names, args.nodes and (args.nodes.nodes, list(map(bytes, args.nodes.raw)), args.nodes.rest)
 
-    assert outcome(familiar) == outcome(None)
+@settings(max_examples=500, deadline=None)
+@given(asked=ASKED, pod=PODS, seed=st.integers(0, 2**32))
+def test_a_request_as_go_writes_it_is_understood_as_any_other(asked: Any, pod: Any, seed: int) -> None:
+    """A space at its end, which Go does not write, changes nothing, whether the request is sound or not."""
+    body = json.dumps({"Pod": pod, **asked}, separators=(",", ":")).encode()
+    for each in (body, _spoilt(body, Random(seed))):
+        assert _outcome(each, None) == _outcome(each + b" ", None)
 
 
 def test_a_twin_key_is_refused_beside_familiar_parts() -> None:

@@ -44,7 +44,7 @@ def test_a_request_is_understood_however_its_keys_are_spelled(case: dict[str, An
     args = decode_args(case["body"].replace("{pod}", POD).replace("{nodes}", NODES).encode())
     assert (args.pod.metadata.namespace, args.pod.metadata.name) == ("shop", "web")
     assert (None if args.names is None else args.names.names) == case.get("names")
-    assert (args.nodes and [node.metadata.name for node in args.nodes.nodes]) == case.get("nodes")
+    assert (args.nodes and [each.node.metadata.name for each in args.nodes.nodes]) == case.get("nodes")
 
 
 @pytest.mark.parametrize("case", REFUSED.values(), ids=REFUSED)
