@@ -10,9 +10,11 @@ from typing import Any, Protocol
 
 import msgspec
 from fastapi import FastAPI, Request, Response
+from fastapi.routing import APIRoute
 from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect
 from starlette.responses import PlainTextResponse
+from starlette.types import Receive, Scope, Send
 
 from extender import __version__
 from extender.web import access
@@ -172,13 +174,26 @@ def new_app(site: Site) -> FastAPI:
     return app
 
 
+class _VerbRoute(APIRoute):
+    """A route whose endpoint takes the request as it is: nothing stands between them that is there for parameters."""
+
+    def __init__(self, path: str, endpoint: Callable[[Request], Awaitable[Response]], **more: Any) -> None:
+        super().__init__(path, endpoint, **more)
+
+        async def answered(scope: Scope, receive: Receive, send: Send) -> None:
+            response = await endpoint(Request(scope, receive))
+            await response(scope, receive, send)
+
+        self.app = answered
+
+
 def add_verbs(app: FastAPI, site: Site) -> None:
     """Have *app* answer the verbs."""
     app.add_exception_handler(RequestError, _request_fault)
     for verb in _verbs(site):
         about = getdoc(verb.answer(site))
-        app.add_api_route(
-            verb.path, _endpoint(verb, site), methods=["POST"], name=verb.name,
+        app.router.add_api_route(
+            verb.path, _endpoint(verb, site), methods=["POST"], name=verb.name, route_class_override=_VerbRoute,
             openapi_extra=verb.described, response_class=Response, summary=about.splitlines()[0] if about else None,
         )  # fmt: skip
 
