@@ -4,10 +4,12 @@ A list is whole or it is not there. A watch starts where the list or the last ev
 is believed only if it can be read: a line that cannot be read ends the watch.
 """
 
+import asyncio
 from collections.abc import AsyncGenerator, Callable, Iterator
 from dataclasses import dataclass
 from enum import Enum
 from functools import cache
+from io import BytesIO
 from typing import Any, Final, Generic, TypeVar
 
 import msgspec
@@ -34,6 +36,9 @@ WATCH_SECONDS: Final = (40.0, 50.0)
 
 QUIET_SECONDS: Final = 55.0
 """Silence after which a watch counts as dead: half-open connections are found within a minute."""
+
+GATHERED_SECONDS: Final = 0.01
+"""What a watch of heartbeats tells in so long is read together: to be woken costs as much as to read what is there."""
 
 LONGEST_LINE: Final = 64 * 2**20
 """Bytes of one event; etcd takes objects of 1.5 MiB."""
@@ -252,25 +257,27 @@ async def watch(
                 lines = piece  # mostly, and not copied then
             else:
                 rest += piece
-                end = rest.rfind(b"\n")
-                if end < 0:
+                end = rest.rfind(b"\n") + 1
+                if not end:
                     if len(rest) > LONGEST_LINE:
                         raise AnswerError(f"GET {request.path}: an event of more than {LONGEST_LINE} bytes")
                     yield []
                     continue
                 lines = bytes(rest[:end])
-                del rest[: end + 1]
+                del rest[:end]
             read: list[Event[T]] = []
             # What was read before a fault counts, so that it is not asked for again.
-            fault = _read_into(read, lines.split(b"\n"), source)
+            fault = _read_into(read, lines, source)
             yield read
             if fault is not None:
                 raise fault
+            if source.heartbeats is not None:
+                await asyncio.sleep(GATHERED_SECONDS)
     if rest.strip():
         raise UnreachableError(f"GET {request.path}: the connection ended in the middle of an event", sent=True)
 
 
-def _read_into(read: list[Event[T]], lines: list[bytes], source: Source[T]) -> ApiError | None:
+def _read_into(read: list[Event[T]], lines: bytes, source: Source[T]) -> ApiError | None:
     try:
         read.extend(_events(lines, source))
     except ApiError as fault:
@@ -278,9 +285,9 @@ def _read_into(read: list[Event[T]], lines: list[bytes], source: Source[T]) -> A
     return None
 
 
-def _events(lines: list[bytes], source: Source[T]) -> Iterator[Event[T]]:
-    for line in lines:
-        if line.strip():
+def _events(lines: bytes, source: Source[T]) -> Iterator[Event[T]]:
+    for line in BytesIO(lines):  # finds the ends of lines much faster than `split`
+        if not line.isspace():
             yield _event(line, source)
 
 

@@ -38,6 +38,27 @@ def test_a_report_that_changes_times_and_the_version_tells_only_its_version() ->
     assert after(a_line("1")).version(a_line("2", LATE)) == "2"
 
 
+def test_a_version_that_became_longer_is_told_as_well() -> None:
+    assert after(a_line("9")).version(a_line("10", LATE)) == "10"
+
+
+def test_objects_that_are_laid_out_alike_are_told_apart() -> None:
+    other = {"name": "n2", "uid": "u2"}
+    known = after(a_line("1"))
+    assert known.version(a_line("2", meta=other)) == ""
+    known.read("n2", "2")
+    assert known.version(a_line("3", LATE, meta=other)) == "3"
+    assert known.version(a_line("4", LATE)) == "4"
+
+
+def test_times_that_moved_are_looked_for_again() -> None:
+    known = after(a_line("1"))
+    moved = {"labels": {"zone": "a"}}
+    assert known.version(a_line("2", meta=moved)) == ""
+    known.read("n1", "2")
+    assert known.version(a_line("3", LATE, meta=moved)) == "3"
+
+
 def test_the_first_report_is_read() -> None:
     assert Heartbeats().version(a_line("1")) == ""
 

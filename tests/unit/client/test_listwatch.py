@@ -1,12 +1,14 @@
 """Lists in pages, and the lines of a watch."""
 
 import json
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
 from extender.client.endpoints import ENDPOINTS, Endpoint
 from extender.client.errors import AnswerError, GoneError, UnreachableError
+from extender.client.heartbeats import Heartbeats
 from extender.client.listwatch import Event, EventType, Listed, Source, list_all, watch
 from extender.objects.node import Node
 from extender.objects.pod import Pod
@@ -166,6 +168,25 @@ def test_lines_may_arrive_in_pieces_and_several_at_once() -> None:
     events, fault, _, _ = watched(data[:10], 1, data[10:300], 1, data[300:])
     assert fault is None
     assert [event.version for event in events] == ["6", "7", "8"]
+
+
+@pytest.mark.parametrize(
+    ("heartbeats", "told"),
+    [(None, [0, 1, 1, 1, 1]), (Heartbeats(), [0, 1, 3])],
+    ids=["each at once", "heartbeats in batches"],
+)
+def test_where_heartbeats_are_expected_what_comes_within_ten_milliseconds_is_told_together(
+    heartbeats: Heartbeats | None, told: list[int]
+) -> None:
+    pieces = [modified("a", 6), 0.003, modified("a", 7), 0.003, modified("a", 8), 0.003, modified("a", 9)]
+
+    async def main() -> list[int]:
+        source = replace(SOURCE, heartbeats=heartbeats)
+        async with Server() as server, talking(server) as transport:
+            server.on(PODS, Stream(pieces))
+            return [len(batch) async for batch in watch(transport, source, "5", middle)]
+
+    assert run(main()) == told
 
 
 @pytest.mark.parametrize(
