@@ -51,12 +51,13 @@ def registrations(profile: Profile) -> dict[str, tuple[Registration, ...]]:
 class Hints:
     """The events of all plugins, by scheduler name."""
 
-    __slots__ = ("_by_profile", "_concerning", "_observe")
+    __slots__ = ("_by_profile", "_concerning", "_observe", "_wanted")
 
     def __init__(self, profiles: Mapping[str, Profile], observe: HintObserver | None = None) -> None:
         self._by_profile = {name: registrations(profile) for name, profile in profiles.items()}
         self._observe = observe
         self._concerning: tuple[Change | None, dict[tuple[str, str], tuple[Registration, ...]]] = (None, {})
+        self._wanted: dict[tuple[Resource, Action], bool] = {}
 
     def of(self, scheduler: str, plugin: str) -> tuple[Registration, ...]:
         """The events of one plugin."""
@@ -64,12 +65,16 @@ class Hints:
 
     def interested(self, change: Change) -> bool:
         """Whether any plugin wants to hear of *change*. Source: D029."""
-        return is_wildcard(change) or any(
-            each.concerns(change)
-            for plugins in self._by_profile.values()
-            for events in plugins.values()
-            for each in events
-        )
+        sort = change.resource, change.action
+        wanted = self._wanted.get(sort)
+        if wanted is None:  # asked about every pod that is placed, so not anew each time
+            wanted = self._wanted[sort] = is_wildcard(change) or any(
+                each.concerns(change)
+                for plugins in self._by_profile.values()
+                for events in plugins.values()
+                for each in events
+            )
+        return wanted
 
     def worth(self, pod: QueuedPod, change: Change) -> Worth:
         """Whether *change* may make *pod* schedulable, going by the plugins that rejected it. Source: D030, D031."""
