@@ -250,10 +250,9 @@ class Standalone:
 
 
 def settle_memory() -> None:
-    """What was read at the start stays: the collector need not look at it again, and later not so often."""
+    """What was read at the start stays: the collector need not look at it again."""
     gc.collect()
     gc.freeze()
-    gc.set_threshold(50_000, 20, 50)
 
 
 def _all_at_work(jobs: Sequence[asyncio.Task[None]]) -> None:

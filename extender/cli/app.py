@@ -4,6 +4,7 @@ A command is a module of this room with a `typer.Typer` named `app`. It is impor
 command waits for what another needs.
 """
 
+import gc
 import os
 import sys
 from difflib import get_close_matches
@@ -101,6 +102,8 @@ def main() -> None:
     """
     # NumPy's algebra library starts a thread for every processor; nothing here multiplies matrices.
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+    # Most of what is imported, read and kept stays: the collector need not look at it as often as it would.
+    gc.set_threshold(50_000, 20, 50)
     try:
         app(prog_name="extender")
     except Exception as fault:  # noqa: BLE001  the last place to turn a fault into a message
