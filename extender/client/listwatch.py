@@ -124,13 +124,15 @@ class _ListMeta(Record, frozen=True, kw_only=True):
     continue_: str = msgspec.field(default="", name="continue")
 
 
-class _Page(msgspec.Struct, Generic[T]):
+class _Head(msgspec.Struct):
     metadata: _ListMeta = _ListMeta()
+
+
+class _Page(msgspec.Struct, Generic[T]):
     items: tuple[T, ...] = ()
 
 
 class _RawPage(msgspec.Struct):
-    metadata: _ListMeta = _ListMeta()
     items: tuple[msgspec.Raw, ...] | None = None
 
 
@@ -165,7 +167,7 @@ def key_of(item: KubernetesObject) -> str:
 
 
 async def list_all(transport: Transport, source: Source[T]) -> Listed[T]:
-    """The whole list as it is now, read in pages, so that only one page at a time is held as text.
+    """The whole list as it is now, read in pages, so that no more than two at a time are held as text.
 
     If the server has forgotten the state the first pages showed, it starts again; after the second time it asks for
     all at once, as nothing can be forgotten then.
@@ -187,32 +189,50 @@ async def list_all(transport: Transport, source: Source[T]) -> Listed[T]:
 async def _list(transport: Transport, source: Source[T], limit: int) -> Listed[T]:
     items: dict[str, T] = {}
     unreadable = 0
-    token, version = "", ""
-    while True:
+
+    def asked(token: str) -> asyncio.Task[bytes]:
         request = source.request(PAGE_SECONDS, **{"limit": str(limit) if limit else "", "continue": token})
-        meta, found, lost = _read_page(await transport.call(request), source)
-        if not meta.resource_version:
-            raise AnswerError(f"GET {request.path}: not a list")
-        for item in found if source.lean is None else map(source.lean, found):
-            items[key_of(item)] = item
-        unreadable += lost
-        token, version = meta.continue_, meta.resource_version
-        if not token:
-            return Listed(version, items, unreadable)
+        return asyncio.create_task(transport.call(request))
+
+    coming = asked("")
+    try:
+        while True:
+            body = await coming
+            head = _read_head(body, source)
+            if head.continue_:
+                coming = asked(head.continue_)
+                await asyncio.sleep(0)  # it is sent now, and answered while this page is read
+            found, lost = _read_page(body, source)
+            for item in found if source.lean is None else map(source.lean, found):
+                items[key_of(item)] = item
+            unreadable += lost
+            if not head.continue_:
+                return Listed(head.resource_version, items, unreadable)
+    finally:
+        coming.cancel()
 
 
-def _read_page(body: bytes, source: Source[T]) -> tuple[_ListMeta, tuple[T, ...], int]:
-    """The page, and how many of its objects could not be read."""
+def _read_head(body: bytes, source: Source[T]) -> _ListMeta:
+    try:
+        head = decode(body, _Head).metadata
+    except DecodeError as fault:
+        raise AnswerError(f"a page of a list of {source.kind.__name__} cannot be read: {fault}") from fault
+    if not head.resource_version:
+        raise AnswerError(f"GET {source.endpoint.path(source.namespace)}: not a list")
+    return head
+
+
+def _read_page(body: bytes, source: Source[T]) -> tuple[tuple[T, ...], int]:
+    """The objects of the page, and how many could not be read."""
     if source.heard is not None:
         return _read_slowly(body, source)
     try:
-        page = _pages(source.kind).decode(body)
+        return _pages(source.kind).decode(body).items, 0
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
         return _read_slowly(body, source)
-    return page.metadata, page.items, 0
 
 
-def _read_slowly(body: bytes, source: Source[T]) -> tuple[_ListMeta, tuple[T, ...], int]:
+def _read_slowly(body: bytes, source: Source[T]) -> tuple[tuple[T, ...], int]:
     """Object by object, with nulls where Go has them, without those that our types cannot hold."""
     try:
         page = decode(body, _RawPage)
@@ -228,7 +248,7 @@ def _read_slowly(body: bytes, source: Source[T]) -> tuple[_ListMeta, tuple[T, ..
         found.append(item)
         if source.heard is not None:
             source.heard(item, text)
-    return page.metadata, tuple(found), len(page.items or ()) - len(found)
+    return tuple(found), len(page.items or ()) - len(found)
 
 
 async def watch(

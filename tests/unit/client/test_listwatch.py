@@ -2,7 +2,7 @@
 
 import json
 from dataclasses import replace
-from typing import Any
+from typing import Any, cast
 
 import pytest
 
@@ -10,6 +10,7 @@ from extender.client.endpoints import ENDPOINTS, Endpoint
 from extender.client.errors import AnswerError, GoneError, UnreachableError
 from extender.client.heartbeats import Heartbeats
 from extender.client.listwatch import Event, EventType, Listed, Source, list_all, watch
+from extender.client.transport import Request, Transport
 from extender.objects.node import Node
 from extender.objects.pod import Pod
 from tests.unit.client.scripted import CUT, SILENCE, Reply, Server, Stream, failure, middle, talking
@@ -35,6 +36,20 @@ def test_a_list_is_read_page_by_page() -> None:
     assert found.version == "5"
     assert list(found.items) == ["ns/a", "ns/b", "ns/c"]
     assert asked == [{"limit": "500"}, {"limit": "500", "continue": "t1"}, {"limit": "500", "continue": "t2"}]
+
+
+def test_the_next_page_is_asked_for_before_the_last_one_is_read() -> None:
+    order: list[str] = []
+    pages = [a_list(5, a_pod("a", 1), more="t1"), a_list(5, a_pod("b", 2))]
+
+    class Asked:
+        async def call(self, request: Request) -> bytes:
+            order.append(f"asked for {request.query.get('continue', 'the first')}")
+            return json.dumps(pages.pop(0).body).encode()
+
+    source = replace(SOURCE, heard=lambda pod, _: order.append(f"read {pod.metadata.name}"))
+    run(list_all(cast("Transport", Asked()), source))
+    assert order == ["asked for the first", "asked for t1", "read a", "read b"]
 
 
 def test_selectors_go_with_every_page() -> None:
