@@ -1,6 +1,6 @@
 """A dictionary whose forks share values until one of them writes."""
 
-from collections.abc import Callable, Hashable, Iterator
+from collections.abc import Callable, Hashable, Iterable, Iterator
 from typing import Generic, TypeVar
 
 K = TypeVar("K", bound=Hashable)
@@ -34,6 +34,10 @@ class CowDict(Generic[K, V]):
     def get(self, key: K) -> V | None:
         """The value to read under *key*, or None; never write to it."""
         return self._data.get(key)
+
+    def get_all(self, keys: Iterable[K]) -> Iterator[V | None]:
+        """What `get` gives for each of *keys*."""
+        return map(self._data.get, keys)
 
     def __contains__(self, key: K) -> bool:
         return key in self._data

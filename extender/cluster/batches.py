@@ -19,35 +19,45 @@ class PodBatch:
     Attributes:
         pods: the pods.
         rows: the row of each, int64, shape (len(pods),).
-        shapes: the distinct shapes among them.
+        shapes: the distinct shapes among them, perhaps with others.
         shape_of: the index into `shapes` of each pod, int64, shape (len(pods),).
-        lines: the ids of the resources that any of them takes.
+        lines: the ids of the resources that any of the shapes takes.
         taken: what a pod of each shape takes, int64, shape (len(lines), len(shapes)): milli-CPU, bytes, counts.
         nonzero: as in the node table, int64, shape (2, len(shapes)).
         special: indices of the pods that use host ports or volumes, or take node resources through claims.
     """
 
-    __slots__ = ("_memo", "lines", "nonzero", "pods", "rows", "shape_of", "shapes", "special", "taken")
+    __slots__ = ("_is_special", "_memo", "lines", "nonzero", "pods", "rows", "shape_of", "shapes", "special", "taken")
 
     def __init__(self, pods: Sequence[PlacedPod], rows: IntArray) -> None:
-        self.pods = pods
-        self.rows = rows
-        numbers: dict[Shape, int] = {}
-        found = [numbers.setdefault(pod.shape, len(numbers)) for pod in pods]
-        self.shape_of: IntArray = np.array(found, dtype=np.int64)
-        self.shapes = tuple(numbers)
+        shapes = [pod.shape for pod in pods]
+        self.shapes = tuple(dict.fromkeys(shapes))
+        number_of = {shape: number for number, shape in enumerate(self.shapes)}
+        shape_of: IntArray = np.fromiter(map(number_of.__getitem__, shapes), dtype=np.int64, count=len(shapes))
         self.lines = tuple({resource: None for shape in self.shapes for resource, _ in shape.taken})
         line_of = {resource: line for line, resource in enumerate(self.lines)}
         self.taken = np.zeros((len(self.lines), len(self.shapes)), dtype=np.int64)
         self.nonzero = np.zeros((2, len(self.shapes)), dtype=np.int64)
-        special = np.zeros(len(self.shapes) + 1, dtype=np.bool_)
+        self._is_special = np.zeros(len(self.shapes), dtype=np.bool_)
         for index, shape in enumerate(self.shapes):
             for resource, amount in shape.taken:
                 self.taken[line_of[resource], index] = amount
             self.nonzero[:, index] = shape.nonzero
-            special[index] = bool(shape.host_ports) or shape.volumes is not NO_USES or shape.takes_by_claims
-        self.special = frozenset(np.flatnonzero(special[self.shape_of]).tolist()) if special.any() else frozenset()
+            self._is_special[index] = bool(shape.host_ports) or shape.volumes is not NO_USES or shape.takes_by_claims
+        self._hold(pods, rows, shape_of)
+
+    def _hold(self, pods: Sequence[PlacedPod], rows: IntArray, shape_of: IntArray) -> None:
+        self.pods, self.rows, self.shape_of = pods, rows, shape_of
+        self.special = frozenset(np.flatnonzero(self._is_special[shape_of]).tolist())
         self._memo: dict[Hashable, Any] = {}
+
+    def only(self, which: IntArray) -> "PodBatch":
+        """The pods with these indices (int64), in this order."""
+        batch = object.__new__(PodBatch)
+        batch.shapes, batch.lines, batch.taken, batch.nonzero = self.shapes, self.lines, self.taken, self.nonzero
+        batch._is_special = self._is_special
+        batch._hold(list(map(self.pods.__getitem__, which.tolist())), self.rows[which], self.shape_of[which])
+        return batch
 
     def __len__(self) -> int:
         return len(self.pods)

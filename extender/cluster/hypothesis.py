@@ -7,24 +7,21 @@ from extender.cluster.arrays import IntArray
 from extender.cluster.batches import PodBatch
 from extender.cluster.pods import PlacedPod, PodQuery, placed
 from extender.cluster.snapshot import Snapshot
-from extender.cluster.tables import Pods
 from extender.objects.node import Node
 
 
 class Hypothesis:
     """A cluster that might be. Holds its snapshot, so that the live tables are not written under it."""
 
-    __slots__ = ("_base", "_homes", "_tables")
+    __slots__ = ("_base", "_tables")
 
     def __init__(self, base: Snapshot) -> None:
         self._base = base
         self._tables = base.tables.fork()
-        self._homes: dict[PodBatch, list[Pods]] = {}
 
     def place(self, pod: PodQuery, node_name: str) -> PlacedPod:
         """Assume *pod* on *node_name*."""
         there = placed(pod.pod, pod.shape, node_name, assumed=True)
-        self._homes.clear()
         self._tables.put_pod(there)
         return there
 
@@ -46,31 +43,19 @@ class Hypothesis:
         Raises:
             KeyError: it is not there.
         """
-        self._homes.clear()
         self._tables.drop_pod(pod)
 
     def restore(self, pod: PlacedPod) -> None:
         """Assume a removed pod back where it was."""
-        self._homes.clear()
         self._tables.put_pod(pod)
 
     def take_away(self, batch: PodBatch, which: IntArray) -> None:
-        """Assume those pods of *batch* gone, as far as one node's row shows it: see `tables.Tables.move`.
-
-        Raises:
-            KeyError: one is not there.
-        """
-        self._move(batch, which, -1)
+        """Assume those pods of *batch*, which are there, gone, as far as one node's row shows it: see `Tables.move`."""
+        self._tables.move(batch, which, -1)
 
     def bring(self, batch: PodBatch, which: IntArray) -> None:
         """Assume those pods of *batch* on their nodes, as far as one node's row shows it."""
-        self._move(batch, which, 1)
-
-    def _move(self, batch: PodBatch, which: IntArray, sign: int) -> None:
-        homes = self._homes.get(batch)
-        if homes is None:
-            homes = self._homes[batch] = self._tables.homes(batch)
-        self._tables.move(batch, homes, which, sign)
+        self._tables.move(batch, which, 1)
 
     def snapshot(self) -> Snapshot:
         """The cluster as assumed now; use it before the next change."""

@@ -5,7 +5,7 @@ only while somebody
 still holds the snapshot (see `state.ClusterState`).
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from itertools import repeat
 from typing import Any, TypeVar
 
@@ -120,6 +120,11 @@ class Snapshot:
     def pods_on(self, name: str) -> Mapping[str, PlacedPod]:
         """The pods on node *name*, by uid."""
         return self._tables.on_node.get(name) or {}
+
+    def pods_by_row(self, rows: IntArray) -> list[Collection[PlacedPod]]:
+        """The pods on each of *rows* (int64)."""
+        names = map(self._tables.nodes.names.__getitem__, rows.tolist())
+        return [pods.values() if pods else () for pods in self._tables.on_node.get_all(names)]
 
     def placed_pods(self) -> list[PlacedPod]:
         """Every pod on a node that is known."""

@@ -32,12 +32,13 @@ class Tables:
     Attributes:
         nodes, counts, terms, ports, volumes, claims, groups, objects: the tables.
         shapes: pods to shapes; shared by all forks.
-        on_node: the pods on each node, by node name (also of nodes that are not known, A116).
         nominated: pods that wait and are nominated, by node name. Source: A095.
         node_journal, pod_journal: rows whose node facts, or whose pods, were written.
     """
 
     __slots__ = (
+        "_moves",
+        "_on_node",
         "claims",
         "counts",
         "groups",
@@ -46,7 +47,6 @@ class Tables:
         "nodes",
         "nominated",
         "objects",
-        "on_node",
         "pod_journal",
         "ports",
         "shapes",
@@ -70,7 +70,8 @@ class Tables:
         self.claims = ClaimTable()
         self.groups = GroupTable()
         self.objects = ObjectStore()
-        self.on_node: CowDict[str, Pods] = CowDict(dict)
+        self._on_node: CowDict[str, Pods] = CowDict(dict)
+        self._moves: list[tuple[PodBatch, IntArray, int]] = []  # what `_on_node` does not show yet
         self.nominated: Mapping[str, tuple[PodQuery, ...]] = {}
         self.node_journal = Journal()
         self.pod_journal = Journal()
@@ -92,7 +93,8 @@ class Tables:
         child.claims = self.claims.fork()
         child.groups = self.groups.fork()
         child.objects = self.objects.fork(branch=lineage is None)
-        child.on_node = self.on_node.fork()
+        child._on_node = self.on_node.fork()
+        child._moves = []
         child.nominated = self.nominated
         child.lineage = lineage or object()
         child.node_journal = self.node_journal if lineage else Journal()
@@ -188,28 +190,34 @@ class Tables:
             self.terms.add(carried, row, nodes, sign=sign)
         self.pod_journal.wrote(row)
 
-    def homes(self, batch: PodBatch) -> list[Pods]:
-        """For each pod of *batch* the pods on its node, to write to until this table is forked or a node is emptied."""
-        found: list[Pods] = []
-        last: str | None = None
-        for pod in batch.pods:
-            if pod.node_name == last:
-                found.append(found[-1])
-            else:
-                last = pod.node_name
-                found.append(self.on_node.writable(last, dict))
-        return found
+    @property
+    def on_node(self) -> CowDict[str, Pods]:
+        """The pods on each node, by node name (also of nodes that are not known, A116)."""
+        if self._moves:
+            self._settle()
+        return self._on_node
 
-    def move(self, batch: PodBatch, homes: list[Pods], which: IntArray, sign: int) -> None:
+    def _settle(self) -> None:
+        for batch, which, sign in self._moves:
+            for index in which.tolist():
+                pod = batch.pods[index]
+                there = self._on_node.writable(pod.node_name, dict)
+                if sign > 0:
+                    there[pod.uid] = pod
+                else:
+                    del there[pod.uid]
+        self._moves.clear()
+
+    def move(self, batch: PodBatch, which: IntArray, sign: int) -> None:
         """Pods of *batch* come to their nodes (*sign* 1) or leave them (-1), in what one node's row shows only.
 
         The sums over the whole cluster, `counts` and `terms`, stay: they are for questions asked before any node.
+        Who is on a node is worked out when somebody asks for it, since most plugins read columns only.
         A host port that a pod leaves is free, even if another pod on that node has it too: see `PortTable.release`.
 
         Args:
             batch: the pods; their nodes are known.
-            homes: the answer of `homes`.
-            which: indices into it, each once, int64.
+            which: indices into it, each once, int64; pods that leave must be there.
             sign: 1 or -1.
         """
         if not len(which):
@@ -224,15 +232,9 @@ class Tables:
         for line in range(2):
             np.add.at(nonzero[line], rows, sign * batch.nonzero[line, shapes])
         np.add.at(columns.write("pod_count"), rows, sign)
-        pods = batch.pods
-        if sign > 0:
-            for index in which.tolist():
-                homes[index][pods[index].uid] = pods[index]
-        else:
-            for index in which.tolist():
-                del homes[index][pods[index].uid]
+        self._moves.append((batch, which.copy(), sign))
         for index in batch.special.intersection(which.tolist()) if batch.special else ():
-            pod, row = pods[index], int(batch.rows[index])
+            pod, row = batch.pods[index], int(batch.rows[index])
             (self.ports.add if sign > 0 else self.ports.release)(row, pod.shape.host_ports)
             self.volumes.count(pod.pod, pod.shape.volumes, row, sign)
             if pod.shape.takes_by_claims:

@@ -109,3 +109,38 @@ def test_numbers_are_added_up_by_row() -> None:
 
     assert batch.sums(np.array([1, 2, 3, 4, 5]), len(cluster)).tolist() == [3, 12]
     assert batch.by_shape(lambda shape: len(shape.host_ports)).tolist() == [0, 0, 1, 0, 0]
+
+
+def test_a_part_of_a_batch_is_a_batch_in_the_order_asked_for() -> None:
+    cluster = _cluster()
+    part = _batch(cluster).only(np.array([4, 2, 0]))
+
+    assert [pod.key for pod in part.pods] == ["default/e", "default/c", "default/a"]
+    assert part.rows.tolist() == [1, 1, 0]
+    assert part.special == {1}, "the pod with a port"
+    together, alone = Hypothesis(cluster), Hypothesis(cluster)
+    together.take_away(part, np.arange(3))
+    for pod in part.pods:
+        alone.remove(pod)
+    assert _rows(together.snapshot()) == _rows(alone.snapshot())
+
+
+def test_what_is_imagined_on_a_hypothesis_knows_who_left() -> None:
+    cluster = _cluster()
+    batch, first = _batch(cluster), Hypothesis(cluster)
+    first.take_away(batch, np.array([0, 4]))
+
+    second = Hypothesis(first.snapshot())
+    second.take_away(batch, np.array([1]))
+    first.bring(batch, np.array([4]))
+
+    assert _rows(second.snapshot())["names"] == [[], ["default/c", "default/d"]]
+    assert _rows(first.snapshot())["names"] == [["default/b"], ["default/c", "default/d", "default/e"]]
+
+
+def test_pods_are_listed_by_row() -> None:
+    cluster = a_cluster(a_node("m"), a_node("n"), a_pod("a", node="n"), a_pod("b", node="n")).snapshot()
+
+    there = cluster.pods_by_row(np.array([1, 0]))
+
+    assert [[pod.key for pod in pods] for pods in there] == [["default/a", "default/b"], []]
