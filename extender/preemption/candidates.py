@@ -5,7 +5,6 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from extender.cluster.arrays import IntArray
 from extender.cluster.pods import PodQuery
 from extender.cluster.snapshot import Snapshot
 from extender.decide.rescue import Attempt
@@ -72,23 +71,19 @@ def search(pod: PodQuery, cluster: Snapshot, attempt: Attempt, enough: Enough) -
     errors: list[str] = []
     failed = 0
     budgets = budgets_of(cluster)
-    for some in _chunks(rows, max(wanted, _AT_ONCE)):
+    looked_at = 0
+    while looked_at < len(rows) and not (harmless and len(harmless) + len(harmful) >= wanted):
+        # ever larger pieces, since each has its price: where the first nodes do not do, most others will not either
+        some = rows[looked_at : looked_at + max(wanted, 3 * looked_at, _AT_ONCE)]
+        looked_at += len(some)
         selection = select(question, some, evictable(pod, cluster, some), budgets)
         reasons += selection.reasons
         errors += selection.errors
-        for candidate in selection.candidates:
-            if candidate is None:
-                failed += 1
-                continue
+        failed += int(np.count_nonzero(~selection.helps))
+        for at in np.flatnonzero(selection.helps).tolist():
+            kept = harmful if selection.violations[at] else harmless
+            if len(kept) < wanted:
+                kept.append(selection.candidate(at))
             if harmless and len(harmless) + len(harmful) >= wanted:
                 break
-            kept = harmful if candidate.violations else harmless
-            if len(kept) < wanted:
-                kept.append(candidate)
-        if harmless and len(harmless) + len(harmful) >= wanted:
-            break
     return Found((*harmless, *harmful), failed, reasons, tuple(errors))
-
-
-def _chunks(rows: IntArray, size: int) -> list[IntArray]:
-    return [rows[start : start + size] for start in range(0, len(rows), size)]

@@ -1,11 +1,11 @@
 """Which of two pods is more important: spared first, evicted last. Source: E021."""
 
-from collections.abc import Sequence
 from math import inf
 
 import numpy as np
 
 from extender.cluster.arrays import FloatArray, IntArray
+from extender.cluster.batches import PodBatch
 from extender.cluster.pods import PlacedPod
 
 NOT_STARTED = inf
@@ -18,18 +18,21 @@ def started(pod: PlacedPod) -> float:
     return start.timestamp() if start else NOT_STARTED
 
 
-def most_important_first(pods: Sequence[PlacedPod], groups: IntArray) -> IntArray:
+def most_important_first(pods: PodBatch, groups: IntArray) -> IntArray:
     """Indices of *pods* by group and, in a group, by falling priority, then by start, the earliest first: int64.
 
     Args:
         pods: in any order; equals keep theirs.
         groups: a number for each pod.
     """
-    size = len(pods)
-    priorities: IntArray = np.fromiter((pod.shape.priority for pod in pods), dtype=np.int64, count=size)
+    priorities = pods.by_shape(lambda shape: shape.priority)
     order: IntArray = np.lexsort((-priorities, groups))
     ranked, grouped = priorities[order], groups[order]
-    if not ((ranked[1:] == ranked[:-1]) & (grouped[1:] == grouped[:-1])).any():
+    equal = (ranked[1:] == ranked[:-1]) & (grouped[1:] == grouped[:-1])
+    if not equal.any():
         return order  # priority alone decides everywhere
-    starts: FloatArray = np.fromiter(map(started, pods), dtype=np.float64, count=size)
+    asked = np.zeros(len(pods), dtype=np.bool_)
+    asked[order[1:][equal]] = asked[order[:-1][equal]] = True
+    starts: FloatArray = np.zeros(len(pods), dtype=np.float64)
+    starts[asked] = [started(pods.pods[index]) for index in np.flatnonzero(asked).tolist()]
     return np.lexsort((starts, -priorities, groups))

@@ -16,7 +16,7 @@ from extender.decide.engine import Engine
 from extender.decide.prefiltering import pre_filter
 from extender.framework.profiles import Profile
 from extender.framework.verdict import Code, Status
-from extender.preemption.budgets import Budget, budgets_of, violating
+from extender.preemption.budgets import Budgets, budgets_of, violating
 from extender.preemption.eligibility import may_be_evicted
 from extender.preemption.importance import most_important_first
 from extender.preemption.plan import Candidate
@@ -74,8 +74,8 @@ def settle(
     if names:
         fits = _fits(question, rows, offered)
         enough = np.flatnonzero(fits)
-        trimmed = select(question, rows[enough], [offered[at] for at in enough.tolist()], budgets)
-        for at, candidate in zip(enough.tolist(), trimmed.candidates, strict=True):
+        trimmed = select(question, rows[enough], _batch(rows[enough], [offered[at] for at in enough.tolist()]), budgets)
+        for at, candidate in zip(enough.tolist(), trimmed.candidates(), strict=True):
             if candidate is not None or offered[at]:
                 found[names[at]] = candidate or Candidate(names[at], tuple(offered[at]), 0)
             elif names[at] in unknown:
@@ -83,7 +83,7 @@ def settle(
         short = np.flatnonzero(~fits)
         last = frozenset(other.uid for others in offered for other in others)
         completed = select(question, rows[short], evictable(pod, cluster, rows[short]), budgets, last)
-        for at, candidate in zip(short.tolist(), completed.candidates, strict=True):
+        for at, candidate in zip(short.tolist(), completed.candidates(), strict=True):
             if candidate is not None:
                 found[names[at]] = candidate
     ordered = {name: _recounted(found[name], budgets) for name in names if name in found}
@@ -104,16 +104,20 @@ def _strangers(cluster: Snapshot, name: str, uids: Sequence[str]) -> tuple[str, 
 
 def _fits(question: Question, rows: IntArray, offered: Sequence[Sequence[PlacedPod]]) -> BoolArray:
     """Which of *rows* take the pod without the pods offered for them."""
-    pods = [pod for each in offered for pod in each]
-    trial = Trial(question, rows, pods, np.repeat(rows, [len(each) for each in offered]))
-    trial.take_away(np.arange(len(pods)))
+    batch = _batch(rows, offered)
+    trial = Trial(question, rows, batch)
+    trial.take_away(np.arange(len(batch)))
     return trial.ask(rows).fits
 
 
-def _recounted(candidate: Candidate, budgets: tuple[Budget, ...]) -> Candidate:
+def _batch(rows: IntArray, offered: Sequence[Sequence[PlacedPod]]) -> PodBatch:
+    return PodBatch([pod for each in offered for pod in each], np.repeat(rows, [len(each) for each in offered]))
+
+
+def _recounted(candidate: Candidate, budgets: Budgets) -> Candidate:
     """*candidate* with its victims in order and the budgets broken by them alone."""
-    victims = candidate.victims
-    together = np.zeros(len(victims), dtype=np.int64)
-    ordered = tuple(victims[index] for index in most_important_first(victims, together).tolist())
-    broken = violating(budgets, PodBatch(ordered, together), together)
-    return Candidate(candidate.node, ordered, int(np.count_nonzero(broken)))
+    together = np.zeros(len(candidate.victims), dtype=np.int64)
+    batch = PodBatch(candidate.victims, together)
+    ordered = batch.only(most_important_first(batch, together))
+    broken = violating(budgets, ordered, together)
+    return Candidate(candidate.node, tuple(ordered.pods), int(np.count_nonzero(broken)))

@@ -6,7 +6,7 @@ nodes in one go (`ApartFilter`) or with a copy a node.
 """
 
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -96,24 +96,25 @@ class Trial:
         "faults",
     )
 
-    def __init__(self, question: Question, asked: IntArray, pods: Sequence[PlacedPod], rows: IntArray) -> None:
+    def __init__(self, question: Question, asked: IntArray, pods: PodBatch) -> None:
         """All pods are where they are.
 
         Args:
             question: who asks.
             asked: the rows that will be asked about.
-            pods: may go.
-            rows: the row of each, among those asked about.
+            pods: may go; they are on rows among those asked about.
         """
         self._question = question
         self._what_if = Hypothesis(question.cluster)
-        ahead = _ahead(question, asked)
-        ahead_rows = [row for row, others in ahead.items() for _ in others]
-        ahead_pods = [other for others in ahead.values() for other in others]
-        self.batch = PodBatch([*pods, *ahead_pods], np.concatenate((rows, np.array(ahead_rows, dtype=np.int64))))
+        self.batch = pods
         self._ahead: dict[int, list[int]] = {}
-        for index, row in enumerate(ahead_rows, len(pods)):
-            self._ahead.setdefault(row, []).append(index)
+        ahead = _ahead(question, asked)
+        if ahead:
+            rows = [row for row, others in ahead.items() for _ in others]
+            coming = [other for others in ahead.values() for other in others]
+            self.batch = PodBatch([*pods.pods, *coming], np.concatenate((pods.rows, np.array(rows, dtype=np.int64))))
+            for index, row in enumerate(rows, len(pods)):
+                self._ahead.setdefault(row, []).append(index)
         self._by: IntArray = np.zeros(len(self.batch), dtype=np.int64)
         self._apart: frozenset[str] = frozenset()
         self._copies: dict[str, dict[int, Any]] = {}
@@ -177,7 +178,7 @@ class Trial:
         """
         fits = np.ones(len(rows), dtype=np.bool_)
         rounds: list[tuple[IntArray, Verdicts]] = []
-        crowded = np.array([at for at, row in enumerate(rows.tolist()) if row in self._ahead], dtype=np.int64)
+        crowded = np.flatnonzero(np.isin(rows, list(self._ahead)))
         if len(crowded):
             coming = [index for row in rows[crowded].tolist() for index in self._ahead[row]]
             verdicts = self._beside(rows[crowded], np.array(coming, dtype=np.int64))
@@ -188,8 +189,7 @@ class Trial:
         verdicts = self._round(rows[left])
         fits[left] = verdicts.feasible()
         rounds.append((left, verdicts))
-        if self.faults:
-            fits &= np.array([row not in self.faults for row in rows.tolist()], dtype=np.bool_)
+        fits &= ~np.isin(rows, list(self.faults))
         return Answer(fits, tuple(rounds))
 
     def _beside(self, rows: IntArray, coming: IntArray) -> Verdicts:

@@ -4,15 +4,17 @@ Worked out for many nodes at a time: the k-th pod of every node is brought back 
 """
 
 from collections import Counter
-from collections.abc import Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import chain, compress
 
 import numpy as np
 
 from extender.cluster.arrays import BoolArray, IntArray
+from extender.cluster.batches import PodBatch
 from extender.cluster.pods import PlacedPod, PodQuery
 from extender.cluster.snapshot import Snapshot
-from extender.preemption.budgets import Budget, violating
+from extender.preemption.budgets import Budgets, violating
 from extender.preemption.importance import most_important_first
 from extender.preemption.plan import Candidate
 from extender.preemption.trial import Question, Trial
@@ -26,28 +28,44 @@ class Selection:
     """What evicting pods comes to, node by node.
 
     Attributes:
-        candidates: a candidate, or None, for each row asked about.
+        names: the nodes asked about.
+        helps: whether evicting pods makes room there: bool, one entry a node.
+        violations: how many of the victims there a disruption budget protects: int64. Source: E017.
         reasons: how many of the other nodes are refused for each reason.
         errors: what went wrong on some of them.
     """
 
-    candidates: tuple[Candidate | None, ...]
-    reasons: Counter[str] = field(default_factory=Counter)
-    errors: tuple[str, ...] = ()
+    names: tuple[str, ...]
+    helps: BoolArray
+    violations: IntArray
+    reasons: Counter[str]
+    errors: tuple[str, ...]
+    _lineup: "_Lineup"
+    _gone: BoolArray
+
+    def candidate(self, at: int) -> Candidate:
+        """The candidate at position *at* of the nodes, which is helped."""
+        return Candidate(self.names[at], self._lineup.on(at, self._gone), int(self.violations[at]))
+
+    def candidates(self) -> Iterator[Candidate | None]:
+        """A candidate, or None, for each of the nodes."""
+        return (self.candidate(at) if helps else None for at, helps in enumerate(self.helps.tolist()))
 
 
-def evictable(pod: PodQuery, cluster: Snapshot, rows: IntArray) -> list[list[PlacedPod]]:
-    """The pods on each of *rows* that may go for the sake of *pod*."""
-    names, pods_on, below = cluster.names, cluster.pods_on, pod.priority
-    # `may_be_evicted` spelled out: this is asked about every pod of the cluster
-    return [[o for o in pods_on(names[row]).values() if o.shape.priority < below] for row in rows.tolist()]
+def evictable(pod: PodQuery, cluster: Snapshot, rows: IntArray) -> PodBatch:
+    """The pods on *rows* that may go for the sake of *pod*, those of one row side by side."""
+    there = cluster.pods_by_row(rows)
+    counts = np.fromiter(map(len, there), dtype=np.int64, count=len(there))
+    batch = PodBatch(list(chain.from_iterable(there)), np.repeat(rows, counts))
+    # `may_be_evicted`, asked once a shape
+    return batch.only(np.flatnonzero(batch.by_shape(lambda shape: shape.priority) < pod.priority))
 
 
 def select(
     question: Question,
     rows: IntArray,
-    evicted: Sequence[Sequence[PlacedPod]],
-    budgets: tuple[Budget, ...],
+    evicted: PodBatch,
+    budgets: Budgets,
     last: frozenset[str] = frozenset(),
 ) -> Selection:
     """The pods that must go on each of *rows*, each row for itself.
@@ -55,40 +73,30 @@ def select(
     Args:
         question: who asks.
         rows: rows of the cluster, each once, int64.
-        evicted: for each row, the pods that may go.
+        evicted: the pods on these rows that may go.
         budgets: pods they protect are spared first.
         last: uids of pods that are spared only after all others.
     """
     lineup = _Lineup(rows, evicted)
+    names = tuple(map(question.cluster.names.__getitem__, rows.tolist()))
+    helps = np.zeros(len(rows), dtype=np.bool_)
     reasons: Counter[str] = Counter()
     if lineup.empty:
         reasons[NO_VICTIMS] += lineup.empty
-    if not lineup.pods:
-        return Selection((None,) * len(rows), reasons)
-    trial = Trial(question, rows, lineup.pods, rows[lineup.node])
-    trial.take_away(np.arange(len(lineup.pods)))
+    trial = Trial(question, rows, lineup.batch)
+    trial.take_away(np.arange(len(lineup.batch)))
     asked = np.flatnonzero(lineup.counts)
     answer = trial.ask(rows[asked])
     reasons += answer.reasons()
-    protected = violating(budgets, trial.batch, lineup.node)
+    protected = violating(budgets, lineup.batch, lineup.node)
     gone = lineup.spare(trial, asked[answer.fits], protected, last)
-    fits = np.zeros(len(rows), dtype=np.bool_)
-    fits[asked[answer.fits]] = True
-    candidates: list[Candidate | None] = []
+    helps[asked[answer.fits]] = True
+    helps &= ~np.isin(rows, list(trial.faults))
+    unharmed = helps & (lineup.sums(gone) == 0)
     errors = [*answer.errors(), *trial.faults.values()]
-    broken = np.bincount(lineup.node, weights=gone & protected, minlength=len(rows)).astype(np.int64)
-    victims = lineup.by_node(gone)
-    for at, row in enumerate(rows.tolist()):
-        if not fits[at] or row in trial.faults:
-            candidates.append(None)
-            continue
-        name = question.cluster.names[row]
-        if not victims[at]:
-            errors.append(f'expected at least one victim pod on node "{name}"')
-            candidates.append(None)
-        else:
-            candidates.append(Candidate(name, victims[at], int(broken[at])))
-    return Selection(tuple(candidates), reasons, tuple(errors))
+    errors += [f'expected at least one victim pod on node "{names[at]}"' for at in np.flatnonzero(unharmed).tolist()]
+    violations = lineup.sums(gone & protected)
+    return Selection(names, helps & ~unharmed, violations, reasons, tuple(errors), lineup, gone)
 
 
 class _Lineup:
@@ -96,21 +104,25 @@ class _Lineup:
 
     Attributes:
         rows: rows of the cluster.
-        pods: those of one row side by side, the most important first.
+        batch: those of one row side by side, the most important first.
         node: for each pod the position of its row in `rows`, ascending, int64.
         counts: how many pods each row has.
+        starts: where in `batch` those of each row begin.
         empty: how many rows have none.
     """
 
-    __slots__ = ("counts", "empty", "node", "pods", "rows")
+    __slots__ = ("batch", "counts", "empty", "node", "rows", "starts")
 
-    def __init__(self, rows: IntArray, evicted: Sequence[Sequence[PlacedPod]]) -> None:
+    def __init__(self, rows: IntArray, evicted: PodBatch) -> None:
         self.rows = rows
-        self.counts: IntArray = np.fromiter(map(len, evicted), dtype=np.int64, count=len(evicted))
+        position: IntArray = np.zeros(int(rows.max(initial=0)) + 1, dtype=np.int64)
+        position[rows] = np.arange(len(rows))
+        node = position[evicted.rows]
+        order = most_important_first(evicted, node)
+        self.batch, self.node = evicted.only(order), node[order]
+        self.counts: IntArray = np.bincount(node, minlength=len(rows))
+        self.starts: IntArray = np.cumsum(self.counts) - self.counts
         self.empty = int(np.count_nonzero(self.counts == 0))
-        self.node: IntArray = np.repeat(np.arange(len(rows)), self.counts)
-        pods = [pod for each in evicted for pod in each]
-        self.pods = [pods[index] for index in most_important_first(pods, self.node).tolist()]
 
     def spare(self, trial: Trial, nodes: IntArray, protected: BoolArray, last: frozenset[str]) -> BoolArray:
         """Bring back all pods that need not go: which of the pods must, bool, shape (number of pods,).
@@ -121,24 +133,26 @@ class _Lineup:
             protected: pods whose eviction breaks a budget; brought back before the others.
             last: uids of pods that are brought back after all others.
         """
-        gone = np.zeros(len(self.pods), dtype=np.bool_)
-        later = np.zeros(len(self.pods), dtype=np.bool_)
+        gone = np.zeros(len(self.batch), dtype=np.bool_)
+        later = np.zeros(len(self.batch), dtype=np.bool_)
         if last:
-            later[:] = [pod.uid in last for pod in self.pods]
+            later[:] = [pod.uid in last for pod in self.batch.pods]
         turns = np.lexsort((~protected, later, self.node))
-        starts = np.cumsum(self.counts) - self.counts
         for turn in range(int(self.counts[nodes].max(initial=0))):
             nodes = nodes[self.counts[nodes] > turn]
-            back = turns[starts[nodes] + turn]
+            back = turns[self.starts[nodes] + turn]
             trial.bring(back)
             refused = back[~trial.ask(self.rows[nodes]).fits]
             trial.take_away(refused)
             gone[refused] = True
         return gone
 
-    def by_node(self, which: BoolArray) -> list[tuple[PlacedPod, ...]]:
-        """Those of the pods that *which* says, for each row, the most important first."""
-        found: list[list[PlacedPod]] = [[] for _ in self.counts]
-        for index, at in zip(np.flatnonzero(which).tolist(), self.node[which].tolist(), strict=True):
-            found[at].append(self.pods[index])
-        return [tuple(each) for each in found]
+    def sums(self, which: BoolArray) -> IntArray:
+        """How many of the pods that *which* says are on each row: int64."""
+        return np.bincount(self.node[which], minlength=len(self.rows))
+
+    def on(self, at: int, which: BoolArray) -> tuple[PlacedPod, ...]:
+        """Those of the pods that *which* says on the row at position *at*, the most important first."""
+        first = int(self.starts[at])
+        there = slice(first, first + int(self.counts[at]))
+        return tuple(compress(self.batch.pods[there], which[there].tolist()))

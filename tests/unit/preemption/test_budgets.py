@@ -14,8 +14,8 @@ WEB = {"app": "web"}
 
 
 def _broken(*budgets: Any, labels: tuple[dict[str, str] | None, ...] = (WEB, WEB, WEB), **more: Any) -> list[bool]:
-    """What is said about pods a, b, c with these labels, evicted from one node in this order."""
-    pods = [low(name, "n", labels=each, **more) for name, each in zip("abc", labels, strict=False)]
+    """What is said about pods a, b, c, d with these labels, evicted from one node in this order."""
+    pods = [low(name, "n", labels=each, **more) for name, each in zip("abcd", labels, strict=False)]
     cluster = a_cluster(a_small_node("n"), *pods, *budgets).snapshot()
     there = sorted(cluster.pods_on("n").values(), key=lambda pod: pod.key)
     nodes = np.zeros(len(there), dtype=np.int64)
@@ -53,6 +53,26 @@ def test_pods_without_labels_are_never_meant() -> None:
         }
     )
     assert _broken(lenient, labels=(None, {"tier": "1"})) == [False, True]
+
+
+@pytest.mark.parametrize(
+    ("expression", "broken"),
+    [
+        pytest.param({"operator": "In", "values": ["web", "db"]}, [True, True, False, False], id="one of two values"),
+        pytest.param({"operator": "NotIn", "values": ["web"]}, [False, True, True, True], id="another value, or none"),
+        pytest.param({"operator": "Exists"}, [True, True, True, False], id="any value"),
+    ],
+)
+def test_budgets_protect_whom_their_selectors_mean(expression: dict[str, Any], broken: list[bool]) -> None:
+    budget = an_object(
+        {
+            "apiVersion": "policy/v1",
+            "kind": "PodDisruptionBudget",
+            "metadata": {"name": "budget", "namespace": "default"},
+            "spec": {"selector": {"matchExpressions": [{"key": "app", **expression}]}},
+        }
+    )
+    assert _broken(budget, labels=(WEB, {"app": "db"}, {"app": "ui"}, {"tier": "1"})) == broken
 
 
 @pytest.mark.parametrize("labels", [None, {}], ids=["absent", "empty"])

@@ -84,13 +84,13 @@ def test_nodes_refused_for_good_are_not_looked_at() -> None:
 
 
 def test_a_large_cluster_is_searched_in_pieces() -> None:
-    """Only the last of 300 nodes takes the pod; a piece holds fewer."""
+    """Only the last of 1100 nodes takes the pod; of pieces of 256, 768 and 76 it is in the third."""
     state = a_cluster()
-    for number in range(300):
+    for number in range(1100):
         state.put_node(a_small_node(f"n{number}"))
-        state.put_pod(low(f"p{number}", f"n{number}", cpu="2", priority=1 if number == 299 else 100))
+        state.put_pod(low(f"p{number}", f"n{number}", cpu="2", priority=1 if number == 1099 else 100))
 
     found = searched(state, high(), Enough(0, 1), every_node=False)
 
-    assert victims(found) == {"n299": ["p299"]}
-    assert found.failed == 299
+    assert victims(found) == {"n1099": ["p1099"]}
+    assert found.failed == 1099

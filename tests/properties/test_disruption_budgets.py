@@ -1,0 +1,90 @@
+"""Budgets are found by a label and remembered by shape; evictions break the same ones as if each budget was asked."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from extender.cluster.batches import PodBatch
+from extender.cluster.pods import PlacedPod
+from extender.objects.matching import from_label_selector
+from extender.objects.policy import PodDisruptionBudget
+from extender.preemption.budgets import budgets_of, first_violations, violating
+from tests.build import a_cluster, a_node, a_pod, an_object
+
+WORDS = st.sampled_from(["a", "b", "c"])
+NAMESPACES = st.sampled_from(["here", "there"])
+LABELS = st.dictionaries(WORDS, WORDS, max_size=3)
+CONDITIONS = st.one_of(
+    st.builds(
+        lambda key, operator, values: {"key": key, "operator": operator, "values": values},
+        WORDS,
+        st.sampled_from(["In", "NotIn"]),
+        st.lists(WORDS, min_size=1, max_size=2, unique=True),
+    ),
+    st.builds(
+        lambda key, operator: {"key": key, "operator": operator}, WORDS, st.sampled_from(["Exists", "DoesNotExist"])
+    ),
+)
+SELECTORS = st.fixed_dictionaries({"matchLabels": LABELS, "matchExpressions": st.lists(CONDITIONS, max_size=2)})
+BUDGETS = st.lists(
+    st.tuples(NAMESPACES, SELECTORS, st.integers(-1, 2), st.sets(st.sampled_from(["p0", "p1"]))), max_size=4
+)
+PODS = st.lists(st.tuples(NAMESPACES, LABELS, st.integers(0, 2)), max_size=8)
+
+
+def _budget(number: int, namespace: str, selector: Any, allowed: int, disrupted: set[str]) -> Any:
+    return an_object(
+        {
+            "apiVersion": "policy/v1",
+            "kind": "PodDisruptionBudget",
+            "metadata": {"name": f"budget-{number}", "namespace": namespace},
+            "spec": {"selector": selector},
+            "status": {
+                "disruptionsAllowed": allowed,
+                "disruptedPods": dict.fromkeys(disrupted, "2026-01-01T00:00:00Z"),
+            },
+        }
+    )
+
+
+def _by_the_book(budgets: Sequence[PodDisruptionBudget], pods: Sequence[PlacedPod], *, all_spend: bool) -> list[bool]:
+    """As E020 has it, one pod after another; *all_spend*: a pod that breaks a budget still spends those after it."""
+    left = [budget.status.disruptions_allowed for budget in budgets]
+    found = []
+    for pod in pods:
+        broken = False
+        for number, budget in enumerate(budgets):
+            selector = from_label_selector(budget.spec.selector)
+            meant = pod.labels and budget.metadata.namespace == pod.namespace and not selector.is_empty
+            spends = (
+                meant and selector.matches(pod.labels) and pod.pod.metadata.name not in budget.status.disrupted_pods
+            )
+            if spends and (all_spend or not broken):
+                left[number] -= 1
+                broken = broken or left[number] < 0
+        found.append(broken)
+    return found
+
+
+@settings(max_examples=200, deadline=None)
+@given(raw_budgets=BUDGETS, raw_pods=PODS)
+def test_evictions_break_the_budgets_whose_selectors_mean_the_pods(raw_budgets: list[Any], raw_pods: list[Any]) -> None:
+    budgets = [_budget(number, *raw) for number, raw in enumerate(raw_budgets)]
+    raw_pods.sort(key=lambda raw: raw[2])
+    pods = [
+        a_pod(f"p{number}", namespace=namespace, labels=labels, node=f"n{node}")
+        for number, (namespace, labels, node) in enumerate(raw_pods)
+    ]
+    cluster = a_cluster(*(a_node(f"n{node}") for node in range(3)), *budgets, *pods).snapshot()
+    there = [list(cluster.pods_on(f"n{node}").values()) for node in range(3)]
+    everybody = [pod for each in there for pod in each]
+    nodes = np.repeat(np.arange(3), [len(each) for each in there])
+    found = budgets_of(cluster)
+
+    apart = [said for each in there for said in _by_the_book(budgets, each, all_spend=True)]
+    assert violating(found, PodBatch(everybody, nodes), nodes).tolist() == apart
+    together = _by_the_book(budgets, everybody, all_spend=False)
+    assert first_violations(found, [[pod] for pod in everybody]) == together
