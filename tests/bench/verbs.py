@@ -23,6 +23,7 @@ from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from statistics import median, quantiles
+from threading import Thread
 from typing import Any
 
 NODES = 5000
@@ -191,13 +192,16 @@ def serving(nodes: list[bytes]) -> Iterator[Caller]:
         file.write_bytes(b'{"apiVersion":"v1","kind":"List","items":[' + items + b"]}")
         command = [sys.executable, "-m", "extender", "serve", "-f", str(file), "--port", "0"]
         server = subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
+        assert server.stderr is not None
         try:
             found = None
             while found is None:
-                line = server.stderr.readline() if server.stderr else ""
+                line = server.stderr.readline()
                 if not line:
                     raise SystemExit("extender serve ended")
                 found = re.search(r"127\.0\.0\.1:(\d+)", line)
+            # What it logs has to be read, or it waits for that some day.
+            Thread(target=server.stderr.read, daemon=True).start()
             yield Caller(int(found[1]), server.pid)
         finally:
             server.terminate()
