@@ -4,7 +4,7 @@ uvicorn itself keeps the certificate from applications, waits for ever for a req
 is never read, and lets a request's head be as long as it likes.
 """
 
-from asyncio import TimerHandle, Transport
+from asyncio import AbstractEventLoop, TimerHandle, Transport
 from typing import Any, Final
 
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol, RequestResponseCycle
@@ -25,6 +25,44 @@ MOST_HEAD: Final = 64 << 10
 _HEAD_TOO_BIG: Final = b"HTTP/1.1 431 Request Header Fields Too Large\r\ncontent-length: 0\r\nconnection: close\r\n\r\n"
 
 
+class _Gathered:
+    """Writes to a transport, all of one round of the event loop at once.
+
+    uvicorn writes the head of an answer and its body one after the other; sent apart, each takes a system call of ours
+    and wakes the caller.
+    """
+
+    __slots__ = ("_loop", "_pieces", "_transport")
+
+    def __init__(self, transport: Transport, loop: AbstractEventLoop) -> None:
+        self._transport, self._loop = transport, loop
+        self._pieces: list[bytes] = []
+
+    def write(self, piece: bytes) -> None:
+        """Send *piece*, soon."""
+        if not self._pieces:
+            self._loop.call_soon(self._send)
+        self._pieces.append(piece)
+
+    def _send(self) -> None:
+        pieces, self._pieces = self._pieces, []
+        if pieces and not self._transport.is_closing():
+            self._transport.writelines(pieces)
+
+    def close(self) -> None:
+        """No more will be written; what was is sent."""
+        self._send()
+        self._transport.close()
+
+    def abort(self) -> None:
+        """End the connection now."""
+        self._transport.abort()
+
+    def is_closing(self) -> bool:
+        """Whether it was closed, or the caller is gone."""
+        return self._transport.is_closing()
+
+
 class PeerProtocol(HttpToolsProtocol):
     """HTTP/1.1 with the caller's certificate in the scope, and bounds on what a caller may take of us."""
 
@@ -37,6 +75,8 @@ class PeerProtocol(HttpToolsProtocol):
     def connection_made(self, transport: Transport) -> None:  # type: ignore[override]
         """A caller is there; a request is to follow soon."""
         super().connection_made(transport)
+        gathered: Any = _Gathered(transport, self.loop)
+        self.transport = gathered
         secure: Any = transport.get_extra_info("ssl_object")
         self._certificate = secure.getpeercert(binary_form=True) if secure is not None else None
         self._until = self.loop.time() + LONGEST

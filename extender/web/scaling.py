@@ -48,11 +48,11 @@ def scaled(totals: IntArray, lowest: int = 0) -> IntArray:
     """
     if not len(totals):
         return totals
+    if (totals == totals[0]).all():
+        return np.full(len(totals), BEST, dtype=np.int64)
     different, places = np.unique(totals, return_inverse=True)
     above = different - different[0]
     span = int(above[-1])
-    if span == 0:
-        return np.full(len(totals), BEST, dtype=np.int64)
     spare = max(0, span.bit_length() - _BITS)
     scores: IntArray = lowest + (above >> spare) * (BEST - lowest) // (span >> spare)
     if len(scores) <= BEST - lowest + 1:

@@ -5,6 +5,7 @@ verbs. A scheduler gives up after 5 seconds by default (F013): whoever would get
 """
 
 import asyncio
+import time
 from dataclasses import dataclass, field
 from types import TracebackType
 from typing import Final
@@ -15,7 +16,10 @@ BUSY: Final = 503
 
 _ROUNDS: Final = 5
 """Rounds of the event loop before a turn. A decision holds the loop, so whoever came meanwhile must be heard first, to
-stand in line or be told that it is too long; the loop takes on a connection a round, and a round takes microseconds."""
+stand in line or be told that it is too long; the loop takes on a connection a round."""
+
+_HEARD: Final = 0.001
+"""Seconds since the last turn after which that has happened by itself: a scheduler alone asks no faster."""
 
 
 @dataclass(slots=True)
@@ -33,6 +37,7 @@ class Turns:
     seconds: float = 2.0
     _free: asyncio.Semaphore = field(init=False)
     _in_line: int = field(init=False, default=0)
+    _ended: float = field(init=False, default=0.0)
 
     def __post_init__(self) -> None:
         self._free = asyncio.Semaphore(self.at_once)
@@ -45,8 +50,9 @@ class Turns:
         """
         await self._acquired()
         try:
-            for _ in range(_ROUNDS):
-                await asyncio.sleep(0)
+            if time.monotonic() < self._ended + _HEARD:
+                for _ in range(_ROUNDS):
+                    await asyncio.sleep(0)
         except BaseException:
             self._free.release()
             raise
@@ -70,4 +76,5 @@ class Turns:
         self, kind: type[BaseException] | None, fault: BaseException | None, trace: TracebackType | None
     ) -> None:
         """The turn is over."""
+        self._ended = time.monotonic()
         self._free.release()

@@ -51,6 +51,22 @@ def test_who_never_ends_a_request_is_sent_away(port: int, sent: bytes, monkeypat
         assert answers.count(b"HTTP/1.1 200 OK") == sent.count(b"\r\n\r\n") - sent.count(b"\r\n\r\n\r\n")
 
 
+def test_a_short_answer_is_sent_in_one_piece(port: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    written: list[bytes] = []
+    send = peer._Gathered._send
+
+    def counted(gathered: peer._Gathered) -> None:
+        written.append(b"".join(gathered._pieces))
+        send(gathered)
+
+    monkeypatch.setattr(peer._Gathered, "_send", counted)
+    with connected(port) as connection:
+        connection.sendall(b"GET /four HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n")
+        answer = rest(connection)
+    assert answer.endswith(b"\r\n\r\nxxxxx")
+    assert [piece for piece in written if piece] == [answer]
+
+
 def test_who_never_reads_an_answer_is_sent_away(port: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(peer, "PATIENCE", 0.2)
     with connected(port) as connection:
