@@ -46,12 +46,20 @@ class Found:
             if all(group[0].get(label) == value for label, value in labels.items()):
                 yield group
 
-    def median(self, field: str, **labels: Any) -> tuple[float, int] | None:
-        """The median of a field, and of how many runs it is; None if nothing like it was measured."""
+    def median(self, field: str, **labels: Any) -> tuple[float, int, float | None] | None:
+        """The median of a field, of how many runs it is, and that of the yardstick in milliseconds.
+
+        None if nothing like it was measured.
+        """
         for group in self.all(**labels):
             measured = [line for line in group if line.get(field) is not None]
             if measured:  # a summary stands for several runs
-                return median(float(line[field]) for line in measured), sum(line.get("runs", 1) for line in measured)
+                yardsticks = [float(line["yardstick_ms"]) for line in measured if "yardstick_ms" in line]
+                return (
+                    median(float(line[field]) for line in measured),
+                    sum(line.get("runs", 1) for line in measured),
+                    median(yardsticks) if yardsticks else None,
+                )
         return None
 
     def curve(self, by: str, field: str, **labels: Any) -> tuple[list[float], list[float]]:
@@ -67,13 +75,14 @@ def number(value: float) -> str:
     return f"{value:,.0f}" if value >= 100 else f"{value:.3g}"
 
 
-def rows(found: Found) -> Iterator[tuple[str, str, str]]:
-    """What, the figure, and the number of runs."""
+def rows(found: Found) -> Iterator[tuple[str, str, str, str]]:
+    """What, the figure, the number of runs, and how fast the machine was."""
 
-    def row(what: str, field: str, unit: str, scale: float = 1, **labels: Any) -> Iterator[tuple[str, str, str]]:
+    def row(what: str, field: str, unit: str, scale: float = 1, **labels: Any) -> Iterator[tuple[str, str, str, str]]:
         measured = found.median(field, **labels)
         if measured is not None:
-            yield what, f"{number(measured[0] * scale)} {unit}", str(measured[1])
+            figure, runs, yardstick = measured
+            yield what, f"{number(figure * scale)} {unit}", str(runs), number(yardstick) if yardstick else ""
 
     for nodes in (5000, 50_000):
         for name, words in WORKLOADS.items():
@@ -192,8 +201,8 @@ def main() -> None:
     for name, draw in DRAWN.items():
         plot(name, draw, found)
     table = [
-        "| what | median | runs |",
-        "|---|---|---|",
+        "| what | median | runs | yardstick, ms |",
+        "|---|---|---|---|",
         *(f"| {' | '.join(map(str.strip, row))} |" for row in rows(found)),
     ]
     before, _, rest = PAGE.read_text().partition(BEGIN)
