@@ -26,6 +26,7 @@ from extender.decide.engine import Engine
 from extender.decide.sampling import Search
 from extender.framework.profiles import Profile
 from extender.objects.pod import Pod
+from tests.bench.named import all_known
 from tests.bench.workloads import SPECS, a_node, pods
 
 
@@ -82,9 +83,7 @@ def main() -> None:
     parser.add_argument("--measure", type=int, default=2000, help="pods placed while it runs (2000)")
     parser.add_argument("--no-keep", action="store_true", help="ask every plugin about every node every time")
     args = parser.parse_args()
-    unknown = sorted(set(args.workloads) - set(SPECS))
-    if unknown:
-        parser.error(f"unknown workload {', '.join(unknown)}; want {', '.join(SPECS)}")
+    all_known(parser, "workload", args.workloads, SPECS)
     for workload in args.workloads or SPECS:
         print(json.dumps(measure(workload, args.nodes, args.init, args.measure, keep=not args.no_keep)), flush=True)
 

@@ -27,6 +27,7 @@ import msgspec
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
 from tests.bench.cluster import POD_PATHS, Crowd, control_plane, cpu_seconds, crowd, peak_mb
+from tests.bench.named import all_known
 from tests.bench.workloads import pod_body
 from tests.controlplane.plane import ControlPlane
 from tests.controlplane.process import Process
@@ -138,10 +139,7 @@ def main() -> None:
     parser.add_argument("--pods", type=int, default=50_000)
     parser.add_argument("--measure", type=int, default=300, help="pods whose latency is measured (300)")
     args = parser.parse_args()
-    unknown = sorted(set(args.cases) - set(CASES))
-    if unknown:
-        parser.error(f"unknown case {', '.join(unknown)}; want {', '.join(CASES)}")
-    args.cases = args.cases or CASES
+    args.cases = all_known(parser, "case", args.cases, CASES) or CASES
     asyncio.run(measure(args))
 
 

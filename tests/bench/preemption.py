@@ -29,6 +29,7 @@ from extender.decide.sampling import Search
 from extender.objects.codec import from_builtins
 from extender.objects.pod import Pod
 from extender.objects.policy import PodDisruptionBudget
+from tests.bench.named import all_known
 from tests.bench.workloads import HOST, NAMESPACE, ZONE, a_node
 
 BUDGETS = 20
@@ -119,9 +120,7 @@ def main() -> None:
     parser.add_argument("--nodes", type=int, default=5000)
     parser.add_argument("--runs", type=int, default=7, help="times each is decided (7)")
     args = parser.parse_args()
-    unknown = sorted(set(args.workloads) - set(SPECS))
-    if unknown:
-        parser.error(f"unknown workload {', '.join(unknown)}; want {', '.join(SPECS)}")
+    all_known(parser, "workload", args.workloads, SPECS)
     for workload in args.workloads or SPECS:
         for every in (False, True):
             print(json.dumps(measure(workload, args.nodes, args.runs, every=every)), flush=True)

@@ -24,6 +24,7 @@ from extender.objects.codec import from_builtins
 from extender.objects.pod import Pod
 from extender.queueing.waiting import QueueSettings, SchedulingQueue
 from tests.bench.core import place
+from tests.bench.named import all_known
 from tests.bench.workloads import a_node, a_pod, pod_body, pods
 
 CURVES = ("nodes", "pods", "pending")
@@ -94,9 +95,7 @@ def main() -> None:
     parser.add_argument("--longest", action="store_true", help="up to 50,000 nodes, 500,000 pods, 100,000 pending")
     parser.add_argument("--measure", type=int, default=1000, help="pods placed at each point (1,000)")
     args = parser.parse_args()
-    unknown = sorted(set(args.curves) - set(CURVES))
-    if unknown:
-        parser.error(f"unknown curve {', '.join(unknown)}; want {', '.join(CURVES)}")
+    all_known(parser, "curve", args.curves, CURVES)
 
     def tell(curve: str, point: dict[str, object]) -> None:
         print(json.dumps({"benchmark": "scaling", "curve": curve, **point}), flush=True)

@@ -27,6 +27,7 @@ import numpy as np
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
+from tests.bench.named import all_known
 from tests.bench.workloads import SPECS
 
 HERE = Path(__file__).resolve().parent
@@ -149,9 +150,7 @@ def main() -> None:
     parser.add_argument("--write", action="store_true", help="make it the baseline")
     parser.add_argument("--limit", type=float, default=1.5, help="times the baseline that fail (1.5)")
     args = parser.parse_args()
-    unknown = sorted(set(args.names) - set(every))
-    if unknown:
-        parser.error(f"unknown benchmark {', '.join(unknown)}; want {', '.join(every)}")
+    all_known(parser, "benchmark", args.names, every)
     chosen = every if args.all else SHORT
     chosen = {name: every[name] for name in args.names} or chosen
     found = measure(chosen, args.runs, args.record)

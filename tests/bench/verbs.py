@@ -26,6 +26,10 @@ from statistics import median, quantiles
 from threading import Thread
 from typing import Any
 
+sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
+
+from tests.bench.named import all_known
+
 NODES = 5000
 CASES = ("500-names", "5000-names", "5000-nodes", "slow")
 TICKS = os.sysconf("SC_CLK_TCK")
@@ -216,10 +220,7 @@ def main() -> None:
     parser.add_argument("--whole", type=int, default=20, help="pods asked about with whole nodes (20)")
     parser.add_argument("--slow", type=int, default=1000, help="slow callers (1,000)")
     args = parser.parse_args()
-    unknown = sorted(set(args.cases) - set(CASES))
-    if unknown:
-        parser.error(f"unknown case {', '.join(unknown)}; want {', '.join(CASES)}")
-    wanted = args.cases or CASES
+    wanted = all_known(parser, "case", args.cases, CASES) or CASES
     nodes = [compact(a_node(number)) for number in range(NODES)]
 
     def by_names(count: int) -> Callable[[int], tuple[bytes, ...]]:

@@ -22,6 +22,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
 from tests.bench.canned import Canned, canned
 from tests.bench.cluster import cpu_seconds, peak_mb
+from tests.bench.named import all_known
 
 CASES = ("memory", "heartbeats")
 
@@ -88,10 +89,7 @@ def main() -> None:
     parser.add_argument("--rate", type=float, default=1000, help="heartbeats a second (1,000)")
     parser.add_argument("--seconds", type=float, default=10, help="of heartbeats (10)")
     args = parser.parse_args()
-    unknown = sorted(set(args.cases) - set(CASES))
-    if unknown:
-        parser.error(f"unknown case {', '.join(unknown)}; want {', '.join(CASES)}")
-    args.cases = args.cases or CASES
+    args.cases = all_known(parser, "case", args.cases, CASES) or CASES
     asyncio.run(measure(args))
 
 
