@@ -88,7 +88,7 @@ def look(
             alone = np.zeros(found.size, dtype=np.bool_)
             alone[row] = True
             return found.among(alone), 1
-    if found.any and profile.percentage_of_nodes_to_score:
+    if profile.percentage_of_nodes_to_score and found.any:
         return _sampled(found, cluster, profile, search)
     return found, found.size - found.outside
 

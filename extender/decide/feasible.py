@@ -62,7 +62,7 @@ class Feasibility:
     @property
     def any(self) -> bool:
         """Whether a node can take the pod."""
-        return self.error is None and self.count > 0
+        return self.error is None and bool(self.feasible.any())
 
     @property
     def count(self) -> int:
@@ -209,7 +209,7 @@ def conclude(
     """
     ok = verdicts.feasible()
     broken = any(r.code is Code.ERROR for c in verdicts.columns.values() for r in c.groups)
-    if not broken and not reasons and np.count_nonzero(ok):
+    if not broken and not reasons and ok.any():
         return Feasibility(len(cluster), before, ok)
     refusals: list[Refusal] = []
     failed: list[int] = []

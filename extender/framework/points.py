@@ -89,6 +89,17 @@ class PreFilter(Named, Protocol):
 
 
 @runtime_checkable
+class KeptPreFilter(Protocol):
+    """A PreFilter whose answer about some pods follows from their shape alone, so that it can be kept for all of it."""
+
+    def pre_filter_kept(self, pod: PodQuery) -> bool:
+        """Whether the answer follows from `pod.shape`, whatever the cluster is like.
+
+        It is kept if it lets the pod pass and leaves all nodes; nobody may write to its `notes` then.
+        """
+
+
+@runtime_checkable
 class PreFilterExtensions(Protocol):
     """A PreFilter plugin whose notes must follow when pods are imagined on or off a node. Source: A060."""
 
@@ -177,6 +188,14 @@ class PreScore(Named, Protocol):
 
     def pre_score(self, pod: PodQuery, nodes: NodeView) -> PreScored:
         """Work out what `score` needs."""
+
+
+@runtime_checkable
+class KeptPreScore(Protocol):
+    """A PreScore whose answer about some pods follows from their shape alone, so that it can be kept for all of it."""
+
+    def pre_score_kept(self, pod: PodQuery) -> bool:
+        """Whether the answer follows from `pod.shape`, whatever the cluster is like; see `KeptPreFilter`."""
 
 
 class Score(Named, Protocol):

@@ -99,6 +99,10 @@ class NodeAffinity:
             return SKIP
         return pod.shape.remember((self.name, "narrowed"), lambda: _narrowed(_own_terms(pod) or ()))
 
+    def pre_filter_kept(self, pod: PodQuery) -> bool:  # noqa: ARG002  the point's signature
+        """Always: no node is looked at."""
+        return True
+
     def filter_key(self, pod: PodQuery) -> Hashable | None:
         """What the pod requires; a pod that wants nodes by name is asked about those few only and is not kept."""
         required = required_affinity(pod)
@@ -122,6 +126,10 @@ class NodeAffinity:
             return SKIP_SCORE
         preferred = _preferred(pod)
         return PreScored(status=preferred) if isinstance(preferred, Status) else PreScored()
+
+    def pre_score_kept(self, pod: PodQuery) -> bool:  # noqa: ARG002  the point's signature
+        """Always."""
+        return True
 
     def score_key(self, pod: PodQuery) -> Hashable | None:
         """The pod's preferred terms."""

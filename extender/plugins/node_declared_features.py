@@ -43,6 +43,10 @@ class NodeDeclaredFeatures:
         """Source: B127."""
         return PreFiltered(notes=True) if self._on and _needed(pod) else SKIP
 
+    def pre_filter_kept(self, pod: PodQuery) -> bool:  # noqa: ARG002  the point's signature
+        """Always: the pod alone says what it needs."""
+        return True
+
     def filter_key(self, pod: PodQuery) -> Hashable | None:
         """The features that the pod needs."""
         return _needed(pod)

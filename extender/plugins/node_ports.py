@@ -39,6 +39,10 @@ class NodePorts:
         """Source: B027."""
         return PreFiltered(notes=True) if pod.shape.host_ports else SKIP
 
+    def pre_filter_kept(self, pod: PodQuery) -> bool:  # noqa: ARG002  the point's signature
+        """Always: the pod alone says which ports it wants."""
+        return True
+
     def filter_key(self, pod: PodQuery) -> Hashable | None:
         """The pod's host ports."""
         return pod.shape.host_ports

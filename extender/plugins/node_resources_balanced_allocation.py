@@ -96,6 +96,10 @@ class NodeResourcesBalancedAllocation:
 
         return pod.shape.remember((self, "requests"), make)
 
+    def pre_score_kept(self, pod: PodQuery) -> bool:  # noqa: ARG002  the point's signature
+        """Always."""
+        return True
+
     def score_key(self, pod: PodQuery) -> Hashable | None:
         """The requests; None if devices may serve one: the score then hangs on more than the node and its pods."""
         return pod.shape.remember((self, "key"), lambda: self._scored_devices.key(self._requests(pod)))

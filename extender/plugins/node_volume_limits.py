@@ -64,6 +64,10 @@ class NodeVolumeLimits:
         """Source: B085."""
         return PreFiltered(notes=self._volumes(pod, cluster)) if may_attach(pod.shape) else SKIP
 
+    def pre_filter_kept(self, pod: PodQuery) -> bool:
+        """For pods without volumes that may count."""
+        return not may_attach(pod.shape)
+
     def _volumes(self, pod: PodQuery, cluster: Snapshot) -> _Notes:
         seen = [attachables(pod.pod, pod.shape, cluster, migrated=has, placed=False) for has in (True, False)]
         demanding: frozenset[str] = frozenset()

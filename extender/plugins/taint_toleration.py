@@ -55,6 +55,10 @@ class TaintToleration:
         """Never skips. Source: B017."""
         return PreScored(notes=_softening(pod))
 
+    def pre_score_kept(self, pod: PodQuery) -> bool:  # noqa: ARG002  the point's signature
+        """Always."""
+        return True
+
     def score_key(self, pod: PodQuery) -> Hashable | None:
         """The tolerations that can concern `PreferNoSchedule` taints."""
         return _softening(pod)

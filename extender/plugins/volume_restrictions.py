@@ -67,6 +67,10 @@ class VolumeRestrictions:
             return SKIP
         return PreFiltered(notes=_Notes(frozenset(claims), in_use))
 
+    def pre_filter_kept(self, pod: PodQuery) -> bool:
+        """For pods without claims."""
+        return not pod.shape.volumes.claims
+
     def filter(self, pod: PodQuery, nodes: NodeView, notes: Any) -> Sequence[Rejection]:
         """A node without a free disk is refused for that alone; the rest are an error without `pre_filter`.
 

@@ -58,6 +58,10 @@ class VolumeZone:
             return PreFiltered(status=unresolvable(found))
         return PreFiltered(notes=found) if found else SKIP
 
+    def pre_filter_kept(self, pod: PodQuery) -> bool:
+        """For pods without claims."""
+        return not pod.shape.volumes.claims
+
     def filter(self, pod: PodQuery, nodes: NodeView, notes: Any) -> Sequence[Rejection]:
         """Without `pre_filter`, what that would have said about the pod is said about every node. Source: B105."""
         topologies: tuple[_Topology, ...] | str = _pod_topologies(pod, nodes.snapshot) if notes is None else notes

@@ -110,6 +110,7 @@ def test_kept_and_fresh_answers_are_equal(first: list[Any], steps: list[Any]) ->
             asked = feasible(query, cluster, PROFILE, fresh, reasons=True)
             assert kept.feasible.tolist() == asked.feasible.tolist()
             assert kept.message() == asked.message()
+            assert kept.before.skipped == asked.before.skipped
             if not kept.any:
                 continue
             mine = rank(query, cluster, PROFILE, keeping, kept.feasible, kept.before)

@@ -133,6 +133,10 @@ class DynamicResources:
             return PreFiltered(status=cycle)
         return PreFiltered(notes=cycle)
 
+    def pre_filter_kept(self, pod: PodQuery) -> bool:
+        """For pods that claim nothing, whatever device classes there are."""
+        return not (self._on and _may_claim(pod))
+
     def _extended(self, pod: PodQuery, cluster: Snapshot) -> tuple[str, ...]:
         """The extended resources of *pod*, if a device class serves one of them. Source: B034, B114."""
         if not self._serves_extended:

@@ -277,6 +277,10 @@ class NodeResourcesFit:
         demands = zip(plain.notes, names, strict=True)
         return replace(plain, notes=tuple(replace(each, served=name in served) for each, name in demands))
 
+    def pre_filter_kept(self, pod: PodQuery) -> bool:
+        """Unless devices may serve some of it: the answer then hangs on the device classes too."""
+        return not self._may_be_served(pod)
+
     def filter_key(self, pod: PodQuery) -> Hashable | None:
         """What is checked; None if devices may serve some of it: the answer then hangs on the device classes too."""
         return None if self._may_be_served(pod) else self._asked(pod)
@@ -323,6 +327,10 @@ class NodeResourcesFit:
         return pod.shape.remember(
             (self, "scored"), lambda: nodes.snapshot.vocabulary.remember((self, self._requests(pod)), make)
         )
+
+    def pre_score_kept(self, pod: PodQuery) -> bool:  # noqa: ARG002  the point's signature
+        """Always."""
+        return True
 
     def score(self, pod: PodQuery, nodes: NodeView, notes: Any) -> IntArray:
         """0 to 100 for each node; worked out without `pre_score` where that is switched off.

@@ -187,6 +187,10 @@ class PodTopologySpread:
         )
         return PreFiltered(notes=HardNotes(constraints, eligible, domains))
 
+    def pre_filter_kept(self, pod: PodQuery) -> bool:
+        """For pods without constraints, where there are no such defaults."""
+        return not pod.spec.topology_spread_constraints and HARD not in self._default_actions
+
     def clone(self, notes: HardNotes) -> HardNotes:
         """A copy that may be changed."""
         return HardNotes(notes.constraints, notes.eligible, tuple(counts.clone() for counts in notes.domains))

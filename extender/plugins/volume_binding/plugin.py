@@ -137,6 +137,10 @@ class VolumeBinding:
         claims = claims_in_order(pod, cluster, self._promised)
         return PreFiltered(status=claims) if isinstance(claims, Status) else PreFiltered(notes=_Notes(claims))
 
+    def pre_filter_kept(self, pod: PodQuery) -> bool:
+        """For pods without claims."""
+        return not pod.shape.volumes.claims
+
     def filter(self, pod: PodQuery, nodes: NodeView, notes: Any) -> Sequence[Rejection]:  # noqa: ARG002
         """As upstream, an error on every node if `pre_filter` is switched off. Source: B093 to B096."""
         known: _Notes | None = notes
@@ -162,6 +166,10 @@ class VolumeBinding:
             return PreScored()
         claims = claims_in_order(pod, nodes.snapshot, self._promised)
         return PreScored(status=claims) if isinstance(claims, Status) else PreScored(notes=claims)
+
+    def pre_score_kept(self, pod: PodQuery) -> bool:
+        """For pods without claims, and where nothing is scored."""
+        return self._curve is None or not pod.shape.volumes.claims
 
     def score(self, pod: PodQuery, nodes: NodeView, notes: Any) -> IntArray:  # noqa: ARG002  the point's signature
         """Source: B100."""

@@ -1,0 +1,143 @@
+"""Which answers of PreFilter and PreScore are kept for a shape, and which are asked for again."""
+
+from typing import Any
+
+import pytest
+
+from extender.cluster.snapshot import Snapshot
+from extender.decide.engine import Engine
+from extender.decide.feasible import feasible
+from extender.decide.rank import Ranking, rank
+from extender.framework.columns import ColumnCache
+from extender.framework.points import PreFiltered, PreScored
+from extender.framework.verdict import Code, Status
+from tests.build import a_cluster, a_node, a_pod
+from tests.unit.decide.stand_ins import Before, Rating, a_profile
+
+
+class Keeping(Before):
+    """A PreFilter that counts how often it is asked, and says whether its answer may be kept."""
+
+    def __init__(self, answer: PreFiltered, kept: Any = True) -> None:
+        super().__init__("Keeping", answer)
+        self.kept, self.calls = kept, 0
+        self.noted: list[Any] = []
+
+    def pre_filter_kept(self, _pod: Any) -> bool:
+        if isinstance(self.kept, Exception):
+            raise self.kept
+        return bool(self.kept)
+
+    def pre_filter(self, pod: Any, cluster: Any) -> PreFiltered:
+        self.calls += 1
+        return super().pre_filter(pod, cluster)
+
+    def filter(self, pod: Any, nodes: Any, notes: Any) -> Any:
+        self.noted.append(notes)
+        return super().filter(pod, nodes, notes)
+
+
+class KeepingRates(Rating):
+    """A PreScore that counts how often it is asked, and lets its answer be kept."""
+
+    calls = 0
+
+    def pre_score_kept(self, _pod: Any) -> bool:
+        return True
+
+    def pre_score(self, pod: Any, nodes: Any) -> PreScored:
+        self.calls += 1
+        return super().pre_score(pod, nodes)
+
+
+@pytest.fixture
+def cluster() -> Snapshot:
+    return a_cluster(a_node("a"), a_node("b")).snapshot()
+
+
+def ask_about(pods: list[Any], plugin: Any, cluster: Snapshot, engine: Engine | None = None) -> None:
+    engine, profile = engine or Engine(), a_profile(plugin)
+    for pod in pods:
+        feasible(cluster.query(pod), cluster, profile, engine)
+
+
+def alike(count: int) -> list[Any]:
+    return [a_pod(f"pod-{number}") for number in range(count)]
+
+
+def test_a_plugin_that_lets_it_be_kept_is_asked_about_two_pods_of_a_shape_only(cluster: Snapshot) -> None:
+    plugin = Keeping(PreFiltered(notes="what it noted"))
+
+    ask_about(alike(5), plugin, cluster)
+
+    assert plugin.calls == 2
+    assert plugin.noted == ["what it noted"] * 5
+
+
+def test_a_pod_of_another_shape_is_asked_about(cluster: Snapshot) -> None:
+    plugin = Keeping(PreFiltered())
+
+    ask_about([*alike(4), a_pod("other", labels={"app": "other"})], plugin, cluster)
+
+    assert plugin.calls == 3
+
+
+def test_a_kept_skip_spares_the_filter_too(cluster: Snapshot) -> None:
+    plugin = Keeping(PreFiltered(skip=True))
+
+    ask_about(alike(4), plugin, cluster)
+
+    assert (plugin.calls, plugin.asked) == (2, 0)
+
+
+@pytest.mark.parametrize(
+    ("answer", "kept"),
+    [
+        pytest.param(PreFiltered(), False, id="the plugin does not let it"),
+        pytest.param(PreFiltered(nodes=frozenset(["a"])), True, id="it narrows the nodes down"),
+        pytest.param(PreFiltered(Status(Code.UNSCHEDULABLE, ("no",))), True, id="it turns the pod away"),
+        pytest.param(PreFiltered(Status(Code.UNRESOLVABLE, ("no",))), True, id="it turns the pod away for good"),
+    ],
+)
+def test_other_answers_are_asked_for_each_time(answer: PreFiltered, kept: bool, cluster: Snapshot) -> None:
+    plugin = Keeping(answer, kept)
+
+    ask_about(alike(4), plugin, cluster)
+
+    assert plugin.calls == 4
+
+
+def test_nothing_is_kept_where_nothing_is_to_be_kept(cluster: Snapshot) -> None:
+    plugin = Keeping(PreFiltered())
+
+    ask_about(alike(4), plugin, cluster, Engine(columns=ColumnCache(enabled=False)))
+
+    assert plugin.calls == 4
+
+
+def test_a_plugin_that_cannot_say_whether_is_named(cluster: Snapshot) -> None:
+    profile, engine = a_profile(Keeping(PreFiltered(), ValueError("no idea"))), Engine()
+
+    _, second = [feasible(cluster.query(pod), cluster, profile, engine) for pod in alike(2)]
+
+    assert second.message() == 'running PreFilter plugin "Keeping": pre_filter_kept: ValueError: no idea'
+
+
+@pytest.mark.parametrize(
+    ("answer", "scored"), [(PreScored(), {"Rates": [1, 2]}), (PreScored(skip=True), {})], ids=["scores", "skips"]
+)
+def test_answers_of_pre_score_are_kept_as_well(
+    answer: PreScored, scored: dict[str, list[int]], cluster: Snapshot
+) -> None:
+    plugin, engine = KeepingRates("Rates", {"a": 1, "b": 2}, answer), Engine()
+    profile = a_profile(plugin)
+
+    def ranked(pod: Any) -> Ranking:
+        query = cluster.query(pod)
+        found = feasible(query, cluster, profile, engine)
+        return rank(query, cluster, profile, engine, found.feasible, found.before)
+
+    rankings = [ranked(pod) for pod in alike(4)]
+
+    assert plugin.calls == 2
+    assert [{name: each.raw.tolist() for name, each in one.plugins.items()} for one in rankings] == [scored] * 4
