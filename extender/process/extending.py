@@ -19,7 +19,7 @@ from extender.process.access import Reviews
 from extender.process.backing import Backing, backing
 from extender.process.entrance import certificate_of, port_of, signals
 from extender.process.freshness import ConfigurationFile, Refresh, keep_fresh, renewing
-from extender.web.app import Traffic
+from extender.web.answering import Traffic
 from extender.web.callers import Authenticator
 from extender.web.certificates import ServingCertificate
 from extender.web.clients import Clients

@@ -3,7 +3,7 @@
 import logging
 from typing import Any, Final
 
-from fastapi import Request
+from starlette.types import Scope
 
 from extender.web.callers import certificate_name
 from extender.web.peer import EXTENSION
@@ -14,11 +14,11 @@ EVERY: Final = logging.INFO - 2
 """The level of requests that went well: written from `-v=2` on. Others always are."""
 
 
-def told(request: Request, verb: str, code: int, seconds: float, facts: dict[str, Any]) -> None:
+def told(scope: Scope, verb: str, code: int, seconds: float, facts: dict[str, Any]) -> None:
     """Log one request.
 
     Args:
-        request: as it came.
+        scope: of the request.
         verb: what was asked.
         code: the HTTP status of the answer.
         seconds: from the request's head to the answer.
@@ -27,17 +27,17 @@ def told(request: Request, verb: str, code: int, seconds: float, facts: dict[str
     level = EVERY if code == 200 and not facts.get("err") else logging.INFO
     if not log.isEnabledFor(level):
         return
-    certificate = request.scope.get("extensions", {}).get(EXTENSION)
-    client = request.client
+    certificate = scope.get("extensions", {}).get(EXTENSION)
+    client = scope.get("client")
     log.log(
         level,
         "request",
         extra={
             "verb": verb,
-            "path": request.scope["path"],
+            "path": scope["path"],
             "code": code,
             "milliseconds": round(seconds * 1000, 3),
-            "from": f"{client.host}:{client.port}" if client else "",
+            "from": f"{client[0]}:{client[1]}" if client else "",
             "user": certificate_name(certificate) if certificate else "",
             **facts,
         },

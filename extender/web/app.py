@@ -1,23 +1,20 @@
 """The application: routes, what passes between HTTP and the verbs, and the one place where faults become answers."""
 
 import re
-import time
-from collections.abc import Awaitable, Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import partial
-from inspect import getdoc, isawaitable
-from typing import Any, Protocol
+from inspect import getdoc
+from typing import Any
 
-import msgspec
 from fastapi import FastAPI, Request, Response
 from fastapi.routing import APIRoute
 from starlette.exceptions import HTTPException
-from starlette.requests import ClientDisconnect
 from starlette.responses import PlainTextResponse
-from starlette.types import Receive, Scope, Send
+from starlette.types import ASGIApp, Receive, Scope, Send
 
 from extender import __version__
-from extender.web import access
+from extender.web.answering import Answering, Traffic
 from extender.web.binding import Binder
 from extender.web.bodies import WHOLE_NODES, WHOLE_PODS, Bodies
 from extender.web.health import Health
@@ -32,33 +29,11 @@ from extender.web.interface import (
     operation,
     text_operation,
 )
-from extender.web.priorities import Priorities
 from extender.web.probes import add_probes, line
 from extender.web.service import EXPLAIN, Explain, explaining
 from extender.web.turns import Turns
 from extender.web.verbs import Verbs
-from extender.web.wire import Familiar, RequestError, decode_args, decode_binding_args, decode_preemption_args
-
-_GONE = 499
-"""Counted for a caller that hangs up before its request is read; nobody sees it."""
-
-_encoder = msgspec.json.Encoder()
-
-
-class Traffic(Protocol):
-    """Hears of requests (`observe.verbs.VerbMetrics`)."""
-
-    def started(self, verb: str) -> None:
-        """A request came in."""
-
-    def ended(self, verb: str, code: int, seconds: float) -> None:
-        """It was answered with the HTTP status *code*."""
-
-    def sizes(self, verb: str, request: int, response: int) -> None:
-        """How big the bodies were, in bytes."""
-
-    def lagged(self, seconds: float) -> None:
-        """The event loop came back so much later than it was asked to."""
+from extender.web.wire import Familiar, decode_args, decode_binding_args, decode_preemption_args
 
 
 @dataclass(frozen=True, slots=True)
@@ -174,80 +149,39 @@ def new_app(site: Site) -> FastAPI:
     return app
 
 
-class _VerbRoute(APIRoute):
-    """A route whose endpoint takes the request as it is: nothing stands between them that is there for parameters."""
+class _VerbsFirst:
+    """Middleware that takes requests to verbs past the search among all routes: a scheduler waits for each."""
 
-    def __init__(self, path: str, endpoint: Callable[[Request], Awaitable[Response]], **more: Any) -> None:
-        super().__init__(path, endpoint, **more)
+    def __init__(self, app: ASGIApp, verbs: Mapping[str, ASGIApp]) -> None:
+        self._app, self._verbs = app, verbs
 
-        async def answered(scope: Scope, receive: Receive, send: Send) -> None:
-            response = await endpoint(Request(scope, receive))
-            await response(scope, receive, send)
-
-        self.app = answered
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        verb = self._verbs.get(scope["path"]) if scope["type"] == "http" and scope["method"] == "POST" else None
+        await (verb or self._app)(scope, receive, send)
 
 
 def add_verbs(app: FastAPI, site: Site) -> None:
     """Have *app* answer the verbs."""
-    app.add_exception_handler(RequestError, _request_fault)
+    answering: dict[str, ASGIApp] = {}
     for verb in _verbs(site):
         about = getdoc(verb.answer(site))
-        app.router.add_api_route(
-            verb.path, _endpoint(verb, site), methods=["POST"], name=verb.name, route_class_override=_VerbRoute,
-            openapi_extra=verb.described, response_class=Response, summary=about.splitlines()[0] if about else None,
+        route = APIRoute(
+            verb.path, _described, methods=["POST"], name=verb.name, openapi_extra=verb.described,
+            response_class=Response, summary=about.splitlines()[0] if about else None,
         )  # fmt: skip
+        route.app = answering[verb.path] = _answering(verb, site)
+        app.router.routes.append(route)
+    app.add_middleware(_VerbsFirst, verbs=answering)
 
 
-def _endpoint(verb: _Verb, site: Site) -> Callable[[Request], Awaitable[Response]]:
-    name, traffic = verb.name, site.traffic
-
-    async def answer(request: Request) -> Response:
-        started = time.perf_counter()
-        traffic.started(name)
-        code = 500
-        facts: dict[str, Any] = {}
-        try:
-            _refuse_encoded(request)
-            async with site.bodies.of(request, verb.sign) as body, verb.turns:
-                asked = verb.decode(body)
-                facts["pod"] = asked.key
-                answered = verb.answer(site)(asked)
-                if isawaitable(answered):
-                    answered = await answered
-                if wrong := getattr(answered, "error", ""):
-                    facts["err"] = wrong
-                encoded = answered.written() if isinstance(answered, Priorities) else _encoder.encode(answered)
-                traffic.sizes(name, len(body), len(encoded))
-                facts["requestBytes"], facts["responseBytes"] = len(body), len(encoded)
-            code = 200
-            return Response(encoded, media_type="application/json")
-        except RequestError as fault:
-            code = fault.status
-            facts["err"] = fault.message
-            raise
-        except HTTPException as fault:
-            code = fault.status_code
-            raise
-        except ClientDisconnect:
-            code = _GONE
-            return Response(status_code=_GONE)
-        finally:
-            seconds = time.perf_counter() - started
-            traffic.ended(name, code, seconds)
-            access.told(request, name, code, seconds, facts)
-
-    return answer
+def _described() -> None:
+    """Stands for a verb where the document of the interface is made: its parameters are none but the body."""
 
 
-def _refuse_encoded(request: Request) -> None:
-    encoding = request.headers.get("content-encoding", "identity")
-    if encoding.strip().lower() not in {"", "identity"}:
-        raise RequestError(415, f'Content-Encoding "{encoding}" is not understood; send the body as it is')
-
-
-async def _request_fault(_: Request, fault: Exception) -> Response:
-    status = fault.status if isinstance(fault, RequestError) else 500
-    return line(str(fault), status)
+def _answering(verb: _Verb, site: Site) -> Answering:
+    return Answering(
+        verb.name, verb.decode, partial(verb.answer, site), site.bodies, verb.sign, verb.turns, site.traffic
+    )
 
 
 async def _http_fault(_: Request, fault: Exception) -> Response:

@@ -41,17 +41,18 @@ class _Gathered:
     def write(self, piece: bytes) -> None:
         """Send *piece*, soon."""
         if not self._pieces:
-            self._loop.call_soon(self._send)
+            self._loop.call_soon(self.flush)
         self._pieces.append(piece)
 
-    def _send(self) -> None:
+    def flush(self) -> None:
+        """Send what was written."""
         pieces, self._pieces = self._pieces, []
         if pieces and not self._transport.is_closing():
             self._transport.writelines(pieces)
 
     def close(self) -> None:
         """No more will be written; what was is sent."""
-        self._send()
+        self.flush()
         self._transport.close()
 
     def abort(self) -> None:
@@ -66,7 +67,8 @@ class _Gathered:
 class PeerProtocol(HttpToolsProtocol):
     """HTTP/1.1 with the caller's certificate in the scope, and bounds on what a caller may take of us."""
 
-    _reading: TimerHandle | None = None
+    _timer: TimerHandle | None = None
+    _deadline = 0.0
     _writing: TimerHandle | None = None
     _certificate: bytes | None = None
     _until = 0.0
@@ -84,14 +86,15 @@ class PeerProtocol(HttpToolsProtocol):
 
     def connection_lost(self, exc: Exception | None) -> None:
         """The caller is gone."""
-        self._expect_nothing()
+        if self._timer is not None:
+            self._timer.cancel()
         self._written()
         super().connection_lost(exc)
 
     def data_received(self, data: bytes) -> None:
         """Bytes came in; even those that begin no request end the patience that idle connections enjoy."""
         answered: RequestResponseCycle | None = self.cycle
-        if self._reading is None and (answered is None or answered.response_complete):
+        if not self._deadline and (answered is None or answered.response_complete):
             self._expect()
         super().data_received(data)
         if self._head is not None:
@@ -118,8 +121,14 @@ class PeerProtocol(HttpToolsProtocol):
 
     def on_message_complete(self) -> None:
         """All of the request is there."""
-        self._expect_nothing()
+        self._deadline = 0.0
         super().on_message_complete()
+
+    def on_response_complete(self) -> None:
+        """All of the answer was written: it leaves before whoever wrote it goes on."""
+        gathered: Any = self.transport
+        gathered.flush()
+        super().on_response_complete()
 
     def pause_writing(self) -> None:
         """The caller reads slower than we write."""
@@ -137,14 +146,17 @@ class PeerProtocol(HttpToolsProtocol):
             self._writing = None
 
     def _expect(self) -> None:
-        self._expect_nothing()
-        self._reading = self.loop.call_later(PATIENCE, self._late)
-
-    def _expect_nothing(self) -> None:
-        if self._reading is not None:
-            self._reading.cancel()
-            self._reading = None
+        """All of a request is to be there in time. One timer serves many requests: it looks when it goes off."""
+        self._deadline = self.loop.time() + PATIENCE
+        if self._timer is None:
+            self._timer = self.loop.call_later(PATIENCE, self._late)
 
     def _late(self) -> None:
-        if not self.transport.is_closing():
+        self._timer = None
+        left = self._deadline - self.loop.time()
+        if not self._deadline or self.transport.is_closing():
+            return
+        if left > 0:
+            self._timer = self.loop.call_later(left, self._late)
+        else:
             self.transport.close()

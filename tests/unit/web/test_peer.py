@@ -53,13 +53,13 @@ def test_who_never_ends_a_request_is_sent_away(port: int, sent: bytes, monkeypat
 
 def test_a_short_answer_is_sent_in_one_piece(port: int, monkeypatch: pytest.MonkeyPatch) -> None:
     written: list[bytes] = []
-    send = peer._Gathered._send
+    send = peer._Gathered.flush
 
     def counted(gathered: peer._Gathered) -> None:
         written.append(b"".join(gathered._pieces))
         send(gathered)
 
-    monkeypatch.setattr(peer._Gathered, "_send", counted)
+    monkeypatch.setattr(peer._Gathered, "flush", counted)
     with connected(port) as connection:
         connection.sendall(b"GET /four HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n")
         answer = rest(connection)
