@@ -1,7 +1,7 @@
 """Which nodes can take a pod, and for the others, why not."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
@@ -49,6 +49,7 @@ class Feasibility:
         error: the status that ended the attempt, if something went wrong.
         outside: how many nodes were not to be looked at; they are not counted in messages.
         others: who turned nodes away beside those in `refusals`: outbound extenders need not say which and why (F031).
+        count: how many nodes can take the pod.
     """
 
     size: int
@@ -58,16 +59,15 @@ class Feasibility:
     error: Status | None = None
     outside: int = 0
     others: frozenset[str] = frozenset()
+    count: int = field(init=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "count", int(np.count_nonzero(self.feasible)))
 
     @property
     def any(self) -> bool:
         """Whether a node can take the pod."""
-        return self.error is None and bool(self.feasible.any())
-
-    @property
-    def count(self) -> int:
-        """How many nodes can take the pod."""
-        return int(np.count_nonzero(self.feasible))
+        return self.error is None and self.count > 0
 
     @property
     def rejectors(self) -> frozenset[str]:
@@ -209,8 +209,9 @@ def conclude(
     """
     ok = verdicts.feasible()
     broken = any(r.code is Code.ERROR for c in verdicts.columns.values() for r in c.groups)
-    if not broken and not reasons and ok.any():
-        return Feasibility(len(cluster), before, ok)
+    found = Feasibility(len(cluster), before, ok)
+    if not broken and not reasons and found.count:
+        return found
     refusals: list[Refusal] = []
     failed: list[int] = []
     failures = verdicts.all_failures() if every else verdicts.first_failures()

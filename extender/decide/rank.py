@@ -42,8 +42,9 @@ class Ranking:
         if not len(self.rows):
             return self.rows
         top = self.totals[self.totals.argmax()]
-        best: IntArray = self.rows[(self.totals == top).nonzero()[0]]
-        return best
+        best: IntArray = (self.totals == top).nonzero()[0]
+        everybody = self.rows.item(-1) == len(self.rows) - 1  # as rows ascend; places are rows then
+        return best if everybody else self.rows[best]
 
 
 def rank(
