@@ -4,6 +4,7 @@ An ASGI application of its own: a scheduler waits for each answer, so nothing th
 forms stands before it. The rest (server, document of the interface, faults nobody foresaw) is the framework's.
 """
 
+import re
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -52,7 +53,7 @@ class Answering:
         decode: reads a request's body.
         current: what answers now, perhaps after a wait; another may take its place between two requests.
         bodies: reads requests, and bounds them.
-        whole: whether a request may carry whole objects, as its body shows (see `bodies`).
+        sign: what shows that a request carries whole objects; None: none does.
         turns: whose turn it is.
         traffic: hears of requests.
     """
@@ -61,7 +62,7 @@ class Answering:
     decode: Callable[[bytearray], Any]
     current: Callable[[], Callable[[Any], Any]]
     bodies: Bodies
-    whole: Any
+    sign: re.Pattern[bytes] | None
     turns: Turns
     traffic: Traffic
 
@@ -93,7 +94,7 @@ class Answering:
             ClientDisconnect: the caller hung up before all of the request was there.
         """
         _refuse_encoded(scope)
-        async with self.bodies.of(scope, receive, self.whole) as body, self.turns:
+        async with self.bodies.of(scope, receive, self.sign) as body, self.turns:
             asked = self.decode(body)
             facts["pod"] = asked.key
             answered = self.current()(asked)
