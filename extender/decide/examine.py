@@ -61,7 +61,7 @@ class Examination:
         """The text of the pod's FailedScheduling event; None if a node is feasible or nothing was asked."""
         if self.attempt is None:
             return None
-        if self.ranking is not None and self.ranking.error is not None and int(self.attempt.feasible.sum()) > 1:
+        if self.ranking is not None and self.ranking.error is not None and self.attempt.count > 1:
             return self.ranking.error.message
         if self.attempt.any:
             return None

@@ -133,7 +133,7 @@ class Feasibility:
             counts[refusal.reason.text] = counts.get(refusal.reason.text, 0) + int(refusal.nodes.sum())
             refused |= refusal.nodes
         if self.before.nodes is not None:
-            absent = self.size - self.outside - int(refused.sum()) - int(self.feasible.sum())
+            absent = self.size - self.outside - int(refused.sum()) - self.count
             if absent:
                 counts[self.before.absent] = counts.get(self.before.absent, 0) + absent
         return counts

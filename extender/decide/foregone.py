@@ -4,67 +4,71 @@ Kept and fresh answers are equal; a property test says so. Only plugins that dec
 are kept.
 """
 
-from collections.abc import Collection, Mapping
-from typing import Any
+from typing import Any, Final, Generic, TypeVar
 
 from extender.cluster.pods import PodQuery
+from extender.framework.points import PreFiltered, PreScored
 from extender.framework.runner import Runner
 
-_LEARNT_AT = 2
-"""The pod of a shape with which its answers are learnt. Not the first: where no two pods are alike, that costs and
-gains nothing."""
+A = TypeVar("A", PreFiltered, PreScored)
+
+_DECLARED: Final = {"PreFilter": "pre_filter_kept", "PreScore": "pre_score_kept"}
+"""The method, by point, that says whether an answer may be kept."""
 
 
-class Foregone:
-    """The answers of some plugins at PreFilter or PreScore about the pods of one shape. Not thread-safe.
+class Foregone(Generic[A]):
+    """The answers of plugins at one point about the pods of one shape. Not thread-safe.
 
-    Attributes:
-        asked: the plugins that have to be asked about each pod.
-        notes: of those that need not, by name.
-        skipped: the names of those that skip the pods.
+    They are learnt from the second pod of the shape that is asked about: where no two pods are alike, there is nothing
+    to gain.
     """
 
-    __slots__ = ("_plugins", "_pods", "asked", "notes", "skipped")
+    __slots__ = ("_known",)
 
-    def __init__(self, plugins: tuple[Any, ...]) -> None:
-        self._plugins = self.asked = plugins
-        self.notes: dict[str, Any] = {}
-        self.skipped: frozenset[str] = frozenset()
-        self._pods = 0
+    def __init__(self) -> None:
+        # By the plugin's id, since plugins need not be hashable; the plugin is held, so its id stays its own.
+        self._known: dict[int, tuple[Any, A | None]] = {}
 
-    def learn(self, run: Runner, pod: PodQuery, point: str, notes: Mapping[str, Any], skipped: Collection[str]) -> None:
-        """Keep the answers about *pod* of the plugins that let them be kept.
+    def answer(self, plugin: Any) -> A | None:
+        """What *plugin* says about every pod of the shape; None if it has to be asked."""
+        known = self._known.get(id(plugin))
+        return None if known is None else known[1]
 
-        Args:
-            run: asks which.
-            pod: every plugin has let it pass, on all nodes.
-            point: `PreFilter` or `PreScore`.
-            notes: the answers' notes by plugin, of those that have any.
-            skipped: the plugins that skip the pod.
+    def learn(self, run: Runner, plugin: Any, pod: PodQuery, point: str, answer: A) -> None:
+        """Keep *answer*, just given about *pod*, if *plugin* lets it be kept and it lets the pod pass as it is.
 
         Raises:
-            PluginError: a plugin could not say whether its answer may be kept.
+            PluginError: the plugin could not say whether it may be kept.
         """
-        self._pods += 1
-        if self._pods != _LEARNT_AT:
+        if id(plugin) in self._known or pod.pod.metadata.name == pod.shape.pod.metadata.name:
             return
-        names = {plugin.name for plugin in self._plugins if _may_be_kept(run, plugin, pod, point)}
-        self.asked = tuple(plugin for plugin in self._plugins if plugin.name not in names)
-        self.notes = {name: noted for name, noted in notes.items() if name in names}
-        self.skipped = frozenset(names.intersection(skipped))
+        declared = getattr(plugin, _DECLARED[point], None)
+        may_be_kept = declared is not None and _plain(answer) and bool(run.key(plugin, point, declared, pod))
+        self._known[id(plugin)] = plugin, answer if may_be_kept else None
 
 
-_METHODS = {"PreFilter": "pre_filter_kept", "PreScore": "pre_score_kept"}
+class _Nothing(Foregone[Any]):
+    """Where nothing is to be kept."""
+
+    __slots__ = ()
+
+    def learn(self, run: Runner, plugin: Any, pod: PodQuery, point: str, answer: Any) -> None:
+        """Nothing."""
 
 
-def _may_be_kept(run: Runner, plugin: Any, pod: PodQuery, point: str) -> bool:
-    declared = getattr(plugin, _METHODS[point], None)
-    return declared is not None and bool(run.key(plugin, point, declared, pod))
+_NOTHING: Final = _Nothing()
 
 
-def foregone(pod: PodQuery, point: str, plugins: tuple[Any, ...], *, keep: bool) -> Foregone:
-    """What is known of the answers of *plugins* at *point* about pods like *pod*; nothing, if none are to be kept."""
-    if not keep:
-        return Foregone(plugins)
-    # Plugins need not be hashable. What is remembered holds the tuple, so no other will ever have its id.
-    return pod.shape.remember((point, id(plugins)), lambda: Foregone(plugins))
+def before_filter(pod: PodQuery, *, keep: bool) -> Foregone[PreFiltered]:
+    """The answers of PreFilter about pods like *pod*."""
+    return pod.shape.remember("PreFilter of every pod", Foregone[PreFiltered]) if keep else _NOTHING
+
+
+def before_score(pod: PodQuery, *, keep: bool) -> Foregone[PreScored]:
+    """The answers of PreScore about pods like *pod*."""
+    return pod.shape.remember("PreScore of every pod", Foregone[PreScored]) if keep else _NOTHING
+
+
+def _plain(answer: PreFiltered | PreScored) -> bool:
+    """Whether it lets the pod pass and leaves all nodes."""
+    return answer.status is None and (isinstance(answer, PreScored) or answer.nodes is None)

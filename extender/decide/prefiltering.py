@@ -9,7 +9,7 @@ from typing import Any
 from extender.cluster.pods import PodQuery
 from extender.cluster.snapshot import Snapshot
 from extender.decide.engine import Engine
-from extender.decide.foregone import foregone
+from extender.decide.foregone import before_filter
 from extender.framework.profiles import Profile
 from extender.framework.runner import PluginError
 from extender.framework.verdict import Code, Status
@@ -42,25 +42,28 @@ class PreFilterOutcome:
 
 def pre_filter(pod: PodQuery, cluster: Snapshot, profile: Profile, engine: Engine) -> PreFilterOutcome:
     """Run PreFilter of all plugins of *profile*. A plugin that raises ends the round with an Error."""
-    known = foregone(pod, "PreFilter", profile.pre_filters, keep=engine.columns.enabled)
-    notes = dict(known.notes)
-    skipped = set(known.skipped)
+    notes: dict[str, Any] = {}
+    skipped: set[str] = set()
     restrictors: set[str] = set()
     names: frozenset[str] | None = None
     rejected: Status | None = None
 
-    began = engine.run.begin()
+    known, run = before_filter(pod, keep=engine.columns.enabled), engine.run
+    began = run.begin()
 
     def outcome(status: Status | None, *, ended: bool = False) -> PreFilterOutcome:
-        engine.run.passed(profile.scheduler_name, "PreFilter", status, began)
+        run.passed(profile.scheduler_name, "PreFilter", status, began)
         left = None if ended else names
         return PreFilterOutcome(status, left, tuple(sorted(restrictors)), notes, frozenset(skipped))
 
-    for plugin in known.asked:
-        try:
-            answer = engine.run.pre_filter(plugin, pod, cluster)
-        except PluginError as wrong:
-            return outcome(wrong.status, ended=True)
+    for plugin in profile.pre_filters:
+        answer = known.answer(plugin)
+        if answer is None:
+            try:
+                answer = run.pre_filter(plugin, pod, cluster)
+                known.learn(run, plugin, pod, "PreFilter", answer)
+            except PluginError as wrong:
+                return outcome(wrong.status, ended=True)
         notes[plugin.name] = answer.notes
         if answer.skip:
             skipped.add(plugin.name)
@@ -78,11 +81,6 @@ def pre_filter(pod: PodQuery, cluster: Snapshot, profile: Profile, engine: Engin
             names = answer.nodes if names is None else names & answer.nodes
             if not names:
                 return outcome(Status(Code.UNRESOLVABLE, (_none_left(sorted(restrictors)),)))
-    if rejected is None and not restrictors:
-        try:
-            known.learn(engine.run, pod, "PreFilter", notes, skipped)
-        except PluginError as wrong:
-            return outcome(wrong.status, ended=True)
     return outcome(rejected)
 
 

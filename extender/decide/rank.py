@@ -13,7 +13,7 @@ from extender.cluster.arrays import BoolArray, IntArray
 from extender.cluster.pods import PodQuery
 from extender.cluster.snapshot import NodeView, Snapshot
 from extender.decide.engine import Engine
-from extender.decide.foregone import foregone
+from extender.decide.foregone import before_score
 from extender.decide.prefiltering import PreFilterOutcome
 from extender.decide.scoring import Part, PluginScores
 from extender.framework.profiles import Profile
@@ -99,16 +99,18 @@ def _check_range(profile: Profile, plugins: Mapping[str, PluginScores]) -> None:
 
 
 def _pre_score(pod: PodQuery, view: NodeView, profile: Profile, engine: Engine) -> tuple[set[str], dict[str, Any]]:
-    known = foregone(pod, "PreScore", profile.pre_scores, keep=engine.columns.enabled)
-    skipped = set(known.skipped)
-    notes = dict(known.notes)
-    for plugin in known.asked:
-        answer = engine.run.pre_score(plugin, pod, view)
+    skipped: set[str] = set()
+    notes: dict[str, Any] = {}
+    known, run = before_score(pod, keep=engine.columns.enabled), engine.run
+    for plugin in profile.pre_scores:
+        answer = known.answer(plugin)
+        if answer is None:
+            answer = run.pre_score(plugin, pod, view)
+            known.learn(run, plugin, pod, "PreScore", answer)
         if answer.status is not None and not answer.status.ok:
             raise PluginError(plugin.name, "PreScore", answer.status.message)
         if answer.skip:
             skipped.add(plugin.name)
         else:
             notes[plugin.name] = answer.notes
-    known.learn(engine.run, pod, "PreScore", notes, skipped)
     return skipped, notes

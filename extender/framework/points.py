@@ -95,7 +95,8 @@ class KeptPreFilter(Protocol):
     def pre_filter_kept(self, pod: PodQuery) -> bool:
         """Whether the answer follows from `pod.shape`, whatever the cluster is like.
 
-        It is kept if it lets the pod pass and leaves all nodes; nobody may write to its `notes` then.
+        It is kept if it has no status and leaves all nodes; nobody may write to its `notes` then. The first pod of a
+        shape, and the next one, are asked about all the same.
         """
 
 

@@ -81,7 +81,7 @@ class Consultation:
         found, evaluated = await self._found()
         if not found.any:
             return await self._nowhere(found), found
-        if int(found.feasible.sum()) == 1:
+        if found.count == 1:
             return only_one(self._cluster, found, evaluated), found
         ranking = await self._ranked(found)
         return best_of(self._cluster, found, ranking, evaluated, self._desk.chance), found
@@ -279,6 +279,6 @@ def heeded(found: Feasibility, answer: Passed, cluster: Snapshot) -> Feasibility
         new.append(Refusal(EXTENDER, reason, nodes))
     kept = [replace(refusal, nodes=refusal.nodes & ~mentioned) for refusal in found.refusals]
     refusals = (*(refusal for refusal in kept if refusal.nodes.any()), *new)
-    fewer = int(left.sum()) != int(found.feasible.sum())
+    fewer = int(left.sum()) != found.count
     others = found.others | {EXTENDER} if fewer else found.others
     return replace(found, feasible=left, refusals=refusals, others=others)

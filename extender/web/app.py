@@ -1,4 +1,4 @@
-"""The application: routes, what passes between HTTP and the verbs, and the one place where faults become answers."""
+"""The application: which paths lead where, and what is answered to faults that nobody foresaw."""
 
 import re
 from collections.abc import Callable, Iterator, Mapping

@@ -9,11 +9,15 @@ from hypothesis import strategies as st
 
 from extender import wiring
 from extender.cluster.state import ClusterState
+from extender.decide.cycle import decide
+from extender.decide.decision import Placed, Unplaced
 from extender.decide.feasible import feasible
 from extender.decide.rank import rank
+from extender.decide.sampling import Search
 from extender.objects.node import Node
 from extender.objects.pod import Pod
-from tests.build import a_node, a_pod
+from extender.objects.storage import PersistentVolumeClaim
+from tests.build import a_node, a_pod, an_object
 
 HOST, ZONE = "kubernetes.io/hostname", "topology.kubernetes.io/zone"
 PROFILE = wiring.scheduling().first
@@ -123,6 +127,48 @@ def test_kept_and_fresh_answers_are_equal(first: list[Any], steps: list[Any]) ->
             del cluster, query
             state.assume(pod, name)
             placed.append(pod.metadata.uid)
+
+
+def test_a_round_of_prefilter_that_ends_early_says_the_same_whatever_is_kept() -> None:
+    """The claim is gone: plugins behind the first that says so were not asked, whatever they said about pods before."""
+    bound = {"annotations": {"pv.kubernetes.io/bind-completed": "yes"}}
+    claim = {
+        "apiVersion": "v1",
+        "kind": "PersistentVolumeClaim",
+        "metadata": {"name": "data", "namespace": "default", "uid": "claim", **bound},
+        "spec": {"accessModes": ["ReadWriteOnce"], "volumeName": "disk"},
+        "status": {"phase": "Bound"},
+    }
+    disk = {
+        "apiVersion": "v1",
+        "kind": "PersistentVolume",
+        "metadata": {"name": "disk", "uid": "disk"},
+        "spec": {"claimRef": {"namespace": "default", "name": "data", "uid": "claim"}},
+    }
+    volumes = [{"name": "data", "persistentVolumeClaim": {"claimName": "data"}}]
+    state = ClusterState()
+    for thing in (claim, disk):
+        state.put_object(an_object(thing))
+    state.put_node(a_node("node-1"))
+    keeping, fresh = wiring.engine(keep=True), wiring.engine(keep=False)
+
+    def both(name: str) -> tuple[Any, Any]:
+        cluster = state.snapshot()
+        query = cluster.query(a_pod(name, spec={"volumes": volumes}))
+        kept, asked = (decide(query, cluster, PROFILE, each, Random(0), Search()) for each in (keeping, fresh))
+        return kept, asked
+
+    assert [type(each) for name in ("first", "second", "third") for each in both(name)] == [Placed] * 6
+    state.drop_object(PersistentVolumeClaim, "default/data")
+    kept, asked = both("fourth")
+
+    assert isinstance(kept, Unplaced)
+    assert isinstance(asked, Unplaced)
+    assert kept.message == asked.message
+    assert kept.message.startswith('0/1 nodes are available: persistentvolumeclaim "data" not found.')
+    assert kept.nominated == asked.nominated
+    assert kept.attempt.before.skipped == asked.attempt.before.skipped == {"NodeAffinity", "NodePorts"}
+    assert kept.attempt.before.notes.keys() == asked.attempt.before.notes.keys()
 
 
 @pytest.mark.parametrize("spec", sorted(SPECS))

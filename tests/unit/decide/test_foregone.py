@@ -1,5 +1,6 @@
 """Which answers of PreFilter and PreScore are kept for a shape, and which are asked for again."""
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -82,6 +83,27 @@ def test_a_pod_of_another_shape_is_asked_about(cluster: Snapshot) -> None:
     assert plugin.calls == 3
 
 
+def test_the_only_pod_of_a_shape_teaches_nothing(cluster: Snapshot) -> None:
+    plugin = Keeping(PreFiltered())
+
+    ask_about(alike(1) * 5, plugin, cluster)
+
+    assert plugin.calls == 5
+
+
+def test_profiles_made_for_one_question_find_what_is_kept_and_leave_nothing_behind(cluster: Snapshot) -> None:
+    """As the standalone scheduler makes them to look at a node once more before a pod is bound to it."""
+    plugin, engine = Keeping(PreFiltered()), Engine()
+    ask_about(alike(2), plugin, cluster, engine)
+    query = cluster.query(a_pod("third"))
+    left = len(query.shape._memo)
+
+    for _ in range(100):
+        feasible(query, cluster, replace(a_profile(plugin), pre_filters=(plugin,)), engine)
+
+    assert (plugin.calls, len(query.shape._memo)) == (2, left)
+
+
 def test_a_kept_skip_spares_the_filter_too(cluster: Snapshot) -> None:
     plugin = Keeping(PreFiltered(skip=True))
 
@@ -118,9 +140,12 @@ def test_nothing_is_kept_where_nothing_is_to_be_kept(cluster: Snapshot) -> None:
 def test_a_plugin_that_cannot_say_whether_is_named(cluster: Snapshot) -> None:
     profile, engine = a_profile(Keeping(PreFiltered(), ValueError("no idea"))), Engine()
 
-    _, second = [feasible(cluster.query(pod), cluster, profile, engine) for pod in alike(2)]
+    first, *others = [feasible(cluster.query(pod), cluster, profile, engine) for pod in alike(4)]
 
-    assert second.message() == 'running PreFilter plugin "Keeping": pre_filter_kept: ValueError: no idea'
+    assert first.any
+    assert [each.message() for each in others] == [
+        'running PreFilter plugin "Keeping": pre_filter_kept: ValueError: no idea'
+    ] * 3
 
 
 @pytest.mark.parametrize(
