@@ -179,7 +179,9 @@ def out_of_turn(history: History, lasts: float) -> list[str]:
 
 def _usurped(history: History) -> Iterator[str]:
     actors = {renewal.holder: renewal.actor for renewal in history.renewals if renewal.holder}
-    senders = {binding.uid: binding.actor for binding in history.bindings if binding.accepted}
+    # Who is killed while its request is under way is answered with an error that nobody hears; the store may have taken
+    # it all the same.
+    senders = {binding.uid: binding.actor for binding in sorted(history.bindings, key=lambda each: each.accepted)}
     leaders = _leaders(history)
     for placement in placements(history):
         sender = senders.get(placement.uid, "nobody known")

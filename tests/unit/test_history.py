@@ -102,6 +102,15 @@ def test_a_binding_that_was_refused_is_out_of_turn_as_well() -> None:
     assert bound_twice(history) == []
 
 
+def test_a_binding_that_was_carried_out_though_its_sender_heard_of_an_error_is_the_sender_s() -> None:
+    states = [lease(1, "x"), pod(2, "a", "n"), pod(3, "b", "n")]
+    sent = [Binding("one", "uid-a", 11.0, accepted=False)]
+    sent += [Binding("one", "uid-b", 11.0), Binding("two", "uid-b", 12.0, accepted=False)]
+    assert out_of_turn(History(states, sent, RENEWALS), 10.0) == [
+        "uid-b: sent by two after one wrote the lease",
+    ]
+
+
 def test_a_placement_without_a_binding_is_told() -> None:
     assert out_of_turn(History([pod(1, "a", "n")]), 10.0) == ["shop/a: bound by nobody known while nobody led"]
 
