@@ -40,7 +40,7 @@ class Foregone(Generic[A]):
         Raises:
             PluginError: the plugin could not say whether it may be kept.
         """
-        if id(plugin) in self._known or pod.pod.metadata.name == pod.shape.pod.metadata.name:
+        if id(plugin) in self._known:
             return
         declared = getattr(plugin, _DECLARED[point], None)
         may_be_kept = declared is not None and _plain(answer) and bool(run.key(plugin, point, declared, pod))
@@ -48,7 +48,7 @@ class Foregone(Generic[A]):
 
 
 class _Nothing(Foregone[Any]):
-    """Where nothing is to be kept."""
+    """Where nothing is kept."""
 
     __slots__ = ()
 
@@ -61,12 +61,21 @@ _NOTHING: Final = _Nothing()
 
 def before_filter(pod: PodQuery, *, keep: bool) -> Foregone[PreFiltered]:
     """The answers of PreFilter about pods like *pod*."""
-    return pod.shape.remember("PreFilter of every pod", Foregone[PreFiltered]) if keep else _NOTHING
+    if not keep or _is_the_first(pod):
+        return _NOTHING
+    return pod.shape.remember("PreFilter of every pod", Foregone[PreFiltered])
 
 
 def before_score(pod: PodQuery, *, keep: bool) -> Foregone[PreScored]:
     """The answers of PreScore about pods like *pod*."""
-    return pod.shape.remember("PreScore of every pod", Foregone[PreScored]) if keep else _NOTHING
+    if not keep or _is_the_first(pod):
+        return _NOTHING
+    return pod.shape.remember("PreScore of every pod", Foregone[PreScored])
+
+
+def _is_the_first(pod: PodQuery) -> bool:
+    """Whether *pod* is the one that its shape was made of, perhaps the only one."""
+    return pod.pod.metadata.name == pod.shape.pod.metadata.name
 
 
 def _plain(answer: PreFiltered | PreScored) -> bool:
