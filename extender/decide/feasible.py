@@ -209,9 +209,10 @@ def conclude(
     """
     ok = verdicts.feasible()
     broken = any(r.code is Code.ERROR for c in verdicts.columns.values() for r in c.groups)
-    found = Feasibility(len(cluster), before, ok)
-    if not broken and not reasons and found.count:
-        return found
+    if not broken and not reasons:
+        found = Feasibility(len(cluster), before, ok)
+        if found.count:
+            return found
     refusals: list[Refusal] = []
     failed: list[int] = []
     failures = verdicts.all_failures() if every else verdicts.first_failures()

@@ -61,21 +61,19 @@ _NOTHING: Final = _Nothing()
 
 def before_filter(pod: PodQuery, *, keep: bool) -> Foregone[PreFiltered]:
     """The answers of PreFilter about pods like *pod*."""
-    if not keep or _is_the_first(pod):
-        return _NOTHING
-    return pod.shape.remember("PreFilter of every pod", Foregone[PreFiltered])
+    return _about(pod, "PreFilter of every pod", keep=keep)
 
 
 def before_score(pod: PodQuery, *, keep: bool) -> Foregone[PreScored]:
     """The answers of PreScore about pods like *pod*."""
-    if not keep or _is_the_first(pod):
+    return _about(pod, "PreScore of every pod", keep=keep)
+
+
+def _about(pod: PodQuery, key: str, *, keep: bool) -> Foregone[Any]:
+    """What the shape of *pod* remembers under *key*; nothing for the pod it was made of, perhaps the only one."""
+    if not keep or pod.pod.metadata.name == pod.shape.pod.metadata.name:
         return _NOTHING
-    return pod.shape.remember("PreScore of every pod", Foregone[PreScored])
-
-
-def _is_the_first(pod: PodQuery) -> bool:
-    """Whether *pod* is the one that its shape was made of, perhaps the only one."""
-    return pod.pod.metadata.name == pod.shape.pod.metadata.name
+    return pod.shape.remember(key, Foregone[Any])
 
 
 def _plain(answer: PreFiltered | PreScored) -> bool:

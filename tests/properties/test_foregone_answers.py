@@ -5,6 +5,8 @@ from typing import Any
 import pytest
 
 from extender import wiring
+from extender.cluster.pods import PodQuery
+from extender.cluster.snapshot import Snapshot
 from extender.cluster.state import ClusterState
 from extender.framework.profiles import Profile
 from extender.objects.pod import Pod
@@ -104,40 +106,36 @@ def _changed(state: ClusterState) -> None:
         state.put_pod(a_pod(name, node="one", labels={"app": "web"}, spec=spec))
 
 
-def _answers(state: ClusterState, plugin: Any, kind: str, name: str) -> tuple[bool, Any]:
+def _before_filter(plugin: Any, query: PodQuery, cluster: Snapshot) -> tuple[bool, Any]:
     """Whether PreFilter's answer may be kept, and the answer."""
-    cluster = state.snapshot()
-    query = cluster.query(_pod(name, kind))
     return plugin.pre_filter_kept(query), plugin.pre_filter(query, cluster)
 
 
-def _scoring_answers(state: ClusterState, plugin: Any, kind: str, name: str) -> tuple[bool, Any]:
-    cluster = state.snapshot()
-    query = cluster.query(_pod(name, kind))
+def _before_score(plugin: Any, query: PodQuery, cluster: Snapshot) -> tuple[bool, Any]:
+    """The same of PreScore."""
     return plugin.pre_score_kept(query), plugin.pre_score(query, cluster.view())
 
 
 @pytest.mark.parametrize("kind", SPECS)
-@pytest.mark.parametrize("plugin", BEFORE, ids=lambda plugin: plugin.name)
-def test_an_answer_of_pre_filter_that_may_be_kept_holds_whatever_happens(plugin: Any, kind: str) -> None:
+@pytest.mark.parametrize(
+    ("plugin", "ask"),
+    [
+        *(pytest.param(plugin, _before_filter, id=f"{plugin.name} at PreFilter") for plugin in BEFORE),
+        *(pytest.param(plugin, _before_score, id=f"{plugin.name} at PreScore") for plugin in BEFORE_SCORES),
+    ],
+)
+def test_an_answer_that_may_be_kept_holds_whatever_happens(plugin: Any, ask: Any, kind: str) -> None:
     state = ClusterState()
     state.put_node(a_node("one"))
-    may_be_kept, before = _answers(state, plugin, kind, "first")
+
+    def answered(name: str) -> tuple[bool, Any]:
+        cluster = state.snapshot()
+        found: tuple[bool, Any] = ask(plugin, cluster.query(_pod(name, kind)), cluster)
+        return found
+
+    may_be_kept, before = answered("first")
     _changed(state)
-    still, after = _answers(state, plugin, kind, "second")
-
-    assert still is may_be_kept
-    assert not may_be_kept or after == before
-
-
-@pytest.mark.parametrize("kind", SPECS)
-@pytest.mark.parametrize("plugin", BEFORE_SCORES, ids=lambda plugin: plugin.name)
-def test_an_answer_of_pre_score_that_may_be_kept_holds_whatever_happens(plugin: Any, kind: str) -> None:
-    state = ClusterState()
-    state.put_node(a_node("one"))
-    may_be_kept, before = _scoring_answers(state, plugin, kind, "first")
-    _changed(state)
-    still, after = _scoring_answers(state, plugin, kind, "second")
+    still, after = answered("second")
 
     assert still is may_be_kept
     assert not may_be_kept or after == before
