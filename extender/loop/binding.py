@@ -10,6 +10,7 @@ from extender.carrying import Carrier, RejectedError, take_back
 from extender.client.extender_calls import ExtenderError
 from extender.cluster.pods import PlacedPod
 from extender.decide import committing
+from extender.decide.rechecking import refused
 from extender.framework.points import Write
 from extender.framework.profiles import Profile
 from extender.framework.verdict import Code, Status
@@ -19,7 +20,6 @@ from extender.loop.conditions import nominated_only
 from extender.loop.desk import Desk, log
 from extender.loop.failing import failed, in_background, room_freed, written
 from extender.loop.negotiating import skipped
-from extender.loop.rechecking import refused
 from extender.objects.node import Node
 from extender.queueing.queued import QueuedPod
 
@@ -170,7 +170,8 @@ def _fits(desk: Desk, job: Binding) -> None:
     Raises:
         RejectedError: it does not.
     """
-    status = refused(desk, job.profile, job.queued.query, job.placed.node_name, job.node)
+    engine = desk.engines[job.profile.scheduler_name]
+    status = refused(job.queued.query, job.placed.node_name, job.node, desk.state, job.profile, engine)
     if status is not None:
         raise RejectedError(status)
 

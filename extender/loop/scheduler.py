@@ -11,6 +11,7 @@ from extender.client.extenders import HttpExtender
 from extender.decide import committing
 from extender.decide.cycle import decide
 from extender.decide.decision import Placed, Unplaced
+from extender.decide.rechecking import node_now
 from extender.framework.changes import Action, Change, Resource
 from extender.framework.profiles import Profile
 from extender.framework.verdict import Code, Status
@@ -21,7 +22,6 @@ from extender.loop.desk import Desk, log
 from extender.loop.failing import failed, room_freed, still_waits
 from extender.loop.grouping import GroupTurns
 from extender.loop.preempting import preempt
-from extender.loop.rechecking import node_now
 from extender.objects.node import Node
 from extender.objects.pod import Pod
 from extender.preemption.plan import PreemptionPlan
@@ -107,7 +107,7 @@ class Scheduler:
         if isinstance(decision, Unplaced):
             self._unplaced(queued, decision, began)
         else:
-            self._placed(queued, decision, began, node_now(desk, decision.node))
+            self._placed(queued, decision, began, node_now(desk.state, decision.node))
 
     async def _consult(self, queued: QueuedPod, extenders: Sequence[HttpExtender]) -> None:
         """As `_attempt`, with extenders asked in between."""

@@ -23,9 +23,11 @@ from extender.decide import committing
 from extender.decide.admission import held_back
 from extender.decide.engine import Engine
 from extender.decide.feasible import feasible
+from extender.decide.rechecking import node_now, refused
 from extender.framework.profiles import Profile
 from extender.framework.verdict import Code, Status
 from extender.objects.extender_v1 import BindingArgs, BindingResult
+from extender.objects.node import Node
 from extender.objects.pod import Pod
 from extender.web.record import Record
 
@@ -157,11 +159,12 @@ class Binder:
         checked = self._checked(pod, args)
         # From the check to the assumption nothing else runs, so no other request fills the node in between.
         query, notes = self._fits(checked, args.node)
+        chosen = node_now(self.state, args.node)
         nominated = self._nominated(args.pod_uid)
         profile = self._profile(checked)
         self.state.assume(committing.assumed(checked, args.node, profile, notes), args.node)
         try:
-            await self._committed(query, args.node, profile, notes)
+            await self._committed(query, args.node, chosen, profile, notes)
         except BaseException:
             undone = committing.unreserve(query, args.node, profile, self.engine, notes)
             for wrong in undone.faults:
@@ -176,8 +179,10 @@ class Binder:
             log.warning("%s", wrong)
         return "bound"
 
-    async def _committed(self, pod: PodQuery, node: str, profile: Profile, notes: dict[str, Any]) -> None:
-        """Reserve, ask Permit, prepare and bind. Source: A024 to A036.
+    async def _committed(
+        self, pod: PodQuery, node: str, chosen: Node | None, profile: Profile, notes: dict[str, Any]
+    ) -> None:
+        """Reserve, ask Permit, prepare and bind to *node*, if it still takes the pod then. Source: A024 to A036.
 
         Raises:
             RejectedError: one of these did not come about.
@@ -194,7 +199,15 @@ class Binder:
             if not self.state.is_assumed(pod.uid):
                 raise RejectedError(Status(Code.ERROR, ("pod does not exist any more",)))
 
-        carrier = Carrier(pod, node, profile, engine, notes, self.state, self.live, self.clock, asyncio.sleep, goes_on)
+        def still_fits() -> None:
+            status = refused(pod, node, chosen, self.state, profile, engine)
+            if status is not None:
+                raise RejectedError(status)
+
+        carrier = Carrier(
+            pod, node, profile, engine, notes, self.state, self.live, self.clock, asyncio.sleep, goes_on,
+            fits=still_fits,
+        )  # fmt: skip
         if prepared.status is None:
             await carrier.prepare(prepared.groups)
         goes_on()

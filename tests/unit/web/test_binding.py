@@ -17,6 +17,7 @@ from extender.framework.points import Permission, Plan, Write
 from extender.framework.profiles import Profile
 from extender.framework.verdict import Code, Status, error
 from extender.objects.extender_v1 import BindingArgs
+from extender.objects.node import Node
 from extender.objects.pod import Pod
 from extender.web.app import Site, new_app
 from extender.web.binding import Binder, LiveError
@@ -259,6 +260,36 @@ def test_what_the_profile_prepares_is_written_before_the_binding() -> None:
     assert server.written == [("patch", "PersistentVolumeClaim", "data")]
     assert len(server.bound) == 1
     assert plugin.set_aside == ["n1"]
+
+
+@pytest.mark.parametrize(
+    ("after", "why"),
+    [
+        (None, "was deleted before the pod was bound to it"),
+        (
+            a_node("n1", unschedulable=True),
+            "changed before the pod was bound to it: node(s) were unschedulable",
+        ),
+    ],
+    ids=["gone", "cordoned"],
+)
+def test_a_node_that_changes_while_volumes_are_prepared_gets_no_pod(after: Node | None, why: str) -> None:
+    server = Server(WEB)
+    binder, heard = a_binder(server, WEB, profile=preparing(Prepares(CLAIM)))
+    carry_out = server.carry_out
+
+    async def changed_meanwhile(write: Write, *ask: Any) -> None:
+        await carry_out(write, *ask)
+        if write.kind == "PersistentVolumeClaim" and after is None:
+            binder.state.drop_node("n1")
+        elif write.kind == "PersistentVolumeClaim":
+            binder.state.put_node(after)
+
+    server.carry_out = changed_meanwhile  # type: ignore[method-assign]
+    assert asked(binder, ASKED) == [f'node "n1" {why}']
+    assert server.bound == []
+    assert dict(binder.state.placed) == {}
+    assert heard.outcomes == ["failed"]
 
 
 @pytest.mark.parametrize(

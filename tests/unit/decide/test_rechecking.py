@@ -4,7 +4,10 @@ from typing import Any
 
 import pytest
 
-from extender.loop.rechecking import node_now, refused
+from extender.cluster.pods import PodQuery
+from extender.decide.rechecking import node_now, refused
+from extender.framework.verdict import Status
+from extender.objects.node import Node
 from tests.build import a_node, a_pod
 from tests.unit.loop.world import World
 
@@ -12,6 +15,12 @@ TAINTED = {"taints": [{"key": "maintenance", "effect": "NoSchedule"}]}
 TOLERATING = {"tolerations": [{"key": "maintenance", "operator": "Exists"}]}
 BY_LABEL = {"nodeSelector": {"disk": "ssd"}}
 CHANGED = 'node "n1" changed before the pod was bound to it: '
+
+
+def asked_again(world: World, query: PodQuery, chosen: Node | None) -> Status | None:
+    """What is said of n1 now."""
+    engine = world.desk.engines["default-scheduler"]
+    return refused(query, "n1", chosen, world.state, world.profile, engine)
 
 
 @pytest.mark.parametrize(
@@ -32,21 +41,21 @@ CHANGED = 'node "n1" changed before the pod was bound to it: '
 )  # fmt: skip
 def test_a_node_that_changed_is_asked_about_again(pod: dict[str, Any], after: dict[str, Any] | None, said: str) -> None:
     world = World(a_node("n1", labels={"disk": "ssd"}))
-    chosen = node_now(world.desk, "n1")
+    chosen = node_now(world.state, "n1")
     if after is None:
         world.state.drop_node("n1")
     else:
         world.state.put_node(a_node("n1", **after))
     query = world.state.snapshot().query(a_pod("web", spec=pod))
-    status = refused(world.desk, world.profile, query, "n1", chosen)
+    status = asked_again(world, query, chosen)
     assert ("" if status is None else status.message) == said
 
 
 def test_a_node_that_did_not_change_is_not_asked_about() -> None:
     world = World(a_node("n1", unschedulable=True))
     query = world.state.snapshot().query(a_pod("web"))
-    assert refused(world.desk, world.profile, query, "n1", node_now(world.desk, "n1")) is None
-    unknown = refused(world.desk, world.profile, query, "n1", None)
+    assert asked_again(world, query, node_now(world.state, "n1")) is None
+    unknown = asked_again(world, query, None)
     assert unknown is not None
     assert unknown.message == CHANGED + "node(s) were unschedulable"
 
