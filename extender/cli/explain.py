@@ -45,12 +45,13 @@ def explain(
     """
     inputs = read_inputs(file, config, feature_gates)
     scheduling = inputs.scheduling
-    first = scheduling.first.scheduler_name
+    # Of a configuration that was recorded with the cluster the first profile applies.
+    schedulers = tuple(scheduling.profiles) if config else (scheduling.first.scheduler_name,)
     found = run(
         inputs.capture,
         pods or [],
         scheduling.profiles,
-        first,
+        schedulers,
         wiring.engine(wiring.naming_slow(warn)),
         scheduling.gates,
     )
@@ -62,10 +63,11 @@ def explain(
         case Output.TABLE:
             sys.stdout.write("\n".join(each.text() for each in found))
             if not found:
-                sys.stderr.write(f'extender: no pod waits for scheduler "{first}"\n')
+                names = " or ".join(f'"{name}"' for name in schedulers)
+                sys.stderr.write(f"extender: no pod waits for scheduler {names}\n")
     sys.stdout.flush()
     if not pods:
-        warn_elsewhere(inputs)
+        warn_elsewhere(inputs.capture, schedulers)
 
 
 def _values(found: Sequence[Explained]) -> dict[str, Any]:

@@ -1,6 +1,7 @@
 """What the commands that work on a recorded cluster have in common: their options, and how the input is read."""
 
 import sys
+from collections.abc import Collection
 from dataclasses import dataclass
 from enum import Enum
 from typing import Annotated
@@ -81,9 +82,9 @@ def read_inputs(files: list[str], config: str, feature_gates: list[str] | None =
     return Inputs(capture, scheduling_of(config, capture, gates))
 
 
-def warn_elsewhere(inputs: Inputs) -> None:
-    """Says on standard error how many pods wait for schedulers that the configuration in force is not for."""
-    for name, count in sorted(elsewhere(inputs.capture, inputs.scheduling.profiles).items()):
+def warn_elsewhere(capture: Capture, schedulers: Collection[str]) -> None:
+    """Says on standard error how many pods wait for others than *schedulers*, whose pods were asked about."""
+    for name, count in sorted(elsewhere(capture, schedulers).items()):
         pods = "1 pod waits" if count == 1 else f"{count} pods wait"
         warn(f'{pods} for scheduler "{name}"; name its configuration with --config')
 

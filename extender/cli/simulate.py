@@ -57,7 +57,7 @@ def simulate(
         case Output.TABLE:
             sys.stdout.write(text(simulation, seed))
     sys.stdout.flush()
-    warn_elsewhere(inputs)
+    warn_elsewhere(inputs.capture, inputs.scheduling.profiles)
 
 
 class _Bar:

@@ -1,6 +1,6 @@
 """The pods asked about, each examined alone on the cluster as it was recorded."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -48,20 +48,20 @@ def explain(
     capture: Capture,
     names: Sequence[str],
     profiles: Mapping[str, Profile],
-    first: str,
+    schedulers: Collection[str],
     engine: Engine,
     gates: FeatureGates | None = None,
 ) -> list[Explained]:
-    """Examines the pods of these names, each by the profile of its scheduler; without names all that wait for *first*.
+    """Examines the pods of these names, each by the profile of its scheduler; without names all that wait.
 
-    Pods with a nominated node that wait for the same scheduler count there. Nothing is assumed, bound or evicted. Where
-    the gates have pod groups scheduled as such, what becomes of a member is said beside that.
+    Pods with a nominated node that wait for one of these schedulers count there. Nothing is assumed, bound or evicted.
+    Where the gates have pod groups scheduled as such, what becomes of a member is said beside that.
 
     Args:
         capture: the recorded cluster.
         names: as for `waiting.named`.
         profiles: by scheduler name.
-        first: the scheduler name that counts where no pod is named.
+        schedulers: those whose pods are meant where no pod is named.
         engine: calls the plugins.
         gates: the feature gates in force; None: the default ones.
 
@@ -69,12 +69,8 @@ def explain(
         InputError: a pod is unknown, or does not wait for one of these schedulers.
     """
     state = load_state(capture, gates)
-    pods = named(names, capture, list(profiles)) if names else waiting(state, (first,))
-    found: dict[str, Explained] = {}
+    pods = named(names, capture, list(profiles)) if names else waiting(state, schedulers)
     groups = Memberships(state, profiles, engine)
-    for scheduler in dict.fromkeys(pod.spec.scheduler_name for pod in pods):
+    for scheduler in dict.fromkeys((*schedulers, *(pod.spec.scheduler_name for pod in pods))):
         nominate_waiting(state, profiles[scheduler], engine)
-        for pod in pods:
-            if pod.spec.scheduler_name == scheduler:
-                found[pod.key] = explained(pod, state, profiles[scheduler], engine, groups)
-    return [found[pod.key] for pod in pods]
+    return [explained(pod, state, profiles[pod.spec.scheduler_name], engine, groups) for pod in pods]

@@ -83,6 +83,31 @@ def test_pods_that_wait_for_other_schedulers_are_counted(extender: Command, comm
     )
 
 
+TWO_PROFILES = HEAD + "profiles: [{schedulerName: default-scheduler}, {schedulerName: batch}]\n"
+BATCH = (
+    "---\napiVersion: v1\nkind: Pod\nmetadata: {name: job}\n"
+    "spec: {schedulerName: batch, priority: 9, containers: [{name: a, resources: {requests: {cpu: 1500m}}}]}\n"
+    "status: {nominatedNodeName: n1}\n"
+)
+
+
+def test_explain_is_about_the_pods_of_all_profiles_and_about_whom_they_are_nominated_for(
+    extender: Command, config: Path
+) -> None:
+    config.write_text(TWO_PROFILES)
+    status, out, err = extender("explain", "-f", "-", "--config", str(config), "-o", "json", stdin=CLUSTER + BATCH)
+    assert (status, err) == (0, "")
+    best = {pod: found["best"] for pod, found in json.loads(out)["pods"].items()}
+    assert best == {"default/web": [], "default/big": [], "default/job": ["n1"]}
+
+
+def test_of_a_recorded_configuration_the_first_profile_applies(extender: Command, cluster: str) -> None:
+    status, out, err = extender("explain", "-f", cluster, "-f", "-", "-o", "json", stdin=TWO_PROFILES + BATCH)
+    assert (status, err) == (0, 'extender: 1 pod waits for scheduler "batch"; name its configuration with --config\n')
+    best = {pod: found["best"] for pod, found in json.loads(out)["pods"].items()}
+    assert best == {"default/web": ["n1"], "default/big": []}
+
+
 def test_explain_of_an_unknown_pod_names_the_nearest(extender: Command, cluster: str) -> None:
     assert extender("explain", "-f", cluster, "wep") == (
         2,

@@ -25,7 +25,7 @@ def pod(name: str, cpu: int, priority: int, place: str = "") -> str:
 def explained(path: Path, written: str) -> list[str]:
     (path / "cluster.yaml").write_text(written, encoding="utf-8")
     capture = read_capture([str(path / "cluster.yaml")])
-    (found,) = explain(capture, ["urgent"], wiring.scheduling().profiles, SCHEDULER, wiring.engine())
+    (found,) = explain(capture, ["urgent"], wiring.scheduling().profiles, [SCHEDULER], wiring.engine())
     return explanation(found.examination, found.cluster).splitlines()
 
 

@@ -77,7 +77,7 @@ def capture(tmp_path: Path) -> Capture:
 
 def explained(capture: Capture, *names: str, config: dict[str, Any] | None = None) -> list[Explained]:
     scheduling = wiring.scheduling() if config is None else wiring.from_builtins(config, "config")
-    return explain(capture, names, scheduling.profiles, scheduling.first.scheduler_name, wiring.engine())
+    return explain(capture, names, scheduling.profiles, scheduling.profiles, wiring.engine())
 
 
 def only(*plugins: str, score: str = "") -> dict[str, Any]:

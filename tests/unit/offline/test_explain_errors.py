@@ -68,7 +68,7 @@ def explained(tmp_path: Path, names: Sequence[str], **points: Any) -> Explained:
     path.write_text("".join(NODE % name for name in names) + POD)
     profile: Profile = replace(wiring.scheduling().first, **{**BARE, **points})
     scheduler = profile.scheduler_name
-    (found,) = explain(read_capture([str(path)]), ["web"], {scheduler: profile}, scheduler, wiring.engine())
+    (found,) = explain(read_capture([str(path)]), ["web"], {scheduler: profile}, [scheduler], wiring.engine())
     return found
 
 

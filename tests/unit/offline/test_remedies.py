@@ -162,9 +162,7 @@ def misses(tmp_path: Path, text: str) -> list[Miss]:
     path = tmp_path / "c.yaml"
     path.write_text(text)
     scheduling = wiring.scheduling()
-    (found,) = explain(
-        read_capture([str(path)]), [], scheduling.profiles, scheduling.first.scheduler_name, wiring.engine()
-    )
+    (found,) = explain(read_capture([str(path)]), [], scheduling.profiles, scheduling.profiles, wiring.engine())
     return nearest_misses(found.examination, found.cluster, 5)
 
 

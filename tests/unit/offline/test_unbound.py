@@ -48,7 +48,7 @@ spec: {containers: [{name: a}], volumes: [{name: v, persistentVolumeClaim: {clai
 def explained(path: Path, claim: str, status: str = "status: {phase: Available}") -> list[str]:
     (path / "cluster.yaml").write_text(CLUSTER.replace("STATUS", status).replace("CLASS", claim), encoding="utf-8")
     capture = read_capture([str(path / "cluster.yaml")])
-    (found,) = explain(capture, ["web"], wiring.scheduling().profiles, "default-scheduler", wiring.engine())
+    (found,) = explain(capture, ["web"], wiring.scheduling().profiles, ["default-scheduler"], wiring.engine())
     return explanation(found.examination, found.cluster).splitlines()
 
 
