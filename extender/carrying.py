@@ -157,10 +157,10 @@ class Carrier:
         began = self.clock.monotonic()
         deadline = began + plan.timeout
         while True:
-            self.goes_on()
             answer = plan.wait_for(self.state.snapshot())
-            if answer is None and self.clock.monotonic() >= deadline:
-                answer = plan.late
+            if answer is None:
+                self.goes_on()
+                answer = plan.late if self.clock.monotonic() >= deadline else None
             if answer is not None:
                 self.attached(plan.devices, answer, self.clock.monotonic() - began)
                 if answer.ok:

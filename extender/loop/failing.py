@@ -61,19 +61,22 @@ def failed(
     (narrating.refused if rejected else narrating.broken)(pod, message)
     queued.pending = rejectors if status.code is Code.PENDING else frozenset()
     queued.rejectors = rejectors - queued.pending
-    if not _back_to_queue(desk, queued, now):
+    there = _back_to_queue(desk, queued, now)
+    if not there and _made_again(desk, queued.key):
         return
     newest = queued.query.pod
+    desk.recorder.event(newest, warning=True, reason="FailedScheduling", action="Scheduling", note=cut(message))
+    if not there:
+        return
     if nominated is not None:
         desk.state.nominate(newest, nominated)
-    desk.recorder.event(newest, warning=True, reason="FailedScheduling", action="Scheduling", note=cut(message))
     write = not_scheduled(newest, reason, message, nominated, desk.clock.now())
     if write is not None:
         in_background(desk, written(desk, write))
 
 
 def _back_to_queue(desk: Desk, queued: QueuedPod, now: float) -> bool:
-    """Put the newest version of the pod back; False if there is nothing left to tell it. Source: A042."""
+    """Put the newest version of the pod back, unless it has a node; False if it is gone. Source: A042."""
     newest = desk.state.waiting.get(queued.uid)
     if newest is None:
         desk.queue.done(queued.uid)
@@ -82,6 +85,12 @@ def _back_to_queue(desk: Desk, queued: QueuedPod, now: float) -> bool:
     desk.queue.came_back(queued, now)
     desk.wake()
     return True
+
+
+def _made_again(desk: Desk, key: str) -> bool:
+    """Whether there is a pod *key*; what became of the one before it is not its concern."""
+    waits = any(pod.key == key for pod in desk.state.waiting.values())
+    return waits or any(pod.key == key for pod in desk.state.placed.values())
 
 
 def still_waits(desk: Desk, queued: QueuedPod) -> bool:

@@ -5,8 +5,10 @@ from typing import Any
 import pytest
 
 from extender.client.errors import ApiError, ConflictError, ServerError, UnreachableError
-from extender.framework.points import ALLOW, Permission
-from extender.framework.verdict import Code, Status
+from extender.cluster.pods import PodQuery
+from extender.cluster.snapshot import Snapshot
+from extender.framework.points import ALLOW, Permission, Plan
+from extender.framework.verdict import Code, Status, error
 from extender.objects.pod import Pod
 from extender.plugins.default_binder import DefaultBinder
 from tests.build import a_node, a_pod
@@ -279,6 +281,54 @@ def test_an_allowed_pod_is_bound() -> None:
     world, pod = waiting_world(ALLOW)
     world.run()
     assert world.node_of(pod) == "n1"
+
+
+class Attaches:
+    """Waits for something until its pod is gone; the second pod need not wait."""
+
+    name = "Attaches"
+
+    def pre_bind(self, pod: PodQuery, node: str, *_: Any) -> Plan:
+        def wait_for(cluster: Snapshot) -> Status | None:
+            return None if pod.uid in cluster.pods_on(node) else error("the pod does not exist any more")
+
+        return Plan() if pod.uid == "second" else Plan((), wait_for, 10, error("timed out"))
+
+
+@pytest.mark.parametrize(
+    ("made_again", "told", "tries"),
+    [
+        (
+            False,
+            [("default/web", "FailedScheduling", 'running PreBind plugin "Attaches": the pod does not exist any more')],
+            1,
+        ),
+        (True, [("default/web", "Scheduled", "Successfully assigned default/web to n1")], 2),
+    ],
+    ids=["gone", "made again"],
+)
+def test_a_pod_deleted_while_its_node_is_prepared_is_told_why_unless_it_was_made_again(
+    made_again: bool, told: list[tuple[str, str, str]], tries: int
+) -> None:
+    """Source: A042 to A044."""
+    world = World(a_node("n1"), profile=a_profile(Attaches(), DefaultBinder()))
+    pod = small("web")
+    again = small("web", metadata={"uid": "second"})
+    world.create(pod)
+
+    async def deleted(seconds: float) -> None:
+        world.clock.seconds += seconds
+        if world.server.pods[pod.key].metadata.uid == pod.metadata.uid:
+            world.feed.removed(world.server.pods.pop(pod.key))
+            if made_again:
+                world.create(again)
+
+    world.desk.sleep = deleted
+    world.run()
+
+    assert world.events.told == told
+    assert [list(write.body["status"]) for write in world.server.said("status")] == [["nominatedNodeName"]] * tries
+    assert len(world.queue.in_flight) == 0
 
 
 def test_a_rejected_pod_is_undone() -> None:
