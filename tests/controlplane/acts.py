@@ -119,11 +119,13 @@ _PORT: Final = {"ports": [{"containerPort": 80, "hostPort": 80}]}
 _SPREAD: Final = {"maxSkew": 1, "topologyKey": HOST, "whenUnsatisfiable": "DoNotSchedule"}
 _EVENLY: Final = {"maxSkew": 1, "topologyKey": ZONE, "whenUnsatisfiable": "ScheduleAnyway"}
 
+_LATE: Final = a_pod("late-volume", on="alpha", **mounting("nobody"))
 PODS: Final[tuple[Thing, ...]] = (
     a_pod("placed", on="alpha", container=_PORT),
     a_pod("preferring", **_preferring("gamma")),
     a_pod("volume", **mounting("local")),
     a_pod("device", on="gamma", **using("gpu")),
+    _LATE,
     a_pod("port-taken", on="alpha", container=_PORT),
     a_pod("too-large", "100"),
     a_pod("nowhere", on="delta"),
@@ -146,7 +148,6 @@ PODS: Final[tuple[Thing, ...]] = (
     a_pod("missing-claim", **mounting("missing")),
     a_pod("unbound-claim", **mounting("at-once")),
     a_pod("no-device", on="gamma", **using("second-gpu")),
-    a_pod("late-volume", on="alpha", **mounting("nobody")),
     a_pod("polite", "100", priorityClassName="polite"),
 )
 """Pods that are tried one after another, each once the one before it was decided about."""
@@ -163,7 +164,9 @@ def perform(api: Api) -> None:
     refused = []
     for manifest in PODS:
         pod = _decided(api, manifest)
-        if not pod["spec"].get("nodeName"):
+        if manifest is _LATE:  # else it is tried again and again, and whenever it leaves its node others are too
+            api.delete(pod)
+        elif not pod["spec"].get("nodeName"):
             refused.append(pod)
     _gated(api)
     _attached(api)
