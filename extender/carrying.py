@@ -15,9 +15,11 @@ from extender.cluster.pods import PodQuery
 from extender.cluster.state import ClusterState
 from extender.decide import committing
 from extender.decide.engine import Engine
+from extender.decide.rechecking import refused
 from extender.framework.points import Named, Plan, PreBind, Write
 from extender.framework.profiles import Profile
 from extender.framework.verdict import Code, Status
+from extender.objects.node import Node
 
 _UNCLEAR = 60.0
 """Seconds after which a binding that nobody has seen is taken for lost; the API server gives up on calls sooner."""
@@ -67,6 +69,7 @@ class Carrier:
 
     Attributes:
         pod, node: who goes where.
+        chosen: the node as it was when it was chosen; None: not known, as time has passed since.
         profile: decides how.
         engine: asks its plugins.
         notes: of PreFilter, by plugin.
@@ -77,11 +80,11 @@ class Carrier:
         written: told of each call of PreBind, and whether it went well.
         announce: tells the user what is waited for: reason and note of an event about the pod.
         attached: told how the wait for a plan's `devices` ended, and the seconds it took.
-        fits: raises `RejectedError` if the node does not take the pod any more; asked as the binding is sent.
     """
 
     pod: PodQuery
     node: str
+    chosen: Node | None
     profile: Profile
     engine: Engine
     notes: dict[str, Any]
@@ -93,7 +96,6 @@ class Carrier:
     written: Callable[[Write, bool], None] = nobody
     announce: Callable[[str, str], None] = nobody
     attached: Callable[[Sequence[tuple[str, bool]], Status, float], None] = nobody
-    fits: Callable[[], None] = nobody
 
     @contextmanager
     def _told(self, point: str, plugin: Named | None = None) -> Iterator[None]:
@@ -169,6 +171,16 @@ class Carrier:
                 raise RejectedError(answer.by(plugin) if answer.rejected else Status(Code.ERROR, (text,), plugin))
             await self.sleep(_STEP)
 
+    def still_fits(self) -> None:
+        """Stop if the node is gone, or does not take the pod any more; asked as the binding is sent.
+
+        Raises:
+            RejectedError: it does not.
+        """
+        status = refused(self.pod, self.node, self.chosen, self.state, self.profile, self.engine)
+        if status is not None:
+            raise RejectedError(status)
+
     async def bind(self) -> None:
         """Have the pod bound by the first Bind plugin that does not skip. Source: A034, A035.
 
@@ -191,7 +203,7 @@ class Carrier:
             nonlocal asked
             if not asked:  # once it was sent nobody knows whether it was carried out: from then on it must be
                 self.goes_on()
-                self.fits()
+                self.still_fits()
                 asked = True
 
         try:

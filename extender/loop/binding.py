@@ -10,7 +10,6 @@ from extender.carrying import Carrier, RejectedError, take_back
 from extender.client.extender_calls import ExtenderError
 from extender.cluster.pods import PlacedPod
 from extender.decide import committing
-from extender.decide.rechecking import refused
 from extender.framework.points import Write
 from extender.framework.profiles import Profile
 from extender.framework.verdict import Code, Status
@@ -75,9 +74,9 @@ async def _bound(desk: Desk, job: Binding) -> None:
         desk.recorder.event(pod.pod, warning=False, reason=reason, action="Scheduling", note=note)
 
     carrier = Carrier(
-        pod, node, job.profile, engine, job.notes, desk.state, desk.api, desk.clock, desk.sleep,
+        pod, node, job.node, job.profile, engine, job.notes, desk.state, desk.api, desk.clock, desk.sleep,
         lambda: _goes_on(desk, job), lambda write, well: _counted(desk, write, well=well), announce,
-        partial(_attached, desk, job.profile.scheduler_name), lambda: _fits(desk, job),
+        partial(_attached, desk, job.profile.scheduler_name),
     )  # fmt: skip
     prepared = committing.prepare(pod, node, job.profile, engine, job.notes)
     if prepared.status is not None and prepared.status.code is not Code.SKIP:
@@ -93,7 +92,7 @@ async def _bound(desk: Desk, job: Binding) -> None:
         await carrier.prepare(prepared.groups)
     desk.binding.pop(job.queued.uid, None)
     _goes_on(desk, job)
-    _fits(desk, job)
+    carrier.still_fits()
     if not await _bound_by_extender(desk, job):
         await carrier.bind()
     _done(desk, job)
@@ -162,18 +161,6 @@ def _goes_on(desk: Desk, job: Binding) -> None:
         raise RejectedError(Status(Code.ERROR, ("pod does not exist any more",)))
     if not desk.leadership.may_act():
         raise RejectedError(Status(Code.ERROR, ("the lease is lost, so nothing is bound",)))
-
-
-def _fits(desk: Desk, job: Binding) -> None:
-    """Stop if the node is gone, or does not take the pod any more.
-
-    Raises:
-        RejectedError: it does not.
-    """
-    engine = desk.engines[job.profile.scheduler_name]
-    status = refused(job.queued.query, job.placed.node_name, job.node, desk.state, job.profile, engine)
-    if status is not None:
-        raise RejectedError(status)
 
 
 def _done(desk: Desk, job: Binding) -> None:

@@ -23,7 +23,7 @@ from extender.decide import committing
 from extender.decide.admission import held_back
 from extender.decide.engine import Engine
 from extender.decide.feasible import feasible
-from extender.decide.rechecking import node_now, refused
+from extender.decide.rechecking import node_now
 from extender.framework.profiles import Profile
 from extender.framework.verdict import Code, Status
 from extender.objects.extender_v1 import BindingArgs, BindingResult
@@ -199,15 +199,9 @@ class Binder:
             if not self.state.is_assumed(pod.uid):
                 raise RejectedError(Status(Code.ERROR, ("pod does not exist any more",)))
 
-        def still_fits() -> None:
-            status = refused(pod, node, chosen, self.state, profile, engine)
-            if status is not None:
-                raise RejectedError(status)
-
         carrier = Carrier(
-            pod, node, profile, engine, notes, self.state, self.live, self.clock, asyncio.sleep, goes_on,
-            fits=still_fits,
-        )  # fmt: skip
+            pod, node, chosen, profile, engine, notes, self.state, self.live, self.clock, asyncio.sleep, goes_on
+        )
         if prepared.status is None:
             await carrier.prepare(prepared.groups)
         goes_on()
