@@ -102,8 +102,9 @@ def main() -> None:
     """
     # NumPy's algebra library starts a thread for every processor; nothing here multiplies matrices.
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
-    # Most of what is imported, read and kept stays: the collector need not look at it as often as it would.
-    gc.set_threshold(50_000, 20, 50)
+    # Most of what is imported, read and kept stays: the collector looks at it rarely. It looks at what is new often, as
+    # everything stands still meanwhile: some milliseconds each time.
+    gc.set_threshold(2_000, 5, 5_000)
     try:
         app(prog_name="extender")
     except Exception as fault:  # noqa: BLE001  the last place to turn a fault into a message

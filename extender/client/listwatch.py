@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from enum import Enum
 from functools import cache
 from io import BytesIO
+from itertools import islice
 from typing import Any, Final, Generic, TypeVar
 
 import msgspec
@@ -39,6 +40,9 @@ QUIET_SECONDS: Final = 55.0
 
 GATHERED_SECONDS: Final = 0.01
 """What a watch of heartbeats tells in so long is read together: to be woken costs as much as to read what is there."""
+
+TOGETHER: Final = 64
+"""Events that are told at once; between them others have their turn at the event loop."""
 
 LONGEST_LINE: Final = 64 * 2**20
 """Bytes of one event; etcd takes objects of 1.5 MiB."""
@@ -254,7 +258,7 @@ def _read_slowly(body: bytes, source: Source[T]) -> tuple[tuple[T, ...], int]:
 async def watch(
     transport: Transport, source: Source[T], version: str, chance: Chance, quiet: float = QUIET_SECONDS
 ) -> AsyncGenerator[list[Event[T]], None]:
-    """What happened after *version*, until the server ends the watch; what arrives together comes as one list.
+    """What happened after *version*, until the server ends the watch; what arrives together comes as few lists.
 
     An empty list is a sign of life: the watch was accepted, or part of an event arrived.
 
@@ -285,24 +289,34 @@ async def watch(
                     continue
                 lines = bytes(rest[:end])
                 del rest[:end]
-            read: list[Event[T]] = []
-            # What was read before a fault counts, so that it is not asked for again.
-            fault = _read_into(read, lines, source)
-            yield read
-            if fault is not None:
-                raise fault
+            for read, fault in _parts(lines, source):
+                yield read
+                if fault is not None:
+                    raise fault
+                if len(read) == TOGETHER:
+                    await asyncio.sleep(0)
             if source.heartbeats is not None:
                 await asyncio.sleep(GATHERED_SECONDS)
     if rest.strip():
         raise UnreachableError(f"GET {request.path}: the connection ended in the middle of an event", sent=True)
 
 
-def _read_into(read: list[Event[T]], lines: bytes, source: Source[T]) -> ApiError | None:
-    try:
-        read.extend(_events(lines, source))
-    except ApiError as fault:
-        return fault
-    return None
+def _parts(lines: bytes, source: Source[T]) -> Iterator[tuple[list[Event[T]], ApiError | None]]:
+    """The events of *lines*, some at a time, and why there are no more, if they are broken off.
+
+    What was read before a fault counts, so that it is not asked for again.
+    """
+    events = _events(lines, source)
+    while True:
+        read: list[Event[T]] = []
+        fault: ApiError | None = None
+        try:
+            read.extend(islice(events, TOGETHER))
+        except ApiError as wrong:
+            fault = wrong
+        yield read, fault
+        if fault is not None or len(read) < TOGETHER:
+            return
 
 
 def _events(lines: bytes, source: Source[T]) -> Iterator[Event[T]]:

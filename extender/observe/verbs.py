@@ -16,6 +16,8 @@ _SIZES = exponential(256, 4, 11)
 _MOST_WORDS = 200
 """Reasons told apart: those of built-in plugins are few, others' could hold anything."""
 
+_LATE = tuple(thousandths / 1000 for thousandths in (1, 2, 5, 10, 15, 20, 30, 50, 100, 200, 500, 1000, 5000))
+
 _NODES = (0, 1, 10, 100, 500, 1000, 2000, 5000, 10000, 50000)
 
 
@@ -157,6 +159,6 @@ def _lag(registry: CollectorRegistry) -> Histogram:
     return Histogram(
         "extender_event_loop_lag_seconds",
         "How late the event loop comes back to what is due: as long as requests wait before anybody looks at them.",
-        buckets=exponential(0.001, 2, 14),
+        buckets=_LATE,
         registry=registry,
     )

@@ -30,8 +30,8 @@ from extender.web.settings import Authentication, Authorization, Serving
 
 log = logging.getLogger("extender.process")
 
-_STEP: Final = 0.25
-"""Seconds between looks at how late the event loop is."""
+_STEP: Final = 0.05
+"""Seconds between looks at how late the event loop is: often enough for a percentile of ten seconds."""
 
 
 async def run(options: ServeOptions) -> int:

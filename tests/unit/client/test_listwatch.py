@@ -185,6 +185,22 @@ def test_lines_may_arrive_in_pieces_and_several_at_once() -> None:
     assert [event.version for event in events] == ["6", "7", "8"]
 
 
+def test_events_that_arrive_together_are_told_64_at_a_time_and_others_have_their_turn_in_between() -> None:
+    data = b"".join(json.dumps(added(f"p{number}", number)).encode() + b"\n" for number in range(6, 156))
+
+    async def main() -> list[int | str]:
+        told: list[int | str] = []
+        async with Server() as server, talking(server) as transport:
+            server.on(PODS, Stream((data,)))
+            async for batch in watch(transport, SOURCE, "5", middle):
+                if batch:
+                    told.append(len(batch))
+                    here().call_soon(told.append, "another")
+        return told
+
+    assert run(main()) == [64, "another", 64, "another", 22, "another"]
+
+
 @pytest.mark.parametrize(
     ("heartbeats", "told"),
     [(None, [0, 1, 1, 1, 1]), (Heartbeats(), [0, 1, 3])],
