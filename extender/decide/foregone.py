@@ -4,6 +4,7 @@ Kept and fresh answers are equal; a property test says so. Only plugins that dec
 are kept.
 """
 
+from collections.abc import Sequence
 from typing import Any, Final, Generic, TypeVar
 
 from extender.cluster.pods import PodQuery
@@ -11,28 +12,32 @@ from extender.framework.points import PreFiltered, PreScored
 from extender.framework.runner import Runner
 
 A = TypeVar("A", PreFiltered, PreScored)
+Plugins = tuple[Any, ...]
 
 _DECLARED: Final = {"PreFilter": "pre_filter_kept", "PreScore": "pre_score_kept"}
 """The method, by point, that says whether an answer may be kept."""
 
 
-class Foregone(Generic[A]):
-    """The answers of plugins at one point about the pods of one shape. Not thread-safe.
+class Round(Generic[A]):
+    """The plugins of one point of a profile, and what is known of their answers about the pods of one shape.
 
-    They are learnt from the second pod of the shape that is asked about: where no two pods are alike, there is nothing
-    to gain.
+    It is learnt from the third pod of the shape that is asked about, as learning costs as much as asking: where pods
+    are alike in twos at most, there is nothing to gain. Not thread-safe.
+
+    Attributes:
+        asked: the plugins that have to be asked, in order.
+        notes: of those that need not be asked, by name; never to be written to.
+        skipped: the names of those that need not be asked and skip the pod.
     """
 
-    __slots__ = ("_known",)
+    __slots__ = ("_answers", "_plugins", "_turns", "asked", "notes", "skipped")
 
-    def __init__(self) -> None:
-        # By the plugin's id, since plugins need not be hashable; the plugin is held, so its id stays its own.
-        self._known: dict[int, tuple[Any, A | None]] = {}
-
-    def answer(self, plugin: Any) -> A | None:
-        """What *plugin* says about every pod of the shape; None if it has to be asked."""
-        known = self._known.get(id(plugin))
-        return None if known is None else known[1]
+    def __init__(self, plugins: Plugins) -> None:
+        self.asked = self._plugins = plugins
+        self.notes: dict[str, Any] = {}
+        self.skipped: frozenset[str] = frozenset()
+        self._answers: dict[str, A | None] | None = None  # while it does not learn
+        self._turns = 0
 
     def learn(self, run: Runner, plugin: Any, pod: PodQuery, point: str, answer: A) -> None:
         """Keep *answer*, just given about *pod*, if *plugin* lets it be kept and it lets the pod pass as it is.
@@ -40,40 +45,46 @@ class Foregone(Generic[A]):
         Raises:
             PluginError: the plugin could not say whether it may be kept.
         """
-        if id(plugin) in self._known:
+        if self._answers is None:
             return
         declared = getattr(plugin, _DECLARED[point], None)
         may_be_kept = declared is not None and _plain(answer) and bool(run.key(plugin, point, declared, pod))
-        self._known[id(plugin)] = plugin, answer if may_be_kept else None
+        self._answers[plugin.name] = answer if may_be_kept else None
+
+    def over(self) -> None:
+        """All plugins were asked, and none of them ended the round: what was learnt counts for the next pod."""
+        if self._answers is None:
+            self._turns += 1
+            if self._turns == 1:
+                self._answers = {}
+            return
+        kept = {name: answer for name, answer in self._answers.items() if answer is not None}
+        self.asked = tuple(plugin for plugin in self._plugins if plugin.name not in kept)
+        self.notes = {name: answer.notes for name, answer in kept.items()}
+        self.skipped = frozenset(name for name, answer in kept.items() if answer.skip)
+        self._answers = None
+
+    def after(self, plugin: Any) -> Sequence[Any]:
+        """The plugins whose turn comes after *plugin*."""
+        return self._plugins[self._plugins.index(plugin) + 1 :]
 
 
-class _Nothing(Foregone[Any]):
-    """Where nothing is kept."""
-
-    __slots__ = ()
-
-    def learn(self, run: Runner, plugin: Any, pod: PodQuery, point: str, answer: Any) -> None:
-        """Nothing."""
+def before_filter(pod: PodQuery, plugins: Plugins, *, keep: bool) -> Round[PreFiltered]:
+    """PreFilter of *plugins* about pods like *pod*."""
+    return _about(pod, "PreFilter", plugins, keep=keep)
 
 
-_NOTHING: Final = _Nothing()
+def before_score(pod: PodQuery, plugins: Plugins, *, keep: bool) -> Round[PreScored]:
+    """PreScore of *plugins* about pods like *pod*."""
+    return _about(pod, "PreScore", plugins, keep=keep)
 
 
-def before_filter(pod: PodQuery, *, keep: bool) -> Foregone[PreFiltered]:
-    """The answers of PreFilter about pods like *pod*."""
-    return _about(pod, "PreFilter of every pod", keep=keep)
-
-
-def before_score(pod: PodQuery, *, keep: bool) -> Foregone[PreScored]:
-    """The answers of PreScore about pods like *pod*."""
-    return _about(pod, "PreScore of every pod", keep=keep)
-
-
-def _about(pod: PodQuery, key: str, *, keep: bool) -> Foregone[Any]:
-    """What the shape of *pod* remembers under *key*; nothing for the pod it was made of, perhaps the only one."""
+def _about(pod: PodQuery, point: str, plugins: Plugins, *, keep: bool) -> Round[Any]:
+    """What the shape of *pod* remembers; nothing for the pod it was made of, perhaps the only one."""
     if not keep or pod.pod.metadata.name == pod.shape.pod.metadata.name:
-        return _NOTHING
-    return pod.shape.remember(key, Foregone[Any])
+        return Round(plugins)
+    # By the ids of the plugins, since they need not be hashable; the round holds them, so the ids stay theirs.
+    return pod.shape.remember((point, *map(id, plugins)), lambda: Round[Any](plugins))
 
 
 def _plain(answer: PreFiltered | PreScored) -> bool:

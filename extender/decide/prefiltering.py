@@ -42,28 +42,27 @@ class PreFilterOutcome:
 
 def pre_filter(pod: PodQuery, cluster: Snapshot, profile: Profile, engine: Engine) -> PreFilterOutcome:
     """Run PreFilter of all plugins of *profile*. A plugin that raises ends the round with an Error."""
-    notes: dict[str, Any] = {}
-    skipped: set[str] = set()
+    known, run = before_filter(pod, profile.pre_filters, keep=engine.columns.enabled), engine.run
+    notes, skipped = dict(known.notes), set(known.skipped)
     restrictors: set[str] = set()
     names: frozenset[str] | None = None
     rejected: Status | None = None
-
-    known, run = before_filter(pod, keep=engine.columns.enabled), engine.run
     began = run.begin()
 
-    def outcome(status: Status | None, *, ended: bool = False) -> PreFilterOutcome:
+    def outcome(status: Status | None, *, last: Any = None, ended: bool = False) -> PreFilterOutcome:
+        for unasked in () if last is None else known.after(last):
+            notes.pop(unasked.name, None)
+            skipped.discard(unasked.name)
         run.passed(profile.scheduler_name, "PreFilter", status, began)
         left = None if ended else names
         return PreFilterOutcome(status, left, tuple(sorted(restrictors)), notes, frozenset(skipped))
 
-    for plugin in profile.pre_filters:
-        answer = known.answer(plugin)
-        if answer is None:
-            try:
-                answer = run.pre_filter(plugin, pod, cluster)
-                known.learn(run, plugin, pod, "PreFilter", answer)
-            except PluginError as wrong:
-                return outcome(wrong.status, ended=True)
+    for plugin in known.asked:
+        try:
+            answer = run.pre_filter(plugin, pod, cluster)
+            known.learn(run, plugin, pod, "PreFilter", answer)
+        except PluginError as wrong:
+            return outcome(wrong.status, last=plugin, ended=True)
         notes[plugin.name] = answer.notes
         if answer.skip:
             skipped.add(plugin.name)
@@ -75,12 +74,13 @@ def pre_filter(pod: PodQuery, cluster: Snapshot, profile: Profile, engine: Engin
                 continue
             if not status.rejected:
                 status = PluginError(plugin.name, "PreFilter", status.message).status
-            return outcome(status, ended=True)
+            return outcome(status, last=plugin, ended=True)
         if answer.nodes is not None:
             restrictors.add(plugin.name)
             names = answer.nodes if names is None else names & answer.nodes
             if not names:
-                return outcome(Status(Code.UNRESOLVABLE, (_none_left(sorted(restrictors)),)))
+                return outcome(Status(Code.UNRESOLVABLE, (_none_left(sorted(restrictors)),)), last=plugin)
+    known.over()
     return outcome(rejected)
 
 

@@ -99,18 +99,16 @@ def _check_range(profile: Profile, plugins: Mapping[str, PluginScores]) -> None:
 
 
 def _pre_score(pod: PodQuery, view: NodeView, profile: Profile, engine: Engine) -> tuple[set[str], dict[str, Any]]:
-    skipped: set[str] = set()
-    notes: dict[str, Any] = {}
-    known, run = before_score(pod, keep=engine.columns.enabled), engine.run
-    for plugin in profile.pre_scores:
-        answer = known.answer(plugin)
-        if answer is None:
-            answer = run.pre_score(plugin, pod, view)
-            known.learn(run, plugin, pod, "PreScore", answer)
+    known, run = before_score(pod, profile.pre_scores, keep=engine.columns.enabled), engine.run
+    notes, skipped = dict(known.notes), set(known.skipped)
+    for plugin in known.asked:
+        answer = run.pre_score(plugin, pod, view)
+        known.learn(run, plugin, pod, "PreScore", answer)
         if answer.status is not None and not answer.status.ok:
             raise PluginError(plugin.name, "PreScore", answer.status.message)
         if answer.skip:
             skipped.add(plugin.name)
         else:
             notes[plugin.name] = answer.notes
+    known.over()
     return skipped, notes

@@ -66,12 +66,12 @@ def alike(count: int) -> list[Any]:
     return [a_pod(f"pod-{number}") for number in range(count)]
 
 
-def test_a_plugin_that_lets_it_be_kept_is_asked_about_two_pods_of_a_shape_only(cluster: Snapshot) -> None:
+def test_a_plugin_that_lets_it_be_kept_is_asked_about_three_pods_of_a_shape_only(cluster: Snapshot) -> None:
     plugin = Keeping(PreFiltered(notes="what it noted"))
 
     ask_about(alike(5), plugin, cluster)
 
-    assert plugin.calls == 2
+    assert plugin.calls == 3
     assert plugin.noted == ["what it noted"] * 5
 
 
@@ -80,7 +80,7 @@ def test_a_pod_of_another_shape_is_asked_about(cluster: Snapshot) -> None:
 
     ask_about([*alike(4), a_pod("other", labels={"app": "other"})], plugin, cluster)
 
-    assert plugin.calls == 3
+    assert plugin.calls == 4
 
 
 def test_the_only_pod_of_a_shape_teaches_nothing(cluster: Snapshot) -> None:
@@ -94,14 +94,14 @@ def test_the_only_pod_of_a_shape_teaches_nothing(cluster: Snapshot) -> None:
 def test_profiles_made_for_one_question_find_what_is_kept_and_leave_nothing_behind(cluster: Snapshot) -> None:
     """As the standalone scheduler makes them to look at a node once more before a pod is bound to it."""
     plugin, engine = Keeping(PreFiltered()), Engine()
-    ask_about(alike(2), plugin, cluster, engine)
-    query = cluster.query(a_pod("third"))
+    ask_about(alike(3), plugin, cluster, engine)
+    query = cluster.query(a_pod("fourth"))
     left = len(query.shape._memo)
 
     for _ in range(100):
         feasible(query, cluster, replace(a_profile(plugin), pre_filters=(plugin,)), engine)
 
-    assert (plugin.calls, len(query.shape._memo)) == (2, left)
+    assert (plugin.calls, len(query.shape._memo)) == (3, left)
 
 
 def test_a_kept_skip_spares_the_filter_too(cluster: Snapshot) -> None:
@@ -109,7 +109,29 @@ def test_a_kept_skip_spares_the_filter_too(cluster: Snapshot) -> None:
 
     ask_about(alike(4), plugin, cluster)
 
-    assert (plugin.calls, plugin.asked) == (2, 0)
+    assert (plugin.calls, plugin.asked) == (3, 0)
+
+
+def test_pods_that_are_alike_in_twos_teach_nothing(cluster: Snapshot) -> None:
+    plugin = Keeping(PreFiltered(), ValueError("asked whether it may be kept"))
+    twos = [a_pod(f"{kind}-{number}", labels={"app": kind}) for kind in "abc" for number in range(2)]
+
+    ask_about(twos, plugin, cluster)
+
+    assert plugin.calls == 6
+
+
+def test_a_round_that_is_ended_knows_nothing_of_the_plugins_whose_turn_did_not_come(cluster: Snapshot) -> None:
+    strict, later = Before("Strict", PreFiltered(notes="strict")), Keeping(PreFiltered(notes="later", skip=True))
+    engine, profile = Engine(), a_profile(strict, later)
+    for pod in alike(4):
+        feasible(cluster.query(pod), cluster, profile, engine)
+    strict.answer = PreFiltered(Status(Code.UNRESOLVABLE, ("no",)), notes="refused")
+
+    before = feasible(cluster.query(a_pod("last")), cluster, profile, engine).before
+
+    assert later.calls == 3
+    assert (before.notes, before.skipped) == ({"Strict": "refused"}, frozenset())
 
 
 @pytest.mark.parametrize(
@@ -140,12 +162,13 @@ def test_nothing_is_kept_where_nothing_is_to_be_kept(cluster: Snapshot) -> None:
 def test_a_plugin_that_cannot_say_whether_is_named(cluster: Snapshot) -> None:
     profile, engine = a_profile(Keeping(PreFiltered(), ValueError("no idea"))), Engine()
 
-    first, *others = [feasible(cluster.query(pod), cluster, profile, engine) for pod in alike(4)]
+    first, second, *others = [feasible(cluster.query(pod), cluster, profile, engine) for pod in alike(4)]
 
     assert first.any
+    assert second.any
     assert [each.message() for each in others] == [
         'running PreFilter plugin "Keeping": pre_filter_kept: ValueError: no idea'
-    ] * 3
+    ] * 2
 
 
 @pytest.mark.parametrize(
@@ -164,5 +187,5 @@ def test_answers_of_pre_score_are_kept_as_well(
 
     rankings = [ranked(pod) for pod in alike(4)]
 
-    assert plugin.calls == 2
+    assert plugin.calls == 3
     assert [{name: each.raw.tolist() for name, each in one.plugins.items()} for one in rankings] == [scored] * 4
