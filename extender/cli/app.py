@@ -104,7 +104,7 @@ def main() -> None:
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     # Most of what is imported, read and kept stays: the collector looks at it rarely. It looks at what is new often, as
     # everything stands still meanwhile: some milliseconds each time.
-    gc.set_threshold(2_000, 5, 5_000)
+    gc.set_threshold(5_000, 10, 1_000)
     try:
         app(prog_name="extender")
     except Exception as fault:  # noqa: BLE001  the last place to turn a fault into a message

@@ -73,6 +73,7 @@ class Canned:
         self._nodes = nodes
         self._version = _FIRST_VERSION
         self._watch: web.StreamResponse | None = None
+        self._texts: list[bytes] = []
 
     async def answer(self, request: web.Request) -> web.StreamResponse:
         """Any request at all."""
@@ -103,14 +104,14 @@ class Canned:
         """
         while self._watch is None:
             await asyncio.sleep(0.01)
-        lines = [compact(a_node(number)) for number in range(self._nodes)]
+        self._texts = self._texts or [compact(a_node(number)) for number in range(self._nodes)]
         loop = asyncio.get_running_loop()
         began, told = loop.time(), 0
         while told < rate * seconds:
             while told < rate * min(loop.time() - began, seconds):
                 number = told % self._nodes
                 self._version += 1
-                line = lines[number].replace(b'"%d"' % (1000 + number), b'"%d"' % self._version, 1)
+                line = self._texts[number].replace(b'"%d"' % (1000 + number), b'"%d"' % self._version, 1)
                 line = line.replace(b'"lastHeartbeatTime":"2026-03-01', b'"lastHeartbeatTime":"2026-03-02')
                 await self._watch.write(b'{"type":"MODIFIED","object":' + line + b"}\n")
                 told += 1
