@@ -73,8 +73,10 @@ def pod_body(workload: str, number: int, phase: str = "measure", namespace: str 
     labels, extra = SPECS[workload]
     requests = {"cpu": "100m", "memory": "500Mi"}
     if workload == "mixedshapes":
-        requests = {"cpu": f"{50 + (number * 37) % 100}m", "memory": f"{100 + (number * 91) % 400}Mi"}
-        labels = {"app": f"a{number % 97}"}
+        # The same shape comes again after 38,800 pods, so those of the two phases are far apart.
+        kind = number if phase == "init" else number + 19_400
+        requests = {"cpu": f"{50 + (kind * 37) % 100}m", "memory": f"{100 + (kind * 91) % 400}Mi"}
+        labels = {"app": f"a{kind % 97}"}
     if phase == "init" and workload in ("spread", "prefspread"):
         extra = {}
     name = f"{phase}-{number}"
