@@ -16,7 +16,7 @@ _SIZES = exponential(256, 4, 11)
 _MOST_WORDS = 200
 """Reasons told apart: those of built-in plugins are few, others' could hold anything."""
 
-_LATE = tuple(thousandths / 1000 for thousandths in (1, 2, 5, 10, 15, 20, 30, 50, 100, 200, 500, 1000, 5000))
+_LATE = (0.001, 0.002, 0.005, 0.01, 0.015, 0.02, 0.03, 0.05, 0.1, 0.2, 0.5, 1, 5)
 
 _NODES = (0, 1, 10, 100, 500, 1000, 2000, 5000, 10000, 50000)
 
