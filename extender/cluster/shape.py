@@ -134,15 +134,24 @@ def _identity(pod: Pod) -> bytes:
 class Shapes:
     """The shapes of one cluster. Source of `Shape` for every pod, placed or waiting."""
 
-    __slots__ = ("_counting", "_shapes", "vocabulary")
+    __slots__ = ("_counting", "_last", "_shapes", "vocabulary")
 
     def __init__(self, vocabulary: Vocabulary, counting: Counting = BY_DEFAULT) -> None:
         self.vocabulary = vocabulary
         self._counting = counting
         self._shapes: dict[bytes, Shape] = {}
+        self._last: tuple[Pod, Shape] | None = None
 
     def of(self, pod: Pod) -> Shape:
         """The shape of *pod*; its node name does not count."""
+        last = self._last
+        if last is not None and last[0] is pod:  # who was decided about is placed next
+            return last[1]
+        shape = self._of(pod)
+        self._last = pod, shape
+        return shape
+
+    def _of(self, pod: Pod) -> Shape:
         bare = pod
         if pod.spec.node_name:
             bare = replace(pod, spec=replace(pod.spec, node_name=""))

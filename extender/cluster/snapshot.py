@@ -33,13 +33,15 @@ class Snapshot:
     """A cluster at one moment. Rows are dense: 0 to `len(snapshot)` - 1.
 
     Attributes:
+        lineage: which history this is a moment of; journal positions of one lineage can be compared.
         node_position, pod_position: how far the journals had come; cached columns are brought up to here.
     """
 
-    __slots__ = ("__weakref__", "_changed", "_tables", "node_position", "pod_position")
+    __slots__ = ("__weakref__", "_changed", "_tables", "lineage", "node_position", "pod_position")
 
     def __init__(self, tables: Tables) -> None:
         self._tables = tables
+        self.lineage = tables.lineage
         self.node_position = tables.node_journal.position
         self.pod_position = tables.pod_journal.position
         self._changed: dict[tuple[int, int | None], IntArray | None] = {}
@@ -53,11 +55,6 @@ class Snapshot:
     def vocabulary(self) -> Vocabulary:
         """The interned words."""
         return self._tables.nodes.vocabulary
-
-    @property
-    def lineage(self) -> object:
-        """Which history this is a moment of; journal positions of one lineage can be compared."""
-        return self._tables.lineage
 
     @property
     def object_history(self) -> object:

@@ -25,6 +25,9 @@ from extender.objects.workload import Namespace
 Pods = dict[str, PlacedPod]
 """Pods by uid."""
 
+_BEYOND = 1 << 63
+"""The first whole number that is too great for int64."""
+
 
 class Tables:
     """The tables of one view of a cluster. Only their owner writes: a `ClusterState`, or one `Hypothesis`.
@@ -171,12 +174,10 @@ class Tables:
         taken = shape.taken
         nodes.deepen()
         requested, nonzero = columns.write("requested"), columns.write("nonzero")
-        cpu, memory = shape.nonzero
-        with np.errstate(over="ignore"):  # absurd sums wrap around, as upstream's do
-            for resource, amount in taken:
-                requested[resource, row] += sign * amount
-            nonzero[0, row] += sign * cpu
-            nonzero[1, row] += sign * memory
+        for resource, amount in taken:
+            _add(requested, resource, row, sign * amount)
+        for line, amount in enumerate(shape.nonzero):
+            _add(nonzero, line, row, sign * amount)
         columns.write("pod_count")[row] += sign
         if shape.host_ports:
             (self.ports.add if sign > 0 else self.ports.remove)(row, shape.host_ports)
@@ -265,3 +266,9 @@ class Tables:
             known[name] = labels
         self.counts.namespaces_changed(known)
         self.terms.namespaces_changed(known)
+
+
+def _add(lines: IntArray, line: int, row: int, amount: int) -> None:
+    """Add *amount* to one number; absurd sums wrap around, as upstream's do."""
+    total = lines.item(line, row) + amount
+    lines[line, row] = total if -_BEYOND <= total < _BEYOND else (total + _BEYOND) % (2 * _BEYOND) - _BEYOND

@@ -103,7 +103,7 @@ def best_of(cluster: Snapshot, found: Feasibility, ranking: Ranking, evaluated: 
     """The decision for several feasible nodes that were rated."""
     if ranking.error is not None:
         return Unplaced(ranking.error, ranking.error.message, found, nominated="")
-    node = cluster.names[pick(ranking.best(), chance)]
+    node = cluster.names[pick(ranking, chance)]
     return Placed(node, found.count, evaluated, found.before.notes, ranking)
 
 

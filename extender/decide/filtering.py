@@ -32,11 +32,11 @@ class Verdicts:
     columns: Mapping[str, FilterColumn]
 
     def feasible(self) -> BoolArray:
-        """The rows that were asked about and refused by no plugin: a new bool array, shape (number of nodes,)."""
-        ok = self.asked.copy()
+        """The rows asked about and refused by no plugin: bool, shape (number of nodes,). Never write to it."""
+        ok = self.asked
         for column in self.columns.values():
             if column.groups:
-                ok &= ~column.refused
+                ok = ok & ~column.refused  # another array: `asked` stays
         return ok
 
     def first_failures(self) -> dict[str, BoolArray]:

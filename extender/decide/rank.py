@@ -3,7 +3,7 @@
 Source: A063 to A067, A100, A101.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -14,8 +14,8 @@ from extender.cluster.pods import PodQuery
 from extender.cluster.snapshot import NodeView, Snapshot
 from extender.decide.engine import Engine
 from extender.decide.foregone import before_score
+from extender.decide.parts import Part, PluginScores
 from extender.decide.prefiltering import PreFilterOutcome
-from extender.decide.scoring import Part, PluginScores
 from extender.framework.profiles import Profile
 from extender.framework.runner import PluginError, out_of_range
 from extender.framework.verdict import Status
@@ -30,17 +30,21 @@ class Ranking:
         totals: the sum of weighted scores of each, int64.
         plugins: the scores by plugin, plugins that had nothing to say left out.
         error: set if scoring failed; then the rest is empty.
+        leaders: the places in `rows` with the highest total, ascending; None where they were not counted.
     """
 
     rows: IntArray
     totals: IntArray
     plugins: Mapping[str, PluginScores] = field(default_factory=dict)
     error: Status | None = None
+    leaders: Sequence[int] | None = None
 
     def best(self) -> IntArray:
-        """The rows with the highest total, int64."""
+        """The rows with the highest total, int64, ascending."""
         if not len(self.rows):
             return self.rows
+        if self.leaders is not None:
+            return self.rows[self.leaders]
         top = self.totals[self.totals.argmax()]
         best: IntArray = (self.totals == top).nonzero()[0]
         everybody = self.rows.item(-1) == len(self.rows) - 1  # as rows ascend; places are rows then
@@ -82,7 +86,8 @@ def rank(
         none = np.empty(0, dtype=np.int64)
         return Ranking(none, none, error=wrong.status)
     engine.run.passed(profile.scheduler_name, point, None, began)
-    return Ranking(rows, engine.scoring.total(tuple(parts.values()), len(rows)), plugins)
+    totals = engine.scoring.total(tuple(parts.values()), len(rows))
+    return Ranking(rows, totals.sums, plugins, leaders=totals.leaders)
 
 
 def _check_range(profile: Profile, plugins: Mapping[str, PluginScores]) -> None:

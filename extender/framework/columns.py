@@ -100,22 +100,25 @@ class Crowd:
     Attributes:
         nodes: who belongs to it, bool, shape (number of nodes,).
         rows: the rows of those, int64, ascending.
+        everybody: whether all nodes belong to it.
     """
 
     nodes: BoolArray
     rows: IntArray
+    everybody: bool
 
     @classmethod
     def of(cls, nodes: BoolArray) -> "Crowd":
-        """The crowd of *nodes*, of which it keeps a copy."""
-        everybody = np.count_nonzero(nodes) == len(nodes)
+        """The crowd of *nodes*, of which it keeps a copy if somebody might write to them."""
+        everybody = bool(np.count_nonzero(nodes) == len(nodes))
         rows = np.arange(len(nodes), dtype=np.int64) if everybody else nodes.nonzero()[0]
-        return cls(nodes.copy(), rows)
+        return cls(nodes.copy() if nodes.flags.writeable else nodes, rows, everybody)
 
-    @property
-    def everybody(self) -> bool:
-        """Whether all nodes belong to it."""
-        return len(self.rows) == len(self.nodes)
+    def are(self, nodes: BoolArray) -> bool:
+        """Whether these are the *nodes* that belong to it."""
+        if nodes is self.nodes:
+            return True
+        return len(nodes) == len(self.nodes) and not np.count_nonzero(self.nodes != nodes)
 
     def view(self, cluster: Snapshot) -> NodeView:
         """These nodes of *cluster*."""
@@ -153,14 +156,15 @@ class ColumnCache:
         if key is None:
             return _fresh(plugin, pod, cluster, notes, run)
         kept, stale = self._lookup(self._filters, (plugin, key), cluster, plugin.filter_reads)
-        if kept is None or stale is None:
+        if kept is None:
             fresh = _fresh(plugin, pod, cluster, notes, run)
             self._keep(self._filters, (plugin, key), fresh, cluster, 3 * len(cluster))
             return fresh
         column: FilterColumn = kept.value
-        if len(stale):
-            column.write(stale, run.filter(plugin, pod, cluster.view(stale), notes))
-        kept.caught_up(cluster)
+        if stale is not None:
+            if len(stale):
+                column.write(stale, run.filter(plugin, pod, cluster.view(stale), notes))
+            kept.caught_up(cluster)
         return column
 
     def score(self, plugin: Any, pod: Any, cluster: Snapshot, notes: Any, run: Runner) -> KeptColumn | None:
@@ -176,20 +180,21 @@ class ColumnCache:
         if key is None:
             return None
         kept, stale = self._lookup(self._scores, (plugin, key), cluster, plugin.score_reads)
-        if kept is None or stale is None:
+        if kept is None:
             fresh = run.score(plugin, pod, cluster.view(), notes).copy()
             return self._keep(self._scores, (plugin, key), fresh, cluster, 8 * len(cluster))
-        if len(stale):
-            kept.value[stale] = run.score(plugin, pod, cluster.view(stale), notes)
-            kept.version += 1
-            kept.written = stale
-        kept.caught_up(cluster)
+        if stale is not None:
+            if len(stale):
+                kept.value[stale] = run.score(plugin, pod, cluster.view(stale), notes)
+                kept.version += 1
+                kept.written = stale
+            kept.caught_up(cluster)
         return kept
 
     def crowd(self, feasible: BoolArray) -> Crowd:
         """*feasible* (bool, shape (number of nodes,)) as a crowd: the last one, if it is asked for now and then."""
         for known in self._crowds:
-            if len(known.nodes) == len(feasible) and not np.count_nonzero(known.nodes != feasible):
+            if known.are(feasible):
                 return known
         del self._crowds[_MOST_CROWDS - 1 :]
         self._crowds.insert(0, Crowd.of(feasible))
@@ -198,18 +203,18 @@ class ColumnCache:
     def _lookup(
         self, table: dict[Hashable, KeptColumn], key: Hashable, cluster: Snapshot, reads: Reads
     ) -> tuple[KeptColumn | None, IntArray | None]:
-        """The kept column with the rows to write again; (None, None) if it must be made anew."""
+        """The kept column with the rows to write again, None if it is true as it is; no column: it must be made."""
         kept = table.get(key)
-        if kept is None or kept.lineage is not cluster.lineage or kept.size != len(cluster):
+        if kept is None or kept.lineage is not cluster.lineage:
+            return None, None
+        with_pods = reads is Reads.PODS
+        if kept.node_position == cluster.node_position:  # no node came or went either
+            if not with_pods or kept.pod_position == cluster.pod_position:
+                return kept, None
+        elif reads is Reads.NODES or kept.size != len(cluster):
             return None, None
         if kept.node_position > cluster.node_position or kept.pod_position > cluster.pod_position:
             return None, None  # the snapshot is older than what is kept
-        with_pods = reads is Reads.PODS
-        if kept.node_position == cluster.node_position:
-            if not with_pods or kept.pod_position == cluster.pod_position:
-                return kept, _NO_ROWS
-        elif reads is Reads.NODES:
-            return None, None
         stale = cluster.changed_rows(
             node_position=kept.node_position, pod_position=kept.pod_position if with_pods else None
         )

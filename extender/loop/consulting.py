@@ -161,7 +161,7 @@ class Consultation:
             places = np.array([place_of[each.host] for each in known], dtype=np.int64)
             given = np.array([each.score for each in known], dtype=np.int64)
             np.add.at(totals, places, _weighted(given, extender.config.weight))
-        return replace(ranking, totals=totals)
+        return replace(ranking, totals=totals, leaders=None)
 
     def _shown(self, among: BoolArray) -> tuple[Snapshot, Engine]:
         """The cluster as scoring sees it: nodes that an extender gave back as it gave them, without pods and images.

@@ -12,6 +12,7 @@ from extender.cluster.state import ClusterState
 from extender.decide.cycle import decide
 from extender.decide.decision import Placed, Unplaced
 from extender.decide.feasible import feasible
+from extender.decide.pick import pick
 from extender.decide.rank import rank
 from extender.decide.sampling import Search
 from extender.objects.node import Node
@@ -120,6 +121,8 @@ def test_kept_and_fresh_answers_are_equal(first: list[Any], steps: list[Any]) ->
             mine = rank(query, cluster, PROFILE, keeping, kept.feasible, kept.before)
             theirs = rank(query, cluster, PROFILE, fresh, asked.feasible, asked.before)
             assert mine.totals.tolist() == theirs.totals.tolist()
+            assert mine.best().tolist() == theirs.best().tolist()
+            assert pick(mine, Random(number)) == pick(theirs, Random(number))
             assert {n: s.raw.tolist() for n, s in mine.plugins.items()} == {
                 n: s.raw.tolist() for n, s in theirs.plugins.items()
             }

@@ -7,7 +7,7 @@ from extender.cluster.ledger import LedgerError
 from extender.cluster.state import ClusterState
 from tests.build import a_cluster, a_node, a_pod
 
-CPU = 0
+CPU, MEMORY = 0, 1
 
 
 def requested(state: ClusterState, node: str) -> int:
@@ -30,6 +30,21 @@ def test_a_waiting_pod_counts_nowhere() -> None:
 
     assert requested(state, "n1") == 0
     assert [pod.key for pod in state.waiting.values()] == ["default/web"]
+
+
+def test_sums_beyond_int64_wrap_around_and_come_back() -> None:
+    """As upstream's do, whose sums are int64 too; 9e18 + 9e18 - 2**64 = -446744073709551616."""
+    huge = {"memory": "9000000000000000000"}
+    first, second = a_pod("first", node="n1", requests=huge), a_pod("second", node="n1", requests=huge)
+    state = a_cluster(a_node("n1"), first, second)
+
+    def memory() -> tuple[int, int]:
+        nodes = state.snapshot().view()
+        return nodes.requested(MEMORY).item(0), nodes.nonzero_requested(1).item(0)
+
+    assert memory() == (-446_744_073_709_551_616, -446_744_073_709_551_616)
+    state.drop_pod(second.metadata.uid)
+    assert memory() == (9_000_000_000_000_000_000, 9_000_000_000_000_000_000)
 
 
 def test_an_assumed_pod_counts_until_it_is_forgotten() -> None:
