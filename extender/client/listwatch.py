@@ -38,7 +38,7 @@ WATCH_SECONDS: Final = (40.0, 50.0)
 QUIET_SECONDS: Final = 55.0
 """Silence after which a watch counts as dead: half-open connections are found within a minute."""
 
-GATHERED_SECONDS: Final = 0.01
+GATHERED_SECONDS: Final = 0.02
 """What a watch of heartbeats tells in so long is read together: to be woken costs as much as to read what is there."""
 
 TOGETHER: Final = 64
@@ -296,7 +296,7 @@ async def watch(
                 if len(read) == TOGETHER:
                     await asyncio.sleep(0)
             if source.heartbeats is not None:
-                await asyncio.sleep(GATHERED_SECONDS)
+                await pieces.gather(GATHERED_SECONDS)
     if rest.strip():
         raise UnreachableError(f"GET {request.path}: the connection ended in the middle of an event", sent=True)
 

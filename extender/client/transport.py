@@ -22,6 +22,7 @@ from extender.client.connections import connector, give_up
 from extender.client.credentials import Access, Credentials
 from extender.client.errors import AnswerError, FencedError, UnreachableError, of_answer
 from extender.client.pacing import Chance, bucket, retry_after
+from extender.client.pieces import Pieces
 from extender.config.model import ClientConnection
 
 JSON: Final = "application/json"
@@ -201,7 +202,7 @@ class Transport:
             return answer.status, answer.headers, body
 
     @asynccontextmanager
-    async def stream(self, request: Request, quiet: float) -> AsyncIterator[AsyncIterator[bytes]]:
+    async def stream(self, request: Request, quiet: float) -> AsyncIterator[Pieces]:
         """The body of a successful answer, piece by piece, as long as it comes.
 
         Not paced and not repeated, but for a 401. Source: client-go's Request.Watch.
@@ -219,7 +220,7 @@ class Transport:
             one = Try(request.method, 0, again=renewed)
             async with self._sent(request, access, timeout, one, stream=True) as answer:
                 if answer.status < 300:
-                    yield answer.content.iter_any()
+                    yield Pieces(answer)
                     return
                 if answer.status != 401 or renewed:
                     raise of_answer(answer.status, await answer.read())

@@ -206,10 +206,10 @@ def test_events_that_arrive_together_are_told_64_at_a_time_and_others_have_their
     [(None, [0, 1, 1, 1, 1]), (Heartbeats(), [0, 1, 3])],
     ids=["each at once", "heartbeats in batches"],
 )
-def test_where_heartbeats_are_expected_what_comes_within_ten_milliseconds_is_told_together(
+def test_where_heartbeats_are_expected_what_comes_within_twenty_milliseconds_is_told_together(
     heartbeats: Heartbeats | None, told: list[int]
 ) -> None:
-    pieces = [modified("a", 6), 0.003, modified("a", 7), 0.003, modified("a", 8), 0.003, modified("a", 9)]
+    pieces = [modified("a", 6), 0.006, modified("a", 7), 0.006, modified("a", 8), 0.006, modified("a", 9)]
 
     async def main() -> list[int]:
         source = replace(SOURCE, heartbeats=heartbeats)

@@ -140,7 +140,7 @@ def test_a_watch_given_up_leaves_no_connection_even_if_the_server_does_not_say_f
             server.on("GET /api/v1/pods", Stream(({"type": "ADDED"}, SILENCE)))
             async with connected(certificates.kubeconfig(server.url)) as transport:
                 async with transport.stream(GET, 60.0) as pieces:
-                    await anext(pieces)
+                    await anext(aiter(pieces))
                     assert connections(server.port) > 0
                 assert connections(server.port) == 0
 
