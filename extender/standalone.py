@@ -2,7 +2,6 @@
 
 import asyncio
 import contextlib
-import gc
 import logging
 import os
 import platform
@@ -14,6 +13,7 @@ from typing import Any
 from uuid import uuid4
 
 from extender import __version__
+from extender.basics import collector
 from extender.basics.clock import Clock
 from extender.client.credentials import Credentials
 from extender.client.elector import Elector
@@ -208,7 +208,7 @@ class Standalone:
         """Wait for the lists, then for the lease, then schedule, as long as all *jobs* do their work."""
         if await _first(stopping, self.watches.listed(), jobs) is None:
             return 0
-        settle_memory()
+        collector.settle()
         log.info("the scheduler knows the cluster", extra={"nodes": len(self.state.snapshot()), "pid": os.getpid()})
         if self.elector is not None:
             if await _first(stopping, self.elector.acquire(), jobs) is None:
@@ -247,12 +247,6 @@ class Standalone:
             await asyncio.sleep(0.02)
         for recorder in self.recorders.values():
             await recorder.drain(max(0.0, end - self._clock.monotonic()))
-
-
-def settle_memory() -> None:
-    """What was read at the start stays: the collector need not look at it again."""
-    gc.collect()
-    gc.freeze()
 
 
 def _all_at_work(jobs: Sequence[asyncio.Task[None]]) -> None:

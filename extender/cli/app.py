@@ -4,7 +4,6 @@ A command is a module of this room with a `typer.Typer` named `app`. It is impor
 command waits for what another needs.
 """
 
-import gc
 import os
 import sys
 from difflib import get_close_matches
@@ -15,6 +14,7 @@ import typer
 from typer.core import TyperGroup
 
 from extender import __version__
+from extender.basics import collector
 from extender.config.faults import ConfigError
 from extender.offline.faults import InputError, UnreadableError
 
@@ -102,9 +102,7 @@ def main() -> None:
     """
     # NumPy's algebra library starts a thread for every processor; nothing here multiplies matrices.
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
-    # Most of what is imported, read and kept stays: the collector looks at it rarely. It looks at what is new often, as
-    # everything stands still meanwhile: some milliseconds each time.
-    gc.set_threshold(5_000, 10, 1_000)
+    collector.look_seldom()
     try:
         app(prog_name="extender")
     except Exception as fault:  # noqa: BLE001  the last place to turn a fault into a message

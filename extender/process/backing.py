@@ -12,6 +12,7 @@ from urllib.parse import urlsplit
 from fastapi import FastAPI
 from prometheus_client import CollectorRegistry
 
+from extender.basics import collector
 from extender.basics.clock import SystemClock
 from extender.client.credentials import Credentials
 from extender.client.kubeconfig import Place
@@ -32,7 +33,7 @@ from extender.options import ScheduleOptions, ServeOptions
 from extender.process.explaining import explained
 from extender.process.freshness import ReloadError, RetryError
 from extender.process.telling import AGENT, service, told, watching
-from extender.standalone import Standalone, settle_memory
+from extender.standalone import Standalone
 from extender.watches import UnlistedError, Watches
 from extender.web.app import Paths, Site, add_verbs, new_app
 from extender.web.binding import Binder
@@ -147,7 +148,7 @@ async def backing(options: ServeOptions, stopping: asyncio.Event) -> AsyncIterat
     if not isinstance(options.cluster, Place):
         state = options.cluster or ClusterState(options.scheduling.gates)
         made = recorded(options.scheduling, state, options.score_range, options.paths, Bodies(*options.most_bytes))
-        settle_memory()
+        collector.settle()
         yield made
     elif options.standalone:
         async with _scheduled(options, options.cluster, stopping) as made:
@@ -220,7 +221,7 @@ async def _watched(watches: Watches) -> int:
 
     async def settled() -> None:
         await watches.listed()
-        settle_memory()
+        collector.settle()
         log.info("the extender knows the cluster")
 
     await asyncio.gather(watches.run(), settled())

@@ -7,7 +7,6 @@ are left out.
 """
 
 import argparse
-import gc
 import json
 import platform
 import resource
@@ -19,6 +18,7 @@ from random import Random
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
 from extender import wiring
+from extender.basics import collector
 from extender.cluster.state import ClusterState
 from extender.decide.cycle import decide
 from extender.decide.decision import Placed
@@ -54,8 +54,7 @@ def measure(workload: str, nodes: int, init: int, count: int, *, keep: bool = Tr
         state.put_node(a_node(number))
     place(state, pods(workload, init, "init"), profile, engine, chance)
     waiting = pods(workload, count, "measure")
-    gc.collect()
-    gc.freeze()
+    collector.settle()
     started, cpu = time.perf_counter(), time.process_time()
     placed = place(state, waiting, profile, engine, chance)
     seconds = time.perf_counter() - started
@@ -83,6 +82,7 @@ def main() -> None:
     parser.add_argument("--measure", type=int, default=2000, help="pods placed while it runs (2000)")
     parser.add_argument("--no-keep", action="store_true", help="ask every plugin about every node every time")
     args = parser.parse_args()
+    collector.look_seldom()
     all_known(parser, "workload", args.workloads, SPECS)
     for workload in args.workloads or SPECS:
         print(json.dumps(measure(workload, args.nodes, args.init, args.measure, keep=not args.no_keep)), flush=True)

@@ -7,7 +7,6 @@ after another; writing the allocation is left out. Prints one JSON line.
 """
 
 import argparse
-import gc
 import json
 import platform
 import resource
@@ -20,6 +19,7 @@ from typing import Any
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
 from extender import wiring
+from extender.basics import collector
 from extender.cluster.state import ClusterState
 from extender.decide.committing import reserve
 from extender.decide.cycle import decide
@@ -94,8 +94,7 @@ def measure(nodes: int, devices: int, pods: int) -> dict[str, object]:
     profile, engine = wiring.scheduling().first, wiring.engine()
     state, chance, search = cluster(nodes, devices, pods), Random(1), Search()
     queue = [waiting(number) for number in range(pods)]
-    gc.collect()
-    gc.freeze()
+    collector.settle()
     started, cpu = time.perf_counter(), time.process_time()
     placed = 0
     for pod in queue:
@@ -130,6 +129,7 @@ def main() -> None:
     parser.add_argument("--devices", type=int, default=8, help="of each node (8)")
     parser.add_argument("--pods", type=int, default=1000)
     args = parser.parse_args()
+    collector.look_seldom()
     print(json.dumps(measure(args.nodes, args.devices, args.pods)), flush=True)
 
 

@@ -9,7 +9,6 @@ a tenth of the nodes, and with every node tried.
 """
 
 import argparse
-import gc
 import json
 import platform
 import statistics
@@ -22,6 +21,7 @@ from typing import Any
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
 from extender import wiring
+from extender.basics import collector
 from extender.cluster.state import ClusterState
 from extender.decide.cycle import decide
 from extender.decide.decision import Unplaced
@@ -88,8 +88,7 @@ def measure(workload: str, nodes: int, runs: int, *, every: bool) -> dict[str, o
     profile, engine = wiring.from_builtins(config, "bench").first, wiring.engine()
     state = _cluster(nodes, guarded=workload == "guarded")
     pod = _pod("high", "2", {"app": "high", "tier": "1"}, priority=1000, **SPECS[workload])
-    gc.collect()
-    gc.freeze()
+    collector.settle()
     times = []
     for run in range(runs):
         cluster = state.snapshot()
@@ -120,6 +119,7 @@ def main() -> None:
     parser.add_argument("--nodes", type=int, default=5000)
     parser.add_argument("--runs", type=int, default=7, help="times each is decided (7)")
     args = parser.parse_args()
+    collector.look_seldom()
     all_known(parser, "workload", args.workloads, SPECS)
     for workload in args.workloads or SPECS:
         for every in (False, True):

@@ -8,7 +8,6 @@ refused for want of room, and tells of a pod that left a node, which moves them 
 """
 
 import argparse
-import gc
 import json
 import sys
 import time
@@ -18,6 +17,7 @@ from random import Random
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
 from extender import wiring
+from extender.basics import collector
 from extender.cluster.state import ClusterState
 from extender.framework.changes import Action, Change, Resource
 from extender.objects.codec import from_builtins
@@ -52,8 +52,7 @@ def placing(workload: str, nodes: int, on_them: int, count: int) -> dict[str, ob
         state.put_pod(occupant(number, nodes))
     place(state, pods(workload, 20, "first"), profile, engine, Random(1))
     waiting = pods(workload, count, "measure")
-    gc.collect()
-    gc.freeze()
+    collector.settle()
     began = time.process_time()
     placed = place(state, waiting, profile, engine, Random(1))
     spent = time.process_time() - began
@@ -69,8 +68,7 @@ def pending(count: int) -> dict[str, object]:
     settings = QueueSettings(1.0, 10.0, 300.0, pop_early=True, groups=False)
     queue = SchedulingQueue(profiles, lambda *_: None, settings)
     queries = [snapshot.query(a_pod("basic", number)) for number in range(count)]
-    gc.collect()
-    gc.freeze()
+    collector.settle()
     began = time.process_time()
     for query in queries:
         queue.add(query, 0.0)
@@ -95,6 +93,7 @@ def main() -> None:
     parser.add_argument("--longest", action="store_true", help="up to 50,000 nodes, 500,000 pods, 100,000 pending")
     parser.add_argument("--measure", type=int, default=1000, help="pods placed at each point (1,000)")
     args = parser.parse_args()
+    collector.look_seldom()
     all_known(parser, "curve", args.curves, CURVES)
 
     def tell(curve: str, point: dict[str, object]) -> None:
