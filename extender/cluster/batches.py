@@ -1,19 +1,17 @@
 """Many placed pods at once, laid out in arrays, so that thousands can be imagined gone or back in a few steps."""
 
-from collections.abc import Callable, Hashable, Sequence
-from typing import Any, TypeVar, cast
+from collections.abc import Callable, Sequence
 
 import numpy as np
 
+from extender.basics.memo import Memo
 from extender.cluster.arrays import IntArray
 from extender.cluster.pods import PlacedPod
 from extender.cluster.shape import Shape
 from extender.cluster.volume_uses import NO_USES
 
-T = TypeVar("T")
 
-
-class PodBatch:
+class PodBatch(Memo):
     """Pods, each on a row of its own or of several of them.
 
     Attributes:
@@ -27,9 +25,10 @@ class PodBatch:
         special: indices of the pods that use host ports or volumes, or take node resources through claims.
     """
 
-    __slots__ = ("_is_special", "_memo", "lines", "nonzero", "pods", "rows", "shape_of", "shapes", "special", "taken")
+    __slots__ = ("_is_special", "lines", "nonzero", "pods", "rows", "shape_of", "shapes", "special", "taken")
 
     def __init__(self, pods: Sequence[PlacedPod], rows: IntArray) -> None:
+        super().__init__()
         shapes = [pod.shape for pod in pods]
         self.shapes = tuple(dict.fromkeys(shapes))
         number_of = {shape: number for number, shape in enumerate(self.shapes)}
@@ -49,11 +48,11 @@ class PodBatch:
     def _hold(self, pods: Sequence[PlacedPod], rows: IntArray, shape_of: IntArray) -> None:
         self.pods, self.rows, self.shape_of = pods, rows, shape_of
         self.special = frozenset(np.flatnonzero(self._is_special[shape_of]).tolist())
-        self._memo: dict[Hashable, Any] = {}
 
     def only(self, which: IntArray) -> "PodBatch":
         """The pods with these indices (int64), in this order."""
         batch = object.__new__(PodBatch)
+        Memo.__init__(batch)
         batch.shapes, batch.lines, batch.taken, batch.nonzero = self.shapes, self.lines, self.taken, self.nonzero
         batch._is_special = self._is_special
         batch._hold(list(map(self.pods.__getitem__, which.tolist())), self.rows[which], self.shape_of[which])
@@ -61,14 +60,6 @@ class PodBatch:
 
     def __len__(self) -> int:
         return len(self.pods)
-
-    def remember(self, key: Hashable, make: Callable[[], T]) -> T:
-        """What *make* returned the first time it was asked for under *key*."""
-        try:
-            return cast("T", self._memo[key])
-        except KeyError:
-            made = self._memo[key] = make()
-            return made
 
     def by_shape(self, worth: Callable[[Shape], int]) -> IntArray:
         """What *worth* says about the shape of each pod: int64, shape (len(pods),)."""

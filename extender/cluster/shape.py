@@ -5,14 +5,14 @@ one `Shape`;
 plugins keep what they compile of a pod on its shape.
 """
 
-from collections.abc import Callable, Hashable
 from functools import cached_property
-from typing import Any, TypeVar, cast
 
-import msgspec
 from msgspec.structs import replace
 
+from extender.basics.memo import Memo
 from extender.cluster.affinity import PodAffinityTerms, compile_affinity
+from extender.cluster.identity import identity
+from extender.cluster.kin import Kin, Kinship
 from extender.cluster.ports import HostPort, host_ports
 from extender.cluster.vocabulary import PodClass, Vocabulary
 from extender.cluster.volume_uses import VolumeUses, volume_uses
@@ -21,13 +21,10 @@ from extender.objects.meta import OwnerReference
 from extender.objects.pod import Pod, PodSpec
 from extender.objects.requests import BY_DEFAULT, Counting, incoming_requests, placed_nonzero_requests, placed_requests
 
-T = TypeVar("T")
-
 _MOST = 1 << 16
-_encoder = msgspec.msgpack.Encoder(order="deterministic")
 
 
-class Shape:
+class Shape(Memo):
     """The scheduling-relevant part of a pod.
 
     Attributes:
@@ -38,7 +35,8 @@ class Shape:
         priority: 0 if the spec has none.
     """
 
-    def __init__(self, pod: Pod, vocabulary: Vocabulary, counting: Counting) -> None:
+    def __init__(self, pod: Pod, vocabulary: Vocabulary, counting: Counting, kinship: Kinship) -> None:
+        super().__init__()
         self.pod = pod
         self.spec: PodSpec = pod.spec
         self.namespace = pod.metadata.namespace
@@ -47,15 +45,12 @@ class Shape:
         self.priority = pod.spec.priority or 0
         self._resources = vocabulary.resources
         self._counting = counting
-        self._memo: dict[Hashable, Any] = {}
+        self._kinship = kinship
 
-    def remember(self, key: Hashable, make: Callable[[], T]) -> T:
-        """What *make* returned the first time it was asked for under *key*; for what depends on the shape alone."""
-        try:
-            return cast("T", self._memo[key])
-        except KeyError:
-            made = self._memo[key] = make()
-            return made
+    @cached_property
+    def kin(self) -> Kin:
+        """What it has in common with shapes whose specs differ in amounts of resources only."""
+        return self._kinship.of(self.spec)
 
     @property
     def tolerations(self) -> tuple[Toleration, ...]:
@@ -109,7 +104,7 @@ class Shape:
         return compile_affinity(self.pod)
 
 
-def _identity(pod: Pod) -> bytes:
+def _alike(pod: Pod) -> bytes:
     """The bytes that two pods share if and only if they have one shape."""
     meta, status = pod.metadata, pod.status
     resized: object = None
@@ -124,23 +119,20 @@ def _identity(pod: Pod) -> bytes:
             conditions,
         )
     by_claims = status.node_allocatable_resource_claim_statuses
-    identity = (meta.namespace, meta.labels, meta.owner_references, pod.spec, resized, by_claims)
-    try:
-        return _encoder.encode(identity)
-    except OverflowError:  # a quantity written as a number beyond 64 bits
-        return repr(identity).encode()
+    return identity((meta.namespace, meta.labels, meta.owner_references, pod.spec, resized, by_claims))
 
 
 class Shapes:
     """The shapes of one cluster. Source of `Shape` for every pod, placed or waiting."""
 
-    __slots__ = ("_counting", "_last", "_shapes", "vocabulary")
+    __slots__ = ("_counting", "_kinship", "_last", "_shapes", "vocabulary")
 
     def __init__(self, vocabulary: Vocabulary, counting: Counting = BY_DEFAULT) -> None:
         self.vocabulary = vocabulary
         self._counting = counting
         self._shapes: dict[bytes, Shape] = {}
         self._last: tuple[Pod, Shape] | None = None
+        self._kinship = Kinship()
 
     def of(self, pod: Pod) -> Shape:
         """The shape of *pod*; its node name does not count."""
@@ -155,13 +147,13 @@ class Shapes:
         bare = pod
         if pod.spec.node_name:
             bare = replace(pod, spec=replace(pod.spec, node_name=""))
-        identity = _identity(bare)
-        shape = self._shapes.get(identity)
+        alike = _alike(bare)
+        shape = self._shapes.get(alike)
         if shape is None:
             if len(self._shapes) >= _MOST:
                 for stale in list(self._shapes)[: _MOST // 2]:
                     del self._shapes[stale]
-            shape = self._shapes[identity] = Shape(bare, self.vocabulary, self._counting)
+            shape = self._shapes[alike] = Shape(bare, self.vocabulary, self._counting, self._kinship)
         return shape
 
     def lean(self, pod: Pod) -> Pod:

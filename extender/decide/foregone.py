@@ -1,4 +1,4 @@
-"""What plugins say about every pod of a shape, whatever the cluster is like: asked once a shape, not once a pod.
+"""What plugins say about every pod of a shape, or of its kin, whatever the cluster is like: asked once, not once a pod.
 
 Kept and fresh answers are equal; a property test says so. Only plugins that declare `KeptPreFilter` or `KeptPreScore`
 are kept.
@@ -19,10 +19,13 @@ _DECLARED: Final = {"PreFilter": "pre_filter_kept", "PreScore": "pre_score_kept"
 
 
 class Round(Generic[A]):
-    """The plugins of one point of a profile, and what is known of their answers about the pods of one shape.
+    """The plugins of one point of a profile, and what is known of their answers about pods of one shape or one kin.
 
-    It is learnt from the third pod of the shape that is asked about, as learning costs as much as asking: where pods
-    are alike in twos at most, there is nothing to gain. Not thread-safe.
+    It is learnt from the second pod that is asked about, as learning costs as much as asking. Not thread-safe.
+
+    Args:
+        plugins: in order.
+        of_kin: the pods have no more in common than `extender.cluster.kin` says.
 
     Attributes:
         asked: the plugins that have to be asked, in order.
@@ -30,10 +33,11 @@ class Round(Generic[A]):
         skipped: the names of those that need not be asked and skip the pod.
     """
 
-    __slots__ = ("_answers", "_plugins", "_turns", "asked", "notes", "skipped")
+    __slots__ = ("_answers", "_of_kin", "_plugins", "_turns", "asked", "notes", "skipped")
 
-    def __init__(self, plugins: Plugins) -> None:
+    def __init__(self, plugins: Plugins, *, of_kin: bool = False) -> None:
         self.asked = self._plugins = plugins
+        self._of_kin = of_kin
         self.notes: dict[str, Any] = {}
         self.skipped: frozenset[str] = frozenset()
         self._answers: dict[str, A | None] | None = None  # while it does not learn
@@ -48,6 +52,8 @@ class Round(Generic[A]):
         if self._answers is None:
             return
         declared = getattr(plugin, _DECLARED[point], None)
+        if self._of_kin and not getattr(plugin, "kept_for_kin", False):
+            declared = None
         may_be_kept = declared is not None and _plain(answer) and bool(run.key(plugin, point, declared, pod))
         self._answers[plugin.name] = answer if may_be_kept else None
 
@@ -80,11 +86,15 @@ def before_score(pod: PodQuery, plugins: Plugins, *, keep: bool) -> Round[PreSco
 
 
 def _about(pod: PodQuery, point: str, plugins: Plugins, *, keep: bool) -> Round[Any]:
-    """What the shape of *pod* remembers; nothing for the pod it was made of, perhaps the only one."""
-    if not keep or pod.pod.metadata.name == pod.shape.pod.metadata.name:
+    """What the shape of *pod* remembers; its kin for the pod it was made of, perhaps the only one."""
+    if not keep:
         return Round(plugins)
+    shape = pod.shape
     # By the ids of the plugins, since they need not be hashable; the round holds them, so the ids stay theirs.
-    return pod.shape.remember((point, *map(id, plugins)), lambda: Round[Any](plugins))
+    key = point, *map(id, plugins)
+    if pod.pod.metadata.name == shape.pod.metadata.name:
+        return shape.kin.remember(key, lambda: Round[Any](plugins, of_kin=True))
+    return shape.remember(key, lambda: Round[Any](plugins))
 
 
 def _plain(answer: PreFiltered | PreScored) -> bool:

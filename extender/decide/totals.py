@@ -24,11 +24,11 @@ class Totals:
     __slots__ = ("_top", "_versions", "leaders", "sums")
 
     def __init__(self, parts: Sequence[Part], size: int) -> None:
-        self.sums: IntArray = np.zeros(size, dtype=np.int64)
+        self.sums: IntArray = parts[0].scores.weighted.copy() if parts else np.zeros(size, dtype=np.int64)
         self.leaders: list[int] | None = None
         self._top = 0
         self._versions = [part.version for part in parts]
-        for part in parts:
+        for part in parts[1:]:
             self.sums += part.scores.weighted
 
     def beside(self, parts: Sequence[Part]) -> "Totals":

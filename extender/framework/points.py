@@ -96,7 +96,9 @@ class KeptPreFilter(Protocol):
         """Whether the answer follows from `pod.shape`, whatever the cluster is like.
 
         It is kept if it has no status and leaves all nodes; nobody may write to its `notes` then. The first pod of a
-        shape, and the next one, are asked about all the same.
+        shape, and the two after it, are asked about all the same, unless `kept_for_kin` is a true attribute of the
+        plugin: then such an answer follows from `pod.spec` without the amounts of resources in it, and is kept for
+        pods of many shapes, see `extender.cluster.kin`.
         """
 
 

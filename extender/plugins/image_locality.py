@@ -81,7 +81,7 @@ class ImageLocality:
         return MAX_SCORE * (clamped - _LEAST) // (most - _LEAST)
 
     def _images(self, pod: PodQuery) -> _Images:
-        return pod.shape.remember(self.name, lambda: _images(pod.shape.spec))
+        return pod.shape.kin.remember(self.name, lambda: _images(pod.shape.spec))
 
 
 def _images(spec: PodSpec) -> _Images:

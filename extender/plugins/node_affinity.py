@@ -80,6 +80,7 @@ class NodeAffinity:
     """Looks requirements up among the values of their labels; no node is visited one by one."""
 
     name: ClassVar[str] = "NodeAffinity"
+    kept_for_kin: ClassVar[bool] = True
     options: ClassVar[type[NodeAffinityOptions]] = NodeAffinityOptions
     filter_reads: ClassVar[Reads] = Reads.NODE
     score_reads: ClassVar[Reads] = Reads.NODE

@@ -34,6 +34,7 @@ class NodeDeclaredFeatures:
     """Compares what a pod needs with each distinct set of declared features."""
 
     name: ClassVar[str] = "NodeDeclaredFeatures"
+    kept_for_kin: ClassVar[bool] = True
     filter_reads: ClassVar[Reads] = Reads.NODE
 
     def __init__(self, setup: Setup[None]) -> None:
@@ -73,7 +74,7 @@ class NodeDeclaredFeatures:
 
 
 def _needed(pod: PodQuery) -> frozenset[str]:
-    return pod.shape.remember("NodeDeclaredFeatures", lambda: _inferred(pod.shape.spec))
+    return pod.shape.kin.remember("NodeDeclaredFeatures", lambda: _inferred(pod.shape.spec))
 
 
 def _inferred(spec: PodSpec) -> frozenset[str]:

@@ -33,6 +33,7 @@ class NodePorts:
     """Looks the pod's host ports up in the table of ports in use."""
 
     name: ClassVar[str] = "NodePorts"
+    kept_for_kin: ClassVar[bool] = True
     filter_reads: ClassVar[Reads] = Reads.PODS
 
     def pre_filter(self, pod: PodQuery, cluster: Snapshot) -> PreFiltered:  # noqa: ARG002  the point's signature

@@ -43,7 +43,9 @@ class NodeUnschedulable:
 
     def filter_key(self, pod: PodQuery) -> bool:
         """Whether the pod tolerates a cordon."""
-        return pod.shape.remember((self.name, self._comparisons), lambda: self._ignores_cordons(pod.shape.tolerations))
+        return pod.shape.kin.remember(
+            (self.name, self._comparisons), lambda: self._ignores_cordons(pod.shape.tolerations)
+        )
 
     def filter(self, pod: PodQuery, nodes: NodeView, notes: Any) -> Sequence[Rejection]:  # noqa: ARG002
         """Source: B014."""

@@ -55,6 +55,7 @@ class NodeVolumeLimits:
     """Compares counts of volumes with limits, both kept by node."""
 
     name: ClassVar[str] = "NodeVolumeLimits"
+    kept_for_kin: ClassVar[bool] = True
 
     def __init__(self, setup: Setup[None]) -> None:
         self._scaling = "VolumeLimitScaling" in setup.gates

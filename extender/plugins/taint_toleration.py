@@ -36,6 +36,7 @@ class TaintToleration:
     """Judges each distinct list of taints once and gathers the verdicts for the nodes."""
 
     name: ClassVar[str] = "TaintToleration"
+    kept_for_kin: ClassVar[bool] = True
     filter_reads: ClassVar[Reads] = Reads.NODE
     score_reads: ClassVar[Reads] = Reads.NODE
 
@@ -102,7 +103,7 @@ class TaintToleration:
 
 
 def _softening(pod: PodQuery) -> tuple[Toleration, ...]:
-    return pod.shape.remember(
+    return pod.shape.kin.remember(
         ("TaintToleration", _PREFER),
         lambda: tuple(each for each in pod.shape.tolerations if each.effect in {"", _PREFER}),
     )

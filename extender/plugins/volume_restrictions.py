@@ -51,6 +51,7 @@ class VolumeRestrictions:
     """Looks disks and claims up in the table of volumes in use."""
 
     name: ClassVar[str] = "VolumeRestrictions"
+    kept_for_kin: ClassVar[bool] = True
 
     def pre_filter(self, pod: PodQuery, cluster: Snapshot) -> PreFiltered:
         """Source: B080."""

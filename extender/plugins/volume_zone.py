@@ -50,6 +50,7 @@ class VolumeZone:
     """Compares labels of volumes with labels of nodes."""
 
     name: ClassVar[str] = "VolumeZone"
+    kept_for_kin: ClassVar[bool] = True
 
     def pre_filter(self, pod: PodQuery, cluster: Snapshot) -> PreFiltered:
         """Source: B103, B104."""

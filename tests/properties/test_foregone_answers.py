@@ -18,6 +18,10 @@ BEFORE = [plugin for plugin in PROFILE.pre_filters if hasattr(plugin, "pre_filte
 BEFORE_SCORES = [plugin for plugin in PROFILE.pre_scores if hasattr(plugin, "pre_score_kept")]
 
 
+def _for_kin(plugin: Any) -> bool:
+    return getattr(plugin, "kept_for_kin", False)
+
+
 def _asking(resource: str) -> dict[str, Any]:
     return {"containers": [{"name": "app", "image": "app", "resources": {"requests": {resource: "1"}}}]}
 
@@ -141,6 +145,47 @@ def test_an_answer_that_may_be_kept_holds_whatever_happens(plugin: Any, ask: Any
     assert not may_be_kept or after == before
 
 
+@pytest.mark.parametrize("kind", SPECS)
+@pytest.mark.parametrize(
+    ("plugin", "ask"),
+    [
+        *(pytest.param(each, _before_filter, id=f"{each.name} at PreFilter") for each in BEFORE if _for_kin(each)),
+        *(pytest.param(each, _before_score, id=f"{each.name} at PreScore") for each in BEFORE_SCORES if _for_kin(each)),
+    ],
+)
+def test_an_answer_that_may_be_kept_for_kin_is_theirs(plugin: Any, ask: Any, kind: str) -> None:
+    """Another namespace, other labels, another owner, ten times as much of everything."""
+    state = ClusterState()
+    state.put_node(a_node("one"))
+    _changed(state)
+    cluster = state.snapshot()
+    owner = {"apiVersion": "apps/v1", "kind": "StatefulSet", "name": "set", "uid": "set", "controller": True}
+    meta, spec = {"namespace": "team", "ownerReferences": [owner]}, SPECS[kind]
+    containers = spec.get("containers", [{"name": "app", "image": "app"}])
+    first, other = (
+        a_pod(name, labels={"app": name}, metadata=more, spec={**spec, "containers": _with_amounts(containers, amount)})
+        for name, more, amount in (("web", {}, "1"), ("kin", meta, "10"))
+    )
+    one, its_kin = cluster.query(first), cluster.query(other)
+    assert one.shape.kin is its_kin.shape.kin
+
+    may_be_kept, answer = ask(plugin, one, cluster)
+    may_be_kept_of_kin, answer_of_kin = ask(plugin, its_kin, cluster)
+
+    assert may_be_kept is may_be_kept_of_kin
+    assert not may_be_kept or answer == answer_of_kin
+
+
+def _with_amounts(containers: list[dict[str, Any]], amount: str) -> list[dict[str, Any]]:
+    """*containers* that ask for *amount* of what they ask for, and of cpu and memory."""
+
+    def asking(container: dict[str, Any]) -> dict[str, Any]:
+        wanted = container.get("resources", {}).get("requests", {})
+        return {**container, "resources": {"requests": dict.fromkeys([*wanted, "cpu", "memory"], amount)}}
+
+    return list(map(asking, containers))
+
+
 def test_every_answer_about_a_plain_pod_may_be_kept_but_what_other_pods_and_services_have_a_say_in() -> None:
     state = ClusterState()
     state.put_node(a_node("one"))
@@ -150,4 +195,8 @@ def test_every_answer_about_a_plain_pod_may_be_kept_but_what_other_pods_and_serv
     rated = {p.name for p in PROFILE.pre_scores if p not in BEFORE_SCORES or not p.pre_score_kept(query)}
 
     assert asked == {"InterPodAffinity"}
+    assert {p.name for p in (*BEFORE, *BEFORE_SCORES) if not _for_kin(p)} == {
+        "NodeResourcesFit",
+        "NodeResourcesBalancedAllocation",
+    }
     assert rated == {"InterPodAffinity", "PodTopologySpread"}

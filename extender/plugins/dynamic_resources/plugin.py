@@ -84,6 +84,7 @@ class DynamicResources:
     """Finds devices, and keeps those for itself that it has found until they are written down."""
 
     name: ClassVar[str] = "DynamicResources"
+    kept_for_kin: ClassVar[bool] = True
     options: ClassVar[type[DynamicResourcesOptions]] = DynamicResourcesOptions
     score_reads: ClassVar[Reads] = Reads.NODE
 
@@ -227,7 +228,7 @@ class DynamicResources:
 
     def score_key(self, pod: PodQuery) -> Hashable | None:
         """One key for all pods that cannot claim anything, whose scores are 0 for ever; None for others."""
-        return pod.shape.remember((self, "key"), lambda: None if _may_claim(pod) else ())
+        return pod.shape.kin.remember((self, "key"), lambda: None if _may_claim(pod) else ())
 
     def normalize(self, pod: PodQuery, raw: IntArray, nodes: NodeView, notes: Any) -> IntArray:  # noqa: ARG002
         """Source: B116."""

@@ -34,7 +34,6 @@ Source: B066 to B079, G041.
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from functools import partial
 from typing import Any, ClassVar, TypeVar
 
@@ -42,7 +41,7 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from extender.cluster.arrays import BoolArray, FloatArray, IntArray
+from extender.cluster.arrays import BoolArray, IntArray
 from extender.cluster.batches import PodBatch
 from extender.cluster.nodes import ABSENT
 from extender.cluster.pods import PlacedPod, PodQuery
@@ -68,6 +67,7 @@ from extender.plugins.pod_topology_spread.defaults import SYSTEM_DEFAULTS, defau
 from extender.plugins.pod_topology_spread.eligible import Eligible, EligibleNodes
 from extender.plugins.pod_topology_spread.hard_notes import HardNotes, move, skewed_apart, weights
 from extender.plugins.pod_topology_spread.skew import DomainCounts
+from extender.plugins.pod_topology_spread.soft_notes import SoftNotes, distinct, ignored, rounded
 
 A = TypeVar("A", bound=np.generic)
 
@@ -95,27 +95,11 @@ class PodTopologySpreadArgs(msgspec.Struct, frozen=True, rename="camel"):
         return default_constraint_faults(path, self.defaulting_type, self.default_constraints)
 
 
-@dataclass(frozen=True, slots=True)
-class SoftNotes:
-    """The notes of scoring.
-
-    Attributes:
-        constraints: the soft constraints.
-        needed: nodes without one of these labels are ignored.
-        counts: matching pods, for each constraint: by the id of the label value, or by row for the host name.
-        weights: what each pod weighs, for each constraint.
-    """
-
-    constraints: tuple[SpreadConstraint, ...]
-    needed: tuple[str, ...]
-    counts: tuple[IntArray, ...]
-    weights: tuple[float, ...]
-
-
 class PodTopologySpread:
     """Topology spread constraints."""
 
     name: ClassVar[str] = "PodTopologySpread"
+    kept_for_kin: ClassVar[bool] = True
     options = PodTopologySpreadArgs
 
     def __init__(self, setup: Setup[PodTopologySpreadArgs]) -> None:
@@ -236,15 +220,15 @@ class PodTopologySpread:
             return SKIP_SCORE
         lenient = self._system and not pod.spec.topology_spread_constraints
         needed = () if lenient else _keys(constraints)
-        ignored = _ignored(nodes, needed)
+        left_out = ignored(nodes, needed)
         counts: list[IntArray] = []
         weights: list[float] = []
         for constraint in constraints:
             if constraint.topology_key == _HOSTNAME:
-                size = len(nodes) - (0 if ignored is None else int(np.count_nonzero(ignored)))
+                size = len(nodes) - (0 if left_out is None else int(np.count_nonzero(left_out)))
                 counts.append(_by_row(cluster, constraint))
             else:
-                size = _distinct(nodes, constraint.topology_key, ignored)
+                size = distinct(nodes, constraint.topology_key, left_out)
                 eligible = self._eligible(pod, cluster, needed, constraint)
                 totals = _totals(cluster, constraint, eligible)
                 counts.append(_with_unlabelled(cluster, constraint, eligible, totals) if lenient else totals)
@@ -269,21 +253,21 @@ class PodTopologySpread:
                 total += worth
             else:
                 total += _padded(counts * weight + spare, nodes, key, spare)[labels]
-        ignored = _ignored(nodes, notes.needed)
-        if ignored is not None:
-            total[ignored] = 0.0
-        return _rounded(total)
+        left_out = ignored(nodes, notes.needed)
+        if left_out is not None:
+            total[left_out] = 0.0
+        return rounded(total)
 
     def normalize(self, _pod: PodQuery, raw: IntArray, nodes: NodeView, notes: SoftNotes) -> IntArray:
         """100 for the fewest pods, less the more there are; 0 for ignored nodes. Source: B078."""
-        ignored = _ignored(nodes, notes.needed)
-        counted = raw if ignored is None else raw[~ignored]
+        left_out = ignored(nodes, notes.needed)
+        counted = raw if left_out is None else raw[~left_out]
         most = int(counted.max(initial=0))
         scores: IntArray = np.full(len(raw), 100, dtype=np.int64)
         if most > 0:
             scores = 100 * (most + counted.min() - raw) // most
-        if ignored is not None:
-            scores[ignored] = 0
+        if left_out is not None:
+            scores[left_out] = 0
         return scores
 
     # -- events
@@ -355,27 +339,6 @@ def _with_unlabelled(cluster: Snapshot, constraint: SpreadConstraint, nodes: Eli
     return more
 
 
-def _ignored(nodes: NodeView, needed: tuple[str, ...]) -> BoolArray | None:
-    """Which nodes of the view lack a label of *needed*; None if none does."""
-    lacking: BoolArray | None = None
-    for key in needed:
-        missing = nodes.label(key) == ABSENT
-        lacking = missing if lacking is None else lacking | missing
-    return lacking if lacking is not None and lacking.any() else None
-
-
-def _distinct(nodes: NodeView, key: str, ignored: BoolArray | None) -> int:
-    """How many values of label *key* the nodes have that are not ignored; no label is the empty value."""
-    words = nodes.snapshot.vocabulary.label_values(key)
-    labels = nodes.label(key)
-    seen = np.zeros(len(words) + 1, dtype=np.bool_)
-    seen[labels if ignored is None else labels[~ignored]] = True
-    empty = words.find("")
-    if empty is not None and seen[ABSENT]:
-        seen[empty], seen[ABSENT] = True, False
-    return int(np.count_nonzero(seen))
-
-
 def _padded(by_value: NDArray[A], nodes: NodeView, key: str, unknown: Any) -> NDArray[A]:
     """*by_value* with one entry a value of label *key* and a last one, zero, that ABSENT picks.
 
@@ -391,10 +354,3 @@ def _padded(by_value: NDArray[A], nodes: NodeView, key: str, unknown: Any) -> ND
     padded[:known] = by_value[:known]
     padded[ABSENT] = 0
     return padded
-
-
-def _rounded(numbers: FloatArray) -> IntArray:
-    """The nearest integers, halves away from zero as Go rounds; int64."""
-    whole = np.trunc(numbers)
-    whole += (np.abs(numbers - whole) >= 0.5) * np.sign(numbers)
-    return whole.astype(np.int64)

@@ -119,6 +119,7 @@ class VolumeBinding:
     """The plugin; see the module. Keeps what it promised to pods that are not bound yet."""
 
     name: ClassVar[str] = "VolumeBinding"
+    kept_for_kin: ClassVar[bool] = True
     options: ClassVar[type[VolumeBindingArgs]] = VolumeBindingArgs
 
     def __init__(self, setup: Setup[VolumeBindingArgs]) -> None:

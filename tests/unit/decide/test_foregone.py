@@ -19,6 +19,8 @@ from tests.unit.decide.stand_ins import Before, Rating, a_profile
 class Keeping(Before):
     """A PreFilter that counts how often it is asked, and says whether its answer may be kept."""
 
+    kept_for_kin = False
+
     def __init__(self, answer: PreFiltered, kept: Any = True) -> None:
         super().__init__("Keeping", answer)
         self.kept, self.calls = kept, 0
@@ -89,6 +91,28 @@ def test_the_only_pod_of_a_shape_teaches_nothing(cluster: Snapshot) -> None:
     ask_about(alike(1) * 5, plugin, cluster)
 
     assert plugin.calls == 5
+
+
+def test_what_is_kept_for_kin_is_asked_about_two_pods_whatever_their_labels_and_amounts(cluster: Snapshot) -> None:
+    plugin = Keeping(PreFiltered(notes="what it noted"))
+    plugin.kept_for_kin = True
+
+    ask_about(
+        [a_pod(f"pod-{n}", labels={"app": str(n)}, requests={"cpu": str(n)}) for n in range(1, 6)], plugin, cluster
+    )
+
+    assert plugin.calls == 2
+    assert plugin.noted == ["what it noted"] * 5
+
+
+def test_what_is_kept_for_kin_is_asked_about_a_pod_with_another_selector(cluster: Snapshot) -> None:
+    plugin = Keeping(PreFiltered())
+    plugin.kept_for_kin = True
+    other = a_pod("other", spec={"nodeSelector": {"zone": "a"}})
+
+    ask_about([a_pod(f"pod-{number}", labels={"app": str(number)}) for number in range(4)] + [other], plugin, cluster)
+
+    assert plugin.calls == 3
 
 
 def test_profiles_made_for_one_question_find_what_is_kept_and_leave_nothing_behind(cluster: Snapshot) -> None:
