@@ -10,7 +10,6 @@ import numpy as np
 
 from extender.cluster.arrays import IntArray
 from extender.framework.columns import Crowd, KeptColumn
-from extender.framework.runner import first_outlier
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,13 +55,11 @@ class Part:
         return self.version == column.version or (not hasattr(plugin, "normalize") and self._follow(column))
 
     def _follow(self, column: KeptColumn) -> bool:
-        """False, and nothing is done, if more was written since, or a score that is out of range."""
-        if self.version is None or column.version != self.version + 1 or self.scores.outlier is not None:
+        """False, and nothing is done, if more was written since, or ever a score that is out of range."""
+        if self.version is None or column.version != self.version + 1 or not column.in_range:
             return False
         rows = self.crowd.among(column.written)
         fresh: IntArray = column.value[rows]
-        if first_outlier(fresh) is not None:
-            return False
         places, scores = self.crowd.places(rows), self.scores
         scores.raw[places] = fresh
         if scores.weighted is not scores.raw:

@@ -48,12 +48,13 @@ class Scoring:
         plugin = weighted.plugin
         column = self._columns.score(plugin, pod, view.snapshot, notes, self._run)
         if column is None:
-            return Part(self._finished(weighted, pod, self._run.score(plugin, pod, view, notes), view, notes), crowd)
+            raw = self._run.score(plugin, pod, view, notes)
+            return Part(self._finished(weighted, pod, raw, view, notes, in_range=False), crowd)
         last: Part | None = column.derived
         alike = last is not None and last.crowd is crowd and last.scores.weight == weighted.weight
         if last is not None and alike and last.holds(column, plugin):
             return last
-        scores = self._finished(weighted, pod, view.take(column.value), view, notes)
+        scores = self._finished(weighted, pod, view.take(column.value), view, notes, in_range=column.in_range)
         part = column.derived = Part(scores, crowd, column.version)
         return part
 
@@ -69,10 +70,14 @@ class Scoring:
             self._sums[kept] = known
         return known if len(kept) == len(parts) else known.beside([part for part in parts if part.version is None])
 
-    def _finished(self, weighted: WeightedScore, pod: PodQuery, raw: IntArray, view: Any, notes: Any) -> PluginScores:
+    def _finished(
+        self, weighted: WeightedScore, pod: PodQuery, raw: IntArray, view: Any, notes: Any, *, in_range: bool
+    ) -> PluginScores:
+        """The scores that *raw* ones come to, which are known to be from 0 to 100 if they are *in_range*."""
         normalized = raw
         if hasattr(weighted.plugin, "normalize"):
             normalized = self._run.normalize(weighted.plugin, pod, raw, view, notes)
+            in_range = False
         weight = weighted.weight
         scores = normalized if weight == 1 else normalized * weight
-        return PluginScores(raw, normalized, weight, scores, first_outlier(normalized))
+        return PluginScores(raw, normalized, weight, scores, None if in_range else first_outlier(normalized))

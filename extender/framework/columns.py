@@ -15,7 +15,7 @@ import numpy as np
 from extender.cluster.arrays import BoolArray, IntArray
 from extender.cluster.snapshot import NodeView, Snapshot
 from extender.framework.points import Reads
-from extender.framework.runner import Runner
+from extender.framework.runner import Runner, first_outlier
 from extender.framework.verdict import Reason, Rejection
 
 _BYTES = 96 << 20
@@ -70,6 +70,7 @@ class KeptColumn:
         lineage, size, node_position, pod_position: of the snapshot it was last brought up to.
         version: grows whenever an entry is written.
         written: the rows that were written last, which made it this version.
+        in_range: all raw scores that were ever written are from 0 to 100.
         derived: what was last worked out of it by its reader, who notes for which version.
     """
 
@@ -80,6 +81,7 @@ class KeptColumn:
     pod_position: int
     version: int = 0
     written: IntArray = field(default_factory=lambda: _NO_ROWS)
+    in_range: bool = False
     derived: Any = None
 
     def caught_up(self, cluster: Snapshot) -> None:
@@ -182,10 +184,13 @@ class ColumnCache:
         kept, stale = self._lookup(self._scores, (plugin, key), cluster, plugin.score_reads)
         if kept is None:
             fresh = run.score(plugin, pod, cluster.view(), notes).copy()
-            return self._keep(self._scores, (plugin, key), fresh, cluster, 8 * len(cluster))
+            made = self._keep(self._scores, (plugin, key), fresh, cluster, 8 * len(cluster))
+            made.in_range = first_outlier(fresh) is None
+            return made
         if stale is not None:
             if len(stale):
-                kept.value[stale] = run.score(plugin, pod, cluster.view(stale), notes)
+                kept.value[stale] = scores = run.score(plugin, pod, cluster.view(stale), notes)
+                kept.in_range = kept.in_range and first_outlier(scores) is None
                 kept.version += 1
                 kept.written = stale
             kept.caught_up(cluster)

@@ -38,7 +38,7 @@ import msgspec
 import numpy as np
 
 from extender.cluster.affinity import PodAffinityTerms, compile_affinity
-from extender.cluster.arrays import BoolArray, IntArray
+from extender.cluster.arrays import IntArray
 from extender.cluster.batches import PodBatch
 from extender.cluster.pods import PlacedPod, PodQuery
 from extender.cluster.selecting import PodMatcher
@@ -56,11 +56,9 @@ from extender.framework.verdict import Code, Reason, Rejection, error, unresolva
 from extender.objects.node import Node
 from extender.objects.pod import Pod
 from extender.plugins.inter_pod_affinity.apart import MovedTally, Weights, weights
+from extender.plugins.inter_pod_affinity.rules import rejections
 from extender.plugins.inter_pod_affinity.tally import DomainTally
 
-_AFFINITY = Reason("node(s) didn't match pod affinity rules", Code.UNRESOLVABLE)
-_ANTI_AFFINITY = Reason("node(s) didn't match pod anti-affinity rules")
-_EXISTING = Reason("node(s) didn't satisfy existing pods anti-affinity rules")
 _UNPREPARED = Reason('error reading "PreFilterInterPodAffinity" from cycleState: not found', Code.ERROR)
 
 
@@ -183,7 +181,7 @@ class InterPodAffinity:
             return (Rejection(np.ones(len(nodes), dtype=np.bool_), _UNPREPARED),)
         near_keys = _compiled(pod).near_keys
         first = bool(near_keys) and notes.near.is_empty and _means_itself(pod, nodes.snapshot)
-        return _rejections(near_keys, first, nodes, (notes.near, notes.apart, notes.refusing))
+        return rejections(near_keys, first, nodes, (notes.near, notes.apart, notes.refusing))
 
     def filter_apart(
         self, pod: PodQuery, nodes: NodeView, notes: Placement, others: PodBatch, by: IntArray
@@ -198,7 +196,7 @@ class InterPodAffinity:
         counts = others.remember((self, pod.shape), weighed)
         near, apart, refusing = (MovedTally(t, w, others, by) for t, w in zip(tallies, counts, strict=True))
         first = near.is_empty(nodes) if near_keys and _means_itself(pod, cluster) else False
-        return _rejections(near_keys, first, nodes, (near, apart, refusing))
+        return rejections(near_keys, first, nodes, (near, apart, refusing))
 
     # -- scoring
 
@@ -286,32 +284,6 @@ def _means_itself(pod: PodQuery, cluster: Snapshot) -> bool:
     matcher = _compiled(pod).near
     namespace_labels = cluster.namespace_labels(pod.namespace)
     return matcher is not None and matcher.matches(pod.namespace, pod.labels, namespace_labels)
-
-
-def _rejections(
-    near_keys: tuple[str, ...],
-    first: BoolArray | bool,
-    nodes: NodeView,
-    tallies: tuple[DomainTally | MovedTally, DomainTally | MovedTally, DomainTally | MovedTally],
-) -> list[Rejection]:
-    """The three rules, by the tallies of `Placement`; *first* says where the pod would be the first of its kind."""
-    refused = np.zeros(len(nodes), dtype=np.bool_)
-    groups: list[Rejection] = []
-    near, apart, refusing = tallies
-    for key in near_keys:
-        lacking = ~near.is_positive(nodes, key)
-        refused |= lacking if first is False else np.where(first, nodes.label(key) < 0, lacking)
-    if refused.any():
-        groups.append(Rejection(refused, _AFFINITY))
-    for tally, reason in ((apart, _ANTI_AFFINITY), (refusing, _EXISTING)):
-        violated = np.zeros(len(nodes), dtype=np.bool_)
-        for key in tally.keys:
-            violated |= tally.is_positive(nodes, key)
-        if violated.any():
-            violated &= ~refused
-            refused = refused | violated
-            groups.append(Rejection(violated, reason))
-    return groups
 
 
 def _counted(pod: PodQuery, cluster: Snapshot) -> tuple[Callable[[Shape], Iterator[str]], ...]:
