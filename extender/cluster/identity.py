@@ -1,4 +1,4 @@
-"""What makes two compiled things the same: their bytes."""
+"""Whether two values are equal, told by their bytes, which can be looked up."""
 
 import msgspec
 
