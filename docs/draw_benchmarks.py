@@ -136,6 +136,10 @@ def rows(found: Found) -> Iterator[tuple[str, str, str, str]]:
         "the first report of a node, which is read whole", "first_us_each", "µs",
         benchmark="watching", case="heartbeats", nodes=5000,
     )  # fmt: skip
+    yield from row(
+        "1,000 events a second about pods that others place", "core_percent", "% of a core",
+        benchmark="watching", case="churn", nodes=5000,
+    )  # fmt: skip
     yield from row("lag of the event loop under drain and filter requests: p99", "lag_p99_ms", "ms", benchmark="lag")
     for name in ("plain", "guarded", "spread"):
         yield from row(f"preemption: {name}", "p50_ms", "ms", benchmark="preemption", workload=name, every_node=False)

@@ -20,6 +20,9 @@ from tests.bench.verbs import a_name, a_node, compact
 
 _FIRST_VERSION = 1_000_000
 
+_ALIVE = 200
+"""Turns of `churn` between two events about one pod."""
+
 
 def a_pod(number: int, nodes: int) -> dict[str, Any]:
     """A running pod of one of a thousand deployments as an API server tells it, 4 kB, most of it of no use to us."""
@@ -63,8 +66,19 @@ def a_pod(number: int, nodes: int) -> dict[str, Any]:
     }  # fmt: skip
 
 
+def _life(number: int, nodes: int) -> tuple[bytes, bytes, bytes]:
+    """What a watch tells of a pod that comes to its node, runs, and goes; each with the version `%d`."""
+    body = a_pod(number, nodes)
+    running = compact(body).replace(b'"resourceVersion":"%d"' % number, b'"resourceVersion":"%d"', 1)
+    bound = compact({**body, "status": {"phase": "Pending", "qosClass": "Burstable"}})
+    bound = bound.replace(b'"resourceVersion":"%d"' % number, b'"resourceVersion":"%d"', 1)
+    kinds = ((b"ADDED", bound), (b"MODIFIED", running), (b"DELETED", running))
+    added, modified, deleted = (b'{"type":"%b","object":%b}\n' % each for each in kinds)
+    return added, modified, deleted
+
+
 class Canned:
-    """The server. `heartbeat` is for after a scheduler has begun to watch."""
+    """The server. `heartbeats` and `churn` are for after a scheduler has begun to watch."""
 
     def __init__(self, nodes: int, pods: int) -> None:
         self._things: dict[str, tuple[int, Callable[[int], dict[str, Any]]]] = {
@@ -72,8 +86,10 @@ class Canned:
         }  # fmt: skip
         self._nodes = nodes
         self._version = _FIRST_VERSION
-        self._watch: web.StreamResponse | None = None
+        self._watches: dict[str, web.StreamResponse] = {}
         self._texts: list[bytes] = []
+        self._lives: list[tuple[bytes, bytes, bytes]] = []
+        self._turns = 0
 
     async def answer(self, request: web.Request) -> web.StreamResponse:
         """Any request at all."""
@@ -92,8 +108,7 @@ class Canned:
     async def _watched(self, request: web.Request) -> web.StreamResponse:
         told = web.StreamResponse(headers={"Content-Type": "application/json"})
         await told.prepare(request)
-        if request.path == "/api/v1/nodes":
-            self._watch = told
+        self._watches[request.path] = told
         await asyncio.Event().wait()  # a real server ends it after some minutes, which measures nothing
         return told
 
@@ -102,19 +117,49 @@ class Canned:
 
         Where the machine is too slow for that rate, it takes longer than *seconds*.
         """
-        while self._watch is None:
-            await asyncio.sleep(0.01)
         self._texts = self._texts or [compact(a_node(number)) for number in range(self._nodes)]
+
+        def lines(turn: int) -> list[bytes]:
+            number = turn % self._nodes
+            self._version += 1
+            line = self._texts[number].replace(b'"%d"' % (1000 + number), b'"%d"' % self._version, 1)
+            line = line.replace(b'"lastHeartbeatTime":"2026-03-01', b'"lastHeartbeatTime":"2026-03-02')
+            return [b'{"type":"MODIFIED","object":' + line + b"}\n"]
+
+        return await self._tell("/api/v1/nodes", rate, seconds, lines)
+
+    async def churn(self, rate: float, seconds: float) -> int:
+        """Tell of *rate* events a second about pods that others place, and how many it were.
+
+        In each turn a pod comes to its node, one that came before runs, and one that ran before is deleted.
+        """
+        pods, _ = self._things["/api/v1/pods"]
+        self._lives = self._lives or [_life(pods + number, self._nodes) for number in range(5 * _ALIVE)]
+
+        def lines(_turn: int) -> list[bytes]:
+            told = []
+            for event in range(3):
+                born = self._turns - event * _ALIVE
+                if born >= 0:
+                    self._version += 1
+                    told.append(self._lives[born % len(self._lives)][event] % self._version)
+            self._turns += 1
+            return told
+
+        return await self._tell("/api/v1/pods", rate / 3, seconds, lines)
+
+    async def _tell(self, path: str, rate: float, seconds: float, lines: Callable[[int], list[bytes]]) -> int:
+        """Write *lines* of *rate* turns a second to the watch of *path*; how many lines it were."""
+        while path not in self._watches:
+            await asyncio.sleep(0.01)
         loop = asyncio.get_running_loop()
-        began, told = loop.time(), 0
-        while told < rate * seconds:
-            while told < rate * min(loop.time() - began, seconds):
-                number = told % self._nodes
-                self._version += 1
-                line = self._texts[number].replace(b'"%d"' % (1000 + number), b'"%d"' % self._version, 1)
-                line = line.replace(b'"lastHeartbeatTime":"2026-03-01', b'"lastHeartbeatTime":"2026-03-02')
-                await self._watch.write(b'{"type":"MODIFIED","object":' + line + b"}\n")
-                told += 1
+        began, turn, told = loop.time(), 0, 0
+        while turn < rate * seconds:
+            while turn < rate * min(loop.time() - began, seconds):
+                for line in lines(turn):
+                    await self._watches[path].write(line)
+                    told += 1
+                turn += 1
             await asyncio.sleep(0.001)
         return told
 

@@ -1,12 +1,13 @@
-"""What it costs to know a large cluster: memory and seconds until it is known, and processor time for heartbeats.
+"""What it costs to know a large cluster: memory, seconds until it is known, and processor time for what happens there.
 
-    python tests/bench/watching.py [memory|heartbeats ...] [--nodes 5000] [--pods 50000] [--rate 1000] [--seconds 10]
+    python tests/bench/watching.py [CASE ...] [--nodes 5000] [--pods 50000] [--rate 1000] [--seconds 10]
 
 `extender schedule` reads the cluster over TLS from a server in this process that makes the objects up while they are
 read: nodes of 13 kB with 48 images, running pods of 4 kB of a thousand deployments. `memory` prints the peak of the
 process and the seconds until it knew the cluster, most of which this server took; `heartbeats` what share of one core
 it spends while so many nodes a second tell that they are alive, as all of them did once before: the first report of a
-node is read whole, and its cost is printed apart. One JSON line each.
+node is read whole, and its cost is printed apart. `churn` prints that share while so many events a second tell of pods
+that others place: each comes to a node, runs, and is deleted. One JSON line each.
 """
 
 import argparse
@@ -15,7 +16,7 @@ import json
 import re
 import sys
 import time
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Awaitable
 from contextlib import asynccontextmanager
 from pathlib import Path
 
@@ -25,7 +26,7 @@ from tests.bench.canned import Canned, canned
 from tests.bench.cluster import cpu_seconds, peak_mb
 from tests.bench.named import all_known
 
-CASES = ("memory", "heartbeats")
+CASES = ("memory", "heartbeats", "churn")
 
 
 @asynccontextmanager
@@ -54,19 +55,29 @@ async def scheduler(config: Path, nodes: int) -> AsyncIterator[int]:
         await process.communicate()
 
 
-async def share_of_core(server: Canned, pid: int, args: argparse.Namespace) -> dict[str, object]:
-    """What heartbeats cost: the first of each node, and those after it, which most are."""
-    before = cpu_seconds(pid)
-    told = await server.heartbeats(args.rate, args.nodes / args.rate)
-    first = (cpu_seconds(pid) - before) / told
+async def share_of_core(pid: int, telling: Awaitable[int]) -> dict[str, object]:
+    """What it costs to be told what *telling* tells."""
     before, began = cpu_seconds(pid), time.perf_counter()
-    told = await server.heartbeats(args.rate, args.seconds)
+    told = await telling
     passed = time.perf_counter() - began
     spent = cpu_seconds(pid) - before
     return {
         "a_second": round(told / passed), "core_percent": round(spent / passed * 100, 1),
-        "cpu_us_each": round(spent / told * 1e6), "first_us_each": round(first * 1e6),
+        "cpu_us_each": round(spent / told * 1e6),
     }  # fmt: skip
+
+
+async def heartbeats(server: Canned, pid: int, args: argparse.Namespace) -> dict[str, object]:
+    """What heartbeats cost: the first of each node, and those after it, which most are."""
+    first = await share_of_core(pid, server.heartbeats(args.rate, args.nodes / args.rate))
+    later = await share_of_core(pid, server.heartbeats(args.rate, args.seconds))
+    return {**later, "first_us_each": first["cpu_us_each"]}
+
+
+async def churn(server: Canned, pid: int, args: argparse.Namespace) -> dict[str, object]:
+    """What pods cost that come and go, after those of a second."""
+    await server.churn(args.rate, 1.0)
+    return await share_of_core(pid, server.churn(args.rate, args.seconds))
 
 
 async def measure(args: argparse.Namespace) -> None:
@@ -79,9 +90,10 @@ async def measure(args: argparse.Namespace) -> None:
                 seconds = round(time.perf_counter() - began, 2)
                 cost = {"peak_rss_mb": peak_mb(pid), "seconds": seconds, "cpu_seconds": round(cpu_seconds(pid), 2)}
                 print(json.dumps({"benchmark": "watching", "case": "memory", **size, **cost}), flush=True)
-            if "heartbeats" in args.cases:
-                found = await share_of_core(server, pid, args)
-                print(json.dumps({"benchmark": "watching", "case": "heartbeats", **size, **found}), flush=True)
+            for case, measured in (("heartbeats", heartbeats), ("churn", churn)):
+                if case in args.cases:
+                    found = await measured(server, pid, args)
+                    print(json.dumps({"benchmark": "watching", "case": case, **size, **found}), flush=True)
 
 
 def main() -> None:
@@ -90,8 +102,8 @@ def main() -> None:
     parser.add_argument("cases", nargs="*", metavar="CASE", help=f"of {', '.join(CASES)}; all if none is named")
     parser.add_argument("--nodes", type=int, default=5000)
     parser.add_argument("--pods", type=int, default=50_000)
-    parser.add_argument("--rate", type=float, default=1000, help="heartbeats a second (1,000)")
-    parser.add_argument("--seconds", type=float, default=10, help="of heartbeats (10)")
+    parser.add_argument("--rate", type=float, default=1000, help="heartbeats, and events about pods, a second (1,000)")
+    parser.add_argument("--seconds", type=float, default=10, help="of each (10)")
     args = parser.parse_args()
     args.cases = all_known(parser, "case", args.cases, CASES) or CASES
     asyncio.run(measure(args))
