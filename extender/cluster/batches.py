@@ -28,7 +28,6 @@ class PodBatch(Memo):
     __slots__ = ("_is_special", "lines", "nonzero", "pods", "rows", "shape_of", "shapes", "special", "taken")
 
     def __init__(self, pods: Sequence[PlacedPod], rows: IntArray) -> None:
-        super().__init__()
         shapes = [pod.shape for pod in pods]
         self.shapes = tuple(dict.fromkeys(shapes))
         number_of = {shape: number for number, shape in enumerate(self.shapes)}
@@ -46,13 +45,13 @@ class PodBatch(Memo):
         self._hold(pods, rows, shape_of)
 
     def _hold(self, pods: Sequence[PlacedPod], rows: IntArray, shape_of: IntArray) -> None:
+        super().__init__()  # nothing is remembered yet, of other pods either
         self.pods, self.rows, self.shape_of = pods, rows, shape_of
         self.special = frozenset(np.flatnonzero(self._is_special[shape_of]).tolist())
 
     def only(self, which: IntArray) -> "PodBatch":
         """The pods with these indices (int64), in this order."""
         batch = object.__new__(PodBatch)
-        Memo.__init__(batch)
         batch.shapes, batch.lines, batch.taken, batch.nonzero = self.shapes, self.lines, self.taken, self.nonzero
         batch._is_special = self._is_special
         batch._hold(list(map(self.pods.__getitem__, which.tolist())), self.rows[which], self.shape_of[which])

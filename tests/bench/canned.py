@@ -68,13 +68,14 @@ def a_pod(number: int, nodes: int) -> dict[str, Any]:
 
 def _life(number: int, nodes: int) -> tuple[bytes, bytes, bytes]:
     """What a watch tells of a pod that comes to its node, runs, and goes; each with the version `%d`."""
-    body = a_pod(number, nodes)
-    running = compact(body).replace(b'"resourceVersion":"%d"' % number, b'"resourceVersion":"%d"', 1)
-    bound = compact({**body, "status": {"phase": "Pending", "qosClass": "Burstable"}})
-    bound = bound.replace(b'"resourceVersion":"%d"' % number, b'"resourceVersion":"%d"', 1)
-    kinds = ((b"ADDED", bound), (b"MODIFIED", running), (b"DELETED", running))
-    added, modified, deleted = (b'{"type":"%b","object":%b}\n' % each for each in kinds)
-    return added, modified, deleted
+    running = a_pod(number, nodes)
+    running["metadata"]["resourceVersion"] = "%d"
+    bound = {**running, "status": {"phase": "Pending", "qosClass": "Burstable"}}
+
+    def event(kind: str, body: dict[str, Any]) -> bytes:
+        return compact({"type": kind, "object": body}) + b"\n"
+
+    return event("ADDED", bound), event("MODIFIED", running), event("DELETED", running)
 
 
 class Canned:

@@ -120,14 +120,16 @@ def _before_score(plugin: Any, query: PodQuery, cluster: Snapshot) -> tuple[bool
     return plugin.pre_score_kept(query), plugin.pre_score(query, cluster.view())
 
 
+def _questions(before: list[Any], before_scores: list[Any]) -> list[Any]:
+    """Each plugin with how it is asked."""
+    return [
+        *(pytest.param(plugin, _before_filter, id=f"{plugin.name} at PreFilter") for plugin in before),
+        *(pytest.param(plugin, _before_score, id=f"{plugin.name} at PreScore") for plugin in before_scores),
+    ]
+
+
 @pytest.mark.parametrize("kind", SPECS)
-@pytest.mark.parametrize(
-    ("plugin", "ask"),
-    [
-        *(pytest.param(plugin, _before_filter, id=f"{plugin.name} at PreFilter") for plugin in BEFORE),
-        *(pytest.param(plugin, _before_score, id=f"{plugin.name} at PreScore") for plugin in BEFORE_SCORES),
-    ],
-)
+@pytest.mark.parametrize(("plugin", "ask"), _questions(BEFORE, BEFORE_SCORES))
 def test_an_answer_that_may_be_kept_holds_whatever_happens(plugin: Any, ask: Any, kind: str) -> None:
     state = ClusterState()
     state.put_node(a_node("one"))
@@ -146,13 +148,7 @@ def test_an_answer_that_may_be_kept_holds_whatever_happens(plugin: Any, ask: Any
 
 
 @pytest.mark.parametrize("kind", SPECS)
-@pytest.mark.parametrize(
-    ("plugin", "ask"),
-    [
-        *(pytest.param(each, _before_filter, id=f"{each.name} at PreFilter") for each in BEFORE if _for_kin(each)),
-        *(pytest.param(each, _before_score, id=f"{each.name} at PreScore") for each in BEFORE_SCORES if _for_kin(each)),
-    ],
-)
+@pytest.mark.parametrize(("plugin", "ask"), _questions([*filter(_for_kin, BEFORE)], [*filter(_for_kin, BEFORE_SCORES)]))
 def test_an_answer_that_may_be_kept_for_kin_is_theirs(plugin: Any, ask: Any, kind: str) -> None:
     """Another namespace, other labels, another owner, ten times as much of everything."""
     state = ClusterState()
