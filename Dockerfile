@@ -1,4 +1,4 @@
-# The image of extender: a virtual environment made from the lock file, on a small Python, for user 65532.
+# The image of extender: a virtual environment with the versions of the lock file, on a slim Python image, for user 65532.
 #
 #   docker build --tag kube-scheduler-extender .
 #
@@ -8,14 +8,14 @@ ARG BASE=docker.io/library/python:3.13-slim@sha256:7c61056e61ac89e852de05f3dc6fa
 FROM ${BASE} AS build
 ENV PIP_DISABLE_PIP_VERSION_CHECK=1 PIP_NO_CACHE_DIR=1 PIP_NO_COMPILE=1 PYTHONDONTWRITEBYTECODE=1
 WORKDIR /source
-# Dependencies first: they change less often than we do.
+# Dependencies first: they change less often than the source.
 COPY requirements.lock requirements-image.lock ./
 RUN python3 -m venv /opt/extender && python3 -m venv /opt/tools \
     && /opt/tools/bin/python -m pip install --require-hashes --requirement requirements-image.lock \
     && /opt/extender/bin/python -m pip install --require-hashes --requirement requirements.lock
 COPY pyproject.toml README.md LICENSE CHANGELOG.md ./
 COPY extender extender
-# The bytecode carries no times, and the list of parts no number that is drawn by lot: the same source is the same image.
+# The build is reproducible: the bytecode has no timestamps, the software bill of materials no random serial number.
 RUN /opt/tools/bin/hatchling build --target wheel --directory /opt/wheel \
     && /opt/extender/bin/python -m pip install --no-deps --no-index /opt/wheel/*.whl \
     && /opt/extender/bin/python -m pip uninstall --yes pip setuptools \

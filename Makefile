@@ -1,6 +1,6 @@
-# Every target makes its own virtual environment first; see `make help`.
+# Each target creates .venv first if it is missing or outdated; see `make help`.
 
-# The first of these that is Python 3.11 or newer; `make PYTHON=... setup` names another.
+# The first of these that is Python 3.11 or newer; `make PYTHON=... setup` selects another.
 ifndef PYTHON
 PYTHON := $(shell for p in python3 python3.13 python3.12 python3.11 python; do \
 	"$$p" -c 'import sys; sys.exit(sys.version_info < (3, 11))' >/dev/null 2>&1 && echo "$$p" && exit; done; echo python3)
@@ -11,126 +11,132 @@ PY := $(BIN)/python
 READY := $(VENV)/.ready
 PLUGIN := docs/examples/plugin
 PIP := $(PY) -m pip --disable-pip-version-check --quiet
+# Tests run in several processes; `make test PARALLEL=` runs them in one, which a debugger needs.
+PARALLEL := --numprocesses auto
+PYTEST := $(PY) -m pytest $(PARALLEL)
 COMPILE := $(BIN)/uv pip compile --universal --python-version 3.11 --fork-strategy fewest \
 	--generate-hashes --no-emit-index-url --no-header --quiet
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test test-example control-plane helm chart chart-package test-control-plane test-chart test-image check fix soak cov bench bench-all readme reference docs plots scan changelog lock build test-build clean
+.PHONY: help setup demo test test-fast test-example control-plane helm chart chart-package test-control-plane test-chart test-image check fix soak cov bench bench-all readme reference docs plots scan changelog lock build test-build clean
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-20s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
 
-setup: $(READY) ## Create .venv with exactly what the lock file names
+setup: $(READY) ## Create .venv with the versions of the lock file
 
 $(READY): requirements-dev.lock pyproject.toml
 	@"$(PYTHON)" -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null || { \
 		found=$$("$(PYTHON)" --version 2>&1) || found=missing; \
 		echo "extender needs Python 3.11 or newer; $(PYTHON) is $$found." >&2; \
-		echo "Install one, or name it: make PYTHON=/path/to/python3.12 setup" >&2; exit 1; }
+		echo "Install it, or select another: make PYTHON=/path/to/python3.12 setup" >&2; exit 1; }
 	@"$(PY)" -m pip --version >/dev/null 2>&1 || "$(PYTHON)" -m venv --clear $(VENV) || { \
-		echo "$(PYTHON) cannot make a virtual environment; on Debian and Ubuntu install the package python3-venv." >&2; exit 1; }
+		echo "$(PYTHON) cannot create a virtual environment; on Debian and Ubuntu install the package python3-venv." >&2; exit 1; }
 	$(PIP) install --require-hashes --requirement requirements-dev.lock
 	$(PIP) install --no-deps --no-build-isolation --editable .
 	@touch $@
 
-demo: $(READY) ## Watch a cluster being scheduled, then explain, simulate and serve another
+demo: $(READY) ## Schedule an example cluster, then run explain, simulate and serve on a recorded one
 	$(BIN)/extender demo
 	PATH="$(CURDIR)/$(BIN):$$PATH" sh docs/examples/demo/run.sh
 
-test: test-example ## Run all tests; those against a control plane only if it was built
-	$(PY) -m pytest $(PYTEST_FLAGS)
+test: test-example ## Run all tests; those against a control plane only if it is built
+	$(PYTEST) $(PYTEST_FLAGS)
 
-# The example plugin is installed beside the environment, not into it: the other tests must not find it.
-test-example: $(READY) ## Install the example plugin as a package of its own and run its tests
+test-fast: $(READY) ## Run unit tests, property tests, recorded cases and house rules: a minute on two cores
+	$(PYTEST) tests/unit tests/properties tests/parity tests/test_*.py $(PYTEST_FLAGS)
+
+# The example plugin is installed outside .venv, so that other tests do not load it.
+test-example: $(READY) ## Install the example plugin as a package and run its tests
 ifneq ($(wildcard $(PLUGIN)/pyproject.toml),)
 	rm -rf build/example
 	$(PIP) install --no-deps --no-build-isolation --no-index --target build/example ./$(PLUGIN)
 	PYTHONPATH="$(CURDIR)/build/example" $(PY) -m pytest $(PLUGIN)
 endif
 
-control-plane: $(READY) ## Build etcd and the programs of Kubernetes, for tests, into a cache outside the tree
+control-plane: $(READY) ## Build etcd and the Kubernetes programs for tests, in a cache outside the tree
 	$(PY) -m tests.controlplane.build
 
-helm: $(READY) ## Build Helm, for tests of the chart, into a cache outside the tree
+helm: $(READY) ## Build Helm for the chart's tests, in a cache outside the tree
 	$(PY) -m tests.chart.build
 
-chart: $(READY) ## Carry the comments of the chart's values into its README and schema
+chart: $(READY) ## Copy the comments of the chart's values to its README and schema
 	$(PY) docs/chart_values.py
 
-chart-package: helm ## Package the chart into dist/
+chart-package: helm ## Package the chart in dist/
 	$(PY) -m tests.chart.package
 
 test-chart: helm ## Run the tests of the chart
-	HELM=required $(PY) -m pytest tests/chart $(PYTEST_FLAGS)
+	HELM=required $(PYTEST) tests/chart $(PYTEST_FLAGS)
 
-test-image: helm control-plane ## Build the image and run it, as root and with Debian's buildah, runc and mmdebstrap
+test-image: helm control-plane ## Build and run the image; needs root and Debian's buildah, runc and mmdebstrap
 	IMAGE=required CONTROL_PLANE=required HELM=required $(PY) -m pytest tests/image $(PYTEST_FLAGS)
 
 test-control-plane: control-plane ## Run the tests against a real control plane
-	CONTROL_PLANE=required $(PY) -m pytest tests/controlplane $(PYTEST_FLAGS)
+	CONTROL_PLANE=required $(PYTEST) tests/controlplane $(PYTEST_FLAGS)
 
-check: $(READY) ## Lint, formatting, types, direction of imports, house rules
+check: $(READY) ## Run lint, formatting, types, import direction and house rules
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
-	$(PY) -m pytest --quiet tests/test_house_rules.py tests/test_lock.py
+	$(PY) -m pytest --quiet tests/test_house_rules.py tests/test_vocabulary.py tests/test_lock.py
 
-fix: $(READY) ## Repair what ruff can repair
+fix: $(READY) ## Fix what ruff can fix
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 
-soak: $(READY) ## Run SOAK (a million) lifecycles of pods, a fiftieth over HTTP, and STORMS (200) of faults; half an hour
-	SOAK=$${SOAK:-1000000} STORMS=$${STORMS:-200} $(PY) -m pytest tests/faults/test_soak.py tests/faults/test_storms.py $(PYTEST_FLAGS)
+soak: $(READY) ## Run SOAK pod lifecycles (1,000,000; 2% over HTTP) and STORMS sequences of faults (200); half an hour
+	SOAK=$${SOAK:-1000000} STORMS=$${STORMS:-200} $(PY) -m pytest tests/faults/test_soak.py tests/faults/test_random_faults.py $(PYTEST_FLAGS)
 
 cov: $(READY) ## Run the tests with branch coverage
-	$(PY) -m pytest --cov --cov-branch --cov-report=term-missing $(PYTEST_FLAGS)
+	$(PYTEST) --cov --cov-branch --cov-report=term-missing $(PYTEST_FLAGS)
 
-bench: $(READY) ## Run the short benchmarks and compare them with the baseline; one JSON line each
+bench: $(READY) ## Run the short benchmarks and compare them with the baseline; one JSON line per benchmark
 	$(PY) tests/bench/suite.py
 
-bench-all: control-plane ## Run all benchmarks, on the real control plane too; takes three hours
+bench-all: control-plane ## Run all benchmarks, also on the real control plane; three hours
 	$(PY) tests/bench/suite.py --all --runs 5
 
-reference: $(READY) ## Write docs/reference again from the code
+reference: $(READY) ## Write docs/reference from the code
 	$(PY) docs/write_reference.py
 
-# Tools with many dependencies of their own have environments of their own.
+# Tools with many dependencies have separate environments.
 build/%-env/.ready: requirements-%.lock $(READY)
 	$(BIN)/uv venv --quiet --clear --python $(PY) build/$*-env
 	VIRTUAL_ENV=build/$*-env $(BIN)/uv pip install --quiet --require-hashes --requirement requirements-$*.lock
 	@touch $@
 
-docs: reference build/docs-env/.ready ## Build the site of docs/ into build/site; a link that leads nowhere fails
+docs: reference build/docs-env/.ready ## Build the site of docs/ in build/site; a link without a target fails
 	NO_MKDOCS_2_WARNING=1 build/docs-env/bin/mkdocs build --strict --quiet --config-file .mkdocs.yml
 	@! grep -rlE '<(script|link|img|iframe)[^>]* (src|href)="(https?:)?//' build/site --include='*.html' \
-		|| { echo "pages of build/site load something from elsewhere" >&2; exit 1; }
+		|| { echo "pages of build/site load resources from other hosts" >&2; exit 1; }
 
-plots: build/docs-env/.ready ## Draw the plots of docs/benchmarks.md, and write its table, from docs/benchmarks.jsonl
+plots: build/docs-env/.ready ## Draw the plots and write the table of docs/benchmarks.md from docs/benchmarks.jsonl
 	build/docs-env/bin/python docs/draw_benchmarks.py
 
-scan: build/scan-env/.ready helm ## Scan the Dockerfile, the chart as rendered and the workflows; exceptions stand in .scan/
+scan: build/scan-env/.ready helm ## Scan the Dockerfile, the rendered chart and the workflows; exceptions are in .scan/
 	$(PY) -m tests.scan
 
-changelog: $(READY) ## Move the fragments of docs/changelog.d into CHANGELOG.md, for the version in extender/__init__.py
+changelog: $(READY) ## Move the fragments of docs/changelog.d to CHANGELOG.md, for the version in extender/__init__.py
 	$(BIN)/towncrier build --yes
 
-readme: $(READY) ## Write the example output of the README and docs/ask.md again
+readme: $(READY) ## Update the example output in the README and docs/ask.md
 	$(PY) docs/examples/demo/refresh.py
 
-lock: $(READY) ## Write the lock files again from pyproject.toml (UPGRADE=--upgrade takes newer versions)
+lock: $(READY) ## Update the lock files from pyproject.toml (UPGRADE=--upgrade takes newer versions)
 	$(COMPILE) $(UPGRADE) pyproject.toml --output-file requirements.lock
 	$(COMPILE) $(UPGRADE) pyproject.toml --group dev --output-file requirements-dev.lock
 	@for group in image docs scan; do \
 		$(COMPILE) $(UPGRADE) --group $$group --output-file requirements-$$group.lock || exit 1; done
 
-build: $(READY) ## Build wheel and sdist into dist/
+build: $(READY) ## Build wheel and sdist in dist/
 	rm -rf dist
 	$(BIN)/hatchling build --directory dist
 
-test-build: build ## Install wheel and sdist, each in an environment of its own, and use what was installed
+test-build: build ## Install wheel and sdist, each in a new environment, and run them
 	sh tests/release/try.sh "$(CURDIR)/$(PY)" requirements.lock dist/*.whl dist/*.tar.gz
 
-clean: ## Remove the environment and everything built or cached
+clean: ## Remove .venv and all built or cached files
 	rm -rf $(VENV) build dist .coverage .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +

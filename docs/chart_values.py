@@ -1,6 +1,6 @@
-"""Carry the comments of chart/values.yaml into the chart's README and schema; --check only compares.
+"""Copy the comments of chart/values.yaml to the chart's README and schema; --check only compares.
 
-A comment that begins with `# --` belongs to the value below it; it goes on over the lines that follow.
+A comment that starts with `# --` describes the value below it; further comment lines continue it.
 """
 
 import json
@@ -20,69 +20,69 @@ TABLE = re.compile(r"(?ms)^\| Value \|.*?(?=^$|\Z)")
 
 @dataclass(frozen=True, slots=True)
 class Value:
-    """One value that a user may set: its path, such as `("image", "tag")`, its default, and what it means."""
+    """One value of the chart: its path, such as `("image", "tag")`, its default and its description."""
 
     path: tuple[str, ...]
     default: object
-    meaning: str
+    description: str
 
 
-def values(text: str) -> Iterator[Value]:
-    """All values of a values.yaml that carry a comment, in order."""
+def parse_values(text: str) -> Iterator[Value]:
+    """Yield the values of a values.yaml that have a description, in order."""
     path: list[str] = []
-    said: list[str] | None = None
+    comment_lines: list[str] | None = None
     for line in text.splitlines():
         words = line.strip()
         if words.startswith("# --"):
-            said = [words.removeprefix("# --").strip()]
-        elif words.startswith("#") and said is not None:
-            said.append(words.removeprefix("#").strip())
+            comment_lines = [words.removeprefix("# --").strip()]
+        elif words.startswith("#") and comment_lines is not None:
+            comment_lines.append(words.removeprefix("#").strip())
         elif found := VALUE.match(line):
             path[len(found["indent"]) // 2 :] = [found["key"]]
-            if said is not None:
-                yield Value(tuple(path), default_of(text, path), " ".join(said).replace("  ", " "))
-            said = None
+            if comment_lines is not None:
+                yield Value(tuple(path), find_default(text, path), " ".join(comment_lines).replace("  ", " "))
+            comment_lines = None
 
 
-def default_of(text: str, path: list[str]) -> object:
-    """What the value at *path* is, unless set."""
+def find_default(text: str, path: list[str]) -> object:
+    """Return the default of the value at *path*."""
     found: Any = yaml.safe_load(text)
     for key in path:
         found = found[key]
     return found
 
 
-def table(text: str) -> str:
-    """The values as a table of Markdown."""
+def render_table(text: str) -> str:
+    """Return the values as a Markdown table."""
     rows = ["| Value | Default | Meaning |", "|---|---|---|"]
-    for value in values(text):
-        meaning = value.meaning.replace("|", "\\|")
+    for value in parse_values(text):
+        meaning = value.description.replace("|", "\\|")
         rows.append(f"| `{'.'.join(value.path)}` | `{json.dumps(value.default)}` | {meaning} |")
     return "\n".join(rows) + "\n"
 
 
-def described(schema: dict[str, Any], text: str) -> dict[str, Any]:
-    """The schema with what each value means."""
-    for value in values(text):
-        place = schema
+def add_descriptions(schema: dict[str, Any], text: str) -> dict[str, Any]:
+    """Add the description of each value to the schema, and return it."""
+    for value in parse_values(text):
+        subschema = schema
         for key in value.path:
-            place = place["properties"][key]
-        place["description"] = value.meaning
+            subschema = subschema["properties"][key]
+        subschema["description"] = value.description
     return schema
 
 
 def main() -> int:
-    """Write both files, or with --check say whether they are as they would be written."""
+    """Write both files; with --check only report those that differ."""
     text = (CHART / "values.yaml").read_text()
     page, schema = CHART / "README.md", CHART / "values.schema.json"
     made = {
-        page: TABLE.sub(lambda _: table(text), page.read_text()),
-        schema: json.dumps(described(json.loads(schema.read_text()), text), indent=2, ensure_ascii=False) + "\n",
+        page: TABLE.sub(lambda _: render_table(text), page.read_text()),
+        schema: json.dumps(add_descriptions(json.loads(schema.read_text()), text), indent=2, ensure_ascii=False) + "\n",
     }
     stale = [file for file, content in made.items() if file.read_text() != content]
     if "--check" in sys.argv[1:]:
         for file in stale:
-            sys.stderr.write(f"{file.name} does not say what values.yaml says; run `make chart`\n")
+            sys.stderr.write(f"{file.name} differs from values.yaml; run `make chart`\n")
         return int(bool(stale))
     for file in stale:
         file.write_text(made[file])

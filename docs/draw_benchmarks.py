@@ -1,8 +1,8 @@
-"""Draws the plots of docs/benchmarks.md, and writes its table, from the lines that benchmarks printed.
+"""Draw the plots and write the table of docs/benchmarks.md from the output lines of the benchmarks.
 
     python docs/draw_benchmarks.py
 
-`tests/bench/suite.py --record docs/benchmarks.jsonl` adds lines. Of several with the same labels the medians count.
+`tests/bench/suite.py --record docs/benchmarks.jsonl` adds lines. The median of lines with the same labels is used.
 """
 
 import json
@@ -28,11 +28,15 @@ WORKLOADS = {
     "prefaffinity": "preferred affinity", "prefantiaffinity": "preferred anti-affinity",
     "spread": "hard spread", "prefspread": "soft spread",
 }  # fmt: skip
-OURS, THEIRS, INK = "#3f51b5", "#9e9e9e", "#808080"  # ink that reads on a light page and on a dark one
+EXTENDER_COLOR, KUBE_SCHEDULER_COLOR, TEXT_COLOR = (
+    "#3f51b5",
+    "#9e9e9e",
+    "#808080",
+)  # readable on light and on dark pages
 
 
-class Found:
-    """What was measured: medians of lines with the same labels."""
+class Measurements:
+    """Measurements, grouped by their labels."""
 
     def __init__(self, lines: Sequence[Mapping[str, Any]]) -> None:
         groups: dict[tuple[Any, ...], list[Mapping[str, Any]]] = defaultdict(list)
@@ -40,20 +44,20 @@ class Found:
             groups[tuple(line.get(label) for label in LABELS)].append(line)
         self._groups = [group for group in groups.values() if group]
 
-    def all(self, **labels: Any) -> Iterator[list[Mapping[str, Any]]]:
-        """The runs of each measurement with these labels."""
+    def groups(self, **labels: Any) -> Iterator[list[Mapping[str, Any]]]:
+        """Yield the runs of each measurement with these labels."""
         for group in self._groups:
             if all(group[0].get(label) == value for label, value in labels.items()):
                 yield group
 
     def median(self, field: str, **labels: Any) -> tuple[float, int, float | None] | None:
-        """The median of a field, of how many runs it is, and that of the yardstick in milliseconds.
+        """Return the median of a field, the number of runs, and the median reference time in milliseconds.
 
-        None if nothing like it was measured.
+        None if there is no such measurement.
         """
-        for group in self.all(**labels):
+        for group in self.groups(**labels):
             measured = [line for line in group if line.get(field) is not None]
-            if measured:  # a summary stands for several runs
+            if measured:  # a summary line has the number of its runs
                 yardsticks = [float(line["yardstick_ms"]) for line in measured if "yardstick_ms" in line]
                 return (
                     median(float(line[field]) for line in measured),
@@ -63,26 +67,31 @@ class Found:
         return None
 
     def curve(self, by: str, field: str, **labels: Any) -> tuple[list[float], list[float]]:
-        """A field over another one, both ascending."""
+        """Return the values of *by*, ascending, and the medians of *field* for them."""
         points = sorted(
-            (float(group[0][by]), median(float(line[field]) for line in group)) for group in self.all(**labels)
+            (float(group[0][by]), median(float(line[field]) for line in group)) for group in self.groups(**labels)
         )
         return [x for x, _ in points], [y for _, y in points]
 
 
-def number(value: float) -> str:
-    """As the table has it."""
+def format_number(value: float) -> str:
+    """Format a number for the table."""
     return f"{value:,.0f}" if value >= 100 else f"{value:.3g}"
 
 
-def rows(found: Found) -> Iterator[tuple[str, str, str, str]]:
-    """What, the figure, the number of runs, and how fast the machine was."""
+def table_rows(found: Measurements) -> Iterator[tuple[str, str, str, str]]:
+    """Yield the table rows: measurement, median with unit, number of runs, reference time."""
 
     def row(what: str, field: str, unit: str, scale: float = 1, **labels: Any) -> Iterator[tuple[str, str, str, str]]:
         measured = found.median(field, **labels)
         if measured is not None:
             figure, runs, yardstick = measured
-            yield what, f"{number(figure * scale)} {unit}", str(runs), number(yardstick) if yardstick else ""
+            yield (
+                what,
+                f"{format_number(figure * scale)} {unit}",
+                str(runs),
+                format_number(yardstick) if yardstick else "",
+            )
 
     for nodes in (5000, 50_000):
         for name, words in WORKLOADS.items():
@@ -93,28 +102,43 @@ def rows(found: Found) -> Iterator[tuple[str, str, str, str]]:
         labels = {"benchmark": "drain-summary", "workload": name}
         yield from row(f"drain: {words}, ratio to kube-scheduler", "ours_ratio", "", **labels)
     yield from row(
-        "kube-scheduler calling the extender, ratio to it alone", "called_ratio", "", benchmark="drain-summary"
+        "drain: plain, kube-scheduler with the extender, ratio to kube-scheduler alone",
+        "called_ratio",
+        "",
+        benchmark="drain-summary",
     )
     yield from row(
-        "drain, plain, peak memory: ours", "peak_rss_mb", "MB", benchmark="drain", workload="basic", by="ours"
+        "drain: plain, peak memory of extender schedule",
+        "peak_rss_mb",
+        "MB",
+        benchmark="drain",
+        workload="basic",
+        by="ours",
     )
     yield from row(
-        "drain, plain, peak memory: kube-scheduler", "peak_rss_mb", "MB", benchmark="drain", workload="basic", by="kube"
+        "drain: plain, peak memory of kube-scheduler",
+        "peak_rss_mb",
+        "MB",
+        benchmark="drain",
+        workload="basic",
+        by="kube",
     )
     for nodes, pods in ((5000, 50_000), (50_000, 500_000)):
         yield from row(
-            f"peak memory, {nodes:,} nodes and {pods:,} pods",
+            f"peak memory of extender schedule, {nodes:,} nodes and {pods:,} pods",
             "peak_rss_mb",
             "MB",
-            benchmark="watching",
+            benchmark="watch",
             case="memory",
             nodes=nodes,
         )
-    for case in ("500-names", "5000-names", "5000-nodes"):
+    for case, words in (
+        ("500-names", "500 node names"), ("5000-names", "5,000 node names"), ("5000-nodes", "5,000 whole nodes"),
+    ):  # fmt: skip
         for verb in ("filter", "prioritize"):
             for field in ("p50_ms", "p99_ms"):
                 yield from row(
-                    f"{verb}, {case.replace('-', ' ')}: {field[:3]}",
+                    f"{verb}, {words}: {field[:3]}",
                     field,
                     "ms",
                     benchmark="verbs",
@@ -123,38 +147,44 @@ def rows(found: Found) -> Iterator[tuple[str, str, str, str]]:
                 )
     for field in ("p50_ms", "p99_ms"):
         yield from row(
-            f"pod added to pod bound, idle cluster: {field[:3]}", field, "ms", benchmark="living", case="latency"
+            f"time from pod added to pod bound, idle cluster: {field[:3]}",
+            field,
+            "ms",
+            benchmark="latency",
+            case="latency",
         )
     yield from row(
-        "start-up until ready, 50,000 pods on a real API server", "seconds", "s", benchmark="living", case="startup"
+        "start-up until ready, 50,000 pods on a real API server", "seconds", "s", benchmark="latency", case="startup"
     )
     yield from row(
-        "1,000 node heartbeats a second", "core_percent", "% of a core",
-        benchmark="watching", case="heartbeats", nodes=5000,
+        "CPU for 1,000 node heartbeats per second", "core_percent", "% of a core",
+        benchmark="watch", case="heartbeats", nodes=5000,
     )  # fmt: skip
     yield from row(
-        "the first report of a node, which is read whole", "first_us_each", "µs",
-        benchmark="watching", case="heartbeats", nodes=5000,
+        "CPU for the first heartbeat of a node, which is decoded", "first_us_each", "µs",
+        benchmark="watch", case="heartbeats", nodes=5000,
     )  # fmt: skip
     yield from row(
-        "1,000 events a second about pods that others place", "core_percent", "% of a core",
-        benchmark="watching", case="churn", nodes=5000,
+        "CPU for 1,000 events per second of pods that another scheduler places", "core_percent", "% of a core",
+        benchmark="watch", case="churn", nodes=5000,
     )  # fmt: skip
-    yield from row("lag of the event loop under drain and filter requests: p99", "lag_p99_ms", "ms", benchmark="lag")
-    for name in ("plain", "guarded", "spread"):
-        yield from row(f"preemption: {name}", "p50_ms", "ms", benchmark="preemption", workload=name, every_node=False)
+    yield from row("event loop lag during a drain with filter requests: p99", "lag_p99_ms", "ms", benchmark="lag")
+    for name, words in (
+        ("plain", "plain"), ("guarded", "disruption budgets and anti-affinity"), ("spread", "topology spread"),
+    ):  # fmt: skip
+        yield from row(f"preemption: {words}", "p50_ms", "ms", benchmark="preemption", workload=name, every_node=False)
 
 
-def drains(found: Found, axes: Axes) -> None:
-    """Pods a second by workload, ours beside kube-scheduler."""
+def draw_drains(found: Measurements, axes: Axes) -> None:
+    """Draw pods per second by workload, for extender schedule and kube-scheduler."""
     names = [name for name in WORKLOADS if found.median("ours_ratio", benchmark="drain-summary", workload=name)]
     for offset, way, color, label in (
-        (-0.2, "ours", OURS, "extender schedule"),
-        (0.2, "kube", THEIRS, "kube-scheduler"),
+        (-0.2, "ours", EXTENDER_COLOR, "extender schedule"),
+        (0.2, "kube", KUBE_SCHEDULER_COLOR, "kube-scheduler"),
     ):
         values = [found.median(f"{way}_pods_per_s", benchmark="drain-summary", workload=name) for name in names]
         axes.barh(
-            [place + offset for place in range(len(names))],
+            [position + offset for position in range(len(names))],
             [value[0] if value else 0 for value in values],
             0.38,
             color=color,
@@ -162,18 +192,18 @@ def drains(found: Found, axes: Axes) -> None:
         )
     axes.set_yticks(range(len(names)), [WORKLOADS[name] for name in names])
     axes.invert_yaxis()
-    axes.set_xlabel("pods a second, 5,000 nodes")
+    axes.set_xlabel("pods per second, 5,000 nodes")
 
 
-def curves(by: str, field: str, label: str, unit: str) -> Callable[[Found, Axes], None]:
-    """A plot of the scaling benchmark."""
+def make_curve_plot(by: str, field: str, label: str, unit: str) -> Callable[[Measurements, Axes], None]:
+    """Return a function that draws a curve of the scaling benchmark."""
 
-    def draw(found: Found, axes: Axes) -> None:
+    def draw(found: Measurements, axes: Axes) -> None:
         names = ("basic", "spread") if by != "pending" else (None,)
-        for name, color in zip(names, (OURS, THEIRS), strict=False):
+        for name, color in zip(names, (EXTENDER_COLOR, KUBE_SCHEDULER_COLOR), strict=False):
             labels = {"benchmark": "scaling", "curve": by} | ({"workload": name} if name else {})
             x, y = found.curve(by, field, **labels)
-            axes.plot(x, y, marker="o", color=color, label=WORKLOADS[name] if name else "one event for all of them")
+            axes.plot(x, y, marker="o", color=color, label=WORKLOADS[name] if name else "one event that moves all pods")
         axes.set_xscale("symlog" if by == "pods" else "log", **({"linthresh": 10_000} if by == "pods" else {}))
         axes.set_ylim(bottom=0)
         axes.set_xlabel(label)
@@ -182,17 +212,19 @@ def curves(by: str, field: str, label: str, unit: str) -> Callable[[Found, Axes]
     return draw
 
 
-DRAWN: dict[str, Callable[[Found, Axes], None]] = {
-    "drain": drains,
-    "nodes": curves("nodes", "cpu_us_per_pod", "nodes", "µs of processor time a pod"),
-    "pods": curves("pods", "cpu_us_per_pod", "pods on 5,000 nodes", "µs of processor time a pod"),
-    "pending": curves("pending", "event_ms", "pods that wait", "ms"),
+PLOT_FUNCTIONS: dict[str, Callable[[Measurements, Axes], None]] = {
+    "drain": draw_drains,
+    "nodes": make_curve_plot("nodes", "cpu_us_per_pod", "nodes", "CPU time per pod, µs"),
+    "pods": make_curve_plot("pods", "cpu_us_per_pod", "pods on 5,000 nodes", "CPU time per pod, µs"),
+    "pending": make_curve_plot("pending", "event_ms", "unschedulable pods", "ms"),
 }
 
 
-def plot(name: str, draw: Callable[[Found, Axes], None], found: Found) -> None:
-    """One SVG, the same for the same figures."""
-    colors = dict.fromkeys(("text.color", "axes.edgecolor", "axes.labelcolor", "xtick.color", "ytick.color"), INK)
+def draw_plot(name: str, draw: Callable[[Measurements, Axes], None], found: Measurements) -> None:
+    """Write one SVG; the same data give the same file."""
+    colors = dict.fromkeys(
+        ("text.color", "axes.edgecolor", "axes.labelcolor", "xtick.color", "ytick.color"), TEXT_COLOR
+    )
     with plt.rc_context({**colors, "svg.hashsalt": name, "font.size": 9}):
         figure, axes = plt.subplots(figsize=(6.4, 3.6), layout="constrained")
         draw(found, axes)
@@ -203,15 +235,15 @@ def plot(name: str, draw: Callable[[Found, Axes], None], found: Found) -> None:
 
 
 def main() -> None:
-    """Read, draw, write."""
-    found = Found([json.loads(line) for line in LINES.read_text().splitlines()])
+    """Draw all plots and write the table."""
+    found = Measurements([json.loads(line) for line in LINES.read_text().splitlines()])
     PLOTS.mkdir(exist_ok=True)
-    for name, draw in DRAWN.items():
-        plot(name, draw, found)
+    for name, draw in PLOT_FUNCTIONS.items():
+        draw_plot(name, draw, found)
     table = [
-        "| what | median | runs | yardstick, ms |",
+        "| measurement | median | runs | reference time, ms |",
         "|---|---|---|---|",
-        *(f"| {' | '.join(map(str.strip, row))} |" for row in rows(found)),
+        *(f"| {' | '.join(map(str.strip, row))} |" for row in table_rows(found)),
     ]
     before, _, rest = PAGE.read_text().partition(BEGIN)
     PAGE.write_text(f"{before}{BEGIN}{chr(10).join(table)}\n{END}{rest.partition(END)[2]}")

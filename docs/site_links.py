@@ -1,4 +1,4 @@
-"""A hook of mkdocs: what pages link to outside of docs/ becomes part of the site, so that no link leads nowhere."""
+"""A hook of mkdocs that adds files outside of docs/ to the site if a page links to them."""
 
 import re
 from pathlib import Path, PurePosixPath
@@ -12,10 +12,10 @@ LINK = re.compile(r"\[([^\]]*)\]\((?!\w+:|#)([^)#\s]+)((?:#[^)\s]*)?)\)")
 SITE = "linked/"
 
 
-def target(page: str, link: str, known: Files) -> str | None:
-    """Where the file lies, from the top of the tree, that *page* of docs/ links to; of a folder, its README.
+def find_target(page: str, link: str, known: Files) -> str | None:
+    """Return the path, from the top of the tree, of the file that *page* of docs/ links to; of a folder, its README.
 
-    None if it is a page of the site itself, or nothing that could be shown.
+    None if the file is a page of the site already, is outside of the tree, or does not exist.
     """
     path = normpath(PurePosixPath("docs", page).parent / link)
     if (ROOT / path).is_dir():
@@ -26,12 +26,12 @@ def target(page: str, link: str, known: Files) -> str | None:
 
 
 def on_files(files: Files, *, config: Any) -> Files:
-    """Add each file that a page links to, and what those link to in turn, below `linked/`."""
+    """Add each linked file below `linked/`, and the files that it links to in turn."""
     left = [(file.src_uri, Path(file.abs_src_path or "")) for file in files.documentation_pages()]
     while left:
         page, source = left.pop()
         for _, link, _ in LINK.findall(source.read_text()):
-            path = target(page, link, files)
+            path = find_target(page, link, files)
             if path and SITE + path not in files.src_uris:
                 files.append(File.generated(config, SITE + path, abs_src_path=str(ROOT / path)))
                 if path.endswith(".md"):
@@ -40,16 +40,16 @@ def on_files(files: Files, *, config: Any) -> Files:
 
 
 def on_page_markdown(markdown: str, *, page: Any, files: Files, **_: Any) -> str:
-    """Turn links that lead out of docs/, and those of pages brought in, to where the site has them."""
+    """Rewrite links to files outside of docs/, and the links of those files, to their pages on the site."""
     uri = page.file.src_uri
     origin = "../" + uri.removeprefix(SITE) if uri.startswith(SITE) else uri
 
-    def turned(match: re.Match[str]) -> str:
+    def rewrite(match: re.Match[str]) -> str:
         text, link, anchor = match.groups()
-        path, full = target(origin, link, files), normpath(PurePosixPath("docs", origin).parent / link)
+        path, full = find_target(origin, link, files), normpath(PurePosixPath("docs", origin).parent / link)
         if path is None and (ROOT / full).is_dir():
             return text
-        place = SITE + path if path else full.removeprefix("docs/")
-        return f"[{text}]({relpath(place, str(PurePosixPath(uri).parent))}{anchor})"
+        target = SITE + path if path else full.removeprefix("docs/")
+        return f"[{text}]({relpath(target, str(PurePosixPath(uri).parent))}{anchor})"
 
-    return LINK.sub(turned, markdown)
+    return LINK.sub(rewrite, markdown)

@@ -12,83 +12,91 @@ import typer
 import yaml
 from prometheus_client import CollectorRegistry
 
-from extender import wiring
-from extender.catalogue import BUILT_IN
-from extender.cli import app, schedule_flags, serve_flags
-from extender.cli.flags import Flag
+from extender.app import wiring
+from extender.cli import schedule_flags, serve_flags
+from extender.cli.main import COMMANDS, app
+from extender.cli.pflag import Flag
 from extender.config import durations
-from extender.config.defaults import DEFAULT_PLUGINS, GATED_PLUGINS
+from extender.config.defaults import DEFAULT_PLUGINS, FEATURE_GATED_PLUGINS
 from extender.config.durations import Duration
-from extender.config.gates import DEFAULTS, FeatureGates
-from extender.config.known_gates import KNOWN_GATES
+from extender.config.feature_gate_specs import FEATURE_SPECS
+from extender.config.feature_gates import SCHEDULING_GATE_DEFAULTS, FeatureGates
 from extender.config.model import ClientConnection, Configuration, Extender, LeaderElection, ManagedResource, TLSConfig
 from extender.config.strict import decode_strict
-from extender.framework.registry import METHODS, points_of
-from extender.framework.setup import DefaultedOptions
-from extender.observe import process_families, scheduler_families
-from extender.observe.families import Family
-from extender.observe.verbs import VerbMetrics
+from extender.framework.plugin_args import DefaultedOptions
+from extender.framework.profile_builder import EXTENSION_POINT_METHODS, get_extension_points
+from extender.metrics import process_families, scheduler_families
+from extender.metrics.families import MetricFamily
+from extender.metrics.verb_metrics import VerbMetrics
+from extender.plugins.registry import BUILT_IN_PLUGINS
 
 DOCS = Path(__file__).resolve().parent
 OUT = DOCS / "reference"
-MEANINGS = yaml.safe_load((DOCS / "fields.yaml").read_text())
+FIELD_DESCRIPTIONS = yaml.safe_load((DOCS / "fields.yaml").read_text())
 TESTS = DOCS.parent / "tests"
 ALERTS = DOCS.parent / "chart" / "files" / "alerts.yaml"
-MADE = "<!-- Written by docs/write_reference.py from the code; change the code, then `make reference`. -->\n"
+GENERATED_NOTE = "<!-- Written by docs/write_reference.py from the code; change the code, then `make reference`. -->\n"
 
 
-def table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
-    """A table of Markdown; bars in cells are escaped."""
+def render_table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    """Return a Markdown table; bars in cells are escaped."""
     lines = [head, ["---"] * len(head), *rows]
     return "\n".join("| " + " | ".join(cell.replace("|", "\\|") for cell in line) + " |" for line in lines) + "\n"
 
 
-def code(value: object) -> str:
-    """*value* as it is written in a file or on a command line; nothing for what is empty."""
+def format_code(value: object) -> str:
+    """Return *value* as inline code; empty for an empty value."""
     text = "" if value is None else str(value)
     return f"`{text}`" if text else ""
 
 
-def page(title: str, about: str, *parts: str) -> str:
-    """A page, with the note that it is not to be edited."""
-    return "\n".join([MADE, f"# {title}\n", about.strip() + "\n", *parts])
+def render_page(title: str, about: str, *parts: str) -> str:
+    """Return a page with the note that it is generated."""
+    return "\n".join([GENERATED_NOTE, f"# {title}\n", about.strip() + "\n", *parts])
 
 
 # -- flags
 
 
-def flags_page() -> str:
-    """Every command with its flags or options."""
+def render_flags() -> str:
+    """Return the page of all commands with their flags or options."""
     parts = []
     for name, groups in (("schedule", schedule_flags.GROUPS), ("serve", serve_flags.GROUPS)):
-        parts.append(f"## extender {name}\n\n{app.COMMANDS[name]}\n")
-        parts += [f"### {name}: {group}\n\n{flag_table(flags)}" for group, flags in groups.items()]
-    for name, command in sorted(typer_commands()):
-        parts.append(f"## {name}\n\n{(command.help or '').split(chr(12))[0].strip()}\n\n{option_table(command)}")
+        parts.append(f"## extender {name}\n\n{COMMANDS[name]}\n")
+        parts += [f"### {name}: {group}\n\n{render_flag_table(flags)}" for group, flags in groups.items()]
+    for name, command in sorted(list_typer_commands()):
+        parts.append(f"## {name}\n\n{(command.help or '').split(chr(12))[0].strip()}\n\n{render_option_table(command)}")
     about = """
-Each command prints the same with `--help`. `schedule` and `serve` read their command line as kube-scheduler does:
-`--name=value`, `--name value`, bare booleans, `-v4`.
+Each command prints its flags with `--help`. `schedule` and `serve` accept flags in the same forms as kube-scheduler:
+`--name=value`, `--name value`, `--name` for booleans, `-v4`.
 """
-    return page("Commands and flags", about, *parts)
+    return render_page("Commands and flags", about, *parts)
 
 
-def flag_table(flags: Sequence[Flag]) -> str:
-    """The flags of one group."""
+def render_flag_table(flags: Sequence[Flag]) -> str:
+    """Return the table of one group of flags."""
     rows = []
     for flag in flags:
-        said = flag.help
+        meaning = flag.help
         if flag.deprecated:
-            said = f"Deprecated: {flag.deprecated}. {said}"
-        if flag.idle:
-            said += f" Accepted, and changes nothing: {flag.idle}."
-        rows.append((code(flag.shown), code(flag.kind.word or "bool"), code(flag.kind.render(flag.default)), said))
-    return table(("Flag", "Value", "Default", "Meaning"), rows)
+            meaning = f"Deprecated: {flag.deprecated}. {meaning}"
+        if flag.no_effect_reason:
+            meaning += f" Accepted, without effect: {flag.no_effect_reason}."
+        rows.append(
+            (
+                format_code(flag.display_name),
+                format_code(flag.type.type_name or "bool"),
+                format_code(flag.type.render(flag.default)),
+                meaning,
+            )
+        )
+    return render_table(("Flag", "Value", "Default", "Meaning"), rows)
 
 
-def typer_commands() -> Iterator[tuple[str, click.Command]]:
-    """Commands whose options are Typer's, by their full names."""
-    root = typer.main.get_command(app.app)
-    for name in set(app.COMMANDS) - {"schedule", "serve"}:
+def list_typer_commands() -> Iterator[tuple[str, click.Command]]:
+    """Yield full name and command of all Typer commands."""
+    root = typer.main.get_command(app)
+    for name in set(COMMANDS) - {"schedule", "serve"}:
         command: Any = root.get_command(None, name)  # type: ignore[attr-defined, arg-type]
         if hasattr(command, "commands"):
             yield from ((f"extender {name} {inner}", each) for inner, each in command.commands.items())
@@ -96,8 +104,8 @@ def typer_commands() -> Iterator[tuple[str, click.Command]]:
             yield f"extender {name}", command
 
 
-def option_table(command: click.Command) -> str:
-    """Arguments and options of a command."""
+def render_option_table(command: click.Command) -> str:
+    """Return the table of a command's arguments and options."""
     rows = []
     for parameter in command.params:
         option = isinstance(parameter.opts, list) and parameter.opts[0].startswith("-")
@@ -105,16 +113,20 @@ def option_table(command: click.Command) -> str:
         default = parameter.default
         shown = "" if default is None or default is False else str(getattr(default, "value", default))
         rows.append(
-            (code(names), "required" if parameter.required else code(shown), getattr(parameter, "help", "") or "")
+            (
+                format_code(names),
+                "required" if parameter.required else format_code(shown),
+                getattr(parameter, "help", "") or "",
+            )
         )
-    return table(("Option", "Default", "Meaning"), rows) if rows else ""
+    return render_table(("Option", "Default", "Meaning"), rows) if rows else ""
 
 
 # -- configuration
 
 
-def configuration_page() -> str:
-    """The fields of a KubeSchedulerConfiguration, feature gates, and the whole default one."""
+def render_configuration() -> str:
+    """Return the page of configuration fields, default plugins, feature gates and the default configuration."""
     structs = (
         ("leaderElection", LeaderElection),
         ("clientConnection", ClientConnection),
@@ -123,154 +135,160 @@ def configuration_page() -> str:
         ("extenders[].managedResources[]", ManagedResource),
     )
     about = """
-A `KubeSchedulerConfiguration` of `kubescheduler.config.k8s.io/v1`, as kube-scheduler takes it with `--config`. It is
-decoded strictly: an unknown field, a wrong type or a rule that is broken is an error with its path, all of them at once
-(`extender config check FILE`). Durations are written as Go writes them: `15s`, `1m30s`. Arguments of plugins are on the
-page of [plugins](plugins.md).
+`--config` names a `KubeSchedulerConfiguration` of `kubescheduler.config.k8s.io/v1`, as in kube-scheduler. It is decoded
+strictly: each unknown field, wrong type and violated rule is an error with its field path. `extender config check FILE`
+lists all errors. Durations have Go's format: `15s`, `1m30s`. [Plugins](plugins.md) lists the plugins' arguments.
 """
     head = ("Field", "Default", "Meaning")
-    gates = table(
-        ("Gate", "Stage", "Default", "Plugins it adds"),
+    gates = render_table(
+        ("Gate", "Stage", "Default", "Added plugins"),
         (
-            (code(name), (KNOWN_GATES[name].stage or "GA") + (", locked" if KNOWN_GATES[name].locked else ""),
-             code(str(on).lower()), ", ".join(each.name for each in GATED_PLUGINS.get(name, ())))
-            for name, on in DEFAULTS.items()
+            (format_code(name),
+             (FEATURE_SPECS[name].stage or "GA") + (", locked" if FEATURE_SPECS[name].locked else ""),
+             format_code(str(on).lower()), ", ".join(each.name for each in FEATURE_GATED_PLUGINS.get(name, ())))
+            for name, on in SCHEDULING_GATE_DEFAULTS.items()
         ),
     )  # fmt: skip
-    return page(
+    return render_page(
         "Configuration",
         about,
-        "## Fields\n\n" + table(head, top_fields()),
-        *(f"## {path}\n\n" + table(head, struct_fields(path, struct)) for path, struct in structs),
-        "## Default plugins\n\nOf the set `multiPoint`, in this order; a weight counts where the plugin scores.\n\n"
-        + table(
-            ("Plugin", "Weight"), ((code(p.name), str(p.weight or "")) for p in DEFAULT_PLUGINS.multi_point.enabled)
+        "## Fields\n\n" + render_table(head, list_top_fields()),
+        *(f"## {path}\n\n" + render_table(head, list_struct_fields(path, struct)) for path, struct in structs),
+        "## Default plugins\n\nThe plugins of the set `multiPoint`, in this order; the weight is for score plugins.\n\n"
+        + render_table(
+            ("Plugin", "Weight"),
+            ((format_code(p.name), str(p.weight or "")) for p in DEFAULT_PLUGINS.multi_point.enabled),
         ),
-        "## Feature gates\n\n`--feature-gates Gate=bool,...`. These touch scheduling; all others of Kubernetes 1.36 "
-        "are known, accepted, and change nothing here.\n\n" + gates,
-        "## The default configuration\n\nWhat `extender config defaults` prints: every field that holds when nothing "
-        f"is written.\n\n```yaml\n{wiring.scheduling().defaulted()}```\n",
+        "## Feature gates\n\n`--feature-gates Gate=bool,...`. These gates change scheduling; all other gates "
+        "of Kubernetes 1.36 are accepted, without effect.\n\n" + gates,
+        "## The default configuration\n\n`extender config defaults` prints it: all fields with their defaults."
+        f"\n\n```yaml\n{wiring.build_scheduling().render_with_defaults()}```\n",
     )
 
 
-def top_fields() -> Iterator[tuple[str, str, str]]:
-    """The fields of the document itself."""
+def list_top_fields() -> Iterator[tuple[str, str, str]]:
+    """Yield name, default and meaning of the top-level fields."""
     for field in fields(Configuration):
         first, *words = field.name.split("_")
         name = first + "".join(map(str.title, words))
-        shown = "" if field.default is MISSING else code(json(field.default))
-        yield code(name), shown, MEANINGS[""][name]
+        shown = "" if field.default is MISSING else format_code(to_json(field.default))
+        yield format_code(name), shown, FIELD_DESCRIPTIONS[""][name]
 
 
-def struct_fields(path: str, struct: type[msgspec.Struct]) -> Iterator[tuple[str, str, str]]:
-    """The fields of the part of it at *path*."""
+def list_struct_fields(path: str, struct: type[msgspec.Struct]) -> Iterator[tuple[str, str, str]]:
+    """Yield name, default and meaning of the fields at *path*."""
     for field in msgspec.structs.fields(struct):
         default = durations.render(field.default) if field.type is Duration else field.default
-        yield code(field.encode_name), code(json(default)), MEANINGS[path][field.encode_name]
+        yield format_code(field.encode_name), format_code(to_json(default)), FIELD_DESCRIPTIONS[path][field.encode_name]
 
 
-def json(value: object) -> str:
-    """*value* as JSON."""
+def to_json(value: object) -> str:
+    """Encode *value* as JSON."""
     return msgspec.json.encode(value).decode()
 
 
 # -- plugins
 
 
-def plugins_page() -> str:
-    """What each built-in plugin refuses and scores, from its docstring, and its arguments with their defaults."""
+def render_plugins() -> str:
+    """Return the page of built-in plugins: the docstring of each, and its arguments with their defaults."""
     enabled = {plugin.name for plugin in DEFAULT_PLUGINS.multi_point.enabled}
-    gated = {plugin.name: gate for gate, plugins in GATED_PLUGINS.items() for plugin in plugins}
+    gated = {plugin.name: gate for gate, plugins in FEATURE_GATED_PLUGINS.items() for plugin in plugins}
     parts = []
-    for plugin in sorted(BUILT_IN, key=lambda each: each.name):
-        points = ", ".join(code(point) for point in METHODS if point in points_of(plugin))
-        state = "on by default" if plugin.name in enabled else f"on with the gate {gated[plugin.name]}" if (
-            plugin.name in gated) else "off unless enabled"  # fmt: skip
-        parts.append(f"## {plugin.name}\n\n{points}; {state}.\n\n{manual(plugin)}{arguments(plugin)}")
+    for plugin in sorted(BUILT_IN_PLUGINS, key=lambda each: each.name):
+        points = ", ".join(
+            format_code(point) for point in EXTENSION_POINT_METHODS if point in get_extension_points(plugin)
+        )
+        state = "enabled by default" if plugin.name in enabled else f"enabled by the gate {gated[plugin.name]}" if (
+            plugin.name in gated) else "disabled by default"  # fmt: skip
+        parts.append(f"## {plugin.name}\n\n{points}; {state}.\n\n{plugin_manual(plugin)}{render_plugin_args(plugin)}")
     about = """
-What every built-in plugin does, in the words of its own file. Those that are off unless enabled are plugins of older
-releases; a Policy turns them on, or a profile that names them. How each was checked: [parity](parity.md). Your own:
-[a plugin in fifteen minutes](../plugins.md).
+All built-in plugins, with the docstrings of their modules. Plugins that are disabled by default are those of older
+releases; a Policy or a profile can enable them. [Parity](parity.md) shows how each plugin was compared with
+kube-scheduler. [A plugin in fifteen minutes](../plugins.md) explains your own plugins.
 """
-    return page("Plugins", about, *parts)
+    return render_page("Plugins", about, *parts)
 
 
-def manual(plugin: type[Any]) -> str:
-    """The docstring of the plugin's file, which is Markdown, without the rows of the specification it names."""
+def plugin_manual(plugin: type[Any]) -> str:
+    """Return the docstring of the plugin's module, which is Markdown, without its `Source:` paragraph."""
     return (sys.modules[plugin.__module__].__doc__ or "").partition("\nSource: ")[0].strip() + "\n"
 
 
-def arguments(plugin: type[Any]) -> str:
-    """The plugin's arguments with their defaults, as they stand in a profile."""
+def render_plugin_args(plugin: type[Any]) -> str:
+    """Return the plugin's arguments with their defaults as YAML for a profile."""
     options = getattr(plugin, "options", None)
     if options is None:
         return ""
-    raw = options.defaulted({}, FeatureGates()) if issubclass(options, DefaultedOptions) else {}
-    decoded, _faults = decode_strict(raw, options, "")
+    raw = options.apply_defaults({}, FeatureGates()) if issubclass(options, DefaultedOptions) else {}
+    decoded, _errors = decode_strict(raw, options, "")
     config = [{"name": plugin.name, "args": msgspec.to_builtins(decoded)}]
     text = yaml.safe_dump(config, sort_keys=False)
-    return f"\nIn `pluginConfig`, with every default:\n\n```yaml\n{text}```\n"
+    return f"\nArguments in `pluginConfig`, with their defaults:\n\n```yaml\n{text}```\n"
 
 
 # -- parity
 
 
-DIFFERENCES = """## What differs
+DIFFERENCES = """## Differences
 
-- kube-scheduler breaks ties among the best nodes by chance, and so do we: the nodes to choose from are the same, the
-  choice is not.
-- Answers of extenders are bounded in size; kube-scheduler's are not.
-- The API server is spoken to in JSON.
-- `go_*` metrics and profiling pages are not there; the flags for them are accepted.
+- kube-scheduler selects one of the nodes with the highest score at random. The extender does the same: the set of nodes
+  is equal, the selected node may differ.
+- Responses of HTTP extenders have a maximum size; in kube-scheduler they have none.
+- The client of the API server uses JSON, not protobuf.
+- There are no `go_*` metrics and no profiling endpoints; their flags are accepted.
 """
 
 
-def parity_page() -> str:
-    """How each plugin was compared with kube-scheduler."""
+def render_parity() -> str:
+    """Return the page that shows how each plugin is compared with kube-scheduler."""
     checked = yaml.safe_load((DOCS / "parity.yaml").read_text())
-    gated = {plugin.name for plugins in GATED_PLUGINS.values() for plugin in plugins}
+    gated = {plugin.name for plugins in FEATURE_GATED_PLUGINS.values() for plugin in plugins}
     rows: dict[str, list[tuple[str, ...]]] = {"default": [], "gated": [], "older": []}
-    for plugin in sorted(BUILT_IN, key=lambda each: each.name):
+    for plugin in sorted(BUILT_IN_PLUGINS, key=lambda each: each.name):
         how = checked.pop(plugin.name)
         kind = "older" if "until" in how else "gated" if plugin.name in gated else "default"
-        points = ", ".join(point for point in METHODS if point in points_of(plugin))
+        points = ", ".join(point for point in EXTENSION_POINT_METHODS if point in get_extension_points(plugin))
         until = (how.get("until", ""),) if kind == "older" else ()
-        rows[kind].append((f"[{plugin.name}](plugins.md#{plugin.name.lower()})", points, *until, evidence(plugin, how)))
+        rows[kind].append(
+            (f"[{plugin.name}](plugins.md#{plugin.name.lower()})", points, *until, render_evidence(plugin, how))
+        )
     if checked:
         raise KeyError(*checked)
     about = """
-The yardstick is kube-scheduler 1.36, and the aim that nobody can tell the difference: which nodes are refused, by which
-plugin, for which reason; raw, normalized and weighted scores; the message; whom to evict where. Five things check it:
+The reference is kube-scheduler 1.36. These results must be equal: the rejected nodes with plugin and reason; raw,
+normalized and weighted scores; messages; preemption victims. Five kinds of tests compare them:
 
-- **Recorded answers** (`tests/parity`): 84 clusters in 14 categories with what kube-scheduler 1.36 itself answered
-  about every waiting pod, compared field by field, through `explain` and over HTTP in every form.
-- **A real kube-scheduler** (`tests/controlplane`): both schedulers on one real API server; placements, events, victims,
-  metrics, pages, calls of extenders and pod groups are compared as they happen.
-- **Cases** (`tests/cases`, `tests/unit/plugins`): each rule on its own, expected values written out.
-- **A Policy's rules written a second time** (`tests/policy_oracle.py`), for plugins of older releases, which no
-  kube-scheduler of today has any more.
-- **Properties** (`tests/properties`): answers kept between cycles equal fresh ones, dry runs of preemption equal
-  clusters rebuilt without the victims, a Policy decides as its conversion does.
+- **Recorded results** (`tests/parity`): 84 clusters in 14 categories with the results of kube-scheduler 1.36 for each
+  pending pod, compared field by field, through `explain` and over HTTP in all payload forms.
+- **A real kube-scheduler** (`tests/controlplane`): both schedulers run on a real API server; placements, events,
+  victims, metrics, HTTP endpoints, extender requests and pod groups are compared.
+- **Cases** (`tests/cases`, `tests/unit/plugins`): one rule per case, with written expected values.
+- **A second implementation of a Policy's rules** (`tests/policy_oracle.py`), for plugins of older releases, which
+  kube-scheduler 1.36 does not have.
+- **Properties** (`tests/properties`): cached results equal newly computed ones; dry runs of preemption equal clusters
+  rebuilt without the victims; a Policy gives the same decisions as its conversion.
 
-All plugins that kube-scheduler 1.36 has are here. Where a row names no recorded category, no recorded cluster is about
-that plugin; it takes part in all of them all the same.
+All plugins of kube-scheduler 1.36 exist here. A row without a recorded category has no recorded cluster for that plugin
+alone; the plugin still runs on all recorded clusters.
 """
-    head = ("Plugin", "Points", "Compared by")
-    older = ("Plugin", "Points", "In kube-scheduler until", "Compared by")
-    return page(
+    head = ("Plugin", "Extension points", "Compared by")
+    older = ("Plugin", "Extension points", "In kube-scheduler until", "Compared by")
+    return render_page(
         "Parity",
         about,
-        "## Default plugins\n\n" + table(head, rows["default"]),
-        "## Behind feature gates (alpha)\n\n" + table(head, rows["gated"]),
-        "## Plugins of older releases\n\n" + table(older, rows["older"]),
+        "## Default plugins\n\n" + render_table(head, rows["default"]),
+        "## Plugins behind feature gates (alpha)\n\n" + render_table(head, rows["gated"]),
+        "## Plugins of older releases\n\n" + render_table(older, rows["older"]),
         DIFFERENCES,
     )
 
 
-def evidence(plugin: type[Any], how: Mapping[str, Any]) -> str:
-    """What compares it: categories, tests against kube-scheduler, files of cases, the Policy's oracle."""
-    parts = plugin.__module__.split(".")[2]
-    cases = [*TESTS.glob(f"cases/{parts}*.yaml"), *TESTS.glob(f"unit/plugins/test_{parts}*.py")]
+def render_evidence(plugin: type[Any], how: Mapping[str, Any]) -> str:
+    """Return the recorded categories and test files that compare a plugin with kube-scheduler."""
+    parts = plugin.__module__.removeprefix("extender.plugins.").removeprefix("legacy.").split(".")[0]
+    patterns = (f"cases/{parts}*.yaml", f"unit/plugins/test_{parts}*.py", f"unit/plugins/{parts}/test_*.py")
+    cases = [file for pattern in patterns for file in TESTS.glob(pattern)]
     live = [TESTS / "controlplane" / f"{name}.py" for name in how.get("live", ())]
     recorded = ", ".join(how.get("recorded", ()))
     files = [str(file.relative_to(TESTS)) for file in (*sorted(cases), *live)]
@@ -279,86 +297,87 @@ def evidence(plugin: type[Any], how: Mapping[str, Any]) -> str:
         raise FileNotFoundError(*missing)
     found = [f"recorded: {recorded}"] if recorded else []
     found += ["Policy's oracle, `cases/legacy`"] if how.get("policy") else []
-    return "; ".join([*found, *map(code, files)])
+    return "; ".join([*found, *map(format_code, files)])
 
 
 # -- metrics and alerts
 
 
-def metrics_page() -> str:
-    """Every metric family, by who has it."""
+def render_metrics() -> str:
+    """Return the page of all metric families, by component."""
     registry = CollectorRegistry()
     VerbMetrics(registry)
     verbs = []
     for collector in registry._collector_to_names:  # noqa: SLF001  a registry lists no family without values
         (family,) = collector.describe()
-        verbs.append((code(family.name + ("_total" if family.type == "counter" else "")), family.type,
-                      ", ".join(map(code, collector._labelnames)), "", family.documentation))  # noqa: SLF001  # fmt: skip
-    others = [family for family in process_families.PROCESS_FAMILIES if family not in process_families.CALL_FAMILIES]
-    head = ("Metric", "Kind", "Labels", "Stability", "Meaning")
+        verbs.append((format_code(family.name + ("_total" if family.type == "counter" else "")), family.type,
+                      ", ".join(map(format_code, collector._labelnames)), "", family.documentation))  # noqa: SLF001  # fmt: skip
+    others = [family for family in process_families.PROCESS_FAMILIES if family not in process_families.CLIENT_FAMILIES]
+    head = ("Metric", "Type", "Labels", "Stability", "Meaning")
     about = """
-At `/metrics`, in the text format of Prometheus. Names, labels and buckets are kube-scheduler's wherever it has the
-metric, so that its dashboards and alerts work; families of Go's runtime are replaced by `python_*` and `process_*`.
-What to watch is among the [alerts](alerts.md).
+`/metrics` serves these metrics in Prometheus' text format. Names, labels and buckets are kube-scheduler's if it has the
+metric, so that its dashboards and alerts work. `python_*` and `process_*` replace the metrics of Go's runtime.
+[Alerts](alerts.md) shows which metrics to watch.
 """
-    return page(
+    return render_page(
         "Metrics",
         about,
-        "## Of the verbs (`serve`)\n\n" + table(head, verbs),
-        "## Of plugins (`serve` and `schedule`)\n\n" + table(head, families(scheduler_families.PLUGIN_FAMILIES)),
-        "## Of scheduling (`schedule`)\n\n" + table(head, families(scheduler_families.SCHEDULER_FAMILIES)),
-        "## Of calls (`serve` and `schedule`)\n\n" + table(head, families(process_families.CALL_FAMILIES)),
-        "## Of the process (`schedule`)\n\n" + table(head, families(others)),
-        "## Of health (`/metrics/slis`)\n\n" + table(head, families(process_families.HEALTH_FAMILIES)),
+        "## Verbs (`serve`)\n\n" + render_table(head, verbs),
+        "## Plugins (`serve` and `schedule`)\n\n"
+        + render_table(head, list_families(scheduler_families.PLUGIN_FAMILIES)),
+        "## Scheduling (`schedule`)\n\n" + render_table(head, list_families(scheduler_families.SCHEDULER_FAMILIES)),
+        "## API requests (`serve` and `schedule`)\n\n"
+        + render_table(head, list_families(process_families.CLIENT_FAMILIES)),
+        "## Process (`schedule`)\n\n" + render_table(head, list_families(others)),
+        "## Health checks (`/metrics/slis`)\n\n" + render_table(head, list_families(process_families.HEALTH_FAMILIES)),
     )
 
 
-def families(found: Iterable[Family]) -> Iterator[tuple[str, ...]]:
-    """Rows of a table of families."""
+def list_families(found: Iterable[MetricFamily]) -> Iterator[tuple[str, ...]]:
+    """Yield the table rows of metric families."""
     for family in found:
-        labels = ", ".join(map(code, family.labels))
-        yield code(family.name), family.kind.value, labels, family.stability.value, family.help
+        labels = ", ".join(map(format_code, family.labels))
+        yield format_code(family.name), family.type.value, labels, family.stability.value, family.help
 
 
-def alerts_page() -> str:
-    """The alerts of the chart."""
+def render_alerts() -> str:
+    """Return the page of the chart's alerts."""
     about = """
-The chart makes a PrometheusRule of these with `metrics.prometheusRule.enabled=true`, each in the modes where it makes
-sense; `JOB` stands for the job that Prometheus gives the targets. What to do is on the page of
-[operations](../operations.md#when-an-alert-fires).
+With `metrics.prometheusRule.enabled=true` the chart creates a PrometheusRule with the alerts of its mode. `JOB` is the
+Prometheus job of the installation. [Operations](../operations.md#when-an-alert-fires) lists the actions for each alert.
 """
     parts = []
     for alert in yaml.safe_load(ALERTS.read_text()):
-        said = alert["annotations"]
+        annotations, severity = alert["annotations"], alert["labels"]["severity"]
         parts.append(
-            f"## {alert['alert']}\n\n{said['summary']} {said['description']}\n\n"
-            f"{alert['labels']['severity']}, after {alert['for']}; {', '.join(alert['modes'])}.\n\n"
+            f"## {alert['alert']}\n\n{annotations['summary']} {annotations['description']}\n\n"
+            f"Severity {severity}, after {alert['for']}, in the modes {', '.join(alert['modes'])}.\n\n"
             f"```promql\n{alert['expr'].strip()}\n```\n"
         )
-    return page("Alerts", about, *parts)
+    return render_page("Alerts", about, *parts)
 
 
 PAGES: Mapping[str, Callable[[], str]] = {
-    "flags.md": flags_page,
-    "configuration.md": configuration_page,
-    "plugins.md": plugins_page,
-    "metrics.md": metrics_page,
-    "alerts.md": alerts_page,
-    "parity.md": parity_page,
+    "flags.md": render_flags,
+    "configuration.md": render_configuration,
+    "plugins.md": render_plugins,
+    "metrics.md": render_metrics,
+    "alerts.md": render_alerts,
+    "parity.md": render_parity,
 }
 
 
 def main() -> int:
-    """Write the pages, or with --check say which are not as they would be written."""
-    made = {OUT / name: make() for name, make in PAGES.items()}
-    stale = [path for path, text in made.items() if not path.exists() or path.read_text() != text]
+    """Write the pages; with --check only report those that differ."""
+    pages = {OUT / name: make() for name, make in PAGES.items()}
+    stale = [path for path, text in pages.items() if not path.exists() or path.read_text() != text]
     if "--check" in sys.argv[1:]:
         for path in stale:
-            sys.stderr.write(f"docs/reference/{path.name} does not say what the code says; run `make reference`\n")
+            sys.stderr.write(f"docs/reference/{path.name} differs from the code; run `make reference`\n")
         return int(bool(stale))
     OUT.mkdir(exist_ok=True)
     for path in stale:
-        path.write_text(made[path])
+        path.write_text(pages[path])
     return 0
 
 

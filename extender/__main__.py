@@ -1,6 +1,6 @@
 """`python -m extender` is the command `extender`."""
 
-from extender.cli.app import main
+from extender.cli.main import main
 
 if __name__ == "__main__":
     main()

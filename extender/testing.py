@@ -1,8 +1,8 @@
-"""For the tests of plugins: a small cluster, one plugin or a whole profile, and what they decide.
+"""The public API for tests of plugins: make a small cluster, and run one plugin or a whole profile on it.
 
-cluster = a_cluster(a_node("big", cpu="8"), a_node("small", cpu="1"), a_pod("web", cpu="2"))
-answer = try_plugin(MyPlugin, cluster, "default/web")
-assert answer.refused == {"small": ("node(s) are too small",)}
+cluster = make_cluster(make_node("big", cpu="8"), make_node("small", cpu="1"), make_pod("web", cpu="2"))
+decision = run_plugin(MyPlugin, cluster, "default/web")
+assert decision.rejected == {"small": ("node(s) are too small",)}
 """
 
 from collections.abc import Mapping
@@ -12,131 +12,144 @@ from typing import Any, Final
 import msgspec
 import numpy as np
 
-from extender import wiring
-from extender.catalogue import catalogue
-from extender.cluster.state import ClusterState
+from extender.analysis.recorded_cluster import load_cache, parse_recording
+from extender.api.kinds.pod import Pod
+from extender.app import wiring
+from extender.cache.cache import Cache
 from extender.config import load
-from extender.config.faults import ConfigError, Fault
-from extender.config.gates import FeatureGates
+from extender.config.errors import ConfigError, FieldError
+from extender.config.feature_gates import FeatureGates
 from extender.config.model import API_VERSION, KIND
-from extender.decide.examine import Examination, examine
-from extender.decide.feasible import feasible
-from extender.framework.contract import wrong_with
-from extender.framework.node_info import NodeInfo, each_node
+from extender.cycle.diagnosis import find_nodes_that_pass_filters
+from extender.cycle.explain_pod import PodExplanation, explain_pod
+from extender.framework.node_info import NodeInfo, iter_node_infos
+from extender.framework.per_node import unwrap_plugin
+from extender.framework.plugin_validation import validate_plugin
+from extender.framework.profile_builder import build_profiles
 from extender.framework.profiles import Profile
-from extender.framework.registry import build
-from extender.framework.rowwise import plugin_class
-from extender.framework.verdict import Code, Status
-from extender.objects.pod import Pod
-from extender.offline.capture import load_state, parse_capture
+from extender.framework.status import Code, Status
 from extender.plugins.default_binder import DefaultBinder
 from extender.plugins.priority_sort import PrioritySort
+from extender.plugins.registry import load_registry
 
-Object = Mapping[str, Any]
-"""A Kubernetes object in plain values, with apiVersion and kind."""
+__all__ = [
+    "Cluster",
+    "PluginDecision",
+    "PluginFailedError",
+    "check_cached_results",
+    "load_registry",
+    "make_cluster",
+    "make_node",
+    "make_pod",
+    "run_plugin",
+    "run_profile",
+]
+
+Manifest = Mapping[str, Any]
+"""A Kubernetes object as plain values, with apiVersion and kind."""
 
 _SOURCE: Final = "cluster of the test"
 
 
 class PluginFailedError(AssertionError):
-    """A plugin raised, or answered with something that is no answer; the text names it."""
+    """A plugin raised or returned an invalid result. The message names the plugin."""
 
 
 @dataclass(frozen=True, slots=True)
 class Cluster:
-    """A cluster to try plugins on. Pods without `spec.nodeName` are the ones that may ask for a node."""
+    """A cluster to run plugins on. Pods without `spec.nodeName` are pending."""
 
-    state: ClusterState
+    cache: Cache
     pods: Mapping[str, Pod]
 
     def pod(self, name: str) -> Pod:
-        """The pod *name* (`namespace/name`, or a name in the namespace `default`), typed.
+        """Return the typed pod with *name*: `namespace/name`, or a name in the namespace `default`.
 
         Raises:
-            KeyError: there is none.
+            KeyError: there is no such pod.
         """
         return self.pods[name if "/" in name else f"default/{name}"]
 
     def node(self, name: str) -> NodeInfo:
-        """The node *name* with what is on it.
+        """Return the node with *name* and its pods.
 
         Raises:
-            KeyError: there is none.
+            KeyError: there is no such node.
         """
-        snapshot = self.state.snapshot()
+        snapshot = self.cache.snapshot()
         row = snapshot.row(name)
         if row is None:
             raise KeyError(name)
-        return next(each_node(snapshot.view(np.array([row], dtype=np.int64))))
+        return next(iter_node_infos(snapshot.view(np.array([row], dtype=np.int64))))
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
-    """What a plugin or a profile says about one pod.
+class PluginDecision:
+    """The result of a plugin or a profile for one pod.
 
     Attributes:
-        feasible: the nodes that can take the pod, in the order of the cluster.
-        refused: the other nodes, with the reasons of the first plugin that refuses each.
-        refused_by: that plugin.
-        final: the refused nodes on which evicting pods would not help.
-        raw: by plugin, the raw scores of the feasible nodes.
-        normalized: by plugin, the same brought to 0..100.
-        totals: the weighted sums.
+        feasible_nodes: the names of the nodes that can run the pod, in the order of the cluster.
+        rejected: by rejected node, the reasons of the first plugin that rejects it.
+        rejected_by: by rejected node, the name of this plugin.
+        unresolvable: the rejected nodes on which preemption cannot help.
+        raw_scores: the raw scores of the feasible nodes, by plugin and node.
+        normalized_scores: the normalized scores, 0 to 100, by plugin and node.
+        total_scores: the sums of the weighted scores, by node.
         message: kube-scheduler's message if no node is feasible, else None.
     """
 
-    feasible: tuple[str, ...] = ()
-    refused: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
-    refused_by: Mapping[str, str] = field(default_factory=dict)
-    final: frozenset[str] = frozenset()
-    raw: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
-    normalized: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
-    totals: Mapping[str, int] = field(default_factory=dict)
+    feasible_nodes: tuple[str, ...] = ()
+    rejected: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    rejected_by: Mapping[str, str] = field(default_factory=dict)
+    unresolvable: frozenset[str] = frozenset()
+    raw_scores: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
+    normalized_scores: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
+    total_scores: Mapping[str, int] = field(default_factory=dict)
     message: str | None = None
 
     @property
     def scores(self) -> Mapping[str, int]:
-        """The scores from 0 to 100 by node, where just one plugin scores.
+        """The scores from 0 to 100 by node, if exactly one plugin scores.
 
         Raises:
-            ValueError: none does, or several do: see `normalized`.
+            ValueError: no plugin scores, or several plugins score; use `normalized_scores` then.
         """
-        (scores,) = self.normalized.values()
+        (scores,) = self.normalized_scores.values()
         return scores
 
 
-def a_cluster(*parts: str | Object) -> Cluster:
-    """A cluster of objects: each part is one in plain values (see `a_node`, `a_pod`), or YAML text with any number.
+def make_cluster(*objects: str | Manifest) -> Cluster:
+    """Return a cluster of *objects*: plain values (see `make_node`, `make_pod`), or YAML texts of several objects.
 
     Raises:
-        InputError: something in it cannot be used.
+        InputError: an object is invalid.
     """
-    texts = [part for part in parts if isinstance(part, str)]
-    items = [part for part in parts if not isinstance(part, str)]
-    if items or not texts:
-        texts.append(msgspec.json.encode({"apiVersion": "v1", "kind": "List", "items": items}).decode())
-    capture = parse_capture("\n---\n".join(texts).encode(), _SOURCE)
-    pods = {thing.key: thing for thing in capture.objects if isinstance(thing, Pod)}
-    return Cluster(load_state(capture), pods)
+    texts = [item for item in objects if isinstance(item, str)]
+    manifests = [item for item in objects if not isinstance(item, str)]
+    if manifests or not texts:
+        texts.append(msgspec.json.encode({"apiVersion": "v1", "kind": "List", "items": manifests}).decode())
+    recording = parse_recording("\n---\n".join(texts).encode(), _SOURCE)
+    pods = {item.key: item for item in recording.objects if isinstance(item, Pod)}
+    return Cluster(load_cache(recording), pods)
 
 
-def a_node(
+def make_node(
     name: str,
     *,
     cpu: str = "4",
     memory: str = "16Gi",
     pods: str = "110",
     labels: Mapping[str, str] | None = None,
-    **more: str,
-) -> Object:
-    """A node in plain values; *more* are further resources it offers, such as `**{"example.com/gpu": "2"}`."""
+    **resources: str,
+) -> Manifest:
+    """Return a node as plain values. *resources* are other resources, such as `**{"example.com/gpu": "2"}`."""
     metadata = {"name": name, "labels": {"kubernetes.io/hostname": name, **(labels or {})}}
-    allocatable = {"cpu": cpu, "memory": memory, "pods": pods, **more}
+    allocatable = {"cpu": cpu, "memory": memory, "pods": pods, **resources}
     status = {"allocatable": allocatable, "capacity": allocatable}
     return {"apiVersion": "v1", "kind": "Node", "metadata": metadata, "status": status}
 
 
-def a_pod(
+def make_pod(
     name: str,
     *,
     namespace: str = "default",
@@ -145,155 +158,161 @@ def a_pod(
     annotations: Mapping[str, str] | None = None,
     spec: Mapping[str, Any] | None = None,
     **requests: str,
-) -> Object:
-    """A pod in plain values, waiting or on *node*; *requests* are its one container's, *spec* adds to its spec."""
+) -> Manifest:
+    """Return a pod as plain values, on *node* or pending. *requests* are of its container; *spec* extends its spec."""
     metadata = {"name": name, "namespace": namespace, "labels": labels or {}, "annotations": annotations or {}}
     container = {"name": "app", "image": "app", "resources": {"requests": requests}}
-    placed = {"nodeName": node} if node else {}
+    node_name = {"nodeName": node} if node else {}
     return {
         "apiVersion": "v1",
         "kind": "Pod",
         "metadata": metadata,
-        "spec": {"containers": [container], **placed, **(spec or {})},
+        "spec": {"containers": [container], **node_name, **(spec or {})},
     }
 
 
-def try_plugin(plugin: object, cluster: Cluster, pod: str, args: Mapping[str, Any] | None = None) -> Answer:
-    """What *plugin* alone says about *pod*.
+def run_plugin(plugin: object, cluster: Cluster, pod: str, args: Mapping[str, Any] | None = None) -> PluginDecision:
+    """Run *plugin* alone for *pod*.
 
     Args:
-        plugin: a plugin class, or a function or class decorated with `filter_plugin`, `score_plugin` or `row_plugin`.
-        cluster: to ask about.
-        pod: as in `Cluster.pod`.
-        args: its arguments, as in a profile's pluginConfig.
+        plugin: a plugin class, or a function or class decorated with `filter_plugin`, `score_plugin` or
+            `per_node_plugin`.
+        cluster: the cluster.
+        pod: the name of the pod, as in `Cluster.pod`.
+        args: the plugin's arguments, as in a profile's pluginConfig.
 
     Raises:
-        ConfigError: it cannot be a plugin, or its arguments are wrong.
-        PluginFailedError: it raised or gave no proper answer.
+        ConfigError: the plugin or its arguments are invalid.
+        PluginFailedError: the plugin raised or returned an invalid result.
     """
-    return _answer(cluster, pod, _alone(plugin, args))
+    return _run_profile(cluster, pod, _build_single_plugin_profile(plugin, args))
 
 
-def try_profile(configuration: str | Mapping[str, Any], cluster: Cluster, pod: str, *plugins: object) -> Answer:
-    """What the first profile of a configuration says about *pod*.
+def run_profile(configuration: str | Mapping[str, Any], cluster: Cluster, pod: str, *plugins: object) -> PluginDecision:
+    """Run the first profile of a configuration for *pod*.
 
     Args:
-        configuration: a KubeSchedulerConfiguration, YAML or plain values.
-        cluster: to ask about.
-        pod: as in `Cluster.pod`.
-        plugins: as in `try_plugin`; they can be enabled beside those built in and installed.
+        configuration: a KubeSchedulerConfiguration as YAML or plain values.
+        cluster: the cluster.
+        pod: the name of the pod, as in `Cluster.pod`.
+        plugins: plugins, as in `run_plugin`, that the profile may use besides the built-in and installed ones.
 
     Raises:
-        ConfigError: the configuration is wrong, or a plugin cannot be one.
-        PluginFailedError: a plugin raised or gave no proper answer.
+        ConfigError: the configuration or a plugin is invalid.
+        PluginFailedError: a plugin raised or returned an invalid result.
     """
     if isinstance(configuration, str):
-        chosen = load.load(configuration.encode(), "configuration of the test")
+        loaded_configuration = load.load_configuration(configuration.encode(), "configuration of the test")
     else:
-        chosen = load.from_builtins(configuration, "configuration of the test")
-    registry = build(chosen, {**catalogue(), **_named(*plugins)}, FeatureGates())
-    return _answer(cluster, pod, registry.profiles[chosen.profiles[0].scheduler_name])
+        loaded_configuration = load.from_builtins(configuration, "configuration of the test")
+    profile_set = build_profiles(
+        loaded_configuration, {**load_registry(), **_validate_plugins(*plugins)}, FeatureGates()
+    )
+    return _run_profile(cluster, pod, profile_set.profiles[loaded_configuration.profiles[0].scheduler_name])
 
 
-def check_kept_answers(plugin: object, cluster: Cluster, args: Mapping[str, Any] | None = None) -> None:
-    """Check that keeping answers between cycles changes none, while one waiting pod after another is put on a node.
+def check_cached_results(plugin: object, cluster: Cluster, args: Mapping[str, Any] | None = None) -> None:
+    """Check that cached and fresh results of *plugin* are equal, while the pending pods are assigned to nodes.
 
     Raises:
-        PluginFailedError: an answer that was kept is not the one the plugin would give.
-        ConfigError: as `try_plugin`.
+        PluginFailedError: a cached result differs from a fresh one.
+        ConfigError: as `run_plugin`.
     """
-    profile = _alone(plugin, args)
-    keeping, asking = wiring.engine(), wiring.engine(keep=False)
-    for pod in list(cluster.state.waiting.values()):
-        for again in list(cluster.state.waiting.values()):
-            snapshot = cluster.state.snapshot()
-            query = snapshot.query(again)
-            kept = _summed_up(examine(query, snapshot, profile, keeping))
-            fresh = _summed_up(examine(query, snapshot, profile, asking))
+    profile = _build_single_plugin_profile(plugin, args)
+    cached_runtime, fresh_runtime = wiring.make_runtime(), wiring.make_runtime(cache_results=False)
+    for pod in list(cluster.cache.pending_pods.values()):
+        for pending_pod in list(cluster.cache.pending_pods.values()):
+            snapshot = cluster.cache.snapshot()
+            pod_info = snapshot.make_pod_info(pending_pod)
+            cached_decision = _make_decision(explain_pod(pod_info, snapshot, profile, cached_runtime))
+            fresh_decision = _make_decision(explain_pod(pod_info, snapshot, profile, fresh_runtime))
             del snapshot
-            if kept != fresh:
-                raise PluginFailedError(f"pod {again.key}: the answer kept is {kept}, the plugin would say {fresh}")
-        snapshot = cluster.state.snapshot()
-        room = feasible(snapshot.query(pod), snapshot, profile, asking).feasible
-        chosen = snapshot.names[int(room.argmax())] if room.any() else ""
+            if cached_decision != fresh_decision:
+                raise PluginFailedError(
+                    f"pod {pending_pod.key}: the cached result is {cached_decision}, a fresh one {fresh_decision}"
+                )
+        snapshot = cluster.cache.snapshot()
+        diagnosis = find_nodes_that_pass_filters(snapshot.make_pod_info(pod), snapshot, profile, fresh_runtime)
+        feasible = diagnosis.feasible
+        node_name = snapshot.names[int(feasible.argmax())] if feasible.any() else ""
         del snapshot
-        if chosen:
-            cluster.state.assume(pod, chosen)
+        if node_name:
+            cluster.cache.assume(pod, node_name)
 
 
-def _named(*plugins: object) -> dict[str, type[Any]]:
-    """Plugin classes by name.
+def _validate_plugins(*plugins: object) -> dict[str, type[Any]]:
+    """Return the plugin classes of *plugins*, by name.
 
     Raises:
-        ConfigError: one of them cannot be a plugin.
+        ConfigError: a plugin is invalid.
     """
-    faults: list[Fault] = []
-    named: dict[str, type[Any]] = {}
-    for each in plugins:
-        plugin: Any = plugin_class(each)
-        wrong = wrong_with(plugin)
-        faults += [Fault(f"plugin {getattr(plugin, 'name', plugin)}", message) for message in wrong]
-        if not wrong:
-            named[plugin.name] = plugin
-    if faults:
-        raise ConfigError(faults)
-    return named
+    errors: list[FieldError] = []
+    plugin_classes: dict[str, type[Any]] = {}
+    for decorated in plugins:
+        plugin: Any = unwrap_plugin(decorated)
+        error_messages = validate_plugin(plugin)
+        errors += [FieldError(f"plugin {getattr(plugin, 'name', plugin)}", message) for message in error_messages]
+        if not error_messages:
+            plugin_classes[plugin.name] = plugin
+    if errors:
+        raise ConfigError(errors)
+    return plugin_classes
 
 
-def _alone(plugin: object, args: Mapping[str, Any] | None) -> Profile:
-    """A profile in which only *plugin* filters and scores."""
-    own = _named(plugin)
-    (name,) = own
-    enabled = [{"name": each} for each in dict.fromkeys((PrioritySort.name, DefaultBinder.name, name))]
+def _build_single_plugin_profile(plugin: object, args: Mapping[str, Any] | None) -> Profile:
+    """Return a profile in which only *plugin* filters and scores."""
+    plugins = _validate_plugins(plugin)
+    (name,) = plugins
+    enabled = [{"name": enabled_name} for enabled_name in dict.fromkeys((PrioritySort.name, DefaultBinder.name, name))]
     profile: dict[str, Any] = {"plugins": {"multiPoint": {"enabled": enabled, "disabled": [{"name": "*"}]}}}
     if args is not None:
         profile["pluginConfig"] = [{"name": name, "args": args}]
-    chosen = load.from_builtins(
+    configuration = load.from_builtins(
         {"apiVersion": API_VERSION, "kind": KIND, "profiles": [profile]}, "arguments of the test"
     )
-    known: dict[str, type[Any]] = {PrioritySort.name: PrioritySort, DefaultBinder.name: DefaultBinder, **own}
-    (built,) = build(chosen, known, FeatureGates()).profiles.values()
-    return built
+    registry: dict[str, type[Any]] = {PrioritySort.name: PrioritySort, DefaultBinder.name: DefaultBinder, **plugins}
+    (built_profile,) = build_profiles(configuration, registry, FeatureGates()).profiles.values()
+    return built_profile
 
 
-def _answer(cluster: Cluster, pod: str, profile: Profile) -> Answer:
-    snapshot = cluster.state.snapshot()
-    found = examine(snapshot.query(cluster.pod(pod)), snapshot, profile, wiring.engine())
-    return _summed_up(found)
+def _run_profile(cluster: Cluster, pod: str, profile: Profile) -> PluginDecision:
+    snapshot = cluster.cache.snapshot()
+    pod_info = snapshot.make_pod_info(cluster.pod(pod))
+    return _make_decision(explain_pod(pod_info, snapshot, profile, wiring.make_runtime()))
 
 
-def _summed_up(found: Examination) -> Answer:
-    """An examination in the words of a test.
+def _make_decision(explanation: PodExplanation) -> PluginDecision:
+    """Convert *explanation* into a decision.
 
     Raises:
-        PluginFailedError: a plugin is at fault.
+        PluginFailedError: a plugin failed.
     """
-    held, attempt, ranking = found.held_back, found.attempt, found.ranking
-    if held is not None or attempt is None:
-        status = held or Status(Code.ERROR)
+    pre_enqueue_status, diagnosis, ranking = explanation.pre_enqueue_status, explanation.diagnosis, explanation.ranking
+    if pre_enqueue_status is not None or diagnosis is None:
+        status = pre_enqueue_status or Status(Code.ERROR)
         _raise_if_failed(status)
-        return Answer(message=status.message)
-    _raise_if_failed(attempt.error)
+        return PluginDecision(message=status.message)
+    _raise_if_failed(diagnosis.error)
     _raise_if_failed(ranking.error if ranking else None)
-    before = attempt.before.status
-    refusals: dict[str, Status] = dict.fromkeys(found.names, before) if before is not None else {}
-    refusals |= {name: each.first_failure for name, each in found.nodes.items() if each.first_failure is not None}
-    rows = ranking.rows.tolist() if ranking else []
-    names = [found.names[row] for row in rows]
-    by_plugin = ranking.plugins.items() if ranking else ()
+    pod_status, node_names = diagnosis.pre_filter_run.status, explanation.node_names
+    statuses: dict[str, Status] = dict.fromkeys(node_names, pod_status) if pod_status is not None else {}
+    failures = {name: node.first_failure for name, node in explanation.nodes.items()}
+    statuses |= {name: status for name, status in failures.items() if status is not None}
+    scored_names = [node_names[row] for row in ranking.rows.tolist()] if ranking else []
+    scores_by_plugin = ranking.scores_by_plugin.items() if ranking else ()
 
-    def by_node(scores: Any) -> Mapping[str, int]:
-        return dict(zip(names, scores.tolist(), strict=True))
+    def scores_by_node(scores: Any) -> Mapping[str, int]:
+        return dict(zip(scored_names, scores.tolist(), strict=True))
 
-    return Answer(
-        feasible=tuple(found.names[row] for row in np.flatnonzero(attempt.feasible).tolist()),
-        refused={name: status.reasons for name, status in refusals.items()},
-        refused_by={name: status.plugin for name, status in refusals.items()},
-        final=frozenset(name for name, status in refusals.items() if status.code is Code.UNRESOLVABLE),
-        raw={plugin: by_node(scores.raw) for plugin, scores in by_plugin},
-        normalized={plugin: by_node(scores.normalized) for plugin, scores in by_plugin},
-        totals=by_node(ranking.totals) if ranking else {},
-        message=None if attempt.any else found.message,
+    return PluginDecision(
+        feasible_nodes=tuple(node_names[row] for row in np.flatnonzero(diagnosis.feasible).tolist()),
+        rejected={name: status.reasons for name, status in statuses.items()},
+        rejected_by={name: status.plugin for name, status in statuses.items()},
+        unresolvable=frozenset(name for name, status in statuses.items() if status.code is Code.UNRESOLVABLE),
+        raw_scores={plugin: scores_by_node(scores.raw) for plugin, scores in scores_by_plugin},
+        normalized_scores={plugin: scores_by_node(scores.normalized) for plugin, scores in scores_by_plugin},
+        total_scores=scores_by_node(ranking.totals) if ranking else {},
+        message=None if diagnosis.has_feasible_node else explanation.message,
     )
 
 

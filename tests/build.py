@@ -1,23 +1,23 @@
-"""Builders of small clusters for tests: nodes, pods and the state that holds them.
+"""Builders of nodes, pods and caches for tests.
 
-Everything is made the way it comes from the API: of builtins with the API's own names, decoded.
+Objects are decoded from builtins in the format of the API.
 """
 
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from extender.cluster.pods import PodQuery
-from extender.cluster.state import ClusterState
-from extender.config.gates import FeatureGates
-from extender.objects.codec import from_builtins
-from extender.objects.kinds import KINDS
-from extender.objects.node import Node
-from extender.objects.pod import Pod
+from extender.api.codec import from_builtins
+from extender.api.kinds.node import Node
+from extender.api.kinds.pod import Pod
+from extender.api.scheme import KINDS
+from extender.cache.cache import Cache
+from extender.cache.pod_info import PodInfo
+from extender.config.feature_gates import FeatureGates
 
 Raw = Mapping[str, Any]
 
 
-def a_node(
+def make_node(
     name: str = "node",
     *,
     labels: Mapping[str, str] | None = None,
@@ -29,18 +29,18 @@ def a_node(
     metadata: Raw | None = None,
     status: Raw | None = None,
 ) -> Node:
-    """A node with 4 CPUs, 16Gi and room for 110 pods unless *allocatable* says otherwise.
+    """Make a node, by default with 4 CPUs, 16Gi and 110 pods.
 
-    *metadata* and *status* are raw and win over what the other arguments say.
+    The fields of *metadata* and *status* override those of the other arguments.
     """
-    room = {"cpu": "4", "memory": "16Gi", "pods": "110"} if allocatable is None else dict(allocatable)
+    capacity = {"cpu": "4", "memory": "16Gi", "pods": "110"} if allocatable is None else dict(allocatable)
     return from_builtins(
         {
             "metadata": {"name": name, "uid": f"uid-{name}", "labels": dict(labels or {}), **(metadata or {})},
             "spec": {"taints": list(taints), "unschedulable": unschedulable},
             "status": {
-                "allocatable": room,
-                "capacity": room,
+                "allocatable": capacity,
+                "capacity": capacity,
                 "images": list(images),
                 "declaredFeatures": list(features),
                 **(status or {}),
@@ -50,7 +50,7 @@ def a_node(
     )
 
 
-def a_pod(
+def make_pod(
     name: str = "pod",
     *,
     namespace: str = "default",
@@ -62,36 +62,51 @@ def a_pod(
     spec: Raw | None = None,
     status: Raw | None = None,
 ) -> Pod:
-    """A pod with one container that asks for *requests*; on *node*, or waiting.
+    """Make a pod with one container, assigned to *node* or pending.
 
-    *metadata*, *spec* and *status* are raw and win over what the other arguments say.
+    The fields of *metadata*, *spec* and *status* override those of the other arguments.
     """
     container = {"name": "app", "image": "app", "resources": {"requests": dict(requests or {})}}
-    meta = {"name": name, "namespace": namespace, "uid": f"uid-{namespace}-{name}", "labels": dict(labels or {})}
-    body = {"schedulerName": "default-scheduler", "priority": priority, "nodeName": node, "containers": [container]}
+    meta = {
+        "name": name,
+        "namespace": namespace,
+        "uid": f"uid-{namespace}-{name}",
+        "labels": dict(labels or {}),
+    }
+    body = {
+        "schedulerName": "default-scheduler",
+        "priority": priority,
+        "nodeName": node,
+        "containers": [container],
+    }
     return from_builtins(
-        {"metadata": {**meta, **(metadata or {})}, "spec": {**body, **(spec or {})}, "status": dict(status or {})}, Pod
+        {
+            "metadata": {**meta, **(metadata or {})},
+            "spec": {**body, **(spec or {})},
+            "status": dict(status or {}),
+        },
+        Pod,
     )
 
 
-def an_object(raw: Raw) -> Any:
-    """The object that *raw*, with its `apiVersion` and `kind`, describes."""
+def make_object(raw: Raw) -> Any:
+    """Decode an object by its `apiVersion` and `kind`."""
     return from_builtins(dict(raw), KINDS[raw["apiVersion"], raw["kind"]])
 
 
-def a_cluster(*things: Any, gates: FeatureGates | None = None) -> ClusterState:
-    """A cluster of these nodes, pods and other objects."""
-    cluster = ClusterState(gates)
-    for thing in things:
-        if isinstance(thing, Node):
-            cluster.put_node(thing)
-        elif isinstance(thing, Pod):
-            cluster.put_pod(thing)
+def make_cluster(*objects: Any, gates: FeatureGates | None = None) -> Cache:
+    """Make a cache of nodes, pods and other objects."""
+    cache = Cache(gates)
+    for obj in objects:
+        if isinstance(obj, Node):
+            cache.add_or_update_node(obj)
+        elif isinstance(obj, Pod):
+            cache.add_or_update_pod(obj)
         else:
-            cluster.put_object(thing)
-    return cluster
+            cache.add_or_update_object(obj)
+    return cache
 
 
-def a_query(pod: Pod | None = None, cluster: ClusterState | None = None) -> PodQuery:
-    """*pod* as it asks *cluster* (an empty one if None) for a node."""
-    return (cluster or ClusterState()).snapshot().query(pod or a_pod())
+def make_pod_info(pod: Pod | None = None, cluster: Cache | None = None) -> PodInfo:
+    """Make the PodInfo of *pod* in the snapshot of *cluster*, by default an empty cache."""
+    return (cluster or Cache()).snapshot().make_pod_info(pod or make_pod())

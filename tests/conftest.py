@@ -1,10 +1,12 @@
-"""How Hypothesis looks for counterexamples: never against the clock, and in CI the same way each time."""
+"""Settings of Hypothesis: no deadlines, and the same examples for every run in CI."""
 
 import os
 
 from hypothesis import HealthCheck, settings
 
+pytest_plugins = ("tests.parallel",)
+
 settings.register_profile(
-    "house", deadline=None, suppress_health_check=[HealthCheck.too_slow], derandomize="CI" in os.environ
+    "project", deadline=None, suppress_health_check=[HealthCheck.too_slow], derandomize="CI" in os.environ
 )
-settings.load_profile("house")
+settings.load_profile("project")

@@ -1,4 +1,4 @@
-"""Plugins for tests: they accept all, refuse some, raise, score by a table, and count how often they are asked."""
+"""Plugins for tests: they accept or reject given nodes, raise, return given scores, or record their calls."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -6,117 +6,119 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from extender.cluster.arrays import IntArray
-from extender.cluster.pods import PodQuery
-from extender.cluster.snapshot import NodeView, Snapshot
-from extender.framework.points import PASS, PreFiltered, Queued
+from extender.cache.pod_info import PodInfo
+from extender.cache.snapshot import NodeView, Snapshot
+from extender.cache.tables.arrays import IntArray
+from extender.framework.extension_points import PASS, PreFilterResult, QueueSortEntry
 from extender.framework.profiles import Profile, WeightedScore
-from extender.framework.verdict import Reason, Rejection, Status
+from extender.framework.status import Reason, Rejection, Status
 
 
 @dataclass(slots=True)
-class AcceptsAll:
-    """Refuses no node."""
+class AcceptingFilter:
+    """Rejects no node."""
 
-    name: ClassVar[str] = "AcceptsAll"
+    name: ClassVar[str] = "AcceptingFilter"
 
-    def filter(self, pod: PodQuery, nodes: NodeView, notes: Any) -> Sequence[Rejection]:
+    def filter(self, pod: PodInfo, nodes: NodeView, state: Any) -> Sequence[Rejection]:
         return ()
 
 
 @dataclass(slots=True)
-class Refuses:
-    """Refuses nodes by name: each reason with the nodes it applies to; None stands for all."""
+class RejectingFilter:
+    """Rejects the given nodes for each reason; None stands for all nodes."""
 
-    name: ClassVar[str] = "Refuses"
-    reasons: Mapping[Reason, Sequence[str] | None]
+    name: ClassVar[str] = "RejectingFilter"
+    nodes_by_reason: Mapping[Reason, Sequence[str] | None]
 
-    def filter(self, pod: PodQuery, nodes: NodeView, notes: Any) -> Sequence[Rejection]:
+    def filter(self, pod: PodInfo, nodes: NodeView, state: Any) -> Sequence[Rejection]:
         return [
             Rejection(np.array([names is None or name in names for name in nodes.names], dtype=np.bool_), reason)
-            for reason, names in self.reasons.items()
+            for reason, names in self.nodes_by_reason.items()
         ]
 
 
 @dataclass(slots=True)
-class Raises:
-    """Has a bug at every point."""
+class RaisingPlugin:
+    """Raises at every extension point."""
 
-    name: ClassVar[str] = "Raises"
+    name: ClassVar[str] = "RaisingPlugin"
 
-    def filter(self, pod: PodQuery, nodes: NodeView, notes: Any) -> Sequence[Rejection]:
+    def filter(self, pod: PodInfo, nodes: NodeView, state: Any) -> Sequence[Rejection]:
         raise ZeroDivisionError("a bug")
 
-    def score(self, pod: PodQuery, nodes: NodeView, notes: Any) -> IntArray:
+    def score(self, pod: PodInfo, nodes: NodeView, state: Any) -> IntArray:
         raise ZeroDivisionError("a bug")
 
 
 @dataclass(slots=True)
-class TurnsAway:
-    """Answers PreFilter and PreEnqueue with what it is given."""
+class RejectingPreFilter:
+    """Returns the given status and node names from PreFilter, and the status from PreEnqueue."""
 
-    name: ClassVar[str] = "TurnsAway"
+    name: ClassVar[str] = "RejectingPreFilter"
     status: Status | None = None
-    nodes: frozenset[str] | None = None
+    node_names: frozenset[str] | None = None
 
-    def pre_filter(self, pod: PodQuery, cluster: Snapshot) -> PreFiltered:
-        return PASS if self.status is None and self.nodes is None else PreFiltered(self.status, self.nodes)
+    def pre_filter(self, pod: PodInfo, snapshot: Snapshot) -> PreFilterResult:
+        return (
+            PASS if self.status is None and self.node_names is None else PreFilterResult(self.status, self.node_names)
+        )
 
-    def pre_enqueue(self, pod: PodQuery, cluster: Snapshot) -> Status | None:
+    def pre_enqueue(self, pod: PodInfo, snapshot: Snapshot) -> Status | None:
         return self.status
 
 
 @dataclass(slots=True)
-class Scores:
-    """Scores nodes by name, 0 for those it does not know."""
+class FixedScore:
+    """Returns the given scores by node name, 0 for other nodes."""
 
-    name: ClassVar[str] = "Scores"
-    table: Mapping[str, int]
+    name: ClassVar[str] = "FixedScore"
+    scores: Mapping[str, int]
 
-    def score(self, pod: PodQuery, nodes: NodeView, notes: Any) -> IntArray:
-        return np.array([self.table.get(name, 0) for name in nodes.names], dtype=np.int64)
+    def score(self, pod: PodInfo, nodes: NodeView, state: Any) -> IntArray:
+        return np.array([self.scores.get(name, 0) for name in nodes.names], dtype=np.int64)
 
 
 @dataclass(slots=True)
-class Counts:
-    """Refuses no node and notes for which pods and how many nodes it was asked."""
+class CountingFilter:
+    """Rejects no node, and records the pod and the number of nodes of each call."""
 
-    name: ClassVar[str] = "Counts"
-    asked: list[tuple[str, int]] = field(default_factory=list)
+    name: ClassVar[str] = "CountingFilter"
+    calls: list[tuple[str, int]] = field(default_factory=list)
 
-    def filter(self, pod: PodQuery, nodes: NodeView, notes: Any) -> Sequence[Rejection]:
-        self.asked.append((pod.key, len(nodes)))
+    def filter(self, pod: PodInfo, nodes: NodeView, state: Any) -> Sequence[Rejection]:
+        self.calls.append((pod.key, len(nodes)))
         return ()
 
 
 @dataclass(slots=True)
-class CountsPods:
-    """Refuses nodes with pods on them."""
+class OccupiedNodeFilter:
+    """Rejects nodes with pods."""
 
-    name: ClassVar[str] = "CountsPods"
+    name: ClassVar[str] = "OccupiedNodeFilter"
 
-    def filter(self, pod: PodQuery, nodes: NodeView, notes: Any) -> Sequence[Rejection]:
+    def filter(self, pod: PodInfo, nodes: NodeView, state: Any) -> Sequence[Rejection]:
         return [Rejection(nodes.pod_count > 0, Reason("has pods"))]
 
 
-class _InOrder:
-    name: ClassVar[str] = "InOrder"
+class _TimestampSort:
+    name: ClassVar[str] = "TimestampSort"
 
-    def sort_key(self, queued: Queued) -> tuple[float, ...]:
-        return (queued.since,)
+    def sort_key(self, entry: QueueSortEntry) -> tuple[float, ...]:
+        return (entry.timestamp,)
 
 
-def a_profile(*plugins: Any, scheduler_name: str = "default-scheduler", weight: int = 1) -> Profile:
-    """A profile of these plugins, each at every point it has a method for; TurnsAway stands at PreFilter only."""
+def make_profile(*plugins: Any, scheduler_name: str = "default-scheduler", weight: int = 1) -> Profile:
+    """Make a profile with these plugins at every extension point they have a method for, except PreEnqueue."""
 
-    def at(method: str) -> tuple[Any, ...]:
+    def plugins_with(method: str) -> tuple[Any, ...]:
         return tuple(plugin for plugin in plugins if hasattr(plugin, method))
 
     return Profile(
         scheduler_name=scheduler_name,
-        queue_sort=_InOrder(),
-        pre_filters=at("pre_filter"),
-        filters=at("filter"),
-        scores=tuple(WeightedScore(plugin, weight) for plugin in at("score")),
+        queue_sort=_TimestampSort(),
+        pre_filter_plugins=plugins_with("pre_filter"),
+        filter_plugins=plugins_with("filter"),
+        score_plugins=tuple(WeightedScore(plugin, weight) for plugin in plugins_with("score")),
         plugins={plugin.name: plugin for plugin in plugins},
     )

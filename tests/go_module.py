@@ -1,4 +1,4 @@
-"""Programs built from a Go module of ours, which pins them: where they are found."""
+"""Programs that a Go module of this repository pins, and their files in the cache."""
 
 import hashlib
 import os
@@ -11,45 +11,45 @@ from pathlib import Path
 
 @dataclass(frozen=True, slots=True)
 class GoModule:
-    """A folder with go.mod and go.sum that require programs; there is nothing of our own in it to compile.
+    """A folder with go.mod and go.sum that pin programs; it has no code of its own.
 
     Attributes:
-        folder: where the two files are.
-        cache_name: folder of the cache, such as `controlplane`.
-        versioned: the Go module whose version names the set.
-        packages: the programs, and the Go package each is built from.
+        folder: the folder of the two files.
+        cache_name: the folder in the cache, such as `controlplane`.
+        version_module: the Go module whose version names the cache folder.
+        packages: the Go package of each program.
     """
 
     folder: Path
     cache_name: str
-    versioned: str
+    version_module: str
     packages: Mapping[str, str]
 
     def version(self) -> str:
-        """The pinned version, such as `v1.36.3`."""
-        pin = rf"(?m)^(?:require)?\s*{re.escape(self.versioned)} (v\d+\.\d+\.\d+)"
-        found = re.search(pin, (self.folder / "go.mod").read_text())
-        assert found, f"{self.folder}/go.mod requires no version of {self.versioned}"
-        return found[1]
+        """Return the pinned version of `version_module`, such as `v1.36.3`."""
+        pin = rf"(?m)^(?:require)?\s*{re.escape(self.version_module)} (v\d+\.\d+\.\d+)"
+        match = re.search(pin, (self.folder / "go.mod").read_text())
+        assert match, f"{self.folder}/go.mod requires no version of {self.version_module}"
+        return match[1]
 
     def fingerprint(self) -> str:
-        """What the programs are built from, as a digest: other pins, other programs."""
+        """Return a digest of the pins, and the platform."""
         digest = hashlib.sha256()
         for name in ("go.mod", "go.sum"):
             digest.update((self.folder / name).read_bytes())
         return digest.hexdigest() + f" {platform.system()} {platform.machine()}\n"
 
-    def cache(self) -> Path:
-        """Where they are put, outside the tree."""
+    def cache_folder(self) -> Path:
+        """Return the folder of the built programs, outside of the repository."""
         home = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
         return Path(home) / "extender" / self.cache_name / self.version()
 
-    def stamp(self, name: str) -> Path:
-        """A file beside a program of the cache that says what it was built from."""
-        return self.cache() / f"{name}.built-from"
+    def stamp_file(self, name: str) -> Path:
+        """Return the file beside a program with the fingerprint of its build."""
+        return self.cache_folder() / f"{name}.built-from"
 
-    def built(self, name: str) -> Path | None:
-        """The program in the cache, if it was built from what the module pins now."""
-        file, stamp = self.cache() / name, self.stamp(name)
-        whole = os.access(file, os.X_OK) and stamp.is_file() and stamp.read_text() == self.fingerprint()
-        return file if whole else None
+    def find_built(self, name: str) -> Path | None:
+        """Return the program in the cache if its fingerprint is current."""
+        file, stamp = self.cache_folder() / name, self.stamp_file(name)
+        is_current = os.access(file, os.X_OK) and stamp.is_file() and stamp.read_text() == self.fingerprint()
+        return file if is_current else None

@@ -1,4 +1,4 @@
-"""Scans the Dockerfile, the chart as its examples render it, and the workflows: `make scan`; .scan/ has exceptions."""
+"""Scans the Dockerfile, the rendered examples of the chart, and the workflows: `make scan`. Exceptions: .scan/."""
 
 import shutil
 import subprocess
@@ -8,41 +8,41 @@ from typing import Final
 
 import yaml
 
-from tests.chart.helm import CHART, NAMESPACE, rendered
+from tests.chart.helm import CHART, NAMESPACE, render_chart
 
 ROOT: Final = Path(__file__).resolve().parents[1]
-PROGRAMS: Final = ROOT / "build" / "scan-env" / "bin"
-RENDERED: Final = ROOT / "build" / "rendered"
+PROGRAM_FOLDER: Final = ROOT / "build" / "scan-env" / "bin"
+RENDERED_FOLDER: Final = ROOT / "build" / "rendered"
 
 SCANS: Final = (
     ("hadolint", "--config", ".scan/hadolint.yaml", "Dockerfile"),
-    ("checkov", "--config-file", ".scan/checkov.yaml", "--directory", str(RENDERED)),
+    ("checkov", "--config-file", ".scan/checkov.yaml", "--directory", str(RENDERED_FOLDER)),
     ("zizmor", "--offline", "--quiet", "--no-progress", ".github/workflows"),
 )
 
 
-def render() -> int:
-    """Renders every example of the chart into build/rendered, beside the Dockerfile; how many examples there are."""
-    shutil.rmtree(RENDERED, ignore_errors=True)
-    RENDERED.mkdir(parents=True)
-    shutil.copy(ROOT / "Dockerfile", RENDERED)
+def render_examples() -> int:
+    """Render all examples of the chart and copy the Dockerfile to build/rendered; return the number of examples."""
+    shutil.rmtree(RENDERED_FOLDER, ignore_errors=True)
+    RENDERED_FOLDER.mkdir(parents=True)
+    shutil.copy(ROOT / "Dockerfile", RENDERED_FOLDER)
     examples = sorted((CHART / "ci").glob("*.yaml"))
     for values in examples:
-        objects = rendered(values)
-        for one in objects:
-            one["metadata"].setdefault("namespace", NAMESPACE)
-        (RENDERED / values.name).write_text(yaml.safe_dump_all(objects))
+        objects = render_chart(values)
+        for obj in objects:
+            obj["metadata"].setdefault("namespace", NAMESPACE)
+        (RENDERED_FOLDER / values.name).write_text(yaml.safe_dump_all(objects))
     return len(examples)
 
 
 def main() -> int:
-    """Runs all of them; 1 if one finds something that is not excepted."""
-    print(f"{render()} examples of the chart rendered")
+    """Run all scans; return 1 if one has findings."""
+    print(f"{render_examples()} examples of the chart rendered")
     failed = []
     for name, *arguments in SCANS:
-        done = subprocess.run([PROGRAMS / name, *arguments], cwd=ROOT, check=False)
-        print(f"{name}: {'nothing found' if done.returncode == 0 else 'see above'}", flush=True)
-        failed += [name] * bool(done.returncode)
+        process = subprocess.run([PROGRAM_FOLDER / name, *arguments], cwd=ROOT, check=False)
+        print(f"{name}: {'nothing found' if process.returncode == 0 else 'see above'}", flush=True)
+        failed += [name] * bool(process.returncode)
     return int(bool(failed))
 
 

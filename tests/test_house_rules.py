@@ -3,19 +3,23 @@
 import ast
 import re
 import subprocess
+from collections import Counter
 from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 
 import pytest
 
+from tests.parallel import FIRST
+
 ROOT = Path(__file__).resolve().parent.parent
 MAX_FILE_LINES = 400
 MAX_FUNCTION_LINES = 50
+MAX_MODULES_IN_A_FOLDER = 20
 BANNED_NAMES = {"base", "common", "core", "helper", "helpers", "lib", "manager", "misc", "shared", "util", "utils"}
 TOP_LEVEL = {
     "pyproject.toml", "extender", "chart", "tests", "scheduler-config", "Dockerfile", "README.md", "LICENSE",
-    "CONTRIBUTING.md", "CHANGELOG.md", "docs", "Makefile",
+    "SECURITY.md", "CODE_OF_CONDUCT.md", "CONTRIBUTING.md", "CHANGELOG.md", "docs", "Makefile",
 }  # fmt: skip
 FRAGMENT = re.compile(r"[a-z0-9]+(-[a-z0-9]+)*\.(added|changed|fixed|removed)\.md")
 NOT_FRAGMENTS = {"template.md.j2"}
@@ -23,7 +27,7 @@ GENERATED = re.compile(
     r"(^|/)(\.git|\.venv|\.\w+_cache|__pycache__|\.hypothesis)(/|$)|^(build|dist)/|^\.coverage|\.pyc$"
 )
 LINK = re.compile(r"\]\((?!\w+:|#)([^)#\s]+)")
-# A path that exists on somebody's machine only, and hosts packages come from: the tree works anywhere.
+# A path of one machine, or the host of a package index: the tree must work anywhere.
 FORBIDDEN = {
     "a machine's own path": re.compile(r"(?<![\w.*{}$-])/(?:work|root|home|Users|tmp)/\w"),
     "a package index": re.compile(
@@ -102,6 +106,10 @@ def says_something(line: str) -> bool:
     return len(line.split()) >= 4 and line.endswith((".", ":", "?"))
 
 
+def test_the_names_in_the_list_of_first_tests_exist() -> None:
+    assert [start for start in FIRST if not (ROOT / start).exists()] == []
+
+
 def test_there_are_files_to_check() -> None:
     assert len(sources("extender")) > 10
     assert "pyproject.toml" in tracked()
@@ -115,6 +123,11 @@ def test_no_file_is_longer_than_400_lines() -> None:
 def test_no_function_is_longer_than_50_lines() -> None:
     found = {name: long_functions(tree(name)) for name in sources("extender", "tests")}
     assert {name: long for name, long in found.items() if long} == {}
+
+
+def test_no_folder_has_more_than_20_modules() -> None:
+    folders = Counter(Path(name).parent.as_posix() for name in sources("extender") if not name.endswith("__init__.py"))
+    assert {folder: count for folder, count in folders.items() if count > MAX_MODULES_IN_A_FOLDER} == {}
 
 
 def test_no_module_or_folder_has_a_name_that_says_nothing() -> None:
@@ -211,8 +224,8 @@ def test_an_allowed_path_is_left_alone(text: str) -> None:
 
 
 def test_the_rules_on_code_see_what_they_forbid() -> None:
-    late = ast.parse("def f():\n    from extender.objects import pod\n    import json\n")
-    typed = ast.parse("if TYPE_CHECKING:\n    import extender.objects.pod\nimport extender.basics\n")
+    late = ast.parse("def f():\n    from extender.api import pod\n    import json\n")
+    typed = ast.parse("if TYPE_CHECKING:\n    import extender.api.kinds.pod\nimport extender.basics\n")
     long = ast.parse("def f():\n" + "    x = 1\n" * 50 + "def g():\n" + "    x = 1\n" * 49)
     assert own_imports_in_functions(late) == [2]
     assert own_imports_for_types_only(typed) == [2]

@@ -1,4 +1,4 @@
-{{/* Certificates of `service`. */}}
+{{/* Certificates of mode `service`. */}}
 
 {{- define "extender.serverSecret" -}}
 {{- if eq .Values.certificates.source "existing" -}}
@@ -12,7 +12,7 @@
 {{- include "extender.fullname" . }}-client
 {{- end -}}
 
-{{/* Names under which the service is called, as a JSON list. */}}
+{{/* DNS names in the server certificate, as a JSON list. */}}
 {{- define "extender.serverNames" -}}
 {{- $name := include "extender.fullname" . -}}
 {{- $names := list $name (printf "%s.%s" $name .Release.Namespace) (printf "%s.%s.svc" $name .Release.Namespace) -}}
@@ -21,7 +21,7 @@
 {{- toJson $names -}}
 {{- end -}}
 
-{{/* Addresses at which it is called, as a JSON list. */}}
+{{/* IP addresses in the server certificate, as a JSON list. */}}
 {{- define "extender.serverAddresses" -}}
 {{- $addresses := list "127.0.0.1" -}}
 {{- with .Values.service.clusterIP }}{{- $addresses = append $addresses . }}{{- end -}}

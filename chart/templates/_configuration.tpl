@@ -1,4 +1,4 @@
-{{/* Files that the two schedulers read. */}}
+{{/* Configuration files of the extender and of kube-scheduler. */}}
 
 {{- define "extender.hasLease" -}}
 {{- if ne .Values.mode "service" }}true{{ end -}}
@@ -14,7 +14,7 @@ renewDeadline: {{ .Values.leaderElection.renewDeadline }}
 retryPeriod: {{ .Values.leaderElection.retryPeriod }}
 {{- end -}}
 
-{{/* The profile that is made where none is given. */}}
+{{/* The default profile. */}}
 {{- define "extender.profile" -}}
 schedulerName: {{ .Values.schedulerName }}
 {{- if not .Values.permissions.preemption }}
@@ -25,7 +25,7 @@ plugins:
 {{- end }}
 {{- end -}}
 
-{{/* KubeSchedulerConfiguration of the extender, or of the standalone scheduler. */}}
+{{/* KubeSchedulerConfiguration of the extender or the standalone scheduler. */}}
 {{- define "extender.configuration" -}}
 {{- $made := dict "apiVersion" "kubescheduler.config.k8s.io/v1" "kind" "KubeSchedulerConfiguration" -}}
 {{- $_ := set $made "clientConnection" (dict "qps" .Values.clientConnection.qps "burst" .Values.clientConnection.burst) -}}
@@ -42,7 +42,7 @@ plugins:
 {{- toYaml (mergeOverwrite $made (deepCopy .Values.scheduler.config)) -}}
 {{- end -}}
 
-{{/* One entry of kube-scheduler's `extenders`, but for the connection. */}}
+{{/* The entry of kube-scheduler's `extenders`, without the fields of the connection. */}}
 {{- define "extender.verbs" -}}
 httpTimeout: {{ .Values.extender.httpTimeout }}
 nodeCacheCapable: true
@@ -60,7 +60,7 @@ managedResources: {{- toYaml . | nindent 2 }}
 {{- end }}
 {{- end -}}
 
-{{/* KubeSchedulerConfiguration of the kube-scheduler beside the extender. */}}
+{{/* KubeSchedulerConfiguration of kube-scheduler in mode `beside`. */}}
 {{- define "extender.kubeSchedulerConfiguration" -}}
 apiVersion: kubescheduler.config.k8s.io/v1
 kind: KubeSchedulerConfiguration

@@ -1,10 +1,10 @@
-{{/* What objects are called and labelled. */}}
+{{/* Names and labels of objects. */}}
 
 {{- define "extender.name" -}}
 {{- default .Chart.Name .Values.nameOverride | trunc 63 | trimSuffix "-" -}}
 {{- end -}}
 
-{{/* Release and chart in one, once if they are alike; room is left for what the names of objects end in. */}}
+{{/* Release name and chart name, or the release name alone if it contains the chart name; truncated to leave space for suffixes. */}}
 {{- define "extender.fullname" -}}
 {{- if .Values.fullnameOverride -}}
 {{- .Values.fullnameOverride | trunc 50 | trimSuffix "-" -}}
@@ -15,7 +15,7 @@
 {{- end -}}
 {{- end -}}
 
-{{/* Objects outside namespaces carry the namespace, so that two releases of one name keep apart. */}}
+{{/* Cluster-scoped objects have the namespace in their name, so that releases with the same name do not collide. */}}
 {{- define "extender.clusterName" -}}
 {{- printf "%s:%s" .Release.Namespace (include "extender.fullname" .) -}}
 {{- end -}}
@@ -48,7 +48,7 @@ app.kubernetes.io/component: {{ ternary "extender" "scheduler" (eq .Values.mode 
 {{- end }}
 {{- end -}}
 
-{{/* Labels and annotations as every object has them; with (list $ annotations) further annotations. */}}
+{{/* Labels and annotations of all objects. Argument: (list $ additionalAnnotations). */}}
 {{- define "extender.metadata" -}}
 {{- $root := index . 0 -}}
 {{- $annotations := merge (dict) (index . 1) $root.Values.commonAnnotations -}}
@@ -58,7 +58,7 @@ annotations: {{- toYaml . | nindent 2 }}
 {{- end }}
 {{- end -}}
 
-{{/* registry/repository@digest or :tag, of (list image tagIfEmpty). */}}
+{{/* registry/repository@digest, or with :tag. Argument: (list image defaultTag). */}}
 {{- define "extender.image" -}}
 {{- $image := index . 0 -}}
 {{- $name := $image.repository -}}

@@ -26,7 +26,7 @@ podAntiAffinity:
 {{- end -}}
 {{- end -}}
 
-{{/* Start-up, liveness and readiness of a container, of (list $ port). */}}
+{{/* Startup, liveness and readiness probes of a container. Argument: (list $ port). */}}
 {{- define "extender.probes" -}}
 {{- $probes := (index . 0).Values.probes -}}
 {{- $port := index . 1 -}}
@@ -41,7 +41,7 @@ readinessProbe:
   {{- toYaml $probes.readiness | nindent 2 }}
 {{- end -}}
 
-{{/* Command line of the extender, or of the standalone scheduler. */}}
+{{/* Command line of the extender or the standalone scheduler. */}}
 {{- define "extender.args" -}}
 {{- if eq .Values.mode "standalone" -}}
 - schedule
@@ -128,7 +128,7 @@ volumeMounts:
   {{- end }}
 {{- end -}}
 
-{{/* The cluster's version without what vendors add to it. */}}
+{{/* The cluster's version without vendor suffixes. */}}
 {{- define "extender.clusterVersion" -}}
 {{- with semver .Capabilities.KubeVersion.Version -}}v{{ .Major }}.{{ .Minor }}.{{ .Patch }}{{- end -}}
 {{- end -}}
@@ -157,7 +157,7 @@ volumeMounts:
   - {name: configuration, mountPath: /etc/extender, readOnly: true}
 {{- end -}}
 
-{{/* Copies packages out of somebody else's image, which must have `cp`. */}}
+{{/* An init container that copies packages out of a plugin image, which must contain `cp`. */}}
 {{- define "extender.copies" -}}
 {{- range .Values.plugins.images }}
 - name: plugins-{{ .name }}

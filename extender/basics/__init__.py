@@ -1,4 +1,4 @@
-"""What knows nothing of Kubernetes and could be another project's: clocks, interning, backoff.
+"""General building blocks without any Kubernetes knowledge: clock, backoff, heap, copy-on-write map, interning, LRU.
 
 May import the standard library only. Never reads a Kubernetes object, a socket or a file.
 """

@@ -1,13 +1,13 @@
-"""How long to wait before trying again, as a function of how often it failed."""
+"""Exponential backoff of retries after failures."""
 
 
-def delay(failures: int, initial: float, most: float) -> float:
-    """Seconds to wait after *failures* failures: *initial*, doubled with each further one, *most* at the most.
+def calculate_backoff(failures: int, initial: float, maximum: float) -> float:
+    """Return the seconds to wait after *failures* failures: *initial* doubled per further failure, at most *maximum*.
 
     0 without failures.
     """
     if failures <= 0:
         return 0.0
-    if failures > 60:  # doubling has long passed any bound, and a float would overflow in the end
-        return most
-    return min(initial * 2.0 ** (failures - 1), most)
+    if failures > 60:  # the maximum was reached long before, and larger powers overflow a float
+        return maximum
+    return min(initial * 2.0 ** (failures - 1), maximum)

@@ -1,26 +1,26 @@
-"""Time as a value passed in, so that nothing in the core reads a clock by itself."""
+"""The clock as an injected dependency, so that tests control time."""
 
 import time
 from typing import Protocol
 
 
 class Clock(Protocol):
-    """Where time comes from."""
+    """A source of time."""
 
     def monotonic(self) -> float:
-        """Seconds that never run backwards; for waiting and measuring."""
+        """Return seconds that never decrease; for waiting and measuring."""
 
     def now(self) -> float:
-        """Seconds since 1970-01-01T00:00:00Z; for time stamps only."""
+        """Return seconds since 1970-01-01T00:00:00Z; for timestamps only."""
 
 
 class SystemClock:
-    """The machine's own clocks."""
+    """The system clocks."""
 
     def monotonic(self) -> float:
-        """Seconds that never run backwards."""
+        """Return seconds that never decrease."""
         return time.monotonic()
 
     def now(self) -> float:
-        """Seconds since 1970-01-01T00:00:00Z."""
+        """Return seconds since 1970-01-01T00:00:00Z."""
         return time.time()

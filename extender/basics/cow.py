@@ -1,4 +1,4 @@
-"""A dictionary whose forks share values until one of them writes."""
+"""A copy-on-write dictionary: a fork shares values with its original until it writes them."""
 
 from collections.abc import Callable, Hashable, Iterable, Iterator
 from typing import Generic, TypeVar
@@ -10,33 +10,32 @@ V = TypeVar("V")
 class CowDict(Generic[K, V]):
     """Copy-on-write mapping of keys to mutable values.
 
-    `fork` costs nothing; the first write after it copies the outer dictionary, and the first write to a value
-    copies that value.
-    Only the fork may be written afterwards: the original belongs to whoever still reads it.
+    `fork` takes constant time. The first write after it copies the dictionary, and the first write to a value copies
+    that value. After a fork, the original may only be read.
     """
 
-    __slots__ = ("_copy", "_data", "_mine", "_owns_outer")
+    __slots__ = ("_copy", "_data", "_owned_keys", "_owns_dict")
 
     def __init__(self, copy: Callable[[V], V]) -> None:
         self._copy = copy
         self._data: dict[K, V] = {}
-        self._mine: set[K] | None = None  # None: never forked, every value is ours
-        self._owns_outer = True
+        self._owned_keys: set[K] | None = None  # None: not a fork, so every value is owned
+        self._owns_dict = True
 
     def fork(self) -> "CowDict[K, V]":
-        """A second mapping with the same content, which may be written without touching this one."""
+        """Return a mapping with the same content that can be written without changing this one."""
         child: CowDict[K, V] = CowDict(self._copy)
         child._data = self._data
-        child._mine = set()
-        child._owns_outer = False
+        child._owned_keys = set()
+        child._owns_dict = False
         return child
 
     def get(self, key: K) -> V | None:
-        """The value to read under *key*, or None; never write to it."""
+        """Return the value of *key* for reading only, or None."""
         return self._data.get(key)
 
     def get_all(self, keys: Iterable[K]) -> Iterator[V | None]:
-        """What `get` gives for each of *keys*."""
+        """Return an iterator over `get` of each of *keys*."""
         return map(self._data.get, keys)
 
     def __contains__(self, key: K) -> bool:
@@ -49,44 +48,44 @@ class CowDict(Generic[K, V]):
         return iter(self._data)
 
     def items(self) -> Iterator[tuple[K, V]]:
-        """Keys and values to read."""
+        """Return an iterator over keys and values, for reading only."""
         return iter(self._data.items())
 
     def values(self) -> Iterator[V]:
-        """Values to read."""
+        """Return an iterator over the values, for reading only."""
         return iter(self._data.values())
 
-    def _own_outer(self) -> None:
-        if not self._owns_outer:
+    def _own_dict(self) -> None:
+        if not self._owns_dict:
             self._data = dict(self._data)
-            self._owns_outer = True
+            self._owns_dict = True
 
-    def writable(self, key: K, make: Callable[[], V]) -> V:
-        """The value under *key* to write to: copied first if it is shared, made by *make* if there was none."""
-        if self._mine is None:
+    def get_writable(self, key: K, create: Callable[[], V]) -> V:
+        """Return the value of *key* for writing: copied if it is shared, created by *create* if it is missing."""
+        if self._owned_keys is None:
             value = self._data.get(key)
             if value is None:
-                value = self._data[key] = make()
+                value = self._data[key] = create()
             return value
-        if key in self._mine:
+        if key in self._owned_keys:
             return self._data[key]
-        self._own_outer()
+        self._own_dict()
         shared = self._data.get(key)
-        value = self._data[key] = make() if shared is None else self._copy(shared)
-        self._mine.add(key)
+        value = self._data[key] = create() if shared is None else self._copy(shared)
+        self._owned_keys.add(key)
         return value
 
     def put(self, key: K, value: V) -> None:
-        """Set *key* to a value that is ours from now on."""
-        self._own_outer()
+        """Set *key* to *value*, which the mapping then owns."""
+        self._own_dict()
         self._data[key] = value
-        if self._mine is not None:
-            self._mine.add(key)
+        if self._owned_keys is not None:
+            self._owned_keys.add(key)
 
-    def drop(self, key: K) -> None:
-        """Forget *key*; nothing happens if it is unknown."""
+    def remove(self, key: K) -> None:
+        """Remove *key* if it exists."""
         if key in self._data:
-            self._own_outer()
+            self._own_dict()
             del self._data[key]
-            if self._mine is not None:
-                self._mine.discard(key)
+            if self._owned_keys is not None:
+                self._owned_keys.discard(key)

@@ -1,4 +1,4 @@
-"""A heap whose entries have keys, so that one can be looked up, replaced or taken out from the middle."""
+"""A heap whose values can be looked up, replaced and removed by key."""
 
 import heapq
 from collections.abc import Callable, Iterator
@@ -9,23 +9,25 @@ T = TypeVar("T")
 
 
 class KeyedHeap(Generic[T]):
-    """Values by key, the smallest first; among equals the one that came first.
+    """Min-heap of values with unique keys; equal values are in insertion order.
 
-    Taken-out and replaced entries stay in the heap as husks until they surface, or until there are more husks than
-    values.
+    Removed and replaced values leave stale entries in the heap. These are dropped when they reach the top, or all at
+    once when they outnumber the values.
+
+    Source: pkg/scheduler/backend/heap/heap.go, Heap (1.36).
     """
 
-    __slots__ = ("_count", "_entries", "_heap", "_key", "_order")
+    __slots__ = ("_entries", "_heap", "_key", "_sequence", "_sort_key")
 
-    def __init__(self, key: Callable[[T], str], order: Callable[[T], Any]) -> None:
+    def __init__(self, key: Callable[[T], str], sort_key: Callable[[T], Any]) -> None:
         """An empty heap.
 
         Args:
-            key: the key of a value.
-            order: what values are compared by; looked at when a value is put.
+            key: returns the key of a value.
+            sort_key: returns the sort key of a value; called once, when the value is added.
         """
-        self._key, self._order = key, order
-        self._count = count()
+        self._key, self._sort_key = key, sort_key
+        self._sequence = count()
         self._heap: list[tuple[Any, int, str]] = []
         self._entries: dict[str, tuple[int, T]] = {}
 
@@ -39,36 +41,36 @@ class KeyedHeap(Generic[T]):
         return (value for _, value in list(self._entries.values()))
 
     def get(self, key: str) -> T | None:
-        """The value under *key*, or None."""
+        """Return the value of *key*, or None."""
         entry = self._entries.get(key)
         return entry[1] if entry else None
 
-    def put(self, value: T) -> None:
-        """Add *value*, or put it in the place its order now says."""
-        key, number = self._key(value), next(self._count)
+    def add_or_update(self, value: T) -> None:
+        """Add *value*, or replace the value of the same key."""
+        key, number = self._key(value), next(self._sequence)
         self._entries[key] = (number, value)
-        heapq.heappush(self._heap, (self._order(value), number, key))
+        heapq.heappush(self._heap, (self._sort_key(value), number, key))
         if len(self._heap) > 2 * len(self._entries) + 64:
             self._heap = [entry for entry in self._heap if self._is_current(entry)]
             heapq.heapify(self._heap)
 
     def _is_current(self, entry: tuple[Any, int, str]) -> bool:
-        known = self._entries.get(entry[2])
-        return known is not None and known[0] == entry[1]
+        current = self._entries.get(entry[2])
+        return current is not None and current[0] == entry[1]
 
     def remove(self, key: str) -> T | None:
-        """Take out and return the value under *key*; None if there is none."""
+        """Remove and return the value of *key*; None if it is missing."""
         entry = self._entries.pop(key, None)
         return entry[1] if entry else None
 
     def peek(self) -> T | None:
-        """The smallest value, or None."""
+        """Return the smallest value, or None if the heap is empty."""
         while self._heap and not self._is_current(self._heap[0]):
             heapq.heappop(self._heap)
         return self._entries[self._heap[0][2]][1] if self._heap else None
 
     def pop(self) -> T | None:
-        """Take out and return the smallest value, or None."""
+        """Remove and return the smallest value, or None if the heap is empty."""
         value = self.peek()
         if value is not None:
             del self._entries[heapq.heappop(self._heap)[2]]

@@ -1,4 +1,4 @@
-"""Interning: a thing gets a small integer the first time it is seen, and keeps it."""
+"""Interning: small integer ids for values, and one shared object for equal values."""
 
 from collections.abc import Hashable, Iterator
 from typing import Generic, TypeVar
@@ -7,50 +7,50 @@ T = TypeVar("T", bound=Hashable)
 
 
 class Interner(Generic[T]):
-    """Things to small integers and back; grows, never forgets, so an id stays valid wherever it was written down."""
+    """Two-way mapping between values and small integer ids. An id is never reused for another value."""
 
-    __slots__ = ("_ids", "_things")
+    __slots__ = ("_ids", "_values")
 
-    def __init__(self, things: tuple[T, ...] = ()) -> None:
+    def __init__(self, values: tuple[T, ...] = ()) -> None:
         self._ids: dict[T, int] = {}
-        self._things: list[T] = []
-        for thing in things:
-            self.id(thing)
+        self._values: list[T] = []
+        for value in values:
+            self.intern(value)
 
-    def id(self, thing: T) -> int:
-        """The id of *thing*, given out now if it is new."""
-        found = self._ids.get(thing)
-        if found is None:
-            found = self._ids[thing] = len(self._things)
-            self._things.append(thing)
-        return found
+    def intern(self, value: T) -> int:
+        """Return the id of *value*; a new value gets the next id."""
+        value_id = self._ids.get(value)
+        if value_id is None:
+            value_id = self._ids[value] = len(self._values)
+            self._values.append(value)
+        return value_id
 
-    def find(self, thing: T) -> int | None:
-        """The id of *thing*, or None if it was never seen."""
-        return self._ids.get(thing)
+    def get(self, value: T) -> int | None:
+        """Return the id of *value*, or None if it has none."""
+        return self._ids.get(value)
 
-    def __getitem__(self, number: int) -> T:
-        return self._things[number]
+    def __getitem__(self, value_id: int) -> T:
+        return self._values[value_id]
 
     def __len__(self) -> int:
-        return len(self._things)
+        return len(self._values)
 
     def __iter__(self) -> Iterator[T]:
-        return iter(self._things)
+        return iter(self._values)
 
 
-class Pool(Generic[T]):
-    """Equal immutable things, each kept once; the memory of all that is decoded again and again."""
+class InternPool(Generic[T]):
+    """Replaces equal immutable values by one object, which saves memory where objects are decoded repeatedly."""
 
-    __slots__ = ("_known", "_most")
+    __slots__ = ("_max_size", "_values")
 
-    def __init__(self, most: int = 1 << 16) -> None:
-        """Forget everything when there are more than *most*; who has a thing keeps it."""
-        self._known: dict[T, T] = {}
-        self._most = most
+    def __init__(self, max_size: int = 1 << 16) -> None:
+        """An empty pool, which is cleared when it exceeds *max_size* values."""
+        self._values: dict[T, T] = {}
+        self._max_size = max_size
 
-    def of(self, thing: T) -> T:
-        """*thing*, or its equal that was asked for before."""
-        if len(self._known) > self._most:
-            self._known.clear()
-        return self._known.setdefault(thing, thing)
+    def intern(self, value: T) -> T:
+        """Return the pooled object equal to *value*, adding *value* if there is none."""
+        if len(self._values) > self._max_size:
+            self._values.clear()
+        return self._values.setdefault(value, value)

@@ -1,4 +1,4 @@
-"""An object that remembers what follows from it."""
+"""A base class for objects with a cache of derived values."""
 
 from collections.abc import Callable, Hashable
 from typing import Any, TypeVar, cast
@@ -7,17 +7,17 @@ T = TypeVar("T")
 
 
 class Memo:
-    """Remembers, by any key, what was worked out once, as long as it lives."""
+    """Caches derived values by key for the lifetime of the object."""
 
     __slots__ = ("_memo",)
 
     def __init__(self) -> None:
         self._memo: dict[Hashable, Any] = {}
 
-    def remember(self, key: Hashable, make: Callable[[], T]) -> T:
-        """What *make* returned the first time it was asked for under *key*; for what depends on this object alone."""
+    def get_or_create(self, key: Hashable, create: Callable[[], T]) -> T:
+        """Return the value of *key*, or create and cache it. The value must depend on this object alone."""
         try:
             return cast("T", self._memo[key])
         except KeyError:
-            made = self._memo[key] = make()
-            return made
+            value = self._memo[key] = create()
+            return value

@@ -1,5 +1,5 @@
-"""The command line: one module a command, and what they share.
+"""The command line: one module per command, and shared modules for flags, options and help texts.
 
-It may import everything. It never decides anything: it reads input, calls `wiring` and then `offline`, `process` or
-`demo`, and writes text; it chooses exit statuses, and nothing else but `demo` writes to standard output.
+This room may import every room. It contains no scheduling logic: it reads input, calls `app`, `analysis` or `demo`,
+prints text and returns exit statuses. Only `cli` and `demo` write to standard output.
 """

@@ -1,20 +1,20 @@
-"""`extender config`: check a KubeSchedulerConfiguration, or show the one that holds when nothing is written."""
+"""`extender config`: check a KubeSchedulerConfiguration, convert a Policy, or print the default configuration."""
 
 import sys
 from typing import Annotated, Final
 
 import typer
 
-from extender import wiring
+from extender.analysis.input_files import get_display_name
+from extender.app import wiring
 from extender.cli.convert import EPILOG as CONVERT_EPILOG
 from extender.cli.convert import convert
-from extender.cli.inputs import scheduling_from
-from extender.offline.reading import named
+from extender.cli.recording_options import load_scheduling_from_file
 
 _CHECK_EPILOG: Final = """\b
 Examples:
   extender config check scheduler.yaml
-  extender config check --show scheduler.yaml    and print it with every default filled in
+  extender config check --show scheduler.yaml    and print it with all defaults
   kubectl -n kube-system get cm scheduler -o jsonpath='{.data.config}' | extender config check -"""
 
 _DEFAULTS_EPILOG: Final = """\b
@@ -25,33 +25,33 @@ app = typer.Typer(
     rich_markup_mode=None,
     add_completion=False,
     no_args_is_help=True,
-    help="Check a KubeSchedulerConfiguration, make one of a Policy, or show the default one.",
+    help="Check a KubeSchedulerConfiguration, convert a Policy, or show the defaults.",
 )
 
 
 @app.command(epilog=_CHECK_EPILOG, short_help="Check a configuration or a Policy.")
 def check(
     file: Annotated[str, typer.Argument(metavar="FILE", help="YAML or JSON; - is standard input.")],
-    show: Annotated[bool, typer.Option("--show", help="Print the configuration with every default filled in.")] = False,
+    show: Annotated[bool, typer.Option("--show", help="Print the configuration with all defaults.")] = False,
 ) -> None:
-    """Check a configuration, or a Policy: its fields, its plugins and their arguments, by kube-scheduler's rules.
+    """Check a configuration or a Policy by kube-scheduler's rules: fields, plugins and their arguments.
 
-    Every fault is one line with its path on standard error, and the exit status is 2.
+    Each error is one line with its path on standard error; the exit status is 2.
     """
-    scheduling = scheduling_from(file)
+    scheduling = load_scheduling_from_file(file)
     if show:
-        sys.stdout.write(scheduling.defaulted())
+        sys.stdout.write(scheduling.render_with_defaults())
     else:
         names = ", ".join(scheduling.profiles)
-        sys.stdout.write(f"{named(file)}: fine; decides for {names}\n")
+        sys.stdout.write(f"{get_display_name(file)}: fine; decides for {names}\n")
     sys.stdout.flush()
 
 
-@app.command(epilog=_DEFAULTS_EPILOG, short_help="Print the configuration in force when none is given.")
+@app.command(epilog=_DEFAULTS_EPILOG, short_help="Print the default configuration.")
 def defaults() -> None:
-    """Print the configuration in force when none is given, every default filled in."""
-    sys.stdout.write(wiring.scheduling().defaulted())
+    """Print the configuration that applies without a configuration file, with all defaults."""
+    sys.stdout.write(wiring.build_scheduling().render_with_defaults())
     sys.stdout.flush()
 
 
-app.command(epilog=CONVERT_EPILOG, short_help="Print the configuration that decides as a Policy does.")(convert)
+app.command(epilog=CONVERT_EPILOG, short_help="Convert a Policy to a configuration.")(convert)

@@ -1,16 +1,16 @@
-"""`extender config convert`: the KubeSchedulerConfiguration that decides as a Policy of an old release does."""
+"""`extender config convert`: convert a Policy of an old release to a KubeSchedulerConfiguration."""
 
 import sys
 from typing import Annotated, Final
 
 import typer
 
-from extender import wiring
-from extender.cli.inputs import located, read_text
-from extender.config.faults import ConfigError
-from extender.policy import document
-from extender.policy.providers import PROVIDERS, provider
-from extender.policy.text import text
+from extender.app import wiring
+from extender.cli.recording_options import add_file_to_errors, read_text
+from extender.config.errors import ConfigError
+from extender.config.legacy_policy import policy_document
+from extender.config.legacy_policy.algorithm_providers import ALGORITHM_PROVIDERS, get_provider
+from extender.config.legacy_policy.policy_yaml import render_without_defaults
 
 EPILOG: Final = """\b
 Examples:
@@ -26,27 +26,33 @@ def convert(
     algorithm_provider: Annotated[
         str,
         typer.Option(
-            "--provider", metavar="NAME", help=f"Convert an algorithm provider instead: {' | '.join(PROVIDERS)}."
+            "--provider",
+            metavar="NAME",
+            help=f"Convert an algorithm provider instead: {' | '.join(ALGORITHM_PROVIDERS)}.",
         ),
     ] = "",
 ) -> None:
-    """Print the KubeSchedulerConfiguration v1 that decides as a Policy of releases up to 1.22 does.
+    """Print the KubeSchedulerConfiguration v1 with the same decisions as a Policy of releases up to 1.22.
 
-    Plugins that kube-scheduler no longer has stand in it by their last names; this program has them. What has no equal
-    is told on standard error, one line each.
+    It may name plugins that kube-scheduler removed; this program still has them. Parts of the Policy without an
+    equivalent are listed on standard error, one line each.
     """
     if bool(file) == bool(algorithm_provider):
-        raise typer.BadParameter("want a file, or --provider and a name", param_hint="POLICY")
+        raise typer.BadParameter("want a file, or --provider with a name", param_hint="POLICY")
     if file:
         name, data = read_text(file)
     else:
         name, data = "--provider", b""
     try:
-        written = document.load(data, name) if file else document.Written(provider(algorithm_provider))
-        scheduling = wiring.from_policy(written)
+        policy = (
+            policy_document.load_policy(data, name)
+            if file
+            else policy_document.LoadedPolicy(get_provider(algorithm_provider))
+        )
+        scheduling = wiring.build_scheduling_from_policy(policy)
     except ConfigError as error:
-        raise located(error, name) from error
-    for note in scheduling.notes:
-        sys.stderr.write(f"extender: note: {note}\n")
-    sys.stdout.write(text(scheduling.configuration))
+        raise add_file_to_errors(error, name) from error
+    for warning in scheduling.warnings:
+        sys.stderr.write(f"extender: note: {warning}\n")
+    sys.stdout.write(render_without_defaults(scheduling.configuration))
     sys.stdout.flush()

@@ -1,4 +1,4 @@
-"""`extender demo`: an API server and the standalone scheduler in one process, and what they do, live."""
+"""`extender demo`: an in-memory API server and the standalone scheduler in one process, with a live display."""
 
 import asyncio
 import os
@@ -11,42 +11,42 @@ import msgspec
 import typer
 from rich.console import Console
 
-from extender import wiring
-from extender.cli.inputs import scheduling_from
+from extender.app import wiring
+from extender.cli.recording_options import load_scheduling_from_file
 from extender.client.errors import ApiError
-from extender.demo.show import SchedulerEndedError, Show, run
-from extender.demo.story import MOST_A_NODE, Crowd
+from extender.demo.runner import DemoOptions, SchedulerEndedError, run_demo
+from extender.demo.scenario import MAX_PODS_PER_NODE, DemoSize
 
 _EPILOG: Final = """\b
 Examples:
-  extender demo                                 sixteen seconds of story, then what came of it
-  extender demo --serve                         the same, and it stays for kubectl until Ctrl-C
+  extender demo                                 a scenario of sixteen seconds, then a summary
+  extender demo --serve                         the same, then keep the cluster for kubectl until Ctrl-C
   extender demo --nodes 200 --pods 2000         larger
-  extender demo --config binpack.yaml           with your own configuration of the scheduler
+  extender demo --config binpack.yaml           with your own scheduler configuration
 
 \b
-What there is to see:
-  web, api, report   the crowd: pods of many sizes; reports finish and free their nodes
-  cache              no two in one zone: the fourth waits until a node in a fourth zone joins
-  month-end          larger than any node, waits
-  import             held by a scheduling gate, waits
-  training           low priority, on the two GPUs there are
-  answers            urgent and wants a GPU: preempts a training
+The pods:
+  web, api, report   ordinary pods of many sizes; reports finish and free their nodes
+  cache              at most one per zone: the fourth waits until a node in a fourth zone joins
+  month-end          larger than any node: stays pending
+  import             has a scheduling gate: stays pending
+  training           low priority, on the only two GPUs
+  answers            high priority and needs a GPU: preempts a training pod
 
-Nothing is installed, and nothing outside this process is touched. The API server is an in-memory one on the loopback;
-the scheduler is that of `extender schedule` and speaks to it over HTTP. Without a terminal everything is told in plain
-lines. The exit status is 0 when the story came to its end or was ended by Ctrl-C."""
+Nothing is installed, and nothing outside this process is changed. The API server is in memory and listens on the
+loopback address; the scheduler is that of `extender schedule` and talks to it over HTTP. Without a terminal the demo
+prints plain lines. The exit status is 0 at the end of the scenario and after Ctrl-C."""
 
 _FAILED: Final = 1
 
 app = typer.Typer(rich_markup_mode=None, add_completion=False)
 
 
-class _Heard(Console):
-    """A console whose reader may go, as `head` does: that ends the show in good order, like Ctrl-C."""
+class _PipeSafeConsole(Console):
+    """A console that handles a closed output pipe (`extender demo | head`) like Ctrl-C."""
 
     def on_broken_pipe(self) -> None:
-        """Say nothing more, and stop if it still plays."""
+        """Stop printing, and stop the demo if it is running."""
         self.quiet = True
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         if signal.getsignal(signal.SIGTERM) is not signal.SIG_DFL:
@@ -55,44 +55,44 @@ class _Heard(Console):
 
 @app.command(name="demo", epilog=_EPILOG)
 def demo(
-    nodes: Annotated[int, typer.Option(min=3, max=5000, metavar="N", help="Ordinary nodes, of 8 CPUs each.")] = 8,
+    nodes: Annotated[int, typer.Option(min=3, max=5000, metavar="N", help="Ordinary nodes, with 8 CPUs each.")] = 8,
     pods: Annotated[
-        int, typer.Option(min=0, max=100_000, metavar="N", help="Ordinary pods, beside those of the story.")
+        int, typer.Option(min=0, max=100_000, metavar="N", help="Ordinary pods, in addition to those of the scenario.")
     ] = 60,
     seed: Annotated[
-        int, typer.Option(metavar="N", help="Of the pods' sizes and times, and of choices between equals.")
+        int, typer.Option(metavar="N", help="Seed of the pods' sizes and times, and of the choice between equal nodes.")
     ] = 0,
     speed: Annotated[
-        float, typer.Option(min=0.1, max=20.0, metavar="N", help="Seconds of the story in one second.")
+        float, typer.Option(min=0.1, max=20.0, metavar="N", help="Seconds of the scenario per second.")
     ] = 1.0,
     serve: Annotated[bool, typer.Option("--serve", help="Keep the cluster up for kubectl, until Ctrl-C.")] = False,
     port: Annotated[
-        int, typer.Option(min=0, max=65535, metavar="N", help="Of the API server; 0 takes a free one.")
+        int, typer.Option(min=0, max=65535, metavar="N", help="Port of the API server; 0: any free port.")
     ] = 0,
     config: Annotated[str, typer.Option(metavar="FILE", help="KubeSchedulerConfiguration of the scheduler.")] = "",
 ) -> None:
-    """Watch the scheduler at work on a cluster that plays itself.
+    """Watch the scheduler schedule a simulated cluster.
 
-    Pods arrive, are placed, wait with their reasons, wake up when what they waited for is there, and one of them makes
-    room for a more urgent one. It needs no cluster and ends by itself in about twenty seconds, with a summary.
+    Pods are created and scheduled, stay pending with a reason, are scheduled after the event they wait for, and one is
+    preempted by a pod of higher priority. The demo needs no cluster; it ends after about twenty seconds with a summary.
     """
-    if pods > nodes * MOST_A_NODE:
-        message = f"{pods} are too many for {nodes} nodes; at most {MOST_A_NODE} for each"
+    if pods > nodes * MAX_PODS_PER_NODE:
+        message = f"{pods} are too many for {nodes} nodes; at most {MAX_PODS_PER_NODE} per node"
         raise typer.BadParameter(message, param_hint="--pods")
-    show = Show(_unhurried(config), Crowd(nodes, pods, seed), speed, serve, port)
+    options = DemoOptions(_load_scheduling_without_rate_limit(config), DemoSize(nodes, pods, seed), speed, serve, port)
     try:
-        asyncio.run(run(show, _Heard()))
-    except (ApiError, SchedulerEndedError) as wrong:
-        sys.stderr.write(f"extender: {wrong}\n")
-        raise typer.Exit(_FAILED) from wrong
-    except OSError as wrong:
-        why = os.strerror(wrong.errno).lower() if wrong.errno else str(wrong)
-        sys.stderr.write(f"extender: port {port}: {why}; choose another with --port\n")
-        raise typer.Exit(_FAILED) from wrong
+        asyncio.run(run_demo(options, _PipeSafeConsole()))
+    except (ApiError, SchedulerEndedError) as error:
+        sys.stderr.write(f"extender: {error}\n")
+        raise typer.Exit(_FAILED) from error
+    except OSError as error:
+        reason = os.strerror(error.errno).lower() if error.errno else str(error)
+        sys.stderr.write(f"extender: port {port}: {reason}; choose another with --port\n")
+        raise typer.Exit(_FAILED) from error
 
 
-def _unhurried(config: str) -> wiring.Scheduling:
-    """The configuration, without a bound on requests."""
-    scheduling = scheduling_from(config) if config else wiring.scheduling()
+def _load_scheduling_without_rate_limit(config: str) -> wiring.Scheduling:
+    """Load a configuration file, or the default configuration, without a limit on the API request rate."""
+    scheduling = load_scheduling_from_file(config) if config else wiring.build_scheduling()
     connection = msgspec.structs.replace(scheduling.configuration.client_connection, qps=-1.0)
     return replace(scheduling, configuration=replace(scheduling.configuration, client_connection=connection))

@@ -1,47 +1,47 @@
-"""The help of a command with many flags: what it does, examples, flags in groups."""
+"""The help text of a command with many flags: description, flags in groups, examples."""
 
 import textwrap
 from collections.abc import Mapping, Sequence
 
-from extender.cli.flags import Flag
+from extender.cli.pflag import Flag
 
 
-def help_text(usage: str, about: str, groups: Mapping[str, Sequence[Flag]], end: str, width: int) -> str:
-    """The text.
+def format_help(usage: str, description: str, groups: Mapping[str, Sequence[Flag]], epilog: str, width: int) -> str:
+    """Return the help text.
 
     Args:
-        usage: such as `extender schedule [flags]`.
-        about: paragraphs.
-        groups: flags by the name of their group.
-        end: what comes last, as it is.
-        width: characters a line.
+        usage: the usage line, such as `extender schedule [flags]`.
+        description: the paragraphs above the flags, separated by empty lines.
+        groups: the flags by group name.
+        epilog: the text below the flags, which is not wrapped.
+        width: the line width in characters.
     """
-    paragraphs = [textwrap.fill(paragraph, width) for paragraph in about.split("\n\n")]
-    parts = [f"Usage:\n  {usage}", *paragraphs]
-    column = max(len(_left(flag)) for flags in groups.values() for flag in flags) + 2
-    column = min(column, width // 2)
+    paragraphs = [textwrap.fill(paragraph, width) for paragraph in description.split("\n\n")]
+    sections = [f"Usage:\n  {usage}", *paragraphs]
+    column_width = max(len(_format_flag_name(flag)) for flags in groups.values() for flag in flags) + 2
+    column_width = min(column_width, width // 2)
     for name, flags in groups.items():
-        parts.append("\n".join([f"{name} flags:", *(_entry(flag, column, width) for flag in flags)]))
-    return "\n\n".join([*parts, end])
+        sections.append("\n".join([f"{name} flags:", *(_format_flag(flag, column_width, width) for flag in flags)]))
+    return "\n\n".join([*sections, epilog])
 
 
-def _left(flag: Flag) -> str:
+def _format_flag_name(flag: Flag) -> str:
     dashes = f"  -{flag.short}, --{flag.name}" if flag.short else f"      --{flag.name}"
-    return f"{dashes} {flag.kind.word}".rstrip()
+    return f"{dashes} {flag.type.type_name}".rstrip()
 
 
-def _entry(flag: Flag, column: int, width: int) -> str:
-    left = _left(flag)
-    notes = [flag.help]
+def _format_flag(flag: Flag, column_width: int, width: int) -> str:
+    flag_text = _format_flag_name(flag)
+    sentences = [flag.help]
     if flag.deprecated:
-        notes.insert(0, "DEPRECATED:")
-        notes.append(f"It {flag.deprecated}.")
-    if flag.idle:
-        notes.append(f"Accepted, and changes nothing: {flag.idle}.")
-    shown = flag.kind.render(flag.default)
-    if shown not in {"", "false", "0", "[]", "0s"}:
-        notes.append(f"(default {shown})")
-    lines = textwrap.wrap(" ".join(notes), max(width - column, 20), break_on_hyphens=False)
-    if len(left) + 2 > column:
-        return "\n".join([left, *(" " * column + line for line in lines)])
-    return "\n".join([left.ljust(column) + lines[0], *(" " * column + line for line in lines[1:])])
+        sentences.insert(0, "DEPRECATED:")
+        sentences.append(f"It {flag.deprecated}.")
+    if flag.no_effect_reason:
+        sentences.append(f"Accepted without effect: {flag.no_effect_reason}.")
+    default = flag.type.render(flag.default)
+    if default not in {"", "false", "0", "[]", "0s"}:
+        sentences.append(f"(default {default})")
+    lines = textwrap.wrap(" ".join(sentences), max(width - column_width, 20), break_on_hyphens=False)
+    if len(flag_text) + 2 > column_width:
+        return "\n".join([flag_text, *(" " * column_width + line for line in lines)])
+    return "\n".join([flag_text.ljust(column_width) + lines[0], *(" " * column_width + line for line in lines[1:])])

@@ -1,4 +1,4 @@
-"""`extender schedule`: the scheduler of a cluster, with kube-scheduler's flags, files, port and exit status."""
+"""`extender schedule`: the standalone scheduler, with kube-scheduler's flags, files, port and exit status."""
 
 import asyncio
 import shutil
@@ -11,28 +11,29 @@ import typer
 from typer.core import TyperCommand
 
 from extender import __version__
-from extender.cli.flag_help import help_text
-from extender.cli.flags import parse
+from extender.analysis.input_errors import InputError
+from extender.app.options import ScheduleOptions
+from extender.app.schedule import run
+from extender.app.startup import StartError
+from extender.cli.flag_help import format_help
+from extender.cli.pflag import parse
 from extender.cli.schedule_flags import FLAGS, GROUPS
-from extender.cli.schedule_options import VERSION, options_of
+from extender.cli.schedule_options import VERSION, make_schedule_options
 from extender.client.errors import ApiError
-from extender.config.faults import ConfigError
-from extender.observe.logs import configure
-from extender.offline.faults import InputError
-from extender.options import ScheduleOptions
-from extender.process.entrance import StartError
-from extender.process.running import run
+from extender.config.errors import ConfigError
+from extender.logs.klog import configure_logging
 
 _FAILED: Final = 1
 _NARROW, _WIDE = 80, 120
 
 _USAGE: Final = "extender schedule [flags]"
 _ABOUT: Final = """\
-Watch a cluster, decide where its pods go, and bind them: kube-scheduler's work, with kube-scheduler's flags and \
-configuration file. Run it in place of kube-scheduler, or beside it under another scheduler name.
+Watch a cluster, select a node for every pending pod, and bind the pod: kube-scheduler's work, with kube-scheduler's \
+flags and configuration file. Run it in place of kube-scheduler, or beside it under another scheduler name.
 
-It looks for the API server in --kubeconfig or the configuration file, in $KUBECONFIG, in ~/.kube/config, and in the \
-pod it runs in. A configuration file wins over the deprecated flags; the flags of leader election win over the file."""
+The API server is found through --kubeconfig or the configuration file, $KUBECONFIG, ~/.kube/config, or the pod's \
+service account, in this order. A configuration file overrides the deprecated flags; the flags of leader election \
+override the file."""
 _END: Final = """\
 Examples:
   extender schedule --kubeconfig ~/.kube/config --leader-elect=false -v=2
@@ -40,18 +41,18 @@ Examples:
   extender schedule --config scheduler.yaml --write-config-to full.yaml
   curl -k https://127.0.0.1:10259/readyz?verbose
 
-Signals: TERM and INT finish what was begun, release the lease and end the process; a second one ends it at once.
+Signals: TERM and INT finish running bindings, release the lease and end the process; a second one ends it at once.
 USR2 writes nodes, pods and queue to the log.
 
-Exit status: 0 was told to stop, 1 anything else: a wrong flag or configuration, no API server, the lease is lost.
+Exit status: 0 after a signal, 1 otherwise: an invalid flag or configuration, no API server, a lost lease.
 """
 
 
-class AsItStands(TyperCommand):
-    """A command whose words are not Typer's business: flags are read as kube-scheduler reads them."""
+class RawArgumentsCommand(TyperCommand):
+    """A command that receives its arguments unparsed; `cli.pflag` parses them as kube-scheduler does."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        """Leave all words to the command."""
+        """Store the arguments in the context without parsing them."""
         ctx.args = list(args)
         return []
 
@@ -59,63 +60,63 @@ class AsItStands(TyperCommand):
 app = typer.Typer(rich_markup_mode=None)
 
 
-@app.command(name="schedule", cls=AsItStands, add_help_option=False)
+@app.command(name="schedule", cls=RawArgumentsCommand, add_help_option=False)
 def schedule(ctx: typer.Context) -> None:
     """Schedule the pods of a cluster, with kube-scheduler's flags."""
-    raise typer.Exit(command(ctx.args, run))
+    raise typer.Exit(run_command(ctx.args, run))
 
 
-def command(words: Sequence[str], start: Callable[[ScheduleOptions], Coroutine[Any, Any, int]]) -> int:
-    """Carry the command line out, and give the exit status; what is wrong is a line each on standard error."""
+def run_command(arguments: Sequence[str], start: Callable[[ScheduleOptions], Coroutine[Any, Any, int]]) -> int:
+    """Run the command line and return the exit status; every error is one line on standard error."""
     try:
-        parsed = parse(words, FLAGS)
+        parsed = parse(arguments, FLAGS)
         if parsed["help"]:
             width = min(max(shutil.get_terminal_size().columns, _NARROW), _WIDE)
-            sys.stdout.write(help_text(_USAGE, _ABOUT, GROUPS, _END, width))
+            sys.stdout.write(format_help(_USAGE, _ABOUT, GROUPS, _END, width))
             return 0
         if parsed["version"] != "false":
-            return _version(parsed["version"])
-        options = options_of(parsed)
+            return _print_version(parsed["version"])
+        options = make_schedule_options(parsed)
         if parsed["write-config-to"]:
-            return _written(options, parsed["write-config-to"])
-        configure(options.logs)
-        with asyncio.Runner(loop_factory=loop_factory()) as runner:
+            return _write_configuration(options, parsed["write-config-to"])
+        configure_logging(options.logs)
+        with asyncio.Runner(loop_factory=get_loop_factory()) as runner:
             return runner.run(start(options))
-    except (ConfigError, InputError) as wrong:
-        return _failed(*map(str, wrong.faults))
-    except (ApiError, StartError) as wrong:
-        return _failed(str(wrong))
+    except (ConfigError, InputError) as error:
+        return _report_errors(*map(str, error.errors))
+    except (ApiError, StartError) as error:
+        return _report_errors(str(error))
 
 
-def loop_factory() -> Callable[[], asyncio.AbstractEventLoop] | None:
-    """What makes the event loop; None: asyncio's own way."""
+def get_loop_factory() -> Callable[[], asyncio.AbstractEventLoop] | None:
+    """Return the factory of the event loop; None: asyncio's default."""
     if sys.platform == "win32":
         return None
-    import uvloop  # noqa: PLC0415  not there on Windows
+    import uvloop  # noqa: PLC0415  does not exist on Windows
 
     return uvloop.new_event_loop
 
 
-def _failed(*lines: str) -> int:
+def _report_errors(*lines: str) -> int:
     for line in lines:
         sys.stderr.write(f"extender: {' '.join(line.split())}\n")
     return _FAILED
 
 
-def _version(wanted: str) -> int:
-    if wanted not in {"true", "raw"}:
-        return _failed(f'invalid argument "{wanted}" for "--version" flag: want --version or --version=raw')
-    if wanted == "raw":
+def _print_version(form: str) -> int:
+    if form not in {"true", "raw"}:
+        return _report_errors(f'invalid argument "{form}" for "--version" flag: want --version or --version=raw')
+    if form == "raw":
         sys.stdout.write(f"extender {__version__}, Kubernetes v{VERSION}, Python {sys.version.split()[0]}\n")
     else:
         sys.stdout.write(f"extender {__version__} (Kubernetes v{VERSION})\n")
     return 0
 
 
-def _written(options: ScheduleOptions, file: str) -> int:
+def _write_configuration(options: ScheduleOptions, file: str) -> int:
     try:
-        Path(file).write_text(options.scheduling.defaulted())
-    except OSError as fault:
-        return _failed(f"--write-config-to: {file}: {fault.strerror or fault}")
+        Path(file).write_text(options.scheduling.render_with_defaults())
+    except OSError as error:
+        return _report_errors(f"--write-config-to: {file}: {error.strerror or error}")
     sys.stderr.write(f"extender: wrote the configuration to {file}\n")
     return 0

@@ -1,9 +1,17 @@
-"""The flags of `extender schedule`: kube-scheduler's own, in its groups. Source: G045 to G054."""
+"""The flags of `extender schedule`: kube-scheduler's flags, in kube-scheduler's groups.
+
+Source: cmd/kube-scheduler/app/options/options.go, Options.initFlags, Options.ApplyLeaderElectionTo;
+apiserver/pkg/server/options/serving.go, SecureServingOptions.AddFlags;
+apiserver/pkg/server/options/authentication.go, DelegatingAuthenticationOptions.AddFlags;
+apiserver/pkg/server/options/authorization.go, DelegatingAuthorizationOptions.AddFlags;
+cmd/kube-scheduler/app/options/deprecated.go, DeprecatedOptions.AddFlags; component-base/compatibility/registry.go,
+componentGlobalsRegistry.AddFlags; component-base/version/verflag/verflag.go, PrintAndExitIfRequested (1.36).
+"""
 
 from collections.abc import Mapping
 from typing import Final
 
-from extender.cli.flags import (
+from extender.cli.pflag import (
     BOOL,
     DURATION,
     FLOAT,
@@ -16,114 +24,153 @@ from extender.cli.flags import (
     STRING,
     STRINGS,
     Flag,
-    Value,
+    FlagType,
 )
-from extender.web.settings import ALWAYS_ALLOWED, PORT
+from extender.serving.serving_options import ALWAYS_ALLOWED_PATHS, PORT
 
-VERSION: Final = Value("true|raw|vX.Y.Z", str, bare="true")
+VERSION: Final = FlagType("true|raw|vX.Y.Z", str, value_without_argument="true")
 
 _FILE_WINS = "is ignored if --config is given"
 _HTTP1 = "the service speaks HTTP/1.1"
-_NO_BUFFER = "log lines are written at once"
+_NO_BUFFER = "log lines are written immediately"
 
 _MISC = (
     Flag("config", STRING, "", "File with a KubeSchedulerConfiguration, or a Policy of an old release."),
-    Flag("master", STRING, "", "Address of the API server; wins over the kubeconfig's."),
-    Flag("write-config-to", STRING, "", "Write the whole configuration to this file and exit."),
+    Flag("master", STRING, "", "Address of the API server; overrides the kubeconfig."),
+    Flag("write-config-to", STRING, "", "Write the configuration with all defaults to this file and exit."),
 )
 _SERVING = (
     Flag("bind-address", IP, "0.0.0.0", "Address to listen on; 0.0.0.0 and :: mean all."),  # noqa: S104
-    Flag("secure-port", INT, PORT, "Port for HTTPS; 0 serves nothing."),
-    Flag("cert-dir", STRING, "", "Folder of kube-scheduler.crt and .key, made there if missing; empty: in memory."),
-    Flag("tls-cert-file", STRING, "", "File with the certificate, its signers' behind it; read again on change."),
-    Flag("tls-private-key-file", STRING, "", "File with its key."),
+    Flag("secure-port", INT, PORT, "Port for HTTPS; 0: no port."),
+    Flag("cert-dir", STRING, "", "Folder of kube-scheduler.crt and .key, created if missing; empty: in memory."),
+    Flag(
+        "tls-cert-file",
+        STRING,
+        "",
+        "File with the certificate, followed by intermediate certificates; reloaded on change.",
+    ),
+    Flag("tls-private-key-file", STRING, "", "File with the certificate's private key."),
     Flag("tls-min-version", STRING, "", "VersionTLS12 (the default) or VersionTLS13."),
-    Flag("tls-cipher-suites", STRINGS, (), "Cipher suites for TLS 1.2; the default is the library's."),
-    Flag("tls-curve-preferences", STRINGS, (), "Key exchanges.", idle="the library chooses among safe ones"),
-    Flag("tls-sni-cert-key", STRINGS, (), "Further certificates.", idle="only one certificate is served"),
+    Flag("tls-cipher-suites", STRINGS, (), "Cipher suites for TLS 1.2; default: those of the TLS library."),
+    Flag("tls-curve-preferences", STRINGS, (), "Key exchanges.", no_effect_reason="the TLS library selects them"),
+    Flag("tls-sni-cert-key", STRINGS, (), "Further certificates.", no_effect_reason="only one certificate is served"),
     Flag("permit-address-sharing", BOOL, False, "Set SO_REUSEADDR on the listening socket."),
     Flag("permit-port-sharing", BOOL, False, "Set SO_REUSEPORT, so that several processes may share the port."),
-    Flag("disable-http2-serving", BOOL, False, "Serve no HTTP/2.", idle=_HTTP1),
-    Flag("http2-max-streams-per-connection", INT, 0, "Streams a connection may have.", idle=_HTTP1),
+    Flag("disable-http2-serving", BOOL, False, "Serve no HTTP/2.", no_effect_reason=_HTTP1),
+    Flag("http2-max-streams-per-connection", INT, 0, "Maximum streams per connection.", no_effect_reason=_HTTP1),
 )
 _AUTHENTICATION = (
-    Flag("authentication-kubeconfig", STRING, "", "Whom to ask about callers' tokens; empty: the pod's own account."),
-    Flag("authentication-skip-lookup", BOOL, False, "Do not look for client authorities in the cluster."),
-    Flag("authentication-token-webhook-cache-ttl", DURATION, 10.0, "How long an answer about a token holds."),
-    Flag("authentication-tolerate-lookup-failure", BOOL, True, "Go on if client authorities cannot be looked up."),
-    Flag("client-ca-file", STRING, "", "A certificate signed by one of these names the caller."),
-    Flag("requestheader-client-ca-file", STRING, "", "A proxy with a certificate signed by one of these may name it."),
-    Flag("requestheader-allowed-names", STRINGS, (), "Common names of such proxies; empty: any."),
-    Flag("requestheader-username-headers", STRINGS, ("x-remote-user",), "Headers that name the user."),
-    Flag("requestheader-uid-headers", STRINGS, (), "Headers that give the user's uid."),
-    Flag("requestheader-group-headers", STRINGS, ("x-remote-group",), "Headers that name groups."),
-    Flag("requestheader-extra-headers-prefix", STRINGS, ("x-remote-extra-",), "Prefixes of headers that say more."),
+    Flag("authentication-kubeconfig", STRING, "", "Kubeconfig for token reviews; empty: the pod's service account."),
+    Flag("authentication-skip-lookup", BOOL, False, "Do not look up the client CA in the cluster."),
+    Flag("authentication-token-webhook-cache-ttl", DURATION, 10.0, "How long a token review is cached."),
+    Flag("authentication-tolerate-lookup-failure", BOOL, True, "Continue if the client CA cannot be looked up."),
+    Flag(
+        "client-ca-file",
+        STRING,
+        "",
+        "File with CAs; a client certificate signed by one of them authenticates the client.",
+    ),
+    Flag("requestheader-client-ca-file", STRING, "", "File with CAs of front proxies, which pass the user in headers."),
+    Flag("requestheader-allowed-names", STRINGS, (), "Allowed common names of front proxies; empty: any."),
+    Flag("requestheader-username-headers", STRINGS, ("x-remote-user",), "Headers with the user name."),
+    Flag("requestheader-uid-headers", STRINGS, (), "Headers with the user's uid."),
+    Flag("requestheader-group-headers", STRINGS, ("x-remote-group",), "Headers with the user's groups."),
+    Flag(
+        "requestheader-extra-headers-prefix",
+        STRINGS,
+        ("x-remote-extra-",),
+        "Prefixes of headers with extra user information.",
+    ),
 )
 _AUTHORIZATION = (
     Flag(
         "authorization-always-allow-paths",
         STRINGS,
-        ALWAYS_ALLOWED,
-        "Paths open to all; a `*` at the end matches any rest.",
+        ALWAYS_ALLOWED_PATHS,
+        "Paths without authorization; a `*` at the end matches any suffix.",
     ),
-    Flag("authorization-kubeconfig", STRING, "", "Whom to ask about callers' rights; empty: the pod's own account."),
-    Flag("authorization-webhook-cache-authorized-ttl", DURATION, 10.0, "How long a yes holds."),
-    Flag("authorization-webhook-cache-unauthorized-ttl", DURATION, 10.0, "How long a no holds."),
+    Flag("authorization-kubeconfig", STRING, "", "Kubeconfig for access reviews; empty: the pod's service account."),
+    Flag("authorization-webhook-cache-authorized-ttl", DURATION, 10.0, "How long an allowed access review is cached."),
+    Flag("authorization-webhook-cache-unauthorized-ttl", DURATION, 10.0, "How long a denied access review is cached."),
 )
 _DEPRECATED = (
-    Flag("kubeconfig", STRING, "", "Where the API server is and who we are.", deprecated=_FILE_WINS),
-    Flag("kube-api-qps", FLOAT, 50.0, "Requests a second.", deprecated=_FILE_WINS),
-    Flag("kube-api-burst", INT32, 100, "Requests at once.", deprecated=_FILE_WINS),
+    Flag("kubeconfig", STRING, "", "File with the API server's address and the credentials.", deprecated=_FILE_WINS),
+    Flag("kube-api-qps", FLOAT, 50.0, "Requests per second to the API server.", deprecated=_FILE_WINS),
+    Flag("kube-api-burst", INT32, 100, "Burst of requests to the API server.", deprecated=_FILE_WINS),
     Flag(
         "kube-api-content-type",
         STRING,
         "application/vnd.kubernetes.protobuf",
-        "How to speak to the API server; JSON is spoken whatever it says.",
+        "Content type of requests to the API server; JSON is always used.",
         deprecated=_FILE_WINS,
     ),
-    Flag("profiling", BOOL, True, "Profiling over the service; there is none.", deprecated=_FILE_WINS),
-    Flag("contention-profiling", BOOL, True, "Block profiling; there is none.", deprecated=_FILE_WINS),
+    Flag("profiling", BOOL, True, "Profiling over HTTP; not available.", deprecated=_FILE_WINS),
+    Flag("contention-profiling", BOOL, True, "Block profiling; not available.", deprecated=_FILE_WINS),
     Flag(
         "pod-max-in-unschedulable-pods-duration",
         DURATION,
         300.0,
-        "How long a pod stays parked at most before it is tried again, whatever happened.",
+        "Time after which an unschedulable pod is retried without an event.",
         deprecated="will be removed in a future version",
     ),
 )
 _ELECTION = (
     Flag("leader-elect", BOOL, True, "Schedule only while holding the lease; needed to run more than one replica."),
-    Flag("leader-elect-lease-duration", DURATION, 15.0, "How long others wait for a leader that has gone silent."),
-    Flag("leader-elect-renew-deadline", DURATION, 10.0, "How long the leader tries to renew before it gives up."),
-    Flag("leader-elect-retry-period", DURATION, 2.0, "How long to wait between tries."),
-    Flag("leader-elect-resource-lock", STRING, "leases", "What to hold; only leases."),
+    Flag(
+        "leader-elect-lease-duration",
+        DURATION,
+        15.0,
+        "How long other candidates wait after the last renewal before they take the lease.",
+    ),
+    Flag(
+        "leader-elect-renew-deadline",
+        DURATION,
+        10.0,
+        "How long the leader tries to renew the lease before it gives up.",
+    ),
+    Flag("leader-elect-retry-period", DURATION, 2.0, "Time between two attempts."),
+    Flag("leader-elect-resource-lock", STRING, "leases", "Kind of the lock; only leases."),
     Flag("leader-elect-resource-name", STRING, "kube-scheduler", "Name of the lease."),
     Flag("leader-elect-resource-namespace", STRING, "kube-system", "Namespace of the lease."),
 )
-_ONE_VERSION = "there is one version to be like, 1.36"
+_ONE_VERSION = "only 1.36 is emulated"
 _GATES = (
-    Flag("feature-gates", GATES, (), "Switch features, as in kube:SchedulerPopFromBackoffQ=false; repeatable."),
-    Flag("emulated-version", STRINGS, (), "Behave as an older release: only 1.36 here."),
-    Flag("min-compatibility-version", STRINGS, (), "Oldest release to get on with.", idle=_ONE_VERSION),
+    Flag("feature-gates", GATES, (), "Feature gates, as in kube:SchedulerPopFromBackoffQ=false; repeatable."),
+    Flag("emulated-version", STRINGS, (), "Emulated Kubernetes release; only 1.36."),
+    Flag("min-compatibility-version", STRINGS, (), "Oldest compatible release.", no_effect_reason=_ONE_VERSION),
 )
 _METRICS = (
     Flag("disabled-metrics", STRINGS, (), "Metric families to leave out."),
-    Flag("show-hidden-metrics-for-version", STRING, "", "Show what 1.35 hid.", idle="nothing is hidden"),
-    Flag("allow-metric-labels", PAIRS, (), "Allowed values of labels.", idle="labels are bounded already"),
-    Flag("allow-metric-labels-manifest", STRING, "", "The same in a file.", idle="labels are bounded already"),
+    Flag(
+        "show-hidden-metrics-for-version",
+        STRING,
+        "",
+        "Show the metrics hidden in 1.35.",
+        no_effect_reason="no metric is hidden",
+    ),
+    Flag(
+        "allow-metric-labels", PAIRS, (), "Allowed label values.", no_effect_reason="label values are bounded already"
+    ),
+    Flag(
+        "allow-metric-labels-manifest",
+        STRING,
+        "",
+        "File with allowed label values.",
+        no_effect_reason="label values are bounded already",
+    ),
 )
 _LOGS = (
-    Flag("v", LEVEL, 0, "How much to log: 2 is good for operation, 4 for finding faults, 10 is all.", short="v"),
+    Flag("v", LEVEL, 0, "Log verbosity: 2 for operation, 4 for debugging, 10 logs everything.", short="v"),
     Flag("vmodule", STRINGS, (), "Verbosity by file, as pattern=N,...; only with the text format."),
     Flag("logging-format", STRING, "text", "text or json."),
-    Flag("log-flush-frequency", DURATION, 5.0, "How often to flush.", idle=_NO_BUFFER),
-    Flag("log-text-split-stream", BOOL, False, "Needs the gate LoggingAlphaOptions."),
-    Flag("log-json-split-stream", BOOL, False, "Needs the gate LoggingAlphaOptions."),
-    Flag("log-text-info-buffer-size", STRING, "0", "Bytes to buffer.", idle=_NO_BUFFER),
-    Flag("log-json-info-buffer-size", STRING, "0", "Bytes to buffer.", idle=_NO_BUFFER),
+    Flag("log-flush-frequency", DURATION, 5.0, "Time between two flushes.", no_effect_reason=_NO_BUFFER),
+    Flag("log-text-split-stream", BOOL, False, "Requires the feature gate LoggingAlphaOptions."),
+    Flag("log-json-split-stream", BOOL, False, "Requires the feature gate LoggingAlphaOptions."),
+    Flag("log-text-info-buffer-size", STRING, "0", "Bytes to buffer.", no_effect_reason=_NO_BUFFER),
+    Flag("log-json-info-buffer-size", STRING, "0", "Bytes to buffer.", no_effect_reason=_NO_BUFFER),
 )
 _GLOBAL = (
-    Flag("help", BOOL, False, "Show this and exit.", short="h"),
+    Flag("help", BOOL, False, "Show this help and exit.", short="h"),
     Flag("version", VERSION, "false", "Show the version and exit."),
 )
 
@@ -139,7 +186,7 @@ GROUPS: Final[Mapping[str, tuple[Flag, ...]]] = {
     "Logs": _LOGS,
     "Global": _GLOBAL,
 }
-"""By group, in kube-scheduler's order."""
+"""The flags by group, in kube-scheduler's order."""
 
 FLAGS: Final[Mapping[str, Flag]] = {flag.name: flag for flags in GROUPS.values() for flag in flags}
-"""By name."""
+"""The flags by name."""

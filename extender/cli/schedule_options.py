@@ -1,7 +1,9 @@
-"""From the flags of `extender schedule` to what the process is told: precedence as kube-scheduler has it.
+"""Validate the flags of `extender schedule` and convert them to `ScheduleOptions`.
 
-A configuration file wins over the deprecated flags, and the flags of leader election over the file. Source: G049,
-G050, G056.
+A configuration file overrides the deprecated flags; the flags of leader election override the file.
+
+Source: cmd/kube-scheduler/app/options/deprecated.go, DeprecatedOptions.AddFlags;
+cmd/kube-scheduler/app/options/options.go, Options.ApplyLeaderElectionTo, Options.ApplyTo (1.36).
 """
 
 import dataclasses
@@ -11,23 +13,28 @@ from typing import Any, Final
 
 import msgspec
 
-from extender import wiring
-from extender.cli.flags import FlagError, Parsed
-from extender.cli.inputs import scheduling_from
+from extender.app import wiring
+from extender.app.options import ScheduleOptions
+from extender.cli.pflag import FlagError, ParsedFlags
+from extender.cli.recording_options import load_scheduling_from_file
 from extender.cli.schedule_flags import FLAGS
-from extender.client.kubeconfig import Place
-from extender.config.defaults import default_configuration
-from extender.config.faults import ConfigError, Fault
-from extender.config.feature_flags import in_force, parse, scheduling_gates
-from extender.config.gates import FeatureGates
+from extender.client.kubeconfig import CredentialSource
+from extender.config.defaults import make_default_configuration
+from extender.config.errors import ConfigError, FieldError
+from extender.config.feature_gates import FeatureGates
+from extender.config.feature_gates_flag import list_gates_by_stage, parse_feature_gates, select_scheduling_gates
 from extender.config.model import Configuration
-from extender.config.validate import validate
-from extender.observe.logs import Logging
-from extender.options import ScheduleOptions
-from extender.web.settings import Authentication, Authorization, FrontProxy, Serving
+from extender.config.validation import validate_configuration
+from extender.logs.klog import LoggingOptions
+from extender.serving.serving_options import (
+    AuthenticationOptions,
+    AuthorizationOptions,
+    FrontProxyOptions,
+    ServingOptions,
+)
 
 VERSION: Final = "1.36"
-"""The release of Kubernetes we behave as."""
+"""The Kubernetes release whose kube-scheduler is emulated."""
 
 _ELECTION: Final = {
     "leader-elect": "leader_elect",
@@ -47,154 +54,160 @@ _CONNECTION: Final = {
 _PROFILING: Final = {"profiling": "enable_profiling", "contention-profiling": "enable_contention_profiling"}
 
 
-def options_of(parsed: Parsed) -> ScheduleOptions:
-    """What the process is told.
+def make_schedule_options(parsed: ParsedFlags) -> ScheduleOptions:
+    """Return the options of the process.
 
     Raises:
-        ConfigError: everything wrong with the flags, or with the configuration.
+        ConfigError: the flags or the configuration are invalid; contains all errors.
         InputError: the configuration cannot be read.
     """
     if parsed.arguments:
-        got = " ".join(f'"{word}"' for word in parsed.arguments)
-        raise FlagError(f'"extender schedule" does not take any arguments, got [{got}]')
-    wrong = list(_faults(parsed))
-    if wrong:
-        raise ConfigError(wrong)
-    asked = parse(parsed["feature-gates"])
-    scheduling = _scheduling(parsed, scheduling_gates(asked))
+        arguments = " ".join(f'"{argument}"' for argument in parsed.arguments)
+        raise FlagError(f'"extender schedule" does not take any arguments, got [{arguments}]')
+    errors = list(_validate_flags(parsed))
+    if errors:
+        raise ConfigError(errors)
+    feature_gates = parse_feature_gates(parsed["feature-gates"])
+    scheduling = _build_scheduling(parsed, select_scheduling_gates(feature_gates))
     connection = scheduling.configuration.client_connection
     return ScheduleOptions(
         scheduling=scheduling,
-        place=Place(kubeconfig=connection.kubeconfig, master=parsed["master"], environ=dict(os.environ)),
-        serving=_serving(parsed) if parsed["secure-port"] else None,
-        authentication=_authentication(parsed),
-        authorization=Authorization(
-            kubeconfig=parsed["authorization-kubeconfig"],
-            always_allowed=parsed["authorization-always-allow-paths"],
-            allowed_seconds=parsed["authorization-webhook-cache-authorized-ttl"],
-            denied_seconds=parsed["authorization-webhook-cache-unauthorized-ttl"],
+        credential_source=CredentialSource(
+            kubeconfig=connection.kubeconfig, master=parsed["master"], environ=dict(os.environ)
         ),
-        max_parked=parsed["pod-max-in-unschedulable-pods-duration"],
-        logs=logging_of(parsed),
-        features=in_force(asked),
+        serving=_make_serving_options(parsed) if parsed["secure-port"] else None,
+        authentication=_make_authentication_options(parsed),
+        authorization=AuthorizationOptions(
+            kubeconfig=parsed["authorization-kubeconfig"],
+            always_allowed_paths=parsed["authorization-always-allow-paths"],
+            allowed_cache_ttl=parsed["authorization-webhook-cache-authorized-ttl"],
+            denied_cache_ttl=parsed["authorization-webhook-cache-unauthorized-ttl"],
+        ),
+        max_in_unschedulable_pods_seconds=parsed["pod-max-in-unschedulable-pods-duration"],
+        logs=make_logging_options(parsed),
+        features=list_gates_by_stage(feature_gates),
         disabled_metrics=frozenset(parsed["disabled-metrics"]),
-        notes=(*warnings(parsed), *scheduling.notes),
-        flags={name: FLAGS[name].kind.render(parsed[name]) for name in sorted(FLAGS)},
+        warnings=(*list_flag_warnings(parsed), *scheduling.warnings),
+        flags={name: FLAGS[name].type.render(parsed[name]) for name in sorted(FLAGS)},
     )
 
 
-def warnings(parsed: Parsed) -> Iterator[str]:
-    """What somebody should know about the flags given, a line each."""
+def list_flag_warnings(parsed: ParsedFlags) -> Iterator[str]:
+    """Yield one warning per flag that is deprecated or has no effect."""
     for name in sorted(parsed.changed):
         flag = FLAGS[name]
         if flag.deprecated:
             yield f"Flag --{name} has been deprecated, it {flag.deprecated}"
-        if flag.idle:
-            yield f"Flag --{name} changes nothing: {flag.idle}"
+        if flag.no_effect_reason:
+            yield f"Flag --{name} has no effect: {flag.no_effect_reason}"
 
 
-def logging_of(parsed: Parsed) -> Logging:
-    """How to log."""
-    modules = tuple(pattern.rpartition("=") for pattern in parsed["vmodule"])
-    return Logging(parsed["logging-format"], parsed["v"], tuple((name, int(level)) for name, _, level in modules))
-
-
-def _faults(parsed: Parsed) -> Iterator[Fault]:
-    port = parsed["secure-port"]
-    if not 0 <= port <= 65535:
-        yield Fault("--secure-port", f"{port} must be between 0 and 65535, inclusive; 0 serves nothing")
-    if bool(parsed["tls-cert-file"]) != bool(parsed["tls-private-key-file"]):
-        yield Fault("--tls-cert-file", "want --tls-cert-file and --tls-private-key-file together, or neither")
-    for path in parsed["authorization-always-allow-paths"]:
-        if "*" in path[:-1]:
-            yield Fault("--authorization-always-allow-paths", f'only trailing * allowed in "{path}"')
-    hidden = parsed["show-hidden-metrics-for-version"]
-    if hidden not in {"", "1.35"}:
-        yield Fault("--show-hidden-metrics-for-version", f'"{hidden}" must be omitted or have the value 1.35')
-    for written in parsed["emulated-version"]:
-        component, _, version = written.rpartition("=")
-        if component not in {"", "kube"}:
-            yield Fault("--emulated-version", f"component not registered: {component}; want kube={VERSION}")
-        elif version != VERSION:
-            yield Fault("--emulated-version", f"{version} cannot be emulated; want {VERSION}")
-    yield from _logging_faults(parsed)
-
-
-def _logging_faults(parsed: Parsed) -> Iterator[Fault]:
-    form = parsed["logging-format"]
-    if form not in {"text", "json"}:
-        yield Fault("--logging-format", f'unsupported log format "{form}"; want text or json')
-    for pattern in parsed["vmodule"]:
-        name, _, level = pattern.rpartition("=")
-        if not name or not level.isascii() or not level.isdigit():
-            yield Fault("--vmodule", f'"{pattern}" is not of the form pattern=N')
-    if parsed["vmodule"] and form == "json":
-        yield Fault("--vmodule", "only supported for text log format")
-    if parsed["log-flush-frequency"] <= 0:
-        yield Fault("--log-flush-frequency", "must be greater than zero")
-    for name in ("log-text-split-stream", "log-json-split-stream"):
-        if parsed[name]:
-            yield Fault(f"--{name}", "feature LoggingAlphaOptions is disabled")
-
-
-def _scheduling(parsed: Parsed, gates: FeatureGates) -> wiring.Scheduling:
-    """The configuration in force, with its plugins."""
-    if not parsed["config"]:
-        configuration = _with_deprecated(default_configuration(), parsed)
-        return wiring.scheduling(_checked(_with_election(configuration, parsed)), gates)
-    scheduling = scheduling_from(parsed["config"], gates)
-    configuration = _checked(_with_election(scheduling.configuration, parsed))
-    return dataclasses.replace(scheduling, configuration=configuration)
-
-
-def _checked(configuration: Configuration) -> Configuration:
-    faults = validate(configuration)
-    if faults:
-        raise ConfigError(faults)
-    return configuration
-
-
-def _given(parsed: Parsed, names: dict[str, str]) -> dict[str, Any]:
-    return {field: parsed[name] for name, field in names.items() if name in parsed.changed}
-
-
-def _with_election(configuration: Configuration, parsed: Parsed) -> Configuration:
-    election = msgspec.structs.replace(configuration.leader_election, **_given(parsed, _ELECTION))
-    return dataclasses.replace(configuration, leader_election=election)
-
-
-def _with_deprecated(configuration: Configuration, parsed: Parsed) -> Configuration:
-    connection = msgspec.structs.replace(configuration.client_connection, **_given(parsed, _CONNECTION))
-    return dataclasses.replace(configuration, client_connection=connection, **_given(parsed, _PROFILING))
-
-
-def _serving(parsed: Parsed) -> Serving:
-    return Serving(
-        address=parsed["bind-address"],
-        port=parsed["secure-port"],
-        certificate=parsed["tls-cert-file"],
-        key=parsed["tls-private-key-file"],
-        folder=parsed["cert-dir"],
-        least_version=parsed["tls-min-version"],
-        ciphers=parsed["tls-cipher-suites"],
-        share_address=parsed["permit-address-sharing"],
-        share_port=parsed["permit-port-sharing"],
+def make_logging_options(parsed: ParsedFlags) -> LoggingOptions:
+    """Return the log's format and verbosity."""
+    file_levels = tuple(pattern.rpartition("=") for pattern in parsed["vmodule"])
+    return LoggingOptions(
+        parsed["logging-format"], parsed["v"], tuple((name, int(level)) for name, _, level in file_levels)
     )
 
 
-def _authentication(parsed: Parsed) -> Authentication:
-    return Authentication(
+def _validate_flags(parsed: ParsedFlags) -> Iterator[FieldError]:
+    port = parsed["secure-port"]
+    if not 0 <= port <= 65535:
+        yield FieldError("--secure-port", f"{port} must be between 0 and 65535, inclusive; 0 serves nothing")
+    if bool(parsed["tls-cert-file"]) != bool(parsed["tls-private-key-file"]):
+        yield FieldError("--tls-cert-file", "want --tls-cert-file and --tls-private-key-file together, or neither")
+    for path in parsed["authorization-always-allow-paths"]:
+        if "*" in path[:-1]:
+            yield FieldError("--authorization-always-allow-paths", f'only trailing * allowed in "{path}"')
+    hidden_version = parsed["show-hidden-metrics-for-version"]
+    if hidden_version not in {"", "1.35"}:
+        yield FieldError(
+            "--show-hidden-metrics-for-version", f'"{hidden_version}" must be omitted or have the value 1.35'
+        )
+    for component_version in parsed["emulated-version"]:
+        component, _, version = component_version.rpartition("=")
+        if component not in {"", "kube"}:
+            yield FieldError("--emulated-version", f"component not registered: {component}; want kube={VERSION}")
+        elif version != VERSION:
+            yield FieldError("--emulated-version", f"{version} cannot be emulated; want {VERSION}")
+    yield from _validate_logging_flags(parsed)
+
+
+def _validate_logging_flags(parsed: ParsedFlags) -> Iterator[FieldError]:
+    log_format = parsed["logging-format"]
+    if log_format not in {"text", "json"}:
+        yield FieldError("--logging-format", f'unsupported log format "{log_format}"; want text or json')
+    for pattern in parsed["vmodule"]:
+        name, _, level = pattern.rpartition("=")
+        if not name or not level.isascii() or not level.isdigit():
+            yield FieldError("--vmodule", f'"{pattern}" is not of the form pattern=N')
+    if parsed["vmodule"] and log_format == "json":
+        yield FieldError("--vmodule", "only supported for text log format")
+    if parsed["log-flush-frequency"] <= 0:
+        yield FieldError("--log-flush-frequency", "must be greater than zero")
+    for name in ("log-text-split-stream", "log-json-split-stream"):
+        if parsed[name]:
+            yield FieldError(f"--{name}", "feature LoggingAlphaOptions is disabled")
+
+
+def _build_scheduling(parsed: ParsedFlags, gates: FeatureGates) -> wiring.Scheduling:
+    """Build the configuration with the flags' changes, and the configuration's plugins."""
+    if not parsed["config"]:
+        configuration = _apply_deprecated_flags(make_default_configuration(), parsed)
+        return wiring.build_scheduling(_require_valid(_apply_leader_election_flags(configuration, parsed)), gates)
+    scheduling = load_scheduling_from_file(parsed["config"], gates)
+    configuration = _require_valid(_apply_leader_election_flags(scheduling.configuration, parsed))
+    return dataclasses.replace(scheduling, configuration=configuration)
+
+
+def _require_valid(configuration: Configuration) -> Configuration:
+    errors = validate_configuration(configuration)
+    if errors:
+        raise ConfigError(errors)
+    return configuration
+
+
+def _get_changed_fields(parsed: ParsedFlags, fields_by_flag: dict[str, str]) -> dict[str, Any]:
+    return {field: parsed[name] for name, field in fields_by_flag.items() if name in parsed.changed}
+
+
+def _apply_leader_election_flags(configuration: Configuration, parsed: ParsedFlags) -> Configuration:
+    election = msgspec.structs.replace(configuration.leader_election, **_get_changed_fields(parsed, _ELECTION))
+    return dataclasses.replace(configuration, leader_election=election)
+
+
+def _apply_deprecated_flags(configuration: Configuration, parsed: ParsedFlags) -> Configuration:
+    connection = msgspec.structs.replace(configuration.client_connection, **_get_changed_fields(parsed, _CONNECTION))
+    return dataclasses.replace(configuration, client_connection=connection, **_get_changed_fields(parsed, _PROFILING))
+
+
+def _make_serving_options(parsed: ParsedFlags) -> ServingOptions:
+    return ServingOptions(
+        address=parsed["bind-address"],
+        port=parsed["secure-port"],
+        cert_file=parsed["tls-cert-file"],
+        key_file=parsed["tls-private-key-file"],
+        cert_dir=parsed["cert-dir"],
+        min_tls_version=parsed["tls-min-version"],
+        cipher_suites=parsed["tls-cipher-suites"],
+        reuse_address=parsed["permit-address-sharing"],
+        reuse_port=parsed["permit-port-sharing"],
+    )
+
+
+def _make_authentication_options(parsed: ParsedFlags) -> AuthenticationOptions:
+    return AuthenticationOptions(
         kubeconfig=parsed["authentication-kubeconfig"],
-        cache_seconds=parsed["authentication-token-webhook-cache-ttl"],
+        token_cache_ttl=parsed["authentication-token-webhook-cache-ttl"],
         skip_lookup=parsed["authentication-skip-lookup"],
-        tolerate_failure=parsed["authentication-tolerate-lookup-failure"],
-        client_authority=parsed["client-ca-file"],
-        front_proxy=FrontProxy(
-            authority=parsed["requestheader-client-ca-file"],
-            names=parsed["requestheader-allowed-names"],
-            users=parsed["requestheader-username-headers"],
-            uids=parsed["requestheader-uid-headers"],
-            groups=parsed["requestheader-group-headers"],
-            extras=parsed["requestheader-extra-headers-prefix"],
+        tolerate_lookup_failure=parsed["authentication-tolerate-lookup-failure"],
+        client_ca_file=parsed["client-ca-file"],
+        front_proxy=FrontProxyOptions(
+            ca_file=parsed["requestheader-client-ca-file"],
+            allowed_names=parsed["requestheader-allowed-names"],
+            username_headers=parsed["requestheader-username-headers"],
+            uid_headers=parsed["requestheader-uid-headers"],
+            group_headers=parsed["requestheader-group-headers"],
+            extra_header_prefixes=parsed["requestheader-extra-headers-prefix"],
         ),
     )

@@ -1,4 +1,4 @@
-"""`extender serve`: the extender verbs over HTTP, for a live cluster, a recorded one, or none."""
+"""`extender serve`: the extender verbs over HTTP, for a live cluster, a recorded cluster, or none."""
 
 import asyncio
 import shutil
@@ -8,16 +8,16 @@ from typing import Any, Final
 
 import typer
 
-from extender.cli.flag_help import help_text
-from extender.cli.flags import parse
-from extender.cli.schedule import AsItStands, loop_factory
+from extender.app.options import ServeOptions
+from extender.app.serve import run
+from extender.app.startup import StartError
+from extender.cli.flag_help import format_help
+from extender.cli.pflag import parse
+from extender.cli.schedule import RawArgumentsCommand, get_loop_factory
 from extender.cli.serve_flags import FLAGS, GROUPS
-from extender.cli.serve_options import options_of
+from extender.cli.serve_options import make_serve_options
 from extender.client.errors import ApiError, CredentialsError
-from extender.observe.logs import configure
-from extender.options import ServeOptions
-from extender.process.entrance import StartError
-from extender.process.extending import run
+from extender.logs.klog import configure_logging
 
 _FAILED: Final = 1
 _NARROW, _WIDE = 80, 120
@@ -25,14 +25,14 @@ _NARROW, _WIDE = 80, 120
 _USAGE: Final = "extender serve [flags]"
 _ABOUT: Final = """\
 Answer the extender verbs filter, prioritize, preempt and bind over HTTP, as a kube-scheduler with `extenders:` in its \
-configuration asks them: about nodes by name, or about whole nodes that come with the request.
+configuration calls them: with node names, or with whole nodes in the request.
 
-The cluster is a live one, found in --kubeconfig, the configuration file, $KUBECONFIG, ~/.kube/config or the pod this \
-runs in; or a recorded one (-f); or none (--without-cluster), for callers that send whole nodes, such as a cluster \
-autoscaler. It is watched and never written to, except for bindings where the verb bind is called.
+The cluster is live (found through --kubeconfig, the configuration file, $KUBECONFIG, ~/.kube/config or the pod's \
+service account), or recorded (-f), or absent (--without-cluster) for callers that send whole nodes, such as a cluster \
+autoscaler. A live cluster is watched; only the verb bind writes to it.
 
-/livez, /readyz, /healthz, /metrics, /openapi.json and /explain/{namespace}/{pod} are there too. Until the cluster is \
-known, /readyz says so, and filter answers with an Error."""
+The pages /livez, /readyz, /healthz, /metrics, /openapi.json and /explain/{namespace}/{pod} are served as well. Until \
+the cluster is known, /readyz fails and filter returns an Error."""
 _END: Final = """\
 Examples:
   extender serve --config scheduler.yaml
@@ -43,42 +43,42 @@ Examples:
   curl http://127.0.0.1:8888/readyz?verbose
   curl --data '{"Pod": ..., "NodeNames": ["node-1", "node-2"]}' http://127.0.0.1:8888/filter
 
-Signals: TERM and INT finish what is being answered and end the process; a second one ends it at once.
+Signals: TERM and INT finish running requests and end the process; a second one ends it at once.
 
-Exit status: 0 was told to stop, 1 something failed, 2 the flags or the configuration are wrong.
+Exit status: 0 after a signal, 1 after a failure, 2 for invalid flags or an invalid configuration.
 """
 
 app = typer.Typer(rich_markup_mode=None)
 
 
-@app.command(name="serve", cls=AsItStands, add_help_option=False)
+@app.command(name="serve", cls=RawArgumentsCommand, add_help_option=False)
 def serve(ctx: typer.Context) -> None:
     """Answer the extender verbs over HTTP."""
-    raise typer.Exit(command(ctx.args, run))
+    raise typer.Exit(run_command(ctx.args, run))
 
 
-def command(words: Sequence[str], start: Callable[[ServeOptions], Coroutine[Any, Any, int]]) -> int:
-    """Carry the command line out, and give the exit status; what fails is a line on standard error.
+def run_command(arguments: Sequence[str], start: Callable[[ServeOptions], Coroutine[Any, Any, int]]) -> int:
+    """Run the command line and return the exit status; a failure is one line on standard error.
 
     Raises:
-        ConfigError, InputError: the flags or what they name are wrong.
+        ConfigError, InputError: the flags, the configuration or the recording are invalid.
     """
-    parsed = parse(words, FLAGS)
+    parsed = parse(arguments, FLAGS)
     if parsed["help"]:
         width = min(max(shutil.get_terminal_size().columns, _NARROW), _WIDE)
-        sys.stdout.write(help_text(_USAGE, _ABOUT, GROUPS, _END, width))
+        sys.stdout.write(format_help(_USAGE, _ABOUT, GROUPS, _END, width))
         return 0
-    options = options_of(parsed)
-    configure(options.logs)
+    options = make_serve_options(parsed)
+    configure_logging(options.logs)
     try:
-        with asyncio.Runner(loop_factory=loop_factory()) as runner:
+        with asyncio.Runner(loop_factory=get_loop_factory()) as runner:
             return runner.run(start(options))
-    except CredentialsError as wrong:
-        return _failed(f"{wrong}; or give a recorded cluster with -f, or none with --without-cluster")
-    except (ApiError, StartError) as wrong:
-        return _failed(str(wrong))
+    except CredentialsError as error:
+        return _report_error(f"{error}; or pass a recorded cluster with -f, or --without-cluster")
+    except (ApiError, StartError) as error:
+        return _report_error(str(error))
 
 
-def _failed(line: str) -> int:
+def _report_error(line: str) -> int:
     sys.stderr.write(f"extender: {' '.join(line.split())}\n")
     return _FAILED

@@ -1,58 +1,59 @@
-"""The flags of `extender serve`: kube-scheduler's names wherever it has one."""
+"""The flags of `extender serve`; flags that kube-scheduler also has keep their names."""
 
 from collections.abc import Mapping
 from typing import Final
 
-from extender.cli.flags import BOOL, GATES, INT, LEVEL, STRING, STRINGS, Flag, Value
-from extender.web.scaling import ScoreRange
-from extender.web.settings import ALWAYS_ALLOWED
-from extender.web.wire import MAX_NAMES_BYTES, MAX_NODES_BYTES
+from extender.cli.pflag import BOOL, GATES, INT, LEVEL, STRING, STRINGS, Flag, FlagType
+from extender.extender_api.payloads import MAX_NAMES_BYTES, MAX_NODES_BYTES
+from extender.extender_api.score_scaling import ScoreRange
+from extender.serving.serving_options import ALWAYS_ALLOWED_PATHS
 
-FILES: Final = Value("FILE", lambda text: (text,), ",".join, many=True)
+FILES: Final = FlagType("FILE", lambda text: (text,), ",".join, repeatable=True)
 
 _CLUSTER = (
-    Flag("file", FILES, (), "A recorded cluster instead of a live one: YAML or JSON, - is standard input; repeatable.",
+    Flag("file", FILES, (), "Recorded cluster instead of a live one: YAML or JSON, - is standard input; repeatable.",
          short="f"),
-    Flag("without-cluster", BOOL, False, "No cluster at all: requests must bring whole nodes along."),
-    Flag("config", STRING, "", "File with a KubeSchedulerConfiguration, or a Policy: its profiles "
-         "answer. Taken over when it changes."),
-    Flag("kubeconfig", STRING, "", "Where the API server is and who we are; wins over the configuration's."),
-    Flag("master", STRING, "", "Address of the API server; wins over the kubeconfig's."),
-    Flag("standalone", BOOL, False, "Schedule the pods of the profiles as well, as extender schedule does."),
-    Flag("feature-gates", GATES, (), "Switch features, as in kube:DynamicResourceAllocation=false; repeatable."),
+    Flag("without-cluster", BOOL, False, "No cluster: requests must contain whole nodes."),
+    Flag("config", STRING, "", "File with a KubeSchedulerConfiguration, or a Policy: the profiles "
+         "behind the verbs. Reloaded on change."),
+    Flag("kubeconfig", STRING, "", "File with the API server's address and the credentials; overrides "
+         "the configuration."),
+    Flag("master", STRING, "", "Address of the API server; overrides the kubeconfig."),
+    Flag("standalone", BOOL, False, "Also schedule the pods of the profiles, like extender schedule."),
+    Flag("feature-gates", GATES, (), "Feature gates, as in kube:DynamicResourceAllocation=false; repeatable."),
 )  # fmt: skip
 _VERBS = (
-    Flag("url-prefix", STRING, "", "What comes before the verbs: the path of the scheduler's urlPrefix."),
-    Flag("filter-verb", STRING, "filter", "Name of the verb, as the scheduler's filterVerb; empty: not served."),
-    Flag("prioritize-verb", STRING, "prioritize", "The same for prioritizeVerb."),
-    Flag("preempt-verb", STRING, "preempt", "The same for preemptVerb."),
-    Flag("bind-verb", STRING, "bind", "The same for bindVerb; only for a live cluster."),
-    Flag("score-range", STRING, ScoreRange.TEN.value, "What prioritize answers: scores as kube-scheduler "
-         "takes them, or raw, the profile's totals."),
-    Flag("scheduler-name", STRINGS, (), "Bind pods of these schedulers too, beside those of the profiles."),
+    Flag("url-prefix", STRING, "", "Path before the verbs, as in the scheduler's urlPrefix."),
+    Flag("filter-verb", STRING, "filter", "Path of filter, as in the scheduler's filterVerb; empty: not served."),
+    Flag("prioritize-verb", STRING, "prioritize", "Path of prioritize, as in prioritizeVerb; empty: not served."),
+    Flag("preempt-verb", STRING, "preempt", "Path of preempt, as in preemptVerb; empty: not served."),
+    Flag("bind-verb", STRING, "bind", "Path of bind, as in bindVerb; only for a live cluster; empty: not served."),
+    Flag("score-range", STRING, ScoreRange.TEN.value, "Scores of prioritize: 0-10 as kube-scheduler "
+         "expects them, or raw: the totals of the profile."),
+    Flag("scheduler-name", STRINGS, (), "Schedulers whose pods may be bound, in addition to those of the profiles."),
 )  # fmt: skip
 _SERVING = (
-    Flag("bind-address", STRING, "127.0.0.1", "Where to listen. Beyond this machine it takes "
-         "--client-ca-file, or --anonymous-verbs."),
-    Flag("port", INT, 8888, "Port; 0 takes a free one."),
-    Flag("secure-port", INT, 0, "Port for health, metrics and explain alone, over HTTPS and at all addresses, so that "
-         "the verbs can keep to loopback; 0: they are with the verbs only."),
-    Flag("tls-cert-file", STRING, "", "File with the certificate; without one, plain HTTP. Read again on change."),
-    Flag("tls-private-key-file", STRING, "", "File with its key."),
-    Flag("client-ca-file", STRING, "", "Callers of the verbs must show a certificate signed by one of these."),
-    Flag("anonymous-verbs", BOOL, False, "Beyond this machine, let everybody who reaches the port ask filter, "
-         "prioritize and preempt, without a certificate; bind is not served."),
-    Flag("allowed-client-names", STRINGS, (), "Names such a certificate may bear; empty: any."),
-    Flag("max-names-bytes", INT, MAX_NAMES_BYTES, "The most a request may weigh that names nodes."),
-    Flag("max-nodes-bytes", INT, MAX_NODES_BYTES, "The most a request may weigh that brings whole nodes or pods."),
-    Flag("authorization-always-allow-paths", STRINGS, ALWAYS_ALLOWED,
-         "Pages open to all; for others the API server is asked. A `*` at the end matches any rest."),
+    Flag("bind-address", STRING, "127.0.0.1", "Address to listen on. An address other than loopback "
+         "requires --client-ca-file or --anonymous-verbs."),
+    Flag("port", INT, 8888, "Port; 0: any free port."),
+    Flag("secure-port", INT, 0, "Second port for health, metrics and explain only, over HTTPS on all addresses; "
+         "the verbs can then stay on loopback; 0: no second port."),
+    Flag("tls-cert-file", STRING, "", "File with the certificate; empty: plain HTTP. Reloaded on change."),
+    Flag("tls-private-key-file", STRING, "", "File with the certificate's private key."),
+    Flag("client-ca-file", STRING, "", "File with CAs; clients of the verbs need a certificate signed by one of them."),
+    Flag("anonymous-verbs", BOOL, False, "Allow an address other than loopback without client certificates: "
+         "every client can call filter, prioritize and preempt; bind is not served."),
+    Flag("allowed-client-names", STRINGS, (), "Allowed common names of client certificates; empty: any."),
+    Flag("max-names-bytes", INT, MAX_NAMES_BYTES, "Maximum body size of a request with node names, in bytes."),
+    Flag("max-nodes-bytes", INT, MAX_NODES_BYTES, "Maximum body size of a request with whole nodes or pods, in bytes."),
+    Flag("authorization-always-allow-paths", STRINGS, ALWAYS_ALLOWED_PATHS,
+         "Pages without authorization; the API server authorizes all others. A `*` at the end matches any suffix."),
 )  # fmt: skip
 _LOGS = (
-    Flag("v", LEVEL, 0, "How much to log: 2 tells of every request.", short="v"),
+    Flag("v", LEVEL, 0, "Log verbosity: 2 logs every request.", short="v"),
     Flag("logging-format", STRING, "text", "text or json."),
 )
-_GLOBAL = (Flag("help", BOOL, False, "Show this and exit.", short="h"),)
+_GLOBAL = (Flag("help", BOOL, False, "Show this help and exit.", short="h"),)
 
 GROUPS: Final[Mapping[str, tuple[Flag, ...]]] = {
     "Cluster": _CLUSTER,
@@ -61,7 +62,7 @@ GROUPS: Final[Mapping[str, tuple[Flag, ...]]] = {
     "Log": _LOGS,
     "Global": _GLOBAL,
 }
-"""By group."""
+"""The flags by group."""
 
 FLAGS: Final[Mapping[str, Flag]] = {flag.name: flag for flags in GROUPS.values() for flag in flags}
-"""By name."""
+"""The flags by name."""

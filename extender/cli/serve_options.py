@@ -1,151 +1,162 @@
-"""From the flags of `extender serve` to what the process is told."""
+"""Validate the flags of `extender serve` and convert them to `ServeOptions`."""
 
 import os
 import re
 from collections.abc import Iterator
 from typing import Final
 
-from extender.cli.flags import FlagError, Parsed
-from extender.cli.inputs import read_inputs, scheduling_from
-from extender.client.kubeconfig import Place
-from extender.cluster.state import ClusterState
-from extender.config.faults import ConfigError, Fault
-from extender.config.feature_flags import parse, scheduling_gates
-from extender.observe.logs import Logging
-from extender.offline.capture import load_state
-from extender.offline.waiting import nominate_waiting
-from extender.options import ServeOptions
-from extender.web.app import Paths
-from extender.web.scaling import ScoreRange
-from extender.web.settings import Serving
-from extender.wiring import Scheduling, engine, scheduling
+from extender.analysis.pending_pods import nominate_pending_pods
+from extender.analysis.recorded_cluster import load_cache
+from extender.app.options import ServeOptions
+from extender.app.wiring import Scheduling, build_scheduling, make_runtime
+from extender.cache.cache import Cache
+from extender.cli.pflag import FlagError, ParsedFlags
+from extender.cli.recording_options import load_scheduling_from_file, read_inputs
+from extender.client.kubeconfig import CredentialSource
+from extender.config.errors import ConfigError, FieldError
+from extender.config.feature_gates_flag import parse_feature_gates, select_scheduling_gates
+from extender.extender_api.routes import VerbPaths
+from extender.extender_api.score_scaling import ScoreRange
+from extender.logs.klog import LoggingOptions
+from extender.serving.serving_options import ServingOptions
 
 VERBS: Final = ("filter", "prioritize", "preempt", "bind")
 
-_RANGES: Final = {each.value: each for each in ScoreRange}
-_SEGMENTS: Final = re.compile(r"(/[A-Za-z0-9._~-]+)+")
+_SCORE_RANGES: Final = {score_range.value: score_range for score_range in ScoreRange}
+_URL_PATH: Final = re.compile(r"(/[A-Za-z0-9._~-]+)+")
 _LIVE_ONLY: Final = ("kubeconfig", "master", "standalone", "scheduler-name", "secure-port")
 
 
-def options_of(parsed: Parsed) -> ServeOptions:
-    """What the process is told.
+def make_serve_options(parsed: ParsedFlags) -> ServeOptions:
+    """Return the options of the process.
 
     Raises:
-        ConfigError: everything wrong with the flags, or with the configuration.
+        ConfigError: the flags or the configuration are invalid; contains all errors.
         InputError: a file cannot be read.
     """
     if parsed.arguments:
-        got = " ".join(f'"{word}"' for word in parsed.arguments)
-        raise FlagError(f'"extender serve" does not take any arguments, got [{got}]')
-    paths = _paths(parsed)
-    wrong = [*_faults(parsed), *_path_faults(paths)]
-    if wrong:
-        raise ConfigError(wrong)
-    chosen, cluster = _cluster(parsed)
+        arguments = " ".join(f'"{argument}"' for argument in parsed.arguments)
+        raise FlagError(f'"extender serve" does not take any arguments, got [{arguments}]')
+    paths = _make_verb_paths(parsed)
+    errors = [*_validate_flags(parsed), *_validate_paths(paths)]
+    if errors:
+        raise ConfigError(errors)
+    scheduling, cluster = _load_cluster(parsed)
     return ServeOptions(
-        scheduling=chosen,
+        scheduling=scheduling,
         cluster=cluster,
-        serving=Serving(
+        serving=ServingOptions(
             address=parsed["bind-address"],
             port=parsed["port"],
-            certificate=parsed["tls-cert-file"],
-            key=parsed["tls-private-key-file"],
+            cert_file=parsed["tls-cert-file"],
+            key_file=parsed["tls-private-key-file"],
         ),
-        config=parsed["config"] if parsed["config"] != "-" else "",
-        pages=_pages(parsed),
-        client_authority=parsed["client-ca-file"],
+        config_file=parsed["config"] if parsed["config"] != "-" else "",
+        diagnostics_serving=_make_diagnostics_options(parsed),
+        client_ca_file=parsed["client-ca-file"],
         client_names=frozenset(parsed["allowed-client-names"]),
-        most_bytes=(parsed["max-names-bytes"], parsed["max-nodes-bytes"]),
+        max_body_bytes=(parsed["max-names-bytes"], parsed["max-nodes-bytes"]),
         paths=paths,
-        others=parsed["scheduler-name"],
-        always_allowed=parsed["authorization-always-allow-paths"],
-        score_range=_RANGES[parsed["score-range"]],
+        other_scheduler_names=parsed["scheduler-name"],
+        always_allowed_paths=parsed["authorization-always-allow-paths"],
+        score_range=_SCORE_RANGES[parsed["score-range"]],
         standalone=parsed["standalone"],
-        logs=Logging(parsed["logging-format"], parsed["v"]),
+        logs=LoggingOptions(parsed["logging-format"], parsed["v"]),
     )
 
 
-def _pages(parsed: Parsed) -> Serving | None:
-    """Where health and metrics are served beside the verbs."""
+def _make_diagnostics_options(parsed: ParsedFlags) -> ServingOptions | None:
+    """Return the options of the second port for health, metrics and explain; None without --secure-port."""
     if not parsed["secure-port"]:
         return None
-    return Serving(port=parsed["secure-port"], certificate=parsed["tls-cert-file"], key=parsed["tls-private-key-file"])
+    return ServingOptions(
+        port=parsed["secure-port"], cert_file=parsed["tls-cert-file"], key_file=parsed["tls-private-key-file"]
+    )
 
 
-def _cluster(parsed: Parsed) -> tuple[Scheduling, Place | ClusterState | None]:
-    """The profiles, and the cluster they answer about."""
+def _load_cluster(parsed: ParsedFlags) -> tuple[Scheduling, CredentialSource | Cache | None]:
+    """Return the profiles, with the recorded cluster, the credentials of a live cluster, or None (no cluster)."""
     if parsed["file"]:
         inputs = read_inputs(list(parsed["file"]), parsed["config"], parsed["feature-gates"])
-        state = load_state(inputs.capture, inputs.scheduling.gates)
+        cache = load_cache(inputs.recording, inputs.scheduling.gates)
         for profile in inputs.scheduling.profiles.values():
-            nominate_waiting(state, profile, engine())
-        return inputs.scheduling, state
-    gates = scheduling_gates(parse(parsed["feature-gates"]))
-    chosen = scheduling_from(parsed["config"], gates) if parsed["config"] else scheduling(gates=gates)
+            nominate_pending_pods(cache, profile, make_runtime())
+        return inputs.scheduling, cache
+    gates = select_scheduling_gates(parse_feature_gates(parsed["feature-gates"]))
+    scheduling = (
+        load_scheduling_from_file(parsed["config"], gates) if parsed["config"] else build_scheduling(gates=gates)
+    )
     if parsed["without-cluster"]:
-        return chosen, None
-    named = parsed["kubeconfig"] or chosen.configuration.client_connection.kubeconfig
-    return chosen, Place(kubeconfig=named, master=parsed["master"], environ=dict(os.environ))
+        return scheduling, None
+    kubeconfig = parsed["kubeconfig"] or scheduling.configuration.client_connection.kubeconfig
+    return scheduling, CredentialSource(kubeconfig=kubeconfig, master=parsed["master"], environ=dict(os.environ))
 
 
-def _paths(parsed: Parsed) -> Paths:
-    """A name and its place, joined as kube-scheduler does. Source: F013."""
+def _make_verb_paths(parsed: ParsedFlags) -> VerbPaths:
+    """Join the URL prefix and the verbs' names, as kube-scheduler does.
+
+    Source: pkg/scheduler/extender.go, HTTPExtender.send (1.36).
+    """
     prefix = parsed["url-prefix"].strip("/")
-    before = f"/{prefix}/" if prefix else "/"
-    named = {verb: parsed[f"{verb}-verb"].strip("/") for verb in VERBS}
-    return Paths(**{verb: before + name if name else "" for verb, name in named.items()})
+    base = f"/{prefix}/" if prefix else "/"
+    names = {verb: parsed[f"{verb}-verb"].strip("/") for verb in VERBS}
+    return VerbPaths(**{verb: base + name if name else "" for verb, name in names.items()})
 
 
-def _path_faults(paths: Paths) -> Iterator[Fault]:
-    taken: dict[str, str] = {}
+def _validate_paths(paths: VerbPaths) -> Iterator[FieldError]:
+    verbs_by_path: dict[str, str] = {}
     for verb in VERBS:
         path = getattr(paths, verb)
-        if path and not _SEGMENTS.fullmatch(path):
-            yield Fault(f"--{verb}-verb", f'"{path}" is no path of letters, digits, ".", "_", "~" and "-"')
-        elif path in taken:
-            yield Fault(f"--{verb}-verb", f"{path} is where {taken[path]} is served already")
+        if path and not _URL_PATH.fullmatch(path):
+            yield FieldError(f"--{verb}-verb", f'"{path}" is not a path of letters, digits, ".", "_", "~" and "-"')
+        elif path in verbs_by_path:
+            yield FieldError(f"--{verb}-verb", f"{path} is the path of {verbs_by_path[path]} already")
         elif path:
-            taken[path] = verb
-    if not taken:
-        yield Fault("--filter-verb", "no verb is left to be served")
+            verbs_by_path[path] = verb
+    if not verbs_by_path:
+        yield FieldError("--filter-verb", "want at least one verb")
 
 
-def _port_faults(parsed: Parsed) -> Iterator[Fault]:
-    for flag, zero in (("port", "takes a free one"), ("secure-port", "means none")):
+def _validate_ports(parsed: ParsedFlags) -> Iterator[FieldError]:
+    for flag, zero_meaning in (("port", "takes a free one"), ("secure-port", "means none")):
         if not 0 <= parsed[flag] <= 65535:
-            yield Fault(f"--{flag}", f"{parsed[flag]} must be between 0 and 65535, inclusive; 0 {zero}")
+            yield FieldError(f"--{flag}", f"{parsed[flag]} must be between 0 and 65535, inclusive; 0 {zero_meaning}")
 
 
-def _safety_faults(parsed: Parsed) -> Iterator[Fault]:
+def _validate_security(parsed: ParsedFlags) -> Iterator[FieldError]:
     if bool(parsed["tls-cert-file"]) != bool(parsed["tls-private-key-file"]):
-        yield Fault("--tls-cert-file", "want --tls-cert-file and --tls-private-key-file together, or neither")
+        yield FieldError("--tls-cert-file", "want --tls-cert-file and --tls-private-key-file together, or neither")
     if parsed["client-ca-file"] and not parsed["tls-cert-file"]:
-        yield Fault("--client-ca-file", "certificates of clients need TLS; want --tls-cert-file as well")
+        yield FieldError("--client-ca-file", "client certificates require TLS; want --tls-cert-file as well")
     if parsed["allowed-client-names"] and not parsed["client-ca-file"]:
-        yield Fault("--allowed-client-names", "say nothing without --client-ca-file")
+        yield FieldError("--allowed-client-names", "requires --client-ca-file")
     if parsed["anonymous-verbs"] and parsed["client-ca-file"]:
-        yield Fault("--anonymous-verbs", "contradicts --client-ca-file; want one of the two")
-    if not (parsed["anonymous-verbs"] or parsed["client-ca-file"] or Serving(parsed["bind-address"]).local):
-        where = parsed["bind-address"]
-        why = f"everybody who reaches {where} could ask; want --client-ca-file, or --anonymous-verbs if that is meant"
-        yield Fault("--bind-address", why)
+        yield FieldError("--anonymous-verbs", "contradicts --client-ca-file; want one of the two")
+    if not (
+        parsed["anonymous-verbs"] or parsed["client-ca-file"] or ServingOptions(parsed["bind-address"]).is_loopback
+    ):
+        address = parsed["bind-address"]
+        message = (
+            f"every client of {address} could call the verbs; want --client-ca-file, or --anonymous-verbs to allow it"
+        )
+        yield FieldError("--bind-address", message)
     if not 0 < parsed["max-names-bytes"] <= parsed["max-nodes-bytes"]:
-        yield Fault("--max-names-bytes", "want at least 1 and at most --max-nodes-bytes")
+        yield FieldError("--max-names-bytes", "want at least 1 and at most --max-nodes-bytes")
 
 
-def _faults(parsed: Parsed) -> Iterator[Fault]:
-    yield from _port_faults(parsed)
-    yield from _safety_faults(parsed)
-    if parsed["score-range"] not in _RANGES:
-        yield Fault("--score-range", f'unknown "{parsed["score-range"]}"; want {" or ".join(_RANGES)}')
+def _validate_flags(parsed: ParsedFlags) -> Iterator[FieldError]:
+    yield from _validate_ports(parsed)
+    yield from _validate_security(parsed)
+    if parsed["score-range"] not in _SCORE_RANGES:
+        yield FieldError("--score-range", f'unknown "{parsed["score-range"]}"; want {" or ".join(_SCORE_RANGES)}')
     if parsed["logging-format"] not in {"text", "json"}:
-        yield Fault("--logging-format", f'unsupported log format "{parsed["logging-format"]}"; want text or json')
+        yield FieldError("--logging-format", f'unsupported log format "{parsed["logging-format"]}"; want text or json')
     for path in parsed["authorization-always-allow-paths"]:
         if "*" in path[:-1]:
-            yield Fault("--authorization-always-allow-paths", f'only trailing * allowed in "{path}"')
-    instead = "--file" if parsed["file"] else "--without-cluster" if parsed["without-cluster"] else ""
+            yield FieldError("--authorization-always-allow-paths", f'only trailing * allowed in "{path}"')
+    cluster_flag = "--file" if parsed["file"] else "--without-cluster" if parsed["without-cluster"] else ""
     if parsed["file"] and parsed["without-cluster"]:
-        yield Fault("--without-cluster", "there is one in --file; want one of the two")
+        yield FieldError("--without-cluster", "contradicts --file; want one of the two")
     for name in _LIVE_ONLY:
-        if instead and name in parsed.changed:
-            yield Fault(f"--{name}", f"is for a live cluster, not for {instead}")
+        if cluster_flag and name in parsed.changed:
+            yield FieldError(f"--{name}", f"is for a live cluster, not for {cluster_flag}")

@@ -1,4 +1,4 @@
-"""`extender simulate`: place all waiting pods on a copy of a recorded cluster."""
+"""`extender simulate`: schedule all pending pods on a copy of a recorded cluster."""
 
 import sys
 from typing import Annotated, Final, TextIO
@@ -6,19 +6,28 @@ from typing import Annotated, Final, TextIO
 import msgspec
 import typer
 
-from extender import wiring
-from extender.cli.inputs import ConfigFile, Files, GatesOption, Output, OutputOption, read_inputs, warn, warn_elsewhere
-from extender.config.documents import write
-from extender.offline.capture import load_state
-from extender.offline.simulate import simulate as run
-from extender.offline.simulation_text import text, values
+from extender.analysis.recorded_cluster import load_cache
+from extender.analysis.simulate import simulate as run_simulation
+from extender.analysis.simulation_text import format_simulation, make_simulation_values
+from extender.app import wiring
+from extender.cli.recording_options import (
+    ConfigFile,
+    Files,
+    GatesOption,
+    Output,
+    OutputOption,
+    read_inputs,
+    warn,
+    warn_about_other_schedulers,
+)
+from extender.config.documents import dump_yaml
 
 _EPILOG: Final = """\b
 Examples:
-  extender simulate -f cluster.json                             what would be placed, what not, and why
+  extender simulate -f cluster.json                             scheduled pods, pending pods, and the reasons
   extender simulate -f cluster.json --config binpack.yaml       with another configuration
   extender simulate -f cluster.json -f more-nodes.yaml          with more nodes
-  extender simulate -f cluster.json.gz -o json --seed 7         every placement; other choices among equals"""
+  extender simulate -f cluster.json.gz -o json --seed 7         all placements; another choice between equal nodes"""
 
 _WIDTH: Final = 30
 
@@ -31,48 +40,48 @@ def simulate(
     config: ConfigFile = "",
     feature_gates: GatesOption = None,
     output: OutputOption = Output.TABLE,
-    seed: Annotated[int, typer.Option(help="Of the choice between equally good nodes.")] = 0,
+    seed: Annotated[int, typer.Option(help="Seed of the choice between equally good nodes.")] = 0,
 ) -> None:
-    """Place all waiting pods, one after another in the order of the queue, on a copy of the cluster.
+    """Schedule all pending pods, one after another in queue order, on a copy of the cluster.
 
-    What is placed counts for the pods that follow. Nothing is evicted, and nothing is written anywhere. The report says
-    what was placed, what was not and why, how full the cluster gets, and which nodes are fullest and emptiest. The same
-    seed gives the same placements.
+    Each placed pod counts for the pods that follow. Nothing is evicted, and nothing is written anywhere. The report has
+    the placed pods, the pods without a node and the reasons, the utilization of the cluster, and the fullest and
+    emptiest nodes. The same seed gives the same placements.
     """
     inputs = read_inputs(file, config, feature_gates)
-    bar = _Bar(sys.stderr) if sys.stderr.isatty() else None
-    state = load_state(inputs.capture, inputs.scheduling.gates)
-    simulation = run(
-        state,
+    progress_bar = _ProgressBar(sys.stderr) if sys.stderr.isatty() else None
+    cache = load_cache(inputs.recording, inputs.scheduling.gates)
+    simulation = run_simulation(
+        cache,
         inputs.scheduling.profiles,
-        wiring.engine(wiring.naming_slow(warn)),
+        wiring.make_runtime(wiring.make_slow_call_observer(warn)),
         seed=seed,
-        progress=bar.show if bar is not None else None,
+        progress=progress_bar.show if progress_bar is not None else None,
     )
     match output:
         case Output.JSON:
-            sys.stdout.write(msgspec.json.encode(values(simulation, seed)).decode() + "\n")
+            sys.stdout.write(msgspec.json.encode(make_simulation_values(simulation, seed)).decode() + "\n")
         case Output.YAML:
-            sys.stdout.write(write(values(simulation, seed)))
+            sys.stdout.write(dump_yaml(make_simulation_values(simulation, seed)))
         case Output.TABLE:
-            sys.stdout.write(text(simulation, seed))
+            sys.stdout.write(format_simulation(simulation, seed))
     sys.stdout.flush()
-    warn_elsewhere(inputs.capture, inputs.scheduling.profiles)
+    warn_about_other_schedulers(inputs.recording, inputs.scheduling.profiles)
 
 
-class _Bar:
-    """A progress bar on one line of a terminal; it is wiped out at the end."""
+class _ProgressBar:
+    """A progress bar on one line of a terminal, erased at the end."""
 
     def __init__(self, terminal: TextIO) -> None:
         self._terminal = terminal
-        self._shown = -1
+        self._percent = -1
 
     def show(self, done: int, total: int) -> None:
-        """Draws the bar anew if it changes by a hundredth."""
+        """Draw the bar if its percentage changed."""
         percent = 100 * done // total
-        if percent == self._shown:
+        if percent == self._percent:
             return
-        self._shown = percent
+        self._percent = percent
         filled = _WIDTH * done // total
         bar = "#" * filled + "." * (_WIDTH - filled)
         self._terminal.write(f"\r[{bar}] {percent:3d}% {done} of {total} pods" if done < total else "\r\033[K")

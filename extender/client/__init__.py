@@ -1,9 +1,9 @@
-"""The only room that calls others: the API server (requests, watches, writes, lease, events) and HTTP extenders.
+"""The clients of the API server (requests, watches, writes, leases, events) and of HTTP extenders.
 
-Inside, from the wire up: errors, pacing (rate, backoff, Retry-After), proxies, kubeconfig and credentials, transport
-(requests over one session), endpoints (kinds and paths), listwatch, reflector, writes, lease and elector, events and
-recorder. Beside them, extender_calls, extenders and texts: outbound HTTP extenders and what they are sent.
+From the bottom up: errors, rate_limit, proxies, kubeconfig and credentials, transport (requests over one session),
+rest_mapping (kinds and paths), listwatch, reflector, writer, leader_election and leader_elector, events and
+event_recorder. extender, extender_transport and raw_objects are for outbound HTTP extenders.
 
-It may import `extender.objects`, `extender.config` and `extender.basics`. It never decides anything about placement,
-never keeps a second copy of the cluster beyond what a reflector must compare with, and never blocks the event loop.
+May import `api`, `config` and `basics`. It has no scheduling rules and never blocks the event loop. Only
+reflectors keep objects of the cluster.
 """

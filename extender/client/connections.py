@@ -1,24 +1,24 @@
-"""Connections as all of our clients keep them: used again for a minute, and gone at once when they are given up.
+"""Connection settings of all our clients: idle connections are kept for a minute, unread responses are aborted.
 
-A TLS connection is closed with a farewell that the peer answers. A peer that was stopped, or is slow, does not answer
-in time, and then the socket outlives the session.
+Closing a TLS connection waits for the peer's close_notify. If a stopped or slow peer does not send it in time, the
+socket outlives the session. So unread connections are aborted instead.
 """
 
 from typing import Final
 
 import aiohttp
 
-KEPT_SECONDS: Final = 60.0
-"""An idle connection is kept so long."""
+KEEPALIVE_SECONDS: Final = 60.0
+"""Seconds for which an idle connection is kept."""
 
 
-def connector() -> aiohttp.TCPConnector:
-    """As many connections as are asked for. Call it in a running event loop."""
-    return aiohttp.TCPConnector(limit=0, keepalive_timeout=KEPT_SECONDS)
+def make_connector() -> aiohttp.TCPConnector:
+    """Return a connector without a connection limit. Call it in a running event loop."""
+    return aiohttp.TCPConnector(limit=0, keepalive_timeout=KEEPALIVE_SECONDS)
 
 
-def give_up(answer: aiohttp.ClientResponse) -> None:
-    """Drop the connection of an *answer* that was not read to its end, without a farewell; if it was, do nothing."""
-    connection = answer.connection
+def abort_unread(response: aiohttp.ClientResponse) -> None:
+    """Abort the connection of *response* unless its body was read to the end."""
+    connection = response.connection
     if connection is not None and connection.transport is not None:
         connection.transport.abort()

@@ -1,4 +1,4 @@
-"""Who we are to the API server: one identity for all requests, read again when it ages or is refused."""
+"""The credentials for the API server, loaded again when they expire or are rejected."""
 
 import asyncio
 import logging
@@ -9,111 +9,111 @@ from typing import Final
 
 from extender.basics.clock import Clock
 from extender.client.errors import CredentialsError
-from extender.client.kubeconfig import Identity, Place, read
+from extender.client.kubeconfig import CredentialSource, RestConfig, load_config
 
 _LOG: Final = logging.getLogger(__name__)
 
-LEEWAY: Final = 10.0
-"""Seconds before its end at which an identity that ends is read again."""
+EXPIRY_MARGIN: Final = 10.0
+"""Seconds before their expiry at which credentials are loaded again."""
 
-_RETRY: Final = 10.0
-"""Seconds until a failed reading is tried again, while the old identity still serves."""
+_RETRY_SECONDS: Final = 10.0
+"""Seconds until a failed load is retried while the old credentials are still valid."""
 
 
 @dataclass(frozen=True, slots=True)
-class Access:
-    """What a request needs.
+class ActiveConfig:
+    """The credentials in use.
 
     Attributes:
-        identity: who and where.
-        tls: None for plain HTTP. The same object as long as nothing changed, so that connections are used again.
-        number: counts readings; tells whether another request has already had a refused identity replaced.
+        config: the server's address and the credentials.
+        tls: the TLS context; None for plain HTTP. A new one only if a file changed, so that connections are reused.
+        generation: the number of loads. It shows whether another task has already replaced rejected credentials.
     """
 
-    identity: Identity
+    config: RestConfig
     tls: ssl.SSLContext | None
-    number: int
+    generation: int
 
 
 class Credentials:
-    """The identity in force. Safe to ask from many tasks of one event loop: only one reads, the others wait for it."""
+    """Loads credentials and caches them. Safe for many tasks of one event loop: one loads, the others wait."""
 
-    def __init__(self, place: Place, clock: Clock) -> None:
-        self._place = place
+    def __init__(self, source: CredentialSource, clock: Clock) -> None:
+        self._source = source
         self._clock = clock
-        self._access: Access | None = None
-        self._due = 0.0
+        self._active: ActiveConfig | None = None
+        self._refresh_at = 0.0
         self._tls: tuple[object, ssl.SSLContext | None] = (None, None)
-        self._reading = asyncio.Lock()
+        self._refresh_lock = asyncio.Lock()
 
-    async def current(self) -> Access:
-        """The identity to use now.
-
-        Raises:
-            CredentialsError: there is none, or the old one has ended and there is no new one.
-        """
-        if self._access is None or self._clock.monotonic() >= self._due:
-            number = self._access.number if self._access else 0
-            async with self._reading:
-                if self._access is None or self._access.number == number:
-                    await self._read(forced=False)
-        assert self._access is not None  # noqa: S101  _read sets it or raises
-        return self._access
-
-    async def refused(self, access: Access) -> Access:
-        """The identity to use instead of *access*, which the server refused; reads it again unless that has been done.
+    async def get_current_config(self) -> ActiveConfig:
+        """Return the credentials to use now.
 
         Raises:
-            CredentialsError: it cannot be read.
+            CredentialsError: there are no credentials, or they have expired and cannot be loaded again.
         """
-        async with self._reading:
-            if self._access is None or self._access.number == access.number:
-                await self._read(forced=True)
-        assert self._access is not None  # noqa: S101
-        return self._access
+        if self._active is None or self._clock.monotonic() >= self._refresh_at:
+            generation = self._active.generation if self._active else 0
+            async with self._refresh_lock:
+                if self._active is None or self._active.generation == generation:
+                    await self._refresh(force=False)
+        assert self._active is not None  # noqa: S101  _refresh sets it or raises
+        return self._active
 
-    async def _read(self, *, forced: bool) -> None:
-        # Running a plugin or asking a token endpoint takes long; files do not, but they are read in one go with those.
+    async def replace_rejected(self, rejected_config: ActiveConfig) -> ActiveConfig:
+        """Return new credentials in place of *rejected_config*; load them unless another task has done so.
+
+        Raises:
+            CredentialsError: the new credentials cannot be loaded.
+        """
+        async with self._refresh_lock:
+            if self._active is None or self._active.generation == rejected_config.generation:
+                await self._refresh(force=True)
+        assert self._active is not None  # noqa: S101
+        return self._active
+
+    async def _refresh(self, *, force: bool) -> None:
+        # An exec plugin is slow, so everything is loaded in a thread.
         now = self._clock.monotonic()
         try:
-            identity = await asyncio.to_thread(read, self._place)
-            tls = self._context(identity)
-        except CredentialsError as fault:
-            if self._access is None or forced or self._ended(self._access.identity):
+            config = await asyncio.to_thread(load_config, self._source)
+            tls = self._get_tls_context(config)
+        except CredentialsError as error:
+            if self._active is None or force or self._has_expired(self._active.config):
                 raise
-            _LOG.warning("Credentials could not be read again, the old ones serve on", extra={"err": str(fault)})
-            self._due = now + _RETRY
+            _LOG.warning("Credentials could not be reloaded; the old ones stay in use", extra={"err": str(error)})
+            self._refresh_at = now + _RETRY_SECONDS
             return
-        lasts = [identity.good_for] if identity.good_for is not None else []
-        if identity.good_until is not None:
-            lasts.append(max(identity.good_until - self._clock.now() - LEEWAY, _RETRY))
-        self._due = now + min(lasts, default=float("inf"))
-        self._access = Access(identity, tls, self._access.number + 1 if self._access else 1)
+        lifetimes = [config.refresh_after] if config.refresh_after is not None else []
+        if config.expires_at is not None:
+            lifetimes.append(max(config.expires_at - self._clock.now() - EXPIRY_MARGIN, _RETRY_SECONDS))
+        self._refresh_at = now + min(lifetimes, default=float("inf"))
+        self._active = ActiveConfig(config, tls, self._active.generation + 1 if self._active else 1)
 
-    def _ended(self, identity: Identity) -> bool:
-        return identity.good_until is not None and self._clock.now() >= identity.good_until
+    def _has_expired(self, config: RestConfig) -> bool:
+        return config.expires_at is not None and self._clock.now() >= config.expires_at
 
-    def _context(self, identity: Identity) -> ssl.SSLContext | None:
-        """TLS settings; new ones only if a file's content changed, as every new one means new connections."""
-        if not identity.server.startswith("https"):
+    def _get_tls_context(self, config: RestConfig) -> ssl.SSLContext | None:
+        """Return the TLS context; a new one only if a file changed, since a new one needs new connections."""
+        if not config.server.startswith("https"):
             return None
-        files = (identity.ca, identity.certificate, identity.key)
+        files = (config.ca_file, config.cert_file, config.key_file)
         try:
-            print_of = (files, identity.insecure, *(Path(file).read_bytes() if file else b"" for file in files))
-            if self._tls[0] != print_of:
-                self._tls = (print_of, _make(identity))
-        except (OSError, ssl.SSLError) as fault:
-            raise CredentialsError(f"certificates for {identity.server}: {fault}") from fault
+            fingerprint = (files, config.insecure, *(Path(file).read_bytes() if file else b"" for file in files))
+            if self._tls[0] != fingerprint:
+                self._tls = (fingerprint, _make_tls_context(config))
+        except (OSError, ssl.SSLError) as error:
+            raise CredentialsError(f"certificates for {config.server}: {error}") from error
         return self._tls[1]
 
 
-def _make(identity: Identity) -> ssl.SSLContext:
-    context = ssl.create_default_context(cafile=identity.ca or None)
-    # Clusters' own authorities often lack extensions that Python 3.13 began to insist on; Go does not.
+def _make_tls_context(config: RestConfig) -> ssl.SSLContext:
+    context = ssl.create_default_context(cafile=config.ca_file or None)
+    # Clusters' own CAs often lack extensions that Python 3.13 requires and Go does not.
     context.verify_flags &= ~getattr(ssl, "VERIFY_X509_STRICT", ssl.VerifyFlags(0))
-    if identity.insecure:
+    if config.insecure:
         context.check_hostname = False
         context.verify_mode = ssl.CERT_NONE
-    if identity.certificate:
-        context.load_cert_chain(identity.certificate, identity.key or None)
+    if config.cert_file:
+        context.load_cert_chain(config.cert_file, config.key_file or None)
     return context

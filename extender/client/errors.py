@@ -1,23 +1,23 @@
-"""What can go wrong between us and the API server.
+"""The errors of requests to the API server.
 
-    ApiError                  the server said no in a way nobody treats apart, or any of the below
-    ├── CredentialsError      no usable kubeconfig, token, certificate; an exec plugin that fails
-    ├── UnreachableError      no answer: refused, cut off, timed out; `sent`: it may have been carried out
-    ├── FencedError           not sent: the caller's condition (holding the lease) no longer held
-    ├── AnswerError           an answer that is not what the API promises: cut short, malformed
+    ApiError                  any error below, or another failure status
+    ├── CredentialsError      no usable kubeconfig, token or certificate; an exec plugin that fails
+    ├── UnreachableError      no response: connection refused, broken or timed out; see `maybe_sent`
+    ├── FencedError           not sent: the caller's condition (such as holding the lease) was false
+    ├── InvalidResponseError  a malformed or truncated response
     ├── UnauthorizedError     401, after the credentials were read again
     ├── ForbiddenError        403
     ├── NotFoundError         404
-    ├── ConflictError         409: someone else wrote first, or a precondition (uid) does not hold
+    ├── ConflictError         409: another client wrote first, or a precondition (uid) failed
     │   └── AlreadyExistsError
-    ├── GoneError             410, or a version the server does not have (yet): list again
-    ├── TooManyRequestsError  429, after the tries that Retry-After allows
-    └── ServerError           500 and above, after the same
+    ├── GoneError             410, or a resource version that the server does not have (yet): list again
+    ├── TooManyRequestsError  429, after the retries that Retry-After allows
+    └── ServerError           500 and above, after the same retries
 
-Policy. There is a class only for what some caller treats differently; the rest is a plain `ApiError` with the server's
-words. Requests are repeated in one place only, `transport`; whoever gets one of these decides whether the whole
-undertaking is worth another try. A write that ends in `UnreachableError` with `sent`, or in `AnswerError`, may have
-been carried out: its outcome is unknown until the object has been seen again, so it is never simply repeated elsewhere.
+An error has its own class only if a caller handles it differently; other errors are a plain `ApiError` with the
+server's message. Only `transport` retries requests; its callers decide whether to retry a whole operation. A write that
+ends in `UnreachableError` with `maybe_sent`, or in `InvalidResponseError`, may have been executed: its outcome is
+unknown until the object is read again, so callers must not simply repeat it.
 """
 
 from collections.abc import Mapping
@@ -26,44 +26,44 @@ from typing import Final
 import msgspec
 
 
-class Cause(msgspec.Struct, frozen=True):
-    """One cause of a failure, as the server lists them."""
+class StatusCause(msgspec.Struct, frozen=True):
+    """One cause in a Status. Source: apimachinery/pkg/apis/meta/v1/types.go, StatusCause (1.36)."""
 
     reason: str = ""
     message: str = ""
     field: str = ""
 
 
-class Details(msgspec.Struct, frozen=True, rename="camel"):
-    """What a failure was about; `retry_after_seconds` is 0 where the server names no time."""
+class StatusDetails(msgspec.Struct, frozen=True, rename="camel"):
+    """The details of a Status; `retry_after_seconds` is 0 if the server sets no time."""
 
     name: str = ""
     kind: str = ""
-    causes: tuple[Cause, ...] = ()
+    causes: tuple[StatusCause, ...] = ()
     retry_after_seconds: int = 0
 
 
-class Status(msgspec.Struct, frozen=True, rename="camel"):
-    """A metav1.Status: the body of an answer that says no, and the object of an ERROR event of a watch."""
+class ApiStatus(msgspec.Struct, frozen=True, rename="camel"):
+    """A metav1.Status: the body of a failure response, and the object of an ERROR event of a watch."""
 
     status: str = ""
     message: str = ""
     reason: str = ""
     code: int = 0
-    details: Details | None = None
+    details: StatusDetails | None = None
 
 
 class ApiError(Exception):
-    """A request that did not succeed.
+    """A request failed.
 
     Attributes:
-        message: in the server's words where it answered.
-        code: the HTTP status; 0 where there was no answer.
-        reason: the server's word for the kind of failure, such as `AlreadyExists`; may be empty.
-        causes: what the server lists beside it.
+        message: the server's message if there was a response.
+        code: the HTTP status; 0 if there was no response.
+        reason: the Status's reason, such as `AlreadyExists`; may be empty.
+        causes: the Status's causes.
     """
 
-    def __init__(self, message: str, code: int = 0, reason: str = "", causes: tuple[Cause, ...] = ()) -> None:
+    def __init__(self, message: str, code: int = 0, reason: str = "", causes: tuple[StatusCause, ...] = ()) -> None:
         super().__init__(message)
         self.message = message
         self.code = code
@@ -72,29 +72,29 @@ class ApiError(Exception):
 
 
 class CredentialsError(ApiError):
-    """There is nothing to identify with; the message says where to look."""
+    """There are no usable credentials; the message names the file or plugin."""
 
 
 class UnreachableError(ApiError):
-    """No answer came.
+    """There was no response.
 
     Attributes:
-        sent: the request may have reached the server, and may have been carried out.
-        broken: there was a connection, and it broke; what can safely be asked again may be, at once.
+        maybe_sent: whether the request may have reached the server, and may have been executed.
+        connection_broken: whether a connection broke; an idempotent request may be repeated at once.
     """
 
-    def __init__(self, message: str, *, sent: bool, broken: bool = False) -> None:
+    def __init__(self, message: str, *, maybe_sent: bool, connection_broken: bool = False) -> None:
         super().__init__(message)
-        self.sent = sent
-        self.broken = broken
+        self.maybe_sent = maybe_sent
+        self.connection_broken = connection_broken
 
 
 class FencedError(ApiError):
-    """Not sent: what the caller made a condition no longer held when the request's turn came."""
+    """The request was not sent, because the caller's condition was false."""
 
 
-class AnswerError(ApiError):
-    """An answer that is not what the API promises."""
+class InvalidResponseError(ApiError):
+    """The response is malformed or truncated."""
 
 
 class UnauthorizedError(ApiError):
@@ -118,7 +118,7 @@ class AlreadyExistsError(ConflictError):
 
 
 class GoneError(ApiError):
-    """The version asked for is not to be had: compacted away, or newer than all the server knows (a restored etcd)."""
+    """The resource version is not available: compacted, or newer than the server's (a restored etcd)."""
 
 
 class TooManyRequestsError(ApiError):
@@ -129,7 +129,7 @@ class ServerError(ApiError):
     """500 and above."""
 
 
-_BY_CODE: Final[Mapping[int, type[ApiError]]] = {
+_CLASSES_BY_CODE: Final[Mapping[int, type[ApiError]]] = {
     401: UnauthorizedError,
     403: ForbiddenError,
     404: NotFoundError,
@@ -139,32 +139,32 @@ _BY_CODE: Final[Mapping[int, type[ApiError]]] = {
 }
 
 
-def _kind_of(status: Status) -> type[ApiError]:
+def _select_error_class(status: ApiStatus) -> type[ApiError]:
     causes = status.details.causes if status.details else ()
     if status.reason == "Expired" or any(cause.reason == "ResourceVersionTooLarge" for cause in causes):
         return GoneError
     if status.reason == "AlreadyExists":
         return AlreadyExistsError
-    return _BY_CODE.get(status.code, ServerError if status.code >= 500 else ApiError)
+    return _CLASSES_BY_CODE.get(status.code, ServerError if status.code >= 500 else ApiError)
 
 
-def of_status(status: Status) -> ApiError:
-    """The error a Status stands for."""
+def make_error_from_status(status: ApiStatus) -> ApiError:
+    """Return the error of a Status."""
     causes = status.details.causes if status.details else ()
-    message = status.message or status.reason or f"the server answered with status {status.code}"
-    return _kind_of(status)(message, status.code, status.reason, causes)
+    message = status.message or status.reason or f"the server returned status {status.code}"
+    return _select_error_class(status)(message, status.code, status.reason, causes)
 
 
-def of_answer(code: int, body: bytes) -> ApiError:
-    """The error an answer stands for.
+def make_error_from_response(code: int, body: bytes) -> ApiError:
+    """Return the error of a failure response.
 
     Args:
         code: the HTTP status, 400 or above.
-        body: a Status in JSON; anything else (a proxy's page) is quoted in part.
+        body: a Status in JSON; any other body (such as a proxy's page) is quoted in part.
     """
     try:
-        status = msgspec.json.decode(body, type=Status)
+        status = msgspec.json.decode(body, type=ApiStatus)
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
         text = body[:200].decode(errors="replace").strip()
-        status = Status(message=f"the server answered with status {code}" + (f": {text}" if text else ""))
-    return of_status(msgspec.structs.replace(status, code=code))
+        status = ApiStatus(message=f"the server returned status {code}" + (f": {text}" if text else ""))
+    return make_error_from_status(msgspec.structs.replace(status, code=code))

@@ -1,7 +1,6 @@
-"""Events as they are written: what happened to an object, repeated ones counted as a series.
+"""Events, and the cache that turns repeated events into series; `event_recorder` sends the writes.
 
-The machine of the recorder: what to send, and what it makes of the answer; `recorder` sends. Source: client-go's
-tools/events, H053 to H058.
+Source: client-go/tools/events/event_broadcaster.go, eventBroadcasterImpl.recordToSink (1.36).
 """
 
 import re
@@ -10,31 +9,31 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 from uuid import UUID
 
-from extender.objects.meta import KubernetesObject, ObjectReference
-from extender.objects.times import micro_stamp
+from extender.api.kinds.meta import KubernetesObject, ObjectReference
+from extender.api.timestamps import format_micro_time
 
 FINISH_SECONDS: Final = 360.0
-"""A series not continued for so long has ended; a single event is forgotten."""
+"""A series without a new event for this time has ended; a single event is removed from the cache."""
 
 REFRESH_SECONDS: Final = 1800.0
-"""A series that goes on is written again after so long, so that the server does not drop it as old."""
+"""Interval at which a continuing series is written again, so that the server does not expire it."""
 
-LONGEST_NOTE: Final = 1024
-"""Bytes. Source: A044."""
+MAX_NOTE_BYTES: Final = 1024
+"""Bytes. Source: pkg/scheduler/schedule_one.go, truncateMessage (1.36)."""
 
 _SUBDOMAIN: Final = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*")
 
 
 @dataclass(frozen=True, slots=True)
 class Event:
-    """Something that happened.
+    """An event to record.
 
     Attributes:
-        regarding: to what.
+        regarding: the object that the event is about.
         type: `Normal` or `Warning`.
         reason, action: short words, such as `Scheduled` and `Binding`.
-        note: a sentence; cut at 1024 bytes.
-        related: another object that had to do with it.
+        note: a sentence; truncated at 1024 bytes.
+        related: a second object that the event involves.
     """
 
     regarding: ObjectReference
@@ -45,8 +44,8 @@ class Event:
     related: ObjectReference | None = None
 
 
-def reference(item: KubernetesObject, api_version: str, kind: str) -> ObjectReference:
-    """A reference to *item* as events hold them. Source: client-go's tools/reference."""
+def make_object_reference(item: KubernetesObject, api_version: str, kind: str) -> ObjectReference:
+    """Return a reference to *item*. Source: client-go/tools/reference/ref.go, GetReference (1.36)."""
     meta = item.metadata
     return ObjectReference(
         kind=kind,
@@ -58,22 +57,22 @@ def reference(item: KubernetesObject, api_version: str, kind: str) -> ObjectRefe
     )
 
 
-Key = tuple[str, str, str, ObjectReference, ObjectReference | None]
+EventKey = tuple[str, str, str, ObjectReference, ObjectReference | None]
 
 
-def key_of(event: Event) -> Key:
-    """Events with equal keys are repetitions of the first; the note is not part of it."""
+def make_event_key(event: Event) -> EventKey:
+    """Return the key of *event*: events with equal keys form a series. The note is not part of it."""
     return event.type, event.action, event.reason, event.regarding, event.related
 
 
 @dataclass(frozen=True, slots=True)
-class Writing:
-    """What is to be written of an event.
+class EventWrite:
+    """A write of an event.
 
     Attributes:
-        namespace, name: of the event.
+        namespace, name: the namespace and name of the event.
         body: the whole event.
-        patch: what changes if it is a series; None: it is new.
+        patch: the patch of its series; None: the event is created.
     """
 
     namespace: str
@@ -83,77 +82,77 @@ class Writing:
 
 
 @dataclass(slots=True)
-class _Known:
-    """An event that was written; `count` is 1 until it repeats."""
+class _CachedEvent:
+    """An event that was written; `count` is 1 until it is repeated."""
 
     body: Mapping[str, Any]
-    seen_at: float
-    seen_wall: float
+    last_seen: float
+    last_seen_wall: float
     count: int = 1
 
 
 @dataclass(slots=True)
-class Series:
-    """The events of the last minutes, by what they are about.
+class EventSeriesCache:
+    """The events of the last minutes, by key.
 
     Attributes:
-        controller: the scheduler name that reports.
-        instance: which of its processes.
+        controller: the reporting controller, a scheduler name.
+        instance: the reporting instance, a process.
     """
 
     controller: str
     instance: str
-    _known: dict[Key, _Known] = field(default_factory=dict)
+    _events: dict[EventKey, _CachedEvent] = field(default_factory=dict)
 
     def __len__(self) -> int:
-        return len(self._known)
+        return len(self._events)
 
-    def happened(self, event: Event, now: float, wall_ns: int, unique: UUID) -> Writing | None:
-        """What to write of *event*; None: it only counts.
+    def observe(self, event: Event, now: float, wall_ns: int, fallback_name: UUID) -> EventWrite | None:
+        """Add *event* and return its write; None if only the count of its series changes.
 
         Args:
-            event: what happened.
-            now: monotonic seconds.
-            wall_ns: nanoseconds since 1970.
-            unique: names the event where its object's name cannot.
+            event: the event.
+            now: the current time in monotonic seconds.
+            wall_ns: the current time in nanoseconds since 1970.
+            fallback_name: the event's name if its object's name is not valid for events.
         """
-        key = key_of(event)
-        known = self._known.get(key)
-        if known is None:
-            body = self._body(event, wall_ns, unique)
-            self._known[key] = _Known(body, now, wall_ns / 1e9)
-            return _writing(body, None)
-        known.count += 1
-        known.seen_at, known.seen_wall = now, wall_ns / 1e9
-        # The first repetition makes it a series; the further ones are told when it is refreshed or ends.
-        return _series(known) if known.count == 2 else None
+        key = make_event_key(event)
+        cached_event = self._events.get(key)
+        if cached_event is None:
+            body = self._make_body(event, wall_ns, fallback_name)
+            self._events[key] = _CachedEvent(body, now, wall_ns / 1e9)
+            return _make_write(body, None)
+        cached_event.count += 1
+        cached_event.last_seen, cached_event.last_seen_wall = now, wall_ns / 1e9
+        # The first repetition starts a series. Later counts are written when the series is refreshed or ends.
+        return _make_series_write(cached_event) if cached_event.count == 2 else None
 
-    def refreshed(self) -> list[Writing]:
-        """All series, to be written again."""
-        return [_series(known) for known in self._known.values() if known.count > 1]
+    def make_refresh_writes(self) -> list[EventWrite]:
+        """Return writes of all continuing series."""
+        return [_make_series_write(event) for event in self._events.values() if event.count > 1]
 
-    def finished(self, now: float) -> list[Writing]:
-        """The last word on all series that have ended; they and single events as old are forgotten."""
-        old = [(key, known) for key, known in self._known.items() if known.seen_at < now - FINISH_SECONDS]
-        for key, _ in old:
-            del self._known[key]
-        return [_series(known) for _, known in old if known.count > 1]
+    def remove_ended(self, now: float) -> list[EventWrite]:
+        """Remove events that have ended, and return the last write of each that is a series."""
+        ended_events = [(key, event) for key, event in self._events.items() if event.last_seen < now - FINISH_SECONDS]
+        for key, _ in ended_events:
+            del self._events[key]
+        return [_make_series_write(event) for _, event in ended_events if event.count > 1]
 
-    def _body(self, event: Event, wall_ns: int, unique: UUID) -> dict[str, Any]:
+    def _make_body(self, event: Event, wall_ns: int, fallback_name: UUID) -> dict[str, Any]:
         name = f"{event.regarding.name}.{wall_ns:x}"
         if len(name) > 253 or not _SUBDOMAIN.fullmatch(name):
-            name = str(unique)
+            name = str(fallback_name)
         body: dict[str, Any] = {
             "apiVersion": "events.k8s.io/v1",
             "kind": "Event",
             "metadata": {"name": name, "namespace": event.regarding.namespace or "default"},
-            "eventTime": micro_stamp(wall_ns / 1e9),
+            "eventTime": format_micro_time(wall_ns / 1e9),
             "reportingController": self.controller,
             "reportingInstance": self.instance[:128],
             "action": event.action,
             "reason": event.reason,
             "regarding": event.regarding,
-            "note": cut(event.note),
+            "note": truncate_note(event.note),
             "type": event.type,
         }
         if event.related is not None:
@@ -161,26 +160,26 @@ class Series:
         return body
 
 
-def cut(note: str) -> str:
-    """The note, of at most 1024 bytes. Source: A044."""
+def truncate_note(note: str) -> str:
+    """Truncate *note* to 1024 bytes. Source: pkg/scheduler/schedule_one.go, truncateMessage (1.36)."""
     data = note.encode()
-    if len(data) <= LONGEST_NOTE:
+    if len(data) <= MAX_NOTE_BYTES:
         return note
-    return data[: LONGEST_NOTE - 4].decode(errors="ignore") + " ..."
+    return data[: MAX_NOTE_BYTES - 4].decode(errors="ignore") + " ..."
 
 
-def _writing(body: Mapping[str, Any], patch: Mapping[str, Any] | None) -> Writing:
-    return Writing(body["metadata"]["namespace"], body["metadata"]["name"], body, patch)
+def _make_write(body: Mapping[str, Any], patch: Mapping[str, Any] | None) -> EventWrite:
+    return EventWrite(body["metadata"]["namespace"], body["metadata"]["name"], body, patch)
 
 
-def _series(known: _Known) -> Writing:
-    series = {"series": {"count": known.count, "lastObservedTime": micro_stamp(known.seen_wall)}}
-    return _writing({**known.body, **series}, series)
+def _make_series_write(event: _CachedEvent) -> EventWrite:
+    series = {"series": {"count": event.count, "lastObservedTime": format_micro_time(event.last_seen_wall)}}
+    return _make_write({**event.body, **series}, series)
 
 
-def of_leader(lease: ObjectReference, identity: str, what: str) -> Event:
-    """That *identity* `became leader` or `stopped leading`. Kept and shown like the core/v1 event it is upstream.
+def make_leader_event(lease: ObjectReference, identity: str, message: str) -> Event:
+    """Return the event that *identity* `became leader` or `stopped leading`; upstream's is a core/v1 event.
 
-    Source: H057.
+    Source: client-go/tools/leaderelection/resourcelock/leaselock.go, LeaseLock.RecordEvent (1.36).
     """
-    return Event(lease, "Normal", "LeaderElection", "LeaderElection", f"{identity} {what}")
+    return Event(lease, "Normal", "LeaderElection", "LeaderElection", f"{identity} {message}")

@@ -1,8 +1,7 @@
-"""Where the API server is and who we are, as a kubeconfig or the pod we run in says; read anew each time.
+"""Load the API server's address and our credentials from kubeconfig files or the pod's service account.
 
-Reading and merging is the `kubernetes` package's work. Done here, because there it is missing or kept too long: token
-files that rotate, exec plugins (whose failures it only logs), impersonation, and the rule that the first of several
-files to name a context wins.
+The `kubernetes` package reads and merges the files. This module adds: rotating token files, exec plugins with error
+messages, impersonation, and kubectl's choice among several files: the first current context wins.
 """
 
 import atexit
@@ -15,75 +14,78 @@ from typing import Any, Final
 from urllib.parse import quote
 
 from extender.client.errors import CredentialsError
-from extender.client.proxies import proxy_for
+from extender.client.proxies import find_proxy
 
 TOKEN_FILE_SECONDS: Final = 60.0
-"""How long a token that was read from a file is used before the file is read again. Source: client-go's transport."""
+"""Seconds for which a token from a file is used before the file is read again.
 
-SERVICE_ACCOUNT: Final = Path("/var/run/secrets/kubernetes.io/serviceaccount")
+Source: client-go/transport/token_source.go, NewCachedFileTokenSource (1.36).
+"""
 
-_HEADER_KEY: Final = "!#$&'*+-.^_`|~"  # beside letters and digits; the rest is escaped, as client-go does
+SERVICE_ACCOUNT_DIR: Final = Path("/var/run/secrets/kubernetes.io/serviceaccount")
+
+_UNESCAPED_CHARACTERS: Final = "!#$&'*+-.^_`|~"  # in header names, beside letters and digits; as in client-go
 
 
 @dataclass(frozen=True, slots=True)
 class Impersonation:
-    """Whom to act as; empty fields say nothing."""
+    """The user to impersonate; empty fields are not sent."""
 
     user: str = ""
     uid: str = ""
     groups: tuple[str, ...] = ()
     extra: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
 
-    def headers(self) -> tuple[tuple[str, str], ...]:
-        """The headers that say so. Source: client-go's transport."""
-        found = [("Impersonate-User", self.user)] if self.user else []
+    def make_headers(self) -> tuple[tuple[str, str], ...]:
+        """Return the headers. Source: client-go/transport/round_trippers.go, impersonatingRoundTripper (1.36)."""
+        headers = [("Impersonate-User", self.user)] if self.user else []
         if self.uid:
-            found.append(("Impersonate-Uid", self.uid))
-        found += [("Impersonate-Group", group) for group in self.groups]
+            headers.append(("Impersonate-Uid", self.uid))
+        headers += [("Impersonate-Group", group) for group in self.groups]
         for key, values in self.extra.items():
-            found += [(f"Impersonate-Extra-{quote(key, safe=_HEADER_KEY)}", value) for value in values]
-        return tuple(found)
+            headers += [(f"Impersonate-Extra-{quote(key, safe=_UNESCAPED_CHARACTERS)}", value) for value in values]
+        return tuple(headers)
 
 
 @dataclass(frozen=True, slots=True)
-class Identity:
-    """All that is needed for a request.
+class RestConfig:
+    """The address and credentials of a request. Source: client-go/rest/config.go, Config (1.36).
 
     Attributes:
-        server: base URL without a slash at the end.
-        headers: to send with each request, `Authorization` among them.
-        ca, certificate, key: files in PEM, empty where there is none.
-        insecure: the server's certificate is not checked.
-        server_name: the name its certificate must bear, if not that of the URL.
-        proxy: URL of the proxy; empty: none.
-        good_for: seconds until it should be read again; None: until it is refused.
-        good_until: seconds since 1970 after which it is worthless, as an exec plugin says; None: it says nothing.
+        server: the base URL without a trailing slash.
+        headers: the headers of each request, including `Authorization`.
+        ca_file, cert_file, key_file: files in PEM; empty if there is none.
+        insecure: whether verification of the server's certificate is skipped.
+        server_name: the name in the server's certificate if it is not the URL's host.
+        proxy_url: the URL of the proxy; empty: no proxy.
+        refresh_after: the seconds until the configuration is loaded again; None: only after a 401.
+        expires_at: the expiry of an exec plugin's credentials in seconds since 1970; None: unknown.
     """
 
     server: str
     headers: tuple[tuple[str, str], ...] = ()
-    ca: str = ""
-    certificate: str = ""
-    key: str = ""
+    ca_file: str = ""
+    cert_file: str = ""
+    key_file: str = ""
     insecure: bool = False
     server_name: str = ""
-    proxy: str = ""
-    good_for: float | None = None
-    good_until: float | None = None
+    proxy_url: str = ""
+    refresh_after: float | None = None
+    expires_at: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
-    """Where to read from, in the order kubectl looks.
+class CredentialSource:
+    """The sources of credentials, in kubectl's order.
 
     Attributes:
-        kubeconfig: a file that must exist; empty: the files that KUBECONFIG lists, else `~/.kube/config`, else the
-            pod's service account.
-        master: URL of the API server; wins over what the file says.
-        context: of the kubeconfig; empty: its current one.
-        impersonation: wins over what the file says.
+        kubeconfig: a file that must exist; empty: the files in KUBECONFIG, else `~/.kube/config`, else the pod's
+            service account.
+        master: the URL of the API server; overrides the server in the kubeconfig.
+        context: the context in the kubeconfig; empty: its current context.
+        impersonation: the impersonation, which overrides the impersonation in the kubeconfig.
         environ: the environment.
-        service_account: where a pod finds its own.
+        service_account_dir: the folder of the pod's service account.
     """
 
     kubeconfig: str = ""
@@ -91,98 +93,112 @@ class Place:
     context: str = ""
     impersonation: Impersonation = Impersonation()
     environ: Mapping[str, str] = field(default_factory=dict)
-    service_account: Path = SERVICE_ACCOUNT
+    service_account_dir: Path = SERVICE_ACCOUNT_DIR
 
-    def files(self) -> list[Path]:
-        """The kubeconfig files that are there.
+    def find_files(self) -> list[Path]:
+        """Return the kubeconfig files that exist.
 
         Raises:
-            CredentialsError: the one asked for is not.
+            CredentialsError: `kubeconfig` is set and does not exist.
         """
         if self.kubeconfig:
-            asked = Path(self.kubeconfig).expanduser()
-            if not asked.is_file():
+            kubeconfig = Path(self.kubeconfig).expanduser()
+            if not kubeconfig.is_file():
                 raise CredentialsError(
-                    f"kubeconfig {asked} does not exist; check --kubeconfig or clientConnection.kubeconfig"
+                    f"kubeconfig {kubeconfig} does not exist; check --kubeconfig or clientConnection.kubeconfig"
                 )
-            return [asked]
-        listed = self.environ.get("KUBECONFIG", "")
+            return [kubeconfig]
+        environment_files = self.environ.get("KUBECONFIG", "")
         home = self.environ.get("HOME", "")
-        names = [Path(name) for name in listed.split(":") if name]
-        if not listed and home:
-            names = [Path(home) / ".kube" / "config"]
-        return [name for name in names if name.is_file()]
+        files = [Path(name) for name in environment_files.split(":") if name]
+        if not environment_files and home:
+            files = [Path(home) / ".kube" / "config"]
+        return [file for file in files if file.is_file()]
 
 
-def read(place: Place) -> Identity:
-    """Reads it all. Blocking; an exec plugin may take its time.
+def load_config(source: CredentialSource) -> RestConfig:
+    """Load the configuration from *source*. Blocking; an exec plugin may be slow.
 
     Raises:
-        CredentialsError: there is nothing, or something is wrong with it.
+        CredentialsError: no configuration was found, or it is invalid.
     """
-    files = place.files()
+    files = source.find_files()
     if files:
-        return _from_files(files, place)
-    if place.environ.get("KUBERNETES_SERVICE_HOST"):
-        return _in_cluster(place)
-    if place.master:
-        server = place.master.rstrip("/")
-        return Identity(server, headers=place.impersonation.headers(), proxy=proxy_for(server, place.environ))
+        return _load_kubeconfig(files, source)
+    if source.environ.get("KUBERNETES_SERVICE_HOST"):
+        return _load_in_cluster(source)
+    if source.master:
+        server = source.master.rstrip("/")
+        return RestConfig(
+            server, headers=source.impersonation.make_headers(), proxy_url=find_proxy(server, source.environ)
+        )
     raise CredentialsError(
         "no kubeconfig: none given with --kubeconfig, none in KUBECONFIG or ~/.kube/config, "
         "and this is not a pod of a cluster"
     )
 
 
-def _in_cluster(place: Place) -> Identity:
-    from kubernetes.client import Configuration  # noqa: PLC0415  half a second that only talking to a cluster should cost
+def _load_in_cluster(source: CredentialSource) -> RestConfig:
+    from kubernetes.client import Configuration  # noqa: PLC0415  the import takes half a second
     from kubernetes.config import ConfigException  # noqa: PLC0415
     from kubernetes.config.incluster_config import InClusterConfigLoader  # noqa: PLC0415
 
-    found = Configuration()
-    token, ca = (str(place.service_account / name) for name in ("token", "ca.crt"))
+    configuration = Configuration()
+    token_file, ca_file = (str(source.service_account_dir / name) for name in ("token", "ca.crt"))
     try:
-        loader = InClusterConfigLoader(token, ca, False, place.environ)  # type: ignore[no-untyped-call]
-        loader.load_and_set(found)  # type: ignore[no-untyped-call]
-    except (ConfigException, OSError) as fault:
-        raise CredentialsError(f"the pod's service account: {fault}") from fault
-    server = (place.master or str(found.host)).rstrip("/")
-    headers = (_bearer(_token_in(Path(token))), *place.impersonation.headers())
-    return Identity(server, headers=headers, ca=ca, proxy=proxy_for(server, place.environ), good_for=TOKEN_FILE_SECONDS)
+        loader = InClusterConfigLoader(token_file, ca_file, False, source.environ)  # type: ignore[no-untyped-call]
+        loader.load_and_set(configuration)  # type: ignore[no-untyped-call]
+    except (ConfigException, OSError) as error:
+        raise CredentialsError(f"the pod's service account: {error}") from error
+    server = (source.master or str(configuration.host)).rstrip("/")
+    headers = (_make_bearer_header(_read_token(Path(token_file))), *source.impersonation.make_headers())
+    return RestConfig(
+        server,
+        headers=headers,
+        ca_file=ca_file,
+        proxy_url=find_proxy(server, source.environ),
+        refresh_after=TOKEN_FILE_SECONDS,
+    )
 
 
-def _from_files(files: list[Path], place: Place) -> Identity:
+def _load_kubeconfig(files: list[Path], source: CredentialSource) -> RestConfig:
     from kubernetes.client import Configuration  # noqa: PLC0415
     from kubernetes.config import ConfigException  # noqa: PLC0415
     from kubernetes.config.kube_config import KubeConfigLoader, KubeConfigMerger  # noqa: PLC0415
     from yaml import YAMLError, safe_load  # noqa: PLC0415
 
-    shown = ":".join(map(str, files))
+    file_list = ":".join(map(str, files))
     try:
         for file in files:
-            _check(safe_load(file.read_bytes()), file)
-        merged = KubeConfigMerger(shown)  # type: ignore[no-untyped-call]
-        first = (config.get("current-context") for config in merged.config_files.values())
-        context = place.context or next(filter(None, first), None)
+            _validate_kubeconfig(safe_load(file.read_bytes()), file)
+        merger = KubeConfigMerger(file_list)  # type: ignore[no-untyped-call]
+        current_contexts = (config.get("current-context") for config in merger.config_files.values())
+        context = source.context or next(filter(None, current_contexts), None)
         if context is None:
-            raise CredentialsError(f"kubeconfig {shown}: no current-context; set one")
-        _fill(merged.config.value)
-        user, base = _user_of(merged.config, context)
-        own = {key: user.pop(key) for key in ("exec", "tokenFile") if user.get(key) and not user.get("token")}
-        loader = KubeConfigLoader(merged.config, active_context=context, config_base_path=None)  # type: ignore[no-untyped-call]
-        found = Configuration()
-        loader.load_and_set(found)  # type: ignore[no-untyped-call]
-        status = _run_plugin(own["exec"], base, _cluster_of(merged.config, context)) if "exec" in own else {}
-    except (ConfigException, YAMLError, OSError, KeyError, TypeError, AttributeError, ValueError) as fault:
-        raise CredentialsError(f"kubeconfig {shown}: {fault}") from fault
-    return _identity(place, found, user, own, status, base)
+            raise CredentialsError(f"kubeconfig {file_list}: no current-context; set one")
+        _add_missing_lists(merger.config.value)
+        user, base_dir = _find_user(merger.config, context)
+        credential_settings = {
+            key: user.pop(key) for key in ("exec", "tokenFile") if user.get(key) and not user.get("token")
+        }
+        loader = KubeConfigLoader(merger.config, active_context=context, config_base_path=None)  # type: ignore[no-untyped-call]
+        configuration = Configuration()
+        loader.load_and_set(configuration)  # type: ignore[no-untyped-call]
+        exec_status = (
+            _run_exec_plugin(credential_settings["exec"], base_dir, _find_cluster(merger.config, context))
+            if "exec" in credential_settings
+            else {}
+        )
+    except (ConfigException, YAMLError, OSError, KeyError, TypeError, AttributeError, ValueError) as error:
+        raise CredentialsError(f"kubeconfig {file_list}: {error}") from error
+    return _build_config(source, configuration, user, credential_settings, exec_status, base_dir)
 
 
-def _check(config: Any, file: Path) -> None:
-    """The lists of a kubeconfig are lists of entries, each with a name and a mapping; the package takes that as given.
+def _validate_kubeconfig(config: Any, file: Path) -> None:
+    """Check that each entry in the lists of a kubeconfig has a name and a mapping. The package does not check it.
 
     Raises:
-        CredentialsError: it is not so.
+        CredentialsError: an entry has no name or no mapping.
     """
     if config is None:
         raise CredentialsError(f"kubeconfig {file}: the file is empty")
@@ -192,114 +208,124 @@ def _check(config: Any, file: Path) -> None:
         entries = config.get(f"{kind}s") or []
         if not isinstance(entries, list):
             raise CredentialsError(f"kubeconfig {file}: {kind}s: want a list")
-        for at, entry in enumerate(entries):
+        for index, entry in enumerate(entries):
             if not isinstance(entry, dict) or not isinstance(entry.get("name"), str):
-                raise CredentialsError(f"kubeconfig {file}: {kind}s[{at}]: want a mapping with a name")
+                raise CredentialsError(f"kubeconfig {file}: {kind}s[{index}]: want a mapping with a name")
             if not isinstance(entry.get(kind) or {}, dict):
-                raise CredentialsError(f"kubeconfig {file}: {kind}s[{at}].{kind}: want a mapping")
+                raise CredentialsError(f"kubeconfig {file}: {kind}s[{index}].{kind}: want a mapping")
 
 
-def _fill(config: dict[str, Any]) -> None:
-    """Lists that are absent or null are empty; the package trips over them."""
+def _add_missing_lists(config: dict[str, Any]) -> None:
+    """Replace absent or null lists by empty ones, since the package fails on them."""
     for name in ("clusters", "contexts", "users"):
         config[name] = config.get(name) or []
 
 
-def _user_of(config: Any, context: str) -> tuple[dict[str, Any], Path]:
-    """The entry of the context's user, which the caller may change, and the folder its paths start from."""
+def _find_user(config: Any, context: str) -> tuple[dict[str, Any], Path]:
+    """Return the context's user, a mapping that the caller may change, and the base folder of its paths."""
     name = config["contexts"].get_with_name(context)["context"].safe_get("user")
-    node = config["users"].get_with_name(name, safe=True) if name and config.value["users"] else None
-    if node is None:
+    user_node = config["users"].get_with_name(name, safe=True) if name and config.value["users"] else None
+    if user_node is None:
         return {}, Path()
-    user: dict[str, Any] = node.value.get("user") or {}
-    node.value["user"] = user
-    return user, Path(node.path).resolve().parent
+    user: dict[str, Any] = user_node.value.get("user") or {}
+    user_node.value["user"] = user
+    return user, Path(user_node.path).resolve().parent
 
 
-def _cluster_of(config: Any, context: str) -> Any:
+def _find_cluster(config: Any, context: str) -> Any:
     name = config["contexts"].get_with_name(context)["context"]["cluster"]
     return config["clusters"].get_with_name(name)["cluster"]
 
 
-def _run_plugin(settings: dict[str, Any], base: Path, cluster: Any) -> dict[str, Any]:
-    """What an exec plugin answers."""
+def _run_exec_plugin(settings: dict[str, Any], base_dir: Path, cluster: Any) -> dict[str, Any]:
+    """Run an exec plugin, and return the status of its ExecCredential."""
     from kubernetes.config import ConfigException  # noqa: PLC0415
     from kubernetes.config.exec_provider import ExecProvider  # noqa: PLC0415
     from kubernetes.config.kube_config import ConfigNode  # noqa: PLC0415
 
     command = str(settings.get("command", ""))
     if "/" in command and not Path(command).is_absolute():
-        settings = {**settings, "command": str(base / command)}
+        settings = {**settings, "command": str(base_dir / command)}
     node = ConfigNode("exec", settings)  # type: ignore[no-untyped-call]
     try:
-        status: dict[str, Any] = ExecProvider(node, str(base), cluster).run()  # type: ignore[no-untyped-call]
-    except FileNotFoundError as fault:
+        status: dict[str, Any] = ExecProvider(node, str(base_dir), cluster).run()  # type: ignore[no-untyped-call]
+    except FileNotFoundError as error:
         hint = settings.get("installHint")
-        raise CredentialsError(f"exec plugin {command} is not installed" + (f": {hint}" if hint else "")) from fault
-    except (ConfigException, OSError) as fault:
-        raise CredentialsError(f"exec plugin {command}: {fault}") from fault
+        raise CredentialsError(f"exec plugin {command} is not installed" + (f": {hint}" if hint else "")) from error
+    except (ConfigException, OSError) as error:
+        raise CredentialsError(f"exec plugin {command}: {error}") from error
     if not status.get("token") and not (status.get("clientCertificateData") and status.get("clientKeyData")):
-        raise CredentialsError(f"exec plugin {command} gave neither a token nor a certificate with its key")
+        raise CredentialsError(f"exec plugin {command} returned neither a token nor a certificate with its key")
     return status
 
 
-def _identity(
-    place: Place, found: Any, user: dict[str, Any], own: dict[str, Any], status: dict[str, Any], base: Path
-) -> Identity:
-    """What the package found, and what it leaves to us."""
-    authorization = found.get_api_key_with_prefix("BearerToken")
+def _build_config(
+    source: CredentialSource,
+    configuration: Any,
+    user: dict[str, Any],
+    credential_settings: dict[str, Any],
+    exec_status: dict[str, Any],
+    base_dir: Path,
+) -> RestConfig:
+    """Build the config from the package's *configuration* and from the settings that this module handles."""
+    authorization = configuration.get_api_key_with_prefix("BearerToken")
     headers = [("Authorization", " ".join(authorization.split()))] if authorization else []
-    good_for = None
-    if own.get("tokenFile") and not authorization:
-        headers = [_bearer(_token_in(base / own["tokenFile"]))]
-        good_for = TOKEN_FILE_SECONDS
-    elif status.get("token") and not authorization:
-        headers = [_bearer(status["token"])]
-    expiry = status.get("expirationTimestamp")
-    certificate, key = found.cert_file or "", found.key_file or ""
-    if status.get("clientCertificateData") and not certificate:
-        certificate, key = _kept(status["clientCertificateData"]), _kept(status["clientKeyData"])
-    server = (place.master or str(found.host)).rstrip("/")
-    as_whom = place.impersonation
-    if as_whom == Impersonation():
+    refresh_after = None
+    if credential_settings.get("tokenFile") and not authorization:
+        headers = [_make_bearer_header(_read_token(base_dir / credential_settings["tokenFile"]))]
+        refresh_after = TOKEN_FILE_SECONDS
+    elif exec_status.get("token") and not authorization:
+        headers = [_make_bearer_header(exec_status["token"])]
+    expiry = exec_status.get("expirationTimestamp")
+    certificate, key = configuration.cert_file or "", configuration.key_file or ""
+    if exec_status.get("clientCertificateData") and not certificate:
+        certificate, key = (
+            _write_pem_file(exec_status["clientCertificateData"]),
+            _write_pem_file(exec_status["clientKeyData"]),
+        )
+    server = (source.master or str(configuration.host)).rstrip("/")
+    impersonation = source.impersonation
+    if impersonation == Impersonation():
         extra = {key: tuple(values) for key, values in (user.get("as-user-extra") or {}).items()}
-        as_whom = Impersonation(user.get("as", ""), user.get("as-uid", ""), tuple(user.get("as-groups") or ()), extra)
-    return Identity(
+        impersonation = Impersonation(
+            user.get("as", ""), user.get("as-uid", ""), tuple(user.get("as-groups") or ()), extra
+        )
+    return RestConfig(
         server,
-        headers=(*headers, *as_whom.headers()),
-        ca=found.ssl_ca_cert or "",
-        certificate=certificate,
-        key=key,
-        insecure=not found.verify_ssl,
-        server_name=getattr(found, "tls_server_name", None) or "",
-        proxy=found.proxy or proxy_for(server, place.environ),
-        good_for=good_for,
-        good_until=datetime.fromisoformat(expiry).timestamp() if expiry else None,
+        headers=(*headers, *impersonation.make_headers()),
+        ca_file=configuration.ssl_ca_cert or "",
+        cert_file=certificate,
+        key_file=key,
+        insecure=not configuration.verify_ssl,
+        server_name=getattr(configuration, "tls_server_name", None) or "",
+        proxy_url=configuration.proxy or find_proxy(server, source.environ),
+        refresh_after=refresh_after,
+        expires_at=datetime.fromisoformat(expiry).timestamp() if expiry else None,
     )
 
 
-def _bearer(token: str) -> tuple[str, str]:
+def _make_bearer_header(token: str) -> tuple[str, str]:
     return "Authorization", f"Bearer {token.strip()}"
 
 
-def _token_in(file: Path) -> str:
+def _read_token(file: Path) -> str:
     try:
         token = file.read_text().strip()
-    except OSError as fault:
-        raise CredentialsError(f"token file {file}: {fault.strerror}") from fault
+    except OSError as error:
+        raise CredentialsError(f"token file {file}: {error.strerror}") from error
     if not token:
         raise CredentialsError(f"token file {file} is empty")
     return token
 
 
-_KEPT: Final[dict[str, str]] = {}
+_PEM_FILES: Final[dict[str, str]] = {}
 
 
-def _kept(pem: str) -> str:
-    """A file with that content, readable to us alone; Python's TLS takes certificates from files only."""
-    if pem not in _KEPT:
+def _write_pem_file(pem: str) -> str:
+    """Return the path of a private file with *pem*. The ssl module reads certificates only from files."""
+    if pem not in _PEM_FILES:
         with NamedTemporaryFile("w", suffix=".pem", delete=False) as file:
             file.write(pem)
         atexit.register(Path(file.name).unlink, missing_ok=True)
-        _KEPT[pem] = file.name
-    return _KEPT[pem]
+        _PEM_FILES[pem] = file.name
+    return _PEM_FILES[pem]

@@ -1,7 +1,7 @@
-"""Lists page by page and watches event by event, decoded straight to our types.
+"""List and watch the objects of a kind, decoded directly to our types.
 
-A list is whole or it is not there. A watch starts where the list or the last event stood; what the server sends in it
-is believed only if it can be read: a line that cannot be read ends the watch.
+A list is complete or fails. A watch starts at the resource version of the list or of the last event; an event that
+cannot be decoded ends it.
 """
 
 import asyncio
@@ -15,54 +15,61 @@ from typing import Any, Final, Generic, TypeVar
 
 import msgspec
 
-from extender.client.endpoints import Endpoint
-from extender.client.errors import AnswerError, ApiError, GoneError, Status, UnreachableError, of_status
-from extender.client.heartbeats import Heartbeats
-from extender.client.pacing import Chance
+from extender.api.codec import DecodeError, decode
+from extender.api.kinds.meta import KubernetesObject
+from extender.api.kinds.struct_base import KubernetesStruct
+from extender.client.errors import (
+    ApiError,
+    ApiStatus,
+    GoneError,
+    InvalidResponseError,
+    UnreachableError,
+    make_error_from_status,
+)
+from extender.client.node_heartbeats import HeartbeatDetector
+from extender.client.rate_limit import Jitter
+from extender.client.rest_mapping import Endpoint
 from extender.client.transport import Request, Transport
-from extender.objects.codec import DecodeError, decode
-from extender.objects.meta import KubernetesObject
-from extender.objects.record import Record
 
 T = TypeVar("T", bound=KubernetesObject)
 
-PAGE: Final = 500
-"""Objects a page. Source: client-go's pager."""
+PAGE_SIZE: Final = 500
+"""Objects per page. Source: client-go/tools/pager/pager.go, defaultPageSize (1.36)."""
 
-PAGE_SECONDS: Final = 60.0
-"""How long one page may take."""
+PAGE_TIMEOUT: Final = 60.0
+"""Seconds for one page."""
 
-WATCH_SECONDS: Final = (40.0, 50.0)
-"""The server is asked to end a watch after some time between these, so that a healthy one is never silent for long."""
+WATCH_TIMEOUT_RANGE: Final = (40.0, 50.0)
+"""Range of the timeout of a watch on the server (seconds), so that a healthy watch is never silent for long."""
 
-QUIET_SECONDS: Final = 55.0
-"""Silence after which a watch counts as dead: half-open connections are found within a minute."""
+IDLE_TIMEOUT: Final = 55.0
+"""Seconds of silence after which a watch counts as dead, so that half-open connections are detected within a minute."""
 
-GATHERED_SECONDS: Final = 0.02
-"""What a watch of heartbeats tells in so long is read together: to be woken costs as much as to read what is there."""
+READ_PAUSE_SECONDS: Final = 0.02
+"""Pause between reads of a watch with heartbeats: a wake-up costs as much as reading the data."""
 
-TOGETHER: Final = 64
-"""Events that are told at once; between them others have their turn at the event loop."""
+MAX_EVENT_BATCH: Final = 64
+"""Events delivered at once; between two batches the event loop runs other tasks."""
 
-LONGEST_LINE: Final = 64 * 2**20
-"""Bytes of one event; etcd takes objects of 1.5 MiB."""
+MAX_EVENT_BYTES: Final = 64 * 2**20
+"""Limit of one event; etcd's objects have 1.5 MiB at most."""
 
 UNFINISHED_PODS: Final = "status.phase!=Succeeded,status.phase!=Failed"
-"""The field selector for pods that hold resources. Source: scheduler.NewInformerFactory."""
+"""The field selector for pods that use resources. Source: pkg/scheduler/scheduler.go, newPodInformer (1.36)."""
 
 
 @dataclass(frozen=True, slots=True)
-class Source(Generic[T]):
-    """What to list and watch.
+class ListWatch(Generic[T]):
+    """The objects to list and watch.
 
     Attributes:
-        kind: the type objects are decoded to.
-        endpoint: where they live.
-        namespace: only those in it; empty: all.
-        field_selector, label_selector: only those that match, in the API's own syntax; empty: all.
-        heard: told the text of each object that is there; None: nobody wants it, which is faster.
-        lean: makes an equal of an object that takes less memory; None: it is kept as it was read.
-        heartbeats: knows which events tell nothing, which then come as bookmarks; None: all are read.
+        kind: the type of the decoded objects.
+        endpoint: the API path of the objects.
+        namespace: the namespace of the objects; empty: all namespaces.
+        field_selector, label_selector: selectors in the API's syntax; empty: all objects.
+        on_raw: the callback for each existing object and its raw JSON; None is faster.
+        deduplicate: the function that returns an equal object with shared parts; None: objects stay as decoded.
+        heartbeats: the detector of node heartbeats, which the watch yields as bookmarks; None: all events are decoded.
     """
 
     kind: type[T]
@@ -70,34 +77,34 @@ class Source(Generic[T]):
     namespace: str = ""
     field_selector: str = ""
     label_selector: str = ""
-    heard: Callable[[T, bytes], None] | None = None
-    lean: Callable[[T], T] | None = None
-    heartbeats: Heartbeats | None = None
+    on_raw: Callable[[T, bytes], None] | None = None
+    deduplicate: Callable[[T], T] | None = None
+    heartbeats: HeartbeatDetector | None = None
 
-    def request(self, seconds: float, **query: str) -> Request:
-        """A GET of the collection; empty parameters are left out."""
-        asked = {"fieldSelector": self.field_selector, "labelSelector": self.label_selector, **query}
-        given = {name: value for name, value in asked.items() if value}
-        return Request("GET", self.endpoint.path(self.namespace), given, seconds=seconds)
+    def make_request(self, timeout: float, **query: str) -> Request:
+        """Return a GET of the collection; empty parameters are left out."""
+        parameters = {"fieldSelector": self.field_selector, "labelSelector": self.label_selector, **query}
+        non_empty = {name: value for name, value in parameters.items() if value}
+        return Request("GET", self.endpoint.build_path(self.namespace), non_empty, timeout=timeout)
 
 
 @dataclass(frozen=True, slots=True)
-class Listed(Generic[T]):
-    """A whole list.
+class ObjectList(Generic[T]):
+    """A complete list.
 
     Attributes:
-        version: the state it shows; a watch goes on from there.
+        resource_version: the resource version of the list; a watch starts there.
         items: the objects, by key.
-        unreadable: how many were left out because our types cannot hold them.
+        unreadable_count: the number of objects that were left out because our types cannot represent them.
     """
 
-    version: str
+    resource_version: str
     items: dict[str, T]
-    unreadable: int = 0
+    unreadable_count: int = 0
 
 
 class EventType(Enum):
-    """What a watch tells of."""
+    """The type of a watch event."""
 
     ADDED = "ADDED"
     MODIFIED = "MODIFIED"
@@ -106,29 +113,29 @@ class EventType(Enum):
 
 
 @dataclass(frozen=True, slots=True)
-class Event(Generic[T]):
+class WatchEvent(Generic[T]):
     """One event of a watch.
 
     Attributes:
-        type: what happened.
-        version: the state after it.
+        type: the type of the event.
+        resource_version: the resource version after the event.
         key: `namespace/name`, or the name; empty for a bookmark.
-        object: after the event, of a deleted one the last state; None for a bookmark and for what our types
-            cannot hold.
+        object: the object after the event, or the last state of a deleted object; None for a bookmark and for an
+            object that our types cannot represent.
     """
 
     type: EventType
-    version: str
+    resource_version: str
     key: str = ""
     object: T | None = None
 
 
-class _ListMeta(Record, frozen=True, kw_only=True):
+class _ListMeta(KubernetesStruct, frozen=True, kw_only=True):
     resource_version: str = ""
     continue_: str = msgspec.field(default="", name="continue")
 
 
-class _Head(msgspec.Struct):
+class _ListMetadataOnly(msgspec.Struct):
     metadata: _ListMeta = _ListMeta()
 
 
@@ -140,248 +147,252 @@ class _RawPage(msgspec.Struct):
     items: tuple[msgspec.Raw, ...] | None = None
 
 
-class _Line(msgspec.Struct):
+class _RawEvent(msgspec.Struct):
     type: str
     object: msgspec.Raw
 
 
-class _Told(msgspec.Struct, Generic[T]):
+class _TypedEvent(msgspec.Struct, Generic[T]):
     type: str
     object: T
 
 
-_LINES: Final = msgspec.json.Decoder(_Line)
-_PLAIN: Final = frozenset(("ADDED", "MODIFIED", "DELETED"))
+_RAW_EVENT_DECODER: Final = msgspec.json.Decoder(_RawEvent)
+_OBJECT_EVENTS: Final = frozenset(("ADDED", "MODIFIED", "DELETED"))
 
 
 @cache
-def _pages(kind: Any) -> msgspec.json.Decoder[Any]:
+def _get_page_decoder(kind: Any) -> msgspec.json.Decoder[Any]:
     return msgspec.json.Decoder(_Page[kind])
 
 
 @cache
-def _told(kind: Any) -> msgspec.json.Decoder[Any]:
-    return msgspec.json.Decoder(_Told[kind])
+def _get_event_decoder(kind: Any) -> msgspec.json.Decoder[Any]:
+    return msgspec.json.Decoder(_TypedEvent[kind])
 
 
-def key_of(item: KubernetesObject) -> str:
-    """`namespace/name`, or the name of what has no namespace."""
+def get_object_key(item: KubernetesObject) -> str:
+    """Return `namespace/name` or name. Source: client-go/tools/cache/store.go, MetaNamespaceKeyFunc (1.36)."""
     meta = item.metadata
     return f"{meta.namespace}/{meta.name}" if meta.namespace else meta.name
 
 
-async def list_all(transport: Transport, source: Source[T]) -> Listed[T]:
-    """The whole list as it is now, read in pages, so that no more than two at a time are held as text.
+async def list_all(transport: Transport, list_watch: ListWatch[T]) -> ObjectList[T]:
+    """List all objects in pages, so that at most two pages are in memory as text.
 
-    If the server has forgotten the state the first pages showed, it starts again; after the second time it asks for
-    all at once, as nothing can be forgotten then.
+    If the resource version expires between pages, the list starts again. The third attempt requests a single page,
+    which cannot expire.
 
     Raises:
-        ApiError: it could not be read to its end.
+        ApiError: the list could not be completed.
     """
-    if source.heartbeats is not None:
-        source.heartbeats.forget_all()
-    for limit in (PAGE, PAGE, 0):
+    if list_watch.heartbeats is not None:
+        list_watch.heartbeats.forget_all()
+    for limit in (PAGE_SIZE, PAGE_SIZE, 0):
         try:
-            return await _list(transport, source, limit)
+            return await _list_pages(transport, list_watch, limit)
         except GoneError:
             if not limit:
                 raise
-    raise AssertionError("the last turn returns or raises")
+    raise AssertionError("the last attempt returns or raises")
 
 
-async def _list(transport: Transport, source: Source[T], limit: int) -> Listed[T]:
+async def _list_pages(transport: Transport, list_watch: ListWatch[T], limit: int) -> ObjectList[T]:
     items: dict[str, T] = {}
-    unreadable = 0
+    unreadable_count = 0
 
-    def asked(token: str) -> asyncio.Task[bytes]:
-        request = source.request(PAGE_SECONDS, **{"limit": str(limit) if limit else "", "continue": token})
+    def fetch_page(token: str) -> asyncio.Task[bytes]:
+        request = list_watch.make_request(PAGE_TIMEOUT, **{"limit": str(limit) if limit else "", "continue": token})
         return asyncio.create_task(transport.call(request))
 
-    coming = asked("")
+    next_page = fetch_page("")
     try:
         while True:
-            body = await coming
-            head = _read_head(body, source)
-            if head.continue_:
-                coming = asked(head.continue_)
-                await asyncio.sleep(0)  # it is sent now, and answered while this page is read
-            found, lost = _read_page(body, source)
-            for item in found if source.lean is None else map(source.lean, found):
-                items[key_of(item)] = item
-            unreadable += lost
-            if not head.continue_:
-                return Listed(head.resource_version, items, unreadable)
+            body = await next_page
+            list_meta = _decode_list_meta(body, list_watch)
+            if list_meta.continue_:
+                next_page = fetch_page(list_meta.continue_)
+                await asyncio.sleep(0)  # the next request is sent now, and served while this page is decoded
+            page_items, page_unreadable_count = _decode_page(body, list_watch)
+            for item in page_items if list_watch.deduplicate is None else map(list_watch.deduplicate, page_items):
+                items[get_object_key(item)] = item
+            unreadable_count += page_unreadable_count
+            if not list_meta.continue_:
+                return ObjectList(list_meta.resource_version, items, unreadable_count)
     finally:
-        coming.cancel()
+        next_page.cancel()
 
 
-def _read_head(body: bytes, source: Source[T]) -> _ListMeta:
+def _decode_list_meta(body: bytes, list_watch: ListWatch[T]) -> _ListMeta:
     try:
-        head = decode(body, _Head).metadata
-    except DecodeError as fault:
-        raise AnswerError(f"a page of a list of {source.kind.__name__} cannot be read: {fault}") from fault
-    if not head.resource_version:
-        raise AnswerError(f"GET {source.endpoint.path(source.namespace)}: not a list")
-    return head
+        list_meta = decode(body, _ListMetadataOnly).metadata
+    except DecodeError as error:
+        raise InvalidResponseError(f"a page of a list of {list_watch.kind.__name__} cannot be read: {error}") from error
+    if not list_meta.resource_version:
+        raise InvalidResponseError(f"GET {list_watch.endpoint.build_path(list_watch.namespace)}: not a list")
+    return list_meta
 
 
-def _read_page(body: bytes, source: Source[T]) -> tuple[tuple[T, ...], int]:
-    """The objects of the page, and how many could not be read."""
-    if source.heard is not None:
-        return _read_slowly(body, source)
+def _decode_page(body: bytes, list_watch: ListWatch[T]) -> tuple[tuple[T, ...], int]:
+    """Decode the objects of a page; also return how many could not be decoded."""
+    if list_watch.on_raw is not None:
+        return _decode_page_by_item(body, list_watch)
     try:
-        return _pages(source.kind).decode(body).items, 0
+        return _get_page_decoder(list_watch.kind).decode(body).items, 0
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
-        return _read_slowly(body, source)
+        return _decode_page_by_item(body, list_watch)
 
 
-def _read_slowly(body: bytes, source: Source[T]) -> tuple[tuple[T, ...], int]:
-    """Object by object, with nulls where Go has them, without those that our types cannot hold."""
+def _decode_page_by_item(body: bytes, list_watch: ListWatch[T]) -> tuple[tuple[T, ...], int]:
+    """Decode a page object by object, with Go's nulls, and leave out objects that our types cannot represent."""
     try:
         page = decode(body, _RawPage)
-    except DecodeError as fault:
-        raise AnswerError(f"a page of a list of {source.kind.__name__} cannot be read: {fault}") from fault
-    found = []
+    except DecodeError as error:
+        raise InvalidResponseError(f"a page of a list of {list_watch.kind.__name__} cannot be read: {error}") from error
+    items = []
     for raw in page.items or ():
-        text = bytes(raw)
+        raw_bytes = bytes(raw)
         try:
-            item = decode(text, source.kind)
+            item = decode(raw_bytes, list_watch.kind)
         except DecodeError:
             continue
-        found.append(item)
-        if source.heard is not None:
-            source.heard(item, text)
-    return tuple(found), len(page.items or ()) - len(found)
+        items.append(item)
+        if list_watch.on_raw is not None:
+            list_watch.on_raw(item, raw_bytes)
+    return tuple(items), len(page.items or ()) - len(items)
 
 
 async def watch(
-    transport: Transport, source: Source[T], version: str, chance: Chance, quiet: float = QUIET_SECONDS
-) -> AsyncGenerator[list[Event[T]], None]:
-    """What happened after *version*, until the server ends the watch; what arrives together comes as few lists.
+    transport: Transport,
+    list_watch: ListWatch[T],
+    resource_version: str,
+    jitter: Jitter,
+    idle_timeout: float = IDLE_TIMEOUT,
+) -> AsyncGenerator[list[WatchEvent[T]], None]:
+    """Yield batches of the events after *resource_version* until the server ends the watch.
 
-    An empty list is a sign of life: the watch was accepted, or part of an event arrived.
+    An empty batch means that the connection works: the watch was accepted, or part of an event arrived.
 
     Raises:
-        GoneError: the server no longer has *version*: list again.
-        AnswerError: a line cannot be read: list again.
-        UnreachableError: the connection broke or fell silent: go on from the last event.
-        ApiError: as the server says.
+        GoneError: the server no longer has *resource_version*; list again.
+        InvalidResponseError: an event cannot be decoded; list again.
+        UnreachableError: the connection broke or was silent; watch again from the last event.
+        ApiError: another failure status.
     """
-    low, high = WATCH_SECONDS
-    seconds = str(int(low + (high - low) * chance()))
-    request = source.request(
-        quiet, watch="true", allowWatchBookmarks="true", resourceVersion=version, timeoutSeconds=seconds
+    min_timeout, max_timeout = WATCH_TIMEOUT_RANGE
+    timeout = str(int(min_timeout + (max_timeout - min_timeout) * jitter()))
+    request = list_watch.make_request(
+        idle_timeout, watch="true", allowWatchBookmarks="true", resourceVersion=resource_version, timeoutSeconds=timeout
     )
-    rest = bytearray()
-    async with transport.stream(request, quiet) as pieces:
+    incomplete = bytearray()
+    async with transport.stream(request, idle_timeout) as body:
         yield []
-        async for piece in pieces:
-            if not rest and piece.endswith(b"\n"):
-                lines = piece  # mostly, and not copied then
+        async for chunk in body:
+            if not incomplete and chunk.endswith(b"\n"):
+                lines = chunk  # the usual case, without a copy
             else:
-                rest += piece
-                end = rest.rfind(b"\n") + 1
-                if not end:
-                    if len(rest) > LONGEST_LINE:
-                        raise AnswerError(f"GET {request.path}: an event of more than {LONGEST_LINE} bytes")
+                incomplete += chunk
+                lines_end = incomplete.rfind(b"\n") + 1
+                if not lines_end:
+                    if len(incomplete) > MAX_EVENT_BYTES:
+                        raise InvalidResponseError(f"GET {request.path}: an event of more than {MAX_EVENT_BYTES} bytes")
                     yield []
                     continue
-                lines = bytes(rest[:end])
-                del rest[:end]
-            for read, fault in _parts(lines, source):
-                yield read
-                if fault is not None:
-                    raise fault
-                if len(read) == TOGETHER:
+                lines = bytes(incomplete[:lines_end])
+                del incomplete[:lines_end]
+            for batch, error in _batch_events(lines, list_watch):
+                yield batch
+                if error is not None:
+                    raise error
+                if len(batch) == MAX_EVENT_BATCH:
                     await asyncio.sleep(0)
-            if source.heartbeats is not None:
-                await pieces.gather(GATHERED_SECONDS)
-    if rest.strip():
-        raise UnreachableError(f"GET {request.path}: the connection ended in the middle of an event", sent=True)
+            if list_watch.heartbeats is not None:
+                await body.pause_reading(READ_PAUSE_SECONDS)
+    if incomplete.strip():
+        raise UnreachableError(f"GET {request.path}: the connection ended in the middle of an event", maybe_sent=True)
 
 
-def _parts(lines: bytes, source: Source[T]) -> Iterator[tuple[list[Event[T]], ApiError | None]]:
-    """The events of *lines*, some at a time, and why there are no more, if they are broken off.
+def _batch_events(lines: bytes, list_watch: ListWatch[T]) -> Iterator[tuple[list[WatchEvent[T]], ApiError | None]]:
+    """Yield the events of *lines* in batches, each with the error that ended it, or None.
 
-    What was read before a fault counts, so that it is not asked for again.
+    Events before an error are still delivered.
     """
-    events = _events(lines, source)
+    events = _decode_events(lines, list_watch)
     while True:
-        read: list[Event[T]] = []
-        fault: ApiError | None = None
+        batch: list[WatchEvent[T]] = []
+        error: ApiError | None = None
         try:
-            read.extend(islice(events, TOGETHER))
-        except ApiError as wrong:
-            fault = wrong
-        yield read, fault
-        if fault is not None or len(read) < TOGETHER:
+            batch.extend(islice(events, MAX_EVENT_BATCH))
+        except ApiError as api_error:
+            error = api_error
+        yield batch, error
+        if error is not None or len(batch) < MAX_EVENT_BATCH:
             return
 
 
-def _events(lines: bytes, source: Source[T]) -> Iterator[Event[T]]:
-    for line in BytesIO(lines):  # finds the ends of lines much faster than `split`
+def _decode_events(lines: bytes, list_watch: ListWatch[T]) -> Iterator[WatchEvent[T]]:
+    for line in BytesIO(lines):  # splits lines much faster than `split`
         if not line.isspace():
-            yield _event(line, source)
+            yield _decode_event_or_heartbeat(line, list_watch)
 
 
-def _event(line: bytes, source: Source[T]) -> Event[T]:
-    heartbeats = source.heartbeats
+def _decode_event_or_heartbeat(line: bytes, list_watch: ListWatch[T]) -> WatchEvent[T]:
+    heartbeats = list_watch.heartbeats
     if heartbeats is None:
-        return _read(line, source)
-    version = heartbeats.version(line)
+        return _decode_event(line, list_watch)
+    version = heartbeats.find_heartbeat_version(line)
     if version:
-        return Event(EventType.BOOKMARK, version)
-    event = _read(line, source)
+        return WatchEvent(EventType.BOOKMARK, version)
+    event = _decode_event(line, list_watch)
     if event.object is not None:
-        heartbeats.read(event.key, event.version)
+        heartbeats.remember(event.key, event.resource_version)
     elif event.key:
         heartbeats.forget(event.key)
     return event
 
 
-def _read(line: bytes, source: Source[T]) -> Event[T]:
-    if source.heard is None:
+def _decode_event(line: bytes, list_watch: ListWatch[T]) -> WatchEvent[T]:
+    if list_watch.on_raw is None:
         try:
-            told = _told(source.kind).decode(line)
+            event = _get_event_decoder(list_watch.kind).decode(line)
         except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
-            return _read_event(line, source)
-        if told.type in _PLAIN:
-            return _of(EventType(told.type), told.object, source)
-    return _read_event(line, source)
+            return _decode_event_by_field(line, list_watch)
+        if event.type in _OBJECT_EVENTS:
+            return _make_event(EventType(event.type), event.object, list_watch)
+    return _decode_event_by_field(line, list_watch)
 
 
-def _of(type_: EventType, item: T, source: Source[T]) -> Event[T]:
-    lean = item if source.lean is None else source.lean(item)
-    return Event(type_, item.metadata.resource_version, key_of(item), lean)
+def _make_event(event_type: EventType, item: T, list_watch: ListWatch[T]) -> WatchEvent[T]:
+    shared_item = item if list_watch.deduplicate is None else list_watch.deduplicate(item)
+    return WatchEvent(event_type, item.metadata.resource_version, get_object_key(item), shared_item)
 
 
-def _read_event(line: bytes, source: Source[T]) -> Event[T]:
-    """As `_read`, part by part, with nulls where Go has them: for what is not simply an object."""
-    kind = source.kind
+def _decode_event_by_field(line: bytes, list_watch: ListWatch[T]) -> WatchEvent[T]:
+    """Decode an event field by field, with Go's nulls, if `_decode_event` cannot decode it in one pass."""
+    kind = list_watch.kind
     try:
-        told = _LINES.decode(line)
-        raw = bytes(told.object)
-        if told.type == "ERROR":
-            raise of_status(decode(raw, Status))
-        type_ = EventType(told.type)
-        bare = decode(raw, KubernetesObject) if type_ is EventType.BOOKMARK else None
-    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError, DecodeError, ValueError) as fault:
-        raise AnswerError(f"an event of a watch of {kind.__name__} cannot be read: {fault}") from fault
-    if bare is not None:
-        return Event(EventType.BOOKMARK, bare.metadata.resource_version)
+        event = _RAW_EVENT_DECODER.decode(line)
+        raw = bytes(event.object)
+        if event.type == "ERROR":
+            raise make_error_from_status(decode(raw, ApiStatus))
+        event_type = EventType(event.type)
+        bookmark = decode(raw, KubernetesObject) if event_type is EventType.BOOKMARK else None
+    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError, DecodeError, ValueError) as error:
+        raise InvalidResponseError(f"an event of a watch of {kind.__name__} cannot be read: {error}") from error
+    if bookmark is not None:
+        return WatchEvent(EventType.BOOKMARK, bookmark.metadata.resource_version)
     try:
         item = decode(raw, kind)
     except DecodeError:
-        return _unreadable(type_, raw, kind)
-    if source.heard is not None and type_ is not EventType.DELETED:
-        source.heard(item, raw)
-    return _of(type_, item, source)
+        return _make_unreadable_event(event_type, raw, kind)
+    if list_watch.on_raw is not None and event_type is not EventType.DELETED:
+        list_watch.on_raw(item, raw)
+    return _make_event(event_type, item, list_watch)
 
 
-def _unreadable(type_: EventType, raw: bytes, kind: type[T]) -> Event[T]:
+def _make_unreadable_event(event_type: EventType, raw: bytes, kind: type[T]) -> WatchEvent[T]:
     try:
-        bare = decode(raw, KubernetesObject)
-    except DecodeError as fault:
-        raise AnswerError(f"an event of a watch of {kind.__name__} cannot be read: {fault}") from fault
-    return Event(type_, bare.metadata.resource_version, key_of(bare))
+        metadata_only = decode(raw, KubernetesObject)
+    except DecodeError as error:
+        raise InvalidResponseError(f"an event of a watch of {kind.__name__} cannot be read: {error}") from error
+    return WatchEvent(event_type, metadata_only.metadata.resource_version, get_object_key(metadata_only))

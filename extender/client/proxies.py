@@ -1,43 +1,46 @@
-"""Which proxy leads to a server, as HTTPS_PROXY, HTTP_PROXY and NO_PROXY say and Go reads them."""
+"""Find the proxy for a server from HTTPS_PROXY, HTTP_PROXY and NO_PROXY, with Go's rules."""
 
 from collections.abc import Mapping
 from ipaddress import IPv4Address, IPv6Address, ip_address, ip_network
 from urllib.parse import urlsplit
 
 
-def proxy_for(server: str, environ: Mapping[str, str]) -> str:
-    """The URL of the proxy for *server*, empty for none. Source: Go's golang.org/x/net/http/httpproxy.
+def find_proxy(server: str, environ: Mapping[str, str]) -> str:
+    """Return the URL of the proxy for *server*; empty: no proxy.
 
-    This machine is always reached directly; so is what NO_PROXY lists: `*`, host names with or without a leading dot
-    (subdomains included), addresses, networks such as `10.0.0.0/8`, each with a port or without.
+    No proxy is used for the local host, nor for a server that matches an entry of NO_PROXY. An entry is `*` (all
+    servers), a network such as `10.0.0.0/8`, or a host name (with its subdomains) or address, with or without a port.
+    A host name with a leading dot matches only subdomains.
+
+    Source: golang.org/x/net/http/httpproxy/proxy.go, config.useProxy.
     """
-    parts = urlsplit(server)
-    host = (parts.hostname or "").lower()
-    proxy = _either(environ, f"{parts.scheme}_proxy")
+    url = urlsplit(server)
+    host = (url.hostname or "").lower()
+    proxy = _get_variable(environ, f"{url.scheme}_proxy")
     if not host or not proxy or host == "localhost":
         return ""
-    address = _address(host)
+    address = _parse_address(host)
     if address is not None and address.is_loopback:
         return ""
-    port = parts.port or (443 if parts.scheme == "https" else 80)
-    listed = [entry.strip().lower() for entry in _either(environ, "no_proxy").split(",")]
-    if any(_matches(entry, host, address, port) for entry in listed if entry):
+    port = url.port or (443 if url.scheme == "https" else 80)
+    no_proxy_entries = [entry.strip().lower() for entry in _get_variable(environ, "no_proxy").split(",")]
+    if any(_matches_no_proxy_entry(entry, host, address, port) for entry in no_proxy_entries if entry):
         return ""
     return proxy if "://" in proxy else f"http://{proxy}"
 
 
-def _either(environ: Mapping[str, str], name: str) -> str:
+def _get_variable(environ: Mapping[str, str], name: str) -> str:
     return environ.get(name.upper()) or environ.get(name, "")
 
 
-def _address(host: str) -> IPv4Address | IPv6Address | None:
+def _parse_address(host: str) -> IPv4Address | IPv6Address | None:
     try:
         return ip_address(host)
     except ValueError:
         return None
 
 
-def _matches(entry: str, host: str, address: IPv4Address | IPv6Address | None, port: int) -> bool:
+def _matches_no_proxy_entry(entry: str, host: str, address: IPv4Address | IPv6Address | None, port: int) -> bool:
     if entry == "*":
         return True
     if address is not None and "/" in entry:
@@ -45,13 +48,13 @@ def _matches(entry: str, host: str, address: IPv4Address | IPv6Address | None, p
             return address in ip_network(entry, strict=False)
         except ValueError:
             return False
-    name, colon, wanted = entry.rpartition(":")
-    if colon and wanted.isdigit() and (":" not in name or name.endswith("]")):
-        if int(wanted) != port:
+    name, colon, entry_port = entry.rpartition(":")
+    if colon and entry_port.isdigit() and (":" not in name or name.endswith("]")):
+        if int(entry_port) != port:
             return False
         entry = name
     entry = entry.strip("[]")
     if address is not None:
-        return _address(entry) == address
-    name = entry.removeprefix("*").removeprefix(".")
-    return host.endswith(f".{name}") or (host == name and not entry.startswith((".", "*")))
+        return _parse_address(entry) == address
+    domain = entry.removeprefix("*").removeprefix(".")
+    return host.endswith(f".{domain}") or (host == domain and not entry.startswith((".", "*")))

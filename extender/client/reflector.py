@@ -1,12 +1,15 @@
-"""One kind of object kept up to date: a stream of typed changes, however often the connection breaks.
+"""List and watch one kind of object, and deliver typed deltas however often the connection breaks.
 
-    unlisted ── list ──> listed ── watch ──> listed ...      the watch ends, breaks or falls silent: go on from there
+    unlisted ── list ──> listed ── watch ──> listed ...      the watch ends, breaks or is silent: watch again
         ^                  |
-        └── 410, unreadable┘                                 list again; what is missing then was deleted meanwhile
+        └── 410, malformed ┘                                 list again; missing objects were deleted meanwhile
 
-After a failure it waits: 0.8 s, doubled up to 30 s, with jitter; not after a 410 alone, which a healthy server answers:
-until the list is read, nobody knows what was missed. Whoever listens hears of each object's changes in
-order, never of half a list, and never twice of the same one. Source: client-go's reflector and DeltaFIFO.
+After a failure the reflector waits 0.8 s, doubled up to 30 s, with jitter. After a single 410, which a healthy server
+returns too, it lists again at once, because events are missing until then. The deltas of an object are delivered once
+and in order, and a list is delivered only as a whole.
+
+Source: client-go/tools/cache/reflector.go, Reflector.ListAndWatch; client-go/tools/cache/delta_fifo.go, DeltaFIFO
+(1.36).
 """
 
 import asyncio
@@ -17,46 +20,55 @@ from contextlib import aclosing
 from dataclasses import dataclass, field
 from typing import Final, Generic, TypeVar
 
+from extender.api.kinds.meta import KubernetesObject
 from extender.basics.clock import Clock
 from extender.client.errors import (
-    AnswerError,
     ApiError,
     CredentialsError,
     ForbiddenError,
     GoneError,
+    InvalidResponseError,
     ServerError,
     TooManyRequestsError,
     UnauthorizedError,
     UnreachableError,
 )
-from extender.client.listwatch import QUIET_SECONDS, Event, EventType, Listed, Source, key_of, list_all, watch
-from extender.client.pacing import Backoff, Chance
+from extender.client.listwatch import (
+    IDLE_TIMEOUT,
+    EventType,
+    ListWatch,
+    ObjectList,
+    WatchEvent,
+    get_object_key,
+    list_all,
+    watch,
+)
+from extender.client.rate_limit import Backoff, Jitter
 from extender.client.transport import Transport
-from extender.objects.meta import KubernetesObject
 
 T = TypeVar("T", bound=KubernetesObject)
 
 _LOG: Final = logging.getLogger(__name__)
 
-BATCH: Final = 500
-"""Changes told at once; in between others have their turn at the event loop."""
+DELTA_BATCH: Final = 500
+"""Deltas per batch; between two batches the event loop runs other tasks."""
 
-_SHORT: Final = 1.0
-"""A watch that ends sooner (seconds) without a single event counts as a failure."""
+_MIN_WATCH_SECONDS: Final = 1.0
+"""A watch that ends sooner (in seconds), without any event, counts as a failure."""
 
-_FORGETFUL: Final = 10.0
-"""Seconds in which a server that forgets versions again counts as failing."""
+_GONE_WINDOW_SECONDS: Final = 10.0
+"""Seconds within which a second 410 counts as a failure."""
 
-_PATIENCE: Final = 3
-"""Watches in a row that end in a server's fault before the list is read again."""
+_MAX_SERVER_ERRORS: Final = 3
+"""Consecutive watches that may end in a server error before the list is read again."""
 
 
 @dataclass(frozen=True, slots=True)
-class ObjectChange(Generic[T]):
-    """What became of one object: added (no `old`), updated, or deleted (no `new`).
+class Delta(Generic[T]):
+    """A change of one object: added (`old` is None), updated, or deleted (`new` is None).
 
-    An object deleted and made again under the same name is two changes. `inferred`: the deletion was not seen; the
-    object was missing from a new list, and `old` is its last known state.
+    If an object is deleted and recreated under the same name, there are two deltas. `inferred`: there was no watch
+    event of the deletion; the object is missing from a new list or was replaced, and `old` is its last known state.
     """
 
     old: T | None
@@ -65,19 +77,19 @@ class ObjectChange(Generic[T]):
 
 
 @dataclass(slots=True)
-class Counts:
-    """How often things happened since the start.
+class ReflectorCounts:
+    """Counters since the start.
 
     Attributes:
-        lists: lists read to their end.
-        watches: watches accepted.
-        events: changes and deletions told by watches.
-        bookmarks: events that only move the version.
-        ignored: events that told nothing new: repeated, out of order.
-        unreadable: objects that our types cannot hold; they are left out.
-        malformed: answers that could not be read at all.
-        gone: versions the server no longer had.
-        failures: all other failures.
+        lists: completed lists.
+        watches: accepted watches.
+        events: watch events with an object.
+        bookmarks: watch events that only update the resource version.
+        ignored: watch events that were repeated or out of order.
+        unreadable: objects that our types cannot represent; they are left out.
+        malformed: responses that could not be decoded.
+        gone: expired resource versions.
+        failures: all other errors.
     """
 
     lists: int = 0
@@ -93,82 +105,82 @@ class Counts:
 
 @dataclass(slots=True)
 class Reflector(Generic[T]):
-    """Keeps one kind up to date.
+    """Lists and watches one kind.
 
     Attributes:
-        source: what to watch.
-        deliver: told of changes, in order; must not wait for anything.
-        counts: how often things happened.
-        trouble: why it is not up to date, in the last failure's words; empty while all is well.
-        refused: whether that failure was that we may not read it, which the server takes back only if somebody acts.
-        heard_at: monotonic seconds of the last sign of life; None before the first.
-        synced: set once everything of the first list has been delivered.
+        list_watch: the objects to list and watch.
+        deliver: the callback for deltas, in order; it must not block.
+        counts: the counters since the start.
+        last_error: the last error's message while the reflector is not up to date; else empty.
+        forbidden: whether the last error was a 401 or 403, which lasts until permissions change.
+        last_contact: the time of the server's last response in monotonic seconds; None before the first.
+        synced: the event that is set when the whole first list was delivered.
     """
 
     transport: Transport
-    source: Source[T]
-    deliver: Callable[[Sequence[ObjectChange[T]]], None]
+    list_watch: ListWatch[T]
+    deliver: Callable[[Sequence[Delta[T]]], None]
     clock: Clock
-    chance: Chance = field(default_factory=lambda: random.Random().random)  # noqa: S311  spreads load
-    quiet: float = QUIET_SECONDS
-    counts: Counts = field(default_factory=Counts)
-    trouble: str = ""
-    refused: bool = False
-    heard_at: float | None = None
+    jitter: Jitter = field(default_factory=lambda: random.Random().random)  # noqa: S311  spreads load
+    idle_timeout: float = IDLE_TIMEOUT
+    counts: ReflectorCounts = field(default_factory=ReflectorCounts)
+    last_error: str = ""
+    forbidden: bool = False
+    last_contact: float | None = None
     synced: asyncio.Event = field(default_factory=asyncio.Event)
-    _version: str = ""
-    _known: dict[str, T] = field(default_factory=dict)
-    _faults: int = 0
+    _resource_version: str = ""
+    _store: dict[str, T] = field(default_factory=dict)
+    _server_errors: int = 0
 
     @property
-    def version(self) -> str:
-        """The state it has reached; empty: the list must be read (again)."""
-        return self._version
+    def resource_version(self) -> str:
+        """The last resource version; empty: the list must be read."""
+        return self._resource_version
 
-    def stale_for(self, now: float) -> float:
-        """Seconds since the server was last heard; endless before the first time."""
-        return float("inf") if self.heard_at is None else max(0.0, now - self.heard_at)
+    def compute_staleness(self, now: float) -> float:
+        """Return the seconds since the server's last response; infinity before the first."""
+        return float("inf") if self.last_contact is None else max(0.0, now - self.last_contact)
 
     async def run(self) -> None:
-        """Until cancelled. Raises only what `deliver` raises."""
-        backoff, forgot = Backoff(self.chance), float("-inf")
+        """List and watch until cancelled. Raises only errors of `deliver`."""
+        backoff, last_gone = Backoff(self.jitter), float("-inf")
         now = self.clock.monotonic
         while True:
             try:
-                if not self._version:
+                if not self._resource_version:
                     await self._list()
                 if await self._watch():
                     continue
-                failure, wait = "the server ends watches at once", backoff.after_failure(now())
-            except GoneError as fault:
-                failure = self._take(fault)
-                wait = 0.0 if now() - forgot > _FORGETFUL else backoff.after_failure(now())
-                forgot = now()
-            except ApiError as fault:
-                failure, wait = self._take(fault), backoff.after_failure(now())
-            self.trouble = f"{self.source.endpoint.plural}: {failure}"
+                failure, wait = "the server ended the watch immediately", backoff.compute_next_delay(now())
+            except GoneError as error:
+                failure = self._handle_error(error)
+                wait = 0.0 if now() - last_gone > _GONE_WINDOW_SECONDS else backoff.compute_next_delay(now())
+                last_gone = now()
+            except ApiError as error:
+                failure, wait = self._handle_error(error), backoff.compute_next_delay(now())
+            self.last_error = f"{self.list_watch.endpoint.plural}: {failure}"
             _LOG.log(
-                logging.ERROR if self.refused else logging.WARNING,
-                "Not allowed to watch, trying again" if self.refused else "Watching failed, trying again",
-                extra={"resource": self.source.endpoint.plural, "err": failure, "wait": wait},
+                logging.ERROR if self.forbidden else logging.WARNING,
+                "Not allowed to watch, trying again" if self.forbidden else "Watching failed, trying again",
+                extra={"resource": self.list_watch.endpoint.plural, "err": failure, "wait": wait},
             )
             await asyncio.sleep(wait)
 
-    def _take(self, fault: ApiError) -> str:
-        """What follows from a failure: whether the list must be read again."""
-        self.refused = isinstance(fault, ForbiddenError | UnauthorizedError)
-        match fault:
+    def _handle_error(self, error: ApiError) -> str:
+        """Count an error, and reset the resource version if the list must be read again; return its message."""
+        self.forbidden = isinstance(error, ForbiddenError | UnauthorizedError)
+        match error:
             case GoneError():
                 self.counts.gone += 1
-                self._version = ""
-            case AnswerError():
+                self._resource_version = ""
+            case InvalidResponseError():
                 self.counts.malformed += 1
-                self._version = ""
+                self._resource_version = ""
             case ServerError():
                 self.counts.failures += 1
-                self._faults += 1
-                if self._faults >= _PATIENCE:
-                    self._version = ""
+                self._server_errors += 1
+                if self._server_errors >= _MAX_SERVER_ERRORS:
+                    self._resource_version = ""
             case (
                 UnreachableError()
                 | TooManyRequestsError()
@@ -179,116 +191,118 @@ class Reflector(Generic[T]):
                 self.counts.failures += 1
             case _:
                 self.counts.failures += 1
-                self._version = ""
-        return fault.message
+                self._resource_version = ""
+        return error.message
 
-    def _alive(self) -> None:
-        self.heard_at = self.clock.monotonic()
-        self.trouble, self.refused = "", False
+    def _record_contact(self) -> None:
+        self.last_contact = self.clock.monotonic()
+        self.last_error, self.forbidden = "", False
 
     async def _list(self) -> None:
-        listed = await list_all(self.transport, self.source)
-        self._alive()
+        object_list = await list_all(self.transport, self.list_watch)
+        self._record_contact()
         self.counts.lists += 1
-        self._faults = 0
-        if listed.unreadable:
-            self.counts.unreadable += listed.unreadable
+        self._server_errors = 0
+        if object_list.unreadable_count:
+            self.counts.unreadable += object_list.unreadable_count
             _LOG.error(
                 "Objects cannot be read and are left out",
-                extra={"resource": self.source.endpoint.plural, "count": listed.unreadable},
+                extra={"resource": self.list_watch.endpoint.plural, "count": object_list.unreadable_count},
             )
-        changes = self._compare(listed)
-        for start in range(0, len(changes), BATCH):
-            self._tell(changes[start : start + BATCH])
+        deltas = self._diff(object_list)
+        for start in range(0, len(deltas), DELTA_BATCH):
+            self._deliver(deltas[start : start + DELTA_BATCH])
             await asyncio.sleep(0)
-        self._version = listed.version
+        self._resource_version = object_list.resource_version
         self.synced.set()
 
-    def _compare(self, listed: Listed[T]) -> list[ObjectChange[T]]:
-        """What happened since; deletions first, as they make room."""
-        gone: list[ObjectChange[T]] = [
-            ObjectChange(old, None, inferred=True) for key, old in self._known.items() if key not in listed.items
+    def _diff(self, object_list: ObjectList[T]) -> list[Delta[T]]:
+        """Return the deltas from the store to a new list, deletions first, since they free resources."""
+        deletions: list[Delta[T]] = [
+            Delta(old, None, inferred=True) for key, old in self._store.items() if key not in object_list.items
         ]
-        changed: list[ObjectChange[T]] = []
-        for key, new in listed.items.items():
-            old = self._known.get(key)
+        changes: list[Delta[T]] = []
+        for key, new in object_list.items.items():
+            old = self._store.get(key)
             if old is not None and old.metadata.uid != new.metadata.uid:
-                gone.append(ObjectChange(old, None, inferred=True))
+                deletions.append(Delta(old, None, inferred=True))
                 old = None
             if old is None or old.metadata.resource_version != new.metadata.resource_version:
-                changed.append(ObjectChange(old, new))
-        return gone + changed
+                changes.append(Delta(old, new))
+        return deletions + changes
 
     async def _watch(self) -> bool:
-        """One watch from beginning to end; False if it was over before it began."""
-        began, told = self.clock.monotonic(), 0
-        async with aclosing(watch(self.transport, self.source, self._version, self.chance, self.quiet)) as batches:
-            first = True
+        """Run one watch; return False if it ended at once without an event."""
+        start_time, event_count = self.clock.monotonic(), 0
+        async with aclosing(
+            watch(self.transport, self.list_watch, self._resource_version, self.jitter, self.idle_timeout)
+        ) as batches:
+            is_first = True
             async for events in batches:
-                self._alive()
-                self.counts.watches += first
-                first = False
-                told += len(events)
-                self._hear(events)
-        self._faults = 0
-        return told > 0 or self.clock.monotonic() - began >= _SHORT
+                self._record_contact()
+                self.counts.watches += is_first
+                is_first = False
+                event_count += len(events)
+                self._handle_events(events)
+        self._server_errors = 0
+        return event_count > 0 or self.clock.monotonic() - start_time >= _MIN_WATCH_SECONDS
 
-    def _hear(self, events: list[Event[T]]) -> None:
-        """Take events over; what they change is told together."""
-        changes: list[ObjectChange[T]] = []
+    def _handle_events(self, events: list[WatchEvent[T]]) -> None:
+        """Update the store by *events*, and deliver their deltas together."""
+        deltas: list[Delta[T]] = []
         for event in events:
-            if not _is_later(event.version, self._version):
+            if not _is_newer(event.resource_version, self._resource_version):
                 self.counts.ignored += event.type is not EventType.BOOKMARK
                 continue
-            self._version = event.version
+            self._resource_version = event.resource_version
             if event.type is EventType.BOOKMARK:
                 self.counts.bookmarks += 1
                 continue
             self.counts.events += 1
-            # One object may change twice in a row: each change starts from the state after the one before.
-            for change in self._change(event):
-                self._remember(change)
-                changes.append(change)
-        if changes:
-            self.deliver(changes)
+            # An object may change twice in one batch: each delta starts from the state after the previous one.
+            for delta in self._make_deltas(event):
+                self._update_store(delta)
+                deltas.append(delta)
+        if deltas:
+            self.deliver(deltas)
 
-    def _change(self, event: Event[T]) -> list[ObjectChange[T]]:
-        old, new = self._known.get(event.key), event.object
+    def _make_deltas(self, event: WatchEvent[T]) -> list[Delta[T]]:
+        old, new = self._store.get(event.key), event.object
         if event.type is EventType.DELETED:
             if old is None:
                 self.counts.ignored += 1
                 return []
-            last = new if new is not None and new.metadata.uid == old.metadata.uid else old
-            return [ObjectChange(last, None)]
+            last_state = new if new is not None and new.metadata.uid == old.metadata.uid else old
+            return [Delta(last_state, None)]
         if new is None:
             self.counts.unreadable += 1
             _LOG.error(
                 "An object cannot be read; its last known state is kept",
-                extra={"resource": self.source.endpoint.plural, "object": event.key},
+                extra={"resource": self.list_watch.endpoint.plural, "object": event.key},
             )
             return []
         if old is not None and old.metadata.uid != new.metadata.uid:
-            return [ObjectChange(old, None, inferred=True), ObjectChange(None, new)]
-        return [ObjectChange(old, new)]
+            return [Delta(old, None, inferred=True), Delta(None, new)]
+        return [Delta(old, new)]
 
-    def _tell(self, changes: Sequence[ObjectChange[T]]) -> None:
-        for change in changes:
-            self._remember(change)
-        self.deliver(changes)
+    def _deliver(self, deltas: Sequence[Delta[T]]) -> None:
+        for delta in deltas:
+            self._update_store(delta)
+        self.deliver(deltas)
 
-    def _remember(self, change: ObjectChange[T]) -> None:
-        """What was told is what is known, also when the listing is broken off half-way: then the rest follows later."""
-        if change.new is not None:
-            self._known[key_of(change.new)] = change.new
-        elif change.old is not None:
-            self._known.pop(key_of(change.old), None)
+    def _update_store(self, delta: Delta[T]) -> None:
+        """Update the store with one delta; the next list repeats deltas that were not delivered."""
+        if delta.new is not None:
+            self._store[get_object_key(delta.new)] = delta.new
+        elif delta.old is not None:
+            self._store.pop(get_object_key(delta.old), None)
 
 
-def _is_later(version: str, than: str) -> bool:
-    """Versions are whole numbers that grow; of any others, only that they differ can be said.
+def _is_newer(version: str, other_version: str) -> bool:
+    """Return whether *version* is newer than *other_version*; versions that are not integers only need to differ.
 
     Source: KEP-5504, comparable resource versions.
     """
-    if version.isascii() and version.isdigit() and than.isascii() and than.isdigit():
-        return int(version) > int(than)
-    return version != than
+    if version.isascii() and version.isdigit() and other_version.isascii() and other_version.isdigit():
+        return int(version) > int(other_version)
+    return version != other_version

@@ -1,8 +1,9 @@
-"""Requests to the API server over one session: paced, identified, repeated where that is safe, never waiting for ever.
+"""Send requests to the API server over one session, with rate limits, credentials, timeouts and safe retries.
 
-A request is repeated (ten times at most) when the server says so, with 429 or 500 and above and a Retry-After; a GET
-also when the connection broke. A 401 has the credentials read again, once. Nothing else is repeated here. Source:
-client-go's rest.Request and with_retry.
+A request is retried at most ten times: if the server returns 429, or 500 and above, with a Retry-After header, and a
+GET also if the connection broke. After a 401 the credentials are loaded again, once. Nothing else is retried here.
+
+Source: client-go/rest/request.go, Request.request; client-go/rest/with_retry.go, withRetry.IsNextRetry (1.36).
 """
 
 import asyncio
@@ -18,68 +19,68 @@ import aiohttp
 from yarl import URL
 
 from extender.basics.clock import Clock
-from extender.client.connections import connector, give_up
-from extender.client.credentials import Access, Credentials
-from extender.client.errors import AnswerError, FencedError, UnreachableError, of_answer
-from extender.client.pacing import Chance, bucket, retry_after
-from extender.client.pieces import Pieces
+from extender.client.body_stream import BodyStream
+from extender.client.connections import abort_unread, make_connector
+from extender.client.credentials import ActiveConfig, Credentials
+from extender.client.errors import FencedError, InvalidResponseError, UnreachableError, make_error_from_response
+from extender.client.rate_limit import Jitter, make_token_bucket, parse_retry_after
 from extender.config.model import ClientConnection
 
 JSON: Final = "application/json"
 MERGE_PATCH: Final = "application/merge-patch+json"
 STRATEGIC_MERGE_PATCH: Final = "application/strategic-merge-patch+json"
 
-MOST_TRIES: Final = 11
-"""The first and ten more. Source: client-go's rest.Request."""
+MAX_ATTEMPTS: Final = 11
+"""The first attempt and ten retries. Source: client-go/rest/request.go, NewRequest (1.36)."""
 
-MOST_AT_ONCE: Final = 32
-"""Requests under way at once, beside watches; with more, new connections cost the server more than they bring."""
+MAX_CONCURRENT_REQUESTS: Final = 32
+"""Limit of concurrent requests, watches not included. More connections would cost the server more than they gain."""
 
-CONNECT_SECONDS: Final = 10.0
-CALL_SECONDS: Final = 30.0
-"""How long one try may take from start to end unless the caller says otherwise."""
+CONNECT_TIMEOUT: Final = 10.0
+CALL_TIMEOUT: Final = 30.0
+"""Default timeout of one attempt in seconds."""
 
-_READ_BYTES: Final = 2**20
-"""What is read of an answer before anybody asks for it. A watch of nodes that is looked at a hundred times a second
-would fall behind with the 64 KiB that are usual."""
+_READ_BUFFER_BYTES: Final = 2**20
+"""Read buffer of a response. A watch of nodes that is read a hundred times a second would fall behind with the default
+of 64 KiB."""
 
-_BROKEN_WAIT: Final = 1.0
-_JITTER: Final = 0.25
+_RECONNECT_SECONDS: Final = 1.0
+_JITTER_FACTOR: Final = 0.25
 
 
 @dataclass(slots=True)
-class Try:
-    """One try of a request, as it is told when it is over; a watch is when it begins.
+class RequestAttempt:
+    """One attempt of a request. It is reported when it ends; a watch is reported when it starts.
 
     Attributes:
-        method: as of the request.
-        again: the request was sent before.
-        waited: seconds, for our own rate; None: it was not held to that.
-        sent: bytes of the body.
-        received: bytes of the answer's body; None: it was not read to its end.
-        code: the HTTP status; 0: no answer.
-        seconds: it took.
+        method: the HTTP method.
+        is_retry: whether the request was sent before.
+        rate_limit_wait: the delay by the rate limit in seconds; None: no rate limit applies.
+        request_bytes: the size of the request's body.
+        response_bytes: the size of the response's body; None: it was not read to the end.
+        code: the HTTP status; 0: no response.
+        seconds: the duration in seconds.
     """
 
     method: str
-    sent: int
-    again: bool = False
-    waited: float | None = None
-    received: int | None = None
+    request_bytes: int
+    is_retry: bool = False
+    rate_limit_wait: float | None = None
+    response_bytes: int | None = None
     code: int = 0
     seconds: float = 0.0
 
 
-Observe = Callable[[Try], None]
-"""Told of each try."""
+AttemptObserver = Callable[[RequestAttempt], None]
+"""Called after each attempt."""
 
 
-def _nobody(one: Try) -> None:
-    """Reports to nobody."""
+def _ignore_attempt(attempt: RequestAttempt) -> None:
+    """Do nothing."""
 
 
-def _always() -> bool:
-    """No condition."""
+def _allow_always() -> bool:
+    """Return True."""
     return True
 
 
@@ -89,12 +90,12 @@ class Request:
 
     Attributes:
         method: `GET`, `POST`, `PUT`, `PATCH` or `DELETE`.
-        path: below the server's URL, with a slash in front, already escaped.
-        query: parameters, not yet escaped.
+        path: the path relative to the server's URL, with a leading slash, escaped.
+        query: the query parameters, not escaped.
         body: JSON, if any.
-        content_type: of the body.
-        seconds: one try may take so long.
-        allowed: asked immediately before each try, after any wait; if it says no, nothing is sent.
+        content_type: the content type of the body.
+        timeout: the timeout of one attempt in seconds.
+        is_allowed: the condition checked immediately before each attempt; if it is false, nothing is sent.
     """
 
     method: str
@@ -102,8 +103,8 @@ class Request:
     query: Mapping[str, str] = field(default_factory=dict)
     body: bytes | None = None
     content_type: str = JSON
-    seconds: float = CALL_SECONDS
-    allowed: Callable[[], bool] = _always
+    timeout: float = CALL_TIMEOUT
+    is_allowed: Callable[[], bool] = _allow_always
 
 
 class Transport:
@@ -116,26 +117,26 @@ class Transport:
         user_agent: str,
         clock: Clock,
         *,
-        chance: Chance | None = None,
-        observe: Observe = _nobody,
+        jitter: Jitter | None = None,
+        observe: AttemptObserver = _ignore_attempt,
     ) -> None:
-        """Opens nothing yet.
+        """Create the transport without opening a connection.
 
         Args:
-            credentials: where the server is and who we are.
-            connection: its `qps` and `burst` bound all requests but watches.
-            user_agent: such as `extender/1.0 (linux/amd64) scheduler`.
-            clock: for pacing.
-            chance: numbers from 0 up to 1, which spread repeated requests.
-            observe: told of each try.
+            credentials: the server's address and our credentials.
+            connection: the settings; `qps` and `burst` limit the rate of all requests except watches.
+            user_agent: the User-Agent header, such as `extender/1.0 (linux/amd64) scheduler`.
+            clock: the clock of the rate limits.
+            jitter: the source of random numbers from 0 up to 1, which spread retries.
+            observe: the callback after each attempt.
         """
         self._credentials = credentials
-        self._bucket = bucket(connection.qps, connection.burst)
-        self._agent = user_agent
+        self._bucket = make_token_bucket(connection.qps, connection.burst)
+        self._user_agent = user_agent
         self._clock = clock
-        self._chance = chance or random.Random().random  # noqa: S311  spreads load, keeps no secret
+        self._jitter = jitter or random.Random().random  # noqa: S311  spreads load, keeps no secret
         self._observe = observe
-        self._turn = asyncio.Semaphore(MOST_AT_ONCE)
+        self._concurrency = asyncio.Semaphore(MAX_CONCURRENT_REQUESTS)
         self._session: aiohttp.ClientSession | None = None
 
     async def close(self) -> None:
@@ -145,171 +146,192 @@ class Transport:
             self._session = None
 
     async def call(self, request: Request) -> bytes:
-        """Send *request* and give the answer's body.
+        """Send *request* and return the response's body.
 
         Raises:
-            ApiError: by its kind, see `errors`.
+            ApiError: see `errors` for its subclasses.
         """
-        access = await self._credentials.current()
-        renewed = False
-        for further in range(MOST_TRIES - 1, -1, -1):
-            one = Try(request.method, len(request.body or b""), further < MOST_TRIES - 1, await self._pace())
+        active_config = await self._credentials.get_current_config()
+        has_new_credentials = False
+        for remaining_attempts in range(MAX_ATTEMPTS - 1, -1, -1):
+            attempt = RequestAttempt(
+                request.method,
+                len(request.body or b""),
+                remaining_attempts < MAX_ATTEMPTS - 1,
+                await self._wait_for_rate_limit(),
+            )
             try:
-                async with self._turn:
-                    if not request.allowed():
-                        raise FencedError(f"{request.method} {request.path}: not sent, as it is no longer ours to send")
-                    code, headers, body = await self._once(request, access, one)
-            except UnreachableError as fault:
-                # What a GET asks for can be asked again; a write may have been carried out.
-                if request.method != "GET" or not fault.broken or not further:
+                async with self._concurrency:
+                    if not request.is_allowed():
+                        raise FencedError(f"{request.method} {request.path}: not sent, because it is no longer allowed")
+                    code, headers, body = await self._send_once(request, active_config, attempt)
+            except UnreachableError as error:
+                # A GET can be repeated; a write may have been executed.
+                if request.method != "GET" or not error.connection_broken or not remaining_attempts:
                     raise
-                await self._wait(_BROKEN_WAIT)
+                await self._sleep_with_jitter(_RECONNECT_SECONDS)
                 continue
             if code < 300:
                 return body
-            if code == 401 and not renewed:
-                renewed = True
-                access = await self._credentials.refused(access)
+            if code == 401 and not has_new_credentials:
+                has_new_credentials = True
+                active_config = await self._credentials.replace_rejected(active_config)
                 continue
-            wait = retry_after(headers.get("Retry-After"), self._clock.now()) if code == 429 or code >= 500 else None
-            if wait is None or not further:
-                raise of_answer(code, body)
-            await self._wait(wait)
-        raise AssertionError("the last try returns or raises")
+            wait = (
+                parse_retry_after(headers.get("Retry-After"), self._clock.now()) if code == 429 or code >= 500 else None
+            )
+            if wait is None or not remaining_attempts:
+                raise make_error_from_response(code, body)
+            await self._sleep_with_jitter(wait)
+        raise AssertionError("the last attempt returns or raises")
 
-    async def _wait(self, seconds: float) -> None:
-        """At least *seconds*; a little longer by chance, so that clients turned away together come back apart."""
-        await asyncio.sleep(seconds * (1.0 + _JITTER * self._chance()))
+    async def _sleep_with_jitter(self, seconds: float) -> None:
+        """Sleep for *seconds* plus a random part, so that clients rejected together retry at different times."""
+        await asyncio.sleep(seconds * (1.0 + _JITTER_FACTOR * self._jitter()))
 
-    async def _pace(self) -> float:
-        """Wait for our own rate; seconds."""
+    async def _wait_for_rate_limit(self) -> float:
+        """Wait for our rate limit; return the seconds waited."""
         if self._bucket is None:
             return 0.0
-        wait = self._bucket.take(self._clock.monotonic())
+        wait = self._bucket.reserve(self._clock.monotonic())
         if wait > 0:
             try:
                 await asyncio.sleep(wait)
             except asyncio.CancelledError:
-                self._bucket.give_back()
+                self._bucket.cancel()
                 raise
         return wait
 
-    async def _once(self, request: Request, access: Access, one: Try) -> tuple[int, Mapping[str, str], bytes]:
-        timeout = aiohttp.ClientTimeout(total=request.seconds, sock_connect=min(CONNECT_SECONDS, request.seconds))
-        async with self._sent(request, access, timeout, one) as answer:
-            body = await answer.read()
-            one.received = len(body)
-            return answer.status, answer.headers, body
+    async def _send_once(
+        self, request: Request, active_config: ActiveConfig, attempt: RequestAttempt
+    ) -> tuple[int, Mapping[str, str], bytes]:
+        timeout = aiohttp.ClientTimeout(total=request.timeout, sock_connect=min(CONNECT_TIMEOUT, request.timeout))
+        async with self._open_response(request, active_config, timeout, attempt) as response:
+            body = await response.read()
+            attempt.response_bytes = len(body)
+            return response.status, response.headers, body
 
     @asynccontextmanager
-    async def stream(self, request: Request, quiet: float) -> AsyncIterator[Pieces]:
-        """The body of a successful answer, piece by piece, as long as it comes.
+    async def stream(self, request: Request, idle_timeout: float) -> AsyncIterator[BodyStream]:
+        """Open a watch, and yield the body of its response.
 
-        Not paced and not repeated, but for a 401. Source: client-go's Request.Watch.
+        Watches have no rate limit and are not retried, except after a 401.
 
         Args:
-            request: a watch; its `seconds` bound the wait for the answer's beginning.
-            quiet: seconds without a byte after which the connection counts as dead.
+            request: a watch.
+            idle_timeout: the seconds without data until the connection counts as dead.
 
         Raises:
-            ApiError: the server refuses, or cannot be reached; UnreachableError also later, when the stream breaks.
+            ApiError: a failure status, or no response.
+            UnreachableError: the connection broke; also raised while the body is read.
+
+        Source: client-go/rest/request.go, Request.Watch (1.36).
         """
-        access = await self._credentials.current()
-        timeout = aiohttp.ClientTimeout(sock_connect=CONNECT_SECONDS, sock_read=quiet)
-        for renewed in (False, True):
-            one = Try(request.method, 0, again=renewed)
-            async with self._sent(request, access, timeout, one, stream=True) as answer:
-                if answer.status < 300:
-                    yield Pieces(answer)
+        active_config = await self._credentials.get_current_config()
+        timeout = aiohttp.ClientTimeout(sock_connect=CONNECT_TIMEOUT, sock_read=idle_timeout)
+        for is_retry in (False, True):
+            attempt = RequestAttempt(request.method, 0, is_retry=is_retry)
+            async with self._open_response(request, active_config, timeout, attempt, stream=True) as response:
+                if response.status < 300:
+                    yield BodyStream(response)
                     return
-                if answer.status != 401 or renewed:
-                    raise of_answer(answer.status, await answer.read())
-            access = await self._credentials.refused(access)
+                if response.status != 401 or is_retry:
+                    raise make_error_from_response(response.status, await response.read())
+            active_config = await self._credentials.replace_rejected(active_config)
 
     @asynccontextmanager
-    async def _sent(
-        self, request: Request, access: Access, timeout: aiohttp.ClientTimeout, one: Try, *, stream: bool = False
+    async def _open_response(
+        self,
+        request: Request,
+        active_config: ActiveConfig,
+        timeout: aiohttp.ClientTimeout,
+        attempt: RequestAttempt,
+        *,
+        stream: bool = False,
     ) -> AsyncIterator[aiohttp.ClientResponse]:
-        """The answer to one try; every fault of the connection, also later while reading, in our own terms."""
-        where = f"{request.method} {request.path}"
-        began = self._clock.monotonic()
+        """Make one attempt and yield its response. Connection errors, also while reading, are raised as ApiError."""
+        target = f"{request.method} {request.path}"
+        start_time, server = self._clock.monotonic(), active_config.config.server
 
-        def over() -> None:
-            one.seconds = self._clock.monotonic() - began
-            self._observe(one)
+        def report_attempt() -> None:
+            attempt.seconds = self._clock.monotonic() - start_time
+            self._observe(attempt)
 
         try:
-            async with self._open().request(
+            async with self._get_session().request(
                 request.method,
-                # Paths come escaped; yarl would take an escaped slash apart.
-                URL(access.identity.server + request.path, encoded=True).extend_query(request.query),
+                URL(server + request.path, encoded=True).extend_query(request.query),  # yarl would decode %2F
                 data=request.body,
-                headers=self._headers(request, access),
+                headers=self._make_headers(request, active_config),
                 timeout=timeout,
-                read_bufsize=_READ_BYTES,
-                **_reaching(access),
-            ) as answer:
-                one.code = answer.status
+                read_bufsize=_READ_BUFFER_BYTES,
+                **_make_connection_options(active_config),
+            ) as response:
+                attempt.code = response.status
                 if stream:
-                    over()
+                    report_attempt()
                 try:
-                    yield answer
+                    yield response
                 finally:
-                    give_up(answer)
-        except (aiohttp.ClientConnectorError, aiohttp.ConnectionTimeoutError, aiohttp.ClientHttpProxyError) as fault:
-            raise UnreachableError(f"cannot connect to {access.identity.server}: {_why(fault)}", sent=False) from fault
-        except aiohttp.ClientPayloadError as fault:
-            raise UnreachableError(f"{where}: the answer was cut short", sent=True, broken=True) from fault
-        except aiohttp.InvalidURL as fault:
-            raise UnreachableError(f"{access.identity.server} is not a URL of an API server", sent=False) from fault
-        except TimeoutError as fault:
-            raise UnreachableError(f"{where}: no answer in time", sent=True) from fault
-        except aiohttp.ClientResponseError as fault:
-            raise AnswerError(f"{where}: not an HTTP answer: {fault.message}") from fault
-        except (aiohttp.ClientError, OSError) as fault:
-            raise UnreachableError(f"{where}: {fault}", sent=True, broken=True) from fault
+                    abort_unread(response)
+        except (aiohttp.ClientConnectorError, aiohttp.ConnectionTimeoutError, aiohttp.ClientHttpProxyError) as error:
+            raise UnreachableError(f"cannot connect to {server}: {_describe_error(error)}", maybe_sent=False) from error
+        except aiohttp.ClientPayloadError as error:
+            message = f"{target}: the response ended early"
+            raise UnreachableError(message, maybe_sent=True, connection_broken=True) from error
+        except aiohttp.InvalidURL as error:
+            raise UnreachableError(f"{server} is not a URL of an API server", maybe_sent=False) from error
+        except TimeoutError as error:
+            raise UnreachableError(f"{target}: no response in time", maybe_sent=True) from error
+        except aiohttp.ClientResponseError as error:
+            raise InvalidResponseError(f"{target}: not an HTTP response: {error.message}") from error
+        except (aiohttp.ClientError, OSError) as error:
+            raise UnreachableError(f"{target}: {error}", maybe_sent=True, connection_broken=True) from error
         finally:
-            if not (stream and one.code):
-                over()
+            if not (stream and attempt.code):
+                report_attempt()
 
-    def _headers(self, request: Request, access: Access) -> list[tuple[str, str]]:
+    def _make_headers(self, request: Request, active_config: ActiveConfig) -> list[tuple[str, str]]:
         headers = [
-            *access.identity.headers,
+            *active_config.config.headers,
             ("Accept", JSON),
-            # Bodies are read as they are: nothing to unpack, nothing that unpacks to more than was sent.
+            # Without compression, a small response cannot expand to a large one.
             ("Accept-Encoding", "identity"),
-            ("User-Agent", self._agent),
+            ("User-Agent", self._user_agent),
         ]
         if request.body is not None:
             headers.append(("Content-Type", request.content_type))
         return headers
 
-    def _open(self) -> aiohttp.ClientSession:
+    def _get_session(self) -> aiohttp.ClientSession:
         if self._session is None:
             self._session = aiohttp.ClientSession(
-                connector=connector(), cookie_jar=aiohttp.DummyCookieJar(), auto_decompress=False, read_bufsize=2**18
+                connector=make_connector(),
+                cookie_jar=aiohttp.DummyCookieJar(),
+                auto_decompress=False,
+                read_bufsize=2**18,
             )
         return self._session
 
 
-def _why(fault: aiohttp.ClientError | TimeoutError) -> str:
-    """What went wrong with a connection, without aiohttp's own objects in it."""
-    if isinstance(fault, aiohttp.ClientConnectorCertificateError):
-        return str(fault.certificate_error)
-    if isinstance(fault, aiohttp.ClientConnectorError):
-        known = fault.os_error.errno in errno.errorcode  # what the resolver says has numbers of its own
-        return os.strerror(fault.os_error.errno or 0).lower() if known else str(fault.os_error)
-    return "no answer in time" if isinstance(fault, TimeoutError) else str(fault)
+def _describe_error(error: aiohttp.ClientError | TimeoutError) -> str:
+    """Describe a connection error without the representations of aiohttp's objects."""
+    if isinstance(error, aiohttp.ClientConnectorCertificateError):
+        return str(error.certificate_error)
+    if isinstance(error, aiohttp.ClientConnectorError):
+        is_system_error = error.os_error.errno in errno.errorcode  # the resolver has its own error numbers
+        return os.strerror(error.os_error.errno or 0).lower() if is_system_error else str(error.os_error)
+    return "no response in time" if isinstance(error, TimeoutError) else str(error)
 
 
-def _reaching(access: Access) -> dict[str, Any]:
-    """How to reach the server, as aiohttp takes it. A redirect is not followed: it would carry our token elsewhere."""
-    identity = access.identity
-    found: dict[str, Any] = {"allow_redirects": False}
-    if access.tls is not None:
-        found["ssl"] = access.tls
-    if identity.server_name:
-        found["server_hostname"] = identity.server_name
-    if identity.proxy:
-        found["proxy"] = identity.proxy
-    return found
+def _make_connection_options(active_config: ActiveConfig) -> dict[str, Any]:
+    """Return aiohttp's connection options. Redirects are not followed, since they would send our token elsewhere."""
+    config = active_config.config
+    options: dict[str, Any] = {"allow_redirects": False}
+    if active_config.tls is not None:
+        options["ssl"] = active_config.tls
+    if config.server_name:
+        options["server_hostname"] = config.server_name
+    if config.proxy_url:
+        options["proxy"] = config.proxy_url
+    return options

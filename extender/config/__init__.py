@@ -1,6 +1,7 @@
-"""Configuration: `KubeSchedulerConfiguration` read, defaulted, checked, expanded and written.
+"""The `KubeSchedulerConfiguration`: loading, defaulting, validation, expansion of plugin sets, rendering as YAML.
 
-Inside: the frozen model, strict decoding (also for plugin arguments, whose types live with the plugins), the defaults,
-validation, the expansion of plugin sets, and the YAML of `--write-config-to`.
-Imports `basics` and `objects` only. It never opens a file and never knows which plugins exist beyond their names.
+Strict decoding is also used for plugin arguments, whose types are in the modules of the plugins. The package also
+contains feature gates and the legacy Policy API.
+
+May import `basics` and `api` only. Opens no file and knows plugins by name only.
 """

@@ -1,4 +1,8 @@
-"""What holds when nothing is written: the default plugins, and the value of every absent field. Source: G.1, B002."""
+"""Defaults of the configuration: the default plugins and the values of absent fields.
+
+Source: pkg/scheduler/apis/config/v1/defaults.go, SetDefaults_KubeSchedulerConfiguration;
+pkg/scheduler/apis/config/v1/default_plugins.go, getDefaultPlugins (1.36).
+"""
 
 from collections.abc import Mapping
 from dataclasses import replace
@@ -6,8 +10,9 @@ from typing import Final
 
 import msgspec
 
-from extender.config.gates import FeatureGates
-from extender.config.merge import merge
+from extender.api.defaults import DEFAULT_SCHEDULER_NAME
+from extender.config.feature_gates import FeatureGates
+from extender.config.merge import merge_plugins
 from extender.config.model import (
     ClientConnection,
     Configuration,
@@ -18,9 +23,7 @@ from extender.config.model import (
     Profile,
 )
 
-DEFAULT_SCHEDULER_NAME: Final = "default-scheduler"
-
-# DynamicResources stands before DefaultPreemption: giving back an idle claim comes before evicting a pod.
+# DynamicResources precedes DefaultPreemption: deallocating an unused claim is preferred to evicting a pod.
 DEFAULT_PLUGINS: Final = Plugins(
     multi_point=PluginSet(
         enabled=(
@@ -47,24 +50,32 @@ DEFAULT_PLUGINS: Final = Plugins(
         )
     )
 )
-"""The default plugin sets with the feature gates of 1.36 at their defaults. Source: B002."""
+"""The default plugin sets with the feature gates of 1.36 at their defaults.
 
-GATED_PLUGINS: Final[Mapping[str, tuple[Plugin, ...]]] = {
+Source: pkg/scheduler/apis/config/v1/default_plugins.go, getDefaultPlugins (1.36).
+"""
+
+FEATURE_GATED_PLUGINS: Final[Mapping[str, tuple[Plugin, ...]]] = {
     "GangScheduling": (Plugin("GangScheduling"),),
     "TopologyAwareWorkloadScheduling": (Plugin("TopologyPlacementGenerator"), Plugin("PodGroupPodsCount", 1)),
 }
-"""By feature gate, the plugins that join the default ones if it is on; all off by default. Source: A144, A152."""
+"""The default plugins that a feature gate adds, by gate; all of these gates are off by default.
 
-# Those that no gate turns on by default are known all the same. Source: B001.
-BUILT_IN: Final = (
+Source: pkg/scheduler/schedule_one.go, Scheduler.ScheduleOne; pkg/scheduler/schedule_one_podgroup.go,
+Scheduler.podGroupSchedulingPlacementAlgorithm (1.36).
+"""
+
+# Plugins behind a gate are included. Source: pkg/scheduler/framework/plugins/registry.go, NewInTreeRegistry (1.36).
+IN_TREE_PLUGINS: Final = (
     *(plugin.name for plugin in DEFAULT_PLUGINS.multi_point.enabled),
     "GangScheduling",
     "TopologyPlacementGenerator",
     "PodGroupPodsCount",
 )
 
-# Source: G035-G043.
-WITH_ARGS: Final = frozenset(
+# Source: pkg/scheduler/apis/config/validation/validation_pluginargs.go, ValidateDefaultPreemptionArgs,
+# ValidateInterPodAffinityArgs, ValidateNodeAffinityArgs (1.36).
+PLUGINS_WITH_ARGS: Final = frozenset(
     {
         "DefaultPreemption",
         "DynamicResources",
@@ -76,69 +87,94 @@ WITH_ARGS: Final = frozenset(
         "VolumeBinding",
     }
 )
-"""The plugins that take arguments; their `kind` is the name followed by `Args`."""
+"""The in-tree plugins with arguments; the kind of the arguments is the plugin name followed by `Args`."""
 
 
-def default_profile(scheduler_name: str = DEFAULT_SCHEDULER_NAME, path: str = "") -> Profile:
-    """The profile of an empty configuration. Source: G015, G020."""
+def make_default_profile(scheduler_name: str = DEFAULT_SCHEDULER_NAME, path: str = "") -> Profile:
+    """Return the profile of an empty configuration.
+
+    Source: pkg/scheduler/apis/config/v1/defaults.go, SetDefaults_KubeSchedulerConfiguration (1.36).
+    """
     return Profile(scheduler_name, plugins=DEFAULT_PLUGINS, path=path)
 
 
-def default_configuration() -> Configuration:
-    """The configuration of an empty document, and of no document at all. Source: G056."""
-    return Configuration(profiles=(default_profile(path="profiles[0]"),))
+def make_default_configuration() -> Configuration:
+    """Return the configuration of an empty or missing document.
+
+    Source: cmd/kube-scheduler/app/options/options.go, Options.ApplyTo (1.36).
+    """
+    return Configuration(profiles=(make_default_profile(path="profiles[0]"),))
 
 
-def with_gated_plugins(configuration: Configuration, gates: FeatureGates) -> Configuration:
-    """*configuration* with the plugins of gates that are on among the defaults of each profile that keeps some."""
-    added = tuple(plugin for gate, plugins in GATED_PLUGINS.items() if gate in gates for plugin in plugins)
-    if not added:
+def add_gated_plugins(configuration: Configuration, gates: FeatureGates) -> Configuration:
+    """Return *configuration* with the plugins of enabled gates added to the default plugins of each profile.
+
+    A profile that disables all default plugins is not changed.
+    """
+    gated_plugins = tuple(
+        plugin for gate, plugins in FEATURE_GATED_PLUGINS.items() if gate in gates for plugin in plugins
+    )
+    if not gated_plugins:
         return configuration
     profiles = tuple(
-        replace(profile, plugins=_with_more_defaults(profile.plugins, added)) for profile in configuration.profiles
+        replace(profile, plugins=_add_default_plugins(profile.plugins, gated_plugins))
+        for profile in configuration.profiles
     )
     return replace(configuration, profiles=profiles)
 
 
-def _with_more_defaults(plugins: Plugins, added: tuple[Plugin, ...]) -> Plugins:
-    """*added* after the last default plugin, but for those that are disabled or listed."""
-    own = plugins.multi_point
-    gone = {plugin.name for plugin in own.disabled}
-    listed = {plugin.name for plugin in own.enabled}
-    more = tuple(plugin for plugin in added if plugin.name not in gone | listed)
-    if "*" in gone or not more:
+def _add_default_plugins(plugins: Plugins, gated_plugins: tuple[Plugin, ...]) -> Plugins:
+    """Insert the *gated_plugins* that the profile neither disables nor lists after the last default plugin."""
+    multi_point = plugins.multi_point
+    disabled_names = {plugin.name for plugin in multi_point.disabled}
+    listed_names = {plugin.name for plugin in multi_point.enabled}
+    missing_plugins = tuple(plugin for plugin in gated_plugins if plugin.name not in disabled_names | listed_names)
+    if "*" in disabled_names or not missing_plugins:
         return plugins
-    known = {plugin.name for plugin in DEFAULT_PLUGINS.multi_point.enabled}
-    end = max((index + 1 for index, plugin in enumerate(own.enabled) if plugin.name in known), default=0)
-    enabled = (*own.enabled[:end], *more, *own.enabled[end:])
-    return msgspec.structs.replace(plugins, multi_point=PluginSet(enabled, own.disabled))
+    default_names = {plugin.name for plugin in DEFAULT_PLUGINS.multi_point.enabled}
+    enabled_plugins = multi_point.enabled
+    insert_index = max(
+        (index + 1 for index, plugin in enumerate(enabled_plugins) if plugin.name in default_names), default=0
+    )
+    enabled_plugins = (*enabled_plugins[:insert_index], *missing_plugins, *enabled_plugins[insert_index:])
+    return msgspec.structs.replace(plugins, multi_point=PluginSet(enabled_plugins, multi_point.disabled))
 
 
-def with_default_plugins(custom: Plugins | None) -> Plugins:
-    """A profile's plugin sets laid over the default ones. Source: G028."""
-    return DEFAULT_PLUGINS if custom is None else merge(DEFAULT_PLUGINS, custom)
+def merge_with_default_plugins(custom_plugins: Plugins | None) -> Plugins:
+    """Merge the plugin sets of a profile with the default ones.
+
+    Source: pkg/scheduler/apis/config/v1/default_plugins.go, mergePluginSet (1.36).
+    """
+    return DEFAULT_PLUGINS if custom_plugins is None else merge_plugins(DEFAULT_PLUGINS, custom_plugins)
 
 
-def leader_election(written: LeaderElection) -> LeaderElection:
-    """*written* with empty strings and durations of 0 replaced, as kube-scheduler replaces them. Source: G003-G008."""
-    default = LeaderElection()
+def default_leader_election(leader_election: LeaderElection) -> LeaderElection:
+    """Return *leader_election* with the defaults in place of empty strings and durations of 0.
+
+    Source: component-base/config/v1alpha1/defaults.go, RecommendedDefaultLeaderElectionConfiguration;
+    pkg/scheduler/apis/config/v1/defaults.go, SetDefaults_KubeSchedulerConfiguration (1.36).
+    """
+    defaults = LeaderElection()
     return msgspec.structs.replace(
-        written,
-        lease_duration=written.lease_duration or default.lease_duration,
-        renew_deadline=written.renew_deadline or default.renew_deadline,
-        retry_period=written.retry_period or default.retry_period,
-        resource_lock=written.resource_lock or default.resource_lock,
-        resource_name=written.resource_name or default.resource_name,
-        resource_namespace=written.resource_namespace or default.resource_namespace,
+        leader_election,
+        lease_duration=leader_election.lease_duration or defaults.lease_duration,
+        renew_deadline=leader_election.renew_deadline or defaults.renew_deadline,
+        retry_period=leader_election.retry_period or defaults.retry_period,
+        resource_lock=leader_election.resource_lock or defaults.resource_lock,
+        resource_name=leader_election.resource_name or defaults.resource_name,
+        resource_namespace=leader_election.resource_namespace or defaults.resource_namespace,
     )
 
 
-def client_connection(written: ClientConnection) -> ClientConnection:
-    """*written* with an empty content type and a qps or burst of 0 replaced. Source: G010."""
-    default = ClientConnection()
+def default_client_connection(client_connection: ClientConnection) -> ClientConnection:
+    """Return *client_connection* with the defaults in place of an empty content type and a qps or burst of 0.
+
+    Source: pkg/scheduler/apis/config/v1/defaults.go, SetDefaults_KubeSchedulerConfiguration (1.36).
+    """
+    defaults = ClientConnection()
     return msgspec.structs.replace(
-        written,
-        content_type=written.content_type or default.content_type,
-        qps=written.qps or default.qps,
-        burst=written.burst or default.burst,
+        client_connection,
+        content_type=client_connection.content_type or defaults.content_type,
+        qps=client_connection.qps or defaults.qps,
+        burst=client_connection.burst or defaults.burst,
     )

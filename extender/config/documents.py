@@ -1,7 +1,7 @@
-"""YAML and JSON text to and from plain values, as Kubernetes reads and writes them.
+"""Parsing and dumping of YAML and JSON documents as Kubernetes does.
 
-Kubernetes turns YAML into JSON before it looks at it. So a date stays a string, a duplicate key is a fault, and what
-JSON cannot say is refused.
+Kubernetes converts YAML to JSON before decoding. A date therefore stays a string. A duplicate key or a value without a
+JSON type is an error.
 """
 
 import json
@@ -12,16 +12,17 @@ from typing import Any, Final
 
 import yaml
 
-from extender.config.faults import ConfigError, Fault
-from extender.config.paths import child, item
-from extender.config.strict import describe
+from extender.config.errors import ConfigError, FieldError
+from extender.config.field_path import child, item
+from extender.config.strict import describe_value
 
-_MOST_LEVELS: Final = 100  # what reads a level takes a few calls within each other
-_MOST_VALUES: Final = 200_000  # aliases of aliases could unfold into more than any memory
-# Numbers are written below; the others are unknown to Go: dates, and the bare characters `=`, `*`, `&` and `!`.
-_NOT_OURS: Final = frozenset({"int", "float", "timestamp", "value", "yaml"})
-_TEXT: Final = "tag:yaml.org,2002:str"
-_ODD_BREAK: Final = re.compile("[\r\x85\u2028\u2029]")  # would come back as another break
+_MAX_DEPTH: Final = 100  # the parser makes several nested calls for each level
+_MAX_VALUES: Final = 200_000  # nested aliases could otherwise expand until memory is exhausted
+# PyYAML's resolvers of these tags are removed, so that dates and bare `=`, `*`, `&` and `!` stay strings, as in Go.
+# The resolvers of numbers are replaced below.
+_REMOVED_TAGS: Final = frozenset({"int", "float", "timestamp", "value", "yaml"})
+_STR_TAG: Final = "tag:yaml.org,2002:str"
+_UNUSUAL_LINE_BREAK: Final = re.compile("[\r\x85\u2028\u2029]")  # unquoted, PyYAML would read another line break
 INTEGER: Final = re.compile(r"^[-+]?(0b[01_]+|0x[0-9a-fA-F_]+|0o?[0-7_]+|0|[1-9][0-9_]*)$")
 NUMBER: Final = re.compile(
     r"^([-+]?(\.[0-9]+|[0-9]+(\.[0-9]*)?)([eE][-+]?[0-9]+)?|[-+]?\.(inf|Inf|INF)|\.(nan|NaN|NAN))$"
@@ -29,74 +30,74 @@ NUMBER: Final = re.compile(
 
 
 class _Loader(yaml.SafeLoader):
-    """PyYAML with Go's ideas of what is a number."""
+    """PyYAML loader that recognizes numbers as Go does."""
 
 
 class _Dumper(yaml.SafeDumper):
-    """PyYAML that quotes what `_Loader` would not read back as a string, and never writes an alias."""
+    """PyYAML dumper that quotes strings which `_Loader` would not read back as strings, and writes no aliases."""
 
     def ignore_aliases(self, _data: Any) -> bool:
         return True
 
 
-for _side in (_Loader, _Dumper):
-    _side.yaml_implicit_resolvers = {
-        first: [(tag, pattern) for tag, pattern in resolvers if tag.rpartition(":")[2] not in _NOT_OURS]
-        for first, resolvers in yaml.SafeLoader.yaml_implicit_resolvers.items()
+for _yaml_class in (_Loader, _Dumper):
+    _yaml_class.yaml_implicit_resolvers = {
+        first_character: [(tag, pattern) for tag, pattern in resolvers if tag.rpartition(":")[2] not in _REMOVED_TAGS]
+        for first_character, resolvers in yaml.SafeLoader.yaml_implicit_resolvers.items()
     }
-    _side.add_implicit_resolver("tag:yaml.org,2002:int", INTEGER, list("-+0123456789"))
-    _side.add_implicit_resolver("tag:yaml.org,2002:float", NUMBER, list("-+0123456789."))
+    _yaml_class.add_implicit_resolver("tag:yaml.org,2002:int", INTEGER, list("-+0123456789"))
+    _yaml_class.add_implicit_resolver("tag:yaml.org,2002:float", NUMBER, list("-+0123456789."))
 
 
-def _represent_text(dumper: yaml.SafeDumper, text: str) -> yaml.Node:
+def _represent_str(dumper: yaml.SafeDumper, text: str) -> yaml.Node:
     tag = dumper.resolve(yaml.ScalarNode, text, (True, False))  # type: ignore[no-untyped-call]
-    if not text or tag != _TEXT or _ODD_BREAK.search(text):
-        return dumper.represent_scalar(_TEXT, text, style='"')
-    return dumper.represent_scalar(_TEXT, text, style="|" if "\n" in text else None)
+    if not text or tag != _STR_TAG or _UNUSUAL_LINE_BREAK.search(text):
+        return dumper.represent_scalar(_STR_TAG, text, style='"')
+    return dumper.represent_scalar(_STR_TAG, text, style="|" if "\n" in text else None)
 
 
-_Dumper.add_representer(str, _represent_text)
+_Dumper.add_representer(str, _represent_str)
 
 
-class _Object(dict[str, object]):
-    """A JSON object that remembers which of its keys came twice."""
+class _JsonObject(dict[str, object]):
+    """A JSON object with its duplicate keys."""
 
-    repeated: tuple[str, ...] = ()
-
-
-def too_deep(most: int) -> str:
-    """What is said of a text with more than *most* levels."""
-    return f"nested too deeply; want at most {most} levels"
+    duplicate_keys: tuple[str, ...] = ()
 
 
-def bounded(events: Iterable[Any], most: int) -> Iterator[Any]:
-    """The *events* of a YAML text as they come.
+def format_depth_error(max_depth: int) -> str:
+    """Return the error message for a document with more than *max_depth* levels."""
+    return f"nested too deeply; want at most {max_depth} levels"
+
+
+def limit_depth(events: Iterable[Any], max_depth: int) -> Iterator[Any]:
+    """Yield the *events* of a YAML parser unchanged.
 
     Raises:
-        yaml.MarkedYAMLError: objects and lists are nested in more than *most* levels.
+        yaml.MarkedYAMLError: objects and lists are nested deeper than *max_depth* levels.
     """
-    level = 0
+    depth = 0
     for event in events:
         if isinstance(event, yaml.CollectionStartEvent):
-            level += 1
-            if level > most:
-                raise _fault_at(event, too_deep(most))
+            depth += 1
+            if depth > max_depth:
+                raise _make_yaml_error(event, format_depth_error(max_depth))
         elif isinstance(event, yaml.CollectionEndEvent):
-            level -= 1
+            depth -= 1
         yield event
 
 
-def _fault_at(event: Any, problem: str) -> yaml.MarkedYAMLError:
+def _make_yaml_error(event: Any, problem: str) -> yaml.MarkedYAMLError:
     return yaml.MarkedYAMLError(problem=problem, problem_mark=event.start_mark)
 
 
-def write(value: object) -> str:
-    """*value* as Kubernetes' YAML: keys sorted, two spaces, lists not indented."""
+def dump_yaml(value: object) -> str:
+    """Dump *value* as YAML in the style of Kubernetes: sorted keys, two spaces, lists not indented."""
     return yaml.dump(value, Dumper=_Dumper, sort_keys=True, default_flow_style=False, width=2**31, allow_unicode=True)
 
 
-def read(data: bytes, source: str) -> tuple[object, list[Fault]]:
-    """The plain value in *data*, and the faults that do not keep it from being read.
+def parse_document(data: bytes, source: str) -> tuple[object, list[FieldError]]:
+    """Parse a YAML or JSON document to plain values; duplicate keys and non-JSON values are returned as errors.
 
     Raises:
         ConfigError: the text is neither YAML nor JSON; the message begins with *source*, line and column.
@@ -105,134 +106,139 @@ def read(data: bytes, source: str) -> tuple[object, list[Fault]]:
         text = data.decode()
     except UnicodeDecodeError as exc:
         line = data.count(b"\n", 0, exc.start) + 1
-        raise ConfigError([Fault("", f"{source}: line {line}: not UTF-8")]) from exc
+        raise ConfigError([FieldError("", f"{source}: line {line}: not UTF-8")]) from exc
     if text.lstrip().startswith("{"):
         try:
-            return normalise(json.loads(text, object_pairs_hook=_pairs))
+            return normalize(json.loads(text, object_pairs_hook=_build_json_object))
         except ValueError as exc:
-            as_json = exc
+            json_error = exc
         except RecursionError as exc:
-            raise ConfigError([Fault("", f"{source}: {too_deep(_MOST_LEVELS)}")]) from exc
+            raise ConfigError([FieldError("", f"{source}: {format_depth_error(_MAX_DEPTH)}")]) from exc
     else:
-        as_json = None
+        json_error = None
     try:
-        return _read_yaml(text)
+        return _parse_yaml(text)
     except yaml.YAMLError as exc:
-        # What begins like JSON is most likely meant as JSON, where YAML's complaint would mislead.
-        quoted = text.lstrip("{ \t\r\n")[:1] == '"'
-        message = _json_fault(as_json) if as_json is not None and quoted else _yaml_fault(exc)
-        raise ConfigError([Fault("", f"{source}: {message}")]) from exc
-    except ValueError as exc:  # an integer or a date that is none, or base64 that is none
-        raise ConfigError([Fault("", f"{source}: {exc}")]) from exc
+        # For a text that begins like a JSON object, the message of the YAML parser would mislead.
+        looks_like_json = text.lstrip("{ \t\r\n")[:1] == '"'
+        if json_error is not None and looks_like_json:
+            message = _format_json_error(json_error)
+        else:
+            message = _format_yaml_error(exc)
+        raise ConfigError([FieldError("", f"{source}: {message}")]) from exc
+    except ValueError as exc:  # an invalid integer, date or base64 value
+        raise ConfigError([FieldError("", f"{source}: {exc}")]) from exc
 
 
-def _read_yaml(text: str) -> tuple[object, list[Fault]]:
-    _check(text)
+def _parse_yaml(text: str) -> tuple[object, list[FieldError]]:
+    _check_structure(text)
     loader = _Loader(text)
     try:
         node = loader.get_single_node()
         if node is None:
             return None, []
-        repeated: list[Fault] = []
-        _find_repeated(node, "", repeated, set())
-        value, faults = normalise(loader.construct_document(node))
-        return value, repeated + faults
+        duplicate_key_errors: list[FieldError] = []
+        _find_duplicate_keys(node, "", duplicate_key_errors, set())
+        value, errors = normalize(loader.construct_document(node))
+        return value, duplicate_key_errors + errors
     finally:
         loader.dispose()
 
 
-def _check(text: str) -> None:
-    """Whatever follows calls itself for each level, and reads one document."""
-    begun = 0
-    for event in bounded(yaml.parse(text, Loader=_Loader), _MOST_LEVELS):
-        begun += isinstance(event, yaml.DocumentStartEvent)
-        if begun > 1:
-            raise _fault_at(event, "a second document; want one a file, profiles being a list within it")
+def _check_structure(text: str) -> None:
+    """Raise an error if the text is nested too deeply or has more than one document."""
+    document_count = 0
+    for event in limit_depth(yaml.parse(text, Loader=_Loader), _MAX_DEPTH):
+        document_count += isinstance(event, yaml.DocumentStartEvent)
+        if document_count > 1:
+            raise _make_yaml_error(event, "a second document; want one document per file")
 
 
-def _find_repeated(node: yaml.Node, path: str, faults: list[Fault], seen: set[int]) -> None:
-    if id(node) in seen:
+def _find_duplicate_keys(node: yaml.Node, path: str, errors: list[FieldError], visited_ids: set[int]) -> None:
+    if id(node) in visited_ids:
         return
-    seen.add(id(node))
+    visited_ids.add(id(node))
     if isinstance(node, yaml.SequenceNode):
         for index, element in enumerate(node.value):
-            _find_repeated(element, item(path, index), faults, seen)
+            _find_duplicate_keys(element, item(path, index), errors, visited_ids)
     elif isinstance(node, yaml.MappingNode):
-        keys: set[str] = set()
+        names: set[str] = set()
         for key, value in node.value:
             name = key.value if isinstance(key.value, str) else ""
-            where = child(path, name)
-            if name in keys and name != "<<":
-                faults.append(Fault(where, f'duplicate field "{name}" (line {key.start_mark.line + 1})'))
-            keys.add(name)
-            _find_repeated(value, where, faults, seen)
+            key_path = child(path, name)
+            if name in names and name != "<<":
+                errors.append(FieldError(key_path, f'duplicate field "{name}" (line {key.start_mark.line + 1})'))
+            names.add(name)
+            _find_duplicate_keys(value, key_path, errors, visited_ids)
 
 
-def _pairs(pairs: list[tuple[str, object]]) -> _Object:
-    found = _Object(pairs)
-    if len(found) < len(pairs):
+def _build_json_object(pairs: list[tuple[str, object]]) -> _JsonObject:
+    json_object = _JsonObject(pairs)
+    if len(json_object) < len(pairs):
         names = [name for name, _ in pairs]
-        found.repeated = tuple(dict.fromkeys(name for name in names if names.count(name) > 1))
-    return found
+        json_object.duplicate_keys = tuple(dict.fromkeys(name for name in names if names.count(name) > 1))
+    return json_object
 
 
-def _yaml_fault(exc: yaml.YAMLError) -> str:
+def _format_yaml_error(exc: yaml.YAMLError) -> str:
     if isinstance(exc, yaml.MarkedYAMLError) and exc.problem_mark is not None:
         mark = exc.problem_mark
         return f"line {mark.line + 1}, column {mark.column + 1}: {exc.problem or exc.context}"
     return " ".join(str(exc).split())
 
 
-def _json_fault(exc: ValueError) -> str:
+def _format_json_error(exc: ValueError) -> str:
     if isinstance(exc, json.JSONDecodeError):
         return f"line {exc.lineno}, column {exc.colno}: {exc.msg}"
     return str(exc)
 
 
-def normalise(value: object) -> tuple[object, list[Fault]]:
-    """*value* with nothing but what JSON has: objects, lists, strings, finite numbers, booleans and null."""
-    walk = _Walk()
-    return walk.plain(value, ""), walk.faults
+def normalize(value: object) -> tuple[object, list[FieldError]]:
+    """Convert *value* to JSON types (objects, lists, strings, finite numbers, booleans, null) and collect errors."""
+    normalizer = _Normalizer()
+    return normalizer.normalize_value(value, ""), normalizer.errors
 
 
-class _Walk:
-    """One pass over a value."""
+class _Normalizer:
+    """Converts one value to JSON types and collects errors."""
 
     def __init__(self) -> None:
-        self.faults: list[Fault] = []
-        self._left = _MOST_VALUES
-        self._level = 0
+        self.errors: list[FieldError] = []
+        self._remaining_values = _MAX_VALUES
+        self._depth = 0
 
-    def plain(self, value: object, path: str) -> object:
-        self._left -= 1
-        if self._left < 0:
-            raise ConfigError([Fault("", "document contains excessive aliasing")])
+    def normalize_value(self, value: object, path: str) -> object:
+        self._remaining_values -= 1
+        if self._remaining_values < 0:
+            raise ConfigError([FieldError("", "document contains excessive aliasing")])
         if isinstance(value, Mapping | list | tuple):
-            return self._inside(value, path)
+            return self._normalize_container(value, path)
         if value is None or isinstance(value, bool | str | int) or (isinstance(value, float) and math.isfinite(value)):
             return value
-        self.faults.append(Fault(path, f"expected a value that JSON has, got {describe(value)}"))
+        self.errors.append(FieldError(path, f"expected a JSON value, got {describe_value(value)}"))
         return None
 
-    def _inside(self, value: Mapping[Any, object] | list[object] | tuple[object, ...], path: str) -> object:
-        self._level += 1
-        if self._level > _MOST_LEVELS:
-            raise ConfigError([Fault("", too_deep(_MOST_LEVELS))])
-        found: object
+    def _normalize_container(
+        self, value: Mapping[Any, object] | list[object] | tuple[object, ...], path: str
+    ) -> object:
+        self._depth += 1
+        if self._depth > _MAX_DEPTH:
+            raise ConfigError([FieldError("", format_depth_error(_MAX_DEPTH))])
+        normalized: object
         if isinstance(value, Mapping):
-            found = self._object(value, path)
+            normalized = self._normalize_object(value, path)
         else:
-            found = [self.plain(element, item(path, index)) for index, element in enumerate(value)]
-        self._level -= 1
-        return found
+            normalized = [self.normalize_value(element, item(path, index)) for index, element in enumerate(value)]
+        self._depth -= 1
+        return normalized
 
-    def _object(self, value: Mapping[Any, object], path: str) -> dict[str, object]:
-        if isinstance(value, _Object):
-            self.faults += (Fault(child(path, name), f'duplicate field "{name}"') for name in value.repeated)
-        found: dict[str, object] = {}
-        for key, inner in value.items():
+    def _normalize_object(self, value: Mapping[Any, object], path: str) -> dict[str, object]:
+        if isinstance(value, _JsonObject):
+            self.errors += (FieldError(child(path, name), f'duplicate field "{name}"') for name in value.duplicate_keys)
+        normalized: dict[str, object] = {}
+        for key, field_value in value.items():
             if isinstance(key, str):
-                found[key] = self.plain(inner, child(path, key))
+                normalized[key] = self.normalize_value(field_value, child(path, key))
             else:
-                self.faults.append(Fault(path, f"field names have to be strings, got {describe(key)}"))
-        return found
+                self.errors.append(FieldError(path, f"field names have to be strings, got {describe_value(key)}"))
+        return normalized

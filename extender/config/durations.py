@@ -1,10 +1,10 @@
-"""Durations as Go writes them, `1m30s` and `100ms`, to and from seconds."""
+"""Conversion between seconds and Go durations such as `1m30s` and `100ms`."""
 
 import re
 from typing import Annotated, Final
 
 NANOSECONDS: Final = 1_000_000_000
-_LONGEST: Final = 2**63 - 1
+_MAX_NANOSECONDS: Final = 2**63 - 1
 _UNITS: Final = {
     "ns": 1,
     "us": 1_000,
@@ -15,26 +15,26 @@ _UNITS: Final = {
     "m": 60 * NANOSECONDS,
     "h": 3600 * NANOSECONDS,
 }
-_PART: Final = re.compile(r"([0-9]*)(\.([0-9]*))?([^0-9.]*)")
+_COMPONENT: Final = re.compile(r"([0-9]*)(\.([0-9]*))?([^0-9.]*)")
 
 
 class GoDuration:
-    """Marks a float of seconds that a document writes as a Go duration."""
+    """Annotation of a float in seconds that documents write as a Go duration."""
 
     __slots__ = ()
 
 
 Duration = Annotated[float, GoDuration()]
-"""Seconds; `100ms` in a document. Annotate a field of an options type with it."""
+"""Seconds that documents write as a Go duration."""
 
 
 def parse(text: str) -> float:
-    """The seconds of a Go duration such as `1m30s`, `-1.5h` or `0`.
+    """Parse a Go duration such as `1m30s`, `-1.5h` or `0` to seconds.
 
-    Source: metav1.Duration, which reads with Go's time.ParseDuration.
+    Source: Go's time.ParseDuration, used by metav1.Duration.
 
     Raises:
-        ValueError: it is not one, in Go's words.
+        ValueError: not a duration, with Go's message.
     """
     unsigned = text[1:] if text[:1] in {"-", "+"} else text
     if unsigned == "0":
@@ -42,43 +42,43 @@ def parse(text: str) -> float:
     if not unsigned:
         raise ValueError(f'time: invalid duration "{text}"')
     total = 0
-    at = 0
-    while at < len(unsigned):
-        part = _PART.match(unsigned, at)
-        if part is None or not (part[1] or part[3]):
+    position = 0
+    while position < len(unsigned):
+        component = _COMPONENT.match(unsigned, position)
+        if component is None or not (component[1] or component[3]):
             raise ValueError(f'time: invalid duration "{text}"')
-        if not part[4]:
+        if not component[4]:
             raise ValueError(f'time: missing unit in duration "{text}"')
-        if part[4] not in _UNITS:
-            raise ValueError(f'time: unknown unit "{part[4]}" in duration "{text}"')
-        fraction = part[3] or ""
-        total += int(part[1] + fraction or "0") * _UNITS[part[4]] // 10 ** len(fraction)
-        at = part.end()
-    if total > _LONGEST:
+        if component[4] not in _UNITS:
+            raise ValueError(f'time: unknown unit "{component[4]}" in duration "{text}"')
+        fraction = component[3] or ""
+        total += int(component[1] + fraction or "0") * _UNITS[component[4]] // 10 ** len(fraction)
+        position = component.end()
+    if total > _MAX_NANOSECONDS:
         raise ValueError(f'time: invalid duration "{text}"')
     return (-total if text[0] == "-" else total) / NANOSECONDS
 
 
 def render(seconds: float) -> str:
-    """*seconds* as Go's Duration.String writes them: `15s`, `1m30s`, `1h0m0s`, `1.5ms`, `0s`."""
+    """Format *seconds* as Go's Duration.String does: `15s`, `1m30s`, `1h0m0s`, `1.5ms`, `0s`."""
     nanoseconds = round(seconds * NANOSECONDS)
-    sign, left = ("-", -nanoseconds) if nanoseconds < 0 else ("", nanoseconds)
-    if left == 0:
+    sign, remaining = ("-", -nanoseconds) if nanoseconds < 0 else ("", nanoseconds)
+    if remaining == 0:
         return "0s"
-    if left < NANOSECONDS:
-        unit = next(unit for unit in ("ms", "\u00b5s", "ns") if left >= _UNITS[unit])
-        return sign + _decimal(left, _UNITS[unit]) + unit
-    minutes, rest = divmod(left, 60 * NANOSECONDS)
-    written = _decimal(rest, NANOSECONDS) + "s"
+    if remaining < NANOSECONDS:
+        unit = next(unit for unit in ("ms", "\u00b5s", "ns") if remaining >= _UNITS[unit])
+        return sign + _format_decimal(remaining, _UNITS[unit]) + unit
+    minutes, remainder = divmod(remaining, 60 * NANOSECONDS)
+    text = _format_decimal(remainder, NANOSECONDS) + "s"
     if minutes:
         hours, minutes = divmod(minutes, 60)
-        written = (f"{hours}h" if hours else "") + f"{minutes}m" + written
-    return sign + written
+        text = (f"{hours}h" if hours else "") + f"{minutes}m" + text
+    return sign + text
 
 
-def _decimal(value: int, unit: int) -> str:
-    whole, rest = divmod(value, unit)
-    if not rest:
+def _format_decimal(value: int, unit: int) -> str:
+    whole, remainder = divmod(value, unit)
+    if not remainder:
         return str(whole)
-    digits = str(rest).rjust(len(str(unit)) - 1, "0").rstrip("0")
+    digits = str(remainder).rjust(len(str(unit)) - 1, "0").rstrip("0")
     return f"{whole}.{digits}"

@@ -1,181 +1,223 @@
-"""From plugin sets to the plugins of each extension point, in order, with their weights. Source: G028-G033, A067."""
+"""Expansion of the plugin sets of a profile to the ordered plugins of each extension point.
+
+Source: pkg/scheduler/apis/config/v1/default_plugins.go, mergePluginSet; pkg/scheduler/framework/runtime/framework.go,
+frameworkImpl.expandMultiPointPlugins, getValidScoreWeights (1.36).
+"""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Final
 
-from extender.config.defaults import BUILT_IN
-from extender.config.faults import Fault
+from extender.config.defaults import IN_TREE_PLUGINS
+from extender.config.did_you_mean import did_you_mean
+from extender.config.errors import FieldError
+from extender.config.extension_point_fields import EXTENSION_POINTS, ExtensionPoint
+from extender.config.field_path import child
 from extender.config.model import Plugin, PluginSet, Profile
-from extender.config.nearest import hint
-from extender.config.paths import child
-from extender.config.points import POINTS, Point
 
-PointsOf = Callable[[str], frozenset[str] | None]
-Expanded = Mapping[str, tuple[Plugin, ...]]
+ExtensionPointLookup = Callable[[str], frozenset[str] | None]
+ExpandedPlugins = Mapping[str, tuple[Plugin, ...]]
 
 MAX_SCORE: Final = 100
 MAX_TOTAL_SCORE: Final = 2**63 - 1
-_WEIGHED: Final = {"score": "score plugins", "placementScore": "placement score plugins"}
+_SCORE_MESSAGE_PREFIXES: Final = {"score": "score plugins", "placementScore": "placement score plugins"}
 
 
-def expand(profile: Profile, points_of: PointsOf, known: Iterable[str] = BUILT_IN) -> tuple[Expanded, list[Fault]]:
-    """The plugins of each extension point of *profile*, and what is wrong with it.
+def expand_profile(
+    profile: Profile, get_extension_points: ExtensionPointLookup, known_names: Iterable[str] = IN_TREE_PLUGINS
+) -> tuple[ExpandedPlugins, list[FieldError]]:
+    """Return the plugins of each extension point of *profile*, and its errors.
 
     Args:
-        profile: as loaded, that is merged with the default sets.
-        points_of: the keys of the extension points (`preFilter`, ...) a plugin implements; None for an unknown plugin.
-        known: names to suggest for an unknown one.
+        profile: the loaded profile, already merged with the default plugin sets.
+        get_extension_points: returns the keys of the extension points (`preFilter`, ...) that a plugin implements; None
+            for an unknown plugin.
+        known_names: the names that errors may suggest in place of an unknown name.
 
     Returns:
-        By the key of each point the plugins in the order they run. A weight is set at `score` and `placementScore`,
-        never 0 there, and 0 everywhere else. Faults in kube-scheduler's words (Source: A080, A081, G030).
+        The plugins in execution order, by the key of the extension point, and the errors with kube-scheduler's
+        messages. Weights are at least 1 at `score` and `placementScore`, and 0 elsewhere.
+
+    Source: pkg/scheduler/framework/runtime/framework.go, NewFramework, updatePluginList,
+    frameworkImpl.expandMultiPointPlugins (1.36).
     """
-    expansion = _Expansion(profile, points_of, tuple(known))
+    expansion = _Expansion(profile, get_extension_points, tuple(known_names))
     expansion.check_multi_point()
-    found = {point.key: expansion.order(point) for point in POINTS}
-    if not expansion.faults:  # else the counts would only repeat that something is unknown
-        expansion.check_counts(found)
-    for key, prefix in _WEIGHED.items():
-        weights = expansion.weights(key, prefix)
-        found[key] = [Plugin(plugin.name, weights[plugin.name]) for plugin in found[key]]
-    return {key: tuple(plugins) for key, plugins in found.items()}, expansion.faults
+    expanded_plugins = {point.key: expansion.order_plugins(point) for point in EXTENSION_POINTS}
+    if not expansion.errors:  # an unknown plugin would cause count errors too
+        expansion.check_counts(expanded_plugins)
+    for key, message_prefix in _SCORE_MESSAGE_PREFIXES.items():
+        weights = expansion.resolve_score_weights(key, message_prefix)
+        expanded_plugins[key] = [Plugin(plugin.name, weights[plugin.name]) for plugin in expanded_plugins[key]]
+    return {key: tuple(plugins) for key, plugins in expanded_plugins.items()}, expansion.errors
 
 
-def expand_all(
-    profiles: Sequence[Profile], points_of: PointsOf, known: Iterable[str] = BUILT_IN
-) -> tuple[Mapping[str, Expanded], list[Fault]]:
-    """Every profile expanded, by scheduler name; the faults include those between profiles. Source: A084, G024."""
-    names = tuple(known)
-    found: dict[str, Expanded] = {}
-    faults = [] if profiles else [Fault("profiles", "at least one profile is required")]
-    first: tuple[str, object] | None = None
+def expand_profiles(
+    profiles: Sequence[Profile],
+    get_extension_points: ExtensionPointLookup,
+    known_names: Iterable[str] = IN_TREE_PLUGINS,
+) -> tuple[Mapping[str, ExpandedPlugins], list[FieldError]]:
+    """Expand every profile. Return the plugins by scheduler name, and the errors, conflicts between profiles included.
+
+    Source: pkg/scheduler/profile/profile.go, cfgValidator.validate;
+    pkg/scheduler/apis/config/validation/validation.go, validateCommonQueueSort (1.36).
+    """
+    names_to_suggest = tuple(known_names)
+    plugins_by_profile: dict[str, ExpandedPlugins] = {}
+    errors = [] if profiles else [FieldError("profiles", "at least one profile is required")]
+    first_queue_sort: tuple[str, object] | None = None
     for profile in profiles:
-        expanded, wrong = expand(profile, points_of, names)
-        faults += wrong
-        name, where = profile.scheduler_name, child(profile.path, "schedulerName")
+        expanded_plugins, profile_errors = expand_profile(profile, get_extension_points, names_to_suggest)
+        errors += profile_errors
+        name, path = profile.scheduler_name, child(profile.path, "schedulerName")
         if not name:
-            faults.append(Fault(where, "scheduler name is needed"))
-        elif name in found:
-            faults.append(Fault(where, f'duplicate profile with scheduler name "{name}"'))
+            errors.append(FieldError(path, "scheduler name is needed"))
+        elif name in plugins_by_profile:
+            errors.append(FieldError(path, f'duplicate profile with scheduler name "{name}"'))
         else:
-            found[name] = expanded
-        if not expanded["queueSort"]:
+            plugins_by_profile[name] = expanded_plugins
+        if not expanded_plugins["queueSort"]:
             continue
-        queue_sort = expanded["queueSort"][0].name
+        queue_sort = expanded_plugins["queueSort"][0].name
         args = profile.plugin_config.get(queue_sort)
-        where = child(profile.path, "plugins.queueSort")
-        if first is None:
-            first = queue_sort, args
-        elif first[0] != queue_sort:
-            message = f'different queue sort plugins for profile "{name}": "{queue_sort}", first: "{first[0]}"'
-            faults.append(Fault(where, message))
-        elif first[1] != args:
-            faults.append(Fault(where, f'different queue sort plugin args for profile "{name}"'))
-    return found, faults
+        path = child(profile.path, "plugins.queueSort")
+        if first_queue_sort is None:
+            first_queue_sort = queue_sort, args
+        elif first_queue_sort[0] != queue_sort:
+            message = (
+                f'different queue sort plugins for profile "{name}": "{queue_sort}", first: "{first_queue_sort[0]}"'
+            )
+            errors.append(FieldError(path, message))
+        elif first_queue_sort[1] != args:
+            errors.append(FieldError(path, f'different queue sort plugin args for profile "{name}"'))
+    return plugins_by_profile, errors
 
 
 class _Expansion:
-    """One profile being expanded; collects faults."""
+    """Expands the plugin sets of one profile and collects errors."""
 
-    def __init__(self, profile: Profile, points_of: PointsOf, known: tuple[str, ...]) -> None:
+    def __init__(
+        self, profile: Profile, get_extension_points: ExtensionPointLookup, known_names: tuple[str, ...]
+    ) -> None:
         self.profile = profile
-        self.faults: list[Fault] = []
-        self._known = known
+        self.errors: list[FieldError] = []
+        self._known_names = known_names
         self._multi_point = profile.plugins.multi_point.enabled
-        listed = {plugin.name for point in POINTS for plugin in point.of(profile.plugins).enabled}
-        listed.update(plugin.name for plugin in self._multi_point)
-        self._points = {name: points_of(name) for name in listed}
+        listed_names = {
+            plugin.name for point in EXTENSION_POINTS for plugin in point.get_plugin_set(profile.plugins).enabled
+        }
+        listed_names.update(plugin.name for plugin in self._multi_point)
+        self._extension_points_by_plugin = {name: get_extension_points(name) for name in listed_names}
 
     def check_multi_point(self) -> None:
-        """Every multiPoint plugin exists; the first point that is expanded at all says so. Source: A081."""
-        first = next((point for point in POINTS if not _all_disabled(point.of(self.profile.plugins))), None)
-        if first is None:
+        """Add an error for each unknown multiPoint plugin.
+
+        The message names the first extension point that does not disable all multiPoint plugins.
+
+        Source: pkg/scheduler/framework/runtime/framework.go, updatePluginList (1.36).
+        """
+        plugins = self.profile.plugins
+        first_point = next(
+            (point for point in EXTENSION_POINTS if not _disables_all(point.get_plugin_set(plugins))), None
+        )
+        if first_point is None:
             return
         for name in dict.fromkeys(plugin.name for plugin in self._multi_point):
-            if self._points[name] is None:
-                self._unknown(first, name, "plugins.multiPoint.enabled")
+            if self._extension_points_by_plugin[name] is None:
+                self._add_unknown_error(first_point, name, "plugins.multiPoint.enabled")
 
-    def order(self, point: Point) -> list[Plugin]:
-        """The plugins of one point in order: re-listed, then from multiPoint, then the other explicit ones."""
-        own = point.of(self.profile.plugins)
-        explicit = self._explicit(point, own)
-        if _all_disabled(own):
-            return [Plugin(name) for name in explicit]
-        listed = {plugin.name for plugin in own.enabled}
-        disabled = {plugin.name for plugin in own.disabled}
-        overrides: set[str] = set()
-        expanded: dict[str, None] = {}
+    def order_plugins(self, point: ExtensionPoint) -> list[Plugin]:
+        """Return the plugins of *point* in order: overrides of multiPoint plugins, multiPoint plugins, the rest."""
+        plugin_set = point.get_plugin_set(self.profile.plugins)
+        explicit_names = self._find_explicit_names(point, plugin_set)
+        if _disables_all(plugin_set):
+            return [Plugin(name) for name in explicit_names]
+        listed_names = {plugin.name for plugin in plugin_set.enabled}
+        disabled_names = {plugin.name for plugin in plugin_set.disabled}
+        overridden_names: set[str] = set()
+        multi_point_names: dict[str, None] = {}
         for plugin in self._multi_point:
             name = plugin.name
-            if point.key not in (self._points[name] or ()) or name in disabled:
+            if point.key not in (self._extension_points_by_plugin[name] or ()) or name in disabled_names:
                 continue
-            if name in listed:
-                overrides.add(name)
-            elif name in expanded:
-                self._twice(point, name, "plugins.multiPoint.enabled")
+            if name in listed_names:
+                overridden_names.add(name)
+            elif name in multi_point_names:
+                self._add_duplicate_error(point, name, "plugins.multiPoint.enabled")
             else:
-                expanded[name] = None
-        before = [name for name in explicit if name in overrides]
-        after = [name for name in explicit if name not in overrides]
-        return [Plugin(name) for name in (*before, *expanded, *after)]
+                multi_point_names[name] = None
+        overrides = [name for name in explicit_names if name in overridden_names]
+        additional_names = [name for name in explicit_names if name not in overridden_names]
+        return [Plugin(name) for name in (*overrides, *multi_point_names, *additional_names)]
 
-    def _explicit(self, point: Point, own: PluginSet) -> dict[str, None]:
-        """The names listed at the point itself that can stand there. Source: A081."""
-        found: dict[str, None] = {}
-        where = f"plugins.{point.key}.enabled"
-        for plugin in own.enabled:
-            points = self._points[plugin.name]
+    def _find_explicit_names(self, point: ExtensionPoint, plugin_set: PluginSet) -> dict[str, None]:
+        """Return the valid plugin names listed at the point itself.
+
+        Source: pkg/scheduler/framework/runtime/framework.go, updatePluginList (1.36).
+        """
+        names: dict[str, None] = {}
+        path = f"plugins.{point.key}.enabled"
+        for plugin in plugin_set.enabled:
+            points = self._extension_points_by_plugin[plugin.name]
             if points is None:
-                self._unknown(point, plugin.name, where)
+                self._add_unknown_error(point, plugin.name, path)
             elif point.key not in points:
-                self._fault(where, f'plugin "{plugin.name}" does not extend {point.interface} plugin')
-            elif plugin.name in found:
-                self._twice(point, plugin.name, where)
+                self._add_error(path, f'plugin "{plugin.name}" does not extend {point.interface} plugin')
+            elif plugin.name in names:
+                self._add_duplicate_error(point, plugin.name, path)
             else:
-                found[plugin.name] = None
-        return found
+                names[plugin.name] = None
+        return names
 
-    def check_counts(self, found: Mapping[str, Sequence[Plugin]]) -> None:
-        """One queue sort plugin, a bind plugin, at most one placement generator. Source: A080."""
+    def check_counts(self, expanded_plugins: Mapping[str, Sequence[Plugin]]) -> None:
+        """Check for one queue sort plugin, at least one bind plugin and at most one placement generator.
+
+        Source: pkg/scheduler/framework/runtime/framework.go, NewFramework (1.36).
+        """
         name = self.profile.scheduler_name
-        count = len(found["queueSort"])
+        count = len(expanded_plugins["queueSort"])
         if count != 1:
             message = f'only one queue sort plugin required for profile with scheduler name "{name}", but got {count}'
-            self._fault("plugins.queueSort", message)
-        if not found["bind"]:
-            self._fault("plugins.bind", f'at least one bind plugin is needed for profile with scheduler name "{name}"')
-        if len(found["placementGenerate"]) > 1:
+            self._add_error("plugins.queueSort", message)
+        if not expanded_plugins["bind"]:
+            self._add_error(
+                "plugins.bind", f'at least one bind plugin is needed for profile with scheduler name "{name}"'
+            )
+        if len(expanded_plugins["placementGenerate"]) > 1:
             message = f'at most one placement generate plugin is allowed for profile with scheduler name "{name}"'
-            self._fault("plugins.placementGenerate", message)
+            self._add_error("plugins.placementGenerate", message)
 
-    def weights(self, key: str, prefix: str) -> dict[str, int]:
-        """Weights by plugin name: the point's own entry counts before multiPoint's, 0 counts as 1. Source: G031, A067.
+    def resolve_score_weights(self, key: str, message_prefix: str) -> dict[str, int]:
+        """Return the weights by plugin name. A weight at the point overrides the multiPoint weight; 0 means 1.
 
-        As in kube-scheduler the guard against overflow includes plugins that are disabled at the point.
+        As in kube-scheduler, the overflow check includes plugins that are disabled at the point.
+
+        Source: pkg/scheduler/framework/runtime/framework.go, getValidScoreWeights (1.36).
         """
-        point = next(point for point in POINTS if point.key == key)
+        point = next(point for point in EXTENSION_POINTS if point.key == key)
         weights: dict[str, int] = {}
         total = 0
-        for plugin in (*point.of(self.profile.plugins).enabled, *self._multi_point):
-            if plugin.name in weights or key not in (self._points[plugin.name] or ()):
+        for plugin in (*point.get_plugin_set(self.profile.plugins).enabled, *self._multi_point):
+            if plugin.name in weights or key not in (self._extension_points_by_plugin[plugin.name] or ()):
                 continue
             weights[plugin.name] = plugin.weight or 1
             total += weights[plugin.name] * MAX_SCORE
             if total > MAX_TOTAL_SCORE:
-                self._fault(f"plugins.{key}.enabled", f"{prefix}: total score of Score plugins could overflow")
+                self._add_error(
+                    f"plugins.{key}.enabled", f"{message_prefix}: total score of Score plugins could overflow"
+                )
                 total = 0
         return weights
 
-    def _unknown(self, point: Point, name: str, where: str) -> None:
-        advice = hint(name, self._known) or "; is its package installed?"
-        self._fault(where, f'{point.interface} "{name}" does not exist{advice}')
+    def _add_unknown_error(self, point: ExtensionPoint, name: str, path: str) -> None:
+        suggestion = did_you_mean(name, self._known_names) or "; is its package installed?"
+        self._add_error(path, f'{point.interface} "{name}" does not exist{suggestion}')
 
-    def _twice(self, point: Point, name: str, where: str) -> None:
-        self._fault(where, f'plugin "{name}" already registered as "{point.interface}"')
+    def _add_duplicate_error(self, point: ExtensionPoint, name: str, path: str) -> None:
+        self._add_error(path, f'plugin "{name}" already registered as "{point.interface}"')
 
-    def _fault(self, where: str, message: str) -> None:
-        self.faults.append(Fault(child(self.profile.path, where), message))
+    def _add_error(self, path: str, message: str) -> None:
+        self.errors.append(FieldError(child(self.profile.path, path), message))
 
 
-def _all_disabled(own: PluginSet) -> bool:
-    return any(plugin.name == "*" for plugin in own.disabled)
+def _disables_all(plugin_set: PluginSet) -> bool:
+    return any(plugin.name == "*" for plugin in plugin_set.disabled)

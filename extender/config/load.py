@@ -1,13 +1,15 @@
-"""A document becomes a `Configuration`: strictly decoded, defaulted, validated; every fault is reported at once."""
+"""Loading of a `Configuration`: strict decoding, defaulting and validation. All errors are reported together."""
 
 from collections.abc import Iterable, Mapping
 from typing import Final
 
 import msgspec
 
+from extender.api.defaults import DEFAULT_SCHEDULER_NAME
 from extender.config import defaults
-from extender.config.documents import normalise, read
-from extender.config.faults import ConfigError, Fault
+from extender.config.documents import normalize, parse_document
+from extender.config.errors import ConfigError, FieldError
+from extender.config.field_path import child, drop_consequential_errors, item
 from extender.config.model import (
     API_VERSION,
     KIND,
@@ -18,22 +20,21 @@ from extender.config.model import (
     Plugins,
     Profile,
 )
-from extender.config.paths import child, item, without_consequences
-from extender.config.strict import Int32, Int64, decode_partial, describe
-from extender.config.validate import validate
+from extender.config.strict import Int32, Int64, decode_partial, describe_value
+from extender.config.validation import validate_configuration
 
 _GROUP: Final = API_VERSION.partition("/")[0]
 
 
 class LoadError(ConfigError):
-    """A document with faults, and what could be made of the rest of it.
+    """A configuration with errors that could still be decoded.
 
     Attributes:
-        configuration: what is wrong left at its defaults, so that the rest can be looked at further.
+        configuration: the configuration with defaults in place of invalid fields, for further checks.
     """
 
-    def __init__(self, faults: Iterable[Fault], configuration: Configuration) -> None:
-        super().__init__(faults)
+    def __init__(self, errors: Iterable[FieldError], configuration: Configuration) -> None:
+        super().__init__(errors)
         self.configuration = configuration
 
 
@@ -43,7 +44,7 @@ class _PluginConfig(msgspec.Struct, frozen=True, rename="camel"):
 
 
 class _Profile(msgspec.Struct, frozen=True, rename="camel"):
-    """A profile as written."""
+    """A decoded profile before defaulting."""
 
     scheduler_name: str | None = None
     percentage_of_nodes_to_score: Int32 | None = None
@@ -52,7 +53,7 @@ class _Profile(msgspec.Struct, frozen=True, rename="camel"):
 
 
 class _Document(msgspec.Struct, frozen=True, rename="camel"):
-    """A configuration as written; what has no other default here takes the model's."""
+    """A decoded configuration before defaulting."""
 
     parallelism: Int32 = 16
     leader_election: LeaderElection = LeaderElection()
@@ -67,131 +68,155 @@ class _Document(msgspec.Struct, frozen=True, rename="camel"):
     delay_cache_until_active: bool = False
 
 
-def load(data: bytes, source: str) -> Configuration:
-    """The configuration in YAML or JSON *data*.
+def load_configuration(data: bytes, source: str) -> Configuration:
+    """Load a configuration from a YAML or JSON document.
 
     Args:
-        data: the text, UTF-8.
-        source: the file's name, for messages about the text itself.
+        data: the document, UTF-8.
+        source: the file name for messages about the document as a whole.
 
     Raises:
-        ConfigError: with every fault of decoding and validation; a `LoadError` if it is a configuration at all.
+        ConfigError: all decoding and validation errors; a `LoadError` if the document is a configuration.
     """
-    document, faults = read(data, source)
-    return _build(document, source, faults)
+    document, errors = parse_document(data, source)
+    return _build_configuration(document, source, errors)
 
 
 def from_builtins(obj: object, source: str) -> Configuration:
-    """The configuration in an object of plain values, such as a scenario's `config`.
+    """Load a configuration from plain values, such as the `config` of a scenario.
 
     Raises:
-        ConfigError: as `load`.
+        ConfigError: as in `load_configuration`.
     """
-    document, faults = normalise(obj)
-    return _build(document, source, faults)
+    document, errors = normalize(obj)
+    return _build_configuration(document, source, errors)
 
 
-def _build(document: object, source: str, faults: list[Fault]) -> Configuration:
+def _build_configuration(document: object, source: str, errors: list[FieldError]) -> Configuration:
     if document is None:
         document = {}
     if not isinstance(document, Mapping):
-        raise ConfigError([*faults, Fault("", f"{source}: expected an object, got {describe(document)}")])
-    wrong = _type_fault(document, source)
-    if wrong is not None:
-        raise ConfigError([*faults, wrong])
-    written, undecoded = decode_partial(document, _Document, "")
-    faults += undecoded
-    configuration, misplaced = _complete(written or _Document())
-    faults += misplaced
-    faults += without_consequences(validate(configuration), faults)
-    if faults:
-        raise LoadError(faults, configuration)
+        raise ConfigError([*errors, FieldError("", f"{source}: expected an object, got {describe_value(document)}")])
+    type_error = _check_type_meta(document, source)
+    if type_error is not None:
+        raise ConfigError([*errors, type_error])
+    decoded_document, decoding_errors = decode_partial(document, _Document, "")
+    errors += decoding_errors
+    configuration, args_errors = _apply_defaults(decoded_document or _Document())
+    errors += args_errors
+    errors += drop_consequential_errors(validate_configuration(configuration), errors)
+    if errors:
+        raise LoadError(errors, configuration)
     return configuration
 
 
-def _type_fault(document: Mapping[str, object], source: str) -> Fault | None:
-    """Source: G018."""
+def _check_type_meta(document: Mapping[str, object], source: str) -> FieldError | None:
+    """Return the error in `kind` or `apiVersion`, if any.
+
+    Source: cmd/kube-scheduler/app/options/configfile.go, loadConfig (1.36).
+    """
     for key, name in (("kind", "Kind"), ("apiVersion", "apiVersion")):
         value = document.get(key) or ""
         if not isinstance(value, str):
-            return Fault(key, f"expected a string, got {describe(value)}")
+            return FieldError(key, f"expected a string, got {describe_value(value)}")
         if not value:
-            wanted = KIND if key == "kind" else API_VERSION
-            return Fault("", f"Object '{name}' is missing in '{source}': write {key}: {wanted}")
+            expected = KIND if key == "kind" else API_VERSION
+            return FieldError("", f"Object '{name}' is missing in '{source}': write {key}: {expected}")
     kind, version = document["kind"], document["apiVersion"]
     if (kind, version) == (KIND, API_VERSION):
         return None
-    got = f"{version if '/' in str(version) else f'/{version}'}, Kind={kind}"
-    return Fault("", f"couldn't decode as {KIND}, got {got}: write apiVersion: {API_VERSION} and kind: {KIND}")
-
-
-def _complete(written: _Document) -> tuple[Configuration, list[Fault]]:
-    """*written* with every default filled in. Source: G001-G017."""
-    faults: list[Fault] = []
-    profiles = written.profiles or (_Profile(),)
-    alone = len(profiles) == 1
-    contention = written.enable_contention_profiling
-    configuration = Configuration(
-        profiles=tuple(_profile(profile, item("profiles", i), alone, faults) for i, profile in enumerate(profiles)),
-        parallelism=written.parallelism,
-        leader_election=defaults.leader_election(written.leader_election),
-        client_connection=defaults.client_connection(written.client_connection),
-        enable_profiling=written.enable_profiling,
-        enable_contention_profiling=written.enable_profiling if contention is None else contention,
-        percentage_of_nodes_to_score=written.percentage_of_nodes_to_score,
-        pod_initial_backoff_seconds=written.pod_initial_backoff_seconds,
-        pod_max_backoff_seconds=written.pod_max_backoff_seconds,
-        extenders=written.extenders,
-        delay_cache_until_active=written.delay_cache_until_active,
+    actual_type = f"{version if '/' in str(version) else f'/{version}'}, Kind={kind}"
+    return FieldError(
+        "", f"couldn't decode as {KIND}, got {actual_type}: write apiVersion: {API_VERSION} and kind: {KIND}"
     )
-    return configuration, faults
 
 
-def _profile(written: _Profile, path: str, alone: bool, faults: list[Fault]) -> Profile:
-    """Only a lone profile gets the default name; an empty name that is written stays wrong. Source: G020."""
-    name = written.scheduler_name
-    if name is None:
-        name = defaults.DEFAULT_SCHEDULER_NAME if alone else ""
-    args: dict[str, Mapping[str, object]] = {}
-    places: dict[str, str] = {}
-    for index, entry in enumerate(written.plugin_config):
-        where = item(child(path, "pluginConfig"), index)
-        fault = _args_fault(entry, child(where, "args"))
-        if fault is not None:
-            faults.append(fault)
-        if entry.name in args:
-            faults.append(Fault(where, f'Duplicate value: "{entry.name}"'))
+def _apply_defaults(document: _Document) -> tuple[Configuration, list[FieldError]]:
+    """Return the configuration with all defaults, and the errors in plugin arguments.
+
+    Source: pkg/scheduler/apis/config/validation/validation.go, ValidateKubeSchedulerConfiguration;
+    component-base/config/v1alpha1/defaults.go, RecommendedDefaultLeaderElectionConfiguration;
+    pkg/scheduler/apis/config/v1/defaults.go, SetDefaults_KubeSchedulerConfiguration;
+    kube-scheduler/config/v1/types.go, KubeSchedulerConfiguration.DelayCacheUntilActive (1.36).
+    """
+    errors: list[FieldError] = []
+    profiles = document.profiles or (_Profile(),)
+    is_only_profile = len(profiles) == 1
+    contention_profiling = document.enable_contention_profiling
+    configuration = Configuration(
+        profiles=tuple(
+            _build_profile(profile, item("profiles", index), is_only_profile, errors)
+            for index, profile in enumerate(profiles)
+        ),
+        parallelism=document.parallelism,
+        leader_election=defaults.default_leader_election(document.leader_election),
+        client_connection=defaults.default_client_connection(document.client_connection),
+        enable_profiling=document.enable_profiling,
+        enable_contention_profiling=document.enable_profiling if contention_profiling is None else contention_profiling,
+        percentage_of_nodes_to_score=document.percentage_of_nodes_to_score,
+        pod_initial_backoff_seconds=document.pod_initial_backoff_seconds,
+        pod_max_backoff_seconds=document.pod_max_backoff_seconds,
+        extenders=document.extenders,
+        delay_cache_until_active=document.delay_cache_until_active,
+    )
+    return configuration, errors
+
+
+def _build_profile(profile: _Profile, path: str, is_only_profile: bool, errors: list[FieldError]) -> Profile:
+    """Return the profile with its defaults. Only a single profile gets the default name, if the name is absent.
+
+    Source: pkg/scheduler/apis/config/v1/defaults.go, SetDefaults_KubeSchedulerConfiguration (1.36).
+    """
+    scheduler_name = profile.scheduler_name
+    if scheduler_name is None:
+        scheduler_name = DEFAULT_SCHEDULER_NAME if is_only_profile else ""
+    args_by_plugin: dict[str, Mapping[str, object]] = {}
+    args_paths: dict[str, str] = {}
+    for index, entry in enumerate(profile.plugin_config):
+        entry_path = item(child(path, "pluginConfig"), index)
+        error = _check_args(entry, child(entry_path, "args"))
+        if error is not None:
+            errors.append(error)
+        if entry.name in args_by_plugin:
+            errors.append(FieldError(entry_path, f'Duplicate value: "{entry.name}"'))
             continue
-        args[entry.name] = entry.args if isinstance(entry.args, Mapping) else {}
-        places[entry.name] = child(where, "args")
+        args_by_plugin[entry.name] = entry.args if isinstance(entry.args, Mapping) else {}
+        args_paths[entry.name] = child(entry_path, "args")
     return Profile(
-        scheduler_name=name,
-        percentage_of_nodes_to_score=written.percentage_of_nodes_to_score,
-        plugins=defaults.with_default_plugins(written.plugins),
-        plugin_config=args,
-        args_paths=places,
+        scheduler_name=scheduler_name,
+        percentage_of_nodes_to_score=profile.percentage_of_nodes_to_score,
+        plugins=defaults.merge_with_default_plugins(profile.plugins),
+        plugin_config=args_by_plugin,
+        args_paths=args_paths,
         path=path,
     )
 
 
-def _args_fault(entry: _PluginConfig, path: str) -> Fault | None:
-    """Why the arguments cannot be those of the plugin, by their outside. Source: G023, G026."""
-    ours = entry.name in defaults.WITH_ARGS
+def _check_args(entry: _PluginConfig, path: str) -> FieldError | None:
+    """Return the error in the type, kind or apiVersion of the arguments of a plugin, if any.
+
+    Source: kube-scheduler/config/v1/types.go, PluginConfig.decodeNestedObjects;
+    pkg/scheduler/apis/config/validation/validation.go, validatePluginConfig (1.36).
+    """
     if entry.args is None:
         return None
     if not isinstance(entry.args, Mapping):
-        return Fault(path, f"has to match plugin args: expected an object, got {describe(entry.args)}")
-    if not ours:
+        return FieldError(path, f"has to match plugin args: expected an object, got {describe_value(entry.args)}")
+    if entry.name not in defaults.PLUGINS_WITH_ARGS:
         return None
-    wanted = f"{entry.name}Args"
-    kind = entry.args.get("kind") or wanted
+    expected_kind = f"{entry.name}Args"
+    kind = entry.args.get("kind") or expected_kind
     version = entry.args.get("apiVersion") or API_VERSION
     if not isinstance(kind, str) or not isinstance(version, str):
-        return Fault(path, "kind and apiVersion have to be strings")
+        return FieldError(path, "kind and apiVersion have to be strings")
     group = version.rpartition("/")[0]
-    if kind != wanted or group != _GROUP:
-        got = f"{kind}.{group}" if group else kind
-        return Fault(path, f"args for plugin {entry.name} were not of type {wanted}.{_GROUP}, got {got}")
+    if kind != expected_kind or group != _GROUP:
+        actual_type = f"{kind}.{group}" if group else kind
+        return FieldError(
+            path, f"args for plugin {entry.name} were not of type {expected_kind}.{_GROUP}, got {actual_type}"
+        )
     if version != API_VERSION:
-        return Fault(path, f'no kind "{kind}" is registered for version "{version}": write apiVersion: {API_VERSION}')
+        return FieldError(
+            path, f'no kind "{kind}" is registered for version "{version}": write apiVersion: {API_VERSION}'
+        )
     return None

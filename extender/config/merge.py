@@ -1,35 +1,38 @@
-"""Custom plugin sets laid over default ones, as kube-scheduler's defaulting does. Source: G028."""
+"""Merging of custom plugin sets with the default plugin sets.
+
+Source: pkg/scheduler/apis/config/v1/default_plugins.go, mergePluginSet (1.36).
+"""
 
 from extender.config.model import Plugin, Plugins, PluginSet
 
 
-def merge(default: Plugins, custom: Plugins) -> Plugins:
-    """Each extension point, and `multi_point`, of *custom* merged into that of *default*."""
+def merge_plugins(default: Plugins, custom: Plugins) -> Plugins:
+    """Merge the plugin set of each extension point, and of `multi_point`."""
     return Plugins(
-        **{name: merge_set(getattr(default, name), getattr(custom, name)) for name in Plugins.__struct_fields__}
+        **{name: merge_plugin_set(getattr(default, name), getattr(custom, name)) for name in Plugins.__struct_fields__}
     )
 
 
-def merge_set(default: PluginSet, custom: PluginSet) -> PluginSet:
-    """One merged set.
+def merge_plugin_set(default_set: PluginSet, custom_set: PluginSet) -> PluginSet:
+    """Merge one plugin set.
 
-    A disabled default plugin goes, all of them with `*`; one that *custom* lists again keeps its place and takes the
-    weight given there; the other custom plugins follow in order. A plugin listed twice stays twice: expansion refuses
-    it.
+    Default plugins that are disabled are dropped; `*` disables all. A default plugin that *custom_set* lists again
+    keeps its position and takes the weight of *custom_set*. The other custom plugins follow in order. Duplicates are
+    kept, because expansion reports them.
     """
-    disabled = tuple(Plugin(plugin.name) for plugin in (*custom.disabled, *default.disabled))
-    gone = {plugin.name for plugin in disabled}
-    last = {plugin.name: index for index, plugin in enumerate(custom.enabled)}
-    placed: set[int] = set()
-    enabled: list[Plugin] = []
-    for plugin in () if "*" in gone else default.enabled:
-        if plugin.name in gone:
+    disabled_plugins = tuple(Plugin(plugin.name) for plugin in (*custom_set.disabled, *default_set.disabled))
+    disabled_names = {plugin.name for plugin in disabled_plugins}
+    custom_index = {plugin.name: index for index, plugin in enumerate(custom_set.enabled)}
+    used_indices: set[int] = set()
+    enabled_plugins: list[Plugin] = []
+    for plugin in () if "*" in disabled_names else default_set.enabled:
+        if plugin.name in disabled_names:
             continue
-        index = last.get(plugin.name)
+        index = custom_index.get(plugin.name)
         if index is None:
-            enabled.append(plugin)
+            enabled_plugins.append(plugin)
         else:
-            enabled.append(custom.enabled[index])
-            placed.add(index)
-    enabled += (plugin for index, plugin in enumerate(custom.enabled) if index not in placed)
-    return PluginSet(tuple(enabled), disabled)
+            enabled_plugins.append(custom_set.enabled[index])
+            used_indices.add(index)
+    enabled_plugins += (plugin for index, plugin in enumerate(custom_set.enabled) if index not in used_indices)
+    return PluginSet(tuple(enabled_plugins), disabled_plugins)

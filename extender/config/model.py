@@ -1,7 +1,7 @@
-"""The configuration as the rest of the program reads it: frozen, complete, in Kubernetes' own words.
+"""The types of a `KubeSchedulerConfiguration` with all defaults.
 
-Types a document shares with the model are Structs, so that strict decoding fills them directly; the two that differ
-from what is written, `Profile` and `Configuration`, are dataclasses.
+Types that are decoded directly from a document are Structs. `Profile` and `Configuration`, which are built after
+decoding, are dataclasses.
 """
 
 from collections.abc import Mapping
@@ -19,21 +19,31 @@ DEFAULT_EXTENDER_TIMEOUT: Final = 5.0
 
 
 class Plugin(msgspec.Struct, frozen=True, rename="camel"):
-    """A plugin's name and, where it scores, its weight; 0 means not given, which counts as 1. Source: G022, G031."""
+    """A plugin with its score weight; 0 means unset, which is treated as 1.
+
+    Source: kube-scheduler/config/v1/types.go, Plugins; pkg/scheduler/framework/runtime/framework.go,
+    getValidScoreWeights (1.36).
+    """
 
     name: str = ""
     weight: Int32 = 0
 
 
 class PluginSet(msgspec.Struct, frozen=True, rename="camel"):
-    """What is enabled, in order, and what is disabled (`*`: everything) at one extension point. Source: G022."""
+    """The enabled plugins, in order, and the disabled plugins (`*`: all) of one extension point.
+
+    Source: kube-scheduler/config/v1/types.go, Plugins (1.36).
+    """
 
     enabled: tuple[Plugin, ...] = ()
     disabled: tuple[Plugin, ...] = ()
 
 
 class Plugins(msgspec.Struct, frozen=True, rename="camel"):
-    """The plugin set of every extension point; `multi_point` speaks for all of them. Source: G022."""
+    """The plugin sets of all extension points; `multi_point` applies to each of them.
+
+    Source: kube-scheduler/config/v1/types.go, Plugins (1.36).
+    """
 
     pre_enqueue: PluginSet = PluginSet()
     queue_sort: PluginSet = PluginSet()
@@ -54,17 +64,20 @@ class Plugins(msgspec.Struct, frozen=True, rename="camel"):
 
 @dataclass(frozen=True, slots=True)
 class Profile:
-    """One scheduler name and the plugins that decide for it.
+    """A profile: a scheduler name and its plugins.
 
     Attributes:
-        scheduler_name: the `spec.schedulerName` it serves.
-        percentage_of_nodes_to_score: 0 to 100; None means the configuration's own.
-        plugins: merged with the default sets (Source: G028), `multiPoint` not yet expanded.
-        plugin_config: arguments by plugin name, builtins as written.
-        check_all_filters: a refused node is told by every plugin that refuses it, not by the first alone. No
-            configuration can say so, only the Policy of an old release. Source: C018.
-        args_paths: by plugin name, where its arguments stand: `profiles[0].pluginConfig[1].args`.
-        path: where the profile stands: `profiles[0]`. Neither path takes part in equality.
+        scheduler_name: the `spec.schedulerName` of its pods.
+        percentage_of_nodes_to_score: 0 to 100; None means the value of the configuration.
+        plugins: plugin sets merged with the default ones, `multiPoint` not yet expanded.
+        plugin_config: decoded YAML arguments by plugin name.
+        check_all_filters: run all Filter plugins on a rejected node instead of stopping at the first rejection. Only
+            a legacy Policy can set it.
+        args_paths: field path of the arguments by plugin name: `profiles[0].pluginConfig[1].args`.
+        path: field path of the profile: `profiles[0]`. Paths are ignored in comparisons.
+
+    Source: pkg/scheduler/apis/config/v1/default_plugins.go, mergePluginSet (1.36);
+    pkg/scheduler/framework/runtime/framework.go, frameworkImpl.RunFilterPlugins (1.21).
     """
 
     scheduler_name: str
@@ -77,14 +90,20 @@ class Profile:
 
 
 class ManagedResource(msgspec.Struct, frozen=True, rename="camel"):
-    """An extended resource an extender looks after. Source: F008."""
+    """An extended resource that an extender manages.
+
+    Source: pkg/scheduler/apis/config/validation/validation.go, validateExtendedResourceName (1.36).
+    """
 
     name: str = ""
     ignored_by_scheduler: bool = False
 
 
 class TLSConfig(msgspec.Struct, frozen=True, rename="camel"):
-    """How to speak TLS to an extender; the data fields are PEM and come before the files. Source: F005."""
+    """The TLS settings of an extender; data fields are PEM and take precedence over files.
+
+    Source: kube-scheduler/config/v1/types.go, ExtenderTLSConfig (1.36).
+    """
 
     insecure: bool = False
     server_name: str = ""
@@ -97,7 +116,12 @@ class TLSConfig(msgspec.Struct, frozen=True, rename="camel"):
 
 
 class Extender(msgspec.Struct, frozen=True, rename="camel"):
-    """An HTTP extender; an empty verb means it lacks that ability. `http_timeout` in seconds. Source: F001-F009."""
+    """An HTTP extender. A verb that is empty is not supported. `http_timeout` is in seconds.
+
+    Source: kube-scheduler/config/v1/types.go, Extender, ExtenderTLSConfig, Extender.Ignorable;
+    pkg/scheduler/apis/config/validation/validation.go, validateExtenders, validateExtendedResourceName;
+    pkg/scheduler/extender.go, makeTransport, NewHTTPExtender (1.36).
+    """
 
     url_prefix: str = ""
     filter_verb: str = ""
@@ -114,12 +138,19 @@ class Extender(msgspec.Struct, frozen=True, rename="camel"):
 
     @property
     def effective_timeout(self) -> float:
-        """Seconds one call may take: `http_timeout`, or 5 when that is 0. Source: F006."""
+        """The timeout of a call in seconds: `http_timeout`, or 5 if it is 0.
+
+        Source: pkg/scheduler/extender.go, NewHTTPExtender (1.36).
+        """
         return self.http_timeout or DEFAULT_EXTENDER_TIMEOUT
 
 
 class LeaderElection(msgspec.Struct, frozen=True, rename="camel"):
-    """Leader election; durations in seconds. Source: G002-G008."""
+    """Leader election settings; durations in seconds.
+
+    Source: component-base/config/v1alpha1/defaults.go, RecommendedDefaultLeaderElectionConfiguration;
+    pkg/scheduler/apis/config/v1/defaults.go, SetDefaults_KubeSchedulerConfiguration (1.36).
+    """
 
     leader_elect: bool = True
     lease_duration: Duration = 15.0
@@ -131,7 +162,10 @@ class LeaderElection(msgspec.Struct, frozen=True, rename="camel"):
 
 
 class ClientConnection(msgspec.Struct, frozen=True, rename="camel"):
-    """How to speak to the API server. Source: G010."""
+    """The client settings for the API server.
+
+    Source: pkg/scheduler/apis/config/v1/defaults.go, SetDefaults_KubeSchedulerConfiguration (1.36).
+    """
 
     kubeconfig: str = ""
     accept_content_types: str = ""
@@ -142,7 +176,13 @@ class ClientConnection(msgspec.Struct, frozen=True, rename="camel"):
 
 @dataclass(frozen=True, slots=True)
 class Configuration:
-    """A whole `KubeSchedulerConfiguration`, defaulted. Source: G001-G017."""
+    """A `KubeSchedulerConfiguration` with all defaults.
+
+    Source: pkg/scheduler/apis/config/validation/validation.go, ValidateKubeSchedulerConfiguration;
+    component-base/config/v1alpha1/defaults.go, RecommendedDefaultLeaderElectionConfiguration;
+    pkg/scheduler/apis/config/v1/defaults.go, SetDefaults_KubeSchedulerConfiguration;
+    kube-scheduler/config/v1/types.go, KubeSchedulerConfiguration.DelayCacheUntilActive (1.36).
+    """
 
     profiles: tuple[Profile, ...]
     parallelism: int = 16

@@ -1,4 +1,7 @@
-"""A configuration as YAML, the way kube-scheduler's `--write-config-to` prints it. Source: G019."""
+"""Rendering of a configuration as YAML, in the format of kube-scheduler's `--write-config-to`.
+
+Source: cmd/kube-scheduler/app/options/configfile.go, LogOrWriteConfig (1.36).
+"""
 
 import base64
 from collections.abc import Mapping, Sequence
@@ -6,8 +9,8 @@ from collections.abc import Mapping, Sequence
 import msgspec
 
 from extender.config import durations
-from extender.config.defaults import WITH_ARGS
-from extender.config.documents import write
+from extender.config.defaults import PLUGINS_WITH_ARGS
+from extender.config.documents import dump_yaml
 from extender.config.model import (
     API_VERSION,
     KIND,
@@ -25,25 +28,27 @@ from extender.config.model import (
 Args = Mapping[str, Mapping[str, Mapping[str, object]]]
 
 
-def render(configuration: Configuration, args: Args | None = None) -> str:
-    """*configuration* as YAML that `load` reads back equal.
+def render_configuration(configuration: Configuration, args: Args | None = None) -> str:
+    """Render *configuration* as YAML from which `load_configuration` returns an equal configuration.
 
-    Keys are sorted, durations are Go strings. As in kube-scheduler the plugin sets are those merged with the defaults,
-    and what is false, empty or unset is left out where Kubernetes leaves it out.
+    Keys are sorted and durations are Go strings. As in kube-scheduler, plugin sets are merged with the defaults, and
+    fields with omitempty are omitted if they are false, empty or unset.
 
     Args:
-        configuration: what to write.
-        args: by scheduler name and plugin name, the arguments after defaulting, to write instead of those the
-            configuration was given. They get the kind and apiVersion they lack. Plugin order is by name.
+        configuration: the configuration.
+        args: defaulted arguments by scheduler name and plugin name, in place of `plugin_config`. Missing kinds
+            and apiVersions are added. Plugins are sorted by name.
     """
-    profiles = [_profile(profile, (args or {}).get(profile.scheduler_name)) for profile in configuration.profiles]
+    profiles = [
+        _render_profile(profile, (args or {}).get(profile.scheduler_name)) for profile in configuration.profiles
+    ]
     document: dict[str, object] = {
         "apiVersion": API_VERSION,
         "kind": KIND,
-        "clientConnection": _client_connection(configuration.client_connection),
+        "clientConnection": _render_client_connection(configuration.client_connection),
         "enableContentionProfiling": configuration.enable_contention_profiling,
         "enableProfiling": configuration.enable_profiling,
-        "leaderElection": _leader_election(configuration.leader_election),
+        "leaderElection": _render_leader_election(configuration.leader_election),
         "parallelism": configuration.parallelism,
         "percentageOfNodesToScore": configuration.percentage_of_nodes_to_score,
         "podInitialBackoffSeconds": configuration.pod_initial_backoff_seconds,
@@ -51,13 +56,13 @@ def render(configuration: Configuration, args: Args | None = None) -> str:
         "profiles": profiles,
     }
     if configuration.extenders:
-        document["extenders"] = [_extender(extender) for extender in configuration.extenders]
+        document["extenders"] = [_render_extender(extender) for extender in configuration.extenders]
     if configuration.delay_cache_until_active:
         document["delayCacheUntilActive"] = True
-    return write(document)
+    return dump_yaml(document)
 
 
-def _client_connection(connection: ClientConnection) -> dict[str, object]:
+def _render_client_connection(connection: ClientConnection) -> dict[str, object]:
     qps = connection.qps
     return {
         "acceptContentTypes": connection.accept_content_types,
@@ -68,7 +73,7 @@ def _client_connection(connection: ClientConnection) -> dict[str, object]:
     }
 
 
-def _leader_election(election: LeaderElection) -> dict[str, object]:
+def _render_leader_election(election: LeaderElection) -> dict[str, object]:
     return {
         "leaderElect": election.leader_elect,
         "leaseDuration": durations.render(election.lease_duration),
@@ -80,54 +85,56 @@ def _leader_election(election: LeaderElection) -> dict[str, object]:
     }
 
 
-def _profile(profile: Profile, args: Mapping[str, Mapping[str, object]] | None) -> dict[str, object]:
-    written: dict[str, object] = {"schedulerName": profile.scheduler_name, "plugins": _plugins(profile.plugins)}
+def _render_profile(profile: Profile, args: Mapping[str, Mapping[str, object]] | None) -> dict[str, object]:
+    fields: dict[str, object] = {"schedulerName": profile.scheduler_name, "plugins": _render_plugins(profile.plugins)}
     if profile.percentage_of_nodes_to_score is not None:
-        written["percentageOfNodesToScore"] = profile.percentage_of_nodes_to_score
-    shown = profile.plugin_config if args is None else {name: _typed(name, args[name]) for name in args}
-    if shown:
-        written["pluginConfig"] = [{"name": name, "args": shown[name]} for name in sorted(shown)]
-    return written
+        fields["percentageOfNodesToScore"] = profile.percentage_of_nodes_to_score
+    plugin_config = profile.plugin_config if args is None else {name: _add_type_meta(name, args[name]) for name in args}
+    if plugin_config:
+        fields["pluginConfig"] = [{"name": name, "args": plugin_config[name]} for name in sorted(plugin_config)]
+    return fields
 
 
-def _typed(name: str, args: Mapping[str, object]) -> Mapping[str, object]:
-    return {"apiVersion": API_VERSION, "kind": f"{name}Args", **args} if name in WITH_ARGS else args
+def _add_type_meta(name: str, args: Mapping[str, object]) -> Mapping[str, object]:
+    return {"apiVersion": API_VERSION, "kind": f"{name}Args", **args} if name in PLUGINS_WITH_ARGS else args
 
 
-def _plugins(plugins: Plugins) -> dict[str, object]:
-    return {field.encode_name: _set(getattr(plugins, field.name)) for field in msgspec.structs.fields(Plugins)}
-
-
-def _set(plugins: PluginSet) -> dict[str, object]:
-    lists = {"enabled": _list(plugins.enabled), "disabled": _list(plugins.disabled)}
-    return {key: found for key, found in lists.items() if found}
-
-
-def _list(plugins: Sequence[Plugin]) -> list[object]:
-    return [{"name": plugin.name, "weight": plugin.weight} for plugin in plugins]
-
-
-def _extender(extender: Extender) -> dict[str, object]:
-    written = _unless_empty(extender)
-    written["urlPrefix"] = extender.url_prefix
-    written["httpTimeout"] = durations.render(extender.http_timeout)
-    if extender.managed_resources:
-        written["managedResources"] = [
-            {"name": resource.name, **_unless_empty(resource)} for resource in extender.managed_resources
-        ]
-    if extender.tls_config is not None:
-        written["tlsConfig"] = _tls(extender.tls_config)
-    return written
-
-
-def _tls(tls: TLSConfig) -> dict[str, object]:
+def _render_plugins(plugins: Plugins) -> dict[str, object]:
     return {
-        key: base64.b64encode(value).decode() if isinstance(value, bytes) else value
-        for key, value in _unless_empty(tls).items()
+        field.encode_name: _render_plugin_set(getattr(plugins, field.name)) for field in msgspec.structs.fields(Plugins)
     }
 
 
-def _unless_empty(struct: msgspec.Struct) -> dict[str, object]:
-    """The fields of *struct* by the name a document gives them, without those that are false, 0 or empty."""
-    found = {field.encode_name: getattr(struct, field.name) for field in msgspec.structs.fields(struct)}
-    return {key: value for key, value in found.items() if value}
+def _render_plugin_set(plugins: PluginSet) -> dict[str, object]:
+    lists = {"enabled": _render_plugin_list(plugins.enabled), "disabled": _render_plugin_list(plugins.disabled)}
+    return {key: plugin_list for key, plugin_list in lists.items() if plugin_list}
+
+
+def _render_plugin_list(plugins: Sequence[Plugin]) -> list[object]:
+    return [{"name": plugin.name, "weight": plugin.weight} for plugin in plugins]
+
+
+def _render_extender(extender: Extender) -> dict[str, object]:
+    fields = _get_non_empty_fields(extender)
+    fields["urlPrefix"] = extender.url_prefix
+    fields["httpTimeout"] = durations.render(extender.http_timeout)
+    if extender.managed_resources:
+        fields["managedResources"] = [
+            {"name": resource.name, **_get_non_empty_fields(resource)} for resource in extender.managed_resources
+        ]
+    if extender.tls_config is not None:
+        fields["tlsConfig"] = _render_tls(extender.tls_config)
+    return fields
+
+
+def _render_tls(tls: TLSConfig) -> dict[str, object]:
+    return {
+        key: base64.b64encode(value).decode() if isinstance(value, bytes) else value
+        for key, value in _get_non_empty_fields(tls).items()
+    }
+
+
+def _get_non_empty_fields(struct: msgspec.Struct) -> dict[str, object]:
+    """Return the fields of *struct* that are not false, 0 or empty, by their name in a document."""
+    fields = {field.encode_name: getattr(struct, field.name) for field in msgspec.structs.fields(struct)}
+    return {key: value for key, value in fields.items() if value}

@@ -1,8 +1,10 @@
-"""Strict decoding of builtins into frozen msgspec Structs: every fault at once, each with its path.
+"""Strict decoding of plain values to msgspec Structs, with all errors and their field paths.
 
-Used for the configuration itself and, with the plugins' own option types, for `pluginConfig[].args`. As strict as
-kube-scheduler (Source: G018): names are case-sensitive, an unknown field is a fault. As lenient: null means absent,
-and a number with no fraction is an integer however it is written.
+Used for the configuration and, with the argument types of the plugins, for `pluginConfig[].args`. As in kube-scheduler,
+field names are case-sensitive, an unknown field is an error, null means absent, and a float without a fraction is
+accepted as an integer.
+
+Source: cmd/kube-scheduler/app/options/configfile.go, loadConfig (1.36).
 """
 
 import base64
@@ -16,9 +18,9 @@ from typing import Annotated, Any, Final, Literal, TypeVar, Union, get_args, get
 import msgspec
 
 from extender.config import durations
-from extender.config.faults import Fault
-from extender.config.nearest import hint
-from extender.config.paths import child, item
+from extender.config.did_you_mean import did_you_mean
+from extender.config.errors import FieldError
+from extender.config.field_path import child, item
 
 T = TypeVar("T", bound=msgspec.Struct)
 
@@ -26,38 +28,38 @@ Int32 = Annotated[int, msgspec.Meta(ge=-(2**31), le=2**31 - 1)]
 Int64 = Annotated[int, msgspec.Meta(ge=-(2**63), le=2**63 - 1)]
 
 _TYPE_META: Final = ("kind", "apiVersion")
-_BAD: Final = object()  # stands for a value that could not be decoded; the fault is recorded
+_INVALID: Final = object()  # the result for a value that cannot be decoded; its error is in `errors`
 
 
-def decode_strict(raw: Mapping[str, object], type: type[T], path: str) -> tuple[T | None, list[Fault]]:  # noqa: A002
-    """*raw* as a *type*, or None and all that is wrong with it.
+def decode_strict(raw: Mapping[str, object], type: type[T], path: str) -> tuple[T | None, list[FieldError]]:  # noqa: A002
+    """Decode *raw* to *type*. Return the value, or None if there are errors, and all errors.
 
-    `kind` and `apiVersion` are accepted at the top level whether the type has them or not.
+    `kind` and `apiVersion` are accepted at the top level even if the type does not have them.
 
     Args:
-        raw: builtins, as YAML or JSON give them.
+        raw: plain values from YAML or JSON.
         type: a msgspec Struct; nested structs, tuples, mappings, literals, enums, bytes (base64) and
-            `durations.Duration` are understood.
-        path: where *raw* stands, to begin the faults' paths with.
+            `durations.Duration` are supported.
+        path: the field path of *raw*, which prefixes the paths of the errors.
     """
-    value, faults = decode_partial(raw, type, path)
-    return (None if faults else value), faults
+    value, errors = decode_partial(raw, type, path)
+    return (None if errors else value), errors
 
 
-def decode_partial(raw: Mapping[str, object], type: type[T], path: str) -> tuple[T | None, list[Fault]]:  # noqa: A002
-    """As `decode_strict`, but beside its faults gives the value with their fields left at their defaults.
+def decode_partial(raw: Mapping[str, object], type: type[T], path: str) -> tuple[T | None, list[FieldError]]:  # noqa: A002
+    """Decode like `decode_strict`, but return the value even with errors; invalid fields keep their defaults.
 
-    None only when a field that has no default is missing or wrong.
+    The value is None only if a field without a default is missing or invalid.
     """
     decoder = _Decoder()
-    own = {field.encode_name for field in msgspec.structs.fields(type)}
-    body = {key: value for key, value in raw.items() if key in own or key not in _TYPE_META}
-    value = decoder.struct(body, type, path)
-    return (value if isinstance(value, type) else None), decoder.faults
+    fields = {field.encode_name for field in msgspec.structs.fields(type)}
+    body = {key: value for key, value in raw.items() if key in fields or key not in _TYPE_META}
+    value = decoder.decode_struct(body, type, path)
+    return (value if isinstance(value, type) else None), decoder.errors
 
 
-def describe(value: object) -> str:
-    """*value* for a message: `the string "x"`, `the integer 5`, `a list`."""
+def describe_value(value: object) -> str:
+    """Describe *value* for a message: `the string "x"`, `the integer 5`, `a list`."""
     match value:
         case None:
             return "null"
@@ -77,183 +79,190 @@ def describe(value: object) -> str:
 
 
 class _Decoder:
-    """One decoding: collects faults while it walks."""
+    """Decodes one document and collects errors."""
 
     def __init__(self) -> None:
-        self.faults: list[Fault] = []
+        self.errors: list[FieldError] = []
 
-    def struct(self, raw: object, wanted: type[msgspec.Struct], path: str) -> object:
+    def decode_struct(self, raw: object, target: type[msgspec.Struct], path: str) -> object:
         if not isinstance(raw, Mapping):
-            return self._wrong("an object", raw, path)
-        fields = {field.encode_name: field for field in msgspec.structs.fields(wanted)}
+            return self._add_type_error("an object", raw, path)
+        fields = {field.encode_name: field for field in msgspec.structs.fields(target)}
         for key in raw:
             if key not in fields:
-                self._fault(child(path, str(key)), f'unknown field "{key}"{hint(str(key), fields)}')
-        found: dict[str, object] = {}
-        complete = True
+                self._add_error(child(path, str(key)), f'unknown field "{key}"{did_you_mean(str(key), fields)}')
+        field_values: dict[str, object] = {}
+        has_required_fields = True
         for key, field in fields.items():
-            where = child(path, key)
+            field_path = child(path, key)
             value = raw.get(key)
             if value is not None:
-                value = self.any(value, field.type, where)
-                if value is not _BAD:
-                    found[field.name] = value
+                value = self.decode_value(value, field.type, field_path)
+                if value is not _INVALID:
+                    field_values[field.name] = value
                     continue
             elif field.required:
-                self._fault(where, "Required value")
-            complete = complete and not field.required
-        if not complete:
-            return _BAD
+                self._add_error(field_path, "Required value")
+            has_required_fields = has_required_fields and not field.required
+        if not has_required_fields:
+            return _INVALID
         try:
-            return wanted(**found)
-        except (ValueError, TypeError) as exc:  # a type's own __post_init__ refused
-            return self._fault(path, str(exc))
+            return target(**field_values)
+        except (ValueError, TypeError) as exc:  # raised by __post_init__
+            return self._add_error(path, str(exc))
 
-    def any(self, raw: object, wanted: Any, path: str) -> object:
-        """*raw* as the annotation *wanted*, or `_BAD` with a fault recorded."""
-        origin = get_origin(wanted)
+    def decode_value(self, raw: object, target: Any, path: str) -> object:
+        """Decode *raw* to the annotation *target*; return `_INVALID` and record an error if it is invalid."""
+        origin = get_origin(target)
         if origin is Annotated:
-            return self._annotated(raw, wanted, path)
-        if wanted in {Any, object}:
+            return self._decode_annotated(raw, target, path)
+        if target in {Any, object}:
             return raw
         if origin in {Union, types.UnionType}:
-            return self._union(raw, wanted, path)
+            return self._decode_union(raw, target, path)
         if origin is Literal:
-            return self._one_of(raw, {member: member for member in get_args(wanted)}, path)
+            return self._decode_choice(raw, {member: member for member in get_args(target)}, path)
         if origin in {tuple, list, Sequence}:
-            return self._list(raw, wanted, path)
+            return self._decode_list(raw, target, path)
         if origin in {dict, Mapping}:
-            return self._mapping(raw, get_args(wanted)[1], path)
-        if wanted in _SCALARS:
-            return _SCALARS[wanted](self, raw, path)
-        if isinstance(wanted, type) and issubclass(wanted, msgspec.Struct):
-            return self.struct(raw, wanted, path)
-        if isinstance(wanted, type) and issubclass(wanted, Enum):
-            return self._one_of(raw, {member.value: member for member in wanted}, path)
+            return self._decode_mapping(raw, get_args(target)[1], path)
+        if target in _SCALARS:
+            return _SCALARS[target](self, raw, path)
+        if isinstance(target, type) and issubclass(target, msgspec.Struct):
+            return self.decode_struct(raw, target, path)
+        if isinstance(target, type) and issubclass(target, Enum):
+            return self._decode_choice(raw, {member.value: member for member in target}, path)
         try:
-            return msgspec.convert(raw, wanted)
+            return msgspec.convert(raw, target)
         except msgspec.ValidationError as exc:
-            return self._fault(path, str(exc))
+            return self._add_error(path, str(exc))
 
-    def _annotated(self, raw: object, wanted: Any, path: str) -> object:
-        inner, *marks = get_args(wanted)
-        if any(isinstance(mark, durations.GoDuration) for mark in marks):
-            return self._duration(raw, path)
-        value = self.any(raw, inner, path)
-        for mark in marks:
-            if isinstance(mark, msgspec.Meta) and isinstance(value, int | float):
-                low, high = mark.ge, mark.le
+    def _decode_annotated(self, raw: object, target: Any, path: str) -> object:
+        base_type, *annotations = get_args(target)
+        if any(isinstance(annotation, durations.GoDuration) for annotation in annotations):
+            return self._decode_duration(raw, path)
+        value = self.decode_value(raw, base_type, path)
+        for annotation in annotations:
+            if isinstance(annotation, msgspec.Meta) and isinstance(value, int | float):
+                low, high = annotation.ge, annotation.le
                 if (low is not None and value < low) or (high is not None and value > high):
-                    return self._fault(path, f"Invalid value: {value}: not in valid range [{low}, {high}]")
+                    return self._add_error(path, f"Invalid value: {value}: not in valid range [{low}, {high}]")
         return value
 
-    def _union(self, raw: object, wanted: Any, path: str) -> object:
-        members = [member for member in get_args(wanted) if member is not type(None)]
+    def _decode_union(self, raw: object, target: Any, path: str) -> object:
+        members = [member for member in get_args(target) if member is not type(None)]
         if raw is None:
             return None
         if len(members) == 1:
-            return self.any(raw, members[0], path)
+            return self.decode_value(raw, members[0], path)
         try:
-            return msgspec.convert(raw, wanted)
+            return msgspec.convert(raw, target)
         except msgspec.ValidationError as exc:
-            return self._fault(path, str(exc))
+            return self._add_error(path, str(exc))
 
-    def _list(self, raw: object, wanted: Any, path: str) -> object:
+    def _decode_list(self, raw: object, target: Any, path: str) -> object:
         if not isinstance(raw, list | tuple):
-            return self._wrong("a list", raw, path)
-        inner = get_args(wanted)[0]
+            return self._add_type_error("a list", raw, path)
+        element_type = get_args(target)[0]
         values = []
         for index, element in enumerate(raw):
-            where = item(path, index)
-            value = self.any(_zero(inner) if element is None else element, inner, where)
-            if value is _BAD and _is_struct(inner):
-                # A stand-in keeps the later elements at their places; only faults inside it are suppressed.
-                value = _stand_in(inner)
-            if value is not _BAD:
+            element_path = item(path, index)
+            value = self.decode_value(
+                _make_zero_value(element_type) if element is None else element, element_type, element_path
+            )
+            if value is _INVALID and _is_struct(element_type):
+                # A placeholder keeps the indices of later elements. Validation errors inside it are dropped later.
+                value = _make_placeholder(element_type)
+            if value is not _INVALID:
                 values.append(value)
-        return values if get_origin(wanted) is list else tuple(values)
+        return values if get_origin(target) is list else tuple(values)
 
-    def _mapping(self, raw: object, inner: Any, path: str) -> object:
+    def _decode_mapping(self, raw: object, value_type: Any, path: str) -> object:
         if not isinstance(raw, Mapping):
-            return self._wrong("an object", raw, path)
+            return self._add_type_error("an object", raw, path)
         values = {
-            str(key): self.any(_zero(inner) if value is None else value, inner, child(path, str(key)))
+            str(key): self.decode_value(
+                _make_zero_value(value_type) if value is None else value, value_type, child(path, str(key))
+            )
             for key, value in raw.items()
         }
-        return {key: value for key, value in values.items() if value is not _BAD}
+        return {key: value for key, value in values.items() if value is not _INVALID}
 
-    def _one_of(self, raw: object, members: Mapping[Any, object], path: str) -> object:
+    def _decode_choice(self, raw: object, members: Mapping[Any, object], path: str) -> object:
         if isinstance(raw, str | int) and raw in members:
             return members[raw]
         if not isinstance(raw, str):
-            return self._wrong("a string", raw, path)
-        known = ", ".join(f'"{member}"' for member in members)
-        meant = hint(raw, [str(member) for member in members])
-        return self._fault(path, f'Unsupported value: "{raw}": supported values: {known}{meant}')
+            return self._add_type_error("a string", raw, path)
+        supported = ", ".join(f'"{member}"' for member in members)
+        suggestion = did_you_mean(raw, [str(member) for member in members])
+        return self._add_error(path, f'Unsupported value: "{raw}": supported values: {supported}{suggestion}')
 
-    def string(self, raw: object, path: str) -> object:
-        return raw if isinstance(raw, str) else self._wrong("a string", raw, path)
+    def decode_string(self, raw: object, path: str) -> object:
+        return raw if isinstance(raw, str) else self._add_type_error("a string", raw, path)
 
-    def boolean(self, raw: object, path: str) -> object:
-        return raw if isinstance(raw, bool) else self._wrong("a boolean", raw, path)
+    def decode_boolean(self, raw: object, path: str) -> object:
+        return raw if isinstance(raw, bool) else self._add_type_error("a boolean", raw, path)
 
-    def integer(self, raw: object, path: str) -> object:
+    def decode_integer(self, raw: object, path: str) -> object:
         if isinstance(raw, float) and raw.is_integer():
             raw = int(raw)
-        return raw if isinstance(raw, int) and not isinstance(raw, bool) else self._wrong("an integer", raw, path)
+        return (
+            raw if isinstance(raw, int) and not isinstance(raw, bool) else self._add_type_error("an integer", raw, path)
+        )
 
-    def number(self, raw: object, path: str) -> object:
+    def decode_number(self, raw: object, path: str) -> object:
         if isinstance(raw, int | float) and not isinstance(raw, bool) and math.isfinite(raw):
             return float(raw)
-        return self._wrong("a number", raw, path)
+        return self._add_type_error("a number", raw, path)
 
-    def octets(self, raw: object, path: str) -> object:
+    def decode_base64(self, raw: object, path: str) -> object:
         if not isinstance(raw, str):
-            return self._wrong("a string of base64", raw, path)
+            return self._add_type_error("a string of base64", raw, path)
         try:
             return base64.b64decode("".join(raw.split()), validate=True)
         except (binascii.Error, ValueError) as exc:
-            return self._fault(path, f"illegal base64 data: {exc}")
+            return self._add_error(path, f"illegal base64 data: {exc}")
 
-    def _duration(self, raw: object, path: str) -> object:
+    def _decode_duration(self, raw: object, path: str) -> object:
         if not isinstance(raw, str):
-            return self._wrong('a duration such as "1m30s"', raw, path)
+            return self._add_type_error('a duration such as "1m30s"', raw, path)
         try:
             return durations.parse(raw)
         except ValueError as exc:
-            return self._fault(path, f'{exc}: write it like "1m30s" or "100ms"')
+            return self._add_error(path, f'{exc}: write it like "1m30s" or "100ms"')
 
-    def _wrong(self, wanted: str, raw: object, path: str) -> object:
-        return self._fault(path, f"expected {wanted}, got {describe(raw)}")
+    def _add_type_error(self, expected: str, raw: object, path: str) -> object:
+        return self._add_error(path, f"expected {expected}, got {describe_value(raw)}")
 
-    def _fault(self, path: str, message: str) -> object:
-        self.faults.append(Fault(path, message))
-        return _BAD
+    def _add_error(self, path: str, message: str) -> object:
+        self.errors.append(FieldError(path, message))
+        return _INVALID
 
 
 _SCALARS: Final[Mapping[Any, Callable[[_Decoder, object, str], object]]] = {
-    str: _Decoder.string,
-    bool: _Decoder.boolean,
-    int: _Decoder.integer,
-    float: _Decoder.number,
-    bytes: _Decoder.octets,
+    str: _Decoder.decode_string,
+    bool: _Decoder.decode_boolean,
+    int: _Decoder.decode_integer,
+    float: _Decoder.decode_number,
+    bytes: _Decoder.decode_base64,
 }
 
 
-def _is_struct(wanted: Any) -> bool:
-    return isinstance(wanted, type) and issubclass(wanted, msgspec.Struct)
+def _is_struct(target: Any) -> bool:
+    return isinstance(target, type) and issubclass(target, msgspec.Struct)
 
 
-def _zero(wanted: Any) -> object:
-    """What null stands for inside a list or a mapping: Go leaves the element at its zero value."""
-    if get_origin(wanted) is Annotated:
-        inner, *marks = get_args(wanted)
-        return "0s" if any(isinstance(mark, durations.GoDuration) for mark in marks) else _zero(inner)
-    if _is_struct(wanted):
+def _make_zero_value(target: Any) -> object:
+    """Return the value that replaces null in a list or mapping: as in Go, the zero value of the element type."""
+    if get_origin(target) is Annotated:
+        base_type, *annotations = get_args(target)
+        is_duration = any(isinstance(annotation, durations.GoDuration) for annotation in annotations)
+        return "0s" if is_duration else _make_zero_value(base_type)
+    if _is_struct(target):
         return {}
-    return wanted() if wanted in {str, bool, int, float} else None
+    return target() if target in {str, bool, int, float} else None
 
 
-def _stand_in(wanted: type[msgspec.Struct]) -> object:
-    required = any(field.required for field in msgspec.structs.fields(wanted))
-    return _BAD if required else wanted()
+def _make_placeholder(target: type[msgspec.Struct]) -> object:
+    has_required_field = any(field.required for field in msgspec.structs.fields(target))
+    return _INVALID if has_required_field else target()

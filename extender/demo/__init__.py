@@ -1,7 +1,7 @@
-"""A cluster that plays itself: the sandbox, the standalone scheduler, and a view of both.
+"""The demo: a fake API server, the standalone scheduler, and a live view of both.
 
-`story` makes the scenario, `chronicle` remembers what the API server shows of it, `screen` draws that, `show` runs
-everything in one event loop. The scheduler is the one of `extender schedule`, and knows the cluster over HTTP alone.
+`scenario` builds the scenario, `timeline` records the changes in the API server, `screen` renders them, `runner` runs
+all parts in one event loop. The scheduler is the one of `extender schedule`; it accesses the API server only over HTTP.
 
-It may import all rooms below `cli`. It decides nothing and tells the scheduler nothing.
+This room may import every room except `cli`. It makes no scheduling decision.
 """

@@ -1,4 +1,4 @@
-"""How a chronicle looks: a screen that is drawn again and again, lines, and a summary in the end."""
+"""Rendering of a timeline: a live screen, lines, and a summary."""
 
 from collections import deque
 from collections.abc import Sequence
@@ -10,143 +10,152 @@ from rich.panel import Panel
 from rich.table import Table
 from rich.text import Text
 
-from extender.demo.chronicle import Chronicle, Fact, Use, What
+from extender.demo.timeline import EntryKind, NodeUsage, Timeline, TimelineEntry
 
-_BESIDE: Final = 9
-"""Lines of the screen that are there whatever is shown."""
-_MOST: Final = 16
-"""Lines of nodes and facts on a high terminal."""
-_LEAST: Final = 4
-_WAITING: Final = 6
-_BAR: Final = 10
+_FIXED_LINES: Final = 9
+"""Lines of the screen other than nodes and entries."""
+_MAX_LINES: Final = 16
+"""The maximum number of lines for nodes and entries."""
+_MIN_LINES: Final = 4
+_MAX_PENDING_LINES: Final = 6
+_BAR_WIDTH: Final = 10
 _STYLES: Final = {
-    What.SAID: "bold",
-    What.ARRIVED: "dim",
-    What.PLACED: "green",
-    What.WAITS: "yellow",
-    What.PREEMPTED: "bold red",
-    What.ENDED: "dim",
-    What.NODE: "cyan",
+    EntryKind.MESSAGE: "bold",
+    EntryKind.CREATED: "dim",
+    EntryKind.SCHEDULED: "green",
+    EntryKind.PENDING: "yellow",
+    EntryKind.PREEMPTED: "bold red",
+    EntryKind.ENDED: "dim",
+    EntryKind.NODE: "cyan",
 }
-_PASSING: Final = frozenset({What.ARRIVED, What.ENDED})
-"""Left out of the screen's list, which is short; they are counted above it."""
+_KINDS_NOT_LISTED: Final = frozenset({EntryKind.CREATED, EntryKind.ENDED})
+"""Kinds of entries that the list of recent entries omits."""
 
 
 @dataclass(slots=True)
 class Screen:
-    """Draws one chronicle.
+    """Renders a timeline.
 
     Attributes:
-        chronicle: what to draw.
-        title: the first line.
-        footer: lines at the bottom.
-        recent: the last facts worth a line.
+        timeline: the timeline that the screen shows.
+        title: the title in the first line.
+        footer: the lines at the bottom.
+        recent_entries: the entries in the list of recent entries, oldest first.
     """
 
-    chronicle: Chronicle
+    timeline: Timeline
     title: str
     footer: Sequence[str] = ()
-    recent: deque[Fact] = field(default_factory=lambda: deque(maxlen=_MOST))
+    recent_entries: deque[TimelineEntry] = field(default_factory=lambda: deque(maxlen=_MAX_LINES))
 
-    def hear(self, fact: Fact) -> None:
-        """A fact that happened."""
-        if fact.what not in _PASSING:
-            self.recent.append(fact)
+    def add_entry(self, entry: TimelineEntry) -> None:
+        """Add an entry to the list of recent entries, unless the list omits the entry's kind."""
+        if entry.kind not in _KINDS_NOT_LISTED:
+            self.recent_entries.append(entry)
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
-        """The screen as it stands, as high as the terminal allows."""
-        waiting = list(self.chronicle.waiting.items())
-        taken = _BESIDE + len(self.footer) + min(len(waiting), _WAITING)
-        lines = max(_LEAST, min(_MOST, console.height - taken))
-        sides = Table.grid(padding=(0, 3), expand=True)
-        sides.add_column(no_wrap=True)
-        sides.add_column(ratio=1, no_wrap=True, overflow="ellipsis")
-        sides.add_row(self._nodes(lines), Group(*(_cut(line(fact)) for fact in list(self.recent)[-lines:])))
-        parts: list[RenderableType] = [self._counts(), Text(), sides]
-        if waiting:
-            parts.append(_waiting(waiting))
-        parts += [Text(each, style="dim", no_wrap=True, overflow="ellipsis") for each in self.footer]
-        yield Panel(Group(*parts), title=self.title, title_align="left", border_style="blue")
-
-    def _counts(self) -> Text:
-        counts = self.chronicle.counts
-        told = (
-            (f"{self.chronicle.time():5.1f} s", "bold"),
-            (f"{counts[What.ARRIVED]} arrived", ""),
-            (f"{counts[What.PLACED]} placed", "green"),
-            (f"{len(self.chronicle.waiting)} waiting", "yellow"),
-            (f"{counts[What.PREEMPTED]} preempted", "red"),
+        """Render the screen, at most as high as the terminal."""
+        pending = list(self.timeline.pending_reasons.items())
+        used_lines = _FIXED_LINES + len(self.footer) + min(len(pending), _MAX_PENDING_LINES)
+        line_count = max(_MIN_LINES, min(_MAX_LINES, console.height - used_lines))
+        columns = Table.grid(padding=(0, 3), expand=True)
+        columns.add_column(no_wrap=True)
+        columns.add_column(ratio=1, no_wrap=True, overflow="ellipsis")
+        columns.add_row(
+            self._make_node_table(line_count),
+            Group(*(_truncate(format_entry(entry)) for entry in list(self.recent_entries)[-line_count:])),
         )
-        return Text("   ").join(Text(text, style=style) for text, style in told)
+        sections: list[RenderableType] = [self._format_counts(), Text(), columns]
+        if pending:
+            sections.append(_make_pending_table(pending))
+        sections += [Text(text, style="dim", no_wrap=True, overflow="ellipsis") for text in self.footer]
+        yield Panel(Group(*sections), title=self.title, title_align="left", border_style="blue")
 
-    def _nodes(self, lines: int) -> Table:
+    def _format_counts(self) -> Text:
+        counts = self.timeline.counts
+        texts = (
+            (f"{self.timeline.get_elapsed_seconds():5.1f} s", "bold"),
+            (f"{counts[EntryKind.CREATED]} arrived", ""),
+            (f"{counts[EntryKind.SCHEDULED]} placed", "green"),
+            (f"{len(self.timeline.pending_reasons)} waiting", "yellow"),
+            (f"{counts[EntryKind.PREEMPTED]} preempted", "red"),
+        )
+        return Text("   ").join(Text(text, style=style) for text, style in texts)
+
+    def _make_node_table(self, line_count: int) -> Table:
         table = Table(box=None, header_style="bold", padding=(0, 1))
         for name in ("NODE", "ZONE", "CPU", "MEMORY", "PODS"):
             table.add_column(name, justify="right" if name == "PODS" else "left", no_wrap=True)
-        uses = self.chronicle.uses()
-        shown = uses if len(uses) < lines else sorted(uses, key=_fullness, reverse=True)[: lines - 2]
-        for use in shown:
-            table.add_row(use.name, use.zone, _bar(*use.cpu), _bar(*use.memory), str(use.pods))
-        if len(uses) > len(shown):
-            table.add_row(Text(f"{len(uses) - len(shown)} less full", style="dim"))
+        usages = self.timeline.list_node_usages()
+        shown_usages = usages
+        if len(usages) >= line_count:
+            shown_usages = sorted(usages, key=_calculate_fullness, reverse=True)[: line_count - 2]
+        for usage in shown_usages:
+            table.add_row(usage.name, usage.zone, _format_bar(*usage.cpu), _format_bar(*usage.memory), str(usage.pods))
+        if len(usages) > len(shown_usages):
+            table.add_row(Text(f"{len(usages) - len(shown_usages)} less full", style="dim"))
         return table
 
 
-def line(fact: Fact) -> Text:
-    """A fact as one line."""
-    words = Text(f"{fact.at:5.1f}s  ", style="dim")
-    words.append(f"{fact.what.value:<9}  ", style=_STYLES[fact.what])
-    words.append(" ".join(part for part in (fact.who, fact.text) if part), style=_STYLES[fact.what])
-    return words
+def format_entry(entry: TimelineEntry) -> Text:
+    """Format an entry as a line."""
+    line = Text(f"{entry.at_seconds:5.1f}s  ", style="dim")
+    line.append(f"{entry.kind.value:<9}  ", style=_STYLES[entry.kind])
+    line.append(" ".join(word for word in (entry.subject, entry.text) if word), style=_STYLES[entry.kind])
+    return line
 
 
-def summary(chronicle: Chronicle) -> Table:
-    """What came of it all: placed, preempted, waiting and why."""
-    counts = chronicle.counts
-    table = Table(title="\nWhat came of it", title_justify="left", title_style="bold", box=None, show_header=False)
+def format_summary(timeline: Timeline) -> Table:
+    """Format the numbers of created, scheduled, preempted and pending pods, and the reasons of pending pods."""
+    counts = timeline.counts
+    table = Table(title="\nSummary", title_justify="left", title_style="bold", box=None, show_header=False)
     table.add_column(no_wrap=True)
     table.add_column(justify="right", no_wrap=True)
     table.add_column()
-    table.add_row("arrived", str(counts[What.ARRIVED]), "")
-    table.add_row("placed", str(counts[What.PLACED]), _speed(sorted(chronicle.took)), style="green")
-    table.add_row("preempted", str(counts[What.PREEMPTED]), "; ".join(chronicle.preempted), style="red")
-    table.add_row("waiting", str(len(chronicle.waiting)), "", style="yellow")
-    for who, why in sorted(chronicle.waiting.items()):
-        table.add_row(f"  {who}", "", why)
+    table.add_row("arrived", str(counts[EntryKind.CREATED]), "")
+    table.add_row(
+        "placed", str(counts[EntryKind.SCHEDULED]), _format_latencies(sorted(timeline.latencies)), style="green"
+    )
+    table.add_row("preempted", str(counts[EntryKind.PREEMPTED]), "; ".join(timeline.preemptions), style="red")
+    table.add_row("waiting", str(len(timeline.pending_reasons)), "", style="yellow")
+    for pod, reason in sorted(timeline.pending_reasons.items()):
+        table.add_row(f"  {pod}", "", reason)
     return table
 
 
-def _waiting(waiting: Sequence[tuple[str, str]]) -> Table:
+def _make_pending_table(pending: Sequence[tuple[str, str]]) -> Table:
     table = Table(box=None, header_style="bold", padding=(0, 1), expand=True)
     table.add_column("WAITING", no_wrap=True)
     table.add_column("WHY", no_wrap=True, overflow="ellipsis", ratio=1)
-    for who, why in waiting[:_WAITING]:
-        table.add_row(Text(who, style="yellow"), why)
-    if len(waiting) > _WAITING:
-        table.add_row(Text(f"and {len(waiting) - _WAITING} more", style="dim"), "")
+    for pod, reason in pending[:_MAX_PENDING_LINES]:
+        table.add_row(Text(pod, style="yellow"), reason)
+    if len(pending) > _MAX_PENDING_LINES:
+        table.add_row(Text(f"and {len(pending) - _MAX_PENDING_LINES} more", style="dim"), "")
     return table
 
 
-def _cut(text: Text) -> Text:
+def _truncate(text: Text) -> Text:
     text.no_wrap, text.overflow = True, "ellipsis"
     return text
 
 
-def _speed(took: list[float]) -> str:
-    """From created to bound, in the middle and at the slow end."""
-    if not took:
+def _format_latencies(latencies: list[float]) -> str:
+    """Format the median and the 99th percentile of the latency from creation to binding."""
+    if not latencies:
         return ""
-    middle, most = (took[int(share * (len(took) - 1))] for share in (0.5, 0.99))
-    return f"bound in {middle * 1000:.0f} ms (median), {most * 1000:.0f} ms (99th percentile)"
+    median, percentile_99 = (latencies[int(share * (len(latencies) - 1))] for share in (0.5, 0.99))
+    return f"bound in {median * 1000:.0f} ms (median), {percentile_99 * 1000:.0f} ms (99th percentile)"
 
 
-def _fullness(use: Use) -> float:
-    return max((asked / there for asked, there in (use.cpu, use.memory) if there), default=0.0)
+def _calculate_fullness(usage: NodeUsage) -> float:
+    return max(
+        (requested / allocatable for requested, allocatable in (usage.cpu, usage.memory) if allocatable), default=0.0
+    )
 
 
-def _bar(asked: int, there: int) -> Text:
-    share = asked / there if there else 0.0
-    filled = min(_BAR, round(share * _BAR))
+def _format_bar(requested: int, allocatable: int) -> Text:
+    share = requested / allocatable if allocatable else 0.0
+    filled = min(_BAR_WIDTH, round(share * _BAR_WIDTH))
     style = "red" if share > 0.9 else "yellow" if share > 0.7 else "green"
-    bar = Text("█" * filled, style=style).append("░" * (_BAR - filled), style="bright_black")
+    bar = Text("█" * filled, style=style).append("░" * (_BAR_WIDTH - filled), style="bright_black")
     return bar.append(f" {share:4.0%}", style="")

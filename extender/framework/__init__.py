@@ -1,5 +1,5 @@
-"""The contract between the engine and plugins: what a plugin may be asked, what it may answer, and what follows.
+"""The plugin framework: extension points, their arguments and results, and the runner that calls plugins.
 
-May import `allocation`, `volumes`, `cluster` and below. Knows no plugin: `registry` is handed the catalogue. Only
-`runner` calls plugin code.
+May import `dra`, `volumes`, `cache` and below. Imports no built-in plugin: `profile_builder` receives the plugin
+registry. Only `plugin_runner` calls plugins.
 """

@@ -1,57 +1,59 @@
-"""One node as a plugin that works row at a time sees it: the typed object, the pods on it, and what is left."""
+"""The node that per-node plugins receive: the typed object, its pods and its resources."""
 
 from collections.abc import Callable, Iterator, Mapping
 
-from extender.cluster.arrays import IntArray
-from extender.cluster.pods import PlacedPod
-from extender.cluster.snapshot import NodeView
-from extender.objects.node import Node, Taint
+from extender.api.kinds.node import Node, Taint
+from extender.cache.pod_info import AssignedPodInfo
+from extender.cache.snapshot import NodeView
+from extender.cache.tables.arrays import IntArray
 
 
-class _Amounts:
-    """The amounts of all nodes of a view, each resource read once a call, and only if somebody asks for it."""
+class _ResourceAmounts:
+    """The resource amounts of all nodes of a view. Each resource is read when first used."""
 
-    __slots__ = ("_kept", "view")
+    __slots__ = ("_amounts", "view")
 
     def __init__(self, view: NodeView) -> None:
         self.view = view
-        self._kept: dict[tuple[str, str], list[int]] = {}
+        self._amounts: dict[tuple[str, str], list[int]] = {}
 
     def allocatable(self, resource: str) -> list[int]:
-        """What each node offers."""
-        return self._of("allocatable", resource, self.view.allocatable, lambda: self.view.allowed_pods)
+        """Return the allocatable amount of each node."""
+        return self._read("allocatable", resource, self.view.allocatable, lambda: self.view.allowed_pods)
 
     def requested(self, resource: str) -> list[int]:
-        """What the pods on each node ask for."""
-        return self._of("requested", resource, self.view.requested, lambda: self.view.pod_count)
+        """Return the amount that the pods on each node request."""
+        return self._read("requested", resource, self.view.requested, lambda: self.view.pod_count)
 
-    def _of(self, what: str, resource: str, read: Callable[[int], IntArray], pods: Callable[[], IntArray]) -> list[int]:
-        kept = self._kept.get((what, resource))
-        if kept is None:
+    def _read(
+        self, amount_kind: str, resource: str, read: Callable[[int], IntArray], read_pod_counts: Callable[[], IntArray]
+    ) -> list[int]:
+        amounts = self._amounts.get((amount_kind, resource))
+        if amounts is None:
             if resource == "pods":
-                kept = pods().tolist()
+                amounts = read_pod_counts().tolist()
             else:
-                number = self.view.snapshot.vocabulary.resources.find(resource)
-                kept = [0] * len(self.view) if number is None else read(number).tolist()
-            self._kept[what, resource] = kept
-        return kept
+                resource_id = self.view.snapshot.symbols.resources.get(resource)
+                amounts = [0] * len(self.view) if resource_id is None else read(resource_id).tolist()
+            self._amounts[amount_kind, resource] = amounts
+        return amounts
 
 
 class NodeInfo:
-    """A node with what is on it; valid during the call it was made for.
+    """A node with its pods and resources; valid only during the plugin call that received it.
 
     Amounts are whole numbers in base units: milli-CPU for `cpu`, bytes for `memory` and `ephemeral-storage`, counts
-    for everything else, `pods` included. A resource the node does not have counts 0.
+    for all other resources, including `pods`. The amount of a resource that the node does not have is 0.
 
     Attributes:
-        node: the object.
+        node: the typed object.
     """
 
-    __slots__ = ("_amounts", "_at", "node")
+    __slots__ = ("_amounts", "_position", "node")
 
-    def __init__(self, node: Node, at: int, amounts: _Amounts) -> None:
+    def __init__(self, node: Node, position: int, amounts: _ResourceAmounts) -> None:
         self.node = node
-        self._at = at
+        self._position = position
         self._amounts = amounts
 
     def __repr__(self) -> str:
@@ -64,12 +66,12 @@ class NodeInfo:
 
     @property
     def labels(self) -> Mapping[str, str]:
-        """The node's labels; never change them."""
+        """The node's labels; do not modify them."""
         return self.node.metadata.labels
 
     @property
     def annotations(self) -> Mapping[str, str]:
-        """The node's annotations; never change them."""
+        """The node's annotations; do not modify them."""
         return self.node.metadata.annotations
 
     @property
@@ -78,25 +80,25 @@ class NodeInfo:
         return self.node.spec.taints
 
     @property
-    def pods(self) -> tuple[PlacedPod, ...]:
+    def pods(self) -> tuple[AssignedPodInfo, ...]:
         """The pods on the node; `.pod` is the typed object, whose `spec.node_name` is empty."""
         return tuple(self._amounts.view.snapshot.pods_on(self.name).values())
 
     def allocatable(self, resource: str) -> int:
-        """What the node offers of *resource*."""
-        return self._amounts.allocatable(resource)[self._at]
+        """Return the node's allocatable amount of *resource*."""
+        return self._amounts.allocatable(resource)[self._position]
 
     def requested(self, resource: str) -> int:
-        """What the pods on the node ask for of *resource*; of `pods`, how many there are."""
-        return self._amounts.requested(resource)[self._at]
+        """Return the amount of *resource* that the pods on the node request; for `pods`, the number of pods."""
+        return self._amounts.requested(resource)[self._position]
 
     def free(self, resource: str) -> int:
-        """What is left of *resource*: below 0 if the node is overcommitted."""
+        """Return the allocatable minus the requested amount of *resource*; negative if the node is overcommitted."""
         return self.allocatable(resource) - self.requested(resource)
 
 
-def each_node(nodes: NodeView) -> Iterator[NodeInfo]:
-    """The nodes of a view one by one, in its order."""
-    amounts = _Amounts(nodes)
-    for at, node in enumerate(nodes.nodes):
-        yield NodeInfo(node, at, amounts)
+def iter_node_infos(view: NodeView) -> Iterator[NodeInfo]:
+    """Yield the nodes of a view, in its order."""
+    amounts = _ResourceAmounts(view)
+    for position, node in enumerate(view.nodes):
+        yield NodeInfo(node, position, amounts)

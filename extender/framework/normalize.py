@@ -1,24 +1,24 @@
-"""Raw scores brought to 0..100, the way most score plugins do it."""
+"""The score normalization that most score plugins use."""
 
 import numpy as np
 
-from extender.cluster.arrays import IntArray
+from extender.cache.tables.arrays import IntArray
 
 MAX_SCORE = 100
 
 
-def in_proportion(raw: IntArray, *, reverse: bool = False) -> IntArray:
-    """Scores in proportion to the greatest raw score, which gets 100; where all are 0 they stay 0.
+def default_normalize_score(scores: IntArray, *, reverse: bool = False) -> IntArray:
+    """Scale raw scores so that the maximum becomes 100. If all scores are 0, they stay 0.
 
     Args:
-        raw: none negative; left as it is.
-        reverse: the greatest gets 0 and a raw score of 0 gets 100.
+        scores: raw scores, none negative; not modified.
+        reverse: subtract the scaled scores from 100, so that the maximum becomes 0.
 
     Returns:
-        A new int64 array in the order of *raw*, rounded down (before reversing).
+        A new int64 array in the order of *scores*, rounded down (before reversing).
 
-    Source: B004.
+    Source: pkg/scheduler/framework/plugins/helper/normalize_score.go, DefaultNormalizeScore (1.36).
     """
-    top = int(raw.max(initial=0))
-    scores = raw * MAX_SCORE // top if top else np.zeros_like(raw)
-    return MAX_SCORE - scores if reverse else scores
+    maximum = int(scores.max(initial=0))
+    normalized = scores * MAX_SCORE // maximum if maximum else np.zeros_like(scores)
+    return MAX_SCORE - normalized if reverse else normalized

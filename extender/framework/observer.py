@@ -1,28 +1,25 @@
-"""What the runner reports to: timings and outcomes of plugins.
-
-`observe` implements it for metrics; the core stays silent.
-"""
+"""The observer of plugin calls, which receives durations and codes. `extender.metrics` implements it."""
 
 from typing import Protocol
 
-from extender.framework.verdict import Code
+from extender.framework.status import Code
 
 
-class Observer(Protocol):
-    """Hears of plugin calls. Must be cheap and must not raise."""
+class PluginObserver(Protocol):
+    """Observes plugin calls. Must be cheap and must not raise."""
 
-    def called(self, plugin: str, point: str, code: Code, seconds: float) -> None:
-        """A plugin was called at an extension point (`Filter`) and took *seconds*."""
+    def observe_plugin_call(self, plugin: str, point: str, code: Code, seconds: float) -> None:
+        """Observe one call of a plugin at an extension point, such as `Filter`, and its duration."""
 
-    def passed(self, profile: str, point: str, code: Code, seconds: float) -> None:
-        """All plugins of an extension point were run for one pod."""
+    def observe_extension_point(self, profile: str, point: str, code: Code, seconds: float) -> None:
+        """Observe a run of all plugins of an extension point for one pod, and its duration."""
 
 
-class Silent:
-    """Hears and says nothing."""
+class NullObserver:
+    """An observer that ignores everything."""
 
-    def called(self, plugin: str, point: str, code: Code, seconds: float) -> None:
-        """Nothing."""
+    def observe_plugin_call(self, plugin: str, point: str, code: Code, seconds: float) -> None:
+        """Do nothing."""
 
-    def passed(self, profile: str, point: str, code: Code, seconds: float) -> None:
-        """Nothing."""
+    def observe_extension_point(self, profile: str, point: str, code: Code, seconds: float) -> None:
+        """Do nothing."""

@@ -1,5 +1,5 @@
-"""The built-in plugins: one file each, named after the plugin, whose docstring is its manual.
+"""The built-in plugins: one module or package per plugin. The docstring of a module is the plugin's reference page.
 
-May import preemption, decide, framework and below, but not `client`. No plugin imports another; none reads a clock,
-writes a log or talks to anything: what a plugin needs it is handed, what it decides it returns.
+Plugins may import preemption, cycle, framework and the layers below, but not `client`, and not each other. A plugin
+does no I/O: it has no logger and no API client. It computes results from its arguments.
 """

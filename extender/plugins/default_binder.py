@@ -1,34 +1,37 @@
-"""DefaultBinder: tells the API server which node a pod goes to.
+"""DefaultBinder binds a pod to its node through the API server.
 
-**Refuses** none.
+**Rejects** no node.
 
-**Scores** none.
+**Scores** no node.
 
-**Undone by** none.
+**Requeued on** no event.
 
 **Options** none.
 
-Source: B107.
+Source: pkg/scheduler/framework/plugins/defaultbinder/default_binder.go, DefaultBinder.Bind (1.36).
 """
 
 from typing import ClassVar
 
-from extender.cluster.pods import PodQuery
-from extender.framework.points import Plan, Write
+from extender.cache.pod_info import PodInfo
+from extender.framework.api_plan import ApiCall, ApiPlan
 
 
 class DefaultBinder:
-    """Binds any pod; stands last among the bind plugins."""
+    """Binds all pods. It must be the last Bind plugin of a profile."""
 
     name: ClassVar[str] = "DefaultBinder"
 
-    def bind(self, pod: PodQuery, node: str) -> Plan:
-        """One Binding, for the pod of this uid only. Source: B107."""
+    def bind(self, pod: PodInfo, node_name: str) -> ApiPlan:
+        """Return the call that creates the Binding, with the pod's uid as a precondition.
+
+        Source: pkg/scheduler/framework/plugins/defaultbinder/default_binder.go, DefaultBinder.Bind (1.36).
+        """
         meta = pod.pod.metadata
         body = {
             "apiVersion": "v1",
             "kind": "Binding",
             "metadata": {"namespace": meta.namespace, "name": meta.name, "uid": meta.uid},
-            "target": {"kind": "Node", "name": node},
+            "target": {"kind": "Node", "name": node_name},
         }
-        return Plan((Write("bind", "Pod", meta.namespace, meta.name, body, subresource="binding"),))
+        return ApiPlan((ApiCall("bind", "Pod", meta.namespace, meta.name, body, subresource="binding"),))

@@ -1,27 +1,35 @@
-"""DefaultPreemption makes room for a pod that fits nowhere, by evicting pods of lower priority from one node.
+"""DefaultPreemption makes room for a pod that fits no node, by evicting pods of lower priority from one node.
 
-**Does** what follows when no node takes the pod, unless the pod has `preemptionPolicy: Never`, or pods that were
-evicted for it are still on their way out of the node it is nominated for. Every node that evicting pods may help with
-(none that is refused for good) is imagined without its pods of lower priority. If the pod fits then, as many as
-possible are spared, one at a time: first those whose eviction would break a disruption budget, then the others, each
-from the most to the least important (higher priority, then longer running). Of the nodes found, the best is the one
-with the fewest broken budgets, then with the least important victims: lowest highest priority, lowest sum of
-priorities, fewest, latest start of the most important. The pod is nominated for it. Extenders may have a say before.
+**Preempts** in PostFilter, unless the pod has `preemptionPolicy: Never`, or victims of an earlier preemption are still
+terminating on its nominated node. Nodes with an unresolvable rejection are not candidates. On every other node a dry
+run removes all pods of lower priority. If the pod then fits, the dry run reprieves as many of them as possible, one at
+a time: first the pods whose eviction would violate a disruption budget, then the others, each group from the most to
+the least important pod (higher priority, then earlier start). The pods not reprieved are the victims. Extenders may
+remove candidates. The best candidate is selected by these criteria, in order: fewest budget violations, lowest priority
+of the most important victim, lowest sum of victim priorities, fewest victims, latest start of the most important
+victim. The pod is nominated for that node.
 
-With the feature gate `WorkloadAwarePreemption` (alpha) a member of a pod group does not preempt by itself. A group that
-cannot be scheduled makes room as a whole, anywhere in the cluster: everything of lower priority is imagined gone, and
-as much as possible is spared, as above. Groups whose `disruptionMode` is `PodGroup` go or stay as a whole.
+With the feature gate `WorkloadAwarePreemption` (alpha) a member of a pod group does not preempt by itself. A pod group
+that cannot be scheduled preempts as a whole, on all nodes: the dry run removes all pods of lower priority and reprieves
+as above. Pod groups whose `disruptionMode` is `PodGroup` are evicted or reprieved as a whole.
 
-**Refuses** to let a pod into the queue while its victims are being evicted.
+**Rejects** a pod in PreEnqueue while its victims are being evicted.
 
-**Scores** none.
+**Scores** no node.
 
-**Undone by** the end of that eviction; no event wakes the pod up.
+**Requeued on** no event. The pod is requeued when the eviction of its victims ends.
 
 **Options** (DefaultPreemptionArgs) `minCandidateNodesPercentage` (10; 0 to 100) and `minCandidateNodesAbsolute` (100):
-the search for nodes stops when the greater of both numbers is found, and one breaks no budget. Not both 0.
+the search stops when the greater of the two numbers of candidates is found and one of them violates no budget. They
+must not both be 0.
 
-Source: B108, E001 to E022, E028 to E035, E051 to E053, G035.
+Source: pkg/scheduler/framework/plugins/defaultpreemption/default_preemption.go, DefaultPreemption.PreEnqueue,
+DefaultPreemption.PostFilter, DefaultPreemption.PodEligibleToPreemptOthers;
+pkg/scheduler/framework/preemption/preemption.go, Evaluator.findCandidates, Evaluator.Preempt,
+Evaluator.DryRunPreemption; pkg/scheduler/util/utils.go, MoreImportantPod, GetEarliestPodStartTime;
+pkg/scheduler/framework/preemption/types.go, newDomainForWorkloadPreemption;
+pkg/scheduler/framework/preemption/podgrouppreemption.go, PodGroupEvaluator.selectVictimsOnDomain;
+pkg/scheduler/apis/config/validation/validation_pluginargs.go, ValidateDefaultPreemptionArgs (1.36).
 """
 
 from collections.abc import Sequence
@@ -29,138 +37,176 @@ from typing import ClassVar
 
 import msgspec
 
-from extender.cluster.pods import PodQuery
-from extender.cluster.snapshot import Snapshot
-from extender.config.faults import Fault
-from extender.config.gates import FeatureGates
-from extender.config.paths import child
+from extender.api.kinds.pod_group import PodGroup
+from extender.cache.pod_info import PodInfo
+from extender.cache.snapshot import Snapshot
+from extender.config.errors import FieldError
+from extender.config.feature_gates import FeatureGates
+from extender.config.field_path import child
 from extender.config.strict import Int32
-from extender.config.validate import invalid
-from extender.decide.feasible import none_available
-from extender.decide.rescue import Attempt
-from extender.framework.changes import Action, Change, Hint, Registration, Resource
-from extender.framework.group_points import WhatIf
-from extender.framework.points import PostFiltered
-from extender.framework.setup import Setup
-from extender.framework.verdict import SUCCESS, Status, error, unresolvable, unschedulable
-from extender.objects.groups import PodGroup
-from extender.preemption.candidates import Enough, search
-from extender.preemption.choose import choose
-from extender.preemption.eligibility import objection
-from extender.preemption.room import room_for
+from extender.config.validation import make_invalid_value_error
+from extender.cycle.diagnosis import format_fit_error
+from extender.cycle.post_filter import FailedAttempt
+from extender.framework.events import ActionType, ClusterEvent, ClusterEventWithHint, EventResource, QueueingHint
+from extender.framework.extension_points import PostFilterResult
+from extender.framework.plugin_args import PluginArgs
+from extender.framework.pod_group_points import DryRunGenerator
+from extender.framework.status import SUCCESS, Status, error, unresolvable, unschedulable
+from extender.preemption.candidates import CandidateLimit, find_candidates
+from extender.preemption.eligibility import get_ineligibility_reason
+from extender.preemption.pod_group_preemption import preempt_for_pod_group
+from extender.preemption.select_candidate import select_candidate
 
 _PREFIX = "preemption: "
 _NOT_HELPFUL = "Preemption is not helpful for scheduling"
-_POD_WAITS = unresolvable("waiting for the preemption for this pod to be finished")
-_GROUP_WAITS = unresolvable("waiting for the preemption for this pod group to be finished")
-_NO_GROUP = unschedulable(f"{_PREFIX}pod group for pod not found")
-_PLACED_GROUP = unschedulable(f"{_PREFIX}not eligible due to placement-based pod group scheduling limitation")
-_GROUP_PREEMPTS = unschedulable(f"{_PREFIX}not eligible due to workload aware preemption enabled")
+_POD_PREEMPTING = unresolvable("waiting for the preemption for this pod to be finished")
+_GROUP_PREEMPTING = unresolvable("waiting for the preemption for this pod group to be finished")
+_GROUP_NOT_FOUND = unschedulable(f"{_PREFIX}pod group for pod not found")
+_PLACEMENT_BASED_GROUP = unschedulable(f"{_PREFIX}not eligible due to placement-based pod group scheduling limitation")
+_WORKLOAD_AWARE = unschedulable(f"{_PREFIX}not eligible due to workload aware preemption enabled")
 
 
 class DefaultPreemptionArgs(msgspec.Struct, frozen=True, rename="camel"):
-    """The plugin's options. Source: G035."""
+    """The plugin's options.
+
+    Source: pkg/scheduler/apis/config/validation/validation_pluginargs.go, ValidateDefaultPreemptionArgs (1.36).
+    """
 
     min_candidate_nodes_percentage: Int32 = 10
     min_candidate_nodes_absolute: Int32 = 100
 
-    def faults(self, path: str, _gates: FeatureGates) -> list[Fault]:
-        """Numbers out of range, and two zeros."""
+    def validate(self, path: str, _gates: FeatureGates) -> list[FieldError]:
+        """Return an error for each number out of range, and two errors if both are 0."""
         percentage, absolute = self.min_candidate_nodes_percentage, self.min_candidate_nodes_absolute
-        of_all, at_least = child(path, "minCandidateNodesPercentage"), child(path, "minCandidateNodesAbsolute")
-        found: list[Fault] = []
+        percentage_path, absolute_path = (
+            child(path, "minCandidateNodesPercentage"),
+            child(path, "minCandidateNodesAbsolute"),
+        )
+        errors: list[FieldError] = []
         if not 0 <= percentage <= 100:
-            found.append(invalid(of_all, percentage, "not in valid range [0, 100]"))
+            errors.append(make_invalid_value_error(percentage_path, percentage, "not in valid range [0, 100]"))
         if absolute < 0:
-            found.append(invalid(at_least, absolute, "not in valid range [0, inf)"))
+            errors.append(make_invalid_value_error(absolute_path, absolute, "not in valid range [0, inf)"))
         if percentage == 0 and absolute == 0:
-            both = "cannot be zero at the same time as"
-            found.append(invalid(of_all, percentage, f"{both} minCandidateNodesAbsolute"))
-            found.append(invalid(at_least, absolute, f"{both} minCandidateNodesPercentage"))
-        return found
+            message = "cannot be zero at the same time as"
+            errors.append(make_invalid_value_error(percentage_path, percentage, f"{message} minCandidateNodesAbsolute"))
+            errors.append(make_invalid_value_error(absolute_path, absolute, f"{message} minCandidateNodesPercentage"))
+        return errors
 
 
 class DefaultPreemption:
-    """Plans evictions; whoever carries them out keeps `preempting` and `preempting_groups` true.
+    """Plans preemption. The code that executes the plan updates `preempting` and `preempting_groups`.
 
     Attributes:
-        preempting: uids of pods whose victims are being evicted. Source: E043.
-        preempting_groups: uids of pod groups whose victims are being evicted.
+        preempting: the uids of pods whose victims are being evicted.
+        preempting_groups: the uids of pod groups whose victims are being evicted.
+
+    Source: pkg/scheduler/framework/preemption/executor.go, Executor.prepareCandidateAsync (1.36).
     """
 
     name: ClassVar[str] = "DefaultPreemption"
     options = DefaultPreemptionArgs
 
-    def __init__(self, setup: Setup[DefaultPreemptionArgs]) -> None:
-        options, gates = setup.options, setup.gates
-        self._enough = Enough(options.min_candidate_nodes_percentage, options.min_candidate_nodes_absolute)
-        self._async = "SchedulerAsyncPreemption" in gates
-        self._by_topology = "TopologyAwareWorkloadScheduling" in gates
-        self._by_group = "WorkloadAwarePreemption" in gates
+    def __init__(self, args: PluginArgs[DefaultPreemptionArgs]) -> None:
+        options, gates = args.options, args.gates
+        self._candidate_limit = CandidateLimit(
+            options.min_candidate_nodes_percentage, options.min_candidate_nodes_absolute
+        )
+        self._async_preemption = "SchedulerAsyncPreemption" in gates
+        self._topology_aware_scheduling = "TopologyAwareWorkloadScheduling" in gates
+        self._workload_aware_preemption = "WorkloadAwarePreemption" in gates
         self.preempting: set[str] = set()
         self.preempting_groups: set[str] = set()
 
-    def pre_enqueue(self, pod: PodQuery, cluster: Snapshot) -> Status | None:
-        """Source: B108."""
-        if not self._async:
+    def pre_enqueue(self, pod: PodInfo, snapshot: Snapshot) -> Status | None:
+        """Reject a pod while its victims or the victims of its pod group are being evicted.
+
+        Source: pkg/scheduler/framework/plugins/defaultpreemption/default_preemption.go, DefaultPreemption.PreEnqueue
+        (1.36).
+        """
+        if not self._async_preemption:
             return None
-        if pod.spec.scheduling_group is not None and self._by_group:
-            group = _group(pod, cluster)
-            return _GROUP_WAITS if group is not None and group.metadata.uid in self.preempting_groups else None
-        return _POD_WAITS if pod.uid in self.preempting else None
+        if pod.spec.scheduling_group is not None and self._workload_aware_preemption:
+            group = _get_pod_group(pod, snapshot)
+            return _GROUP_PREEMPTING if group is not None and group.metadata.uid in self.preempting_groups else None
+        return _POD_PREEMPTING if pod.uid in self.preempting else None
 
-    def post_filter(self, pod: PodQuery, cluster: Snapshot, attempt: Attempt) -> PostFiltered:
-        """The node to make room on, with a `preemption.plan.PreemptionPlan`, or why there is none. Source: E001."""
-        refused = self._group_refuses(pod, cluster)
-        if refused is not None:
-            return PostFiltered(refused)
-        wrong = objection(pod, cluster, attempt.feasibility)
-        if wrong:
-            return PostFiltered(unschedulable(f"{_PREFIX}{wrong}"))
-        found = search(pod, cluster, attempt, self._enough)
-        if found.candidates:
-            plan = choose(found.candidates, attempt.chance)
-            return PostFiltered(SUCCESS, plan.chosen.node, plan)
-        if found.errors:
-            return PostFiltered(error(f"{_PREFIX}{_joined(found.errors)}"))
-        size, counts = len(cluster), dict(found.reasons)
-        if found.failed < size:
-            counts[_NOT_HELPFUL] = size - found.failed
-        return PostFiltered(unschedulable(f"{_PREFIX}{none_available(size, counts)}"), nominated="")
+    def post_filter(self, pod: PodInfo, snapshot: Snapshot, attempt: FailedAttempt) -> PostFilterResult:
+        """Return the nominated node and a `preemption.plan.PreemptionPlan`, or the status of the failure.
 
-    def pod_group_post_filter(self, group: PodGroup, pods: Sequence[PodQuery], cluster: Snapshot) -> WhatIf:
-        """A `preemption.plan.GroupPreemptionPlan`, or why no room can be made for *group*. Source: E051 to E053."""
-        answer = yield from room_for(group, pods, cluster)
-        return PostFiltered(answer) if isinstance(answer, Status) else PostFiltered(SUCCESS, detail=answer)
+        Source: pkg/scheduler/framework/plugins/defaultpreemption/default_preemption.go, DefaultPreemption.PostFilter
+        (1.36).
+        """
+        ineligible_status = self._get_pod_group_ineligibility(pod, snapshot)
+        if ineligible_status is not None:
+            return PostFilterResult(ineligible_status)
+        reason = get_ineligibility_reason(pod, snapshot, attempt.diagnosis)
+        if reason:
+            return PostFilterResult(unschedulable(f"{_PREFIX}{reason}"))
+        candidate_search = find_candidates(pod, snapshot, attempt, self._candidate_limit)
+        if candidate_search.candidates:
+            plan = select_candidate(candidate_search.candidates, attempt.rng)
+            return PostFilterResult(SUCCESS, plan.best_candidate.node_name, plan)
+        if candidate_search.errors:
+            return PostFilterResult(error(f"{_PREFIX}{_format_errors(candidate_search.errors)}"))
+        node_count, reason_counts = len(snapshot), dict(candidate_search.reason_counts)
+        if candidate_search.failed_count < node_count:
+            reason_counts[_NOT_HELPFUL] = node_count - candidate_search.failed_count
+        return PostFilterResult(
+            unschedulable(f"{_PREFIX}{format_fit_error(node_count, reason_counts)}"), nominated_node_name=""
+        )
 
-    def _group_refuses(self, pod: PodQuery, cluster: Snapshot) -> Status | None:
-        """Why a member of a pod group does not preempt by itself. Source: E002."""
+    def pod_group_post_filter(
+        self, pod_group: PodGroup, pods: Sequence[PodInfo], snapshot: Snapshot
+    ) -> DryRunGenerator:
+        """Return a `preemption.plan.GroupPreemptionPlan` for *pod_group*, or the status of the failure.
+
+        Source: pkg/scheduler/framework/preemption/types.go, newDomainForWorkloadPreemption;
+        pkg/scheduler/framework/preemption/podgrouppreemption.go, PodGroupEvaluator.selectVictimsOnDomain (1.36).
+        """
+        result = yield from preempt_for_pod_group(pod_group, pods, snapshot)
+        return PostFilterResult(result) if isinstance(result, Status) else PostFilterResult(SUCCESS, detail=result)
+
+    def _get_pod_group_ineligibility(self, pod: PodInfo, snapshot: Snapshot) -> Status | None:
+        """Return the rejection of a pod-group member that may not preempt by itself; None if it may.
+
+        Source: pkg/scheduler/framework/plugins/defaultpreemption/default_preemption.go, DefaultPreemption.PostFilter
+        (1.36).
+        """
         if pod.spec.scheduling_group is None:
             return None
-        if self._by_topology:
-            group = _group(pod, cluster)
+        if self._topology_aware_scheduling:
+            group = _get_pod_group(pod, snapshot)
             if group is None:
-                return _NO_GROUP
+                return _GROUP_NOT_FOUND
             if group.spec.scheduling_constraints is not None:
-                return _PLACED_GROUP
-        return _GROUP_PREEMPTS if self._by_group else None
+                return _PLACEMENT_BASED_GROUP
+        return _WORKLOAD_AWARE if self._workload_aware_preemption else None
 
-    def events(self) -> Sequence[Registration]:
-        """Known to the queue, but no event wakes the pod: the end of the eviction does. Source: B108."""
-        return (Registration(Resource.POD, Action.DELETE, _never),) if self._async else ()
+    def events_to_register(self) -> Sequence[ClusterEventWithHint]:
+        """Return the event of deleted pods, with a hint that always skips: the pod is activated when the eviction ends.
+
+        Source: pkg/scheduler/framework/plugins/defaultpreemption/default_preemption.go, DefaultPreemption.PreEnqueue
+        (1.36).
+        """
+        return (
+            (ClusterEventWithHint(EventResource.POD, ActionType.DELETE, _always_skip),)
+            if self._async_preemption
+            else ()
+        )
 
 
-def _group(pod: PodQuery, cluster: Snapshot) -> PodGroup | None:
+def _get_pod_group(pod: PodInfo, snapshot: Snapshot) -> PodGroup | None:
     membership = pod.spec.scheduling_group
     name = membership.pod_group_name if membership is not None else None
-    return cluster.find(PodGroup, f"{pod.namespace}/{name}") if name else None
+    return snapshot.get_object(PodGroup, f"{pod.namespace}/{name}") if name else None
 
 
-def _never(_pod: PodQuery, _change: Change) -> Hint:
-    return Hint.SKIP
+def _always_skip(_pod: PodInfo, _event: ClusterEvent) -> QueueingHint:
+    return QueueingHint.SKIP
 
 
-def _joined(errors: Sequence[str]) -> str:
-    """As upstream writes several errors: each once, in brackets."""
-    distinct = list(dict.fromkeys(errors))
-    return distinct[0] if len(distinct) == 1 else f"[{', '.join(distinct)}]"
+def _format_errors(errors: Sequence[str]) -> str:
+    """Join the distinct errors. Several errors are put in brackets, as upstream."""
+    distinct_errors = list(dict.fromkeys(errors))
+    return distinct_errors[0] if len(distinct_errors) == 1 else f"[{', '.join(distinct_errors)}]"

@@ -1,17 +1,17 @@
-"""ImageLocality: nodes that have the pod's images already need not pull them.
+"""ImageLocality prefers nodes that already have the pod's images.
 
-**Refuses** none.
+**Rejects** no node.
 
-**Scores** the summed sizes of the images of init containers, containers and image volumes that a node has, each size
-scaled by the share of all nodes that have the image, so that pods are not drawn to the few nodes with a rare image.
-The sum is brought to 0..100 between 23 MiB and 1000 MiB a container. Images are compared by name; a name without tag
-means `:latest`.
+**Scores** nodes by the total size of the pod's images that they have. The images of init containers, containers and
+image volumes count. Each size is scaled by the share of all nodes that have the image, so that pods do not concentrate
+on the few nodes with a rare image. A total of 23 MiB or less scores 0. A total of 1000 MiB per container or more scores
+100. Images are compared by name. The tag of a name without a tag is `:latest`.
 
-**Undone by** none.
+**Requeued on** no event.
 
 **Options** none.
 
-Source: B050 to B053.
+Source: pkg/scheduler/framework/plugins/imagelocality/image_locality.go, sumImageScores, ImageLocality.Score (1.36).
 """
 
 from collections import Counter
@@ -21,76 +21,76 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from extender.cluster.arrays import IntArray
-from extender.cluster.pods import PodQuery
-from extender.cluster.snapshot import NodeView
+from extender.api.kinds.pod import PodSpec
+from extender.cache.pod_info import PodInfo
+from extender.cache.snapshot import NodeView
+from extender.cache.tables.arrays import IntArray
+from extender.framework.extension_points import DependsOn
 from extender.framework.normalize import MAX_SCORE
-from extender.framework.points import Reads
-from extender.objects.pod import PodSpec
 
 _MIB = 1024 * 1024
-_LEAST = 23 * _MIB
-_MOST_A_CONTAINER = 1000 * _MIB
+_MIN_THRESHOLD = 23 * _MIB
+_MAX_CONTAINER_THRESHOLD = 1000 * _MIB
 
 
 @dataclass(frozen=True, slots=True)
-class _Images:
-    """What the score needs of a pod.
+class _PodImages:
+    """The images of a pod.
 
     Attributes:
-        uses: how often each image is used, by its full name.
-        containers: init containers and containers.
-        key: all of that.
+        uses: the number of uses of each image, by normalized name.
+        container_count: the number of init containers and containers.
+        cache_key: the other attributes in hashable form.
     """
 
     uses: dict[str, int]
-    containers: int
-    key: Hashable
+    container_count: int
+    cache_key: Hashable
 
 
 class ImageLocality:
-    """Adds up sizes under the masks of the nodes that hold each image.
+    """Adds up the sizes of the pod's images on each node.
 
-    An image that arrives at one node changes the score of every node that has it.
+    If a node pulls an image, the scores of all nodes with that image change.
     """
 
     name: ClassVar[str] = "ImageLocality"
-    score_reads: ClassVar[Reads] = Reads.NODES
+    score_depends_on: ClassVar[DependsOn] = DependsOn.ALL_NODES
 
-    def score_key(self, pod: PodQuery) -> Hashable | None:
-        """Scores are alike for pods with the same images, each as often, and as many containers."""
-        return self._images(pod).key
+    def score_cache_key(self, pod: PodInfo) -> Hashable | None:
+        """Return the pod's images with their numbers of uses, and its number of containers."""
+        return self._get_images(pod).cache_key
 
-    def score(self, pod: PodQuery, nodes: NodeView, notes: Any) -> IntArray:  # noqa: ARG002  the point's signature
-        """0 to 100 a node."""
-        images = self._images(pod)
-        cluster = nodes.snapshot
+    def score(self, pod: PodInfo, nodes: NodeView, state: Any) -> IntArray:  # noqa: ARG002  the extension point's signature
+        """Return a score from 0 to 100 for each node."""
+        images = self._get_images(pod)
+        snapshot = nodes.snapshot
         sums = np.zeros(len(nodes), dtype=np.int64)
-        held = False
+        has_any_image = False
         for name, uses in images.uses.items():
-            state = cluster.image(name)
-            if state is not None:
-                spread = len(state.rows) / len(cluster)
-                size = int(float(state.size) * spread)
-                sums += nodes.take(state.mask(len(cluster))) * np.int64(size * uses)
-                held = True
-        most = _MOST_A_CONTAINER * images.containers
-        if not held and images.containers:
+            image_state = snapshot.image_state(name)
+            if image_state is not None:
+                spread = len(image_state.rows) / len(snapshot)
+                size = int(float(image_state.size) * spread)
+                sums += nodes.take(image_state.get_mask(len(snapshot))) * np.int64(size * uses)
+                has_any_image = True
+        max_threshold = _MAX_CONTAINER_THRESHOLD * images.container_count
+        if not has_any_image and images.container_count:
             return sums
-        clamped = np.where(sums < _LEAST, _LEAST, np.minimum(sums, most))
-        return MAX_SCORE * (clamped - _LEAST) // (most - _LEAST)
+        clamped = np.where(sums < _MIN_THRESHOLD, _MIN_THRESHOLD, np.minimum(sums, max_threshold))
+        return MAX_SCORE * (clamped - _MIN_THRESHOLD) // (max_threshold - _MIN_THRESHOLD)
 
-    def _images(self, pod: PodQuery) -> _Images:
-        return pod.shape.kin.remember(self.name, lambda: _images(pod.shape.spec))
+    def _get_images(self, pod: PodInfo) -> _PodImages:
+        return pod.signature.spec_class.get_or_create(self.name, lambda: _build_pod_images(pod.signature.spec))
 
 
-def _images(spec: PodSpec) -> _Images:
+def _build_pod_images(spec: PodSpec) -> _PodImages:
     containers = (*spec.init_containers, *spec.containers)
     names = [container.image for container in containers]
     names += [volume.image.reference for volume in spec.volumes if volume.image is not None]
-    uses = Counter(map(_full_name, names))
-    return _Images(dict(uses), len(containers), (frozenset(uses.items()), len(containers)))
+    uses = Counter(map(_normalize_image_name, names))
+    return _PodImages(dict(uses), len(containers), (frozenset(uses.items()), len(containers)))
 
 
-def _full_name(name: str) -> str:
+def _normalize_image_name(name: str) -> str:
     return name if name.rfind(":") > name.rfind("/") else f"{name}:latest"

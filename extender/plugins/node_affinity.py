@@ -1,18 +1,19 @@
-"""NodeAffinity: node selectors and node affinity of pods, and an affinity that the configuration adds to all pods.
+"""NodeAffinity compares nodes with the pod's node selector and node affinity, and with an affinity added to all pods.
 
-**Refuses** for good a node that does not match the pod's `spec.nodeSelector` and required node affinity, or the
-required part of `addedAffinity`. A term that cannot be read matches no node. A pod whose terms all ask for nodes by
-`metadata.name` is looked for on those nodes only; if they contradict each other the pod is refused as a whole.
+**Rejects** a node, unresolvable, that does not match the pod's `spec.nodeSelector` and required node affinity, or the
+required part of `addedAffinity`. An invalid term matches no node. If all terms of a pod select nodes by
+`metadata.name`, only those nodes are checked. If such terms conflict, the pod is rejected in PreFilter.
 
-**Scores** nodes by the summed weights of the preferred terms that match, of the pod and of `addedAffinity`; the node
-with the most gets 100. Not asked where neither has preferred terms. A preferred term that cannot be read ends the
-attempt as an error.
+**Scores** nodes by the summed weights of the matching preferred terms of the pod and of `addedAffinity`. The highest
+sum becomes 100. Skipped if neither has preferred terms. An invalid preferred term is an error.
 
-**Undone by** a new node that matches, or a change of labels that makes a node match.
+**Requeued on** a new node that matches, or a change of labels that makes a node match.
 
-**Options** `addedAffinity`: a node affinity, required and preferred, that holds for every pod beside its own.
+**Options** `addedAffinity`: a required and preferred node affinity that applies to every pod in addition to its own.
 
-Source: B008, B020 to B026, G037.
+Source: component-helpers/scheduling/corev1/nodeaffinity/nodeaffinity.go, RequiredNodeAffinity.Match;
+pkg/scheduler/framework/plugins/nodeaffinity/node_affinity.go, NodeAffinity.PreFilter, NodeAffinity.Filter,
+NodeAffinity.PreScore; pkg/scheduler/apis/config/validation/validation_pluginargs.go, ValidateNodeAffinityArgs (1.36).
 """
 
 from collections.abc import Hashable, Sequence
@@ -21,25 +22,36 @@ from typing import Any, ClassVar
 import msgspec
 import numpy as np
 
-from extender.cluster.arrays import IntArray
-from extender.cluster.node_matching import required_affinity, required_affinity_mask, term_mask, terms_mask
-from extender.cluster.pods import PodQuery
-from extender.cluster.snapshot import NodeView, Snapshot
-from extender.config.faults import Fault
-from extender.config.gates import FeatureGates
-from extender.config.paths import child, item
-from extender.framework.changes import Action, Change, Hint, Registration, Resource
-from extender.framework.normalize import in_proportion
-from extender.framework.points import PASS, SKIP, SKIP_SCORE, PreFiltered, PreScored, Reads
-from extender.framework.setup import Setup
-from extender.framework.verdict import Code, Reason, Rejection, Status, error, unresolvable
-from extender.objects.affinity import NodeAffinity as Affinity
-from extender.objects.affinity import NodeSelectorTerm
-from extender.objects.matching import NodeTerms, PreferredTerm, compile_node_selector, compile_preferred, compile_term
-from extender.objects.node import Node
+from extender.api.kinds.affinity import NodeAffinity as Affinity
+from extender.api.kinds.affinity import NodeSelectorTerm
+from extender.api.kinds.node import Node
+from extender.api.matching import (
+    CompiledNodeSelector,
+    CompiledPreferredTerm,
+    compile_node_selector,
+    compile_node_term,
+    compile_preferred_terms,
+)
+from extender.cache.node_matching import (
+    get_compiled_node_affinity,
+    match_node_selector,
+    match_node_term,
+    match_required_node_affinity,
+)
+from extender.cache.pod_info import PodInfo
+from extender.cache.snapshot import NodeView, Snapshot
+from extender.cache.tables.arrays import IntArray
+from extender.config.errors import FieldError
+from extender.config.feature_gates import FeatureGates
+from extender.config.field_path import child, item
+from extender.framework.events import ActionType, ClusterEvent, ClusterEventWithHint, EventResource, QueueingHint
+from extender.framework.extension_points import PASS, SKIP, SKIP_SCORE, DependsOn, PreFilterResult, PreScoreResult
+from extender.framework.normalize import default_normalize_score
+from extender.framework.plugin_args import PluginArgs
+from extender.framework.status import Code, Reason, Rejection, Status, error, unresolvable
 
-_ENFORCED = Reason("node(s) didn't match scheduler-enforced node affinity", Code.UNRESOLVABLE)
-_UNMATCHED = Reason("node(s) didn't match Pod's node affinity/selector", Code.UNRESOLVABLE)
+_ADDED_AFFINITY = Reason("node(s) didn't match scheduler-enforced node affinity", Code.UNRESOLVABLE)
+_POD_AFFINITY = Reason("node(s) didn't match Pod's node affinity/selector", Code.UNRESOLVABLE)
 _CONFLICT = unresolvable("pod affinity terms conflict")
 _NAME_FIELD = "metadata.name"
 
@@ -48,170 +60,212 @@ _PREFERRED = "preferredDuringSchedulingIgnoredDuringExecution"
 
 
 class NodeAffinityOptions(msgspec.Struct, frozen=True, rename="camel"):
-    """Options of NodeAffinity. Source: B025."""
+    """Options of NodeAffinity.
+
+    Source: pkg/scheduler/framework/plugins/nodeaffinity/node_affinity.go, New (1.36).
+    """
 
     added_affinity: Affinity | None = None
 
-    def faults(self, path: str, gates: FeatureGates) -> list[Fault]:  # noqa: ARG002  all options have this signature
-        """Terms that cannot be read. Source: G037."""
-        added = self.added_affinity
-        if added is None:
+    def validate(self, path: str, gates: FeatureGates) -> list[FieldError]:  # noqa: ARG002  signature of all options
+        """Return an error for each invalid term.
+
+        Source: pkg/scheduler/apis/config/validation/validation_pluginargs.go, ValidateNodeAffinityArgs (1.36).
+        """
+        added_affinity = self.added_affinity
+        if added_affinity is None:
             return []
-        where = child(path, "addedAffinity")
-        found: list[Fault] = []
-        required = added.required_during_scheduling_ignored_during_execution
+        field_path = child(path, "addedAffinity")
+        errors: list[FieldError] = []
+        required = added_affinity.required_during_scheduling_ignored_during_execution
         for index, term in enumerate(required.node_selector_terms if required else ()):
-            found += _term_faults(term, item(child(where, f"{_REQUIRED}.nodeSelectorTerms"), index))
-        for index, preferred in enumerate(added.preferred_during_scheduling_ignored_during_execution):
+            errors += _validate_term(term, item(child(field_path, f"{_REQUIRED}.nodeSelectorTerms"), index))
+        for index, preferred in enumerate(added_affinity.preferred_during_scheduling_ignored_during_execution):
             if preferred.weight:
-                found += _term_faults(preferred.preference, item(child(where, _PREFERRED), index))
-        return found
+                errors += _validate_term(preferred.preference, item(child(field_path, _PREFERRED), index))
+        return errors
 
 
-def _term_faults(term: NodeSelectorTerm, path: str) -> list[Fault]:
-    compiled = compile_term(term)
+def _validate_term(term: NodeSelectorTerm, path: str) -> list[FieldError]:
+    compiled = compile_node_term(term)
     if compiled is None:
         return []
-    split = (text.partition(": ") for text in compiled.errors)
-    return [Fault(child(path, place), message) for place, _, message in split]
+    messages = (error.partition(": ") for error in compiled.errors)
+    return [FieldError(child(path, field), message) for field, _, message in messages]
 
 
 class NodeAffinity:
-    """Looks requirements up among the values of their labels; no node is visited one by one."""
+    """Filters and scores by node affinity. Evaluates a requirement once for each distinct label value."""
 
     name: ClassVar[str] = "NodeAffinity"
-    kept_for_kin: ClassVar[bool] = True
+    cacheable_for_spec_class: ClassVar[bool] = True
     options: ClassVar[type[NodeAffinityOptions]] = NodeAffinityOptions
-    filter_reads: ClassVar[Reads] = Reads.NODE
-    score_reads: ClassVar[Reads] = Reads.NODE
+    filter_depends_on: ClassVar[DependsOn] = DependsOn.NODE
+    score_depends_on: ClassVar[DependsOn] = DependsOn.NODE
 
-    def __init__(self, setup: Setup[NodeAffinityOptions]) -> None:
-        added = setup.options.added_affinity or Affinity()
-        required = added.required_during_scheduling_ignored_during_execution
-        self._enforced: NodeTerms | None = None if required is None else compile_node_selector(required)
-        self._has_added_preferred = bool(added.preferred_during_scheduling_ignored_during_execution)
-        self._added_preferred = compile_preferred(added.preferred_during_scheduling_ignored_during_execution)
+    def __init__(self, args: PluginArgs[NodeAffinityOptions]) -> None:
+        added_affinity = args.options.added_affinity or Affinity()
+        required = added_affinity.required_during_scheduling_ignored_during_execution
+        self._added_required: CompiledNodeSelector | None = (
+            None if required is None else compile_node_selector(required)
+        )
+        self._has_added_preferred = bool(added_affinity.preferred_during_scheduling_ignored_during_execution)
+        self._added_preferred = compile_preferred_terms(
+            added_affinity.preferred_during_scheduling_ignored_during_execution
+        )
 
     # -- filter
 
-    def pre_filter(self, pod: PodQuery, cluster: Snapshot) -> PreFiltered:  # noqa: ARG002  the point's signature
-        """Source: B020, B021."""
-        if self._enforced is None and not pod.shape.spec.node_selector and _own_terms(pod) is None:
-            return SKIP
-        return pod.shape.remember((self.name, "narrowed"), lambda: _narrowed(_own_terms(pod) or ()))
+    def pre_filter(self, pod: PodInfo, snapshot: Snapshot) -> PreFilterResult:  # noqa: ARG002  the extension point's signature
+        """Skip pods without requirements. Return the node names if all terms select nodes by name.
 
-    def pre_filter_kept(self, pod: PodQuery) -> bool:  # noqa: ARG002  the point's signature
-        """Always: no node is looked at."""
+        Source: pkg/scheduler/framework/plugins/nodeaffinity/node_affinity.go, NodeAffinity.PreFilter (1.36).
+        """
+        if self._added_required is None and not pod.signature.spec.node_selector and _get_required_terms(pod) is None:
+            return SKIP
+        return pod.signature.get_or_create(
+            (self.name, "pre_filter"), lambda: _select_nodes_by_name(_get_required_terms(pod) or ())
+        )
+
+    def pre_filter_is_cacheable(self, pod: PodInfo) -> bool:  # noqa: ARG002  the extension point's signature
+        """Return True: the result depends only on the pod's spec."""
         return True
 
-    def filter_key(self, pod: PodQuery) -> Hashable | None:
-        """What the pod requires; a pod that wants nodes by name is asked about those few only and is not kept."""
-        required = required_affinity(pod)
-        by_name = required.terms is not None and any(term.fields for term in required.terms.terms)
-        return None if by_name else required
+    def filter_cache_key(self, pod: PodInfo) -> Hashable | None:
+        """Return the pod's required affinity. Results of pods that select nodes by name are not cached."""
+        required = get_compiled_node_affinity(pod)
+        selects_by_name = required.terms is not None and any(term.field_requirements for term in required.terms.terms)
+        return None if selects_by_name else required
 
-    def filter(self, pod: PodQuery, nodes: NodeView, notes: Any) -> Sequence[Rejection]:  # noqa: ARG002
-        """Source: B022."""
-        own = ~required_affinity_mask(nodes, pod)
-        if self._enforced is None:
-            return (Rejection(own, _UNMATCHED),)
-        enforced = terms_mask(nodes, self._enforced)
-        return (Rejection(~enforced, _ENFORCED), Rejection(own & enforced, _UNMATCHED))
+    def filter(self, pod: PodInfo, nodes: NodeView, state: Any) -> Sequence[Rejection]:  # noqa: ARG002
+        """Reject nodes that do not match both the added affinity and the pod's affinity.
+
+        Source: pkg/scheduler/framework/plugins/nodeaffinity/node_affinity.go, NodeAffinity.Filter (1.36).
+        """
+        mismatches_pod = ~match_required_node_affinity(nodes, pod)
+        if self._added_required is None:
+            return (Rejection(mismatches_pod, _POD_AFFINITY),)
+        matches_added = match_node_selector(nodes, self._added_required)
+        return (Rejection(~matches_added, _ADDED_AFFINITY), Rejection(mismatches_pod & matches_added, _POD_AFFINITY))
 
     # -- score
 
-    def pre_score(self, pod: PodQuery, nodes: NodeView) -> PreScored:  # noqa: ARG002  the point's signature
-        """Source: B023."""
-        affinity = _own_affinity(pod)
+    def pre_score(self, pod: PodInfo, nodes: NodeView) -> PreScoreResult:  # noqa: ARG002  the extension point's signature
+        """Skip if neither the pod nor the added affinity has preferred terms.
+
+        Source: pkg/scheduler/framework/plugins/nodeaffinity/node_affinity.go, NodeAffinity.PreScore (1.36).
+        """
+        affinity = _get_node_affinity(pod)
         if not self._has_added_preferred and not affinity.preferred_during_scheduling_ignored_during_execution:
             return SKIP_SCORE
-        preferred = _preferred(pod)
-        return PreScored(status=preferred) if isinstance(preferred, Status) else PreScored()
+        preferred = _get_preferred_terms(pod)
+        return PreScoreResult(status=preferred) if isinstance(preferred, Status) else PreScoreResult()
 
-    def pre_score_kept(self, pod: PodQuery) -> bool:  # noqa: ARG002  the point's signature
-        """Always."""
+    def pre_score_is_cacheable(self, pod: PodInfo) -> bool:  # noqa: ARG002  the extension point's signature
+        """Return True: the result depends only on the pod's spec."""
         return True
 
-    def score_key(self, pod: PodQuery) -> Hashable | None:
-        """The pod's preferred terms."""
-        preferred = _preferred(pod)
+    def score_cache_key(self, pod: PodInfo) -> Hashable | None:
+        """Return the pod's preferred terms."""
+        preferred = _get_preferred_terms(pod)
         return None if isinstance(preferred, Status) else preferred
 
-    def score(self, pod: PodQuery, nodes: NodeView, notes: Any) -> IntArray:  # noqa: ARG002  the point's signature
-        """Source: B024.
+    def score(self, pod: PodInfo, nodes: NodeView, state: Any) -> IntArray:  # noqa: ARG002  the extension point's signature
+        """Return the summed weights of the preferred terms that match each node.
 
         Raises:
-            ValueError: a term cannot be read, and `pre_score`, which says so first, is switched off.
-        """
-        own = _preferred(pod)
-        if isinstance(own, Status):
-            raise ValueError(own.message)  # noqa: TRY004  the term is wrong, not a type
-        total = np.zeros(len(nodes), dtype=np.int64)
-        for preferred in (*self._added_preferred, *own):
-            total += term_mask(nodes, preferred.term) * np.int64(preferred.weight)
-        return total
+            ValueError: a preferred term is invalid, and PreScore, which would have reported it, is disabled.
 
-    def normalize(self, pod: PodQuery, raw: IntArray, nodes: NodeView, notes: Any) -> IntArray:  # noqa: ARG002
-        """Source: B024."""
-        return in_proportion(raw)
+        Source: pkg/scheduler/framework/plugins/nodeaffinity/node_affinity.go, NodeAffinity.Score (1.36).
+        """
+        preferred_terms = _get_preferred_terms(pod)
+        if isinstance(preferred_terms, Status):
+            raise ValueError(preferred_terms.message)  # noqa: TRY004  the term is invalid, not of a wrong type
+        weight_sums = np.zeros(len(nodes), dtype=np.int64)
+        for preferred in (*self._added_preferred, *preferred_terms):
+            weight_sums += match_node_term(nodes, preferred.term) * np.int64(preferred.weight)
+        return weight_sums
+
+    def normalize_score(self, pod: PodInfo, scores: IntArray, nodes: NodeView, state: Any) -> IntArray:  # noqa: ARG002
+        """Scale the scores so that the highest is 100.
+
+        Source: pkg/scheduler/framework/plugins/nodeaffinity/node_affinity.go, NodeAffinity.NormalizeScore (1.36).
+        """
+        return default_normalize_score(scores)
 
     # -- events
 
-    def events(self) -> Sequence[Registration]:
-        """Source: B026."""
-        return (Registration(Resource.NODE, Action.ADD | Action.UPDATE_NODE_LABEL, self._after_node_change),)
+    def events_to_register(self) -> Sequence[ClusterEventWithHint]:
+        """Return the events of new nodes and changed node labels.
 
-    def _after_node_change(self, pod: PodQuery, change: Change) -> Hint:
-        node: Node = change.new
-        if self._enforced is not None and not self._enforced.matches(node.metadata.labels, node.metadata.name):
-            return Hint.SKIP
-        now = _matches(pod, node)
-        if now is not True:
-            return Hint.QUEUE if now is None else Hint.SKIP
-        before = False if change.old is None else _matches(pod, change.old)
-        return Hint.SKIP if before else Hint.QUEUE
+        Source: pkg/scheduler/framework/plugins/nodeaffinity/node_affinity.go,
+        NodeAffinity.isSchedulableAfterNodeChange (1.36).
+        """
+        return (
+            ClusterEventWithHint(
+                EventResource.NODE,
+                ActionType.ADD | ActionType.UPDATE_NODE_LABEL,
+                self._is_schedulable_after_node_change,
+            ),
+        )
+
+    def _is_schedulable_after_node_change(self, pod: PodInfo, event: ClusterEvent) -> QueueingHint:
+        node: Node = event.new
+        if self._added_required is not None and not self._added_required.matches(
+            node.metadata.labels, node.metadata.name
+        ):
+            return QueueingHint.SKIP
+        is_matched = _matches_required_affinity(pod, node)
+        if is_matched is not True:
+            return QueueingHint.QUEUE if is_matched is None else QueueingHint.SKIP
+        was_matched = False if event.old is None else _matches_required_affinity(pod, event.old)
+        return QueueingHint.SKIP if was_matched else QueueingHint.QUEUE
 
 
-def _matches(pod: PodQuery, node: Node) -> bool | None:
-    """Whether *node* is what *pod* requires; None where a term that cannot be read leaves it open."""
-    required, labels = required_affinity(pod), node.metadata.labels
+def _matches_required_affinity(pod: PodInfo, node: Node) -> bool | None:
+    """Return whether *node* matches the pod's required affinity; None if an invalid term makes this undecidable."""
+    required, labels = get_compiled_node_affinity(pod), node.metadata.labels
     if required.matches(labels, node.metadata.name):
         return True
-    unread = required.terms is not None and bool(required.terms.errors)
-    return None if unread and required.selector.matches(labels) else False
+    has_invalid_term = required.terms is not None and bool(required.terms.errors)
+    return None if has_invalid_term and required.selector.matches(labels) else False
 
 
-def _own_affinity(pod: PodQuery) -> Affinity:
-    affinity = pod.shape.spec.affinity
+def _get_node_affinity(pod: PodInfo) -> Affinity:
+    affinity = pod.signature.spec.affinity
     return (affinity and affinity.node_affinity) or Affinity()
 
 
-def _own_terms(pod: PodQuery) -> tuple[NodeSelectorTerm, ...] | None:
-    required = _own_affinity(pod).required_during_scheduling_ignored_during_execution
+def _get_required_terms(pod: PodInfo) -> tuple[NodeSelectorTerm, ...] | None:
+    required = _get_node_affinity(pod).required_during_scheduling_ignored_during_execution
     return None if required is None else required.node_selector_terms
 
 
-def _narrowed(terms: tuple[NodeSelectorTerm, ...]) -> PreFiltered:
-    """The nodes that *terms* ask for by name, if all of them do."""
+def _select_nodes_by_name(terms: tuple[NodeSelectorTerm, ...]) -> PreFilterResult:
+    """Return the node names that *terms* select by `metadata.name`; all nodes if a term does not select by name."""
     names: frozenset[str] = frozenset()
     for term in terms:
-        wanted = [
-            frozenset(rule.values) for rule in term.match_fields if rule.key == _NAME_FIELD and rule.operator == "In"
+        term_names = [
+            frozenset(requirement.values)
+            for requirement in term.match_fields
+            if requirement.key == _NAME_FIELD and requirement.operator == "In"
         ]
-        if not wanted:
+        if not term_names:
             return PASS
-        names |= frozenset.intersection(*wanted)
+        names |= frozenset.intersection(*term_names)
     if not terms:
         return PASS
-    return PreFiltered(nodes=names) if names else PreFiltered(status=_CONFLICT)
+    return PreFilterResult(node_names=names) if names else PreFilterResult(status=_CONFLICT)
 
 
-def _preferred(pod: PodQuery) -> tuple[PreferredTerm, ...] | Status:
-    return pod.shape.remember(("NodeAffinity", "preferred"), lambda: _compiled(_own_affinity(pod)))
+def _get_preferred_terms(pod: PodInfo) -> tuple[CompiledPreferredTerm, ...] | Status:
+    return pod.signature.get_or_create(
+        ("NodeAffinity", "preferred"), lambda: _compile_preferred_terms(_get_node_affinity(pod))
+    )
 
 
-def _compiled(affinity: Affinity) -> tuple[PreferredTerm, ...] | Status:
+def _compile_preferred_terms(affinity: Affinity) -> tuple[CompiledPreferredTerm, ...] | Status:
     try:
-        return compile_preferred(affinity.preferred_during_scheduling_ignored_during_execution)
-    except ValueError as fault:
-        return error(str(fault))
+        return compile_preferred_terms(affinity.preferred_during_scheduling_ignored_during_execution)
+    except ValueError as invalid_term:
+        return error(str(invalid_term))

@@ -1,16 +1,20 @@
-"""NodeDeclaredFeatures: a pod that needs a feature of the kubelet goes where it is declared.
+"""NodeDeclaredFeatures keeps pods off nodes that do not declare the kubelet features that the pod requires.
 
-**Refuses** for good a node whose `status.declaredFeatures` lack one that the pod needs:
-`RestartAllContainersOnContainerExits` for a container with a restart rule of action `RestartAllContainers`,
-`UserNamespacesHostNetworkSupport` for `hostNetwork: true` with `hostUsers: false`. Not asked for pods that need none.
+**Rejects** a node, unresolvable, if a required feature is missing in its `status.declaredFeatures`. A pod requires
+`RestartAllContainersOnContainerExits` if a container has a restart rule with the action `RestartAllContainers`, and
+`UserNamespacesHostNetworkSupport` if it has `hostNetwork: true` and `hostUsers: false`. Skipped for pods that require
+no feature.
 
-**Scores** none.
+**Scores** no node.
 
-**Undone by** a new node, a change of a node's declared features, or an update of the pod that changes what it needs.
+**Requeued on** a new node, a change of a node's declared features, or an update of the pod that changes its required
+features.
 
 **Options** none. Does nothing without the feature gate `NodeDeclaredFeatures`.
 
-Source: B127 to B129.
+Source: component-helpers/nodedeclaredfeatures/framework.go, Framework.InferForPodScheduling;
+pkg/scheduler/framework/plugins/nodedeclaredfeatures/nodedeclaredfeatures.go, NodeDeclaredFeatures.Filter,
+NodeDeclaredFeatures.EventsToRegister (1.36).
 """
 
 from collections.abc import Hashable, Sequence
@@ -18,82 +22,109 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from extender.cluster.pods import PodQuery
-from extender.cluster.snapshot import NodeView, Snapshot
-from extender.framework.changes import Action, Change, Hint, Registration, Resource
-from extender.framework.points import SKIP, PreFiltered, Reads
-from extender.framework.setup import Setup
-from extender.framework.verdict import Code, Reason, Rejection
-from extender.objects.pod import PodSpec
+from extender.api.kinds.pod import PodSpec
+from extender.cache.pod_info import PodInfo
+from extender.cache.snapshot import NodeView, Snapshot
+from extender.framework.events import ActionType, ClusterEvent, ClusterEventWithHint, EventResource, QueueingHint
+from extender.framework.extension_points import SKIP, DependsOn, PreFilterResult
+from extender.framework.plugin_args import PluginArgs
+from extender.framework.status import Code, Reason, Rejection
 
-_LACKING = Reason("node(s) didn't match Pod's required features", Code.UNRESOLVABLE)
-_UNPREPARED = Reason('error reading "PreFilterNodeDeclaredFeatures" from cycle-state: not found', Code.ERROR)
+_UNSATISFIED = Reason("node(s) didn't match Pod's required features", Code.UNRESOLVABLE)
+_NO_STATE = Reason('error reading "PreFilterNodeDeclaredFeatures" from cycle-state: not found', Code.ERROR)
 
 
 class NodeDeclaredFeatures:
-    """Compares what a pod needs with each distinct set of declared features."""
+    """Filters by declared features. Compares the required features once with each distinct set of declared features."""
 
     name: ClassVar[str] = "NodeDeclaredFeatures"
-    kept_for_kin: ClassVar[bool] = True
-    filter_reads: ClassVar[Reads] = Reads.NODE
+    cacheable_for_spec_class: ClassVar[bool] = True
+    filter_depends_on: ClassVar[DependsOn] = DependsOn.NODE
 
-    def __init__(self, setup: Setup[None]) -> None:
-        self._on = "NodeDeclaredFeatures" in setup.gates
+    def __init__(self, args: PluginArgs[None]) -> None:
+        self._enabled = "NodeDeclaredFeatures" in args.gates
 
-    def pre_filter(self, pod: PodQuery, cluster: Snapshot) -> PreFiltered:  # noqa: ARG002  the point's signature
-        """Source: B127."""
-        return PreFiltered(notes=True) if self._on and _needed(pod) else SKIP
+    def pre_filter(self, pod: PodInfo, snapshot: Snapshot) -> PreFilterResult:  # noqa: ARG002  the extension point's signature
+        """Skip pods that require no feature.
 
-    def pre_filter_kept(self, pod: PodQuery) -> bool:  # noqa: ARG002  the point's signature
-        """Always: the pod alone says what it needs."""
+        Source: component-helpers/nodedeclaredfeatures/framework.go, Framework.InferForPodScheduling (1.36).
+        """
+        return PreFilterResult(state=True) if self._enabled and _get_required_features(pod) else SKIP
+
+    def pre_filter_is_cacheable(self, pod: PodInfo) -> bool:  # noqa: ARG002  the extension point's signature
+        """Return True: the required features depend only on the pod's spec."""
         return True
 
-    def filter_key(self, pod: PodQuery) -> Hashable | None:
-        """The features that the pod needs."""
-        return _needed(pod)
+    def filter_cache_key(self, pod: PodInfo) -> Hashable | None:
+        """Return the pod's required features."""
+        return _get_required_features(pod)
 
-    def filter(self, pod: PodQuery, nodes: NodeView, notes: Any) -> Sequence[Rejection]:
-        """As upstream, an error on every node if `pre_filter` is switched off. Source: B128."""
-        if not self._on:
+    def filter(self, pod: PodInfo, nodes: NodeView, state: Any) -> Sequence[Rejection]:
+        """Reject nodes that lack a required feature.
+
+        Return an error for every node if PreFilter is disabled, as upstream.
+
+        Source: pkg/scheduler/framework/plugins/nodedeclaredfeatures/nodedeclaredfeatures.go,
+        NodeDeclaredFeatures.Filter (1.36).
+        """
+        if not self._enabled:
             return ()
-        if notes is None:
-            return (Rejection(np.ones(len(nodes), dtype=np.bool_), _UNPREPARED),)
-        needed = _needed(pod)
-        declared = nodes.snapshot.vocabulary.feature_sets
-        lacking = np.array([not needed <= features for features in declared], dtype=np.bool_)
-        return (Rejection(lacking[nodes.feature_set], _LACKING),)
+        if state is None:
+            return (Rejection(np.ones(len(nodes), dtype=np.bool_), _NO_STATE),)
+        required = _get_required_features(pod)
+        feature_sets = nodes.snapshot.symbols.feature_sets
+        unsatisfied = np.array([not required <= declared for declared in feature_sets], dtype=np.bool_)
+        return (Rejection(unsatisfied[nodes.feature_set_ids], _UNSATISFIED),)
 
-    def events(self) -> Sequence[Registration]:
-        """Source: B129."""
-        if not self._on:
+    def events_to_register(self) -> Sequence[ClusterEventWithHint]:
+        """Return the events of nodes and pods that may change required or declared features.
+
+        Source: pkg/scheduler/framework/plugins/nodedeclaredfeatures/nodedeclaredfeatures.go,
+        NodeDeclaredFeatures.EventsToRegister (1.36).
+        """
+        if not self._enabled:
             return ()
         return (
-            Registration(Resource.NODE, Action.ADD | Action.UPDATE_NODE_DECLARED_FEATURE, _after_node_change),
-            Registration(Resource.POD, Action.UPDATE, _after_pod_update),
+            ClusterEventWithHint(
+                EventResource.NODE,
+                ActionType.ADD | ActionType.UPDATE_NODE_DECLARED_FEATURE,
+                _is_schedulable_after_node_change,
+            ),
+            ClusterEventWithHint(EventResource.POD, ActionType.UPDATE, _is_schedulable_after_pod_update),
         )
 
 
-def _needed(pod: PodQuery) -> frozenset[str]:
-    return pod.shape.kin.remember("NodeDeclaredFeatures", lambda: _inferred(pod.shape.spec))
+def _get_required_features(pod: PodInfo) -> frozenset[str]:
+    return pod.signature.spec_class.get_or_create(
+        "NodeDeclaredFeatures", lambda: _infer_required_features(pod.signature.spec)
+    )
 
 
-def _inferred(spec: PodSpec) -> frozenset[str]:
-    """The features that *spec* needs. Source: B127."""
-    found: set[str] = set()
-    rules = (rule for each in (*spec.containers, *spec.init_containers) for rule in each.restart_policy_rules)
+def _infer_required_features(spec: PodSpec) -> frozenset[str]:
+    """Return the features that a pod with *spec* requires.
+
+    Source: component-helpers/nodedeclaredfeatures/framework.go, Framework.InferForPodScheduling (1.36).
+    """
+    features: set[str] = set()
+    containers = (*spec.containers, *spec.init_containers)
+    rules = (rule for container in containers for rule in container.restart_policy_rules)
     if any(rule.action == "RestartAllContainers" for rule in rules):
-        found.add("RestartAllContainersOnContainerExits")
+        features.add("RestartAllContainersOnContainerExits")
     if spec.host_network and spec.host_users is False:
-        found.add("UserNamespacesHostNetworkSupport")
-    return frozenset(found)
+        features.add("UserNamespacesHostNetworkSupport")
+    return frozenset(features)
 
 
-def _after_node_change(pod: PodQuery, change: Change) -> Hint:  # noqa: ARG001  a hint's signature
-    same = change.old is not None and change.old.status.declared_features == change.new.status.declared_features
-    return Hint.SKIP if same else Hint.QUEUE
+def _is_schedulable_after_node_change(pod: PodInfo, event: ClusterEvent) -> QueueingHint:  # noqa: ARG001  a hint's signature
+    is_unchanged = event.old is not None and event.old.status.declared_features == event.new.status.declared_features
+    return QueueingHint.SKIP if is_unchanged else QueueingHint.QUEUE
 
 
-def _after_pod_update(pod: PodQuery, change: Change) -> Hint:
-    if change.new.metadata.uid != pod.pod.metadata.uid:
-        return Hint.SKIP
-    return Hint.SKIP if _inferred(change.old.spec) == _inferred(change.new.spec) else Hint.QUEUE
+def _is_schedulable_after_pod_update(pod: PodInfo, event: ClusterEvent) -> QueueingHint:
+    if event.new.metadata.uid != pod.pod.metadata.uid:
+        return QueueingHint.SKIP
+    return (
+        QueueingHint.SKIP
+        if _infer_required_features(event.old.spec) == _infer_required_features(event.new.spec)
+        else QueueingHint.QUEUE
+    )

@@ -1,25 +1,25 @@
-"""NodeName: a pod that names its node goes there or nowhere.
+"""NodeName allows only the node named in `spec.nodeName`, if the pod has this field.
 
-**Refuses** for good every node but the one in `spec.nodeName`, if the pod has one.
+**Rejects** every other node, unresolvable.
 
-**Scores** none.
+**Scores** no node.
 
-**Undone by** a new node.
+**Requeued on** a new node.
 
 **Options** none.
 
-Source: B013.
+Source: pkg/scheduler/framework/plugins/nodename/node_name.go, NodeName.Filter (1.36).
 """
 
 from collections.abc import Hashable, Sequence
 from typing import Any, ClassVar
 
-from extender.cluster.node_matching import named_mask
-from extender.cluster.pods import PodQuery
-from extender.cluster.snapshot import NodeView
-from extender.framework.changes import Action, Registration, Resource
-from extender.framework.points import Reads
-from extender.framework.verdict import Code, Reason, Rejection
+from extender.cache.node_matching import match_names
+from extender.cache.pod_info import PodInfo
+from extender.cache.snapshot import NodeView
+from extender.framework.events import ActionType, ClusterEventWithHint, EventResource
+from extender.framework.extension_points import DependsOn
+from extender.framework.status import Code, Reason, Rejection
 
 _OTHER_NODE = Reason("node(s) didn't match the requested node name", Code.UNRESOLVABLE)
 
@@ -28,19 +28,25 @@ class NodeName:
     """Compares `spec.nodeName` with the node's name."""
 
     name: ClassVar[str] = "NodeName"
-    filter_reads: ClassVar[Reads] = Reads.NODE
+    filter_depends_on: ClassVar[DependsOn] = DependsOn.NODE
 
-    def filter_key(self, pod: PodQuery) -> Hashable | None:
-        """All pods without a node name share one answer; the others are not worth keeping."""
+    def filter_cache_key(self, pod: PodInfo) -> Hashable | None:
+        """Return one key for all pods without a node name. Results for other pods are not cached."""
         return None if pod.spec.node_name else ""
 
-    def filter(self, pod: PodQuery, nodes: NodeView, notes: Any) -> Sequence[Rejection]:  # noqa: ARG002
-        """Source: B013."""
-        wanted = pod.spec.node_name
-        if not wanted:
-            return ()
-        return (Rejection(~named_mask(nodes, (wanted,)), _OTHER_NODE),)
+    def filter(self, pod: PodInfo, nodes: NodeView, state: Any) -> Sequence[Rejection]:  # noqa: ARG002
+        """Reject every node but the requested one.
 
-    def events(self) -> Sequence[Registration]:
-        """Source: B013."""
-        return (Registration(Resource.NODE, Action.ADD),)
+        Source: pkg/scheduler/framework/plugins/nodename/node_name.go, NodeName.Filter (1.36).
+        """
+        node_name = pod.spec.node_name
+        if not node_name:
+            return ()
+        return (Rejection(~match_names(nodes, (node_name,)), _OTHER_NODE),)
+
+    def events_to_register(self) -> Sequence[ClusterEventWithHint]:
+        """Return the event of a new node.
+
+        Source: pkg/scheduler/framework/plugins/nodename/node_name.go, NodeName.EventsToRegister (1.36).
+        """
+        return (ClusterEventWithHint(EventResource.NODE, ActionType.ADD),)

@@ -1,15 +1,16 @@
-"""NodePorts: two pods cannot use one port of a node's host.
+"""NodePorts keeps pods off nodes where a host port of the pod is in use.
 
-**Refuses** a node where a host port of the pod is taken: by a pod with the same protocol and port, if one of the two
-listens on all addresses or both on the same. Not asked for pods without host ports.
+**Rejects** a node if a pod there uses the same protocol and host port on the same address, or if one of the two pods
+listens on all addresses. Skipped for pods without host ports.
 
-**Scores** none.
+**Scores** no node.
 
-**Undone by** the end of a pod that used such a port, or a new node.
+**Requeued on** the deletion of a pod that used such a port, or a new node.
 
 **Options** none.
 
-Source: B027 to B029.
+Source: pkg/scheduler/util/utils.go, GetHostPorts; kube-scheduler/framework/types.go, HostPortInfo.CheckConflict;
+pkg/scheduler/framework/plugins/nodeports/node_ports.go, NodePorts.isSchedulableAfterPodDeleted (1.36).
 """
 
 from collections.abc import Hashable, Sequence
@@ -17,55 +18,74 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from extender.cluster.pods import PodQuery
-from extender.cluster.ports import host_ports, in_conflict
-from extender.cluster.snapshot import NodeView, Snapshot
-from extender.framework.changes import Action, Change, Hint, Registration, Resource
-from extender.framework.points import SKIP, PreFiltered, Reads
-from extender.framework.verdict import Code, Reason, Rejection
-from extender.objects.pod import Pod
+from extender.api.kinds.pod import Pod
+from extender.cache.pod_info import PodInfo
+from extender.cache.snapshot import NodeView, Snapshot
+from extender.cache.tables.host_ports import get_host_ports, host_ports_conflict
+from extender.framework.events import ActionType, ClusterEvent, ClusterEventWithHint, EventResource, QueueingHint
+from extender.framework.extension_points import SKIP, DependsOn, PreFilterResult
+from extender.framework.status import Code, Reason, Rejection
 
-_TAKEN = Reason("node(s) didn't have free ports for the requested pod ports")
-_UNPREPARED = Reason('reading "PreFilterNodePorts" from cycleState: not found', Code.ERROR)
+_PORTS_IN_USE = Reason("node(s) didn't have free ports for the requested pod ports")
+_NO_STATE = Reason('reading "PreFilterNodePorts" from cycleState: not found', Code.ERROR)
 
 
 class NodePorts:
-    """Looks the pod's host ports up in the table of ports in use."""
+    """Looks up the pod's host ports in the snapshot's table of host ports."""
 
     name: ClassVar[str] = "NodePorts"
-    kept_for_kin: ClassVar[bool] = True
-    filter_reads: ClassVar[Reads] = Reads.PODS
+    cacheable_for_spec_class: ClassVar[bool] = True
+    filter_depends_on: ClassVar[DependsOn] = DependsOn.NODE_AND_PODS
 
-    def pre_filter(self, pod: PodQuery, cluster: Snapshot) -> PreFiltered:  # noqa: ARG002  the point's signature
-        """Source: B027."""
-        return PreFiltered(notes=True) if pod.shape.host_ports else SKIP
+    def pre_filter(self, pod: PodInfo, snapshot: Snapshot) -> PreFilterResult:  # noqa: ARG002  the extension point's signature
+        """Skip pods without host ports.
 
-    def pre_filter_kept(self, pod: PodQuery) -> bool:  # noqa: ARG002  the point's signature
-        """Always: the pod alone says which ports it wants."""
+        Source: pkg/scheduler/util/utils.go, GetHostPorts (1.36).
+        """
+        return PreFilterResult(state=True) if pod.signature.host_ports else SKIP
+
+    def pre_filter_is_cacheable(self, pod: PodInfo) -> bool:  # noqa: ARG002  the extension point's signature
+        """Return True: host ports depend only on the pod's spec."""
         return True
 
-    def filter_key(self, pod: PodQuery) -> Hashable | None:
-        """The pod's host ports."""
-        return pod.shape.host_ports
+    def filter_cache_key(self, pod: PodInfo) -> Hashable | None:
+        """Return the pod's host ports."""
+        return pod.signature.host_ports
 
-    def filter(self, pod: PodQuery, nodes: NodeView, notes: Any) -> Sequence[Rejection]:
-        """As upstream, an error on every node if `pre_filter` is switched off. Source: B028."""
-        if notes is None:
-            return (Rejection(np.ones(len(nodes), dtype=np.bool_), _UNPREPARED),)
-        rows = nodes.snapshot.port_conflicts(pod, None if nodes.rows is None else nodes.rows.tolist())
+    def filter(self, pod: PodInfo, nodes: NodeView, state: Any) -> Sequence[Rejection]:
+        """Reject nodes with a port conflict.
+
+        Return an error for every node if PreFilter is disabled, as upstream.
+
+        Source: kube-scheduler/framework/types.go, HostPortInfo.CheckConflict (1.36).
+        """
+        if state is None:
+            return (Rejection(np.ones(len(nodes), dtype=np.bool_), _NO_STATE),)
+        rows = nodes.snapshot.rows_with_port_conflict(pod, None if nodes.rows is None else nodes.rows.tolist())
         if not rows:
             return ()
-        taken = np.zeros(len(nodes.snapshot), dtype=np.bool_)
-        taken[list(rows)] = True
-        return (Rejection(nodes.take(taken), _TAKEN),)
+        has_conflict = np.zeros(len(nodes.snapshot), dtype=np.bool_)
+        has_conflict[list(rows)] = True
+        return (Rejection(nodes.take(has_conflict), _PORTS_IN_USE),)
 
-    def events(self) -> Sequence[Registration]:
-        """Source: B029."""
-        return (Registration(Resource.POD, Action.DELETE, _after_pod_deleted), Registration(Resource.NODE, Action.ADD))
+    def events_to_register(self) -> Sequence[ClusterEventWithHint]:
+        """Return the events of deleted pods and new nodes.
+
+        Source: pkg/scheduler/framework/plugins/nodeports/node_ports.go, NodePorts.isSchedulableAfterPodDeleted
+        (1.36).
+        """
+        return (
+            ClusterEventWithHint(EventResource.POD, ActionType.DELETE, _is_schedulable_after_pod_deleted),
+            ClusterEventWithHint(EventResource.NODE, ActionType.ADD),
+        )
 
 
-def _after_pod_deleted(pod: PodQuery, change: Change) -> Hint:
-    gone: Pod = change.old
-    if not gone.spec.node_name and not gone.status.nominated_node_name:
-        return Hint.SKIP
-    return Hint.QUEUE if in_conflict(pod.shape.host_ports, host_ports(gone)) else Hint.SKIP
+def _is_schedulable_after_pod_deleted(pod: PodInfo, event: ClusterEvent) -> QueueingHint:
+    deleted_pod: Pod = event.old
+    if not deleted_pod.spec.node_name and not deleted_pod.status.nominated_node_name:
+        return QueueingHint.SKIP
+    return (
+        QueueingHint.QUEUE
+        if host_ports_conflict(pod.signature.host_ports, get_host_ports(deleted_pod))
+        else QueueingHint.SKIP
+    )

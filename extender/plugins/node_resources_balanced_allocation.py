@@ -1,17 +1,20 @@
-"""NodeResourcesBalancedAllocation prefers nodes whose resources the pod would leave evenly used.
+"""NodeResourcesBalancedAllocation prefers nodes where the pod makes the resource utilization more balanced.
 
-**Scores.** How evenly a node is used is `(1 - deviation) * 100`, where the deviation is that of the shares of its
-resources that are taken: half the difference for two resources, the standard deviation for more, 0 for less. The
-score says what the pod changes about that: `50 + (50 + with the pod - without it) / 2`, in integers, so 75 means no
-change. What is taken are real requests; containers that ask for nothing take nothing. Shares are 1 at most. A
-resource that the node does not have does not count, nor does a scalar resource that the pod does not ask for. A pod
-that asks for none of the resources is not scored. Scores are not normalized. Devices that serve an extended resource
-count where the node itself has none of it.
+**Scores** the change of the node's balance. The balance is `(1 - std) * 100`, where `std` is the standard deviation of
+the requested fractions of its resources: half the difference for two resources, 0 for fewer. The score is `50 + (50 +
+balance with the pod - balance without it) / 2` in integers, so 75 means no change. Containers without requests count as
+0. Fractions are 1 at most. Resources that the node does not have are ignored, and scalar resources that the pod does
+not request. Skipped for pods that request none of the resources. Scores are not normalized. On nodes that do not have
+an extended resource themselves, the DRA devices that back it count.
 
-**Options.** `resources`: what counts, a list of `name` and `weight`; cpu and memory if it is empty. A weight must be
-1, a name may stand there once.
+**Options** `resources`: the resources that count, a list of `name` and `weight`; cpu and memory if it is empty. A
+weight must be 1. A name must not occur twice.
 
-Source: B041, B046 to B049, G040.
+Source: pkg/scheduler/framework/plugins/noderesources/fit.go, NewFit;
+pkg/scheduler/framework/plugins/noderesources/balanced_allocation.go, balancedResourceScorer, balancedResourceScore,
+BalancedAllocation.PreScore; pkg/scheduler/apis/config/v1/defaults.go,
+SetDefaults_NodeResourcesBalancedAllocationArgs; pkg/scheduler/apis/config/validation/validation_pluginargs.go,
+ValidateNodeResourcesBalancedAllocationArgs (1.36).
 """
 
 from collections.abc import Hashable, Sequence
@@ -20,206 +23,246 @@ from typing import Any, ClassVar, Final, cast
 
 import numpy as np
 
-from extender.cluster.accounting import counting_of
-from extender.cluster.arrays import FloatArray, IntArray
-from extender.cluster.pods import PodQuery
-from extender.cluster.snapshot import NodeView
-from extender.config.faults import Fault
-from extender.config.gates import FeatureGates
-from extender.config.paths import child, item
-from extender.config.validate import invalid
-from extender.framework.allocated_mean import AllocatedMeanArgs
-from extender.framework.points import SKIP_SCORE, PreScored, Reads
-from extender.framework.scored_devices import ScoredDevices
-from extender.framework.scored_resources import ScoredResource, scored_resources
-from extender.framework.setup import Setup
-from extender.objects.requests import pod_requests
+from extender.api.requests import pod_requests
+from extender.cache.counted_resources import make_pod_resources_options
+from extender.cache.pod_info import PodInfo
+from extender.cache.snapshot import NodeView
+from extender.cache.tables.arrays import FloatArray, IntArray
+from extender.config.errors import FieldError
+from extender.config.feature_gates import FeatureGates
+from extender.config.field_path import child, item
+from extender.config.validation import make_invalid_value_error
+from extender.framework.extension_points import SKIP_SCORE, DependsOn, PreScoreResult
+from extender.framework.plugin_args import PluginArgs
+from extender.plugin_parts.resource_allocation_scorer import ScoredResourcesArgs
+from extender.plugin_parts.scored_devices import DeviceBackedResources
+from extender.plugin_parts.scored_resources import ScoredResource, build_scored_resources
 
-_HALF: Final = 50
-_WHOLE: Final = 100.0
-_COARSE: Final = 2**53
+_HALF_SCORE: Final = 50
+_MAX_SCORE: Final = 100.0
+_MAX_EXACT_FLOAT: Final = 2**53
 
 
-class NodeResourcesBalancedAllocationArgs(AllocatedMeanArgs, frozen=True, rename="camel"):
-    """Options of NodeResourcesBalancedAllocation. Source: G040.
+class NodeResourcesBalancedAllocationArgs(ScoredResourcesArgs, frozen=True, rename="camel"):
+    """Options of NodeResourcesBalancedAllocation.
 
     Attributes:
-        resources: what counts.
+        resources: the resources that count.
+
+    Source: pkg/scheduler/apis/config/validation/validation_pluginargs.go, ValidateNodeResourcesBalancedAllocationArgs
+    (1.36).
     """
 
-    def faults(self, path: str, gates: FeatureGates) -> list[Fault]:  # noqa: ARG002
-        """Weights other than 1, and names that stand there twice. Source: G040."""
-        found: list[Fault] = []
-        seen: set[str] = set()
+    def validate(self, path: str, gates: FeatureGates) -> list[FieldError]:  # noqa: ARG002
+        """Return an error for each weight other than 1 and for each duplicate name.
+
+        Source: pkg/scheduler/apis/config/validation/validation_pluginargs.go,
+        ValidateNodeResourcesBalancedAllocationArgs (1.36).
+        """
+        errors: list[FieldError] = []
+        seen_names: set[str] = set()
         for index, spec in enumerate(self.resources):
-            where = item(child(path, "resources"), index)
-            if spec.name in seen:
-                found.append(Fault(child(where, "name"), f'Duplicate value: "{spec.name}"'))
-            seen.add(spec.name)
+            field_path = item(child(path, "resources"), index)
+            if spec.name in seen_names:
+                errors.append(FieldError(child(field_path, "name"), f'Duplicate value: "{spec.name}"'))
+            seen_names.add(spec.name)
             if spec.weight != 1:
-                found.append(invalid(child(where, "weight"), spec.weight, "must be 1"))
-        return found
+                errors.append(make_invalid_value_error(child(field_path, "weight"), spec.weight, "must be 1"))
+        return errors
 
 
 @dataclass(frozen=True, slots=True)
-class _Weighed:
-    """A resource with what is added to the amounts taken: nothing, for the node without the pod, and the pod's request.
+class _BalancedResource:
+    """A resource, and the amounts that are added to a node's requested amount without and with the pod.
 
     Attributes:
         resource: the resource.
-        added: int64, shape (2, 1).
+        added_amounts: 0 and the pod's request: int64, shape (2, 1).
     """
 
     resource: ScoredResource
-    added: IntArray
+    added_amounts: IntArray
 
 
 class NodeResourcesBalancedAllocation:
-    """The plugin; see the module."""
+    """Scores nodes by the pod's effect on the balance of their resource utilization."""
 
     name: ClassVar[str] = "NodeResourcesBalancedAllocation"
     options = NodeResourcesBalancedAllocationArgs
-    score_reads: ClassVar[Reads] = Reads.PODS
+    score_depends_on: ClassVar[DependsOn] = DependsOn.NODE_AND_PODS
 
-    def __init__(self, setup: Setup[NodeResourcesBalancedAllocationArgs]) -> None:
-        self._specs = setup.options.resources
-        gates = setup.gates
-        self._counting = counting_of(gates)._replace(devices=False)
-        self._scored_devices = ScoredDevices(gates, self._specs)
+    def __init__(self, args: PluginArgs[NodeResourcesBalancedAllocationArgs]) -> None:
+        self._resource_specs = args.options.resources
+        gates = args.gates
+        self._resources_options = make_pod_resources_options(gates)._replace(dra_node_allocatable=False)
+        self._device_backed_resources = DeviceBackedResources(gates, self._resource_specs)
 
-    def _requests(self, pod: PodQuery) -> tuple[int, ...]:
-        """What the pod asks for of each resource, in the order of the options; base units. Source: B041."""
+    def _get_requests(self, pod: PodInfo) -> tuple[int, ...]:
+        """Return the pod's request for each resource, in the order of the options, in base units.
 
-        def make() -> tuple[int, ...]:
-            amounts = pod_requests(pod.pod, self._counting)
-            return tuple(amounts.get(spec.name, 0) for spec in self._specs)
+        Source: pkg/scheduler/framework/plugins/noderesources/fit.go, NewFit (1.36).
+        """
 
-        return pod.shape.remember((self, "requests"), make)
+        def compute() -> tuple[int, ...]:
+            amounts = pod_requests(pod.pod, self._resources_options)
+            return tuple(amounts.get(spec.name, 0) for spec in self._resource_specs)
 
-    def pre_score_kept(self, pod: PodQuery) -> bool:  # noqa: ARG002  the point's signature
-        """Always."""
+        return pod.signature.get_or_create((self, "requests"), compute)
+
+    def pre_score_is_cacheable(self, pod: PodInfo) -> bool:  # noqa: ARG002  the extension point's signature
+        """Return True: the result depends only on the pod's spec."""
         return True
 
-    def score_key(self, pod: PodQuery) -> Hashable | None:
-        """The requests; None if devices may serve one: the score then hangs on more than the node and its pods."""
-        return pod.shape.remember((self, "key"), lambda: self._scored_devices.key(self._requests(pod)))
-
-    def pre_score(self, pod: PodQuery, nodes: NodeView) -> PreScored:
-        """Skips pods that ask for none of the resources; else notes what counts. Source: B048."""
-
-        def make() -> PreScored:
-            requests = self._requests(pod)
-            if not any(requests):
-                return SKIP_SCORE
-            counting = scored_resources(self._specs, requests, nodes.snapshot.vocabulary.resources, nonzero=False)
-            return PreScored(
-                notes=tuple(_Weighed(each, np.array([[0], [each.request]], dtype=np.int64)) for each in counting)
-            )
-
-        return pod.shape.remember(
-            (self, "notes"), lambda: nodes.snapshot.vocabulary.remember((self, self._requests(pod)), make)
+    def score_cache_key(self, pod: PodInfo) -> Hashable | None:
+        """Return the pod's requests; None if devices may back one, since scores then depend on other objects."""
+        return pod.signature.get_or_create(
+            (self, "key"), lambda: self._device_backed_resources.make_cache_key(self._get_requests(pod))
         )
 
-    def score(self, pod: PodQuery, nodes: NodeView, notes: Any) -> IntArray:
-        """50 to 100 for each node, above 75 where the pod evens things out. Source: B046.
+    def pre_score(self, pod: PodInfo, nodes: NodeView) -> PreScoreResult:
+        """Return the resources that count as the state. Skip pods that request none of the resources.
 
-        Where `pre_score` is switched off it is asked here; a pod that it would skip scores 0 everywhere.
+        Source: pkg/scheduler/framework/plugins/noderesources/balanced_allocation.go, BalancedAllocation.PreScore
+        (1.36).
         """
-        if notes is None:
-            answer = self.pre_score(pod, nodes)
-            if answer.skip:
+
+        def compute() -> PreScoreResult:
+            requests = self._get_requests(pod)
+            if not any(requests):
+                return SKIP_SCORE
+            resources = build_scored_resources(
+                self._resource_specs, requests, nodes.snapshot.symbols.resources, nonzero=False
+            )
+            return PreScoreResult(
+                state=tuple(
+                    _BalancedResource(resource, np.array([[0], [resource.request]], dtype=np.int64))
+                    for resource in resources
+                )
+            )
+
+        return pod.signature.get_or_create(
+            (self, "pre_score"), lambda: nodes.snapshot.symbols.get_or_create((self, self._get_requests(pod)), compute)
+        )
+
+    def score(self, pod: PodInfo, nodes: NodeView, state: Any) -> IntArray:
+        """Return a score from 50 to 100 for each node, above 75 where the pod improves the balance.
+
+        If PreScore is disabled, it is computed here. If it skips the pod, all nodes score 0.
+
+        Source: pkg/scheduler/framework/plugins/noderesources/balanced_allocation.go, balancedResourceScorer (1.36).
+        """
+        if state is None:
+            result = self.pre_score(pod, nodes)
+            if result.skip:
                 return np.zeros(len(nodes), dtype=np.int64)
-            notes = answer.notes
-        counting = self._weighed(pod, nodes, cast("Sequence[_Weighed]", notes))
-        if nodes.only is not None:
-            score = _score_of_one(counting, nodes, nodes.only)
+            state = result.state
+        resources = self._replace_device_backed(pod, nodes, cast("Sequence[_BalancedResource]", state))
+        if nodes.single_row is not None:
+            score = _score_single_row(resources, nodes, nodes.single_row)
             if score is not None:
                 return np.array([score], dtype=np.int64)
-        return self._scores(counting, nodes)
+        return self._compute_scores(resources, nodes)
 
-    def _weighed(self, pod: PodQuery, nodes: NodeView, weighed: Sequence[_Weighed]) -> Sequence[_Weighed]:
-        """*weighed* with devices in the place of resources they stand in for. Source: B042."""
-        if self.score_key(pod) is not None:
-            return weighed
-        resources = self._scored_devices.instead([each.resource for each in weighed], nodes.snapshot)
-        return [_Weighed(resource, each.added) for resource, each in zip(resources, weighed, strict=True)]
+    def _replace_device_backed(
+        self, pod: PodInfo, nodes: NodeView, resources: Sequence[_BalancedResource]
+    ) -> Sequence[_BalancedResource]:
+        """Return *resources*, with the amounts of devices for each resource that a device class backs.
 
-    def _scores(self, counting: Sequence[_Weighed], nodes: NodeView) -> IntArray:
-        """The scores by *counting*, where a node may have none of a resource."""
-        offered: list[tuple[_Weighed, IntArray]] = []
-        for weighed in counting:
-            capacity = weighed.resource.capacity(nodes)
-            offering = np.count_nonzero(capacity)
-            if offering == len(capacity):
-                offered.append((weighed, capacity))
-            elif offering:
-                return self._apart(counting, nodes, capacity)
-        shares: list[FloatArray] = []
-        for weighed, capacity in offered:
-            share = (weighed.resource.taken(nodes) + weighed.added) / capacity
-            shares.append(np.minimum(share, 1.0, out=share))
-        evenness = ((1 - _deviation(shares, len(nodes))) * _WHOLE).astype(np.int64)
-        gain: IntArray = evenness[1] - evenness[0]
-        gain += _HALF
+        Source: pkg/scheduler/framework/plugins/noderesources/resource_allocation.go,
+        resourceAllocationScorer.calculateDRAResourceTotals (1.36).
+        """
+        if self.score_cache_key(pod) is not None:
+            return resources
+        replaced = self._device_backed_resources.replace_device_backed(
+            [balanced.resource for balanced in resources], nodes.snapshot
+        )
+        return [
+            _BalancedResource(resource, balanced.added_amounts)
+            for resource, balanced in zip(replaced, resources, strict=True)
+        ]
+
+    def _compute_scores(self, resources: Sequence[_BalancedResource], nodes: NodeView) -> IntArray:
+        """Return the scores. Nodes that lack one of *resources* are scored separately."""
+        allocatable: list[tuple[_BalancedResource, IntArray]] = []
+        for balanced in resources:
+            capacity = balanced.resource.allocatable(nodes)
+            node_count = np.count_nonzero(capacity)
+            if node_count == len(capacity):
+                allocatable.append((balanced, capacity))
+            elif node_count:
+                return self._compute_scores_by_capacity(resources, nodes, capacity)
+        fractions: list[FloatArray] = []
+        for balanced, capacity in allocatable:
+            fraction = (balanced.resource.requested(nodes) + balanced.added_amounts) / capacity
+            fractions.append(np.minimum(fraction, 1.0, out=fraction))
+        balance = ((1 - _compute_standard_deviation(fractions, len(nodes))) * _MAX_SCORE).astype(np.int64)
+        gain: IntArray = balance[1] - balance[0]
+        gain += _HALF_SCORE
         gain += gain < 0  # Go's division truncates, a shift does not; negative only after an overflow
         gain >>= 1
-        gain += _HALF
+        gain += _HALF_SCORE
         return gain
 
-    def _apart(self, counting: Sequence[_Weighed], nodes: NodeView, capacity: IntArray) -> IntArray:
-        """The scores where some nodes have none of a resource: those and the others are scored apart."""
+    def _compute_scores_by_capacity(
+        self, resources: Sequence[_BalancedResource], nodes: NodeView, capacity: IntArray
+    ) -> IntArray:
+        """Return the scores if some nodes have a *capacity* of 0. Score these nodes separately from the other nodes."""
         scores = np.empty(len(nodes), dtype=np.int64)
-        for places in (np.flatnonzero(capacity), np.flatnonzero(capacity == 0)):
-            rows = places if nodes.rows is None else nodes.rows[places]
-            scores[places] = self._scores(counting, nodes.snapshot.view(rows))
+        for positions in (np.flatnonzero(capacity), np.flatnonzero(capacity == 0)):
+            rows = positions if nodes.rows is None else nodes.rows[positions]
+            scores[positions] = self._compute_scores(resources, nodes.snapshot.view(rows))
         return scores
 
 
-def _score_of_one(counting: Sequence[_Weighed], nodes: NodeView, row: int) -> int | None:
-    """The score of the only *row* of *nodes* by its two resources, as it is after each placement.
+def _score_single_row(resources: Sequence[_BalancedResource], nodes: NodeView, row: int) -> int | None:
+    """Return the score of the only *row* of *nodes* if exactly two resources count: a fast path after an assume.
 
-    None for another number of resources, and for amounts that a float cannot hold.
+    Return None for another number of resources, or if a float cannot represent an amount exactly.
     """
-    without: list[float] = []
-    beside: list[float] = []
-    for weighed in counting:
-        taken, capacity = weighed.resource.of_row(nodes, row)
+    without_pod: list[float] = []
+    with_pod: list[float] = []
+    for balanced in resources:
+        requested, capacity = balanced.resource.requested_and_allocatable(nodes, row)
         if capacity:
-            more = taken + weighed.resource.request
-            if not (0 <= taken <= more < _COARSE and 0 < capacity < _COARSE):
+            requested_with_pod = requested + balanced.resource.request
+            if not (0 <= requested <= requested_with_pod < _MAX_EXACT_FLOAT and 0 < capacity < _MAX_EXACT_FLOAT):
                 return None
-            without.append(min(taken / capacity, 1.0))
-            beside.append(min(more / capacity, 1.0))
-    if len(without) != 2:
+            without_pod.append(min(requested / capacity, 1.0))
+            with_pod.append(min(requested_with_pod / capacity, 1.0))
+    if len(without_pod) != 2:
         return None
-    before, after = (int((1 - abs(one - other) * 0.5) * _WHOLE) for one, other in (without, beside))
-    return (after - before + _HALF) // 2 + _HALF
+    score_without, score_with = (
+        int((1 - abs(first - second) * 0.5) * _MAX_SCORE) for first, second in (without_pod, with_pod)
+    )
+    return (score_with - score_without + _HALF_SCORE) // 2 + _HALF_SCORE
 
 
-def _deviation(shares: Sequence[FloatArray], size: int) -> FloatArray:
-    """The deviation of the shares that are taken of a node's resources: float64, shape (2, size).
+def _compute_standard_deviation(fractions: Sequence[FloatArray], size: int) -> FloatArray:
+    """Return the standard deviation of the requested fractions of a node's resources: float64, shape (2, size).
 
-    The first line is without the pod, the second with it. The order of operations is upstream's, so that results are
-    equal to the last digit. Source: B047.
+    The first row is without the pod, the second with it. The order of operations is upstream's, so that results are
+    equal to the last digit.
 
     Args:
-        shares: for each resource, shape (2, size); they are overwritten.
+        fractions: for each resource, shape (2, size); they are overwritten.
         size: number of nodes.
+
+    Source: pkg/scheduler/framework/plugins/noderesources/balanced_allocation.go, balancedResourceScore (1.36).
     """
-    if len(shares) < 2:
+    if len(fractions) < 2:
         return np.zeros((2, size))
-    if len(shares) == 2:
-        apart = np.subtract(shares[0], shares[1], out=shares[0])
-        np.abs(apart, out=apart)
-        apart *= 0.5
-        return apart
-    mean = shares[0] + shares[1]
-    for share in shares[2:]:
-        mean += share
-    mean /= len(shares)
-    total = np.zeros((2, size))
-    for share in shares:
-        difference = np.subtract(share, mean, out=share)
-        total += np.multiply(difference, difference, out=difference)
-    total /= len(shares)
-    return np.sqrt(total, out=total)
+    if len(fractions) == 2:
+        deviation = np.subtract(fractions[0], fractions[1], out=fractions[0])
+        np.abs(deviation, out=deviation)
+        deviation *= 0.5
+        return deviation
+    mean = fractions[0] + fractions[1]
+    for fraction in fractions[2:]:
+        mean += fraction
+    mean /= len(fractions)
+    variance = np.zeros((2, size))
+    for fraction in fractions:
+        difference = np.subtract(fraction, mean, out=fraction)
+        variance += np.multiply(difference, difference, out=difference)
+    variance /= len(fractions)
+    return np.sqrt(variance, out=variance)

@@ -1,70 +1,91 @@
-"""NodeUnschedulable: keep pods off cordoned nodes.
+"""NodeUnschedulable keeps pods off cordoned nodes.
 
-**Refuses** for good a node with `spec.unschedulable: true`, unless the pod tolerates the taint
+**Rejects** a node with `spec.unschedulable: true`, unresolvable, unless the pod tolerates the taint
 `node.kubernetes.io/unschedulable:NoSchedule`.
 
-**Scores** none.
+**Scores** no node.
 
-**Undone by** uncordoning the node, a new node that is not cordoned, or a toleration of that taint added to the pod.
+**Requeued on** a node that is uncordoned, a new node that is not cordoned, or a toleration of that taint added to the
+pod.
 
 **Options** none.
 
-Source: B014, B015.
+Source: pkg/scheduler/framework/plugins/nodeunschedulable/node_unschedulable.go, NodeUnschedulable.Filter,
+NodeUnschedulable.EventsToRegister (1.36).
 """
 
 from collections.abc import Sequence
 from typing import Any, ClassVar
 
-from extender.cluster.pods import PodQuery
-from extender.cluster.snapshot import NodeView
-from extender.framework.changes import Action, Change, Hint, Registration, Resource
-from extender.framework.points import Reads
-from extender.framework.setup import Setup
-from extender.framework.verdict import Code, Reason, Rejection
-from extender.objects.affinity import Toleration
-from extender.objects.node import Taint
-from extender.objects.tolerations import tolerates
+from extender.api.kinds.affinity import Toleration
+from extender.api.kinds.node import Taint
+from extender.api.tolerations import tolerates
+from extender.cache.pod_info import PodInfo
+from extender.cache.snapshot import NodeView
+from extender.framework.events import ActionType, ClusterEvent, ClusterEventWithHint, EventResource, QueueingHint
+from extender.framework.extension_points import DependsOn
+from extender.framework.plugin_args import PluginArgs
+from extender.framework.status import Code, Reason, Rejection
 
-_CORDON = Taint(key="node.kubernetes.io/unschedulable", effect="NoSchedule")
-_CORDONED = Reason("node(s) were unschedulable", Code.UNRESOLVABLE)
+_UNSCHEDULABLE_TAINT = Taint(key="node.kubernetes.io/unschedulable", effect="NoSchedule")
+_UNSCHEDULABLE = Reason("node(s) were unschedulable", Code.UNRESOLVABLE)
 
 
 class NodeUnschedulable:
-    """Reads `spec.unschedulable` of nodes; the taint itself is the business of TaintToleration."""
+    """Filters by `spec.unschedulable`. TaintToleration checks the taint itself."""
 
     name: ClassVar[str] = "NodeUnschedulable"
-    filter_reads: ClassVar[Reads] = Reads.NODE
+    filter_depends_on: ClassVar[DependsOn] = DependsOn.NODE
 
-    def __init__(self, setup: Setup[None]) -> None:
-        self._comparisons = "TaintTolerationComparisonOperators" in setup.gates
+    def __init__(self, args: PluginArgs[None]) -> None:
+        self._comparison_operators = "TaintTolerationComparisonOperators" in args.gates
 
-    def _ignores_cordons(self, tolerations: Sequence[Toleration]) -> bool:
-        return any(tolerates(each, _CORDON, comparison_operators=self._comparisons) for each in tolerations)
-
-    def filter_key(self, pod: PodQuery) -> bool:
-        """Whether the pod tolerates a cordon."""
-        return pod.shape.kin.remember(
-            (self.name, self._comparisons), lambda: self._ignores_cordons(pod.shape.tolerations)
+    def _tolerates_unschedulable(self, tolerations: Sequence[Toleration]) -> bool:
+        return any(
+            tolerates(toleration, _UNSCHEDULABLE_TAINT, comparison_operators=self._comparison_operators)
+            for toleration in tolerations
         )
 
-    def filter(self, pod: PodQuery, nodes: NodeView, notes: Any) -> Sequence[Rejection]:  # noqa: ARG002
-        """Source: B014."""
-        if self.filter_key(pod):
+    def filter_cache_key(self, pod: PodInfo) -> bool:
+        """Return whether the pod tolerates the unschedulable taint."""
+        return pod.signature.spec_class.get_or_create(
+            (self.name, self._comparison_operators), lambda: self._tolerates_unschedulable(pod.signature.tolerations)
+        )
+
+    def filter(self, pod: PodInfo, nodes: NodeView, state: Any) -> Sequence[Rejection]:  # noqa: ARG002
+        """Reject cordoned nodes, unless the pod tolerates the unschedulable taint.
+
+        Source: pkg/scheduler/framework/plugins/nodeunschedulable/node_unschedulable.go, NodeUnschedulable.Filter
+        (1.36).
+        """
+        if self.filter_cache_key(pod):
             return ()
-        return (Rejection(nodes.unschedulable, _CORDONED),)
+        return (Rejection(nodes.unschedulable, _UNSCHEDULABLE),)
 
-    def events(self) -> Sequence[Registration]:
-        """Source: B015."""
+    def events_to_register(self) -> Sequence[ClusterEventWithHint]:
+        """Return the events of new nodes, changed node taints and changed tolerations of pods.
+
+        Source: pkg/scheduler/framework/plugins/nodeunschedulable/node_unschedulable.go,
+        NodeUnschedulable.EventsToRegister (1.36).
+        """
         return (
-            Registration(Resource.NODE, Action.ADD | Action.UPDATE_NODE_TAINT, _after_node_change),
-            Registration(Resource.POD, Action.UPDATE_POD_TOLERATION, self._after_toleration_change),
+            ClusterEventWithHint(
+                EventResource.NODE, ActionType.ADD | ActionType.UPDATE_NODE_TAINT, _is_schedulable_after_node_change
+            ),
+            ClusterEventWithHint(
+                EventResource.POD, ActionType.UPDATE_POD_TOLERATION, self._is_schedulable_after_pod_toleration_change
+            ),
         )
 
-    def _after_toleration_change(self, pod: PodQuery, change: Change) -> Hint:
-        own = change.new.metadata.uid == pod.pod.metadata.uid
-        return Hint.QUEUE if own and self._ignores_cordons(change.new.spec.tolerations) else Hint.SKIP
+    def _is_schedulable_after_pod_toleration_change(self, pod: PodInfo, event: ClusterEvent) -> QueueingHint:
+        is_same_pod = event.new.metadata.uid == pod.pod.metadata.uid
+        return (
+            QueueingHint.QUEUE
+            if is_same_pod and self._tolerates_unschedulable(event.new.spec.tolerations)
+            else QueueingHint.SKIP
+        )
 
 
-def _after_node_change(pod: PodQuery, change: Change) -> Hint:  # noqa: ARG001  a hint's signature
-    was_closed = change.old is None or change.old.spec.unschedulable
-    return Hint.QUEUE if was_closed and not change.new.spec.unschedulable else Hint.SKIP
+def _is_schedulable_after_node_change(pod: PodInfo, event: ClusterEvent) -> QueueingHint:  # noqa: ARG001  a hint's signature
+    was_unschedulable = event.old is None or event.old.spec.unschedulable
+    return QueueingHint.QUEUE if was_unschedulable and not event.new.spec.unschedulable else QueueingHint.SKIP

@@ -1,21 +1,22 @@
-"""NodeVolumeLimits: no node gets more volumes of a CSI driver than the driver says it takes.
+"""NodeVolumeLimits limits the number of CSI volumes of a node.
 
-**Refuses** a node that would have more volumes of a driver than `allocatable.count` in its CSINode, counted once each:
-those of its pods, those that VolumeAttachments say are attached, and those of the pod that no pod there uses. A claim
-that is not bound counts as a volume of its class's provisioner. Disks of drivers that Kubernetes once contained (EBS,
-GCE PD, Azure Disk, Cinder, Portworx) count for the CSI driver that took over, where the node has a CSINode. A node
-without a CSINode, or without a limit, takes any number. With the gate VolumeLimitScaling, a node lacks a driver whose
-CSIDriver has `preventPodSchedulingIfMissing`. Preemption may help. For good: a pod whose claim does not exist. Not
-asked for pods without claims and such disks.
+**Rejects** a node if the volumes of a driver on the node and those of the pod exceed `allocatable.count` of the node's
+CSINode. The distinct volumes of the node's pods and of VolumeAttachments count. An unbound claim counts as a volume of
+the provisioner of its class. Disks of in-tree drivers (EBS, GCE PD, Azure Disk, Cinder, Portworx) count for the CSI
+driver that replaces them, if the node has a CSINode. Nodes without a CSINode, or without a limit in it, are not
+limited. With the gate VolumeLimitScaling, a node that lacks a driver is rejected if the CSIDriver has
+`preventPodSchedulingIfMissing`. Preemption may help. If a claim of the pod does not exist, the rejection is
+unresolvable. Skipped for pods that have neither claims nor disks of in-tree drivers.
 
-**Scores** none.
+**Scores** no node.
 
-**Undone by** a new CSINode, a limit that grew, the end of a pod that had volumes, the creation of a claim of the pod, a
-volume detached.
+**Requeued on** a new CSINode, a limit that grows, a deleted pod with volumes, a new claim of the pod, or a detached
+volume.
 
 **Options** none.
 
-Source: B085 to B090.
+Source: pkg/scheduler/framework/plugins/nodevolumelimits/csi.go, CSILimits.PreFilter, CSILimits.Filter,
+CSILimits.getCSIDriverInfo (1.36).
 """
 
 from collections import Counter
@@ -25,167 +26,202 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from extender.cluster.arrays import BoolArray, IntArray
-from extender.cluster.pods import PodQuery
-from extender.cluster.snapshot import NodeView, Snapshot
-from extender.framework.changes import Action, Change, Hint, Registration, Resource
-from extender.framework.points import SKIP, PreFiltered
-from extender.framework.setup import Setup
-from extender.framework.verdict import Code, Reason, Rejection
-from extender.objects.pod import Pod
-from extender.objects.storage import CSIDriver, CSINode, VolumeAttachment
-from extender.volumes.attachments import Attachments, Table
-from extender.volumes.claims import names_claim
-from extender.volumes.identity import Attachables, attachables, may_attach
-from extender.volumes.migration import TranslationError, in_tree_driver, inline_handle
+from extender.api.kinds.pod import Pod
+from extender.api.kinds.storage import CSIDriver, CSINode, VolumeAttachment
+from extender.cache.pod_info import PodInfo
+from extender.cache.snapshot import NodeView, Snapshot
+from extender.cache.tables.arrays import BoolArray, IntArray
+from extender.framework.events import ActionType, ClusterEvent, ClusterEventWithHint, EventResource, QueueingHint
+from extender.framework.extension_points import SKIP, PreFilterResult
+from extender.framework.plugin_args import PluginArgs
+from extender.framework.status import Code, Reason, Rejection
+from extender.volumes.attachments import AttachmentCache, AttachmentTable
+from extender.volumes.claims import uses_claim
+from extender.volumes.csi_migration import TranslationError, find_in_tree_driver, get_inline_csi_handle
+from extender.volumes.volume_ids import AttachableVolumes, find_attachable_volumes, may_need_attachment
 
-_TOO_MANY = Reason("node(s) exceed max volume count")
+_MAX_VOLUME_COUNT_EXCEEDED = Reason("node(s) exceed max volume count")
 
 
 @dataclass(frozen=True, slots=True)
-class _Notes:
-    """The pod's volumes as seen by nodes with and without a CSINode, and the drivers that must be installed."""
+class _PreFilterState:
+    """The pod's volumes for nodes with and without a CSINode, and the drivers that must be installed."""
 
-    with_csi_node: Attachables
-    without: Attachables
-    demanding: frozenset[str]
+    with_csi_node: AttachableVolumes
+    without_csi_node: AttachableVolumes
+    required_drivers: frozenset[str]
 
 
 class NodeVolumeLimits:
-    """Compares counts of volumes with limits, both kept by node."""
+    """Compares each node's volume counts with its limits."""
 
     name: ClassVar[str] = "NodeVolumeLimits"
-    kept_for_kin: ClassVar[bool] = True
+    cacheable_for_spec_class: ClassVar[bool] = True
 
-    def __init__(self, setup: Setup[None]) -> None:
-        self._scaling = "VolumeLimitScaling" in setup.gates
-        self._attachments = Attachments()
+    def __init__(self, args: PluginArgs[None]) -> None:
+        self._volume_limit_scaling = "VolumeLimitScaling" in args.gates
+        self._attachments = AttachmentCache()
 
-    def pre_filter(self, pod: PodQuery, cluster: Snapshot) -> PreFiltered:
-        """Source: B085."""
-        return PreFiltered(notes=self._volumes(pod, cluster)) if may_attach(pod.shape) else SKIP
+    def pre_filter(self, pod: PodInfo, snapshot: Snapshot) -> PreFilterResult:
+        """Get the pod's volumes. Skip pods without attachable volumes.
 
-    def pre_filter_kept(self, pod: PodQuery) -> bool:
-        """For pods without volumes that may count."""
-        return not may_attach(pod.shape)
-
-    def _volumes(self, pod: PodQuery, cluster: Snapshot) -> _Notes:
-        seen = [attachables(pod.pod, pod.shape, cluster, migrated=has, placed=False) for has in (True, False)]
-        demanding: frozenset[str] = frozenset()
-        if self._scaling:
-            drivers = {driver for each in seen for driver, _ in each.volumes}
-            demanding = frozenset(driver for driver in drivers if _demands(cluster.find(CSIDriver, driver)))
-        return _Notes(seen[0], seen[1], demanding)
-
-    def filter(self, pod: PodQuery, nodes: NodeView, notes: Any) -> Sequence[Rejection]:
-        """Needs no `pre_filter`. Source: B086 to B089."""
-        if not may_attach(pod.shape):
-            return ()
-        known: _Notes = self._volumes(pod, nodes.snapshot) if notes is None else notes
-        table, slots = self._attachments.of(nodes)
-        has = table.has_csi_node[slots]
-        groups: list[Rejection] = []
-        left = np.ones(len(nodes), dtype=np.bool_)
-        for found, where in ((known.with_csi_node, has), (known.without, ~has)):
-            if found.fault and where.any():
-                code = Code.UNRESOLVABLE if found.missing else Code.ERROR
-                groups.append(Rejection(where, Reason(found.fault, code)))
-                left &= ~where
-            for driver in dict.fromkeys(driver for driver, _ in found.volumes):
-                if driver in known.demanding:
-                    missing = left & where & ~table.installed(driver)[slots]
-                    groups.append(Rejection(missing, Reason(f"{driver} CSI driver is not installed on the node")))
-                    left &= ~missing
-        if known.with_csi_node.volumes:
-            left &= table.limited[slots]
-            groups += _faults(table, slots, left)
-            groups.append(Rejection(left & _exceeded(table, slots, known.with_csi_node), _TOO_MANY))
-        return tuple(group for group in groups if group.nodes.any())
-
-    def events(self) -> Sequence[Registration]:
-        """Source: B090."""
+        Source: pkg/scheduler/framework/plugins/nodevolumelimits/csi.go, CSILimits.PreFilter (1.36).
+        """
         return (
-            Registration(Resource.CSI_NODE, Action.ADD),
-            Registration(Resource.CSI_NODE, Action.UPDATE, _after_csi_node_update),
-            Registration(Resource.POD, Action.DELETE, _after_pod_deleted),
-            Registration(Resource.PERSISTENT_VOLUME_CLAIM, Action.ADD, _after_claim_added),
-            Registration(Resource.VOLUME_ATTACHMENT, Action.DELETE, _after_detached),
+            PreFilterResult(state=self._collect_volumes(pod, snapshot)) if may_need_attachment(pod.signature) else SKIP
+        )
+
+    def pre_filter_is_cacheable(self, pod: PodInfo) -> bool:
+        """Return whether the pod has no attachable volumes."""
+        return not may_need_attachment(pod.signature)
+
+    def _collect_volumes(self, pod: PodInfo, snapshot: Snapshot) -> _PreFilterState:
+        volumes_by_csi_node = [
+            find_attachable_volumes(pod.pod, pod.signature, snapshot, migrated=migrated, assigned=False)
+            for migrated in (True, False)
+        ]
+        required_drivers: frozenset[str] = frozenset()
+        if self._volume_limit_scaling:
+            drivers = {driver for pod_volumes in volumes_by_csi_node for driver, _ in pod_volumes.volumes}
+            required_drivers = frozenset(
+                driver for driver in drivers if _must_be_installed(snapshot.get_object(CSIDriver, driver))
+            )
+        return _PreFilterState(volumes_by_csi_node[0], volumes_by_csi_node[1], required_drivers)
+
+    def filter(self, pod: PodInfo, nodes: NodeView, state: Any) -> Sequence[Rejection]:
+        """Reject nodes over a limit. If PreFilter is disabled, get the pod's volumes here.
+
+        Source: pkg/scheduler/framework/plugins/nodevolumelimits/csi.go, CSILimits.Filter, CSILimits.getCSIDriverInfo,
+        CSILimits.filterAttachableVolumes (1.36).
+        """
+        if not may_need_attachment(pod.signature):
+            return ()
+        pre_filter_state: _PreFilterState = self._collect_volumes(pod, nodes.snapshot) if state is None else state
+        table, slots = self._attachments.get_table(nodes)
+        has_csi_node = table.has_csi_node[slots]
+        rejections: list[Rejection] = []
+        remaining_nodes = np.ones(len(nodes), dtype=np.bool_)
+        for pod_volumes, nodes_mask in (
+            (pre_filter_state.with_csi_node, has_csi_node),
+            (pre_filter_state.without_csi_node, ~has_csi_node),
+        ):
+            if pod_volumes.error and nodes_mask.any():
+                code = Code.UNRESOLVABLE if pod_volumes.claim_missing else Code.ERROR
+                rejections.append(Rejection(nodes_mask, Reason(pod_volumes.error, code)))
+                remaining_nodes &= ~nodes_mask
+            for driver in dict.fromkeys(driver for driver, _ in pod_volumes.volumes):
+                if driver in pre_filter_state.required_drivers:
+                    lacks_driver = remaining_nodes & nodes_mask & ~table.is_installed(driver)[slots]
+                    rejections.append(
+                        Rejection(lacks_driver, Reason(f"{driver} CSI driver is not installed on the node"))
+                    )
+                    remaining_nodes &= ~lacks_driver
+        if pre_filter_state.with_csi_node.volumes:
+            remaining_nodes &= table.has_limits[slots]
+            rejections += _reject_undetermined(table, slots, remaining_nodes)
+            rejections.append(
+                Rejection(
+                    remaining_nodes & _exceeds_limits(table, slots, pre_filter_state.with_csi_node),
+                    _MAX_VOLUME_COUNT_EXCEEDED,
+                )
+            )
+        return tuple(rejection for rejection in rejections if rejection.nodes.any())
+
+    def events_to_register(self) -> Sequence[ClusterEventWithHint]:
+        """Return the events that may lower a count or raise a limit.
+
+        Source: pkg/scheduler/framework/plugins/nodevolumelimits/csi.go, CSILimits.EventsToRegister (1.36).
+        """
+        return (
+            ClusterEventWithHint(EventResource.CSI_NODE, ActionType.ADD),
+            ClusterEventWithHint(EventResource.CSI_NODE, ActionType.UPDATE, _is_schedulable_after_csi_node_updated),
+            ClusterEventWithHint(EventResource.POD, ActionType.DELETE, _is_schedulable_after_pod_deleted),
+            ClusterEventWithHint(
+                EventResource.PERSISTENT_VOLUME_CLAIM, ActionType.ADD, _is_schedulable_after_claim_added
+            ),
+            ClusterEventWithHint(
+                EventResource.VOLUME_ATTACHMENT, ActionType.DELETE, _is_schedulable_after_volume_attachment_deleted
+            ),
         )
 
 
-def _demands(driver: CSIDriver | None) -> bool:
+def _must_be_installed(driver: CSIDriver | None) -> bool:
     return driver is not None and bool(driver.spec.prevent_pod_scheduling_if_missing)
 
 
-def _faults(table: Table, slots: IntArray, left: BoolArray) -> list[Rejection]:
-    """Nodes whose pods have volumes that cannot be told; they leave *left*."""
-    if not table.faults:
+def _reject_undetermined(table: AttachmentTable, slots: IntArray, remaining_nodes: BoolArray) -> list[Rejection]:
+    """Return rejections of nodes whose volumes cannot be determined, and remove them from *remaining_nodes*."""
+    if not table.errors:
         return []
-    groups: list[Rejection] = []
-    for slot, fault in table.faults.items():
-        mine = left & (slots == slot)
-        if mine.any():
-            groups.append(Rejection(mine, Reason(fault, Code.ERROR)))
-            left &= ~mine
-    return groups
+    rejections: list[Rejection] = []
+    for slot, message in table.errors.items():
+        mask = remaining_nodes & (slots == slot)
+        if mask.any():
+            rejections.append(Rejection(mask, Reason(message, Code.ERROR)))
+            remaining_nodes &= ~mask
+    return rejections
 
 
-def _exceeded(table: Table, slots: IntArray, found: Attachables) -> BoolArray:
-    """Where the volumes in *found* that are new to the node are too many for some driver."""
-    exceeded = np.zeros(len(slots), dtype=np.bool_)
-    for driver, number in Counter(driver for driver, _ in found.volumes).items():
-        new = np.full(len(slots), number, dtype=np.int64)
-        for volume in found.volumes:
+def _exceeds_limits(table: AttachmentTable, slots: IntArray, pod_volumes: AttachableVolumes) -> BoolArray:
+    """Return the nodes where the new volumes among *pod_volumes* exceed the limit of a driver."""
+    exceeds_limit = np.zeros(len(slots), dtype=np.bool_)
+    for driver, volume_count in Counter(driver for driver, _ in pod_volumes.volumes).items():
+        new_volumes = np.full(len(slots), volume_count, dtype=np.int64)
+        for volume in pod_volumes.volumes:
             if volume[0] == driver:
-                new -= table.holding(volume)[slots]
-        exceeded |= (new > 0) & (table.counts(driver)[slots] + new > table.limits(driver)[slots])
-    return exceeded
+                new_volumes -= table.uses_volume(volume)[slots]
+        exceeds_limit |= (new_volumes > 0) & (
+            table.get_counts(driver)[slots] + new_volumes > table.get_limits(driver)[slots]
+        )
+    return exceeds_limit
 
 
-def _after_csi_node_update(pod: PodQuery, change: Change) -> Hint:  # noqa: ARG001  hints have this signature
-    old: CSINode = change.old
-    new: CSINode = change.new
-    before = dict(_limits(old))
-    grew = any(limit > before.get(driver, 0) for driver, limit in _limits(new))
-    return Hint.QUEUE if grew else Hint.SKIP
+def _is_schedulable_after_csi_node_updated(pod: PodInfo, event: ClusterEvent) -> QueueingHint:  # noqa: ARG001  a hint's signature
+    old_csi_node: CSINode = event.old
+    new_csi_node: CSINode = event.new
+    old_limits = dict(_get_driver_limits(old_csi_node))
+    has_increased = any(limit > old_limits.get(driver, 0) for driver, limit in _get_driver_limits(new_csi_node))
+    return QueueingHint.QUEUE if has_increased else QueueingHint.SKIP
 
 
-def _limits(csi_node: CSINode) -> list[tuple[str, int]]:
-    """The limit of each driver of *csi_node*; none counts as 0."""
+def _get_driver_limits(csi_node: CSINode) -> list[tuple[str, int]]:
+    """Return the name and limit of each driver of *csi_node*; a missing limit is 0."""
     return [
         (driver.name, (driver.allocatable.count or 0) if driver.allocatable is not None else 0)
         for driver in csi_node.spec.drivers
     ]
 
 
-def _after_pod_deleted(pod: PodQuery, change: Change) -> Hint:  # noqa: ARG001
-    gone: Pod = change.old
-    if not gone.spec.node_name and not gone.status.nominated_node_name:
-        return Hint.SKIP
-    had_some = any(
-        volume.persistent_volume_claim is not None or volume.ephemeral is not None or in_tree_driver(volume) is not None
-        for volume in gone.spec.volumes
+def _is_schedulable_after_pod_deleted(pod: PodInfo, event: ClusterEvent) -> QueueingHint:  # noqa: ARG001
+    deleted_pod: Pod = event.old
+    if not deleted_pod.spec.node_name and not deleted_pod.status.nominated_node_name:
+        return QueueingHint.SKIP
+    has_volumes = any(
+        volume.persistent_volume_claim is not None
+        or volume.ephemeral is not None
+        or find_in_tree_driver(volume) is not None
+        for volume in deleted_pod.spec.volumes
     )
-    return Hint.QUEUE if had_some else Hint.SKIP
+    return QueueingHint.QUEUE if has_volumes else QueueingHint.SKIP
 
 
-def _after_claim_added(pod: PodQuery, change: Change) -> Hint:
-    return Hint.QUEUE if names_claim(pod.pod, pod.shape.volumes.claims, change.new) else Hint.SKIP
+def _is_schedulable_after_claim_added(pod: PodInfo, event: ClusterEvent) -> QueueingHint:
+    return QueueingHint.QUEUE if uses_claim(pod.pod, pod.signature.volume_uses.claims, event.new) else QueueingHint.SKIP
 
 
-def _after_detached(pod: PodQuery, change: Change) -> Hint:
-    gone: VolumeAttachment = change.old
+def _is_schedulable_after_volume_attachment_deleted(pod: PodInfo, event: ClusterEvent) -> QueueingHint:
+    deleted_attachment: VolumeAttachment = event.old
     for volume in pod.spec.volumes:
         if volume.persistent_volume_claim is not None:
-            return Hint.QUEUE
-        driver = in_tree_driver(volume)
+            return QueueingHint.QUEUE
+        driver = find_in_tree_driver(volume)
         if driver is None:
             continue
         if driver.migrated:
             try:
-                inline_handle(volume)
+                get_inline_csi_handle(volume)
             except TranslationError:
-                return Hint.QUEUE  # as for any hint that fails
-        if driver.driver == gone.spec.attacher:
-            return Hint.QUEUE
-    return Hint.SKIP
+                return QueueingHint.QUEUE  # the pod is queued if its hint fails, as upstream
+        if driver.csi_driver == deleted_attachment.spec.attacher:
+            return QueueingHint.QUEUE
+    return QueueingHint.SKIP

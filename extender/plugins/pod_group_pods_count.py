@@ -1,33 +1,44 @@
-"""PodGroupPodsCount prefers the placement on which most pods of a group can stand.
+"""PodGroupPodsCount prefers the placement that schedules the most pods of the group.
 
-**Scores** placements, not nodes: the members of the group that have nodes already and those that would get one there,
-in percent of the most among all placements.
+**Scores** placements, not nodes. The score counts the group's pods that are already scheduled and those that the
+placement would schedule, in percent of the highest count of all placements.
 
 **Options** none. Alpha: on by default only with the feature gate `TopologyAwareWorkloadScheduling`.
 
-Source: B134.
+Source: pkg/scheduler/framework/plugins/podgrouppodscount/podgroup_pods_count.go, PodGroupPodsCount.ScorePlacement
+(1.36).
 """
 
 from typing import ClassVar, Final
 
-from extender.cluster.snapshot import Snapshot
-from extender.framework.group_points import GroupQuery, Proposal
+from extender.cache.snapshot import Snapshot
 from extender.framework.normalize import MAX_SCORE
-from extender.framework.verdict import Status, error
+from extender.framework.pod_group_points import PodGroupAssignments, PodGroupInfo
+from extender.framework.status import Status, error
 
-_NOBODY: Final = error("no pods from pod group are assigned to any of the candidate placements")
+_NO_PODS: Final = error("no pods from pod group are assigned to any of the candidate placements")
 
 
 class PodGroupPodsCount:
-    """Counts pods."""
+    """Scores placements by the number of scheduled pods."""
 
     name: ClassVar[str] = "PodGroupPodsCount"
 
-    def placement_score(self, group: GroupQuery, cluster: Snapshot, proposal: Proposal) -> int | Status:
-        """How many members would stand. Source: B134."""
-        return len(cluster.group(group.key).placed) + len(proposal.nodes)
+    def score_placement(
+        self, pod_group: PodGroupInfo, snapshot: Snapshot, assignments: PodGroupAssignments
+    ) -> int | Status:
+        """Return the number of the group's pods that are scheduled or would be scheduled.
 
-    def normalize_placement(self, group: GroupQuery, scores: tuple[int, ...]) -> tuple[int, ...] | Status:  # noqa: ARG002
-        """0 to 100. Source: B134."""
-        most = max(scores, default=0)
-        return tuple(score * MAX_SCORE // most for score in scores) if most else _NOBODY
+        Source: pkg/scheduler/framework/plugins/podgrouppodscount/podgroup_pods_count.go,
+        PodGroupPodsCount.ScorePlacement (1.36).
+        """
+        return len(snapshot.pod_group(pod_group.key).assigned) + len(assignments.node_name_by_uid)
+
+    def normalize_placement_score(self, pod_group: PodGroupInfo, scores: tuple[int, ...]) -> tuple[int, ...] | Status:  # noqa: ARG002
+        """Return the scores in percent of the highest score.
+
+        Source: pkg/scheduler/framework/plugins/podgrouppodscount/podgroup_pods_count.go,
+        PodGroupPodsCount.ScorePlacement (1.36).
+        """
+        max_count = max(scores, default=0)
+        return tuple(score * MAX_SCORE // max_count for score in scores) if max_count else _NO_PODS

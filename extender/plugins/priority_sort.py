@@ -1,26 +1,29 @@
-"""PrioritySort: pods of higher priority are scheduled first, among equals those that have waited longer.
+"""PrioritySort orders the active queue by priority, then by queueing time.
 
-**Refuses** none.
+**Rejects** no node.
 
-**Scores** none.
+**Scores** no node.
 
-**Undone by** none: the order is taken whenever the queue is.
+**Requeued on** no event.
 
 **Options** none.
 
-Source: B009.
+Source: pkg/scheduler/framework/plugins/queuesort/priority_sort.go, PrioritySort.Less (1.36).
 """
 
 from typing import ClassVar
 
-from extender.framework.points import Queued
+from extender.framework.extension_points import QueueSortEntry
 
 
 class PrioritySort:
-    """Orders the queue by `spec.priority`, then by the time a pod was put there last, not by its creation."""
+    """Orders the queue by `spec.priority`, then by the time when the pod was last added to the queue."""
 
     name: ClassVar[str] = "PrioritySort"
 
-    def sort_key(self, queued: Queued) -> tuple[float, ...]:
-        """A pod without priority counts as priority 0. Source: B009."""
-        return (-queued.pod.priority, queued.since)
+    def sort_key(self, entry: QueueSortEntry) -> tuple[float, ...]:
+        """Return the sort key. A pod without a priority has priority 0.
+
+        Source: pkg/scheduler/framework/plugins/queuesort/priority_sort.go, PrioritySort.Less (1.36).
+        """
+        return (-entry.pod.priority, entry.timestamp)

@@ -1,41 +1,57 @@
-"""SchedulingGates: a pod with scheduling gates does not enter the queue.
+"""SchedulingGates keeps pods with scheduling gates out of the active queue.
 
-**Refuses** every pod whose `spec.schedulingGates` is not empty, before it is queued.
+**Rejects** in PreEnqueue every pod whose `spec.schedulingGates` is not empty.
 
-**Scores** none.
+**Scores** no node.
 
-**Undone by** the removal of the last gate of the pod.
+**Requeued on** the removal of the pod's last gate.
 
 **Options** none.
 
-Source: B010 to B012.
+Source: pkg/scheduler/framework/plugins/schedulinggates/scheduling_gates.go, SchedulingGates.PreEnqueue,
+SchedulingGates.isSchedulableAfterUpdatePodSchedulingGatesEliminated; pkg/registry/core/pod/strategy.go,
+applySchedulingGatedCondition (1.36).
 """
 
 from collections.abc import Sequence
 from typing import ClassVar
 
-from extender.cluster.pods import PodQuery
-from extender.cluster.snapshot import Snapshot
-from extender.framework.changes import Action, Change, Hint, Registration, Resource
-from extender.framework.verdict import Status, unresolvable
+from extender.cache.pod_info import PodInfo
+from extender.cache.snapshot import Snapshot
+from extender.framework.events import ActionType, ClusterEvent, ClusterEventWithHint, EventResource, QueueingHint
+from extender.framework.status import Status, unresolvable
 
 
 class SchedulingGates:
-    """Keeps gated pods out of the queue."""
+    """Rejects gated pods in PreEnqueue."""
 
     name: ClassVar[str] = "SchedulingGates"
 
-    def pre_enqueue(self, pod: PodQuery, cluster: Snapshot) -> Status | None:  # noqa: ARG002  the point's signature
-        """Names all gates, in the pod's order. Source: B010."""
+    def pre_enqueue(self, pod: PodInfo, snapshot: Snapshot) -> Status | None:  # noqa: ARG002  the extension point's signature
+        """Reject a pod with gates. The message lists them in the pod's order.
+
+        Source: pkg/scheduler/framework/plugins/schedulinggates/scheduling_gates.go, SchedulingGates.PreEnqueue
+        (1.36).
+        """
         gates = pod.spec.scheduling_gates
         if not gates:
             return None
         return unresolvable(f"waiting for scheduling gates: [{' '.join(gate.name for gate in gates)}]")
 
-    def events(self) -> Sequence[Registration]:
-        """Source: B011."""
-        return (Registration(Resource.POD, Action.UPDATE_POD_SCHEDULING_GATES_ELIMINATED, _after_gates_eliminated),)
+    def events_to_register(self) -> Sequence[ClusterEventWithHint]:
+        """Return the event of a pod whose last gate was removed.
+
+        Source: pkg/scheduler/framework/plugins/schedulinggates/scheduling_gates.go,
+        SchedulingGates.isSchedulableAfterUpdatePodSchedulingGatesEliminated (1.36).
+        """
+        return (
+            ClusterEventWithHint(
+                EventResource.POD,
+                ActionType.UPDATE_POD_SCHEDULING_GATES_ELIMINATED,
+                _is_schedulable_after_gates_eliminated,
+            ),
+        )
 
 
-def _after_gates_eliminated(pod: PodQuery, change: Change) -> Hint:
-    return Hint.QUEUE if change.new.metadata.uid == pod.pod.metadata.uid else Hint.SKIP
+def _is_schedulable_after_gates_eliminated(pod: PodInfo, event: ClusterEvent) -> QueueingHint:
+    return QueueingHint.QUEUE if event.new.metadata.uid == pod.pod.metadata.uid else QueueingHint.SKIP

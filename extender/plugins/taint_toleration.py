@@ -1,113 +1,149 @@
-"""TaintToleration: taints keep pods off nodes, or make nodes less welcome.
+"""TaintToleration keeps pods off nodes with untolerated taints.
 
-**Refuses** for good a node with a taint of effect `NoSchedule` or `NoExecute` that the pod does not tolerate.
+**Rejects** a node, unresolvable, with a taint of effect `NoSchedule` or `NoExecute` that the pod does not tolerate.
 
-**Scores** nodes by how few `PreferNoSchedule` taints they have that the pod does not tolerate: 100 without any, 0 for
-the most among the nodes that can take the pod. Where all have none, all get 100.
+**Scores** nodes by the number of their `PreferNoSchedule` taints that the pod does not tolerate: 100 for none, 0 for
+the highest number among the feasible nodes. If no node has such a taint, all get 100.
 
-**Undone by** a node that comes without such taints or loses them, or by new tolerations of the pod.
+**Requeued on** a new node without such taints, a node that loses them, or changed tolerations of the pod.
 
-**Options** none. The feature gate `TaintTolerationComparisonOperators` makes the operators `Gt` and `Lt` known.
+**Options** none. The feature gate `TaintTolerationComparisonOperators` enables the operators `Gt` and `Lt`.
 
-Source: B007, B016 to B019.
+Source: api/core/v1/toleration.go, Toleration.ToleratesTaint;
+pkg/scheduler/framework/plugins/tainttoleration/taint_toleration.go, TaintToleration.Filter, TaintToleration.PreScore,
+TaintToleration.Score (1.36).
 """
 
 from collections.abc import Hashable, Sequence
 from typing import Any, ClassVar
 
-from extender.cluster.arrays import IntArray
-from extender.cluster.node_matching import by_taint_set, untolerated_mask
-from extender.cluster.pods import PodQuery
-from extender.cluster.snapshot import NodeView
-from extender.framework.changes import Action, Change, Hint, Registration, Resource
-from extender.framework.normalize import in_proportion
-from extender.framework.points import PreScored, Reads
-from extender.framework.setup import Setup
-from extender.framework.verdict import Code, Reason, Rejection
-from extender.objects.affinity import Toleration
-from extender.objects.node import Node, Taint
-from extender.objects.tolerations import tolerates, untolerated
+from extender.api.kinds.affinity import Toleration
+from extender.api.kinds.node import Node, Taint
+from extender.api.tolerations import find_untolerated_taint, tolerates
+from extender.cache.node_matching import map_taint_sets, match_untolerated_taints
+from extender.cache.pod_info import PodInfo
+from extender.cache.snapshot import NodeView
+from extender.cache.tables.arrays import IntArray
+from extender.framework.events import ActionType, ClusterEvent, ClusterEventWithHint, EventResource, QueueingHint
+from extender.framework.extension_points import DependsOn, PreScoreResult
+from extender.framework.normalize import default_normalize_score
+from extender.framework.plugin_args import PluginArgs
+from extender.framework.status import Code, Reason, Rejection
 
-_PREFER = "PreferNoSchedule"
+_PREFER_NO_SCHEDULE = "PreferNoSchedule"
 _UNTOLERATED = Reason("node(s) had untolerated taint(s)", Code.UNRESOLVABLE)
 
 
 class TaintToleration:
-    """Judges each distinct list of taints once and gathers the verdicts for the nodes."""
+    """Filters and scores by node taints. Evaluates each distinct list of taints only once."""
 
     name: ClassVar[str] = "TaintToleration"
-    kept_for_kin: ClassVar[bool] = True
-    filter_reads: ClassVar[Reads] = Reads.NODE
-    score_reads: ClassVar[Reads] = Reads.NODE
+    cacheable_for_spec_class: ClassVar[bool] = True
+    filter_depends_on: ClassVar[DependsOn] = DependsOn.NODE
+    score_depends_on: ClassVar[DependsOn] = DependsOn.NODE
 
-    def __init__(self, setup: Setup[None]) -> None:
-        self._comparisons = "TaintTolerationComparisonOperators" in setup.gates
+    def __init__(self, args: PluginArgs[None]) -> None:
+        self._comparison_operators = "TaintTolerationComparisonOperators" in args.gates
 
-    def filter_key(self, pod: PodQuery) -> Hashable | None:
-        """The pod's tolerations."""
-        return pod.shape.tolerations
+    def filter_cache_key(self, pod: PodInfo) -> Hashable | None:
+        """Return the pod's tolerations."""
+        return pod.signature.tolerations
 
-    def filter(self, pod: PodQuery, nodes: NodeView, notes: Any) -> Sequence[Rejection]:  # noqa: ARG002
-        """Source: B016."""
-        mask = untolerated_mask(nodes, pod.shape.tolerations, comparison_operators=self._comparisons)
+    def filter(self, pod: PodInfo, nodes: NodeView, state: Any) -> Sequence[Rejection]:  # noqa: ARG002
+        """Reject nodes with an untolerated `NoSchedule` or `NoExecute` taint.
+
+        Source: pkg/scheduler/framework/plugins/tainttoleration/taint_toleration.go, TaintToleration.Filter (1.36).
+        """
+        mask = match_untolerated_taints(
+            nodes, pod.signature.tolerations, comparison_operators=self._comparison_operators
+        )
         return (Rejection(mask, _UNTOLERATED),)
 
-    def pre_score(self, pod: PodQuery, nodes: NodeView) -> PreScored:  # noqa: ARG002  the point's signature
-        """Never skips. Source: B017."""
-        return PreScored(notes=_softening(pod))
+    def pre_score(self, pod: PodInfo, nodes: NodeView) -> PreScoreResult:  # noqa: ARG002  the extension point's signature
+        """Return the tolerations that apply to `PreferNoSchedule` taints as the state. Score is never skipped.
 
-    def pre_score_kept(self, pod: PodQuery) -> bool:  # noqa: ARG002  the point's signature
-        """Always."""
+        Source: pkg/scheduler/framework/plugins/tainttoleration/taint_toleration.go, TaintToleration.PreScore (1.36).
+        """
+        return PreScoreResult(state=_get_prefer_no_schedule_tolerations(pod))
+
+    def pre_score_is_cacheable(self, pod: PodInfo) -> bool:  # noqa: ARG002  the extension point's signature
+        """Return True: the result depends only on the pod's spec."""
         return True
 
-    def score_key(self, pod: PodQuery) -> Hashable | None:
-        """The tolerations that can concern `PreferNoSchedule` taints."""
-        return _softening(pod)
+    def score_cache_key(self, pod: PodInfo) -> Hashable | None:
+        """Return the tolerations that apply to `PreferNoSchedule` taints."""
+        return _get_prefer_no_schedule_tolerations(pod)
 
-    def score(self, pod: PodQuery, nodes: NodeView, notes: Any) -> IntArray:  # noqa: ARG002  the point's signature
-        """How many such taints of each node are not tolerated. Source: B018.
+    def score(self, pod: PodInfo, nodes: NodeView, state: Any) -> IntArray:  # noqa: ARG002  the extension point's signature
+        """Return the number of intolerable `PreferNoSchedule` taints of each node.
 
         Raises:
-            LookupError: `pre_score` is switched off; as upstream, nothing can be scored then.
+            LookupError: PreScore is disabled; scoring fails as upstream.
+
+        Source: pkg/scheduler/framework/plugins/tainttoleration/taint_toleration.go, TaintToleration.Score (1.36).
         """
-        if notes is None:
+        if state is None:
             raise LookupError('failed to read "PreScoreTaintToleration" from cycleState: not found')
-        tolerations: tuple[Toleration, ...] = notes
+        tolerations: tuple[Toleration, ...] = state
 
-        def unwelcome(taints: tuple[Taint, ...]) -> int:
-            return sum(taint.effect == _PREFER and not self._tolerated(taint, tolerations) for taint in taints)
+        def count_intolerable_taints(taints: tuple[Taint, ...]) -> int:
+            return sum(
+                taint.effect == _PREFER_NO_SCHEDULE and not self._is_tolerated(taint, tolerations) for taint in taints
+            )
 
-        return by_taint_set(nodes, unwelcome)
+        return map_taint_sets(nodes, count_intolerable_taints)
 
-    def _tolerated(self, taint: Taint, tolerations: Sequence[Toleration]) -> bool:
-        return any(tolerates(each, taint, comparison_operators=self._comparisons) for each in tolerations)
-
-    def normalize(self, pod: PodQuery, raw: IntArray, nodes: NodeView, notes: Any) -> IntArray:  # noqa: ARG002
-        """The fewer, the better. Source: B018."""
-        return in_proportion(raw, reverse=True)
-
-    def events(self) -> Sequence[Registration]:
-        """Source: B019."""
-        return (
-            Registration(Resource.NODE, Action.ADD | Action.UPDATE_NODE_TAINT, self._after_node_change),
-            Registration(Resource.POD, Action.UPDATE_POD_TOLERATION, _after_toleration_change),
+    def _is_tolerated(self, taint: Taint, tolerations: Sequence[Toleration]) -> bool:
+        return any(
+            tolerates(toleration, taint, comparison_operators=self._comparison_operators) for toleration in tolerations
         )
 
-    def _after_node_change(self, pod: PodQuery, change: Change) -> Hint:
-        closed_before = change.old is None or self._closed(change.old, pod)
-        return Hint.QUEUE if closed_before and not self._closed(change.new, pod) else Hint.SKIP
+    def normalize_score(self, pod: PodInfo, scores: IntArray, nodes: NodeView, state: Any) -> IntArray:  # noqa: ARG002
+        """Return 100 for nodes without intolerable taints, and less in proportion to the number of these taints.
 
-    def _closed(self, node: Node, pod: PodQuery) -> bool:
+        Source: pkg/scheduler/framework/plugins/tainttoleration/taint_toleration.go, TaintToleration.NormalizeScore
+        (1.36).
+        """
+        return default_normalize_score(scores, reverse=True)
+
+    def events_to_register(self) -> Sequence[ClusterEventWithHint]:
+        """Return the events of new nodes, changed node taints and changed tolerations of pods.
+
+        Source: pkg/scheduler/framework/plugins/tainttoleration/taint_toleration.go, TaintToleration.EventsToRegister
+        (1.36).
+        """
+        return (
+            ClusterEventWithHint(
+                EventResource.NODE,
+                ActionType.ADD | ActionType.UPDATE_NODE_TAINT,
+                self._is_schedulable_after_node_change,
+            ),
+            ClusterEventWithHint(
+                EventResource.POD, ActionType.UPDATE_POD_TOLERATION, _is_schedulable_after_pod_toleration_change
+            ),
+        )
+
+    def _is_schedulable_after_node_change(self, pod: PodInfo, event: ClusterEvent) -> QueueingHint:
+        was_untolerated = event.old is None or self._has_untolerated_taint(event.old, pod)
+        is_untolerated = self._has_untolerated_taint(event.new, pod)
+        return QueueingHint.QUEUE if was_untolerated and not is_untolerated else QueueingHint.SKIP
+
+    def _has_untolerated_taint(self, node: Node, pod: PodInfo) -> bool:
         taints = node.spec.taints
-        return untolerated(taints, pod.shape.tolerations, comparison_operators=self._comparisons) is not None
+        return (
+            find_untolerated_taint(taints, pod.signature.tolerations, comparison_operators=self._comparison_operators)
+            is not None
+        )
 
 
-def _softening(pod: PodQuery) -> tuple[Toleration, ...]:
-    return pod.shape.kin.remember(
-        ("TaintToleration", _PREFER),
-        lambda: tuple(each for each in pod.shape.tolerations if each.effect in {"", _PREFER}),
+def _get_prefer_no_schedule_tolerations(pod: PodInfo) -> tuple[Toleration, ...]:
+    return pod.signature.spec_class.get_or_create(
+        ("TaintToleration", _PREFER_NO_SCHEDULE),
+        lambda: tuple(
+            toleration for toleration in pod.signature.tolerations if toleration.effect in {"", _PREFER_NO_SCHEDULE}
+        ),
     )
 
 
-def _after_toleration_change(pod: PodQuery, change: Change) -> Hint:
-    return Hint.QUEUE if change.new.metadata.uid == pod.pod.metadata.uid else Hint.SKIP
+def _is_schedulable_after_pod_toleration_change(pod: PodInfo, event: ClusterEvent) -> QueueingHint:
+    return QueueingHint.QUEUE if event.new.metadata.uid == pod.pod.metadata.uid else QueueingHint.SKIP

@@ -1,66 +1,74 @@
-"""TopologyPlacementGenerator: a pod group that wants one rack or zone is tried in each of them.
+"""TopologyPlacementGenerator generates one placement per topology domain for a pod group.
 
-**Refuses** no node. Gives, for a pod group with a topology constraint, one placement for each value of that node label;
-nodes without the label are in none. Members that have nodes already pin the group to theirs; it is an error if theirs
-are several, or without the label. A group without a constraint has one placement, all nodes.
+**Rejects** no node. For a pod group with a topology constraint it generates one placement for each value of that node
+label. Nodes without the label are in no placement. If pods of the group are already scheduled, only the placement of
+their domain is generated. It is an error if they are in several domains, or on a node without the label. A group
+without a constraint gets a single placement with all nodes.
 
-**Scores** none.
+**Scores** no node.
 
-**Undone by** nothing: the group is tried again after its backoff.
+**Requeued on** no event. The group is retried after its backoff.
 
 **Options** none. Alpha: on by default only with the feature gate `TopologyAwareWorkloadScheduling`.
 
-Source: B133.
+Source: pkg/scheduler/framework/plugins/topologyaware/topology_placement.go, TopologyPlacement.GeneratePlacements
+(1.36).
 """
 
 from typing import ClassVar
 
-from extender.cluster.snapshot import Snapshot
-from extender.framework.group_points import GroupQuery, Placement
-from extender.framework.verdict import Status, error
-from extender.objects.groups import PodGroup
+from extender.api.kinds.pod_group import PodGroup
+from extender.cache.snapshot import Snapshot
+from extender.framework.pod_group_points import Placement, PodGroupInfo
+from extender.framework.status import Status, error
 
 
 class TopologyPlacementGenerator:
-    """Groups nodes by one label."""
+    """Generates one placement for each value of a node label."""
 
     name: ClassVar[str] = "TopologyPlacementGenerator"
 
-    def placement_generate(self, group: GroupQuery, cluster: Snapshot) -> tuple[Placement, ...] | Status:
-        """Source: B133."""
-        known = cluster.find(PodGroup, group.key)
-        if known is None:
-            return error(f'podgroup.scheduling.k8s.io "{group.name}" not found')
-        constraints = known.spec.scheduling_constraints
+    def generate_placements(self, pod_group: PodGroupInfo, snapshot: Snapshot) -> tuple[Placement, ...] | Status:
+        """Return one placement for each topology domain, or an error.
+
+        Source: pkg/scheduler/framework/plugins/topologyaware/topology_placement.go,
+        TopologyPlacement.GeneratePlacements (1.36).
+        """
+        group_object = snapshot.get_object(PodGroup, pod_group.key)
+        if group_object is None:
+            return error(f'podgroup.scheduling.k8s.io "{pod_group.name}" not found')
+        constraints = group_object.spec.scheduling_constraints
         if constraints is None or not constraints.topology:
             return (Placement(),)
         key = constraints.topology[0].key
-        pinned = _pinned(group, key, cluster)
-        if isinstance(pinned, Status):
-            return pinned
+        required_domain = _get_scheduled_pods_domain(pod_group, key, snapshot)
+        if isinstance(required_domain, Status):
+            return required_domain
         domains: dict[str, list[str]] = {}
-        for node in cluster.nodes:
+        for node in snapshot.nodes:
             domain = node.metadata.labels.get(key)
-            if domain is not None and pinned in {None, domain}:
+            if domain is not None and required_domain in {None, domain}:
                 domains.setdefault(domain, []).append(node.metadata.name)
         return tuple(Placement(domain, frozenset(names)) for domain, names in domains.items())
 
 
-def _pinned(group: GroupQuery, key: str, cluster: Snapshot) -> str | Status | None:
-    """The domain of the members that have nodes; None if none has."""
-    found: str | None = None
-    for pod in cluster.group(group.key).placed.values():
-        row = cluster.row(pod.node_name)
+def _get_scheduled_pods_domain(pod_group: PodGroupInfo, key: str, snapshot: Snapshot) -> str | Status | None:
+    """Return the topology domain of the group's scheduled pods; None if no pod is scheduled; a status on errors."""
+    scheduled_domain: str | None = None
+    for pod in snapshot.pod_group(pod_group.key).assigned.values():
+        row = snapshot.row(pod.node_name)
         if row is None:
-            return _unknown(f'getting node for pod {pod.key}: nodeinfo not found for node name "{pod.node_name}"')
-        domain = cluster.nodes[row].metadata.labels.get(key)
+            return _make_domain_error(
+                f'getting node for pod {pod.key}: nodeinfo not found for node name "{pod.node_name}"'
+            )
+        domain = snapshot.nodes[row].metadata.labels.get(key)
         if domain is None:
-            return _unknown(f"no topology domain found for pod {pod.key}")
-        if found is not None and found != domain:
-            return _unknown(f"more than 1 domain found for pod group: {found}, {domain}")
-        found = domain
-    return found
+            return _make_domain_error(f"no topology domain found for pod {pod.key}")
+        if scheduled_domain is not None and scheduled_domain != domain:
+            return _make_domain_error(f"more than 1 domain found for pod group: {scheduled_domain}, {domain}")
+        scheduled_domain = domain
+    return scheduled_domain
 
 
-def _unknown(why: str) -> Status:
-    return error(f"cannot determine domain for already scheduled pods: {why}")
+def _make_domain_error(message: str) -> Status:
+    return error(f"cannot determine domain for already scheduled pods: {message}")

@@ -1,18 +1,20 @@
-"""VolumeRestrictions: disks that only one pod can use at a time, and claims that only one pod may use at all.
+"""VolumeRestrictions keeps pods off nodes where another pod uses the same disk, and enforces ReadWriteOncePod.
 
-**Refuses** a pod whose claim does not exist, for good. A node where a pod uses the same disk: of Amazon EBS always, of
-GCE, iSCSI (by its qualified name) and Ceph RBD (by a common monitor, pool and image) unless both pods only read it. All
-nodes if a claim of the pod with the access mode ReadWriteOncePod is in use by a pod anywhere. Preemption may help with
-both. Not asked for pods without such disks and without such claims in use. Disks behind claims do not count.
+**Rejects** in PreFilter, unresolvable, a pod whose claim does not exist. Rejects a node where a pod uses the same disk.
+Disks of Amazon EBS always conflict; GCE, iSCSI and Ceph RBD disks conflict unless both pods only read them. iSCSI disks
+are the same if their qualified names are equal, RBD images if they share a monitor, the pool and the image. Rejects all
+nodes if any pod uses a claim of the pod with the access mode ReadWriteOncePod. Preemption may help in both cases. Disks
+behind claims are not compared. Skipped for pods that have neither such disks nor such claims in use.
 
-**Scores** none.
+**Scores** no node.
 
-**Undone by** the end of a pod of the same namespace that used such a disk or claim, a new node, or the creation of a
-claim of the pod.
+**Requeued on** a deleted pod of the same namespace that used such a disk or claim, a new node, or a new claim of the
+pod.
 
 **Options** none.
 
-Source: B080 to B084.
+Source: pkg/scheduler/framework/plugins/volumerestrictions/volume_restrictions.go, VolumeRestrictions.PreFilter,
+isVolumeConflict, satisfyReadWriteOncePod (1.36).
 """
 
 from collections.abc import Sequence
@@ -21,123 +23,158 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from extender.cluster.pods import PlacedPod, PodQuery
-from extender.cluster.snapshot import NodeView, Snapshot
-from extender.cluster.volume_uses import VolumeUses, disks_conflict, volume_uses
-from extender.framework.changes import Action, Change, Hint, Registration, Resource
-from extender.framework.points import SKIP, PreFiltered
-from extender.framework.verdict import Code, Reason, Rejection, unresolvable
-from extender.objects.pod import Pod
-from extender.objects.storage import PersistentVolumeClaim
-from extender.volumes.claims import not_found
+from extender.api.kinds.pod import Pod
+from extender.api.kinds.storage import PersistentVolumeClaim
+from extender.cache.pod_info import AssignedPodInfo, PodInfo
+from extender.cache.snapshot import NodeView, Snapshot
+from extender.cache.tables.volume_uses import VolumeUses, collect_volume_uses, disks_conflict
+from extender.framework.events import ActionType, ClusterEvent, ClusterEventWithHint, EventResource, QueueingHint
+from extender.framework.extension_points import SKIP, PreFilterResult
+from extender.framework.status import Code, Reason, Rejection, unresolvable
+from extender.volumes.claims import format_not_found_message
 
-_DISK_TAKEN = Reason("node(s) had no available disk")
-_CLAIM_TAKEN = Reason(
+_DISK_CONFLICT = Reason("node(s) had no available disk")
+_READ_WRITE_ONCE_POD_CONFLICT = Reason(
     "node(s) unavailable due to PersistentVolumeClaim with ReadWriteOncePod access mode already in-use by another pod"
 )
-_UNPREPARED = Reason('cannot read "PreFilterVolumeRestrictions" from cycleState', Code.ERROR)
-_ONE_POD = "ReadWriteOncePod"
+_NO_STATE = Reason('cannot read "PreFilterVolumeRestrictions" from cycleState', Code.ERROR)
+_READ_WRITE_ONCE_POD = "ReadWriteOncePod"
 
 
 @dataclass(slots=True)
-class _Notes:
-    """The pod's claims for one pod only, by name, and how many uses of them stand in its way."""
+class _PreFilterState:
+    """The pod's ReadWriteOncePod claims, and the number of uses of these claims by other pods."""
 
-    claims: frozenset[str]
-    in_use: int
+    claim_names: frozenset[str]
+    conflicting_uses: int
 
 
 class VolumeRestrictions:
-    """Looks disks and claims up in the table of volumes in use."""
+    """Looks up the pod's disks and claims in the snapshot's table of volumes."""
 
     name: ClassVar[str] = "VolumeRestrictions"
-    kept_for_kin: ClassVar[bool] = True
+    cacheable_for_spec_class: ClassVar[bool] = True
 
-    def pre_filter(self, pod: PodQuery, cluster: Snapshot) -> PreFiltered:
-        """Source: B080."""
-        uses = pod.shape.volumes
-        claims: set[str] = set()
-        for name in _claim_names(uses):
-            claim = cluster.find(PersistentVolumeClaim, f"{pod.namespace}/{name}")
-            if claim is None:
-                return PreFiltered(status=unresolvable(not_found(name)))
-            if _ONE_POD in claim.spec.access_modes:
-                claims.add(name)
-        in_use = sum(cluster.is_claimed(f"{pod.namespace}/{name}") for name in claims)
-        if not uses.disks and not _has_rbd(pod) and not in_use:
-            return SKIP
-        return PreFiltered(notes=_Notes(frozenset(claims), in_use))
+    def pre_filter(self, pod: PodInfo, snapshot: Snapshot) -> PreFilterResult:
+        """Count conflicting uses of ReadWriteOncePod claims. Skip pods that have neither such conflicts nor disks.
 
-    def pre_filter_kept(self, pod: PodQuery) -> bool:
-        """For pods without claims."""
-        return not pod.shape.volumes.claims
-
-    def filter(self, pod: PodQuery, nodes: NodeView, notes: Any) -> Sequence[Rejection]:
-        """A node without a free disk is refused for that alone; the rest are an error without `pre_filter`.
-
-        Source: B081, B082.
+        Source: pkg/scheduler/framework/plugins/volumerestrictions/volume_restrictions.go,
+        VolumeRestrictions.PreFilter (1.36).
         """
-        known: _Notes | None = notes
-        taken = np.zeros(len(nodes.snapshot), dtype=np.bool_)
-        taken[list(nodes.snapshot.disk_conflicts(pod))] = True
-        mine = nodes.take(taken)
-        groups = (Rejection(mine, _DISK_TAKEN),) if mine.any() else ()
-        if known is not None and known.in_use <= 0:
-            return groups
-        return (*groups, Rejection(~mine, _UNPREPARED if known is None else _CLAIM_TAKEN))
+        uses = pod.signature.volume_uses
+        claim_names: set[str] = set()
+        for name in _get_claim_names(uses):
+            claim = snapshot.get_object(PersistentVolumeClaim, f"{pod.namespace}/{name}")
+            if claim is None:
+                return PreFilterResult(status=unresolvable(format_not_found_message(name)))
+            if _READ_WRITE_ONCE_POD in claim.spec.access_modes:
+                claim_names.add(name)
+        conflicting_uses = sum(snapshot.is_pvc_used_by_pods(f"{pod.namespace}/{name}") for name in claim_names)
+        if not uses.disks and not _has_rbd(pod) and not conflicting_uses:
+            return SKIP
+        return PreFilterResult(state=_PreFilterState(frozenset(claim_names), conflicting_uses))
 
-    # -- pods imagined on or off a node
+    def pre_filter_is_cacheable(self, pod: PodInfo) -> bool:
+        """Return whether the pod has no claims."""
+        return not pod.signature.volume_uses.claims
 
-    def clone(self, notes: Any) -> Any:
-        """Source: B083."""
-        known: _Notes = notes
-        return replace(known)
+    def filter(self, pod: PodInfo, nodes: NodeView, state: Any) -> Sequence[Rejection]:
+        """Reject nodes with a disk conflict, and the other nodes if a ReadWriteOncePod claim is in use.
 
-    def add_pod(self, pod: PodQuery, other: PlacedPod, row: int, cluster: Snapshot, notes: Any) -> None:  # noqa: ARG002
-        """Source: B083."""
-        known: _Notes = notes
-        known.in_use += _uses(other, known.claims)
+        Return an error for the other nodes if PreFilter is disabled, as upstream.
 
-    def remove_pod(self, pod: PodQuery, other: PlacedPod, row: int, cluster: Snapshot, notes: Any) -> None:  # noqa: ARG002
-        """Source: B083."""
-        known: _Notes = notes
-        known.in_use -= _uses(other, known.claims)
+        Source: pkg/scheduler/framework/plugins/volumerestrictions/volume_restrictions.go, isVolumeConflict,
+        satisfyReadWriteOncePod (1.36).
+        """
+        pre_filter_state: _PreFilterState | None = state
+        has_conflict = np.zeros(len(nodes.snapshot), dtype=np.bool_)
+        has_conflict[list(nodes.snapshot.rows_with_disk_conflict(pod))] = True
+        disk_conflict = nodes.take(has_conflict)
+        rejections = (Rejection(disk_conflict, _DISK_CONFLICT),) if disk_conflict.any() else ()
+        if pre_filter_state is not None and pre_filter_state.conflicting_uses <= 0:
+            return rejections
+        return (
+            *rejections,
+            Rejection(~disk_conflict, _NO_STATE if pre_filter_state is None else _READ_WRITE_ONCE_POD_CONFLICT),
+        )
+
+    # -- PreFilter extensions
+
+    def clone(self, state: Any) -> Any:
+        """Return a copy that can be updated independently.
+
+        Source: pkg/scheduler/framework/plugins/volumerestrictions/volume_restrictions.go,
+        preFilterState.Clone (1.36).
+        """
+        pre_filter_state: _PreFilterState = state
+        return replace(pre_filter_state)
+
+    def add_pod(self, pod: PodInfo, pod_to_add: AssignedPodInfo, row: int, snapshot: Snapshot, state: Any) -> None:  # noqa: ARG002
+        """Add the conflicting uses by *pod_to_add*.
+
+        Source: pkg/scheduler/framework/plugins/volumerestrictions/volume_restrictions.go,
+        preFilterState.conflictingPVCRefCountForPod (1.36).
+        """
+        pre_filter_state: _PreFilterState = state
+        pre_filter_state.conflicting_uses += _count_uses(pod_to_add, pre_filter_state.claim_names)
+
+    def remove_pod(
+        self,
+        pod: PodInfo,  # noqa: ARG002  the extension point's signature
+        pod_to_remove: AssignedPodInfo,
+        row: int,  # noqa: ARG002
+        snapshot: Snapshot,  # noqa: ARG002
+        state: Any,
+    ) -> None:
+        """Subtract the conflicting uses by *pod_to_remove*.
+
+        Source: pkg/scheduler/framework/plugins/volumerestrictions/volume_restrictions.go,
+        preFilterState.conflictingPVCRefCountForPod (1.36).
+        """
+        pre_filter_state: _PreFilterState = state
+        pre_filter_state.conflicting_uses -= _count_uses(pod_to_remove, pre_filter_state.claim_names)
 
     # -- events
 
-    def events(self) -> Sequence[Registration]:
-        """Source: B084."""
+    def events_to_register(self) -> Sequence[ClusterEventWithHint]:
+        """Return the events that may free disks or claims.
+
+        Source: pkg/scheduler/framework/plugins/volumerestrictions/volume_restrictions.go,
+        VolumeRestrictions.EventsToRegister (1.36).
+        """
         return (
-            Registration(Resource.POD, Action.DELETE, _after_pod_deleted),
-            Registration(Resource.NODE, Action.ADD),
-            Registration(Resource.PERSISTENT_VOLUME_CLAIM, Action.ADD, _after_claim_added),
+            ClusterEventWithHint(EventResource.POD, ActionType.DELETE, _is_schedulable_after_pod_deleted),
+            ClusterEventWithHint(EventResource.NODE, ActionType.ADD),
+            ClusterEventWithHint(
+                EventResource.PERSISTENT_VOLUME_CLAIM, ActionType.ADD, _is_schedulable_after_claim_added
+            ),
         )
 
 
-def _claim_names(uses: VolumeUses) -> tuple[str, ...]:
-    return tuple(use.name for use in uses.claims if not use.generated)
+def _get_claim_names(uses: VolumeUses) -> tuple[str, ...]:
+    return tuple(use.name for use in uses.claims if not use.ephemeral)
 
 
-def _has_rbd(pod: PodQuery) -> bool:
-    """Whether the pod names an RBD image, perhaps without a monitor; such a pod is asked about and passes."""
+def _has_rbd(pod: PodInfo) -> bool:
+    """Return whether the pod has an RBD volume. PreFilter does not skip such a pod, even if it lists no monitors."""
     return any(volume.rbd is not None for volume in pod.spec.volumes)
 
 
-def _uses(other: PlacedPod, claims: frozenset[str]) -> int:
-    """How often *other* names one of *claims*. As upstream, its namespace does not matter."""
-    return sum(name in claims for name in _claim_names(other.shape.volumes))
+def _count_uses(assigned_pod: AssignedPodInfo, claim_names: frozenset[str]) -> int:
+    """Return the number of claims of *assigned_pod* that are in *claim_names*. Namespaces are ignored, as upstream."""
+    return sum(name in claim_names for name in _get_claim_names(assigned_pod.signature.volume_uses))
 
 
-def _after_pod_deleted(pod: PodQuery, change: Change) -> Hint:
-    gone: Pod = change.old
-    if gone.metadata.namespace != pod.namespace:
-        return Hint.SKIP
-    ours, theirs = pod.shape.volumes, volume_uses(gone)
-    shared = set(_claim_names(ours)) & set(_claim_names(theirs))
-    return Hint.QUEUE if shared or disks_conflict(ours, theirs) else Hint.SKIP
+def _is_schedulable_after_pod_deleted(pod: PodInfo, event: ClusterEvent) -> QueueingHint:
+    deleted_pod: Pod = event.old
+    if deleted_pod.metadata.namespace != pod.namespace:
+        return QueueingHint.SKIP
+    uses, deleted_uses = pod.signature.volume_uses, collect_volume_uses(deleted_pod)
+    shared_claims = set(_get_claim_names(uses)) & set(_get_claim_names(deleted_uses))
+    return QueueingHint.QUEUE if shared_claims or disks_conflict(uses, deleted_uses) else QueueingHint.SKIP
 
 
-def _after_claim_added(pod: PodQuery, change: Change) -> Hint:
-    meta = change.new.metadata
-    mine = meta.namespace == pod.namespace and meta.name in _claim_names(pod.shape.volumes)
-    return Hint.QUEUE if mine else Hint.SKIP
+def _is_schedulable_after_claim_added(pod: PodInfo, event: ClusterEvent) -> QueueingHint:
+    meta = event.new.metadata
+    is_pod_claim = meta.namespace == pod.namespace and meta.name in _get_claim_names(pod.signature.volume_uses)
+    return QueueingHint.QUEUE if is_pod_claim else QueueingHint.SKIP

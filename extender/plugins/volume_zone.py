@@ -1,19 +1,20 @@
-"""VolumeZone: volumes that say in their labels where they are can be used in that zone and region only.
+"""VolumeZone keeps pods off nodes outside the zones and regions of the pod's volumes.
 
-**Refuses** for good. As a whole: a pod whose claim or volume does not exist, or whose claim has neither a volume nor a
-class that waits for pods. A node whose zone or region is not among those of the labels of a bound volume. A volume in
-several zones joins them with `__`. A node without any zone or region label takes every volume. Of a node that only has
-the new labels, those are compared with the old beta labels of a volume. Generic ephemeral volumes do not count. Not
-asked for pods without such volumes.
+**Rejects** in PreFilter, unresolvable, a pod whose claim or volume does not exist, or whose claim has neither a volume
+nor a class with delayed binding. Rejects a node, unresolvable, whose zone or region differs from the labels of a bound
+volume. The label of a volume may list several zones, separated by `__`. A node without any zone or region label passes.
+If a node has only the new labels, they are compared with the beta labels of a volume. Generic ephemeral volumes are
+ignored. Skipped for pods without volumes to check.
 
-**Scores** none.
+**Scores** no node.
 
-**Undone by** a class added that waits for pods, a node added or with other labels, a change of a claim of the pod, a
-volume added or with other zones.
+**Requeued on** a new class with delayed binding, a new or relabelled node, a change of a claim of the pod, a new volume
+or one whose zones change.
 
 **Options** none.
 
-Source: B103 to B106.
+Source: pkg/scheduler/framework/plugins/volumezone/volume_zone.go, VolumeZone.getPVbyPod, VolumeZone.Filter,
+VolumeZone.EventsToRegister (1.36).
 """
 
 from collections.abc import Iterator, Sequence
@@ -21,150 +22,176 @@ from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
-from extender.cluster.arrays import BoolArray
-from extender.cluster.node_matching import requirements_mask
-from extender.cluster.nodes import ABSENT
-from extender.cluster.pods import PodQuery
-from extender.cluster.snapshot import NodeView, Snapshot
-from extender.framework.changes import Action, Change, Hint, Registration, Resource
-from extender.framework.points import SKIP, PreFiltered
-from extender.framework.verdict import Code, Reason, Rejection, unresolvable
-from extender.objects.matching import Requirement
-from extender.objects.storage import PersistentVolume, PersistentVolumeClaim, StorageClass
-from extender.volumes.claims import WAIT_FOR_FIRST_CONSUMER, claim_class, not_found
-from extender.volumes.migration import BETA_REGION, BETA_ZONE, REGION, ZONE, ZONE_DELIMITER
+from extender.api.kinds.storage import PersistentVolume, PersistentVolumeClaim, StorageClass
+from extender.api.matching import Requirement
+from extender.cache.node_matching import match_requirements
+from extender.cache.pod_info import PodInfo
+from extender.cache.snapshot import NodeView, Snapshot
+from extender.cache.tables.arrays import BoolArray
+from extender.cache.tables.node_table import ABSENT
+from extender.framework.events import ActionType, ClusterEvent, ClusterEventWithHint, EventResource, QueueingHint
+from extender.framework.extension_points import SKIP, PreFilterResult
+from extender.framework.status import Code, Reason, Rejection, unresolvable
+from extender.volumes.claims import WAIT_FOR_FIRST_CONSUMER, format_not_found_message, get_claim_class
+from extender.volumes.csi_migration import BETA_REGION, BETA_ZONE, REGION, ZONE, ZONE_DELIMITER
 
-_ELSEWHERE = Reason("node(s) had no available volume zone", Code.UNRESOLVABLE)
-_LABELS = (BETA_ZONE, BETA_REGION, ZONE, REGION)
-_NEW_LABEL = {BETA_ZONE: ZONE, BETA_REGION: REGION, ZONE: ZONE, REGION: REGION}
+_TOPOLOGY_CONFLICT = Reason("node(s) had no available volume zone", Code.UNRESOLVABLE)
+_TOPOLOGY_LABELS = (BETA_ZONE, BETA_REGION, ZONE, REGION)
+_STABLE_LABEL_BY_LABEL = {BETA_ZONE: ZONE, BETA_REGION: REGION, ZONE: ZONE, REGION: REGION}
 
 
 class _Topology(NamedTuple):
-    """A label of a volume and the values it allows on a node."""
+    """A topology label of a volume, and the node label values that it allows."""
 
     label: str
     values: tuple[str, ...]
 
 
 class VolumeZone:
-    """Compares labels of volumes with labels of nodes."""
+    """Compares the zone and region labels of volumes and nodes."""
 
     name: ClassVar[str] = "VolumeZone"
-    kept_for_kin: ClassVar[bool] = True
+    cacheable_for_spec_class: ClassVar[bool] = True
 
-    def pre_filter(self, pod: PodQuery, cluster: Snapshot) -> PreFiltered:
-        """Source: B103, B104."""
-        found = _pod_topologies(pod, cluster)
-        if isinstance(found, str):
-            return PreFiltered(status=unresolvable(found))
-        return PreFiltered(notes=found) if found else SKIP
+    def pre_filter(self, pod: PodInfo, snapshot: Snapshot) -> PreFilterResult:
+        """Get the topologies of the pod's volumes. Skip pods without topologies.
 
-    def pre_filter_kept(self, pod: PodQuery) -> bool:
-        """For pods without claims."""
-        return not pod.shape.volumes.claims
+        Source: pkg/scheduler/framework/plugins/volumezone/volume_zone.go, VolumeZone.getPVbyPod (1.36).
+        """
+        topologies = _get_pod_topologies(pod, snapshot)
+        if isinstance(topologies, str):
+            return PreFilterResult(status=unresolvable(topologies))
+        return PreFilterResult(state=topologies) if topologies else SKIP
 
-    def filter(self, pod: PodQuery, nodes: NodeView, notes: Any) -> Sequence[Rejection]:
-        """Without `pre_filter`, what that would have said about the pod is said about every node. Source: B105."""
-        topologies: tuple[_Topology, ...] | str = _pod_topologies(pod, nodes.snapshot) if notes is None else notes
+    def pre_filter_is_cacheable(self, pod: PodInfo) -> bool:
+        """Return whether the pod has no claims."""
+        return not pod.signature.volume_uses.claims
+
+    def filter(self, pod: PodInfo, nodes: NodeView, state: Any) -> Sequence[Rejection]:
+        """Reject nodes outside a volume's topology. If PreFilter is disabled, return its rejection for every node.
+
+        Source: pkg/scheduler/framework/plugins/volumezone/volume_zone.go, VolumeZone.Filter (1.36).
+        """
+        topologies: tuple[_Topology, ...] | str = _get_pod_topologies(pod, nodes.snapshot) if state is None else state
         if isinstance(topologies, str):
             return (Rejection(np.ones(len(nodes), dtype=np.bool_), Reason(topologies, Code.UNRESOLVABLE)),)
-        elsewhere = np.zeros(len(nodes), dtype=np.bool_)
+        mismatches = np.zeros(len(nodes), dtype=np.bool_)
         for topology in topologies:
-            elsewhere |= ~_there(nodes, topology)
-        if not elsewhere.any():
+            mismatches |= ~_matches_topology(nodes, topology)
+        if not mismatches.any():
             return ()
-        placed = np.zeros(len(nodes), dtype=np.bool_)
-        for label in _LABELS:
-            placed |= nodes.label(label) != ABSENT
-        elsewhere &= placed
-        return (Rejection(elsewhere, _ELSEWHERE),) if elsewhere.any() else ()
+        has_topology = np.zeros(len(nodes), dtype=np.bool_)
+        for label in _TOPOLOGY_LABELS:
+            has_topology |= nodes.label(label) != ABSENT
+        mismatches &= has_topology
+        return (Rejection(mismatches, _TOPOLOGY_CONFLICT),) if mismatches.any() else ()
 
-    def events(self) -> Sequence[Registration]:
-        """Source: B106."""
-        changed = Action.ADD | Action.UPDATE
+    def events_to_register(self) -> Sequence[ClusterEventWithHint]:
+        """Return the events of storage classes, nodes, claims and volumes.
+
+        Source: pkg/scheduler/framework/plugins/volumezone/volume_zone.go, VolumeZone.EventsToRegister (1.36).
+        """
+        added_or_updated = ActionType.ADD | ActionType.UPDATE
         return (
-            Registration(Resource.STORAGE_CLASS, Action.ADD, _after_class_added),
-            Registration(Resource.NODE, Action.ADD | Action.UPDATE_NODE_LABEL),
-            Registration(Resource.PERSISTENT_VOLUME_CLAIM, changed, _after_claim_change),
-            Registration(Resource.PERSISTENT_VOLUME, changed, _after_volume_change),
+            ClusterEventWithHint(
+                EventResource.STORAGE_CLASS, ActionType.ADD, _is_schedulable_after_storage_class_added
+            ),
+            ClusterEventWithHint(EventResource.NODE, ActionType.ADD | ActionType.UPDATE_NODE_LABEL),
+            ClusterEventWithHint(
+                EventResource.PERSISTENT_VOLUME_CLAIM, added_or_updated, _is_schedulable_after_claim_change
+            ),
+            ClusterEventWithHint(
+                EventResource.PERSISTENT_VOLUME, added_or_updated, _is_schedulable_after_volume_change
+            ),
         )
 
 
-def _claim_names(pod: PodQuery) -> Iterator[str]:
-    return (use.name for use in pod.shape.volumes.claims if not use.generated)
+def _iter_claim_names(pod: PodInfo) -> Iterator[str]:
+    return (use.name for use in pod.signature.volume_uses.claims if not use.ephemeral)
 
 
-def _pod_topologies(pod: PodQuery, cluster: Snapshot) -> tuple[_Topology, ...] | str:
-    """Where the volumes of *pod* are, or why it cannot be scheduled."""
-    found: list[_Topology] = []
-    for name in _claim_names(pod):
-        where = _where(pod.namespace, name, cluster)
-        if isinstance(where, str):
-            return where
-        found += where
-    return tuple(dict.fromkeys(found))
+def _get_pod_topologies(pod: PodInfo, snapshot: Snapshot) -> tuple[_Topology, ...] | str:
+    """Return the topologies of the pod's volumes, or the message of a rejection."""
+    topologies: list[_Topology] = []
+    for name in _iter_claim_names(pod):
+        claim_topologies = _get_claim_topologies(pod.namespace, name, snapshot)
+        if isinstance(claim_topologies, str):
+            return claim_topologies
+        topologies += claim_topologies
+    return tuple(dict.fromkeys(topologies))
 
 
-def _where(namespace: str, name: str, cluster: Snapshot) -> list[_Topology] | str:
-    """Where the volume of the claim *name* is, or why the pod cannot be scheduled. Source: B104."""
+def _get_claim_topologies(namespace: str, name: str, snapshot: Snapshot) -> list[_Topology] | str:
+    """Return the topologies of the volume of claim *name*, or the message of a rejection.
+
+    Source: pkg/scheduler/framework/plugins/volumezone/volume_zone.go, VolumeZone.getPVbyPod (1.36).
+    """
     if not name:
         return "PersistentVolumeClaim had no name"
-    claim = cluster.find(PersistentVolumeClaim, f"{namespace}/{name}")
+    claim = snapshot.get_object(PersistentVolumeClaim, f"{namespace}/{name}")
     if claim is None:
-        return not_found(name)
+        return format_not_found_message(name)
     if not claim.spec.volume_name:
-        return _unbound(claim, cluster) or []
-    volume = cluster.find(PersistentVolume, claim.spec.volume_name)
+        return _get_unbound_claim_error(claim, snapshot) or []
+    volume = snapshot.get_object(PersistentVolume, claim.spec.volume_name)
     if volume is None:
         return f'persistentvolume "{claim.spec.volume_name}" not found'
-    return _topologies(volume)
+    return _get_volume_topologies(volume)
 
 
-def _unbound(claim: PersistentVolumeClaim, cluster: Snapshot) -> str | None:
-    """Why a claim without a volume is in the way; None if it waits for the pod."""
-    name = claim_class(claim)
-    if not name:
+def _get_unbound_claim_error(claim: PersistentVolumeClaim, snapshot: Snapshot) -> str | None:
+    """Return the rejection message for an unbound claim; None if its binding is delayed."""
+    class_name = get_claim_class(claim)
+    if not class_name:
         return "PersistentVolumeClaim had no pv name and storageClass name"
-    storage_class = cluster.find(StorageClass, name)
+    storage_class = snapshot.get_object(StorageClass, class_name)
     if storage_class is None:
-        return f'storageclass.storage.k8s.io "{name}" not found'
+        return f'storageclass.storage.k8s.io "{class_name}" not found'
     if storage_class.volume_binding_mode is None:
-        return f'VolumeBindingMode not set for StorageClass "{name}"'
+        return f'VolumeBindingMode not set for StorageClass "{class_name}"'
     return None if storage_class.volume_binding_mode == WAIT_FOR_FIRST_CONSUMER else "PersistentVolume had no name"
 
 
-def _topologies(volume: PersistentVolume) -> list[_Topology]:
-    """What the labels of *volume* say; a label with an empty zone in it says nothing."""
-    found = []
-    for label in _LABELS:
-        written = volume.metadata.labels.get(label)
-        zones = [zone.strip() for zone in written.split(ZONE_DELIMITER)] if written is not None else [""]
+def _get_volume_topologies(volume: PersistentVolume) -> list[_Topology]:
+    """Return the topologies in the labels of *volume*. A label with an empty zone is ignored."""
+    topologies = []
+    for label in _TOPOLOGY_LABELS:
+        label_value = volume.metadata.labels.get(label)
+        zones = [zone.strip() for zone in label_value.split(ZONE_DELIMITER)] if label_value is not None else [""]
         if all(zones):
-            found.append(_Topology(label, tuple(sorted(set(zones)))))
-    return found
+            topologies.append(_Topology(label, tuple(sorted(set(zones)))))
+    return topologies
 
 
-def _there(nodes: NodeView, topology: _Topology) -> BoolArray:
-    """Which nodes are at *topology*, by its label or, if they lack that, by the new one."""
-    there = requirements_mask(nodes, (Requirement(topology.label, "In", topology.values),))
-    new = _NEW_LABEL[topology.label]
-    if new == topology.label:
-        return there
-    instead = requirements_mask(nodes, (Requirement(new, "In", topology.values),))
-    return np.where(nodes.label(topology.label) == ABSENT, instead, there)
+def _matches_topology(nodes: NodeView, topology: _Topology) -> BoolArray:
+    """Return the nodes that match *topology*. On nodes without its label, compare the stable label."""
+    matches = match_requirements(nodes, (Requirement(topology.label, "In", topology.values),))
+    stable_label = _STABLE_LABEL_BY_LABEL[topology.label]
+    if stable_label == topology.label:
+        return matches
+    matches_stable_label = match_requirements(nodes, (Requirement(stable_label, "In", topology.values),))
+    return np.where(nodes.label(topology.label) == ABSENT, matches_stable_label, matches)
 
 
-def _after_class_added(pod: PodQuery, change: Change) -> Hint:  # noqa: ARG001  hints have this signature
-    added: StorageClass = change.new
-    return Hint.QUEUE if added.volume_binding_mode == WAIT_FOR_FIRST_CONSUMER else Hint.SKIP
+def _is_schedulable_after_storage_class_added(pod: PodInfo, event: ClusterEvent) -> QueueingHint:  # noqa: ARG001  a hint's signature
+    storage_class: StorageClass = event.new
+    return QueueingHint.QUEUE if storage_class.volume_binding_mode == WAIT_FOR_FIRST_CONSUMER else QueueingHint.SKIP
 
 
-def _after_claim_change(pod: PodQuery, change: Change) -> Hint:
-    meta = change.new.metadata
-    return Hint.QUEUE if meta.namespace == pod.namespace and meta.name in _claim_names(pod) else Hint.SKIP
+def _is_schedulable_after_claim_change(pod: PodInfo, event: ClusterEvent) -> QueueingHint:
+    meta = event.new.metadata
+    return (
+        QueueingHint.QUEUE
+        if meta.namespace == pod.namespace and meta.name in _iter_claim_names(pod)
+        else QueueingHint.SKIP
+    )
 
 
-def _after_volume_change(pod: PodQuery, change: Change) -> Hint:  # noqa: ARG001
-    old: PersistentVolume | None = change.old
-    new: PersistentVolume = change.new
-    return Hint.QUEUE if old is None or _topologies(old) != _topologies(new) else Hint.SKIP
+def _is_schedulable_after_volume_change(pod: PodInfo, event: ClusterEvent) -> QueueingHint:  # noqa: ARG001
+    old_volume: PersistentVolume | None = event.old
+    new_volume: PersistentVolume = event.new
+    return (
+        QueueingHint.QUEUE
+        if old_volume is None or _get_volume_topologies(old_volume) != _get_volume_topologies(new_volume)
+        else QueueingHint.SKIP
+    )

@@ -1,10 +1,10 @@
-"""Making room by evicting pods of lower priority: who may, on which nodes it helps, which pods go, which node is best.
+"""Preemption: select a node and the pods to evict from it, so that a pod or a pod group fits.
 
-`eligibility` says whether a pod may preempt; `candidates` looks for nodes and lets `victims` find the pods to evict,
-many nodes at a time, on a `trial` of the cluster without them; `budgets` counts broken disruption budgets; `choose`
-picks the node. `offered` is the other way round: victims come from outside and are checked. `room` looks for victims
-anywhere in the cluster, for a whole pod group; `units` says who is evicted together.
+`eligibility` checks whether a pod may preempt. `candidates` searches for nodes; `victims` selects the pods to evict,
+for many nodes at a time, in a `dry_run`. `disruption_budgets` counts PDB violations. `select_candidate` selects the
+node. `extender_victims` reviews the victims in a request to the `preempt` verb. `pod_group_preemption` selects victims
+in the whole cluster for a pod group; `preemption_units` lists the pods that are evicted together.
 
-May import `decide`, `framework`, `cluster` and below. Imports no plugin. Evicts nothing: what comes out is a plan.
-Does no I/O and reads no clock.
+May import `cycle`, `framework`, `cache` and below. Imports no plugin. Evicts nothing: the result is a plan. Does no
+I/O and reads no clock.
 """

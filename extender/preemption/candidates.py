@@ -1,89 +1,102 @@
-"""Where evicting pods makes room: looks at one node after another until enough are found. Source: E009 to E013."""
+"""Search the nodes on which preemption helps, until there are enough candidates.
+
+Source: pkg/scheduler/framework/preemption/preemption.go, Evaluator.findCandidates, Evaluator.Preempt;
+pkg/scheduler/framework/plugins/defaultpreemption/default_preemption.go, DefaultPreemption.GetOffsetAndNumCandidates
+(1.36).
+"""
 
 from collections import Counter
 from dataclasses import dataclass
 
 import numpy as np
 
-from extender.cluster.pods import PodQuery
-from extender.cluster.snapshot import Snapshot
-from extender.decide.rescue import Attempt
-from extender.preemption.budgets import budgets_of
+from extender.cache.pod_info import PodInfo
+from extender.cache.snapshot import Snapshot
+from extender.cycle.post_filter import FailedAttempt
+from extender.preemption.disruption_budgets import list_budgets
+from extender.preemption.dry_run import DryRunInputs
 from extender.preemption.plan import Candidate
-from extender.preemption.trial import Question
-from extender.preemption.victims import evictable, select
+from extender.preemption.victims import find_potential_victims, select_victims
 
-_AT_ONCE = 256
-"""The fewest nodes that are worth looking at together."""
+_MIN_BATCH_SIZE = 256
+"""The smallest number of nodes to dry run together."""
 
 
 @dataclass(frozen=True, slots=True)
-class Enough:
-    """When to stop looking for nodes.
+class CandidateLimit:
+    """The number of candidates at which a search stops.
 
     Attributes:
-        percentage: of the nodes that evicting pods may help with.
-        absolute: the number of candidates that are enough if it is more than that.
+        min_candidate_nodes_percentage: the number as a percentage of the nodes on which preemption may help.
+        min_candidate_nodes_absolute: the number must be at least this.
     """
 
-    percentage: int
-    absolute: int
+    min_candidate_nodes_percentage: int
+    min_candidate_nodes_absolute: int
 
-    def of(self, nodes: int) -> int:
-        """How many candidates are enough where *nodes* may be helped. Source: E011."""
-        return min(max(nodes * self.percentage // 100, self.absolute), nodes)
+    def calculate_num_candidates(self, node_count: int) -> int:
+        """Return the number of candidates at which a search among *node_count* nodes stops.
+
+        Source: pkg/scheduler/framework/plugins/defaultpreemption/default_preemption.go,
+        DefaultPreemption.GetOffsetAndNumCandidates (1.36).
+        """
+        return min(
+            max(node_count * self.min_candidate_nodes_percentage // 100, self.min_candidate_nodes_absolute), node_count
+        )
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
-    """What a search came to.
+class CandidateSearchResult:
+    """The result of a candidate search.
 
     Attributes:
-        candidates: those that break no disruption budget first.
-        failed: how many of the nodes looked at are no candidates.
-        reasons: how many of those, for each reason.
-        errors: what went wrong on some nodes.
+        candidates: first the candidates without PDB violations, then the others.
+        failed_count: the number of evaluated nodes that are not candidates.
+        reason_counts: the number of failed nodes by reason.
+        errors: the error messages of plugins.
     """
 
     candidates: tuple[Candidate, ...]
-    failed: int
-    reasons: Counter[str]
+    failed_count: int
+    reason_counts: Counter[str]
     errors: tuple[str, ...]
 
 
-def search(pod: PodQuery, cluster: Snapshot, attempt: Attempt, enough: Enough) -> Found:
-    """The nodes of *cluster* on which evicting pods makes room for *pod*.
+def find_candidates(
+    pod: PodInfo, snapshot: Snapshot, attempt: FailedAttempt, limit: CandidateLimit
+) -> CandidateSearchResult:
+    """Return the nodes of *snapshot* on which preemption helps *pod*.
 
     Args:
-        pod: fits nowhere.
-        cluster: as it is.
-        attempt: how *pod* failed; says where to begin and whether to look at every node.
-        enough: when to stop otherwise. At least one candidate must break no budget to stop early.
+        pod: the preemptor.
+        snapshot: the cluster.
+        attempt: the failed attempt of *pod*.
+        limit: the search stops at this number of candidates if at least one of them has no PDB violation.
     """
-    rows = np.flatnonzero(attempt.feasibility.merely_unschedulable())
-    wanted = len(rows) if attempt.every_node else enough.of(len(rows))
-    if len(rows) and attempt.chance is not None and not attempt.every_node:
-        rows = np.roll(rows, -attempt.chance.randrange(len(rows)))
-    question = Question(pod, cluster, attempt.profile, attempt.engine, attempt.feasibility.before)
-    harmless: list[Candidate] = []
-    harmful: list[Candidate] = []
-    reasons: Counter[str] = Counter()
+    rows = np.flatnonzero(attempt.diagnosis.find_unschedulable_nodes())
+    num_candidates = len(rows) if attempt.all_nodes else limit.calculate_num_candidates(len(rows))
+    if len(rows) and attempt.rng is not None and not attempt.all_nodes:
+        rows = np.roll(rows, -attempt.rng.randrange(len(rows)))
+    inputs = DryRunInputs(pod, snapshot, attempt.profile, attempt.runtime, attempt.diagnosis.pre_filter_run)
+    non_violating: list[Candidate] = []
+    violating: list[Candidate] = []
+    reason_counts: Counter[str] = Counter()
     errors: list[str] = []
-    failed = 0
-    budgets = budgets_of(cluster)
-    looked_at = 0
-    while looked_at < len(rows) and not (harmless and len(harmless) + len(harmful) >= wanted):
-        # ever larger pieces, since each has its price: where the first nodes do not do, most others will not either
-        some = rows[looked_at : looked_at + max(wanted, 3 * looked_at, _AT_ONCE)]
-        looked_at += len(some)
-        selection = select(question, some, evictable(pod, cluster, some), budgets)
-        reasons += selection.reasons
+    failed_count = 0
+    budgets = list_budgets(snapshot)
+    next_index = 0
+    while next_index < len(rows) and not (non_violating and len(non_violating) + len(violating) >= num_candidates):
+        # Batches grow because each has a fixed cost, and if the first nodes fail, most other nodes fail too.
+        batch_rows = rows[next_index : next_index + max(num_candidates, 3 * next_index, _MIN_BATCH_SIZE)]
+        next_index += len(batch_rows)
+        selection = select_victims(inputs, batch_rows, find_potential_victims(pod, snapshot, batch_rows), budgets)
+        reason_counts += selection.reason_counts
         errors += selection.errors
-        failed += int(np.count_nonzero(~selection.helps))
-        for at in np.flatnonzero(selection.helps).tolist():
-            kept = harmful if selection.violations[at] else harmless
-            if len(kept) < wanted:
-                kept.append(selection.candidate(at))
-            if harmless and len(harmless) + len(harmful) >= wanted:
+        failed_count += int(np.count_nonzero(~selection.is_candidate))
+        for index in np.flatnonzero(selection.is_candidate).tolist():
+            candidates = violating if selection.num_pdb_violations[index] else non_violating
+            if len(candidates) < num_candidates:
+                candidates.append(selection.make_candidate(index))
+            if non_violating and len(non_violating) + len(violating) >= num_candidates:
                 break
-    return Found((*harmless, *harmful), failed, reasons, tuple(errors))
+    return CandidateSearchResult((*non_violating, *violating), failed_count, reason_counts, tuple(errors))

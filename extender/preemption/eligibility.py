@@ -1,40 +1,50 @@
-"""Whether a pod may evict others. Source: E004 to E006."""
+"""Check whether a pod may preempt others.
 
-from extender.cluster.pods import PlacedPod, PodQuery
-from extender.cluster.snapshot import Snapshot
-from extender.decide.feasible import Feasibility
-from extender.framework.verdict import Code
+Source: pkg/scheduler/framework/plugins/defaultpreemption/default_preemption.go,
+DefaultPreemption.PodEligibleToPreemptOthers, podTerminatingByPreemption (1.36).
+"""
+
+from extender.cache.pod_info import AssignedPodInfo, PodInfo
+from extender.cache.snapshot import Snapshot
+from extender.cycle.diagnosis import Diagnosis
+from extender.framework.status import Code
 
 _NEVER = "not eligible due to preemptionPolicy=Never."
-_ON_ITS_WAY = "not eligible due to a terminating pod on the nominated node."
+_TERMINATING_VICTIM = "not eligible due to a terminating pod on the nominated node."
 
 
-def may_be_evicted(other: PlacedPod, pod: PodQuery) -> bool:
-    """Whether *other* may go for the sake of *pod*. Source: E014."""
-    return other.priority < pod.priority
+def is_preemption_allowed(victim: AssignedPodInfo, preemptor: PodInfo) -> bool:
+    """Return whether *preemptor* may preempt *victim*.
+
+    Source: pkg/scheduler/framework/plugins/defaultpreemption/default_preemption.go,
+    DefaultPreemption.SelectVictimsOnNode (1.36).
+    """
+    return victim.priority < preemptor.priority
 
 
-def objection(pod: PodQuery, cluster: Snapshot, feasibility: Feasibility) -> str:
-    """Why *pod* may not evict others now; empty if it may.
+def get_ineligibility_reason(pod: PodInfo, snapshot: Snapshot, diagnosis: Diagnosis) -> str:
+    """Return the reason why *pod* may not preempt others now; empty if it may.
 
     Args:
-        pod: fits nowhere.
-        cluster: as it is.
-        feasibility: what was refused.
+        pod: the preemptor.
+        snapshot: the cluster.
+        diagnosis: the diagnosis of the failed attempt.
     """
     if pod.spec.preemption_policy == "Never":
         return _NEVER
-    nominated = pod.pod.status.nominated_node_name
-    if not nominated or feasibility.code(cluster.row(nominated)) is Code.UNRESOLVABLE:
+    nominated_name = pod.pod.status.nominated_node_name
+    if not nominated_name or diagnosis.get_rejection_code(snapshot.row(nominated_name)) is Code.UNRESOLVABLE:
         return ""
-    if cluster.row(nominated) is None:
+    if snapshot.row(nominated_name) is None:
         return ""
-    there = cluster.pods_on(nominated).values()
-    return _ON_ITS_WAY if any(may_be_evicted(other, pod) and _is_being_preempted(other) for other in there) else ""
+    pods_on_node = snapshot.pods_on(nominated_name).values()
+    if any(is_preemption_allowed(victim, pod) and _is_being_preempted(victim) for victim in pods_on_node):
+        return _TERMINATING_VICTIM
+    return ""
 
 
-def _is_being_preempted(pod: PlacedPod) -> bool:
-    """Whether *pod* is being deleted because a scheduler evicted it."""
+def _is_being_preempted(pod: AssignedPodInfo) -> bool:
+    """Return whether *pod* is terminating because a scheduler preempted it."""
     if pod.pod.metadata.deletion_timestamp is None:
         return False
     for condition in pod.pod.status.conditions:

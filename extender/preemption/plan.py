@@ -1,42 +1,45 @@
-"""What preemption comes to: the node to make room on and the pods to evict there. Carried out elsewhere."""
+"""Preemption plans, each a node and the pods to evict. `scheduler.evictions` executes them."""
 
 from dataclasses import dataclass
 
-from extender.cluster.pods import PlacedPod
+from extender.cache.pod_info import AssignedPodInfo
 
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
-    """A node on which evicting pods makes room.
+    """A node on which preemption helps.
 
     Attributes:
-        node: its name.
+        node_name: the name of the node.
         victims: the pods to evict, the most important first; at least one.
-        violations: how many of them a disruption budget protects. Source: E017.
+        num_pdb_violations: the number of victims that a disruption budget protects.
+
+    Source: pkg/scheduler/framework/plugins/defaultpreemption/default_preemption.go,
+    DefaultPreemption.SelectVictimsOnNode (1.36).
     """
 
-    node: str
-    victims: tuple[PlacedPod, ...]
-    violations: int
+    node_name: str
+    victims: tuple[AssignedPodInfo, ...]
+    num_pdb_violations: int
 
 
 @dataclass(frozen=True, slots=True)
 class PreemptionPlan:
-    """The best candidate, and those it was chosen from.
+    """The best candidate, and all candidates.
 
     Attributes:
-        chosen: where to evict which pods.
-        ties: the names of all nodes that are as good by every criterion, the chosen one among them, sorted.
-        candidates: all that were found, those that break no budget first.
+        best_candidate: the node and pods to evict.
+        tied_nodes: the names of the best candidate's node and of all nodes that tie with it, sorted.
+        candidates: all candidates; the candidates without PDB violations are first.
     """
 
-    chosen: Candidate
-    ties: tuple[str, ...]
+    best_candidate: Candidate
+    tied_nodes: tuple[str, ...]
     candidates: tuple[Candidate, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class GroupPreemptionPlan:
-    """The pods to evict, anywhere in the cluster, so that a pod group can be scheduled; the most important first."""
+    """The pods to evict in the whole cluster for a pod group, the most important first."""
 
-    victims: tuple[PlacedPod, ...]
+    victims: tuple[AssignedPodInfo, ...]

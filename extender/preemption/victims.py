@@ -1,6 +1,10 @@
-"""Which pods must go so that a pod fits: all that may are taken away, then as many as possible brought back.
+"""Select victims: remove all potential victims, then reprieve as many as possible.
 
-Worked out for many nodes at a time: the k-th pod of every node is brought back in one step. Source: E014 to E019.
+Many nodes are processed together: step k tries to reprieve the k-th pod of every node.
+
+Source: pkg/scheduler/framework/plugins/defaultpreemption/default_preemption.go,
+DefaultPreemption.SelectVictimsOnNode; pkg/scheduler/framework/preemption/preemption.go, Evaluator.DryRunPreemption
+(1.36).
 """
 
 from collections import Counter
@@ -10,149 +14,164 @@ from itertools import chain, compress
 
 import numpy as np
 
-from extender.cluster.arrays import BoolArray, IntArray
-from extender.cluster.batches import PodBatch
-from extender.cluster.pods import PlacedPod, PodQuery
-from extender.cluster.snapshot import Snapshot
-from extender.preemption.budgets import Budgets, violating
-from extender.preemption.importance import most_important_first
+from extender.cache.pod_batch import PodBatch
+from extender.cache.pod_info import AssignedPodInfo, PodInfo
+from extender.cache.snapshot import Snapshot
+from extender.cache.tables.arrays import BoolArray, IntArray
+from extender.preemption.disruption_budgets import Budgets, find_violating_pods
+from extender.preemption.dry_run import DryRun, DryRunInputs
 from extender.preemption.plan import Candidate
-from extender.preemption.trial import Question, Trial
+from extender.preemption.pod_importance import order_by_importance
 
 NO_VICTIMS = "No preemption victims found for incoming pod"
-"""Why evicting pods does not help on a node without pods of lower priority. Source: E014."""
+"""The reason of a node without pods of lower priority.
+
+Source: pkg/scheduler/framework/plugins/defaultpreemption/default_preemption.go, DefaultPreemption.SelectVictimsOnNode
+(1.36).
+"""
 
 
 @dataclass(frozen=True, slots=True)
-class Selection:
-    """What evicting pods comes to, node by node.
+class VictimSelection:
+    """The victims of several nodes.
 
     Attributes:
-        names: the nodes asked about.
-        helps: whether evicting pods makes room there: bool, one entry a node.
-        violations: how many of the victims there a disruption budget protects: int64. Source: E017.
-        reasons: how many of the other nodes are refused for each reason.
-        errors: what went wrong on some of them.
+        node_names: the evaluated nodes.
+        is_candidate: whether preemption helps on each node: bool, one entry per node.
+        num_pdb_violations: the number of victims on each node that a disruption budget protects: int64.
+        reason_counts: the number of nodes that are no candidates, by reason.
+        errors: the error messages of plugins.
+
+    Source: pkg/scheduler/framework/plugins/defaultpreemption/default_preemption.go,
+    DefaultPreemption.SelectVictimsOnNode (1.36).
     """
 
-    names: tuple[str, ...]
-    helps: BoolArray
-    violations: IntArray
-    reasons: Counter[str]
+    node_names: tuple[str, ...]
+    is_candidate: BoolArray
+    num_pdb_violations: IntArray
+    reason_counts: Counter[str]
     errors: tuple[str, ...]
-    _lineup: "_Lineup"
-    _gone: BoolArray
+    _order: "_ReprieveOrder"
+    _evicted: BoolArray
 
-    def candidate(self, at: int) -> Candidate:
-        """The candidate at position *at* of the nodes, which is helped."""
-        return Candidate(self.names[at], self._lineup.on(at, self._gone), int(self.violations[at]))
+    def make_candidate(self, index: int) -> Candidate:
+        """Return the candidate at position *index*, where `is_candidate` is true."""
+        victims = self._order.get_pods_on_row(index, self._evicted)
+        return Candidate(self.node_names[index], victims, int(self.num_pdb_violations[index]))
 
-    def candidates(self) -> Iterator[Candidate | None]:
-        """A candidate, or None, for each of the nodes."""
-        return (self.candidate(at) if helps else None for at, helps in enumerate(self.helps.tolist()))
-
-
-def evictable(pod: PodQuery, cluster: Snapshot, rows: IntArray) -> PodBatch:
-    """The pods on *rows* that may go for the sake of *pod*, those of one row side by side."""
-    there = cluster.pods_by_row(rows)
-    counts = np.fromiter(map(len, there), dtype=np.int64, count=len(there))
-    batch = PodBatch(list(chain.from_iterable(there)), np.repeat(rows, counts))
-    # `may_be_evicted`, asked once a shape
-    return batch.only(np.flatnonzero(batch.by_shape(lambda shape: shape.priority) < pod.priority))
+    def iter_candidates(self) -> Iterator[Candidate | None]:
+        """Yield a candidate, or None, for each node."""
+        is_candidate_by_index = enumerate(self.is_candidate.tolist())
+        return (self.make_candidate(index) if is_candidate else None for index, is_candidate in is_candidate_by_index)
 
 
-def select(
-    question: Question,
+def find_potential_victims(pod: PodInfo, snapshot: Snapshot, rows: IntArray) -> PodBatch:
+    """Return the pods on *rows* that *pod* may preempt, grouped by row."""
+    pods_by_row = snapshot.pods_by_row(rows)
+    counts = np.fromiter(map(len, pods_by_row), dtype=np.int64, count=len(pods_by_row))
+    batch = PodBatch(list(chain.from_iterable(pods_by_row)), np.repeat(rows, counts))
+    # `is_preemption_allowed`, evaluated once per signature
+    return batch.select(np.flatnonzero(batch.map_signatures(lambda signature: signature.priority) < pod.priority))
+
+
+def select_victims(
+    inputs: DryRunInputs,
     rows: IntArray,
-    evicted: PodBatch,
+    potential_victims: PodBatch,
     budgets: Budgets,
-    last: frozenset[str] = frozenset(),
-) -> Selection:
-    """The pods that must go on each of *rows*, each row for itself.
+    uids_to_reprieve_last: frozenset[str] = frozenset(),
+) -> VictimSelection:
+    """Select the victims on each of *rows*, independently of the other rows.
 
     Args:
-        question: who asks.
-        rows: rows of the cluster, each once, int64.
-        evicted: the pods on these rows that may go.
-        budgets: pods they protect are spared first.
-        last: uids of pods that are spared only after all others.
+        inputs: the preemptor and the plugins.
+        rows: the rows of the nodes to evaluate, without duplicates, int64.
+        potential_victims: the pods on *rows* that may be evicted.
+        budgets: the disruption budgets; pods that they protect are reprieved first.
+        uids_to_reprieve_last: the uids of pods that are reprieved after all other pods.
     """
-    lineup = _Lineup(rows, evicted)
-    names = tuple(map(question.cluster.names.__getitem__, rows.tolist()))
-    helps = np.zeros(len(rows), dtype=np.bool_)
-    reasons: Counter[str] = Counter()
-    if lineup.empty:
-        reasons[NO_VICTIMS] += lineup.empty
-    trial = Trial(question, rows, lineup.batch)
-    trial.take_away(np.arange(len(lineup.batch)))
-    asked = np.flatnonzero(lineup.counts)
-    answer = trial.ask(rows[asked])
-    reasons += answer.reasons()
-    protected = violating(budgets, lineup.batch, lineup.node)
-    gone = lineup.spare(trial, asked[answer.fits], protected, last)
-    helps[asked[answer.fits]] = True
-    helps &= ~np.isin(rows, list(trial.faults))
-    unharmed = helps & (lineup.sums(gone) == 0)
-    errors = [*answer.errors(), *trial.faults.values()]
-    errors += [f'expected at least one victim pod on node "{names[at]}"' for at in np.flatnonzero(unharmed).tolist()]
-    violations = lineup.sums(gone & protected)
-    return Selection(names, helps & ~unharmed, violations, reasons, tuple(errors), lineup, gone)
+    order = _ReprieveOrder(rows, potential_victims)
+    node_names = tuple(map(inputs.snapshot.names.__getitem__, rows.tolist()))
+    is_candidate = np.zeros(len(rows), dtype=np.bool_)
+    reason_counts: Counter[str] = Counter()
+    if order.empty_count:
+        reason_counts[NO_VICTIMS] += order.empty_count
+    dry_run = DryRun(inputs, rows, order.batch)
+    dry_run.remove_pods(np.arange(len(order.batch)))
+    tried_positions = np.flatnonzero(order.counts)
+    result = dry_run.run_filters(rows[tried_positions])
+    reason_counts += result.count_reasons()
+    violating = find_violating_pods(budgets, order.batch, order.positions)
+    evicted = order.reprieve(dry_run, tried_positions[result.fits], violating, uids_to_reprieve_last)
+    is_candidate[tried_positions[result.fits]] = True
+    is_candidate &= ~np.isin(rows, list(dry_run.errors))
+    without_victims = is_candidate & (order.count_by_row(evicted) == 0)
+    errors = [*result.get_errors(), *dry_run.errors.values()]
+    errors += [
+        f'expected at least one victim pod on node "{node_names[index]}"'
+        for index in np.flatnonzero(without_victims).tolist()
+    ]
+    num_pdb_violations = order.count_by_row(evicted & violating)
+    is_candidate &= ~without_victims
+    return VictimSelection(node_names, is_candidate, num_pdb_violations, reason_counts, tuple(errors), order, evicted)
 
 
-class _Lineup:
-    """The pods that may go, by node and importance.
+class _ReprieveOrder:
+    """The potential victims by node and importance.
 
     Attributes:
-        rows: rows of the cluster.
-        batch: those of one row side by side, the most important first.
-        node: for each pod the position of its row in `rows`, ascending, int64.
-        counts: how many pods each row has.
-        starts: where in `batch` those of each row begin.
-        empty: how many rows have none.
+        rows: the rows of the evaluated nodes.
+        batch: the pods, grouped by row, the most important first.
+        positions: for each pod the position of its row in `rows`, ascending, int64.
+        counts: the number of pods on each row.
+        start_offsets: the index in `batch` of the first pod of each row.
+        empty_count: the number of rows without pods.
     """
 
-    __slots__ = ("batch", "counts", "empty", "node", "rows", "starts")
+    __slots__ = ("batch", "counts", "empty_count", "positions", "rows", "start_offsets")
 
-    def __init__(self, rows: IntArray, evicted: PodBatch) -> None:
+    def __init__(self, rows: IntArray, potential_victims: PodBatch) -> None:
         self.rows = rows
-        position: IntArray = np.zeros(int(rows.max(initial=0)) + 1, dtype=np.int64)
-        position[rows] = np.arange(len(rows))
-        node = position[evicted.rows]
-        order = most_important_first(evicted, node)
-        self.batch, self.node = evicted.only(order), node[order]
-        self.counts: IntArray = np.bincount(node, minlength=len(rows))
-        self.starts: IntArray = np.cumsum(self.counts) - self.counts
-        self.empty = int(np.count_nonzero(self.counts == 0))
+        position_of_row: IntArray = np.zeros(int(rows.max(initial=0)) + 1, dtype=np.int64)
+        position_of_row[rows] = np.arange(len(rows))
+        positions = position_of_row[potential_victims.rows]
+        order = order_by_importance(potential_victims, positions)
+        self.batch, self.positions = potential_victims.select(order), positions[order]
+        self.counts: IntArray = np.bincount(positions, minlength=len(rows))
+        self.start_offsets: IntArray = np.cumsum(self.counts) - self.counts
+        self.empty_count = int(np.count_nonzero(self.counts == 0))
 
-    def spare(self, trial: Trial, nodes: IntArray, protected: BoolArray, last: frozenset[str]) -> BoolArray:
-        """Bring back all pods that need not go: which of the pods must, bool, shape (number of pods,).
+    def reprieve(
+        self, dry_run: DryRun, positions: IntArray, violating: BoolArray, uids_to_reprieve_last: frozenset[str]
+    ) -> BoolArray:
+        """Reprieve pods one after another; return which pods must be evicted: bool, shape (number of pods,).
 
         Args:
-            trial: all pods are gone in it.
-            nodes: positions of the rows that take the pod now; on the others nothing is tried.
-            protected: pods whose eviction breaks a budget; brought back before the others.
-            last: uids of pods that are brought back after all others.
+            dry_run: a dry run with all pods removed.
+            positions: the positions of the rows that fit the preemptor; the other rows are ignored.
+            violating: the pods whose eviction violates a budget, which are reprieved before the others: bool.
+            uids_to_reprieve_last: the uids of pods that are reprieved after all other pods.
         """
-        gone = np.zeros(len(self.batch), dtype=np.bool_)
-        later = np.zeros(len(self.batch), dtype=np.bool_)
-        if last:
-            later[:] = [pod.uid in last for pod in self.batch.pods]
-        turns = np.lexsort((~protected, later, self.node))
-        for turn in range(int(self.counts[nodes].max(initial=0))):
-            nodes = nodes[self.counts[nodes] > turn]
-            back = turns[self.starts[nodes] + turn]
-            trial.bring(back)
-            refused = back[~trial.ask(self.rows[nodes]).fits]
-            trial.take_away(refused)
-            gone[refused] = True
-        return gone
+        evicted = np.zeros(len(self.batch), dtype=np.bool_)
+        is_reprieved_last = np.zeros(len(self.batch), dtype=np.bool_)
+        if uids_to_reprieve_last:
+            is_reprieved_last[:] = [pod.uid in uids_to_reprieve_last for pod in self.batch.pods]
+        reprieve_order = np.lexsort((~violating, is_reprieved_last, self.positions))
+        for step in range(int(self.counts[positions].max(initial=0))):
+            positions = positions[self.counts[positions] > step]
+            reprieved = reprieve_order[self.start_offsets[positions] + step]
+            dry_run.add_pods(reprieved)
+            rejected = reprieved[~dry_run.run_filters(self.rows[positions]).fits]
+            dry_run.remove_pods(rejected)
+            evicted[rejected] = True
+        return evicted
 
-    def sums(self, which: BoolArray) -> IntArray:
-        """How many of the pods that *which* says are on each row: int64."""
-        return np.bincount(self.node[which], minlength=len(self.rows))
+    def count_by_row(self, mask: BoolArray) -> IntArray:
+        """Return the number of pods in *mask* on each row: int64."""
+        return np.bincount(self.positions[mask], minlength=len(self.rows))
 
-    def on(self, at: int, which: BoolArray) -> tuple[PlacedPod, ...]:
-        """Those of the pods that *which* says on the row at position *at*, the most important first."""
-        first = int(self.starts[at])
-        there = slice(first, first + int(self.counts[at]))
-        return tuple(compress(self.batch.pods[there], which[there].tolist()))
+    def get_pods_on_row(self, index: int, mask: BoolArray) -> tuple[AssignedPodInfo, ...]:
+        """Return the pods in *mask* on the row at position *index*, the most important first."""
+        first_index = int(self.start_offsets[index])
+        row_slice = slice(first_index, first_index + int(self.counts[index]))
+        return tuple(compress(self.batch.pods[row_slice], mask[row_slice].tolist()))

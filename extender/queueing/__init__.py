@@ -1,9 +1,11 @@
-"""Pods that wait for a node: a machine without clock, thread or I/O; changes and the time go in, pods come out.
+"""The scheduling queue: a state machine without clock, threads or I/O. Callers pass events and the time.
 
-    new --> active --pop--> in flight --(placed)--> done
+    new --> activeQ --pop--> in flight --(assumed)--> done
       |        ^                |
-      |        |                +--rejected--> parked --event, time--> backing off --> active
-      +--> gated (parked) ---event---^         +--error--> backing off ----------------^
+      |        |                +--rejected--> unschedulable pods --event, timeout--> backoffQ --> activeQ
+      +--> gated (unschedulable pods) ---event---^         +--error--> backoffQ ----------------^
 
-May import `framework` and below. Never decides where a pod goes. Source: reference D.
+May import `framework` and below. Selects no nodes.
+
+Source: pkg/scheduler/backend/queue/scheduling_queue.go, PriorityQueue (1.36).
 """

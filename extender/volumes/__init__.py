@@ -1,6 +1,5 @@
-"""What plugins need to know of persistent volumes.
+"""Persistent volumes for plugins: binding, provisioning, node volume limits and CSI migration.
 
-Inside: claims and what they ask for, what was promised to pods, volumes and storage in stock, matching, provisioning,
-what nodes have attached, and the migration of old drivers to CSI. May import cluster, config, objects and basics. Says
-where volumes can be had; never what follows for a node, which plugins say.
+Computes which volumes a pod can use on which nodes; the plugins turn this into Filter results. May import `cache`,
+`config`, `api` and `basics`.
 """

@@ -1,6 +1,8 @@
-"""What is attached to each node, and how much each node takes, in columns that are kept between cycles. Source: B086.
+"""The volumes attached to each node and its volume limits per driver, in columns that are cached between cycles.
 
-Nodes without a CSINode that limits a driver are not looked into: nothing can be too much for them.
+Nodes whose CSINode limits no driver, and nodes without a CSINode, have no limits and are skipped.
+
+Source: pkg/scheduler/framework/plugins/nodevolumelimits/csi.go, CSILimits.Filter (1.36).
 """
 
 from collections.abc import Sequence
@@ -9,219 +11,260 @@ from typing import Final
 
 import numpy as np
 
-from extender.cluster.arrays import BoolArray, IntArray
-from extender.cluster.object_index import ObjectIndex
-from extender.cluster.snapshot import NodeView, Snapshot
-from extender.objects.storage import (
+from extender.api.kinds.storage import (
     CSINode,
     PersistentVolume,
     PersistentVolumeClaim,
     StorageClass,
     VolumeAttachment,
 )
-from extender.volumes.identity import VolumeId, attachables
+from extender.cache.object_index import ObjectIndex
+from extender.cache.snapshot import NodeView, Snapshot
+from extender.cache.tables.arrays import BoolArray, IntArray
+from extender.volumes.volume_ids import VolumeId, find_attachable_volumes
 
 UNLIMITED: Final = 1 << 62
-"""The limit of a driver that has none on a node."""
+"""The value in a limit column for nodes that do not limit the driver."""
 
-_FEW: Final = 64
-"""Choices of up to so many nodes of a cluster that was not seen before, a hypothesis say, are read directly."""
+_MAX_UNCACHED_NODES: Final = 64
+"""The maximum size of views of another history, such as a hypothesis, that bypass the cached table."""
 
 
 @dataclass(frozen=True, slots=True)
-class _Facts:
-    """What is known of one node.
+class _NodeAttachments:
+    """The volumes and limits of one node.
 
     Attributes:
-        has_csi_node: there is a CSINode of its name.
-        drivers: the CSI drivers installed.
-        limits: how many volumes of a driver it takes.
-        held: the volumes of the pods on it.
-        counts: volumes attached or about to be, by driver.
-        fault: why `held` cannot be told; empty if it can.
+        has_csi_node: whether a CSINode with the node's name exists.
+        drivers: the installed CSI drivers.
+        limits: the maximum number of volumes by driver.
+        used_volumes: the volumes of the pods on the node.
+        counts: the number of volumes attached or to be attached, by driver.
+        error: the first error while computing `used_volumes`; empty if there is none.
     """
 
     has_csi_node: bool = False
     drivers: frozenset[str] = frozenset()
     limits: tuple[tuple[str, int], ...] = ()
-    held: frozenset[VolumeId] = frozenset()
+    used_volumes: frozenset[VolumeId] = frozenset()
     counts: tuple[tuple[str, int], ...] = ()
-    fault: str = ""
+    error: str = ""
 
 
-_BARE: Final = _Facts()
+_EMPTY: Final = _NodeAttachments()
 
 
-class Table:
-    """Facts by slot, a slot a node; int64 and bool columns, one entry a slot."""
+class AttachmentTable:
+    """The attached volumes and volume limits of nodes, in columns of int64 or bool. Each node has one slot.
 
-    __slots__ = ("_counts", "_facts", "_holders", "_installed", "_limits", "faults", "has_csi_node", "limited")
+    Attributes:
+        has_csi_node: whether the node has a CSINode.
+        has_limits: whether the node limits a driver.
+        errors: error messages by slot.
+    """
+
+    __slots__ = (
+        "_counts",
+        "_installed",
+        "_limits",
+        "_nodes",
+        "_slots_by_volume",
+        "errors",
+        "has_csi_node",
+        "has_limits",
+    )
 
     def __init__(self, size: int) -> None:
         self.has_csi_node: BoolArray = np.zeros(size, dtype=np.bool_)
-        self.limited: BoolArray = np.zeros(size, dtype=np.bool_)
-        self.faults: dict[int, str] = {}
-        self._facts: list[_Facts] = [_BARE] * size
+        self.has_limits: BoolArray = np.zeros(size, dtype=np.bool_)
+        self.errors: dict[int, str] = {}
+        self._nodes: list[_NodeAttachments] = [_EMPTY] * size
         self._counts: dict[str, IntArray] = {}
         self._limits: dict[str, IntArray] = {}
         self._installed: dict[str, BoolArray] = {}
-        self._holders: dict[VolumeId, set[int]] = {}
+        self._slots_by_volume: dict[VolumeId, set[int]] = {}
 
     def __len__(self) -> int:
-        return len(self._facts)
+        return len(self._nodes)
 
-    def counts(self, driver: str) -> IntArray:
-        """Volumes of *driver* attached or about to be."""
+    def get_counts(self, driver: str) -> IntArray:
+        """Return the number of volumes of *driver* attached or to be attached, by slot."""
         return self._counts.get(driver, np.zeros(len(self), dtype=np.int64))
 
-    def limits(self, driver: str) -> IntArray:
-        """How many volumes of *driver* a node takes; `UNLIMITED` without a limit."""
+    def get_limits(self, driver: str) -> IntArray:
+        """Return the maximum number of volumes of *driver* by slot; `UNLIMITED` without a limit."""
         return self._limits.get(driver, np.full(len(self), UNLIMITED, dtype=np.int64))
 
-    def installed(self, driver: str) -> BoolArray:
-        """Where *driver* is installed."""
+    def is_installed(self, driver: str) -> BoolArray:
+        """Return whether *driver* is installed, by slot."""
         return self._installed.get(driver, np.zeros(len(self), dtype=np.bool_))
 
-    def holding(self, volume: VolumeId) -> BoolArray:
-        """Where a pod uses *volume*: a new array."""
+    def uses_volume(self, volume: VolumeId) -> BoolArray:
+        """Return whether a pod of the node uses *volume*, by slot. The array is new."""
         mask = np.zeros(len(self), dtype=np.bool_)
-        mask[list(self._holders.get(volume, ()))] = True
+        mask[list(self._slots_by_volume.get(volume, ()))] = True
         return mask
 
-    def write(self, slot: int, facts: _Facts) -> None:
-        """The node of *slot* is like this now."""
-        before, self._facts[slot] = self._facts[slot], facts
-        for driver, _ in before.limits:
+    def write(self, slot: int, attachments: _NodeAttachments) -> None:
+        """Replace the entries of *slot*."""
+        old_attachments, self._nodes[slot] = self._nodes[slot], attachments
+        for driver, _ in old_attachments.limits:
             self._limits[driver][slot] = UNLIMITED
-        for driver, _ in before.counts:
+        for driver, _ in old_attachments.counts:
             self._counts[driver][slot] = 0
-        for driver in before.drivers:
+        for driver in old_attachments.drivers:
             self._installed[driver][slot] = False
-        for volume in before.held - facts.held:
-            self._holders[volume].discard(slot)
-            if not self._holders[volume]:
-                del self._holders[volume]
-        self.has_csi_node[slot], self.limited[slot] = facts.has_csi_node, bool(facts.limits)
-        for driver, limit in facts.limits:
+        for volume in old_attachments.used_volumes - attachments.used_volumes:
+            self._slots_by_volume[volume].discard(slot)
+            if not self._slots_by_volume[volume]:
+                del self._slots_by_volume[volume]
+        self.has_csi_node[slot], self.has_limits[slot] = attachments.has_csi_node, bool(attachments.limits)
+        for driver, limit in attachments.limits:
             self._limits.setdefault(driver, np.full(len(self), UNLIMITED, dtype=np.int64))[slot] = limit
-        for driver, count in facts.counts:
+        for driver, count in attachments.counts:
             self._counts.setdefault(driver, np.zeros(len(self), dtype=np.int64))[slot] = count
-        for driver in facts.drivers:
+        for driver in attachments.drivers:
             self._installed.setdefault(driver, np.zeros(len(self), dtype=np.bool_))[slot] = True
-        for volume in facts.held - before.held:
-            self._holders.setdefault(volume, set()).add(slot)
-        self.faults.pop(slot, None)
-        if facts.fault:
-            self.faults[slot] = facts.fault
+        for volume in attachments.used_volumes - old_attachments.used_volumes:
+            self._slots_by_volume.setdefault(volume, set()).add(slot)
+        self.errors.pop(slot, None)
+        if attachments.error:
+            self.errors[slot] = attachments.error
 
 
-class Attachments:
-    """The table of a cluster, brought up to date by what was written. Belongs to one plugin; not thread-safe."""
+class AttachmentCache:
+    """The attachment table of a cluster, updated incrementally. Each plugin has its own cache; not thread-safe."""
 
-    __slots__ = ("_attached", "_attached_volume", "_claims", "_moment", "_revisions", "_table")
+    __slots__ = (
+        "_attachments_by_node",
+        "_claims_by_volume",
+        "_nodes_by_volume",
+        "_read_position",
+        "_revisions",
+        "_table",
+    )
 
     def __init__(self) -> None:
-        self._claims = ObjectIndex(PersistentVolumeClaim, lambda claim: claim.spec.volume_name, lambda claim: claim.key)
-        self._attached = ObjectIndex(VolumeAttachment, lambda each: each.spec.node_name, lambda each: each)
-        self._attached_volume = ObjectIndex(
-            VolumeAttachment,
-            lambda each: each.spec.source.persistent_volume_name or "",
-            lambda each: each.spec.node_name,
+        self._claims_by_volume = ObjectIndex(
+            PersistentVolumeClaim, lambda claim: claim.spec.volume_name, lambda claim: claim.key
         )
-        self._moment: tuple[object, object, int, int] = (None, None, 0, 0)
+        self._attachments_by_node = ObjectIndex(
+            VolumeAttachment, lambda attachment: attachment.spec.node_name, lambda attachment: attachment
+        )
+        self._nodes_by_volume = ObjectIndex(
+            VolumeAttachment,
+            lambda attachment: attachment.spec.source.persistent_volume_name or "",
+            lambda attachment: attachment.spec.node_name,
+        )
+        self._read_position: tuple[object, object, int, int] = (None, None, 0, 0)
         self._revisions: dict[type[object], int] = {}
-        self._table = Table(0)
+        self._table = AttachmentTable(0)
 
-    def of(self, nodes: NodeView) -> tuple[Table, IntArray]:
-        """A table, and the slot in it of each node of the view. Read them only, and not after the next call."""
-        cluster = nodes.snapshot
-        rows = np.arange(len(cluster), dtype=np.int64) if nodes.rows is None else nodes.rows
-        if nodes.rows is not None and self._moment[0] is not cluster.lineage and len(rows) <= _FEW:
-            table = Table(len(rows))
+    def get_table(self, nodes: NodeView) -> tuple[AttachmentTable, IntArray]:
+        """Return a table and the slot of each node in it: int64, shape (len(nodes),).
+
+        Do not modify the results, and do not use them after the next call.
+        """
+        snapshot = nodes.snapshot
+        rows = np.arange(len(snapshot), dtype=np.int64) if nodes.rows is None else nodes.rows
+        is_other_history = self._read_position[0] is not snapshot.history_id
+        if nodes.rows is not None and is_other_history and len(rows) <= _MAX_UNCACHED_NODES:
+            table = AttachmentTable(len(rows))
             for slot, row in enumerate(rows.tolist()):
-                table.write(slot, self._facts(cluster, cluster.names[row]))
+                table.write(slot, self._read_node(snapshot, snapshot.names[row]))
             return table, np.arange(len(rows), dtype=np.int64)
-        self._catch_up(cluster)
+        self._update(snapshot)
         return self._table, rows
 
-    def _catch_up(self, cluster: Snapshot) -> None:
-        stale = self._stale(cluster)
-        if stale is None:
-            self._table = Table(len(cluster))
-            stale = range(len(cluster))
-        names = cluster.names
-        for row in stale:
-            self._table.write(row, self._facts(cluster, names[row]))
-        self._moment = (cluster.lineage, cluster.object_history, cluster.node_position, cluster.pod_position)
-        self._revisions = {kind: cluster.revision(kind) for kind in _KINDS}
+    def _update(self, snapshot: Snapshot) -> None:
+        stale_rows = self._find_stale_rows(snapshot)
+        if stale_rows is None:
+            self._table = AttachmentTable(len(snapshot))
+            stale_rows = range(len(snapshot))
+        names = snapshot.names
+        for row in stale_rows:
+            self._table.write(row, self._read_node(snapshot, names[row]))
+        self._read_position = (
+            snapshot.history_id,
+            snapshot.object_history_id,
+            snapshot.node_position,
+            snapshot.pod_position,
+        )
+        self._revisions = {kind: snapshot.revision(kind) for kind in _KINDS}
 
-    def _stale(self, cluster: Snapshot) -> Sequence[int] | None:
-        """The rows to write again; None: all."""
-        lineage, history, node_position, pod_position = self._moment
-        if lineage is not cluster.lineage or history is not cluster.object_history or len(self._table) != len(cluster):
+    def _find_stale_rows(self, snapshot: Snapshot) -> Sequence[int] | None:
+        """Return the rows to update; None if all rows must be updated."""
+        history_id, object_history_id, node_position, pod_position = self._read_position
+        if history_id is not snapshot.history_id or object_history_id is not snapshot.object_history_id:
             return None
-        if node_position > cluster.node_position or pod_position > cluster.pod_position:
+        if len(self._table) != len(snapshot):
+            return None
+        if node_position > snapshot.node_position or pod_position > snapshot.pod_position:
             return None  # the snapshot is older than the table
-        if self._revisions[StorageClass] != cluster.revision(StorageClass):
+        if self._revisions[StorageClass] != snapshot.revision(StorageClass):
             return None
-        rows = cluster.changed_rows(node_position=node_position, pod_position=pod_position)
-        claims = cluster.written(PersistentVolumeClaim, self._revisions[PersistentVolumeClaim])
-        volumes = cluster.written(PersistentVolume, self._revisions[PersistentVolume])
-        csi_nodes = cluster.written(CSINode, self._revisions[CSINode])
-        attached = self._attached.catch_up(cluster)
-        if rows is None or claims is None or volumes is None or csi_nodes is None or attached is None:
+        changed_rows = snapshot.changed_rows(node_position=node_position, pod_position=pod_position)
+        claim_keys = snapshot.keys_written_since(PersistentVolumeClaim, self._revisions[PersistentVolumeClaim])
+        volume_names = snapshot.keys_written_since(PersistentVolume, self._revisions[PersistentVolume])
+        csi_node_names = snapshot.keys_written_since(CSINode, self._revisions[CSINode])
+        nodes_with_changed_attachments = self._attachments_by_node.update(snapshot)
+        if changed_rows is None or claim_keys is None or volume_names is None or csi_node_names is None:
             return None
-        stale = set(rows.tolist())
-        nodes = {str(name) for name in attached} | csi_nodes
-        keys = set(claims)
-        for name in volumes:
-            keys.update(self._claims.of(cluster, name).values())
-            nodes.update(self._attached_volume.of(cluster, name).values())
-        for key in keys:
-            stale |= cluster.claim_rows(key)
-        stale.update(row for name in nodes if (row := cluster.row(name)) is not None)
-        return sorted(stale)
+        if nodes_with_changed_attachments is None:
+            return None
+        stale_rows = set(changed_rows.tolist())
+        stale_node_names = {str(name) for name in nodes_with_changed_attachments} | csi_node_names
+        changed_claim_keys = set(claim_keys)
+        for volume_name in volume_names:
+            changed_claim_keys.update(self._claims_by_volume.get_entries(snapshot, volume_name).values())
+            stale_node_names.update(self._nodes_by_volume.get_entries(snapshot, volume_name).values())
+        for key in changed_claim_keys:
+            stale_rows |= snapshot.rows_using_pvc(key)
+        stale_rows.update(row for name in stale_node_names if (row := snapshot.row(name)) is not None)
+        return sorted(stale_rows)
 
-    def _facts(self, cluster: Snapshot, name: str) -> _Facts:
-        csi_node = cluster.find(CSINode, name)
+    def _read_node(self, snapshot: Snapshot, name: str) -> _NodeAttachments:
+        csi_node = snapshot.get_object(CSINode, name)
         if csi_node is None:
-            return _BARE
+            return _EMPTY
         drivers = csi_node.spec.drivers
-        installed = frozenset(driver.name for driver in drivers)
+        installed_drivers = frozenset(driver.name for driver in drivers)
         limits = {
             driver.name: driver.allocatable.count
             for driver in drivers
             if driver.allocatable is not None and driver.allocatable.count is not None
         }
         if not limits:
-            return _Facts(has_csi_node=True, drivers=installed)
-        held: set[VolumeId] = set()
-        fault = ""
-        for pod in cluster.pods_on(name).values():
-            found = attachables(pod.pod, pod.shape, cluster, migrated=True, placed=True)
-            fault = fault or found.fault
-            held.update(found.volumes)
+            return _NodeAttachments(has_csi_node=True, drivers=installed_drivers)
+        used_volumes: set[VolumeId] = set()
+        error = ""
+        for pod in snapshot.pods_on(name).values():
+            pod_volumes = find_attachable_volumes(pod.pod, pod.signature, snapshot, migrated=True, assigned=True)
+            error = error or pod_volumes.error
+            used_volumes.update(pod_volumes.volumes)
         counts: dict[str, int] = {}
-        for driver, _ in held | self._attached_to(cluster, name):
+        for driver, _ in used_volumes | self._get_attached_volumes(snapshot, name):
             counts[driver] = counts.get(driver, 0) + 1
-        return _Facts(
+        return _NodeAttachments(
             has_csi_node=True,
-            drivers=installed,
+            drivers=installed_drivers,
             limits=tuple(limits.items()),
-            held=frozenset(held),
+            used_volumes=frozenset(used_volumes),
             counts=tuple(counts.items()),
-            fault=fault,
+            error=error,
         )
 
-    def _attached_to(self, cluster: Snapshot, node: str) -> set[VolumeId]:
-        """What VolumeAttachments say is attached to *node*; volumes of old drivers are left out, as upstream."""
-        found: set[VolumeId] = set()
-        for each in self._attached.of(cluster, node).values():
-            name = each.spec.source.persistent_volume_name
-            volume = cluster.find(PersistentVolume, name) if name is not None and each.spec.attacher else None
+    def _get_attached_volumes(self, snapshot: Snapshot, node_name: str) -> set[VolumeId]:
+        """Return the CSI volumes that VolumeAttachments attach to a node. In-tree volumes do not count, as upstream."""
+        volume_ids: set[VolumeId] = set()
+        for attachment in self._attachments_by_node.get_entries(snapshot, node_name).values():
+            volume_name, attacher = attachment.spec.source.persistent_volume_name, attachment.spec.attacher
+            volume = (
+                snapshot.get_object(PersistentVolume, volume_name) if volume_name is not None and attacher else None
+            )
             if volume is not None and volume.spec.csi is not None:
-                found.add((each.spec.attacher, volume.spec.csi.volume_handle))
-        return found
+                volume_ids.add((attacher, volume.spec.csi.volume_handle))
+        return volume_ids
 
 
 _KINDS: Final[tuple[type[object], ...]] = (CSINode, PersistentVolume, PersistentVolumeClaim, StorageClass)

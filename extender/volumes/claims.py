@@ -1,22 +1,27 @@
-"""Claims: which ones a pod has, whether they are bound, what they ask for. Source: B091, B092, B095."""
+"""The PVCs of a pod: their names, binding state, class and size.
+
+Source: pkg/scheduler/framework/plugins/volumebinding/volume_binding.go, VolumeBinding.podHasPVCs;
+pkg/scheduler/framework/plugins/volumebinding/binder.go, volumeBinder.GetPodVolumeClaims;
+component-helpers/storage/volume/pv_helpers.go, FindMatchingVolume (1.36).
+"""
 
 from collections.abc import Iterator, Mapping
 from typing import Final
 
-from extender.cluster.volume_uses import ClaimUse
-from extender.objects.pod import Pod
-from extender.objects.quantity import ZERO, Quantity, parse
-from extender.objects.record import ResourceList
-from extender.objects.storage import PersistentVolume, PersistentVolumeClaim
+from extender.api.kinds.pod import Pod
+from extender.api.kinds.storage import PersistentVolume, PersistentVolumeClaim
+from extender.api.kinds.struct_base import ResourceList
+from extender.api.quantity import ZERO, Quantity, parse
+from extender.cache.tables.volume_uses import ClaimUse
 
 SELECTED_NODE: Final = "volume.kubernetes.io/selected-node"
-"""The annotation of a claim that names the node its volume shall be made for."""
+"""The annotation of a claim that names the node to provision its volume for."""
 
 BIND_COMPLETED: Final = "pv.kubernetes.io/bind-completed"
-"""The annotation of a claim whose binding is finished."""
+"""The annotation of a fully bound claim."""
 
 BOUND_BY_CONTROLLER: Final = "pv.kubernetes.io/bound-by-controller"
-"""The annotation of a volume that was bound by the system, not by its maker."""
+"""The annotation of a volume that was bound by a controller or scheduler and not by its creator."""
 
 WAIT_FOR_FIRST_CONSUMER: Final = "WaitForFirstConsumer"
 
@@ -24,68 +29,74 @@ _BETA_CLASS: Final = "volume.beta.kubernetes.io/storage-class"
 _STORAGE: Final = "storage"
 
 
-def claim_keys(pod: Pod, uses: tuple[ClaimUse, ...]) -> Iterator[tuple[ClaimUse, str, str]]:
-    """Each claim use of *pod* with the claim's name and its key (`namespace/name`), in the order of the volumes."""
+def resolve_claim_uses(pod: Pod, uses: tuple[ClaimUse, ...]) -> Iterator[tuple[ClaimUse, str, str]]:
+    """Yield each claim use of *pod* with the claim's name and key (`namespace/name`), in the order of the volumes."""
     meta = pod.metadata
     for use in uses:
-        name = use.claim_name(meta.name)
+        name = use.get_claim_name(meta.name)
         yield use, name, f"{meta.namespace}/{name}"
 
 
-def names_claim(pod: Pod, uses: tuple[ClaimUse, ...], claim: PersistentVolumeClaim) -> bool:
-    """Whether *claim* is among the claims of *pod*, generated ones included."""
+def uses_claim(pod: Pod, uses: tuple[ClaimUse, ...], claim: PersistentVolumeClaim) -> bool:
+    """Return whether *pod* uses *claim*, also through an ephemeral volume."""
     if claim.metadata.namespace != pod.metadata.namespace:
         return False
-    return any(name == claim.metadata.name for _, name, _ in claim_keys(pod, uses))
+    return any(name == claim.metadata.name for _, name, _ in resolve_claim_uses(pod, uses))
 
 
-def not_found(name: str) -> str:
-    """What is said of a claim that does not exist."""
+def format_not_found_message(name: str) -> str:
+    """Return the error message for a claim that does not exist."""
     return f'persistentvolumeclaim "{name}" not found'
 
 
-def ownership_fault(pod: Pod, claim: PersistentVolumeClaim) -> str | None:
-    """Why *claim* cannot be the one made for a generic ephemeral volume of *pod*; None if it can. Source: B091."""
+def get_ownership_error(pod: Pod, claim: PersistentVolumeClaim) -> str | None:
+    """Return an error message if *claim* was not created for an ephemeral volume of *pod*, else None.
+
+    Source: pkg/scheduler/framework/plugins/volumebinding/volume_binding.go, VolumeBinding.podHasPVCs (1.36).
+    """
     controller = next((owner for owner in claim.metadata.owner_references if owner.controller), None)
     if controller is not None and controller.uid == pod.metadata.uid:
         return None
     return f"PVC {claim.key} was not created for pod {pod.key} (pod is not owner)"
 
 
-def claim_class(claim: PersistentVolumeClaim) -> str:
-    """The name of the claim's storage class; empty for none. The old annotation goes before the field."""
-    return _class_of(claim.metadata.annotations, claim.spec.storage_class_name or "")
+def get_claim_class(claim: PersistentVolumeClaim) -> str:
+    """Return the name of the claim's storage class, empty if it has none. The beta annotation overrides the field."""
+    return _get_storage_class_name(claim.metadata.annotations, claim.spec.storage_class_name or "")
 
 
-def volume_class(volume: PersistentVolume) -> str:
-    """The name of the volume's storage class; empty for none. The old annotation goes before the field."""
-    return _class_of(volume.metadata.annotations, volume.spec.storage_class_name)
+def get_volume_class(volume: PersistentVolume) -> str:
+    """Return the name of the volume's storage class, empty if it has none. The beta annotation overrides the field."""
+    return _get_storage_class_name(volume.metadata.annotations, volume.spec.storage_class_name)
 
 
-def _class_of(annotations: Mapping[str, str], name: str) -> str:
+def _get_storage_class_name(annotations: Mapping[str, str], name: str) -> str:
     return annotations.get(_BETA_CLASS, name)
 
 
 def is_fully_bound(claim: PersistentVolumeClaim) -> bool:
-    """Whether the claim has its volume for good. Source: B092."""
+    """Return whether the claim has a volume and its binding is complete.
+
+    Source: pkg/scheduler/framework/plugins/volumebinding/binder.go, volumeBinder.GetPodVolumeClaims (1.36).
+    """
     return bool(claim.spec.volume_name) and BIND_COMPLETED in claim.metadata.annotations
 
 
-def requested_storage(claim: PersistentVolumeClaim) -> Quantity | None:
-    """How much the claim asks for; None if it does not say."""
-    return _storage(claim.spec.resources.requests)
+def get_requested_storage(claim: PersistentVolumeClaim) -> Quantity | None:
+    """Return the storage that the claim requests; None if it requests none."""
+    return _parse_storage(claim.spec.resources.requests)
 
 
-def offered_storage(volume: PersistentVolume) -> Quantity:
-    """How much the volume holds, 0 if it does not say."""
-    return _storage(volume.spec.capacity) or ZERO
+def get_volume_capacity(volume: PersistentVolume) -> Quantity:
+    """Return the storage capacity of the volume; 0 if it states none."""
+    return _parse_storage(volume.spec.capacity) or ZERO
 
 
-def _storage(amounts: ResourceList) -> Quantity | None:
-    raw = amounts.get(_STORAGE)
-    return None if raw is None else parse(raw)
+def _parse_storage(amounts: ResourceList) -> Quantity | None:
+    quantity_text = amounts.get(_STORAGE)
+    return None if quantity_text is None else parse(quantity_text)
 
 
-def nano(quantity: Quantity) -> int:
-    """The exact amount in thousand-millionths, to compare and sort by: no quantity is finer."""
+def to_nano(quantity: Quantity) -> int:
+    """Return the exact amount in billionths, the finest unit of a quantity, for comparison and sorting."""
     return int(quantity.unscaled * 10 ** (quantity.scale + 9)) if quantity.unscaled else 0

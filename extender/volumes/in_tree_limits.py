@@ -1,6 +1,8 @@
-"""How many disks of one in-tree driver each node holds, and how many it takes: what the old volume limits compare.
+"""Count the disks of an in-tree driver on each node, and compare them with the node's limit.
 
-Source: C036 to C041.
+Source: pkg/scheduler/framework/plugins/nodevolumelimits/non_csi.go, getMaxEBSVolume, defaultMaxGCEPDVolumes,
+defaultMaxAzureDiskVolumes (1.21); pkg/scheduler/algorithm/predicates/csi_volume_predicate.go,
+CSIMaxVolumeLimitChecker.attachableLimitPredicate (1.14).
 """
 
 import os
@@ -11,42 +13,45 @@ from typing import Final
 
 import numpy as np
 
-from extender.cluster.arrays import BoolArray, IntArray
-from extender.cluster.pods import PodQuery
-from extender.cluster.snapshot import NodeView, Snapshot
-from extender.objects.node import Node
-from extender.objects.pod import Pod
-from extender.objects.quantity import base_units
-from extender.objects.storage import (
+from extender.api.kinds.node import Node
+from extender.api.kinds.pod import Pod
+from extender.api.kinds.storage import (
     CSINode,
     PersistentVolume,
     PersistentVolumeClaim,
     PersistentVolumeSpec,
     StorageClass,
 )
-from extender.objects.volumes import Volume
-from extender.volumes.claims import claim_class
-from extender.volumes.migration import migrated_plugins
+from extender.api.kinds.volumes import Volume
+from extender.api.quantity import to_base_units
+from extender.cache.pod_info import PodInfo
+from extender.cache.snapshot import NodeView, Snapshot
+from extender.cache.tables.arrays import BoolArray, IntArray
+from extender.volumes.claims import get_claim_class
+from extender.volumes.csi_migration import get_migrated_plugins
 
-ENVIRONMENT: Final = "KUBE_MAX_PD_VOLS"
-"""The environment variable that replaces the default limit of every driver. Source: C041."""
+LIMIT_VARIABLE: Final = "KUBE_MAX_PD_VOLS"
+"""The environment variable that replaces the default limit of every driver.
 
-_NITRO: Final = re.compile(r"^[cmr]5.*|t3|z1d")
+Source: pkg/scheduler/framework/plugins/nodevolumelimits/non_csi.go, getMaxVolLimitFromEnv (1.21).
+"""
+
+_NITRO_PATTERN: Final = re.compile(r"^[cmr]5.*|t3|z1d")
 _NITRO_LIMIT: Final = 25
 _EBS_LIMIT: Final = 39
-_INSTANCE_TYPES: Final = ("beta.kubernetes.io/instance-type", "node.kubernetes.io/instance-type")
-_READ: Final = (PersistentVolume, PersistentVolumeClaim, StorageClass, CSINode)
+_INSTANCE_TYPE_LABELS: Final = ("beta.kubernetes.io/instance-type", "node.kubernetes.io/instance-type")
+_KINDS: Final = (PersistentVolume, PersistentVolumeClaim, StorageClass, CSINode)
 
 
-def environment_fault(environment: Mapping[str, str] | None = None) -> str | None:
-    """What is wrong with the limit that the environment sets, which then does not hold; None if nothing is.
+def find_environment_error(environment: Mapping[str, str] | None = None) -> str | None:
+    """Return an error message if the limit in the environment is invalid and therefore ignored, else None.
 
-    Source: C041.
+    Source: pkg/scheduler/framework/plugins/nodevolumelimits/non_csi.go, getMaxVolLimitFromEnv (1.21).
     """
-    text = (os.environ if environment is None else environment).get(ENVIRONMENT, "")
-    if not text or limit_of_environment(environment) is not None:
+    limit_text = (os.environ if environment is None else environment).get(LIMIT_VARIABLE, "")
+    if not limit_text or read_environment_limit(environment) is not None:
         return None
-    return f'{ENVIRONMENT}="{text}": want a whole number above 0; the default limits hold'
+    return f'{LIMIT_VARIABLE}="{limit_text}": expected a whole number above 0; using the default limits'
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,185 +59,198 @@ class LimitedDriver:
     """An in-tree driver with a limit.
 
     Attributes:
-        provisioner: its name in storage classes.
-        resource: the allocatable resource of nodes that states their limit.
-        disk_of: the name of the disk that a volume is, or None if it is of another driver.
-        default_limit: the limit of a node that states none.
+        provisioner: the driver's name in storage classes.
+        resource: the allocatable resource of a node that sets its limit.
+        get_disk_name: the function that returns the name of a volume's disk; None for volumes of other drivers.
+        get_default_limit: the function that returns the limit of a node whose allocatable lacks `resource`.
     """
 
     provisioner: str
     resource: str
-    disk_of: Callable[[Volume | PersistentVolumeSpec], str | None]
-    default_limit: Callable[[Node], int]
+    get_disk_name: Callable[[Volume | PersistentVolumeSpec], str | None]
+    get_default_limit: Callable[[Node], int]
 
 
-def _ebs(source: Volume | PersistentVolumeSpec) -> str | None:
+def _get_ebs_volume_id(source: Volume | PersistentVolumeSpec) -> str | None:
     disk = source.aws_elastic_block_store
     return None if disk is None else disk.volume_id
 
 
-def _gce(source: Volume | PersistentVolumeSpec) -> str | None:
+def _get_gce_disk_name(source: Volume | PersistentVolumeSpec) -> str | None:
     disk = source.gce_persistent_disk
     return None if disk is None else disk.pd_name
 
 
-def _azure(source: Volume | PersistentVolumeSpec) -> str | None:
+def _get_azure_disk_name(source: Volume | PersistentVolumeSpec) -> str | None:
     disk = source.azure_disk
     return None if disk is None else disk.disk_name
 
 
-def _cinder(source: Volume | PersistentVolumeSpec) -> str | None:
+def _get_cinder_volume_id(source: Volume | PersistentVolumeSpec) -> str | None:
     disk = source.cinder
     return None if disk is None else disk.volume_id
 
 
-def _ebs_limit(node: Node) -> int:
-    """39, and 25 for the instance types of the Nitro system. Source: C036."""
+def _get_default_ebs_limit(node: Node) -> int:
+    """Return 39, or 25 for AWS Nitro instance types.
+
+    Source: pkg/scheduler/framework/plugins/nodevolumelimits/non_csi.go, getMaxEBSVolume (1.21).
+    """
     labels = node.metadata.labels
-    kind = next((labels[key] for key in _INSTANCE_TYPES if key in labels), "")
-    return _NITRO_LIMIT if _NITRO.search(kind) else _EBS_LIMIT
+    instance_type = next((labels[key] for key in _INSTANCE_TYPE_LABELS if key in labels), "")
+    return _NITRO_LIMIT if _NITRO_PATTERN.search(instance_type) else _EBS_LIMIT
 
 
-EBS: Final = LimitedDriver("kubernetes.io/aws-ebs", "attachable-volumes-aws-ebs", _ebs, _ebs_limit)
-GCE_PD: Final = LimitedDriver("kubernetes.io/gce-pd", "attachable-volumes-gce-pd", _gce, lambda _: 16)
-AZURE_DISK: Final = LimitedDriver("kubernetes.io/azure-disk", "attachable-volumes-azure-disk", _azure, lambda _: 16)
-CINDER: Final = LimitedDriver("kubernetes.io/cinder", "attachable-volumes-cinder", _cinder, lambda _: 256)
+EBS: Final = LimitedDriver(
+    "kubernetes.io/aws-ebs", "attachable-volumes-aws-ebs", _get_ebs_volume_id, _get_default_ebs_limit
+)
+GCE_PD: Final = LimitedDriver("kubernetes.io/gce-pd", "attachable-volumes-gce-pd", _get_gce_disk_name, lambda _: 16)
+AZURE_DISK: Final = LimitedDriver(
+    "kubernetes.io/azure-disk", "attachable-volumes-azure-disk", _get_azure_disk_name, lambda _: 16
+)
+CINDER: Final = LimitedDriver("kubernetes.io/cinder", "attachable-volumes-cinder", _get_cinder_volume_id, lambda _: 256)
 
 
-def limit_of_environment(environment: Mapping[str, str] | None = None) -> int | None:
-    """The limit that the environment sets for all drivers; None if it sets none or something that is no limit.
+def read_environment_limit(environment: Mapping[str, str] | None = None) -> int | None:
+    """Return the limit that the environment sets for all drivers; None if it is missing or invalid.
 
     Args:
-        environment: variables by name; None means those of the process.
+        environment: the variables by name; None for the variables of the process.
 
-    Source: C041.
+    Source: pkg/scheduler/framework/plugins/nodevolumelimits/non_csi.go, getMaxVolLimitFromEnv (1.21).
     """
-    text = (os.environ if environment is None else environment).get(ENVIRONMENT, "").strip()
-    if not re.fullmatch(r"\+?[0-9]+", text, re.ASCII):
+    limit_text = (os.environ if environment is None else environment).get(LIMIT_VARIABLE, "").strip()
+    if not re.fullmatch(r"\+?[0-9]+", limit_text, re.ASCII):
         return None
-    return int(text) or None
+    return int(limit_text) or None
 
 
 _UNLIMITED: Final = 1 << 40
 
 
 class InTreeLimits:
-    """The disks of one driver by node, kept between calls and read again where something was written.
+    """The number of disks of one driver and the limit of each node, cached between calls and updated incrementally.
 
-    Not thread-safe; belongs to one plugin.
+    Each plugin has its own cache; it is not thread-safe.
     """
 
     __slots__ = (
         "_counts",
-        "_disks_of",
+        "_disks_by_row",
         "_driver",
-        "_forced",
-        "_holders",
+        "_history_id",
+        "_limit_override",
         "_limits",
-        "_lineage",
         "_node_position",
         "_pod_position",
         "_revisions",
+        "_rows_by_disk",
     )
 
-    def __init__(self, driver: LimitedDriver, forced: int | None = None) -> None:
-        """Begin with nothing known.
+    def __init__(self, driver: LimitedDriver, limit_override: int | None = None) -> None:
+        """Create an empty cache.
 
         Args:
-            driver: whose disks count.
-            forced: the limit of nodes that state none, instead of the driver's own.
+            driver: the driver whose disks count.
+            limit_override: the limit that replaces the driver's default limit.
         """
-        self._driver, self._forced = driver, forced
-        self._disks_of: dict[int, frozenset[str]] = {}
-        self._holders: dict[str, set[int]] = {}
+        self._driver, self._limit_override = driver, limit_override
+        self._disks_by_row: dict[int, frozenset[str]] = {}
+        self._rows_by_disk: dict[str, set[int]] = {}
         self._counts: IntArray = np.empty(0, dtype=np.int64)
         self._limits: IntArray = np.empty(0, dtype=np.int64)
-        self._lineage: object = None
+        self._history_id: object = None
         self._revisions: object = None
         self._node_position = self._pod_position = 0
 
-    def exceeded(self, pod: PodQuery, nodes: NodeView) -> BoolArray | None:
-        """Where the disks of *pod* would be too many: bool, shape (len(nodes),); None if it has none of the driver.
+    def find_nodes_over_limit(self, pod: PodInfo, nodes: NodeView) -> BoolArray | None:
+        """Find the nodes whose limit the disks of *pod* would exceed; None if the pod has no disks of the driver.
 
-        Nodes that say they migrated the driver are left to the limits of its CSI driver.
+        Nodes that migrated the driver have no limit here, since the limit of its CSI driver applies.
+
+        Returns:
+            bool, shape (len(nodes),).
         """
-        cluster = nodes.snapshot
-        wanted = frozenset(self._disks(pod.pod, cluster)) if pod.spec.volumes else frozenset()
-        if not wanted:
+        snapshot = nodes.snapshot
+        pod_disks = frozenset(self._iter_pod_disks(pod.pod, snapshot)) if pod.spec.volumes else frozenset()
+        if not pod_disks:
             return None
-        self._catch_up(cluster)
-        for row in range(len(cluster)) if nodes.rows is None else nodes.rows.tolist():
-            if row not in self._disks_of:
-                self._read(row, cluster)
-        new = np.full(len(cluster), len(wanted), dtype=np.int64)
-        for disk in wanted:
-            new[list(self._holders.get(disk, ()))] -= 1
-        full: BoolArray = nodes.take(self._counts + new > self._limits)
-        return full
+        self._drop_stale_rows(snapshot)
+        for row in range(len(snapshot)) if nodes.rows is None else nodes.rows.tolist():
+            if row not in self._disks_by_row:
+                self._read_node(row, snapshot)
+        new_disks = np.full(len(snapshot), len(pod_disks), dtype=np.int64)
+        for disk in pod_disks:
+            new_disks[list(self._rows_by_disk.get(disk, ()))] -= 1
+        over_limit: BoolArray = nodes.take(self._counts + new_disks > self._limits)
+        return over_limit
 
-    def _catch_up(self, cluster: Snapshot) -> None:
-        """Forget the rows that may have changed since the last call."""
-        revisions = (cluster.object_history, *map(cluster.revision, _READ))
-        rows = None
-        if cluster.lineage is self._lineage and revisions == self._revisions:
-            rows = cluster.changed_rows(node_position=self._node_position, pod_position=self._pod_position)
-        if rows is None:
-            self._disks_of, self._holders = {}, {}
+    def _drop_stale_rows(self, snapshot: Snapshot) -> None:
+        """Drop the rows that may have changed since the last call."""
+        revisions = (snapshot.object_history_id, *map(snapshot.revision, _KINDS))
+        changed_rows = None
+        if snapshot.history_id is self._history_id and revisions == self._revisions:
+            changed_rows = snapshot.changed_rows(node_position=self._node_position, pod_position=self._pod_position)
+        if changed_rows is None:
+            self._disks_by_row, self._rows_by_disk = {}, {}
         else:
-            for row in rows.tolist():
-                for disk in self._disks_of.pop(row, ()):
-                    self._holders[disk].discard(row)
-        if len(self._counts) != len(cluster):
+            for row in changed_rows.tolist():
+                for disk in self._disks_by_row.pop(row, ()):
+                    self._rows_by_disk[disk].discard(row)
+        if len(self._counts) != len(snapshot):
             self._counts, self._limits = (
-                np.resize(array, len(cluster)) if len(array) else np.zeros(len(cluster), dtype=np.int64)
+                np.resize(array, len(snapshot)) if len(array) else np.zeros(len(snapshot), dtype=np.int64)
                 for array in (self._counts, self._limits)
             )
-        self._lineage, self._revisions = cluster.lineage, revisions
-        self._node_position, self._pod_position = cluster.node_position, cluster.pod_position
+        self._history_id, self._revisions = snapshot.history_id, revisions
+        self._node_position, self._pod_position = snapshot.node_position, snapshot.pod_position
 
-    def _read(self, row: int, cluster: Snapshot) -> None:
-        """What the node in *row* holds and how many it takes."""
-        node = cluster.nodes[row]
-        pods = cluster.pods_on(node.metadata.name).values()
-        disks = frozenset(disk for each in pods if each.pod.spec.volumes for disk in self._disks(each.pod, cluster))
-        csi_node = cluster.find(CSINode, node.metadata.name)
-        migrated = csi_node is not None and self._driver.provisioner in migrated_plugins(csi_node)
-        self._disks_of[row] = disks
+    def _read_node(self, row: int, snapshot: Snapshot) -> None:
+        node = snapshot.nodes[row]
+        pods = snapshot.pods_on(node.metadata.name).values()
+        disks = frozenset(
+            disk for pod in pods if pod.pod.spec.volumes for disk in self._iter_pod_disks(pod.pod, snapshot)
+        )
+        csi_node = snapshot.get_object(CSINode, node.metadata.name)
+        is_migrated = csi_node is not None and self._driver.provisioner in get_migrated_plugins(csi_node)
+        self._disks_by_row[row] = disks
         for disk in disks:
-            self._holders.setdefault(disk, set()).add(row)
+            self._rows_by_disk.setdefault(disk, set()).add(row)
         self._counts[row] = len(disks)
-        self._limits[row] = _UNLIMITED if migrated else self._limit(node)
+        self._limits[row] = _UNLIMITED if is_migrated else self._get_node_limit(node)
 
-    def _limit(self, node: Node) -> int:
-        stated = node.status.allocatable.get(self._driver.resource)
-        if stated is not None:
-            return base_units(self._driver.resource, stated)
-        return self._forced or self._driver.default_limit(node)
+    def _get_node_limit(self, node: Node) -> int:
+        node_limit = node.status.allocatable.get(self._driver.resource)
+        if node_limit is not None:
+            return to_base_units(self._driver.resource, node_limit)
+        return self._limit_override or self._driver.get_default_limit(node)
 
-    def _disks(self, pod: Pod, cluster: Snapshot) -> Iterator[str]:
-        """The disks of *pod* that count; a claim without a volume counts under a name no disk can have."""
+    def _iter_pod_disks(self, pod: Pod, snapshot: Snapshot) -> Iterator[str]:
+        """Yield the names of the pod's disks. An unbound claim yields a placeholder, which is no valid disk name."""
         meta = pod.metadata
         for volume in pod.spec.volumes:
-            disk = self._driver.disk_of(volume)
+            disk = self._driver.get_disk_name(volume)
             if disk is not None:
                 yield disk
                 continue
-            name = ""
+            claim_name = ""
             if volume.persistent_volume_claim is not None:
-                name = volume.persistent_volume_claim.claim_name
+                claim_name = volume.persistent_volume_claim.claim_name
             elif volume.ephemeral is not None:
-                name = f"{meta.name}-{volume.name}"
-            claim = cluster.find(PersistentVolumeClaim, f"{meta.namespace}/{name}") if name else None
+                claim_name = f"{meta.name}-{volume.name}"
+            claim = snapshot.get_object(PersistentVolumeClaim, f"{meta.namespace}/{claim_name}") if claim_name else None
             if claim is None:
                 continue
-            bound = cluster.find(PersistentVolume, claim.spec.volume_name) if claim.spec.volume_name else None
-            if bound is not None:
-                disk = self._driver.disk_of(bound.spec)
+            bound_volume = (
+                snapshot.get_object(PersistentVolume, claim.spec.volume_name) if claim.spec.volume_name else None
+            )
+            if bound_volume is not None:
+                disk = self._driver.get_disk_name(bound_volume.spec)
                 if disk is not None:
                     yield disk
-            elif self._is_provisioned(claim, cluster):
+            elif self._will_be_provisioned(claim, snapshot):
                 yield f"\0{claim.key}"
 
-    def _is_provisioned(self, claim: PersistentVolumeClaim, cluster: Snapshot) -> bool:
-        storage_class = cluster.find(StorageClass, claim_class(claim))
+    def _will_be_provisioned(self, claim: PersistentVolumeClaim, snapshot: Snapshot) -> bool:
+        storage_class = snapshot.get_object(StorageClass, get_claim_class(claim))
         return storage_class is not None and storage_class.provisioner == self._driver.provisioner

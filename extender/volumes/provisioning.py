@@ -1,131 +1,142 @@
-"""Making volumes for claims: on which nodes the driver of their class can, and has storage left. Source: B096."""
+"""Check where volumes can be provisioned for claims, and whether enough storage capacity is left.
+
+Source: pkg/scheduler/framework/plugins/volumebinding/binder.go, volumeBinder.checkVolumeProvisions (1.36).
+"""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
-from extender.cluster.arrays import BoolArray, IntArray
-from extender.cluster.snapshot import Snapshot
-from extender.objects.quantity import value
-from extender.objects.storage import CSIDriver, PersistentVolumeClaim, StorageClass
-from extender.volumes.claims import claim_class, requested_storage
-from extender.volumes.places import Places
-from extender.volumes.stock import Pool, Stock
+from extender.api.kinds.storage import CSIDriver, PersistentVolumeClaim, StorageClass
+from extender.api.quantity import value
+from extender.cache.snapshot import Snapshot
+from extender.cache.tables.arrays import BoolArray, IntArray
+from extender.volumes.claims import get_claim_class, get_requested_storage
+from extender.volumes.topology import TopologyIndex
+from extender.volumes.volume_index import StoragePool, VolumeIndex
 
 NO_POOL = -1
-"""The storage left is not known, or does not matter."""
+"""The pool index if the driver does not report storage capacity, or the claim requests no storage."""
 
 _NO_PROVISIONER = "kubernetes.io/no-provisioner"
 
 
 @dataclass(frozen=True, slots=True)
-class Provision:
-    """A claim that a volume is made for on some nodes.
+class ProvisionableClaim:
+    """A claim that a volume can be provisioned for, on some nodes.
 
     Attributes:
         claim: the claim.
-        places: where a volume would be made, bool, one entry a place.
-        pools: what can be made where.
-        pool: the index of the pool in `pools` that it would be taken from, or `NO_POOL`; int64, one entry a place.
+        node_mask: the nodes on which a volume can be provisioned, bool, one entry for each node of the view.
+        pools: the storage pools of the claim's class.
+        pool_index: the index in `pools` of the pool to provision from, or `NO_POOL`; int64, one entry for each node.
     """
 
     claim: PersistentVolumeClaim
-    places: BoolArray
-    pools: Sequence[Pool]
-    pool: IntArray
+    node_mask: BoolArray
+    pools: Sequence[StoragePool]
+    pool_index: IntArray
 
 
 @dataclass(frozen=True, slots=True)
-class Provisions:
-    """What can be made where; masks are bool, one entry a place.
+class ProvisioningResult:
+    """The result of `check_volume_provisions`. Masks are bool with one entry for each node of the view.
 
     Attributes:
-        made: the claims in the order in which they were looked at, each only where nothing failed before it.
-        impossible: no volume can be made for some claim.
-        too_little: there is not enough storage left for some claim.
-        faults: a claim that cannot be judged, and why.
+        provisions: the provisions of the checked claims, in order, on nodes where no earlier claim failed.
+        bind_conflict: the nodes where no volume can be provisioned for a claim.
+        not_enough_space: the nodes with too little storage capacity left for a claim.
+        errors: masks of nodes with an error, and the error messages.
     """
 
-    made: tuple[Provision, ...]
-    impossible: BoolArray
-    too_little: BoolArray
-    faults: tuple[tuple[BoolArray, str], ...]
+    provisions: tuple[ProvisionableClaim, ...]
+    bind_conflict: BoolArray
+    not_enough_space: BoolArray
+    errors: tuple[tuple[BoolArray, str], ...]
 
 
-def provision(
-    claims: Sequence[tuple[PersistentVolumeClaim, BoolArray]], places: Places, cluster: Snapshot, stock: Stock
-) -> Provisions:
-    """Look where volumes for *claims* can be made; the first claim that fails at a place says why.
+def check_volume_provisions(
+    claims: Sequence[tuple[PersistentVolumeClaim, BoolArray]],
+    topology: TopologyIndex,
+    snapshot: Snapshot,
+    volume_index: VolumeIndex,
+) -> ProvisioningResult:
+    """Check where volumes for *claims* can be provisioned.
+
+    After a claim fails on a node, later claims are not checked there.
 
     Args:
-        claims: each with the places where it needs a volume made.
-        places: of the nodes.
-        cluster: with classes and drivers.
-        stock: what storage is left.
+        claims: the claims, each with a mask of the nodes to provision a volume on: bool, shape (len(topology),).
+        topology: the topology index of the nodes.
+        snapshot: a snapshot with the storage classes and CSI drivers.
+        volume_index: the index of storage capacity.
     """
-    size = len(places)
-    impossible, too_little = np.zeros(size, dtype=np.bool_), np.zeros(size, dtype=np.bool_)
-    failed = np.zeros(size, dtype=np.bool_)
-    made: list[Provision] = []
-    faults: list[tuple[BoolArray, str]] = []
-    for claim, needed in claims:
-        here = needed & ~failed
-        if not here.any():
+    node_count = len(topology)
+    bind_conflict, not_enough_space = np.zeros(node_count, dtype=np.bool_), np.zeros(node_count, dtype=np.bool_)
+    failed_nodes = np.zeros(node_count, dtype=np.bool_)
+    provisions: list[ProvisionableClaim] = []
+    errors: list[tuple[BoolArray, str]] = []
+    for claim, needed_mask in claims:
+        candidates = needed_mask & ~failed_nodes
+        if not candidates.any():
             continue
-        found = _class(claim, cluster)
-        if isinstance(found, str):
-            faults.append((here, found))
-            failed |= here
+        storage_class = _get_storage_class(claim, snapshot)
+        if isinstance(storage_class, str):
+            errors.append((candidates, storage_class))
+            failed_nodes |= candidates
             continue
-        able = _able(found, places) & here
-        impossible |= here & ~able
-        pools, pool, enough = _storage(claim, found, places, cluster, stock, able)
-        too_little |= able & ~enough
-        failed |= here & ~(able & enough)
-        made.append(Provision(claim, able & enough, pools, pool))
-    return Provisions(tuple(made), impossible, too_little, tuple(faults))
+        can_provision = _make_allowed_topology_mask(storage_class, topology) & candidates
+        bind_conflict |= candidates & ~can_provision
+        pools, pool_index, has_space = _choose_pools(
+            claim, storage_class, topology, snapshot, volume_index, can_provision
+        )
+        not_enough_space |= can_provision & ~has_space
+        failed_nodes |= candidates & ~(can_provision & has_space)
+        provisions.append(ProvisionableClaim(claim, can_provision & has_space, pools, pool_index))
+    return ProvisioningResult(tuple(provisions), bind_conflict, not_enough_space, tuple(errors))
 
 
-def _class(claim: PersistentVolumeClaim, cluster: Snapshot) -> StorageClass | str:
-    name = claim_class(claim)
+def _get_storage_class(claim: PersistentVolumeClaim, snapshot: Snapshot) -> StorageClass | str:
+    """Return the storage class of *claim*, or an error message."""
+    name = get_claim_class(claim)
     if not name:
         return f'no class for claim "{claim.key}"'
-    return cluster.find(StorageClass, name) or f'failed to find storage class "{name}"'
+    return snapshot.get_object(StorageClass, name) or f'failed to find storage class "{name}"'
 
 
-def _able(storage_class: StorageClass, places: Places) -> BoolArray:
-    able = np.zeros(len(places), dtype=np.bool_)
+def _make_allowed_topology_mask(storage_class: StorageClass, topology: TopologyIndex) -> BoolArray:
+    mask = np.zeros(len(topology), dtype=np.bool_)
     if storage_class.provisioner not in {"", _NO_PROVISIONER}:
-        able[places.of_topologies(storage_class.allowed_topologies)] = True
-    return able
+        mask[topology.match_topologies(storage_class.allowed_topologies)] = True
+    return mask
 
 
-def _storage(
+def _choose_pools(
     claim: PersistentVolumeClaim,
     storage_class: StorageClass,
-    places: Places,
-    cluster: Snapshot,
-    stock: Stock,
-    able: BoolArray,
-) -> tuple[Sequence[Pool], IntArray, BoolArray]:
-    """The pools of the class, the first that suffices at each place, and where the storage does."""
-    pool = np.full(len(places), NO_POOL, dtype=np.int64)
-    request = requested_storage(claim)
-    driver = cluster.find(CSIDriver, storage_class.provisioner)
+    topology: TopologyIndex,
+    snapshot: Snapshot,
+    volume_index: VolumeIndex,
+    can_provision: BoolArray,
+) -> tuple[Sequence[StoragePool], IntArray, BoolArray]:
+    """Return the pools of the class, the index of the first sufficient pool by node, and the nodes with such a pool."""
+    pool_index = np.full(len(topology), NO_POOL, dtype=np.int64)
+    request = get_requested_storage(claim)
+    driver = snapshot.get_object(CSIDriver, storage_class.provisioner)
     if request is None or driver is None or not driver.spec.storage_capacity:
-        return (), pool, np.ones(len(places), dtype=np.bool_)
-    pools = stock.pools(cluster, storage_class.metadata.name)
-    left = able.copy()
-    amount = value(request)
-    for number, each in enumerate(pools):
-        if each.most is None or each.most < amount:
+        return (), pool_index, np.ones(len(topology), dtype=np.bool_)
+    pools = volume_index.get_pools(snapshot, storage_class.metadata.name)
+    remaining_nodes = can_provision.copy()
+    requested_bytes = value(request)
+    for index, pool in enumerate(pools):
+        if pool.max_volume_size is None or pool.max_volume_size < requested_bytes:
             continue
-        where = places.of_selector(each.selector)
-        where = where[left[where]]
-        if len(where):
-            pool[where] = number
-            left[where] = False
-            if not left.any():
+        positions = topology.match_selector(pool.selector)
+        positions = positions[remaining_nodes[positions]]
+        if len(positions):
+            pool_index[positions] = index
+            remaining_nodes[positions] = False
+            if not remaining_nodes.any():
                 break
-    return pools, pool, pool != NO_POOL
+    return pools, pool_index, pool_index != NO_POOL

@@ -1,9 +1,8 @@
-"""How many pods a second the core places in process, every node scored: one JSON line a workload.
+"""Pods per second that are scheduled in one process, with all nodes scored: one JSON line per workload.
 
     python tests/bench/core.py [--nodes 5000] [--init 2000] [--measure 2000] [WORKLOAD ...]
 
-Each pod is compiled, decided and assumed, one after another, as the standalone scheduler does it; reading and binding
-are left out.
+Each pod is compiled, scheduled and assumed as in the standalone scheduler, without informers and bindings.
 """
 
 import argparse
@@ -17,46 +16,46 @@ from random import Random
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
-from extender import wiring
-from extender.basics import collector
-from extender.cluster.state import ClusterState
-from extender.decide.cycle import decide
-from extender.decide.decision import Placed
-from extender.decide.engine import Engine
-from extender.decide.sampling import Search
+from extender.api.kinds.pod import Pod
+from extender.app import wiring
+from extender.basics import gc_tuning
+from extender.cache.cache import Cache
+from extender.cycle.decision import ScheduleResult
+from extender.cycle.node_sampling import NodeSampler
+from extender.cycle.plugin_runtime import PluginRuntime
+from extender.cycle.scheduling_cycle import schedule_pod
 from extender.framework.profiles import Profile
-from extender.objects.pod import Pod
-from tests.bench.named import all_known
-from tests.bench.workloads import SPECS, a_node, pods
+from tests.bench.arguments import check_names
+from tests.bench.workloads import SPECS, make_node, make_pods
 
 
-def place(state: ClusterState, waiting: list[Pod], profile: Profile, engine: Engine, chance: Random) -> int:
-    """Place *waiting* one after another; returns how many found a node."""
-    search = Search()
-    placed = 0
-    for pod in waiting:
-        cluster = state.snapshot()
-        decision = decide(cluster.query(pod), cluster, profile, engine, chance, search)
-        del cluster  # else the next write would have to copy
-        if isinstance(decision, Placed):
-            state.assume(pod, decision.node)
-            placed += 1
-    return placed
+def schedule_pods(cache: Cache, pods: list[Pod], profile: Profile, runtime: PluginRuntime, rng: Random) -> int:
+    """Schedule *pods* one after another; return the number of scheduled pods."""
+    node_sampler = NodeSampler()
+    scheduled = 0
+    for pod in pods:
+        snapshot = cache.snapshot()
+        decision = schedule_pod(snapshot.make_pod_info(pod), snapshot, profile, runtime, rng, node_sampler)
+        del snapshot  # otherwise the next write copies
+        if isinstance(decision, ScheduleResult):
+            cache.assume(pod, decision.suggested_host)
+            scheduled += 1
+    return scheduled
 
 
-def measure(workload: str, nodes: int, init: int, count: int, *, keep: bool = True) -> dict[str, object]:
-    """One run of one workload on a fresh cluster."""
-    profile = wiring.scheduling().first
-    engine = wiring.engine(keep=keep)
-    chance = Random(1)
-    state = ClusterState()
+def measure(workload: str, nodes: int, init: int, count: int, *, cache_results: bool = True) -> dict[str, object]:
+    """Run a workload once on a new cluster."""
+    profile = wiring.build_scheduling().first_profile
+    runtime = wiring.make_runtime(cache_results=cache_results)
+    rng = Random(1)
+    cache = Cache()
     for number in range(nodes):
-        state.put_node(a_node(number))
-    place(state, pods(workload, init, "init"), profile, engine, chance)
-    waiting = pods(workload, count, "measure")
-    collector.settle()
-    started, cpu = time.perf_counter(), time.process_time()
-    placed = place(state, waiting, profile, engine, chance)
+        cache.add_or_update_node(make_node(number))
+    schedule_pods(cache, make_pods(workload, init, "init"), profile, runtime, rng)
+    pods_to_schedule = make_pods(workload, count, "measure")
+    gc_tuning.freeze_heap()
+    started, cpu_start = time.perf_counter(), time.process_time()
+    scheduled = schedule_pods(cache, pods_to_schedule, profile, runtime, rng)
     seconds = time.perf_counter() - started
     return {
         "benchmark": "core",
@@ -64,28 +63,31 @@ def measure(workload: str, nodes: int, init: int, count: int, *, keep: bool = Tr
         "nodes": nodes,
         "init": init,
         "measure": count,
-        "placed": placed,
+        "placed": scheduled,
         "seconds": round(seconds, 3),
         "pods_per_s": round(count / seconds),
-        "cpu_ms_per_pod": round((time.process_time() - cpu) / count * 1000, 3),
+        "cpu_ms_per_pod": round((time.process_time() - cpu_start) / count * 1000, 3),
         "peak_rss_mb": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024,
         "python": platform.python_version(),
     }
 
 
 def main() -> None:
-    """Parse the command line, run, print."""
+    """Parse the command line and run the workloads."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("workloads", nargs="*", metavar="WORKLOAD", help=f"of {', '.join(SPECS)}; all if none is named")
     parser.add_argument("--nodes", type=int, default=5000)
-    parser.add_argument("--init", type=int, default=2000, help="pods placed before the clock starts (2000)")
-    parser.add_argument("--measure", type=int, default=2000, help="pods placed while it runs (2000)")
-    parser.add_argument("--no-keep", action="store_true", help="ask every plugin about every node every time")
+    parser.add_argument("--init", type=int, default=2000, help="pods scheduled before the measurement (2000)")
+    parser.add_argument("--measure", type=int, default=2000, help="pods scheduled in the measurement (2000)")
+    parser.add_argument("--no-cache", action="store_true", help="run every plugin on every node for every pod")
     args = parser.parse_args()
-    collector.look_seldom()
-    all_known(parser, "workload", args.workloads, SPECS)
+    gc_tuning.set_gc_thresholds()
+    check_names(parser, "workload", args.workloads, SPECS)
     for workload in args.workloads or SPECS:
-        print(json.dumps(measure(workload, args.nodes, args.init, args.measure, keep=not args.no_keep)), flush=True)
+        print(
+            json.dumps(measure(workload, args.nodes, args.init, args.measure, cache_results=not args.no_cache)),
+            flush=True,
+        )
 
 
 if __name__ == "__main__":

@@ -1,11 +1,11 @@
-"""How fast pods that wait are placed on a real control plane, by kube-scheduler and by ours in turn.
+"""Pods per second that are scheduled on a real control plane, by kube-scheduler and by our scheduler in turn.
 
     python tests/bench/drain.py [--nodes 5000] [--init 2000] [--measure 2000] [--runs 1] [--by ours,kube] [WORKLOAD ...]
 
-A scheduler places the first pods, is stopped while those that are measured are created, and goes on: the time runs from
-then until the last has its node. `ours` is `extender schedule`, `kube` is kube-scheduler, `called` is kube-scheduler
-with `extender serve` as its extender for filter and prioritize, by names. One JSON line a run, and a summary a
-workload: the median of each, and of the ratios to kube-scheduler in the same turn.
+A scheduler schedules the first pods and is stopped while the measured pods are created. The time is measured from its
+continuation until the last pod has a node. `ours` is `extender schedule`, `kube` is kube-scheduler, `called` is
+kube-scheduler with `extender serve` as its extender for filter and prioritize, by node names. Prints one JSON line per
+run, and a summary per workload: the medians, and the median ratios to kube-scheduler in the same turn.
 """
 
 import argparse
@@ -22,108 +22,112 @@ from typing import Any
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
-from tests.bench.cluster import POD_PATHS, Crowd, control_plane, cpu_seconds, crowd, peak_mb
+from tests.bench.harness import POD_PATHS, BulkClient, cpu_seconds, open_bulk_client, peak_mb, run_control_plane
 from tests.bench.workloads import SPECS, pod_body
-from tests.controlplane.plane import ControlPlane
+from tests.controlplane.control_plane import ControlPlane
 from tests.controlplane.process import Process, free_ports
 
-WAYS = ("ours", "kube", "called")
+SCHEDULERS = ("ours", "kube", "called")
 
 
-def begin(plane: ControlPlane, way: str) -> tuple[Process, list[Process]]:
-    """The scheduler, and everybody whose work counts."""
-    fast = {"kubeconfig": str(plane.kubeconfig("system:kube-scheduler")), "qps": 5000, "burst": 5000}
-    configuration: dict[str, Any] = {"clientConnection": fast}
-    if way == "ours":
-        ours = plane.ours(configuration)
+def start(plane: ControlPlane, scheduler_name: str) -> tuple[Process, list[Process]]:
+    """Start a scheduler; return its process and all measured processes."""
+    connection = {"kubeconfig": str(plane.write_kubeconfig("system:kube-scheduler")), "qps": 5000, "burst": 5000}
+    configuration: dict[str, Any] = {"clientConnection": connection}
+    if scheduler_name == "ours":
+        ours = plane.start_extender(configuration)
         return ours, [ours]
-    if way == "kube":
-        kube = plane.scheduler(configuration)
+    if scheduler_name == "kube":
+        kube = plane.start_kube_scheduler(configuration)
         return kube, [kube]
     port = free_ports(1)[0]
-    serve = [sys.executable, "-m", "extender", "serve", f"--kubeconfig={plane.kubeconfig()}", f"--port={port}"]
-    answering = plane.run(serve, "extender")
-    answering.says("the extender knows the cluster", 60)
+    serve = [sys.executable, "-m", "extender", "serve", f"--kubeconfig={plane.write_kubeconfig()}", f"--port={port}"]
+    extender_process = plane.start_program(serve, "extender")
+    extender_process.wait_for_output("the extender knows the cluster", 60)
     extender = {
         "urlPrefix": f"http://127.0.0.1:{port}", "filterVerb": "filter", "prioritizeVerb": "prioritize", "weight": 1,
         "nodeCacheCapable": True,
     }  # fmt: skip
-    kube = plane.scheduler({**configuration, "extenders": [extender]})
-    return kube, [kube, answering]
+    kube = plane.start_kube_scheduler({**configuration, "extenders": [extender]})
+    return kube, [kube, extender_process]
 
 
-async def drain(plane: ControlPlane, crowd: Crowd, way: str, workload: str, args: argparse.Namespace) -> dict[str, Any]:
-    """One run on an empty cluster."""
-    await crowd.empty()
-    await crowd.nodes(args.nodes)
-    scheduler, workers = begin(plane, way)
+async def drain(
+    plane: ControlPlane, client: BulkClient, scheduler_name: str, workload: str, args: argparse.Namespace
+) -> dict[str, Any]:
+    """Run a workload once on an empty cluster."""
+    await client.delete_all()
+    await client.create_nodes(args.nodes)
+    scheduler, processes = start(plane, scheduler_name)
     try:
-        await crowd.create(POD_PATHS["init"], (pod_body(workload, n, "init", "init") for n in range(args.init)))
-        if await crowd.until_bound("init", args.patience):
-            raise SystemExit(f"{way} does not place the first pods:\n{scheduler.tail()}")
-        await crowd.until_quiet("init")
+        await client.create(POD_PATHS["init"], (pod_body(workload, n, "init", "init") for n in range(args.init)))
+        if await client.wait_until_bound("init", args.timeout):
+            raise SystemExit(f"{scheduler_name} does not schedule the first pods:\n{scheduler.tail()}")
+        await client.wait_until_no_events("init")
         os.kill(scheduler.pid, signal.SIGSTOP)
-        await crowd.create(
+        await client.create(
             POD_PATHS["measure"], (pod_body(workload, n, "measure", "measure") for n in range(args.measure))
         )
-        before = [cpu_seconds(each.pid) for each in workers]
-        began = time.perf_counter()
+        cpu_before = [cpu_seconds(process_.pid) for process_ in processes]
+        started = time.perf_counter()
         os.kill(scheduler.pid, signal.SIGCONT)
-        left = await crowd.until_bound("measure", args.patience, 0.1)
-        seconds = time.perf_counter() - began
-        spent = sum(map(cpu_seconds, (each.pid for each in workers))) - sum(before)
+        unscheduled = await client.wait_until_bound("measure", args.timeout, 0.1)
+        seconds = time.perf_counter() - started
+        cpu = sum(map(cpu_seconds, (process_.pid for process_ in processes))) - sum(cpu_before)
         return {
-            "benchmark": "drain", "workload": workload, "by": way, "nodes": args.nodes, "init": args.init,
-            "measure": args.measure, "unscheduled": left, "seconds": round(seconds, 2),
-            "pods_per_s": round((args.measure - left) / seconds, 1),
-            "cpu_ms_per_pod": round(spent / args.measure * 1000, 2), "peak_rss_mb": peak_mb(workers[-1].pid),
+            "benchmark": "drain", "workload": workload, "by": scheduler_name, "nodes": args.nodes, "init": args.init,
+            "measure": args.measure, "unscheduled": unscheduled, "seconds": round(seconds, 2),
+            "pods_per_s": round((args.measure - unscheduled) / seconds, 1),
+            "cpu_ms_per_pod": round(cpu / args.measure * 1000, 2), "peak_rss_mb": peak_mb(processes[-1].pid),
         }  # fmt: skip
     finally:
-        for each in workers:
-            plane.end(each)
+        for process_ in processes:
+            plane.stop_program(process_)
 
 
-def summary(workload: str, runs: dict[str, list[dict[str, Any]]]) -> dict[str, Any]:
-    """The median of each way, and of its ratios to kube-scheduler in the same turn."""
+def summarize(workload: str, runs: dict[str, list[dict[str, Any]]]) -> dict[str, Any]:
+    """Return the medians of each scheduler, and of its ratios to kube-scheduler in the same turn."""
     line: dict[str, Any] = {"benchmark": "drain-summary", "workload": workload, "runs": len(next(iter(runs.values())))}
-    for way, found in runs.items():
-        line[f"{way}_pods_per_s"] = median(run["pods_per_s"] for run in found)
-        line[f"{way}_cpu_ms_per_pod"] = median(run["cpu_ms_per_pod"] for run in found)
-        line[f"{way}_peak_rss_mb"] = median(run["peak_rss_mb"] for run in found)
-        if way != "kube" and "kube" in runs:
-            pairs = zip(found, runs["kube"], strict=True)
-            line[f"{way}_ratio"] = round(median(one["pods_per_s"] / other["pods_per_s"] for one, other in pairs), 2)
+    for scheduler_name, scheduler_runs in runs.items():
+        line[f"{scheduler_name}_pods_per_s"] = median(run["pods_per_s"] for run in scheduler_runs)
+        line[f"{scheduler_name}_cpu_ms_per_pod"] = median(run["cpu_ms_per_pod"] for run in scheduler_runs)
+        line[f"{scheduler_name}_peak_rss_mb"] = median(run["peak_rss_mb"] for run in scheduler_runs)
+        if scheduler_name != "kube" and "kube" in runs:
+            pairs = zip(scheduler_runs, runs["kube"], strict=True)
+            line[f"{scheduler_name}_ratio"] = round(
+                median(one["pods_per_s"] / other["pods_per_s"] for one, other in pairs), 2
+            )
     return line
 
 
 async def compare(args: argparse.Namespace) -> None:
-    """All workloads, the ways in turn."""
-    with control_plane() as plane:
-        async with crowd(plane) as client:
+    """Run all workloads with the schedulers in turn."""
+    with run_control_plane() as plane:
+        async with open_bulk_client(plane) as client:
             for workload in args.workloads or SPECS:
                 runs: dict[str, list[dict[str, Any]]] = defaultdict(list)
                 for _ in range(args.runs):
-                    for way in args.by:
-                        run = await drain(plane, client, way, workload, args)
-                        runs[way].append(run)
+                    for scheduler_name in args.by:
+                        run = await drain(plane, client, scheduler_name, workload, args)
+                        runs[scheduler_name].append(run)
                         print(json.dumps(run), flush=True)
-                print(json.dumps(summary(workload, runs)), flush=True)
+                print(json.dumps(summarize(workload, runs)), flush=True)
 
 
 def main() -> None:
-    """Parse the command line, run, print."""
+    """Parse the command line and run the comparison."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("workloads", nargs="*", metavar="WORKLOAD", help=f"of {', '.join(SPECS)}; all if none is named")
     parser.add_argument("--nodes", type=int, default=5000)
-    parser.add_argument("--init", type=int, default=2000, help="pods placed before the clock starts (2000)")
-    parser.add_argument("--measure", type=int, default=2000, help="pods placed while it runs (2000)")
+    parser.add_argument("--init", type=int, default=2000, help="pods scheduled before the measurement (2000)")
+    parser.add_argument("--measure", type=int, default=2000, help="pods scheduled in the measurement (2000)")
     parser.add_argument("--runs", type=int, default=1, help="turns (1)")
     parser.add_argument("--by", type=lambda text: text.split(","), default=["ours", "kube"], help="ours,kube,called")
-    parser.add_argument("--patience", type=float, default=300, help="seconds until a run is given up (300)")
+    parser.add_argument("--timeout", type=float, default=300, help="timeout of a run in seconds (300)")
     args = parser.parse_args()
-    unknown = sorted({*args.workloads} - {*SPECS} | {*args.by} - {*WAYS})
+    unknown = sorted({*args.workloads} - {*SPECS} | {*args.by} - {*SCHEDULERS})
     if unknown:
-        parser.error(f"unknown: {', '.join(unknown)}; want workloads {', '.join(SPECS)}, by {', '.join(WAYS)}")
+        parser.error(f"unknown: {', '.join(unknown)}; want workloads {', '.join(SPECS)}, by {', '.join(SCHEDULERS)}")
     asyncio.run(compare(args))
 
 

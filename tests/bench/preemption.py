@@ -1,11 +1,11 @@
-"""How long it takes to decide whom to evict for a pod that fits nowhere: one JSON line a workload.
+"""Time of a preemption decision for a pod that fits no node: one JSON line per workload.
 
     python tests/bench/preemption.py [--nodes 5000] [--runs 7] [WORKLOAD ...]
 
-Every node runs four pods of lower priority that leave no room for the pod. In `plain` the pod wants room; in `guarded`
-twenty disruption budgets protect the pods and the pod keeps away from three of four of them (required anti-affinity,
-by host name); in `spread` it is spread over zones and hosts. Each is decided with the default options, which stop at
-a tenth of the nodes, and with every node tried.
+Every node runs four pods of lower priority and has too few free resources for the pod. In `plain` the pod only
+requests resources; in `guarded` twenty disruption budgets protect the running pods, and the pod has required
+anti-affinity to three of four of them; in `spread` it has hard topology spread constraints on zones and hosts. Each is
+measured with the default options, which try a tenth of the nodes, and with all nodes tried.
 """
 
 import argparse
@@ -20,34 +20,40 @@ from typing import Any
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
-from extender import wiring
-from extender.basics import collector
-from extender.cluster.state import ClusterState
-from extender.decide.cycle import decide
-from extender.decide.decision import Unplaced
-from extender.decide.sampling import Search
-from extender.objects.codec import from_builtins
-from extender.objects.pod import Pod
-from extender.objects.policy import PodDisruptionBudget
-from tests.bench.named import all_known
-from tests.bench.workloads import HOST, NAMESPACE, ZONE, a_node
+from extender.api.codec import from_builtins
+from extender.api.kinds.disruption import PodDisruptionBudget
+from extender.api.kinds.pod import Pod
+from extender.app import wiring
+from extender.basics import gc_tuning
+from extender.cache.cache import Cache
+from extender.cycle.decision import ScheduleFailure
+from extender.cycle.node_sampling import NodeSampler
+from extender.cycle.scheduling_cycle import schedule_pod
+from tests.bench.arguments import check_names
+from tests.bench.workloads import HOST, NAMESPACE, ZONE, make_node
 
 BUDGETS = 20
-APART = {"labelSelector": {"matchExpressions": [{"key": "tier", "operator": "In", "values": ["0", "1", "2"]}]}}
-TIER = {"labelSelector": {"matchLabels": {"tier": "1"}}}
-SPREAD = [{"maxSkew": 1, "topologyKey": key, "whenUnsatisfiable": "DoNotSchedule", **TIER} for key in (ZONE, HOST)]
+ANTI_AFFINITY_SELECTOR = {
+    "labelSelector": {"matchExpressions": [{"key": "tier", "operator": "In", "values": ["0", "1", "2"]}]}
+}
+TIER_SELECTOR = {"labelSelector": {"matchLabels": {"tier": "1"}}}
+SPREAD_CONSTRAINTS = [
+    {"maxSkew": 1, "topologyKey": key, "whenUnsatisfiable": "DoNotSchedule", **TIER_SELECTOR} for key in (ZONE, HOST)
+]
 SPECS: dict[str, dict[str, Any]] = {
     "plain": {},
     "guarded": {
         "affinity": {
-            "podAntiAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [{**APART, "topologyKey": HOST}]}
+            "podAntiAffinity": {
+                "requiredDuringSchedulingIgnoredDuringExecution": [{**ANTI_AFFINITY_SELECTOR, "topologyKey": HOST}]
+            }
         }
     },
-    "spread": {"topologySpreadConstraints": SPREAD},
+    "spread": {"topologySpreadConstraints": SPREAD_CONSTRAINTS},
 }
 
 
-def _pod(name: str, cpu: str, labels: dict[str, str], **spec: Any) -> Pod:
+def _make_pod(name: str, cpu: str, labels: dict[str, str], **spec: Any) -> Pod:
     container = {"name": "app", "image": "app", "resources": {"requests": {"cpu": cpu, "memory": "1Gi"}}}
     started = f"2026-01-01T00:00:{sum(map(ord, name)) % 60:02}Z"
     return from_builtins(
@@ -60,51 +66,53 @@ def _pod(name: str, cpu: str, labels: dict[str, str], **spec: Any) -> Pod:
     )
 
 
-def _cluster(nodes: int, *, guarded: bool) -> ClusterState:
-    state = ClusterState()
+def _make_cluster(nodes: int, *, guarded: bool) -> Cache:
+    cache = Cache()
     for number in range(nodes):
-        state.put_node(a_node(number))
+        cache.add_or_update_node(make_node(number))
         for tier in range(4):
             labels = {"tier": str(tier), "app": f"app-{number % BUDGETS}"}
-            state.put_pod(_pod(f"low-{number}-{tier}", "900m", labels, nodeName=f"node-{number}", priority=tier))
+            cache.add_or_update_pod(
+                _make_pod(f"low-{number}-{tier}", "900m", labels, nodeName=f"node-{number}", priority=tier)
+            )
     for number in range(BUDGETS if guarded else 0):
         body = {
             "metadata": {"name": f"budget-{number}", "namespace": NAMESPACE},
             "spec": {"selector": {"matchLabels": {"app": f"app-{number}"}}},
             "status": {"disruptionsAllowed": number % 3},
         }
-        state.put_object(from_builtins(body, PodDisruptionBudget))
-    return state
+        cache.add_or_update_object(from_builtins(body, PodDisruptionBudget))
+    return cache
 
 
-def measure(workload: str, nodes: int, runs: int, *, every: bool) -> dict[str, object]:
-    """One workload, decided *runs* times on the same cluster."""
-    arguments = {"minCandidateNodesPercentage": 100} if every else {}
+def measure(workload: str, nodes: int, runs: int, *, all_nodes: bool) -> dict[str, object]:
+    """Run a workload *runs* times on the same cluster."""
+    arguments = {"minCandidateNodesPercentage": 100} if all_nodes else {}
     config = {
         "apiVersion": "kubescheduler.config.k8s.io/v1",
         "kind": "KubeSchedulerConfiguration",
         "profiles": [{"pluginConfig": [{"name": "DefaultPreemption", "args": arguments}]}],
     }
-    profile, engine = wiring.from_builtins(config, "bench").first, wiring.engine()
-    state = _cluster(nodes, guarded=workload == "guarded")
-    pod = _pod("high", "2", {"app": "high", "tier": "1"}, priority=1000, **SPECS[workload])
-    collector.settle()
+    profile, runtime = wiring.build_scheduling_from_builtins(config, "bench").first_profile, wiring.make_runtime()
+    cache = _make_cluster(nodes, guarded=workload == "guarded")
+    pod = _make_pod("high", "2", {"app": "high", "tier": "1"}, priority=1000, **SPECS[workload])
+    gc_tuning.freeze_heap()
     times = []
     for run in range(runs):
-        cluster = state.snapshot()
+        snapshot = cache.snapshot()
         started = time.perf_counter()
-        decision = decide(cluster.query(pod), cluster, profile, engine, Random(run), Search())
+        decision = schedule_pod(snapshot.make_pod_info(pod), snapshot, profile, runtime, Random(run), NodeSampler())
         times.append((time.perf_counter() - started) * 1000)
-        if not isinstance(decision, Unplaced) or not decision.details.get("DefaultPreemption"):
-            raise SystemExit(f"{workload}: want a plan, got {decision}")
-    plan = decision.details["DefaultPreemption"]
+        if not isinstance(decision, ScheduleFailure) or not decision.post_filter_details.get("DefaultPreemption"):
+            raise SystemExit(f"{workload}: expected a preemption, got {decision}")
+    preemption = decision.post_filter_details["DefaultPreemption"]
     return {
         "benchmark": "preemption",
         "workload": workload,
         "nodes": nodes,
-        "every_node": every,
-        "candidates": len(plan.candidates),
-        "victims": len(plan.chosen.victims),
+        "every_node": all_nodes,
+        "candidates": len(preemption.candidates),
+        "victims": len(preemption.best_candidate.victims),
         "first_ms": round(times[0], 1),
         "p50_ms": round(statistics.median(times), 1),
         "max_ms": round(max(times), 1),
@@ -113,17 +121,17 @@ def measure(workload: str, nodes: int, runs: int, *, every: bool) -> dict[str, o
 
 
 def main() -> None:
-    """Parse the command line, run, print."""
+    """Parse the command line and run the workloads."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("workloads", nargs="*", metavar="WORKLOAD", help=f"of {', '.join(SPECS)}; all if none is named")
     parser.add_argument("--nodes", type=int, default=5000)
-    parser.add_argument("--runs", type=int, default=7, help="times each is decided (7)")
+    parser.add_argument("--runs", type=int, default=7, help="runs per workload (7)")
     args = parser.parse_args()
-    collector.look_seldom()
-    all_known(parser, "workload", args.workloads, SPECS)
+    gc_tuning.set_gc_thresholds()
+    check_names(parser, "workload", args.workloads, SPECS)
     for workload in args.workloads or SPECS:
-        for every in (False, True):
-            print(json.dumps(measure(workload, args.nodes, args.runs, every=every)), flush=True)
+        for all_nodes in (False, True):
+            print(json.dumps(measure(workload, args.nodes, args.runs, all_nodes=all_nodes)), flush=True)
 
 
 if __name__ == "__main__":

@@ -1,10 +1,10 @@
-"""How the cost of a decision grows: over nodes, over pods on them, over pods that wait. One JSON line a point.
+"""Cost of a decision by number of nodes, of assigned pods and of pending pods: one JSON line per point.
 
     python tests/bench/scaling.py [--longest] [nodes|pods|pending ...]
 
-`nodes` and `pods` place 1,000 pods in process as `core.py` does, plain ones and ones that are spread over zones by a
-hard constraint that counts every pod on the nodes. `pending` takes pods into the queue, pops and parks all of them as
-refused for want of room, and tells of a pod that left a node, which moves them all.
+`nodes` and `pods` schedule 1,000 pods in one process like `core.py`: plain ones, and ones with a hard topology spread
+constraint on zones that counts every assigned pod. `pending` adds pods to the queue, pops them, adds them back as
+unschedulable, and handles the deletion of an assigned pod, which moves them all.
 """
 
 import argparse
@@ -16,16 +16,16 @@ from random import Random
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
-from extender import wiring
-from extender.basics import collector
-from extender.cluster.state import ClusterState
-from extender.framework.changes import Action, Change, Resource
-from extender.objects.codec import from_builtins
-from extender.objects.pod import Pod
-from extender.queueing.waiting import QueueSettings, SchedulingQueue
-from tests.bench.core import place
-from tests.bench.named import all_known
-from tests.bench.workloads import a_node, a_pod, pod_body, pods
+from extender.api.codec import from_builtins
+from extender.api.kinds.pod import Pod
+from extender.app import wiring
+from extender.basics import gc_tuning
+from extender.cache.cache import Cache
+from extender.framework.events import ActionType, ClusterEvent, EventResource
+from extender.queueing.scheduling_queue import QueueSettings, SchedulingQueue
+from tests.bench.arguments import check_names
+from tests.bench.core import schedule_pods
+from tests.bench.workloads import make_node, make_pod, make_pods, pod_body
 
 CURVES = ("nodes", "pods", "pending")
 NODES, MORE_NODES = (100, 1000, 5000), (20_000, 50_000)
@@ -34,8 +34,8 @@ PENDING, MORE_PENDING = (1000, 10_000), (100_000,)
 WORKLOADS = ("basic", "spread")
 
 
-def occupant(number: int, nodes: int) -> Pod:
-    """A small pod that runs."""
+def make_running_pod(number: int, nodes: int) -> Pod:
+    """Make a small assigned pod."""
     body = pod_body("spread", number, "init")
     requests = {"cpu": "10m", "memory": "10Mi"}
     container = {**body["spec"]["containers"][0], "resources": {"requests": requests}}
@@ -43,72 +43,75 @@ def occupant(number: int, nodes: int) -> Pod:
     return from_builtins({**body, "spec": spec}, Pod)
 
 
-def placing(workload: str, nodes: int, on_them: int, count: int) -> dict[str, object]:
-    """What placing *count* pods costs."""
-    profile, engine, state = wiring.scheduling().first, wiring.engine(), ClusterState()
+def measure_scheduling(workload: str, nodes: int, assigned_count: int, count: int) -> dict[str, object]:
+    """Measure the cost of scheduling *count* pods."""
+    profile, runtime, cache = wiring.build_scheduling().first_profile, wiring.make_runtime(), Cache()
     for number in range(nodes):
-        state.put_node(a_node(number))
-    for number in range(on_them):
-        state.put_pod(occupant(number, nodes))
-    place(state, pods(workload, 20, "first"), profile, engine, Random(1))
-    waiting = pods(workload, count, "measure")
-    collector.settle()
-    began = time.process_time()
-    placed = place(state, waiting, profile, engine, Random(1))
-    spent = time.process_time() - began
+        cache.add_or_update_node(make_node(number))
+    for number in range(assigned_count):
+        cache.add_or_update_pod(make_running_pod(number, nodes))
+    schedule_pods(cache, make_pods(workload, 20, "first"), profile, runtime, Random(1))
+    pods_to_schedule = make_pods(workload, count, "measure")
+    gc_tuning.freeze_heap()
+    started = time.process_time()
+    scheduled = schedule_pods(cache, pods_to_schedule, profile, runtime, Random(1))
+    cpu = time.process_time() - started
     return {
-        "workload": workload, "nodes": nodes, "pods": on_them, "placed": placed,
-        "cpu_us_per_pod": round(spent / count * 1e6), "pods_per_cpu_s": round(count / spent),
+        "workload": workload, "nodes": nodes, "pods": assigned_count, "placed": scheduled,
+        "cpu_us_per_pod": round(cpu / count * 1e6), "pods_per_cpu_s": round(count / cpu),
     }  # fmt: skip
 
 
-def pending(count: int) -> dict[str, object]:
-    """What *count* waiting pods cost: to take in and to park each, and one event that concerns them all."""
-    profiles, snapshot = wiring.scheduling().profiles, ClusterState().snapshot()
-    settings = QueueSettings(1.0, 10.0, 300.0, pop_early=True, groups=False)
+def measure_queue(count: int) -> dict[str, object]:
+    """Measure the queue operations of *count* pending pods, and one event that moves them all."""
+    profiles, snapshot = wiring.build_scheduling().profiles, Cache().snapshot()
+    settings = QueueSettings(1.0, 10.0, 300.0, pop_from_backoff_q=True, generic_workload=False)
     queue = SchedulingQueue(profiles, lambda *_: None, settings)
-    queries = [snapshot.query(a_pod("basic", number)) for number in range(count)]
-    collector.settle()
-    began = time.process_time()
-    for query in queries:
-        queue.add(query, 0.0)
+    pod_infos = [snapshot.make_pod_info(make_pod("basic", number)) for number in range(count)]
+    gc_tuning.freeze_heap()
+    started = time.process_time()
+    for pod_info in pod_infos:
+        queue.add(pod_info, 0.0)
     while pod := queue.pop():
-        pod.rejectors = frozenset(("NodeResourcesFit",))
-        queue.came_back(pod, 0.0)
-    taken = time.process_time()
-    left = occupant(0, 1)
-    queue.happened(Change(Resource.ASSIGNED_POD, Action.DELETE, left, None), 20.0)
-    moved = time.process_time()
-    counts = queue.counts()
+        pod.unschedulable_plugins = frozenset(("NodeResourcesFit",))
+        queue.add_unschedulable_if_not_present(pod, 0.0)
+    queued_at = time.process_time()
+    deleted_pod = make_running_pod(0, 1)
+    queue.move_all_to_active_or_backoff_queue(
+        ClusterEvent(EventResource.ASSIGNED_POD, ActionType.DELETE, deleted_pod, None), 20.0
+    )
+    moved_at = time.process_time()
+    counts = queue.count_pending_pods()
     return {
         "pending": count, "moved": counts["active"] + counts["backoff"],
-        "cpu_us_per_pod": round((taken - began) / count * 1e6, 1), "event_ms": round((moved - taken) * 1000, 2),
+        "cpu_us_per_pod": round((queued_at - started) / count * 1e6, 1),
+        "event_ms": round((moved_at - queued_at) * 1000, 2),
     }  # fmt: skip
 
 
 def main() -> None:
-    """Parse the command line, run, print."""
+    """Parse the command line and measure the curves."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("curves", nargs="*", metavar="CURVE", help=f"of {', '.join(CURVES)}; all if none is named")
     parser.add_argument("--longest", action="store_true", help="up to 50,000 nodes, 500,000 pods, 100,000 pending")
-    parser.add_argument("--measure", type=int, default=1000, help="pods placed at each point (1,000)")
+    parser.add_argument("--measure", type=int, default=1000, help="pods scheduled at each point (1,000)")
     args = parser.parse_args()
-    collector.look_seldom()
-    all_known(parser, "curve", args.curves, CURVES)
+    gc_tuning.set_gc_thresholds()
+    check_names(parser, "curve", args.curves, CURVES)
 
-    def tell(curve: str, point: dict[str, object]) -> None:
+    def print_point(curve: str, point: dict[str, object]) -> None:
         print(json.dumps({"benchmark": "scaling", "curve": curve, **point}), flush=True)
 
     for curve in args.curves or CURVES:
         if curve == "pending":
             for count in PENDING + MORE_PENDING * args.longest:
-                tell(curve, pending(count))
+                print_point(curve, measure_queue(count))
             continue
         sizes = NODES + MORE_NODES * args.longest if curve == "nodes" else PODS + MORE_PODS * args.longest
         for size in sizes:
             for workload in WORKLOADS:
-                nodes, on_them = (size, 0) if curve == "nodes" else (5000, size)
-                tell(curve, placing(workload, nodes, on_them, args.measure))
+                nodes, assigned_count = (size, 0) if curve == "nodes" else (5000, size)
+                print_point(curve, measure_scheduling(workload, nodes, assigned_count, args.measure))
 
 
 if __name__ == "__main__":

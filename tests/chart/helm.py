@@ -1,4 +1,4 @@
-"""Helm as the tests call it, and what it renders."""
+"""Runs Helm and renders the chart."""
 
 import os
 import subprocess
@@ -15,41 +15,41 @@ RELEASE: Final = "x"
 NAMESPACE: Final = "scheduling"
 
 
-class RefusedError(Exception):
-    """Helm ended with an error; its text is what it said."""
+class HelmError(Exception):
+    """Helm failed; the message is its stderr."""
 
 
-def program() -> str:
-    """The file of Helm; the test is skipped, or fails where Helm must be there, if it was not built."""
-    found = MODULE.built("helm")
-    if not found:
-        why = f"helm {MODULE.version()} not built; run `make helm`"
-        # `.ci/run` and `make test-chart` say that it must be there.
-        (pytest.fail if os.environ.get("HELM") == "required" else pytest.skip)(why)
-    return str(found)
+def helm_path() -> str:
+    """Return the path of Helm. If it was not built, skip the test, or fail it if Helm is required."""
+    path = MODULE.find_built("helm")
+    if not path:
+        message = f"helm {MODULE.version()} not built; run `make helm`"
+        # `.ci/run` and `make test-chart` require it.
+        (pytest.fail if os.environ.get("HELM") == "required" else pytest.skip)(message)
+    return str(path)
 
 
 def helm(*arguments: str, **environment: str) -> str:
-    """What Helm prints.
+    """Run Helm and return its output.
 
     Raises:
-        RefusedError: it ended with a status other than 0.
+        HelmError: the exit status is not 0.
     """
-    done = subprocess.run(
-        [program(), *arguments], env={**os.environ, **environment}, capture_output=True, text=True, check=False
+    process = subprocess.run(
+        [helm_path(), *arguments], env={**os.environ, **environment}, capture_output=True, text=True, check=False
     )
-    if done.returncode:
-        raise RefusedError(done.stderr)
-    return done.stdout
+    if process.returncode:
+        raise HelmError(process.stderr)
+    return process.stdout
 
 
-def rendered(*values: Path, kubernetes: str = "v1.36.3", namespace: str = NAMESPACE) -> list[dict[str, Any]]:
-    """All objects of the chart with these files of values."""
+def render_chart(*values: Path, kubernetes: str = "v1.36.3", namespace: str = NAMESPACE) -> list[dict[str, Any]]:
+    """Render the chart with files of values; return all objects."""
     files = [flag for file in values for flag in ("--values", str(file))]
     text = helm("template", RELEASE, str(CHART), "--namespace", namespace, "--kube-version", kubernetes, *files)
-    return [one for one in yaml.safe_load_all(text) if one]
+    return [obj for obj in yaml.safe_load_all(text) if obj]
 
 
-def by_name(objects: list[dict[str, Any]]) -> dict[str, dict[str, Any]]:
-    """The objects by kind and name, as `Deployment/x-extender`."""
-    return {f"{one['kind']}/{one['metadata']['name']}": one for one in objects}
+def index_by_name(objects: list[dict[str, Any]]) -> dict[str, dict[str, Any]]:
+    """Return the objects by kind and name, such as `Deployment/x-extender`."""
+    return {f"{obj['kind']}/{obj['metadata']['name']}": obj for obj in objects}

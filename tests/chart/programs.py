@@ -1,4 +1,4 @@
-"""Helm: of what version, and where it is found."""
+"""The Go module that pins and builds Helm."""
 
 from pathlib import Path
 from typing import Final

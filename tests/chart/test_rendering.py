@@ -1,4 +1,4 @@
-"""What the chart renders, value by value, and which values it refuses."""
+"""The chart renders the expected fields and rejects invalid values."""
 
 from pathlib import Path
 from typing import Any
@@ -7,16 +7,16 @@ import jmespath
 import pytest
 import yaml
 
-from tests.chart.helm import CHART, RefusedError, by_name, helm, rendered
+from tests.chart.helm import CHART, HelmError, helm, index_by_name, render_chart
 
 HERE = Path(__file__).parent
-RENDERS: dict[str, Any] = yaml.safe_load((HERE / "renders.yaml").read_text())
-REFUSED: dict[str, Any] = yaml.safe_load((HERE / "refused.yaml").read_text())
+RENDER_CASES: dict[str, Any] = yaml.safe_load((HERE / "renders.yaml").read_text())
+INVALID_VALUES: dict[str, Any] = yaml.safe_load((HERE / "invalid_values.yaml").read_text())
 EXAMPLES = sorted(CHART.glob("ci/*-values.yaml"))
 
 
-def files_of(case: dict[str, Any], folder: Path) -> list[Path]:
-    """The files of values of a case, the one of chart/ci first."""
+def write_values_files(case: dict[str, Any], folder: Path) -> list[Path]:
+    """Write the values of a case to a file; return the files of values, with that of chart/ci first."""
     files = [CHART / "ci" / f"{case['ci']}-values.yaml"] if "ci" in case else []
     if "values" in case:
         file = folder / "values.yaml"
@@ -25,58 +25,62 @@ def files_of(case: dict[str, Any], folder: Path) -> list[Path]:
     return files
 
 
-def objects_of(case: dict[str, Any], folder: Path) -> dict[str, Any]:
-    """What the case renders, by kind and name; `document` is the file inside a ConfigMap that it names."""
-    objects: dict[str, Any] = by_name(rendered(*files_of(case, folder), kubernetes=case.get("kubernetes", "v1.36.3")))
+def render_case(case: dict[str, Any], folder: Path) -> dict[str, Any]:
+    """Render a case; return the objects by kind and name, and as `document` the file of a ConfigMap that it names."""
+    objects: dict[str, Any] = index_by_name(
+        render_chart(*write_values_files(case, folder), kubernetes=case.get("kubernetes", "v1.36.3"))
+    )
     if inner := case.get("document"):
         objects["document"] = yaml.safe_load(objects[inner["object"]]["data"][inner["key"]])
     return objects
 
 
-@pytest.mark.parametrize("case", RENDERS.values(), ids=RENDERS)
-def test_the_chart_renders(case: dict[str, Any], tmp_path: Path) -> None:
-    objects = objects_of(case, tmp_path)
+@pytest.mark.parametrize("case", RENDER_CASES.values(), ids=RENDER_CASES)
+def test_the_chart_renders_the_expected_fields(case: dict[str, Any], tmp_path: Path) -> None:
+    objects = render_case(case, tmp_path)
     expected = case.get("expect", {})
     assert set(expected) - set(objects) == set()
-    said = {name: {path: jmespath.search(path, objects[name]) for path in paths} for name, paths in expected.items()}
-    assert said == expected
+    rendered = {
+        name: {path: jmespath.search(path, objects[name]) for path in paths} for name, paths in expected.items()
+    }
+    assert rendered == expected
     assert set(case.get("absent", ())) & set(objects) == set()
 
 
-@pytest.mark.parametrize("case", REFUSED.values(), ids=REFUSED)
-def test_the_chart_refuses(case: dict[str, Any], tmp_path: Path) -> None:
-    with pytest.raises(RefusedError) as refused:
-        rendered(*files_of(case, tmp_path), kubernetes=case.get("kubernetes", "v1.36.3"))
-    assert case["says"] in str(refused.value)
+@pytest.mark.parametrize("case", INVALID_VALUES.values(), ids=INVALID_VALUES)
+def test_invalid_values_are_rejected(case: dict[str, Any], tmp_path: Path) -> None:
+    with pytest.raises(HelmError) as raised:
+        render_chart(*write_values_files(case, tmp_path), kubernetes=case.get("kubernetes", "v1.36.3"))
+    assert case["says"] in str(raised.value)
 
 
 @pytest.mark.parametrize("values", EXAMPLES, ids=[file.stem for file in EXAMPLES])
-def test_helm_s_own_linter_has_nothing_to_say(values: Path) -> None:
+def test_helm_lint_finds_no_error(values: Path) -> None:
     assert "[ERROR]" not in helm("lint", str(CHART), "--strict", "--values", str(values))
 
 
-def test_a_changed_configuration_starts_the_pods_anew(tmp_path: Path) -> None:
+def test_a_changed_configuration_restarts_the_pods(tmp_path: Path) -> None:
     def checksum(verbosity: dict[str, Any]) -> str:
-        objects = objects_of({"ci": "standalone", "values": verbosity}, tmp_path)
-        found: str = objects["Deployment/x-extender"]["spec"]["template"]["metadata"]["annotations"][
+        objects = render_case({"ci": "standalone", "values": verbosity}, tmp_path)
+        value: str = objects["Deployment/x-extender"]["spec"]["template"]["metadata"]["annotations"][
             "checksum/configuration"
         ]
-        return found
+        return value
 
-    before = checksum({})
-    assert checksum({"clientConnection": {"qps": 5}}) != before
-    assert checksum({"replicaCount": 5}) == before
+    first_checksum = checksum({})
+    assert checksum({"clientConnection": {"qps": 5}}) != first_checksum
+    assert checksum({"replicaCount": 5}) == first_checksum
 
 
 def test_the_selector_never_changes_with_values(tmp_path: Path) -> None:
-    selectors = [objects_of({"ci": file.stem.removesuffix("-values")}, tmp_path) for file in EXAMPLES]
-    found = [one["spec"]["selector"] for objects in selectors for name, one in objects.items() if "Deployment" in name]
-    assert found == [{"matchLabels": {"app.kubernetes.io/name": "extender", "app.kubernetes.io/instance": "x"}}] * len(
+    selectors = [render_case({"ci": file.stem.removesuffix("-values")}, tmp_path) for file in EXAMPLES]
+    value = [obj["spec"]["selector"] for objects in selectors for name, obj in objects.items() if "Deployment" in name]
+    assert value == [{"matchLabels": {"app.kubernetes.io/name": "extender", "app.kubernetes.io/instance": "x"}}] * len(
         EXAMPLES
     )
 
 
 def test_there_are_at_least_150_expectations_and_15_examples() -> None:
-    counted = sum(len(paths) for case in RENDERS.values() for paths in case.get("expect", {}).values())
-    assert counted >= 150
+    expectation_count = sum(len(paths) for case in RENDER_CASES.values() for paths in case.get("expect", {}).values())
+    assert expectation_count >= 150
     assert len(EXAMPLES) >= 15

@@ -1,4 +1,4 @@
-"""A real control plane for the tests here: started once, cleaned after each test, its logs kept on failure."""
+"""A real control plane: started once, emptied after each test; its logs stay after a failure."""
 
 import os
 import shutil
@@ -9,64 +9,64 @@ from pathlib import Path
 import pytest
 
 from tests.controlplane import programs
-from tests.controlplane.api import Api, RefusedError
-from tests.controlplane.candidates import nodes
-from tests.controlplane.plane import ControlPlane
-from tests.controlplane.recording import LEASE, Recording
+from tests.controlplane.api_client import ApiClient, ApiStatusError
+from tests.controlplane.control_plane import ControlPlane
+from tests.controlplane.history_recorder import LEASE_PATH, HistoryRecorder
+from tests.controlplane.scheduler_processes import make_nodes
 
-HERE = Path(__file__).parent
+FOLDER = Path(__file__).parent
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Marks every test here."""
+    """Mark every test of this folder."""
     for item in items:
-        if HERE in item.path.parents:
+        if FOLDER in item.path.parents:
             item.add_marker(pytest.mark.controlplane)
 
 
 @pytest.fixture(scope="session")
 def control_plane(tmp_path_factory: pytest.TempPathFactory, request: pytest.FixtureRequest) -> Iterator[ControlPlane]:
-    """etcd and kube-apiserver, running."""
-    with running(tmp_path_factory.mktemp("control-plane"), request.session) as plane:
+    """Run etcd and kube-apiserver."""
+    with running_control_plane(tmp_path_factory.mktemp("control-plane"), request.session) as plane:
         yield plane
 
 
 @contextmanager
-def running(folder: Path, session: pytest.Session, *flags: str) -> Iterator[ControlPlane]:
-    """etcd and kube-apiserver with these flags, running."""
-    found = programs.find()
-    if isinstance(found, str):
-        # `.ci/run` and `make test-control-plane` say that it must be there.
-        (pytest.fail if os.environ.get("CONTROL_PLANE") == "required" else pytest.skip)(found)
-    plane = ControlPlane(found, folder, *flags)
-    failed = session.testsfailed
+def running_control_plane(folder: Path, session: pytest.Session, *flags: str) -> Iterator[ControlPlane]:
+    """Run etcd and kube-apiserver with these flags."""
+    found_programs = programs.find()
+    if isinstance(found_programs, str):
+        # `.ci/run` and `make test-control-plane` require it.
+        (pytest.fail if os.environ.get("CONTROL_PLANE") == "required" else pytest.skip)(found_programs)
+    plane = ControlPlane(found_programs, folder, *flags)
+    failure_count = session.testsfailed
     try:
         plane.start()
         yield plane
     finally:
         plane.stop()
-        if session.testsfailed > failed:
+        if session.testsfailed > failure_count:
             shutil.rmtree(plane.folder / "etcd", ignore_errors=True)
-            print(f"\nlogs of the control plane: {plane.folder}")  # noqa: T201 - for who reads the failure
+            print(f"\nlogs of the control plane: {plane.folder}")  # noqa: T201 - helps to debug the failure
         else:
             shutil.rmtree(plane.folder, ignore_errors=True)
 
 
 @pytest.fixture
-def api(control_plane: ControlPlane) -> Iterator[Api]:
-    """A client for the administrator; what it creates, and the programs the test started, are gone after the test."""
-    with control_plane.api() as client:
+def api(control_plane: ControlPlane) -> Iterator[ApiClient]:
+    """Return a client of the administrator. Its objects and the programs of the test are removed after the test."""
+    with control_plane.client() as client:
         yield client
-        control_plane.end_guests()
-        client.clean()
+        control_plane.stop_other_programs()
+        client.delete_created()
 
 
 @pytest.fixture
-def recording(control_plane: ControlPlane, api: Api) -> Recording:
-    """Twenty nodes and nobody leads; all that happens is recorded."""
-    recording = Recording(control_plane)
-    with suppress(RefusedError):
-        api.call("DELETE", LEASE)
-    for node in nodes(20):
+def recorder(control_plane: ControlPlane, api: ApiClient) -> HistoryRecorder:
+    """Create twenty nodes, delete the lease, and record all states."""
+    recorder = HistoryRecorder(control_plane)
+    with suppress(ApiStatusError):
+        api.call("DELETE", LEASE_PATH)
+    for node in make_nodes(20):
         api.create(node)
-    return recording
+    return recorder

@@ -1,4 +1,4 @@
-"""The programs of a real control plane: which there are, of what version, and where they are found."""
+"""The programs of a real control plane: their version and where they are found."""
 
 import os
 from collections.abc import Mapping
@@ -21,8 +21,8 @@ MODULE: Final = GoModule(
 )
 
 
-def given() -> dict[str, Path]:
-    """The programs in the folder that KUBEBUILDER_ASSETS names."""
+def programs_from_environment() -> dict[str, Path]:
+    """Return the programs in the folder that KUBEBUILDER_ASSETS names."""
     folder = os.environ.get("KUBEBUILDER_ASSETS")
     files = {name: Path(folder) / name for name in MODULE.packages} if folder else {}
     return {name: file for name, file in files.items() if os.access(file, os.X_OK)}
@@ -30,19 +30,19 @@ def given() -> dict[str, Path]:
 
 @dataclass(frozen=True, slots=True)
 class Programs:
-    """All programs, each with its file."""
+    """The file of each program."""
 
     files: Mapping[str, Path]
 
     def path(self, name: str) -> str:
-        """The file of the program *name*."""
+        """Return the file of a program."""
         return str(self.files[name])
 
 
 def find() -> Programs | str:
-    """The programs to run; or, where one is missing, why not and what to do."""
-    found = {name: given().get(name) or MODULE.built(name) for name in MODULE.packages}
-    missing = [name for name, file in found.items() if file is None]
+    """Return the programs, or an error message if one is missing."""
+    files = {name: programs_from_environment().get(name) or MODULE.find_built(name) for name in MODULE.packages}
+    missing = [name for name, file in files.items() if file is None]
     if missing:
         return f"{', '.join(missing)} {MODULE.version()} not built; run `make control-plane`"
-    return Programs({name: file for name, file in found.items() if file})
+    return Programs({name: file for name, file in files.items() if file})

@@ -1,4 +1,4 @@
-"""Kinds of objects and where the API server keeps them: group, version, plural, namespaced or not."""
+"""Kinds of objects and their paths at the API server."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -7,39 +7,39 @@ from typing import Any, Final
 
 @dataclass(frozen=True, slots=True)
 class Resource:
-    """One kind.
+    """The resource of a kind.
 
     Attributes:
         version: the apiVersion, such as `apps/v1`.
-        plural: the name in addresses.
-        namespaced: whether objects live in namespaces.
-        status: whether a status must be written apart, as creation drops it.
+        plural: the resource name.
+        namespaced: whether the resource is namespaced.
+        writes_status_separately: whether creation drops the status, so that it needs a request of its own.
     """
 
     version: str
     plural: str
     namespaced: bool = False
-    status: bool = False
+    writes_status_separately: bool = False
 
     @property
-    def root(self) -> str:
-        """The path all objects of the kind are listed at."""
-        return f"{self._group}/{self.plural}"
+    def list_path(self) -> str:
+        """The path of the list of all objects."""
+        return f"{self._group_path}/{self.plural}"
 
     @property
-    def _group(self) -> str:
+    def _group_path(self) -> str:
         return f"/apis/{self.version}" if "/" in self.version else f"/api/{self.version}"
 
-    def collection(self, namespace: str = "") -> str:
-        """The path of the objects in *namespace*; of all objects if the kind knows none."""
+    def collection_path(self, namespace: str = "") -> str:
+        """Return the path of the objects in *namespace*, or of all objects if the resource is not namespaced."""
         if not self.namespaced:
-            return self.root
-        return f"{self._group}/namespaces/{namespace or 'default'}/{self.plural}"
+            return self.list_path
+        return f"{self._group_path}/namespaces/{namespace or 'default'}/{self.plural}"
 
-    def path(self, thing: Mapping[str, Any]) -> str:
-        """The path of one object."""
-        meta = thing["metadata"]
-        return f"{self.collection(meta.get('namespace', ''))}/{meta['name']}"
+    def object_path(self, obj: Mapping[str, Any]) -> str:
+        """Return the path of an object."""
+        meta = obj["metadata"]
+        return f"{self.collection_path(meta.get('namespace', ''))}/{meta['name']}"
 
 
 RESOURCES: Final[Mapping[str, Resource]] = {
@@ -51,22 +51,30 @@ RESOURCES: Final[Mapping[str, Resource]] = {
     "ReplicationController": Resource("v1", "replicationcontrollers", namespaced=True),
     "ReplicaSet": Resource("apps/v1", "replicasets", namespaced=True),
     "StatefulSet": Resource("apps/v1", "statefulsets", namespaced=True),
-    "PodDisruptionBudget": Resource("policy/v1", "poddisruptionbudgets", namespaced=True, status=True),
+    "PodDisruptionBudget": Resource(
+        "policy/v1", "poddisruptionbudgets", namespaced=True, writes_status_separately=True
+    ),
     "StorageClass": Resource("storage.k8s.io/v1", "storageclasses"),
     "CSINode": Resource("storage.k8s.io/v1", "csinodes"),
     "CSIDriver": Resource("storage.k8s.io/v1", "csidrivers"),
     "CSIStorageCapacity": Resource("storage.k8s.io/v1", "csistoragecapacities", namespaced=True),
     "VolumeAttachment": Resource("storage.k8s.io/v1", "volumeattachments"),
-    "PersistentVolume": Resource("v1", "persistentvolumes", status=True),
-    "PersistentVolumeClaim": Resource("v1", "persistentvolumeclaims", namespaced=True, status=True),
+    "PersistentVolume": Resource("v1", "persistentvolumes", writes_status_separately=True),
+    "PersistentVolumeClaim": Resource("v1", "persistentvolumeclaims", namespaced=True, writes_status_separately=True),
     "DeviceClass": Resource("resource.k8s.io/v1", "deviceclasses"),
     "ResourceSlice": Resource("resource.k8s.io/v1", "resourceslices"),
-    "ResourceClaim": Resource("resource.k8s.io/v1", "resourceclaims", namespaced=True, status=True),
+    "ResourceClaim": Resource("resource.k8s.io/v1", "resourceclaims", namespaced=True, writes_status_separately=True),
     "ResourceClaimTemplate": Resource("resource.k8s.io/v1", "resourceclaimtemplates", namespaced=True),
 }
-"""By kind, in an order in which they can be created."""
+"""By kind, in an order in which objects can be created."""
 
-ALPHA: Final = {"PodGroup": Resource("scheduling.k8s.io/v1alpha2", "podgroups", namespaced=True)}
-"""Kinds that an API server has only if it is asked to."""
+ALPHA_RESOURCES: Final = {"PodGroup": Resource("scheduling.k8s.io/v1alpha2", "podgroups", namespaced=True)}
+"""Kinds of alpha versions, which an API server serves only with a flag."""
 
-ALL: Final = {**RESOURCES, **ALPHA}
+RBAC_RESOURCES: Final = {
+    "ClusterRole": Resource("rbac.authorization.k8s.io/v1", "clusterroles"),
+    "ClusterRoleBinding": Resource("rbac.authorization.k8s.io/v1", "clusterrolebindings"),
+}
+"""Kinds of RBAC."""
+
+ALL_RESOURCES: Final = {**RESOURCES, **ALPHA_RESOURCES, **RBAC_RESOURCES}

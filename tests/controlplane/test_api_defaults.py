@@ -1,4 +1,4 @@
-"""What a real API server makes of objects: nothing of it is lost on reading, and files without it decide the same."""
+"""Objects as a real API server stores them are decoded without loss, and equal their manifests with our defaults."""
 
 import json
 from collections.abc import Iterator
@@ -6,15 +6,15 @@ from typing import Any
 
 import pytest
 
-from extender.objects.codec import decode, encode
-from extender.objects.kinds import KINDS
-from extender.objects.pod import Pod
-from extender.objects.quantity import base_units
-from extender.offline.capture import parse_capture
-from tests.controlplane import mixed
-from tests.controlplane.api import Api, Thing
+from extender.analysis.recorded_cluster import parse_recording
+from extender.api.codec import decode, encode
+from extender.api.kinds.pod import Pod
+from extender.api.quantity import to_base_units
+from extender.api.scheme import KINDS
+from tests.controlplane import mixed_cluster
+from tests.controlplane.api_client import ApiClient, JsonObject
 
-NOT_READ = {
+UNREAD_FIELDS = {
     "Pod": {
         "apiVersion",
         "kind",
@@ -48,72 +48,81 @@ NOT_READ = {
         "status.nodeInfo.systemUUID",
     },
 }
-"""Fields the API server fills in that no rule of the scheduler looks at."""
+"""Fields that the API server fills in and the scheduler does not read."""
 
-ADMITTED = [
+ADDED_TOLERATIONS = [
     {"key": "node.kubernetes.io/not-ready", "operator": "Exists", "effect": "NoExecute", "tolerationSeconds": 300},
     {"key": "node.kubernetes.io/unreachable", "operator": "Exists", "effect": "NoExecute", "tolerationSeconds": 300},
 ]
-"""Tolerations that admission gives to pods without their like; such taints never keep a pod off a node they are on."""
+"""Tolerations that admission adds to pods; they do not affect scheduling."""
 
-SERVER_S = {
+API_DEFAULTS = {
     "priority": 0,
     "preemptionPolicy": "PreemptLowerPriority",
     "restartPolicy": "Always",
     "terminationGracePeriodSeconds": 30,
 }
-"""Defaults that files do without: each is also what an absent field means to the scheduler."""
+"""Defaults that manifests lack; the scheduler treats an absent field in the same way."""
 
 
 @pytest.fixture
-def made(api: Api) -> list[tuple[Thing, Thing]]:
-    """Nodes and pods: as written, and as the API server answers."""
-    for thing in mixed.surroundings():
-        api.create(thing)
-    return [(written, api.create(written)) for written in [*mixed.nodes(12), *mixed.pods(seed=2, count=150)]]
+def created_pairs(api: ApiClient) -> list[tuple[JsonObject, JsonObject]]:
+    """Create nodes and pods; return pairs of the manifest and the created object."""
+    for obj in mixed_cluster.make_namespaces_and_workloads():
+        api.create(obj)
+    return [
+        (manifest, api.create(manifest))
+        for manifest in [*mixed_cluster.make_nodes(12), *mixed_cluster.make_pods(seed=2, count=150)]
+    ]
 
 
-def leaves(value: Any, path: str = "") -> Iterator[tuple[str, Any]]:
-    """All values without parts, each with its path, such as `spec.containers[].image`."""
+def iterate_leaves(value: Any, path: str = "") -> Iterator[tuple[str, Any]]:
+    """Yield path and value of all scalars and empty containers; a path is like `spec.containers[].image`."""
     if isinstance(value, dict) and value:
         for key, part in value.items():
-            yield from leaves(part, f"{path}.{key}".lstrip("."))
+            yield from iterate_leaves(part, f"{path}.{key}".lstrip("."))
     elif isinstance(value, list) and value:
         for part in value:
-            yield from leaves(part, f"{path}[]")
+            yield from iterate_leaves(part, f"{path}[]")
     else:
         yield path, value
 
 
-def test_what_the_api_server_fills_in_is_read_without_loss(made: list[tuple[Thing, Thing]]) -> None:
-    for _, thing in made:
-        thing["metadata"].pop("managedFields")
-        read = decode(json.dumps(thing).encode(), KINDS[thing["apiVersion"], thing["kind"]])
-        skipped = NOT_READ[thing["kind"]]
-        want = [leaf for leaf in leaves(thing) if leaf[0] not in skipped]
-        got = list(leaves(json.loads(encode(read))))
-        assert sorted(want, key=repr) == sorted(got, key=repr), thing["metadata"]["name"]
+def test_fields_filled_in_by_the_api_server_are_decoded_without_loss(
+    created_pairs: list[tuple[JsonObject, JsonObject]],
+) -> None:
+    for _, obj in created_pairs:
+        obj["metadata"].pop("managedFields")
+        decoded = decode(json.dumps(obj).encode(), KINDS[obj["apiVersion"], obj["kind"]])
+        skipped = UNREAD_FIELDS[obj["kind"]]
+        expected = [leaf for leaf in iterate_leaves(obj) if leaf[0] not in skipped]
+        actual = list(iterate_leaves(json.loads(encode(decoded))))
+        assert sorted(expected, key=repr) == sorted(actual, key=repr), obj["metadata"]["name"]
 
 
-def test_pods_written_by_hand_are_completed_as_the_api_server_completes_them(made: list[tuple[Thing, Thing]]) -> None:
-    pods = [pair for pair in made if pair[1]["kind"] == "Pod"]
+def test_manifests_are_defaulted_like_by_the_api_server(created_pairs: list[tuple[JsonObject, JsonObject]]) -> None:
+    pods = [pair for pair in created_pairs if pair[1]["kind"] == "Pod"]
     assert len(pods) == 150
-    for written, thing in pods:
-        ours = read_spec({"apiVersion": "v1", **written})
-        theirs = read_spec(thing)
-        theirs["tolerations"] = [each for each in theirs["tolerations"] if each not in ADMITTED]
-        ours["tolerations"] = [each for each in ours.get("tolerations", []) if each not in ADMITTED]
-        assert {**SERVER_S, **ours} == theirs, written["metadata"]["name"]
+    for manifest, obj in pods:
+        ours = read_spec({"apiVersion": "v1", **manifest})
+        upstream = read_spec(obj)
+        upstream["tolerations"] = [
+            toleration for toleration in upstream["tolerations"] if toleration not in ADDED_TOLERATIONS
+        ]
+        ours["tolerations"] = [
+            toleration for toleration in ours.get("tolerations", []) if toleration not in ADDED_TOLERATIONS
+        ]
+        assert {**API_DEFAULTS, **ours} == upstream, manifest["metadata"]["name"]
 
 
-def read_spec(pod: Thing) -> Thing:
-    """The pod's specification as files are read, with amounts in base units."""
-    (thing,) = parse_capture(json.dumps(pod).encode(), "file").objects
-    assert isinstance(thing, Pod)
-    spec: Thing = json.loads(encode(thing.spec))
+def read_spec(pod: JsonObject) -> JsonObject:
+    """Decode the spec of a pod as from a file, with amounts in base units."""
+    (obj,) = parse_recording(json.dumps(pod).encode(), "file").objects
+    assert isinstance(obj, Pod)
+    spec: JsonObject = json.loads(encode(obj.spec))
     for container in [*spec["containers"], *spec.get("initContainers", [])]:
         for amounts in container.setdefault("resources", {}).values():
-            amounts.update({name: base_units(name, amount) for name, amount in amounts.items()})
+            amounts.update({name: to_base_units(name, amount) for name, amount in amounts.items()})
         for port in container.get("ports", ()):
             port.setdefault("protocol", "TCP")
     return spec

@@ -1,4 +1,4 @@
-"""What `extender schedule` says to input it cannot work with: one line for each fault, status 1, no traceback."""
+"""`extender schedule` with invalid input: one line per error, status 1, no traceback."""
 
 import socket
 import ssl
@@ -12,12 +12,19 @@ from time import monotonic
 import httpx2
 import pytest
 
-from tests.controlplane.api import Api, RefusedError
-from tests.controlplane.candidates import create, extender, nodes, pods, settings, until_bound
-from tests.controlplane.plane import EXTENDER, SCHEDULER, ControlPlane
+from tests.controlplane.api_client import ApiClient, ApiStatusError
+from tests.controlplane.control_plane import EXTENDER, SCHEDULER, ControlPlane
 from tests.controlplane.process import free_ports
+from tests.controlplane.scheduler_processes import (
+    create_all,
+    make_configuration,
+    make_nodes,
+    make_pods,
+    start_scheduler,
+    wait_until_bound,
+)
 
-FAULTY = """\
+INVALID_CONFIGURATION = """\
 apiVersion: kubescheduler.config.k8s.io/v1
 kind: KubeSchedulerConfiguration
 profiles:
@@ -27,82 +34,82 @@ profiles:
 """
 
 
-def told(folder: Path, *words: str) -> list[str]:
-    """What the command says before it ends, in an environment that knows no cluster."""
-    done = subprocess.run(
-        [sys.executable, "-m", "extender", "schedule", *words],
+def run_schedule(folder: Path, *arguments: str) -> list[str]:
+    """Run the command without a cluster in its environment, and return the lines on stderr."""
+    process = subprocess.run(
+        [sys.executable, "-m", "extender", "schedule", *arguments],
         env={"HOME": str(folder), "PATH": "/usr/bin:/bin", "PYTHONPATH": str(Path.cwd())},
         capture_output=True,
         text=True,
         timeout=60,
         check=False,
     )
-    assert (done.returncode, done.stdout) == (1, "")
-    return done.stderr.splitlines()
+    assert (process.returncode, process.stdout) == (1, "")
+    return process.stderr.splitlines()
 
 
 def test_no_kubeconfig(tmp_path: Path) -> None:
-    assert told(tmp_path) == [
+    assert run_schedule(tmp_path) == [
         "extender: no kubeconfig: none given with --kubeconfig, none in KUBECONFIG or ~/.kube/config, "
         "and this is not a pod of a cluster"
     ]
 
 
 def test_an_unknown_flag(tmp_path: Path) -> None:
-    assert told(tmp_path, "--leader-elekt") == [
+    assert run_schedule(tmp_path, "--leader-elekt") == [
         'extender: unknown flag: --leader-elekt; did you mean "--leader-elect"?'
     ]
 
 
 def test_a_configuration_with_bad_profiles(tmp_path: Path) -> None:
     file = tmp_path / "bad.yaml"
-    file.write_text(FAULTY)
-    assert told(tmp_path, f"--config={file}") == [
+    file.write_text(INVALID_CONFIGURATION)
+    assert run_schedule(tmp_path, f"--config={file}") == [
         f'extender: {file}: profiles[1].schedulerName: Duplicate value: "profiles[0].schedulerName"',
         f'extender: {file}: profiles[0].plugins.score.enabled: ScorePlugin "Nope" does not exist; '
         "is its package installed?",
     ]
 
 
-def test_a_server_that_cannot_be_reached_is_tried_for_ten_seconds(tmp_path: Path) -> None:
+def test_an_unreachable_server_is_retried_for_ten_seconds(tmp_path: Path) -> None:
     server = f"https://127.0.0.1:{free_ports(1)[0]}"
-    began = monotonic()
-    assert told(tmp_path, f"--master={server}", "--secure-port=0") == [
+    started = monotonic()
+    assert run_schedule(tmp_path, f"--master={server}", "--secure-port=0") == [
         f"extender: the API server {server} cannot be reached: cannot connect to {server}: connection refused; "
         "check --kubeconfig, --master and the network"
     ]
-    assert monotonic() - began >= 9.0
+    assert monotonic() - started >= 9.0
 
 
 def test_a_port_in_use(control_plane: ControlPlane, tmp_path: Path) -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
-        flags = [f"--kubeconfig={control_plane.kubeconfig(SCHEDULER)}", f"--secure-port={port}"]
-        assert told(tmp_path, *flags, "--bind-address=127.0.0.1") == [
+        flags = [f"--kubeconfig={control_plane.write_kubeconfig(SCHEDULER)}", f"--secure-port={port}"]
+        assert run_schedule(tmp_path, *flags, "--bind-address=127.0.0.1") == [
             f"extender: failed to listen on 127.0.0.1:{port}: address already in use; choose another with --secure-port"
         ]
 
 
-def test_a_token_nobody_knows(control_plane: ControlPlane, tmp_path: Path) -> None:
+def test_an_unknown_token(control_plane: ControlPlane, tmp_path: Path) -> None:
     file = tmp_path / "unknown.kubeconfig"
-    known = control_plane.kubeconfig(SCHEDULER).read_text()
-    file.write_text(known.replace(control_plane.token(SCHEDULER), "unknown"))
-    assert told(tmp_path, f"--kubeconfig={file}", "--secure-port=0") == [
+    kubeconfig = control_plane.write_kubeconfig(SCHEDULER).read_text()
+    file.write_text(kubeconfig.replace(control_plane.token(SCHEDULER), "unknown"))
+    assert run_schedule(tmp_path, f"--kubeconfig={file}", "--secure-port=0") == [
         f"extender: the API server {control_plane.url} does not accept our credentials: Unauthorized"
     ]
 
 
 @pytest.fixture
-def roles(api: Api) -> Iterator[None]:
-    """The service account has the scheduler's role, but not that for volumes: storage classes are closed to it."""
-    granted(api, "system:kube-scheduler")
+def roles(api: ApiClient) -> Iterator[None]:
+    """Bind the role of the scheduler to the service account, but not the one for volumes."""
+    bind_role(api, "system:kube-scheduler")
     yield
     for role in ("system:kube-scheduler", "system:volume-scheduler"):
-        with suppress(RefusedError):
+        with suppress(ApiStatusError):
             api.call("DELETE", f"/apis/rbac.authorization.k8s.io/v1/clusterrolebindings/extender-{role}")
 
 
-def granted(api: Api, role: str) -> None:
+def bind_role(api: ApiClient, role: str) -> None:
     body = {
         "apiVersion": "rbac.authorization.k8s.io/v1",
         "kind": "ClusterRoleBinding",
@@ -114,36 +121,34 @@ def granted(api: Api, role: str) -> None:
 
 
 @pytest.mark.usefixtures("roles")
-def test_one_kind_that_is_forbidden_is_named_and_asked_for_again_with_patience(
-    control_plane: ControlPlane, api: Api
-) -> None:
-    """Fault 13: not ready and nothing is bound, until the role is granted."""
+def test_a_forbidden_kind_is_logged_and_retried_with_backoff(control_plane: ControlPlane, api: ApiClient) -> None:
+    """The scheduler is not ready and binds nothing until the role is granted."""
     port = free_ports(1)[0]
-    configuration = settings(control_plane) | {
-        "clientConnection": {"kubeconfig": str(control_plane.kubeconfig(EXTENDER))}
+    configuration = make_configuration(control_plane) | {
+        "clientConnection": {"kubeconfig": str(control_plane.write_kubeconfig(EXTENDER))}
     }
-    scheduler = extender(control_plane, configuration, f"--secure-port={port}", "--bind-address=127.0.0.1")
-    forbidden = 'resource="storageclasses" err="storageclasses.storage.k8s.io is forbidden'
-    scheduler.says(forbidden)
-    began = monotonic()
-    while scheduler.printed().count(forbidden) < 3:
+    scheduler = start_scheduler(control_plane, configuration, f"--secure-port={port}", "--bind-address=127.0.0.1")
+    forbidden_message = 'resource="storageclasses" err="storageclasses.storage.k8s.io is forbidden'
+    scheduler.wait_for_output(forbidden_message)
+    started = monotonic()
+    while scheduler.output().count(forbidden_message) < 3:
         scheduler.pause(0.05)
-    assert monotonic() - began >= 2.0  # 0.8 and 1.6 s at least
-    assert "Traceback" not in scheduler.printed()
-    status, page = readiness(port)
+    assert monotonic() - started >= 2.0  # 0.8 and 1.6 s at least
+    assert "Traceback" not in scheduler.output()
+    status, page = get_readyz(port)
     assert status == 500
     assert "[-]informer-sync failed" in page
     assert "[+]shutdown ok" in page
 
-    granted(api, "system:volume-scheduler")
-    create(api, [*nodes(1), *pods("app", 1)])
-    until_bound(api, 1)
-    assert readiness(port)[0] == 200
+    bind_role(api, "system:volume-scheduler")
+    create_all(api, [*make_nodes(1), *make_pods("app", 1)])
+    wait_until_bound(api, 1)
+    assert get_readyz(port)[0] == 200
 
 
-def readiness(port: int) -> tuple[int, str]:
-    """Status and text of /readyz?verbose; the certificate is the scheduler's own."""
+def get_readyz(port: int) -> tuple[int, str]:
+    """Return status and text of /readyz?verbose; the certificate is self-signed."""
     trust = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     trust.check_hostname, trust.verify_mode = False, ssl.CERT_NONE
-    answer = httpx2.get(f"https://127.0.0.1:{port}/readyz?verbose", verify=trust, trust_env=False)
-    return answer.status_code, answer.text
+    response = httpx2.get(f"https://127.0.0.1:{port}/readyz?verbose", verify=trust, trust_env=False)
+    return response.status_code, response.text

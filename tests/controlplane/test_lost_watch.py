@@ -1,44 +1,51 @@
-"""A scheduler whose connection breaks while the store forgets what happened meanwhile (410), again and again."""
+"""A scheduler whose connection breaks during a compaction, repeatedly: its watch ends with status 410."""
 
 import signal
 
-from tests.controlplane.api import Api
-from tests.controlplane.candidates import Line, create, extender, pods, settings, until_bound
-from tests.controlplane.plane import ControlPlane
-from tests.controlplane.recording import Recording
-from tests.history import placements, wrong
+from tests.controlplane.api_client import ApiClient
+from tests.controlplane.control_plane import ControlPlane
+from tests.controlplane.history_recorder import HistoryRecorder
+from tests.controlplane.scheduler_processes import (
+    ApiServerLink,
+    create_all,
+    make_configuration,
+    make_pods,
+    start_scheduler,
+    wait_until_bound,
+)
+from tests.scheduling_history import find_assignments, find_violations
 
-ROUNDS, CHANGED = 3, 50
-FULL = 760
-"""Pods of 100m that fit on the nodes, leaving one place on each."""
+ROUNDS, REPLACED_PODS = 3, 50
+POD_COUNT = 760
+"""Pods of 100m that fill all nodes but for one pod each."""
 
-GROWTH = 6 * 2**20
-"""Bytes that memory may differ between rounds that do the same."""
+MAX_MEMORY_GROWTH = 6 * 2**20
+"""Bytes by which the memory may grow between equal rounds."""
 
 
-def test_what_happened_while_the_watch_was_broken_and_is_forgotten_is_learnt_again(
-    control_plane: ControlPlane, api: Api, recording: Recording
+def test_changes_during_a_broken_watch_and_a_compaction_are_detected_by_a_list(
+    control_plane: ControlPlane, api: ApiClient, recorder: HistoryRecorder
 ) -> None:
-    """Pods that were deleted meanwhile free their room, though nobody can be told of their deletion (fault 3)."""
-    line = Line(control_plane)
-    scheduler = extender(control_plane, settings(control_plane, server=line.url))
-    create(api, pods("old", FULL))
-    until_bound(api, FULL)
+    """Pods that were deleted in the meantime free their nodes, although there is no event of their deletion."""
+    link = ApiServerLink(control_plane)
+    scheduler = start_scheduler(control_plane, make_configuration(control_plane, server=link.url))
+    create_all(api, make_pods("old", POD_COUNT))
+    wait_until_bound(api, POD_COUNT)
     sizes = []
-    for number in range(ROUNDS):
-        line.cut()
-        for old in pods("old", FULL)[number * CHANGED : (number + 1) * CHANGED]:
+    for round_number in range(ROUNDS):
+        link.stall()
+        for old in make_pods("old", POD_COUNT)[round_number * REPLACED_PODS : (round_number + 1) * REPLACED_PODS]:
             api.delete({**old, "metadata": {**old["metadata"], "namespace": "default"}})
-        create(api, pods(f"new-{number}", CHANGED))
+        create_all(api, make_pods(f"new-{round_number}", REPLACED_PODS))
         control_plane.stop_api_server(signal.SIGKILL)
-        recording.compact()
+        recorder.compact()
         control_plane.start_api_server()
-        line.mend()
-        until_bound(api, FULL)
-        sizes.append(scheduler.resident())
+        link.restore()
+        wait_until_bound(api, POD_COUNT)
+        sizes.append(scheduler.resident_bytes())
 
-    history = recording.history()
-    assert wrong(history) == []
-    assert len(placements(history)) == FULL + ROUNDS * CHANGED
-    assert scheduler.printed().count("too old resource version") >= ROUNDS
-    assert sizes[-1] - sizes[0] <= GROWTH, sizes
+    history = recorder.history()
+    assert find_violations(history) == []
+    assert len(find_assignments(history)) == POD_COUNT + ROUNDS * REPLACED_PODS
+    assert scheduler.output().count("too old resource version") >= ROUNDS
+    assert sizes[-1] - sizes[0] <= MAX_MEMORY_GROWTH, sizes

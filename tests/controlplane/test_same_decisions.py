@@ -1,23 +1,23 @@
-"""Our decisions against those of a real kube-scheduler on the same cluster, pod by pod."""
+"""Compares our decisions with those of a real kube-scheduler on the same cluster, pod by pod."""
 
 from typing import Any
 
 import pytest
 
-from tests.controlplane import mixed
-from tests.controlplane.agreement import decided, disagreement
-from tests.controlplane.api import Api, key
-from tests.controlplane.ours import Ours, lists
-from tests.controlplane.plane import ControlPlane
+from tests.controlplane import mixed_cluster
+from tests.controlplane.api_client import ApiClient, object_key
+from tests.controlplane.control_plane import ControlPlane
+from tests.controlplane.decision_diff import describe_difference, is_decided
+from tests.controlplane.offline_scheduler import OfflineScheduler, list_objects
 from tests.controlplane.resources import RESOURCES
 
 
-def of_plugin(name: str, **options: Any) -> dict[str, Any]:
-    """An entry of `pluginConfig`."""
+def make_plugin_config(name: str, **options: Any) -> dict[str, Any]:
+    """Make an entry of `pluginConfig`."""
     return {"name": name, "args": options}
 
 
-OTHER = {
+OTHER_CONFIGURATION = {
     "profiles": [
         {
             "plugins": {
@@ -28,7 +28,7 @@ OTHER = {
                 "filter": {"disabled": [{"name": "NodeUnschedulable"}]},
             },
             "pluginConfig": [
-                of_plugin(
+                make_plugin_config(
                     "NodeResourcesFit",
                     scoringStrategy={
                         "type": "RequestedToCapacityRatio",
@@ -38,55 +38,61 @@ OTHER = {
                         },
                     },
                 ),
-                of_plugin("InterPodAffinity", hardPodAffinityWeight=40, ignorePreferredTermsOfExistingPods=True),
-                of_plugin(
+                make_plugin_config(
+                    "InterPodAffinity", hardPodAffinityWeight=40, ignorePreferredTermsOfExistingPods=True
+                ),
+                make_plugin_config(
                     "PodTopologySpread",
                     defaultingType="List",
                     defaultConstraints=[
-                        {"maxSkew": 2, "topologyKey": mixed.ZONE, "whenUnsatisfiable": "DoNotSchedule"}
+                        {"maxSkew": 2, "topologyKey": mixed_cluster.ZONE, "whenUnsatisfiable": "DoNotSchedule"}
                     ],
                 ),
-                of_plugin("NodeResourcesBalancedAllocation", resources=[{"name": "cpu"}, {"name": "example.com/gpu"}]),
+                make_plugin_config(
+                    "NodeResourcesBalancedAllocation", resources=[{"name": "cpu"}, {"name": "example.com/gpu"}]
+                ),
             ],
         }
     ]
 }
-"""A configuration that differs from the default one wherever these pods would notice."""
+"""A configuration that differs from the default in all points that affect these pods."""
 
 
 @pytest.fixture
-def cluster(api: Api) -> Api:
-    """Fifty unlike nodes."""
-    for thing in [*mixed.surroundings(), *mixed.nodes()]:
-        api.create(thing)
+def cluster(api: ApiClient) -> ApiClient:
+    """Create fifty different nodes."""
+    for obj in [*mixed_cluster.make_namespaces_and_workloads(), *mixed_cluster.make_nodes()]:
+        api.create(obj)
     return api
 
 
 @pytest.mark.parametrize(
-    ("seed", "configuration"), [(1, {}), (2, OTHER)], ids=["by the default configuration", "by another configuration"]
+    ("seed", "configuration"),
+    [(1, {}), (2, OTHER_CONFIGURATION)],
+    ids=["default configuration", "other configuration"],
 )
-def test_two_hundred_unlike_pods_go_where_kube_scheduler_puts_them(
-    control_plane: ControlPlane, cluster: Api, seed: int, configuration: dict[str, Any]
+def test_two_hundred_different_pods_are_scheduled_like_by_kube_scheduler(
+    control_plane: ControlPlane, cluster: ApiClient, seed: int, configuration: dict[str, Any]
 ) -> None:
-    """One after another; a pod that is refused is deleted, so that it does not come back later.
+    """Pods are created one after another; a rejected pod is deleted, so that it is not requeued.
 
-    The node chosen is among our best, as kube-scheduler takes one of the best by chance, and messages are equal.
+    kube-scheduler selects one of our best nodes, as it breaks ties at random, and messages are equal.
     """
-    core, wrong, counts = Ours(configuration), [], {"placed": 0, "refused": 0, "held back": 0}
-    around = lists(cluster, [kind for kind in RESOURCES if kind != "Pod"])
-    control_plane.scheduler(configuration)
-    for manifest in mixed.pods(seed):
-        before = around + b"\n" + lists(cluster, ["Pod"])
+    scheduler, differences, counts = OfflineScheduler(configuration), [], {"placed": 0, "rejected": 0, "gated": 0}
+    other_lists = list_objects(cluster, [kind for kind in RESOURCES if kind != "Pod"])
+    control_plane.start_kube_scheduler(configuration)
+    for manifest in mixed_cluster.make_pods(seed):
+        lists = other_lists + b"\n" + list_objects(cluster, ["Pod"])
         pod = cluster.create(manifest)
-        theirs = cluster.wait_for(pod, decided, f"a decision about {key(pod)}")
-        ours = core.about(pod, before)
-        found = disagreement(theirs, ours)
-        if found:
-            wrong.append(f"{key(pod)}: {found}")
-        if theirs["spec"].get("nodeName"):
+        upstream = cluster.wait_for(pod, is_decided, f"a decision about {object_key(pod)}")
+        explanation = scheduler.explain(pod, lists)
+        difference = describe_difference(upstream, explanation)
+        if difference:
+            differences.append(f"{object_key(pod)}: {difference}")
+        if upstream["spec"].get("nodeName"):
             counts["placed"] += 1
         else:
-            counts["held back" if ours["preEnqueue"] else "refused"] += 1
-            cluster.delete(theirs)
-    assert wrong == []
+            counts["gated" if explanation["preEnqueue"] else "rejected"] += 1
+            cluster.delete(upstream)
+    assert differences == []
     assert all(count >= 10 for count in counts.values()), counts

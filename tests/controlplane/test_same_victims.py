@@ -1,4 +1,4 @@
-"""Preemption by a real kube-scheduler: the victims, the node and the message are those that we find."""
+"""Preemption by a real kube-scheduler has the victims, the node and the message of our dry run."""
 
 import json
 from collections.abc import Mapping
@@ -7,16 +7,16 @@ from typing import Any
 
 import pytest
 
-from tests.controlplane.api import Api, Thing, condition, key
-from tests.controlplane.ours import Ours, lists
-from tests.controlplane.plane import ControlPlane
+from tests.controlplane.api_client import ApiClient, JsonObject, find_condition, object_key
+from tests.controlplane.control_plane import ControlPlane
+from tests.controlplane.offline_scheduler import OfflineScheduler, list_objects
 
 HOST = "kubernetes.io/hostname"
 REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
 PRIORITIES = {"low": 10, "lower": 5, "middle": 100, "high": 1000}
 
-# What runs before anybody is preempted: node, name, CPU, priority class, label `app`.
-RUNNING = [
+# Node, name, CPU, priority class and label `app` of the running pods.
+RUNNING_PODS = [
     ("node-0", "a0", "2", "low", "plain"),
     ("node-0", "b0", "1", "lower", "plain"),
     ("node-1", "a1", "1", "low", "guarded"),
@@ -31,110 +31,116 @@ RUNNING = [
     ("node-5", "c5", "1", "middle", "plain"),
 ]
 
-ALIKE = {"labelSelector": {"matchLabels": {"app": "rival"}}, "topologyKey": HOST}
+RIVAL_TERM = {"labelSelector": {"matchLabels": {"app": "rival"}}, "topologyKey": HOST}
 
 PREEMPTORS: dict[str, dict[str, Any]] = {
-    "the fewest and least important victims are taken": {"cpu": "2", "spec": {}},
-    "a node that is asked for is emptied": {"cpu": "4", "spec": {"nodeSelector": {HOST: "node-2"}}},
-    "a rival is evicted": {
+    "the fewest victims of the lowest priority are selected": {"cpu": "2", "spec": {}},
+    "all pods of the selected node are evicted": {"cpu": "4", "spec": {"nodeSelector": {HOST: "node-2"}}},
+    "a pod that violates anti-affinity is evicted": {
         "cpu": "100m",
         "spec": {
             "nodeSelector": {HOST: "node-3"},
-            "affinity": {"podAntiAffinity": {REQUIRED: [ALIKE]}},
+            "affinity": {"podAntiAffinity": {REQUIRED: [RIVAL_TERM]}},
         },
     },
-    "a host port is taken over": {
+    "a pod with the host port is evicted": {
         "cpu": "50m",
         "spec": {"nodeSelector": {HOST: "node-4"}},
         "ports": [{"containerPort": 80, "hostPort": 80}],
     },
-    "a disruption budget is broken only where nothing else helps": {
+    "a disruption budget is violated only if necessary": {
         "cpu": "3",
         "spec": {"nodeSelector": {HOST: "node-1"}},
     },
-    "what a budget does not guard goes first": {"cpu": "2500m", "spec": {"nodeSelector": {HOST: "node-5"}}},
+    "pods without a budget are evicted first": {"cpu": "2500m", "spec": {"nodeSelector": {HOST: "node-5"}}},
 }
 
 
 @pytest.fixture
-def cluster(control_plane: ControlPlane, api: Api) -> Api:
-    """Six nodes with pods of several priorities, a disruption budget, and a running kube-scheduler."""
+def cluster(control_plane: ControlPlane, api: ApiClient) -> ApiClient:
+    """Create six nodes with pods of several priorities and a disruption budget, and start kube-scheduler."""
     for name, value in PRIORITIES.items():
         api.create({"kind": "PriorityClass", "metadata": {"name": name}, "value": value})
-    room = {"cpu": "4", "memory": "16Gi", "pods": "10"}
+    capacity = {"cpu": "4", "memory": "16Gi", "pods": "10"}
     for number in range(6):
         name = f"node-{number}"
-        status = {"capacity": room, "allocatable": room}
+        status = {"capacity": capacity, "allocatable": capacity}
         api.create({"kind": "Node", "metadata": {"name": name, "labels": {HOST: name}}, "status": status})
-    guarded = {"selector": {"matchLabels": {"app": "guarded"}}, "minAvailable": 3}
-    budget = {"kind": "PodDisruptionBudget", "metadata": {"name": "guard"}, "spec": guarded}
-    told = {"disruptionsAllowed": 0, "currentHealthy": 3, "desiredHealthy": 3, "expectedPods": 3}
-    api.create({**budget, "status": {**told, "observedGeneration": 1}})
-    for minute, (node, name, cpu, importance, app) in enumerate(RUNNING):
+    budget_spec = {"selector": {"matchLabels": {"app": "guarded"}}, "minAvailable": 3}
+    budget = {"kind": "PodDisruptionBudget", "metadata": {"name": "guard"}, "spec": budget_spec}
+    budget_status = {"disruptionsAllowed": 0, "currentHealthy": 3, "desiredHealthy": 3, "expectedPods": 3}
+    api.create({**budget, "status": {**budget_status, "observedGeneration": 1}})
+    for minute, (node, name, cpu, priority_class, app) in enumerate(RUNNING_PODS):
         ports = [{"containerPort": 80, "hostPort": 80}] if app == "port" else []
-        pod = api.create(a_pod(name, cpu, importance, {"nodeName": node}, ports=ports, app=app))
+        pod = api.create(make_pod(name, cpu, priority_class, {"nodeName": node}, ports=ports, app=app))
         api.patch(pod, {"status": {"phase": "Running", "startTime": f"2026-01-01T00:{minute:02}:00Z"}}, "status")
-    control_plane.scheduler()
+    control_plane.start_kube_scheduler()
     return api
 
 
-def a_pod(
-    name: str, cpu: str, importance: str, spec: Thing, *, ports: list[Thing] | None = None, app: str = "plain"
-) -> Thing:
-    """A pod that asks for *cpu* and no memory."""
+def make_pod(
+    name: str,
+    cpu: str,
+    priority_class: str,
+    spec: JsonObject,
+    *,
+    ports: list[JsonObject] | None = None,
+    app: str = "plain",
+) -> JsonObject:
+    """Make a pod that requests *cpu* and no memory."""
     container = {"name": "app", "image": "app", "ports": ports or [], "resources": {"requests": {"cpu": cpu}}}
     meta = {"name": name, "namespace": "default", "labels": {"app": app}}
     return {
         "kind": "Pod",
         "metadata": meta,
-        "spec": {"containers": [container], "priorityClassName": importance, **spec},
+        "spec": {"containers": [container], "priorityClassName": priority_class, **spec},
     }
 
 
-def leaving(pods: Mapping[str, Thing]) -> list[str]:
-    """The pods that were told to go."""
+def terminating_pods(pods: Mapping[str, JsonObject]) -> list[str]:
+    """Return the keys of the terminating pods."""
     return sorted(name for name, pod in pods.items() if pod["metadata"].get("deletionTimestamp"))
 
 
-def at_least_leaving(count: int, pods: Mapping[str, Thing]) -> bool:
-    """Whether so many pods, or more, were told to go."""
-    return len(leaving(pods)) >= count
+def at_least_terminating(count: int, pods: Mapping[str, JsonObject]) -> bool:
+    """Return whether at least *count* pods are terminating."""
+    return len(terminating_pods(pods)) >= count
 
 
-def test_kube_scheduler_evicts_whom_we_would_and_takes_their_place(cluster: Api) -> None:
-    """One preemptor after another; whoever is evicted is gone before the next comes."""
-    core = Ours()
-    for number, (sentence, wanted) in enumerate(PREEMPTORS.items()):
-        before = lists(cluster)
+def test_kube_scheduler_evicts_the_same_victims(cluster: ApiClient) -> None:
+    """Preemptors are created one after another, each after the victims of the previous one are deleted."""
+    scheduler = OfflineScheduler()
+    for number, (case, preemptor) in enumerate(PREEMPTORS.items()):
+        lists = list_objects(cluster)
         pod = cluster.create(
-            a_pod(f"preemptor-{number}", wanted["cpu"], "high", wanted["spec"], ports=wanted.get("ports"))
+            make_pod(f"preemptor-{number}", preemptor["cpu"], "high", preemptor["spec"], ports=preemptor.get("ports"))
         )
-        ours = core.about(pod, before)
-        plan = ours["preemption"]
-        theirs = cluster.wait_for(pod, lambda each: bool(each.get("status", {}).get("nominatedNodeName")), "nomination")
-        node = theirs["status"]["nominatedNodeName"]
-        assert condition(theirs, "PodScheduled")["message"] == ours["message"], sentence
-        assert node in plan["ties"], sentence
-        victims = plan["candidates"][node]["victims"]
-        told = cluster.wait_until("Pod", partial(at_least_leaving, len(victims)), "eviction")
-        assert leaving(told) == victims, sentence
+        explanation = scheduler.explain(pod, lists)
+        preemption = explanation["preemption"]
+        upstream = cluster.wait_for(pod, lambda pod: bool(pod.get("status", {}).get("nominatedNodeName")), "nomination")
+        node = upstream["status"]["nominatedNodeName"]
+        assert find_condition(upstream, "PodScheduled")["message"] == explanation["message"], case
+        assert node in preemption["ties"], case
+        victims = preemption["candidates"][node]["victims"]
+        pods = cluster.wait_until("Pod", partial(at_least_terminating, len(victims)), "eviction")
+        assert terminating_pods(pods) == victims, case
         for victim in victims:
-            assert condition(told[victim], "DisruptionTarget")["reason"] == "PreemptionByScheduler"
-            cluster.delete(told[victim])
-        placed = cluster.wait_for(pod, lambda each: bool(each["spec"].get("nodeName")), f"placing {key(pod)}")
-        assert placed["spec"]["nodeName"] == node, sentence
+            assert find_condition(pods[victim], "DisruptionTarget")["reason"] == "PreemptionByScheduler"
+            cluster.delete(pods[victim])
+        bound = cluster.wait_for(pod, lambda pod: bool(pod["spec"].get("nodeName")), f"placing {object_key(pod)}")
+        assert bound["spec"]["nodeName"] == node, case
 
 
-def test_a_pod_that_must_not_preempt_is_refused_with_our_words(cluster: Api) -> None:
+def test_a_pod_that_must_not_preempt_is_rejected_with_the_same_message(cluster: ApiClient) -> None:
     spec = {"preemptionPolicy": "Never"}
-    before = lists(cluster)
+    lists = list_objects(cluster)
     cluster.create({"kind": "PriorityClass", "metadata": {"name": "polite"}, "value": 500, **spec})
-    pod = cluster.create(a_pod("polite", "3", "polite", {}))
-    theirs = cluster.wait_for(pod, lambda each: bool(condition(each, "PodScheduled")), "a refusal")
-    want = (
+    pod = cluster.create(make_pod("polite", "3", "polite", {}))
+    upstream = cluster.wait_for(pod, lambda pod: bool(find_condition(pod, "PodScheduled")), "a rejection")
+    message = (
         "0/6 nodes are available: 6 Insufficient cpu. "
         "no new claims to deallocate, preemption: not eligible due to preemptionPolicy=Never."
     )
-    assert condition(theirs, "PodScheduled")["message"] == want
-    assert Ours().about(pod, before)["message"] == want
-    assert leaving({key(each): each for each in json.loads(cluster.list("Pod"))["items"]}) == []
+    assert find_condition(upstream, "PodScheduled")["message"] == message
+    assert OfflineScheduler().explain(pod, lists)["message"] == message
+    assert terminating_pods({object_key(pod): pod for pod in json.loads(cluster.list("Pod"))["items"]}) == []

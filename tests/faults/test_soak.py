@@ -1,7 +1,6 @@
-"""Days of work in a minute: pods come, run and go by the thousand, and the process stays as small as it was.
+"""Thousands of pod lifecycles: the process does not grow.
 
-`make soak` runs a million lifecycles of the loop in memory and twenty thousand over HTTP. Source: design of operations,
-fault 31 and invariant I6.
+`make soak` runs a million lifecycles of the loop in memory and twenty thousand over HTTP.
 """
 
 import asyncio
@@ -13,23 +12,23 @@ from pathlib import Path
 
 import pytest
 
-from extender.client.recorder import SENDERS
-from extender.client.transport import MOST_AT_ONCE
-from extender.sandbox.nodes import Pace
-from extender.sandbox.served import PODS
-from tests.build import a_node as a_bare_node
-from tests.build import a_pod as a_bare_pod
-from tests.faults.world import World, run
-from tests.unit.loop.world import World as Memory
+from extender.client.event_recorder import SENDERS
+from extender.client.transport import MAX_CONCURRENT_REQUESTS
+from extender.fake_apiserver.kubelets import KubeletTiming
+from extender.fake_apiserver.registry.resources import PODS
+from tests.build import make_node as a_bare_node
+from tests.build import make_pod as a_bare_pod
+from tests.faults.builders import FaultHarness, run
+from tests.unit.scheduler.builders import SchedulerHarness as Memory
 
 IN_MEMORY = int(os.environ.get("SOAK", "20000"))
 OVER_HTTP = max(1000, IN_MEMORY // 50)
 ROUND = 100
 MEGABYTE = 2**20
-SPREAD = 2 * (MOST_AT_ONCE + SENDERS)
-"""By how many the connections that happen to be open may differ from one round to the next.
+CONNECTION_TOLERANCE = 2 * (MAX_CONCURRENT_REQUESTS + SENDERS)
+"""How many open connections may differ between rounds.
 
-Each is a file and a task at both ends. A round has more pods than this: one file lost a pod would show.
+Each is a file and a task at both ends. A round has more pods than this, so one leaked file per pod would show.
 """
 FILES = Path("/proc/self/fd")
 STATUS = Path("/proc/self/statm")
@@ -37,37 +36,37 @@ STATUS = Path("/proc/self/statm")
 pytestmark = pytest.mark.skipif(not STATUS.exists(), reason="the size of a process is read from /proc")
 
 
-def figures() -> tuple[int, int, int]:
-    """Resident bytes, open files, threads."""
+def measure_process() -> tuple[int, int, int]:
+    """Return resident bytes, open files and threads."""
     gc.collect()
     resident = int(STATUS.read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")
     return resident, len(list(FILES.iterdir())), threading.active_count()
 
 
-class Sizes:
-    """Figures taken after every tenth of the work; the first third is for warming up."""
+class ProcessSizes:
+    """Measurements after every tenth of the work; the first third is the warm-up."""
 
     def __init__(self) -> None:
         self.taken: list[tuple[int, int, int]] = []
 
-    def grown(self) -> tuple[int, int, int]:
-        """By how much the last third is above the second, at their largest."""
+    def growth(self) -> tuple[int, int, int]:
+        """Return by how much the maximum of the last third exceeds that of the second."""
         third = len(self.taken) // 3
         middle, end = self.taken[third : 2 * third], self.taken[2 * third :]
         largest = [[max(each[at] for each in part) for at in range(3)] for part in (middle, end)]
         return (largest[1][0] - largest[0][0], largest[1][1] - largest[0][1], largest[1][2] - largest[0][2])
 
 
-def worked(sizes: Sizes, rounds: int, work: Callable[[int], None]) -> None:
-    """Do the work, and take the figures on the way."""
+def run_and_measure(sizes: ProcessSizes, rounds: int, work: Callable[[int], None]) -> None:
+    """Do the work and measure in between."""
     every = max(1, rounds // 12)
     for number in range(rounds):
         work(number)
         if number % every == every - 1:
-            sizes.taken.append(figures())
+            sizes.taken.append(measure_process())
 
 
-def test_the_loop_keeps_nothing_of_pods_that_are_gone() -> None:
+def test_the_loop_leaks_no_memory_of_deleted_pods() -> None:
     memory = Memory(*(a_bare_node(f"n{number}") for number in range(10)))
 
     def lifecycles(number: int) -> None:
@@ -75,44 +74,44 @@ def test_the_loop_keeps_nothing_of_pods_that_are_gone() -> None:
         memory.create(*pods)
         memory.run()
         assert all(memory.node_of(pod) for pod in pods)
-        for key in list(memory.server.pods):
-            memory.server.tell(memory.server.pods.pop(key), None)
-        memory.server.writes.clear()
-        memory.events.told.clear()
+        for key in list(memory.api.pods):
+            memory.api.notify(memory.api.pods.pop(key), None)
+        memory.api.calls.clear()
+        memory.events.recorded.clear()
 
-    sizes = Sizes()
-    worked(sizes, IN_MEMORY // ROUND, lifecycles)
-    resident, files, threads = sizes.grown()
-    assert (memory.state.placed, memory.state.waiting) == ({}, {})
+    sizes = ProcessSizes()
+    run_and_measure(sizes, IN_MEMORY // ROUND, lifecycles)
+    resident, files, threads = sizes.growth()
+    assert (memory.cache.assigned_pods, memory.cache.pending_pods) == ({}, {})
     assert files <= 0
     assert threads <= 0
     assert resident < 2 * MEGABYTE, sizes.taken
 
 
-def test_a_scheduler_over_http_keeps_nothing_of_pods_that_are_gone() -> None:
-    sizes, tasks = Sizes(), []
+def test_a_scheduler_over_http_leaks_no_memory_of_deleted_pods() -> None:
+    sizes, tasks = ProcessSizes(), []
 
-    async def trial(world: World) -> None:
-        world.nodes(5, cpu="100", pods="200")
-        replica = await world.leader()
+    async def scenario(harness: FaultHarness) -> None:
+        harness.create_nodes(5, cpu="100", pods="200")
+        replica = await harness.start_leader()
         rounds = OVER_HTTP // ROUND
         for number in range(rounds):
-            world.pods(*(f"p{number}-{at}" for at in range(ROUND)), cpu="1m")
-            await world.until(lambda: not world.unbound())
-            for pod in world.sandbox.api.each(PODS):
-                world.sandbox.api.remove(PODS, "default", pod["metadata"]["name"])
-            await world.until(lambda: not replica.scheduler.state.placed)
+            harness.create_pods(*(f"p{number}-{at}" for at in range(ROUND)), cpu="1m")
+            await harness.wait_until(lambda: not harness.unbound_names())
+            for pod in harness.server.api.list_objects(PODS):
+                harness.server.api.delete_now(PODS, "default", pod["metadata"]["name"])
+            await harness.wait_until(lambda: not replica.scheduler.cache.assigned_pods)
             await asyncio.sleep(1)
-            world.history.forget()
-            world.sandbox.store.forget()
-            sizes.taken.append(figures())
+            harness.recorder.clear()
+            harness.server.store.compact()
+            sizes.taken.append(measure_process())
             tasks.append(len(asyncio.all_tasks()))
-        assert len(replica.scheduler.queue.in_flight) == 0
-        assert replica.scheduler.desk.jobs == set()
+        assert len(replica.scheduler.queue.in_flight_events) == 0
+        assert replica.scheduler.context.tasks == set()
 
-    run(trial, pace=Pace(), history=2_000)
-    resident, files, threads = sizes.grown()
-    assert files <= SPREAD
+    run(scenario, kubelet_timing=KubeletTiming(), history_limit=2_000)
+    resident, files, threads = sizes.growth()
+    assert files <= CONNECTION_TOLERANCE
     assert threads <= 0
-    assert max(tasks[len(tasks) // 2 :]) <= max(tasks[: len(tasks) // 2]) + SPREAD
+    assert max(tasks[len(tasks) // 2 :]) <= max(tasks[: len(tasks) // 2]) + CONNECTION_TOLERANCE
     assert resident < 8 * MEGABYTE, sizes.taken

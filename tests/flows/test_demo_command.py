@@ -1,4 +1,4 @@
-"""`extender demo` as people start it: it ends by itself, tells the truth, and stays for kubectl when asked to."""
+"""`extender demo` as a subprocess: it ends by itself, shows what happens, and keeps running with --serve."""
 
 import re
 import shutil
@@ -16,7 +16,7 @@ DEMO = [sys.executable, "-m", "extender", "demo"]
 TIMES = re.compile(r"\d+ ms")
 
 
-def demo(*arguments: str) -> subprocess.CompletedProcess[str]:
+def run_demo(*arguments: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run([*DEMO, *arguments], check=False, capture_output=True, text=True, timeout=60)
 
 
@@ -25,48 +25,50 @@ def lines(text: str) -> list[str]:
 
 
 @pytest.fixture(scope="module")
-def told() -> list[str]:
-    done = demo("--speed", "4")
-    assert (done.returncode, done.stderr) == (0, "")
-    return lines(done.stdout)
+def output_lines() -> list[str]:
+    process = run_demo("--speed", "4")
+    assert (process.returncode, process.stderr) == (0, "")
+    return lines(process.stdout)
 
 
-def test_it_ends_with_the_summary_that_the_readme_shows(told: list[str]) -> None:
+def test_it_ends_with_the_summary_that_the_readme_shows(output_lines: list[str]) -> None:
     block = re.search(r"(?ms)^```console\n\$ extender demo\n(.*?)^```$", README.read_text())
     assert block is not None
     shown = [TIMES.sub("N ms", line) for line in lines(block[1])]
-    start = shown.index("What came of it")
-    assert shown[start:] == [TIMES.sub("N ms", line) for line in told[told.index("What came of it") :]]
+    start = shown.index("Summary")
+    assert shown[start:] == [TIMES.sub("N ms", line) for line in output_lines[output_lines.index("Summary") :]]
 
 
-def test_the_cache_that_waited_goes_to_the_node_that_joins(told: list[str]) -> None:
-    of_it = [line[8:] for line in told if "cache-4" in line or "node-new joins" in line]
-    assert [line.split()[0] for line in of_it] == ["arrived", "waits", "node", "placed"]
-    assert "didn't match pod anti-affinity rules" in of_it[1]
-    assert "shop/cache-4 on node-new after" in of_it[3]
+def test_the_pending_cache_is_scheduled_on_the_node_that_joins(output_lines: list[str]) -> None:
+    entries = [line[8:] for line in output_lines if "cache-4" in line or "node-new joins" in line]
+    assert [line.split()[0] for line in entries] == ["arrived", "waits", "node", "placed"]
+    assert "didn't match pod anti-affinity rules" in entries[1]
+    assert "shop/cache-4 on node-new after" in entries[3]
 
 
-def test_the_urgent_pod_is_placed_after_its_victim_is_gone(told: list[str]) -> None:
-    of_it = [" ".join(line[8:].split()) for line in told if "ml/answers" in line or "ml/training-2 is gone" in line]
-    assert of_it[:4] == [
+def test_the_urgent_pod_is_scheduled_after_its_victim_is_deleted(output_lines: list[str]) -> None:
+    entries = [
+        " ".join(line[8:].split()) for line in output_lines if "ml/answers" in line or "ml/training-2 is gone" in line
+    ]
+    assert entries[:4] == [
         "arrived ml/answers",
         "waits ml/answers 0/10 nodes are available: 10 Insufficient nvidia.com/gpu",
         "preempted ml/training-2 makes room for ml/answers",
         "ended ml/training-2 is gone",
     ]
-    assert of_it[4].startswith("placed ml/answers on gpu-1 after")
+    assert entries[4].startswith("placed ml/answers on gpu-1 after")
 
 
-def test_more_pods_than_nodes_can_take_are_refused_in_one_line() -> None:
-    done = demo("--nodes", "3", "--pods", "1000")
-    assert done.returncode == 2
-    assert "1000 are too many for 3 nodes; at most 80 for each" in done.stderr
+def test_more_pods_than_the_nodes_can_take_are_a_one_line_error() -> None:
+    process = run_demo("--nodes", "3", "--pods", "1000")
+    assert process.returncode == 2
+    assert "1000 are too many for 3 nodes; at most 80 per node" in process.stderr
 
 
-def test_a_port_that_is_taken_is_told_in_one_line() -> None:
+def test_a_port_in_use_is_a_one_line_error() -> None:
     with serving() as first:
         port = first[0].partition("http://127.0.0.1:")[2].partition(",")[0]
-        done = demo("--port", port)
+        done = run_demo("--port", port)
     assert (done.returncode, done.stderr) == (
         1,
         f"extender: port {port}: address already in use; choose another with --port\n",
@@ -75,7 +77,7 @@ def test_a_port_that_is_taken_is_told_in_one_line() -> None:
 
 @contextmanager
 def serving() -> Iterator[list[str]]:
-    """A demo that stays, and its first lines."""
+    """A demo that keeps running, and its first lines."""
     command = [*DEMO, "--serve", "--speed", "20", "--pods", "5"]
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
         try:
@@ -85,11 +87,11 @@ def serving() -> Iterator[list[str]]:
             process.send_signal(signal.SIGINT)
             out, err = process.communicate(timeout=30)
             assert (process.returncode, err) == (0, "")
-            assert "What came of it" in out
+            assert "Summary" in out
 
 
 @pytest.mark.skipif(shutil.which("kubectl") is None, reason="kubectl is not installed")
-def test_it_stays_for_kubectl_until_it_is_told_to_stop() -> None:
+def test_with_serve_it_runs_for_kubectl_until_interrupted() -> None:
     with serving() as first:
         kubeconfig = first[1].removeprefix("export KUBECONFIG=").strip()
         shown = subprocess.run(
@@ -99,7 +101,7 @@ def test_it_stays_for_kubectl_until_it_is_told_to_stop() -> None:
     assert not Path(kubeconfig).exists()
 
 
-def test_a_reader_who_goes_ends_it_in_silence() -> None:
+def test_a_closed_pipe_ends_it_without_an_error() -> None:
     child = subprocess.Popen([*DEMO, "--speed", "4"], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     assert child.stdout is not None
     assert child.stdout.readline()

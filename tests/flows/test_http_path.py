@@ -1,4 +1,4 @@
-"""The command `extender serve`, as a process of its own: it answers, drains when told to, says what is wrong."""
+"""The command `extender serve` in its own process: responses, draining, and errors at the start."""
 
 import http.client
 import json
@@ -26,7 +26,7 @@ def command(*options: str) -> list[str]:
 
 @contextmanager
 def server(*options: str) -> Iterator[tuple[subprocess.Popen[str], str, int]]:
-    """A server on a free port: the process, its address and port."""
+    """Run a server on a free port; return the process, its address and port."""
     with subprocess.Popen(command("--port", "0", *options), stderr=subprocess.PIPE, text=True) as process:
         try:
             assert process.stderr is not None
@@ -38,19 +38,19 @@ def server(*options: str) -> Iterator[tuple[subprocess.Popen[str], str, int]]:
             process.kill()
 
 
-def ask(host: str, port: int, verb: str, names: list[str]) -> Any:
+def post(host: str, port: int, verb: str, names: list[str]) -> Any:
     connection = http.client.HTTPConnection(host, port, timeout=30)
     connection.request("POST", verb, json.dumps({"Pod": POD, "Nodes": None, "NodeNames": names}))
     response = connection.getresponse()
     assert response.status == 200
-    answer = json.loads(response.read())
+    result = json.loads(response.read())
     connection.close()
-    return answer
+    return result
 
 
-def test_the_verbs_answer_over_a_socket_and_sigterm_ends_the_process_in_good_order() -> None:
+def test_the_verbs_respond_over_a_socket_and_sigterm_ends_the_process_with_status_0() -> None:
     with server() as (process, host, port):
-        answer = ask(host, port, "/filter", ["general-a3", "general-c1", "general-c3", "gpu-a1"])
+        answer = post(host, port, "/filter", ["general-a3", "general-c1", "general-c3", "gpu-a1"])
         assert answer == {
             "Nodes": None,
             "NodeNames": ["general-a3"],
@@ -61,13 +61,13 @@ def test_the_verbs_answer_over_a_socket_and_sigterm_ends_the_process_in_good_ord
             },
             "Error": "",
         }
-        scores = ask(host, port, "/prioritize", ["general-a3", "general-c1"])
+        scores = post(host, port, "/prioritize", ["general-a3", "general-c1"])
         assert scores == [{"Host": "general-a3", "Score": 10}, {"Host": "general-c1", "Score": 0}]
         process.send_signal(signal.SIGTERM)
         assert process.wait(timeout=30) == 0
 
 
-def test_a_request_that_is_being_sent_when_the_process_is_told_to_stop_is_answered() -> None:
+def test_a_running_request_is_answered_after_sigterm() -> None:
     body = json.dumps({"Pod": POD, "NodeNames": ["general-a3"]}).encode()
     head = f"POST /filter HTTP/1.1\r\nHost: x\r\nExpect: 100-continue\r\nContent-Length: {len(body)}\r\n\r\n".encode()
     with server() as (process, host, port), socket.create_connection((host, port), timeout=30) as connection:
@@ -76,28 +76,28 @@ def test_a_request_that_is_being_sent_when_the_process_is_told_to_stop_is_answer
         process.send_signal(signal.SIGTERM)
         connection.sendall(body)
         answer = b""
-        while part := connection.recv(65536):
-            answer += part
+        while chunk := connection.recv(65536):
+            answer += chunk
         assert answer.startswith(b"HTTP/1.1 200 OK")
         assert b'"NodeNames":["general-a3"]' in answer
         assert process.wait(timeout=30) == 0
 
 
-def test_totals_are_answered_in_the_raw_mode() -> None:
+def test_raw_scores_are_the_totals_of_the_profile() -> None:
     with server("--score-range", "raw") as (_, host, port):
-        scores = ask(host, port, "/prioritize", ["general-a3", "general-b3"])
+        scores = post(host, port, "/prioritize", ["general-a3", "general-b3"])
         assert min(score["Score"] for score in scores) > 10
 
 
-def test_a_port_that_is_in_use_is_told_in_one_line() -> None:
-    with socket.create_server(("127.0.0.1", 0)) as taken:
-        port = taken.getsockname()[1]
+def test_a_port_in_use_is_one_line() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        port = listener.getsockname()[1]
         result = subprocess.run(command("--port", str(port)), capture_output=True, text=True, timeout=60, check=False)
     line = f"extender: failed to listen on 127.0.0.1:{port}: address already in use; choose another with --port\n"
     assert (result.returncode, result.stdout, result.stderr) == (1, "", line)
 
 
-def test_an_address_of_another_machine_is_told_in_one_line() -> None:
+def test_an_unknown_address_is_one_line() -> None:
     options = ("--bind-address", "host.invalid", "--anonymous-verbs")
     result = subprocess.run(command(*options), capture_output=True, text=True, timeout=60, check=False)
     assert result.returncode == 1
@@ -105,7 +105,7 @@ def test_an_address_of_another_machine_is_told_in_one_line() -> None:
     assert result.stderr.count("\n") == 1
 
 
-def test_a_file_that_is_not_there_is_told_in_one_line(tmp_path: Path) -> None:
+def test_a_missing_file_is_one_line(tmp_path: Path) -> None:
     missing = tmp_path / "missing.json"
     line = [sys.executable, "-m", "extender", "serve", "-f", str(missing)]
     result = subprocess.run(line, capture_output=True, text=True, timeout=60, check=False, env={**os.environ})

@@ -1,4 +1,4 @@
-"""Installed plugins on the command line: slow ones are told of, failing ones named, wrong ones refused."""
+"""Installed plugins on the command line: slow ones are reported, failing ones named, invalid ones rejected."""
 
 import os
 import re
@@ -11,7 +11,7 @@ import pytest
 ROOT = Path(__file__).resolve().parents[2]
 SOURCE = """
 from time import perf_counter
-from extender.framework.rowwise import filter_plugin
+from extender.plugin import filter_plugin
 
 @filter_plugin("Slow")
 def slow(pod, node):
@@ -55,29 +55,29 @@ def explain(folder: Path, plugin: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, check=False)
 
 
-def test_a_slow_plugin_is_told_of_once_and_still_heard(folder: Path) -> None:
-    done = explain(folder, "Slow")
-    assert done.returncode == 0
+def test_a_slow_plugin_is_reported_once_and_used(folder: Path) -> None:
+    process = explain(folder, "Slow")
+    assert process.returncode == 0
     want = r'extender: plugin "Slow" is slow: one call of Filter took \d{3,} ms, want at most 100 ms\n'
-    assert re.fullmatch(want, done.stderr)
-    assert done.stdout.count("fits on 1 of 1 node") == 2
+    assert re.fullmatch(want, process.stderr)
+    assert process.stdout.count("fits on 1 of 1 node") == 2
 
 
-def test_a_plugin_that_raises_is_named_and_hurts_nothing_else(folder: Path) -> None:
-    done = explain(folder, "Fails")
-    assert done.returncode == 0
-    assert done.stdout.count("running \"Fails\" filter plugin: node one: KeyError: 'zone'") >= 2
+def test_a_plugin_that_raises_fails_only_its_pods(folder: Path) -> None:
+    process = explain(folder, "Fails")
+    assert process.returncode == 0
+    assert process.stdout.count("running \"Fails\" filter plugin: node one: KeyError: 'zone'") >= 2
 
 
-def test_a_misspelt_plugin_is_refused_with_the_name_that_was_meant(folder: Path) -> None:
-    done = explain(folder, "Sloww")
-    assert done.returncode == 2
-    assert 'PreFilterPlugin "Sloww" does not exist; did you mean "Slow"?' in done.stderr
+def test_a_misspelled_plugin_is_rejected_with_a_suggestion(folder: Path) -> None:
+    process = explain(folder, "Sloww")
+    assert process.returncode == 2
+    assert 'PreFilterPlugin "Sloww" does not exist; did you mean "Slow"?' in process.stderr
 
 
-def test_a_wrong_plugin_is_refused_with_its_package(folder: Path) -> None:
+def test_an_invalid_plugin_is_rejected_with_its_package(folder: Path) -> None:
     (folder / "trial_module.py").write_text(SOURCE.replace("def fails(pod, node)", "def fails(pod)"))
-    done = explain(folder, "Slow")
-    assert done.returncode == 2
+    process = explain(folder, "Slow")
+    assert process.returncode == 2
     want = 'plugin "Fails" of trial (trial_module:fails): plugin "Fails": fails takes (pod), want (pod, node)'
-    assert want in done.stderr
+    assert want in process.stderr

@@ -1,4 +1,4 @@
-"""The pages of docs/ tell the truth: what is made from the code is fresh, commands run, tests and alerts exist."""
+"""The pages of docs/ are correct: generated pages are current, commands run, named tests and alerts exist."""
 
 import re
 import shlex
@@ -13,13 +13,13 @@ import yaml
 
 from tests.chart import helm
 from tests.controlplane.process import free_ports
-from tests.pages import DOCS, EXTENDER, ROOT, Reader, Step, blocks, steps
+from tests.doc_pages import DOCS, EXTENDER, ROOT, PageRunner, Step, parse_blocks, parse_steps
 
 PAGES = [*sorted(DOCS.glob("*.md")), *sorted((DOCS / "start").glob("*.md"))]
-TYPED = {
+TESTED_PAGES = {
     "ask.md",  # test_demo_cluster.py
     "beside.md", "standalone.md", "operations.md",  # tests/controlplane/test_pages.py
-    "helm.md",  # here, but for docker's
+    "helm.md",  # here, except the docker commands
     "migration.md",  # here
     "plugins.md",  # test_plugin_page.py
 }  # fmt: skip
@@ -28,57 +28,57 @@ BODY = """{"Pod": {"metadata": {"name": "trial", "namespace": "shop", "uid": "tr
   "NodeNames": ["general-a1", "general-a3", "general-c1", "general-c3", "gpu-a1"]}"""
 
 
-def test_the_reference_says_what_the_code_says() -> None:
+def test_the_reference_is_generated_from_the_code() -> None:
     command = [sys.executable, str(DOCS / "write_reference.py"), "--check"]
-    checked = subprocess.run(command, check=False, capture_output=True, text=True)
-    assert (checked.returncode, checked.stderr) == (0, "")
+    process = subprocess.run(command, check=False, capture_output=True, text=True)
+    assert (process.returncode, process.stderr) == (0, "")
 
 
-def test_every_page_with_commands_is_one_whose_commands_a_test_types() -> None:
-    assert {page.name for page in PAGES if steps(blocks(page))} == TYPED
+def test_the_commands_of_every_page_are_tested() -> None:
+    assert {page.name for page in PAGES if parse_steps(parse_blocks(page))} == TESTED_PAGES
 
 
-def test_what_the_page_on_migration_says_can_be_done(tmp_path: Path) -> None:
+def test_the_commands_of_the_migration_page(tmp_path: Path) -> None:
     shutil.copy(DOCS / "examples" / "demo" / "cluster.yaml", tmp_path)
     (tmp_path / "body.json").write_text(BODY)
-    found = blocks(DOCS / "migration.md")
+    blocks = parse_blocks(DOCS / "migration.md")
     programs = {"extender": EXTENDER, "curl": ("curl", "--noproxy", "*")}
-    reader = Reader(tmp_path, programs, {"8888": str(free_ports(1)[0])})
-    reader.writes(found)
+    runner = PageRunner(tmp_path, programs, {"8888": str(free_ports(1)[0])})
+    runner.write_files(blocks)
     try:
-        for step in steps(found):
-            reader.types(step, time.sleep)
+        for step in parse_steps(blocks):
+            runner.run_step(step, time.sleep)
     finally:
-        reader.leaves()
+        runner.stop_background_processes()
 
 
 @pytest.mark.parametrize(
-    "step", [step for step in steps(blocks(DOCS / "start" / "helm.md")) if " chart " in step.command],
+    "step", [step for step in parse_steps(parse_blocks(DOCS / "start" / "helm.md")) if " chart " in step.command],
     ids=lambda step: step.command,
 )  # fmt: skip
 def test_helm_renders_what_the_page_installs(step: Step) -> None:
-    words = shlex.split(step.command)
-    flags = [word for word in words[2:] if word not in {"--install", "--create-namespace"}]
+    arguments = shlex.split(step.command)
+    flags = [word for word in arguments[2:] if word not in {"--install", "--create-namespace"}]
     text = helm.helm("template", *[str(helm.CHART) if word == "chart" else word for word in flags])
-    kinds = {one["kind"] for one in yaml.safe_load_all(text) if one}
+    kinds = {obj["kind"] for obj in yaml.safe_load_all(text) if obj}
     assert {"Deployment", "ClusterRole", "ServiceAccount"} <= kinds
 
 
-def test_every_alert_has_its_advice() -> None:
+def test_every_alert_has_advice() -> None:
     alerts = {alert["alert"] for alert in yaml.safe_load((ROOT / "chart" / "files" / "alerts.yaml").read_text())}
     advice = re.findall(r"(?m)^\| (Extender\w+) \|", (DOCS / "operations.md").read_text())
     assert sorted(advice) == sorted(alerts)
 
 
-def test_every_test_that_the_page_on_security_names_exists() -> None:
-    named = re.findall(r"`(tests/[\w/]+\.py)`: ((?:test_\w+(?:, )?)+)", (DOCS / "security.md").read_text())
-    tests = [(file, test) for file, several in named for test in several.split(", ") if test]
+def test_every_test_named_on_the_security_page_exists() -> None:
+    names = re.findall(r"`(tests/[\w/]+\.py)`: ((?:test_\w+(?:, )?)+)", (DOCS / "security.md").read_text())
+    tests = [(file, test) for file, several in names for test in several.split(", ") if test]
     assert len(tests) >= 20
     missing = [(file, test) for file, test in tests if not re.search(rf"def {test}\(", (ROOT / file).read_text())]
     assert missing == []
 
 
-def test_every_program_of_the_page_on_benchmarks_exists() -> None:
-    named = set(re.findall(r"tests/bench/\w+\.py", (DOCS / "benchmarks.md").read_text()))
+def test_every_script_of_the_benchmarks_page_exists() -> None:
+    names = set(re.findall(r"tests/bench/\w+\.py", (DOCS / "benchmarks.md").read_text()))
     programs = [file for file in (ROOT / "tests/bench").glob("*.py") if "__main__" in file.read_text()]
-    assert named == {f"tests/bench/{file.name}" for file in programs}
+    assert names == {f"tests/bench/{file.name}" for file in programs}

@@ -1,4 +1,4 @@
-"""The page on plugins tells the truth: its files make a package, its commands run and print what the page shows."""
+"""The files of the plugin page form a package, and its commands print the output that the page shows."""
 
 import os
 import re
@@ -17,7 +17,7 @@ BLOCKS = [match.groupdict() for match in BLOCK.finditer(PAGE)]
 
 @pytest.fixture(scope="module")
 def package(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The package of the page, written out as its blocks are titled."""
+    """The package of the page: each titled block is a file."""
     folder = tmp_path_factory.mktemp("page")
     for block in BLOCKS:
         if block["title"]:
@@ -28,7 +28,7 @@ def package(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def run(command: str, folder: Path) -> str:
-    """What a command of the page prints; packages go into a folder of the test's own."""
+    """Run a command of the page and return its output; packages are installed into a folder of the test."""
     words = command.split()
     extender = shutil.which("extender", path=str(Path(sys.executable).parent)) or "extender"
     if words[0] == "pip":
@@ -37,19 +37,19 @@ def run(command: str, folder: Path) -> str:
     else:
         words = [{"extender": extender, "python": sys.executable}[words[0]], *words[1:]]
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join((str(folder / "site"), str(ROOT)))}
-    done = subprocess.run(words, cwd=folder, env=environment, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, f"{command}\n{done.stdout}\n{done.stderr}"
-    return done.stdout
+    process = subprocess.run(words, cwd=folder, env=environment, capture_output=True, text=True, check=False)
+    assert process.returncode == 0, f"{command}\n{process.stdout}\n{process.stderr}"
+    return process.stdout
 
 
 def test_every_block_is_a_file_or_commands() -> None:
-    odd = [block for block in BLOCKS if not block["title"] and block["kind"] != "console"]
-    assert odd == []
+    untitled = [block for block in BLOCKS if not block["title"] and block["kind"] != "console"]
+    assert untitled == []
     assert len(BLOCKS) == PAGE.count("\n```") / 2
     assert sum(block["kind"] == "python" for block in BLOCKS) >= 6
 
 
-# A shown line that ends in dots stands for a longer one.
+# A line of the page that ends with dots is the beginning of the printed one.
 def test_the_commands_run_and_print_what_the_page_shows(package: Path) -> None:
     for block in BLOCKS:
         if block["kind"] != "console":
@@ -59,6 +59,6 @@ def test_the_commands_run_and_print_what_the_page_shows(package: Path) -> None:
             if line.startswith("$ "):
                 printed = run(line[2:], package).splitlines()
             else:
-                begin = line.removesuffix("...")
-                shown = line in printed if begin == line else any(each.startswith(begin) for each in printed)
-                assert shown, f"{line!r} is not among\n" + "\n".join(printed)
+                prefix = line.removesuffix("...")
+                is_printed = line in printed if prefix == line else any(text.startswith(prefix) for text in printed)
+                assert is_printed, f"{line!r} is not among\n" + "\n".join(printed)

@@ -1,4 +1,4 @@
-"""Policies on the command line: converted, checked, and decided with."""
+"""Policies on the command line: `config convert`, `config check`, `simulate` and `explain`."""
 
 import json
 import subprocess
@@ -17,12 +17,12 @@ def extender(*arguments: object, stdin: str = "") -> subprocess.CompletedProcess
     return subprocess.run(command, check=False, capture_output=True, text=True, input=stdin, cwd=ROOT)
 
 
-def test_a_converted_policy_passes_the_check_and_decides_the_same(tmp_path: Path) -> None:
+def test_a_converted_policy_passes_the_check_and_gives_the_same_placements(tmp_path: Path) -> None:
     policy = SAMPLES / "release-1.9.json"
-    written = extender("config", "convert", policy)
-    assert written.returncode == 0
-    assert "extender: note: BalancedResourceAllocation: " in written.stderr
-    (tmp_path / "scheduler.yaml").write_text(written.stdout)
+    converted = extender("config", "convert", policy)
+    assert converted.returncode == 0
+    assert "extender: note: BalancedResourceAllocation: " in converted.stderr
+    (tmp_path / "scheduler.yaml").write_text(converted.stdout)
     assert extender("config", "check", tmp_path / "scheduler.yaml").stdout.endswith(
         "fine; decides for default-scheduler\n"
     )
@@ -35,28 +35,28 @@ def test_a_converted_policy_passes_the_check_and_decides_the_same(tmp_path: Path
 
 
 @pytest.mark.parametrize("command", ["simulate", "explain"])
-def test_a_policy_that_names_everything_is_decided_with(command: str) -> None:
-    answer = extender(command, "-f", CLUSTER, "--config", SAMPLES / "every-name.yaml")
-    assert (answer.returncode, "internal error" in answer.stderr) == (0, False)
-    assert "node(s) didn't have the requested labels" in answer.stdout
+def test_a_policy_with_every_name_can_be_used(command: str) -> None:
+    result = extender(command, "-f", CLUSTER, "--config", SAMPLES / "every-name.yaml")
+    assert (result.returncode, "internal error" in result.stderr) == (0, False)
+    assert "node(s) didn't have the requested labels" in result.stdout
 
 
 def test_a_config_map_can_be_piped_in() -> None:
-    answer = extender("config", "convert", "-", stdin=(SAMPLES / "release-1.14.yaml").read_text())
-    assert answer.returncode == 0
-    assert "hardPodAffinityWeight: 10" in answer.stdout
+    result = extender("config", "convert", "-", stdin=(SAMPLES / "release-1.14.yaml").read_text())
+    assert result.returncode == 0
+    assert "hardPodAffinityWeight: 10" in result.stdout
 
 
 def test_a_provider_can_be_converted() -> None:
-    answer = extender("config", "convert", "--provider", "ClusterAutoscalerProvider")
-    assert answer.returncode == 0
-    assert "name: NodeResourcesMostAllocated" in answer.stdout
+    result = extender("config", "convert", "--provider", "ClusterAutoscalerProvider")
+    assert result.returncode == 0
+    assert "name: NodeResourcesMostAllocated" in result.stdout
 
 
 @pytest.mark.parametrize(
-    ("arguments", "stdin", "wanted"),
+    ("arguments", "stdin", "message"),
     [
-        (("config", "convert"), "", "want a file, or --provider and a name"),
+        (("config", "convert"), "", "want a file, or --provider with a name"),
         (("config", "convert", "--provider", "Best"), "", 'algorithm provider "Best" is not registered'),
         (
             ("config", "check", "-"),
@@ -71,7 +71,7 @@ def test_a_provider_can_be_converted() -> None:
     ],
     ids=["neither file nor provider", "an unknown provider", "a weight of 0", "an unknown predicate"],
 )
-def test_what_is_wrong_is_told_and_the_status_is_2(arguments: tuple[str, ...], stdin: str, wanted: str) -> None:
-    answer = extender(*arguments, stdin=stdin)
-    assert (answer.returncode, answer.stdout) == (2, "")
-    assert wanted in " ".join(answer.stderr.replace("│", " ").split())
+def test_invalid_input_is_a_message_and_status_2(arguments: tuple[str, ...], stdin: str, message: str) -> None:
+    result = extender(*arguments, stdin=stdin)
+    assert (result.returncode, result.stdout) == (2, "")
+    assert message in " ".join(result.stderr.replace("│", " ").split())

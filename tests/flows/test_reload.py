@@ -1,4 +1,4 @@
-"""A configuration that changes is taken over by `extender serve` as it runs, as a whole or not at all."""
+"""`extender serve` reloads a changed configuration as a whole or not at all; `extender schedule` reloads client CAs."""
 
 import asyncio
 import os
@@ -11,35 +11,35 @@ import aiohttp
 import pytest
 import trustme
 
-from extender.cli.flags import parse
+from extender.app import reload, serve_backend
+from extender.app.schedule import run as schedule
+from extender.cli.pflag import parse
 from extender.cli.schedule_flags import FLAGS as SCHEDULE_FLAGS
-from extender.cli.schedule_options import options_of as schedule_options
-from extender.process import backing, freshness
-from extender.process.running import run as schedule
-from extender.sandbox.faults import Fault, Spoiled
-from extender.sandbox.reviews import Reviews
-from extender.sandbox.served import BY_KIND, PODS
-from extender.sandbox.server import Sandbox
+from extender.cli.schedule_options import make_schedule_options
+from extender.fake_apiserver.endpoints.fault_injection import Fault, FaultKind
+from extender.fake_apiserver.registry.resources import PODS, RESOURCES_BY_KIND
+from extender.fake_apiserver.registry.reviews import ReviewRules
+from extender.fake_apiserver.server import FakeApiServer
 from tests.controlplane.process import free_ports
-from tests.flows.test_live_extender import CONFIG, SECONDS, Live, a_node, a_pod, go, live
+from tests.flows.test_live_extender import CONFIG, SECONDS, LiveExtender, go, live_extender, make_node, make_pod
 
-VOLUMES = BY_KIND["v1", "PersistentVolume"]
+VOLUMES = RESOURCES_BY_KIND["v1", "PersistentVolume"]
 PROFILE = CONFIG + "profiles:\n- schedulerName: default-scheduler\n  plugins: "
 WITHOUT_FIT = PROFILE + "{multiPoint: {disabled: [{name: NodeResourcesFit}]}}\n"
 NAMES = "PrioritySort", "NodeResourcesFit", "DefaultBinder"
-ALONE = ", ".join(f"{{name: {name}}}" for name in NAMES)
-FIT_ALONE = PROFILE + f'{{multiPoint: {{disabled: [{{name: "*"}}], enabled: [{ALONE}]}}}}\n'
+ENABLED = ", ".join(f"{{name: {name}}}" for name in NAMES)
+FIT_ONLY = PROFILE + f'{{multiPoint: {{disabled: [{{name: "*"}}], enabled: [{ENABLED}]}}}}\n'
 RENAMED = CONFIG + "profiles: [{schedulerName: renamed}]\n"
-WRONG = CONFIG + "profiles: [{schedulerName: a, percentageOfNodesToScore: 101}, {schedulerName: a}]\n"
+INVALID = CONFIG + "profiles: [{schedulerName: a, percentageOfNodesToScore: 101}, {schedulerName: a}]\n"
 
 
 @pytest.fixture(autouse=True)
-def _impatient(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(freshness, "LOOK", 0.02)
+def _short_check_interval(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(reload, "CHECK_SECONDS", 0.02)
 
 
-def mounted(folder: Path, text: str, generation: str) -> Path:
-    """A ConfigMap with the configuration *text*, mounted, or changed, as a kubelet does it."""
+def mount_config(folder: Path, text: str, generation: str) -> Path:
+    """Write the configuration *text* as the kubelet mounts or updates a ConfigMap; return the file."""
     (folder / f"..{generation}").mkdir()
     (folder / f"..{generation}" / "scheduler.yaml").write_text(text)
     (folder / "..new").symlink_to(f"..{generation}")
@@ -50,62 +50,62 @@ def mounted(folder: Path, text: str, generation: str) -> Path:
     return file
 
 
-async def told(it: Live, *lines: str) -> None:
-    """Wait until these lines stand on the page of metrics."""
+async def wait_for_metrics(extender: LiveExtender, *lines: str) -> None:
+    """Wait until the page /metrics has these lines."""
 
-    async def stand() -> bool:
-        page = (await it.get("/metrics", bearer="any"))[1].splitlines()
+    async def has_lines() -> bool:
+        page = (await extender.get("/metrics", bearer="any"))[1].splitlines()
         return all(line in page for line in lines)
 
-    await it.until(stand)
+    await extender.wait_until(has_lines)
 
 
 def reloads(result: str, count: int) -> str:
     return f'extender_reloads_total{{result="{result}",what="configuration"}} {count}.0'
 
 
-WELL = 'extender_last_reload_successful{what="configuration"} 1.0'
-ILL = 'extender_last_reload_successful{what="configuration"} 0.0'
+LAST_RELOAD_SUCCEEDED = 'extender_last_reload_successful{what="configuration"} 1.0'
+LAST_RELOAD_FAILED = 'extender_last_reload_successful{what="configuration"} 0.0'
 
 
-def test_a_mounted_configuration_that_changes_decides_from_then_on(tmp_path: Path) -> None:
+def test_a_changed_mounted_configuration_applies_to_the_next_request(tmp_path: Path) -> None:
     async def main() -> None:
-        file = mounted(tmp_path, CONFIG, "one")
-        async with live(tmp_path, f"--config={file}") as it:
-            pod = it.sandbox.api.add(a_pod("web", cpu="2"))
-            assert (await it.filter(pod, "n1", "n2"))["NodeNames"] == ["n1"]
-            await told(it, WELL, reloads("success", 0), reloads("failure", 0))
-            mounted(tmp_path, WITHOUT_FIT, "two")
-            await told(it, WELL, reloads("success", 1), reloads("failure", 0))
-            assert (await it.filter(pod, "n1", "n2"))["NodeNames"] == ["n1", "n2"]
-            assert await it.bind(pod, "n2") == ""
-            mounted(tmp_path, CONFIG, "three")
-            await told(it, WELL, reloads("success", 2))
-            another = it.sandbox.api.add(a_pod("another", cpu="2"))
-            assert (await it.filter(another, "n1", "n2"))["NodeNames"] == ["n1"]
+        file = mount_config(tmp_path, CONFIG, "one")
+        async with live_extender(tmp_path, f"--config={file}") as extender:
+            pod = extender.api_server.api.create_from_manifest(make_pod("web", cpu="2"))
+            assert (await extender.filter(pod, "n1", "n2"))["NodeNames"] == ["n1"]
+            await wait_for_metrics(extender, LAST_RELOAD_SUCCEEDED, reloads("success", 0), reloads("failure", 0))
+            mount_config(tmp_path, WITHOUT_FIT, "two")
+            await wait_for_metrics(extender, LAST_RELOAD_SUCCEEDED, reloads("success", 1), reloads("failure", 0))
+            assert (await extender.filter(pod, "n1", "n2"))["NodeNames"] == ["n1", "n2"]
+            assert await extender.bind(pod, "n2") == ""
+            mount_config(tmp_path, CONFIG, "three")
+            await wait_for_metrics(extender, LAST_RELOAD_SUCCEEDED, reloads("success", 2))
+            another = extender.api_server.api.create_from_manifest(make_pod("another", cpu="2"))
+            assert (await extender.filter(another, "n1", "n2"))["NodeNames"] == ["n1"]
 
     go(main())
 
 
-def test_what_is_wrong_is_told_once_with_every_fault_and_the_old_stays(
+def test_an_invalid_configuration_is_logged_once_with_all_errors_and_the_old_one_stays(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     async def main() -> None:
-        async with live(tmp_path) as it:
-            pod = it.sandbox.api.add(a_pod("web", cpu="2"))
-            (tmp_path / "config.yaml").write_text(WRONG)
-            await told(it, ILL, reloads("failure", 1))
-            assert (await it.filter(pod, "n1", "n2"))["NodeNames"] == ["n1"]
+        async with live_extender(tmp_path) as extender:
+            pod = extender.api_server.api.create_from_manifest(make_pod("web", cpu="2"))
+            (tmp_path / "config.yaml").write_text(INVALID)
+            await wait_for_metrics(extender, LAST_RELOAD_FAILED, reloads("failure", 1))
+            assert (await extender.filter(pod, "n1", "n2"))["NodeNames"] == ["n1"]
             (tmp_path / "config.yaml").unlink()
-            await told(it, ILL, reloads("failure", 2))
+            await wait_for_metrics(extender, LAST_RELOAD_FAILED, reloads("failure", 2))
             (tmp_path / "config.yaml").write_text(WITHOUT_FIT)
-            await told(it, WELL, reloads("failure", 2), reloads("success", 1))
-            assert (await it.filter(pod, "n1", "n2"))["NodeNames"] == ["n1", "n2"]
+            await wait_for_metrics(extender, LAST_RELOAD_SUCCEEDED, reloads("failure", 2), reloads("success", 1))
+            assert (await extender.filter(pod, "n1", "n2"))["NodeNames"] == ["n1", "n2"]
 
     go(main())
-    lines = [record for record in caplog.records if "cannot be taken over" in record.getMessage()]
+    lines = [record for record in caplog.records if "cannot be reloaded" in record.getMessage()]
     assert [record.getMessage() for record in lines] == [
-        "The configuration cannot be taken over, the old one stays in force"
+        "The configuration cannot be reloaded; the old one stays in force"
     ] * 2
     first, second = (str(vars(record)["err"]) for record in lines)
     assert "profiles[0].percentageOfNodesToScore: Invalid value: 101" in first
@@ -113,9 +113,9 @@ def test_what_is_wrong_is_told_once_with_every_fault_and_the_old_stays(
     assert second == f"open {tmp_path}/config.yaml: no such file or directory"
 
 
-def a_volume_near(place: str) -> list[dict[str, Any]]:
-    """A volume that only nodes near *place* reach, and the claim `data` bound to it."""
-    term = {"matchExpressions": [{"key": "near", "operator": "In", "values": [place]}]}
+def make_volume_near(location: str) -> list[dict[str, Any]]:
+    """Return a volume that only nodes with the label near=*location* reach, and the claim `data` bound to it."""
+    term = {"matchExpressions": [{"key": "near", "operator": "In", "values": [location]}]}
     size = {"storage": "1Gi"}
     claim: dict[str, Any] = {"metadata": {"name": "data", "namespace": "default"}}
     claim["metadata"]["annotations"] = {"pv.kubernetes.io/bind-completed": "yes"}
@@ -132,129 +132,135 @@ def a_volume_near(place: str) -> list[dict[str, Any]]:
     ]  # fmt: skip
 
 
-def test_kinds_that_it_needs_besides_are_listed_before_it_decides(
+def test_additional_kinds_are_listed_before_the_new_configuration_applies(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    # The two refusals are waited out for longer than this; a list that is answered takes much less.
-    monkeypatch.setattr(backing, "LISTING", 1.0)
-    refused = Fault(what=Spoiled.STATUS, verb="list", resource="persistentvolumes", code=403, times=2)
+    # The backoff after the two rejected lists is longer than this; a successful list takes much less.
+    monkeypatch.setattr(serve_backend, "SYNC_TIMEOUT_SECONDS", 1.0)
+    list_fault = Fault(kind=FaultKind.STATUS, verb="list", resource="persistentvolumes", code=403, times=2)
 
     async def main() -> None:
-        file = mounted(tmp_path, FIT_ALONE, "one")
-        async with live(tmp_path, f"--config={file}", faults=(refused,)) as it:
-            near, far = a_node("near"), a_node("far")
+        file = mount_config(tmp_path, FIT_ONLY, "one")
+        async with live_extender(tmp_path, f"--config={file}", faults=(list_fault,)) as extender:
+            near, far = make_node("near"), make_node("far")
             near["metadata"]["labels"] = {"near": "here"}
-            for each in (*a_volume_near("here"), near, far):
-                it.sandbox.api.add(each)
+            for manifest in (*make_volume_near("here"), near, far):
+                extender.api_server.api.create_from_manifest(manifest)
             volumes = [{"name": "data", "persistentVolumeClaim": {"claimName": "data"}}]
-            pod = it.sandbox.api.add(a_pod("web", volumes=volumes))
+            pod = extender.api_server.api.create_from_manifest(make_pod("web", volumes=volumes))
 
-            async def both() -> bool:
-                return bool((await it.filter(pod, "near", "far"))["NodeNames"] == ["near", "far"])
+            async def fits_both() -> bool:
+                return bool((await extender.filter(pod, "near", "far"))["NodeNames"] == ["near", "far"])
 
-            await it.until(both)
-            mounted(tmp_path, CONFIG, "two")
-            await told(it, ILL)
-            assert await both()
-            assert await it.is_ready()
-            await told(it, WELL, reloads("success", 1))
-            answer = await it.filter(pod, "near", "far")
-            refusal = "node(s) didn't match PersistentVolume's node affinity"
-            assert (answer["NodeNames"], answer["FailedAndUnresolvableNodes"]) == (["near"], {"far": refusal})
-            it.sandbox.api.remove(VOLUMES, "", "disk")
+            await extender.wait_until(fits_both)
+            mount_config(tmp_path, CONFIG, "two")
+            await wait_for_metrics(extender, LAST_RELOAD_FAILED)
+            assert await fits_both()
+            assert await extender.is_ready()
+            await wait_for_metrics(extender, LAST_RELOAD_SUCCEEDED, reloads("success", 1))
+            result = await extender.filter(pod, "near", "far")
+            rejection = "node(s) didn't match PersistentVolume's node affinity"
+            assert (result["NodeNames"], result["FailedAndUnresolvableNodes"]) == (["near"], {"far": rejection})
+            extender.api_server.api.delete_now(VOLUMES, "", "disk")
 
-            async def followed() -> bool:
-                return (await it.filter(pod, "near"))["NodeNames"] == []
+            async def fits_nowhere() -> bool:
+                return (await extender.filter(pod, "near"))["NodeNames"] == []
 
-            await it.until(followed)
+            await extender.wait_until(fits_nowhere)
 
     go(main())
 
 
-def test_pods_of_a_profile_that_is_new_are_bound_and_those_of_one_that_is_gone_are_not(tmp_path: Path) -> None:
+def test_only_pods_of_the_new_profiles_can_be_bound(tmp_path: Path) -> None:
     async def main() -> None:
-        async with live(tmp_path) as it:
-            new = it.sandbox.api.add(a_pod("new", schedulerName="renamed"))
-            it.sandbox.api.add(
-                a_pod("waits", cpu="4", schedulerName="renamed", priorityClassName="system-node-critical")
+        async with live_extender(tmp_path) as extender:
+            new = extender.api_server.api.create_from_manifest(make_pod("new", schedulerName="renamed"))
+            extender.api_server.api.create_from_manifest(
+                make_pod("waits", cpu="4", schedulerName="renamed", priorityClassName="system-node-critical")
             )
             status = {"phase": "Pending", "nominatedNodeName": "n1"}
-            it.sandbox.api.change(PODS, "default", "waits", lambda pod: {**pod, "status": status})
-            old = it.sandbox.api.add(a_pod("old"))
-            assert (await it.filter(old, "n1"))["NodeNames"] == ["n1"]
+            extender.api_server.api.guaranteed_update(PODS, "default", "waits", lambda pod: {**pod, "status": status})
+            old = extender.api_server.api.create_from_manifest(make_pod("old"))
+            assert (await extender.filter(old, "n1"))["NodeNames"] == ["n1"]
             (tmp_path / "config.yaml").write_text(RENAMED)
-            await told(it, reloads("success", 1))
-            assert (await it.filter(new, "n1"))["FailedNodes"] == {
-                "n1": "Insufficient cpu"
-            }  # kept for the one that waits
-            assert await it.bind(new, "n2") == ""
-            assert (await it.bind(old, "n1")).startswith('pod default/old is for the scheduler "default-scheduler"')
-            page = (await it.get("/metrics", bearer="any"))[1]
+            await wait_for_metrics(extender, reloads("success", 1))
+
+            async def is_reserved() -> bool:
+                return bool((await extender.filter(new, "n1"))["FailedNodes"] == {"n1": "Insufficient cpu"})
+
+            await extender.wait_until(is_reserved)
+            assert await extender.bind(new, "n2") == ""
+            assert (await extender.bind(old, "n1")).startswith(
+                'pod default/old is for the scheduler "default-scheduler"'
+            )
+            page = (await extender.get("/metrics", bearer="any"))[1]
             assert 'plugin="NodeResourcesFit",profile="renamed"' in page
 
     go(main())
 
 
 @pytest.mark.parametrize(
-    ("flags", "text", "why"),
+    ("flags", "text", "error"),
     [
-        ((), CONFIG.replace("qps: 1000", "qps: 7"), "clientConnection: a change of it takes a restart"),
-        (("--standalone",), WITHOUT_FIT, "with --standalone a change of it takes a restart"),
+        ((), CONFIG.replace("qps: 1000", "qps: 7"), "a change of clientConnection requires a restart"),
+        (("--standalone",), WITHOUT_FIT, "with --standalone a change of the configuration requires a restart"),
     ],
-    ids=["the connection to the API server", "the loop in the same process"],
+    ids=["the connection to the API server", "a scheduler in the same process"],
 )
-def test_what_takes_a_restart_is_said_to(
-    tmp_path: Path, caplog: pytest.LogCaptureFixture, flags: tuple[str, ...], text: str, why: str
+def test_a_change_that_requires_a_restart_is_an_error(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture, flags: tuple[str, ...], text: str, error: str
 ) -> None:
     async def main() -> None:
-        async with live(tmp_path, *flags) as it:
-            pod = {**a_pod("web", cpu="2"), "metadata": {"name": "web", "namespace": "default", "uid": "1"}}
+        async with live_extender(tmp_path, *flags) as extender:
+            pod = {**make_pod("web", cpu="2"), "metadata": {"name": "web", "namespace": "default", "uid": "1"}}
             (tmp_path / "config.yaml").write_text(text)
-            await told(it, ILL, reloads("failure", 1), reloads("success", 0))
-            assert (await it.filter(pod, "n1", "n2"))["NodeNames"] == ["n1"]
+            await wait_for_metrics(extender, LAST_RELOAD_FAILED, reloads("failure", 1), reloads("success", 0))
+            assert (await extender.filter(pod, "n1", "n2"))["NodeNames"] == ["n1"]
 
     go(main())
-    assert why in [vars(record).get("err") for record in caplog.records]
+    assert error in [vars(record).get("err") for record in caplog.records]
 
 
-def test_the_service_of_the_scheduler_trusts_the_authorities_that_its_file_holds_now(tmp_path: Path) -> None:
-    old, new = trustme.CA(), trustme.CA()
-    authorities, kubeconfig, config = tmp_path / "ca.crt", tmp_path / "kubeconfig", tmp_path / "config.yaml"
-    authorities.write_bytes(old.cert_pem.bytes())
+def test_the_scheduler_reloads_its_client_ca_file(tmp_path: Path) -> None:
+    old_ca, new_ca = trustme.CA(), trustme.CA()
+    ca_file, kubeconfig, config = tmp_path / "ca.crt", tmp_path / "kubeconfig", tmp_path / "config.yaml"
+    ca_file.write_bytes(old_ca.cert_pem.bytes())
     config.write_text(CONFIG.replace("qps:", f"kubeconfig: {kubeconfig}, qps:"))
     port = free_ports(1)[0]
-    words = [
+    arguments = [
         f"--authorization-kubeconfig={kubeconfig}", f"--config={config}",
-        f"--secure-port={port}", "--bind-address=127.0.0.1", f"--client-ca-file={authorities}",
+        f"--secure-port={port}", "--bind-address=127.0.0.1", f"--client-ca-file={ca_file}",
     ]  # fmt: skip
 
-    async def lets_in(authority: trustme.CA) -> bool:
+    async def accepts(ca: trustme.CA) -> bool:
         context = ssl.create_default_context()
         context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
-        authority.issue_cert(common_name="alice").configure_cert(context)
+        ca.issue_cert(common_name="alice").configure_cert(context)
         try:
             async with (
                 aiohttp.ClientSession() as session,
-                session.get(f"https://127.0.0.1:{port}/metrics", ssl=context) as answer,
+                session.get(f"https://127.0.0.1:{port}/metrics", ssl=context) as response,
             ):
-                return answer.status == 200
+                return response.status == 200
         except aiohttp.ClientError:
             return False
 
-    async def until(authority: trustme.CA) -> None:
+    async def wait_until_accepted(ca: trustme.CA) -> None:
         async with asyncio.timeout(SECONDS):
-            while not await lets_in(authority):
+            while not await accepts(ca):
                 await asyncio.sleep(0.02)
 
     async def main() -> None:
-        async with Sandbox(reviews=Reviews(allows=lambda spec: (spec["user"] == "alice", ""))) as sandbox:
-            kubeconfig.write_text(sandbox.kubeconfig())
-            serving = asyncio.create_task(schedule(schedule_options(parse(words, SCHEDULE_FLAGS))))
-            await until(old)
-            assert not await lets_in(new)
-            authorities.write_bytes(new.cert_pem.bytes())
-            await until(new)
-            assert not await lets_in(old)
+        async with FakeApiServer(
+            reviews=ReviewRules(authorize=lambda spec: (spec["user"] == "alice", ""))
+        ) as api_server:
+            kubeconfig.write_text(api_server.kubeconfig())
+            serving = asyncio.create_task(schedule(make_schedule_options(parse(arguments, SCHEDULE_FLAGS))))
+            await wait_until_accepted(old_ca)
+            assert not await accepts(new_ca)
+            ca_file.write_bytes(new_ca.cert_pem.bytes())
+            await wait_until_accepted(new_ca)
+            assert not await accepts(old_ca)
             os.kill(os.getpid(), signal.SIGTERM)
             assert await asyncio.wait_for(serving, SECONDS) == 0
 

@@ -1,4 +1,4 @@
-"""The image, built once for all tests here; a control plane to install it on."""
+"""The image, built once for all tests of this folder, and a control plane to install it on."""
 
 import os
 from collections.abc import Iterator
@@ -7,16 +7,16 @@ from pathlib import Path
 import pytest
 
 from tests.controlplane import programs
-from tests.controlplane.plane import ControlPlane
-from tests.image.building import Builder, Image, missing
+from tests.controlplane.control_plane import ControlPlane
+from tests.image.image_builder import Builder, Image, find_missing_requirement
 
 
 @pytest.fixture(scope="session")
 def builder(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Builder]:
-    """A store with the base in it."""
-    if why := missing():
-        # `make test-image` says that it must be possible.
-        (pytest.fail if os.environ.get("IMAGE") == "required" else pytest.skip)(why)
+    """Return a builder with the base image."""
+    if missing := find_missing_requirement():
+        # `make test-image` requires it.
+        (pytest.fail if os.environ.get("IMAGE") == "required" else pytest.skip)(missing)
     if os.environ.get("IMAGE") != "required":
         pytest.skip("building the image takes minutes; `make test-image` does it")
     found = Builder(tmp_path_factory.mktemp("images"))
@@ -28,26 +28,26 @@ def builder(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Builder]:
 
 @pytest.fixture(scope="session")
 def image(builder: Builder) -> Image:
-    """Our image."""
+    """Build our image."""
     return builder.build("localhost/extender")
 
 
 @pytest.fixture(scope="session")
 def files(image: Image) -> Path:
-    """Its files, unpacked."""
-    return image.files()
+    """Mount our image and return the folder."""
+    return image.mount()
 
 
 @pytest.fixture(scope="module")
 def plane(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ControlPlane]:
-    """A control plane of its own, which makes pods of Deployments."""
+    """Run a control plane with the controllers of Deployments."""
     found = programs.find()
     if isinstance(found, str):
         (pytest.fail if os.environ.get("CONTROL_PLANE") == "required" else pytest.skip)(found)
     plane = ControlPlane(found, tmp_path_factory.mktemp("control-plane"))
     try:
         plane.start()
-        plane.controllers("deployment-controller", "replicaset-controller")
+        plane.start_controllers("deployment-controller", "replicaset-controller")
         yield plane
     finally:
         plane.stop()

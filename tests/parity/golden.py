@@ -1,4 +1,4 @@
-"""Recorded scenarios with the answers of kube-scheduler 1.36 itself: 14 categories, six scenarios each."""
+"""Recorded scenarios with the results of kube-scheduler 1.36: 14 categories, six scenarios each."""
 
 import json
 import re
@@ -20,47 +20,47 @@ def _members() -> dict[str, bytes]:
         }
 
 
-def names(*categories: str) -> list[str]:
-    """The scenarios of *categories*, such as `spread-3`, in order."""
-    found = [name.removesuffix(".scenario.json") for name in _members() if name.endswith(".scenario.json")]
-    return sorted(name for name in found if name.rpartition("-")[0] in categories)
+def scenario_names(*categories: str) -> list[str]:
+    """Return the names of the scenarios of *categories*, such as `spread-3`, sorted."""
+    names = [name.removesuffix(".scenario.json") for name in _members() if name.endswith(".scenario.json")]
+    return sorted(name for name in names if name.rpartition("-")[0] in categories)
 
 
-def scenario(name: str) -> bytes:
-    """The cluster of one scenario, as JSON."""
+def read_scenario(name: str) -> bytes:
+    """Return the recorded cluster of one scenario, as JSON."""
     return _members()[f"{name}.scenario.json"]
 
 
-def answers(name: str) -> dict[str, Any]:
-    """What kube-scheduler says about every waiting pod of it."""
+def read_results(name: str) -> dict[str, Any]:
+    """Return the results of kube-scheduler for every pending pod of one scenario."""
     pods: dict[str, Any] = json.loads(_members()[f"{name}.golden.json"])["pods"]
     return pods
 
 
-def comparable(result: dict[str, Any]) -> dict[str, Any]:
-    """*result* with what carries no meaning taken out: the order of reasons, and the text of internal errors."""
-    return {key: _neutral(value) for key, value in result.items()}
+def normalize(result: dict[str, Any]) -> dict[str, Any]:
+    """Return *result* without meaningless differences: the order of reasons, and the text of internal errors."""
+    return {key: _normalize_value(value) for key, value in result.items()}
 
 
-def _neutral(value: Any) -> Any:
+def _normalize_value(value: Any) -> Any:
     if isinstance(value, str) and value.startswith('running "'):
         return value.partition(":")[0]
     if isinstance(value, dict):
         if value.get("code") == "Error":
             return {key: value[key] for key in value if key != "reasons"}
-        return {key: _neutral(inner) for key, inner in value.items()}
+        return {key: _normalize_value(inner) for key, inner in value.items()}
     if isinstance(value, list) and all(isinstance(inner, str) for inner in value):
         return sorted(value)
     return value
 
 
-def differences(want: Any, got: Any, path: str = "") -> list[str]:
-    """Where *got* differs from *want*: one line a place, `nodes.node-1.filters.NodePorts: want ..., got ...`."""
+def find_differences(want: Any, got: Any, path: str = "") -> list[str]:
+    """Return one line per difference, such as `nodes.node-1.filters.NodePorts: want ..., got ...`."""
     if isinstance(want, dict) and isinstance(got, dict):
-        found: list[str] = []
+        lines: list[str] = []
         for key in sorted(want.keys() | got.keys()):
-            found += differences(want.get(key, "(absent)"), got.get(key, "(absent)"), f"{path}.{key}".lstrip("."))
-        return found
+            lines += find_differences(want.get(key, "(absent)"), got.get(key, "(absent)"), f"{path}.{key}".lstrip("."))
+        return lines
     if want == got and type(want) is type(got):
         return []
     return [f"{re.sub(chr(10), ' ', path)}: want {want!r}, got {got!r}"]

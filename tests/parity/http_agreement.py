@@ -1,4 +1,4 @@
-"""Whether the verbs over HTTP say of a recorded cluster what is known to be right: differences, one line each."""
+"""Compare the verbs over HTTP with expected results for a recorded cluster."""
 
 from collections.abc import Mapping
 from dataclasses import replace
@@ -8,61 +8,63 @@ from typing import Any
 import msgspec
 from starlette.testclient import TestClient
 
-from extender import wiring
-from extender.objects.node import Node
-from extender.offline.capture import Capture, load_state
-from extender.offline.waiting import nominate_waiting
-from extender.process.backing import recorded
-from extender.web.scaling import ScoreRange
+from extender.analysis.pending_pods import nominate_pending_pods
+from extender.analysis.recorded_cluster import Recording, load_cache
+from extender.api.kinds.node import Node
+from extender.app import wiring
+from extender.app.serve_backend import make_recorded_backend
+from extender.extender_api.score_scaling import ScoreRange
 
 Json = Mapping[str, Any]
 
-_FINAL = "UnschedulableAndUnresolvable"
+_UNRESOLVABLE = "UnschedulableAndUnresolvable"
 
 
-def client_for(capture: Capture, score_range: ScoreRange = ScoreRange.TEN) -> TestClient:
-    """A client of an application that serves *capture* with the configuration it carries."""
-    if capture.config is None:
-        scheduling = wiring.scheduling()
+def make_client(recording: Recording, score_range: ScoreRange = ScoreRange.TEN) -> TestClient:
+    """Return a client of an application that serves *recording* with its configuration."""
+    if recording.config is None:
+        scheduling = wiring.build_scheduling()
     else:
-        scheduling = wiring.from_builtins(capture.config, capture.config_place)
-    state = load_state(capture)
+        scheduling = wiring.build_scheduling_from_builtins(recording.config, recording.config_location)
+    cache = load_cache(recording)
     for profile in scheduling.profiles.values():
-        nominate_waiting(state, profile, wiring.engine())
-    return TestClient(recorded(scheduling, state, score_range).app)
+        nominate_pending_pods(cache, profile, wiring.make_runtime())
+    return TestClient(make_recorded_backend(scheduling, cache, score_range).app)
 
 
-def disagreements(capture: Capture, scenario: Json, golden: Json) -> list[str]:
-    """What the verbs answer differently from *golden*, about every pod in it.
+def find_differences(recording: Recording, scenario: Json, golden: Json) -> list[str]:
+    """Return one line per difference between the verbs and *golden*, for every pod in it.
 
     Args:
-        capture: the scenario, read.
-        scenario: the same as plain values, for the pods as they are sent.
-        golden: what is right, in the shape that `extender explain -o json` prints.
+        recording: the scenario.
+        scenario: the same as plain values; its pods are pods_by_key.
+        golden: the expected results, in the format of `extender explain -o json`.
     """
-    names = [thing.metadata.name for thing in capture.objects if isinstance(thing, Node)]
-    sent = {f"{i['metadata']['namespace']}/{i['metadata']['name']}": i for i in scenario["items"] if i["kind"] == "Pod"}
+    names = [item.metadata.name for item in recording.objects if isinstance(item, Node)]
+    pods = {f"{i['metadata']['namespace']}/{i['metadata']['name']}": i for i in scenario["items"] if i["kind"] == "Pod"}
     nodes = [item for item in scenario["items"] if item["kind"] == "Node"]
-    elsewhere = replace(capture, objects=tuple(thing for thing in capture.objects if not isinstance(thing, Node)))
-    known = client_for(capture), client_for(capture, ScoreRange.RAW)
-    unknown = client_for(elsewhere), client_for(elsewhere, ScoreRange.RAW)
-    found: list[str] = []
-    for key, right in golden["pods"].items():
-        by_names = {"Pod": sent[key], "Nodes": None, "NodeNames": names}
-        by_nodes = {"Pod": sent[key], "Nodes": {"metadata": {}, "items": nodes}, "NodeNames": None}
-        for form, body, (ten, raw) in (
-            ("names", by_names, known),
-            ("nodes", by_nodes, known),
-            ("nodes that are unknown", by_nodes, unknown),
+    without_nodes = replace(recording, objects=tuple(item for item in recording.objects if not isinstance(item, Node)))
+    known_nodes = make_client(recording), make_client(recording, ScoreRange.RAW)
+    unknown_nodes = make_client(without_nodes), make_client(without_nodes, ScoreRange.RAW)
+    lines: list[str] = []
+    for key, expected in golden["pods"].items():
+        by_names = {"Pod": pods[key], "Nodes": None, "NodeNames": names}
+        by_nodes = {"Pod": pods[key], "Nodes": {"metadata": {}, "items": nodes}, "NodeNames": None}
+        for form, body, (client, raw_client) in (
+            ("names", by_names, known_nodes),
+            ("nodes", by_nodes, known_nodes),
+            ("unknown nodes", by_nodes, unknown_nodes),
         ):
-            where = f"{key} by {form}"
-            found += [f"{where}: filter: {line}" for line in _filter(_post(ten, "/filter", body), right, names)]
-            broke = (right["message"] or "").startswith('running "')  # then prioritize has no answer either
-            if not broke and (right["scores"] or not right["feasible"]):
-                totals = {node: scores["total"] for node, scores in right["scores"].items()}
-                found += [f"{where}: {line}" for line in _totals(_post(raw, "/prioritize", body), totals, names)]
-                found += [f"{where}: {line}" for line in _order(_post(ten, "/prioritize", body), totals)]
-    return found
+            prefix = f"{key} by {form}"
+            filter_lines = _compare_filter(_post(client, "/filter", body), expected, names)
+            lines += [f"{prefix}: filter: {line}" for line in filter_lines]
+            has_error = (expected["message"] or "").startswith('running "')  # then prioritize has no result either
+            if not has_error and (expected["scores"] or not expected["feasible"]):
+                totals = {node: scores["total"] for node, scores in expected["scores"].items()}
+                score_lines = _compare_totals(_post(raw_client, "/prioritize", body), totals, names)
+                score_lines += _compare_order(_post(client, "/prioritize", body), totals)
+                lines += [f"{prefix}: {line}" for line in score_lines]
+    return lines
 
 
 def _post(client: TestClient, path: str, body: Json) -> Any:
@@ -71,60 +73,62 @@ def _post(client: TestClient, path: str, body: Json) -> Any:
     return msgspec.json.decode(response.content)
 
 
-def _filter(answer: Json, right: Json, names: list[str]) -> list[str]:
-    if _is_error(right):
-        return [] if answer["Error"] else ["want an Error"]
-    kept = answer["NodeNames"]
-    if kept is None:
-        kept = [node["metadata"]["name"] for node in answer["Nodes"]["items"]]
-    lines = [] if sorted(kept) == right["feasible"] else [f"feasible {sorted(kept)}, want {right['feasible']}"]
+def _compare_filter(response: Json, expected: Json, names: list[str]) -> list[str]:
+    if _is_error(expected):
+        return [] if response["Error"] else ["want an Error"]
+    feasible = response["NodeNames"]
+    if feasible is None:
+        feasible = [node["metadata"]["name"] for node in response["Nodes"]["items"]]
+    lines = []
+    if sorted(feasible) != expected["feasible"]:
+        lines.append(f"feasible {sorted(feasible)}, want {expected['feasible']}")
     for name in names:
-        want = _refusal(right, name)
-        got = _told(answer, name)
+        want = _expected_rejection(expected, name)
+        got = _reported_rejection(response, name)
         if got != want:
             lines.append(f"{name}: {got}, want {want}")
     return lines
 
 
-def _is_error(right: Json) -> bool:
-    statuses = [right["preFilter"]["status"]] if right["preFilter"] else []
-    statuses += [node["firstFailure"] for node in right["nodes"].values()]
+def _is_error(expected: Json) -> bool:
+    statuses = [expected["preFilter"]["status"]] if expected["preFilter"] else []
+    statuses += [node["firstFailure"] for node in expected["nodes"].values()]
     return any(status and status["code"] == "Error" for status in statuses)
 
 
-def _refusal(right: Json, name: str) -> tuple[bool, list[str]] | None:
-    """Whether a node is refused for good, and why; None for a feasible node."""
-    if right["preEnqueue"] is not None:
-        return True, sorted(right["preEnqueue"]["reasons"])
-    before = right["preFilter"]
-    if before["status"] is not None:
-        return before["status"]["code"] == _FINAL, sorted(before["status"]["reasons"])
-    if name not in right["nodes"]:
-        return True, ["left out by PreFilter"]
-    failure = right["nodes"][name]["firstFailure"]
-    return None if failure is None else (failure["code"] == _FINAL, sorted(failure["reasons"]))
+def _expected_rejection(expected: Json, name: str) -> tuple[bool, list[str]] | None:
+    """Return whether the rejection is unresolvable, and its reasons; None for a feasible node."""
+    if expected["preEnqueue"] is not None:
+        return True, sorted(expected["preEnqueue"]["reasons"])
+    pre_filter = expected["preFilter"]
+    if pre_filter["status"] is not None:
+        return pre_filter["status"]["code"] == _UNRESOLVABLE, sorted(pre_filter["status"]["reasons"])
+    if name not in expected["nodes"]:
+        return True, ["excluded by PreFilter"]
+    failure = expected["nodes"][name]["firstFailure"]
+    return None if failure is None else (failure["code"] == _UNRESOLVABLE, sorted(failure["reasons"]))
 
 
-def _told(answer: Json, name: str) -> tuple[bool, list[str]] | None:
-    for final, key in ((True, "FailedAndUnresolvableNodes"), (False, "FailedNodes")):
-        text = answer[key].get(name)
+def _reported_rejection(response: Json, name: str) -> tuple[bool, list[str]] | None:
+    for unresolvable, key in ((True, "FailedAndUnresolvableNodes"), (False, "FailedNodes")):
+        text = response[key].get(name)
         if text is not None:
-            left_out = text.startswith("node(s) didn't satisfy plugin(s) [")
-            return final, ["left out by PreFilter"] if left_out else sorted(text.split(", "))
+            by_pre_filter = text.startswith("node(s) didn't satisfy plugin(s) [")
+            return unresolvable, ["excluded by PreFilter"] if by_pre_filter else sorted(text.split(", "))
     return None
 
 
-def _totals(answer: list[Json], totals: Mapping[str, int], names: list[str]) -> list[str]:
-    got = {each["Host"]: each["Score"] for each in answer}
+def _compare_totals(response: list[Json], totals: Mapping[str, int], names: list[str]) -> list[str]:
+    got = {item["Host"]: item["Score"] for item in response}
     want = {name: totals.get(name, 0) for name in names}
     return [] if got == want else [f"totals {got}, want {want}"]
 
 
-def _order(answer: list[Json], totals: Mapping[str, int]) -> list[str]:
-    """No order turned round, no tie broken, best first, and nodes without a total below all others."""
-    scores = {each["Host"]: each["Score"] for each in answer}
-    listed = [totals.get(each["Host"], -1) for each in answer]
-    lines = [] if listed == sorted(listed, reverse=True) else [f"listed in the order {listed}, want best first"]
+def _compare_order(response: list[Json], totals: Mapping[str, int]) -> list[str]:
+    """Compare the order of scores with that of totals: best first, ties stay ties, nodes without a total last."""
+    scores = {item["Host"]: item["Score"] for item in response}
+    host_totals = [totals.get(item["Host"], -1) for item in response]
+    lines = [] if host_totals == sorted(host_totals, reverse=True) else [f"order {host_totals}, want best first"]
     ranked = sorted(totals, key=totals.__getitem__)
     for lower, higher in pairwise(ranked):
         tied = totals[lower] == totals[higher]

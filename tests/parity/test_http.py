@@ -1,22 +1,23 @@
-"""The verbs over HTTP answer every recorded scenario as `explain` does, in whatever form nodes are sent."""
+"""The verbs over HTTP return kube-scheduler's results for every recorded scenario, by node names and by whole nodes."""
 
 import json
 from pathlib import Path
 
 import pytest
 
-from extender.offline.capture import read_capture
+from extender.analysis.recorded_cluster import read_recording
 from tests.parity import golden
-from tests.parity.http_agreement import disagreements
-from tests.parity.test_kube_scheduler import WHOLE
+from tests.parity.http_agreement import find_differences
+from tests.parity.test_kube_scheduler import CATEGORIES
 
 
-@pytest.mark.parametrize("name", golden.names(*WHOLE))
+@pytest.mark.parametrize("name", golden.scenario_names(*CATEGORIES))
 def test_filter_and_prioritize_agree_with_kube_scheduler(name: str, tmp_path: Path) -> None:
-    """The same feasible nodes, the same reasons, and the order of the totals."""
+    """Feasible nodes, reasons and the order of the totals are equal."""
     file = tmp_path / f"{name}.json"
-    file.write_bytes(golden.scenario(name))
+    file.write_bytes(golden.read_scenario(name))
 
-    found = disagreements(read_capture([str(file)]), json.loads(golden.scenario(name)), {"pods": golden.answers(name)})
+    recording, scenario = read_recording([str(file)]), json.loads(golden.read_scenario(name))
+    lines = find_differences(recording, scenario, {"pods": golden.read_results(name)})
 
-    assert found[:10] == []
+    assert lines[:10] == []

@@ -1,37 +1,37 @@
-"""Whatever happens to a cluster in whatever order, its tables are those of the objects that are left."""
+"""After any sequence of events, the tables of the cache equal tables rebuilt from the remaining objects."""
 
 from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 
-from extender.cluster.audit import validate
-from extender.cluster.hypothesis import Hypothesis
-from extender.cluster.selecting import PodMatcher, PodTerm
-from extender.cluster.state import ClusterState
-from extender.objects.codec import from_builtins
-from extender.objects.matching import EVERYTHING, NOTHING, from_labels
-from extender.objects.node import Node
-from extender.objects.pod import Pod
-from extender.objects.workload import Namespace
+from extender.api.codec import from_builtins
+from extender.api.kinds.node import Node
+from extender.api.kinds.pod import Pod
+from extender.api.kinds.workload import Namespace
+from extender.api.matching import EVERYTHING, NOTHING, selector_from_labels
+from extender.cache.cache import Cache
+from extender.cache.consistency import find_inconsistencies
+from extender.cache.hypothesis import Hypothesis
+from extender.cache.tables.pod_selectors import PodMatcher, PodSelector
 
 NODES = st.sampled_from([f"node-{i}" for i in range(5)])
 PODS = st.sampled_from([f"pod-{i}" for i in range(8)])
 ZONES = st.sampled_from(["a", "b", None])
 APPS = st.sampled_from(["web", "db"])
-SPACES = st.sampled_from(["default", "team"])
+NAMESPACES = st.sampled_from(["default", "team"])
 
 
-def _node(name: str, zone: str | None, cpu: int, image: str) -> Node:
+def _make_node(name: str, zone: str | None, cpu: int, image: str) -> Node:
     labels = {"kubernetes.io/hostname": name} | ({"topology.kubernetes.io/zone": zone} if zone else {})
     allocatable = {"cpu": str(cpu), "memory": "8Gi", "pods": "10"} | ({"example.com/gpu": "2"} if cpu > 4 else {})
     status = {"allocatable": allocatable, "images": [{"names": [image], "sizeBytes": 1000 + cpu}]}
     return from_builtins({"metadata": {"name": name, "labels": labels}, "status": status}, Node)
 
 
-def _pod(name: str, node: str, app: str, space: str, cpu: int, *, terminating: bool) -> Pod:
+def _make_pod(name: str, node: str, app: str, namespace: str, cpu: int, *, terminating: bool) -> Pod:
     term = {"labelSelector": {"matchLabels": {"app": app}}, "topologyKey": "topology.kubernetes.io/zone"}
     affinity = {"podAntiAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [term]}} if cpu > 2 else None
-    meta = {"name": name, "namespace": space, "uid": f"{space}-{name}", "labels": {"app": app}}
+    meta = {"name": name, "namespace": namespace, "uid": f"{namespace}-{name}", "labels": {"app": app}}
     if terminating:
         meta["deletionTimestamp"] = "2026-03-01T00:00:00Z"
     container = {"name": "c", "resources": {"requests": {"cpu": str(cpu)}}, "ports": [{"hostPort": 8000 + cpu}]}
@@ -41,82 +41,87 @@ def _pod(name: str, node: str, app: str, space: str, cpu: int, *, terminating: b
 
 
 class Events(RuleBasedStateMachine):
-    """Random adds, updates and deletes, with questions in between that make the tables keep counts."""
+    """Random adds, updates and deletes, with reads in between that make the tables cache counts."""
 
     def __init__(self) -> None:
         super().__init__()
-        self.state = ClusterState()
-        self.held: list[tuple[object, list[str], list[int]]] = []
+        self.cache = Cache()
+        self.held_snapshots: list[tuple[object, list[str], list[int]]] = []
 
     @rule(name=NODES, zone=ZONES, cpu=st.integers(1, 8), image=st.sampled_from(["a:1", "b:1"]))
-    def node(self, name: str, zone: str | None, cpu: int, image: str) -> None:
-        self.state.put_node(_node(name, zone, cpu, image))
+    def add_or_update_node(self, name: str, zone: str | None, cpu: int, image: str) -> None:
+        self.cache.add_or_update_node(_make_node(name, zone, cpu, image))
 
     @rule(name=NODES)
-    def node_gone(self, name: str) -> None:
-        self.state.drop_node(name)
+    def remove_node(self, name: str) -> None:
+        self.cache.remove_node(name)
 
-    @rule(name=PODS, node=NODES, app=APPS, space=SPACES, cpu=st.integers(0, 4), terminating=st.booleans())
-    def pod(self, name: str, node: str, app: str, space: str, cpu: int, terminating: bool) -> None:
-        self.state.put_pod(_pod(name, node, app, space, cpu, terminating=terminating))
+    @rule(name=PODS, node=NODES, app=APPS, namespace=NAMESPACES, cpu=st.integers(0, 4), terminating=st.booleans())
+    def add_or_update_pod(self, name: str, node: str, app: str, namespace: str, cpu: int, terminating: bool) -> None:
+        self.cache.add_or_update_pod(_make_pod(name, node, app, namespace, cpu, terminating=terminating))
 
-    @rule(name=PODS, space=SPACES)
-    def pod_gone(self, name: str, space: str) -> None:
-        self.state.drop_pod(f"{space}-{name}")
+    @rule(name=PODS, namespace=NAMESPACES)
+    def remove_pod(self, name: str, namespace: str) -> None:
+        self.cache.remove_pod(f"{namespace}-{name}")
 
     @rule(name=PODS, node=NODES, app=APPS)
-    def assumed_and_forgotten_or_confirmed(self, name: str, node: str, app: str) -> None:
-        pod = _pod(name, "", app, "default", 1, terminating=False)
-        if pod.metadata.uid in self.state.placed:
+    def assume_and_forget_or_confirm(self, name: str, node: str, app: str) -> None:
+        pod = _make_pod(name, "", app, "default", 1, terminating=False)
+        if pod.metadata.uid in self.cache.assigned_pods:
             return
-        self.state.put_pod(pod)
-        self.state.assume(pod, node)
-        assert self.state.is_assumed(pod.metadata.uid)
+        self.cache.add_or_update_pod(pod)
+        self.cache.assume(pod, node)
+        assert self.cache.is_assumed(pod.metadata.uid)
         if app == "web":
-            self.state.forget(pod)
-            assert pod.metadata.uid in self.state.waiting
+            self.cache.forget(pod)
+            assert pod.metadata.uid in self.cache.pending_pods
         else:
-            self.state.put_pod(_pod(name, node, app, "default", 1, terminating=False))
-            assert not self.state.is_assumed(pod.metadata.uid)
+            self.cache.add_or_update_pod(_make_pod(name, node, app, "default", 1, terminating=False))
+            assert not self.cache.is_assumed(pod.metadata.uid)
 
-    @rule(space=SPACES, team=st.sampled_from(["x", "y"]))
-    def namespace(self, space: str, team: str) -> None:
-        self.state.put_object(from_builtins({"metadata": {"name": space, "labels": {"team": team}}}, Namespace))
+    @rule(namespace=NAMESPACES, team=st.sampled_from(["x", "y"]))
+    def add_or_update_namespace(self, namespace: str, team: str) -> None:
+        self.cache.add_or_update_object(
+            from_builtins({"metadata": {"name": namespace, "labels": {"team": team}}}, Namespace)
+        )
 
     @rule(
         app=APPS,
         live_only=st.booleans(),
         key=st.sampled_from(["kubernetes.io/hostname", "topology.kubernetes.io/zone"]),
     )
-    def somebody_counts(self, app: str, live_only: bool, key: str) -> None:
-        snapshot = self.state.snapshot()
-        by_name = PodTerm(frozenset(("default",)), NOTHING, from_labels({"app": app}))
-        by_team = PodTerm(frozenset(), from_labels({"team": "x"}), EVERYTHING)
-        for terms in ((by_name,), (by_team,), (by_name, by_team)):
-            counts = snapshot.counts(PodMatcher(terms, live_only=live_only))
-            snapshot.count_domains(counts, key)
+    def count_pods(self, app: str, live_only: bool, key: str) -> None:
+        snapshot = self.cache.snapshot()
+        by_name = PodSelector(frozenset(("default",)), NOTHING, selector_from_labels({"app": app}))
+        by_team = PodSelector(frozenset(), selector_from_labels({"team": "x"}), EVERYTHING)
+        for selectors in ((by_name,), (by_team,), (by_name, by_team)):
+            counts = snapshot.pod_counts(PodMatcher(selectors, live_only=live_only))
+            snapshot.counts_by_domain(counts, key)
 
     @rule()
-    def somebody_holds_a_snapshot(self) -> None:
-        snapshot = self.state.snapshot()
-        self.held.append((snapshot, list(snapshot.names), snapshot.view().pod_count.tolist()))
-        del self.held[:-3]
+    def hold_a_snapshot(self) -> None:
+        snapshot = self.cache.snapshot()
+        self.held_snapshots.append((snapshot, list(snapshot.names), snapshot.view().pod_count.tolist()))
+        del self.held_snapshots[:-3]
 
     @rule(name=PODS, node=NODES, app=APPS)
-    def somebody_asks_what_if(self, name: str, node: str, app: str) -> None:
-        what_if = Hypothesis(self.state.snapshot())
-        for pod in list(what_if.snapshot().placed_pods())[:2]:
-            what_if.remove(pod)
-        what_if.place(what_if.snapshot().query(_pod(f"new-{name}", "", app, "default", 2, terminating=False)), node)
-        assert validate(what_if.snapshot()) == []
+    def change_a_hypothesis(self, name: str, node: str, app: str) -> None:
+        hypothesis = Hypothesis(self.cache.snapshot())
+        for pod in list(hypothesis.snapshot().assigned_pods())[:2]:
+            hypothesis.remove_pod(pod)
+        hypothesis.assume_pod(
+            hypothesis.snapshot().make_pod_info(_make_pod(f"new-{name}", "", app, "default", 2, terminating=False)),
+            node,
+        )
+        assert find_inconsistencies(hypothesis.snapshot()) == []
 
     @invariant()
-    def the_tables_are_what_a_fresh_count_gives(self) -> None:
-        assert validate(self.state.snapshot()) == []
+    def the_tables_equal_rebuilt_tables(self) -> None:
+        assert find_inconsistencies(self.cache.snapshot()) == []
 
     @invariant()
-    def held_snapshots_stay_as_they_were(self) -> None:
-        for snapshot, names, counts in self.held:
+    def held_snapshots_do_not_change(self) -> None:
+        for snapshot, names, counts in self.held_snapshots:
             assert list(snapshot.names) == names  # type: ignore[attr-defined]
             assert snapshot.view().pod_count.tolist() == counts  # type: ignore[attr-defined]
 

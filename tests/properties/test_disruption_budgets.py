@@ -1,4 +1,4 @@
-"""Budgets are found by a label and remembered by shape; evictions break the same ones as if each budget was asked."""
+"""Indexed and cached budget matching equals matching every budget."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -7,12 +7,12 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from extender.cluster.batches import PodBatch
-from extender.cluster.pods import PlacedPod
-from extender.objects.matching import from_label_selector
-from extender.objects.policy import PodDisruptionBudget
-from extender.preemption.budgets import budgets_of, first_violations, violating
-from tests.build import a_cluster, a_node, a_pod, an_object
+from extender.api.kinds.disruption import PodDisruptionBudget
+from extender.api.matching import selector_from_label_selector
+from extender.cache.pod_batch import PodBatch
+from extender.cache.pod_info import AssignedPodInfo
+from extender.preemption.disruption_budgets import find_violating_pods, find_violating_units, list_budgets
+from tests.build import make_cluster, make_node, make_object, make_pod
 
 WORDS = st.sampled_from(["a", "b", "c"])
 NAMESPACES = st.sampled_from(["here", "there"])
@@ -36,7 +36,7 @@ PODS = st.lists(st.tuples(NAMESPACES, LABELS, st.integers(0, 2)), max_size=8)
 
 
 def _budget(number: int, namespace: str, selector: Any, allowed: int, disrupted: set[str]) -> Any:
-    return an_object(
+    return make_object(
         {
             "apiVersion": "policy/v1",
             "kind": "PodDisruptionBudget",
@@ -50,14 +50,16 @@ def _budget(number: int, namespace: str, selector: Any, allowed: int, disrupted:
     )
 
 
-def _by_the_book(budgets: Sequence[PodDisruptionBudget], pods: Sequence[PlacedPod], *, all_spend: bool) -> list[bool]:
-    """As E020 has it, one pod after another; *all_spend*: a pod that breaks a budget still spends those after it."""
+def _reference(
+    budgets: Sequence[PodDisruptionBudget], pods: Sequence[AssignedPodInfo], *, all_spend: bool
+) -> list[bool]:
+    """Return the violations, one pod after another; with *all_spend* a violating pod still uses later budgets."""
     left = [budget.status.disruptions_allowed for budget in budgets]
     found = []
     for pod in pods:
         broken = False
         for number, budget in enumerate(budgets):
-            selector = from_label_selector(budget.spec.selector)
+            selector = selector_from_label_selector(budget.spec.selector)
             meant = pod.labels and budget.metadata.namespace == pod.namespace and not selector.is_empty
             spends = (
                 meant and selector.matches(pod.labels) and pod.pod.metadata.name not in budget.status.disrupted_pods
@@ -71,20 +73,20 @@ def _by_the_book(budgets: Sequence[PodDisruptionBudget], pods: Sequence[PlacedPo
 
 @settings(max_examples=200, deadline=None)
 @given(raw_budgets=BUDGETS, raw_pods=PODS)
-def test_evictions_break_the_budgets_whose_selectors_mean_the_pods(raw_budgets: list[Any], raw_pods: list[Any]) -> None:
+def test_evictions_violate_the_budgets_that_match_the_pods(raw_budgets: list[Any], raw_pods: list[Any]) -> None:
     budgets = [_budget(number, *raw) for number, raw in enumerate(raw_budgets)]
     raw_pods.sort(key=lambda raw: raw[2])
     pods = [
-        a_pod(f"p{number}", namespace=namespace, labels=labels, node=f"n{node}")
+        make_pod(f"p{number}", namespace=namespace, labels=labels, node=f"n{node}")
         for number, (namespace, labels, node) in enumerate(raw_pods)
     ]
-    cluster = a_cluster(*(a_node(f"n{node}") for node in range(3)), *budgets, *pods).snapshot()
-    there = [list(cluster.pods_on(f"n{node}").values()) for node in range(3)]
+    snapshot = make_cluster(*(make_node(f"n{node}") for node in range(3)), *budgets, *pods).snapshot()
+    there = [list(snapshot.pods_on(f"n{node}").values()) for node in range(3)]
     everybody = [pod for each in there for pod in each]
     nodes = np.repeat(np.arange(3), [len(each) for each in there])
-    found = budgets_of(cluster)
+    found = list_budgets(snapshot)
 
-    apart = [said for each in there for said in _by_the_book(budgets, each, all_spend=True)]
-    assert violating(found, PodBatch(everybody, nodes), nodes).tolist() == apart
-    together = _by_the_book(budgets, everybody, all_spend=False)
-    assert first_violations(found, [[pod] for pod in everybody]) == together
+    apart = [message for each in there for message in _reference(budgets, each, all_spend=True)]
+    assert find_violating_pods(found, PodBatch(everybody, nodes), nodes).tolist() == apart
+    together = _reference(budgets, everybody, all_spend=False)
+    assert find_violating_units(found, [[pod] for pod in everybody]) == together

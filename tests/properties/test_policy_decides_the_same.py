@@ -1,4 +1,4 @@
-"""A Policy and the configuration it is converted to decide the same, on any small cluster, node by node."""
+"""A Policy and its converted configuration give the same feasible nodes and scores on random small clusters."""
 
 import json
 from dataclasses import replace
@@ -11,50 +11,50 @@ import yaml
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from extender import wiring
-from extender.cluster.state import ClusterState
-from extender.decide.feasible import feasible
-from extender.decide.rank import rank
-from extender.policy.text import text
+from extender.app import wiring
+from extender.cache.cache import Cache
+from extender.config.legacy_policy.policy_yaml import render_without_defaults
+from extender.cycle.diagnosis import find_nodes_that_pass_filters
+from extender.cycle.score import prioritize_nodes
 from tests import policy_oracle as oracle
-from tests.build import a_node, a_pod, an_object
+from tests.build import make_node, make_object, make_pod
 
 SAMPLES = Path(__file__).resolve().parents[1] / "cases" / "policy"
 ZONE = "topology.kubernetes.io/zone"
 AVOID = "scheduler.alpha.kubernetes.io/preferAvoidPods"
-QUIET = settings(max_examples=25, suppress_health_check=[HealthCheck.too_slow])
+SETTINGS = settings(max_examples=25, suppress_health_check=[HealthCheck.too_slow])
 
 
-def sample(path: Path) -> dict[str, Any]:
-    """The Policy in a file, taken out of its ConfigMap if it is in one."""
+def load_sample(path: Path) -> dict[str, Any]:
+    """Return the Policy in a file or in the ConfigMap of a file."""
     document: dict[str, Any] = yaml.safe_load(path.read_text())
     return json.loads(document["data"]["policy.cfg"]) if document["kind"] == "ConfigMap" else document
 
 
-# -- the oracle's world as objects
+# -- Kubernetes objects of the oracle's cluster
 
 
-def built_pod(pod: oracle.Pod, node: str = "") -> Any:
-    asked = {"cpu": pod.cpu and f"{pod.cpu}m", "memory": pod.memory and f"{pod.memory}Mi"}
+def build_pod(pod: oracle.Pod, node: str = "") -> Any:
+    requests = {"cpu": pod.cpu and f"{pod.cpu}m", "memory": pod.memory and f"{pod.memory}Mi"}
     container: dict[str, Any] = {
         "name": "app",
         "image": "app",
         "resources": {
-            "requests": {name: amount for name, amount in asked.items() if amount},
+            "requests": {name: amount for name, amount in requests.items() if amount},
             "limits": {"cpu": f"{pod.cpu_limit}m"} if pod.cpu_limit else {},
         },
         "ports": [{"containerPort": 80, "hostPort": pod.port}] if pod.port else [],
     }
-    disk = {"name": "disk", "gcePersistentDisk": {"pdName": pod.disk, "readOnly": pod.reads}}
+    disk = {"name": "disk", "gcePersistentDisk": {"pdName": pod.disk, "readOnly": pod.read_only}}
     preferred = [
         {"weight": weight, "preference": {"matchExpressions": [{"key": key, "operator": "In", "values": [value]}]}}
-        for weight, key, value in pod.prefers
+        for weight, key, value in pod.preferred_labels
     ]
     spec = {
         "containers": [container],
         "volumes": [disk] if pod.disk else [],
         "nodeSelector": dict(pod.selector),
-        "tolerations": [{"key": key, "operator": "Exists"} for key in pod.tolerates],
+        "tolerations": [{"key": key, "operator": "Exists"} for key in pod.tolerated_keys],
         "affinity": {"nodeAffinity": {"preferredDuringSchedulingIgnoredDuringExecution": preferred}},
     }
     metadata: dict[str, Any] = {}
@@ -63,16 +63,18 @@ def built_pod(pod: oracle.Pod, node: str = "") -> Any:
         metadata["ownerReferences"] = [owner]
     if pod.deleting:
         metadata["deletionTimestamp"] = "2020-01-01T00:00:00Z"
-    return a_pod(pod.name, node=node, labels=pod.labels, metadata=metadata, spec=spec)
+    return make_pod(pod.name, node=node, labels=pod.labels, metadata=metadata, spec=spec)
 
 
-def built(world: oracle.World) -> ClusterState:
-    state = ClusterState()
-    for node in world.nodes:
+def build_cache(cluster: oracle.Cluster) -> Cache:
+    cache = Cache()
+    for node in cluster.nodes:
         zone = {ZONE: node.labels["zone"]} if "zone" in node.labels else {}
-        avoided = {"preferAvoidPods": [{"podSignature": {"podController": {"kind": "ReplicaSet", "uid": node.avoids}}}]}
-        state.put_node(
-            a_node(
+        avoided = {
+            "preferAvoidPods": [{"podSignature": {"podController": {"kind": "ReplicaSet", "uid": node.avoided_owner}}}]
+        }
+        cache.add_or_update_node(
+            make_node(
                 node.name,
                 labels={**node.labels, **zone},
                 taints=[{"key": key, "effect": effect} for key, effect in node.taints],
@@ -80,25 +82,25 @@ def built(world: oracle.World) -> ClusterState:
                 allocatable={
                     "cpu": f"{node.cpu}m",
                     "memory": f"{node.memory}Mi",
-                    "pods": str(node.pods_allowed),
-                    "attachable-volumes-gce-pd": str(node.disks_allowed),
+                    "pods": str(node.max_pods),
+                    "attachable-volumes-gce-pd": str(node.max_disks),
                 },
-                metadata={"annotations": {AVOID: json.dumps(avoided)} if node.avoids else {}},
+                metadata={"annotations": {AVOID: json.dumps(avoided)} if node.avoided_owner else {}},
                 status={"conditions": [{"type": key, "status": value} for key, value in node.conditions.items()]},
             )
         )
-    for node in world.nodes:
+    for node in cluster.nodes:
         for pod in node.pods:
-            state.put_pod(built_pod(pod, node.name))
-    for index, selector in enumerate(world.services):
+            cache.add_or_update_pod(build_pod(pod, node.name))
+    for index, selector in enumerate(cluster.services):
         metadata = {"name": f"s{index}", "namespace": "default"}
-        state.put_object(
-            an_object({"apiVersion": "v1", "kind": "Service", "metadata": metadata, "spec": {"selector": selector}})
+        cache.add_or_update_object(
+            make_object({"apiVersion": "v1", "kind": "Service", "metadata": metadata, "spec": {"selector": selector}})
         )
-    return state
+    return cache
 
 
-# -- any world, any Policy
+# -- random clusters and Policies
 
 APPS = st.sampled_from([{"app": "web"}, {"app": "db"}, {"app": "web", "tier": "front"}])
 TAINT_KEYS = ("dedicated", "old", oracle.CORDON)
@@ -106,7 +108,7 @@ LABELS = ("rack", "zone", "ssd", "retiring")
 
 
 @st.composite
-def pods(draw: st.DrawFn, name: str, *, waits: bool = False) -> oracle.Pod:
+def pods(draw: st.DrawFn, name: str, *, incoming: bool = False) -> oracle.Pod:
     return oracle.Pod(
         name,
         labels=draw(APPS),
@@ -115,12 +117,12 @@ def pods(draw: st.DrawFn, name: str, *, waits: bool = False) -> oracle.Pod:
         cpu_limit=draw(st.sampled_from([0, 500, 1500])),
         port=draw(st.sampled_from([0, 0, 8080])),
         disk=draw(st.sampled_from(["", "", "d1", "d2"])),
-        reads=draw(st.booleans()),
-        deleting=not waits and draw(st.integers(0, 5)) == 0,
+        read_only=draw(st.booleans()),
+        deleting=not incoming and draw(st.integers(0, 5)) == 0,
         selector=draw(st.dictionaries(st.sampled_from(["rack", "zone"]), st.sampled_from("ab"), max_size=1)),
-        tolerates=tuple(draw(st.sets(st.sampled_from(TAINT_KEYS), max_size=2))),
+        tolerated_keys=tuple(draw(st.sets(st.sampled_from(TAINT_KEYS), max_size=2))),
         owner=draw(st.sampled_from(["", "u1", "u2"])),
-        prefers=tuple(
+        preferred_labels=tuple(
             draw(
                 st.lists(
                     st.tuples(st.integers(1, 9), st.sampled_from(["rack", "zone"]), st.sampled_from("ab")), max_size=2
@@ -143,65 +145,67 @@ def nodes(draw: st.DrawFn, name: str) -> oracle.Node:
             max_size=1,
         )
     )
-    placed = [draw(pods(f"{name}-{index}")) for index in range(draw(st.integers(0, 3)))]
+    assigned = [draw(pods(f"{name}-{index}")) for index in range(draw(st.integers(0, 3)))]
     return oracle.Node(
         name,
         labels=draw(st.dictionaries(st.sampled_from(LABELS), st.sampled_from("ab"))),
         cpu=draw(st.integers(500, 4000)),
         memory=draw(st.integers(500, 4000)),
-        pods_allowed=draw(st.integers(2, 9)),
-        disks_allowed=draw(st.integers(0, 3)),
+        max_pods=draw(st.integers(2, 9)),
+        max_disks=draw(st.integers(0, 3)),
         taints=tuple(taints.items()),
         cordoned=draw(st.integers(0, 5)) == 0,
         conditions=conditions,
-        avoids=draw(st.sampled_from(["", "u1"])),
-        pods=tuple(placed),
+        avoided_owner=draw(st.sampled_from(["", "u1"])),
+        pods=tuple(assigned),
     )
 
 
 @st.composite
-def questions(draw: st.DrawFn) -> tuple[oracle.Pod, oracle.World]:
-    """A pod and a world; in a calm one little is refused, so that there is something to rate."""
-    calm = draw(st.booleans())
+def pods_and_clusters(draw: st.DrawFn) -> tuple[oracle.Pod, oracle.Cluster]:
+    """Draw a pod and a cluster. Permissive clusters reject few nodes, so that several nodes are scored."""
+    permissive = draw(st.booleans())
     selectors = st.sampled_from([{"app": "web"}, {"app": "db"}, {"tier": "front"}])
-    services = draw(st.lists(selectors, min_size=int(calm), max_size=2))
-    found = [draw(nodes(f"n{index}")) for index in range(draw(st.integers(1 + 2 * calm, 4)))]
-    pod = draw(pods("p", waits=True))
-    if calm:
-        open_to_all = {"taints": (), "cordoned": False, "conditions": {}, "pods_allowed": 9, "disks_allowed": 9}
-        found = [replace(node, cpu=node.cpu + 3000, memory=node.memory + 3000, **open_to_all) for node in found]
+    services = draw(st.lists(selectors, min_size=int(permissive), max_size=2))
+    cluster_nodes = [draw(nodes(f"n{index}")) for index in range(draw(st.integers(1 + 2 * permissive, 4)))]
+    pod = draw(pods("p", incoming=True))
+    if permissive:
+        unrestricted = {"taints": (), "cordoned": False, "conditions": {}, "max_pods": 9, "max_disks": 9}
+        cluster_nodes = [
+            replace(node, cpu=node.cpu + 3000, memory=node.memory + 3000, **unrestricted) for node in cluster_nodes
+        ]
         pod = replace(pod, selector={}, port=0, disk="")
-    return pod, oracle.World(tuple(found), tuple(services))
+    return pod, oracle.Cluster(tuple(cluster_nodes), tuple(services))
 
 
 PREDICATE = st.one_of(
     st.sampled_from(sorted(oracle.PREDICATES)).map(lambda name: {"name": name}),
     st.sampled_from(LABELS).map(
-        lambda label: {"name": "together", "argument": {"serviceAffinity": {"labels": [label]}}}
+        lambda label: {"name": "affinity", "argument": {"serviceAffinity": {"labels": [label]}}}
     ),
     st.tuples(st.sampled_from(LABELS), st.booleans()).map(
-        lambda both: {"name": "has", "argument": {"labelsPresence": {"labels": [both[0]], "presence": both[1]}}}
+        lambda pair: {"name": "has", "argument": {"labelsPresence": {"labels": [pair[0]], "presence": pair[1]}}}
     ),
 )
 SHAPE = st.lists(st.tuples(st.integers(0, 100), st.integers(0, 10)), min_size=1, max_size=3, unique_by=lambda p: p[0])
 RATIO = st.tuples(SHAPE, st.sampled_from([[], [{"name": "memory", "weight": 3}, {"name": "cpu"}]])).map(
-    lambda both: {
-        "shape": [{"utilization": at, "score": score} for at, score in sorted(both[0])],
-        "resources": both[1],
+    lambda pair: {
+        "shape": [{"utilization": utilization, "score": score} for utilization, score in sorted(pair[0])],
+        "resources": pair[1],
     }
 )
 
 
 @st.composite
 def policies(draw: st.DrawFn) -> dict[str, Any]:
-    """Any Policy that is valid; a label is asked to be there or not to be there, never both."""
+    """Draw a valid Policy in which no label is both required and forbidden."""
     policy: dict[str, Any] = {"kind": "Policy", "apiVersion": "v1"}
     if draw(st.booleans()):
-        found = draw(st.lists(PREDICATE, max_size=6))
+        predicates = draw(st.lists(PREDICATE, max_size=6))
         presence = {
-            entry["argument"]["labelsPresence"]["labels"][0]: entry for entry in found if entry["name"] == "has"
+            entry["argument"]["labelsPresence"]["labels"][0]: entry for entry in predicates if entry["name"] == "has"
         }
-        policy["predicates"] = [entry for entry in found if entry["name"] != "has"] + list(presence.values())
+        policy["predicates"] = [entry for entry in predicates if entry["name"] != "has"] + list(presence.values())
     if draw(st.booleans()):
         names = st.sampled_from(sorted([*oracle.PRIORITIES, "EqualPriority"]))
         plain = draw(st.lists(names, max_size=5, unique=True))
@@ -212,7 +216,7 @@ def policies(draw: st.DrawFn) -> dict[str, Any]:
             priorities.append({"name": f"prefer-{label}", "weight": label_weight, "argument": argument})
         for label in draw(st.lists(st.sampled_from(LABELS), max_size=2, unique=True)):
             argument = {"serviceAntiAffinity": {"label": label}}
-            priorities.append({"name": f"apart-{label}", "weight": service_weight, "argument": argument})
+            priorities.append({"name": f"spread-{label}", "weight": service_weight, "argument": argument})
         if draw(st.booleans()):
             argument = {"requestedToCapacityRatioArguments": draw(RATIO)}
             priorities.append({"name": "ratio", "weight": draw(st.integers(1, 9)), "argument": argument})
@@ -220,31 +224,34 @@ def policies(draw: st.DrawFn) -> dict[str, Any]:
     return policy
 
 
-def check(policy: dict[str, Any], scheduling: wiring.Scheduling, pod: oracle.Pod, world: oracle.World) -> None:
-    cluster = built(world).snapshot()
-    query, profile, engine = cluster.query(built_pod(pod)), scheduling.first, wiring.engine()
-    found = feasible(query, cluster, profile, engine)
-    wanted = oracle.feasible(policy, pod, world)
-    names = [cluster.names[row] for row in np.flatnonzero(found.feasible)]
-    assert names == [node.name for node in wanted]
-    if wanted:
-        ranking = rank(query, cluster, profile, engine, found.feasible, found.before)
+def assert_same_decision(
+    policy: dict[str, Any], scheduling: wiring.Scheduling, pod: oracle.Pod, cluster: oracle.Cluster
+) -> None:
+    snapshot = build_cache(cluster).snapshot()
+    profile, runtime = scheduling.first_profile, wiring.make_runtime()
+    pod_info = snapshot.make_pod_info(build_pod(pod))
+    diagnosis = find_nodes_that_pass_filters(pod_info, snapshot, profile, runtime)
+    feasible_nodes = oracle.find_feasible_nodes(policy, pod, cluster)
+    names = [snapshot.names[row] for row in np.flatnonzero(diagnosis.feasible)]
+    assert names == [node.name for node in feasible_nodes]
+    if feasible_nodes:
+        ranking = prioritize_nodes(pod_info, snapshot, profile, runtime, diagnosis.feasible, diagnosis.pre_filter_run)
         assert ranking.error is None
-        assert ranking.totals.tolist() == oracle.ranked(policy, pod, wanted, world)
+        assert ranking.totals.tolist() == oracle.total_scores(policy, pod, feasible_nodes, cluster)
 
 
 @pytest.mark.parametrize("path", sorted(SAMPLES.iterdir()), ids=lambda path: path.stem)
 @given(data=st.data())
-@QUIET
-def test_a_policy_of_a_release_decides_as_its_conversion(path: Path, data: st.DataObject) -> None:
-    scheduling = wiring.from_file(path.read_bytes(), path.name)
-    check(sample(path), scheduling, *data.draw(questions()))
+@SETTINGS
+def test_a_sample_policy_decides_like_its_conversion(path: Path, data: st.DataObject) -> None:
+    scheduling = wiring.load_scheduling(path.read_bytes(), path.name)
+    assert_same_decision(load_sample(path), scheduling, *data.draw(pods_and_clusters()))
 
 
-@given(policy=policies(), question=questions())
-@settings(QUIET, max_examples=120)
-def test_any_policy_decides_as_the_text_of_its_conversion(
-    policy: dict[str, Any], question: tuple[oracle.Pod, oracle.World]
+@given(policy=policies(), pod_and_cluster=pods_and_clusters())
+@settings(SETTINGS, max_examples=120)
+def test_any_policy_decides_like_its_rendered_conversion(
+    policy: dict[str, Any], pod_and_cluster: tuple[oracle.Pod, oracle.Cluster]
 ) -> None:
-    written = text(wiring.from_builtins(policy, "policy").configuration)
-    check(policy, wiring.from_file(written.encode(), "converted"), *question)
+    rendered = render_without_defaults(wiring.build_scheduling_from_builtins(policy, "policy").configuration)
+    assert_same_decision(policy, wiring.load_scheduling(rendered.encode(), "converted"), *pod_and_cluster)

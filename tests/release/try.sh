@@ -20,7 +20,7 @@ for file; do
     got=$(env/bin/extender --version)
     [ "$got" = "$want" ] || { echo "$file: it says \"$got\", want \"$want\"" >&2; exit 1; }
     env/bin/extender explain -f "$tree/docs/examples/demo/cluster.yaml" shop/api-7f4b-g3ypl | grep -q "general-a3 is best"
-    env/bin/extender demo --speed 20 --pods 5 | grep -q "What came of it"
+    env/bin/extender demo --speed 20 --pods 5 | grep -q "Summary"
     [ -f "$(env/bin/python -c 'import extender; print(extender.__path__[0])')/py.typed" ]
     env/bin/python -m pip check >/dev/null
     cd "$tree"

@@ -1,4 +1,4 @@
-"""Keep the example output of the README and docs/ask.md true: run the commands and write; --check only compares."""
+"""Update the example output in the README and docs/ask.md from the commands; --check only compares."""
 
 import re
 import subprocess
@@ -7,7 +7,7 @@ from pathlib import Path
 
 DEMO = Path(__file__).resolve().parent
 PAGES = (DEMO.parents[2] / "README.md", DEMO.parents[1] / "ask.md")
-# A block that is one command on the example cluster, and what it printed last time.
+# A console block with one command on the example cluster and its output.
 BLOCK = re.compile(
     r"(?ms)^```console\n\$ extender (?P<arguments>(?:explain|simulate) -f cluster\.yaml[^\n]*)\n.*?^```$"
 )
@@ -30,12 +30,12 @@ def refreshed(page: str) -> str:
 
 
 def main() -> int:
-    """Refresh the pages, or with --check say whether they are fresh."""
+    """Update the pages; with --check only report those that differ."""
     fresh = {page: refreshed(page.read_text()) for page in PAGES}
     stale = [page for page, text in fresh.items() if page.read_text() != text]
     if "--check" in sys.argv[1:]:
         for page in stale:
-            sys.stderr.write(f"{page.name} does not show what the commands print; run `make readme`\n")
+            sys.stderr.write(f"{page.name} differs from the output of its commands; run `make readme`\n")
         return int(bool(stale))
     for page in stale:
         page.write_text(fresh[page])

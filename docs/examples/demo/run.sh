@@ -1,6 +1,6 @@
 #!/bin/sh
-# The main job on an example cluster: why does a pod wait, what would a simulation do, and what does the HTTP
-# extender answer. Needs `extender` on the PATH (`make demo` sees to that); leaves nothing behind.
+# Demonstrates explain, simulate and serve on an example cluster. Needs `extender` on the PATH (`make demo` sets it);
+# removes its temporary files.
 set -eu
 
 cd "$(dirname "$0")"
@@ -22,7 +22,7 @@ show() {
     "$@"
 }
 
-# fetch PATH [BODY]: GET, or POST the JSON body; with curl where there is one.
+# fetch PATH [BODY]: GET, or POST with the JSON body; uses curl if it is installed.
 fetch() {
     if command -v curl >/dev/null 2>&1; then
         set -- "$1" ${2+--header "Content-Type: application/json" --data "$2"}
@@ -37,16 +37,16 @@ print(r.urlopen(r.Request(sys.argv[1], body, {"Content-Type": "application/json"
     fi
 }
 
-title "A pod that fits: which node is best, and why"
+title "Explain a pod that fits: the best node and its scores"
 show extender explain -f cluster.yaml shop/api-7f4b-g3ypl
 
-title "A pod that does not: who refuses it, and what would help"
+title "Explain a pod that does not fit: the plugins that reject it, and what would help"
 show extender explain -f cluster.yaml shop/frontend-5d8c-k7wzd
 
-title "All waiting pods, placed one after another on a copy of the cluster"
+title "Simulate the scheduling of all pending pods on a copy of the cluster"
 show extender simulate -f cluster.yaml --seed 1
 
-title "The same decision over HTTP, as kube-scheduler asks its extenders"
+title "The extender verbs over HTTP, as kube-scheduler calls them"
 port=$(python -c 'import socket; s = socket.socket(); s.bind(("127.0.0.1", 0)); print(s.getsockname()[1])')
 address=http://127.0.0.1:$port
 printf '\n$ extender serve -f cluster.yaml --port %s &\n' "$port"
@@ -57,7 +57,7 @@ tries=0
 until fetch /readyz >/dev/null 2>&1; do
     tries=$((tries + 1))
     if [ "$tries" -gt 150 ] || ! kill -0 "$server" 2>/dev/null; then
-        echo "extender serve did not become ready; it said:" >&2
+        echo "extender serve did not become ready; its log:" >&2
         cat "$scratch/log" >&2
         exit 1
     fi

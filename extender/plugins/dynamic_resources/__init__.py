@@ -1,4 +1,4 @@
-"""The plugin DynamicResources: its options, a pod's claims, the question about nodes, the writes that follow.
+"""DynamicResources: the plugin, its options, filter and scores, the pod's claims, and the API calls that bind them.
 
-Knows `extender.allocation` and what every plugin knows; no other plugin.
+The package may import `extender.dra`.
 """

@@ -1,7 +1,9 @@
-"""Node resources that come with devices: what a pod takes of a node through its claims, and whether the node has it.
+"""Node resources that a pod consumes through its claims, and the check that a node has enough of them.
 
-A device may map to cpu, memory, ephemeral storage or huge pages of its node. Gate DRANodeAllocatableResources.
-Source: B113, B122, H063.
+A device may map to cpu, memory, ephemeral storage or huge pages of its node (gate DRANodeAllocatableResources).
+
+Source: pkg/scheduler/framework/plugins/dynamicresources/dynamicresources.go, DynamicResources.Filter,
+AllocatorFeatures, DynamicResources.bindClaim (1.36).
 """
 
 from collections.abc import Iterable, Sequence
@@ -10,185 +12,220 @@ from typing import Final
 import msgspec
 import numpy as np
 
-from extender.allocation.allocator import Solution
-from extender.allocation.faults import AllocationError, NodeUnfitError
-from extender.allocation.search import Chosen
-from extender.cluster.arrays import BoolArray, IntArray
-from extender.cluster.node_matching import terms_mask
-from extender.cluster.snapshot import NodeView
-from extender.framework.verdict import Code, Reason
-from extender.objects.devices import NodeAllocatableResourceMapping, ResourceClaim
-from extender.objects.pod import NodeAllocatableResourceClaimStatus, Pod
-from extender.objects.quantity import parse
-from extender.objects.requests import Counting, is_hugepages, not_covered, pod_requests
-from extender.objects.written_quantity import Form, WrittenQuantity, written
-from extender.plugins.dynamic_resources.claims import claim_name
-from extender.plugins.dynamic_resources.cycle import Cycle
+from extender.api.kinds.devices import NodeAllocatableResourceMapping, ResourceClaim
+from extender.api.kinds.pod import NodeAllocatableResourceClaimStatus, Pod
+from extender.api.quantity import parse
+from extender.api.quantity_format import Format, FormattedQuantity, parse_formatted
+from extender.api.requests import (
+    PodResourcesOptions,
+    find_resources_above_pod_level,
+    is_hugepages_resource,
+    pod_requests,
+)
+from extender.cache.node_matching import match_node_selector
+from extender.cache.snapshot import NodeView
+from extender.cache.tables.arrays import BoolArray, IntArray
+from extender.dra.allocation_search import DeviceResult
+from extender.dra.allocator import NodeAllocation
+from extender.dra.errors import AllocationError, NodeAllocationError
+from extender.framework.status import Code, Reason
+from extender.plugins.dynamic_resources.pod_claims import get_claim_name
+from extender.plugins.dynamic_resources.state import StateData
 
-Statuses = tuple[NodeAllocatableResourceClaimStatus, ...]
-"""What a pod takes through each of its claims, by name of the claim."""
+ClaimStatuses = tuple[NodeAllocatableResourceClaimStatus, ...]
+"""The node resources that a pod consumes through each of its claims."""
 
-_NOTHING: Final = written(0)
-_CHECKED: Final = ("cpu", "memory", "ephemeral-storage")
+_ZERO: Final = parse_formatted(0)
+_BASIC_RESOURCES: Final = ("cpu", "memory", "ephemeral-storage")
 
 
-def used_by_others(cycle: Cycle, nodes: NodeView) -> list[tuple[BoolArray, Reason]]:
-    """The nodes on which another pod takes node resources through an allocated claim of this one, the first claim's."""
-    found: list[tuple[BoolArray, Reason]] = []
-    left: BoolArray = np.ones(len(nodes), dtype=np.bool_)
-    uid = cycle.pod.metadata.uid or cycle.pod.key
-    for claim, terms in zip(cycle.claims, cycle.selectors, strict=True):
-        users = nodes.snapshot.claim_users(claim.key) if claim.status.allocation is not None else {}
-        if not users:
+def find_nodes_with_shared_claims(state_data: StateData, nodes: NodeView) -> list[tuple[BoolArray, Reason]]:
+    """Return the nodes where another pod consumes node resources through an allocated claim of the pod, with reasons.
+
+    A node with several such claims is returned only for the first.
+
+    Source: pkg/scheduler/framework/plugins/dynamicresources/nodeallocatabledynamicresources.go,
+    DynamicResources.validateNodeAllocatableDRAClaimSharing (1.36).
+    """
+    shared_claim_nodes: list[tuple[BoolArray, Reason]] = []
+    remaining: BoolArray = np.ones(len(nodes), dtype=np.bool_)
+    uid = state_data.pod.metadata.uid or state_data.pod.key
+    for claim, selector in zip(state_data.claims, state_data.node_selectors, strict=True):
+        uids_by_row = nodes.snapshot.resource_claim_users(claim.key) if claim.status.allocation is not None else {}
+        if not uids_by_row:
             continue
-        reachable = left if terms is None else left & terms_mask(nodes, terms)
-        what = f"node allocatable resource claim {claim.metadata.name}"
-        several = [row for row, uids in users.items() if len(uids) > 1]
-        another = [row for row, uids in users.items() if len(uids) == 1 and uid not in uids]
-        for rows, said in ((several, "shared by multiple pods"), (another, "is already used by another pod")):
-            mask = _mask(nodes, rows) & reachable
-            found.append((mask, Reason(f"{what} {said}", Code.UNRESOLVABLE)))
-            left = left & ~mask
-    return found
+        candidates = remaining if selector is None else remaining & match_node_selector(nodes, selector)
+        subject = f"node allocatable resource claim {claim.metadata.name}"
+        shared_rows = [row for row, uids in uids_by_row.items() if len(uids) > 1]
+        other_pod_rows = [row for row, uids in uids_by_row.items() if len(uids) == 1 and uid not in uids]
+        for rows, problem in (
+            (shared_rows, "shared by multiple pods"),
+            (other_pod_rows, "is already used by another pod"),
+        ):
+            mask = _make_mask(nodes, rows) & candidates
+            shared_claim_nodes.append((mask, Reason(f"{subject} {problem}", Code.UNRESOLVABLE)))
+            remaining = remaining & ~mask
+    return shared_claim_nodes
 
 
-def _mask(nodes: NodeView, rows: Sequence[int]) -> BoolArray:
-    column = np.zeros(len(nodes.snapshot), dtype=np.bool_)
-    column[rows] = True
-    return nodes.take(column)
+def _make_mask(nodes: NodeView, rows: Sequence[int]) -> BoolArray:
+    mask = np.zeros(len(nodes.snapshot), dtype=np.bool_)
+    mask[rows] = True
+    return nodes.take(mask)
 
 
-class Demands:
-    """What the pod of a cycle asks of each node of a view, with the devices found for its claims there."""
+class NodeResourcesCheck:
+    """Checks the pod's requests on nodes, including the node resources of the devices allocated there.
 
-    def __init__(self, cycle: Cycle, nodes: NodeView, counting: Counting) -> None:
-        self._pod, self._nodes, self._taken = cycle.pod, nodes, cycle.taken
+    Source: pkg/scheduler/framework/plugins/dynamicresources/nodeallocatabledynamicresources.go,
+    DynamicResources.calculateAndCheckNodeAllocatableResources (1.36).
+    """
+
+    def __init__(self, state_data: StateData, nodes: NodeView, resources_options: PodResourcesOptions) -> None:
+        self._pod, self._nodes, self._statuses_by_node = state_data.pod, nodes, state_data.node_allocatable_statuses
         self._names = nodes.names
-        self._counting = counting._replace(status=False)
-        self._users = _containers_by_claim(cycle.pod)
-        self._columns: dict[str, tuple[IntArray, IntArray]] = {}
+        self._resources_options = resources_options._replace(use_status_resources=False)
+        self._containers = _group_containers_by_claim(state_data.pod)
+        self._amounts_by_resource: dict[str, tuple[IntArray, IntArray]] = {}
         self._requests: dict[bytes, dict[str, int]] = {}
 
-    def on(self, position: int, claims: Sequence[ResourceClaim], solution: Solution) -> tuple[Reason, ...]:
-        """Why what the pod takes on the node at *position* is too much; what it takes through *claims* is noted.
+    def check(self, position: int, claims: Sequence[ResourceClaim], allocation: NodeAllocation) -> tuple[Reason, ...]:
+        """Return the reasons for insufficient resources on the node at *position*.
+
+        If the resources suffice, store the node resources that *claims* consume.
 
         Raises:
-            AllocationError: it cannot be worked out.
-            NodeUnfitError: it cannot be had on any node with such devices.
+            AllocationError: the amounts cannot be computed.
+            NodeAllocationError: no container uses a claim, or the pod-level request is too low.
         """
-        chosen = {claim.metadata.name: own for claim, own in zip(claims, solution.chosen, strict=True) if _maps(own)}
+        device_results = {
+            claim.metadata.name: results
+            for claim, results in zip(claims, allocation.device_results, strict=True)
+            if _has_mappings(results)
+        }
         name = self._names[position]
-        self._taken.pop(name, None)
-        if not chosen:
+        self._statuses_by_node.pop(name, None)
+        if not device_results:
             return ()
-        statuses = tuple(self._status(name, chosen[name]) for name in sorted(chosen))
-        taken = tuple(status for status in statuses if status.resources)
-        for status in taken:
+        statuses = tuple(self._build_claim_status(name, device_results[name]) for name in sorted(device_results))
+        claim_statuses = tuple(status for status in statuses if status.resources)
+        for status in claim_statuses:
             if not status.containers:
-                what = "node-allocatable resource claim not referenced by any container within the pod"
-                raise NodeUnfitError(f"claim {status.resource_claim_name}: {what}")
-        short = tuple(self._lacking(position, self._demand(taken)))
-        if taken and not short:
-            self._taken[name] = taken
-        return short
+                problem = "node-allocatable resource claim not referenced by any container within the pod"
+                raise NodeAllocationError(f"claim {status.resource_claim_name}: {problem}")
+        insufficient_reasons = tuple(
+            self._find_insufficient_resources(position, self._compute_requests(claim_statuses))
+        )
+        if claim_statuses and not insufficient_reasons:
+            self._statuses_by_node[name] = claim_statuses
+        return insufficient_reasons
 
-    def _status(self, name: str, chosen: Iterable[Chosen]) -> NodeAllocatableResourceClaimStatus:
-        amounts: dict[str, WrittenQuantity] = {}
-        for each in chosen:
-            for resource, mapping in each.device.device.node_allocatable_resource_mappings.items():
-                amount = _amount(each, resource, mapping, f"{self._pod.metadata.namespace}/{name}")
+    def _build_claim_status(
+        self, name: str, device_results: Iterable[DeviceResult]
+    ) -> NodeAllocatableResourceClaimStatus:
+        amounts: dict[str, FormattedQuantity] = {}
+        for result in device_results:
+            for resource, mapping in result.device.device.node_allocatable_resource_mappings.items():
+                amount = _compute_mapped_amount(result, resource, mapping, f"{self._pod.metadata.namespace}/{name}")
                 if amount is not None:
-                    amounts[resource] = amounts.get(resource, _NOTHING).plus(amount)
+                    amounts[resource] = amounts.get(resource, _ZERO).plus(amount)
         return NodeAllocatableResourceClaimStatus(
             resource_claim_name=name,
-            containers=self._users.get(name, ()),
+            containers=self._containers.get(name, ()),
             resources={resource: amount.text for resource, amount in amounts.items()},
         )
 
-    def _demand(self, taken: Statuses) -> dict[str, int]:
-        """All that the pod asks for, in base units.
+    def _compute_requests(self, claim_statuses: ClaimStatuses) -> dict[str, int]:
+        """Return the pod's requests including those of *claim_statuses*, in base units.
 
         Raises:
-            NodeUnfitError: it asks for less as a whole.
+            NodeAllocationError: a pod-level request is lower than the sum of these requests.
         """
-        key = msgspec.msgpack.encode(taken)
-        known = self._requests.get(key)
-        if known is None:
-            pod = with_statuses(self._pod, taken)
-            short = not_covered(pod) if self._counting.pod_level and pod.spec.resources is not None else []
-            if short:
-                what = "is insufficient to cover the aggregated container and node-allocatable DRA requests"
-                raise NodeUnfitError(f"pod level request for {short[0]} {what}")
-            known = self._requests[key] = pod_requests(pod, self._counting)
-        return known
+        key = msgspec.msgpack.encode(claim_statuses)
+        requests = self._requests.get(key)
+        if requests is None:
+            pod = copy_with_claim_statuses(self._pod, claim_statuses)
+            insufficient_resources = (
+                find_resources_above_pod_level(pod)
+                if self._resources_options.pod_level_resources and pod.spec.resources is not None
+                else []
+            )
+            if insufficient_resources:
+                problem = "is insufficient to cover the aggregated container and node-allocatable DRA requests"
+                raise NodeAllocationError(f"pod level request for {insufficient_resources[0]} {problem}")
+            requests = self._requests[key] = pod_requests(pod, self._resources_options)
+        return requests
 
-    def _lacking(self, position: int, demand: dict[str, int]) -> list[Reason]:
-        short: list[str] = []
+    def _find_insufficient_resources(self, position: int, requests: dict[str, int]) -> list[Reason]:
+        insufficient_names: list[str] = []
         code = Code.UNSCHEDULABLE
-        for name in (*_CHECKED, *sorted(filter(is_hugepages, demand))):
-            amount = demand.get(name, 0)
-            if amount <= 0 and name in _CHECKED:
+        for name in (*_BASIC_RESOURCES, *sorted(filter(is_hugepages_resource, requests))):
+            amount = requests.get(name, 0)
+            if amount <= 0 and name in _BASIC_RESOURCES:
                 continue
-            allocatable, requested = self._column(name)
-            there = int(allocatable[position])
-            if amount > there - int(requested[position]):
-                short.append(name)
-                if amount > there:
+            allocatable, requested = self._get_amounts(name)
+            allocatable_amount = int(allocatable[position])
+            if amount > allocatable_amount - int(requested[position]):
+                insufficient_names.append(name)
+                if amount > allocatable_amount:
                     code = Code.UNRESOLVABLE
-        return [Reason(f"Insufficient {name}", code, order) for order, name in enumerate(short)]
+        return [Reason(f"Insufficient {name}", code, order) for order, name in enumerate(insufficient_names)]
 
-    def _column(self, name: str) -> tuple[IntArray, IntArray]:
-        known = self._columns.get(name)
-        if known is None:
-            number = self._nodes.snapshot.vocabulary.resources.id(name)
-            known = self._columns[name] = self._nodes.allocatable(number), self._nodes.requested(number)
-        return known
+    def _get_amounts(self, name: str) -> tuple[IntArray, IntArray]:
+        amounts = self._amounts_by_resource.get(name)
+        if amounts is None:
+            resource_id = self._nodes.snapshot.symbols.resources.intern(name)
+            amounts = self._amounts_by_resource[name] = (
+                self._nodes.allocatable(resource_id),
+                self._nodes.requested(resource_id),
+            )
+        return amounts
 
 
-def _containers_by_claim(pod: Pod) -> dict[str, tuple[str, ...]]:
-    """The containers that refer to each claim, by the name of the claim; one as often as it does."""
-    claim_of = {
-        entry.name: name for entry in pod.spec.resource_claims if isinstance(name := claim_name(pod, entry)[0], str)
+def _group_containers_by_claim(pod: Pod) -> dict[str, tuple[str, ...]]:
+    """Return the names of the containers that refer to each claim, by claim name. Each reference adds one name."""
+    claim_names = {
+        entry.name: name for entry in pod.spec.resource_claims if isinstance(name := get_claim_name(pod, entry)[0], str)
     }
-    users: dict[str, tuple[str, ...]] = {}
+    containers: dict[str, tuple[str, ...]] = {}
     for container in (*pod.spec.init_containers, *pod.spec.containers):
         for reference in container.resources.claims:
-            name = claim_of.get(reference.name)
+            name = claim_names.get(reference.name)
             if name is not None:
-                users[name] = (*users.get(name, ()), container.name)
-    return users
+                containers[name] = (*containers.get(name, ()), container.name)
+    return containers
 
 
-def _maps(chosen: Iterable[Chosen]) -> bool:
-    return any(each.device.device.node_allocatable_resource_mappings for each in chosen)
+def _has_mappings(device_results: Iterable[DeviceResult]) -> bool:
+    return any(result.device.device.node_allocatable_resource_mappings for result in device_results)
 
 
-def _amount(
-    chosen: Chosen, resource: str, mapping: NodeAllocatableResourceMapping, claim: str
-) -> WrittenQuantity | None:
-    """What a device takes of *resource*; None if the capacity it goes by is not in use.
+def _compute_mapped_amount(
+    device_result: DeviceResult, resource: str, mapping: NodeAllocatableResourceMapping, claim: str
+) -> FormattedQuantity | None:
+    """Return the amount of *resource* that a device consumes; None if its mapped capacity is not consumed.
 
     Raises:
-        AllocationError: the device is not one whose capacity is consumed.
+        AllocationError: the device has no consumable capacity.
     """
     factor = mapping.allocation_multiplier
     if not mapping.capacity_key:
-        return _NOTHING if factor is None else written(factor)
-    if not chosen.shares:
-        what = f"ConsumedCapacity is nil, but Capacity key '{mapping.capacity_key}' is set"
-        where = f"in NodeAllocatableResourceMappings for resource {resource}"
-        raise AllocationError(f"claim {claim}, device {chosen.device.device.name}: {what} {where}")
-    consumed = chosen.shares.get(mapping.capacity_key)
+        return _ZERO if factor is None else parse_formatted(factor)
+    if not device_result.consumed_capacity:
+        problem = f"ConsumedCapacity is nil, but Capacity key '{mapping.capacity_key}' is set"
+        location = f"in NodeAllocatableResourceMappings for resource {resource}"
+        raise AllocationError(f"claim {claim}, device {device_result.device.device.name}: {problem} {location}")
+    consumed = device_result.consumed_capacity.get(mapping.capacity_key)
     if consumed is None:
         return None
-    base = written(consumed.text)
+    mapped_amount = parse_formatted(consumed.text)
     if consumed.computed:
-        base = base._replace(form=Form.BINARY)  # as upstream rounds, whatever the request was written in
-    return base if factor is None else base.times(parse(factor))
+        mapped_amount = mapped_amount._replace(format=Format.BINARY)  # upstream always rounds to this format
+    return mapped_amount if factor is None else mapped_amount.times(parse(factor))
 
 
-def with_statuses(pod: Pod, statuses: Statuses) -> Pod:
-    """*pod* with what it takes through claims."""
+def copy_with_claim_statuses(pod: Pod, statuses: ClaimStatuses) -> Pod:
+    """Return *pod* with *statuses* as the node resources that it consumes through claims."""
     if pod.status.node_allocatable_resource_claim_statuses == statuses:
         return pod
     status = msgspec.structs.replace(pod.status, node_allocatable_resource_claim_statuses=statuses)

@@ -1,27 +1,37 @@
-"""DynamicResources: devices for pods that claim them, by claims or as extended resources that a device class serves.
+"""DynamicResources allocates devices for the pod's claims and for extended resources that a device class backs.
 
-**Refuses** for good a pod whose claims are not in order: not created yet, missing, being deleted, made for another
-pod, or asking for a class that does not exist; and one whose claim is being allocated for another. Then nodes that an
-allocation cannot be used on, or whose devices failed to get ready (`resourceclaim not available on the node`); nodes
-where what is not allocated yet cannot be (`cannot allocate all claims`); nodes that do not offer an extended resource
-that no class serves. A selector that fails, or a search that takes too long, ends the attempt. All refusals are for
-good, so no pod is evicted for devices; an allocation that is of no use and that no other pod holds is given up.
+**Rejects** in PreFilter, unresolvable, a pod if one of its claims does not exist, is being deleted, is owned by another
+pod, is being allocated for another pod, or requests an unknown device class. Rejects nodes, unresolvable, where an
+allocated claim is not usable or its devices failed to bind (`resourceclaim not available on the node`), where an
+unallocated claim cannot be allocated (`cannot allocate all claims`), or that lack an extended resource without a device
+class. An invalid selector and an allocation timeout are errors. Since all rejections are unresolvable, no pod is
+preempted for devices. PostFilter deallocates an unusable allocation that no other pod uses.
+
 With the gate DRANodeAllocatableResources a device may map to cpu, memory, ephemeral storage or huge pages of its node.
-What the pod takes so counts with its requests, and a node is refused that has not enough left of them (`Insufficient
-cpu`, not for good if the node as a whole has enough), as are a claim of this kind that another pod on the node uses, or
-that no container refers to, and a pod that requests less as a whole.
+These amounts are added to the pod's requests. A node with too few free resources is rejected (`Insufficient cpu`;
+unresolvable only if its allocatable amount is too low). Nodes are also rejected if another pod on the node uses such a
+claim, if no container refers to the claim, or if a pod-level request is lower than the sum of these amounts and the
+containers' requests.
 
-**Scores** how much preferred the alternatives are that were found on a node: 8 for the first of a request, 7 for the
-second and so on, in proportion to the best node.
+**Scores** nodes by the preference of the allocated subrequests of prioritized lists: 8 for the first, 7 for the second
+and so on. The highest score becomes 100.
 
-**Undone by** changes of claims, of the pod's generated claims, of device classes, of resource slices, and nodes that
-come or change their labels or allocatable resources.
+**Requeued on** changes of claims, of the pod's generated claims, of device classes and resource slices, new nodes, and
+nodes whose labels or allocatable resources change.
 
-**Options** `filterTimeout`: how long the search for devices on one node may take, `10s`; `0s` is without limit.
-`bindingTimeout`: how long to wait for binding conditions, `10m0s`, at least `1s`. Each exists only while its feature
-gates are on (`DRASchedulerFilterTimeout`; `DRADeviceBindingConditions` and `DRAResourceClaimDeviceStatus`).
+**Options** `filterTimeout`: the timeout for the allocation on one node, `10s`; `0s` is no limit. `bindingTimeout`: the
+timeout for binding conditions, `10m0s`, at least `1s`. Each exists only if its feature gates are on
+(`DRASchedulerFilterTimeout`; `DRADeviceBindingConditions` and `DRAResourceClaimDeviceStatus`).
 
-Source: B034, B109 to B126, G043, H065, H066.
+Source: pkg/scheduler/framework/plugins/noderesources/fit.go, shouldDelegateResourceToDRA;
+pkg/scheduler/framework/plugins/dynamicresources/dynamicresources.go, statusUnschedulable,
+DynamicResources.foreachPodResourceClaim, DynamicResources.PreFilter;
+pkg/scheduler/framework/plugins/dynamicresources/extendeddynamicresources.go,
+DynamicResources.filterExtendedResources; dynamic-resource-allocation/cel/compile.go, newCompiler;
+dynamic-resource-allocation/structured/internal/incubating/allocator_incubating.go, Allocator.Allocate;
+pkg/scheduler/apis/config/v1/defaults.go, SetDefaults_DynamicResourcesArgs;
+pkg/scheduler/apis/config/validation/validation_pluginargs.go, ValidateDynamicResourcesArgs;
+pkg/scheduler/framework/types.go, FitError.Error (1.36).
 """
 
 import uuid
@@ -30,349 +40,361 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from extender.allocation.allocated import is_for_extended
-from extender.allocation.allocator import Allocator
-from extender.allocation.features import features_of
-from extender.allocation.results import results_of
+from extender.api.kinds.devices import DeviceClass, DeviceTaintRule, ResourceClaim
+from extender.api.kinds.pod import Pod
+from extender.api.matching import CompiledNodeSelector, compile_strict_node_selector
+from extender.api.requests import is_dra_extended_resource
 from extender.basics.clock import Clock, SystemClock
-from extender.cluster.accounting import counting_of
-from extender.cluster.arrays import IntArray
-from extender.cluster.device_classes import classes_by_resource
-from extender.cluster.pods import PodQuery
-from extender.cluster.snapshot import NodeView, Snapshot
+from extender.cache.counted_resources import make_pod_resources_options
+from extender.cache.device_classes import map_resources_to_device_classes
+from extender.cache.pod_info import PodInfo
+from extender.cache.snapshot import NodeView, Snapshot
+from extender.cache.tables.arrays import IntArray
 from extender.config import durations
-from extender.decide.rescue import Attempt
-from extender.framework.changes import Registration
-from extender.framework.normalize import in_proportion
-from extender.framework.points import Plan, PostFiltered, PreFiltered, PreFlight, Reads, Write
-from extender.framework.setup import Setup
-from extender.framework.verdict import SUCCESS, Code, Reason, Rejection, Status, error, unresolvable, unschedulable
-from extender.objects.devices import DeviceClass, DeviceTaintRule, ResourceClaim
-from extender.objects.matching import NodeTerms, strict_node_selector
-from extender.objects.pod import Pod
-from extender.objects.requests import incoming_requests, is_dra_extended
-from extender.plugins.dynamic_resources import writes
-from extender.plugins.dynamic_resources.changes import registrations
-from extender.plugins.dynamic_resources.claims import (
-    binding_fault,
-    claims_of,
-    is_overdue,
-    is_ready,
-    is_reserved,
-    objection,
-    waits,
+from extender.cycle.post_filter import FailedAttempt
+from extender.dra.allocated_devices import is_extended_resource_claim
+from extender.dra.allocation_results import build_allocation_results
+from extender.dra.allocator import Allocator
+from extender.dra.features import make_features
+from extender.framework.api_plan import ApiCall, ApiPlan
+from extender.framework.events import ClusterEventWithHint
+from extender.framework.extension_points import DependsOn, PostFilterResult, PreBindPreFlightResult, PreFilterResult
+from extender.framework.normalize import default_normalize_score
+from extender.framework.plugin_args import PluginArgs
+from extender.framework.status import Code, Reason, Rejection, Status, error, unresolvable, unschedulable
+from extender.plugins.dynamic_resources import api_calls
+from extender.plugins.dynamic_resources.args import DynamicResourcesOptions, are_binding_conditions_enabled
+from extender.plugins.dynamic_resources.binding import bind_claims, check_bindings, get_allocated_devices
+from extender.plugins.dynamic_resources.deallocation import free_claim
+from extender.plugins.dynamic_resources.filter import UNAVAILABLE, FilterContext, find_rejections
+from extender.plugins.dynamic_resources.node_resources import copy_with_claim_statuses
+from extender.plugins.dynamic_resources.pod_claims import (
+    get_binding_error,
+    get_pod_claims,
+    has_binding_conditions,
+    is_binding_timed_out,
+    is_ready_for_binding,
+    may_have_claims,
+    validate_claim,
 )
-from extender.plugins.dynamic_resources.cycle import Cycle
-from extender.plugins.dynamic_resources.filtering import UNAVAILABLE, Means, refused
-from extender.plugins.dynamic_resources.groups import consumer, group_of, held_in_vain
-from extender.plugins.dynamic_resources.node_resources import with_statuses
-from extender.plugins.dynamic_resources.options import DynamicResourcesOptions, waits_for_conditions
-from extender.plugins.dynamic_resources.scoring import scores
+from extender.plugins.dynamic_resources.pod_group_claims import get_claim_consumer, get_pod_group
+from extender.plugins.dynamic_resources.queueing_hints import events_to_register
+from extender.plugins.dynamic_resources.score import compute_scores
+from extender.plugins.dynamic_resources.state import StateData
 
-_NOTHING_TO_FREE = PostFiltered(unschedulable("no new claims to deallocate"))
-_DISABLED = PostFiltered(unschedulable("plugin disabled"))
-_NOT_ASKED = PostFiltered(error("not found"))
-_CLAIMS_NOTHING = PreFiltered(skip=True, notes=())
-"""The pod was looked at, which `score` must know."""
-_STILL = PostFiltered(unschedulable("still not schedulable"))
-_UNPREPARED = Reason("not found", Code.ERROR)
-_NOTHING_TO_DO = Status(Code.SKIP)
-_LATE = error("device binding timeout: context deadline exceeded")
+_NO_CLAIMS_TO_DEALLOCATE = PostFilterResult(unschedulable("no new claims to deallocate"))
+_DISABLED = PostFilterResult(unschedulable("plugin disabled"))
+_NO_PRE_FILTER_STATE = PostFilterResult(error("not found"))
+_SKIP_WITHOUT_CLAIMS = PreFilterResult(skip=True, state=())
+"""Skips Filter. The state, which is empty but not None, shows Score that PreFilter ran."""
+_NO_STATE = Reason("not found", Code.ERROR)
+_SKIP = Status(Code.SKIP)
+_TIMED_OUT = error("device binding timeout: context deadline exceeded")
 
 
 class DynamicResources:
-    """Finds devices, and keeps those for itself that it has found until they are written down."""
+    """Allocates devices. An allocation is in flight from Reserve until the claim is written."""
 
     name: ClassVar[str] = "DynamicResources"
-    kept_for_kin: ClassVar[bool] = True
+    cacheable_for_spec_class: ClassVar[bool] = True
     options: ClassVar[type[DynamicResourcesOptions]] = DynamicResourcesOptions
-    score_reads: ClassVar[Reads] = Reads.NODE
+    score_depends_on: ClassVar[DependsOn] = DependsOn.NODE
 
-    def __init__(self, setup: Setup[DynamicResourcesOptions], clock: Clock | None = None) -> None:
-        gates = setup.gates
-        self._on = "DynamicResourceAllocation" in gates
-        self._serves_extended = "DRAExtendedResource" in gates
-        self._waits = waits_for_conditions(gates)
-        self._grouped = "DRAWorkloadResourceClaims" in gates
-        self._counting = counting_of(gates) if "DRANodeAllocatableResources" in gates else None
-        self._features = features_of(gates)
+    def __init__(self, args: PluginArgs[DynamicResourcesOptions], clock: Clock | None = None) -> None:
+        gates = args.gates
+        self._enabled = "DynamicResourceAllocation" in gates
+        self._extended_resources_enabled = "DRAExtendedResource" in gates
+        self._binding_conditions_enabled = are_binding_conditions_enabled(gates)
+        self._workload_claims = "DRAWorkloadResourceClaims" in gates
+        self._resources_options = make_pod_resources_options(gates) if "DRANodeAllocatableResources" in gates else None
+        self._features = make_features(gates)
         self._clock = clock or SystemClock()
-        self.reads = (DeviceTaintRule,) if self._features.taint_rules else ()
-        # One for all profiles: what one has promised is taken for the others too.
-        self._allocator: Allocator = setup.shared.setdefault(self.name, Allocator(self._features, self._clock))
-        limit = setup.options.filter_timeout
-        self._filter_timeout = durations.parse(limit or "0s") if "DRASchedulerFilterTimeout" in gates else 0.0
-        self._binding_timeout = durations.parse(setup.options.binding_timeout or "10m0s")
-        self._served: tuple[object, dict[str, DeviceClass]] = (None, {})
+        self.reads = (DeviceTaintRule,) if self._features.device_taint_rules else ()
+        # All profiles share one allocator with its in-flight allocations.
+        self._allocator: Allocator = args.shared.setdefault(self.name, Allocator(self._features, self._clock))
+        filter_timeout = args.options.filter_timeout
+        self._filter_timeout = durations.parse(filter_timeout or "0s") if "DRASchedulerFilterTimeout" in gates else 0.0
+        self._binding_timeout = durations.parse(args.options.binding_timeout or "10m0s")
+        self._versioned_device_classes: tuple[object, dict[str, DeviceClass]] = (None, {})
 
-    def events(self) -> Sequence[Registration]:
-        """Source: B125."""
-        return registrations() if self._on else ()
+    def events_to_register(self) -> Sequence[ClusterEventWithHint]:
+        """Return the events that may make devices available.
 
-    # -- before any node
+        Source: pkg/scheduler/framework/plugins/dynamicresources/dynamicresources.go,
+        DynamicResources.EventsToRegister (1.36).
+        """
+        return events_to_register() if self._enabled else ()
 
-    def pre_enqueue(self, pod: PodQuery, cluster: Snapshot) -> Status | None:
-        """Source: B110."""
-        if not self._on or not pod.spec.resource_claims:
+    # -- PreEnqueue and PreFilter
+
+    def pre_enqueue(self, pod: PodInfo, snapshot: Snapshot) -> Status | None:
+        """Reject a pod whose claims are missing or invalid.
+
+        Source: pkg/scheduler/framework/plugins/dynamicresources/dynamicresources.go,
+        DynamicResources.foreachPodResourceClaim (1.36).
+        """
+        if not self._enabled or not pod.spec.resource_claims:
             return None
-        found = claims_of(pod.pod, cluster, grouped=self._grouped)
-        return found if isinstance(found, Status) else None
+        claims = get_pod_claims(pod.pod, snapshot, workload_claims=self._workload_claims)
+        return claims if isinstance(claims, Status) else None
 
-    def pre_filter(self, pod: PodQuery, cluster: Snapshot) -> PreFiltered:
-        """Skips pods that claim nothing. Source: B111, B112, B114."""
-        if not self._on:
-            return _CLAIMS_NOTHING
-        own = claims_of(pod.pod, cluster, grouped=self._grouped) if pod.spec.resource_claims else ()
-        if isinstance(own, Status):
-            return PreFiltered(status=own)
-        extended = self._extended(pod, cluster)
-        if not own and not extended:
-            return _CLAIMS_NOTHING
-        self._allocator.catch_up(cluster)
-        cycle = self._cycle(pod, own, extended, cluster)
-        if isinstance(cycle, Status):
-            return PreFiltered(status=cycle)
-        return PreFiltered(notes=cycle)
+    def pre_filter(self, pod: PodInfo, snapshot: Snapshot) -> PreFilterResult:
+        """Create the cycle's state. Skip pods without claims and without backed extended resources.
 
-    def pre_filter_kept(self, pod: PodQuery) -> bool:
-        """For pods that claim nothing, whatever device classes there are."""
-        return not (self._on and _may_claim(pod))
+        Source: pkg/scheduler/framework/plugins/dynamicresources/dynamicresources.go, DynamicResources.PreFilter;
+        pkg/scheduler/framework/plugins/dynamicresources/extendeddynamicresources.go,
+        DynamicResources.filterExtendedResources (1.36).
+        """
+        if not self._enabled:
+            return _SKIP_WITHOUT_CLAIMS
+        user_claims: tuple[ResourceClaim, ...] | Status = ()
+        if pod.spec.resource_claims:
+            user_claims = get_pod_claims(pod.pod, snapshot, workload_claims=self._workload_claims)
+        if isinstance(user_claims, Status):
+            return PreFilterResult(status=user_claims)
+        extended_resources = self._get_extended_resources(pod, snapshot)
+        if not user_claims and not extended_resources:
+            return _SKIP_WITHOUT_CLAIMS
+        self._allocator.sync(snapshot)
+        state_data = self._make_state_data(pod, user_claims, extended_resources, snapshot)
+        if isinstance(state_data, Status):
+            return PreFilterResult(status=state_data)
+        return PreFilterResult(state=state_data)
 
-    def _extended(self, pod: PodQuery, cluster: Snapshot) -> tuple[str, ...]:
-        """The extended resources of *pod*, if a device class serves one of them. Source: B034, B114."""
-        if not self._serves_extended:
+    def pre_filter_is_cacheable(self, pod: PodInfo) -> bool:
+        """Return whether the pod cannot have claims, for any set of device classes."""
+        return not (self._enabled and may_have_claims(pod))
+
+    def _get_extended_resources(self, pod: PodInfo, snapshot: Snapshot) -> tuple[str, ...]:
+        """Return the extended resources that *pod* requests if a device class backs one of them, else none.
+
+        Source: pkg/scheduler/framework/plugins/noderesources/fit.go, shouldDelegateResourceToDRA;
+        pkg/scheduler/framework/plugins/dynamicresources/extendeddynamicresources.go,
+        DynamicResources.filterExtendedResources (1.36).
+        """
+        if not self._extended_resources_enabled:
             return ()
-        names = cluster.vocabulary.resources
-        asked = tuple(name for number, _ in pod.shape.asked if is_dra_extended(name := names[number]))
-        if not asked or self._classes(cluster).keys().isdisjoint(asked):
+        names = snapshot.symbols.resources
+        requested = tuple(name for index, _ in pod.signature.requests if is_dra_extended_resource(name := names[index]))
+        if not requested or self._get_device_classes(snapshot).keys().isdisjoint(requested):
             return ()
-        return asked
+        return requested
 
-    def _classes(self, cluster: Snapshot) -> dict[str, DeviceClass]:
-        """The device classes by extended resource."""
-        moment = (cluster.object_history, cluster.revision(DeviceClass))
-        if self._served[0] != moment:
-            self._served = (moment, classes_by_resource(cluster.objects(DeviceClass).values()))
-        return self._served[1]
+    def _get_device_classes(self, snapshot: Snapshot) -> dict[str, DeviceClass]:
+        """Return the device classes by extended resource."""
+        classes_version = (snapshot.object_history_id, snapshot.revision(DeviceClass))
+        if self._versioned_device_classes[0] != classes_version:
+            self._versioned_device_classes = (
+                classes_version,
+                map_resources_to_device_classes(snapshot.objects(DeviceClass).values()),
+            )
+        return self._versioned_device_classes[1]
 
-    def _cycle(
-        self, pod: PodQuery, own: tuple[ResourceClaim, ...], extended: tuple[str, ...], cluster: Snapshot
-    ) -> Cycle | Status:
-        cycle = Cycle(pod.pod, self._moment(cluster), list(own))
-        if self._grouped:
-            group = group_of(pod.pod, cluster)
+    def _make_state_data(
+        self,
+        pod: PodInfo,
+        user_claims: tuple[ResourceClaim, ...],
+        extended_resources: tuple[str, ...],
+        snapshot: Snapshot,
+    ) -> StateData | Status:
+        state_data = StateData(pod.pod, self._make_snapshot_version(snapshot), list(user_claims))
+        if self._workload_claims:
+            group = get_pod_group(pod.pod, snapshot)
             if isinstance(group, str):
                 return unresolvable(group)
-            cycle.consumers = [consumer(pod.pod, group, entry) for entry in pod.spec.resource_claims]
-        if extended:
+            state_data.consumers = [get_claim_consumer(pod.pod, group, entry) for entry in pod.spec.resource_claims]
+        if extended_resources:
             uid = pod.pod.metadata.uid
-            known = (c for c in cluster.objects(ResourceClaim).values() if is_for_extended(c, uid))
-            cycle.special = next(known, None) or writes.unnamed_claim(pod.pod)
-            cycle.claims.append(cycle.special)
-            cycle.extended = extended
-            cycle.backed = frozenset(extended) & self._classes(cluster).keys()
-        selectors: list[NodeTerms | None] = []
-        for claim in cycle.claims:
+            claims = snapshot.objects(ResourceClaim).values()
+            existing_claim = next((claim for claim in claims if is_extended_resource_claim(claim, uid)), None)
+            extended_claim = existing_claim or api_calls.make_extended_resource_claim(pod.pod)
+            state_data.extended_resource_claim = extended_claim
+            state_data.claims.append(extended_claim)
+            state_data.extended_resources = extended_resources
+            state_data.dra_backed_resources = frozenset(extended_resources) & self._get_device_classes(snapshot).keys()
+        node_selectors: list[CompiledNodeSelector | None] = []
+        for claim in state_data.claims:
             if claim.status.allocation is None:
-                fault = self._objection(claim, cycle)
-                if fault is not None:
-                    return fault
+                status = self._validate_claim(claim, state_data)
+                if status is not None:
+                    return status
             selector = claim.status.allocation.node_selector if claim.status.allocation else None
             try:
-                selectors.append(None if selector is None else strict_node_selector(selector))
-            except ValueError as wrong:
-                return error(str(wrong))
-        cycle.selectors = tuple(selectors)
-        cycle.failed = tuple(self._has_failed(claim) for claim in cycle.claims)
-        return cycle
+                node_selectors.append(None if selector is None else compile_strict_node_selector(selector))
+            except ValueError as invalid_selector:
+                return error(str(invalid_selector))
+        state_data.node_selectors = tuple(node_selectors)
+        state_data.binding_failed = tuple(self._has_binding_failed(claim) for claim in state_data.claims)
+        return state_data
 
-    def _moment(self, cluster: Snapshot) -> object:
-        return (cluster.object_history, cluster.revision(ResourceClaim), *self._allocator.moment)
+    def _make_snapshot_version(self, snapshot: Snapshot) -> object:
+        return (snapshot.object_history_id, snapshot.revision(ResourceClaim), *self._allocator.state_key)
 
-    def _objection(self, claim: ResourceClaim, cycle: Cycle) -> Status | None:
-        if self._allocator.allocated.is_in_flight(writes.promise_key(claim, cycle.pod)):
+    def _validate_claim(self, claim: ResourceClaim, state_data: StateData) -> Status | None:
+        if self._allocator.allocated_devices.is_in_flight(api_calls.get_in_flight_key(claim, state_data.pod)):
             return unresolvable(f"resource claim {claim.key} is in the process of being allocated")
-        if claim is cycle.special:
+        if claim is state_data.extended_resource_claim:
             return None
-        return objection(claim, self._allocator.classes, alternatives=self._features.prioritized_list)
+        return validate_claim(claim, self._allocator.classes, prioritized_list=self._features.prioritized_list)
 
-    def _has_failed(self, claim: ResourceClaim) -> bool:
-        """Whether the allocated devices failed to get ready, or took too long. Source: B113, B120."""
-        if not self._waits or claim.status.allocation is None:
+    def _has_binding_failed(self, claim: ResourceClaim) -> bool:
+        """Return whether the allocated devices failed to bind or their binding timed out.
+
+        Source: pkg/scheduler/framework/plugins/dynamicresources/dynamicresources.go, DynamicResources.Filter,
+        DynamicResources.PreBind (1.36).
+        """
+        if not self._binding_conditions_enabled or claim.status.allocation is None:
             return False
-        if binding_fault(claim) is not None:
+        if get_binding_error(claim) is not None:
             return True
-        return not is_ready(claim) and is_overdue(claim, self._binding_timeout, self._clock.now())
+        return not is_ready_for_binding(claim) and is_binding_timed_out(claim, self._binding_timeout, self._clock.now())
 
-    # -- nodes
+    # -- Filter, Score and PostFilter
 
-    def filter(self, pod: PodQuery, nodes: NodeView, notes: Any) -> Sequence[Rejection]:  # noqa: ARG002
-        """Where the claims can be had. Without notes, as upstream, every node is an error. Source: B113, B114."""
-        if not self._on:
+    def filter(self, pod: PodInfo, nodes: NodeView, state: Any) -> Sequence[Rejection]:  # noqa: ARG002
+        """Reject nodes where claims are unavailable.
+
+        Return an error for every node if PreFilter is disabled, as upstream.
+
+        Source: pkg/scheduler/framework/plugins/dynamicresources/dynamicresources.go, DynamicResources.Filter;
+        pkg/scheduler/framework/plugins/dynamicresources/extendeddynamicresources.go,
+        DynamicResources.filterExtendedResources (1.36).
+        """
+        if not self._enabled:
             return ()
-        if not isinstance(notes, Cycle):
-            return (Rejection(np.ones(len(nodes), dtype=np.bool_), _UNPREPARED),)
-        return refused(notes, nodes, Means(self._allocator, self._served[1], self._filter_timeout, self._counting))
+        if not isinstance(state, StateData):
+            return (Rejection(np.ones(len(nodes), dtype=np.bool_), _NO_STATE),)
+        classes = self._versioned_device_classes[1]
+        context = FilterContext(self._allocator, classes, self._filter_timeout, self._resources_options)
+        return find_rejections(state, nodes, context)
 
-    def score(self, pod: PodQuery, nodes: NodeView, notes: Any) -> IntArray:  # noqa: ARG002  the point's signature
-        """How much preferred the alternatives are that were found. Source: B116.
+    def score(self, pod: PodInfo, nodes: NodeView, state: Any) -> IntArray:  # noqa: ARG002  the extension point's signature
+        """Return a score for each node by the preference of the allocated subrequests.
 
         Raises:
-            LookupError: PreFilter was not asked, as upstream.
+            LookupError: PreFilter is disabled; scoring fails as upstream.
+
+        Source: pkg/scheduler/framework/plugins/dynamicresources/dynamicresources.go, computeScore (1.36).
         """
-        if self._on and notes is None:
+        if self._enabled and state is None:
             raise LookupError("not found")
-        if not isinstance(notes, Cycle) or not self._features.prioritized_list:
+        if not isinstance(state, StateData) or not self._features.prioritized_list:
             return np.zeros(len(nodes), dtype=np.int64)
-        return scores(notes, nodes)
+        return compute_scores(state, nodes)
 
-    def score_key(self, pod: PodQuery) -> Hashable | None:
-        """One key for all pods that cannot claim anything, whose scores are 0 for ever; None for others."""
-        return pod.shape.kin.remember((self, "key"), lambda: None if _may_claim(pod) else ())
+    def score_cache_key(self, pod: PodInfo) -> Hashable | None:
+        """Return one key for all pods that cannot have claims, whose scores are 0; None for other pods."""
+        return pod.signature.spec_class.get_or_create((self, "key"), lambda: None if may_have_claims(pod) else ())
 
-    def normalize(self, pod: PodQuery, raw: IntArray, nodes: NodeView, notes: Any) -> IntArray:  # noqa: ARG002
-        """Source: B116."""
-        return in_proportion(raw)
+    def normalize_score(self, pod: PodInfo, scores: IntArray, nodes: NodeView, state: Any) -> IntArray:  # noqa: ARG002
+        """Scale the scores so that the highest is 100.
 
-    def post_filter(self, pod: PodQuery, cluster: Snapshot, attempt: Attempt) -> PostFiltered:
-        """Gives up an allocation that kept nodes out and that no other pod holds. Source: B115.
-
-        As upstream, it is an error if the attempt ended before `pre_filter` was asked; preemption is not tried then.
+        Source: pkg/scheduler/framework/plugins/dynamicresources/dynamicresources.go, DynamicResources.NormalizeScore
+        (1.36).
         """
-        if not self._on:
+        return default_normalize_score(scores)
+
+    def post_filter(self, pod: PodInfo, snapshot: Snapshot, attempt: FailedAttempt) -> PostFilterResult:  # noqa: ARG002
+        """Deallocate a claim that is not available on some nodes and that no other pod uses.
+
+        If PreFilter did not run, return an error, so that preemption is not tried, as upstream.
+
+        Source: pkg/scheduler/framework/plugins/dynamicresources/dynamicresources.go, DynamicResources.PostFilter
+        (1.36).
+        """
+        if not self._enabled:
             return _DISABLED
-        before = attempt.feasibility.before
-        if self.name not in before.skipped and self.name not in before.notes:
-            return _NOT_ASKED
-        cycle = before.notes.get(self.name)
-        if not isinstance(cycle, Cycle):
-            return _NOTHING_TO_FREE
-        kept_out = np.zeros(attempt.feasibility.size, dtype=np.bool_)
-        for refusal in attempt.feasibility.refusals:
-            if refusal.plugin == self.name and refusal.reason == UNAVAILABLE:
-                kept_out |= refusal.nodes
-        for number, rows in sorted(cycle.unavailable.items()):
-            claim = cycle.claims[number]
-            if claim is cycle.special or not (rows & kept_out).any():
-                continue
-            others = [consumer for consumer in claim.status.reserved_for if consumer.uid != pod.pod.metadata.uid]
-            if not others and len(claim.status.reserved_for) <= 1:
-                done = unschedulable("deallocation of ResourceClaim completed")
-                return PostFiltered(done, detail=writes.released(claim))
-        if cycle.special is not None and cycle.is_left_over:
-            done = unschedulable("deletion of ResourceClaim completed")
-            return PostFiltered(done, detail=writes.deleted(cycle.special))
-        held = held_in_vain(pod.pod, cluster) if self._grouped else None
-        if held is not None:
-            done = unresolvable("ResourceClaim unreserved for PodGroup")
-            return PostFiltered(done, detail=writes.unreserved(held, pod.pod))
-        return _STILL
+        pre_filter_run = attempt.diagnosis.pre_filter_run
+        if self.name not in pre_filter_run.skipped_plugins and self.name not in pre_filter_run.cycle_state:
+            return _NO_PRE_FILTER_STATE
+        state_data = pre_filter_run.cycle_state.get(self.name)
+        if not isinstance(state_data, StateData):
+            return _NO_CLAIMS_TO_DEALLOCATE
+        unavailable_nodes = np.zeros(attempt.diagnosis.node_count, dtype=np.bool_)
+        for rejection in attempt.diagnosis.rejections:
+            if rejection.plugin == self.name and rejection.reason == UNAVAILABLE:
+                unavailable_nodes |= rejection.nodes
+        return free_claim(state_data, unavailable_nodes, snapshot, workload_claims=self._workload_claims)
 
-    # -- after a node was chosen
+    # -- Reserve, PreBind and Unreserve
 
-    def reserve(self, pod: PodQuery, node: str, cluster: Snapshot, notes: Any) -> Status | None:  # noqa: ARG002
-        """The devices count as taken from now on. Source: B117."""
-        if not isinstance(notes, Cycle) or not notes.to_allocate:
+    def reserve(self, pod: PodInfo, node_name: str, snapshot: Snapshot, state: Any) -> Status | None:  # noqa: ARG002
+        """Mark the allocated devices as in flight.
+
+        Source: pkg/scheduler/framework/plugins/dynamicresources/dynamicresources.go, DynamicResources.Reserve (1.36).
+        """
+        if not isinstance(state, StateData) or not state.unallocated_indices:
             return None
-        found = notes.found.get(node)
-        if found is None:
-            own = any(notes.claims[number] is not notes.special for number in notes.to_allocate)
-            return error("claim allocation not found for node") if own else None
-        solution, variant = found
-        results = results_of(variant.asked.claims, solution, node, self._features, lambda: str(uuid.uuid4()))
-        notes.reserved = variant
-        notes.results = dict(zip(notes.to_allocate, results, strict=True))
-        for number, result in notes.results.items():
-            key = writes.promise_key(notes.claims[number], pod.pod)
-            self._allocator.allocated.promise(key, result.devices.results)
+        node_allocation = state.node_allocations.get(node_name)
+        if node_allocation is None:
+            return error("claim allocation not found for node") if state.has_unallocated_user_claim else None
+        allocation, request = node_allocation
+        claims = request.claims_to_allocate.claims
+        allocation_results = build_allocation_results(
+            claims, allocation, node_name, self._features, lambda: str(uuid.uuid4())
+        )
+        state.reserved_request = request
+        state.allocation_results = dict(zip(state.unallocated_indices, allocation_results, strict=True))
+        for index, result in state.allocation_results.items():
+            key = api_calls.get_in_flight_key(state.claims[index], pod.pod)
+            self._allocator.allocated_devices.add_in_flight(key, result.devices.results)
         return None
 
-    def assumed(self, pod: Pod, node: str, notes: Any) -> Pod:
-        """*pod* with what it takes of *node* through its claims; what an earlier attempt left behind is gone."""
-        if self._counting is None:
+    def make_assumed_pod(self, pod: Pod, node_name: str, state: Any) -> Pod:
+        """Return *pod* with the statuses of the node resources that its claims consume on *node_name*."""
+        if self._resources_options is None:
             return pod
-        return with_statuses(pod, notes.taken.get(node, ()) if isinstance(notes, Cycle) else ())
+        statuses = state.node_allocatable_statuses.get(node_name, ()) if isinstance(state, StateData) else ()
+        return copy_with_claim_statuses(pod, statuses)
 
-    def unreserve(self, pod: PodQuery, node: str, notes: Any) -> Sequence[Write]:
-        """The devices are free again, and what PreBind wrote is taken back. Source: B118."""
-        if not isinstance(notes, Cycle):
-            return ()
-        for number in notes.results:
-            self._allocator.allocated.release(writes.promise_key(notes.claims[number], pod.pod))
-        undone = [write for number in range(len(notes.claims)) for write in writes.taken_back(notes, number)]
-        if node in notes.taken:
-            undone.append(writes.taken(pod.pod, ()))
-        notes.results, notes.reserved, notes.bound = {}, None, {}
-        return undone
+    def unreserve(self, pod: PodInfo, node_name: str, state: Any) -> Sequence[ApiCall]:
+        """Free the in-flight devices and return the calls that undo PreBind.
 
-    def pre_bind_pre_flight(self, pod: PodQuery, node: str, notes: Any) -> PreFlight | Status:  # noqa: ARG002
-        """Source: B121."""
-        return PreFlight(parallel=True) if self._on and isinstance(notes, Cycle) else _NOTHING_TO_DO
-
-    def pre_bind(self, pod: PodQuery, node: str, cluster: Snapshot, notes: Any) -> Plan | Status:
-        """Writes the allocations down, reserves the claims for the pod, then waits for the devices.
-
-        Source: B119, B120.
+        Source: pkg/scheduler/framework/plugins/dynamicresources/dynamicresources.go, DynamicResources.Unreserve
+        (1.36).
         """
-        if not isinstance(notes, Cycle):
-            return Plan()
-        parts = []
-        settled: list[ResourceClaim] = []
-        for number, claim in enumerate(notes.claims):
-            idle = claim is notes.special and number not in notes.results and not claim.spec.devices.requests
-            if idle or is_reserved(claim, pod.pod, grouped=self._grouped):
-                settled.append(claim)
-                continue
-            now = cluster.find(ResourceClaim, claim.key) if claim is not notes.special else claim
-            fault = _meanwhile(claim, now, allocates=number in notes.results)
-            if fault is not None:
-                return error(fault)
-            made, bound = writes.bound(notes, number, self._clock.now() if self._waits else None)
-            parts.append(made)
-            settled.append(bound)
-            notes.bound[number] = bound
-        taken = notes.taken.get(node)
-        if taken:
-            parts.append((writes.taken(pod.pod, taken),))
-        all_writes = writes.all_of(parts)
-        if not self._waits or not any(map(waits, settled)):
-            return Plan(all_writes)
-        keys = tuple(claim.key for claim in settled if claim.status.allocation is not None)
-        devices = tuple(
-            (result.driver, bool(result.binding_conditions))
-            for claim in settled
-            if claim.status.allocation is not None
-            for result in claim.status.allocation.devices.results
-        )
-        told = "BindingConditionsPending", f"waiting for binding conditions for device on node {node}"
-        return Plan(all_writes, lambda later: self._readiness(keys, later), self._binding_timeout, _LATE, told, devices)
+        if not isinstance(state, StateData):
+            return ()
+        for index in state.allocation_results:
+            self._allocator.allocated_devices.remove_in_flight(
+                api_calls.get_in_flight_key(state.claims[index], pod.pod)
+            )
+        calls = [call for index in range(len(state.claims)) for call in api_calls.make_undo_calls(state, index)]
+        if node_name in state.node_allocatable_statuses:
+            calls.append(api_calls.patch_node_allocatable_statuses(pod.pod, ()))
+        state.allocation_results, state.reserved_request, state.bound_claims = {}, None, {}
+        return calls
 
-    def _readiness(self, keys: tuple[str, ...], cluster: Snapshot) -> Status | None:
-        """Whether the devices of all claims are ready. Source: B120."""
-        for key in keys:
-            claim = cluster.find(ResourceClaim, key)
-            if claim is None:
-                return error(f'could not find ResourceClaim "{key}"')
-            fault = binding_fault(claim)
-            if fault is not None:
-                return error(fault)
-            if not is_ready(claim):
-                late = is_overdue(claim, self._binding_timeout, self._clock.now())
-                return error(f"device binding timeout: claim={claim.metadata.name}") if late else None
-        return SUCCESS
+    def pre_bind_pre_flight(self, pod: PodInfo, node_name: str, state: Any) -> PreBindPreFlightResult | Status:  # noqa: ARG002
+        """Skip pods without claims.
 
+        Source: pkg/scheduler/framework/plugins/dynamicresources/dynamicresources.go,
+        DynamicResources.PreBindPreFlight (1.36).
+        """
+        return PreBindPreFlightResult(allow_parallel=True) if self._enabled and isinstance(state, StateData) else _SKIP
 
-def _may_claim(pod: PodQuery) -> bool:
-    """Whether *pod* has claims, or asks for something that a device class may serve."""
-    return bool(pod.spec.resource_claims) or any(map(is_dra_extended, incoming_requests(pod.pod)))
+    def pre_bind(self, pod: PodInfo, node_name: str, snapshot: Snapshot, state: Any) -> ApiPlan | Status:
+        """Return the calls that write allocations and reserve claims, and the condition to wait for.
 
+        Source: pkg/scheduler/framework/plugins/dynamicresources/dynamicresources.go, DynamicResources.bindClaim,
+        DynamicResources.PreBind (1.36).
+        """
+        if not isinstance(state, StateData):
+            return ApiPlan()
+        now = self._clock.now() if self._binding_conditions_enabled else None
+        binding_plan = bind_claims(state, snapshot, now, workload_claims=self._workload_claims)
+        if isinstance(binding_plan, str):
+            return error(binding_plan)
+        calls, claims = binding_plan
+        statuses = state.node_allocatable_statuses.get(node_name)
+        if statuses:
+            calls.append(api_calls.patch_node_allocatable_statuses(pod.pod, statuses))
+        if not self._binding_conditions_enabled or not any(map(has_binding_conditions, claims)):
+            return ApiPlan(tuple(calls))
+        keys = tuple(claim.key for claim in claims if claim.status.allocation is not None)
+        event = "BindingConditionsPending", f"waiting for binding conditions for device on node {node_name}"
 
-def _meanwhile(before: ResourceClaim, now: ResourceClaim | None, *, allocates: bool) -> str | None:
-    """What has become of a claim since it was looked at, if that is in the way. Source: B119."""
-    if now is None or now.metadata.uid != before.metadata.uid or now.metadata.deletion_timestamp is not None:
-        return f"claim {before.key} got deleted in the meantime"
-    if allocates and now.status.allocation is not None:
-        return f"claim {before.key} got allocated elsewhere in the meantime"
-    if not allocates and now.status.allocation is None:
-        return f"claim {before.key} got deallocated elsewhere in the meantime"
-    return None
+        def wait_for(snapshot: Snapshot) -> Status | None:
+            return check_bindings(keys, snapshot, self._binding_timeout, self._clock.now)
+
+        return ApiPlan(tuple(calls), wait_for, self._binding_timeout, _TIMED_OUT, event, get_allocated_devices(claims))

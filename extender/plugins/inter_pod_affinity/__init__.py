@@ -1,1 +1,1 @@
-"""InterPodAffinity: the plugin, and the sums over topology domains it keeps for a cycle."""
+"""InterPodAffinity: the plugin, its filter rules, and counts of matched terms by topology domain."""

@@ -1,367 +1,292 @@
-"""InterPodAffinity keeps pods near to, or apart from, other pods, by the topology domains of their nodes.
+"""InterPodAffinity filters and scores nodes by the affinity and anti-affinity between pods.
 
-**Refuses**
-    First of these that applies to a node:
+**Rejects**
+    The first rule that a node fails determines the reason:
 
-    - `node(s) didn't match pod affinity rules`, unresolvable: a topology key of a required affinity term is missing on
-      the node, or in the domain of one of the keys there is no pod that matches all terms. The first pod of a group
-      that wants its own kind is let pass: no pod that matches all terms is in any domain, and the pod itself matches
-      them all.
-    - `node(s) didn't match pod anti-affinity rules`: a pod that a required anti-affinity term means is in the node's
-      domain. A node without the key is in no domain.
+    - `node(s) didn't match pod affinity rules`, unresolvable: the node lacks a topology key of a required affinity
+      term, or the domain of one of the keys has no pod that matches all terms. The first pod of a group with affinity
+      to itself may pass: no domain has a pod that matches all terms, and the pod itself matches them.
+    - `node(s) didn't match pod anti-affinity rules`: the node's domain has a pod that matches a required anti-affinity
+      term. A node without the key is in no domain.
     - `node(s) didn't satisfy existing pods anti-affinity rules`: a pod in the node's domain has a required
-      anti-affinity term that means this pod.
+      anti-affinity term that matches this pod.
 
-    A pod whose terms cannot be read is turned away as a whole: `parsing pod: ...`, unresolvable.
+    A pod with invalid terms is rejected in PreFilter: `parsing pod: ...`, unresolvable.
 
 **Scores**
-    Sums, over the node's domains, the weights of the pod's preferred terms times the pods they mean (anti-affinity
-    counts against the node), the weights of other pods' preferred terms that mean this pod, and `hardPodAffinityWeight`
-    for each required affinity term of another pod that means this one. Normalized from the least to the greatest sum, 0
-    to 100; all 0 if all are equal.
+    The score is a sum of weights over the node's domains: the weight of each preferred term of the pod for each pod
+    that it matches, the weight of each preferred term of another pod that matches this pod, and `hardPodAffinityWeight`
+    for each required affinity term of another pod that matches this pod. Weights of anti-affinity terms are negative.
+    The scores are normalized from the lowest to the highest sum, 0 to 100. If all sums are equal, all scores are 0.
 
-**Undone by**
-    Pods that come, go or change labels, new nodes, and changed node labels, as far as a term is about them.
+**Requeued on**
+    Pods that match a term and are added, deleted or relabelled, new nodes, and changed node labels.
 
 **Options** (InterPodAffinityArgs)
-    `hardPodAffinityWeight` (1; 0 to 100), `ignorePreferredTermsOfExistingPods` (false): a pod without preferred terms
-    is not scored. A pod with preferred terms is, other pods' terms included.
+    `hardPodAffinityWeight` (1; 0 to 100). `ignorePreferredTermsOfExistingPods` (false): skip scoring of pods without
+    preferred terms. For pods with preferred terms, other pods' terms still count.
 
-Source: B054 to B065, G036.
+Source: kube-scheduler/framework/types.go, AffinityTerm.Matches;
+pkg/scheduler/framework/plugins/interpodaffinity/filtering.go, preFilterState, InterPodAffinity.PreFilter,
+InterPodAffinity.Filter; pkg/scheduler/framework/plugins/interpodaffinity/scoring.go, InterPodAffinity.PreScore,
+InterPodAffinity.processExistingPod, InterPodAffinity.NormalizeScore;
+pkg/scheduler/framework/plugins/interpodaffinity/plugin.go, InterPodAffinity.EventsToRegister;
+pkg/scheduler/apis/config/validation/validation_pluginargs.go, ValidateInterPodAffinityArgs (1.36).
 """
 
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
 from typing import ClassVar
 
 import msgspec
 import numpy as np
 
-from extender.cluster.affinity import PodAffinityTerms, compile_affinity
-from extender.cluster.arrays import IntArray
-from extender.cluster.batches import PodBatch
-from extender.cluster.pods import PlacedPod, PodQuery
-from extender.cluster.selecting import PodMatcher
-from extender.cluster.shape import Shape
-from extender.cluster.snapshot import NodeView, Snapshot
-from extender.cluster.terms import CarriedTerm, TermKind
-from extender.config.faults import Fault
-from extender.config.gates import FeatureGates
+from extender.cache.pod_batch import PodBatch
+from extender.cache.pod_info import AssignedPodInfo, PodInfo
+from extender.cache.snapshot import NodeView, Snapshot
+from extender.cache.tables.affinity_terms import AffinityTerm, TermKind
+from extender.cache.tables.arrays import IntArray
+from extender.config.errors import FieldError
+from extender.config.feature_gates import FeatureGates
 from extender.config.strict import Int32
-from extender.config.validate import invalid
-from extender.framework.changes import Action, Change, Hint, Registration, Resource
-from extender.framework.points import SKIP, SKIP_SCORE, PreFiltered, PreScored
-from extender.framework.setup import Setup
-from extender.framework.verdict import Code, Reason, Rejection, error, unresolvable
-from extender.objects.node import Node
-from extender.objects.pod import Pod
-from extender.plugins.inter_pod_affinity.apart import MovedTally, Weights, weights
-from extender.plugins.inter_pod_affinity.rules import rejections
-from extender.plugins.inter_pod_affinity.tally import DomainTally
+from extender.config.validation import make_invalid_value_error
+from extender.framework.events import ActionType, ClusterEventWithHint, EventResource
+from extender.framework.extension_points import SKIP, SKIP_SCORE, PreFilterResult, PreScoreResult
+from extender.framework.plugin_args import PluginArgs
+from extender.framework.status import Code, Reason, Rejection, error, unresolvable
+from extender.plugins.inter_pod_affinity.domain_counts import TopologyToMatchedTermCount
+from extender.plugins.inter_pod_affinity.dry_run import BatchTermCounts, DryRunMatchedTermCount, count_terms_of_batch
+from extender.plugins.inter_pod_affinity.filter_rules import find_rejections
+from extender.plugins.inter_pod_affinity.filter_state import (
+    PreFilterState,
+    build_matched_key_iterators,
+    update_with_pod,
+)
+from extender.plugins.inter_pod_affinity.pod_terms import (
+    compile_terms,
+    has_preferred_terms,
+    matches_own_affinity_terms,
+)
+from extender.plugins.inter_pod_affinity.queueing_hints import (
+    is_schedulable_after_node_change,
+    is_schedulable_after_pod_change,
+)
 
-_UNPREPARED = Reason('error reading "PreFilterInterPodAffinity" from cycleState: not found', Code.ERROR)
+_NO_STATE = Reason('error reading "PreFilterInterPodAffinity" from cycleState: not found', Code.ERROR)
 
 
 class InterPodAffinityArgs(msgspec.Struct, frozen=True, rename="camel"):
-    """The plugin's options. Source: G036."""
+    """The plugin's options.
+
+    Source: pkg/scheduler/apis/config/validation/validation_pluginargs.go, ValidateInterPodAffinityArgs (1.36).
+    """
 
     hard_pod_affinity_weight: Int32 = 1
     ignore_preferred_terms_of_existing_pods: bool = False
 
-    def faults(self, path: str, _gates: FeatureGates) -> list[Fault]:
-        """A weight outside 0 to 100."""
+    def validate(self, path: str, _gates: FeatureGates) -> list[FieldError]:
+        """Return an error for a weight outside 0 to 100."""
         weight = self.hard_pod_affinity_weight
         if 0 <= weight <= 100:
             return []
-        return [invalid(f"{path}.hardPodAffinityWeight", weight, "not in valid range [0, 100]")]
-
-
-@dataclass(slots=True)
-class Placement:
-    """The notes of a cycle: who is where that matters to the pod, by topology domain.
-
-    Attributes:
-        near: pods that match all of the pod's required affinity terms.
-        apart: pods that match a required anti-affinity term of the pod, once a term.
-        refusing: required anti-affinity terms of other pods that mean this one.
-    """
-
-    near: DomainTally
-    apart: DomainTally
-    refusing: DomainTally
-
-
-@dataclass(frozen=True, slots=True)
-class _Compiled:
-    """The pod's terms with what to count for them.
-
-    Attributes:
-        near: pods that match all required affinity terms; None without such terms.
-        near_keys: their topology keys, each once.
-        apart: one matcher a required anti-affinity term.
-        preferred: the preferred terms of both lists with their signed weights.
-    """
-
-    near: PodMatcher | None
-    near_keys: tuple[str, ...]
-    apart: tuple[tuple[CarriedTerm, PodMatcher], ...]
-    preferred: tuple[tuple[CarriedTerm, PodMatcher, int], ...]
-
-
-def _compiled(pod: PodQuery) -> _Compiled:
-    def make() -> _Compiled:
-        terms = pod.shape.affinity
-        return _Compiled(
-            near=PodMatcher(tuple(term.term.of_incoming() for term in terms.required)) if terms.required else None,
-            near_keys=tuple(dict.fromkeys(term.topology_key for term in terms.required)),
-            apart=tuple((term, PodMatcher((term.term.of_incoming(),))) for term in terms.required_anti),
-            preferred=(
-                *((term, PodMatcher((term.term.of_incoming(),)), term.weight) for term in terms.preferred),
-                *((term, PodMatcher((term.term.of_incoming(),)), -term.weight) for term in terms.preferred_anti),
-            ),
-        )
-
-    return pod.shape.remember(("InterPodAffinity", "compiled"), make)
+        return [make_invalid_value_error(f"{path}.hardPodAffinityWeight", weight, "not in valid range [0, 100]")]
 
 
 class InterPodAffinity:
-    """Affinity and anti-affinity between pods."""
+    """Filters and scores by affinity and anti-affinity between pods."""
 
     name: ClassVar[str] = "InterPodAffinity"
     options = InterPodAffinityArgs
 
-    def __init__(self, setup: Setup[InterPodAffinityArgs]) -> None:
-        self._ignore_existing = setup.options.ignore_preferred_terms_of_existing_pods
-        self._node_actions = Action.ADD | Action.UPDATE_NODE_LABEL
-        if "SchedulerQueueingHints" not in setup.gates:
-            self._node_actions |= Action.UPDATE_NODE_TAINT
-        self._hard_weight = setup.options.hard_pod_affinity_weight
+    def __init__(self, args: PluginArgs[InterPodAffinityArgs]) -> None:
+        self._ignore_preferred_terms_of_existing_pods = args.options.ignore_preferred_terms_of_existing_pods
+        self._node_actions = ActionType.ADD | ActionType.UPDATE_NODE_LABEL
+        if "SchedulerQueueingHints" not in args.gates:
+            self._node_actions |= ActionType.UPDATE_NODE_TAINT
+        self._hard_pod_affinity_weight = args.options.hard_pod_affinity_weight
 
     # -- filtering
 
-    def pre_filter(self, pod: PodQuery, cluster: Snapshot) -> PreFiltered:
-        """Look up who is where; skip a pod without required terms that no other pod refuses. Source: B055, B056."""
-        terms = pod.shape.affinity
-        if terms.fault is not None:
-            return PreFiltered(unresolvable(f"parsing pod: {terms.fault}"))
-        refusing = DomainTally()
-        for carried, carriers in cluster.terms_about(pod.shape.number):
-            if carried.kind is TermKind.REQUIRED_ANTI_AFFINITY:
-                refusing.add(carried.topology_key, cluster.count_domains(carriers, carried.topology_key))
-        if not terms.required and not terms.required_anti and refusing.is_empty:
-            return SKIP
-        compiled = _compiled(pod)
-        near, apart = DomainTally(), DomainTally()
-        if compiled.near is not None:
-            there = cluster.counts(compiled.near)
-            for key in compiled.near_keys:
-                near.add(key, cluster.count_domains(there, key))
-        for term, matcher in compiled.apart:
-            apart.add(term.topology_key, cluster.count_domains(cluster.counts(matcher), term.topology_key))
-        return PreFiltered(notes=Placement(near, apart, refusing))
+    def pre_filter(self, pod: PodInfo, snapshot: Snapshot) -> PreFilterResult:
+        """Count matched terms by domain. Skip pods without required terms that match no existing anti-affinity term.
 
-    def clone(self, notes: Placement) -> Placement:
-        """A copy that may be changed."""
-        return Placement(notes.near.clone(), notes.apart.clone(), notes.refusing.clone())
-
-    def add_pod(self, pod: PodQuery, other: PlacedPod, row: int, cluster: Snapshot, notes: Placement) -> None:
-        """Count *other* as standing on *row*. Source: B060."""
-        _move(pod, other, row, cluster, notes, by=1)
-
-    def remove_pod(self, pod: PodQuery, other: PlacedPod, row: int, cluster: Snapshot, notes: Placement) -> None:
-        """Count *other* as gone from *row*. Source: B060."""
-        _move(pod, other, row, cluster, notes, by=-1)
-
-    def filter(self, pod: PodQuery, nodes: NodeView, notes: Placement | None) -> Sequence[Rejection]:
-        """Refuse nodes by the three rules, each node for the first that applies. Source: B057 to B059.
-
-        As upstream, an error on every node if `pre_filter` is switched off.
+        Source: pkg/scheduler/framework/plugins/interpodaffinity/filtering.go, preFilterState,
+        InterPodAffinity.PreFilter (1.36).
         """
-        if notes is None:
-            return (Rejection(np.ones(len(nodes), dtype=np.bool_), _UNPREPARED),)
-        near_keys = _compiled(pod).near_keys
-        first = bool(near_keys) and notes.near.is_empty and _means_itself(pod, nodes.snapshot)
-        return rejections(near_keys, first, nodes, (notes.near, notes.apart, notes.refusing))
+        terms = pod.signature.affinity
+        if terms.error is not None:
+            return PreFilterResult(unresolvable(f"parsing pod: {terms.error}"))
+        existing_anti_affinity_counts = TopologyToMatchedTermCount()
+        for term, term_counts in snapshot.affinity_terms_matching(pod.signature.pod_labels_id):
+            if term.kind is TermKind.REQUIRED_ANTI_AFFINITY:
+                key = term.topology_key
+                existing_anti_affinity_counts.add(key, snapshot.counts_by_domain(term_counts, key))
+        if not terms.required and not terms.required_anti and existing_anti_affinity_counts.is_empty:
+            return SKIP
+        compiled = compile_terms(pod)
+        affinity_counts, anti_affinity_counts = TopologyToMatchedTermCount(), TopologyToMatchedTermCount()
+        if compiled.affinity_matcher is not None:
+            pod_counts = snapshot.pod_counts(compiled.affinity_matcher)
+            for key in compiled.affinity_keys:
+                affinity_counts.add(key, snapshot.counts_by_domain(pod_counts, key))
+        for term, matcher in compiled.anti_affinity_matchers:
+            anti_affinity_counts.add(
+                term.topology_key, snapshot.counts_by_domain(snapshot.pod_counts(matcher), term.topology_key)
+            )
+        return PreFilterResult(
+            state=PreFilterState(affinity_counts, anti_affinity_counts, existing_anti_affinity_counts)
+        )
 
-    def filter_apart(
-        self, pod: PodQuery, nodes: NodeView, notes: Placement, others: PodBatch, by: IntArray
+    def clone(self, state: PreFilterState) -> PreFilterState:
+        """Return a copy that can be updated independently."""
+        return PreFilterState(
+            state.affinity_counts.clone(),
+            state.anti_affinity_counts.clone(),
+            state.existing_anti_affinity_counts.clone(),
+        )
+
+    def add_pod(
+        self, pod: PodInfo, pod_to_add: AssignedPodInfo, row: int, snapshot: Snapshot, state: PreFilterState
+    ) -> None:
+        """Add *pod_to_add* on *row* to the counts.
+
+        Source: pkg/scheduler/framework/plugins/interpodaffinity/filtering.go, preFilterState.updateWithPod (1.36).
+        """
+        update_with_pod(pod, pod_to_add, row, snapshot, state, multiplier=1)
+
+    def remove_pod(
+        self, pod: PodInfo, pod_to_remove: AssignedPodInfo, row: int, snapshot: Snapshot, state: PreFilterState
+    ) -> None:
+        """Subtract *pod_to_remove* on *row* from the counts.
+
+        Source: pkg/scheduler/framework/plugins/interpodaffinity/filtering.go, preFilterState.updateWithPod (1.36).
+        """
+        update_with_pod(pod, pod_to_remove, row, snapshot, state, multiplier=-1)
+
+    def filter(self, pod: PodInfo, nodes: NodeView, state: PreFilterState | None) -> Sequence[Rejection]:
+        """Reject nodes by the three filter rules.
+
+        Return an error for every node if PreFilter is disabled, as upstream.
+
+        Source: pkg/scheduler/framework/plugins/interpodaffinity/filtering.go, InterPodAffinity.Filter,
+        satisfyPodAntiAffinity (1.36).
+        """
+        if state is None:
+            return (Rejection(np.ones(len(nodes), dtype=np.bool_), _NO_STATE),)
+        affinity_keys = compile_terms(pod).affinity_keys
+        is_first_pod = (
+            bool(affinity_keys) and state.affinity_counts.is_empty and matches_own_affinity_terms(pod, nodes.snapshot)
+        )
+        return find_rejections(affinity_keys, is_first_pod, nodes, state.all_counts)
+
+    def filter_each(
+        self, pod: PodInfo, nodes: NodeView, state: PreFilterState, moved_pods: PodBatch, deltas: IntArray
     ) -> Sequence[Rejection]:
-        """As `filter` with notes that `add_pod` and `remove_pod` changed, for every node on its own. Source: B060."""
-        cluster, near_keys = nodes.snapshot, _compiled(pod).near_keys
+        """Filter many nodes in one call, each as if only the *moved_pods* of that node had been added or removed.
 
-        def weighed() -> tuple[Weights, ...]:
-            return tuple(weights(others, keys_of) for keys_of in _counted(pod, cluster))
+        Source: pkg/scheduler/framework/plugins/interpodaffinity/filtering.go, preFilterState.updateWithPod (1.36).
+        """
+        snapshot, affinity_keys = nodes.snapshot, compile_terms(pod).affinity_keys
 
-        tallies = (notes.near, notes.apart, notes.refusing)
-        counts = others.remember((self, pod.shape), weighed)
-        near, apart, refusing = (MovedTally(t, w, others, by) for t, w in zip(tallies, counts, strict=True))
-        first = near.is_empty(nodes) if near_keys and _means_itself(pod, cluster) else False
-        return rejections(near_keys, first, nodes, (near, apart, refusing))
+        def count_terms() -> tuple[BatchTermCounts, ...]:
+            return tuple(
+                count_terms_of_batch(moved_pods, iter_keys) for iter_keys in build_matched_key_iterators(pod, snapshot)
+            )
+
+        term_counts = moved_pods.get_or_create((self, pod.signature), count_terms)
+        affinity_counts, anti_affinity_counts, existing_anti_affinity_counts = (
+            DryRunMatchedTermCount(counts, batch_counts, moved_pods, deltas)
+            for counts, batch_counts in zip(state.all_counts, term_counts, strict=True)
+        )
+        is_first_pod = (
+            affinity_counts.is_empty_by_node(nodes)
+            if affinity_keys and matches_own_affinity_terms(pod, snapshot)
+            else False
+        )
+        return find_rejections(
+            affinity_keys, is_first_pod, nodes, (affinity_counts, anti_affinity_counts, existing_anti_affinity_counts)
+        )
 
     # -- scoring
 
-    def pre_score(self, pod: PodQuery, nodes: NodeView) -> PreScored:
-        """Sum the weights by domain; skip if no term meets any pod. Source: B061, B062."""
-        cluster, terms = nodes.snapshot, pod.shape.affinity
-        if self._ignore_existing and not _has_preferred(pod):
+    def pre_score(self, pod: PodInfo, nodes: NodeView) -> PreScoreResult:
+        """Sum the weights of matched terms by domain. Skip pods if no term matches a pod.
+
+        Source: pkg/scheduler/framework/plugins/interpodaffinity/scoring.go, InterPodAffinity.PreScore,
+        InterPodAffinity.processExistingPod (1.36).
+        """
+        snapshot, terms = nodes.snapshot, pod.signature.affinity
+        if self._ignore_preferred_terms_of_existing_pods and not has_preferred_terms(pod):
             return SKIP_SCORE
-        if terms.fault is not None:
-            return PreScored(status=error(f"failed to parse pod: {terms.fault}"))
-        sums = DomainTally()
-        met = False
-        for term, matcher, own_weight in _compiled(pod).preferred:
-            totals = cluster.count_domains(cluster.counts(matcher), term.topology_key)
-            if totals.any():
-                met = True
-                sums.add(term.topology_key, totals * own_weight)
-        for carried, carriers in cluster.terms_about(pod.shape.number):
-            weight = self._weight(carried)
+        if terms.error is not None:
+            return PreScoreResult(status=error(f"failed to parse pod: {terms.error}"))
+        topology_score = TopologyToMatchedTermCount()
+        any_match = False
+        for term, matcher, signed_weight in compile_terms(pod).preferred:
+            domain_counts = snapshot.counts_by_domain(snapshot.pod_counts(matcher), term.topology_key)
+            if domain_counts.any():
+                any_match = True
+                topology_score.add(term.topology_key, domain_counts * signed_weight)
+        for term, term_counts in snapshot.affinity_terms_matching(pod.signature.pod_labels_id):
+            weight = self._get_term_weight(term)
             if weight is None:
                 continue
-            totals = cluster.count_domains(carriers, carried.topology_key)
-            if totals.any():
-                met = True
-                sums.add(carried.topology_key, totals * weight)
-        return PreScored(notes=sums) if met else SKIP_SCORE
+            domain_counts = snapshot.counts_by_domain(term_counts, term.topology_key)
+            if domain_counts.any():
+                any_match = True
+                topology_score.add(term.topology_key, domain_counts * weight)
+        return PreScoreResult(state=topology_score) if any_match else SKIP_SCORE
 
-    def _weight(self, carried: CarriedTerm) -> int | None:
-        """What a term of another pod is worth when it means this one; None if it is not for scoring."""
-        match carried.kind:
+    def _get_term_weight(self, term: AffinityTerm) -> int | None:
+        """Return the weight of another pod's term that matches this pod; None if the term is not scored."""
+        match term.kind:
             case TermKind.REQUIRED_AFFINITY:
-                return self._hard_weight or None
+                return self._hard_pod_affinity_weight or None
             case TermKind.PREFERRED_AFFINITY:
-                return carried.weight
+                return term.weight
             case TermKind.PREFERRED_ANTI_AFFINITY:
-                return -carried.weight
+                return -term.weight
             case TermKind.REQUIRED_ANTI_AFFINITY:
                 return None
 
-    def score(self, _pod: PodQuery, nodes: NodeView, notes: DomainTally | None) -> IntArray:
-        """The sum over the node's domains; of any size and sign. Source: B063.
+    def score(self, _pod: PodInfo, nodes: NodeView, state: TopologyToMatchedTermCount | None) -> IntArray:
+        """Return the sum of weights over each node's domains. Sums may be negative or above 100.
 
         Raises:
-            LookupError: `pre_score` is switched off; as upstream, nothing can be scored then.
+            LookupError: PreScore is disabled; scoring fails as upstream.
+
+        Source: pkg/scheduler/framework/plugins/interpodaffinity/scoring.go, InterPodAffinity.NormalizeScore (1.36).
         """
-        if notes is None:
+        if state is None:
             raise LookupError('failed to read "PreScoreInterPodAffinity" from cycleState: not found')
         scores = np.zeros(len(nodes), dtype=np.int64)
-        for key in notes.keys:
-            scores += notes.at(nodes, key)
+        for key in state.topology_keys:
+            scores += state.get_counts_by_node(nodes, key)
         return scores
 
-    def normalize(self, _pod: PodQuery, raw: IntArray, _nodes: NodeView, _notes: DomainTally) -> IntArray:
-        """Spread the sums over 0 to 100; all 0 where they do not differ. Source: B063."""
-        if not len(raw):
-            return raw
-        least, most = raw.min(), raw.max()
-        if least == most:
-            return np.zeros(len(raw), dtype=np.int64)
-        normalized: IntArray = (100.0 * ((raw - least) / float(most - least))).astype(np.int64)
+    def normalize_score(
+        self, _pod: PodInfo, scores: IntArray, _nodes: NodeView, _state: TopologyToMatchedTermCount
+    ) -> IntArray:
+        """Scale the sums to the range 0 to 100. If all sums are equal, return 0 for all nodes.
+
+        Source: pkg/scheduler/framework/plugins/interpodaffinity/scoring.go, InterPodAffinity.NormalizeScore (1.36).
+        """
+        if not len(scores):
+            return scores
+        min_score, max_score = scores.min(), scores.max()
+        if min_score == max_score:
+            return np.zeros(len(scores), dtype=np.int64)
+        normalized: IntArray = (100.0 * ((scores - min_score) / float(max_score - min_score))).astype(np.int64)
         return normalized
 
     # -- events
 
-    def events(self) -> Sequence[Registration]:
-        """Pods that come, go or change labels; nodes that come or change labels. Source: B065."""
-        pods = Action.ADD | Action.UPDATE_POD_LABEL | Action.DELETE
+    def events_to_register(self) -> Sequence[ClusterEventWithHint]:
+        """Return the events of pods and nodes that may change matched terms.
+
+        Source: pkg/scheduler/framework/plugins/interpodaffinity/plugin.go, InterPodAffinity.EventsToRegister (1.36).
+        """
+        pod_actions = ActionType.ADD | ActionType.UPDATE_POD_LABEL | ActionType.DELETE
         return (
-            Registration(Resource.POD, pods, _after_pod),
-            Registration(Resource.NODE, self._node_actions, _after_node),
+            ClusterEventWithHint(EventResource.POD, pod_actions, is_schedulable_after_pod_change),
+            ClusterEventWithHint(EventResource.NODE, self._node_actions, is_schedulable_after_node_change),
         )
-
-
-def _has_preferred(pod: PodQuery) -> bool:
-    """Whether the spec has preferred terms, readable or not."""
-    affinity = pod.spec.affinity
-    if affinity is None:
-        return False
-    sides = (affinity.pod_affinity, affinity.pod_anti_affinity)
-    return any(side and side.preferred_during_scheduling_ignored_during_execution for side in sides)
-
-
-def _means_itself(pod: PodQuery, cluster: Snapshot) -> bool:
-    """Whether the pod matches all its own required affinity terms."""
-    matcher = _compiled(pod).near
-    namespace_labels = cluster.namespace_labels(pod.namespace)
-    return matcher is not None and matcher.matches(pod.namespace, pod.labels, namespace_labels)
-
-
-def _counted(pod: PodQuery, cluster: Snapshot) -> tuple[Callable[[Shape], Iterator[str]], ...]:
-    """The topology keys under which a pod of some shape counts in each tally of `Placement`, once each time it does."""
-    compiled, spaces = _compiled(pod), cluster.namespace_labels
-    own_space = spaces(pod.namespace) or {}
-
-    def near(other: Shape) -> Iterator[str]:
-        if compiled.near is not None and compiled.near.matches(other.namespace, other.labels, spaces(other.namespace)):
-            yield from compiled.near_keys
-
-    def apart(other: Shape) -> Iterator[str]:
-        for term, matcher in compiled.apart:
-            if matcher.matches(other.namespace, other.labels, spaces(other.namespace)):
-                yield term.topology_key
-
-    def refusing(other: Shape) -> Iterator[str]:
-        for carried in other.affinity.required_anti:
-            if carried.term.matches(pod.namespace, pod.labels, own_space):
-                yield carried.topology_key
-
-    return near, apart, refusing
-
-
-def _move(pod: PodQuery, other: PlacedPod, row: int, cluster: Snapshot, notes: Placement, *, by: int) -> None:
-    labels = cluster.view().label
-    for tally, keys_of in zip((notes.near, notes.apart, notes.refusing), _counted(pod, cluster), strict=True):
-        for key in keys_of(other.shape):
-            tally.bump(key, int(labels(key)[row]), by)
-
-
-def _matches_all(terms: tuple[CarriedTerm, ...], pod: Pod) -> bool:
-    """Whether *pod* matches all terms, of which there must be one; for hints, which know no namespace labels."""
-    meta = pod.metadata
-    return bool(terms) and all(carried.term.matches(meta.namespace, meta.labels, {}) for carried in terms)
-
-
-def _waits(pod: Pod | None) -> bool:
-    return pod is not None and not pod.spec.node_name and not pod.status.nominated_node_name
-
-
-def _after_pod(pod: PodQuery, change: Change) -> Hint:
-    """Source: B065."""
-    old: Pod | None = change.old
-    new: Pod | None = change.new
-    if old is not None and new is not None and new.metadata.uid == pod.pod.metadata.uid:
-        return Hint.QUEUE
-    if _waits(old) or _waits(new):
-        return Hint.SKIP
-    terms = pod.shape.affinity
-    return Hint.QUEUE if terms.fault is not None or _pod_helps(terms, pod.pod, old, new) else Hint.SKIP
-
-
-def _pod_helps(terms: PodAffinityTerms, waiting: Pod, old: Pod | None, new: Pod | None) -> bool:
-    if old is not None and new is not None:
-        comes_near = not _matches_all(terms.required, old) and _matches_all(terms.required, new)
-        return comes_near or (_matches_all(terms.required_anti, old) and not _matches_all(terms.required_anti, new))
-    if new is not None:
-        return _matches_all(terms.required, new)
-    if old is None or _matches_all(terms.required_anti, old):
-        return True
-    theirs = compile_affinity(old)
-    return theirs.fault is not None or _matches_all(theirs.required_anti, waiting)
-
-
-def _after_node(pod: PodQuery, change: Change) -> Hint:
-    """Source: B065."""
-    old: Node | None = change.old
-    new: Node = change.new
-    terms = pod.shape.affinity
-    after = new.metadata.labels
-    near = {term.topology_key for term in terms.required}
-    apart = {term.topology_key for term in terms.required_anti}
-    if old is None:
-        helps = bool(apart) or not near.isdisjoint(after)
-    else:
-        before = old.metadata.labels
-        helps = any(key in after and before.get(key) != after[key] for key in near) or any(
-            key in before and before[key] != after.get(key) for key in apart
-        )
-    return Hint.QUEUE if helps or terms.fault is not None else Hint.SKIP

@@ -1,1 +1,1 @@
-"""NodeResourcesFit: the plugin, its scoring strategies, and the events that undo its refusals."""
+"""NodeResourcesFit: the plugin, its scoring strategies and its queueing hints."""

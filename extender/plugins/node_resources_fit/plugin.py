@@ -1,80 +1,99 @@
-"""NodeResourcesFit keeps pods off nodes that have too little left for them, and rates nodes by how full they would be.
+"""NodeResourcesFit rejects nodes without the requested resources, and scores nodes by their resource utilization.
 
-**Refuses** a node for every one of these that holds: it has as many pods as it takes (`Too many pods`), or less is
-left of a resource than the pod asks for (`Insufficient cpu`). What is left is allocatable minus the requests of the
-pods there. Preemption may make room, unless the node as a whole has less than the pod asks for. Amounts of 0 are not
-checked. A pod with a sidecar is refused everywhere if the gate SidecarContainers is off. An extended resource that a
-node does not offer itself is left to DynamicResources if a device class serves it.
+**Rejects** a node that has its maximum number of pods (`Too many pods`), or fewer free resources than the pod requests
+(`Insufficient cpu`). All reasons are reported. The free amount is the allocatable amount minus the requests of the
+node's pods. Preemption may help, unless the allocatable amount is below the request. Requests of 0 are not checked. A
+pod with a sidecar is rejected on all nodes if the gate SidecarContainers is off. An extended resource that the node
+does not have itself is delegated to DynamicResources if a device class backs it.
 
-**Scores** by `scoringStrategy.type`, for the resources in `scoringStrategy.resources` with their weights:
-LeastAllocated prefers nodes with much left, MostAllocated nodes with little left, RequestedToCapacityRatio what the
-user draws as a function of utilization. Containers without a request for cpu or memory count for 100m and 200Mi. Of
-the pod to place, requests of the pod as a whole and resources in effect do not count. Scores are not normalized.
-Devices that serve an extended resource are not counted yet: on a node that has no more than them it does not count.
+**Scores** by `scoringStrategy.type`, over the resources in `scoringStrategy.resources` with their weights.
+LeastAllocated prefers nodes with low utilization, MostAllocated nodes with high utilization. RequestedToCapacityRatio
+applies a configured function of utilization. Containers without a request for cpu or memory count as 100m and 200Mi.
+Pod-level requests and actual resources (in-place resize) of the incoming pod are ignored. Scores are not normalized. On
+nodes that do not have an extended resource themselves, the DRA devices that back it count.
 
-**Undone by** a pod deleted or scaled down, a node added or with more to offer, a device class added or changed.
+**Requeued on** a pod that is deleted or scaled down, a node that is added or whose allocatable resources grow, or a
+device class that is added or changed.
 
-**Options** `ignoredResources`, `ignoredResourceGroups`: extended resources that are not checked, by name or by what
-stands before the slash. `scoringStrategy`: `type`, `resources` (a list of `name` and `weight`, 1 to 100; cpu and
-memory if it is empty) and `requestedToCapacityRatio.shape` (points of `utilization`, 0 to 100, and `score`, 0 to 10).
+**Options** `ignoredResources`, `ignoredResourceGroups`: extended resources that are not checked, by name or by the
+prefix before the slash. `scoringStrategy`: `type`, `resources` (a list of `name` and `weight`, 1 to 100; cpu and memory
+if it is empty) and `requestedToCapacityRatio.shape` (points of `utilization`, 0 to 100, and `score`, 0 to 10).
 
-Source: B030 to B041, B044, B045, G038, G039.
+Source: pkg/scheduler/framework/plugins/noderesources/fit.go, computePodResourceRequest, fitsRequest, Fit.Filter;
+pkg/scheduler/apis/config/v1/defaults.go, SetDefaults_NodeResourcesFitArgs;
+pkg/scheduler/framework/plugins/noderesources/resource_allocation.go,
+resourceAllocationScorer.calculateNodeAllocatableRequest, resourceAllocationScorer.score;
+pkg/scheduler/framework/plugins/noderesources/least_allocated.go, leastResourceScorer;
+pkg/scheduler/framework/plugins/noderesources/most_allocated.go, mostResourceScorer;
+pkg/scheduler/framework/plugins/noderesources/requested_to_capacity_ratio.go,
+buildRequestedToCapacityRatioScorerFunction; pkg/scheduler/apis/config/types_pluginargs.go, NodeResourcesFitArgs;
+pkg/scheduler/apis/config/validation/validation_pluginargs.go, ValidateNodeResourcesFitArgs, validateFunctionShape
+(1.36).
 """
 
 from collections.abc import Hashable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
-from functools import lru_cache
+from dataclasses import replace
 from typing import Any, ClassVar, Final, cast
 
 import msgspec
 import numpy as np
 
-from extender.cluster.arrays import BoolArray, IntArray
-from extender.cluster.device_classes import classes_by_resource
-from extender.cluster.pods import PodQuery
-from extender.cluster.snapshot import NodeView, Snapshot
-from extender.config.faults import Fault
-from extender.config.gates import FeatureGates
-from extender.config.paths import child, item
-from extender.config.validate import invalid
-from extender.framework.changes import Registration
-from extender.framework.function_shape import UtilizationShapePoint, shape_faults
-from extender.framework.points import PreFiltered, PreScored, Reads
-from extender.framework.scored_devices import ScoredDevices
-from extender.framework.scored_resources import (
+from extender.api.kinds.devices import DeviceClass
+from extender.api.label_syntax import validate_qualified_name
+from extender.api.requests import (
+    PodResourcesOptions,
+    fit_score_requests,
+    is_dra_extended_resource,
+    is_extended_resource,
+    pod_requests,
+)
+from extender.cache.device_classes import map_resources_to_device_classes
+from extender.cache.pod_info import PodInfo
+from extender.cache.snapshot import NodeView, Snapshot
+from extender.cache.tables.arrays import BoolArray, IntArray
+from extender.config.errors import FieldError
+from extender.config.feature_gates import FeatureGates
+from extender.config.field_path import child, item
+from extender.config.validation import make_invalid_value_error
+from extender.framework.events import ClusterEventWithHint
+from extender.framework.extension_points import DependsOn, PreFilterResult, PreScoreResult
+from extender.framework.plugin_args import PluginArgs
+from extender.framework.status import Code, Reason, Rejection, error, unresolvable
+from extender.plugin_parts.function_shape import UtilizationShapePoint, validate_function_shape
+from extender.plugin_parts.scored_devices import DeviceBackedResources
+from extender.plugin_parts.scored_resources import (
     DEFAULT_RESOURCES,
     ResourceSpec,
     ScoredResource,
-    defaulted_resources,
-    scored_resources,
+    apply_resource_defaults,
+    build_scored_resources,
 )
-from extender.framework.setup import Setup
-from extender.framework.verdict import Code, Reason, Rejection, error, unresolvable
-from extender.objects.devices import DeviceClass
-from extender.objects.label_syntax import qualified_name_faults
-from extender.objects.requests import Counting, fit_score_requests, is_dra_extended, is_extended, pod_requests
-from extender.plugins.node_resources_fit.events import FitEvents
-from extender.plugins.node_resources_fit.strategies import (
+from extender.plugins.node_resources_fit.filter import ResourceRequest, fits_request, get_insufficient_reasons
+from extender.plugins.node_resources_fit.queueing_hints import FitQueueingHints
+from extender.plugins.node_resources_fit.scoring_strategies import (
     Strategy,
-    least_allocated,
-    most_allocated,
-    requested_to_capacity_ratio,
+    build_requested_to_capacity_ratio_strategy,
+    score_least_allocated,
+    score_most_allocated,
 )
 
-_BY_SHAPE: Final = "RequestedToCapacityRatio"
-_STRATEGIES: Final[Mapping[str, Strategy]] = {"LeastAllocated": least_allocated, "MostAllocated": most_allocated}
-_TYPES: Final = (*_STRATEGIES, _BY_SHAPE)
+_REQUESTED_TO_CAPACITY_RATIO: Final = "RequestedToCapacityRatio"
+_STRATEGIES: Final[Mapping[str, Strategy]] = {
+    "LeastAllocated": score_least_allocated,
+    "MostAllocated": score_most_allocated,
+}
+_TYPES: Final = (*_STRATEGIES, _REQUESTED_TO_CAPACITY_RATIO)
 
 _TOO_MANY_PODS: Final = Reason("Too many pods")
-_UNPREPARED: Final = Reason('error reading "PreFilterNodeResourcesFit" from cycleState: not found', Code.ERROR)
-_NO_SIDECARS: Final = PreFiltered(
+_NO_STATE: Final = Reason('error reading "PreFilterNodeResourcesFit" from cycleState: not found', Code.ERROR)
+_NO_SIDECARS: Final = PreFilterResult(
     unresolvable("Pod has a restartable init container and the SidecarContainers feature is disabled")
 )
-_NOTHING_TO_SCORE: Final = PreScored(status=error("resources not found"))
+_NO_RESOURCES: Final = PreScoreResult(status=error("resources not found"))
 
 
 class RequestedToCapacityRatioParam(msgspec.Struct, frozen=True, rename="camel"):
-    """What RequestedToCapacityRatio needs.
+    """Parameters of RequestedToCapacityRatio.
 
     Attributes:
         shape: the points of the function from utilization to score.
@@ -84,262 +103,269 @@ class RequestedToCapacityRatioParam(msgspec.Struct, frozen=True, rename="camel")
 
 
 class ScoringStrategy(msgspec.Struct, frozen=True, rename="camel"):
-    """How nodes are scored.
+    """The scoring strategy.
 
     Attributes:
         type: LeastAllocated, MostAllocated or RequestedToCapacityRatio.
-        resources: what counts.
-        requested_to_capacity_ratio: for that type only.
+        resources: the resources that count, with their weights.
+        requested_to_capacity_ratio: the parameters of this type; not allowed for other types.
     """
 
     type: str = ""
     resources: tuple[ResourceSpec, ...] = DEFAULT_RESOURCES
     requested_to_capacity_ratio: RequestedToCapacityRatioParam | None = None
 
-    def faults(self, path: str) -> Iterator[Fault]:
-        """Source: G038, G039."""
+    def validate(self, path: str) -> Iterator[FieldError]:
+        """Yield an error for an unknown type, a weight out of range, or wrong parameters.
+
+        Source: pkg/scheduler/apis/config/validation/validation_pluginargs.go, ValidateNodeResourcesFitArgs,
+        validateFunctionShape (1.36).
+        """
         if self.type not in _TYPES:
-            known = ", ".join(f'"{name}"' for name in _TYPES)
-            yield Fault(child(path, "type"), f'Unsupported value: "{self.type}": supported values: {known}')
+            supported = ", ".join(f'"{name}"' for name in _TYPES)
+            yield FieldError(child(path, "type"), f'Unsupported value: "{self.type}": supported values: {supported}')
         for index, spec in enumerate(self.resources):
             if not 0 < spec.weight <= 100:
-                where = child(item(child(path, "resources"), index), "weight")
-                yield invalid(where, spec.weight, f"resource weight of {spec.name} not in valid range (0, 100]")
-        ratio, where = self.requested_to_capacity_ratio, child(path, "requestedToCapacityRatio")
-        if self.type != _BY_SHAPE:
-            if ratio is not None:
-                yield Fault(where, f"Forbidden: must be nil when type is not {_BY_SHAPE}")
-        elif ratio is None:
-            yield Fault(where, f"Required value: must be specified when type is {_BY_SHAPE}")
+                field_path = child(item(child(path, "resources"), index), "weight")
+                yield make_invalid_value_error(
+                    field_path, spec.weight, f"resource weight of {spec.name} not in valid range (0, 100]"
+                )
+        ratio_param, field_path = self.requested_to_capacity_ratio, child(path, "requestedToCapacityRatio")
+        if self.type != _REQUESTED_TO_CAPACITY_RATIO:
+            if ratio_param is not None:
+                yield FieldError(field_path, f"Forbidden: must be nil when type is not {_REQUESTED_TO_CAPACITY_RATIO}")
+        elif ratio_param is None:
+            yield FieldError(
+                field_path, f"Required value: must be specified when type is {_REQUESTED_TO_CAPACITY_RATIO}"
+            )
         else:
-            yield from shape_faults(ratio.shape, child(where, "shape"))
+            yield from validate_function_shape(ratio_param.shape, child(field_path, "shape"))
 
 
 class NodeResourcesFitArgs(msgspec.Struct, frozen=True, rename="camel"):
-    """Options of NodeResourcesFit; see the module."""
+    """Options of NodeResourcesFit."""
 
     ignored_resources: tuple[str, ...] = ()
     ignored_resource_groups: tuple[str, ...] = ()
     scoring_strategy: ScoringStrategy = ScoringStrategy(type="LeastAllocated")
 
     @classmethod
-    def defaulted(cls, raw: Mapping[str, Any], gates: FeatureGates) -> Mapping[str, Any]:  # noqa: ARG003
-        """*raw* with the defaults of the strategy as a whole, of its resources and of their weights. Source: G038."""
+    def apply_defaults(cls, raw: Mapping[str, Any], gates: FeatureGates) -> Mapping[str, Any]:  # noqa: ARG003
+        """Return *raw* with the defaults of the strategy, its resources and their weights.
+
+        Source: pkg/scheduler/apis/config/validation/validation_pluginargs.go, ValidateNodeResourcesFitArgs (1.36).
+        """
         strategy = raw.get("scoringStrategy")
         if strategy is None:
             strategy = {"type": "LeastAllocated"}
         if not isinstance(strategy, Mapping):
             return raw
-        resources = defaulted_resources(strategy.get("resources"))
+        resources = apply_resource_defaults(strategy.get("resources"))
         return {**raw, "scoringStrategy": {**strategy, "resources": resources}}
 
-    def faults(self, path: str, gates: FeatureGates) -> list[Fault]:  # noqa: ARG002
-        """Names that are no names of resources, and faults of the strategy. Source: G038, G039."""
-        found: list[Fault] = []
+    def validate(self, path: str, gates: FeatureGates) -> list[FieldError]:  # noqa: ARG002
+        """Return an error for each invalid resource name or group, and the errors of the strategy.
+
+        Source: pkg/scheduler/apis/config/validation/validation_pluginargs.go, ValidateNodeResourcesFitArgs,
+        validateFunctionShape (1.36).
+        """
+        errors: list[FieldError] = []
         for index, name in enumerate(self.ignored_resources):
-            where = item(child(path, "ignoredResources"), index)
-            found += [invalid(where, name, text) for text in qualified_name_faults(name)]
+            field_path = item(child(path, "ignoredResources"), index)
+            errors += [make_invalid_value_error(field_path, name, text) for text in validate_qualified_name(name)]
         for index, group in enumerate(self.ignored_resource_groups):
-            where = item(child(path, "ignoredResourceGroups"), index)
+            field_path = item(child(path, "ignoredResourceGroups"), index)
             if "/" in group:
-                found.append(invalid(where, group, "resource group name can't contain '/'"))
-            found += [invalid(where, group, text) for text in qualified_name_faults(group)]
-        found += self.scoring_strategy.faults(child(path, "scoringStrategy"))
-        return found
-
-
-@lru_cache(maxsize=1024)
-def _reasons(resource: str, number: int) -> tuple[Reason, Reason]:
-    """Too little of *resource*, whose id is *number*, is left; too little was ever there. Source: B031, B032."""
-    text, order = f"Insufficient {resource}", number + 1  # after "Too many pods"
-    return Reason(text, order=order), Reason(text, Code.UNRESOLVABLE, order)
-
-
-@dataclass(frozen=True, slots=True)
-class _Demand:
-    """What a pod asks for of one resource.
-
-    Attributes:
-        number: the id of the resource in the vocabulary.
-        amount: in base units, above 0.
-        short, hopeless: why a node is refused that has too little left, or too little at all.
-        served: a device class serves the resource where a node does not offer it.
-    """
-
-    number: int
-    amount: int
-    short: Reason
-    hopeless: Reason
-    served: bool = False
-
-    def is_met(self, nodes: NodeView, row: int) -> bool:
-        """Whether the only *row* of *nodes* has enough left, beyond doubt. Source: B031."""
-        requested, allocatable = nodes.amounts_of(row, self.number)
-        return requested >= 0 and allocatable - requested >= self.amount  # below 0 only after an overflow
-
-    def rejections(self, nodes: NodeView) -> Iterator[Rejection]:
-        """Source: B031, B032, B034."""
-        allocatable = nodes.allocatable(self.number)
-        lacking: BoolArray = allocatable - nodes.requested(self.number) < self.amount
-        if self.served:
-            lacking &= allocatable > 0
-        if not np.count_nonzero(lacking):
-            return
-        hopeless = lacking & (allocatable < self.amount)
-        if np.count_nonzero(hopeless):
-            yield Rejection(hopeless, self.hopeless)
-            lacking ^= hopeless
-            if not np.count_nonzero(lacking):
-                return
-        yield Rejection(lacking, self.short)
-
-
-def _fits(demands: Sequence[_Demand], nodes: NodeView, row: int) -> bool:
-    """Whether nothing speaks against the only *row* of *nodes*, as it mostly is after a placement there."""
-    count, allowed = nodes.pods_of(row)
-    return count < allowed and all(demand.is_met(nodes, row) for demand in demands)
+                errors.append(make_invalid_value_error(field_path, group, "resource group name can't contain '/'"))
+            errors += [make_invalid_value_error(field_path, group, text) for text in validate_qualified_name(group)]
+        errors += self.scoring_strategy.validate(child(path, "scoringStrategy"))
+        return errors
 
 
 class NodeResourcesFit:
-    """Answers are kept by what the pod asks for, so that a placement costs one row."""
+    """Compares requests with free resources. Results are cached by the pod's requests."""
 
     name: ClassVar[str] = "NodeResourcesFit"
     options = NodeResourcesFitArgs
-    filter_reads: ClassVar[Reads] = Reads.PODS
-    score_reads: ClassVar[Reads] = Reads.PODS
+    filter_depends_on: ClassVar[DependsOn] = DependsOn.NODE_AND_PODS
+    score_depends_on: ClassVar[DependsOn] = DependsOn.NODE_AND_PODS
 
-    def __init__(self, setup: Setup[NodeResourcesFitArgs]) -> None:
-        options, gates = setup.options, setup.gates
+    def __init__(self, args: PluginArgs[NodeResourcesFitArgs]) -> None:
+        options, gates = args.options, args.gates
         strategy = options.scoring_strategy
-        self._ignored = frozenset(options.ignored_resources)
-        self._ignored_groups = frozenset(options.ignored_resource_groups)
-        self._specs = strategy.resources
-        ratio = strategy.requested_to_capacity_ratio
-        self._strategy = requested_to_capacity_ratio(ratio.shape) if ratio else _STRATEGIES[strategy.type]
-        self._pod_level = "PodLevelResources" in gates
+        self._ignored_resources = frozenset(options.ignored_resources)
+        self._ignored_resource_groups = frozenset(options.ignored_resource_groups)
+        self._resource_specs = strategy.resources
+        ratio_param = strategy.requested_to_capacity_ratio
+        self._strategy = (
+            build_requested_to_capacity_ratio_strategy(ratio_param.shape) if ratio_param else _STRATEGIES[strategy.type]
+        )
+        self._pod_level_resources = "PodLevelResources" in gates
         self._sidecars = "SidecarContainers" in gates
-        self._devices = "DRAExtendedResource" in gates
-        self._events = FitEvents(gates)
-        self._scored_devices = ScoredDevices(gates, self._specs)
+        self._dra_extended_resource = "DRAExtendedResource" in gates
+        self._queueing_hints = FitQueueingHints(gates)
+        self._device_backed_resources = DeviceBackedResources(gates, self._resource_specs)
 
-    def events(self) -> Sequence[Registration]:
-        """Source: B044."""
-        return self._events.registrations()
+    def events_to_register(self) -> Sequence[ClusterEventWithHint]:
+        """Return the events that may free resources.
+
+        Source: pkg/scheduler/framework/plugins/noderesources/fit.go, Fit.EventsToRegister (1.36).
+        """
+        return self._queueing_hints.events_to_register()
 
     # -- filter
 
-    def _asked(self, pod: PodQuery) -> tuple[tuple[str, int], ...]:
-        """What is checked for the pod, by name of the resource, zeros left out. Source: B030, B031, B033.
+    def _get_requests_to_check(self, pod: PodInfo) -> tuple[tuple[str, int], ...]:
+        """Return the requests to check as pairs of resource name and amount. Amounts of 0 are omitted.
 
-        An amount that is below 0 after an overflow counts as 0.
+        Amounts that are negative after an overflow are omitted too.
+
+        Source: pkg/scheduler/framework/plugins/noderesources/fit.go, computePodResourceRequest, fitsRequest (1.36).
         """
 
-        def make() -> tuple[tuple[str, int], ...]:
-            amounts = pod_requests(pod.pod, Counting(status=False, pod_level=self._pod_level))
+        def compute() -> tuple[tuple[str, int], ...]:
+            amounts = pod_requests(
+                pod.pod, PodResourcesOptions(use_status_resources=False, pod_level_resources=self._pod_level_resources)
+            )
             return tuple(
                 (name, amount) for name, amount in amounts.items() if amount > 0 and not self._is_ignored(name)
             )
 
-        return pod.shape.remember((self, "asked"), make)
+        return pod.signature.get_or_create((self, "requests_to_check"), compute)
 
     def _is_ignored(self, name: str) -> bool:
-        named = name in self._ignored or name.split("/", 1)[0] in self._ignored_groups
-        return named and is_extended(name)
+        is_listed = name in self._ignored_resources or name.split("/", 1)[0] in self._ignored_resource_groups
+        return is_listed and is_extended_resource(name)
 
-    def _may_be_served(self, pod: PodQuery) -> bool:
-        """Whether devices may serve a resource the pod asks for, so that its device classes matter too."""
-        return self._devices and pod.shape.remember(
-            (self, "served"), lambda: any(is_dra_extended(name) for name, _ in self._asked(pod))
+    def _may_be_delegated_to_dra(self, pod: PodInfo) -> bool:
+        """Return whether devices may back a requested resource. Then the result also depends on device classes."""
+        return self._dra_extended_resource and pod.signature.get_or_create(
+            (self, "may_be_delegated_to_dra"),
+            lambda: any(is_dra_extended_resource(name) for name, _ in self._get_requests_to_check(pod)),
         )
 
-    def pre_filter(self, pod: PodQuery, cluster: Snapshot) -> PreFiltered:
-        """Notes what is to be checked. Source: B030, B034."""
+    def pre_filter(self, pod: PodInfo, snapshot: Snapshot) -> PreFilterResult:
+        """Compute the requests to check.
+
+        Source: pkg/scheduler/framework/plugins/noderesources/fit.go, computePodResourceRequest,
+        shouldDelegateResourceToDRA (1.36).
+        """
         if not self._sidecars and any(container.is_sidecar for container in pod.spec.init_containers):
             return _NO_SIDECARS
 
-        def make() -> PreFiltered:
-            words = cluster.vocabulary.resources
-            return PreFiltered(
-                notes=tuple(
-                    _Demand(number, amount, *_reasons(name, number))
-                    for name, amount in self._asked(pod)
-                    for number in (words.id(name),)
+        def compute() -> PreFilterResult:
+            resource_symbols = snapshot.symbols.resources
+            return PreFilterResult(
+                state=tuple(
+                    ResourceRequest(resource_id, amount, *get_insufficient_reasons(name, resource_id))
+                    for name, amount in self._get_requests_to_check(pod)
+                    for resource_id in (resource_symbols.intern(name),)
                 )
             )
 
-        plain = pod.shape.remember(
-            (self, "demands"), lambda: cluster.vocabulary.remember((self, "demands", self._asked(pod)), make)
+        result = pod.signature.get_or_create(
+            (self, "pre_filter"),
+            lambda: snapshot.symbols.get_or_create((self, "pre_filter", self._get_requests_to_check(pod)), compute),
         )
-        if not self._may_be_served(pod):
-            return plain
-        served = classes_by_resource(cluster.objects(DeviceClass).values())
-        names = [name for name, _ in self._asked(pod)]
-        demands = zip(plain.notes, names, strict=True)
-        return replace(plain, notes=tuple(replace(each, served=name in served) for each, name in demands))
+        if not self._may_be_delegated_to_dra(pod):
+            return result
+        classes = map_resources_to_device_classes(snapshot.objects(DeviceClass).values())
+        names = [name for name, _ in self._get_requests_to_check(pod)]
+        requests = zip(result.state, names, strict=True)
+        requests_with_delegation = tuple(
+            replace(request, delegated_to_dra=name in classes) for request, name in requests
+        )
+        return replace(result, state=requests_with_delegation)
 
-    def pre_filter_kept(self, pod: PodQuery) -> bool:
-        """Unless devices may serve some of it: the answer then hangs on the device classes too."""
-        return not self._may_be_served(pod)
+    def pre_filter_is_cacheable(self, pod: PodInfo) -> bool:
+        """Return whether the result is independent of device classes."""
+        return not self._may_be_delegated_to_dra(pod)
 
-    def filter_key(self, pod: PodQuery) -> Hashable | None:
-        """What is checked; None if devices may serve some of it: the answer then hangs on the device classes too."""
-        return None if self._may_be_served(pod) else self._asked(pod)
+    def filter_cache_key(self, pod: PodInfo) -> Hashable | None:
+        """Return the requests to check; None if devices may back one, since results then depend on device classes."""
+        return None if self._may_be_delegated_to_dra(pod) else self._get_requests_to_check(pod)
 
-    def filter(self, pod: PodQuery, nodes: NodeView, notes: Any) -> Sequence[Rejection]:  # noqa: ARG002
-        """As upstream, an error on every node if `pre_filter` is switched off. Source: B031, B032."""
-        if notes is None:
-            return (Rejection(np.ones(len(nodes), dtype=np.bool_), _UNPREPARED),)
-        demands = cast("tuple[_Demand, ...]", notes)
-        if nodes.only is not None and _fits(demands, nodes, nodes.only):
+    def filter(self, pod: PodInfo, nodes: NodeView, state: Any) -> Sequence[Rejection]:  # noqa: ARG002
+        """Reject nodes with insufficient resources.
+
+        Return an error for every node if PreFilter is disabled, as upstream.
+
+        Source: pkg/scheduler/framework/plugins/noderesources/fit.go, fitsRequest, Fit.Filter (1.36).
+        """
+        if state is None:
+            return (Rejection(np.ones(len(nodes), dtype=np.bool_), _NO_STATE),)
+        requests = cast("tuple[ResourceRequest, ...]", state)
+        if nodes.single_row is not None and fits_request(requests, nodes, nodes.single_row):
             return ()
-        refused: list[Rejection] = []
-        full: BoolArray = nodes.pod_count >= nodes.allowed_pods
-        if np.count_nonzero(full):
-            refused.append(Rejection(full, _TOO_MANY_PODS))
-        for demand in demands:
-            refused.extend(demand.rejections(nodes))
-        return refused
+        rejections: list[Rejection] = []
+        full_nodes: BoolArray = nodes.pod_count >= nodes.allowed_pods
+        if np.count_nonzero(full_nodes):
+            rejections.append(Rejection(full_nodes, _TOO_MANY_PODS))
+        for request in requests:
+            rejections.extend(request.find_rejections(nodes))
+        return rejections
 
     # -- score
 
-    def _requests(self, pod: PodQuery) -> tuple[int, ...]:
-        """What the pod counts for of each resource that is scored, in the order of the options. Source: B036, B041."""
+    def _get_score_requests(self, pod: PodInfo) -> tuple[int, ...]:
+        """Return the pod's request for each scored resource, in the order of the options.
 
-        def make() -> tuple[int, ...]:
+        Source: pkg/scheduler/framework/plugins/noderesources/resource_allocation.go,
+        resourceAllocationScorer.calculateNodeAllocatableRequest;
+        pkg/scheduler/framework/plugins/noderesources/fit.go, NewFit (1.36).
+        """
+
+        def compute() -> tuple[int, ...]:
             amounts = fit_score_requests(pod.pod)
-            return tuple(amounts.get(spec.name, 0) for spec in self._specs)
+            return tuple(amounts.get(spec.name, 0) for spec in self._resource_specs)
 
-        return pod.shape.remember((self, "requests"), make)
+        return pod.signature.get_or_create((self, "requests"), compute)
 
-    def score_key(self, pod: PodQuery) -> Hashable | None:
-        """The requests; None if devices may serve one: the score then hangs on more than the node and its pods."""
-        return pod.shape.remember((self, "key"), lambda: self._scored_devices.key(self._requests(pod)))
-
-    def pre_score(self, pod: PodQuery, nodes: NodeView) -> PreScored:
-        """Notes what counts; never skips. Source: B036, B040."""
-
-        def make() -> PreScored:
-            if not self._specs:
-                return _NOTHING_TO_SCORE
-            words = nodes.snapshot.vocabulary.resources
-            return PreScored(notes=scored_resources(self._specs, self._requests(pod), words, nonzero=True))
-
-        return pod.shape.remember(
-            (self, "scored"), lambda: nodes.snapshot.vocabulary.remember((self, self._requests(pod)), make)
+    def score_cache_key(self, pod: PodInfo) -> Hashable | None:
+        """Return the pod's requests; None if devices may back one, since scores then depend on other objects."""
+        return pod.signature.get_or_create(
+            (self, "key"), lambda: self._device_backed_resources.make_cache_key(self._get_score_requests(pod))
         )
 
-    def pre_score_kept(self, pod: PodQuery) -> bool:  # noqa: ARG002  the point's signature
-        """Always."""
+    def pre_score(self, pod: PodInfo, nodes: NodeView) -> PreScoreResult:
+        """Return the resources to score as the state. Score is never skipped.
+
+        Source: pkg/scheduler/framework/plugins/noderesources/resource_allocation.go,
+        resourceAllocationScorer.calculateNodeAllocatableRequest, resourceAllocationScorer.score (1.36).
+        """
+
+        def compute() -> PreScoreResult:
+            if not self._resource_specs:
+                return _NO_RESOURCES
+            resource_symbols = nodes.snapshot.symbols.resources
+            return PreScoreResult(
+                state=build_scored_resources(
+                    self._resource_specs, self._get_score_requests(pod), resource_symbols, nonzero=True
+                )
+            )
+
+        return pod.signature.get_or_create(
+            (self, "pre_score"),
+            lambda: nodes.snapshot.symbols.get_or_create((self, self._get_score_requests(pod)), compute),
+        )
+
+    def pre_score_is_cacheable(self, pod: PodInfo) -> bool:  # noqa: ARG002  the extension point's signature
+        """Return True: the result depends only on the pod's spec."""
         return True
 
-    def score(self, pod: PodQuery, nodes: NodeView, notes: Any) -> IntArray:
-        """0 to 100 for each node; worked out without `pre_score` where that is switched off.
+    def score(self, pod: PodInfo, nodes: NodeView, state: Any) -> IntArray:
+        """Return a score from 0 to 100 for each node. If PreScore is disabled, compute its state here.
 
-        Source: B037 to B039, B042.
+        Source: pkg/scheduler/framework/plugins/noderesources/least_allocated.go, leastResourceScorer;
+        pkg/scheduler/framework/plugins/noderesources/most_allocated.go, mostResourceScorer;
+        pkg/scheduler/framework/plugins/noderesources/requested_to_capacity_ratio.go,
+        buildRequestedToCapacityRatioScorerFunction;
+        pkg/scheduler/framework/plugins/noderesources/resource_allocation.go,
+        resourceAllocationScorer.calculateDRAResourceTotals (1.36).
         """
-        if notes is None:
-            notes = self.pre_score(pod, nodes).notes
-        resources = cast("tuple[ScoredResource, ...]", notes)
-        if self.score_key(pod) is None:
-            resources = self._scored_devices.instead(resources, nodes.snapshot)
+        if state is None:
+            state = self.pre_score(pod, nodes).state
+        resources = cast("tuple[ScoredResource, ...]", state)
+        if self.score_cache_key(pod) is None:
+            resources = self._device_backed_resources.replace_device_backed(resources, nodes.snapshot)
         return self._strategy(resources, nodes)

@@ -1,1 +1,1 @@
-"""PodTopologySpread: the plugin, its constraints, which nodes count for them, and the events that undo refusals."""
+"""PodTopologySpread: the plugin, compiled constraints, eligible nodes, counts of matching pods, and queueing hints."""

@@ -1,53 +1,64 @@
-"""Topology spread constraints compiled: what they count, and on which nodes. Source: B066 to B071."""
+"""Compiled topology spread constraints.
 
-from collections.abc import Iterable, Mapping
+Source: pkg/scheduler/framework/plugins/podtopologyspread/plugin.go, PodTopologySpread.getConstraints,
+systemDefaultConstraints; pkg/scheduler/framework/plugins/helper/spread.go, DefaultSelector;
+pkg/scheduler/framework/plugins/podtopologyspread/common.go, topologySpreadConstraint.matchNodeInclusionPolicies,
+PodTopologySpread.filterTopologySpreadConstraints, countPodsMatchSelector (1.36).
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from extender.cluster.selecting import PodMatcher, PodTerm
-from extender.objects.affinity import TopologySpreadConstraint
-from extender.objects.matching import NOTHING, Selector, from_label_selector
+from extender.api.kinds.affinity import TopologySpreadConstraint
+from extender.api.matching import NOTHING, Selector, selector_from_label_selector
+from extender.cache.tables.pod_selectors import PodMatcher, PodSelector
 
-HARD, SOFT = "DoNotSchedule", "ScheduleAnyway"
+DO_NOT_SCHEDULE, SCHEDULE_ANYWAY = "DoNotSchedule", "ScheduleAnyway"
 """The two values of `whenUnsatisfiable`."""
 
 
 @dataclass(frozen=True, slots=True)
 class SpreadConstraint:
-    """One constraint of one pod.
+    """A compiled constraint of a pod.
 
     Attributes:
-        topology_key: the node label whose equal values make a domain.
-        max_skew: how many more pods than the emptiest domain any domain may have.
-        min_domains: with fewer domains the emptiest counts as having no pods.
-        selector: labels of the pods that are spread, in the pod's namespace.
-        honors_affinity: only nodes that the pod's node selector and required node affinity accept count.
-        honors_taints: only nodes whose hard taints the pod tolerates count.
-        matcher: what to count on nodes; None counts nothing, as an empty selector does. Source: B071.
-        self_match: 1 if the pod is one of those that are spread, else 0.
+        topology_key: the label key; nodes with equal values of this label form a domain.
+        max_skew: the allowed difference of matching pods between a domain and the global minimum.
+        min_domains: the required number of domains; with fewer domains, the global minimum is 0.
+        selector: the label selector of matching pods in the pod's namespace.
+        honors_node_affinity: whether nodes that do not match the pod's node selector and affinity are ineligible.
+        honors_node_taints: whether nodes with an untolerated `NoSchedule` or `NoExecute` taint are ineligible.
+        pod_matcher: the matcher of the pods to count; None if no pod can match, as for an empty selector.
+        self_match_num: 1 if the pod matches its own selector, else 0.
+
+    Source: pkg/scheduler/framework/plugins/podtopologyspread/common.go, countPodsMatchSelector (1.36).
     """
 
     topology_key: str
     max_skew: int
     min_domains: int
     selector: Selector
-    honors_affinity: bool
-    honors_taints: bool
-    matcher: PodMatcher | None
-    self_match: int
+    honors_node_affinity: bool
+    honors_node_taints: bool
+    pod_matcher: PodMatcher | None
+    self_match_num: int
 
 
 @dataclass(frozen=True, slots=True)
-class SpreadRules:
-    """What the feature gates say about constraints.
+class ConstraintFeatures:
+    """The feature gates that affect constraints.
 
     Attributes:
-        match_label_keys: gate MatchLabelKeysInPodTopologySpread. Source: B070.
-        node_inclusion: gate NodeInclusionPolicyInPodTopologySpread; without it node affinity always counts and taints
-            never do.
+        match_label_keys: the gate MatchLabelKeysInPodTopologySpread.
+        node_inclusion_policy: the gate NodeInclusionPolicyInPodTopologySpread; if off, node affinity is always
+            honored and taints are always ignored.
+
+    Source: pkg/scheduler/framework/plugins/podtopologyspread/common.go,
+    PodTopologySpread.filterTopologySpreadConstraints (1.36).
     """
 
     match_label_keys: bool = True
-    node_inclusion: bool = True
+    node_inclusion_policy: bool = True
 
 
 def compile_constraints(
@@ -55,63 +66,72 @@ def compile_constraints(
     action: str,
     namespace: str,
     labels: Mapping[str, str],
-    rules: SpreadRules,
+    features: ConstraintFeatures,
     *,
     selector: Selector | None = None,
 ) -> tuple[SpreadConstraint, ...]:
-    """The constraints with *action* of a pod in *namespace* with *labels*.
+    """Compile the constraints of a pod that have *action*.
 
     Args:
-        constraints: of the pod's spec, or the defaults.
-        action: `HARD` or `SOFT`.
-        namespace: of the pod.
-        labels: of the pod.
-        rules: what the feature gates say.
-        selector: takes the place of the constraints' own selectors (default constraints).
+        constraints: the constraints of the pod's spec, or the default constraints.
+        action: `DO_NOT_SCHEDULE` or `SCHEDULE_ANYWAY`.
+        namespace: the pod's namespace.
+        labels: the pod's labels.
+        features: the feature gates.
+        selector: the selector of default constraints; replaces the constraints' own selectors.
 
     Raises:
-        ValueError: a label selector has an unknown operator or wrong values.
+        ValueError: a label selector has an unknown operator or invalid values.
     """
     return tuple(
-        _compiled(
+        _compile_constraint(
             constraint,
             namespace,
             labels,
-            rules,
-            _own_selector(constraint, labels, rules) if selector is None else selector,
+            features,
+            _build_selector(constraint, labels, features) if selector is None else selector,
         )
         for constraint in constraints
         if constraint.when_unsatisfiable == action
     )
 
 
-def _own_selector(constraint: TopologySpreadConstraint, labels: Mapping[str, str], rules: SpreadRules) -> Selector:
-    selector = from_label_selector(constraint.label_selector)
-    if rules.match_label_keys and not selector.nothing:
-        selector = selector.and_labels({key: labels[key] for key in constraint.match_label_keys if key in labels})
+def _build_selector(
+    constraint: TopologySpreadConstraint, labels: Mapping[str, str], features: ConstraintFeatures
+) -> Selector:
+    selector = selector_from_label_selector(constraint.label_selector)
+    if features.match_label_keys and not selector.matches_nothing:
+        selector = selector.with_labels({key: labels[key] for key in constraint.match_label_keys if key in labels})
     return selector
 
 
-def _compiled(
+def _compile_constraint(
     constraint: TopologySpreadConstraint,
     namespace: str,
     labels: Mapping[str, str],
-    rules: SpreadRules,
+    features: ConstraintFeatures,
     selector: Selector,
 ) -> SpreadConstraint:
-    affinity, taints = "Honor", "Ignore"
-    if rules.node_inclusion:
-        affinity = affinity if constraint.node_affinity_policy is None else constraint.node_affinity_policy
-        taints = taints if constraint.node_taints_policy is None else constraint.node_taints_policy
-    counts = not selector.nothing and not selector.is_empty
-    term = PodTerm(frozenset((namespace,)), NOTHING, selector)
+    affinity_policy, taints_policy = "Honor", "Ignore"
+    if features.node_inclusion_policy:
+        affinity_policy = (
+            affinity_policy if constraint.node_affinity_policy is None else constraint.node_affinity_policy
+        )
+        taints_policy = taints_policy if constraint.node_taints_policy is None else constraint.node_taints_policy
+    may_match = not selector.matches_nothing and not selector.is_empty
+    pod_selector = PodSelector(frozenset((namespace,)), NOTHING, selector)
     return SpreadConstraint(
         topology_key=constraint.topology_key,
         max_skew=constraint.max_skew,
         min_domains=1 if constraint.min_domains is None else constraint.min_domains,
         selector=selector,
-        honors_affinity=affinity == "Honor",
-        honors_taints=taints == "Honor",
-        matcher=PodMatcher((term,), live_only=True) if counts else None,
-        self_match=int(selector.matches(labels)),
+        honors_node_affinity=affinity_policy == "Honor",
+        honors_node_taints=taints_policy == "Honor",
+        pod_matcher=PodMatcher((pod_selector,), live_only=True) if may_match else None,
+        self_match_num=int(selector.matches(labels)),
     )
+
+
+def get_topology_keys(constraints: Sequence[SpreadConstraint]) -> tuple[str, ...]:
+    """Return the topology keys of *constraints*, without duplicates."""
+    return tuple(dict.fromkeys(constraint.topology_key for constraint in constraints))

@@ -1,356 +1,399 @@
-"""PodTopologySpread lays the pods of a workload evenly over topology domains, by its own or by default constraints.
+"""PodTopologySpread spreads pods evenly over topology domains, by the constraints of the pod or default constraints.
 
-**Refuses**
-    By the constraints with `whenUnsatisfiable: DoNotSchedule`, in their order, the first that applies to a node:
+**Rejects**
+    Each constraint with `whenUnsatisfiable: DoNotSchedule` is checked in order. The first constraint that fails
+    determines the reason:
 
     - `node(s) didn't match pod topology spread constraints (missing required label)`, unresolvable: the node has no
-      such topology key.
-    - `node(s) didn't match pod topology spread constraints`: with the pod, the node's domain would have more than
-      `maxSkew` pods more than the emptiest domain. With fewer than `minDomains` domains the emptiest counts as having
-      none.
+      label with the topology key.
+    - `node(s) didn't match pod topology spread constraints`: with the pod, the matching pods of the node's domain would
+      exceed the global minimum by more than `maxSkew`. If there are fewer than `minDomains` domains, the minimum is 0.
 
-    Domains count if they have a node that counts: one that has the keys of all constraints, that suits the pod's node
-    selector and affinity (`nodeAffinityPolicy: Honor`, the default), and whose taints it tolerates (`nodeTaintsPolicy:
-    Honor`). Pods count if they are in the pod's namespace, are not being deleted, and match the constraint's selector;
-    an empty selector counts no pod but the new one.
+    Only domains with an eligible node are considered. An eligible node has the topology keys of all constraints,
+    matches the pod's node selector and affinity (`nodeAffinityPolicy: Honor`, the default), and has no untolerated
+    taints (`nodeTaintsPolicy: Honor`). Matching pods are in the pod's namespace, are not terminating, and match the
+    constraint's selector. An empty selector matches only the pod itself.
 
 **Scores**
-    By the constraints with `ScheduleAnyway`: pods in the node's domain, times the logarithm of the number of domains,
-    plus `maxSkew` - 1, summed and rounded; for the host name the pods on the node itself. Normalized so that the fewest
-    pods give the most points. Nodes without the key of a constraint get 0, save under the system's default constraints.
+    Each constraint with `ScheduleAnyway` adds to the node's score the number of matching pods in the node's domain,
+    times the logarithm of the number of domains, plus `maxSkew` - 1. For the topology key `kubernetes.io/hostname`,
+    only the pods on the node itself are counted. The sum is rounded, and normalized so that the lowest sum becomes the
+    highest score. Nodes without the key of a constraint score 0, except with the system's default constraints.
 
-**Undone by**
-    Pods of the namespace that come, go or change labels as far as a constraint counts them; new tolerations of the pod
-    where taints are honoured; nodes that come, go, or change labels or taints.
+**Requeued on**
+    Pods of the namespace that are added, deleted or relabelled and match a constraint; changed tolerations of the pod
+    if taints are honored; nodes that are added, deleted, or whose labels or taints change.
 
 **Options** (PodTopologySpreadArgs)
     `defaultingType`: `System` (the default: host name with maxSkew 3 and zone with maxSkew 5, both ScheduleAnyway) or
     `List`.
-    `defaultConstraints`: with `List`, what holds for pods without constraints that a service, ReplicationController,
-    ReplicaSet or StatefulSet selects; none by default.
+    `defaultConstraints`: with `List`, the constraints for pods that have none and are selected by a service,
+    ReplicationController, ReplicaSet or StatefulSet; empty by default.
 
-Source: B066 to B079, G041.
+Source: pkg/scheduler/framework/plugins/podtopologyspread/plugin.go, PodTopologySpread.getConstraints,
+systemDefaultConstraints, PodTopologySpread.EventsToRegister; pkg/scheduler/framework/plugins/helper/spread.go,
+DefaultSelector; pkg/scheduler/framework/plugins/podtopologyspread/common.go,
+topologySpreadConstraint.matchNodeInclusionPolicies, PodTopologySpread.filterTopologySpreadConstraints,
+countPodsMatchSelector; pkg/scheduler/framework/plugins/podtopologyspread/filtering.go, PodTopologySpread.Filter,
+preFilterState.minMatchNum, PodTopologySpread.PreFilter; pkg/scheduler/framework/plugins/podtopologyspread/scoring.go,
+PodTopologySpread.PreScore, topologyNormalizingWeight, PodTopologySpread.Score;
+pkg/scheduler/apis/config/validation/validation_pluginargs.go, ValidatePodTopologySpreadArgs (1.36).
 """
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
-from typing import Any, ClassVar, TypeVar
+from typing import Any, ClassVar
 
 import msgspec
 import numpy as np
-from numpy.typing import NDArray
 
-from extender.cluster.arrays import BoolArray, IntArray
-from extender.cluster.batches import PodBatch
-from extender.cluster.nodes import ABSENT
-from extender.cluster.pods import PlacedPod, PodQuery
-from extender.cluster.snapshot import NodeView, Snapshot
-from extender.cluster.workload_selector import last_workload_selector, workload_selector
-from extender.config.faults import Fault
-from extender.config.gates import FeatureGates
-from extender.framework.changes import Action, Change, Hint, Registration, Resource
-from extender.framework.points import SKIP, SKIP_SCORE, PreFiltered, PreScored
-from extender.framework.setup import Setup
-from extender.framework.verdict import Code, Reason, Rejection, error
-from extender.objects.affinity import TopologySpreadConstraint
-from extender.objects.matching import Selector
-from extender.plugins.pod_topology_spread.changes import after_node, after_pod
+from extender.api.kinds.affinity import TopologySpreadConstraint
+from extender.api.matching import Selector
+from extender.cache.default_selector import default_selector, get_last_default_selector
+from extender.cache.pod_batch import PodBatch
+from extender.cache.pod_info import AssignedPodInfo, PodInfo
+from extender.cache.snapshot import NodeView, Snapshot
+from extender.cache.tables.arrays import BoolArray, IntArray
+from extender.cache.tables.node_table import ABSENT
+from extender.config.errors import FieldError
+from extender.config.feature_gates import FeatureGates
+from extender.framework.events import ActionType, ClusterEvent, ClusterEventWithHint, EventResource, QueueingHint
+from extender.framework.extension_points import SKIP, SKIP_SCORE, PreFilterResult, PreScoreResult
+from extender.framework.plugin_args import PluginArgs
+from extender.framework.status import Code, Reason, Rejection, error
 from extender.plugins.pod_topology_spread.constraints import (
-    HARD,
-    SOFT,
+    DO_NOT_SCHEDULE,
+    SCHEDULE_ANYWAY,
+    ConstraintFeatures,
     SpreadConstraint,
-    SpreadRules,
     compile_constraints,
+    get_topology_keys,
 )
-from extender.plugins.pod_topology_spread.defaults import SYSTEM_DEFAULTS, default_constraint_faults
-from extender.plugins.pod_topology_spread.eligible import Eligible, EligibleNodes
-from extender.plugins.pod_topology_spread.hard_notes import HardNotes, move, skewed_apart, weights
-from extender.plugins.pod_topology_spread.skew import DomainCounts
-from extender.plugins.pod_topology_spread.soft_notes import SoftNotes, distinct, ignored, rounded
+from extender.plugins.pod_topology_spread.default_constraints import (
+    SYSTEM_DEFAULT_CONSTRAINTS,
+    validate_default_constraints,
+)
+from extender.plugins.pod_topology_spread.domain_match_nums import DomainMatchNums
+from extender.plugins.pod_topology_spread.eligible_nodes import EligibleNodesCache
+from extender.plugins.pod_topology_spread.filter_state import (
+    PreFilterState,
+    compute_batch_match_nums,
+    exceeds_max_skew,
+    exceeds_max_skew_each,
+    update_with_pod,
+)
+from extender.plugins.pod_topology_spread.pod_counts import (
+    add_unlabelled_nodes,
+    count_pods_by_domain,
+    count_pods_by_row,
+    pad_to_label_values,
+)
+from extender.plugins.pod_topology_spread.queueing_hints import (
+    is_schedulable_after_node_change,
+    is_schedulable_after_pod_change,
+)
+from extender.plugins.pod_topology_spread.score_state import (
+    PreScoreState,
+    count_topology_values,
+    find_ignored_nodes,
+    round_half_away_from_zero,
+)
 
-A = TypeVar("A", bound=np.generic)
-
-_SKEWED = Reason("node(s) didn't match pod topology spread constraints")
-_UNPREPARED = Reason('reading "PreFilterPodTopologySpread" from cycleState: not found', Code.ERROR)
-_UNLABELLED = Reason("node(s) didn't match pod topology spread constraints (missing required label)", Code.UNRESOLVABLE)
+_MAX_SKEW_EXCEEDED = Reason("node(s) didn't match pod topology spread constraints")
+_NO_STATE = Reason('reading "PreFilterPodTopologySpread" from cycleState: not found', Code.ERROR)
+_MISSING_LABEL = Reason(
+    "node(s) didn't match pod topology spread constraints (missing required label)", Code.UNRESOLVABLE
+)
 
 _HOSTNAME = "kubernetes.io/hostname"
-_WORDS = {HARD: "hard", SOFT: "soft"}
 
 
 class PodTopologySpreadArgs(msgspec.Struct, frozen=True, rename="camel"):
-    """The plugin's options. Source: B067, G041."""
+    """The plugin's options.
+
+    Source: pkg/scheduler/framework/plugins/podtopologyspread/plugin.go, systemDefaultConstraints;
+    pkg/scheduler/apis/config/validation/validation_pluginargs.go, ValidatePodTopologySpreadArgs (1.36).
+    """
 
     default_constraints: tuple[TopologySpreadConstraint, ...] = ()
     defaulting_type: str = "System"
 
     @classmethod
-    def defaulted(cls, raw: Mapping[str, Any], _gates: FeatureGates) -> Mapping[str, Any]:
-        """An empty `defaultingType` is none."""
+    def apply_defaults(cls, raw: Mapping[str, Any], _gates: FeatureGates) -> Mapping[str, Any]:
+        """Return *raw* without an empty `defaultingType`."""
         return {key: value for key, value in raw.items() if key != "defaultingType" or value != ""}
 
-    def faults(self, path: str, _gates: FeatureGates) -> list[Fault]:
-        """An unknown defaulting type, and constraints that cannot be defaults."""
-        return default_constraint_faults(path, self.defaulting_type, self.default_constraints)
+    def validate(self, path: str, _gates: FeatureGates) -> list[FieldError]:
+        """Return an error for an unknown defaulting type, and for each invalid default constraint."""
+        return validate_default_constraints(path, self.defaulting_type, self.default_constraints)
 
 
 class PodTopologySpread:
-    """Topology spread constraints."""
+    """Filters and scores by topology spread constraints."""
 
     name: ClassVar[str] = "PodTopologySpread"
-    kept_for_kin: ClassVar[bool] = True
+    cacheable_for_spec_class: ClassVar[bool] = True
     options = PodTopologySpreadArgs
 
-    def __init__(self, setup: Setup[PodTopologySpreadArgs]) -> None:
-        gates = setup.gates
-        self._system = setup.options.defaulting_type == "System"
-        self._defaults = SYSTEM_DEFAULTS if self._system else setup.options.default_constraints
-        self._default_actions = frozenset(constraint.when_unsatisfiable for constraint in self._defaults)
-        self._rules = SpreadRules(
-            match_label_keys="MatchLabelKeysInPodTopologySpread" in gates,
-            node_inclusion="NodeInclusionPolicyInPodTopologySpread" in gates,
+    def __init__(self, args: PluginArgs[PodTopologySpreadArgs]) -> None:
+        gates = args.gates
+        self._system_defaulted = args.options.defaulting_type == "System"
+        self._default_constraints = (
+            SYSTEM_DEFAULT_CONSTRAINTS if self._system_defaulted else args.options.default_constraints
         )
-        self._nodes = EligibleNodes(comparison_operators="TaintTolerationComparisonOperators" in gates)
-        self._pod_actions = Action.ADD | Action.UPDATE_POD_LABEL | Action.DELETE
+        self._default_actions = frozenset(constraint.when_unsatisfiable for constraint in self._default_constraints)
+        self._features = ConstraintFeatures(
+            match_label_keys="MatchLabelKeysInPodTopologySpread" in gates,
+            node_inclusion_policy="NodeInclusionPolicyInPodTopologySpread" in gates,
+        )
+        self._eligible_nodes_cache = EligibleNodesCache(
+            comparison_operators="TaintTolerationComparisonOperators" in gates
+        )
+        self._pod_actions = ActionType.ADD | ActionType.UPDATE_POD_LABEL | ActionType.DELETE
         if "SchedulerQueueingHints" in gates:
-            self._pod_actions |= Action.UPDATE_POD_TOLERATION
+            self._pod_actions |= ActionType.UPDATE_POD_TOLERATION
 
     # -- constraints
 
-    def _constraints(self, pod: PodQuery, cluster: Snapshot | None, action: str) -> tuple[SpreadConstraint, ...]:
-        """The pod's constraints with *action*, or the default ones if it has none at all. Source: B066, B068.
+    def _get_constraints(self, pod: PodInfo, snapshot: Snapshot | None, action: str) -> tuple[SpreadConstraint, ...]:
+        """Return the pod's constraints with *action*, or the default constraints if it has none.
 
         Args:
             pod: the pod.
-            cluster: where its services and its controller are; None takes what was found of them last.
-            action: `HARD` or `SOFT`.
+            snapshot: a snapshot with the pod's services and controller; None to use the pod's last computed selector.
+            action: `DO_NOT_SCHEDULE` or `SCHEDULE_ANYWAY`.
 
         Raises:
-            ValueError: a label selector cannot be read.
+            ValueError: a label selector is invalid.
+
+        Source: pkg/scheduler/framework/plugins/podtopologyspread/plugin.go, PodTopologySpread.getConstraints;
+        pkg/scheduler/framework/plugins/helper/spread.go, DefaultSelector (1.36).
         """
         if pod.spec.topology_spread_constraints:
-            return self._compiled(pod, pod.spec.topology_spread_constraints, action, None)
+            return self._compile_constraints(pod, pod.spec.topology_spread_constraints, action, None)
         if action not in self._default_actions:
             return ()
-        selector = workload_selector(pod, cluster) if cluster else last_workload_selector(pod)
+        selector = default_selector(pod, snapshot) if snapshot else get_last_default_selector(pod)
         if selector.is_empty:
             return ()
-        return self._compiled(pod, self._defaults, action, selector)
+        return self._compile_constraints(pod, self._default_constraints, action, selector)
 
-    def _compiled(
-        self, pod: PodQuery, constraints: tuple[TopologySpreadConstraint, ...], action: str, selector: Selector | None
+    def _compile_constraints(
+        self, pod: PodInfo, constraints: tuple[TopologySpreadConstraint, ...], action: str, selector: Selector | None
     ) -> tuple[SpreadConstraint, ...]:
-        return pod.shape.remember(
+        return pod.signature.get_or_create(
             (self, action, selector),
-            lambda: compile_constraints(constraints, action, pod.namespace, pod.labels, self._rules, selector=selector),
+            lambda: compile_constraints(
+                constraints, action, pod.namespace, pod.labels, self._features, selector=selector
+            ),
         )
-
-    def _eligible(
-        self, pod: PodQuery, cluster: Snapshot, keys: tuple[str, ...], constraint: SpreadConstraint
-    ) -> Eligible:
-        affinity, taints = constraint.honors_affinity, constraint.honors_taints
-        return self._nodes.of(cluster, pod, keys, honors_affinity=affinity, honors_taints=taints)
 
     # -- filtering
 
-    def pre_filter(self, pod: PodQuery, cluster: Snapshot) -> PreFiltered:
-        """Sum the pods of each domain; skip without hard constraints. Source: B069, B071, B074."""
+    def pre_filter(self, pod: PodInfo, snapshot: Snapshot) -> PreFilterResult:
+        """Count matching pods by domain. Skip pods without `DoNotSchedule` constraints.
+
+        Source: pkg/scheduler/framework/plugins/podtopologyspread/common.go,
+        topologySpreadConstraint.matchNodeInclusionPolicies, countPodsMatchSelector;
+        pkg/scheduler/framework/plugins/podtopologyspread/filtering.go, PodTopologySpread.PreFilter (1.36).
+        """
         try:
-            constraints = self._constraints(pod, cluster, HARD)
-        except ValueError as wrong:
-            reason = f"get constraints from pod: obtaining pod's hard topology spread constraints: {wrong}"
-            return PreFiltered(error(reason))
+            constraints = self._get_constraints(pod, snapshot, DO_NOT_SCHEDULE)
+        except ValueError as invalid_selector:
+            message = f"get constraints from pod: obtaining pod's hard topology spread constraints: {invalid_selector}"
+            return PreFilterResult(error(message))
         if not constraints:
             return SKIP
-        keys = _keys(constraints)
-        eligible = tuple(self._eligible(pod, cluster, keys, constraint) for constraint in constraints)
-        domains = tuple(
-            DomainCounts(_totals(cluster, constraint, nodes), nodes.domains(cluster, constraint.topology_key).ids)
-            for constraint, nodes in zip(constraints, eligible, strict=True)
+        keys = get_topology_keys(constraints)
+        eligible_nodes = tuple(
+            self._eligible_nodes_cache.get(snapshot, pod, keys, constraint) for constraint in constraints
         )
-        return PreFiltered(notes=HardNotes(constraints, eligible, domains))
+        domain_match_nums = tuple(
+            DomainMatchNums(
+                count_pods_by_domain(snapshot, constraint, eligible),
+                eligible.get_domains(snapshot, constraint.topology_key).value_ids,
+            )
+            for constraint, eligible in zip(constraints, eligible_nodes, strict=True)
+        )
+        return PreFilterResult(state=PreFilterState(constraints, eligible_nodes, domain_match_nums))
 
-    def pre_filter_kept(self, pod: PodQuery) -> bool:
-        """For pods without constraints, where there are no such defaults."""
-        return not pod.spec.topology_spread_constraints and HARD not in self._default_actions
+    def pre_filter_is_cacheable(self, pod: PodInfo) -> bool:
+        """Return whether neither the pod nor the defaults have `DoNotSchedule` constraints."""
+        return not pod.spec.topology_spread_constraints and DO_NOT_SCHEDULE not in self._default_actions
 
-    def clone(self, notes: HardNotes) -> HardNotes:
-        """A copy that may be changed."""
-        return HardNotes(notes.constraints, notes.eligible, tuple(counts.clone() for counts in notes.domains))
+    def clone(self, state: PreFilterState) -> PreFilterState:
+        """Return a copy that can be updated independently."""
+        return PreFilterState(
+            state.constraints, state.eligible_nodes, tuple(match_nums.clone() for match_nums in state.domain_match_nums)
+        )
 
-    def add_pod(self, pod: PodQuery, other: PlacedPod, row: int, cluster: Snapshot, notes: HardNotes) -> None:
-        """Count *other* as standing on *row*, even if it is being deleted. Source: B073."""
-        move(pod, other, row, cluster, notes, by=1)
+    def add_pod(
+        self, pod: PodInfo, pod_to_add: AssignedPodInfo, row: int, snapshot: Snapshot, state: PreFilterState
+    ) -> None:
+        """Add *pod_to_add* on *row* to the counts, even if it is terminating.
 
-    def remove_pod(self, pod: PodQuery, other: PlacedPod, row: int, cluster: Snapshot, notes: HardNotes) -> None:
-        """Count *other* as gone from *row*, even if it did not count. Source: B073."""
-        move(pod, other, row, cluster, notes, by=-1)
-
-    def filter(self, _pod: PodQuery, nodes: NodeView, notes: HardNotes | None) -> Sequence[Rejection]:
-        """Refuse nodes without a key or in too full a domain, by the first such constraint. Source: B072.
-
-        As upstream, an error on every node if `pre_filter` is switched off.
+        Source: pkg/scheduler/framework/plugins/podtopologyspread/filtering.go, preFilterState.minMatchNum (1.36).
         """
-        if notes is None:
-            return (Rejection(np.ones(len(nodes), dtype=np.bool_), _UNPREPARED),)
-        return _rejections(nodes, notes.constraints, map(partial(_skewed, nodes), notes.constraints, notes.domains))
+        update_with_pod(pod, pod_to_add, row, snapshot, state, multiplier=1)
 
-    def filter_apart(
-        self, pod: PodQuery, nodes: NodeView, notes: HardNotes, others: PodBatch, by: IntArray
+    def remove_pod(
+        self, pod: PodInfo, pod_to_remove: AssignedPodInfo, row: int, snapshot: Snapshot, state: PreFilterState
+    ) -> None:
+        """Subtract *pod_to_remove* on *row* from the counts, even if it is terminating and was not counted.
+
+        Source: pkg/scheduler/framework/plugins/podtopologyspread/filtering.go, preFilterState.minMatchNum (1.36).
+        """
+        update_with_pod(pod, pod_to_remove, row, snapshot, state, multiplier=-1)
+
+    def filter(self, _pod: PodInfo, nodes: NodeView, state: PreFilterState | None) -> Sequence[Rejection]:
+        """Reject nodes without a topology key and nodes whose domain would exceed the maximum skew.
+
+        Return an error for every node if PreFilter is disabled, as upstream.
+
+        Source: pkg/scheduler/framework/plugins/podtopologyspread/filtering.go, PodTopologySpread.Filter (1.36).
+        """
+        if state is None:
+            return (Rejection(np.ones(len(nodes), dtype=np.bool_), _NO_STATE),)
+        return _build_rejections(
+            nodes, state.constraints, map(partial(exceeds_max_skew, nodes), state.constraints, state.domain_match_nums)
+        )
+
+    def filter_each(
+        self, pod: PodInfo, nodes: NodeView, state: PreFilterState, moved_pods: PodBatch, deltas: IntArray
     ) -> Sequence[Rejection]:
-        """As `filter` with notes that `add_pod` and `remove_pod` changed, for every node on its own. Source: B073."""
-        pairs = zip(notes.constraints, notes.eligible, strict=True)
-        counts = others.remember((self, pod.shape), lambda: [weights(pod.namespace, c, e, others) for c, e in pairs])
-        moved = [nodes.take(others.sums(each * by, len(nodes.snapshot))) for each in counts]
-        skewed = map(partial(skewed_apart, nodes), notes.constraints, notes.domains, moved)
-        return _rejections(nodes, notes.constraints, skewed)
+        """Filter many nodes in one call, each as if only the *moved_pods* of that node had been added or removed.
+
+        *deltas* are 1 for added, -1 for removed, 0 for unchanged pods.
+
+        Source: pkg/scheduler/framework/plugins/podtopologyspread/filtering.go, preFilterState.minMatchNum (1.36).
+        """
+        pairs = zip(state.constraints, state.eligible_nodes, strict=True)
+        match_nums = moved_pods.get_or_create(
+            (self, pod.signature),
+            lambda: [
+                compute_batch_match_nums(pod.namespace, constraint, eligible_nodes, moved_pods)
+                for constraint, eligible_nodes in pairs
+            ],
+        )
+        node_deltas = [nodes.take(moved_pods.sum_by_row(nums * deltas, len(nodes.snapshot))) for nums in match_nums]
+        skew_masks = map(partial(exceeds_max_skew_each, nodes), state.constraints, state.domain_match_nums, node_deltas)
+        return _build_rejections(nodes, state.constraints, skew_masks)
 
     # -- scoring
 
-    def pre_score(self, pod: PodQuery, nodes: NodeView) -> PreScored:
-        """Sum the pods of each domain and weigh them; skip without soft constraints. Source: B075, B076."""
-        cluster = nodes.snapshot
+    def pre_score(self, pod: PodInfo, nodes: NodeView) -> PreScoreResult:
+        """Count matching pods by domain and compute weights. Skip pods without `ScheduleAnyway` constraints.
+
+        Source: pkg/scheduler/framework/plugins/podtopologyspread/scoring.go, PodTopologySpread.PreScore,
+        topologyNormalizingWeight (1.36).
+        """
+        snapshot = nodes.snapshot
         try:
-            constraints = self._constraints(pod, cluster, SOFT)
-        except ValueError as wrong:
-            reason = f"calculating preScoreState: obtaining pod's soft topology spread constraints: {wrong}"
-            return PreScored(status=error(reason))
-        if not constraints or not len(cluster):
+            constraints = self._get_constraints(pod, snapshot, SCHEDULE_ANYWAY)
+        except ValueError as invalid_selector:
+            message = f"calculating preScoreState: obtaining pod's soft topology spread constraints: {invalid_selector}"
+            return PreScoreResult(status=error(message))
+        if not constraints or not len(snapshot):
             return SKIP_SCORE
-        lenient = self._system and not pod.spec.topology_spread_constraints
-        needed = () if lenient else _keys(constraints)
-        left_out = ignored(nodes, needed)
-        counts: list[IntArray] = []
+        require_all_topologies = bool(pod.spec.topology_spread_constraints) or not self._system_defaulted
+        required_topology_keys = get_topology_keys(constraints) if require_all_topologies else ()
+        ignored = find_ignored_nodes(nodes, required_topology_keys)
+        pod_counts: list[IntArray] = []
         weights: list[float] = []
         for constraint in constraints:
             if constraint.topology_key == _HOSTNAME:
-                size = len(nodes) - (0 if left_out is None else int(np.count_nonzero(left_out)))
-                counts.append(_by_row(cluster, constraint))
+                size = len(nodes) - (0 if ignored is None else int(np.count_nonzero(ignored)))
+                pod_counts.append(count_pods_by_row(snapshot, constraint))
             else:
-                size = distinct(nodes, constraint.topology_key, left_out)
-                eligible = self._eligible(pod, cluster, needed, constraint)
-                totals = _totals(cluster, constraint, eligible)
-                counts.append(_with_unlabelled(cluster, constraint, eligible, totals) if lenient else totals)
+                size = count_topology_values(nodes, constraint.topology_key, ignored)
+                eligible_nodes = self._eligible_nodes_cache.get(snapshot, pod, required_topology_keys, constraint)
+                counts = count_pods_by_domain(snapshot, constraint, eligible_nodes)
+                if not require_all_topologies:
+                    counts = add_unlabelled_nodes(snapshot, constraint, eligible_nodes, counts)
+                pod_counts.append(counts)
             weights.append(math.log(size + 2))
-        return PreScored(notes=SoftNotes(constraints, needed, tuple(counts), tuple(weights)))
+        return PreScoreResult(
+            state=PreScoreState(constraints, required_topology_keys, tuple(pod_counts), tuple(weights))
+        )
 
-    def score(self, _pod: PodQuery, nodes: NodeView, notes: SoftNotes | None) -> IntArray:
-        """Weighted pods near each node, rounded, 0 for ignored nodes; the fewer the better. Source: B077.
+    def score(self, _pod: PodInfo, nodes: NodeView, state: PreScoreState | None) -> IntArray:
+        """Return the weighted number of matching pods for each node; 0 for ignored nodes.
 
         Raises:
-            LookupError: `pre_score` is switched off; as upstream, nothing can be scored then.
+            LookupError: PreScore is disabled; scoring fails as upstream.
+
+        Source: pkg/scheduler/framework/plugins/podtopologyspread/scoring.go, PodTopologySpread.Score (1.36).
         """
-        if notes is None:
+        if state is None:
             raise LookupError('error reading "PreScorePodTopologySpread" from cycleState: not found')
         total = np.zeros(len(nodes), dtype=np.float64)
-        for constraint, counts, weight in zip(notes.constraints, notes.counts, notes.weights, strict=True):
-            key, spare = constraint.topology_key, float(constraint.max_skew - 1)
-            labels = nodes.label(key)
+        weights = state.topology_normalizing_weights
+        for constraint, counts, weight in zip(state.constraints, state.pod_counts, weights, strict=True):
+            key, max_skew_offset = constraint.topology_key, float(constraint.max_skew - 1)
+            value_ids = nodes.label(key)
             if key == _HOSTNAME:
-                worth = nodes.take(counts) * weight + spare
-                worth[labels == ABSENT] = 0.0
-                total += worth
+                node_scores = nodes.take(counts) * weight + max_skew_offset
+                node_scores[value_ids == ABSENT] = 0.0
+                total += node_scores
             else:
-                total += _padded(counts * weight + spare, nodes, key, spare)[labels]
-        left_out = ignored(nodes, notes.needed)
-        if left_out is not None:
-            total[left_out] = 0.0
-        return rounded(total)
+                total += pad_to_label_values(counts * weight + max_skew_offset, nodes, key, max_skew_offset)[value_ids]
+        ignored = find_ignored_nodes(nodes, state.required_topology_keys)
+        if ignored is not None:
+            total[ignored] = 0.0
+        return round_half_away_from_zero(total)
 
-    def normalize(self, _pod: PodQuery, raw: IntArray, nodes: NodeView, notes: SoftNotes) -> IntArray:
-        """100 for the fewest pods, less the more there are; 0 for ignored nodes. Source: B078."""
-        left_out = ignored(nodes, notes.needed)
-        counted = raw if left_out is None else raw[~left_out]
-        most = int(counted.max(initial=0))
-        scores: IntArray = np.full(len(raw), 100, dtype=np.int64)
-        if most > 0:
-            scores = 100 * (most + counted.min() - raw) // most
-        if left_out is not None:
-            scores[left_out] = 0
-        return scores
+    def normalize_score(self, _pod: PodInfo, scores: IntArray, nodes: NodeView, state: PreScoreState) -> IntArray:
+        """Return 100 for the lowest score, proportionally less for higher scores, and 0 for ignored nodes.
+
+        Source: pkg/scheduler/framework/plugins/podtopologyspread/scoring.go, PodTopologySpread.NormalizeScore (1.36).
+        """
+        ignored = find_ignored_nodes(nodes, state.required_topology_keys)
+        considered_scores = scores if ignored is None else scores[~ignored]
+        max_score = int(considered_scores.max(initial=0))
+        normalized: IntArray = np.full(len(scores), 100, dtype=np.int64)
+        if max_score > 0:
+            normalized = 100 * (max_score + considered_scores.min() - scores) // max_score
+        if ignored is not None:
+            normalized[ignored] = 0
+        return normalized
 
     # -- events
 
-    def events(self) -> Sequence[Registration]:
-        """Pods and nodes that come, go or change what constraints look at. Source: B079."""
-        nodes = Action.ADD | Action.DELETE | Action.UPDATE_NODE_LABEL | Action.UPDATE_NODE_TAINT
+    def events_to_register(self) -> Sequence[ClusterEventWithHint]:
+        """Return the events of pods and nodes that may change the counts of domains.
+
+        Source: pkg/scheduler/framework/plugins/podtopologyspread/plugin.go, PodTopologySpread.EventsToRegister
+        (1.36).
+        """
+        node_actions = ActionType.ADD | ActionType.DELETE | ActionType.UPDATE_NODE_LABEL | ActionType.UPDATE_NODE_TAINT
         return (
-            Registration(Resource.POD, self._pod_actions, self._after_pod),
-            Registration(Resource.NODE, nodes, self._after_node),
+            ClusterEventWithHint(EventResource.POD, self._pod_actions, self._is_schedulable_after_pod_change),
+            ClusterEventWithHint(EventResource.NODE, node_actions, self._is_schedulable_after_node_change),
         )
 
-    def _after_pod(self, pod: PodQuery, change: Change) -> Hint:
-        return after_pod(pod, change, self._constraints(pod, None, HARD))
+    def _is_schedulable_after_pod_change(self, pod: PodInfo, event: ClusterEvent) -> QueueingHint:
+        return is_schedulable_after_pod_change(pod, event, self._get_constraints(pod, None, DO_NOT_SCHEDULE))
 
-    def _after_node(self, pod: PodQuery, change: Change) -> Hint:
-        return after_node(change, self._constraints(pod, None, HARD))
-
-
-def _skewed(nodes: NodeView, constraint: SpreadConstraint, domains: DomainCounts) -> BoolArray:
-    """Which nodes are in a domain that may take no more pods."""
-    least = 0 if domains.number < constraint.min_domains else domains.least
-    limit = constraint.max_skew + least - constraint.self_match
-    labels = nodes.label(constraint.topology_key)
-    return _padded(domains.counts > limit, nodes, constraint.topology_key, limit < 0)[labels]
+    def _is_schedulable_after_node_change(self, pod: PodInfo, event: ClusterEvent) -> QueueingHint:
+        return is_schedulable_after_node_change(event, self._get_constraints(pod, None, DO_NOT_SCHEDULE))
 
 
-def _rejections(
-    nodes: NodeView, constraints: Sequence[SpreadConstraint], skewed: Iterable[BoolArray]
+def _build_rejections(
+    nodes: NodeView, constraints: Sequence[SpreadConstraint], skew_masks: Iterable[BoolArray]
 ) -> list[Rejection]:
-    """Nodes without a key, and nodes that are *skewed* by each constraint; the first constraint they fail counts."""
-    unlabelled = np.zeros(len(nodes), dtype=np.bool_)
-    full = np.zeros(len(nodes), dtype=np.bool_)
-    for constraint, over in zip(constraints, skewed, strict=True):
-        passed = ~(unlabelled | full)
-        unlabelled |= (nodes.label(constraint.topology_key) == ABSENT) & passed
-        full |= over & passed
-    return [Rejection(mask, reason) for mask, reason in ((unlabelled, _UNLABELLED), (full, _SKEWED)) if mask.any()]
-
-
-def _keys(constraints: Sequence[SpreadConstraint]) -> tuple[str, ...]:
-    """The topology keys, each once."""
-    return tuple(dict.fromkeys(constraint.topology_key for constraint in constraints))
-
-
-def _totals(cluster: Snapshot, constraint: SpreadConstraint, nodes: Eligible) -> IntArray:
-    """Matching pods by domain, on the nodes that count."""
-    if constraint.matcher is None:
-        return np.zeros(len(cluster.vocabulary.label_values(constraint.topology_key)) + 1, dtype=np.int64)
-    return nodes.totals(cluster, constraint.topology_key, cluster.counts(constraint.matcher))
-
-
-def _by_row(cluster: Snapshot, constraint: SpreadConstraint) -> IntArray:
-    """Matching pods on each node, whether the node counts or not."""
-    if constraint.matcher is None:
-        return np.zeros(len(cluster), dtype=np.int64)
-    return cluster.count_rows(cluster.counts(constraint.matcher))
-
-
-def _with_unlabelled(cluster: Snapshot, constraint: SpreadConstraint, nodes: Eligible, totals: IntArray) -> IntArray:
-    """*totals* with the pods on nodes without the label in the domain of the empty value, where one has that value."""
-    key = constraint.topology_key
-    empty = cluster.vocabulary.label_values(key).find("")
-    if empty is None or constraint.matcher is None:
-        return totals
-    unlabelled = nodes.rows & (cluster.view().label(key) == ABSENT)
-    more = totals.copy()
-    more[empty] += _by_row(cluster, constraint)[unlabelled].sum()
-    return more
-
-
-def _padded(by_value: NDArray[A], nodes: NodeView, key: str, unknown: Any) -> NDArray[A]:
-    """*by_value* with one entry a value of label *key* and a last one, zero, that ABSENT picks.
+    """Return the rejections. The first constraint that a node fails determines its reason.
 
     Args:
-        by_value: one entry a value that was known when it was made, or more.
-        nodes: the view.
-        key: the label.
-        unknown: stands for values that came later.
+        nodes: the nodes to filter.
+        constraints: the constraints in order.
+        skew_masks: for each constraint, the nodes whose domain would exceed the maximum skew.
     """
-    size = len(nodes.snapshot.vocabulary.label_values(key))
-    padded = np.full(size + 1, unknown, dtype=by_value.dtype)
-    known = min(size, len(by_value))
-    padded[:known] = by_value[:known]
-    padded[ABSENT] = 0
-    return padded
+    unlabelled_nodes = np.zeros(len(nodes), dtype=np.bool_)
+    skewed_nodes = np.zeros(len(nodes), dtype=np.bool_)
+    for constraint, is_skewed in zip(constraints, skew_masks, strict=True):
+        remaining = ~(unlabelled_nodes | skewed_nodes)
+        unlabelled_nodes |= (nodes.label(constraint.topology_key) == ABSENT) & remaining
+        skewed_nodes |= is_skewed & remaining
+    masks = ((unlabelled_nodes, _MISSING_LABEL), (skewed_nodes, _MAX_SKEW_EXCEEDED))
+    return [Rejection(mask, reason) for mask, reason in masks if mask.any()]

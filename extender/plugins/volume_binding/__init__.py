@@ -1,4 +1,1 @@
-"""VolumeBinding: the plugin, the claims it looks at, its scores, its plan of binding, and the events that undo it.
-
-Imports no other plugin.
-"""
+"""VolumeBinding: the plugin, lookup and binding of the pod's claims, capacity scores and queueing hints."""

@@ -1,27 +1,32 @@
-"""VolumeBinding: a pod goes only where its volumes can be used, found or made; its claims are bound before it is.
+"""VolumeBinding allows only nodes where the pod's volumes are usable, and binds the pod's claims before the pod.
 
-**Refuses** for good. As a whole: a pod whose claim is missing, lost, being deleted, made for another pod, or not bound
-though its class does not wait for pods. A node, for every one of these that holds: a bound volume cannot be used there
-(`node(s) didn't match PersistentVolume's node affinity`); for a claim that waits for its pod there is no volume, and
-none can be made (`node(s) didn't find available persistent volumes to bind`); the storage left is too little to make
-one (`node(s) did not have enough free storage`); the volume of a bound claim does not exist. Claims choose in the order
-of their size, each takes the smallest volume of its class that will do; for the rest a volume is made if the class has
-a provisioner and allows the topology of the node. Storage left is looked at if the driver tracks it. Not asked for pods
-without claims.
+**Rejects** in PreFilter, unresolvable, a pod with a claim that is missing, lost, being deleted or owned by another pod,
+or that is unbound and has immediate binding. Rejects a node, unresolvable, for each of these reasons: a bound volume is
+not usable there (`node(s) didn't match PersistentVolume's node affinity`); a claim with delayed binding has no matching
+volume and cannot be provisioned (`node(s) didn't find available persistent volumes to bind`); the storage capacity is
+too low to provision it (`node(s) did not have enough free storage`); the volume of a bound claim does not exist.
+Unbound claims are matched in order of size, smallest first, each with the smallest suitable volume of its class. The
+remaining claims can be provisioned if their class has a provisioner and allows the node's topology. Storage capacity is
+checked if the driver tracks it. Skipped for pods without claims.
 
-**Scores** nothing, unless the gate StorageCapacityScoring is on: then how full volumes that are matched would be, or
-else the pools that volumes are made from, put through `shape`; the mean over the storage classes.
+**Scores** no node, unless the gate StorageCapacityScoring is on. Then each storage class is scored by the function
+`shape`, from the utilization of the matched volumes or, without such volumes, of the storage pools to provision from.
+The node's score is the mean over the storage classes.
 
-**Binds.** A node that is chosen has the volumes promised to the pod, so that no other pod gets them. Before the pod is
-bound, that is written to the API server, and all claims must be bound within `bindTimeoutSeconds`.
+**Binds.** Reserve assumes the volumes for the pod, so that no other pod gets them. PreBind writes the bindings to the
+API server. All claims must be bound within `bindTimeoutSeconds`.
 
-**Undone by** a storage class, a claim of the pod, a volume, storage capacity that was added or grew, a node added or
-with other labels, a node that migrates drivers, a driver that no longer tracks storage.
+**Requeued on** a new or changed storage class, claim of the pod or volume, storage capacity that is added or grows, a
+node that is added or relabelled, a node whose CSI migration changes, or a driver that stops tracking capacity.
 
 **Options** `bindTimeoutSeconds`: 600. `shape`: points of `utilization`, 0 to 100, and `score`, 0 to 10, only with the
-gate StorageCapacityScoring; 10 for empty and 0 for full storage if there is none.
+gate StorageCapacityScoring; by default 10 for empty and 0 for full storage.
 
-Source: B091 to B101, G042.
+Source: pkg/scheduler/framework/plugins/volumebinding/volume_binding.go, VolumeBinding.podHasPVCs,
+VolumeBinding.PreBindPreFlight, VolumeBinding.Score; pkg/scheduler/framework/plugins/volumebinding/binder.go,
+volumeBinder.GetPodVolumeClaims, volumeBinder.FindPodVolumes, volumeBinder.checkVolumeProvisions;
+component-helpers/storage/volume/pv_helpers.go, FindMatchingVolume;
+pkg/scheduler/apis/config/validation/validation_pluginargs.go, ValidateVolumeBindingArgsWithOptions (1.36).
 """
 
 from collections.abc import Mapping, Sequence
@@ -31,33 +36,43 @@ from typing import Any, ClassVar, Final
 import msgspec
 import numpy as np
 
-from extender.cluster.arrays import IntArray
-from extender.cluster.pods import PodQuery
-from extender.cluster.snapshot import NodeView, Snapshot
-from extender.config.faults import Fault
-from extender.config.gates import FeatureGates
-from extender.config.paths import child
+from extender.cache.pod_info import PodInfo
+from extender.cache.snapshot import NodeView, Snapshot
+from extender.cache.tables.arrays import IntArray
+from extender.config.errors import FieldError
+from extender.config.feature_gates import FeatureGates
+from extender.config.field_path import child
 from extender.config.strict import Int64
-from extender.config.validate import invalid
-from extender.framework.changes import Registration
-from extender.framework.function_shape import UtilizationShapePoint, drawn, shape_faults
-from extender.framework.points import SKIP_SCORE, Plan, PreFiltered, PreFlight, PreScored
-from extender.framework.setup import Setup
-from extender.framework.verdict import Code, Reason, Rejection, Status, error
-from extender.plugins.volume_binding.binding import Reservation, plan, reservation
-from extender.plugins.volume_binding.claims import claims_in_order
-from extender.plugins.volume_binding.events import EVENTS
-from extender.plugins.volume_binding.scoring import capacity_scores
-from extender.volumes.assumptions import Assumptions
-from extender.volumes.finding import PodClaims, find
-from extender.volumes.stock import Stock
+from extender.config.validation import make_invalid_value_error
+from extender.framework.api_plan import ApiPlan
+from extender.framework.events import ClusterEventWithHint
+from extender.framework.extension_points import (
+    SKIP_SCORE,
+    PreBindPreFlightResult,
+    PreFilterResult,
+    PreScoreResult,
+)
+from extender.framework.plugin_args import PluginArgs
+from extender.framework.status import Code, Reason, Rejection, Status, error
+from extender.plugin_parts.function_shape import (
+    UtilizationShapePoint,
+    build_broken_linear_function,
+    validate_function_shape,
+)
+from extender.plugins.volume_binding.bind_claims import PodVolumes, make_pod_volumes, plan_binding
+from extender.plugins.volume_binding.pod_claims import get_pod_volume_claims
+from extender.plugins.volume_binding.queueing_hints import EVENTS_TO_REGISTER
+from extender.plugins.volume_binding.score import compute_capacity_scores
+from extender.volumes.assume_cache import AssumeCache
+from extender.volumes.find_pod_volumes import PodVolumeClaims, find_pod_volumes
+from extender.volumes.volume_index import VolumeIndex
 
 _GATE: Final = "StorageCapacityScoring"
-_ELSEWHERE: Final = Reason("node(s) didn't match PersistentVolume's node affinity", Code.UNRESOLVABLE)
-_UNBINDABLE: Final = Reason("node(s) didn't find available persistent volumes to bind", Code.UNRESOLVABLE)
-_TOO_LITTLE: Final = Reason("node(s) did not have enough free storage", Code.UNRESOLVABLE)
-_UNPREPARED: Final = Reason("not found", Code.ERROR)
-_VANISHED: Final = Reason(
+_NODE_CONFLICT: Final = Reason("node(s) didn't match PersistentVolume's node affinity", Code.UNRESOLVABLE)
+_BIND_CONFLICT: Final = Reason("node(s) didn't find available persistent volumes to bind", Code.UNRESOLVABLE)
+_NOT_ENOUGH_SPACE: Final = Reason("node(s) did not have enough free storage", Code.UNRESOLVABLE)
+_NO_STATE: Final = Reason("not found", Code.ERROR)
+_PV_NOT_EXIST: Final = Reason(
     "node(s) unavailable due to one or more pvc(s) bound to non-existent pv(s)", Code.UNRESOLVABLE
 )
 
@@ -66,173 +81,231 @@ class VolumeBindingArgs(msgspec.Struct, frozen=True, rename="camel"):
     """Options of VolumeBinding.
 
     Attributes:
-        bind_timeout_seconds: how long the binding of claims may take.
-        shape: the points of the function from utilization to score; None while the gate is off.
+        bind_timeout_seconds: the timeout for binding claims.
+        shape: the points of the function from utilization to score; None if its feature gate is off.
     """
 
     bind_timeout_seconds: Int64 = 600
     shape: tuple[UtilizationShapePoint, ...] | None = None
 
     @classmethod
-    def defaulted(cls, raw: Mapping[str, Any], gates: FeatureGates) -> Mapping[str, Any]:
-        """*raw* with the usual shape if there is none and the gate is on. Source: G042."""
-        body = dict(raw)
-        if body.get("bindTimeoutSeconds") is None:
-            body.pop("bindTimeoutSeconds", None)
-        if not body.get("shape") and _GATE in gates:
-            body["shape"] = [{"utilization": 0, "score": 10}, {"utilization": 100, "score": 0}]
-        return body
+    def apply_defaults(cls, raw: Mapping[str, Any], gates: FeatureGates) -> Mapping[str, Any]:
+        """Return *raw* without a null timeout, and with the default shape if it has no shape and the gate is on.
 
-    def faults(self, path: str, gates: FeatureGates) -> list[Fault]:
-        """A negative timeout, a wrong shape, a shape without its gate. Source: G042."""
-        found: list[Fault] = []
+        Source: pkg/scheduler/apis/config/validation/validation_pluginargs.go, ValidateVolumeBindingArgsWithOptions
+        (1.36).
+        """
+        options = dict(raw)
+        if options.get("bindTimeoutSeconds") is None:
+            options.pop("bindTimeoutSeconds", None)
+        if not options.get("shape") and _GATE in gates:
+            options["shape"] = [{"utilization": 0, "score": 10}, {"utilization": 100, "score": 0}]
+        return options
+
+    def validate(self, path: str, gates: FeatureGates) -> list[FieldError]:
+        """Return an error for a negative timeout, an invalid shape, or a shape without its gate.
+
+        Source: pkg/scheduler/apis/config/validation/validation_pluginargs.go, ValidateVolumeBindingArgsWithOptions
+        (1.36).
+        """
+        errors: list[FieldError] = []
         if self.bind_timeout_seconds < 0:
-            found.append(
-                invalid(
+            errors.append(
+                make_invalid_value_error(
                     child(path, "bindTimeoutSeconds"),
                     self.bind_timeout_seconds,
                     "invalid BindTimeoutSeconds, should not be a negative value",
                 )
             )
-        where = child(path, "shape")
+        field_path = child(path, "shape")
         if _GATE in gates:
-            found.extend(shape_faults(self.shape or (), where))
+            errors.extend(validate_function_shape(self.shape or (), field_path))
         elif self.shape is not None:
-            detail = f"unexpected field `shape`, remove it or turn on the feature gate {_GATE}"
-            found.append(invalid(where, msgspec.to_builtins(self.shape), detail))
-        return found
+            message = f"unexpected field `shape`, remove it or turn on the feature gate {_GATE}"
+            errors.append(make_invalid_value_error(field_path, msgspec.to_builtins(self.shape), message))
+        return errors
 
 
 @dataclass(slots=True)
-class _Notes:
-    """What is known of a pod in one cycle; `reserved` is set once it has a node and claims to bind."""
+class _StateData:
+    """The plugin's state of one cycle.
 
-    claims: PodClaims
-    reserved: Reservation | None = None
+    Attributes:
+        claims: the pod's claims.
+        reserved_volumes: the volumes and claims to bind; set by Reserve.
+    """
+
+    claims: PodVolumeClaims
+    reserved_volumes: PodVolumes | None = None
 
 
-_CLAIMS_NOTHING: Final = PreFiltered(skip=True, notes=_Notes(PodClaims()))
-"""The pod was looked at, which `reserve` must know."""
+_SKIP_WITHOUT_CLAIMS: Final = PreFilterResult(skip=True, state=_StateData(PodVolumeClaims()))
+"""Skips Filter. The state, which is not None, shows Reserve that PreFilter ran."""
 
 
 class VolumeBinding:
-    """The plugin; see the module. Keeps what it promised to pods that are not bound yet."""
+    """Filters by volumes and binds claims. The assume cache contains the volumes of pods that are not bound yet."""
 
     name: ClassVar[str] = "VolumeBinding"
-    kept_for_kin: ClassVar[bool] = True
+    cacheable_for_spec_class: ClassVar[bool] = True
     options: ClassVar[type[VolumeBindingArgs]] = VolumeBindingArgs
 
-    def __init__(self, setup: Setup[VolumeBindingArgs]) -> None:
-        options = setup.options
+    def __init__(self, args: PluginArgs[VolumeBindingArgs]) -> None:
+        options = args.options
         self._timeout = float(options.bind_timeout_seconds)
-        self._curve = drawn(options.shape) if options.shape and _GATE in setup.gates else None
-        self._stock = Stock()
-        self._promised: Assumptions = setup.shared.setdefault(f"{self.name} of {setup.profile}", Assumptions())
+        self._scores_by_utilization = (
+            build_broken_linear_function(options.shape) if options.shape and _GATE in args.gates else None
+        )
+        self._volume_index = VolumeIndex()
+        self._assume_cache: AssumeCache = args.shared.setdefault(f"{self.name} of {args.scheduler_name}", AssumeCache())
 
     # -- filter
 
-    def pre_filter(self, pod: PodQuery, cluster: Snapshot) -> PreFiltered:
-        """Source: B091, B092."""
-        if not pod.shape.volumes.claims:
-            return _CLAIMS_NOTHING
-        claims = claims_in_order(pod, cluster, self._promised)
-        return PreFiltered(status=claims) if isinstance(claims, Status) else PreFiltered(notes=_Notes(claims))
+    def pre_filter(self, pod: PodInfo, snapshot: Snapshot) -> PreFilterResult:
+        """Get the pod's claims. Skip pods without claims.
 
-    def pre_filter_kept(self, pod: PodQuery) -> bool:
-        """For pods without claims."""
-        return not pod.shape.volumes.claims
+        Source: pkg/scheduler/framework/plugins/volumebinding/volume_binding.go, VolumeBinding.podHasPVCs;
+        pkg/scheduler/framework/plugins/volumebinding/binder.go, volumeBinder.GetPodVolumeClaims (1.36).
+        """
+        if not pod.signature.volume_uses.claims:
+            return _SKIP_WITHOUT_CLAIMS
+        claims = get_pod_volume_claims(pod, snapshot, self._assume_cache)
+        return (
+            PreFilterResult(status=claims) if isinstance(claims, Status) else PreFilterResult(state=_StateData(claims))
+        )
 
-    def filter(self, pod: PodQuery, nodes: NodeView, notes: Any) -> Sequence[Rejection]:  # noqa: ARG002
-        """As upstream, an error on every node if `pre_filter` is switched off. Source: B093 to B096."""
-        known: _Notes | None = notes
-        if known is None:
-            return (Rejection(np.ones(len(nodes), dtype=np.bool_), _UNPREPARED),)
-        found = find(known.claims, nodes, self._stock, self._promised)
-        groups = [
-            Rejection(found.elsewhere, _ELSEWHERE),
-            Rejection(found.unbindable, _UNBINDABLE),
-            Rejection(found.too_little, _TOO_LITTLE),
-            Rejection(found.vanished, _VANISHED),
-            *(Rejection(mask, Reason(text, Code.ERROR)) for mask, text in found.faults),
+    def pre_filter_is_cacheable(self, pod: PodInfo) -> bool:
+        """Return whether the pod has no claims."""
+        return not pod.signature.volume_uses.claims
+
+    def filter(self, pod: PodInfo, nodes: NodeView, state: Any) -> Sequence[Rejection]:  # noqa: ARG002
+        """Reject nodes where a volume is not usable.
+
+        Return an error for every node if PreFilter is disabled, as upstream.
+
+        Source: pkg/scheduler/framework/plugins/volumebinding/binder.go, volumeBinder.FindPodVolumes,
+        volumeBinder.checkVolumeProvisions; component-helpers/storage/volume/pv_helpers.go, FindMatchingVolume (1.36).
+        """
+        state_data: _StateData | None = state
+        if state_data is None:
+            return (Rejection(np.ones(len(nodes), dtype=np.bool_), _NO_STATE),)
+        pod_volumes = find_pod_volumes(state_data.claims, nodes, self._volume_index, self._assume_cache)
+        rejections = [
+            Rejection(pod_volumes.node_conflict, _NODE_CONFLICT),
+            Rejection(pod_volumes.bind_conflict, _BIND_CONFLICT),
+            Rejection(pod_volumes.not_enough_space, _NOT_ENOUGH_SPACE),
+            Rejection(pod_volumes.pv_not_found, _PV_NOT_EXIST),
+            *(Rejection(mask, Reason(text, Code.ERROR)) for mask, text in pod_volumes.errors),
         ]
-        return tuple(group for group in groups if group.nodes.any())
+        return tuple(rejection for rejection in rejections if rejection.nodes.any())
 
     # -- score
 
-    def pre_score(self, pod: PodQuery, nodes: NodeView) -> PreScored:
-        """Source: B100."""
-        if self._curve is None:
+    def pre_score(self, pod: PodInfo, nodes: NodeView) -> PreScoreResult:
+        """Get the pod's claims. Skip if the gate is off.
+
+        Source: pkg/scheduler/framework/plugins/volumebinding/volume_binding.go, VolumeBinding.PreScore (1.36).
+        """
+        if self._scores_by_utilization is None:
             return SKIP_SCORE
-        if not pod.shape.volumes.claims:
-            return PreScored()
-        claims = claims_in_order(pod, nodes.snapshot, self._promised)
-        return PreScored(status=claims) if isinstance(claims, Status) else PreScored(notes=claims)
+        if not pod.signature.volume_uses.claims:
+            return PreScoreResult()
+        claims = get_pod_volume_claims(pod, nodes.snapshot, self._assume_cache)
+        return PreScoreResult(status=claims) if isinstance(claims, Status) else PreScoreResult(state=claims)
 
-    def pre_score_kept(self, pod: PodQuery) -> bool:
-        """For pods without claims, and where nothing is scored."""
-        return self._curve is None or not pod.shape.volumes.claims
+    def pre_score_is_cacheable(self, pod: PodInfo) -> bool:
+        """Return whether the pod has no claims, or the gate is off."""
+        return self._scores_by_utilization is None or not pod.signature.volume_uses.claims
 
-    def score(self, pod: PodQuery, nodes: NodeView, notes: Any) -> IntArray:  # noqa: ARG002  the point's signature
-        """Source: B100."""
-        claims: PodClaims | None = notes
-        if self._curve is None or claims is None or not claims.delayed:
+    def score(self, pod: PodInfo, nodes: NodeView, state: Any) -> IntArray:  # noqa: ARG002  the extension point's signature
+        """Return the capacity scores. If no claim has delayed binding, all scores are 0.
+
+        Source: pkg/scheduler/framework/plugins/volumebinding/volume_binding.go, VolumeBinding.Score (1.36).
+        """
+        claims: PodVolumeClaims | None = state
+        if self._scores_by_utilization is None or claims is None or not claims.delayed:
             return np.zeros(len(nodes), dtype=np.int64)
-        found = find(PodClaims(delayed=claims.delayed), nodes, self._stock, self._promised)
-        return capacity_scores(found, len(nodes), self._curve)
+        pod_volumes = find_pod_volumes(
+            PodVolumeClaims(delayed=claims.delayed), nodes, self._volume_index, self._assume_cache
+        )
+        return compute_capacity_scores(pod_volumes, len(nodes), self._scores_by_utilization)
 
     # -- bind
 
-    def reserve(self, pod: PodQuery, node: str, cluster: Snapshot, notes: Any) -> Status | None:  # noqa: ARG002
-        """As upstream, an error for every pod if `pre_filter` is switched off. Source: B097."""
-        known: _Notes | None = notes
-        if known is None:
-            return error(_UNPREPARED.text)
-        row = cluster.row(node)
-        if not known.claims.delayed or row is None:
+    def reserve(self, pod: PodInfo, node_name: str, snapshot: Snapshot, state: Any) -> Status | None:  # noqa: ARG002
+        """Assume the pod's volumes on the node. Return an error if PreFilter is disabled, as upstream.
+
+        Source: pkg/scheduler/framework/plugins/volumebinding/binder.go, volumeBinder.AssumePodVolumes (1.36).
+        """
+        state_data: _StateData | None = state
+        if state_data is None:
+            return error(_NO_STATE.text)
+        row = snapshot.row(node_name)
+        if not state_data.claims.delayed or row is None:
             return None
-        view = cluster.view(np.array([row], dtype=np.int64))
-        found = find(PodClaims(delayed=known.claims.delayed), view, self._stock, self._promised)
-        reserved = reservation(node, found)
-        fault = self._promised.make(reserved.volumes, reserved.claims, cluster)
-        if fault is not None:
-            return error(fault)
-        known.reserved = reserved
+        node_view = snapshot.view(np.array([row], dtype=np.int64))
+        pod_volumes = find_pod_volumes(
+            PodVolumeClaims(delayed=state_data.claims.delayed), node_view, self._volume_index, self._assume_cache
+        )
+        reserved_volumes = make_pod_volumes(node_name, pod_volumes)
+        message = self._assume_cache.assume(reserved_volumes.volumes, reserved_volumes.claims, snapshot)
+        if message is not None:
+            return error(message)
+        state_data.reserved_volumes = reserved_volumes
         return None
 
-    def unreserve(self, pod: PodQuery, node: str, notes: Any) -> None:  # noqa: ARG002  the point's signature
-        """Source: B097."""
-        known: _Notes | None = notes
-        if known is not None and known.reserved is not None:
-            self._promised.take_back(known.reserved.volumes, known.reserved.claims)
-            known.reserved = None
+    def unreserve(self, pod: PodInfo, node_name: str, state: Any) -> None:  # noqa: ARG002  the extension point's signature
+        """Restore the volumes and claims that Reserve assumed.
 
-    def pre_bind_pre_flight(self, pod: PodQuery, node: str, notes: Any) -> PreFlight | Status:  # noqa: ARG002
-        """Source: B098."""
-        known: _Notes | None = notes
-        if known is None or not known.claims.delayed:
-            return PreFlight(parallel=True, skip=True)
-        return PreFlight(parallel=True) if _is_for(known, node) else _unknown(node)
+        Source: pkg/scheduler/framework/plugins/volumebinding/binder.go, volumeBinder.RevertAssumedPodVolumes (1.36).
+        """
+        state_data: _StateData | None = state
+        if state_data is not None and state_data.reserved_volumes is not None:
+            self._assume_cache.restore(state_data.reserved_volumes.volumes, state_data.reserved_volumes.claims)
+            state_data.reserved_volumes = None
 
-    def pre_bind(self, pod: PodQuery, node: str, cluster: Snapshot, notes: Any) -> Plan | Status:  # noqa: ARG002
-        """Source: B099."""
-        known: _Notes | None = notes
-        if known is None or not known.claims.delayed:
-            return Plan()
-        reserved = known.reserved
-        if reserved is None or not _is_for(known, node):
-            return _unknown(node)
-        return plan(pod, reserved, self._stock, self._timeout)
+    def pre_bind_pre_flight(self, pod: PodInfo, node_name: str, state: Any) -> PreBindPreFlightResult | Status:  # noqa: ARG002
+        """Skip pods without claims with delayed binding.
+
+        Source: pkg/scheduler/framework/plugins/volumebinding/volume_binding.go, VolumeBinding.PreBindPreFlight
+        (1.36).
+        """
+        state_data: _StateData | None = state
+        if state_data is None or not state_data.claims.delayed:
+            return PreBindPreFlightResult(allow_parallel=True, skip=True)
+        return (
+            PreBindPreFlightResult(allow_parallel=True)
+            if _is_reserved_on(state_data, node_name)
+            else _make_no_volumes_error(node_name)
+        )
+
+    def pre_bind(self, pod: PodInfo, node_name: str, snapshot: Snapshot, state: Any) -> ApiPlan | Status:  # noqa: ARG002
+        """Return the API calls that bind the claims, and the condition that all claims are bound.
+
+        Source: pkg/scheduler/framework/plugins/volumebinding/binder.go, volumeBinder.BindPodVolumes (1.36).
+        """
+        state_data: _StateData | None = state
+        if state_data is None or not state_data.claims.delayed:
+            return ApiPlan()
+        reserved_volumes = state_data.reserved_volumes
+        if reserved_volumes is None or not _is_reserved_on(state_data, node_name):
+            return _make_no_volumes_error(node_name)
+        return plan_binding(pod, reserved_volumes, self._volume_index, self._timeout)
 
     # -- events
 
-    def events(self) -> Sequence[Registration]:
-        """Source: B101."""
-        return EVENTS
+    def events_to_register(self) -> Sequence[ClusterEventWithHint]:
+        """Return the events that may make volumes available.
+
+        Source: pkg/scheduler/framework/plugins/volumebinding/volume_binding.go, VolumeBinding.EventsToRegister
+        (1.36).
+        """
+        return EVENTS_TO_REGISTER
 
 
-def _is_for(known: _Notes, node: str) -> bool:
-    return known.reserved is not None and known.reserved.node == node
+def _is_reserved_on(state_data: _StateData, node_name: str) -> bool:
+    return state_data.reserved_volumes is not None and state_data.reserved_volumes.node_name == node_name
 
 
-def _unknown(node: str) -> Status:
-    return error(f'no pod volume found for node "{node}"')
+def _make_no_volumes_error(node_name: str) -> Status:
+    return error(f'no pod volume found for node "{node_name}"')

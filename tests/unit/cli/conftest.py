@@ -6,21 +6,21 @@ from collections.abc import Callable
 
 import pytest
 
-from extender.cli import app
+from extender.cli import main
 
 
 @pytest.fixture
 def extender(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> Callable[..., tuple[int, str, str]]:
-    """Runs the command with some arguments and standard input: exit status, standard output, standard error."""
+    """Return a function that runs the command; it returns exit status, standard output and standard error."""
 
     def run(*arguments: str, stdin: str = "") -> tuple[int, str, str]:
         monkeypatch.setattr(sys, "argv", ["extender", *arguments])
         monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(stdin.encode())))
-        with pytest.raises(SystemExit) as ended:
-            app.main()
+        with pytest.raises(SystemExit) as caught:
+            main.main()
         out, err = capsys.readouterr()
-        return int(ended.value.code or 0), out, err
+        return int(caught.value.code or 0), out, err
 
     return run

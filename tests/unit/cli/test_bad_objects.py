@@ -1,4 +1,4 @@
-"""What cannot be right in objects and Policies, given to the commands: the pod's proper status, or one clear line."""
+"""Invalid objects and Policies as input of the commands: the pod's status, or one line on standard error."""
 
 import json
 from collections.abc import Callable
@@ -43,7 +43,7 @@ spec:
 
 
 @pytest.mark.parametrize(
-    ("where", "selector", "fault"),
+    ("placeholder", "selector", "error"),
     [
         ("CLAIM", "1 +", "claim default/c: selector #0: CEL compile error: compilation failed: ERROR: <input>:1:4: "),
         ("CLASS", "nosuch", "class gpu: selector #0: CEL compile error: compilation failed: ERROR: <input>:1:1: "),
@@ -57,26 +57,28 @@ spec:
     ],
     ids=[
         "a selector that does not compile",
-        "a class whose selector names what there is not",
-        "a selector that gives a number",
-        "a selector that asks for what the device has not",
+        "a class whose selector has an undeclared name",
+        "a selector that returns a number",
+        "a selector that reads a missing attribute",
         "a selector that loops over a million elements",
     ],
 )
-def test_a_selector_in_error_is_the_error_of_the_pods_attempts(
-    extender: Command, tmp_path: Path, where: str, selector: str, fault: str
+def test_a_selector_error_is_explained_as_the_error_of_the_attempt(
+    extender: Command, tmp_path: Path, placeholder: str, selector: str, error: str
 ) -> None:
-    (tmp_path / "c.yaml").write_text(DEVICES.replace(where, selector).replace("CLASS", "true").replace("CLAIM", "true"))
+    (tmp_path / "c.yaml").write_text(
+        DEVICES.replace(placeholder, selector).replace("CLASS", "true").replace("CLAIM", "true")
+    )
     status, out, err = extender("explain", "-f", str(tmp_path / "c.yaml"))
     assert (status, err) == (0, "")
     assert out.startswith(
         "Pod default/web\n"
         "  is not scheduled: an error ends the attempt, another follows after a while (reason SchedulerError)\n"
-        f'  running "DynamicResources" filter plugin: {fault}'
+        f'  running "DynamicResources" filter plugin: {error}'
     )
 
 
-def test_a_claim_of_a_class_that_is_missing_leaves_its_pod_waiting(extender: Command, tmp_path: Path) -> None:
+def test_a_claim_with_a_missing_storage_class_keeps_its_pod_pending(extender: Command, tmp_path: Path) -> None:
     (tmp_path / "c.yaml").write_text(
         NODE
         + "---\n{apiVersion: v1, kind: PersistentVolumeClaim, metadata: {name: d}, spec: {storageClassName: gone,"
@@ -91,7 +93,7 @@ def test_a_claim_of_a_class_that_is_missing_leaves_its_pod_waiting(extender: Com
 
 
 @pytest.mark.parametrize(
-    ("body", "fault"),
+    ("body", "error"),
     [
         ({"predicates": [{"name": "Nosuch"}]}, 'predicates[0].name: predicate type not found for "Nosuch"'),
         (
@@ -118,9 +120,9 @@ def test_a_claim_of_a_class_that_is_missing_leaves_its_pod_waiting(extender: Com
     ids=["an unknown predicate", "a zero weight", "two arguments", "an unknown field"],
 )
 @pytest.mark.parametrize("command", [["config", "check"], ["config", "convert"], ["simulate", "-f", "-", "--config"]])
-def test_a_policy_that_is_wrong_is_refused_in_one_line(
-    extender: Command, tmp_path: Path, command: list[str], body: dict[str, object], fault: str
+def test_an_invalid_policy_is_one_line(
+    extender: Command, tmp_path: Path, command: list[str], body: dict[str, object], error: str
 ) -> None:
     path = tmp_path / "policy.json"
     path.write_text(json.dumps({"apiVersion": "v1", "kind": "Policy", **body}))
-    assert extender(*command, str(path), stdin=NODE) == (2, "", f"extender: {path}: {fault}\n")
+    assert extender(*command, str(path), stdin=NODE) == (2, "", f"extender: {path}: {error}\n")

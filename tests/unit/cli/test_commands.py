@@ -1,4 +1,4 @@
-"""What each command prints: text, JSON and YAML, and the configuration that is in force."""
+"""The output of each command as text, JSON and YAML, and the choice of the configuration."""
 
 import json
 from collections.abc import Callable
@@ -44,7 +44,7 @@ def config(tmp_path: Path) -> Path:
     return tmp_path / "scheduler.yaml"
 
 
-def test_explain_prints_a_text_for_each_waiting_pod(extender: Command, cluster: str) -> None:
+def test_explain_prints_a_text_for_each_pending_pod(extender: Command, cluster: str) -> None:
     status, out, err = extender("explain", "-f", cluster)
     assert (status, err) == (0, "")
     assert out.startswith("Pod default/web\n  fits on 1 of 1 node\n")
@@ -52,7 +52,7 @@ def test_explain_prints_a_text_for_each_waiting_pod(extender: Command, cluster: 
     assert "    n1: Insufficient cpu: wants 3, 2 free, and only 2 with nothing else on the node; 1 short\n" in out
 
 
-def test_explain_prints_the_same_as_json_and_as_yaml(extender: Command, cluster: str) -> None:
+def test_explain_prints_the_same_values_as_json_and_as_yaml(extender: Command, cluster: str) -> None:
     as_json = json.loads(extender("explain", "-f", cluster, "web", "-o", "json")[1])
     as_yaml = yaml.safe_load(extender("explain", "-f", cluster, "default/web", "-o", "yaml")[1])
     assert list(as_json["pods"]) == ["default/web"]
@@ -60,17 +60,17 @@ def test_explain_prints_the_same_as_json_and_as_yaml(extender: Command, cluster:
     assert as_json == as_yaml
 
 
-def test_explain_says_so_when_no_pod_waits(extender: Command) -> None:
+def test_explain_without_pending_pods_prints_one_line(extender: Command) -> None:
     node = CLUSTER.partition("---")[0]
     assert extender("explain", "-f", "-", stdin=node) == (
         0,
         "",
-        'extender: no pod waits for scheduler "default-scheduler"\n',
+        'extender: no pod is pending for scheduler "default-scheduler"\n',
     )
 
 
 @pytest.mark.parametrize("command", ["explain", "simulate"])
-def test_pods_that_wait_for_other_schedulers_are_counted(extender: Command, command: str) -> None:
+def test_pending_pods_of_other_schedulers_are_counted(extender: Command, command: str) -> None:
     others = "".join(
         f"---\napiVersion: v1\nkind: Pod\nmetadata: {{name: {name}}}\nspec: {{schedulerName: {scheduler}}}\n"
         for name, scheduler in (("a", "extender"), ("b", "extender"), ("c", "another"))
@@ -78,8 +78,8 @@ def test_pods_that_wait_for_other_schedulers_are_counted(extender: Command, comm
     status, _, err = extender(command, "-f", "-", stdin=CLUSTER + others)
     assert (status, err) == (
         0,
-        'extender: 1 pod waits for scheduler "another"; name its configuration with --config\n'
-        'extender: 2 pods wait for scheduler "extender"; name its configuration with --config\n',
+        'extender: 1 pod is pending for scheduler "another"; pass its configuration with --config\n'
+        'extender: 2 pods are pending for scheduler "extender"; pass its configuration with --config\n',
     )
 
 
@@ -91,24 +91,27 @@ BATCH = (
 )
 
 
-def test_explain_is_about_the_pods_of_all_profiles_and_about_whom_they_are_nominated_for(
+def test_explain_covers_the_pods_of_all_profiles_and_respects_their_nominations(
     extender: Command, config: Path
 ) -> None:
     config.write_text(TWO_PROFILES)
     status, out, err = extender("explain", "-f", "-", "--config", str(config), "-o", "json", stdin=CLUSTER + BATCH)
     assert (status, err) == (0, "")
-    best = {pod: found["best"] for pod, found in json.loads(out)["pods"].items()}
+    best = {pod: report["best"] for pod, report in json.loads(out)["pods"].items()}
     assert best == {"default/web": [], "default/big": [], "default/job": ["n1"]}
 
 
-def test_of_a_recorded_configuration_the_first_profile_applies(extender: Command, cluster: str) -> None:
+def test_only_the_first_profile_of_a_recorded_configuration_applies(extender: Command, cluster: str) -> None:
     status, out, err = extender("explain", "-f", cluster, "-f", "-", "-o", "json", stdin=TWO_PROFILES + BATCH)
-    assert (status, err) == (0, 'extender: 1 pod waits for scheduler "batch"; name its configuration with --config\n')
-    best = {pod: found["best"] for pod, found in json.loads(out)["pods"].items()}
+    assert (status, err) == (
+        0,
+        'extender: 1 pod is pending for scheduler "batch"; pass its configuration with --config\n',
+    )
+    best = {pod: report["best"] for pod, report in json.loads(out)["pods"].items()}
     assert best == {"default/web": ["n1"], "default/big": []}
 
 
-def test_explain_of_an_unknown_pod_names_the_nearest(extender: Command, cluster: str) -> None:
+def test_explain_of_an_unknown_pod_suggests_the_nearest_name(extender: Command, cluster: str) -> None:
     assert extender("explain", "-f", cluster, "wep") == (
         2,
         "",
@@ -116,13 +119,13 @@ def test_explain_of_an_unknown_pod_names_the_nearest(extender: Command, cluster:
     )
 
 
-def test_the_configuration_given_goes_before_the_one_recorded(extender: Command, cluster: str, config: Path) -> None:
+def test_the_flag_config_overrides_the_recorded_configuration(extender: Command, cluster: str, config: Path) -> None:
     config.write_text(HEAD)
     _, out, _ = extender("explain", "-f", cluster, "-f", "-", "--config", str(config), "-o", "json", stdin=ONLY_NAME)
     assert json.loads(out)["pods"]["default/big"]["best"] == []
 
 
-def test_the_recorded_configuration_is_in_force_where_none_is_given(extender: Command, cluster: str) -> None:
+def test_the_recorded_configuration_applies_without_the_flag_config(extender: Command, cluster: str) -> None:
     _, out, _ = extender("explain", "-f", cluster, "-f", "-", "big", "-o", "json", stdin=ONLY_NAME)
     assert json.loads(out)["pods"]["default/big"]["best"] == ["n1"]
 
@@ -135,19 +138,19 @@ def test_simulate_prints_a_report(extender: Command, cluster: str) -> None:
     )
 
 
-def test_simulate_prints_the_same_as_json_and_as_yaml(extender: Command, cluster: str) -> None:
+def test_simulate_prints_the_same_values_as_json_and_as_yaml(extender: Command, cluster: str) -> None:
     as_json = json.loads(extender("simulate", "-f", cluster, "-o", "json")[1])
     as_yaml = yaml.safe_load(extender("simulate", "-f", cluster, "-o", "yaml")[1])
     assert as_json["placements"][0] == {"pod": "default/web", "node": "n1", "message": None}
     assert as_json == as_yaml
 
 
-def test_a_right_configuration_is_fine(extender: Command, config: Path) -> None:
+def test_a_valid_configuration_passes_the_check(extender: Command, config: Path) -> None:
     config.write_text(ONLY_NAME)
     assert extender("config", "check", str(config)) == (0, f"{config}: fine; decides for default-scheduler\n", "")
 
 
-def test_every_fault_of_a_configuration_is_a_line_with_its_path(extender: Command, config: Path) -> None:
+def test_every_error_of_a_configuration_is_one_line_with_its_path(extender: Command, config: Path) -> None:
     config.write_text(
         HEAD + "paralelism: 3\nprofiles:\n- schedulerName: a\n  plugins: {filter: {enabled: [{name: NodeAfinity}]}}\n"
     )
@@ -177,7 +180,7 @@ def test_every_fault_of_a_configuration_is_a_line_with_its_path(extender: Comman
     ],
     ids=["empty", "broken YAML", "broken JSON", "200,000 nested arrays"],
 )
-def test_a_configuration_that_cannot_be_read_is_one_line(extender: Command, text: str, line: str) -> None:
+def test_an_unreadable_configuration_is_one_line(extender: Command, text: str, line: str) -> None:
     assert extender("config", "check", "-", stdin=text) == (2, "", f"extender: {line}\n")
 
 
@@ -187,7 +190,7 @@ def test_a_missing_configuration_is_one_line(extender: Command, cluster: str, co
     assert extender("simulate", "-f", cluster, "--config", str(config)) == (2, "", line)
 
 
-def test_a_wrong_recorded_configuration_is_told_with_its_file(extender: Command) -> None:
+def test_an_error_of_a_recorded_configuration_has_its_file(extender: Command) -> None:
     recorded = CLUSTER + "---\n" + HEAD + "parallelism: x\n"
     assert extender("simulate", "-f", "-", stdin=recorded) == (
         2,
@@ -196,7 +199,7 @@ def test_a_wrong_recorded_configuration_is_told_with_its_file(extender: Command)
     )
 
 
-def test_the_defaults_are_a_right_configuration(extender: Command, config: Path) -> None:
+def test_the_default_configuration_passes_the_check(extender: Command, config: Path) -> None:
     status, out, err = extender("config", "defaults")
     assert (status, err) == (0, "")
     assert "\nkind: KubeSchedulerConfiguration\n" in out

@@ -1,4 +1,8 @@
-"""Feature gates of kube-scheduler on the commands that work on a recorded cluster. Source: G051, G058."""
+"""Feature gates of kube-scheduler on the commands that work on a recorded cluster.
+
+Source: component-base/compatibility/registry.go, componentGlobalsRegistry.AddFlags; pkg/features/kube_features.go,
+SchedulerQueueingHints (1.36).
+"""
 
 import json
 from collections.abc import Callable
@@ -68,31 +72,31 @@ def cluster(tmp_path: Path) -> str:
     ("gates", "nodes"),
     [
         pytest.param([], {"default/a": "n1", "default/b": "n1"}, id="off by default"),
-        pytest.param([ON], {"default/a": "n1", "default/b": None}, id="switched on"),
+        pytest.param([ON], {"default/a": "n1", "default/b": None}, id="enabled"),
         pytest.param(["--feature-gates=AllAlpha=true"], {"default/a": "n1", "default/b": None}, id="with all alphas"),
     ],
 )
-def test_a_simulated_placement_takes_what_comes_with_its_devices(
+def test_a_simulated_placement_counts_the_node_resources_of_its_devices(
     extender: Command, cluster: str, gates: list[str], nodes: dict[str, str | None]
 ) -> None:
     status, out, _ = extender("simulate", "-f", cluster, "-o", "json", *gates)
-    placed = {each["pod"]: each["node"] for each in json.loads(out)["placements"]}
+    placed = {placement["pod"]: placement["node"] for placement in json.loads(out)["placements"]}
     assert (status, placed) == (0, nodes)
 
 
-def test_a_pod_is_explained_with_the_gates_in_force(extender: Command, cluster: str) -> None:
+def test_a_pod_is_explained_with_the_feature_gates(extender: Command, cluster: str) -> None:
     with Path(cluster).open("a", encoding="utf-8") as file:
         file.write("---\napiVersion: v1\nkind: Pod\nmetadata: {name: other}\n")
         file.write("spec: {nodeName: n1, containers: [{name: a, resources: {requests: {cpu: 3}}}]}\n")
-    fits = extender("explain", "-f", cluster, "a")[1]
-    assert fits.startswith("Pod default/a\n  fits on 1 of 1 node\n")
+    without_gate = extender("explain", "-f", cluster, "a")[1]
+    assert without_gate.startswith("Pod default/a\n  fits on 1 of 1 node\n")
 
-    short = extender("explain", "-f", cluster, "a", ON)[1]
-    assert "\n  fits on none of 1 node\n  0/1 nodes are available: 1 Insufficient cpu." in short
-    assert "    n1: Insufficient cpu\n" in short
+    with_gate = extender("explain", "-f", cluster, "a", ON)[1]
+    assert "\n  fits on none of 1 node\n  0/1 nodes are available: 1 Insufficient cpu." in with_gate
+    assert "    n1: Insufficient cpu\n" in with_gate
 
 
-def test_a_wrong_gate_ends_a_command_with_one_line(extender: Command, cluster: str) -> None:
+def test_an_unknown_feature_gate_is_one_line(extender: Command, cluster: str) -> None:
     status, out, err = extender("explain", "-f", cluster, "--feature-gates=DRANodeAllocatable=true")
     assert (status, out) == (2, "")
     assert err.splitlines()[0].startswith("extender: --feature-gates: unrecognized feature gate: DRANodeAllocatable")

@@ -32,18 +32,18 @@ GATES = "GenericWorkload=true,GangScheduling=true"
 
 
 @pytest.mark.parametrize(("flags", "placed"), [((), 1), (("--feature-gates", GATES), 0)], ids=["off", "on"])
-def test_a_simulation_places_a_gang_as_a_whole_if_the_gates_are_on(
+def test_a_simulation_places_a_gang_as_a_whole_if_the_feature_gates_are_enabled(
     extender: Command, flags: tuple[str, ...], placed: int
 ) -> None:
     status, out, _ = extender("simulate", "-f", "-", "-o", "json", *flags, stdin=GANG)
     assert (status, json.loads(out)["pods"]["placed"]) == (0, placed)
 
 
-def test_an_explanation_tells_what_becomes_of_the_group(extender: Command) -> None:
+def test_an_explanation_includes_the_pod_group(extender: Command) -> None:
     flags = ("--feature-gates", "GenericWorkload=true", "--feature-gates", "GangScheduling=true")
     _, out, _ = extender("explain", "-f", "-", "-o", "json", *flags, stdin=GANG)
     assert json.loads(out)["pods"]["default/a"]["podGroup"]["message"] == "pod group is unschedulable"
     _, out, _ = extender("explain", "-f", "-", *flags, stdin=GANG)
-    assert "  As a member of pod group default/ring, decided together with 1 other pod\n    it goes nowhere\n" in out
+    assert "  As a member of pod group default/ring, scheduled together with 1 other pod\n    it is not placed\n" in out
     _, out, _ = extender("explain", "-f", "-", "-o", "json", stdin=GANG)
     assert json.loads(out)["pods"]["default/a"]["podGroup"] is None

@@ -1,4 +1,4 @@
-"""From answers that say no to errors."""
+"""Failure responses become errors."""
 
 import json
 from typing import Any
@@ -21,10 +21,10 @@ from extender.client import errors
         (400, {"reason": "Expired", "message": "token"}, errors.GoneError, "token"),
         (429, {"reason": "TooManyRequests", "message": "slow down"}, errors.TooManyRequestsError, "slow down"),
         (500, {"reason": "InternalError", "message": "oops"}, errors.ServerError, "oops"),
-        (503, b"<html>", errors.ServerError, "the server answered with status 503: <html>"),
-        (504, b"", errors.ServerError, "the server answered with status 504"),
+        (503, b"<html>", errors.ServerError, "the server returned status 503: <html>"),
+        (504, b"", errors.ServerError, "the server returned status 504"),
         (422, {"reason": "Invalid", "message": "spec.x"}, errors.ApiError, "spec.x"),
-        (302, b"", errors.ApiError, "the server answered with status 302"),
+        (302, b"", errors.ApiError, "the server returned status 302"),
         (
             504,
             {
@@ -54,11 +54,11 @@ from extender.client import errors
         "a version from the future",
     ],
 )
-def test_an_answer_is_read_as_the_error_someone_handles(code: int, body: Any, kind: type, message: str) -> None:
-    fault = errors.of_answer(code, body if isinstance(body, bytes) else json.dumps(body).encode())
-    assert type(fault) is kind
-    assert (fault.message, fault.code) == (message, code)
+def test_a_failure_response_becomes_its_error_class(code: int, body: Any, kind: type, message: str) -> None:
+    error = errors.make_error_from_response(code, body if isinstance(body, bytes) else json.dumps(body).encode())
+    assert type(error) is kind
+    assert (error.message, error.code) == (message, code)
 
 
-def test_the_http_status_wins_over_what_the_body_claims() -> None:
-    assert type(errors.of_answer(403, b'{"code": 404, "message": "x"}')) is errors.ForbiddenError
+def test_the_http_status_wins_over_the_body_s_code() -> None:
+    assert type(errors.make_error_from_response(403, b'{"code": 404, "message": "x"}')) is errors.ForbiddenError

@@ -1,4 +1,4 @@
-"""Lists in pages, and the lines of a watch."""
+"""Lists in pages, and the events of a watch."""
 
 import json
 from dataclasses import replace
@@ -6,106 +6,134 @@ from typing import Any, cast
 
 import pytest
 
-from extender.client.endpoints import ENDPOINTS, Endpoint
-from extender.client.errors import AnswerError, GoneError, UnreachableError
-from extender.client.heartbeats import Heartbeats
-from extender.client.listwatch import Event, EventType, Listed, Source, list_all, watch
+from extender.api.kinds.node import Node
+from extender.api.kinds.pod import Pod
+from extender.client.errors import GoneError, InvalidResponseError, UnreachableError
+from extender.client.listwatch import EventType, ListWatch, ObjectList, WatchEvent, list_all, watch
+from extender.client.node_heartbeats import HeartbeatDetector
+from extender.client.rest_mapping import ENDPOINTS
 from extender.client.transport import Request, Transport
-from extender.objects.node import Node
-from extender.objects.pod import Pod
-from tests.unit.client.scripted import CUT, SILENCE, Reply, Server, Stream, failure, middle, talking
-from tests.unit.client.virtual_time import here, run
-from tests.unit.client.worlds import PODS, SOURCE, a_list, a_pod, added, bookmark, in_stream_failure, modified
+from tests.unit.client.builders import (
+    POD_LIST_WATCH,
+    PODS,
+    added,
+    bookmark,
+    error_event,
+    list_reply,
+    make_pod,
+    modified,
+)
+from tests.unit.client.scripted_server import (
+    CUT,
+    SILENCE,
+    Reply,
+    ScriptedServer,
+    Stream,
+    failure_reply,
+    no_jitter,
+    open_transport,
+)
+from tests.unit.client.virtual_time import current_loop, run
 
 
-def listed(*answers: Reply, source: Source[Pod] = SOURCE) -> tuple[Listed[Pod], list[dict[str, str]]]:
-    """The list, and the parameters of each request."""
+def list_pods(
+    *replies: Reply, list_watch: ListWatch[Pod] = POD_LIST_WATCH
+) -> tuple[ObjectList[Pod], list[dict[str, str]]]:
+    """Return the list, and the parameters of each request."""
 
-    async def main() -> tuple[Listed[Pod], list[dict[str, str]]]:
-        async with Server() as server, talking(server) as transport:
-            server.on(PODS, *answers)
-            return await list_all(transport, source), [dict(asked.query) for asked in server.asked]
+    async def main() -> tuple[ObjectList[Pod], list[dict[str, str]]]:
+        async with ScriptedServer() as server, open_transport(server) as transport:
+            server.respond(PODS, *replies)
+            return await list_all(transport, list_watch), [dict(parameters.query) for parameters in server.requests]
 
     return run(main())
 
 
 def test_a_list_is_read_page_by_page() -> None:
-    found, asked = listed(
-        a_list(5, a_pod("a", 1), a_pod("b", 2), more="t1"), a_list(5, a_pod("c", 3), more="t2"), a_list(5)
+    found, parameters = list_pods(
+        list_reply(5, make_pod("a", 1), make_pod("b", 2), more="t1"),
+        list_reply(5, make_pod("c", 3), more="t2"),
+        list_reply(5),
     )
-    assert found.version == "5"
+    assert found.resource_version == "5"
     assert list(found.items) == ["ns/a", "ns/b", "ns/c"]
-    assert asked == [{"limit": "500"}, {"limit": "500", "continue": "t1"}, {"limit": "500", "continue": "t2"}]
+    assert parameters == [{"limit": "500"}, {"limit": "500", "continue": "t1"}, {"limit": "500", "continue": "t2"}]
 
 
-def test_the_next_page_is_asked_for_before_the_last_one_is_read() -> None:
+def test_the_next_page_is_requested_before_the_last_one_is_decoded() -> None:
     order: list[str] = []
-    pages = [a_list(5, a_pod("a", 1), more="t1"), a_list(5, a_pod("b", 2))]
+    pages = [list_reply(5, make_pod("a", 1), more="t1"), list_reply(5, make_pod("b", 2))]
 
-    class Asked:
+    class RecordingTransport:
         async def call(self, request: Request) -> bytes:
-            order.append(f"asked for {request.query.get('continue', 'the first')}")
+            order.append(f"request {request.query.get('continue', 'the first')}")
             return json.dumps(pages.pop(0).body).encode()
 
-    source = replace(SOURCE, heard=lambda pod, _: order.append(f"read {pod.metadata.name}"))
-    run(list_all(cast("Transport", Asked()), source))
-    assert order == ["asked for the first", "asked for t1", "read a", "read b"]
+    list_watch = replace(POD_LIST_WATCH, on_raw=lambda pod, _: order.append(f"read {pod.metadata.name}"))
+    run(list_all(cast("Transport", RecordingTransport()), list_watch))
+    assert order == ["request the first", "request t1", "read a", "read b"]
 
 
 def test_selectors_go_with_every_page() -> None:
-    source = Source(Pod, ENDPOINTS["Pod"], "", "status.phase!=Failed", "app in (a,b)")
-    _, asked = listed(a_list(5, more="t"), a_list(5), source=source)
+    list_watch = ListWatch(Pod, ENDPOINTS["Pod"], "", "status.phase!=Failed", "app in (a,b)")
+    _, parameters = list_pods(list_reply(5, more="t"), list_reply(5), list_watch=list_watch)
     selectors = {"fieldSelector": "status.phase!=Failed", "labelSelector": "app in (a,b)"}
-    assert asked == [{**selectors, "limit": "500"}, {**selectors, "limit": "500", "continue": "t"}]
+    assert parameters == [{**selectors, "limit": "500"}, {**selectors, "limit": "500", "continue": "t"}]
 
 
-def test_fault_5_a_forgotten_page_restarts_the_whole_list() -> None:
-    gone = failure(410, "Expired")
-    found, asked = listed(a_list(5, a_pod("old", 1), more="t"), gone, a_list(9, a_pod("new", 8), more="u"), a_list(9))
-    assert (found.version, list(found.items)) == ("9", ["ns/new"])
-    assert [page.get("continue") for page in asked] == [None, "t", None, "u"]
+def test_fault_5_an_expired_continue_token_restarts_the_list() -> None:
+    gone = failure_reply(410, "Expired")
+    found, parameters = list_pods(
+        list_reply(5, make_pod("old", 1), more="t"), gone, list_reply(9, make_pod("new", 8), more="u"), list_reply(9)
+    )
+    assert (found.resource_version, list(found.items)) == ("9", ["ns/new"])
+    assert [page.get("continue") for page in parameters] == [None, "t", None, "u"]
 
 
-def test_fault_5_a_list_forgotten_twice_is_asked_for_in_one_piece() -> None:
-    gone = failure(410, "Expired")
-    found, asked = listed(a_list(5, more="t"), gone, a_list(6, more="u"), gone, a_list(7, a_pod("a", 1)))
-    assert (found.version, list(found.items)) == ("7", ["ns/a"])
-    assert asked[-1] == {}
+def test_fault_5_a_list_that_expired_twice_is_requested_without_pages() -> None:
+    gone = failure_reply(410, "Expired")
+    found, parameters = list_pods(
+        list_reply(5, more="t"), gone, list_reply(6, more="u"), gone, list_reply(7, make_pod("a", 1))
+    )
+    assert (found.resource_version, list(found.items)) == ("7", ["ns/a"])
+    assert parameters[-1] == {}
 
 
-def test_whoever_wants_the_texts_of_objects_is_told_them() -> None:
-    told: list[tuple[str, Any]] = []
-    source = Source(Pod, ENDPOINTS["Pod"], heard=lambda item, text: told.append((item.metadata.name, json.loads(text))))
+def test_on_raw_gets_the_json_of_each_object() -> None:
+    events: list[tuple[str, Any]] = []
+    list_watch = ListWatch(
+        Pod, ENDPOINTS["Pod"], on_raw=lambda item, text: events.append((item.metadata.name, json.loads(text)))
+    )
     gone = modified("b", 8) | {"type": "DELETED"}
 
     async def main() -> None:
-        async with Server() as server, talking(server) as transport:
-            server.on(PODS, a_list(5, a_pod("a", 1)), Stream([added("b", 6), modified("b", 7), gone]))
-            await list_all(transport, source)
-            async for _ in watch(transport, source, "5", middle):
+        async with ScriptedServer() as server, open_transport(server) as transport:
+            server.respond(PODS, list_reply(5, make_pod("a", 1)), Stream([added("b", 6), modified("b", 7), gone]))
+            await list_all(transport, list_watch)
+            async for _ in watch(transport, list_watch, "5", no_jitter):
                 pass
 
     run(main())
-    assert told == [("a", a_pod("a", 1)), ("b", added("b", 6)["object"]), ("b", modified("b", 7)["object"])]
+    assert events == [("a", make_pod("a", 1)), ("b", added("b", 6)["object"]), ("b", modified("b", 7)["object"])]
 
 
-def test_a_list_without_items_may_say_null() -> None:
-    found, _ = listed(Reply(body={"metadata": {"resourceVersion": "3"}, "items": None}))
-    assert (found.version, found.items) == ("3", {})
+def test_the_items_of_a_list_may_be_null() -> None:
+    found, _ = list_pods(Reply(body={"metadata": {"resourceVersion": "3"}, "items": None}))
+    assert (found.resource_version, found.items) == ("3", {})
 
 
 def test_nulls_in_an_object_are_empty_as_in_go() -> None:
-    pod = a_pod("a", 1)
+    pod = make_pod("a", 1)
     pod["spec"]["nodeSelector"] = None
-    found, _ = listed(a_list(5, pod))
+    found, _ = list_pods(list_reply(5, pod))
     assert found.items["ns/a"].spec.node_selector == {}
 
 
-def test_an_object_that_cannot_be_held_is_left_out_and_counted() -> None:
-    bad = a_pod("bad", 1)
+def test_an_object_that_cannot_be_decoded_is_left_out_and_counted() -> None:
+    bad = make_pod("bad", 1)
     bad["spec"]["priority"] = "high"
-    found, _ = listed(a_list(5, a_pod("a", 1), bad, a_pod("b", 2)))
-    assert (list(found.items), found.unreadable) == (["ns/a", "ns/b"], 1)
+    found, _ = list_pods(list_reply(5, make_pod("a", 1), bad, make_pod("b", 2)))
+    assert (list(found.items), found.unreadable_count) == (["ns/a", "ns/b"], 1)
 
 
 @pytest.mark.parametrize(
@@ -113,111 +141,96 @@ def test_an_object_that_cannot_be_held_is_left_out_and_counted() -> None:
     [b'{"metadata": {"resourceVersion": "1"}, "items": [', b"[]", b"<html>", b'{"kind": "Table"}', b""],
     ids=["cut short", "no object", "no JSON", "another kind of answer", "nothing"],
 )
-def test_what_is_not_a_list_is_an_error(body: bytes) -> None:
-    with pytest.raises(AnswerError):
-        listed(Reply(body=body))
+def test_a_response_that_is_no_list_is_an_error(body: bytes) -> None:
+    with pytest.raises(InvalidResponseError):
+        list_pods(Reply(body=body))
 
 
-def test_things_without_a_namespace_are_known_by_their_name() -> None:
+def test_the_key_of_a_cluster_scoped_object_is_its_name() -> None:
     async def main() -> list[str]:
-        async with Server() as server, talking(server) as transport:
-            server.on("GET /api/v1/nodes", a_list(5, {"metadata": {"name": "n1", "resourceVersion": "2"}}))
-            return list((await list_all(transport, Source(Node, ENDPOINTS["Node"]))).items)
+        async with ScriptedServer() as server, open_transport(server) as transport:
+            server.respond("GET /api/v1/nodes", list_reply(5, {"metadata": {"name": "n1", "resourceVersion": "2"}}))
+            return list((await list_all(transport, ListWatch(Node, ENDPOINTS["Node"]))).items)
 
     assert run(main()) == ["n1"]
 
 
-@pytest.mark.parametrize(
-    ("endpoint", "asked", "path"),
-    [
-        (ENDPOINTS["Pod"], ("ns", "a", "binding"), "/api/v1/namespaces/ns/pods/a/binding"),
-        (ENDPOINTS["Pod"], (), "/api/v1/pods"),
-        (ENDPOINTS["Pod"], ("ns",), "/api/v1/namespaces/ns/pods"),
-        (ENDPOINTS["Node"], ("", "n/1?x"), "/api/v1/nodes/n%2F1%3Fx"),
-        (ENDPOINTS["Node"], ("", ".."), "/api/v1/nodes/%2E%2E"),
-        (ENDPOINTS["Lease"], ("kube-system", "x"), "/apis/coordination.k8s.io/v1/namespaces/kube-system/leases/x"),
-        (Endpoint("example.org/v1", "things", False), ("ns", "a"), "/apis/example.org/v1/things/a"),
-    ],
-    ids=["a subresource", "all", "a namespace", "odd characters", "dots", "a group", "no namespaces"],
-)
-def test_objects_live_at_paths(endpoint: Endpoint, asked: tuple[str, ...], path: str) -> None:
-    assert endpoint.path(*asked) == path
+def watch_pods(
+    *steps: Any, version: str = "5"
+) -> tuple[list[WatchEvent[Pod]], Exception | None, dict[str, str], float]:
+    """Return the events of a watch, its error, its parameters, and the seconds it took."""
 
-
-def test_a_name_in_a_namespace_wants_one() -> None:
-    with pytest.raises(ValueError, match="pods/a: a namespace is missing"):
-        ENDPOINTS["Pod"].path("", "a")
-
-
-def watched(*steps: Any, version: str = "5") -> tuple[list[Event[Pod]], Exception | None, dict[str, str], float]:
-    """What a watch told, how it ended, what was asked, and the seconds it took."""
-
-    async def main() -> tuple[list[Event[Pod]], Exception | None, dict[str, str], float]:
-        events: list[Event[Pod]] = []
+    async def main() -> tuple[list[WatchEvent[Pod]], Exception | None, dict[str, str], float]:
+        events: list[WatchEvent[Pod]] = []
         fault: Exception | None = None
-        async with Server() as server, talking(server) as transport:
-            server.on(PODS, Stream(steps))
-            began = here().time()
+        async with ScriptedServer() as server, open_transport(server) as transport:
+            server.respond(PODS, Stream(steps))
+            start_time = current_loop().time()
             try:
-                async for batch in watch(transport, SOURCE, version, middle):
+                async for batch in watch(transport, POD_LIST_WATCH, version, no_jitter):
                     events += batch
             except Exception as caught:  # noqa: BLE001  the test looks at it
                 fault = caught
-            return events, fault, dict(server.asked[0].query), here().time() - began
+            return events, fault, dict(server.requests[0].query), current_loop().time() - start_time
 
     return run(main())
 
 
-def test_a_watch_asks_for_bookmarks_and_an_end_within_a_minute() -> None:
-    events, fault, asked, _ = watched(added("a", 6), bookmark(9))
+def test_a_watch_requests_bookmarks_and_a_timeout_below_a_minute() -> None:
+    events, fault, parameters, _ = watch_pods(added("a", 6), bookmark(9))
     assert fault is None
-    assert [(event.type, event.version, event.key) for event in events] == [
+    assert [(event.type, event.resource_version, event.key) for event in events] == [
         (EventType.ADDED, "6", "ns/a"),
         (EventType.BOOKMARK, "9", ""),
     ]
-    assert asked == {"watch": "true", "allowWatchBookmarks": "true", "resourceVersion": "5", "timeoutSeconds": "40"}
+    assert parameters == {
+        "watch": "true",
+        "allowWatchBookmarks": "true",
+        "resourceVersion": "5",
+        "timeoutSeconds": "40",
+    }
 
 
-def test_lines_may_arrive_in_pieces_and_several_at_once() -> None:
+def test_events_may_arrive_in_parts_and_several_at_once() -> None:
     data = b"".join(json.dumps(event).encode() + b"\n" for event in (added("a", 6), modified("a", 7), added("b", 8)))
-    events, fault, _, _ = watched(data[:10], 1, data[10:300], 1, data[300:])
+    events, fault, _, _ = watch_pods(data[:10], 1, data[10:300], 1, data[300:])
     assert fault is None
-    assert [event.version for event in events] == ["6", "7", "8"]
+    assert [event.resource_version for event in events] == ["6", "7", "8"]
 
 
-def test_events_that_arrive_together_are_told_64_at_a_time_and_others_have_their_turn_in_between() -> None:
+def test_events_are_yielded_in_batches_of_64_between_which_other_tasks_run() -> None:
     data = b"".join(json.dumps(added(f"p{number}", number)).encode() + b"\n" for number in range(6, 156))
 
     async def main() -> list[int | str]:
-        told: list[int | str] = []
-        async with Server() as server, talking(server) as transport:
-            server.on(PODS, Stream((data,)))
-            async for batch in watch(transport, SOURCE, "5", middle):
+        events: list[int | str] = []
+        async with ScriptedServer() as server, open_transport(server) as transport:
+            server.respond(PODS, Stream((data,)))
+            async for batch in watch(transport, POD_LIST_WATCH, "5", no_jitter):
                 if batch:
-                    told.append(len(batch))
-                    here().call_soon(told.append, "another")
-        return told
+                    events.append(len(batch))
+                    current_loop().call_soon(events.append, "another")
+        return events
 
     assert run(main()) == [64, "another", 64, "another", 22, "another"]
 
 
 @pytest.mark.parametrize(
-    ("heartbeats", "told"),
-    [(None, [0, 1, 1, 1, 1]), (Heartbeats(), [0, 1, 3])],
+    ("heartbeats", "batches"),
+    [(None, [0, 1, 1, 1, 1]), (HeartbeatDetector(), [0, 1, 3])],
     ids=["each at once", "heartbeats in batches"],
 )
-def test_where_heartbeats_are_expected_what_comes_within_twenty_milliseconds_is_told_together(
-    heartbeats: Heartbeats | None, told: list[int]
+def test_a_watch_with_heartbeats_yields_the_events_of_twenty_milliseconds_together(
+    heartbeats: HeartbeatDetector | None, batches: list[int]
 ) -> None:
-    pieces = [modified("a", 6), 0.006, modified("a", 7), 0.006, modified("a", 8), 0.006, modified("a", 9)]
+    steps = [modified("a", 6), 0.006, modified("a", 7), 0.006, modified("a", 8), 0.006, modified("a", 9)]
 
     async def main() -> list[int]:
-        source = replace(SOURCE, heartbeats=heartbeats)
-        async with Server() as server, talking(server) as transport:
-            server.on(PODS, Stream(pieces))
-            return [len(batch) async for batch in watch(transport, source, "5", middle)]
+        list_watch = replace(POD_LIST_WATCH, heartbeats=heartbeats)
+        async with ScriptedServer() as server, open_transport(server) as transport:
+            server.respond(PODS, Stream(steps))
+            return [len(batch) async for batch in watch(transport, list_watch, "5", no_jitter)]
 
-    assert run(main()) == told
+    assert run(main()) == batches
 
 
 @pytest.mark.parametrize(
@@ -245,36 +258,36 @@ def test_where_heartbeats_are_expected_what_comes_within_twenty_milliseconds_is_
         "too deep",
     ],
 )
-def test_fault_6_a_line_that_cannot_be_read_ends_the_watch_after_what_came_before(line: bytes) -> None:
-    events, fault, _, _ = watched(json.dumps(added("a", 6)).encode() + b"\n" + line, added("b", 7))
-    assert isinstance(fault, AnswerError)
-    assert [event.version for event in events] == ["6"]
+def test_fault_6_a_malformed_event_ends_the_watch_after_the_events_before_it(line: bytes) -> None:
+    events, fault, _, _ = watch_pods(json.dumps(added("a", 6)).encode() + b"\n" + line, added("b", 7))
+    assert isinstance(fault, InvalidResponseError)
+    assert [event.resource_version for event in events] == ["6"]
 
 
 @pytest.mark.parametrize("end", [[], [CUT]], ids=["an orderly end", "a reset"])
-def test_fault_6_a_connection_that_ends_within_a_line_is_broken_not_malformed(end: list[Any]) -> None:
-    events, fault, _, _ = watched(added("a", 6), b'{"type":"ADD', 1, *end)
+def test_fault_6_a_connection_that_ends_within_an_event_is_broken_not_malformed(end: list[Any]) -> None:
+    events, fault, _, _ = watch_pods(added("a", 6), b'{"type":"ADD', 1, *end)
     assert isinstance(fault, UnreachableError)
-    assert [event.version for event in events] == ["6"]
+    assert [event.resource_version for event in events] == ["6"]
 
 
-def test_fault_3_an_error_in_the_stream_is_raised_after_what_came_before() -> None:
-    lines = json.dumps(added("a", 6)) + "\n" + json.dumps(in_stream_failure(410, "Expired")) + "\n"
-    events, fault, _, _ = watched(lines.encode())
+def test_fault_3_an_error_event_is_raised_after_the_events_before_it() -> None:
+    lines = json.dumps(added("a", 6)) + "\n" + json.dumps(error_event(410, "Expired")) + "\n"
+    events, fault, _, _ = watch_pods(lines.encode())
     assert isinstance(fault, GoneError)
-    assert [event.version for event in events] == ["6"]
+    assert [event.resource_version for event in events] == ["6"]
 
 
 def test_fault_16_a_silent_connection_is_found_within_a_minute() -> None:
-    events, fault, _, seconds = watched(10, added("a", 6), SILENCE)
+    events, fault, _, seconds = watch_pods(10, added("a", 6), SILENCE)
     assert isinstance(fault, UnreachableError)
-    assert [event.version for event in events] == ["6"]
+    assert [event.resource_version for event in events] == ["6"]
     assert seconds == pytest.approx(65.0, abs=0.5)
 
 
-def test_an_object_that_cannot_be_held_is_told_by_name_only() -> None:
+def test_an_object_that_cannot_be_decoded_has_only_a_key() -> None:
     bad = added("bad", 6)
     bad["object"]["spec"]["priority"] = "high"
-    events, fault, _, _ = watched(bad, added("a", 7))
+    events, fault, _, _ = watch_pods(bad, added("a", 7))
     assert fault is None
     assert [(event.key, event.object is None) for event in events] == [("ns/bad", True), ("ns/a", False)]

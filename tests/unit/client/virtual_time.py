@@ -1,6 +1,6 @@
-"""An event loop whose time passes only when nothing else can happen: hours of waiting take no time.
+"""An event loop in virtual time: it jumps to the next timer when nothing else can happen, so waits take no real time.
 
-Sockets are real. When neither a socket nor a thread has anything to say, time jumps to the next thing that is due.
+Sockets are real. Time jumps to the next timer when no socket is ready and no thread runs.
 """
 
 import asyncio
@@ -10,28 +10,28 @@ from collections.abc import Callable, Coroutine, Mapping
 from concurrent.futures import Executor
 from typing import Any, TypeVar
 
-from tests.unit.client.wires import Counted, Wires
+from tests.unit.client.counting_sockets import BytesInFlight, CountingSocket
 
 T = TypeVar("T")
 
 STUCK_SECONDS = 20.0
-"""Real seconds without anything to do after which a test is stuck."""
+"""Real seconds without an event after which a test is stuck."""
 
 GRACE_SECONDS = 0.0005
-"""Real seconds the kernel has for what we do not count before time jumps."""
+"""Real seconds before a jump, for kernel work that is not counted."""
 
 CARRY_SECONDS = 0.2
-"""Real seconds it has to connect and to carry bytes; those not taken by then wait for a reader who does not read."""
+"""Real seconds for the kernel to connect and to deliver bytes; bytes still in flight then have no reader."""
 
 
 class _Jumping(selectors.BaseSelector):
-    """Waits for sockets without waiting; moves the loop's time on instead."""
+    """A selector that advances the loop's time instead of waiting."""
 
     def __init__(self) -> None:
         self.real = selectors.DefaultSelector()
         self.now = 1000.0
         self.threads = 0
-        self.wires = Wires()
+        self.wires = BytesInFlight()
         self.connecting: dict[Any, int] = {}
         self._stuck: dict[Any, int] = {}
 
@@ -71,7 +71,7 @@ class _Jumping(selectors.BaseSelector):
 
 
 class VirtualLoop(asyncio.SelectorEventLoop):
-    """The loop. It is its own clock; `wall_offset` sets the calendar apart from it."""
+    """The event loop and its clock; `wall_offset` is the difference from monotonic to wall clock time."""
 
     def __init__(self) -> None:
         self._jumping = _Jumping()
@@ -87,8 +87,8 @@ class VirtualLoop(asyncio.SelectorEventLoop):
     def now(self) -> float:
         return self._jumping.now + self.wall_offset
 
-    def stop_the_world(self, seconds: float) -> None:
-        """Time passes and nothing runs: what SIGSTOP and SIGCONT do to a process."""
+    def suspend(self, seconds: float) -> None:
+        """Advance time while nothing runs, like SIGSTOP and SIGCONT."""
         self._jumping.now += seconds
 
     async def sock_connect(self, sock: socket.socket, address: Any) -> None:
@@ -99,7 +99,7 @@ class VirtualLoop(asyncio.SelectorEventLoop):
             del self._jumping.connecting[sock]
 
     def _make_socket_transport(self, sock: socket.socket, *arguments: Any, **more: Any) -> Any:
-        counted = Counted.of(sock, self._jumping.wires)
+        counted = CountingSocket.take_over(sock, self._jumping.wires)
         return super()._make_socket_transport(counted, *arguments, **more)  # type: ignore[misc]
 
     def run_in_executor(  # type: ignore[override]
@@ -114,8 +114,8 @@ class VirtualLoop(asyncio.SelectorEventLoop):
         self._jumping.threads -= 1
 
 
-def here() -> VirtualLoop:
-    """The loop that runs; also a `Clock`."""
+def current_loop() -> VirtualLoop:
+    """Return the running loop, which is also a `Clock`."""
     loop = asyncio.get_running_loop()
     assert isinstance(loop, VirtualLoop)
     return loop

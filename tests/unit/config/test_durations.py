@@ -1,4 +1,4 @@
-"""Durations are read and written the way Go does it."""
+"""Parsing and rendering of Go durations."""
 
 import pytest
 from hypothesis import given
@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from extender.config.durations import parse, render
 
-READ = {
+PARSED = {
     "0": 0.0,
     "15s": 15.0,
     "1m30s": 90.0,
@@ -23,12 +23,12 @@ READ = {
 }
 
 
-@pytest.mark.parametrize(("text", "seconds"), READ.items(), ids=READ)
-def test_a_duration_is_read_in_seconds(text, seconds):
+@pytest.mark.parametrize(("text", "seconds"), PARSED.items(), ids=PARSED)
+def test_a_duration_is_parsed_to_seconds(text, seconds):
     assert parse(text) == seconds
 
 
-REFUSED = {
+INVALID = {
     "": 'time: invalid duration ""',
     "-": 'time: invalid duration "-"',
     "s": 'time: invalid duration "s"',
@@ -41,14 +41,14 @@ REFUSED = {
 }
 
 
-@pytest.mark.parametrize(("text", "message"), REFUSED.items(), ids=REFUSED)
-def test_what_is_no_duration_is_refused_in_the_words_of_go(text, message):
+@pytest.mark.parametrize(("text", "message"), INVALID.items(), ids=INVALID)
+def test_an_invalid_duration_is_rejected_with_the_message_of_go(text, message):
     with pytest.raises(ValueError, match="time: ") as caught:
         parse(text)
     assert str(caught.value) == message
 
 
-WRITTEN = {
+RENDERED = {
     0.0: "0s",
     15.0: "15s",
     90.0: "1m30s",
@@ -63,12 +63,12 @@ WRITTEN = {
 }
 
 
-@pytest.mark.parametrize(("seconds", "text"), WRITTEN.items(), ids=WRITTEN.values())
-def test_a_duration_is_written_as_go_writes_it(seconds, text):
+@pytest.mark.parametrize(("seconds", "text"), RENDERED.items(), ids=RENDERED.values())
+def test_a_duration_is_rendered_as_in_go(seconds, text):
     assert render(seconds) == text
 
 
 @given(st.integers(min_value=-(10**15), max_value=10**15))
-def test_a_written_duration_is_read_back(nanoseconds):
+def test_a_rendered_duration_is_parsed_back(nanoseconds):
     seconds = nanoseconds / 10**9
     assert parse(render(seconds)) == seconds

@@ -1,12 +1,17 @@
-"""Plugins of each extension point, in order and with weights. Source: G028-G033, A067, A080-A084."""
+"""Plugins of each extension point, in order and with weights.
+
+Source: pkg/scheduler/apis/config/v1/default_plugins.go, mergePluginSet; pkg/scheduler/framework/runtime/framework.go,
+frameworkImpl.expandMultiPointPlugins, getValidScoreWeights, NewFramework; pkg/scheduler/profile/profile.go,
+cfgValidator.validate (1.36).
+"""
 
 import dataclasses
 
 import pytest
 
-from extender.config.defaults import default_profile, with_default_plugins
-from extender.config.expand import expand, expand_all
-from extender.config.faults import Fault
+from extender.config.defaults import make_default_profile, merge_with_default_plugins
+from extender.config.errors import FieldError
+from extender.config.expand import expand_profile, expand_profiles
 from extender.config.model import Plugin, Plugins, PluginSet, Profile
 
 POINTS = {
@@ -39,7 +44,7 @@ POINTS = {
 }
 
 
-def points_of(name: str) -> frozenset[str] | None:
+def get_extension_points(name: str) -> frozenset[str] | None:
     return frozenset(POINTS[name].split()) if name in POINTS else None
 
 
@@ -56,11 +61,11 @@ def disabled(*names: str) -> PluginSet:
 
 
 def customized(**sets: PluginSet) -> Profile:
-    return Profile("s", plugins=with_default_plugins(Plugins(**sets)), path="profiles[0]")
+    return Profile("s", plugins=merge_with_default_plugins(Plugins(**sets)), path="profiles[0]")
 
 
-def bare(**sets: PluginSet) -> Profile:
-    """A profile without the defaults but with what every profile needs."""
+def minimal(**sets: PluginSet) -> Profile:
+    """Return a profile with the required plugins only."""
     required = {"queue_sort": enabled("PrioritySort"), "bind": enabled("DefaultBinder")}
     return Profile("s", plugins=Plugins(**{**required, **sets}), path="profiles[0]")
 
@@ -90,59 +95,59 @@ DEFAULT = {
 
 @pytest.mark.parametrize(("point", "names"), DEFAULT.items(), ids=DEFAULT)
 def test_the_default_profile_has_kube_schedulers_plugins(point, names):
-    expanded, faults = expand(default_profile(), points_of)
-    assert faults == []
+    expanded, errors = expand_profile(make_default_profile(), get_extension_points)
+    assert errors == []
     assert expanded[point] == plugins(*names.split())
 
 
 ORDERS = {
-    "multiPoint plugins stand in multiPoint's order": (
-        bare(multi_point=enabled("B", "A")),
+    "multiPoint plugins have the order of multiPoint": (
+        minimal(multi_point=enabled("B", "A")),
         "score",
         "B=1 A=1",
     ),
-    "those listed again at the point come first, in the point's order": (
-        bare(multi_point=enabled("A", "B", "C"), score=enabled("C=5", "B=4")),
+    "plugins listed again at the point come first, in the point's order": (
+        minimal(multi_point=enabled("A", "B", "C"), score=enabled("C=5", "B=4")),
         "score",
         "C=5 B=4 A=1",
     ),
-    "those only listed at the point come last": (
-        bare(multi_point=enabled("A"), score=enabled("C=5", "B")),
+    "plugins only listed at the point come last": (
+        minimal(multi_point=enabled("A"), score=enabled("C=5", "B")),
         "score",
         "A=1 C=5 B=1",
     ),
     "all three kinds together": (
-        bare(multi_point=enabled("A", "B"), score=enabled("C", "B=9")),
+        minimal(multi_point=enabled("A", "B"), score=enabled("C", "B=9")),
         "score",
         "B=9 A=1 C=1",
     ),
     "a plugin disabled at the point is not expanded there": (
-        bare(multi_point=enabled("A", "B"), filter=disabled("A")),
+        minimal(multi_point=enabled("A", "B"), filter=disabled("A")),
         "filter",
         "B",
     ),
     "a plugin disabled at one point stays at the others": (
-        bare(multi_point=enabled("A", "B"), filter=disabled("A")),
+        minimal(multi_point=enabled("A", "B"), filter=disabled("A")),
         "score",
         "A=1 B=1",
     ),
     "a plugin both disabled and enabled at the point stays as listed": (
-        bare(multi_point=enabled("A", "B"), filter=PluginSet(plugins("A"), plugins("A"))),
+        minimal(multi_point=enabled("A", "B"), filter=PluginSet(plugins("A"), plugins("A"))),
         "filter",
         "B A",
     ),
-    "a star at the point leaves what is listed there": (
-        bare(multi_point=enabled("A", "B"), score=PluginSet(plugins("C=2", "B"), plugins("*"))),
+    "a star at the point leaves the plugins listed there": (
+        minimal(multi_point=enabled("A", "B"), score=PluginSet(plugins("C=2", "B"), plugins("*"))),
         "score",
         "C=2 B=1",
     ),
     "the weight comes from multiPoint where the point gives none": (
-        bare(multi_point=enabled("A=6")),
+        minimal(multi_point=enabled("A=6")),
         "score",
         "A=6",
     ),
-    "an entry at the point without a weight counts as one whatever multiPoint says": (
-        bare(multi_point=enabled("A=6"), score=enabled("A")),
+    "an entry at the point without a weight has weight 1": (
+        minimal(multi_point=enabled("A=6"), score=enabled("A")),
         "score",
         "A=1",
     ),
@@ -160,13 +165,13 @@ ORDERS = {
         "NodeAffinity NodeUnschedulable NodeName TaintToleration NodePorts NodeResourcesFit VolumeRestrictions "
         "NodeVolumeLimits VolumeBinding PodTopologySpread InterPodAffinity DynamicResources NodeDeclaredFeatures",
     ),
-    "a default plugin reweighted in multiPoint keeps its place": (
+    "a default plugin reweighted in multiPoint keeps its position": (
         customized(multi_point=enabled("NodeAffinity=9")),
         "score",
         "TaintToleration=3 NodeAffinity=9 NodeResourcesFit=1 VolumeBinding=1 PodTopologySpread=2 InterPodAffinity=2 "
         "DynamicResources=2 NodeResourcesBalancedAllocation=1 ImageLocality=1",
     ),
-    "multiPoint's star leaves only what is custom": (
+    "a star in multiPoint leaves only custom plugins": (
         customized(multi_point=PluginSet(plugins("A", "PrioritySort", "DefaultBinder"), plugins("*"))),
         "filter",
         "A",
@@ -176,12 +181,12 @@ ORDERS = {
 
 @pytest.mark.parametrize(("profile", "point", "names"), ORDERS.values(), ids=ORDERS)
 def test_a_point_has_its_plugins_in_order(profile, point, names):
-    expanded, faults = expand(profile, points_of)
-    assert faults == []
+    expanded, errors = expand_profile(profile, get_extension_points)
+    assert errors == []
     assert expanded[point] == plugins(*names.split())
 
 
-FAULTS = {
+ERRORS = {
     "an unknown plugin at a point": (
         customized(filter=enabled("NodeAfinity")),
         'profiles[0].plugins.filter.enabled: FilterPlugin "NodeAfinity" does not exist; did you mean "NodeAffinity"?',
@@ -203,7 +208,7 @@ FAULTS = {
         'profiles[0].plugins.score.enabled: plugin "A" already registered as "ScorePlugin"',
     ),
     "a plugin twice in multiPoint": (
-        bare(multi_point=enabled("DefaultPreemption", "DefaultPreemption"), pre_enqueue=disabled("*")),
+        minimal(multi_point=enabled("DefaultPreemption", "DefaultPreemption"), pre_enqueue=disabled("*")),
         'profiles[0].plugins.multiPoint.enabled: plugin "DefaultPreemption" already registered as "PostFilterPlugin"',
     ),
     "no queue sort plugin": (
@@ -226,85 +231,85 @@ FAULTS = {
         'scheduler name "s"',
     ),
     "weights that overflow together": (
-        bare(score=enabled(f"A={2**63 // 200}", f"B={2**63 // 200}", "C=2")),
+        minimal(score=enabled(f"A={2**63 // 200}", f"B={2**63 // 200}", "C=2")),
         "profiles[0].plugins.score.enabled: score plugins: total score of Score plugins could overflow",
     ),
     "a weight that overflows counts even where the plugin is disabled": (
-        bare(multi_point=enabled(f"A={2**62}"), score=disabled("A")),
+        minimal(multi_point=enabled(f"A={2**62}"), score=disabled("A")),
         "profiles[0].plugins.score.enabled: score plugins: total score of Score plugins could overflow",
     ),
 }
 
 
-@pytest.mark.parametrize(("profile", "message"), FAULTS.values(), ids=FAULTS)
-def test_a_fault_is_told_in_kube_schedulers_words(profile, message):
-    assert [str(fault) for fault in expand(profile, points_of)[1]] == [message]
+@pytest.mark.parametrize(("profile", "message"), ERRORS.values(), ids=ERRORS)
+def test_an_error_has_kube_schedulers_message(profile, message):
+    assert [str(error) for error in expand_profile(profile, get_extension_points)[1]] == [message]
 
 
-def test_all_faults_of_a_profile_are_found_at_once():
-    profile = bare(filter=enabled("Unlike", "ImageLocality"), score=enabled("A", "A"))
-    assert [fault.message for fault in expand(profile, points_of)[1]] == [
+def test_all_errors_of_a_profile_are_reported_together():
+    profile = minimal(filter=enabled("Unlike", "ImageLocality"), score=enabled("A", "A"))
+    assert [error.message for error in expand_profile(profile, get_extension_points)[1]] == [
         'FilterPlugin "Unlike" does not exist; is its package installed?',
         'plugin "ImageLocality" does not extend FilterPlugin plugin',
         'plugin "A" already registered as "ScorePlugin"',
     ]
 
 
-def test_an_unknown_plugin_is_likened_to_the_names_that_are_given():
-    _, faults = expand(bare(filter=enabled("MyPlugni")), points_of, known=("MyPlugin",))
-    assert [fault.message for fault in faults] == ['FilterPlugin "MyPlugni" does not exist; did you mean "MyPlugin"?']
+def test_the_suggestion_is_one_of_the_known_names():
+    _, errors = expand_profile(minimal(filter=enabled("MyPlugni")), get_extension_points, known_names=("MyPlugin",))
+    assert [error.message for error in errors] == ['FilterPlugin "MyPlugni" does not exist; did you mean "MyPlugin"?']
 
 
 def test_profiles_are_expanded_by_scheduler_name():
-    expanded, faults = expand_all([default_profile("a"), default_profile("b")], points_of)
-    assert faults == []
+    expanded, errors = expand_profiles([make_default_profile("a"), make_default_profile("b")], get_extension_points)
+    assert errors == []
     assert list(expanded) == ["a", "b"]
 
 
 def test_profiles_that_cannot_sort_are_not_compared():
-    _, faults = expand_all([customized(queue_sort=disabled("*"))], points_of)
-    assert [fault.message for fault in faults] == [
+    _, errors = expand_profiles([customized(queue_sort=disabled("*"))], get_extension_points)
+    assert [error.message for error in errors] == [
         'only one queue sort plugin required for profile with scheduler name "s", but got 0'
     ]
 
 
-def test_an_unknown_plugin_that_is_expanded_nowhere_is_of_no_account():
+def test_an_unknown_plugin_that_is_expanded_at_no_point_is_ignored():
     stars = dict.fromkeys(set(Plugins.__struct_fields__) - {"multi_point", "queue_sort", "bind"}, disabled("*"))
     needed = {
         "queue_sort": PluginSet(plugins("PrioritySort"), plugins("*")),
         "bind": PluginSet(plugins("DefaultBinder"), plugins("*")),
     }
-    assert expand(bare(multi_point=enabled("Unlike"), **stars, **needed), points_of)[1] == []
+    assert expand_profile(minimal(multi_point=enabled("Unlike"), **stars, **needed), get_extension_points)[1] == []
 
 
 def at(index: int, profile: Profile, name: str) -> Profile:
     return dataclasses.replace(profile, scheduler_name=name, path=f"profiles[{index}]")
 
 
-BETWEEN = {
+CONFLICTS = {
     "a profile without a name": (
-        [at(0, bare(), "")],
-        Fault("profiles[0].schedulerName", "scheduler name is needed"),
+        [at(0, minimal(), "")],
+        FieldError("profiles[0].schedulerName", "scheduler name is needed"),
     ),
     "two profiles of one name": (
-        [at(0, bare(), "a"), at(1, bare(), "a")],
-        Fault("profiles[1].schedulerName", 'duplicate profile with scheduler name "a"'),
+        [at(0, minimal(), "a"), at(1, minimal(), "a")],
+        FieldError("profiles[1].schedulerName", 'duplicate profile with scheduler name "a"'),
     ),
     "profiles that sort differently": (
-        [at(0, bare(), "a"), at(1, bare(queue_sort=enabled("Sort")), "b")],
-        Fault(
+        [at(0, minimal(), "a"), at(1, minimal(queue_sort=enabled("Sort")), "b")],
+        FieldError(
             "profiles[1].plugins.queueSort",
             'different queue sort plugins for profile "b": "Sort", first: "PrioritySort"',
         ),
     ),
     "profiles that sort with different arguments": (
-        [at(0, bare(), "a"), dataclasses.replace(at(1, bare(), "b"), plugin_config={"PrioritySort": {"x": 1}})],
-        Fault("profiles[1].plugins.queueSort", 'different queue sort plugin args for profile "b"'),
+        [at(0, minimal(), "a"), dataclasses.replace(at(1, minimal(), "b"), plugin_config={"PrioritySort": {"x": 1}})],
+        FieldError("profiles[1].plugins.queueSort", 'different queue sort plugin args for profile "b"'),
     ),
-    "no profile at all": ([], Fault("profiles", "at least one profile is required")),
+    "no profile at all": ([], FieldError("profiles", "at least one profile is required")),
 }
 
 
-@pytest.mark.parametrize(("profiles", "fault"), BETWEEN.values(), ids=BETWEEN)
-def test_profiles_have_to_agree(profiles, fault):
-    assert expand_all(profiles, points_of)[1] == [fault]
+@pytest.mark.parametrize(("profiles", "error"), CONFLICTS.values(), ids=CONFLICTS)
+def test_profiles_with_a_conflict_are_rejected(profiles, error):
+    assert expand_profiles(profiles, get_extension_points)[1] == [error]

@@ -1,4 +1,4 @@
-"""Loading: what is refused, with every message; what is filled in; where faults of the text are."""
+"""Loading of a configuration: errors with their messages, defaults, and positions of syntax errors."""
 
 import json
 from pathlib import Path
@@ -6,11 +6,11 @@ from pathlib import Path
 import pytest
 import yaml
 
-from extender.config.defaults import default_configuration
-from extender.config.faults import ConfigError, Fault
-from extender.config.load import from_builtins, load
+from extender.config.defaults import make_default_configuration
+from extender.config.errors import ConfigError, FieldError
+from extender.config.load import from_builtins, load_configuration
 from extender.config.model import API_VERSION, KIND, Extender, ManagedResource, TLSConfig
-from extender.config.render import render
+from extender.config.render import render_configuration
 
 ROOT = Path(__file__).parents[3]
 CASES = yaml.safe_load((ROOT / "tests/cases/config.yaml").read_text())
@@ -21,25 +21,25 @@ def body(**fields: object) -> dict[str, object]:
     return {"apiVersion": API_VERSION, "kind": KIND, **fields}
 
 
-def faults_of(data: bytes) -> tuple[Fault, ...]:
+def load_errors(data: bytes) -> tuple[FieldError, ...]:
     with pytest.raises(ConfigError) as caught:
-        load(data, "file.yaml")
-    return caught.value.faults
+        load_configuration(data, "file.yaml")
+    return caught.value.errors
 
 
 @pytest.mark.parametrize("case", CASES.values(), ids=CASES)
-@pytest.mark.parametrize("form", ["YAML", "JSON", "builtins"])
-def test_every_fault_is_reported(case, form):
+@pytest.mark.parametrize("encoding", ["YAML", "JSON", "builtins"])
+def test_all_errors_are_reported(case, encoding):
     document = body(**case["document"])
     try:
-        if form == "builtins":
+        if encoding == "builtins":
             from_builtins(document, "f")
         else:
-            load((yaml.safe_dump(document) if form == "YAML" else json.dumps(document)).encode(), "f")
-        found = []
+            load_configuration((yaml.safe_dump(document) if encoding == "YAML" else json.dumps(document)).encode(), "f")
+        errors = []
     except ConfigError as exc:
-        found = [str(fault) for fault in exc.faults]
-    assert found == case["faults"]
+        errors = [str(error) for error in exc.errors]
+    assert errors == case["errors"]
 
 
 DEFAULTS = {
@@ -68,22 +68,22 @@ DEFAULTS = {
 
 @pytest.mark.parametrize(("attribute", "value"), DEFAULTS.values(), ids=DEFAULTS)
 def test_an_absent_field_has_its_default(attribute, value):
-    found: object = from_builtins(body(), "f")
+    actual: object = from_builtins(body(), "f")
     for name in attribute.split("."):
-        found = getattr(found, name)
-    assert found == value
+        actual = getattr(actual, name)
+    assert actual == value
 
 
-def test_zero_and_empty_count_as_absent_where_kube_scheduler_says_so():
-    written = body(
+def test_zero_and_empty_values_get_the_default_as_in_kube_scheduler():
+    document = body(
         leaderElection={"leaseDuration": "0s", "renewDeadline": "0", "retryPeriod": "0s", "resourceLock": ""},
         clientConnection={"qps": 0, "burst": 0, "contentType": ""},
     )
-    assert from_builtins(written, "f") == default_configuration()
+    assert from_builtins(document, "f") == make_default_configuration()
 
 
 def test_an_empty_document_is_the_default_configuration():
-    assert load(HEAD.encode(), "f") == default_configuration()
+    assert load_configuration(HEAD.encode(), "f") == make_default_configuration()
 
 
 def test_a_single_profile_is_the_default_scheduler():
@@ -93,19 +93,19 @@ def test_a_single_profile_is_the_default_scheduler():
 
 
 @pytest.mark.parametrize(
-    ("written", "contention"),
+    ("fields", "contention_profiling"),
     [
         pytest.param({"enableProfiling": False}, False, id="off without profiling"),
         pytest.param({"enableProfiling": True}, True, id="on with profiling"),
-        pytest.param({"enableContentionProfiling": False}, False, id="off when said so"),
-        pytest.param({"enableProfiling": False, "enableContentionProfiling": True}, True, id="on when said so"),
+        pytest.param({"enableContentionProfiling": False}, False, id="explicitly off"),
+        pytest.param({"enableProfiling": False, "enableContentionProfiling": True}, True, id="explicitly on"),
     ],
 )
-def test_contention_profiling_follows_profiling(written, contention):
-    assert from_builtins(body(**written), "f").enable_contention_profiling is contention
+def test_contention_profiling_follows_profiling(fields, contention_profiling):
+    assert from_builtins(body(**fields), "f").enable_contention_profiling is contention_profiling
 
 
-def test_an_extender_is_read_whole():
+def test_all_fields_of_an_extender_are_loaded():
     text = f"""{HEAD}
 extenders:
 - urlPrefix: https://e
@@ -124,7 +124,7 @@ extenders:
 """
     tls = TLSConfig(True, "s", "c", "k", "ca", b"a", b"b", b"c")
     managed = (ManagedResource("example.com/a", True),)
-    assert load(text.encode(), "f").extenders == (
+    assert load_configuration(text.encode(), "f").extenders == (
         Extender("https://e", "f", "pre", "pri", 9000000000, "b", True, tls, 90.0, True, managed, True),
     )
 
@@ -134,7 +134,7 @@ def test_an_extender_without_a_timeout_has_five_seconds():
     assert Extender(http_timeout=0.1).effective_timeout == 0.1
 
 
-def test_arguments_are_kept_as_written_with_their_place():
+def test_plugin_arguments_are_loaded_with_their_path():
     args = {"ignorePreferredTermsOfExistingPods": True}
     config = [{"name": "NodeAffinity"}, {"name": "InterPodAffinity", "args": args}]
     (profile,) = from_builtins(body(profiles=[{"pluginConfig": config}]), "f").profiles
@@ -142,7 +142,7 @@ def test_arguments_are_kept_as_written_with_their_place():
     assert profile.args_paths["InterPodAffinity"] == "profiles[0].pluginConfig[1].args"
 
 
-TEXT_FAULTS = {
+DOCUMENT_ERRORS = {
     "broken YAML has a line and a column": (
         b"a: b\nc: d: e\n",
         "file.yaml: line 2, column 5: mapping values are not allowed here",
@@ -172,64 +172,67 @@ TEXT_FAULTS = {
         "Kind=KubeSchedulerConfiguration: "
         "write apiVersion: kubescheduler.config.k8s.io/v1 and kind: KubeSchedulerConfiguration",
     ),
-    "a key that comes twice in YAML has its line": (
+    "a duplicate key in YAML has its line": (
         f"{HEAD}leaderElection:\n  retryPeriod: 1s\n  retryPeriod: 2s\n".encode(),
         'leaderElection.retryPeriod: duplicate field "retryPeriod" (line 5)',
     ),
-    "a key that comes twice in JSON has its path": (
+    "a duplicate key in JSON has its path": (
         json.dumps(body(parallelism=1))[:-1].encode() + b', "parallelism": 2}',
         'parallelism: duplicate field "parallelism"',
     ),
-    "a control character is refused": (
+    "a control character is rejected": (
         b"a: \x01",
         'file.yaml: unacceptable character #x0001: special characters are not allowed in "<unicode string>", '
         "position 3",
     ),
-    "YAML nested without end is refused": (
+    "deeply nested YAML is rejected": (
         b"[" * 5000,
         "file.yaml: line 1, column 101: nested too deeply; want at most 100 levels",
     ),
-    "101 levels of YAML are refused": (
+    "101 levels of YAML are rejected": (
         b"[" * 101 + b"]" * 101,
         "file.yaml: line 1, column 101: nested too deeply; want at most 100 levels",
     ),
-    "JSON nested without end is refused": (
+    "deeply nested JSON is rejected": (
         b'{"a":' * 100_000,
         "file.yaml: nested too deeply; want at most 100 levels",
     ),
-    "101 levels of JSON are refused": (
+    "101 levels of JSON are rejected": (
         b'{"a":' * 101 + b"1" + b"}" * 101,
         "nested too deeply; want at most 100 levels",
     ),
-    "a list that contains itself is refused": (b"&a [*a]", "nested too deeply; want at most 100 levels"),
-    "a second document is refused": (
+    "a list that contains itself is rejected": (b"&a [*a]", "nested too deeply; want at most 100 levels"),
+    "a second document is rejected": (
         f"{HEAD}---\n{HEAD}".encode(),
-        "file.yaml: line 3, column 1: a second document; want one a file, profiles being a list within it",
+        "file.yaml: line 3, column 1: a second document; want one document per file",
     ),
-    "a name that is no string is refused": (
+    "a field name that is not a string is rejected": (
         f"{HEAD}5: x".encode(),
         "field names have to be strings, got the integer 5",
     ),
-    "a date that is none is refused": (b"a: !!timestamp 2020-13-01", "file.yaml: month must be in 1..12"),
+    "an invalid date is rejected": (b"a: !!timestamp 2020-13-01", "file.yaml: month must be in 1..12"),
     "kind is a string": (b"kind: 5", "kind: expected a string, got the integer 5"),
     "the kind of arguments is a string": (
         f"{HEAD}profiles: [{{pluginConfig: [{{name: NodeAffinity, args: {{kind: 5}}}}]}}]".encode(),
         "profiles[0].pluginConfig[0].args: kind and apiVersion have to be strings",
     ),
-    "what JSON cannot say is refused": (
+    "a value without a JSON type is rejected": (
         f"{HEAD}clientConnection: {{qps: .inf}}".encode(),
-        "clientConnection.qps: expected a value that JSON has, got the number inf",
+        "clientConnection.qps: expected a JSON value, got the number inf",
     ),
 }
 
 
-@pytest.mark.parametrize(("data", "message"), TEXT_FAULTS.values(), ids=TEXT_FAULTS)
-def test_a_fault_of_the_text_says_where(data, message):
-    assert [str(fault) for fault in faults_of(data)] == [message]
+@pytest.mark.parametrize(("data", "message"), DOCUMENT_ERRORS.values(), ids=DOCUMENT_ERRORS)
+def test_a_document_error_has_its_position(data, message):
+    assert [str(error) for error in load_errors(data)] == [message]
 
 
-def test_json_may_be_written_loosely_as_yaml_allows():
-    assert load(f"{{kind: {KIND}, apiVersion: {API_VERSION},}}".encode(), "f") == default_configuration()
+def test_json_with_yaml_syntax_is_accepted():
+    assert (
+        load_configuration(f"{{kind: {KIND}, apiVersion: {API_VERSION},}}".encode(), "f")
+        == make_default_configuration()
+    )
 
 
 @pytest.mark.parametrize(
@@ -237,32 +240,37 @@ def test_json_may_be_written_loosely_as_yaml_allows():
     [("16.0", 16), ("0x10", 16), ("020", 16), ("0o20", 16), ("1_6", 16), ("1.6e1", 16)],
     ids=["no fraction", "hexadecimal", "octal", "new octal", "grouped", "an exponent"],
 )
-def test_a_number_is_what_go_takes_it_for(text, parallelism):
-    assert load(f"{HEAD}parallelism: {text}\n".encode(), "f").parallelism == parallelism
+def test_numbers_are_parsed_as_in_go(text, parallelism):
+    assert load_configuration(f"{HEAD}parallelism: {text}\n".encode(), "f").parallelism == parallelism
 
 
 @pytest.mark.parametrize("text", ["2020-01-01", "1:30"], ids=["a date", "sixties"])
-def test_what_go_takes_for_text_stays_text(text):
-    assert load(f"{HEAD}leaderElection: {{resourceName: {text}}}\n".encode(), "f").leader_election.resource_name == text
+def test_text_that_go_does_not_resolve_stays_text(text):
+    assert (
+        load_configuration(
+            f"{HEAD}leaderElection: {{resourceName: {text}}}\n".encode(), "f"
+        ).leader_election.resource_name
+        == text
+    )
 
 
-def test_aliases_that_unfold_without_end_are_refused():
+def test_excessive_aliasing_is_rejected():
     lines = ["a0: &a0 [x, x, x, x, x, x, x, x, x, x]"]
     lines += [f"a{i}: &a{i} [{', '.join([f'*a{i - 1}'] * 10)}]" for i in range(1, 8)]
-    assert [str(fault) for fault in faults_of("\n".join(lines).encode())] == ["document contains excessive aliasing"]
+    assert [str(error) for error in load_errors("\n".join(lines).encode())] == ["document contains excessive aliasing"]
 
 
 FILES = sorted(set((ROOT / "scheduler-config").rglob("*.yaml")) - {ROOT / "scheduler-config/policy.yaml"})
 
 
 @pytest.mark.parametrize("path", FILES, ids=[path.stem for path in FILES])
-def test_the_configurations_we_ship_load(path):
-    configuration = load(path.read_bytes(), path.name)
-    assert load(render(configuration).encode(), "rendered") == configuration
+def test_the_shipped_configurations_load(path):
+    configuration = load_configuration(path.read_bytes(), path.name)
+    assert load_configuration(render_configuration(configuration).encode(), "rendered") == configuration
 
 
-def test_the_configuration_we_ship_for_kube_scheduler_calls_our_extender():
-    configuration = load((ROOT / "scheduler-config/extender.yaml").read_bytes(), "extender.yaml")
+def test_the_shipped_kube_scheduler_configuration_calls_the_extender():
+    configuration = load_configuration((ROOT / "scheduler-config/extender.yaml").read_bytes(), "extender.yaml")
     assert configuration.extenders == (
         Extender(
             url_prefix="http://127.0.0.1:8888",
@@ -277,5 +285,8 @@ def test_the_configuration_we_ship_for_kube_scheduler_calls_our_extender():
     )
 
 
-def test_the_standalone_configuration_we_ship_is_the_default_one():
-    assert load((ROOT / "scheduler-config/standalone.yaml").read_bytes(), "f") == default_configuration()
+def test_the_shipped_standalone_configuration_is_the_default():
+    assert (
+        load_configuration((ROOT / "scheduler-config/standalone.yaml").read_bytes(), "f")
+        == make_default_configuration()
+    )

@@ -1,11 +1,14 @@
-"""Writing a configuration out, and reading it back. Source: G019."""
+"""Rendering of a configuration, and loading it back.
+
+Source: cmd/kube-scheduler/app/options/configfile.go, LogOrWriteConfig (1.36).
+"""
 
 from hypothesis import given
 from hypothesis import strategies as st
 
-from extender.config.defaults import default_configuration
-from extender.config.documents import normalise, read, write
-from extender.config.load import load
+from extender.config.defaults import make_default_configuration
+from extender.config.documents import dump_yaml, normalize, parse_document
+from extender.config.load import load_configuration
 from extender.config.model import (
     ClientConnection,
     Configuration,
@@ -18,7 +21,7 @@ from extender.config.model import (
     Profile,
     TLSConfig,
 )
-from extender.config.render import render
+from extender.config.render import render_configuration
 
 SMALL = Configuration(
     profiles=(
@@ -45,7 +48,7 @@ SMALL = Configuration(
     ),
     delay_cache_until_active=True,
 )
-WRITTEN = """\
+RENDERED = """\
 apiVersion: kubescheduler.config.k8s.io/v1
 clientConnection:
   acceptContentTypes: ""
@@ -114,18 +117,21 @@ profiles:
 """
 
 
-def test_a_configuration_is_written_as_kube_scheduler_writes_it():
-    assert render(SMALL) == WRITTEN
+def test_a_configuration_is_rendered_as_by_kube_scheduler():
+    assert render_configuration(SMALL) == RENDERED
 
 
-def test_what_is_written_is_read_back_equal():
-    assert load(WRITTEN.encode(), "f") == SMALL
-    assert load(render(default_configuration()).encode(), "f") == default_configuration()
+def test_a_rendered_configuration_loads_back_equal():
+    assert load_configuration(RENDERED.encode(), "f") == SMALL
+    assert (
+        load_configuration(render_configuration(make_default_configuration()).encode(), "f")
+        == make_default_configuration()
+    )
 
 
-def test_defaulted_arguments_take_the_place_of_those_that_were_given():
+def test_defaulted_arguments_replace_those_of_the_configuration():
     args = {"s": {"Other": {"x": 1}, "NodeAffinity": {}}}
-    (profile,) = load(render(SMALL, args).encode(), "f").profiles
+    (profile,) = load_configuration(render_configuration(SMALL, args).encode(), "f").profiles
     assert profile.plugin_config == {
         "NodeAffinity": {"apiVersion": "kubescheduler.config.k8s.io/v1", "kind": "NodeAffinityArgs"},
         "Other": {"x": 1},
@@ -143,9 +149,9 @@ VALUES = st.recursive(
 
 
 @given(VALUES)
-def test_any_value_is_written_and_read_back(value):
-    assert read(write({"value": value}).encode(), "f") == ({"value": value}, [])
-    assert normalise(value) == (value, [])
+def test_any_value_is_dumped_and_parsed_back(value):
+    assert parse_document(dump_yaml({"value": value}).encode(), "f") == ({"value": value}, [])
+    assert normalize(value) == (value, [])
 
 
 @given(
@@ -155,7 +161,7 @@ def test_any_value_is_written_and_read_back(value):
     timeout=st.integers(0, 10**12),
     args=st.dictionaries(NAMES.map("Out-of-tree {}".format), st.dictionaries(TEXT, VALUES, max_size=2), max_size=2),
 )
-def test_any_configuration_is_written_and_read_back(enabled, disabled, lease, timeout, args):
+def test_any_configuration_is_rendered_and_loaded_back(enabled, disabled, lease, timeout, args):
     document = {
         "apiVersion": "kubescheduler.config.k8s.io/v1",
         "kind": "KubeSchedulerConfiguration",
@@ -173,5 +179,5 @@ def test_any_configuration_is_written_and_read_back(enabled, disabled, lease, ti
             }
         ],
     }
-    configuration = load(write(document).encode(), "f")
-    assert load(render(configuration).encode(), "f") == configuration
+    configuration = load_configuration(dump_yaml(document).encode(), "f")
+    assert load_configuration(render_configuration(configuration).encode(), "f") == configuration

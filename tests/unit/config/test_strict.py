@@ -1,4 +1,4 @@
-"""Strict decoding into the option types of plugins."""
+"""Strict decoding to option types of plugins."""
 
 import datetime as dt
 from collections.abc import Mapping
@@ -9,7 +9,7 @@ import msgspec
 import pytest
 
 from extender.config.durations import Duration
-from extender.config.faults import Fault
+from extender.config.errors import FieldError
 from extender.config.strict import Int32, decode_strict
 
 
@@ -50,7 +50,7 @@ class Even(msgspec.Struct, frozen=True):
             raise ValueError("has to be even")
 
 
-WHOLE = {
+COMPLETE = {
     "apiVersion": "kubescheduler.config.k8s.io/v1",
     "kind": "Args",
     "scoringStrategy": {"type": "MostAllocated", "resources": [{"name": "cpu", "weight": 2.0}]},
@@ -67,9 +67,9 @@ WHOLE = {
 }
 
 
-def test_a_whole_object_is_decoded():
-    value, faults = decode_strict(WHOLE, Args, "args")
-    assert faults == []
+def test_a_complete_object_is_decoded():
+    value, errors = decode_strict(COMPLETE, Args, "args")
+    assert errors == []
     assert value == Args(
         scoring_strategy=Strategy("MostAllocated", (Resource("cpu", 2),)),
         timeout=90.0,
@@ -86,7 +86,7 @@ def test_a_whole_object_is_decoded():
 
 
 CASES = {
-    "an unknown field has its path and a hint": (
+    "an unknown field has its path and a suggestion": (
         {"scoringStrategy": {"resources": [{"name": "cpu", "Weight": 1}]}},
         ("args.scoringStrategy.resources[0].Weight", 'unknown field "Weight"; did you mean "weight"?'),
     ),
@@ -94,7 +94,7 @@ CASES = {
         {"scoringStrategy": {"kind": "X"}},
         ("args.scoringStrategy.kind", 'unknown field "kind"'),
     ),
-    "a literal lists what it may be": (
+    "a literal lists its supported values": (
         {"scoringStrategy": {"type": "mostAllocated"}},
         (
             "args.scoringStrategy.type",
@@ -102,7 +102,7 @@ CASES = {
             'did you mean "MostAllocated"?',
         ),
     ),
-    "an enum lists what it may be": (
+    "an enum lists its supported values": (
         {"mode": "x"},
         ("args.mode", 'Unsupported value: "x": supported values: "Soft", "Hard"'),
     ),
@@ -115,7 +115,7 @@ CASES = {
         {"labels": {"a": 1}},
         ("args.labels.a", "expected a string, got the integer 1"),
     ),
-    "an infinite number is refused": (
+    "an infinite number is rejected": (
         {"share": float("inf")},
         ("args.share", "expected a number, got the number inf"),
     ),
@@ -126,8 +126,8 @@ CASES = {
     ),
     "an object is not text": ({"labels": "a"}, ("args.labels", 'expected an object, got the string "a"')),
     "base64 is a string": ({"data": 1}, ("args.data", "expected a string of base64, got the integer 1")),
-    "any other type is left to its own rules": ({"dated": "x"}, ("args.dated", "Invalid RFC3339 encoded date")),
-    "a value of a strange type is named by it": (
+    "any other type has its own validation": ({"dated": "x"}, ("args.dated", "Invalid RFC3339 encoded date")),
+    "a value of an unexpected type is described by its type": (
         {"timeout": b"x"},
         ("args.timeout", 'expected a duration such as "1m30s", got a bytes'),
     ),
@@ -138,16 +138,16 @@ CASES = {
 }
 
 
-@pytest.mark.parametrize(("raw", "fault"), CASES.values(), ids=CASES)
-def test_a_fault_has_its_full_path(raw, fault):
-    assert decode_strict(raw, Args, "args") == (None, [Fault(*fault)])
+@pytest.mark.parametrize(("raw", "error"), CASES.values(), ids=CASES)
+def test_an_error_has_its_full_path(raw, error):
+    assert decode_strict(raw, Args, "args") == (None, [FieldError(*error)])
 
 
-def test_all_faults_are_found_at_once():
+def test_all_errors_are_found_together():
     raw = {"scoringStrategy": {"type": "x", "resources": [{"name": 1}, {"name": "cpu", "weight": "2"}]}, "shore": 2}
-    value, faults = decode_strict(raw, Args, "args")
+    value, errors = decode_strict(raw, Args, "args")
     assert value is None
-    assert [fault.path for fault in faults] == [
+    assert [error.path for error in errors] == [
         "args.shore",
         "args.scoringStrategy.type",
         "args.scoringStrategy.resources[0].name",
@@ -155,5 +155,5 @@ def test_all_faults_are_found_at_once():
     ]
 
 
-def test_what_a_type_refuses_itself_is_a_fault():
-    assert decode_strict({"number": 3}, Even, "args") == (None, [Fault("args", "has to be even")])
+def test_an_exception_of_post_init_is_an_error():
+    assert decode_strict({"number": 3}, Even, "args") == (None, [FieldError("args", "has to be even")])

@@ -1,17 +1,17 @@
-"""Runs the plugins on the cases of tests/cases: one file a plugin, one sentence a case.
+"""Run the built-in plugins on the cases of tests/cases: one file per plugin, one sentence per case.
 
-A case describes a small cluster and what the plugin says about it. Keys, all optional but `want`:
+A case describes a small cluster and the expected results of the plugin. Keys, all optional but `want`:
 
     gates:    feature gates that differ from their defaults
     options:  the plugin's arguments, as in `pluginConfig`
-    nodes:    arguments of `build.a_node` by node name
-    placed:   by node name, a list of arguments of `build.a_pod` for pods on it
+    nodes:    arguments of `build.make_node` by node name
+    assigned_pods: by node name, a list of arguments of `build.make_pod` for pods on it
     objects:  raw objects of other kinds
-    pod:      arguments of `build.a_pod` for the pod that asks
-    change:   an event: `resource`, `action`, and `old` and `new` as arguments of the builder or raw objects
-    queued:   waiting pods by name, with `priority` and `since`
-    switched_off: a list of points of the plugin that are not called (PreFilter, PreScore)
-    want:     what is checked, one function below for each of its keys
+    pod:      arguments of `build.make_pod` for the incoming pod
+    event:    a cluster event: `resource`, `action`, and `old` and `new` as arguments of the builder or raw objects
+    queue:    queued pods by name, with `priority` and `timestamp`
+    disabled: a list of extension points of the plugin that are not called (PreFilter, PreScore)
+    want:     the expected results, checked by one function below for each key
 """
 
 import inspect
@@ -24,17 +24,17 @@ import numpy as np
 import pytest
 import yaml
 
-from extender.catalogue import BUILT_IN
-from extender.cluster.snapshot import NodeView, Snapshot
-from extender.config.gates import FeatureGates
+from extender.cache.snapshot import NodeView, Snapshot
+from extender.config.feature_gates import FeatureGates
 from extender.config.strict import decode_strict
-from extender.framework.changes import Action, Change, Resource
-from extender.framework.points import PreFiltered, PreScored, Queued
-from extender.framework.setup import CheckedOptions, DefaultedOptions, Setup
-from extender.framework.verdict import gravest
-from tests.build import a_cluster, a_node, a_pod, a_query, an_object
+from extender.framework.events import ActionType, ClusterEvent, EventResource
+from extender.framework.extension_points import PreFilterResult, PreScoreResult, QueueSortEntry
+from extender.framework.plugin_args import DefaultedOptions, PluginArgs, ValidatedOptions
+from extender.framework.status import find_most_severe_code
+from extender.plugins.registry import BUILT_IN_PLUGINS
+from tests.build import make_cluster, make_node, make_object, make_pod, make_pod_info
 
-BY_NAME = {plugin.name: plugin for plugin in BUILT_IN}
+BY_NAME = {plugin.name: plugin for plugin in BUILT_IN_PLUGINS}
 CASES = Path(__file__).resolve().parents[2] / "cases"
 
 
@@ -48,95 +48,98 @@ def _cases() -> Iterator[Any]:
             yield pytest.param(kind, case, id=f"{document['plugin']}: {sentence}")
 
 
-class Bench:
-    """One case set up: the plugin built, the cluster filled, the pod ready to ask."""
+class CaseRunner:
+    """Builds the plugin, the cluster and the pod of one case, and runs the plugin's extension points."""
 
     def __init__(self, kind: type[Any], case: Mapping[str, Any]) -> None:
         unknown = case.keys() - {
-            "gates", "options", "nodes", "placed", "objects", "pod", "change", "queued", "switched_off", "want"
+            "gates", "options", "nodes", "assigned_pods", "objects", "pod", "event", "queue", "disabled", "want"
         }  # fmt: skip
         assert not unknown
         self.case = case
         self.gates = FeatureGates(case.get("gates"))
         self.kind = kind
-        self.options, self.faults = self._options(case.get("options") or {})
-        nodes = [a_node(name, **(args or {})) for name, args in (case.get("nodes") or {}).items()]
-        placed = [
-            a_pod(**{"name": f"pod-{name}-{index}", **args}, node=name)
-            for name, pods in (case.get("placed") or {}).items()
+        self.options, self.errors = self._decode_options(case.get("options") or {})
+        nodes = [make_node(name, **(args or {})) for name, args in (case.get("nodes") or {}).items()]
+        assigned_pods = [
+            make_pod(**{"name": f"pod-{name}-{index}", **args}, node=name)
+            for name, pods in (case.get("assigned_pods") or {}).items()
             for index, args in enumerate(pods)
         ]
-        self.state = a_cluster(*nodes, *placed, *map(an_object, case.get("objects") or ()), gates=self.gates)
-        self.pod = a_query(a_pod(**(case.get("pod") or {})), self.state)
+        self.cache = make_cluster(
+            *nodes, *assigned_pods, *map(make_object, case.get("objects") or ()), gates=self.gates
+        )
+        self.pod = make_pod_info(make_pod(**(case.get("pod") or {})), self.cache)
 
-    def _options(self, raw: Mapping[str, Any]) -> tuple[Any, list[str]]:
+    def _decode_options(self, raw: Mapping[str, Any]) -> tuple[Any, list[str]]:
         kind = getattr(self.kind, "options", None)
         if kind is None:
             return None, []
-        body = kind.defaulted(raw, self.gates) if issubclass(kind, DefaultedOptions) else raw
-        options, faults = decode_strict(body, kind, "args")
-        found = [*faults, *(options.faults("args", self.gates) if isinstance(options, CheckedOptions) else ())]
-        return options, [str(fault) for fault in found]
+        body = kind.apply_defaults(raw, self.gates) if issubclass(kind, DefaultedOptions) else raw
+        options, errors = decode_strict(body, kind, "args")
+        all_errors = [*errors, *(options.validate("args", self.gates) if isinstance(options, ValidatedOptions) else ())]
+        return options, [str(error) for error in all_errors]
 
     @property
     def plugin(self) -> Any:
-        takes_setup = bool(inspect.signature(self.kind).parameters)
-        return self.kind(Setup(self.options, self.gates)) if takes_setup else self.kind()
+        takes_args = bool(inspect.signature(self.kind).parameters)
+        return self.kind(PluginArgs(self.options, self.gates)) if takes_args else self.kind()
 
     @property
     def snapshot(self) -> Snapshot:
-        return self.state.snapshot()
+        return self.cache.snapshot()
 
-    def pre_filtered(self, plugin: Any) -> PreFiltered:
-        if not hasattr(plugin, "pre_filter") or "PreFilter" in (self.case.get("switched_off") or ()):
-            return PreFiltered()
-        answer = plugin.pre_filter(self.pod, self.snapshot)
-        assert isinstance(answer, PreFiltered)
-        return answer
+    def pre_filter(self, plugin: Any) -> PreFilterResult:
+        if not hasattr(plugin, "pre_filter") or "PreFilter" in (self.case.get("disabled") or ()):
+            return PreFilterResult()
+        result = plugin.pre_filter(self.pod, self.snapshot)
+        assert isinstance(result, PreFilterResult)
+        return result
 
-    def pre_scored(self, plugin: Any, nodes: NodeView) -> PreScored:
-        if not hasattr(plugin, "pre_score") or "PreScore" in (self.case.get("switched_off") or ()):
-            return PreScored()
-        answer = plugin.pre_score(self.pod, nodes)
-        assert isinstance(answer, PreScored)
-        return answer
+    def pre_score(self, plugin: Any, nodes: NodeView) -> PreScoreResult:
+        if not hasattr(plugin, "pre_score") or "PreScore" in (self.case.get("disabled") or ()):
+            return PreScoreResult()
+        result = plugin.pre_score(self.pod, nodes)
+        assert isinstance(result, PreScoreResult)
+        return result
 
-    def refused(self, view: NodeView) -> dict[str, dict[str, Any]]:
-        """Texts and gravest code by node."""
+    def rejections(self, view: NodeView) -> dict[str, dict[str, Any]]:
+        """Return the reasons and the most severe code by node."""
         plugin = self.plugin
-        before = self.pre_filtered(plugin)
-        assert not before.skip, "PreFilter skips the pod"
-        found: dict[str, Any] = {}
-        for mask, reason in plugin.filter(self.pod, view, before.notes):
+        pre_filter_result = self.pre_filter(plugin)
+        assert not pre_filter_result.skip, "PreFilter skips the pod"
+        reasons_by_node: dict[str, Any] = {}
+        for mask, reason in plugin.filter(self.pod, view, pre_filter_result.state):
             assert (mask.dtype, mask.shape) == (np.bool_, (len(view),))
             for name in np.array(view.names)[mask].tolist():
-                found.setdefault(name, []).append(reason)
+                reasons_by_node.setdefault(name, []).append(reason)
         return {
-            name: {"reasons": [r.text for r in reasons], "code": gravest([r.code for r in reasons]).label}
-            for name, reasons in found.items()
+            name: {"reasons": [r.text for r in reasons], "code": find_most_severe_code([r.code for r in reasons]).label}
+            for name, reasons in reasons_by_node.items()
         }
 
-    def noted(self, plugin: Any, view: NodeView) -> Any:
-        """The notes of a plugin without PreScore: those of PreFilter, after all nodes were filtered."""
-        before = self.pre_filtered(plugin)
-        if not before.skip and before.notes is not None:
-            plugin.filter(self.pod, view, before.notes)
-        return before.notes
+    def state_after_filter(self, plugin: Any, view: NodeView) -> Any:
+        """Return the PreFilter state after all nodes were filtered: the state of a plugin without PreScore."""
+        pre_filter_result = self.pre_filter(plugin)
+        if not pre_filter_result.skip and pre_filter_result.state is not None:
+            plugin.filter(self.pod, view, pre_filter_result.state)
+        return pre_filter_result.state
 
     def scores(self, view: NodeView) -> tuple[dict[str, int], dict[str, int]]:
-        """Raw and normalized scores by node."""
+        """Return raw and normalized scores by node."""
         plugin = self.plugin
-        before = self.pre_scored(plugin, view)
-        assert not before.skip, "PreScore skips the pod"
-        assert before.status is None
-        notes = before.notes if hasattr(plugin, "pre_score") else self.noted(plugin, view)
-        raw = plugin.score(self.pod, view, notes)
-        normalized = plugin.normalize(self.pod, raw, view, notes) if hasattr(plugin, "normalize") else raw
+        pre_score_result = self.pre_score(plugin, view)
+        assert not pre_score_result.skip, "PreScore skips the pod"
+        assert pre_score_result.status is None
+        has_pre_score = hasattr(plugin, "pre_score")
+        state = pre_score_result.state if has_pre_score else self.state_after_filter(plugin, view)
+        raw = plugin.score(self.pod, view, state)
+        normalized = plugin.normalize_score(self.pod, raw, view, state) if hasattr(plugin, "normalize_score") else raw
         assert raw.dtype == normalized.dtype == np.int64
         return dict(zip(view.names, raw.tolist(), strict=True)), dict(zip(view.names, normalized.tolist(), strict=True))
 
     def views(self) -> Iterator[NodeView]:
-        """All nodes as they are, all in reverse, and each alone."""
+        """Yield a view of all nodes, one in reverse order, and one of each single node."""
         yield self.snapshot.view()
         rows = np.arange(len(self.snapshot), dtype=np.int64)
         yield self.snapshot.view(rows[::-1])
@@ -148,99 +151,101 @@ def _status(status: Any) -> Any:
     return status and {"reasons": list(status.reasons), "code": status.code.label}
 
 
-def _want_enqueue(bench: Bench, wanted: Any) -> None:
-    assert _status(bench.plugin.pre_enqueue(bench.pod, bench.snapshot)) == wanted
+def _check_pre_enqueue(runner: CaseRunner, expected: Any) -> None:
+    assert _status(runner.plugin.pre_enqueue(runner.pod, runner.snapshot)) == expected
 
 
-def _want_prefilter(bench: Bench, wanted: Any) -> None:
-    answer = bench.pre_filtered(bench.plugin)
-    if isinstance(wanted, str):
-        assert (answer.skip, answer.status, answer.nodes) == (wanted == "skip", None, None)
-    elif "nodes" in wanted:
-        assert sorted(answer.nodes or ()) == wanted["nodes"]
+def _check_pre_filter(runner: CaseRunner, expected: Any) -> None:
+    result = runner.pre_filter(runner.plugin)
+    if isinstance(expected, str):
+        assert (result.skip, result.status, result.node_names) == (expected == "skip", None, None)
+    elif "nodes" in expected:
+        assert sorted(result.node_names or ()) == expected["nodes"]
     else:
-        assert _status(answer.status) == wanted
+        assert _status(result.status) == expected
 
 
-def _want_refused(bench: Bench, wanted: Mapping[str, Any]) -> None:
-    for view in bench.views():
-        assert bench.refused(view) == {name: wanted[name] for name in view.names if name in wanted}
+def _check_rejections(runner: CaseRunner, expected: Mapping[str, Any]) -> None:
+    for view in runner.views():
+        assert runner.rejections(view) == {name: expected[name] for name in view.names if name in expected}
 
 
-def _want_raw(bench: Bench, wanted: Mapping[str, int]) -> None:
-    for view in bench.views():
-        assert bench.scores(view)[0] == {name: wanted[name] for name in view.names}
+def _check_raw_scores(runner: CaseRunner, expected: Mapping[str, int]) -> None:
+    for view in runner.views():
+        assert runner.scores(view)[0] == {name: expected[name] for name in view.names}
 
 
-def _want_scores(bench: Bench, wanted: Mapping[str, int]) -> None:
-    assert bench.scores(bench.snapshot.view())[1] == wanted
+def _check_scores(runner: CaseRunner, expected: Mapping[str, int]) -> None:
+    assert runner.scores(runner.snapshot.view())[1] == expected
 
 
-def _want_prescore(bench: Bench, wanted: Any) -> None:
-    answer = bench.pre_scored(bench.plugin, bench.snapshot.view())
-    if isinstance(wanted, str):
-        assert (answer.skip, answer.status) == (wanted == "skip", None)
+def _check_pre_score(runner: CaseRunner, expected: Any) -> None:
+    result = runner.pre_score(runner.plugin, runner.snapshot.view())
+    if isinstance(expected, str):
+        assert (result.skip, result.status) == (expected == "skip", None)
     else:
-        assert _status(answer.status) == wanted
+        assert _status(result.status) == expected
 
 
-def _want_score_fails(bench: Bench, wanted: str) -> None:
-    with pytest.raises((ValueError, LookupError), match=wanted):
-        bench.scores(bench.snapshot.view())
+def _check_score_error(runner: CaseRunner, expected: str) -> None:
+    with pytest.raises((ValueError, LookupError), match=expected):
+        runner.scores(runner.snapshot.view())
 
 
-def _want_hint(bench: Bench, wanted: str | None) -> None:
-    """None: the plugin does not register for such events."""
-    raw = bench.case["change"]
-    resource = Resource[raw["resource"]]
-    make = {Resource.POD: a_pod, Resource.NODE: a_node}.get(resource)
+def _check_hint(runner: CaseRunner, expected: str | None) -> None:
+    """Check the hint. *expected* is None if the plugin does not register for such events."""
+    raw = runner.case["event"]
+    resource = EventResource[raw["resource"]]
+    make = {EventResource.POD: make_pod, EventResource.NODE: make_node}.get(resource)
     old, new = (
-        None if raw.get(side) is None else make(**raw[side]) if make else an_object(raw[side])
+        None if raw.get(side) is None else make(**raw[side]) if make else make_object(raw[side])
         for side in ("old", "new")
     )
-    change = Change(resource, Action[raw["action"]], old, new)
-    heard = [each for each in bench.plugin.events() if each.concerns(change)]
-    hints = [each.hint(bench.pod, change).value if each.hint else "Queue" for each in heard]
-    assert hints == ([] if wanted is None else [wanted])
+    event = ClusterEvent(resource, ActionType[raw["action"]], old, new)
+    registered = [entry for entry in runner.plugin.events_to_register() if entry.matches(event)]
+    hints = [entry.hint(runner.pod, event).value if entry.hint else "Queue" for entry in registered]
+    assert hints == ([] if expected is None else [expected])
 
 
-def _want_faults(bench: Bench, wanted: list[str]) -> None:
-    assert bench.faults == wanted
+def _check_errors(runner: CaseRunner, expected: list[str]) -> None:
+    assert runner.errors == expected
 
 
-def _want_order(bench: Bench, wanted: list[str]) -> None:
-    queued = {
-        name: Queued(a_query(a_pod(name, priority=args.get("priority")), bench.state), args["since"])
-        for name, args in bench.case["queued"].items()
+def _check_queue_order(runner: CaseRunner, expected: list[str]) -> None:
+    entries = {
+        name: QueueSortEntry(
+            make_pod_info(make_pod(name, priority=args.get("priority")), runner.cache), args["timestamp"]
+        )
+        for name, args in runner.case["queue"].items()
     }
-    assert sorted(queued, key=lambda name: bench.plugin.sort_key(queued[name])) == wanted
+    assert sorted(entries, key=lambda name: runner.plugin.sort_key(entries[name])) == expected
 
 
-def _want_bind(bench: Bench, wanted: Mapping[str, Any]) -> None:
-    plan = bench.plugin.bind(bench.pod, wanted["node"])
-    assert [asdict(write) for write in plan.writes] == wanted["writes"]
+def _check_bind(runner: CaseRunner, expected: Mapping[str, Any]) -> None:
+    plan = runner.plugin.bind(runner.pod, expected["node"])
+    assert [asdict(call) for call in plan.calls] == expected["calls"]
     assert plan.wait_for is None
 
 
-WANTS: Mapping[str, Callable[[Bench, Any], None]] = {
-    "enqueue": _want_enqueue,
-    "prefilter": _want_prefilter,
-    "refused": _want_refused,
-    "prescore": _want_prescore,
-    "raw": _want_raw,
-    "scores": _want_scores,
-    "score_fails": _want_score_fails,
-    "hint": _want_hint,
-    "faults": _want_faults,
-    "order": _want_order,
-    "bind": _want_bind,
+CHECKS: Mapping[str, Callable[[CaseRunner, Any], None]] = {
+    "pre_enqueue": _check_pre_enqueue,
+    "pre_filter": _check_pre_filter,
+    "rejected": _check_rejections,
+    "pre_score": _check_pre_score,
+    "raw_scores": _check_raw_scores,
+    "scores": _check_scores,
+    "score_error": _check_score_error,
+    "hint": _check_hint,
+    "errors": _check_errors,
+    "queue_order": _check_queue_order,
+    "bind": _check_bind,
 }
 
 
 @pytest.mark.parametrize(("kind", "case"), list(_cases()))
-def test_a_plugin_decides_as_its_cases_say(kind: type[Any], case: Mapping[str, Any]) -> None:
-    wanted = case["want"]
-    assert wanted, "a case that wants nothing proves nothing"
-    bench = Bench(kind, case)
-    for key, value in wanted.items():
-        WANTS[key](bench, value)
+def test_plugin_case(kind: type[Any], case: Mapping[str, Any]) -> None:
+    expected = case["want"]
+    assert expected, "a case needs expected results"
+    runner = CaseRunner(kind, case)
+    for key, value in expected.items():
+        CHECKS[key](runner, value)

@@ -1,44 +1,50 @@
-"""DefaultPreemption: what it says, what it plans, whom it keeps out of the queue."""
+"""DefaultPreemption: its PostFilter results, its PreEnqueue rejections and its options."""
 
 from random import Random
 from typing import Any
 
 import pytest
 
-from extender import wiring
-from extender.cluster.state import ClusterState
-from extender.config.gates import FeatureGates
-from extender.decide.cycle import decide
-from extender.decide.decision import Unplaced
-from extender.decide.engine import Engine
-from extender.decide.rescue import Attempt
-from extender.decide.sampling import Search
-from extender.framework.changes import Action, Change, Hint, Resource
-from extender.framework.points import PostFiltered
-from extender.framework.setup import Setup
-from extender.framework.verdict import Code
-from extender.objects.pod import Pod
+from extender.api.kinds.pod import Pod
+from extender.app import wiring
+from extender.cache.cache import Cache
+from extender.config.feature_gates import FeatureGates
+from extender.cycle.decision import ScheduleFailure
+from extender.cycle.node_sampling import NodeSampler
+from extender.cycle.plugin_runtime import PluginRuntime
+from extender.cycle.post_filter import FailedAttempt
+from extender.cycle.scheduling_cycle import schedule_pod
+from extender.framework.events import ActionType, ClusterEvent, EventResource, QueueingHint
+from extender.framework.extension_points import PostFilterResult
+from extender.framework.plugin_args import PluginArgs
+from extender.framework.status import Code
 from extender.plugins.default_preemption import DefaultPreemption, DefaultPreemptionArgs
 from extender.preemption.plan import PreemptionPlan
-from tests.build import a_cluster, a_node, a_query, an_object
-from tests.unit.decide.stand_ins import a_profile
-from tests.unit.preemption.worlds import FailsOn, a_small_node, attempted, high, low
+from tests.build import make_cluster, make_node, make_object, make_pod_info
+from tests.unit.cycle.fakes import make_profile
+from tests.unit.preemption.builders import (
+    FailingFilter,
+    make_failed_attempt,
+    make_preemptor,
+    make_small_node,
+    make_victim,
+)
 
-GROUPED = {"schedulingGroup": {"podGroupName": "gang"}}
+IN_GANG = {"schedulingGroup": {"podGroupName": "gang"}}
 TAINTED = {"taints": [{"key": "only", "effect": "NoSchedule"}], "allocatable": {"cpu": "2", "pods": "9"}}
 
 
 def _plugin(options: DefaultPreemptionArgs | None = None, **gates: bool) -> DefaultPreemption:
-    return DefaultPreemption(Setup(options or DefaultPreemptionArgs(), FeatureGates(gates)))
+    return DefaultPreemption(PluginArgs(options or DefaultPreemptionArgs(), FeatureGates(gates)))
 
 
-def _asked(state: ClusterState, pod: Pod, plugin: DefaultPreemption | None = None, **more: Any) -> PostFiltered:
-    query, cluster, attempt = attempted(state, pod, **more)
-    return (plugin or _plugin()).post_filter(query, cluster, attempt)
+def _post_filter(cache: Cache, pod: Pod, plugin: DefaultPreemption | None = None, **more: Any) -> PostFilterResult:
+    pod_info, snapshot, attempt = make_failed_attempt(cache, pod, **more)
+    return (plugin or _plugin()).post_filter(pod_info, snapshot, attempt)
 
 
-def _group(**spec: Any) -> Any:
-    return an_object(
+def _make_pod_group(**spec: Any) -> Any:
+    return make_object(
         {
             "apiVersion": "scheduling.k8s.io/v1alpha2",
             "kind": "PodGroup",
@@ -48,118 +54,127 @@ def _group(**spec: Any) -> Any:
     )
 
 
-def _one_full_node() -> ClusterState:
-    return a_cluster(a_small_node("n"), low("low", "n", cpu="2"))
+def _make_full_node() -> Cache:
+    return make_cluster(make_small_node("n"), make_victim("low", "n", cpu="2"))
 
 
-# -- what it says
+# -- PostFilter
 
 
-def test_success_says_nothing_and_carries_the_plan() -> None:
-    answer = _asked(_one_full_node(), high())
+def test_success_has_no_reasons_and_returns_the_plan() -> None:
+    result = _post_filter(_make_full_node(), make_preemptor())
 
-    assert (answer.status.code, answer.status.reasons, answer.nominated) == (Code.SUCCESS, (), "n")
-    assert isinstance(answer.detail, PreemptionPlan)
-    assert [victim.key for victim in answer.detail.chosen.victims] == ["default/low"]
-    assert answer.detail.ties == ("n",)
+    assert (result.status.code, result.status.reasons, result.nominated_node_name) == (Code.SUCCESS, (), "n")
+    assert isinstance(result.detail, PreemptionPlan)
+    assert [victim.key for victim in result.detail.best_candidate.victims] == ["default/low"]
+    assert result.detail.tied_nodes == ("n",)
 
 
-def test_no_candidate_tells_of_all_nodes_and_clears_the_nomination() -> None:
-    state = a_cluster(a_small_node("a"), a_node("b", **TAINTED), a_node("c", **TAINTED))
-    state.put_pod(low("equal", "a", cpu="2", priority=100))
+def test_without_a_candidate_all_nodes_are_reported_and_the_nomination_is_cleared() -> None:
+    cache = make_cluster(make_small_node("a"), make_node("b", **TAINTED), make_node("c", **TAINTED))
+    cache.add_or_update_pod(make_victim("equal", "a", cpu="2", priority=100))
 
-    answer = _asked(state, high())
+    result = _post_filter(cache, make_preemptor())
 
-    assert answer.status.code is Code.UNSCHEDULABLE
-    assert answer.status.reasons == (
+    assert result.status.code is Code.UNSCHEDULABLE
+    assert result.status.reasons == (
         "preemption: 0/3 nodes are available: 1 No preemption victims found for incoming pod, "
         "2 Preemption is not helpful for scheduling.",
     )
-    assert (answer.nominated, answer.detail) == ("", None)
+    assert (result.nominated_node_name, result.detail) == ("", None)
 
 
-def test_what_still_refuses_the_pod_without_its_victims_is_told() -> None:
-    state = a_cluster(a_small_node("a"), low("low", "a"), low("equal", "a", priority=100))
+def test_the_reasons_that_remain_without_the_victims_are_reported() -> None:
+    cache = make_cluster(make_small_node("a"), make_victim("low", "a"), make_victim("equal", "a", priority=100))
 
-    (said,) = _asked(state, high()).status.reasons
+    (message,) = _post_filter(cache, make_preemptor()).status.reasons
 
-    assert said == "preemption: 0/1 nodes are available: 1 Insufficient cpu."
-
-
-def test_a_pod_that_never_evicts_leaves_its_nomination_alone() -> None:
-    answer = _asked(_one_full_node(), high(spec={"preemptionPolicy": "Never"}))
-
-    assert answer.status.reasons == ("preemption: not eligible due to preemptionPolicy=Never.",)
-    assert (answer.status.code, answer.nominated) == (Code.UNSCHEDULABLE, None)
+    assert message == "preemption: 0/1 nodes are available: 1 Insufficient cpu."
 
 
-def test_a_pod_turned_away_for_good_before_any_node_finds_no_help() -> None:
-    pod = high(spec={"volumes": [{"name": "data", "persistentVolumeClaim": {"claimName": "missing"}}]})
+def test_a_pod_that_never_preempts_keeps_its_nomination() -> None:
+    result = _post_filter(_make_full_node(), make_preemptor(spec={"preemptionPolicy": "Never"}))
 
-    (said,) = _asked(_one_full_node(), pod).status.reasons
+    assert result.status.reasons == ("preemption: not eligible due to preemptionPolicy=Never.",)
+    assert (result.status.code, result.nominated_node_name) == (Code.UNSCHEDULABLE, None)
 
-    assert said == "preemption: 0/1 nodes are available: 1 Preemption is not helpful for scheduling."
+
+def test_preemption_does_not_help_a_pod_rejected_in_pre_filter() -> None:
+    pod = make_preemptor(spec={"volumes": [{"name": "data", "persistentVolumeClaim": {"claimName": "missing"}}]})
+
+    (message,) = _post_filter(_make_full_node(), pod).status.reasons
+
+    assert message == "preemption: 0/1 nodes are available: 1 Preemption is not helpful for scheduling."
 
 
-def test_an_error_is_told_if_there_is_no_candidate() -> None:
-    state = a_cluster(a_small_node("m"), a_small_node("n"), low("x", "m"), low("y", "n"))
+def test_an_error_is_returned_if_there_is_no_candidate() -> None:
+    cache = make_cluster(make_small_node("m"), make_small_node("n"), make_victim("x", "m"), make_victim("y", "n"))
 
-    only_errors = _asked(state, high(), profile=a_profile(FailsOn("m", "n")))
-    one_candidate = _asked(state, high(), profile=a_profile(FailsOn("m")))
+    only_errors = _post_filter(cache, make_preemptor(), profile=make_profile(FailingFilter("m", "n")))
+    one_candidate = _post_filter(cache, make_preemptor(), profile=make_profile(FailingFilter("m")))
 
     assert only_errors.status.code is Code.ERROR
     assert only_errors.status.reasons == ('preemption: running "FailsOn" filter plugin: no idea',)
-    assert (one_candidate.status.code, one_candidate.nominated) == (Code.SUCCESS, "n")
+    assert (one_candidate.status.code, one_candidate.nominated_node_name) == (Code.SUCCESS, "n")
 
 
-# -- within a decision
+# -- within a scheduling cycle
 
 
-def _decided(state: ClusterState, pod: Pod) -> Unplaced:
-    cluster = state.snapshot()
-    decision = decide(cluster.query(pod), cluster, wiring.scheduling().first, Engine(), Random(1), Search())
-    assert isinstance(decision, Unplaced)
+def _schedule(cache: Cache, pod: Pod) -> ScheduleFailure:
+    snapshot = cache.snapshot()
+    decision = schedule_pod(
+        snapshot.make_pod_info(pod),
+        snapshot,
+        wiring.build_scheduling().first_profile,
+        PluginRuntime(),
+        Random(1),
+        NodeSampler(),
+    )
+    assert isinstance(decision, ScheduleFailure)
     return decision
 
 
-def test_a_decision_carries_the_nomination_and_the_plan() -> None:
-    decision = _decided(_one_full_node(), high())
+def test_a_schedule_failure_has_the_nomination_and_the_plan() -> None:
+    decision = _schedule(_make_full_node(), make_preemptor())
 
     assert decision.message == "0/1 nodes are available: 1 Insufficient cpu."
-    assert decision.nominated == "n"
-    assert decision.details["DefaultPreemption"].chosen.node == "n"
+    assert decision.nominated_node == "n"
+    assert decision.post_filter_details["DefaultPreemption"].best_candidate.node_name == "n"
 
 
-def test_what_it_says_comes_after_what_other_plugins_say() -> None:
-    state = a_cluster(a_small_node("n"), low("equal", "n", cpu="2", priority=100))
+def test_its_message_follows_those_of_other_plugins() -> None:
+    cache = make_cluster(make_small_node("n"), make_victim("equal", "n", cpu="2", priority=100))
 
-    assert _decided(state, high()).message == (
+    assert _schedule(cache, make_preemptor()).message == (
         "0/1 nodes are available: 1 Insufficient cpu. no new claims to deallocate, preemption: "
         "0/1 nodes are available: 1 No preemption victims found for incoming pod."
     )
 
 
-def test_the_options_say_when_the_search_stops() -> None:
-    state = a_cluster()
-    for number in range(10):
-        state.put_node(a_small_node(f"n{number}"))
-        state.put_pod(low(f"p{number}", f"n{number}", cpu="2"))
-    few = _plugin(DefaultPreemptionArgs(min_candidate_nodes_percentage=20, min_candidate_nodes_absolute=0))
+def test_the_options_limit_the_number_of_candidates() -> None:
+    cache = make_cluster()
+    for index in range(10):
+        cache.add_or_update_node(make_small_node(f"n{index}"))
+        cache.add_or_update_pod(make_victim(f"p{index}", f"n{index}", cpu="2"))
+    few_candidates = _plugin(DefaultPreemptionArgs(min_candidate_nodes_percentage=20, min_candidate_nodes_absolute=0))
 
-    stopped, all_of_them = (_asked(state, high(), few, every_node=every).detail for every in (False, True))
+    limited, unlimited = (
+        _post_filter(cache, make_preemptor(), few_candidates, all_nodes=all_nodes).detail for all_nodes in (False, True)
+    )
 
-    assert isinstance(stopped, PreemptionPlan)
-    assert isinstance(all_of_them, PreemptionPlan)
-    assert (len(stopped.candidates), len(all_of_them.candidates)) == (2, 10)
+    assert isinstance(limited, PreemptionPlan)
+    assert isinstance(unlimited, PreemptionPlan)
+    assert (len(limited.candidates), len(unlimited.candidates)) == (2, 10)
 
 
 # -- members of pod groups
 
 
 @pytest.mark.parametrize(
-    ("gates", "groups", "said"),
+    ("gates", "pod_groups", "message"),
     [
-        pytest.param({}, [], None, id="groups mean nothing by default"),
+        pytest.param({}, [], None, id="groups do not matter by default"),
         pytest.param(
             {"TopologyAwareWorkloadScheduling": True},
             [],
@@ -168,88 +183,88 @@ def test_the_options_say_when_the_search_stops() -> None:
         ),
         pytest.param(
             {"TopologyAwareWorkloadScheduling": True},
-            [_group(schedulingConstraints={"topology": [{"key": "zone"}]})],
+            [_make_pod_group(schedulingConstraints={"topology": [{"key": "zone"}]})],
             "preemption: not eligible due to placement-based pod group scheduling limitation",
-            id="a group that is placed by topology",
+            id="a group with a topology constraint",
         ),
-        pytest.param({"TopologyAwareWorkloadScheduling": True}, [_group()], None, id="a group that is not"),
+        pytest.param({"TopologyAwareWorkloadScheduling": True}, [_make_pod_group()], None, id="a group without one"),
         pytest.param(
             {"WorkloadAwarePreemption": True},
-            [_group()],
+            [_make_pod_group()],
             "preemption: not eligible due to workload aware preemption enabled",
-            id="groups that evict as one",
+            id="groups that preempt as a whole",
         ),
     ],
 )
-def test_a_member_of_a_group_may_have_to_leave_it_to_the_group(
-    gates: dict[str, bool], groups: list[Any], said: str | None
+def test_a_member_of_a_group_may_not_preempt_by_itself(
+    gates: dict[str, bool], pod_groups: list[Any], message: str | None
 ) -> None:
-    state = a_cluster(a_small_node("n"), low("low", "n", cpu="2"), *groups)
+    cache = make_cluster(make_small_node("n"), make_victim("low", "n", cpu="2"), *pod_groups)
 
-    status = _asked(state, high(spec=GROUPED), _plugin(None, **gates)).status
+    status = _post_filter(cache, make_preemptor(spec=IN_GANG), _plugin(None, **gates)).status
 
-    assert (status.code, status.reasons) == ((Code.UNSCHEDULABLE, (said,)) if said else (Code.SUCCESS, ()))
+    assert (status.code, status.reasons) == ((Code.UNSCHEDULABLE, (message,)) if message else (Code.SUCCESS, ()))
 
 
 # -- the queue
 
 
-def test_a_pod_is_kept_out_of_the_queue_while_its_victims_are_evicted() -> None:
-    plugin, state = _plugin(), a_cluster()
-    pod = a_query(high())
+def test_a_pod_is_rejected_in_pre_enqueue_while_its_victims_are_evicted() -> None:
+    plugin, cache = _plugin(), make_cluster()
+    pod = make_pod_info(make_preemptor())
     plugin.preempting.add("uid-default-high")
 
-    held = plugin.pre_enqueue(pod, state.snapshot())
+    status_while_preempting = plugin.pre_enqueue(pod, cache.snapshot())
     plugin.preempting.clear()
 
-    assert held is not None
-    assert (held.code, held.message) == (
+    assert status_while_preempting is not None
+    assert (status_while_preempting.code, status_while_preempting.message) == (
         Code.UNRESOLVABLE,
         "waiting for the preemption for this pod to be finished",
     )
-    assert plugin.pre_enqueue(pod, state.snapshot()) is None
+    assert plugin.pre_enqueue(pod, cache.snapshot()) is None
 
 
-def test_a_member_waits_for_the_eviction_of_its_group() -> None:
+def test_a_member_is_rejected_while_the_victims_of_its_group_are_evicted() -> None:
     plugin = _plugin(None, WorkloadAwarePreemption=True)
     plugin.preempting_groups.add("uid-gang")
-    pod = a_query(high(spec=GROUPED))
+    pod = make_pod_info(make_preemptor(spec=IN_GANG))
 
-    held = plugin.pre_enqueue(pod, a_cluster(_group()).snapshot())
+    status_while_preempting = plugin.pre_enqueue(pod, make_cluster(_make_pod_group()).snapshot())
 
-    assert held is not None
-    assert held.message == "waiting for the preemption for this pod group to be finished"
-    assert plugin.pre_enqueue(pod, a_cluster().snapshot()) is None
+    assert status_while_preempting is not None
+    assert status_while_preempting.message == "waiting for the preemption for this pod group to be finished"
+    assert plugin.pre_enqueue(pod, make_cluster().snapshot()) is None
 
 
-def test_without_asynchronous_eviction_nothing_is_kept_and_no_event_is_known() -> None:
+def test_without_async_preemption_no_pod_is_rejected_and_no_event_is_registered() -> None:
     plugin = _plugin(None, SchedulerAsyncPreemption=False)
     plugin.preempting.add("uid-default-high")
 
-    assert plugin.pre_enqueue(a_query(high()), a_cluster().snapshot()) is None
-    assert plugin.events() == ()
+    assert plugin.pre_enqueue(make_pod_info(make_preemptor()), make_cluster().snapshot()) is None
+    assert plugin.events_to_register() == ()
 
 
-def test_a_deleted_pod_never_wakes_the_pod_by_itself() -> None:
-    (registration,) = _plugin().events()
+def test_a_deleted_pod_never_queues_the_pod() -> None:
+    (entry,) = _plugin().events_to_register()
 
-    assert (registration.resource, registration.action) == (Resource.POD, Action.DELETE)
-    assert registration.hint is not None
-    gone = Change(Resource.ASSIGNED_POD, Action.DELETE, old=low("low", "n"))
-    assert registration.hint(a_query(high()), gone) is Hint.SKIP
+    assert (entry.resource, entry.action) == (EventResource.POD, ActionType.DELETE)
+    assert entry.hint is not None
+    event = ClusterEvent(EventResource.ASSIGNED_POD, ActionType.DELETE, old=make_victim("low", "n"))
+    assert entry.hint(make_pod_info(make_preemptor()), event) is QueueingHint.SKIP
 
 
 # -- options
 
 
-def test_the_defaults_are_a_tenth_and_a_hundred() -> None:
-    options = wiring.scheduling().registry.options["default-scheduler"]["DefaultPreemption"]
+def test_the_defaults_are_10_percent_and_100() -> None:
+    options = wiring.build_scheduling().profile_set.options["default-scheduler"]["DefaultPreemption"]
 
     assert options == {"minCandidateNodesPercentage": 10, "minCandidateNodesAbsolute": 100}
 
 
 @pytest.mark.parametrize(
-    ("percentage", "absolute", "faults"),
+    ("percentage", "absolute", "errors"),
     [
         pytest.param(100, 0, [], id="all nodes"),
         pytest.param(0, 1, [], id="one node"),
@@ -281,18 +296,22 @@ def test_the_defaults_are_a_tenth_and_a_hundred() -> None:
         ),
     ],
 )
-def test_options_out_of_range_are_refused(percentage: int, absolute: int, faults: list[str]) -> None:
+def test_options_out_of_range_are_errors(percentage: int, absolute: int, errors: list[str]) -> None:
     options = DefaultPreemptionArgs(min_candidate_nodes_percentage=percentage, min_candidate_nodes_absolute=absolute)
 
-    assert [str(fault) for fault in options.faults("args", FeatureGates())] == faults
+    assert [str(error) for error in options.validate("args", FeatureGates())] == errors
 
 
-def test_an_attempt_needs_no_chance() -> None:
-    """Without chance the first of equals is taken, so that recordings are explained the same each time."""
-    state = a_cluster(*(a_small_node(name) for name in "ba"), low("x", "a", cpu="2"), low("y", "b", cpu="2"))
-    query, cluster, attempt = attempted(state, high())
+def test_without_rng_the_first_of_tied_nodes_is_selected() -> None:
+    """Recordings are then explained the same each time."""
+    cache = make_cluster(
+        *(make_small_node(name) for name in "ba"), make_victim("x", "a", cpu="2"), make_victim("y", "b", cpu="2")
+    )
+    pod_info, snapshot, attempt = make_failed_attempt(cache, make_preemptor())
 
-    answer = _plugin().post_filter(query, cluster, Attempt(attempt.feasibility, attempt.profile, attempt.engine))
+    result = _plugin().post_filter(
+        pod_info, snapshot, FailedAttempt(attempt.diagnosis, attempt.profile, attempt.runtime)
+    )
 
-    assert answer.nominated == "a"
-    assert answer.detail.ties == ("a", "b")
+    assert result.nominated_node_name == "a"
+    assert result.detail.tied_nodes == ("a", "b")

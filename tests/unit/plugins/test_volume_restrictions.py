@@ -1,22 +1,22 @@
-"""VolumeRestrictions beyond its cases: pods imagined on and off nodes change how often a claim is in use. B083."""
+"""The PreFilter extensions of VolumeRestrictions: added and removed pods change the uses of a claim."""
 
 from typing import Any
 
 import pytest
 
-from extender.cluster.hypothesis import Hypothesis
-from extender.framework.verdict import Code
+from extender.cache.hypothesis import Hypothesis
+from extender.framework.status import Code
 from extender.plugins.volume_restrictions import VolumeRestrictions
-from tests.build import a_cluster, a_node, a_pod, a_query, an_object
+from tests.build import make_cluster, make_node, make_object, make_pod, make_pod_info
 
 
 def volumes(*claims: str) -> dict[str, Any]:
     return {"volumes": [{"name": claim, "persistentVolumeClaim": {"claimName": claim}} for claim in claims]}
 
 
-def a_claim(name: str) -> Any:
+def make_claim(name: str) -> Any:
     meta = {"name": name, "namespace": "default"}
-    return an_object(
+    return make_object(
         {
             "apiVersion": "v1",
             "kind": "PersistentVolumeClaim",
@@ -27,29 +27,33 @@ def a_claim(name: str) -> Any:
 
 
 @pytest.mark.parametrize(
-    ("others", "refused"),
+    ("others", "is_rejected"),
     [
-        pytest.param([("-", "default", "data")], False, id="without its user the claim is free"),
-        pytest.param([("-", "default", "data"), ("+", "default", "data")], True, id="a user that comes back takes it"),
-        pytest.param([("-", "default", "data"), ("+", "other", "data")], True, id="the namespace is not compared"),
+        pytest.param([("-", "default", "data")], False, id="without its user the claim is not in use"),
+        pytest.param(
+            [("-", "default", "data"), ("+", "default", "data")], True, id="a user that is added again uses it"
+        ),
+        pytest.param([("-", "default", "data"), ("+", "other", "data")], True, id="the namespace is ignored"),
         pytest.param([("-", "default", "other")], True, id="the user of another claim does not matter"),
-        pytest.param([], True, id="as long as its user is there it is taken"),
+        pytest.param([], True, id="with its user the claim is in use"),
     ],
 )
-def test_imagined_pods_count(others: list[tuple[str, str, str]], refused: bool) -> None:
-    state = a_cluster(
-        a_node("node"), a_pod("user", node="node", spec=volumes("data")), a_claim("data"), a_claim("other")
+def test_added_and_removed_pods_change_the_uses_of_a_claim(
+    others: list[tuple[str, str, str]], is_rejected: bool
+) -> None:
+    cache = make_cluster(
+        make_node("node"), make_pod("user", node="node", spec=volumes("data")), make_claim("data"), make_claim("other")
     )
-    cluster = state.snapshot()
-    plugin, pod = VolumeRestrictions(), a_query(a_pod("asks", spec=volumes("data")), state)
-    before = plugin.pre_filter(pod, cluster).notes
-    notes = plugin.clone(before)
-    imagined = Hypothesis(cluster)
-    for number, (sign, namespace, claim) in enumerate(others):
-        other = a_query(a_pod(f"p{number}", namespace=namespace, spec=volumes(claim)), state)
-        placed = imagined.place(other, "node")
-        change = plugin.add_pod if sign == "+" else plugin.remove_pod
-        change(pod, placed, 0, imagined.snapshot(), notes)
-    found = plugin.filter(pod, cluster.view(), notes)
-    assert [group.reason.code for group in found] == ([Code.UNSCHEDULABLE] if refused else [])
-    assert len(plugin.filter(pod, cluster.view(), before)) == 1, "the notes that were copied stay as they were"
+    snapshot = cache.snapshot()
+    plugin, pod = VolumeRestrictions(), make_pod_info(make_pod("asks", spec=volumes("data")), cache)
+    state = plugin.pre_filter(pod, snapshot).state
+    changed_state = plugin.clone(state)
+    hypothesis = Hypothesis(snapshot)
+    for index, (sign, namespace, claim) in enumerate(others):
+        other = make_pod_info(make_pod(f"p{index}", namespace=namespace, spec=volumes(claim)), cache)
+        assumed_pod = hypothesis.assume_pod(other, "node")
+        update = plugin.add_pod if sign == "+" else plugin.remove_pod
+        update(pod, assumed_pod, 0, hypothesis.snapshot(), changed_state)
+    rejections = plugin.filter(pod, snapshot.view(), changed_state)
+    assert [group.reason.code for group in rejections] == ([Code.UNSCHEDULABLE] if is_rejected else [])
+    assert len(plugin.filter(pod, snapshot.view(), state)) == 1, "the cloned state is unchanged"

@@ -1,21 +1,28 @@
-"""Which nodes are looked at, and when to stop."""
+"""Which nodes are evaluated, and when the search stops."""
 
 from random import Random
 from typing import Any
 
 import pytest
 
-from extender.cluster.state import ClusterState
-from extender.preemption.candidates import Enough
-from tests.build import a_cluster, a_node
-from tests.unit.preemption.worlds import a_budget, a_small_node, high, low, searched, victims
+from extender.cache.cache import Cache
+from extender.preemption.candidates import CandidateLimit
+from tests.build import make_cluster, make_node
+from tests.unit.preemption.builders import (
+    make_budget,
+    make_preemptor,
+    make_small_node,
+    make_victim,
+    search_candidates,
+    victim_names,
+)
 
 
-def _full(count: int, **more: Any) -> ClusterState:
-    state = a_cluster()
+def _full(count: int, **more: Any) -> Cache:
+    state = make_cluster()
     for number in range(count):
-        state.put_node(a_small_node(f"n{number}"))
-        state.put_pod(low(f"p{number}", f"n{number}", cpu="2", **more))
+        state.add_or_update_node(make_small_node(f"n{number}"))
+        state.add_or_update_pod(make_victim(f"p{number}", f"n{number}", cpu="2", **more))
     return state
 
 
@@ -30,67 +37,74 @@ def _full(count: int, **more: Any) -> ClusterState:
     ],
 )
 def test_enough_is_the_greater_of_share_and_number(percentage: int, absolute: int, nodes: int, wanted: int) -> None:
-    assert Enough(percentage, absolute).of(nodes) == wanted
+    assert CandidateLimit(percentage, absolute).calculate_num_candidates(nodes) == wanted
 
 
-def test_every_node_is_looked_at_where_that_is_asked() -> None:
-    found = searched(_full(5), high(), Enough(0, 1), every_node=True)
+def test_every_node_is_evaluated_if_requested() -> None:
+    found = search_candidates(_full(5), make_preemptor(), CandidateLimit(0, 1), all_nodes=True)
 
-    assert sorted(victims(found)) == ["n0", "n1", "n2", "n3", "n4"]
+    assert sorted(victim_names(found)) == ["n0", "n1", "n2", "n3", "n4"]
 
 
 def test_otherwise_the_search_stops_at_enough_candidates() -> None:
-    found = searched(_full(5), high(), Enough(0, 2), every_node=False)
+    found = search_candidates(_full(5), make_preemptor(), CandidateLimit(0, 2), all_nodes=False)
 
-    assert list(victims(found)) == ["n0", "n1"]
+    assert list(victim_names(found)) == ["n0", "n1"]
 
 
-def test_the_search_begins_by_chance_and_goes_round() -> None:
+def test_the_search_starts_at_random_and_wraps_around() -> None:
     starts = {
-        tuple(victims(searched(_full(3), high(), Enough(0, 2), every_node=False, chance=Random(n)))) for n in range(20)
+        tuple(
+            victim_names(
+                search_candidates(_full(3), make_preemptor(), CandidateLimit(0, 2), all_nodes=False, rng=Random(n))
+            )
+        )
+        for n in range(20)
     }
 
     assert starts == {("n0", "n1"), ("n1", "n2"), ("n2", "n0")}
 
 
-def test_it_goes_on_while_all_candidates_break_a_budget() -> None:
+def test_the_search_goes_on_while_all_candidates_violate_a_budget() -> None:
     state = _full(4, labels={"app": "db"})
-    state.put_object(a_budget(0, {"app": "db"}))
-    state.put_node(a_small_node("n4"))
-    state.put_pod(low("p4", "n4", cpu="2"))
+    state.add_or_update_object(make_budget(0, {"app": "db"}))
+    state.add_or_update_node(make_small_node("n4"))
+    state.add_or_update_pod(make_victim("p4", "n4", cpu="2"))
 
-    found = searched(state, high(), Enough(0, 2), every_node=False)
+    found = search_candidates(state, make_preemptor(), CandidateLimit(0, 2), all_nodes=False)
 
-    assert list(victims(found)) == ["n4", "n0", "n1"], "those that break no budget come first, then as many as wanted"
-
-
-def test_where_no_candidate_is_wanted_none_is_found() -> None:
-    found = searched(_full(2), high(), Enough(10, 0), every_node=False)
-
-    assert (found.candidates, found.failed) == ((), 0)
-
-
-def test_nodes_refused_for_good_are_not_looked_at() -> None:
-    state = a_cluster(
-        a_node("tainted", taints=[{"key": "only", "effect": "NoSchedule"}], allocatable={"cpu": "2", "pods": "9"}),
-        a_node("small", allocatable={"cpu": "1", "pods": "9"}),
-        low("a", "tainted", cpu="2"),
-        low("b", "small"),
+    assert list(victim_names(found)) == ["n4", "n0", "n1"], (
+        "those that break no budget come first, then as many as wanted"
     )
 
-    found = searched(state, high())
 
-    assert (found.candidates, found.failed, dict(found.reasons)) == ((), 0, {})
+def test_a_limit_of_zero_finds_no_candidate() -> None:
+    found = search_candidates(_full(2), make_preemptor(), CandidateLimit(10, 0), all_nodes=False)
+
+    assert (found.candidates, found.failed_count) == ((), 0)
 
 
-def test_a_large_cluster_is_searched_in_pieces() -> None:
-    """Only the last of 1100 nodes takes the pod; of pieces of 256, 768 and 76 it is in the third."""
-    state = a_cluster()
+def test_unresolvable_nodes_are_not_evaluated() -> None:
+    state = make_cluster(
+        make_node("tainted", taints=[{"key": "only", "effect": "NoSchedule"}], allocatable={"cpu": "2", "pods": "9"}),
+        make_node("small", allocatable={"cpu": "1", "pods": "9"}),
+        make_victim("a", "tainted", cpu="2"),
+        make_victim("b", "small"),
+    )
+
+    found = search_candidates(state, make_preemptor())
+
+    assert (found.candidates, found.failed_count, dict(found.reason_counts)) == ((), 0, {})
+
+
+def test_a_large_cluster_is_searched_in_batches() -> None:
+    """Only the last of 1100 nodes fits the pod; of batches of 256, 768 and 76 it is in the third."""
+    state = make_cluster()
     for number in range(1100):
-        state.put_node(a_small_node(f"n{number}"))
-        state.put_pod(low(f"p{number}", f"n{number}", cpu="2", priority=1 if number == 1099 else 100))
+        state.add_or_update_node(make_small_node(f"n{number}"))
+        state.add_or_update_pod(make_victim(f"p{number}", f"n{number}", cpu="2", priority=1 if number == 1099 else 100))
 
-    found = searched(state, high(), Enough(0, 1), every_node=False)
+    found = search_candidates(state, make_preemptor(), CandidateLimit(0, 1), all_nodes=False)
 
-    assert victims(found) == {"n1099": ["p1099"]}
-    assert found.failed == 1099
+    assert victim_names(found) == {"n1099": ["p1099"]}
+    assert found.failed_count == 1099

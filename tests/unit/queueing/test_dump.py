@@ -1,10 +1,13 @@
-"""The dump for the log: nodes with what is on them, and who waits, in kube-scheduler's form. Source: H071."""
+"""The dump of nodes with their pods, and of queued pods, in kube-scheduler's format.
 
+Source: pkg/scheduler/backend/cache/debugger/debugger.go, CacheDebugger.ListenForSignal (1.36).
+"""
+
+from extender.app.wiring import build_scheduling
 from extender.framework.profiles import Profile
 from extender.queueing.dump import dump_nodes, dump_queue
-from extender.queueing.waiting import QueueSettings, SchedulingQueue
-from extender.wiring import scheduling
-from tests.build import a_cluster, a_node, a_pod
+from extender.queueing.scheduling_queue import QueueSettings, SchedulingQueue
+from tests.build import make_cluster, make_node, make_pod
 
 GPU = "example.com/gpu"
 NODE = """\
@@ -20,31 +23,31 @@ name: big, namespace: default, uid: 2, phase: , nominated node: n1
 """  # noqa: W291  upstream's lines may end in a space
 
 
-def test_a_node_is_told_with_amounts_pods_and_nominated_pods() -> None:
-    room = {"cpu": "4", "memory": "2Ki", "pods": "9", GPU: "2"}
-    web = a_pod("web", namespace="shop", node="n1", requests={"cpu": "1500m", "memory": "1Ki"}, metadata={"uid": "1"},
-                status={"phase": "Running"})  # fmt: skip
-    big = a_pod("big", metadata={"uid": "2"}, status={"nominatedNodeName": "n1", "phase": ""})
-    state = a_cluster(a_node("n1", allocatable=room), web)
-    state.nominate(big, "n1")
-    assert dump_nodes(state.snapshot()) == NODE
+def test_a_node_is_dumped_with_its_resources_pods_and_nominated_pods() -> None:
+    allocatable = {"cpu": "4", "memory": "2Ki", "pods": "9", GPU: "2"}
+    web = make_pod("web", namespace="shop", node="n1", requests={"cpu": "1500m", "memory": "1Ki"},
+                   metadata={"uid": "1"}, status={"phase": "Running"})  # fmt: skip
+    big = make_pod("big", metadata={"uid": "2"}, status={"nominatedNodeName": "n1", "phase": ""})
+    cache = make_cluster(make_node("n1", allocatable=allocatable), web)
+    cache.nominate(big, "n1")
+    assert dump_nodes(cache.snapshot()) == NODE
 
 
-def test_nodes_are_an_empty_line_apart() -> None:
-    text = dump_nodes(a_cluster(a_node("n1"), a_node("n2")).snapshot())
+def test_nodes_are_separated_by_empty_lines() -> None:
+    text = dump_nodes(make_cluster(make_node("n1"), make_node("n2")).snapshot())
     assert "\n\n\nNode name: n2\n" in text
 
 
-def test_the_queue_is_told_by_place_with_its_pods() -> None:
-    profile: Profile = scheduling().first
+def test_the_queue_is_dumped_with_counts_and_pods() -> None:
+    profile: Profile = build_scheduling().first_profile
     queue = SchedulingQueue({profile.scheduler_name: profile}, lambda *_: None, QueueSettings())
-    cluster = a_cluster().snapshot()
+    snapshot = make_cluster().snapshot()
     for name in ("a", "b"):
-        queue.add(cluster.query(a_pod(name, metadata={"uid": name})), 0.0)
+        queue.add(snapshot.make_pod_info(make_pod(name, metadata={"uid": name})), 0.0)
     rejected = queue.pop()
     assert rejected is not None
-    rejected.rejectors = frozenset(("NodeAffinity",))
-    queue.came_back(rejected, 0.0)
+    rejected.unschedulable_plugins = frozenset(("NodeAffinity",))
+    queue.add_unschedulable_if_not_present(rejected, 0.0)
     summary, pods = dump_queue(queue)
     assert summary == "activeQ:1; backoffQ:0; unschedulablePods:1"
     assert pods.splitlines() == [

@@ -1,4 +1,4 @@
-"""The table of attachments follows what is written, row by row. B086."""
+"""The attachment table follows written objects, row by row."""
 
 from collections.abc import Callable
 from typing import Any
@@ -6,16 +6,16 @@ from typing import Any
 import numpy as np
 import pytest
 
-from extender.cluster.hypothesis import Hypothesis
-from extender.cluster.state import ClusterState
-from extender.objects.storage import CSINode, PersistentVolume, PersistentVolumeClaim, VolumeAttachment
-from extender.volumes.attachments import UNLIMITED, Attachments
-from tests.build import a_cluster, a_node, a_pod, an_object
+from extender.api.kinds.storage import CSINode, PersistentVolume, PersistentVolumeClaim, VolumeAttachment
+from extender.cache.cache import Cache
+from extender.cache.hypothesis import Hypothesis
+from extender.volumes.attachments import UNLIMITED, AttachmentCache
+from tests.build import make_cluster, make_node, make_object, make_pod
 
 
-def a_csi_node(name: str, count: int | None = 3) -> Any:
+def make_csi_node(name: str, count: int | None = 3) -> Any:
     driver = {"name": "d", **({} if count is None else {"allocatable": {"count": count}})}
-    return an_object(
+    return make_object(
         {
             "apiVersion": "storage.k8s.io/v1",
             "kind": "CSINode",
@@ -25,104 +25,110 @@ def a_csi_node(name: str, count: int | None = 3) -> Any:
     )
 
 
-def a_claim(name: str, volume: str) -> Any:
+def make_claim(name: str, volume: str) -> Any:
     meta = {"name": name, "namespace": "default"}
-    return an_object(
+    return make_object(
         {"apiVersion": "v1", "kind": "PersistentVolumeClaim", "metadata": meta, "spec": {"volumeName": volume}}
     )
 
 
-def a_volume(name: str, handle: str, driver: str = "d") -> Any:
+def make_volume(name: str, handle: str, driver: str = "d") -> Any:
     spec = {"csi": {"driver": driver, "volumeHandle": handle}}
-    return an_object({"apiVersion": "v1", "kind": "PersistentVolume", "metadata": {"name": name}, "spec": spec})
+    return make_object({"apiVersion": "v1", "kind": "PersistentVolume", "metadata": {"name": name}, "spec": spec})
 
 
-def attached(name: str, node: str, volume: str) -> Any:
+def make_attachment(name: str, node: str, volume: str) -> Any:
     spec = {"attacher": "d", "nodeName": node, "source": {"persistentVolumeName": volume}}
-    return an_object(
+    return make_object(
         {"apiVersion": "storage.k8s.io/v1", "kind": "VolumeAttachment", "metadata": {"name": name}, "spec": spec}
     )
 
 
-def a_user(name: str, node: str, *claims: str) -> Any:
+def make_user(name: str, node: str, *claims: str) -> Any:
     volumes = [{"name": claim, "persistentVolumeClaim": {"claimName": claim}} for claim in claims]
-    return a_pod(name, node=node, spec={"volumes": volumes})
+    return make_pod(name, node=node, spec={"volumes": volumes})
 
 
-def two_nodes() -> ClusterState:
+def two_nodes() -> Cache:
     """Node a: two claims on one volume and one attachment; node b: nothing."""
-    return a_cluster(
-        a_node("a"),
-        a_node("b"),
-        a_csi_node("a"),
-        a_csi_node("b"),
-        a_claim("c1", "v1"),
-        a_claim("c2", "v1"),
-        a_claim("c3", "v3"),
-        a_volume("v1", "h1"),
-        a_volume("v2", "h2"),
-        a_user("p", "a", "c1", "c2"),
-        attached("x", "a", "v2"),
+    return make_cluster(
+        make_node("a"),
+        make_node("b"),
+        make_csi_node("a"),
+        make_csi_node("b"),
+        make_claim("c1", "v1"),
+        make_claim("c2", "v1"),
+        make_claim("c3", "v3"),
+        make_volume("v1", "h1"),
+        make_volume("v2", "h2"),
+        make_user("p", "a", "c1", "c2"),
+        make_attachment("x", "a", "v2"),
     )
 
 
-def counts(table: Attachments, state: ClusterState) -> dict[str, int]:
-    nodes = state.snapshot().view()
-    columns, slots = table.of(nodes)
-    return dict(zip(nodes.names, columns.counts("d")[slots].tolist(), strict=True))
+def counts(attachments: AttachmentCache, cache: Cache) -> dict[str, int]:
+    nodes = cache.snapshot().view()
+    table, slots = attachments.get_table(nodes)
+    return dict(zip(nodes.names, table.get_counts("d")[slots].tolist(), strict=True))
 
 
-CHANGES: dict[str, tuple[Callable[[ClusterState], None], dict[str, int]]] = {
-    "nothing": (lambda state: None, {"a": 2, "b": 0}),
-    "a pod comes": (lambda state: state.put_pod(a_user("q", "b", "c1")), {"a": 2, "b": 1}),
-    "a pod goes": (lambda state: state.drop_pod("uid-default-p"), {"a": 1, "b": 0}),
-    "a claim gets another volume": (lambda state: state.put_object(a_claim("c1", "v2")), {"a": 2, "b": 0}),
-    "a claim goes": (lambda state: state.drop_object(PersistentVolumeClaim, "default/c2"), {"a": 2, "b": 0}),
-    "a volume turns out to be the attached one": (
-        lambda state: state.put_object(a_volume("v1", "h2")),
+CHANGES: dict[str, tuple[Callable[[Cache], None], dict[str, int]]] = {
+    "nothing": (lambda cache: None, {"a": 2, "b": 0}),
+    "a pod is added": (lambda cache: cache.add_or_update_pod(make_user("q", "b", "c1")), {"a": 2, "b": 1}),
+    "a pod is removed": (lambda cache: cache.remove_pod("uid-default-p"), {"a": 1, "b": 0}),
+    "a claim gets another volume": (lambda cache: cache.add_or_update_object(make_claim("c1", "v2")), {"a": 2, "b": 0}),
+    "a claim is removed": (lambda cache: cache.remove_object(PersistentVolumeClaim, "default/c2"), {"a": 2, "b": 0}),
+    "a volume becomes the attached one": (
+        lambda cache: cache.add_or_update_object(make_volume("v1", "h2")),
         {"a": 1, "b": 0},
     ),
-    "a volume is of another driver": (lambda state: state.put_object(a_volume("v1", "h1", "e")), {"a": 1, "b": 0}),
-    "the attached volume goes": (lambda state: state.drop_object(PersistentVolume, "v2"), {"a": 1, "b": 0}),
-    "an attachment moves": (lambda state: state.put_object(attached("x", "b", "v2")), {"a": 1, "b": 1}),
-    "an attachment goes": (lambda state: state.drop_object(VolumeAttachment, "x"), {"a": 1, "b": 0}),
-    "a node takes any number": (lambda state: state.put_object(a_csi_node("a", None)), {"a": 0, "b": 0}),
-    "a node says nothing": (lambda state: state.drop_object(CSINode, "a"), {"a": 0, "b": 0}),
-    "a node goes": (lambda state: state.drop_node("a"), {"b": 0}),
-    "a node comes": (lambda state: state.put_node(a_node("c")), {"a": 2, "b": 0, "c": 0}),
+    "a volume is of another driver": (
+        lambda cache: cache.add_or_update_object(make_volume("v1", "h1", "e")),
+        {"a": 1, "b": 0},
+    ),
+    "the attached volume is removed": (lambda cache: cache.remove_object(PersistentVolume, "v2"), {"a": 1, "b": 0}),
+    "an attachment moves": (
+        lambda cache: cache.add_or_update_object(make_attachment("x", "b", "v2")),
+        {"a": 1, "b": 1},
+    ),
+    "an attachment is removed": (lambda cache: cache.remove_object(VolumeAttachment, "x"), {"a": 1, "b": 0}),
+    "a node has no limit": (lambda cache: cache.add_or_update_object(make_csi_node("a", None)), {"a": 0, "b": 0}),
+    "a node loses its CSINode": (lambda cache: cache.remove_object(CSINode, "a"), {"a": 0, "b": 0}),
+    "a node is removed": (lambda cache: cache.remove_node("a"), {"b": 0}),
+    "a node is added": (lambda cache: cache.add_or_update_node(make_node("c")), {"a": 2, "b": 0, "c": 0}),
 }
 
 
 @pytest.mark.parametrize("change", CHANGES)
-def test_the_table_follows_when(change: str) -> None:
-    state, table = two_nodes(), Attachments()
-    write, wanted = CHANGES[change]
-    assert counts(table, state) == {"a": 2, "b": 0}
-    write(state)
-    assert counts(table, state) == wanted
-    assert counts(Attachments(), state) == wanted
+def test_the_table_follows_a_change(change: str) -> None:
+    cache, attachments = two_nodes(), AttachmentCache()
+    write, expected = CHANGES[change]
+    assert counts(attachments, cache) == {"a": 2, "b": 0}
+    write(cache)
+    assert counts(attachments, cache) == expected
+    assert counts(AttachmentCache(), cache) == expected
 
 
-def test_limits_and_holders_follow_too() -> None:
-    state, table = two_nodes(), Attachments()
-    columns, _ = table.of(state.snapshot().view())
-    assert (columns.limits("d").tolist(), columns.holding(("d", "h1")).tolist()) == ([3, 3], [True, False])
-    state.put_object(a_csi_node("b", None))
-    state.drop_pod("uid-default-p")
-    columns, _ = table.of(state.snapshot().view())
-    assert (columns.limits("d").tolist(), columns.holding(("d", "h1")).tolist()) == ([3, UNLIMITED], [False, False])
-    assert columns.installed("d").tolist() == [True, True]
-    assert columns.limits("unknown").tolist() == [UNLIMITED, UNLIMITED]
+def test_limits_and_used_volumes_follow_a_change() -> None:
+    cache, attachments = two_nodes(), AttachmentCache()
+    table, _ = attachments.get_table(cache.snapshot().view())
+    assert (table.get_limits("d").tolist(), table.uses_volume(("d", "h1")).tolist()) == ([3, 3], [True, False])
+    cache.add_or_update_object(make_csi_node("b", None))
+    cache.remove_pod("uid-default-p")
+    table, _ = attachments.get_table(cache.snapshot().view())
+    assert (table.get_limits("d").tolist(), table.uses_volume(("d", "h1")).tolist()) == ([3, UNLIMITED], [False, False])
+    assert table.is_installed("d").tolist() == [True, True]
+    assert table.get_limits("unknown").tolist() == [UNLIMITED, UNLIMITED]
 
 
-def test_a_hypothesis_about_a_few_nodes_leaves_the_kept_table_alone() -> None:
-    state, table = two_nodes(), Attachments()
-    cluster = state.snapshot()
-    kept, _ = table.of(cluster.view())
-    imagined = Hypothesis(cluster)
-    imagined.remove(cluster.pods_on("a")["uid-default-p"])
+def test_a_hypothesis_of_a_few_nodes_leaves_the_cached_table_unchanged() -> None:
+    cache, attachments = two_nodes(), AttachmentCache()
+    snapshot = cache.snapshot()
+    cached, _ = attachments.get_table(snapshot.view())
+    hypothesis = Hypothesis(snapshot)
+    hypothesis.remove_pod(snapshot.pods_on("a")["uid-default-p"])
     rows = np.array([1, 0], dtype=np.int64)
-    columns, slots = table.of(imagined.snapshot().view(rows))
-    assert columns.counts("d")[slots].tolist() == [0, 1]
-    assert table.of(cluster.view())[0] is kept
-    assert kept.counts("d").tolist() == [2, 0]
+    table, slots = attachments.get_table(hypothesis.snapshot().view(rows))
+    assert table.get_counts("d")[slots].tolist() == [0, 1]
+    assert attachments.get_table(snapshot.view())[0] is cached
+    assert cached.get_counts("d").tolist() == [2, 0]

@@ -1,22 +1,22 @@
-"""Limits of in-tree disks: what a node takes that says nothing itself, and what is kept between questions."""
+"""Limits of in-tree drivers: the defaults, the environment, and the cache between calls."""
 
 from typing import Any
 
 import pytest
 
-from extender.cluster.state import ClusterState
+from extender.cache.cache import Cache
 from extender.volumes.in_tree_limits import (
     AZURE_DISK,
     CINDER,
     EBS,
-    ENVIRONMENT,
     GCE_PD,
+    LIMIT_VARIABLE,
     InTreeLimits,
     LimitedDriver,
-    environment_fault,
-    limit_of_environment,
+    find_environment_error,
+    read_environment_limit,
 )
-from tests.build import a_cluster, a_node, a_pod, a_query, an_object
+from tests.build import make_cluster, make_node, make_object, make_pod, make_pod_info
 
 SOURCES = {
     EBS.provisioner: ("awsElasticBlockStore", "volumeID"),
@@ -26,43 +26,44 @@ SOURCES = {
 }
 
 
-def disks(driver: LimitedDriver, *names: str) -> dict[str, Any]:
-    """The spec of a pod with these disks."""
-    source, identity = SOURCES[driver.provisioner]
-    return {"volumes": [{"name": f"v{name}", source: {identity: name}} for name in names]}
+def spec_with_disks(driver: LimitedDriver, *names: str) -> dict[str, Any]:
+    """Return the spec of a pod with these disks."""
+    source, name_field = SOURCES[driver.provisioner]
+    return {"volumes": [{"name": f"v{name}", source: {name_field: name}} for name in names]}
 
 
-def holding(driver: LimitedDriver, count: int, labels: dict[str, str] | None = None) -> ClusterState:
-    """A cluster of the node `a`, on which a pod has that many disks."""
-    placed = a_pod("p", node="a", spec=disks(driver, *map(str, range(count))))
-    return a_cluster(a_node("a", labels=labels), placed)
+def cluster_with_disks(driver: LimitedDriver, count: int, labels: dict[str, str] | None = None) -> Cache:
+    """Make a cluster of the node `a`, with a pod that has *count* disks."""
+    assigned_pod = make_pod("p", node="a", spec=spec_with_disks(driver, *map(str, range(count))))
+    return make_cluster(make_node("a", labels=labels), assigned_pod)
 
 
-def is_full(limits: InTreeLimits, state: ClusterState, driver: LimitedDriver) -> bool:
-    """Whether `a` takes no pod with a disk more."""
-    full = limits.exceeded(a_query(a_pod(spec=disks(driver, "new")), state), state.snapshot().view())
-    assert full is not None
-    return bool(full[0])
+def exceeds_limit(limits: InTreeLimits, cache: Cache, driver: LimitedDriver) -> bool:
+    """Whether a pod with one more disk exceeds the limit of `a`."""
+    pod = make_pod_info(make_pod(spec=spec_with_disks(driver, "new")), cache)
+    over_limit = limits.find_nodes_over_limit(pod, cache.snapshot().view())
+    assert over_limit is not None
+    return bool(over_limit[0])
 
 
 @pytest.mark.parametrize(
-    ("driver", "labels", "most"),
+    ("driver", "labels", "limit"),
     [
         pytest.param(EBS, {}, 39, id="EBS: 39"),
         pytest.param(EBS, {"beta.kubernetes.io/instance-type": "m5.large"}, 25, id="EBS on a Nitro node: 25"),
-        pytest.param(EBS, {"node.kubernetes.io/instance-type": "x.t3"}, 25, id="t3 counts anywhere in the name"),
+        pytest.param(EBS, {"node.kubernetes.io/instance-type": "x.t3"}, 25, id="t3 anywhere in the name"),
         pytest.param(EBS, {"node.kubernetes.io/instance-type": "m4.large"}, 39, id="EBS on an older node: 39"),
-        pytest.param(GCE_PD, {}, 16, id="GCE persistent disks: 16"),
-        pytest.param(AZURE_DISK, {}, 16, id="Azure disks: 16"),
+        pytest.param(GCE_PD, {}, 16, id="GCE persistent spec_with_disks: 16"),
+        pytest.param(AZURE_DISK, {}, 16, id="Azure spec_with_disks: 16"),
         pytest.param(CINDER, {}, 256, id="Cinder: 256"),
     ],
 )
-def test_a_node_that_states_no_limit_has_that_of_the_driver(
-    driver: LimitedDriver, labels: dict[str, str], most: int
+def test_a_node_that_sets_no_limit_has_the_default_limit_of_the_driver(
+    driver: LimitedDriver, labels: dict[str, str], limit: int
 ) -> None:
-    """C036 to C039."""
-    assert is_full(InTreeLimits(driver), holding(driver, most, labels), driver)
-    assert not is_full(InTreeLimits(driver), holding(driver, most - 1, labels), driver)
+    """Source: pkg/scheduler/framework/plugins/nodevolumelimits/non_csi.go, getMaxEBSVolume (1.21)."""
+    assert exceeds_limit(InTreeLimits(driver), cluster_with_disks(driver, limit, labels), driver)
+    assert not exceeds_limit(InTreeLimits(driver), cluster_with_disks(driver, limit - 1, labels), driver)
 
 
 @pytest.mark.parametrize(
@@ -71,45 +72,54 @@ def test_a_node_that_states_no_limit_has_that_of_the_driver(
     ids=["a number", "a number in blanks", "zero", "a negative number", "a word", "nothing", "a fraction"],
 )
 def test_the_environment_sets_a_limit_if_it_is_a_whole_number_above_0(text: str, limit: int | None) -> None:
-    """C041."""
-    assert limit_of_environment({ENVIRONMENT: text}) == limit
+    """Source: pkg/scheduler/framework/plugins/nodevolumelimits/non_csi.go, getMaxVolLimitFromEnv (1.21)."""
+    assert read_environment_limit({LIMIT_VARIABLE: text}) == limit
 
 
-def test_an_environment_that_sets_no_limit_though_it_means_to_is_told() -> None:
-    """C041."""
-    want = 'KUBE_MAX_PD_VOLS="many": want a whole number above 0; the default limits hold'
-    assert environment_fault({ENVIRONMENT: "many"}) == want
-    assert [environment_fault(each) for each in ({}, {ENVIRONMENT: ""}, {ENVIRONMENT: "7"})] == [None, None, None]
+def test_an_invalid_limit_of_the_environment_is_an_error() -> None:
+    """Source: pkg/scheduler/framework/plugins/nodevolumelimits/non_csi.go, getMaxVolLimitFromEnv (1.21)."""
+    message = 'KUBE_MAX_PD_VOLS="many": expected a whole number above 0; using the default limits'
+    assert find_environment_error({LIMIT_VARIABLE: "many"}) == message
+    assert [
+        find_environment_error(environment) for environment in ({}, {LIMIT_VARIABLE: ""}, {LIMIT_VARIABLE: "7"})
+    ] == [
+        None,
+        None,
+        None,
+    ]
 
 
-def test_the_limit_of_the_environment_goes_before_the_driver_s_and_after_the_node_s() -> None:
-    """C041."""
-    silent = holding(EBS, 2)
-    stated = a_cluster(
-        a_node("a", allocatable={"attachable-volumes-aws-ebs": "9"}), a_pod("p", node="a", spec=disks(EBS, "0", "1"))
+def test_the_limit_of_the_environment_overrides_the_default_but_not_the_limit_of_the_node() -> None:
+    """Source: pkg/scheduler/framework/plugins/nodevolumelimits/non_csi.go, getMaxVolLimitFromEnv (1.21)."""
+    without_limit = cluster_with_disks(EBS, 2)
+    with_limit = make_cluster(
+        make_node("a", allocatable={"attachable-volumes-aws-ebs": "9"}),
+        make_pod("p", node="a", spec=spec_with_disks(EBS, "0", "1")),
     )
-    assert is_full(InTreeLimits(EBS, forced=2), silent, EBS)
-    assert not is_full(InTreeLimits(EBS, forced=2), stated, EBS)
+    assert exceeds_limit(InTreeLimits(EBS, limit_override=2), without_limit, EBS)
+    assert not exceeds_limit(InTreeLimits(EBS, limit_override=2), with_limit, EBS)
 
 
-def test_what_is_kept_follows_pods_nodes_and_claims() -> None:
+def test_the_cache_follows_pods_nodes_and_claims() -> None:
     limits = InTreeLimits(GCE_PD)
-    state = holding(GCE_PD, 15)
-    assert not is_full(limits, state, GCE_PD)
-    state.put_pod(a_pod("q", node="a", spec={"volumes": [{"name": "v", "persistentVolumeClaim": {"claimName": "c"}}]}))
-    assert not is_full(limits, state, GCE_PD)
-    state.put_object(
-        an_object(
+    cache = cluster_with_disks(GCE_PD, 15)
+    assert not exceeds_limit(limits, cache, GCE_PD)
+    cache.add_or_update_pod(
+        make_pod("q", node="a", spec={"volumes": [{"name": "v", "persistentVolumeClaim": {"claimName": "c"}}]})
+    )
+    assert not exceeds_limit(limits, cache, GCE_PD)
+    cache.add_or_update_object(
+        make_object(
             {"apiVersion": "v1", "kind": "PersistentVolumeClaim", "metadata": {"name": "c", "namespace": "default"}}
             | {"spec": {"volumeName": "pv"}}
         )
     )
-    assert not is_full(limits, state, GCE_PD)
+    assert not exceeds_limit(limits, cache, GCE_PD)
     volume = {"metadata": {"name": "pv"}, "spec": {"gcePersistentDisk": {"pdName": "x"}}}
-    state.put_object(an_object({"apiVersion": "v1", "kind": "PersistentVolume", **volume}))
-    assert is_full(limits, state, GCE_PD)
-    state.put_node(a_node("a", allocatable={"attachable-volumes-gce-pd": "17"}))
-    assert not is_full(limits, state, GCE_PD)
-    state.put_node(a_node("a"))
-    state.drop_pod("uid-default-p")
-    assert not is_full(limits, state, GCE_PD)
+    cache.add_or_update_object(make_object({"apiVersion": "v1", "kind": "PersistentVolume", **volume}))
+    assert exceeds_limit(limits, cache, GCE_PD)
+    cache.add_or_update_node(make_node("a", allocatable={"attachable-volumes-gce-pd": "17"}))
+    assert not exceeds_limit(limits, cache, GCE_PD)
+    cache.add_or_update_node(make_node("a"))
+    cache.remove_pod("uid-default-p")
+    assert not exceeds_limit(limits, cache, GCE_PD)

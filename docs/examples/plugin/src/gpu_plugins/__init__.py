@@ -1,1 +1,1 @@
-"""Plugins for extender that know about GPUs."""
+"""Plugins for extender that schedule pods to GPUs."""

@@ -1,19 +1,15 @@
-"""GpuModel: a pod that wants a GPU model goes to nodes that have it; others leave such nodes alone.
+"""GpuModel: a pod that wants a GPU model goes to nodes that have it; other pods avoid nodes with GPUs.
 
-**Refuses** nodes without the model the pod's annotation names, and for good; nodes with a reserved model.
+**Rejects** nodes without the model in the pod's annotation (unresolvable), and nodes with a reserved model.
 
-**Scores** 100 for the nodes without any GPU model if the pod wants none, else 0.
+**Scores** nodes without a GPU model 100 if the pod wants none; all others 0.
 
-**Options** `annotation` and `label`: the keys; `reserved`: models no pod gets.
+**Options** `annotation` and `label`: the keys of the model; `reserved`: models that no pod may use.
 """
 
 import msgspec
 
-from extender.framework.node_info import NodeInfo
-from extender.framework.row_adapters import Answer
-from extender.framework.rowwise import final, row_plugin
-from extender.framework.setup import Setup
-from extender.objects.pod import Pod
+from extender.plugin import FilterReasons, NodeInfo, PluginArgs, Pod, per_node_plugin, unresolvable_reason
 
 
 class GpuModelArgs(msgspec.Struct, frozen=True, rename="camel"):
@@ -22,17 +18,17 @@ class GpuModelArgs(msgspec.Struct, frozen=True, rename="camel"):
     reserved: tuple[str, ...] = ()
 
 
-@row_plugin("GpuModel", options=GpuModelArgs)
+@per_node_plugin("GpuModel", options=GpuModelArgs)
 class GpuModel:
-    def __init__(self, setup: Setup[GpuModelArgs]) -> None:
-        self.args = setup.options
+    def __init__(self, args: PluginArgs[GpuModelArgs]) -> None:
+        self.args = args.options
 
-    def filter(self, pod: Pod, node: NodeInfo) -> Answer:
+    def filter(self, pod: Pod, node: NodeInfo) -> FilterReasons:
         model = node.labels.get(self.args.label)
         if model in self.args.reserved:
             return "node(s) have a reserved GPU model"
         wanted = pod.metadata.annotations.get(self.args.annotation)
-        return final("node(s) lack the GPU model") if wanted not in {None, model} else None
+        return unresolvable_reason("node(s) lack the GPU model") if wanted not in {None, model} else None
 
     def score(self, pod: Pod, node: NodeInfo) -> int:
         wants_none = self.args.annotation not in pod.metadata.annotations

@@ -1,12 +1,12 @@
-"""GpuPacking: pods that ask for GPUs fill the nodes that have the fewest left.
+"""GpuPacking: pods with GPU requests fill the nodes with the fewest free GPUs.
 
-**Refuses** nodes on which fewer than `keepFree` GPUs would be left.
+**Rejects** nodes on which fewer than `keepFree` GPUs would be left.
 
-**Scores** the GPUs that would be left, fewest best.
+**Scores** nodes by the GPUs that would be left; fewer is better.
 
-**Undone by** a pod that leaves a node, a new node, a node that offers more.
+**Requeues** rejected pods when a pod is deleted, a node is added, or a node's allocatable amounts change.
 
-**Options** `resource`: what counts as a GPU; `keepFree`: how many stay free on every node.
+**Options** `resource`: the resource name of GPUs; `keepFree`: how many stay free on every node.
 """
 
 from collections.abc import Hashable, Sequence
@@ -16,15 +16,25 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from extender.cluster.pods import PodQuery
-from extender.cluster.snapshot import NodeView, Snapshot
-from extender.config.faults import Fault
-from extender.config.gates import FeatureGates
-from extender.framework.changes import Action, Registration, Resource
-from extender.framework.normalize import in_proportion
-from extender.framework.points import SKIP, SKIP_SCORE, PreFiltered, PreScored, Reads
-from extender.framework.setup import Setup
-from extender.framework.verdict import Reason, Rejection
+from extender.plugin import (
+    SKIP,
+    SKIP_SCORE,
+    ActionType,
+    ClusterEventWithHint,
+    DependsOn,
+    EventResource,
+    FeatureGates,
+    FieldError,
+    NodeView,
+    PluginArgs,
+    PodInfo,
+    PreFilterResult,
+    PreScoreResult,
+    Reason,
+    Rejection,
+    Snapshot,
+    default_normalize_score,
+)
 
 _TOO_FEW = Reason("node(s) would keep too few GPUs free")
 
@@ -33,54 +43,56 @@ class GpuPackingArgs(msgspec.Struct, frozen=True, rename="camel"):
     resource: str = "example.com/gpu"
     keep_free: int = 0
 
-    def faults(self, path: str, gates: FeatureGates) -> list[Fault]:
+    def validate(self, path: str, gates: FeatureGates) -> list[FieldError]:
         if self.keep_free < 0:
-            return [Fault(f"{path}.keepFree", f"Invalid value: {self.keep_free}: must be 0 or more")]
+            return [FieldError(f"{path}.keepFree", f"Invalid value: {self.keep_free}: must be 0 or more")]
         return []
 
 
 class GpuPacking:
     name: ClassVar[str] = "GpuPacking"
     options = GpuPackingArgs
-    filter_reads: ClassVar[Reads] = Reads.PODS
-    score_reads: ClassVar[Reads] = Reads.PODS
+    filter_depends_on: ClassVar[DependsOn] = DependsOn.NODE_AND_PODS
+    score_depends_on: ClassVar[DependsOn] = DependsOn.NODE_AND_PODS
 
-    def __init__(self, setup: Setup[GpuPackingArgs]) -> None:
-        self.args = setup.options
+    def __init__(self, args: PluginArgs[GpuPackingArgs]) -> None:
+        self.args = args.options
 
-    def pre_filter(self, pod: PodQuery, cluster: Snapshot) -> PreFiltered:
-        asked = self._asked(pod, cluster)
-        return PreFiltered(notes=asked) if asked else SKIP
+    def pre_filter(self, pod: PodInfo, snapshot: Snapshot) -> PreFilterResult:
+        requested = self._requested_gpus(pod, snapshot)
+        return PreFilterResult(state=requested) if requested else SKIP
 
-    def filter_key(self, pod: PodQuery) -> Hashable | None:
-        return pod.shape.asked  # one answer for all pods that ask for the same amounts
+    def filter_cache_key(self, pod: PodInfo) -> Hashable | None:
+        return pod.signature.requests  # pods with equal requests have equal results
 
-    def filter(self, pod: PodQuery, nodes: NodeView, notes: int) -> Sequence[Rejection]:
-        short = self._left(nodes) - notes < self.args.keep_free
-        return (Rejection(short, _TOO_FEW),) if short.any() else ()
+    def filter(self, pod: PodInfo, nodes: NodeView, state: int) -> Sequence[Rejection]:
+        too_few = self._free_gpus(nodes) - state < self.args.keep_free
+        return (Rejection(too_few, _TOO_FEW),) if too_few.any() else ()
 
-    def pre_score(self, pod: PodQuery, nodes: NodeView) -> PreScored:
-        asked = self._asked(pod, nodes.snapshot)
-        return PreScored(notes=asked) if asked else SKIP_SCORE
+    def pre_score(self, pod: PodInfo, nodes: NodeView) -> PreScoreResult:
+        requested = self._requested_gpus(pod, nodes.snapshot)
+        return PreScoreResult(state=requested) if requested else SKIP_SCORE
 
-    def score_key(self, pod: PodQuery) -> Hashable | None:
-        return pod.shape.asked
+    def score_cache_key(self, pod: PodInfo) -> Hashable | None:
+        return pod.signature.requests
 
-    def score(self, pod: PodQuery, nodes: NodeView, notes: int) -> NDArray[np.int64]:
-        return (self._left(nodes) - notes).clip(min=0)
+    def score(self, pod: PodInfo, nodes: NodeView, state: int) -> NDArray[np.int64]:
+        return (self._free_gpus(nodes) - state).clip(min=0)
 
-    def normalize(self, pod: PodQuery, raw: NDArray[np.int64], nodes: NodeView, notes: int) -> NDArray[np.int64]:
-        return in_proportion(raw, reverse=True)
+    def normalize_score(
+        self, pod: PodInfo, scores: NDArray[np.int64], nodes: NodeView, state: int
+    ) -> NDArray[np.int64]:
+        return default_normalize_score(scores, reverse=True)
 
-    def events(self) -> Sequence[Registration]:
+    def events_to_register(self) -> Sequence[ClusterEventWithHint]:
         return (
-            Registration(Resource.ASSIGNED_POD, Action.DELETE),
-            Registration(Resource.NODE, Action.ADD | Action.UPDATE_NODE_ALLOCATABLE),
+            ClusterEventWithHint(EventResource.ASSIGNED_POD, ActionType.DELETE),
+            ClusterEventWithHint(EventResource.NODE, ActionType.ADD | ActionType.UPDATE_NODE_ALLOCATABLE),
         )
 
-    def _asked(self, pod: PodQuery, cluster: Snapshot) -> int:
-        return dict(pod.shape.asked).get(cluster.vocabulary.resources.id(self.args.resource), 0)
+    def _requested_gpus(self, pod: PodInfo, snapshot: Snapshot) -> int:
+        return dict(pod.signature.requests).get(snapshot.symbols.resources.intern(self.args.resource), 0)
 
-    def _left(self, nodes: NodeView) -> NDArray[np.int64]:
-        gpu = nodes.snapshot.vocabulary.resources.id(self.args.resource)
+    def _free_gpus(self, nodes: NodeView) -> NDArray[np.int64]:
+        gpu = nodes.snapshot.symbols.resources.intern(self.args.resource)
         return nodes.allocatable(gpu) - nodes.requested(gpu)

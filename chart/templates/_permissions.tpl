@@ -1,0 +1,138 @@
+{{/* Rules of the ClusterRole, by mode and permissions. */}}
+
+{{/* Objects that the scheduler watches. */}}
+{{- define "extender.readingRules" -}}
+- apiGroups: [""]
+  resources: [namespaces, nodes, persistentvolumeclaims, persistentvolumes, pods, replicationcontrollers, services]
+  verbs: [list, watch]
+- apiGroups: [apps]
+  resources: [replicasets, statefulsets]
+  verbs: [list, watch]
+- apiGroups: [policy]
+  resources: [poddisruptionbudgets]
+  verbs: [list, watch]
+- apiGroups: [storage.k8s.io]
+  resources: [csidrivers, csinodes, csistoragecapacities, storageclasses, volumeattachments]
+  verbs: [list, watch]
+- apiGroups: [resource.k8s.io]
+  resources: [deviceclasses, resourceclaims, resourceslices]
+  verbs: [list, watch]
+{{- if .Values.scheduler.featureGates.DRADeviceTaintRules }}
+- apiGroups: [resource.k8s.io]
+  resources: [devicetaintrules]
+  verbs: [list, watch]
+{{- end }}
+{{- if .Values.scheduler.featureGates.GenericWorkload }}
+- apiGroups: [scheduling.k8s.io]
+  resources: [podgroups]
+  verbs: [list, watch]
+{{- end }}
+{{- end -}}
+
+{{/* Authentication and authorization of requests for /metrics and the like. */}}
+{{- define "extender.reviewRules" -}}
+- apiGroups: [authentication.k8s.io]
+  resources: [tokenreviews]
+  verbs: [create]
+- apiGroups: [authorization.k8s.io]
+  resources: [subjectaccessreviews]
+  verbs: [create]
+{{- end -}}
+
+{{/* Bindings and the writes of PreBind. */}}
+{{- define "extender.bindingRules" -}}
+- apiGroups: [""]
+  resources: [pods/binding]
+  verbs: [create]
+{{- if .Values.permissions.volumes }}
+- apiGroups: [""]
+  resources: [persistentvolumeclaims, persistentvolumes]
+  verbs: [patch]
+{{- end }}
+{{- if .Values.permissions.dynamicResources }}
+- apiGroups: [resource.k8s.io]
+  resources: [resourceclaims]
+  verbs: [create, delete, patch]
+- apiGroups: [resource.k8s.io]
+  resources: [resourceclaims/status]
+  verbs: [patch]
+# The API server checks this permission when an allocation is written to a claim's status.
+- apiGroups: [resource.k8s.io]
+  resources: [resourceclaims/binding]
+  verbs: [patch]
+{{- end }}
+{{- end -}}
+
+{{/* Other writes of a scheduler: pod status, events, evictions. */}}
+{{- define "extender.schedulingRules" -}}
+- apiGroups: [""]
+  resources: [pods/status]
+  verbs: [patch]
+- apiGroups: [events.k8s.io]
+  resources: [events]
+  verbs: [create, patch]
+{{- if .Values.permissions.preemption }}
+- apiGroups: [""]
+  resources: [pods]
+  verbs: [delete]
+{{- end }}
+{{- if .Values.scheduler.featureGates.GenericWorkload }}
+- apiGroups: [scheduling.k8s.io]
+  resources: [podgroups/status]
+  verbs: [patch]
+{{- end }}
+{{- end -}}
+
+{{/* Additional permissions of kube-scheduler in mode `beside`, for all releases since 1.28. */}}
+{{- define "extender.kubeSchedulerRules" -}}
+- apiGroups: [""]
+  resources: [events]
+  verbs: [create, patch, update]
+- apiGroups: [events.k8s.io]
+  resources: [events]
+  verbs: [update]
+{{- if .Values.permissions.volumes }}
+- apiGroups: [""]
+  resources: [persistentvolumeclaims, persistentvolumes]
+  verbs: [update]
+{{- end }}
+{{- if .Values.permissions.dynamicResources }}
+- apiGroups: [resource.k8s.io]
+  resources: [resourceclaims]
+  verbs: [get, update]
+- apiGroups: [resource.k8s.io]
+  resources: [resourceclaims/status, resourceclaims/binding]
+  verbs: [update]
+- apiGroups: [""]
+  resources: [pods/finalizers]
+  verbs: [update]
+{{- end }}
+{{- end -}}
+
+{{- define "extender.clusterRules" -}}
+{{ include "extender.readingRules" . }}
+{{ include "extender.reviewRules" . }}
+{{- if eq .Values.mode "service" }}
+{{- if has "bind" .Values.extender.verbs }}
+- apiGroups: [""]
+  resources: [pods]
+  verbs: [get]
+{{- if .Values.permissions.dynamicResources }}
+# The pod's status names the ResourceClaim for its extended resources.
+- apiGroups: [""]
+  resources: [pods/status]
+  verbs: [patch]
+{{- end }}
+{{ include "extender.bindingRules" . }}
+{{- end }}
+{{- else }}
+{{ include "extender.bindingRules" . }}
+{{ include "extender.schedulingRules" . }}
+{{- end }}
+{{- if eq .Values.mode "beside" }}
+{{ include "extender.kubeSchedulerRules" . }}
+{{- end }}
+{{- with .Values.rbac.extraRules }}
+{{ toYaml . }}
+{{- end }}
+{{- end -}}

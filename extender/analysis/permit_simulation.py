@@ -1,0 +1,97 @@
+"""Permit plugins in a simulation: later pods may allow waiting pods; all remaining waiting pods time out at the end.
+
+Source: pkg/scheduler/framework/runtime/framework.go, frameworkImpl.RunPermitPlugins;
+pkg/scheduler/framework/runtime/waiting_pods_map.go, newWaitingPod (1.36).
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from extender.api.kinds.pod import Pod
+from extender.cache.cache import Cache
+from extender.cache.pod_info import PodInfo
+from extender.config import durations
+from extender.cycle.binding_cycle import run_permit_plugins, run_unreserve_plugins
+from extender.cycle.plugin_runtime import PluginRuntime
+from extender.framework.profiles import Profile
+
+
+@dataclass(frozen=True, slots=True)
+class PermitRejection:
+    """A pod that a Permit plugin rejected.
+
+    Attributes:
+        reason: the plugin's reason.
+        message: the text of the pod's event.
+    """
+
+    reason: str
+    message: str
+
+
+@dataclass(slots=True)
+class _WaitingPod:
+    """An assumed pod that waits on Permit; `timeouts` are the seconds by plugin."""
+
+    index: int
+    pod: Pod
+    node: str
+    profile: Profile
+    cycle_state: dict[str, Any]
+    timeouts: dict[str, float]
+    reason: str
+
+
+class PermitSimulation:
+    """Runs Permit plugins and stores the waiting pods by uid."""
+
+    __slots__ = ("_cache", "_runtime", "_waiting_pods")
+
+    def __init__(self, cache: Cache, runtime: PluginRuntime) -> None:
+        self._cache, self._runtime = cache, runtime
+        self._waiting_pods: dict[str, _WaitingPod] = {}
+
+    def run_permit(
+        self, index: int, pod: Pod, node: str, profile: Profile, cycle_state: dict[str, Any]
+    ) -> PermitRejection | None:
+        """Run the Permit plugins for an assumed pod; None: the pod is allowed or waits."""
+        if not profile.permit_plugins:
+            return None
+        snapshot = self._cache.snapshot()
+        pod_info = snapshot.make_pod_info(pod)
+        result = run_permit_plugins(pod_info, node, snapshot, profile, self._runtime, cycle_state)
+        del snapshot  # release the snapshot: otherwise the next write copies the tables
+        for plugin, uid in result.allowed_pods:
+            self._allow(plugin, uid)
+        status = result.status
+        if status is None:
+            return None
+        if result.timeouts:
+            reason = ", ".join(status.reasons[:-1]) or status.message
+            waiting_pod = _WaitingPod(index, pod, node, profile, cycle_state, dict(result.timeouts), reason)
+            self._waiting_pods[pod_info.uid] = waiting_pod
+            return None
+        self._unreserve(pod_info, pod, node, profile, cycle_state)
+        return PermitRejection(status.message, f"0/1 nodes are available: 1 {status.message}.")
+
+    def _allow(self, plugin: str, uid: str) -> None:
+        waiting_pod = self._waiting_pods.get(uid)
+        if waiting_pod is not None:
+            waiting_pod.timeouts.pop(plugin, None)
+            if not waiting_pod.timeouts:
+                del self._waiting_pods[uid]
+
+    def _unreserve(self, pod_info: PodInfo, pod: Pod, node: str, profile: Profile, cycle_state: dict[str, Any]) -> None:
+        run_unreserve_plugins(pod_info, node, profile, self._runtime, cycle_state)
+        self._cache.forget(pod)
+
+    def time_out(self) -> Iterator[tuple[int, PermitRejection]]:
+        """Time out all waiting pods; yield the queue index and the rejection of each."""
+        for waiting_pod in self._waiting_pods.values():
+            pod_info = self._cache.snapshot().make_pod_info(waiting_pod.pod)
+            self._unreserve(pod_info, waiting_pod.pod, waiting_pod.node, waiting_pod.profile, waiting_pod.cycle_state)
+            plugin, timeout = min(waiting_pod.timeouts.items(), key=lambda item: item[1])
+            message = f"rejected due to timeout after waiting {durations.render(timeout)} at plugin {plugin}"
+            yield waiting_pod.index, PermitRejection(waiting_pod.reason, f"0/1 nodes are available: 1 {message}.")
+        self._waiting_pods.clear()

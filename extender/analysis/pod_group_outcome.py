@@ -1,0 +1,130 @@
+"""The outcome for a pod whose pod group is scheduled together.
+
+Source: pkg/scheduler/schedule_one.go, Scheduler.ScheduleOne; pkg/scheduler/schedule_one_podgroup.go,
+Scheduler.podGroupInfoForPod, Scheduler.frameworkForPodGroup, Scheduler.podGroupSchedulingDefaultAlgorithm (1.36).
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from random import Random
+from typing import Any
+
+from extender.analysis.pending_pods import list_pending_pods
+from extender.analysis.text_table import format_count
+from extender.api.kinds.pod import Pod
+from extender.cache.cache import Cache
+from extender.cache.pod_groups import get_pod_group_key
+from extender.cache.pod_info import PodInfo
+from extender.cycle.node_sampling import NodeSampler
+from extender.cycle.plugin_runtime import PluginRuntime
+from extender.cycle.pod_group_cycle import get_member_sort_key, schedule_pod_group
+from extender.cycle.pod_group_members import GroupDecision
+from extender.cycle.pre_enqueue import run_pre_enqueue_plugins
+from extender.framework.profiles import Profile
+from extender.preemption.plan import GroupPreemptionPlan
+
+
+@dataclass(frozen=True, slots=True)
+class PodGroupOutcome:
+    """The outcome for one member of a pod group.
+
+    Attributes:
+        group: `namespace/name`.
+        members: number of members that were scheduled together.
+        decision: the decision for the group.
+        member_index: position of the pod among the members.
+    """
+
+    group: str
+    members: int
+    decision: GroupDecision
+    member_index: int
+
+    @property
+    def node(self) -> str:
+        """The pod's node, immediately or after preemption; empty if the pod gets no node."""
+        member = self.decision.members[self.member_index] if self.member_index < len(self.decision.members) else None
+        return member.node_name if member is not None and self.decision.is_feasible else ""
+
+    @property
+    def message(self) -> str:
+        """The message of a pod that is not bound immediately; else empty."""
+        failure = self.decision.get_member_failure(self.member_index)
+        return failure.status.message if failure is not None else ""
+
+    @property
+    def victims(self) -> list[str]:
+        """The victims of the group's preemption, most important first."""
+        detail = self.decision.detail
+        return [pod.key for pod in detail.victims] if isinstance(detail, GroupPreemptionPlan) else []
+
+    def format_lines(self) -> list[str]:
+        """Return the outcome as text."""
+        other_members = format_count(self.members - 1, "other pod")
+        lines = ["", f"  As a member of pod group {self.group}, scheduled together with {other_members}"]
+        if not self.message:
+            return [*lines, f"    it goes to {self.node}"]
+        if self.node:
+            lines.append(f"    it goes to {self.node} after the evictions")
+        elif self.decision.waits_for_preemption:
+            lines.append("    it is retried after the evictions")
+        else:
+            lines.append("    it is not placed")
+        if self.victims:
+            lines.append(f"    evicted for the group: {', '.join(self.victims)}")
+        if self.decision.status.message != self.message:
+            lines.append(f"    the group: {self.decision.status.message or 'is scheduled without it'}")
+        return [*lines, f"    message of the pod: {self.message}"]
+
+    def to_values(self) -> dict[str, Any]:
+        """Return the outcome as plain values, always with the same keys."""
+        decision = self.decision
+        return {
+            "name": self.group,
+            "members": self.members,
+            "scheduled": decision.status.is_success,
+            "waitsForPreemption": decision.waits_for_preemption,
+            "placement": decision.placement.name or None,
+            "message": decision.status.message,
+            "node": self.node or None,
+            "podMessage": self.message or None,
+            "victims": self.victims,
+        }
+
+
+class PodGroupSimulator:
+    """Schedules each pod group once, on a snapshot of the cache."""
+
+    def __init__(self, cache: Cache, profiles: Mapping[str, Profile], runtime: PluginRuntime) -> None:
+        """Use *profiles* by scheduler name. Each group is scheduled on the state of *cache* at the first request."""
+        self._cache, self._profiles, self._runtime = cache, profiles, runtime
+        self._decisions: dict[str, tuple[list[str], GroupDecision]] = {}
+
+    def get_outcome(self, pod: Pod) -> PodGroupOutcome | None:
+        """Return the outcome for a pending pod that passes PreEnqueue.
+
+        None if the pod has no group, is being deleted, or pod groups are disabled.
+        """
+        key, profile = get_pod_group_key(pod), self._profiles.get(pod.spec.scheduler_name)
+        if key is None or profile is None or profile.pod_groups is None:
+            return None
+        if key not in self._decisions:
+            self._decisions[key] = self._schedule_group(key, profile)
+        uids, decision = self._decisions[key]
+        uid = pod.metadata.uid or pod.key
+        return PodGroupOutcome(key, len(uids), decision, uids.index(uid)) if uid in uids else None
+
+    def _schedule_group(self, key: str, profile: Profile) -> tuple[list[str], GroupDecision]:
+        """Return the uids of the members that pass PreEnqueue, in scheduling order, and the decision for the group."""
+        snapshot = self._cache.snapshot()
+        pods = sorted(list_pending_pods(self._cache, self._profiles), key=lambda pod: get_member_sort_key(pod, 0.0))
+        members = [snapshot.make_pod_info(pod) for pod in pods if get_pod_group_key(pod) == key]
+        members = [pod_info for pod_info in members if not self._is_rejected_by_pre_enqueue(pod_info)]
+        rng = Random(0)  # noqa: S311  reproducible
+        return [pod_info.uid for pod_info in members], schedule_pod_group(
+            members, snapshot, profile, self._runtime, rng, NodeSampler()
+        )
+
+    def _is_rejected_by_pre_enqueue(self, pod_info: PodInfo) -> bool:
+        profile = self._profiles[pod_info.spec.scheduler_name]
+        return run_pre_enqueue_plugins(pod_info, self._cache.snapshot(), profile, self._runtime) is not None

@@ -1,0 +1,117 @@
+"""A simulation as text and as plain values."""
+
+from collections.abc import Iterable
+from typing import Any, Final
+
+from extender.analysis.resource_format import format_amount, format_percent
+from extender.analysis.simulate import Simulation
+from extender.analysis.text_table import format_count, format_table
+from extender.analysis.utilization import PODS_RESOURCE, ClusterUsage, NodeUsage
+
+_MAX_NODES: Final = 3
+_MAX_PODS: Final = 3
+
+
+def make_simulation_values(simulation: Simulation, seed: int) -> dict[str, Any]:
+    """Return the complete simulation as dicts, lists, strings, numbers and None; placements are in queue order."""
+    usage_before, usage_after = simulation.usage_before, simulation.usage_after
+    unplaced = simulation.group_unplaced_by_reason()
+    placed_count = len(simulation.placed_pods)
+    return {
+        "seed": seed,
+        "nodes": len(usage_after.nodes),
+        "pods": {
+            "waiting": len(simulation.placements),
+            "placed": placed_count,
+            "unplaced": len(simulation.placements) - placed_count,
+        },
+        "placements": [
+            {"pod": placement.pod, "node": placement.node or None, "message": placement.message or None}
+            for placement in simulation.placements
+        ],
+        "unplaced": [
+            {"reason": reason, "count": len(group), "pods": [placement.pod for placement in group]}
+            for reason, group in unplaced.items()
+        ],
+        "utilisation": {
+            name: {
+                "allocatable": usage.allocatable,
+                "before": usage_before.total[name].requested,
+                "after": usage.requested,
+            }
+            for name, usage in usage_after.total.items()
+        },
+        "fullest": [_make_node_values(node) for node in usage_after.list_fullest(_MAX_NODES)],
+        "emptiest": [_make_node_values(node) for node in usage_after.list_emptiest(_MAX_NODES)],
+    }
+
+
+def _make_node_values(node: NodeUsage) -> dict[str, Any]:
+    resources = {
+        name: {"requested": usage.requested, "allocatable": usage.allocatable} for name, usage in node.resources.items()
+    }
+    return {"name": node.name, "resources": resources}
+
+
+def format_simulation(simulation: Simulation, seed: int) -> str:
+    """Return the report: placed pods, reasons of unplaced pods, utilization, fullest and emptiest nodes."""
+    all_pods, placed = len(simulation.placements), len(simulation.placed_pods)
+    lines = [f"{format_count(all_pods, 'pod')} waiting, {placed} placed, {all_pods - placed} not placed (seed {seed})"]
+    lines += _format_unplaced_lines(simulation)
+    if simulation.usage_after.nodes:
+        lines += _format_utilization_table(simulation.usage_before, simulation.usage_after)
+        lines += _format_node_table(
+            "Fullest nodes", simulation.usage_after.list_fullest(_MAX_NODES), simulation.usage_after
+        )
+        lines += _format_node_table(
+            "Emptiest nodes", simulation.usage_after.list_emptiest(_MAX_NODES), simulation.usage_after
+        )
+    return "\n".join(lines) + "\n"
+
+
+def _format_unplaced_lines(simulation: Simulation) -> list[str]:
+    groups = simulation.group_unplaced_by_reason()
+    if not groups:
+        return []
+    lines = ["", "Not placed"]
+    width = len(str(max(len(group) for group in groups.values())))
+    for reason, group in groups.items():
+        names = ", ".join(placement.pod for placement in group[:_MAX_PODS])
+        omitted_count = len(group) - _MAX_PODS
+        lines.append(f"  {len(group):>{width}}  {reason}")
+        lines.append(
+            f"  {'':{width}}  {names} and {omitted_count} more" if omitted_count > 0 else f"  {'':{width}}  {names}"
+        )
+    return lines
+
+
+def _format_utilization_table(usage_before: ClusterUsage, usage_after: ClusterUsage) -> list[str]:
+    rows = [("RESOURCE", "BEFORE", "", "AFTER", "", "OF")]
+    for name, usage in usage_after.total.items():
+        requested_before = usage_before.total[name].requested
+        rows.append(
+            (
+                name,
+                format_amount(name, requested_before),
+                format_percent(requested_before, usage.allocatable),
+                format_amount(name, usage.requested),
+                format_percent(usage.requested, usage.allocatable),
+                format_amount(name, usage.allocatable),
+            )
+        )
+    return ["", "Requested in the cluster", *format_table(rows, right=[1, 2, 3, 4, 5])]
+
+
+def _format_node_table(title: str, nodes: Iterable[NodeUsage], cluster: ClusterUsage) -> list[str]:
+    names = list(cluster.total)
+    rows = [("NODE", *(name for name in names if name != PODS_RESOURCE), PODS_RESOURCE)]
+    for node in nodes:
+        cells = [_format_percent_cell(node, name) for name in names if name != PODS_RESOURCE]
+        pods = node.resources.get(PODS_RESOURCE)
+        rows.append((node.name, *cells, f"{pods.requested}/{pods.allocatable}" if pods else "-"))
+    return ["", title, *format_table(rows, right=range(1, len(names) + 1))]
+
+
+def _format_percent_cell(node: NodeUsage, name: str) -> str:
+    usage = node.resources.get(name)
+    return format_percent(usage.requested, usage.allocatable) if usage else "-"

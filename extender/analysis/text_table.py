@@ -1,0 +1,22 @@
+"""Text tables with aligned columns."""
+
+from collections.abc import Sequence
+
+
+def format_table(rows: Sequence[Sequence[str]], *, right: Sequence[int] = (), indent: str = "  ") -> list[str]:
+    """Return the lines of a table with padded cells; the columns in *right* are right-aligned."""
+    if not rows:
+        return []
+    widths = [max(len(row[index]) for row in rows if index < len(row)) for index in range(max(map(len, rows)))]
+    lines = []
+    for row in rows:
+        cells = [
+            cell.rjust(widths[index]) if index in right else cell.ljust(widths[index]) for index, cell in enumerate(row)
+        ]
+        lines.append((indent + "  ".join(cells)).rstrip())
+    return lines
+
+
+def format_count(number: int, noun: str) -> str:
+    """Return a count with its noun: `1 node`, `2 nodes`."""
+    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"

@@ -1,0 +1,146 @@
+"""Decode API objects from JSON or parsed YAML, and encode them as JSON.
+
+Decoding is typed and ignores unknown fields. An explicit null becomes the zero value of the field's type, as in Go.
+Nulls are rare, so they are handled in a second, slower attempt.
+"""
+
+import re
+from functools import cache
+from typing import Any, Final, TypeVar
+
+import msgspec
+from msgspec import inspect
+
+T = TypeVar("T")
+
+_CONTAINER_TYPES: Final = (inspect.StructType, inspect.DictType, inspect.VarTupleType, inspect.ListType)
+
+_MESSAGE_AND_PATH: Final = re.compile(r"(?P<message>.*) - at (?:`key` in )?`\$(?P<path>.*?)`", re.DOTALL)
+_DEPTH_ERROR: Final = "nested too deeply"
+
+
+class DecodeError(ValueError):
+    """Data that cannot be decoded to the target type.
+
+    Attributes:
+        path: the field path, such as `spec.containers[...].image`; empty for the whole document.
+        message: the error at that path.
+    """
+
+    def __init__(self, path: str, message: str) -> None:
+        super().__init__(f"{path}: {message}" if path else message)
+        self.path = path
+        self.message = message
+
+
+@cache
+def _get_decoder(target: Any) -> msgspec.json.Decoder[Any]:
+    return msgspec.json.Decoder(target)
+
+
+@cache
+def _get_type_info(target: Any) -> inspect.Type:
+    return inspect.type_info(target)
+
+
+@cache
+def _get_field_types(struct: type) -> dict[str, inspect.Type]:
+    info = _get_type_info(struct)
+    return {field.encode_name: field.type for field in info.fields} if isinstance(info, inspect.StructType) else {}
+
+
+def decode(data: bytes | bytearray, kind: type[T]) -> T:
+    """Decode JSON.
+
+    Args:
+        data: JSON in UTF-8.
+        kind: the target type, such as `Pod` or `list[Node]`.
+
+    Raises:
+        DecodeError: malformed JSON, or a value of the wrong type.
+    """
+    target: Any = kind
+    try:
+        decoded: T = _get_decoder(target).decode(data)
+    except msgspec.ValidationError:
+        return from_builtins(_parse(data), kind)
+    except RecursionError as error:
+        raise DecodeError("", _DEPTH_ERROR) from error
+    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        raise DecodeError("", str(error)) from error
+    return decoded
+
+
+def _parse(data: bytes | bytearray) -> Any:
+    try:
+        return msgspec.json.decode(data)
+    except RecursionError as error:
+        raise DecodeError("", _DEPTH_ERROR) from error
+    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        raise DecodeError("", str(error)) from error
+
+
+def from_builtins(obj: Any, kind: type[T]) -> T:
+    """Convert parsed JSON or YAML to an object.
+
+    Args:
+        obj: dicts, lists, strings, numbers, booleans, None, and the datetimes of a YAML parser.
+        kind: the target type, such as `Pod` or `list[Node]`.
+
+    Raises:
+        DecodeError: a value of the wrong type.
+    """
+    target: Any = kind
+    try:
+        # The recursion depth is bounded by the type, not by the object.
+        return msgspec.convert(_replace_nulls(obj, _get_type_info(target)), kind)
+    except msgspec.ValidationError as error:
+        match = _MESSAGE_AND_PATH.fullmatch(str(error))
+        if match is None:
+            raise DecodeError("", str(error)) from error
+        raise DecodeError(match["path"].lstrip("."), match["message"]) from error
+
+
+def _replace_nulls(obj: Any, info: inspect.Type) -> Any:
+    """Return a copy of *obj* without unknown fields and with Go's zero values in place of nulls."""
+    if obj is None:
+        return _make_zero_value(info)
+    match info:
+        case inspect.StructType() if isinstance(obj, dict):
+            fields = _get_field_types(info.cls)
+            return {key: _replace_nulls(obj[key], fields[key]) for key in fields if obj.get(key) is not None}
+        case inspect.DictType() if isinstance(obj, dict):
+            return {key: _replace_nulls(value, info.value_type) for key, value in obj.items()}
+        case inspect.VarTupleType() | inspect.ListType() if isinstance(obj, (list, tuple)):
+            return [_replace_nulls(item, info.item_type) for item in obj]
+        case inspect.UnionType():
+            containers = [member for member in info.types if isinstance(member, _CONTAINER_TYPES)]
+            return _replace_nulls(obj, containers[0]) if len(containers) == 1 else obj
+        case _:
+            return obj
+
+
+def _make_zero_value(info: inspect.Type) -> Any:
+    """Return Go's zero value of a type; None for an optional type."""
+    match info:
+        case inspect.StructType() | inspect.DictType():
+            return {}
+        case inspect.VarTupleType() | inspect.ListType():
+            return []
+        case inspect.StrType():
+            return ""
+        case inspect.IntType():
+            return 0
+        case inspect.BoolType():
+            return False
+        case inspect.DateTimeType():
+            return "0001-01-01T00:00:00Z"
+        case inspect.UnionType() if not info.includes_none:
+            return 0
+        case _:
+            return None
+
+
+def encode(obj: Any) -> bytes:
+    """Encode *obj* as JSON with the field names of Kubernetes, without fields at their default."""
+    return msgspec.json.encode(obj)

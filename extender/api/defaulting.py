@@ -1,0 +1,138 @@
+"""Defaulting as in the API server, for objects from files that were never sent to one.
+
+Only fields that scheduling reads are set. Objects printed by `kubectl get` have these fields and are not changed.
+
+Source: pkg/apis/core/v1/defaults.go, SetDefaults_Pod; pkg/apis/resource/v1/defaults.go,
+SetDefaults_ExactDeviceRequest (1.36).
+"""
+
+from collections.abc import Mapping
+from typing import Any, Final, TypeVar
+
+from msgspec.structs import replace
+
+from extender.api.defaults import (
+    DEFAULT_NAMESPACE,
+    DEFAULT_SCHEDULER_NAME,
+    SYSTEM_PRIORITIES,
+    default_host_port,
+    default_requests,
+)
+from extender.api.kinds.devices import (
+    DeviceRequest,
+    DeviceSubRequest,
+    ExactDeviceRequest,
+    ResourceClaim,
+    ResourceClaimSpec,
+    ResourceClaimTemplate,
+)
+from extender.api.kinds.disruption import PodDisruptionBudget, PriorityClass
+from extender.api.kinds.meta import KubernetesObject
+from extender.api.kinds.node import Node
+from extender.api.kinds.pod import Container, Pod, PodSpec
+from extender.api.kinds.pod_group import PodGroup
+from extender.api.kinds.storage import CSIStorageCapacity, PersistentVolumeClaim, StorageClass
+from extender.api.kinds.workload import ReplicaSet, ReplicationController, Service, StatefulSet
+
+T = TypeVar("T", bound=KubernetesObject)
+DeviceRequestT = TypeVar("DeviceRequestT", ExactDeviceRequest, DeviceSubRequest)
+
+_NAMESPACED: Final = (
+    Pod,
+    Service,
+    ReplicationController,
+    ReplicaSet,
+    StatefulSet,
+    PodDisruptionBudget,
+    PersistentVolumeClaim,
+    CSIStorageCapacity,
+    ResourceClaim,
+    ResourceClaimTemplate,
+    PodGroup,
+)
+
+
+def set_defaults(obj: T) -> T:
+    """Return *obj* with its default namespace and field values."""
+    if not obj.metadata.namespace and isinstance(obj, _NAMESPACED):
+        obj = replace(obj, metadata=replace(obj.metadata, namespace=DEFAULT_NAMESPACE))
+    if isinstance(obj, Pod):
+        spec = _default_pod_spec(obj.spec)
+        return obj if spec is obj.spec else replace(obj, spec=spec)
+    if isinstance(obj, Node) and obj.status.capacity and not obj.status.allocatable:
+        return replace(obj, status=replace(obj.status, allocatable=obj.status.capacity))
+    if isinstance(obj, StorageClass) and obj.volume_binding_mode is None:
+        return replace(obj, volume_binding_mode="Immediate")
+    if isinstance(obj, ResourceClaim):
+        return replace(obj, spec=_default_claim_spec(obj.spec))
+    if isinstance(obj, ResourceClaimTemplate):
+        return replace(obj, spec=replace(obj.spec, spec=_default_claim_spec(obj.spec.spec)))
+    return obj
+
+
+def set_priority(pod: Pod, priority_classes: Mapping[str, PriorityClass]) -> Pod:
+    """Return *pod* with the priority of its PriorityClass, if the class exists and the pod has no priority.
+
+    Source: plugin/pkg/admission/priority/admission.go, Plugin.admitPod (1.36).
+    """
+    name = pod.spec.priority_class_name
+    if not name or pod.spec.priority is not None:
+        return pod
+    priority_class = priority_classes.get(name)
+    priority = priority_class.value if priority_class else SYSTEM_PRIORITIES.get(name)
+    if priority is None:
+        return pod
+    changes: dict[str, Any] = {"priority": priority}
+    if priority_class and pod.spec.preemption_policy is None:
+        changes["preemption_policy"] = priority_class.preemption_policy
+    return replace(pod, spec=replace(pod.spec, **changes))
+
+
+def _default_pod_spec(spec: PodSpec) -> PodSpec:
+    changes: dict[str, Any] = {}
+    if not spec.scheduler_name:
+        changes["scheduler_name"] = DEFAULT_SCHEDULER_NAME
+    for field in ("containers", "init_containers"):
+        containers: tuple[Container, ...] = getattr(spec, field)
+        defaulted_containers = tuple(
+            _default_container(container, host_network=spec.host_network) for container in containers
+        )
+        if any(
+            defaulted is not container for defaulted, container in zip(defaulted_containers, containers, strict=True)
+        ):
+            changes[field] = defaulted_containers
+    return replace(spec, **changes) if changes else spec
+
+
+def _default_container(container: Container, *, host_network: bool) -> Container:
+    """Default the requests to the limits and, with host networking, the host ports to the container ports."""
+    changes: dict[str, Any] = {}
+    resources = container.resources
+    if resources.limits and not resources.limits.keys() <= resources.requests.keys():
+        changes["resources"] = replace(resources, requests=default_requests(resources.requests, resources.limits))
+    if host_network and any(not port.host_port for port in container.ports):
+        changes["ports"] = tuple(
+            replace(port, host_port=default_host_port(port.container_port, port.host_port, host_network=True))
+            for port in container.ports
+        )
+    return replace(container, **changes) if changes else container
+
+
+def _default_claim_spec(spec: ResourceClaimSpec) -> ResourceClaimSpec:
+    requests = tuple(_default_device_request(request) for request in spec.devices.requests)
+    return replace(spec, devices=replace(spec.devices, requests=requests))
+
+
+def _default_device_request(request: DeviceRequest) -> DeviceRequest:
+    return replace(
+        request,
+        exactly=_default_count(request.exactly) if request.exactly else None,
+        first_available=tuple(_default_count(subrequest) for subrequest in request.first_available),
+    )
+
+
+def _default_count(request: DeviceRequestT) -> DeviceRequestT:
+    """Set the default allocation mode, ExactCount, and its default count of 1."""
+    mode = request.allocation_mode or "ExactCount"
+    count = request.count or 1 if mode == "ExactCount" else request.count
+    return replace(request, allocation_mode=mode, count=count)

@@ -1,0 +1,77 @@
+"""Types that all kinds share: metadata, owner references, conditions, label selectors."""
+
+from datetime import datetime
+
+from msgspec import field
+
+from extender.api.kinds.struct_base import Int64, KubernetesStruct
+
+
+class OwnerReference(KubernetesStruct, frozen=True, kw_only=True):
+    """A reference to an owner; at most one owner is the controller."""
+
+    api_version: str = ""
+    kind: str = ""
+    name: str = ""
+    uid: str = ""
+    controller: bool | None = None
+
+
+class ObjectMeta(KubernetesStruct, frozen=True, kw_only=True):
+    """The metadata of an object. Timestamps are timezone-aware."""
+
+    name: str = ""
+    generate_name: str = ""
+    namespace: str = ""
+    uid: str = ""
+    resource_version: str = ""
+    generation: Int64 = 0
+    creation_timestamp: datetime | None = None
+    deletion_timestamp: datetime | None = None
+    labels: dict[str, str] = field(default_factory=dict)
+    annotations: dict[str, str] = field(default_factory=dict)
+    owner_references: tuple[OwnerReference, ...] = ()
+    finalizers: tuple[str, ...] = ()
+
+
+class LabelSelectorRequirement(KubernetesStruct, frozen=True, kw_only=True):
+    """A requirement on a label; operator In, NotIn, Exists or DoesNotExist."""
+
+    key: str = ""
+    operator: str = ""
+    values: tuple[str, ...] = ()
+
+
+class LabelSelector(KubernetesStruct, frozen=True, kw_only=True):
+    """A label selector: all requirements must hold. An empty selector matches all objects, an absent one none."""
+
+    match_labels: dict[str, str] = field(default_factory=dict)
+    match_expressions: tuple[LabelSelectorRequirement, ...] = ()
+
+
+class Condition(KubernetesStruct, frozen=True, kw_only=True):
+    """A condition in the status of an object."""
+
+    type: str = ""
+    status: str = ""
+    reason: str = ""
+    message: str = ""
+    observed_generation: Int64 = 0
+    last_transition_time: datetime | None = None
+
+
+class ObjectReference(KubernetesStruct, frozen=True, kw_only=True):
+    """A reference to an object, such as the claim of a bound volume."""
+
+    kind: str = ""
+    namespace: str = ""
+    name: str = ""
+    uid: str = ""
+    api_version: str = ""
+    resource_version: str = ""
+
+
+class KubernetesObject(KubernetesStruct, frozen=True, kw_only=True):
+    """A top-level object with its own kind."""
+
+    metadata: ObjectMeta = ObjectMeta()

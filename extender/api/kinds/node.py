@@ -1,0 +1,60 @@
+"""Nodes: taints, capacity, images, attached volumes."""
+
+from datetime import datetime
+
+from msgspec import field
+
+from extender.api.kinds.meta import Condition, KubernetesObject
+from extender.api.kinds.struct_base import Int64, KubernetesStruct, ResourceList
+
+
+class Taint(KubernetesStruct, frozen=True, kw_only=True):
+    """A taint of a node; effect NoSchedule, PreferNoSchedule or NoExecute."""
+
+    key: str = ""
+    value: str = ""
+    effect: str = ""
+    time_added: datetime | None = None
+
+
+class NodeSpec(KubernetesStruct, frozen=True, kw_only=True):
+    """The spec of a node."""
+
+    unschedulable: bool = False
+    taints: tuple[Taint, ...] = ()
+    provider_id: str = field(default="", name="providerID")
+    pod_cidr: str = field(default="", name="podCIDR")
+    pod_cidrs: tuple[str, ...] = field(default=(), name="podCIDRs")
+
+
+class ContainerImage(KubernetesStruct, frozen=True, kw_only=True):
+    """An image on a node with all its names; size in bytes."""
+
+    names: tuple[str, ...] = ()
+    size_bytes: Int64 = 0
+
+
+class AttachedVolume(KubernetesStruct, frozen=True, kw_only=True):
+    """A volume attached to a node."""
+
+    name: str = ""
+    device_path: str = ""
+
+
+class NodeStatus(KubernetesStruct, frozen=True, kw_only=True):
+    """The status of a node."""
+
+    capacity: ResourceList = field(default_factory=dict)
+    allocatable: ResourceList = field(default_factory=dict)
+    images: tuple[ContainerImage, ...] = ()
+    conditions: tuple[Condition, ...] = ()
+    declared_features: tuple[str, ...] = ()
+    volumes_attached: tuple[AttachedVolume, ...] = ()
+    volumes_in_use: tuple[str, ...] = ()
+
+
+class Node(KubernetesObject, frozen=True, kw_only=True):
+    """A node."""
+
+    spec: NodeSpec = NodeSpec()
+    status: NodeStatus = NodeStatus()

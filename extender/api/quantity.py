@@ -1,0 +1,199 @@
+"""Resource quantities: text such as `1500m` or `2Gi`, and the integers the scheduler computes with.
+
+As upstream, a quantity has one of two representations, which differ on overflow. A small quantity is an int64 and a
+power of ten; its value is 0 if it exceeds int64. A big quantity is rounded up to nano units; its value wraps.
+
+Source: apimachinery/pkg/api/resource/quantity.go, Quantity, ParseQuantity (1.36).
+"""
+
+import re
+from functools import lru_cache
+from typing import Final, NamedTuple
+
+MAX_INT64: Final = 2**63 - 1
+_NANO: Final = -9
+_SMALL_DIGITS: Final = 18
+_MAX_LENGTH: Final = 4096
+_MAX_EXPONENT: Final = 4096
+"""The largest exponent accepted, so that a short text cannot become a huge number."""
+
+_GRAMMAR: Final = re.compile(r"([+-]?)([0-9]*)(?:(\.)([0-9]*))?([eEinumkKMGTP]*[+-]?[0-9]*)", re.ASCII)
+_EXPONENT_SUFFIX: Final = re.compile(r"[eE]([+-]?[0-9]+)", re.ASCII)
+_DECIMAL_EXPONENTS: Final = {"n": -9, "u": -6, "m": -3, "": 0, "k": 3, "M": 6, "G": 9, "T": 12, "P": 15, "E": 18}
+_BINARY_EXPONENTS: Final = {"Ki": 10, "Mi": 20, "Gi": 30, "Ti": 40, "Pi": 50, "Ei": 60}
+
+
+class Quantity(NamedTuple):
+    """The exact value `unscaled` * 10**`scale`. `small` is true if upstream stores it as an int64."""
+
+    unscaled: int
+    scale: int
+    small: bool
+
+    def scaled_value(self, scale: int) -> int:
+        """Return the value in units of 10**`scale`, rounded up, as an int64.
+
+        Small quantities round away from zero and are 0 on overflow. Big quantities round up and wrap.
+        """
+        return _scale_small_quantity(self, scale) if self.small else _scale_big_quantity(self, scale)
+
+    def plus(self, other: "Quantity") -> "Quantity":
+        """Return the exact sum; it is small if both quantities are small and the sum fits an int64."""
+        if self.small and other.small:
+            if not other.unscaled:
+                return self
+            if not self.unscaled:
+                return other
+        scale = min(self.scale, other.scale)
+        left = self.unscaled * _compute_power_of_ten(self.scale - scale)
+        right = other.unscaled * _compute_power_of_ten(other.scale - scale)
+        total = left + right
+        small = self.small and other.small and all(_fits_int64(number) for number in (left, right, total))
+        return Quantity(total, scale, small)
+
+    def exceeds(self, other: "Quantity") -> bool:
+        """Return whether this quantity is greater than *other*."""
+        if self.scale == other.scale:
+            return self.unscaled > other.unscaled
+        scale = min(self.scale, other.scale)
+        return self.unscaled * _compute_power_of_ten(self.scale - scale) > other.unscaled * _compute_power_of_ten(
+            other.scale - scale
+        )
+
+
+ZERO: Final = Quantity(0, 0, small=True)
+
+
+def _compute_power_of_ten(exponent: int) -> int:
+    """Return 10**exponent for an exponent of at least 0."""
+    return int(10**exponent)
+
+
+def _fits_int64(number: int) -> bool:
+    return -MAX_INT64 - 1 <= number <= MAX_INT64
+
+
+def _wrap_int64(number: int) -> int:
+    """Convert to int64 with wraparound, as Go does."""
+    return (number + 2**63) % 2**64 - 2**63
+
+
+def _scale_small_quantity(quantity: Quantity, scale: int) -> int:
+    shift = quantity.scale - scale
+    if shift >= 0:
+        result = quantity.unscaled * _compute_power_of_ten(shift)
+        return result if _fits_int64(result) else 0
+    magnitude = -(-abs(quantity.unscaled) // _compute_power_of_ten(-shift))
+    return magnitude if quantity.unscaled > 0 else -magnitude
+
+
+def _scale_big_quantity(quantity: Quantity, scale: int) -> int:
+    shift = quantity.scale - scale
+    if shift >= 0:
+        return _wrap_int64(_wrap_int64(quantity.unscaled) * _wrap_int64(_compute_power_of_ten(shift)))
+    divisor = _compute_power_of_ten(-shift)
+    if quantity.unscaled < MAX_INT64 and -shift < _SMALL_DIGITS + 1:
+        # Go divides towards zero and adds one for any remainder, even if the quantity is negative.
+        unscaled = _wrap_int64(quantity.unscaled)
+        quotient, remainder = divmod(abs(unscaled), divisor)
+        return (quotient if unscaled >= 0 else -quotient) + (1 if remainder else 0)
+    quotient, remainder = divmod(quantity.unscaled, divisor)
+    return _wrap_int64(quotient + (1 if remainder else 0))
+
+
+def parse(text: str | float) -> Quantity:
+    """Parse a quantity from JSON or YAML.
+
+    Args:
+        text: a number, or a number with one of the suffixes n u m k M G T P E Ki Mi Gi Ti Pi Ei, or an exponent;
+            surrounding spaces are ignored.
+
+    Raises:
+        ValueError: the text is not a quantity.
+
+    Source: apimachinery/pkg/api/resource/quantity.go, ParseQuantity (1.36).
+    """
+    return _parse(text.strip() if isinstance(text, str) else str(text))
+
+
+def _make_syntax_error(text: str) -> ValueError:
+    return ValueError(f'quantity "{text[:64]}": want a number with an optional suffix such as m, k, M, Gi')
+
+
+@lru_cache(maxsize=65536)
+def _parse(text: str) -> Quantity:
+    match = _GRAMMAR.fullmatch(text) if 0 < len(text) <= _MAX_LENGTH else None
+    if match is None:
+        raise _make_syntax_error(text)
+    sign, integer, _, fraction, suffix = match.groups(default="")
+    binary_exponent = _BINARY_EXPONENTS.get(suffix)
+    exponent = _parse_exponent(text, suffix) if binary_exponent is None else 0
+    digits = integer.lstrip("0") or "0"
+    unscaled = _parse_small_value(digits, fraction, exponent, binary_exponent)
+    if unscaled is not None:
+        return Quantity(-unscaled if sign == "-" else unscaled, exponent - len(fraction), small=True)
+    if not integer and not fraction:
+        raise _make_syntax_error(text)
+    number, scale = _round_up_to_nano(int(digits + fraction) << (binary_exponent or 0), exponent - len(fraction))
+    if binary_exponent is not None and number > MAX_INT64 * _compute_power_of_ten(-scale):
+        number, scale = MAX_INT64, 0
+    return Quantity(-number if sign == "-" else number, scale, small=False)
+
+
+def _parse_exponent(text: str, suffix: str) -> int:
+    """Return the power of ten of a suffix."""
+    exponent = _DECIMAL_EXPONENTS.get(suffix)
+    if exponent is not None:
+        return exponent
+    match = _EXPONENT_SUFFIX.fullmatch(suffix)
+    if match is None:
+        raise _make_syntax_error(text)
+    digits = match.group(1)
+    # Check the number of digits first: converting millions of digits is slow.
+    if len(digits) > _SMALL_DIGITS or abs(int(digits)) > _MAX_EXPONENT:
+        raise ValueError(f'quantity "{text[:64]}": want an exponent between -{_MAX_EXPONENT} and {_MAX_EXPONENT}')
+    return int(digits)
+
+
+def _parse_small_value(digits: str, fraction: str, exponent: int, binary_exponent: int | None) -> int | None:
+    """Return the unscaled int64 of a small quantity, or None if the quantity is big."""
+    if binary_exponent is None:
+        spare_digits, factor = _SMALL_DIGITS - len(digits) - len(fraction), 1
+    elif fraction:
+        return None
+    else:
+        spare_digits, factor = 15 - len(digits) - binary_exponent * 3 // 10 - 1, 1 << binary_exponent
+    if spare_digits < 0 or exponent - len(fraction) < _NANO:
+        return None
+    unscaled = int(digits + fraction) * factor
+    return unscaled if _fits_int64(unscaled) else None
+
+
+def _round_up_to_nano(number: int, scale: int) -> tuple[int, int]:
+    """Return the number, rounded up to nano units, and its scale, which is at most 0 for the number 0."""
+    if not number:
+        return 0, min(scale, 0)
+    if scale >= _NANO:
+        return number * _compute_power_of_ten(scale - _NANO), _NANO
+    return -(-number // _compute_power_of_ten(_NANO - scale)), _NANO
+
+
+def value(quantity: str | float | Quantity) -> int:
+    """Return the value in whole units (bytes, counts), rounded up.
+
+    Source: apimachinery/pkg/api/resource/quantity.go, Quantity.Value (1.36).
+    """
+    return (quantity if isinstance(quantity, Quantity) else parse(quantity)).scaled_value(0)
+
+
+def milli_value(quantity: str | float | Quantity) -> int:
+    """Return the value in thousandths, such as milli-CPU, rounded up.
+
+    Source: apimachinery/pkg/api/resource/quantity.go, Quantity.MilliValue (1.36).
+    """
+    return (quantity if isinstance(quantity, Quantity) else parse(quantity)).scaled_value(-3)
+
+
+def to_base_units(resource: str, quantity: str | float | Quantity) -> int:
+    """Return the value in the base unit of a resource: milli-CPU for cpu, whole units for all others."""
+    return milli_value(quantity) if resource == "cpu" else value(quantity)

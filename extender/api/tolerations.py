@@ -1,0 +1,68 @@
+"""Matching of tolerations and taints."""
+
+import re
+from collections.abc import Collection, Iterable
+from typing import Final
+
+from extender.api.kinds.affinity import Toleration
+from extender.api.kinds.node import Taint
+from extender.api.label_syntax import parse_int64
+
+DO_NOT_SCHEDULE_EFFECTS: Final = frozenset({"NoSchedule", "NoExecute"})
+"""The effects that prevent scheduling."""
+
+_CANONICAL_INTEGER: Final = re.compile(r"0|-?[1-9][0-9]*", re.ASCII)
+
+
+def tolerates(toleration: Toleration, taint: Taint, *, comparison_operators: bool = False) -> bool:
+    """Return whether a toleration tolerates a taint.
+
+    Args:
+        toleration: the toleration; an empty key or effect matches all.
+        taint: the taint.
+        comparison_operators: whether the operators Gt and Lt are enabled (gate TaintTolerationComparisonOperators).
+
+    Source: api/core/v1/toleration.go, Toleration.ToleratesTaint (1.36).
+    """
+    if toleration.effect not in {"", taint.effect} or toleration.key not in {"", taint.key}:
+        return False
+    match toleration.operator:
+        case "" | "Equal":
+            return toleration.value == taint.value
+        case "Exists":
+            return True
+        case "Gt" | "Lt":
+            return comparison_operators and _compare_values(toleration, taint)
+        case _:
+            return False
+
+
+def _compare_values(toleration: Toleration, taint: Taint) -> bool:
+    limit, number = _parse_canonical_int64(toleration.value), _parse_canonical_int64(taint.value)
+    if limit is None or number is None:
+        return False
+    return number > limit if toleration.operator == "Gt" else number < limit
+
+
+def _parse_canonical_int64(text: str) -> int | None:
+    """Parse an integer without plus sign or leading zeros; None if *text* is not one."""
+    return parse_int64(text) if _CANONICAL_INTEGER.fullmatch(text) else None
+
+
+def find_untolerated_taint(
+    taints: Iterable[Taint],
+    tolerations: Collection[Toleration],
+    effects: Collection[str] = DO_NOT_SCHEDULE_EFFECTS,
+    *,
+    comparison_operators: bool = False,
+) -> Taint | None:
+    """Return the first taint with one of these effects that no toleration tolerates.
+
+    Source: component-helpers/scheduling/corev1/helpers.go, FindMatchingUntoleratedTaint (1.36).
+    """
+    for taint in taints:
+        if taint.effect in effects and not any(
+            tolerates(toleration, taint, comparison_operators=comparison_operators) for toleration in tolerations
+        ):
+            return taint
+    return None

@@ -1,0 +1,203 @@
+"""Delegated authentication and authorization: the API server reviews the callers of the HTTP ports.
+
+The CAs of client certificates and the front proxy settings are read from files, or from the API server.
+
+Source: apiserver/pkg/server/options/authentication.go, DelegatingAuthenticationOptions.ApplyTo,
+DelegatingAuthenticationOptions.AddFlags; apiserver/pkg/server/options/authorization.go,
+DelegatingAuthorizationOptions.toAuthorizer, DelegatingAuthorizationOptions.AddFlags (1.36).
+"""
+
+import json
+import logging
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, Final
+
+import msgspec
+from cryptography import x509
+
+from extender.basics.clock import Clock
+from extender.client.credentials import Credentials
+from extender.client.errors import ApiError
+from extender.client.kubeconfig import CredentialSource
+from extender.client.transport import Request, Transport
+from extender.client.writer import Writer
+from extender.config.model import ClientConnection
+from extender.serving.authentication import Authenticator, AuthMetrics, Reviewer, ReviewError
+from extender.serving.authorization import Authorizer
+from extender.serving.serving_options import AuthenticationOptions, AuthorizationOptions, FrontProxyOptions
+
+log = logging.getLogger("extender.app")
+
+_AUTHENTICATION_CONFIG_MAP: Final = "/api/v1/namespaces/kube-system/configmaps/extension-apiserver-authentication"
+_TIMEOUT_SECONDS: Final = 10.0
+
+
+class DelegatedAuthError(Exception):
+    """Delegated authentication could not be set up; the message is one line."""
+
+
+@dataclass(frozen=True, slots=True)
+class ReviewClient:
+    """Creates TokenReviews and SubjectAccessReviews (implements `serving.authentication.Reviewer`)."""
+
+    writer: Writer
+
+    async def review(self, kind: str, body: Mapping[str, Any]) -> bytes:
+        """Create a review and return the response.
+
+        Raises:
+            ReviewError: the request failed.
+        """
+        try:
+            return await self.writer.create(kind, "", body, timeout=_TIMEOUT_SECONDS)
+        except ApiError as error:
+            log.warning("Cannot review a caller", extra={"kind": kind, "err": str(error)})
+            raise ReviewError(str(error)) from error
+
+
+@dataclass(frozen=True, slots=True)
+class DelegatedAuth:
+    """The result of `set_up_delegated_auth`.
+
+    Attributes:
+        authenticator, authorizer: the authenticator and the authorizer of requests.
+        client_cas: the client CAs as PEM, for TLS.
+        transports: the open transports, which the caller of `set_up_delegated_auth` closes.
+    """
+
+    authenticator: Authenticator
+    authorizer: Authorizer
+    client_cas: tuple[str, ...]
+    transports: tuple[Transport, ...]
+
+
+def _make_transport(
+    kubeconfig: str, credential_source: CredentialSource, clock: Clock, user_agent: str
+) -> Transport | None:
+    """Return a transport to the API server for reviews; None without a kubeconfig outside a pod."""
+    environ = credential_source.environ
+    if not kubeconfig and not environ.get("KUBERNETES_SERVICE_HOST"):
+        return None
+    # Without a kubeconfig the pod's service account is used, never the environment variable KUBECONFIG.
+    in_cluster = {key: environ[key] for key in environ if key.startswith("KUBERNETES_SERVICE_")}
+    source = CredentialSource(kubeconfig=kubeconfig, environ=environ if kubeconfig else in_cluster)
+    return Transport(Credentials(source, clock), ClientConnection(), user_agent, clock)
+
+
+async def set_up_delegated_auth(
+    authentication: AuthenticationOptions,
+    authorization: AuthorizationOptions,
+    credential_source: CredentialSource,
+    clock: Clock,
+    user_agent: str,
+    metrics: AuthMetrics,
+    get_extra_client_cas: Callable[[], tuple[x509.Certificate, ...]] = tuple,
+) -> DelegatedAuth:
+    """Build the authenticator and the authorizer; read CA files and the cluster's authentication ConfigMap.
+
+    *get_extra_client_cas* returns the CAs that `authentication.client_ca_file` contains now.
+
+    Raises:
+        DelegatedAuthError: a file cannot be used, or the ConfigMap cannot be read and failures are not tolerated.
+    """
+    token_transport = _make_transport(authentication.kubeconfig, credential_source, clock, user_agent)
+    access_transport = _make_transport(authorization.kubeconfig, credential_source, clock, user_agent)
+    if token_transport is None:
+        log.warning("No API server for token reviews: callers with a token are anonymous")
+    if access_transport is None:
+        log.warning("No API server for access reviews: only the always allowed paths can be read")
+    transports = tuple(transport for transport in (token_transport, access_transport) if transport is not None)
+    try:
+        client_ca, proxy_ca, settings = await _load_cas(authentication, token_transport)
+        return DelegatedAuth(
+            Authenticator(
+                settings,
+                _make_reviewer(token_transport),
+                metrics,
+                _parse_certificates(client_ca),
+                _parse_certificates(proxy_ca),
+                get_extra_client_cas=get_extra_client_cas,
+            ),
+            Authorizer(authorization, _make_reviewer(access_transport), metrics),
+            tuple(pem for pem in (client_ca, proxy_ca) if pem),
+            transports,
+        )
+    except DelegatedAuthError:
+        for transport in transports:
+            await transport.close()
+        raise
+
+
+async def _load_cas(
+    settings: AuthenticationOptions, transport: Transport | None
+) -> tuple[str, str, AuthenticationOptions]:
+    """Return the client CA and the front proxy CA as PEM, and *settings* with the cluster's front proxy settings.
+
+    The client CA is empty if a client CA file is configured.
+    """
+    data: Mapping[str, str] = {}
+    if transport is not None and not settings.skip_lookup:
+        data = await _read_authentication_config_map(transport, settings)
+    client_ca = "" if settings.client_ca_file else data.get("client-ca-file", "")
+    proxy_ca = _read_pem(settings.front_proxy.ca_file) or data.get("requestheader-client-ca-file", "")
+    if not settings.front_proxy.ca_file and proxy_ca:
+        settings = replace(settings, front_proxy=_make_front_proxy_options(settings, data))
+    return client_ca, proxy_ca, settings
+
+
+def _make_reviewer(transport: Transport | None) -> Reviewer | None:
+    return None if transport is None else ReviewClient(Writer(transport))
+
+
+async def _read_authentication_config_map(transport: Transport, settings: AuthenticationOptions) -> Mapping[str, str]:
+    """Return the data of the ConfigMap `extension-apiserver-authentication` in kube-system."""
+    try:
+        config_map = msgspec.json.decode(
+            await transport.call(Request("GET", _AUTHENTICATION_CONFIG_MAP, timeout=_TIMEOUT_SECONDS))
+        )
+        return {str(key): str(value) for key, value in config_map.get("data", {}).items()}
+    except (ApiError, msgspec.MsgspecError) as error:
+        if not settings.tolerate_lookup_failure:
+            raise DelegatedAuthError(f"client authorities could not be looked up: {error}") from error
+        log.warning("Cannot look up client authorities", extra={"err": str(error)})
+        return {}
+
+
+def _make_front_proxy_options(settings: AuthenticationOptions, data: Mapping[str, str]) -> FrontProxyOptions:
+    """Return the front proxy settings of the ConfigMap; its lists are JSON."""
+
+    def parse_list(key: str) -> tuple[str, ...]:
+        try:
+            return tuple(str(item) for item in json.loads(data.get(key, "") or "[]"))
+        except (ValueError, TypeError):
+            return ()
+
+    return replace(
+        settings.front_proxy,
+        allowed_names=parse_list("requestheader-allowed-names"),
+        username_headers=parse_list("requestheader-username-headers"),
+        uid_headers=parse_list("requestheader-uid-headers"),
+        group_headers=parse_list("requestheader-group-headers"),
+        extra_header_prefixes=parse_list("requestheader-extra-headers-prefix"),
+    )
+
+
+def _read_pem(file: str) -> str:
+    if not file:
+        return ""
+    try:
+        return Path(file).read_text()
+    except (OSError, UnicodeDecodeError) as error:
+        reason = error.strerror if isinstance(error, OSError) else "not text"
+        raise DelegatedAuthError(f"unable to load client CA: open {file}: {reason}") from error
+
+
+def _parse_certificates(pem: str) -> tuple[x509.Certificate, ...]:
+    if not pem:
+        return ()
+    try:
+        return tuple(x509.load_pem_x509_certificates(pem.encode()))
+    except ValueError as error:
+        raise DelegatedAuthError(f"a client authority is not a certificate in PEM: {error}") from error

@@ -1,0 +1,204 @@
+"""Informers: a list and watch for each kind that scheduling reads, and the delivery of changes to event handlers."""
+
+import asyncio
+import logging
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any, Final
+
+from extender.api.kinds.disruption import PodDisruptionBudget
+from extender.api.kinds.meta import KubernetesObject
+from extender.api.kinds.node import Node
+from extender.api.kinds.pod import Pod
+from extender.api.kinds.pod_group import PodGroup
+from extender.api.kinds.workload import Namespace, ReplicaSet, ReplicationController, Service, StatefulSet
+from extender.app.wiring import Scheduling
+from extender.basics.clock import Clock
+from extender.client.listwatch import UNFINISHED_PODS, ListWatch
+from extender.client.node_heartbeats import HeartbeatDetector
+from extender.client.raw_objects import RawObjectCache
+from extender.client.reflector import Delta, Reflector
+from extender.client.rest_mapping import ENDPOINTS
+from extender.client.transport import Transport
+from extender.framework.events import EventResource
+from extender.queueing.queueing_hints import build_queueing_hint_map
+from extender.scheduler.event_handlers import RESOURCES, ClusterEventDispatcher
+
+log = logging.getLogger("extender")
+
+_KINDS_READ_WITHOUT_EVENTS: dict[str, tuple[type[KubernetesObject], ...]] = {
+    "InterPodAffinity": (Namespace,),
+    "PodTopologySpread": (Service, ReplicationController, ReplicaSet, StatefulSet),
+    "SelectorSpread": (Service, ReplicationController, ReplicaSet, StatefulSet),
+    "ServiceAffinity": (Service,),
+    "DefaultPreemption": (PodDisruptionBudget,),
+}
+"""Kinds that plugins read without registering for their events, by plugin.
+
+The attribute `reads` of an installed plugin has the plugin's kinds.
+"""
+
+_MAX_SILENCE_SECONDS: Final = 180.0
+"""The maximum seconds without a response of the API server before the kind of a failing watch is stale."""
+
+
+def list_kinds_to_watch(scheduling: Scheduling) -> list[type[KubernetesObject]]:
+    """Return the kinds to watch: nodes, pods, and the kinds that an enabled plugin registers for or reads.
+
+    Pod groups are included if a profile schedules them.
+
+    Source: pkg/scheduler/eventhandlers.go, addAllEventHandlers;
+    plugin/pkg/auth/authorizer/rbac/bootstrappolicy/policy.go, ClusterRoles (1.36).
+    """
+    kinds_by_resource = {resource: kind for kind, resource in RESOURCES.items()}
+    kinds: dict[type[KubernetesObject], None] = {Node: None, Pod: None}
+    for profile in scheduling.profiles.values():
+        for events in build_queueing_hint_map(profile).values():
+            for event in events:
+                if event.resource is not EventResource.ANY and event.resource in kinds_by_resource:
+                    kinds[kinds_by_resource[event.resource]] = None
+        for name, plugin in profile.plugins.items():
+            for kind in (*_KINDS_READ_WITHOUT_EVENTS.get(name, ()), *getattr(plugin, "reads", ())):
+                kinds[kind] = None
+        if profile.pod_groups is not None:
+            kinds[PodGroup] = None
+    return list(kinds)
+
+
+class SyncTimeoutError(Exception):
+    """Kinds were not listed in time; the message contains the kinds and their last errors."""
+
+
+def _describe_unsynced_kinds(reflectors: Mapping[type[KubernetesObject], Reflector[Any]]) -> Iterator[str]:
+    for kind, reflector in reflectors.items():
+        if not reflector.synced.is_set():
+            yield f"{kind.__name__} not listed yet" + (f" ({reflector.last_error})" if reflector.last_error else "")
+
+
+class Informers:
+    """The informers of one process.
+
+    Attributes:
+        reflectors: the reflectors by kind.
+    """
+
+    def __init__(
+        self,
+        scheduling: Scheduling,
+        transport: Transport,
+        event_handlers: ClusterEventDispatcher,
+        clock: Clock,
+        raw_objects: RawObjectCache | None = None,
+    ) -> None:
+        """Create the informers; no connection is opened yet.
+
+        Args:
+            scheduling: the configuration with the profiles that determine the kinds.
+            transport: the connection to the API server.
+            event_handlers: the handlers of all deltas.
+            clock: the system clock.
+            raw_objects: the cache of raw objects for HTTP extenders; None: no raw objects.
+        """
+        self._event_handlers, self._clock = event_handlers, clock
+        self._raw_objects = RawObjectCache() if raw_objects is None else raw_objects
+        self._transport, self._tasks = transport, asyncio.TaskGroup()
+        self.reflectors: dict[type[KubernetesObject], Reflector[Any]] = {
+            kind: self._make_reflector(kind, self._deliver) for kind in list_kinds_to_watch(scheduling)
+        }
+
+    def _make_reflector(
+        self, kind: type[KubernetesObject], deliver: Callable[[Sequence[Delta[Any]]], None]
+    ) -> Reflector[Any]:
+        return Reflector(self._transport, self._make_list_watch(kind), deliver, self._clock)
+
+    def _make_list_watch(self, kind: type[Any]) -> ListWatch[Any]:
+        on_raw = self._raw_objects.put if self._raw_objects.is_cached_kind(kind) else None
+        deduplicate = self._event_handlers.deduplicate if kind in (Pod, Node) else None
+        selector = UNFINISHED_PODS if kind is Pod else ""
+        heartbeats = HeartbeatDetector() if kind is Node and on_raw is None else None
+        return ListWatch(
+            kind, ENDPOINTS[kind.__name__], "", selector, on_raw=on_raw, deduplicate=deduplicate, heartbeats=heartbeats
+        )
+
+    def _deliver(self, deltas: Sequence[Delta[Any]]) -> None:
+        for delta in deltas:
+            try:
+                self._handle_delta(delta)
+            except Exception:
+                log.exception("cannot process a change", extra={"object": delta.new or delta.old})
+
+    def _handle_delta(self, delta: Delta[Any]) -> None:
+        if delta.old is not None and delta.new is not None:
+            self._event_handlers.on_update(delta.old, delta.new)
+        elif delta.new is not None:
+            self._event_handlers.on_add(delta.new)
+        elif delta.old is not None:
+            self._raw_objects.remove(delta.old)
+            self._event_handlers.on_delete(delta.old)
+
+    async def run(self) -> None:
+        """Run all informers until cancelled."""
+        async with self._tasks as group:
+            for reflector in self.reflectors.values():
+                group.create_task(reflector.run())
+
+    async def extend(self, scheduling: Scheduling, timeout_seconds: float) -> None:
+        """Start informers for the additional kinds that *scheduling* reads, and wait until the kinds are listed.
+
+        Args:
+            scheduling: the new configuration.
+            timeout_seconds: the time limit.
+
+        Raises:
+            SyncTimeoutError: a kind was not listed in time; all additional informers are stopped.
+        """
+        pending_deltas: list[Delta[Any]] = []
+        new_kinds = [kind for kind in list_kinds_to_watch(scheduling) if kind not in self.reflectors]
+        new_reflectors = {kind: self._make_reflector(kind, pending_deltas.extend) for kind in new_kinds}
+        tasks = [self._tasks.create_task(reflector.run()) for reflector in new_reflectors.values()]
+        try:
+            async with asyncio.timeout(timeout_seconds):
+                await asyncio.gather(*(reflector.synced.wait() for reflector in new_reflectors.values()))
+        except BaseException as error:
+            for task in tasks:
+                task.cancel()
+            if isinstance(error, TimeoutError):
+                raise SyncTimeoutError("; ".join(_describe_unsynced_kinds(new_reflectors))) from error
+            raise
+        for reflector in new_reflectors.values():
+            reflector.deliver = self._deliver
+        self._deliver(pending_deltas)
+        self.reflectors.update(new_reflectors)
+
+    async def wait_for_sync(self) -> None:
+        """Wait until every kind has been listed once."""
+        await asyncio.gather(*(reflector.synced.wait() for reflector in self.reflectors.values()))
+
+    @property
+    def synced(self) -> bool:
+        """Whether every kind has been listed once."""
+        return all(reflector.synced.is_set() for reflector in self.reflectors.values())
+
+    def describe_unsynced_kinds(self) -> Iterator[str]:
+        """Yield a description of each kind that has not been listed yet, with its last error."""
+        return _describe_unsynced_kinds(self.reflectors)
+
+    def describe_staleness(self) -> str:
+        """Return one line with the stale kinds and their errors; empty without stale kinds.
+
+        A kind is stale until it is listed, while reading it is forbidden, and after its watch has failed for
+        `_MAX_SILENCE_SECONDS`.
+        """
+        errors = list(self.describe_unsynced_kinds())
+        for kind, reflector in self.reflectors.items():
+            silent_seconds, last_error = self.get_seconds_since_contact(kind), reflector.last_error
+            if silent_seconds == float("inf"):
+                continue
+            if reflector.forbidden:
+                errors.append(f"{kind.__name__} may not be read: {last_error}")
+            elif last_error and silent_seconds > _MAX_SILENCE_SECONDS:
+                errors.append(f"{kind.__name__}: no answer for {silent_seconds:.0f} s: {last_error}")
+        return "; ".join(errors)
+
+    def get_seconds_since_contact(self, kind: type[KubernetesObject]) -> float:
+        """Return the seconds since the API server's last response for *kind*; infinite before the first response."""
+        return self.reflectors[kind].compute_staleness(self._clock.monotonic())

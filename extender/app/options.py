@@ -1,0 +1,89 @@
+"""The options of the processes `extender schedule` and `extender serve`, as the command line sets them."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from extender.app.wiring import Scheduling
+from extender.cache.cache import Cache
+from extender.client.kubeconfig import CredentialSource
+from extender.extender_api.payloads import MAX_NAMES_BYTES, MAX_NODES_BYTES
+from extender.extender_api.routes import VerbPaths
+from extender.extender_api.score_scaling import ScoreRange
+from extender.logs.klog import LoggingOptions
+from extender.serving.serving_options import (
+    ALWAYS_ALLOWED_PATHS,
+    AuthenticationOptions,
+    AuthorizationOptions,
+    ServingOptions,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class ScheduleOptions:
+    """The options of `extender schedule`.
+
+    Attributes:
+        scheduling: the configuration with the changes of the command line, and its plugins.
+        credential_source: the location of the scheduler's credentials.
+        serving: the options of the HTTPS port; None: no port.
+        authentication, authorization: the options for callers of the HTTPS port.
+        max_in_unschedulable_pods_seconds: the time after which an unschedulable pod is retried.
+        logs: the log's format and verbosity.
+        features: true for enabled feature gates, by (name, stage).
+        disabled_metrics: the names of disabled metric families.
+        flags: the values of all flags by name, as text for the page `/flagz`.
+        warnings: the lines to log after the start.
+
+    Source: pkg/scheduler/backend/queue/scheduling_queue.go, PriorityQueue.flushUnschedulablePodsLeftover (1.36).
+    """
+
+    scheduling: Scheduling
+    credential_source: CredentialSource
+    serving: ServingOptions | None = field(default_factory=ServingOptions)
+    authentication: AuthenticationOptions = field(default_factory=AuthenticationOptions)
+    authorization: AuthorizationOptions = field(default_factory=AuthorizationOptions)
+    max_in_unschedulable_pods_seconds: float = 300.0
+    logs: LoggingOptions = field(default_factory=LoggingOptions)
+    features: Mapping[tuple[str, str], bool] = field(default_factory=dict)
+    disabled_metrics: frozenset[str] = frozenset()
+    flags: Mapping[str, str] = field(default_factory=dict)
+    warnings: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class ServeOptions:
+    """The options of `extender serve`.
+
+    Attributes:
+        scheduling: the profiles behind the verbs.
+        cluster: a live cluster's credentials, or a recorded cluster; None: no cluster, requests contain whole nodes.
+        serving: the address and certificate of the verbs; plain HTTP without a certificate.
+        config_file: the path of the configuration file, which is reloaded when it changes; empty: no file.
+        diagnostics_serving: the second HTTPS port, with health, metrics and explain only; None: no second port.
+        client_ca_file: the PEM file of the CAs that sign the callers' client certificates; empty: none needed.
+        client_names: the allowed common names of client certificates; empty: any name.
+        max_body_bytes: the maximum body sizes of requests with node names, and of requests with whole nodes.
+        paths: the URL paths of the verbs.
+        other_scheduler_names: additional scheduler names; the verb bind may bind pods with these names.
+        always_allowed_paths: the paths of pages without authorization; other pages need the API server's authorization.
+        score_range: the score range of the verb prioritize.
+        standalone: whether the process also schedules the pods of the profiles.
+        logs: the log's format and verbosity.
+
+    Source: apiserver/pkg/server/options/authorization.go, DelegatingAuthorizationOptions.AddFlags (1.36).
+    """
+
+    scheduling: Scheduling
+    cluster: CredentialSource | Cache | None
+    serving: ServingOptions
+    config_file: str = ""
+    diagnostics_serving: ServingOptions | None = None
+    client_ca_file: str = ""
+    client_names: frozenset[str] = frozenset()
+    max_body_bytes: tuple[int, int] = (MAX_NAMES_BYTES, MAX_NODES_BYTES)
+    paths: VerbPaths = field(default_factory=VerbPaths)
+    other_scheduler_names: tuple[str, ...] = ()
+    always_allowed_paths: tuple[str, ...] = ALWAYS_ALLOWED_PATHS
+    score_range: ScoreRange = ScoreRange.TEN
+    standalone: bool = False
+    logs: LoggingOptions = field(default_factory=LoggingOptions)

@@ -1,0 +1,134 @@
+"""Reload files while the process runs: certificates and the configuration.
+
+Changes are detected by content, not by modification time, because Kubernetes updates a mounted ConfigMap or Secret by
+switching a symbolic link. An invalid file changes nothing: the old content stays in force. An error is logged once.
+"""
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Final
+
+from extender.app.wiring import Scheduling, load_scheduling
+from extender.config.errors import ConfigError
+from extender.metrics.reload_metrics import ReloadMetrics
+from extender.serving.tls import CertificateError, ServingCertificate
+
+log = logging.getLogger("extender.app")
+
+CHECK_SECONDS: Final = 10.0
+"""Seconds between two checks of a file."""
+
+
+class ReloadError(Exception):
+    """A changed file cannot be used; the message is one line."""
+
+
+class RetryError(ReloadError):
+    """A changed file cannot be used now; the next check retries the same content."""
+
+
+Refresh = Callable[[], Awaitable[bool]]
+"""A function that reloads a file and returns whether the file's content changed.
+
+It raises `CertificateError` or `ReloadError` while the content cannot be used.
+"""
+
+
+async def reload_periodically(source: str, refresh: Refresh, metrics: ReloadMetrics | None = None) -> None:
+    """Call *refresh* periodically until cancelled; log and count the results.
+
+    Args:
+        source: the name of the file in log messages and metrics.
+        refresh: the function that reloads the file.
+        metrics: the metrics of reloads; None: no metrics.
+    """
+    last_error = ""
+    if metrics is not None:
+        metrics.register_source(source)
+    while True:
+        await asyncio.sleep(CHECK_SECONDS)
+        error_message, changed = "", False
+        try:
+            changed = await refresh()
+        except (CertificateError, ReloadError) as error:
+            error_message = str(error)
+        except Exception as error:
+            error_message = repr(error)
+            if error_message != last_error:
+                log.exception("Unexpected error while the %s was reloaded", source)
+        if error_message and error_message != last_error:
+            log.warning("The %s cannot be reloaded; the old one stays in force", source, extra={"err": error_message})
+        elif not error_message and (changed or last_error):
+            log.info("The %s was reloaded", source)
+        if metrics is not None and (error_message != last_error or changed):
+            metrics.observe_reload(source, succeeded=not error_message)
+        last_error = error_message
+
+
+def make_certificate_refresh(certificate: ServingCertificate) -> Refresh:
+    """Return a function that reloads a serving certificate and its client CAs; see `reload_periodically`."""
+
+    async def refresh() -> bool:
+        return certificate.refresh()
+
+    return refresh
+
+
+@dataclass(slots=True)
+class ConfigurationFile:
+    """The configuration file.
+
+    Attributes:
+        file: the file's path.
+        scheduling: the configuration in force.
+        install: the function that puts a new configuration in force, or raises `ReloadError` and changes nothing.
+    """
+
+    file: Path
+    scheduling: Scheduling
+    install: Callable[[Scheduling], Awaitable[None]]
+    _last_data: bytes | None = field(init=False, default=None)
+    _last_error: ReloadError | None = field(init=False, default=None)
+
+    async def refresh(self) -> bool:
+        """Put the content of the file in force; return whether the configuration changed.
+
+        Raises:
+            ReloadError: the content cannot be used; the old configuration stays in force.
+        """
+        try:
+            data = self.file.read_bytes()
+        except OSError as error:
+            raise ReloadError(f"open {self.file}: {(error.strerror or str(error)).lower()}") from error
+        if data == self._last_data:
+            if self._last_error is not None:
+                raise self._last_error
+            return False
+        try:
+            changed = await self._load(data)
+        except RetryError:
+            raise
+        except ReloadError as error:
+            self._last_data, self._last_error = data, error
+            raise
+        self._last_data, self._last_error = data, None
+        return changed
+
+    async def _load(self, data: bytes) -> bool:
+        current = self.scheduling
+        try:  # in a thread, so that the event loop can answer requests meanwhile
+            scheduling = await asyncio.to_thread(
+                load_scheduling, data, str(self.file), current.gates, current.profile_set.shared
+            )
+        except ConfigError as error:
+            raise ReloadError("; ".join(map(str, error.errors))) from error
+        if scheduling.render_with_defaults() == current.render_with_defaults():
+            return False
+        await self.install(scheduling)
+        self.scheduling = scheduling
+        for warning in scheduling.warnings:
+            log.warning("%s", warning)
+        return True

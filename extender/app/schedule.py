@@ -1,0 +1,177 @@
+"""The process of `extender schedule`: startup, HTTPS port, scheduler, signals, exit status.
+
+    credentials -> port -> certificate -> API server check -> HTTPS service and scheduler ... -> drain -> close
+
+An error before the scheduler runs ends the process with one line.
+
+Source: cmd/kube-scheduler/app/server.go, Run; component-base/cli/run.go, Run (1.36).
+"""
+
+import asyncio
+import contextlib
+import logging
+import socket
+from collections.abc import AsyncIterator
+from typing import Final
+from urllib.parse import urlsplit
+
+from extender import __version__
+from extender.app.delegated_auth import DelegatedAuthError, set_up_delegated_auth
+from extender.app.introspection import dump_to_log
+from extender.app.options import ScheduleOptions
+from extender.app.reload import make_certificate_refresh, reload_periodically
+from extender.app.standalone import StandaloneScheduler
+from extender.app.startup import StartError, handle_signals, load_certificate, open_listening_socket
+from extender.app.telemetry import (
+    EMULATED_VERSION,
+    USER_AGENT,
+    Telemetry,
+    make_scheduler_diagnostics_app,
+    make_scheduler_hooks,
+    make_telemetry,
+)
+from extender.basics.clock import Clock, SystemClock
+from extender.client.credentials import Credentials
+from extender.client.errors import ApiError, UnauthorizedError, UnreachableError
+from extender.client.transport import Request
+from extender.logs.klog import verbosity
+from extender.serving.auth_middleware import AuthMiddleware
+from extender.serving.http_server import serve_http
+from extender.serving.serving_options import ServingOptions
+from extender.serving.tls import CertificateError, ServingCertificate
+
+log = logging.getLogger("extender.app")
+
+_CONNECT_TIMEOUT_SECONDS: Final = 10.0
+"""Time limit for the first response of the API server."""
+
+_RETRY_SECONDS: Final = 1.0
+"""Seconds between two connection attempts."""
+
+
+async def run(options: ScheduleOptions) -> int:
+    """Schedule until a signal stops the process (0) or the lease is lost (1).
+
+    Raises:
+        StartError: the port or a certificate cannot be used, or the API server cannot be reached.
+        ApiError: no credentials can be used.
+    """
+    clock = SystemClock()
+    telemetry = make_telemetry(options, clock.now())
+    stopping = asyncio.Event()
+    server = (await Credentials(options.credential_source, clock).get_current_config()).config.server
+    telemetry.metrics.host = urlsplit(server).netloc
+    try:
+        scheduler = StandaloneScheduler(
+            options.scheduling,
+            options.credential_source,
+            clock,
+            make_scheduler_hooks(telemetry),
+            max_in_unschedulable_pods_seconds=options.max_in_unschedulable_pods_seconds,
+        )
+    except (OSError, ValueError) as error:
+        raise StartError(str(error)) from error
+
+    def stop() -> None:
+        telemetry.health.draining = True
+        stopping.set()
+
+    with handle_signals(stop, lambda: dump_to_log(scheduler)), _open_listening_socket(options.serving) as listener:
+        try:
+            certificate = _load_certificate(options)
+            await _wait_for_api_server(scheduler, server, stopping)
+            _log_start(options)
+            async with _serve_diagnostics(options, scheduler, telemetry, clock, listener, certificate):
+                return await scheduler.run(stopping)
+        finally:
+            await scheduler.transport.close()
+
+
+async def _wait_for_api_server(scheduler: StandaloneScheduler, server: str, stopping: asyncio.Event) -> None:
+    """Wait until the API server responds with anything but 401.
+
+    The time limit is ten seconds, as in kube-controller-manager; kube-scheduler retries forever, without a message.
+
+    Raises:
+        StartError: the server cannot be reached, or rejects the credentials.
+    """
+    get_time = asyncio.get_running_loop().time
+    deadline = get_time() + _CONNECT_TIMEOUT_SECONDS
+    while not stopping.is_set():
+        try:
+            timeout = max(deadline - get_time(), _RETRY_SECONDS)
+            await scheduler.transport.call(Request("GET", "/version", timeout=timeout))
+        except UnreachableError as error:
+            if get_time() + _RETRY_SECONDS > deadline:
+                raise StartError(
+                    f"the API server {server} cannot be reached: {error}; check --kubeconfig, --master and the network"
+                ) from error
+            with contextlib.suppress(TimeoutError):
+                await asyncio.wait_for(stopping.wait(), _RETRY_SECONDS)
+            continue
+        except UnauthorizedError as error:
+            raise StartError(f"the API server {server} does not accept our credentials: {error}") from error
+        except ApiError as error:
+            log.warning("Cannot read the version of the API server", extra={"err": str(error)})
+        return
+
+
+def _open_listening_socket(settings: ServingOptions | None) -> contextlib.AbstractContextManager[socket.socket | None]:
+    return contextlib.nullcontext() if settings is None else open_listening_socket(settings, "--secure-port")
+
+
+def _load_certificate(options: ScheduleOptions) -> ServingCertificate | None:
+    if options.serving is None:
+        return None
+    return load_certificate(options.serving, options.authentication.client_ca_file)
+
+
+@contextlib.asynccontextmanager
+async def _serve_diagnostics(
+    options: ScheduleOptions,
+    scheduler: StandaloneScheduler,
+    telemetry: Telemetry,
+    clock: Clock,
+    listener: socket.socket | None,
+    certificate: ServingCertificate | None,
+) -> AsyncIterator[None]:
+    """Serve the diagnostics pages (health, metrics, configuration, explain) over HTTPS inside the block."""
+    if listener is None or certificate is None:
+        yield
+        return
+    async with contextlib.AsyncExitStack() as stack:
+        try:
+            auth = await set_up_delegated_auth(
+                options.authentication,
+                options.authorization,
+                options.credential_source,
+                clock,
+                USER_AGENT,
+                telemetry.metrics,
+                lambda: certificate.client_cas,
+            )
+            for transport in auth.transports:
+                stack.push_async_callback(transport.close)
+            certificate.trust_cas(auth.client_cas)
+        except (DelegatedAuthError, CertificateError) as error:
+            raise StartError(str(error)) from error
+        app = make_scheduler_diagnostics_app(options, scheduler, telemetry)
+        protected_app = AuthMiddleware(app, auth.authenticator, auth.authorizer)
+        reload_task = asyncio.create_task(
+            reload_periodically("certificate", make_certificate_refresh(certificate)), name="certificate"
+        )
+        stack.callback(reload_task.cancel)
+        address, port = listener.getsockname()[:2]
+        log.info("Serving securely", extra={"address": f"{address}:{port}"})
+        await stack.enter_async_context(serve_http(protected_app, listener, certificate.context))
+        yield
+
+
+def _log_start(options: ScheduleOptions) -> None:
+    """Log the warnings, flags and configuration."""
+    for warning in options.warnings:
+        log.warning("%s", warning)
+    for name, value in options.flags.items():
+        log.log(verbosity(1), 'FLAG: --%s="%s"', name, value)
+    log.info("Starting Kubernetes Scheduler", extra={"version": __version__, "kubernetes": EMULATED_VERSION})
+    log.log(verbosity(2), "Using component config", extra={"config": options.scheduling.render_with_defaults()})

@@ -1,0 +1,176 @@
+"""The process of `extender serve`: startup, HTTP ports, authentication, reloads, exit status.
+
+port -> certificate -> informers started -> verbs served, not ready -> caches synced: ready ... -> drain
+"""
+
+import asyncio
+import contextlib
+import logging
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import Final
+
+from cryptography import x509
+
+from extender import __version__
+from extender.app.delegated_auth import ReviewClient
+from extender.app.options import ServeOptions
+from extender.app.reload import ConfigurationFile, Refresh, make_certificate_refresh, reload_periodically
+from extender.app.serve_backend import ServeBackend, open_backend
+from extender.app.startup import handle_signals, load_certificate, open_listening_socket
+from extender.client.kubeconfig import CredentialSource
+from extender.extender_api.endpoint import RequestMetrics
+from extender.serving.auth_middleware import AsgiApp, AuthMiddleware, HiddenPathsMiddleware
+from extender.serving.authentication import Authenticator
+from extender.serving.authorization import Authorizer
+from extender.serving.client_certs import ClientCertVerifier
+from extender.serving.http_server import (
+    VERBS_KEEP_ALIVE_SECONDS,
+    VERBS_SHUTDOWN_SECONDS,
+    format_listener_url,
+    serve_http,
+)
+from extender.serving.serving_options import AuthenticationOptions, AuthorizationOptions, ServingOptions
+from extender.serving.tls import ServingCertificate
+
+log = logging.getLogger("extender.app")
+
+_LAG_SAMPLE_SECONDS: Final = 0.05
+"""Seconds between two samples of the event loop's lag; ten seconds have enough samples for percentiles."""
+
+
+async def run(options: ServeOptions) -> int:
+    """Serve until a signal stops the process (0) or the informers or the scheduler end (1).
+
+    Raises:
+        StartError: a port or a certificate cannot be used.
+        ApiError: no credentials can be used.
+    """
+    stopping = asyncio.Event()
+    async with contextlib.AsyncExitStack() as stack:
+        listener = stack.enter_context(open_listening_socket(options.serving, "--port"))
+        certificate = None
+        if options.serving.cert_file:
+            certificate = load_certificate(options.serving, options.client_ca_file)
+        backend = await stack.enter_async_context(open_backend(options, stopping))
+        for source, refresh in _make_refresh_functions(options, backend, certificate).items():
+            reload_task = asyncio.create_task(reload_periodically(source, refresh, backend.reload_metrics), name=source)
+            stack.callback(reload_task.cancel)
+
+        def stop() -> None:
+            backend.extender_service.health.draining = True
+            stopping.set()
+
+        stack.enter_context(handle_signals(stop))
+        lag_task = asyncio.create_task(_observe_event_loop_lag(backend.extender_service.request_metrics), name="lag")
+        stack.callback(lag_task.cancel)
+        ssl_context = None if certificate is None else certificate.context
+        app = _add_authentication(backend, options, certificate)
+        await stack.enter_async_context(
+            serve_http(
+                app,
+                listener,
+                ssl_context,
+                shutdown_timeout=VERBS_SHUTDOWN_SECONDS,
+                keep_alive_timeout=VERBS_KEEP_ALIVE_SECONDS,
+            )
+        )
+        if options.diagnostics_serving is not None:
+            await stack.enter_async_context(
+                _serve_diagnostics(
+                    options.diagnostics_serving,
+                    HiddenPathsMiddleware(app, frozenset(backend.extender_service.served_paths.values())),
+                )
+            )
+        _log_start(options, backend, format_listener_url(listener, secure=certificate is not None))
+        return await _wait_for_end(stopping, backend.main_task)
+
+
+@contextlib.asynccontextmanager
+async def _serve_diagnostics(settings: ServingOptions, app: AsgiApp) -> AsyncIterator[None]:
+    """Serve health, metrics and explain over HTTPS inside the block.
+
+    Raises:
+        StartError: the port or the certificate cannot be used.
+    """
+    with open_listening_socket(settings, "--secure-port") as listener:
+        certificate = load_certificate(settings)
+        reload_task = asyncio.create_task(
+            reload_periodically("certificate of the pages", make_certificate_refresh(certificate))
+        )
+        async with serve_http(app, listener, certificate.context):
+            yield
+        reload_task.cancel()
+
+
+def _make_refresh_functions(
+    options: ServeOptions, backend: ServeBackend, certificate: ServingCertificate | None
+) -> dict[str, Refresh]:
+    """Return the functions that reload the certificate file and the configuration file, by source name."""
+    refresh_functions: dict[str, Refresh] = {}
+    if certificate is not None:
+        refresh_functions["certificate"] = make_certificate_refresh(certificate)
+    if options.config_file:
+        refresh_functions["configuration"] = ConfigurationFile(
+            Path(options.config_file), options.scheduling, backend.install
+        ).refresh
+    return refresh_functions
+
+
+async def _observe_event_loop_lag(metrics: RequestMetrics) -> None:
+    """Measure the lag of the event loop until cancelled."""
+    loop = asyncio.get_running_loop()
+    while True:
+        expected_time = loop.time() + _LAG_SAMPLE_SECONDS
+        await asyncio.sleep(_LAG_SAMPLE_SECONDS)
+        metrics.observe_event_loop_lag(max(0.0, loop.time() - expected_time))
+
+
+async def _wait_for_end(stopping: asyncio.Event, main_task: asyncio.Task[int] | None) -> int:
+    """Wait until *stopping* is set or *main_task* ends; return the exit status."""
+    stop_task = asyncio.create_task(stopping.wait())
+    await asyncio.wait(
+        {stop_task} if main_task is None else {stop_task, main_task}, return_when=asyncio.FIRST_COMPLETED
+    )
+    stop_task.cancel()
+    return main_task.result() if main_task is not None and main_task.done() else 0
+
+
+def _add_authentication(
+    backend: ServeBackend, options: ServeOptions, certificate: ServingCertificate | None
+) -> AsgiApp:
+    """Return the application behind the authentication middleware.
+
+    Without a client CA and an API server, no caller can be authenticated: the application is returned unchanged.
+    """
+    client_certs = None
+
+    def get_client_cas() -> tuple[x509.Certificate, ...]:
+        return () if certificate is None else certificate.client_cas
+
+    if options.client_ca_file:
+        client_certs = ClientCertVerifier(get_client_cas, options.client_names)
+    if client_certs is None and backend.writer is None:
+        return backend.app
+    reviewer = None if backend.writer is None else ReviewClient(backend.writer)
+    metrics = backend.client_metrics
+    authenticator = Authenticator(AuthenticationOptions(), reviewer, metrics, get_extra_client_cas=get_client_cas)
+    authorizer = Authorizer(AuthorizationOptions(always_allowed_paths=options.always_allowed_paths), reviewer, metrics)
+    verb_paths = frozenset(backend.extender_service.served_paths.values())
+    return AuthMiddleware(backend.app, authenticator, authorizer, verb_paths, client_certs)
+
+
+def _log_start(options: ServeOptions, backend: ServeBackend, address: str) -> None:
+    """Log the served verbs, their address and the cluster."""
+    *first_verbs, last_verb = backend.extender_service.served_paths
+    verbs = f"{', '.join(first_verbs)} and {last_verb}" if first_verbs else last_verb
+    if isinstance(options.cluster, CredentialSource):
+        cluster = f"the cluster at {backend.client_metrics.host}"
+    elif options.cluster is None:
+        cluster = "the nodes of the requests"
+    else:
+        cache = backend.extender_service.verbs.cache
+        cluster = f"{len(cache.snapshot())} nodes with {len(cache.assigned_pods)} pods"
+    if not (options.client_ca_file or options.serving.is_loopback):
+        log.warning("Every client that can connect to %s may call filter, prioritize and preempt", address)
+    log.info("%s at %s for %s", verbs, address, cluster, extra={"version": __version__})

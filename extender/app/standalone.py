@@ -1,0 +1,299 @@
+"""A standalone scheduler: transports, informers, queue, scheduling loop and leader election in one event loop."""
+
+import asyncio
+import contextlib
+import logging
+import os
+import platform
+import socket
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from random import Random
+from typing import Any
+from uuid import uuid4
+
+from extender import __version__
+from extender.api.kinds.pod import Pod
+from extender.app.informers import Informers
+from extender.app.wiring import Scheduling, make_runtime
+from extender.basics import gc_tuning
+from extender.basics.clock import Clock
+from extender.cache.cache import Cache
+from extender.cache.pod_info import PodInfo
+from extender.client.credentials import Credentials
+from extender.client.event_recorder import EventBroadcaster
+from extender.client.events import EventSeriesCache, make_leader_event
+from extender.client.extender import build_extenders
+from extender.client.extender_transport import CallObserver, ignore_call
+from extender.client.kubeconfig import CredentialSource
+from extender.client.leader_election import Election
+from extender.client.leader_elector import LeaderElector
+from extender.client.raw_objects import RawObjectCache
+from extender.client.transport import AttemptObserver, Transport
+from extender.client.writer import Writer
+from extender.cycle.node_sampling import NodeSampler
+from extender.cycle.plugin_runtime import PluginRuntime
+from extender.cycle.pre_enqueue import run_pre_enqueue_plugins
+from extender.framework.observer import PluginObserver
+from extender.framework.status import Status
+from extender.queueing.queueing_hints import QueueingHintObserver
+from extender.queueing.scheduling_queue import MoveObserver, QueueSettings, SchedulingQueue
+from extender.scheduler.api_writer import ApiWriter, EventRecorder
+from extender.scheduler.context import SchedulerContext
+from extender.scheduler.event_handlers import ClusterEventDispatcher
+from extender.scheduler.event_timing import TimedEventHandler
+from extender.scheduler.leadership import AlwaysLeader, Leadership
+from extender.scheduler.metrics_recorder import MetricsRecorder, NullMetricsRecorder
+from extender.scheduler.scheduler import Scheduler
+
+log = logging.getLogger("extender")
+
+_DRAIN_SECONDS = 10.0
+_RELEASE_EVENT_SECONDS = 1.0
+_USER_AGENT = f"extender/{__version__} ({platform.system().lower()}/{platform.machine()}) scheduler"
+
+
+@dataclass(frozen=True, slots=True)
+class SchedulerHooks:
+    """Optional callbacks for metrics. `observer` is called with each scheduler name and returns a plugin observer."""
+
+    observer: Callable[[str], PluginObserver] | None = None
+    metrics_recorder: MetricsRecorder = field(default_factory=NullMetricsRecorder)
+    on_hint: QueueingHintObserver | None = None
+    on_move: MoveObserver | None = None
+    on_event: Callable[[str, float], None] | None = None
+    on_new_leader: Callable[[str], None] | None = None
+    on_request: AttemptObserver | None = None
+    on_extender_call: CallObserver | None = None
+
+
+class StandaloneScheduler:
+    """A scheduler without its HTTP port.
+
+    Attributes:
+        cache, queue, scheduler, context: the parts of the scheduler.
+        runtimes: the plugin runtimes by profile.
+        recorders: the event broadcasters by profile.
+        identity: the process's identity in leader election.
+        informers: the informers that update the cache.
+        elector: the leader elector; None without leader election.
+        transport: the transport for watches and bindings; `extender serve` also uses it for reviews of its callers.
+    """
+
+    def __init__(
+        self,
+        scheduling: Scheduling,
+        credential_source: CredentialSource,
+        clock: Clock,
+        hooks: SchedulerHooks,
+        *,
+        max_in_unschedulable_pods_seconds: float,
+        rng: Random | None = None,
+    ) -> None:
+        """Create all parts; no connection is opened yet.
+
+        Args:
+            scheduling: the configuration with its plugins.
+            credential_source: the location of the credentials.
+            clock: the system clock.
+            hooks: the callbacks for metrics.
+            max_in_unschedulable_pods_seconds: the time after which an unschedulable pod is retried.
+            rng: the random number generator for ties and jitter; None: a new generator.
+
+        Source: pkg/scheduler/backend/queue/scheduling_queue.go, PriorityQueue.flushUnschedulablePodsLeftover (1.36).
+        """
+        configuration = scheduling.configuration
+        self._clock, self._scheduling = clock, scheduling
+        self._credentials = Credentials(credential_source, clock)
+        connection = configuration.client_connection
+        observer_arguments: dict[str, Any] = {"observe": hooks.on_request} if hooks.on_request else {}
+        self.transport = Transport(self._credentials, connection, _USER_AGENT, clock, **observer_arguments)
+        self._election_transport, self._event_transport = (
+            Transport(self._credentials, connection, _USER_AGENT, clock, **observer_arguments) for _ in range(2)
+        )
+        self._rng = rng or Random()  # noqa: S311  for ties and jitter, not for secrets
+        self.identity = f"{socket.gethostname()}_{uuid4()}"
+        self.elector = self._make_elector(hooks)
+        leadership: Leadership = self.elector or AlwaysLeader()
+        self._api_writer = ApiWriter(Writer(self.transport), leadership)
+        self.cache = Cache(scheduling.gates)
+        observer = hooks.observer
+        self.runtimes: dict[str, PluginRuntime] = {
+            name: make_runtime(observer(name) if observer else None) for name in scheduling.profiles
+        }
+        self.queue = self._make_queue(hooks, max_in_unschedulable_pods_seconds)
+        self.recorders = {name: self._make_recorder(name) for name in scheduling.profiles}
+        self._wake_event = asyncio.Event()
+        self.context = self._make_context(leadership, hooks)
+        self.scheduler = Scheduler(self.context)
+        event_handler = TimedEventHandler(self.scheduler, hooks.on_event) if hooks.on_event else self.scheduler
+        dispatcher = ClusterEventDispatcher(self.cache, event_handler, list(scheduling.profiles))
+        self.informers = Informers(scheduling, self.transport, dispatcher, clock, self.context.raw_objects)
+
+    def _make_queue(self, hooks: SchedulerHooks, max_in_unschedulable_pods_seconds: float) -> SchedulingQueue:
+        scheduling, configuration = self._scheduling, self._scheduling.configuration
+        settings = QueueSettings(
+            float(configuration.pod_initial_backoff_seconds),
+            float(configuration.pod_max_backoff_seconds),
+            max_in_unschedulable_pods_seconds,
+            "SchedulerPopFromBackoffQ" in scheduling.gates,
+            "GenericWorkload" in scheduling.gates,
+        )
+        return SchedulingQueue(
+            scheduling.profiles, self._run_pre_enqueue, settings, on_hint=hooks.on_hint, on_move=hooks.on_move
+        )
+
+    def _make_context(self, leadership: Leadership, hooks: SchedulerHooks) -> SchedulerContext:
+        extender_configs = self._scheduling.configuration.extenders
+        raw_objects = RawObjectCache(extender_configs)
+        return SchedulerContext(
+            cache=self.cache,
+            queue=self.queue,
+            profiles=self._scheduling.profiles,
+            runtimes=self.runtimes,
+            api=self._api_writer,
+            recorder=EventRecorder(self.recorders),
+            leadership=leadership,
+            metrics=hooks.metrics_recorder,
+            clock=self._clock,
+            rng=self._rng,
+            wake=self._wake_event.set,
+            nominate_before_binding="NominatedNodeNameForExpectation" in self._scheduling.gates,
+            node_sampler=NodeSampler(
+                has_extenders=any(config.filter_verb or config.prioritize_verb for config in extender_configs)
+            ),
+            extenders=build_extenders(extender_configs, raw_objects, hooks.on_extender_call or ignore_call),
+            raw_objects=raw_objects,
+        )
+
+    def _make_elector(self, hooks: SchedulerHooks) -> LeaderElector | None:
+        settings = self._scheduling.configuration.leader_election
+        if not settings.leader_elect:
+            return None
+        election = Election(settings, self.identity)
+        elector = LeaderElector(election, Writer(self._election_transport), self._clock, self._rng.random)
+        if hooks.on_new_leader is not None:
+            elector.on_new_leader = hooks.on_new_leader
+        return elector
+
+    def _make_recorder(self, scheduler_name: str) -> EventBroadcaster:
+        series = EventSeriesCache(scheduler_name, f"{scheduler_name}-{self.identity.partition('_')[0]}")
+        return EventBroadcaster(
+            Writer(self._event_transport),
+            series,
+            self._clock,
+            self._rng.random,
+            has_urgent_requests=self._has_urgent_requests,
+        )
+
+    def _has_urgent_requests(self) -> bool:
+        """Return whether pods are being scheduled or bound; event requests wait until this is false."""
+        return self.queue.can_pop or self._api_writer.in_flight > 0
+
+    def _run_pre_enqueue(self, pod_info: PodInfo, first_plugin: str) -> Status | None:
+        scheduler_name = pod_info.spec.scheduler_name
+        profile, runtime = self._scheduling.profiles[scheduler_name], self.runtimes[scheduler_name]
+        return run_pre_enqueue_plugins(pod_info, self.cache.snapshot(), profile, runtime, first_plugin)
+
+    def requeue_pod(self, pod: Pod) -> None:
+        """Return *pod* to the queue after a failed binding of the verb bind, if a profile schedules it."""
+        if pod.spec.scheduler_name in self._scheduling.profiles:
+            self.queue.update(self.cache.snapshot().make_pod_info(pod), (), self._clock.monotonic())
+            self._wake_event.set()
+
+    async def run(self, stopping: asyncio.Event) -> int:
+        """Schedule until *stopping* is set (0) or the lease is lost (1).
+
+        Raises:
+            ApiError: no credentials can be used.
+
+        Source: cmd/kube-scheduler/app/server.go, Run (1.36).
+        """
+        await self._credentials.get_current_config()
+        async with contextlib.AsyncExitStack() as stack:
+            for transport in (self.transport, self._election_transport, self._event_transport):
+                stack.push_async_callback(transport.close)
+            for extender in self.context.extenders:
+                stack.push_async_callback(extender.close)
+            tasks = [
+                asyncio.create_task(coroutine)
+                for coroutine in (
+                    self.informers.run(),
+                    *(recorder.run() for recorder in self.recorders.values()),
+                )
+            ]
+            stack.push_async_callback(_cancel, tasks)
+            return await self._run_as_leader(stopping, tasks)
+
+    async def _run_as_leader(self, stopping: asyncio.Event, background_tasks: Sequence[asyncio.Task[None]]) -> int:
+        """Wait for cache sync and for the lease, then schedule; raise the exception of a failed background task."""
+        if await _wait_unless_stopped(stopping, self.informers.wait_for_sync(), background_tasks) is None:
+            return 0
+        gc_tuning.freeze_heap()
+        log.info("the scheduler knows the cluster", extra={"nodes": len(self.cache.snapshot()), "pid": os.getpid()})
+        if self.elector is not None:
+            if await _wait_unless_stopped(stopping, self.elector.acquire(), background_tasks) is None:
+                return 0
+            self._record_leader_event(self.elector, "became leader")
+        stop_scheduling = asyncio.Event()
+        renewal = asyncio.create_task(self.elector.renew()) if self.elector is not None else None
+        scheduling_loop = asyncio.create_task(self.scheduler.run(self._wake_event, stop_scheduling))
+        tasks = [scheduling_loop, asyncio.create_task(stopping.wait()), *([] if renewal is None else [renewal])]
+        try:
+            await asyncio.wait((*tasks, *background_tasks), return_when=asyncio.FIRST_COMPLETED)
+            stop_scheduling.set()
+            self._wake_event.set()
+            if renewal is not None and renewal.done():
+                log.error("Leaderelection lost", extra={"why": renewal.result()})
+                return 1
+            _raise_task_error(background_tasks)
+            await scheduling_loop
+            await self._drain()
+        finally:
+            await _cancel([*tasks, *self.context.tasks])
+        if self.elector is not None and await self.elector.release():
+            await self._record_leader_event(self.elector, "stopped leading").drain(_RELEASE_EVENT_SECONDS)
+        log.info("Requested to terminate, exiting")
+        return 0
+
+    def _record_leader_event(self, elector: LeaderElector, action: str) -> EventBroadcaster:
+        recorder = next(iter(self.recorders.values()))
+        recorder.record(make_leader_event(elector.election.lease, self.identity, action))
+        return recorder
+
+    async def _drain(self) -> None:
+        """Wait until no pod is in flight and all events are written, for a limited time."""
+        deadline = self._clock.monotonic() + _DRAIN_SECONDS
+        while (len(self.queue.in_flight_events) or self.context.tasks) and self._clock.monotonic() < deadline:
+            await asyncio.sleep(0.02)
+        for recorder in self.recorders.values():
+            await recorder.drain(max(0.0, deadline - self._clock.monotonic()))
+
+
+def _raise_task_error(tasks: Sequence[asyncio.Task[None]]) -> None:
+    """Raise the exception of a failed background task; scheduling requires informers and event recorders."""
+    for task in tasks:
+        if task.done():
+            task.result()
+
+
+async def _wait_unless_stopped(
+    stopping: asyncio.Event, awaitable: Any, background_tasks: Sequence[asyncio.Task[None]]
+) -> Any:
+    """Return the result of *awaitable*, or True if the result is None; return None if *stopping* is set first."""
+    future, stop_task = asyncio.ensure_future(awaitable), asyncio.create_task(stopping.wait())
+    try:
+        await asyncio.wait((future, stop_task, *background_tasks), return_when=asyncio.FIRST_COMPLETED)
+        _raise_task_error(background_tasks)
+        if not future.done():
+            return None
+        result = future.result()
+        return True if result is None else result
+    finally:
+        await _cancel([future, stop_task])
+
+
+async def _cancel(tasks: Sequence[asyncio.Future[Any]]) -> None:
+    for task in tasks:
+        task.cancel()
+    await asyncio.gather(*tasks, return_exceptions=True)

@@ -1,0 +1,223 @@
+"""The scheduler cache: the only writer of the tables. It is updated from watches or files and read through snapshots.
+
+Pods are identified by uid. A pod is pending, assigned to a node, or assumed (see `assumed_pods`).
+
+Source: pkg/scheduler/backend/cache/cache.go, cacheImpl, cacheImpl.RemoveNode;
+pkg/scheduler/backend/queue/nominator.go, nominator; pkg/scheduler/eventhandlers.go,
+Scheduler.updatePodInSchedulingQueue, Scheduler.handleAssumedPodDeletion, Scheduler.deletePodFromSchedulingQueue
+(1.36).
+"""
+
+import weakref
+from collections.abc import Mapping
+from typing import TypeVar
+
+from extender.api.kinds.node import Node
+from extender.api.kinds.pod import Pod
+from extender.cache.assumed_pods import AssumedPods, AssumeError
+from extender.cache.cluster_tables import ClusterTables
+from extender.cache.counted_resources import make_pod_resources_options
+from extender.cache.pod_groups import get_pod_group_key
+from extender.cache.pod_history import PodHistory
+from extender.cache.pod_info import AssignedPodInfo, PodInfo, make_assigned_pod_info
+from extender.cache.pod_signature import SignatureCache
+from extender.cache.snapshot import Snapshot
+from extender.cache.tables.object_store import ApiObject
+from extender.cache.tables.symbols import Symbols
+from extender.config.feature_gates import FeatureGates
+
+PodOrNode = TypeVar("PodOrNode", Pod, Node)
+
+_TERMINAL_PHASES = ("Succeeded", "Failed")
+
+
+class Cache:
+    """Nodes, pods and other objects of one cluster.
+
+    Not thread-safe: one thread writes and takes snapshots; snapshots may be read anywhere.
+    """
+
+    __slots__ = ("_assigned", "_assumed", "_history", "_pending", "_snapshot_ref", "_tables")
+
+    def __init__(self, gates: FeatureGates | None = None) -> None:
+        """Create an empty cache.
+
+        Args:
+            gates: the feature gates, which decide how the requests of a pod are counted; None: the default gates.
+        """
+        self._tables = ClusterTables(SignatureCache(Symbols(), make_pod_resources_options(gates or FeatureGates())))
+        self._snapshot_ref: weakref.ref[Snapshot] | None = None
+        self._assumed = AssumedPods()
+        self._assigned: dict[str, AssignedPodInfo] = {}
+        self._pending: dict[str, Pod] = {}
+        self._history = PodHistory()
+
+    # -- reading
+
+    def snapshot(self) -> Snapshot:
+        """Return an immutable view of the current state.
+
+        Release it before the next write: while a snapshot is alive, a write copies the arrays it changes.
+        """
+        snapshot = self._snapshot_ref() if self._snapshot_ref else None
+        if snapshot is None:
+            snapshot = Snapshot(self._tables)
+            self._snapshot_ref = weakref.ref(snapshot)
+        return snapshot
+
+    @property
+    def pending_pods(self) -> Mapping[str, Pod]:
+        """Pods without a node that are neither finished nor assumed, by uid."""
+        return self._pending
+
+    @property
+    def assigned_pods(self) -> Mapping[str, AssignedPodInfo]:
+        """Pods on nodes, assumed ones included, by uid."""
+        return self._assigned
+
+    def is_assumed(self, uid: str) -> bool:
+        """Return whether the pod *uid* is assumed and not yet confirmed by the API server."""
+        return uid in self._assumed
+
+    def list_pod_events(self, uid: str) -> list[str]:
+        """Return the recorded events of the pod *uid*, oldest first."""
+        return self._history.list_events(uid)
+
+    def deduplicate(self, obj: PodOrNode) -> PodOrNode:
+        """Return a pod or node equal to *obj*. It shares equal parts with earlier objects, to save memory."""
+        if isinstance(obj, Pod):
+            return self._tables.signatures.deduplicate(obj)
+        return self._tables.nodes.deduplicate(obj)
+
+    # -- writing
+
+    def _get_writable_tables(self) -> ClusterTables:
+        if self._snapshot_ref is not None:
+            if self._snapshot_ref() is not None:
+                self._tables = self._tables.fork(history_id=self._tables.history_id)
+            self._snapshot_ref = None
+        return self._tables
+
+    def add_or_update_node(self, node: Node) -> None:
+        """Add or replace a node."""
+        self._get_writable_tables().add_or_update_node(node)
+
+    def remove_node(self, name: str) -> None:
+        """Remove a node; an unknown name is ignored."""
+        if name in self._tables.nodes.row_of:
+            self._get_writable_tables().remove_node(name)
+
+    def add_or_update_object(self, obj: ApiObject) -> None:
+        """Add or replace an object that is neither a node nor a pod."""
+        self._get_writable_tables().add_or_update_object(obj)
+
+    def remove_object(self, kind: type[ApiObject], key: str) -> None:
+        """Remove an object that is neither a node nor a pod; an unknown key is ignored."""
+        self._get_writable_tables().remove_object(kind, key)
+
+    def add_or_update_pod(self, pod: Pod) -> None:
+        """Add or update a pod from the API server. A pod that was assumed is confirmed if it has a node."""
+        uid = pod.metadata.uid or pod.key
+        if pod.status.phase in _TERMINAL_PHASES:
+            self.remove_pod(uid)
+            return
+        if not pod.spec.node_name:
+            if uid not in self._assigned:
+                self._pending[uid] = pod
+                self._add_pending_group_member(pod)
+                self._history.record(uid, "pending")
+            return
+        if self._pending.pop(uid, None) is not None:
+            self.nominate(pod, "")
+        assumed_pod = self._assumed.pop(uid)
+        assigned_pod = make_assigned_pod_info(pod, self._tables.signatures.get_signature(pod), pod.spec.node_name)
+        self._assign(self._assigned.get(uid), assigned_pod)
+        self._history.record(uid, "assigned" if assumed_pod is None else "confirmed", assigned_pod.node_name)
+
+    def _assign(self, old_pod: AssignedPodInfo | None, new_pod: AssignedPodInfo) -> None:
+        tables = self._get_writable_tables()
+        self._assigned[new_pod.uid] = new_pod
+        if old_pod is not None:
+            counts_unchanged = (
+                old_pod.signature is new_pod.signature
+                and old_pod.node_name == new_pod.node_name
+                and old_pod.terminating == new_pod.terminating
+            )
+            if counts_unchanged:
+                tables.pods_by_node.get_writable(new_pod.node_name, dict)[new_pod.uid] = new_pod
+                tables.pod_groups.add_assigned(new_pod)
+                return
+            tables.remove_pod(old_pod)
+        tables.add_pod(new_pod)
+
+    def _add_pending_group_member(self, pod: Pod) -> None:
+        if get_pod_group_key(pod) is not None:
+            self._get_writable_tables().pod_groups.add_pending(pod)
+
+    def remove_pod(self, uid: str) -> None:
+        """Remove a deleted or finished pod; an unknown uid is ignored."""
+        self._assumed.pop(uid)
+        pending_pod = self._pending.pop(uid, None)
+        if pending_pod is not None:
+            self.nominate(pending_pod, "")
+            if get_pod_group_key(pending_pod) is not None:
+                self._get_writable_tables().pod_groups.remove(pending_pod)
+        assigned_pod = self._assigned.pop(uid, None)
+        if assigned_pod is not None:
+            self._get_writable_tables().remove_pod(assigned_pod)
+        if assigned_pod is not None or pending_pod is not None:
+            self._history.record(uid, "removed", assigned_pod.node_name if assigned_pod else "")
+
+    def assume(self, pod: Pod, node_name: str) -> AssignedPodInfo:
+        """Assume *pod* on *node_name*: count it there until it is confirmed or forgotten.
+
+        Raises:
+            AssumeError: the pod is already on a node.
+
+        Source: pkg/scheduler/schedule_one.go, Scheduler.assume (1.36).
+        """
+        uid = pod.metadata.uid or pod.key
+        if uid in self._assigned:
+            raise AssumeError(f"pod {pod.key} (uid {uid}) is on {self._assigned[uid].node_name} already")
+        assigned_pod = make_assigned_pod_info(pod, self._tables.signatures.get_signature(pod), node_name, assumed=True)
+        self._assumed.add(assigned_pod)
+        self._assigned[uid] = assigned_pod
+        if self._pending.pop(uid, None) is not None:
+            self.nominate(pod, "")
+        self._get_writable_tables().add_pod(assigned_pod)
+        self._history.record(uid, "assumed", node_name)
+        return assigned_pod
+
+    def forget(self, pod: Pod) -> None:
+        """Remove the assumed *pod* from its node; it is pending again. A pod that is not assumed is ignored.
+
+        Source: pkg/scheduler/backend/cache/cache.go, cacheImpl.ForgetPod (1.36).
+        """
+        uid = pod.metadata.uid or pod.key
+        assumed_pod = self._assumed.pop(uid)
+        if assumed_pod is None:
+            return
+        del self._assigned[uid]
+        self._get_writable_tables().remove_pod(assumed_pod)
+        self._pending[uid] = pod
+        self._add_pending_group_member(pod)
+        self._history.record(uid, "forgotten", assumed_pod.node_name)
+
+    def nominate(self, pod: Pod, node_name: str) -> None:
+        """Nominate *pod* for *node_name*; an empty name removes the nomination.
+
+        Source: pkg/scheduler/framework/runtime/framework.go, frameworkImpl.RunFilterPluginsWithNominatedPods;
+        pkg/scheduler/backend/queue/nominator.go, nominator.addNominatedPodUnlocked (1.36).
+        """
+        uid = pod.metadata.uid or pod.key
+        old_nominations = self._tables.nominated_pods
+        if not node_name and not any(pod_info.uid == uid for pods in old_nominations.values() for pod_info in pods):
+            return
+        nominations = {
+            name: tuple(pod_info for pod_info in pods if pod_info.uid != uid) for name, pods in old_nominations.items()
+        }
+        if node_name:
+            pod_info = PodInfo(pod, self._tables.signatures.get_signature(pod))
+            nominations[node_name] = (*nominations.get(node_name, ()), pod_info)
+        self._get_writable_tables().nominated_pods = {name: pods for name, pods in nominations.items() if pods}
+        self._history.record(uid, "nominated" if node_name else "no longer nominated", node_name)

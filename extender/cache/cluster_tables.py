@@ -1,0 +1,293 @@
+"""All tables of a cluster; keeps them consistent when nodes, pods and objects are added, updated or removed."""
+
+from collections.abc import Mapping
+
+import numpy as np
+
+from extender.api.kinds.node import Node
+from extender.api.kinds.workload import Namespace
+from extender.basics.cow import CowDict
+from extender.cache.pod_batch import PodBatch
+from extender.cache.pod_groups import PodGroupTable
+from extender.cache.pod_info import AssignedPodInfo, PodInfo
+from extender.cache.pod_signature import SignatureCache
+from extender.cache.tables.affinity_terms import AffinityTermTable
+from extender.cache.tables.arrays import IntArray
+from extender.cache.tables.change_log import ChangeLog
+from extender.cache.tables.claim_uses import ResourceClaimUseTable
+from extender.cache.tables.host_ports import HostPortTable
+from extender.cache.tables.node_table import NodeTable, is_heartbeat
+from extender.cache.tables.object_store import ApiObject, ObjectStore
+from extender.cache.tables.selector_counts import SelectorCountTable
+from extender.cache.tables.symbols import CPU, MEMORY, Symbols
+from extender.cache.tables.volume_uses import NO_USES, VolumeUseTable
+
+PodsByUid = dict[str, AssignedPodInfo]
+
+_INT64_LIMIT = 1 << 63
+"""The smallest integer that does not fit in int64."""
+
+
+class ClusterTables:
+    """The tables of a cluster at one time. Only their owner, a `Cache` or a `Hypothesis`, writes them.
+
+    Attributes:
+        nodes, selector_counts, affinity_terms, host_ports, volume_uses, claim_uses, pod_groups, objects: the tables.
+        signatures: the pod signatures; shared by all forks.
+        nominated_pods: nominated pods by node name.
+        history_id: the identity of the history of writes; see `Snapshot.history_id`.
+        node_change_log: the rows with a changed node.
+        pod_change_log: the rows with changed pods.
+
+    Source: pkg/scheduler/framework/runtime/framework.go, frameworkImpl.RunFilterPluginsWithNominatedPods (1.36).
+    """
+
+    __slots__ = (
+        "_pending_moves",
+        "_pods_by_node",
+        "affinity_terms",
+        "claim_uses",
+        "history_id",
+        "host_ports",
+        "node_change_log",
+        "nodes",
+        "nominated_pods",
+        "objects",
+        "pod_change_log",
+        "pod_groups",
+        "selector_counts",
+        "signatures",
+        "volume_uses",
+    )
+
+    def __init__(self, signatures: SignatureCache | None = None) -> None:
+        """Create empty tables.
+
+        Args:
+            signatures: the signatures and symbols to share with other tables; None creates new ones.
+        """
+        self.signatures = signatures or SignatureCache(Symbols())
+        symbols = self.signatures.symbols
+        self.nodes = NodeTable(symbols)
+        self.selector_counts = SelectorCountTable(symbols.pod_labels)
+        self.affinity_terms = AffinityTermTable(symbols.pod_labels)
+        self.host_ports = HostPortTable()
+        self.volume_uses = VolumeUseTable()
+        self.claim_uses = ResourceClaimUseTable()
+        self.pod_groups = PodGroupTable()
+        self.objects = ObjectStore()
+        self._pods_by_node: CowDict[str, PodsByUid] = CowDict(dict)
+        self._pending_moves: list[tuple[PodBatch, IntArray, int]] = []  # not yet applied to `_pods_by_node`
+        self.nominated_pods: Mapping[str, tuple[PodInfo, ...]] = {}
+        self.node_change_log = ChangeLog()
+        self.pod_change_log = ChangeLog()
+        self.history_id = object()
+
+    def fork(self, *, history_id: object | None = None) -> "ClusterTables":
+        """Return a copy-on-write copy. These tables must not change while the fork is in use.
+
+        Args:
+            history_id: the id of this history if the fork continues it and shares its change logs; None: a new history.
+        """
+        child = object.__new__(ClusterTables)
+        child.signatures = self.signatures
+        child.nodes = self.nodes.fork()
+        child.selector_counts = self.selector_counts.fork()
+        child.affinity_terms = self.affinity_terms.fork()
+        child.host_ports = self.host_ports.fork()
+        child.volume_uses = self.volume_uses.fork()
+        child.claim_uses = self.claim_uses.fork()
+        child.pod_groups = self.pod_groups.fork()
+        child.objects = self.objects.fork(new_history=history_id is None)
+        child._pods_by_node = self.pods_by_node.fork()
+        child._pending_moves = []
+        child.nominated_pods = self.nominated_pods
+        child.history_id = history_id or object()
+        child.node_change_log = self.node_change_log if history_id else ChangeLog()
+        child.pod_change_log = self.pod_change_log if history_id else ChangeLog()
+        return child
+
+    # -- nodes
+
+    def add_or_update_node(self, node: Node) -> None:
+        """Add or replace a node. Pods that were assigned to it before it was added count from now on."""
+        name = node.metadata.name
+        old_row = self.nodes.row_of.get(name)
+        if old_row is not None and is_heartbeat(self.nodes.objects[old_row], node):
+            self.nodes.replace_object(old_row, node)
+            return
+        old_labels = None if old_row is None else self.nodes.objects[old_row].metadata.labels
+        row = self.nodes.add_or_update(node)
+        if old_labels is None or old_labels != node.metadata.labels:
+            self._invalidate_domains_of_changed_labels(old_labels or {}, node.metadata.labels)
+        self.node_change_log.append(row)
+        if old_row is None:
+            self.pod_change_log.append(row)
+            for pod in (self.pods_by_node.get(name) or {}).values():
+                self._count_pod(pod, row, 1)
+
+    def remove_node(self, name: str) -> None:
+        """Remove a node. Its pods stay in `pods_by_node` and count again if the node is added again.
+
+        Source: pkg/scheduler/backend/cache/cache.go, cacheImpl.RemoveNode (1.36).
+        """
+        row = self.nodes.row_of[name]
+        last_row = len(self.nodes) - 1
+        last_node = self.nodes.names[last_row]
+        removed_labels = self.nodes.objects[row].metadata.labels
+        for pod in (self.pods_by_node.get(name) or {}).values():
+            self._count_pod(pod, row, -1)
+        if last_node != name:
+            for pod in (self.pods_by_node.get(last_node) or {}).values():
+                self._count_pod(pod, last_row, -1)
+        self.nodes.remove(name)
+        self._invalidate_domains_of_changed_labels(removed_labels, {})
+        if last_node != name:
+            for pod in (self.pods_by_node.get(last_node) or {}).values():
+                self._count_pod(pod, row, 1)
+        self.node_change_log.invalidate()
+        self.pod_change_log.invalidate()
+
+    def _invalidate_domains_of_changed_labels(
+        self, old_labels: Mapping[str, str], new_labels: Mapping[str, str]
+    ) -> None:
+        label_keys = old_labels.keys() | new_labels.keys()
+        keys = {key for key in label_keys if old_labels.get(key) != new_labels.get(key)}
+        self.selector_counts.invalidate_domains(keys)
+        self.affinity_terms.invalidate_domains(keys)
+
+    # -- pods
+
+    def add_pod(self, pod: AssignedPodInfo) -> None:
+        """Add *pod* to its node; it must not be there already."""
+        self.pods_by_node.get_writable(pod.node_name, dict)[pod.uid] = pod
+        self.pod_groups.add_assigned(pod)
+        row = self.nodes.row_of.get(pod.node_name)
+        if row is not None:
+            self._count_pod(pod, row, 1)
+
+    def remove_pod(self, pod: AssignedPodInfo) -> None:
+        """Remove *pod* from its node.
+
+        Raises:
+            KeyError: the pod is not on its node.
+        """
+        pods = self.pods_by_node.get_writable(pod.node_name, dict)
+        pods.pop(pod.uid)
+        if not pods:
+            self.pods_by_node.remove(pod.node_name)
+        self.pod_groups.remove(pod.pod)
+        row = self.nodes.row_of.get(pod.node_name)
+        if row is not None:
+            self._count_pod(pod, row, -1)
+
+    def _count_pod(self, pod: AssignedPodInfo, row: int, sign: int) -> None:
+        signature, nodes = pod.signature, self.nodes
+        columns = nodes.columns
+        nodes.reserve_resources()
+        requested = columns.get_writable("requested")
+        nonzero_requested = columns.get_writable("nonzero_requested")
+        for resource_id, amount in signature.assigned_requests:
+            _add_with_wraparound(requested, resource_id, row, sign * amount)
+        for resource_id, amount in enumerate(signature.assigned_nonzero_requests):
+            _add_with_wraparound(nonzero_requested, resource_id, row, sign * amount)
+        columns.get_writable("pod_count")[row] += sign
+        if signature.host_ports:
+            (self.host_ports.add if sign > 0 else self.host_ports.remove)(row, signature.host_ports)
+        if signature.volume_uses is not NO_USES:
+            self.volume_uses.count(pod.pod, signature.volume_uses, row, sign)
+        if signature.uses_node_allocatable_claims:
+            self.claim_uses.count(pod.pod, pod.uid, row, sign)
+        self.selector_counts.count(signature.pod_labels_id, row, nodes, terminating=pod.terminating, sign=sign)
+        terms = signature.affinity.all_terms
+        if terms:
+            self.affinity_terms.count(terms, row, nodes, sign=sign)
+        self.pod_change_log.append(row)
+
+    @property
+    def pods_by_node(self) -> CowDict[str, PodsByUid]:
+        """The pods on each node by node name, also on nodes that are not in the node table."""
+        if self._pending_moves:
+            self._apply_pending_moves()
+        return self._pods_by_node
+
+    def _apply_pending_moves(self) -> None:
+        for batch, indices, sign in self._pending_moves:
+            for index in indices.tolist():
+                pod = batch.pods[index]
+                pods = self._pods_by_node.get_writable(pod.node_name, dict)
+                if sign > 0:
+                    pods[pod.uid] = pod
+                else:
+                    del pods[pod.uid]
+        self._pending_moves.clear()
+
+    def move_pods(self, batch: PodBatch, indices: IntArray, sign: int) -> None:
+        """Add pods of *batch* to their nodes (*sign* 1) or remove them (-1), in the tables that Filter plugins read.
+
+        `selector_counts` and `affinity_terms`, which PreFilter plugins read, are not updated. `pods_by_node` is updated
+        when it is next read, since most plugins read only columns. Removing a pod frees its host ports, even if another
+        pod on the node uses them: see `HostPortTable.remove_all`.
+
+        Args:
+            batch: the pods; their nodes are in the node table.
+            indices: distinct indices of pods in the batch, int64; pods to remove must be on their nodes.
+            sign: 1 or -1.
+        """
+        if not len(indices):
+            return
+        self.nodes.reserve_resources()
+        rows, signature_index = batch.rows[indices], batch.signature_index[indices]
+        columns = self.nodes.columns
+        requested = columns.get_writable("requested")
+        for index, resource_id in enumerate(batch.resource_ids):
+            np.add.at(requested[resource_id], rows, sign * batch.requests[index, signature_index])
+        nonzero_requested = columns.get_writable("nonzero_requested")
+        for resource_id in (CPU, MEMORY):
+            np.add.at(nonzero_requested[resource_id], rows, sign * batch.nonzero_requests[resource_id, signature_index])
+        np.add.at(columns.get_writable("pod_count"), rows, sign)
+        self._pending_moves.append((batch, indices.copy(), sign))
+        for index in (
+            batch.indices_with_ports_or_volumes.intersection(indices.tolist())
+            if batch.indices_with_ports_or_volumes
+            else ()
+        ):
+            pod, row = batch.pods[index], int(batch.rows[index])
+            (self.host_ports.add if sign > 0 else self.host_ports.remove_all)(row, pod.signature.host_ports)
+            self.volume_uses.count(pod.pod, pod.signature.volume_uses, row, sign)
+            if pod.signature.uses_node_allocatable_claims:
+                self.claim_uses.count(pod.pod, pod.uid, row, sign)
+        self.pod_change_log.extend(rows)
+
+    # -- other objects
+
+    def add_or_update_object(self, obj: ApiObject) -> None:
+        """Add or replace an object that is neither a node nor a pod."""
+        self.objects.add_or_update(obj)
+        if isinstance(obj, Namespace):
+            self._set_namespace_labels(obj.metadata.name, obj.metadata.labels)
+
+    def remove_object(self, kind: type[ApiObject], key: str) -> None:
+        """Remove an object that is neither a node nor a pod; an unknown key is ignored."""
+        self.objects.remove(kind, key)
+        if kind is Namespace:
+            self._set_namespace_labels(key, None)
+
+    def _set_namespace_labels(self, name: str, labels: dict[str, str] | None) -> None:
+        if self.selector_counts.namespace_labels.get(name) == labels:
+            return
+        labels_by_namespace = dict(self.selector_counts.namespace_labels)
+        if labels is None:
+            del labels_by_namespace[name]
+        else:
+            labels_by_namespace[name] = labels
+        self.selector_counts.set_namespace_labels(labels_by_namespace)
+        self.affinity_terms.set_namespace_labels(labels_by_namespace)
+
+
+def _add_with_wraparound(column: IntArray, resource_id: int, row: int, amount: int) -> None:
+    """Add *amount* to one entry. Sums beyond int64 wrap around, as upstream's do."""
+    total = column.item(resource_id, row) + amount
+    if not -_INT64_LIMIT <= total < _INT64_LIMIT:
+        total = (total + _INT64_LIMIT) % (2 * _INT64_LIMIT) - _INT64_LIMIT
+    column[resource_id, row] = total

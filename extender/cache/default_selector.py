@@ -1,0 +1,79 @@
+"""The default selector of a pod, from the services that select it and from its controller.
+
+Source: pkg/scheduler/framework/plugins/helper/spread.go, DefaultSelector (1.36).
+"""
+
+from extender.api.kinds.meta import LabelSelector
+from extender.api.kinds.workload import ReplicaSet, ReplicationController, Service, StatefulSet
+from extender.api.matching import EVERYTHING, Selector, selector_from_label_selector, selector_from_labels
+from extender.cache.pod_info import PodInfo
+from extender.cache.snapshot import Snapshot
+
+_KINDS = (Service, ReplicationController, ReplicaSet, StatefulSet)
+_CACHE_KEY = ("default_selector", "cached")
+
+
+class _CachedSelector:
+    """The last default selector of a pod signature, and the object revisions from which it was computed."""
+
+    __slots__ = ("revisions", "selector")
+
+    def __init__(self) -> None:
+        self.revisions: tuple[int, ...] = ()
+        self.selector = EVERYTHING
+
+
+def default_selector(pod: PodInfo, snapshot: Snapshot) -> Selector:
+    """Combine the selectors of the services that select *pod* and of its controller; empty if there are none.
+
+    The controller counts only if it is an existing ReplicationController, ReplicaSet or StatefulSet.
+
+    Source: pkg/scheduler/framework/plugins/helper/spread.go, DefaultSelector (1.36).
+    """
+    cached = pod.signature.get_or_create(_CACHE_KEY, _CachedSelector)
+    revisions = tuple(map(snapshot.revision, _KINDS))
+    if cached.revisions != revisions:
+        cached.selector = _compute_default_selector(pod, snapshot)
+        cached.revisions = revisions
+    return cached.selector
+
+
+def get_last_default_selector(pod: PodInfo) -> Selector:
+    """Return the last result of `default_selector` for the signature of *pod*; empty if there is none."""
+    return pod.signature.get_or_create(_CACHE_KEY, _CachedSelector).selector
+
+
+def _compute_default_selector(pod: PodInfo, snapshot: Snapshot) -> Selector:
+    namespace, labels = pod.namespace, pod.labels
+    service_labels: dict[str, str] = {}
+    for service in snapshot.objects(Service).values():
+        selector = service.spec.selector
+        if selector and service.metadata.namespace == namespace and selector.items() <= labels.items():
+            service_labels |= selector
+    owner = pod.signature.controller
+    if owner is None:
+        return selector_from_labels(service_labels)
+    key = f"{namespace}/{owner.name}"
+    match owner.api_version, owner.kind:
+        case "v1", "ReplicationController":
+            controller = snapshot.get_object(ReplicationController, key)
+            return selector_from_labels(service_labels | (controller.spec.selector if controller else {}))
+        case "apps/v1", "ReplicaSet":
+            replica_set = snapshot.get_object(ReplicaSet, key)
+            owner_selector = _compile_owner_selector(replica_set.spec.selector if replica_set else None)
+            return owner_selector.with_labels(service_labels)
+        case "apps/v1", "StatefulSet":
+            stateful_set = snapshot.get_object(StatefulSet, key)
+            owner_selector = _compile_owner_selector(stateful_set.spec.selector if stateful_set else None)
+            return owner_selector.with_labels(service_labels)
+    return selector_from_labels(service_labels)
+
+
+def _compile_owner_selector(selector: LabelSelector | None) -> Selector:
+    """Compile an owner's selector. A missing or invalid selector is ignored: the result is empty."""
+    if selector is None:
+        return EVERYTHING
+    try:
+        return selector_from_label_selector(selector)
+    except ValueError:
+        return EVERYTHING

@@ -1,0 +1,62 @@
+"""A modified copy of a snapshot, for dry runs such as preemption.
+
+It copies only the arrays it writes; the snapshot does not change.
+"""
+
+from extender.api.kinds.node import Node
+from extender.cache.pod_batch import PodBatch
+from extender.cache.pod_info import AssignedPodInfo, PodInfo, make_assigned_pod_info
+from extender.cache.snapshot import Snapshot
+from extender.cache.tables.arrays import IntArray
+
+
+class Hypothesis:
+    """A writable copy of a snapshot. It keeps the snapshot alive, so the cache does not write the shared arrays."""
+
+    __slots__ = ("_base_snapshot", "_tables")
+
+    def __init__(self, snapshot: Snapshot) -> None:
+        self._base_snapshot = snapshot
+        self._tables = snapshot.tables.fork()
+
+    def assume_pod(self, pod: PodInfo, node_name: str) -> AssignedPodInfo:
+        """Assume *pod* on *node_name*."""
+        assumed_pod = make_assigned_pod_info(pod.pod, pod.signature, node_name, assumed=True)
+        self._tables.add_pod(assumed_pod)
+        return assumed_pod
+
+    def remove_nomination(self, pod: PodInfo) -> None:
+        """Remove the nominations of *pod*."""
+        self._tables.nominated_pods = {
+            name: remaining_pods
+            for name, pods in self._tables.nominated_pods.items()
+            if (remaining_pods := tuple(pod_info for pod_info in pods if pod_info.uid != pod.uid))
+        }
+
+    def add_or_update_node(self, node: Node) -> None:
+        """Add *node*, or replace the node of the same name; its pods still count."""
+        self._tables.add_or_update_node(node)
+
+    def remove_pod(self, pod: AssignedPodInfo) -> None:
+        """Remove *pod* from its node.
+
+        Raises:
+            KeyError: the pod is not on its node.
+        """
+        self._tables.remove_pod(pod)
+
+    def restore_pod(self, pod: AssignedPodInfo) -> None:
+        """Add a removed pod to its node again."""
+        self._tables.add_pod(pod)
+
+    def remove_pods(self, batch: PodBatch, indices: IntArray) -> None:
+        """Remove pods of *batch* from their nodes, in node columns only: see `ClusterTables.move_pods`."""
+        self._tables.move_pods(batch, indices, -1)
+
+    def add_pods(self, batch: PodBatch, indices: IntArray) -> None:
+        """Add removed pods of *batch* to their nodes again, in node columns only: see `ClusterTables.move_pods`."""
+        self._tables.move_pods(batch, indices, 1)
+
+    def snapshot(self) -> Snapshot:
+        """Return a view of the current state; it is invalid after the next change."""
+        return Snapshot(self._tables)

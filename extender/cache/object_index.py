@@ -1,0 +1,89 @@
+"""An index of the objects of one kind by group, updated incrementally from the object store's write log."""
+
+from collections.abc import Callable, Hashable, Mapping
+from types import MappingProxyType
+from typing import Any, Generic, TypeVar
+
+from extender.cache.snapshot import Snapshot
+from extender.cache.tables.object_store import ApiObject
+
+T = TypeVar("T", bound=ApiObject)
+E = TypeVar("E")
+
+_NO_ENTRIES: Mapping[str, Any] = MappingProxyType({})
+
+
+class ObjectIndex(Generic[T, E]):
+    """Entries made from the objects of one kind, by group, then by object key.
+
+    Each plugin has its own index; it is not thread-safe. The index is rebuilt when it is read with a snapshot of
+    another history or with an older snapshot.
+    """
+
+    __slots__ = ("_group_by", "_group_by_key", "_groups", "_history_id", "_kind", "_make_entry", "_revision")
+
+    def __init__(self, kind: type[T], group_by: Callable[[T], Hashable], make_entry: Callable[[T], E]) -> None:
+        """Index the objects of one kind.
+
+        Args:
+            kind: the type of the objects.
+            group_by: returns the group of an object.
+            make_entry: makes the entry of an object; called once after each write of the object.
+        """
+        self._kind, self._group_by, self._make_entry = kind, group_by, make_entry
+        self._groups: dict[Hashable, dict[str, E]] = {}
+        self._group_by_key: dict[str, Hashable] = {}
+        self._history_id: object = None
+        self._revision = 0
+
+    def get_entries(self, snapshot: Snapshot, group: Hashable) -> Mapping[str, E]:
+        """Return the entries of *group* by key, in the order in which they were added.
+
+        Do not modify the result, and do not use it after the next call.
+        """
+        self.update(snapshot)
+        return self._groups.get(group, _NO_ENTRIES)
+
+    def get_entries_by_group(self, snapshot: Snapshot) -> Mapping[Hashable, Mapping[str, E]]:
+        """Return all entries by group."""
+        self.update(snapshot)
+        return self._groups
+
+    def update(self, snapshot: Snapshot) -> frozenset[Hashable] | None:
+        """Update the index with the objects written since the last call.
+
+        Returns:
+            The groups that changed; None if the index was rebuilt.
+        """
+        revision = snapshot.revision(self._kind)
+        if self._history_id is snapshot.object_history_id and self._revision == revision:
+            return frozenset()
+        keys = None
+        if self._history_id is snapshot.object_history_id and self._revision < revision:
+            keys = snapshot.keys_written_since(self._kind, self._revision)
+        self._history_id, self._revision = snapshot.object_history_id, revision
+        if keys is None:
+            self._groups, self._group_by_key = {}, {}
+            for key, obj in snapshot.objects(self._kind).items():
+                self._add(key, obj)
+            return None
+        return frozenset(group for key in keys for group in self._update_key(key, snapshot.get_object(self._kind, key)))
+
+    def _update_key(self, key: str, obj: T | None) -> set[Hashable]:
+        changed_groups: set[Hashable] = set()
+        if key in self._group_by_key:
+            old_group = self._group_by_key[key]
+            changed_groups.add(old_group)
+            if obj is None or self._group_by(obj) != old_group:
+                del self._group_by_key[key]
+                del self._groups[old_group][key]
+                if not self._groups[old_group]:
+                    del self._groups[old_group]
+        if obj is not None:
+            changed_groups.add(self._add(key, obj))
+        return changed_groups
+
+    def _add(self, key: str, obj: T) -> Hashable:
+        group = self._group_by_key[key] = self._group_by(obj)
+        self._groups.setdefault(group, {})[key] = self._make_entry(obj)
+        return group

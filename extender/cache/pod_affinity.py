@@ -1,0 +1,104 @@
+"""Compile a pod's inter-pod affinity into terms with hashable selectors.
+
+Source: kube-scheduler/framework/types.go, AffinityTerm.Matches (1.36).
+"""
+
+from dataclasses import dataclass
+
+from extender.api.kinds.affinity import PodAffinityTerm
+from extender.api.kinds.pod import Pod
+from extender.api.matching import selector_from_label_selector
+from extender.cache.tables.affinity_terms import AffinityTerm, TermKind
+from extender.cache.tables.pod_selectors import PodSelector
+
+
+@dataclass(frozen=True, slots=True)
+class PodAffinityTerms:
+    """The compiled affinity terms of one pod.
+
+    Attributes:
+        required, required_anti, preferred, preferred_anti: terms in the order of the pod's spec; preferred terms have
+            a weight.
+        error: the first error of each list, joined; None if there is none. A list with an error is empty. The
+            lists without errors are valid and count if the pod is on a node.
+    """
+
+    required: tuple[AffinityTerm, ...] = ()
+    required_anti: tuple[AffinityTerm, ...] = ()
+    preferred: tuple[AffinityTerm, ...] = ()
+    preferred_anti: tuple[AffinityTerm, ...] = ()
+    error: str | None = None
+
+    @property
+    def all_terms(self) -> tuple[AffinityTerm, ...]:
+        """All terms."""
+        return self.required + self.required_anti + self.preferred + self.preferred_anti
+
+
+NO_TERMS = PodAffinityTerms()
+
+
+def compile_pod_affinity_terms(pod: Pod) -> PodAffinityTerms:
+    """Compile the affinity terms of *pod*."""
+    affinity = pod.spec.affinity
+    if affinity is None or (affinity.pod_affinity is None and affinity.pod_anti_affinity is None):
+        return NO_TERMS
+    pod_affinity, anti_affinity = affinity.pod_affinity, affinity.pod_anti_affinity
+    namespace = pod.metadata.namespace
+    term_lists: list[tuple[AffinityTerm, ...]] = []
+    errors: list[str] = []
+    term_sources = (
+        (
+            "requiredAffinityTerms",
+            TermKind.REQUIRED_AFFINITY,
+            pod_affinity and pod_affinity.required_during_scheduling_ignored_during_execution,
+        ),
+        (
+            "requiredAntiAffinityTerms",
+            TermKind.REQUIRED_ANTI_AFFINITY,
+            anti_affinity and anti_affinity.required_during_scheduling_ignored_during_execution,
+        ),
+        (
+            "preferredAffinityTerms",
+            TermKind.PREFERRED_AFFINITY,
+            pod_affinity and pod_affinity.preferred_during_scheduling_ignored_during_execution,
+        ),
+        (
+            "preferredAntiAffinityTerms",
+            TermKind.PREFERRED_ANTI_AFFINITY,
+            anti_affinity and anti_affinity.preferred_during_scheduling_ignored_during_execution,
+        ),
+    )
+    for label, kind, terms in term_sources:
+        compiled_terms: list[AffinityTerm] = []
+        try:
+            for term in terms or ():
+                weight, pod_term = (
+                    (0, term) if isinstance(term, PodAffinityTerm) else (term.weight, term.pod_affinity_term)
+                )
+                compiled_terms.append(
+                    AffinityTerm(kind, compile_pod_selector(pod_term, namespace), pod_term.topology_key, weight)
+                )
+        except ValueError as error:
+            errors.append(f"{label}: {error}")
+            compiled_terms = []
+        term_lists.append(tuple(compiled_terms))
+    message = None if not errors else errors[0] if len(errors) == 1 else f"[{', '.join(errors)}]"
+    required, required_anti, preferred, preferred_anti = term_lists
+    return PodAffinityTerms(required, required_anti, preferred, preferred_anti, message)
+
+
+def compile_pod_selector(term: PodAffinityTerm, namespace: str) -> PodSelector:
+    """Compile the pod selector of *term* of a pod in *namespace*.
+
+    A term without namespaces and namespace selector selects pods in the pod's own namespace.
+
+    Raises:
+        ValueError: a selector has an unknown operator or invalid values.
+    """
+    own_namespace_only = not term.namespaces and term.namespace_selector is None
+    return PodSelector(
+        frozenset((namespace,)) if own_namespace_only else frozenset(term.namespaces),
+        selector_from_label_selector(term.namespace_selector),
+        selector_from_label_selector(term.label_selector),
+    )

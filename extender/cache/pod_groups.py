@@ -1,0 +1,87 @@
+"""The pending and assigned members of each pod group.
+
+Source: pkg/scheduler/schedule_one.go, Scheduler.ScheduleOne;
+pkg/scheduler/framework/plugins/gangscheduling/gangscheduling.go, GangScheduling.PreEnqueue (1.36).
+"""
+
+from dataclasses import dataclass, field
+
+from extender.api.kinds.pod import Pod
+from extender.basics.cow import CowDict
+from extender.cache.pod_info import AssignedPodInfo
+
+
+def get_pod_group_key(pod: Pod) -> str | None:
+    """Return `namespace/name` of the pod group of *pod*; None if it has no group."""
+    group = pod.spec.scheduling_group
+    return None if group is None else f"{pod.metadata.namespace}/{group.pod_group_name or ''}"
+
+
+@dataclass(slots=True)
+class PodGroupMembers:
+    """The pods of one group, by uid. Only `PodGroupTable` may modify them.
+
+    Attributes:
+        pending: pods without a node.
+        assigned: pods on a node, assumed pods included.
+    """
+
+    pending: dict[str, Pod] = field(default_factory=dict)
+    assigned: dict[str, AssignedPodInfo] = field(default_factory=dict)
+
+    def copy(self) -> "PodGroupMembers":
+        """Return a copy that can be modified."""
+        return PodGroupMembers(dict(self.pending), dict(self.assigned))
+
+    @property
+    def count(self) -> int:
+        """The number of members."""
+        return len(self.pending) + len(self.assigned)
+
+
+NO_MEMBERS = PodGroupMembers()
+
+
+class PodGroupTable:
+    """Pod groups that have members, by `namespace/name`."""
+
+    __slots__ = ("_groups",)
+
+    def __init__(self) -> None:
+        self._groups: CowDict[str, PodGroupMembers] = CowDict(PodGroupMembers.copy)
+
+    def fork(self) -> "PodGroupTable":
+        """Return a copy-on-write copy of the table."""
+        child = object.__new__(PodGroupTable)
+        child._groups = self._groups.fork()
+        return child
+
+    def get(self, key: str) -> PodGroupMembers:
+        """Return the members of the group *key*; `NO_MEMBERS` if it has none."""
+        return self._groups.get(key) or NO_MEMBERS
+
+    def add_pending(self, pod: Pod) -> None:
+        """Add the pending *pod* to its group, if it has one."""
+        key = get_pod_group_key(pod)
+        if key is not None:
+            self._groups.get_writable(key, PodGroupMembers).pending[pod.metadata.uid or pod.key] = pod
+
+    def add_assigned(self, pod: AssignedPodInfo) -> None:
+        """Add the assigned *pod* to its group, if it has one; it is no longer pending."""
+        key = get_pod_group_key(pod.pod)
+        if key is not None:
+            members = self._groups.get_writable(key, PodGroupMembers)
+            members.pending.pop(pod.uid, None)
+            members.assigned[pod.uid] = pod
+
+    def remove(self, pod: Pod) -> None:
+        """Remove *pod* from its group, if it has one."""
+        key = get_pod_group_key(pod)
+        if key is None:
+            return
+        uid = pod.metadata.uid or pod.key
+        members = self._groups.get_writable(key, PodGroupMembers)
+        members.pending.pop(uid, None)
+        members.assigned.pop(uid, None)
+        if not members.count:
+            self._groups.remove(key)

@@ -1,0 +1,109 @@
+"""Pods with their signatures: `AssignedPodInfo` for pods on nodes, `PodInfo` for pods to schedule."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import msgspec
+
+from extender.api.kinds.pod import Pod, PodSpec
+from extender.cache.pod_signature import PodSignature
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class AssignedPodInfo:
+    """A pod that is bound to a node or assumed on it.
+
+    Attributes:
+        uid: the pod's uid; `namespace/name` if the object has none.
+        pod: the object. Pods with one signature share their spec, so `pod.spec.node_name` is empty: see `node_name`.
+        signature: the signature of the pod.
+        node_name: the name of the node.
+        terminating: the pod is being deleted.
+        assumed: the pod is assumed and not yet confirmed by the API server.
+    """
+
+    uid: str
+    pod: Pod
+    signature: PodSignature
+    node_name: str
+    terminating: bool
+    assumed: bool = False
+
+    @property
+    def key(self) -> str:
+        """`namespace/name`."""
+        return self.pod.key
+
+    @property
+    def namespace(self) -> str:
+        """The pod's namespace."""
+        return self.signature.namespace
+
+    @property
+    def labels(self) -> Mapping[str, str]:
+        """The pod's labels."""
+        return self.signature.labels
+
+    @property
+    def priority(self) -> int:
+        """The pod's priority, 0 if unset."""
+        return self.signature.priority
+
+    @property
+    def start_time(self) -> float | None:
+        """`status.startTime` in seconds since 1970, or None if the pod has not started."""
+        start_time = self.pod.status.start_time
+        return start_time.timestamp() if start_time else None
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class PodInfo:
+    """A pod to schedule.
+
+    Attributes:
+        pod: the unmodified object.
+        signature: the signature of the pod.
+    """
+
+    pod: Pod
+    signature: PodSignature
+
+    @property
+    def uid(self) -> str:
+        """The pod's uid; `namespace/name` if the object has none."""
+        return self.pod.metadata.uid or self.pod.key
+
+    @property
+    def key(self) -> str:
+        """`namespace/name`."""
+        return self.pod.key
+
+    @property
+    def spec(self) -> PodSpec:
+        """The pod's spec."""
+        return self.pod.spec
+
+    @property
+    def namespace(self) -> str:
+        """The pod's namespace."""
+        return self.signature.namespace
+
+    @property
+    def labels(self) -> Mapping[str, str]:
+        """The pod's labels."""
+        return self.signature.labels
+
+    @property
+    def priority(self) -> int:
+        """The pod's priority, 0 if unset."""
+        return self.signature.priority
+
+
+def make_assigned_pod_info(
+    pod: Pod, signature: PodSignature, node_name: str, *, assumed: bool = False
+) -> AssignedPodInfo:
+    """Make the `AssignedPodInfo` of *pod* on *node_name*; its pod shares the spec of the signature."""
+    meta = pod.metadata
+    deduplicated_pod = msgspec.structs.replace(pod, spec=signature.spec)
+    terminating = meta.deletion_timestamp is not None
+    return AssignedPodInfo(meta.uid or pod.key, deduplicated_pod, signature, node_name, terminating, assumed)

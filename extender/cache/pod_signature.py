@@ -1,0 +1,201 @@
+"""Pod signatures: the parts of a pod that matter for scheduling, shared by all equal pods.
+
+Pods made from one template differ only in name, uid and timestamps. Their common parts, with everything derived from
+them, form one `PodSignature`. Plugins cache in it the values that they compile from a pod.
+"""
+
+from functools import cached_property
+
+from msgspec.structs import replace
+
+from extender.api.kinds.affinity import Toleration
+from extender.api.kinds.meta import OwnerReference
+from extender.api.kinds.pod import Pod, PodSpec
+from extender.api.requests import (
+    DEFAULT_POD_RESOURCES_OPTIONS,
+    PodResourcesOptions,
+    assigned_pod_nonzero_requests,
+    assigned_pod_requests,
+    incoming_pod_requests,
+)
+from extender.basics.memo import Memo
+from extender.cache.fingerprint import fingerprint
+from extender.cache.pod_affinity import PodAffinityTerms, compile_pod_affinity_terms
+from extender.cache.spec_class import SpecClass, SpecClassCache
+from extender.cache.tables.host_ports import HostPort, get_host_ports
+from extender.cache.tables.symbols import PodLabels, Symbols
+from extender.cache.tables.volume_uses import VolumeUses, collect_volume_uses
+
+_MAX_SIGNATURES = 1 << 16
+
+
+class PodSignature(Memo):
+    """The parts of a pod that matter for scheduling, and values derived from them.
+
+    Attributes:
+        pod: one of the pods with this signature. Only its namespace, labels, owner references, spec (without node
+            name) and resource status are equal in all these pods.
+        spec: the spec without node name.
+        pod_labels_id: the id of the pod's namespace and labels in `Symbols.pod_labels`.
+        namespace, labels: the pod's namespace and labels.
+        priority: the pod's priority, 0 if unset.
+    """
+
+    def __init__(self, pod: Pod, symbols: Symbols, options: PodResourcesOptions, spec_classes: SpecClassCache) -> None:
+        super().__init__()
+        self.pod = pod
+        self.spec: PodSpec = pod.spec
+        self.namespace = pod.metadata.namespace
+        self.labels = pod.metadata.labels
+        self.pod_labels_id = symbols.pod_labels.intern(PodLabels(self.namespace, tuple(sorted(self.labels.items()))))
+        self.priority = pod.spec.priority or 0
+        self._resources = symbols.resources
+        self._options = options
+        self._spec_classes = spec_classes
+
+    @cached_property
+    def spec_class(self) -> SpecClass:
+        """The class of all specs that differ from this one only in amounts of resources."""
+        return self._spec_classes.get(self.spec)
+
+    @property
+    def tolerations(self) -> tuple[Toleration, ...]:
+        """The pod's tolerations."""
+        return self.spec.tolerations
+
+    @cached_property
+    def controller(self) -> OwnerReference | None:
+        """The owner reference of the pod's controller, if any."""
+        return next((owner for owner in self.pod.metadata.owner_references if owner.controller), None)
+
+    @cached_property
+    def assigned_requests(self) -> tuple[tuple[int, int], ...]:
+        """The amounts that the pod adds to its node's requested resources: (resource id, amount) pairs without zeros.
+
+        Source: component-helpers/resource/helpers.go, PodRequests, determineEffectiveRequests (1.36).
+        """
+        return self._intern_resource_names(assigned_pod_requests(self.pod, self._options))
+
+    @cached_property
+    def assigned_nonzero_requests(self) -> tuple[int, int]:
+        """The milli-CPU and bytes of memory that the pod adds to its node, with defaults for unset requests.
+
+        Source: pkg/scheduler/framework/types.go, NodeInfo;
+        pkg/scheduler/framework/plugins/noderesources/resource_allocation.go,
+        resourceAllocationScorer.calculateNodeAllocatableRequest (1.36).
+        """
+        return assigned_pod_nonzero_requests(self.pod, self._options)
+
+    @cached_property
+    def requests(self) -> tuple[tuple[int, int], ...]:
+        """The amounts that must be free on a node for the pod: (resource id, amount) pairs without zeros.
+
+        Source: pkg/scheduler/framework/plugins/noderesources/fit.go, computePodResourceRequest, fitsRequest (1.36).
+        """
+        return self._intern_resource_names(incoming_pod_requests(self.pod))
+
+    def _intern_resource_names(self, amounts: dict[str, int]) -> tuple[tuple[int, int], ...]:
+        return tuple((self._resources.intern(name), amount) for name, amount in amounts.items() if amount)
+
+    @cached_property
+    def host_ports(self) -> tuple[HostPort, ...]:
+        """Host ports of sidecars and app containers. Source: pkg/scheduler/util/utils.go, GetHostPorts (1.36)."""
+        return get_host_ports(self.pod)
+
+    @cached_property
+    def volume_uses(self) -> VolumeUses:
+        """The claims and disks that the pod's volumes use.
+
+        Source: pkg/scheduler/framework/plugins/volumerestrictions/volume_restrictions.go,
+        VolumeRestrictions.PreFilter, isVolumeConflict (1.36).
+        """
+        return collect_volume_uses(self.pod)
+
+    @cached_property
+    def uses_node_allocatable_claims(self) -> bool:
+        """Whether the pod takes node resources through claims and the feature gate is on.
+
+        Source: pkg/scheduler/framework/plugins/dynamicresources/dynamicresources.go, AllocatorFeatures (1.36).
+        """
+        return self._options.dra_node_allocatable and bool(self.pod.status.node_allocatable_resource_claim_statuses)
+
+    @cached_property
+    def affinity(self) -> PodAffinityTerms:
+        """The compiled inter-pod affinity and anti-affinity."""
+        return compile_pod_affinity_terms(self.pod)
+
+
+def _make_signature_key(pod: Pod) -> bytes:
+    """Return the same bytes for two pods if and only if they have the same signature."""
+    meta, status = pod.metadata, pod.status
+    resource_status: object = None
+    if status.container_statuses or status.init_container_statuses or status.resources or status.allocated_resources:
+        conditions = [
+            (condition.type, condition.status, condition.reason)
+            for condition in status.conditions
+            if condition.type.startswith("PodResize")
+        ]
+        resource_status = (
+            status.container_statuses,
+            status.init_container_statuses,
+            status.resize,
+            status.resources,
+            status.allocated_resources,
+            conditions,
+        )
+    claim_statuses = status.node_allocatable_resource_claim_statuses
+    return fingerprint((meta.namespace, meta.labels, meta.owner_references, pod.spec, resource_status, claim_statuses))
+
+
+class SignatureCache:
+    """The signatures of the pods of one cluster, pending and assigned."""
+
+    __slots__ = ("_last_lookup", "_options", "_signatures", "_spec_classes", "symbols")
+
+    def __init__(self, symbols: Symbols, options: PodResourcesOptions = DEFAULT_POD_RESOURCES_OPTIONS) -> None:
+        self.symbols = symbols
+        self._options = options
+        self._signatures: dict[bytes, PodSignature] = {}
+        self._last_lookup: tuple[Pod, PodSignature] | None = None
+        self._spec_classes = SpecClassCache()
+
+    def get_signature(self, pod: Pod) -> PodSignature:
+        """Return the signature of *pod*; its node name is ignored."""
+        last_lookup = self._last_lookup
+        if last_lookup is not None and last_lookup[0] is pod:  # a pod is assumed right after it was scheduled
+            return last_lookup[1]
+        signature = self._get_or_create(pod)
+        self._last_lookup = pod, signature
+        return signature
+
+    def _get_or_create(self, pod: Pod) -> PodSignature:
+        if pod.spec.node_name:
+            pod = replace(pod, spec=replace(pod.spec, node_name=""))
+        key = _make_signature_key(pod)
+        signature = self._signatures.get(key)
+        if signature is None:
+            if len(self._signatures) >= _MAX_SIGNATURES:
+                for old_key in list(self._signatures)[: _MAX_SIGNATURES // 2]:
+                    del self._signatures[old_key]
+            signature = self._signatures[key] = PodSignature(pod, self.symbols, self._options, self._spec_classes)
+        return signature
+
+    def deduplicate(self, pod: Pod) -> Pod:
+        """Return a pod equal to *pod*. It shares parts with the earlier pods of its signature, to save memory."""
+        signature = self.get_signature(pod)
+        representative, meta, status = signature.pod, pod.metadata, pod.status
+        return replace(
+            pod,
+            metadata=replace(
+                meta,
+                namespace=signature.namespace,
+                labels=signature.labels,
+                owner_references=representative.metadata.owner_references,
+            ),
+            spec=replace(signature.spec, node_name=pod.spec.node_name),
+            status=replace(
+                status,
+                container_statuses=representative.status.container_statuses,
+                init_container_statuses=representative.status.init_container_statuses,
+            ),
+        )

@@ -1,0 +1,343 @@
+"""An immutable snapshot of the cluster, and views of some of its nodes for plugins.
+
+Taking a snapshot copies nothing: it reads the tables of the cache. While a snapshot is alive, the cache copies an
+array before it writes it (see `cache.Cache`).
+"""
+
+from collections.abc import Collection, Mapping, Sequence
+from itertools import repeat
+from typing import Any, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from extender.api.kinds.node import Node
+from extender.api.kinds.pod import Pod
+from extender.cache.cluster_tables import ClusterTables
+from extender.cache.pod_groups import PodGroupMembers
+from extender.cache.pod_info import AssignedPodInfo, PodInfo
+from extender.cache.tables.affinity_terms import AffinityTerm
+from extender.cache.tables.arrays import BoolArray, IntArray
+from extender.cache.tables.images import ImageState
+from extender.cache.tables.node_counts import NodeCounts
+from extender.cache.tables.object_store import ApiObject
+from extender.cache.tables.pod_selectors import PodMatcher
+from extender.cache.tables.symbols import Symbols
+
+A = TypeVar("A", bound=np.generic)
+T = TypeVar("T", bound=ApiObject)
+
+
+class Snapshot:
+    """The state of a cluster at one time. Rows are dense: 0 to `len(snapshot)` - 1.
+
+    Attributes:
+        history_id: the identity of the history of writes. Positions can be compared between snapshots of one history.
+        node_position, pod_position: the positions of the change logs when the snapshot was taken.
+    """
+
+    __slots__ = ("__weakref__", "_changed_rows", "_tables", "history_id", "node_position", "pod_position")
+
+    def __init__(self, tables: ClusterTables) -> None:
+        self._tables = tables
+        self.history_id = tables.history_id
+        self.node_position = tables.node_change_log.position
+        self.pod_position = tables.pod_change_log.position
+        self._changed_rows: dict[tuple[int, int | None], IntArray | None] = {}
+
+    @property
+    def tables(self) -> ClusterTables:
+        """The tables of the snapshot. Use them only in this package, and do not write them."""
+        return self._tables
+
+    @property
+    def symbols(self) -> Symbols:
+        """The interned resource names, label values, taints and other values with their ids."""
+        return self._tables.nodes.symbols
+
+    @property
+    def object_history_id(self) -> object:
+        """The identity of the history of object writes. Revisions can be compared between snapshots of one history."""
+        return self._tables.objects.history_id
+
+    def __len__(self) -> int:
+        return len(self._tables.nodes.names)
+
+    @property
+    def names(self) -> Sequence[str]:
+        """Node names by row."""
+        return self._tables.nodes.names
+
+    @property
+    def nodes(self) -> Sequence[Node]:
+        """Node objects by row."""
+        return self._tables.nodes.objects
+
+    @property
+    def row_map_version(self) -> object:
+        """The identity of the mapping of node names to rows: snapshots with one identity have the same mapping."""
+        return self._tables.nodes.row_map_version
+
+    def row(self, name: str) -> int | None:
+        """Return the row of node *name*, or None if it is unknown."""
+        return self._tables.nodes.row_of.get(name)
+
+    def rows(self, names: Sequence[str]) -> IntArray:
+        """Return the row of each name, -1 for unknown names: int64, shape (len(names),)."""
+        rows = map(self._tables.nodes.row_of.get, names, repeat(-1))
+        return np.fromiter(rows, dtype=np.int64, count=len(names))
+
+    def changed_rows(self, *, node_position: int, pod_position: int | None) -> IntArray | None:
+        """Return the rows with changes since an earlier snapshot of this history.
+
+        Args:
+            node_position: the `node_position` of the earlier snapshot.
+            pod_position: the `pod_position` of the earlier snapshot; None ignores changes of pods.
+
+        Returns:
+            The distinct rows, int64; None if any row may have changed.
+        """
+        positions = node_position, pod_position
+        if positions not in self._changed_rows:  # many cached columns have the same positions
+            self._changed_rows[positions] = self._read_change_logs(node_position, pod_position)
+        return self._changed_rows[positions]
+
+    def _read_change_logs(self, node_position: int, pod_position: int | None) -> IntArray | None:
+        tables = self._tables
+        node_rows = tables.node_change_log.get_rows_since(node_position)
+        if node_rows is None or pod_position is None:
+            return node_rows
+        pod_rows = tables.pod_change_log.get_rows_since(pod_position)
+        if pod_rows is None or not len(node_rows):
+            return pod_rows
+        return np.union1d(node_rows, pod_rows)
+
+    @property
+    def is_latest(self) -> bool:
+        """Whether no node or pod changed since the snapshot was taken."""
+        tables = self._tables
+        return (tables.node_change_log.position, tables.pod_change_log.position) == (
+            self.node_position,
+            self.pod_position,
+        )
+
+    def pods_on(self, name: str) -> Mapping[str, AssignedPodInfo]:
+        """Return the pods on node *name* by uid."""
+        return self._tables.pods_by_node.get(name) or {}
+
+    def pods_by_row(self, rows: IntArray) -> list[Collection[AssignedPodInfo]]:
+        """Return the pods on the node of each of *rows* (int64)."""
+        names = map(self._tables.nodes.names.__getitem__, rows.tolist())
+        return [pods.values() if pods else () for pods in self._tables.pods_by_node.get_all(names)]
+
+    def assigned_pods(self) -> list[AssignedPodInfo]:
+        """Return all pods on the nodes of the snapshot."""
+        row_of = self._tables.nodes.row_of
+        return [pod for name, pods in self._tables.pods_by_node.items() if name in row_of for pod in pods.values()]
+
+    def nominated_pods(self, name: str) -> tuple[PodInfo, ...]:
+        """Return the pods nominated for node *name*.
+
+        Source: pkg/scheduler/framework/runtime/framework.go, frameworkImpl.RunFilterPluginsWithNominatedPods (1.36).
+        """
+        return self._tables.nominated_pods.get(name, ())
+
+    @property
+    def nominated_pods_by_node(self) -> Mapping[str, tuple[PodInfo, ...]]:
+        """All nominated pods by node name."""
+        return self._tables.nominated_pods
+
+    def make_pod_info(self, pod: Pod) -> PodInfo:
+        """Make the `PodInfo` of *pod* with its signature in this cluster."""
+        return PodInfo(pod, self._tables.signatures.get_signature(pod))
+
+    def pod_counts(self, matcher: PodMatcher) -> NodeCounts:
+        """Return the counts of assigned pods that *matcher* matches. Do not modify them.
+
+        The first call counts the pods; from then on the cache keeps the counts up to date.
+        """
+        return self._tables.selector_counts.get(matcher, self._tables.nodes)
+
+    def counts_by_row(self, counts: NodeCounts) -> IntArray:
+        """Return *counts* by row: int64, shape (number of nodes,)."""
+        return counts.get_by_row(self._tables.nodes)
+
+    def counts_by_domain(self, counts: NodeCounts, topology_key: str) -> IntArray:
+        """Return *counts* by topology domain: int64, indexed by the id of the label value."""
+        return counts.get_by_domain(topology_key, self._tables.nodes)
+
+    def affinity_terms_matching(self, pod_labels_id: int) -> tuple[tuple[AffinityTerm, NodeCounts], ...]:
+        """Return the affinity terms of assigned pods that match a class of pods, and the counts of pods with each term.
+
+        Args:
+            pod_labels_id: see `PodSignature.pod_labels_id`.
+        """
+        return self._tables.affinity_terms.find_matching_terms(pod_labels_id)
+
+    def namespace_labels(self, name: str) -> Mapping[str, str] | None:
+        """Return the labels of namespace *name*, or None if it is unknown."""
+        return self._tables.selector_counts.namespace_labels.get(name)
+
+    def image_state(self, name: str) -> ImageState | None:
+        """Return the size and the nodes of image *name*, or None if no node has it."""
+        return self._tables.nodes.images.get(name)
+
+    def rows_with_port_conflict(self, pod: PodInfo, rows: Sequence[int] | None = None) -> set[int]:
+        """Return the rows on which a host port of *pod* is in use; checks only *rows*, or all rows if it is None."""
+        return self._tables.host_ports.find_conflicting_rows(pod.signature.host_ports, rows)
+
+    def is_pvc_used_by_pods(self, key: str) -> bool:
+        """Return whether a pod on a node refers to the PVC *key* (`namespace/name`); ephemeral volumes do not count."""
+        return self._tables.volume_uses.is_pvc_used_by_pods(key)
+
+    def rows_using_pvc(self, key: str) -> set[int]:
+        """Return the rows with pods that use the PVC *key*, also through an ephemeral volume."""
+        return self._tables.volume_uses.find_rows_using_pvc(key)
+
+    def resource_claim_users(self, key: str) -> Mapping[int, frozenset[str]]:
+        """Return, by row, the uids of the pods that take node resources through the resource claim *key*."""
+        return self._tables.claim_uses.get_users(key)
+
+    def rows_with_disk_conflict(self, pod: PodInfo) -> set[int]:
+        """Return the rows on which an inline disk of *pod* conflicts with a disk in use."""
+        return self._tables.volume_uses.find_conflicting_rows(pod.signature.volume_uses)
+
+    def pod_group(self, key: str) -> PodGroupMembers:
+        """Return the pending and assigned members of the pod group *key* (`namespace/name`)."""
+        return self._tables.pod_groups.get(key)
+
+    def objects(self, kind: type[T]) -> Mapping[str, T]:
+        """Return the objects of *kind* (neither nodes nor pods) by `namespace/name` or name."""
+        return self._tables.objects.get_by_kind(kind)
+
+    def get_object(self, kind: type[T], key: str) -> T | None:
+        """Return the object of *kind* with this key, or None."""
+        return self._tables.objects.get(kind, key)
+
+    def revision(self, kind: type[Any]) -> int:
+        """Return the number of writes and removals of objects of *kind*."""
+        return self._tables.objects.get_revision(kind)
+
+    def keys_written_since(self, kind: type[Any], revision: int) -> frozenset[str] | None:
+        """Return the keys of objects of *kind* that were written or removed after *revision* of this history.
+
+        Returns None if any object may have been written.
+        """
+        return self._tables.objects.get_keys_written_since(kind, revision)
+
+    def view(self, rows: IntArray | None = None) -> "NodeView":
+        """Return a view of the nodes of *rows*, or of all nodes if it is None."""
+        return NodeView(self, rows)
+
+
+class NodeView:
+    """The nodes that a plugin evaluates. Every array has one entry for each node of the view, in the order of `rows`.
+
+    Attributes:
+        snapshot: the snapshot that contains the nodes.
+        rows: the rows of the view, int64; None: all rows in order, for which columns are not copied.
+        single_row: the row of the node if the view has one node, else None. For one node, methods that return plain
+            numbers, such as `requested_and_allocatable`, are faster than arrays.
+    """
+
+    __slots__ = ("_selection", "rows", "single_row", "snapshot")
+
+    def __init__(self, snapshot: Snapshot, rows: IntArray | None = None) -> None:
+        self.snapshot = snapshot
+        self.rows = rows
+        self.single_row: int | None = None
+        self._selection: IntArray | slice  # a slice if possible, which is faster
+        if rows is None:
+            self._selection = slice(len(snapshot))
+        elif len(rows) == 1:
+            self.single_row = row = int(rows[0])
+            self._selection = slice(row, row + 1)
+        else:
+            self._selection = rows
+
+    def __len__(self) -> int:
+        return len(self.snapshot) if self.rows is None else len(self.rows)
+
+    def take(self, column: NDArray[A]) -> NDArray[A]:
+        """Select the entries of the view's nodes from an array with one entry for each row; it may have spare rows."""
+        selection = self._selection
+        return column[..., selection] if isinstance(selection, slice) else column.take(selection, axis=-1)
+
+    def requested_and_allocatable(self, row: int, resource_id: int) -> tuple[int, int]:
+        """Return `requested` and `allocatable` of one row."""
+        columns = self.snapshot.tables.nodes.columns
+        requested, allocatable = columns.get("requested"), columns.get("allocatable")
+        if resource_id >= len(allocatable):
+            return 0, 0
+        return requested.item(resource_id, row), allocatable.item(resource_id, row)
+
+    def nonzero_requested_of(self, row: int, resource_id: int) -> int:
+        """Return `nonzero_requested` of one row."""
+        amount: int = self.snapshot.tables.nodes.columns.get("nonzero_requested").item(resource_id, row)
+        return amount
+
+    def pod_count_and_limit(self, row: int) -> tuple[int, int]:
+        """Return `pod_count` and `allowed_pods` of one row."""
+        columns = self.snapshot.tables.nodes.columns
+        return columns.get("pod_count").item(row), columns.get("allowed_pods").item(row)
+
+    def _take_column(self, name: str) -> NDArray[Any]:
+        return self.take(self.snapshot.tables.nodes.columns.get(name))
+
+    def _take_resource_column(self, name: str, resource_id: int) -> IntArray:
+        amounts = self.snapshot.tables.nodes.columns.get(name)
+        # The column may not contain a resource that only pending pods request.
+        return self.take(amounts[resource_id]) if resource_id < len(amounts) else np.zeros(len(self), dtype=np.int64)
+
+    def allocatable(self, resource_id: int) -> IntArray:
+        """Return each node's allocatable amount of a resource (id of `Symbols.resources`): milli-CPU, bytes, counts."""
+        return self._take_resource_column("allocatable", resource_id)
+
+    def requested(self, resource_id: int) -> IntArray:
+        """Return the amount of a resource that the pods on each node request."""
+        return self._take_resource_column("requested", resource_id)
+
+    def nonzero_requested(self, resource_id: int) -> IntArray:
+        """Return the requested `CPU` or `MEMORY` on each node, with defaults for containers without requests."""
+        return self.take(self.snapshot.tables.nodes.columns.get("nonzero_requested")[resource_id])
+
+    @property
+    def pod_count(self) -> IntArray:
+        """The number of pods on each node."""
+        return self._take_column("pod_count")
+
+    @property
+    def allowed_pods(self) -> IntArray:
+        """The maximum number of pods on each node."""
+        return self._take_column("allowed_pods")
+
+    @property
+    def taint_set_ids(self) -> IntArray:
+        """The id of each node's taints in `Symbols.taint_sets`."""
+        return self._take_column("taint_set_id")
+
+    @property
+    def feature_set_ids(self) -> IntArray:
+        """The id of each node's declared features in `Symbols.feature_sets`."""
+        return self._take_column("feature_set_id")
+
+    @property
+    def unschedulable(self) -> BoolArray:
+        """Whether each node is cordoned."""
+        return self._take_column("unschedulable")
+
+    def label(self, key: str) -> IntArray:
+        """Return the id of each node's value of label *key* (see `Symbols.get_label_values`), -1 without the label."""
+        return self.take(self.snapshot.tables.nodes.get_label_column(key))
+
+    @property
+    def names(self) -> list[str]:
+        """Node names."""
+        names = self.snapshot.names
+        return list(names) if self.rows is None else [names[row] for row in self.rows]
+
+    @property
+    def nodes(self) -> list[Node]:
+        """Node objects."""
+        nodes = self.snapshot.nodes
+        return list(nodes) if self.rows is None else [nodes[row] for row in self.rows]

@@ -1,0 +1,68 @@
+"""Group pods whose specs are equal except for amounts of resources.
+
+Jobs often have their own labels and sizes, but most plugin results depend on neither. Plugins can cache such results
+by spec class.
+"""
+
+from msgspec.structs import replace
+
+from extender.api.kinds.pod import Container, PodSpec, ResourceRequirements
+from extender.api.kinds.struct_base import ResourceList
+from extender.basics.memo import Memo
+from extender.cache.fingerprint import fingerprint
+
+_MAX_CLASSES = 1 << 12
+_ZERO = "0"
+
+
+class SpecClass(Memo):
+    """All pods with one spec, ignoring amounts of resources. Caches values that depend on nothing else.
+
+    The names of the requested resources count. Metadata, node name and status do not.
+    """
+
+    __slots__ = ()
+
+
+class SpecClassCache:
+    """The spec classes of one cluster."""
+
+    __slots__ = ("_classes",)
+
+    def __init__(self) -> None:
+        self._classes: dict[bytes, SpecClass] = {}
+
+    def get(self, spec: PodSpec) -> SpecClass:
+        """Return the class of *spec*, which has no node name."""
+        key = fingerprint(zero_amounts(spec))
+        spec_class = self._classes.get(key)
+        if spec_class is None:
+            if len(self._classes) >= _MAX_CLASSES:
+                self._classes.clear()
+            spec_class = self._classes[key] = SpecClass()
+        return spec_class
+
+
+def zero_amounts(spec: PodSpec) -> PodSpec:
+    """Return *spec* with every amount of a resource set to 0."""
+    return replace(
+        spec,
+        containers=tuple(map(_zero_container, spec.containers)),
+        init_containers=tuple(map(_zero_container, spec.init_containers)),
+        overhead=_zero_resource_list(spec.overhead),
+        resources=None if spec.resources is None else _zero_resources(spec.resources),
+    )
+
+
+def _zero_container(container: Container) -> Container:
+    return replace(container, resources=_zero_resources(container.resources))
+
+
+def _zero_resources(resources: ResourceRequirements) -> ResourceRequirements:
+    return replace(
+        resources, requests=_zero_resource_list(resources.requests), limits=_zero_resource_list(resources.limits)
+    )
+
+
+def _zero_resource_list(amounts: ResourceList) -> ResourceList:
+    return dict.fromkeys(amounts, _ZERO)

@@ -1,0 +1,23 @@
+"""Array types of the columns."""
+
+from typing import Any, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+IntArray: TypeAlias = NDArray[np.int64]
+BoolArray: TypeAlias = NDArray[np.bool_]
+FloatArray: TypeAlias = NDArray[np.float64]
+
+
+def widen(array: NDArray[Any], size: int, fill: int = 0) -> NDArray[Any]:
+    """Return *array* with its last axis at least *size* long; new entries are *fill*.
+
+    Returns the same array if it is long enough.
+    """
+    old_size = array.shape[-1]
+    if old_size >= size:
+        return array
+    wider = np.full((*array.shape[:-1], size), fill, dtype=array.dtype)
+    wider[..., :old_size] = array
+    return wider

@@ -1,0 +1,214 @@
+"""The node table: one dense row for each node. Rows move only when a node is removed."""
+
+from collections.abc import Sequence
+
+import numpy as np
+from msgspec.structs import replace
+from numpy.typing import NDArray
+
+from extender.api.kinds.node import ContainerImage, Node
+from extender.api.quantity import to_base_units
+from extender.basics.intern import InternPool
+from extender.cache.tables.columns import Columns
+from extender.cache.tables.images import ImageTable
+from extender.cache.tables.symbols import Symbols
+
+ABSENT = -1
+"""The id in a label column for nodes without the label."""
+
+
+def is_heartbeat(old: Node, new: Node) -> bool:
+    """Return whether *new* differs from *old* only in its resource version and fields that are not decoded."""
+    return (
+        new.status == old.status
+        and new.spec == old.spec
+        and replace(new.metadata, resource_version=old.metadata.resource_version) == old.metadata
+    )
+
+
+class NodeTable:
+    """Nodes by row.
+
+    Columns, int64 unless noted:
+    - `allocatable`, `requested`: by resource id and row, in base units: milli-CPU, bytes, counts.
+    - `nonzero_requested`: only `CPU` and `MEMORY`, with defaults for containers without requests.
+    - `pod_count`, `allowed_pods`.
+    - `taint_set_id`, `feature_set_id`: ids of `Symbols.taint_sets` and `Symbols.feature_sets`.
+    - `unschedulable`: bool.
+
+    `row_map_version` is replaced by a new object whenever the mapping of names to rows changes.
+
+    Source: pkg/scheduler/framework/types.go, NodeInfo; pkg/scheduler/util/utils.go, IsScalarResourceName (1.36).
+    """
+
+    __slots__ = (
+        "_image_pool",
+        "_label_columns",
+        "_owned_label_columns",
+        "_owns_lists",
+        "columns",
+        "images",
+        "names",
+        "objects",
+        "row_map_version",
+        "row_of",
+        "symbols",
+    )
+
+    def __init__(self, symbols: Symbols) -> None:
+        self.symbols = symbols
+        self.columns = Columns()
+        for name in ("allocatable", "requested"):
+            self.columns.add(name, resource_count=max(4, len(symbols.resources)))
+        self.columns.add("nonzero_requested", resource_count=2)
+        for name in ("pod_count", "allowed_pods", "taint_set_id", "feature_set_id"):
+            self.columns.add(name)
+        self.columns.add("unschedulable", dtype=np.bool_)
+        self.images = ImageTable()
+        self._image_pool: InternPool[ContainerImage] = InternPool()
+        self.names: list[str] = []
+        self.objects: list[Node] = []
+        self.row_of: dict[str, int] = {}
+        self.row_map_version = object()
+        self._owns_lists = True
+        self._label_columns: dict[str, NDArray[np.int64]] = {}
+        self._owned_label_columns: set[str] = set()
+
+    def fork(self) -> "NodeTable":
+        """Return a copy-on-write copy of the table."""
+        child = object.__new__(NodeTable)
+        child.symbols = self.symbols
+        child.columns = self.columns.fork()
+        child.images = self.images.fork()
+        child._image_pool = self._image_pool
+        child.names, child.objects, child.row_of = self.names, self.objects, self.row_of
+        child.row_map_version = self.row_map_version
+        child._owns_lists = False
+        child._label_columns = dict(self._label_columns)
+        child._owned_label_columns = set()
+        return child
+
+    def __len__(self) -> int:
+        return len(self.names)
+
+    def _copy_shared_lists(self) -> None:
+        if not self._owns_lists:
+            self.names, self.objects, self.row_of = list(self.names), list(self.objects), dict(self.row_of)
+            self._owns_lists = True
+
+    def add_or_update(self, node: Node) -> int:
+        """Add *node*, or replace the node of the same name. Returns its row."""
+        self._copy_shared_lists()
+        name = node.metadata.name
+        row = self.row_of.get(name)
+        if row is None:
+            row = len(self.names)
+            self.columns.reserve_rows(row + 1)
+            self.names.append(name)
+            self.objects.append(node)
+            self.row_of[name] = row
+            self.row_map_version = object()
+            self.images.add(row, node)
+        else:
+            if node.status.images != self.objects[row].status.images:
+                self.images.remove(row, self.objects[row])
+                self.images.add(row, node)
+            self.objects[row] = node
+        self._write_row(row, node)
+        return row
+
+    def replace_object(self, row: int, node: Node) -> None:
+        """Replace the object of *row* after a heartbeat, which changes no column: see `is_heartbeat`."""
+        self._copy_shared_lists()
+        self.objects[row] = node
+
+    def deduplicate(self, node: Node) -> Node:
+        """Return a node equal to *node*. It shares equal images with other nodes, to save memory."""
+        row = self.row_of.get(node.metadata.name)
+        images = () if row is None else self.objects[row].status.images
+        if images != node.status.images:
+            images = tuple(map(self._image_pool.intern, node.status.images))
+        return replace(node, status=replace(node.status, images=images))
+
+    def _write_row(self, row: int, node: Node) -> None:
+        symbols, columns = self.symbols, self.columns
+        amounts: dict[int, int] = {}
+        allowed_pods = 0
+        for name, quantity in node.status.allocatable.items():
+            if name == "pods":
+                allowed_pods = to_base_units(name, quantity)
+            else:
+                amounts[symbols.resources.intern(name)] = to_base_units(name, quantity)
+        self.reserve_resources()
+        allocatable = columns.get_writable("allocatable")
+        allocatable[:, row] = 0
+        for resource, amount in amounts.items():
+            allocatable[resource, row] = amount
+        columns.get_writable("allowed_pods")[row] = allowed_pods
+        columns.get_writable("taint_set_id")[row] = symbols.taint_sets.intern(node.spec.taints)
+        declared_features = frozenset(node.status.declared_features)
+        columns.get_writable("feature_set_id")[row] = symbols.feature_sets.intern(declared_features)
+        columns.get_writable("unschedulable")[row] = node.spec.unschedulable
+        for key in self._label_columns:
+            self._write_label(key, row, node)
+
+    def reserve_resources(self) -> None:
+        """Grow the columns `allocatable` and `requested` to all resources in `symbols`."""
+        resource_count = len(self.symbols.resources)
+        self.columns.reserve_resources("allocatable", resource_count)
+        self.columns.reserve_resources("requested", resource_count)
+
+    def remove(self, name: str) -> tuple[int, int]:
+        """Remove the node *name*; the last row moves into its row.
+
+        Returns:
+            The row of the removed node and the row whose node moved there; equal if it was the last row.
+        """
+        self._copy_shared_lists()
+        row, last_row = self.row_of.pop(name), len(self.names) - 1
+        self.row_map_version = object()
+        self.images.remove(row, self.objects[row])
+        if row != last_row:
+            moved_node = self.objects[last_row]
+            self.images.remove(last_row, moved_node)
+            self.images.add(row, moved_node)
+            self.names[row], self.objects[row] = self.names[last_row], moved_node
+            self.row_of[self.names[row]] = row
+        self.names.pop()
+        self.objects.pop()
+        self.columns.move_row(last_row, row)
+        for key in self._label_columns:
+            column = self._get_writable_label_column(key)
+            column[row], column[last_row] = column[last_row], ABSENT
+        return row, last_row
+
+    def get_label_column(self, key: str) -> NDArray[np.int64]:
+        """Return the column of node label *key* with spare rows: ids of its label values, or `ABSENT`."""
+        column = self._label_columns.get(key)
+        if column is None or len(column) < self.columns.capacity:
+            column = np.full(self.columns.capacity, ABSENT, dtype=np.int64)
+            values = self.symbols.get_label_values(key)
+            for row, node in enumerate(self.objects):
+                value = node.metadata.labels.get(key)
+                if value is not None:
+                    column[row] = values.intern(value)
+            self._label_columns[key] = column
+            self._owned_label_columns.add(key)
+        return column
+
+    def _get_writable_label_column(self, key: str) -> NDArray[np.int64]:
+        column = self.get_label_column(key)
+        if key not in self._owned_label_columns:
+            column = self._label_columns[key] = column.copy()
+            self._owned_label_columns.add(key)
+        return column
+
+    def _write_label(self, key: str, row: int, node: Node) -> None:
+        value = node.metadata.labels.get(key)
+        value_id = ABSENT if value is None else self.symbols.get_label_values(key).intern(value)
+        if self.get_label_column(key)[row] != value_id:
+            self._get_writable_label_column(key)[row] = value_id
+
+    def list_indexed_labels(self) -> Sequence[str]:
+        """Return the label keys that have a column; a label gets its column when it is first read."""
+        return tuple(self._label_columns)

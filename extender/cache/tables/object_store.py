@@ -1,0 +1,129 @@
+"""Objects that are neither nodes nor pods by kind and key: namespaces, services, controllers, volumes, claims, PDBs."""
+
+from collections.abc import Iterator, Mapping
+from types import MappingProxyType
+from typing import Any, Protocol, TypeVar
+
+from extender.api.kinds.meta import ObjectMeta
+from extender.basics.cow import CowDict
+
+_NO_OBJECTS: Mapping[str, Any] = MappingProxyType({})
+
+
+class ApiObject(Protocol):
+    """Any Kubernetes object; only its metadata is used."""
+
+    @property
+    def metadata(self) -> ObjectMeta:
+        """The object's metadata."""
+
+
+T = TypeVar("T", bound=ApiObject)
+
+
+def get_object_key(obj: ApiObject) -> str:
+    """Return `namespace/name`, or `name` for a cluster-scoped object."""
+    meta = obj.metadata
+    return f"{meta.namespace}/{meta.name}" if meta.namespace else meta.name
+
+
+_MIN_RETAINED_KEYS = 1 << 16
+
+
+class _WriteLog:
+    """The keys of written and removed objects, in order; the oldest are dropped."""
+
+    __slots__ = ("first_revision", "keys")
+
+    def __init__(self, first_revision: int) -> None:
+        self.first_revision = first_revision
+        self.keys: list[str] = []
+
+    def append(self, key: str) -> None:
+        self.keys.append(key)
+        if len(self.keys) > 2 * _MIN_RETAINED_KEYS:
+            del self.keys[:_MIN_RETAINED_KEYS]
+            self.first_revision += _MIN_RETAINED_KEYS
+
+
+class ObjectStore:
+    """Objects by type and key. The revision of a type is its number of writes and removals; readers cache by revision.
+
+    Attributes:
+        history_id: the identity of the history of writes. Revisions can be compared between stores of one history.
+    """
+
+    __slots__ = ("_objects", "_revisions", "_start_new_history_on_write", "_write_logs", "history_id")
+
+    def __init__(self) -> None:
+        self._objects: CowDict[type, dict[str, Any]] = CowDict(dict)
+        self._revisions: dict[type[Any], int] = {}
+        self._write_logs: dict[type[Any], _WriteLog] = {}
+        self._start_new_history_on_write = False
+        self.history_id = object()
+
+    def fork(self, *, new_history: bool = True) -> "ObjectStore":
+        """Return a copy-on-write copy of the store.
+
+        Args:
+            new_history: whether the first write to the fork starts a new history; needed if both are written.
+        """
+        child = ObjectStore()
+        child._objects = self._objects.fork()
+        child._revisions = dict(self._revisions)
+        child._write_logs, child.history_id, child._start_new_history_on_write = (
+            self._write_logs,
+            self.history_id,
+            new_history,
+        )
+        return child
+
+    def add_or_update(self, obj: ApiObject) -> None:
+        """Add *obj*, or replace the object of the same type and key."""
+        kind = type(obj)
+        key = get_object_key(obj)
+        self._objects.get_writable(kind, dict)[key] = obj
+        self._record_write(kind, key)
+
+    def _record_write(self, kind: type[Any], key: str) -> None:
+        if self._start_new_history_on_write:
+            self._write_logs, self.history_id, self._start_new_history_on_write = {}, object(), False
+        revision = self._revisions.get(kind, 0)
+        write_log = self._write_logs.get(kind)
+        if write_log is None:
+            write_log = self._write_logs[kind] = _WriteLog(revision)
+        write_log.append(key)
+        self._revisions[kind] = revision + 1
+
+    def remove(self, kind: type[T], key: str) -> None:
+        """Remove an object; an unknown key is ignored."""
+        if key in self.get_by_kind(kind):
+            del self._objects.get_writable(kind, dict)[key]
+            self._record_write(kind, key)
+
+    def get_by_kind(self, kind: type[T]) -> Mapping[str, T]:
+        """Return the objects of *kind* by key, in the order in which they were added. Do not modify the result."""
+        return self._objects.get(kind) or _NO_OBJECTS
+
+    def get(self, kind: type[T], key: str) -> T | None:
+        """Return an object, or None."""
+        return self.get_by_kind(kind).get(key)
+
+    def get_revision(self, kind: type[Any]) -> int:
+        """Return the number of writes and removals of objects of *kind*."""
+        return self._revisions.get(kind, 0)
+
+    def get_keys_written_since(self, kind: type[Any], revision: int) -> frozenset[str] | None:
+        """Return the keys written or removed after *revision*; None if the log does not cover it."""
+        current_revision = self.get_revision(kind)
+        if revision == current_revision:
+            return frozenset()
+        write_log = self._write_logs.get(kind)
+        if write_log is None or not write_log.first_revision <= revision <= current_revision:
+            return None
+        first = write_log.first_revision
+        return frozenset(write_log.keys[revision - first : current_revision - first])
+
+    def __iter__(self) -> Iterator[ApiObject]:
+        for objects in self._objects.values():
+            yield from objects.values()

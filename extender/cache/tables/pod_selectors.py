@@ -1,0 +1,82 @@
+"""Select pods by namespace, namespace labels and pod labels.
+
+Source: kube-scheduler/framework/types.go, AffinityTerm.Matches (1.36).
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+
+from extender.api.matching import EVERYTHING, Selector
+
+
+@dataclass(frozen=True, slots=True)
+class PodSelector:
+    """The pods that an affinity term or a spread constraint selects.
+
+    Attributes:
+        namespaces: the names of the namespaces.
+        namespace_selector: adds namespaces by label; `NOTHING` adds none, the empty selector adds all.
+        label_selector: the labels of the pods; `NOTHING` matches no pod, the empty selector matches every pod.
+    """
+
+    namespaces: frozenset[str]
+    namespace_selector: Selector
+    label_selector: Selector
+
+    def matches(self, namespace: str, labels: Mapping[str, str], namespace_labels: Mapping[str, str] | None) -> bool:
+        """Return whether the selector matches a pod with *labels* in *namespace*.
+
+        Args:
+            namespace: the pod's namespace.
+            labels: the pod's labels.
+            namespace_labels: the namespace's labels; None for an unknown namespace, which only the empty namespace
+                selector matches.
+        """
+        if namespace not in self.namespaces:
+            selector = self.namespace_selector
+            if not (selector.is_empty if namespace_labels is None else selector.matches(namespace_labels)):
+                return False
+        return self.label_selector.matches(labels)
+
+    def for_incoming_pod(self) -> "PodSelector":
+        """Return the selector as upstream evaluates it for a term of the incoming pod.
+
+        Upstream first adds the namespaces that the namespace selector matches. It then evaluates the namespace selector
+        again for each pod, without namespace labels. So a selector that matches empty labels matches all namespaces.
+
+        Source: kube-scheduler/framework/types.go, AffinityTerm.Matches (1.36).
+        """
+        selector = self.namespace_selector
+        if selector.is_empty or not selector.matches({}):
+            return self
+        return replace(self, namespace_selector=EVERYTHING)
+
+
+class PodMatcher:
+    """Matches pods that every selector matches. The hash is computed once, since every cycle looks up counts."""
+
+    __slots__ = ("_hash", "live_only", "reads_namespace_labels", "selectors")
+
+    def __init__(self, selectors: tuple[PodSelector, ...], *, live_only: bool = False) -> None:
+        """Combine selectors.
+
+        Args:
+            selectors: the selectors that must all match.
+            live_only: ignore terminating pods, as PodTopologySpread does and InterPodAffinity does not.
+        """
+        self.selectors = selectors
+        self.live_only = live_only
+        self.reads_namespace_labels = any(not selector.namespace_selector.matches_nothing for selector in selectors)
+        self._hash = hash((selectors, live_only))
+
+    def __hash__(self) -> int:
+        return self._hash
+
+    def __eq__(self, other: object) -> bool:
+        return self is other or (
+            isinstance(other, PodMatcher) and self.live_only == other.live_only and self.selectors == other.selectors
+        )
+
+    def matches(self, namespace: str, labels: Mapping[str, str], namespace_labels: Mapping[str, str] | None) -> bool:
+        """Return whether all selectors match a pod with *labels* in *namespace*. Does not evaluate `live_only`."""
+        return all(selector.matches(namespace, labels, namespace_labels) for selector in self.selectors)

@@ -1,0 +1,317 @@
+"""The client of a configured HTTP extender: filter, prioritize, preempt and bind.
+
+Responses are validated without the state of the cluster; `scheduler` applies them.
+
+Source: pkg/scheduler/scheduler.go, buildExtenders, newPodInformer; pkg/scheduler/extender.go, HTTPExtender.send,
+HTTPExtender.Filter, HTTPExtender.IsInterested; kube-scheduler/extender/v1/types.go, ExtenderArgs,
+ExtenderFilterResult, HostPriorityList; pkg/scheduler/schedule_one.go, findNodesThatPassExtenders, prioritizeNodes,
+Scheduler.extendersBinding (1.36).
+"""
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, TypeVar
+
+import msgspec
+
+from extender.api.codec import DecodeError, decode
+from extender.api.extender_v1 import (
+    RAW_NULL,
+    BindingArgs,
+    HostPriority,
+    MetaPod,
+    MetaVictims,
+    decode_folded_fields,
+    decode_victims,
+)
+from extender.api.kinds.node import Node
+from extender.api.kinds.pod import Container, Pod
+from extender.client.extender_transport import CallObserver, ExtenderError, ExtenderTransport, ignore_call
+from extender.client.raw_objects import RawObjectCache
+from extender.config.model import Extender
+
+T = TypeVar("T")
+
+_TRAILING = re.compile(r"JSON is malformed: trailing characters \(byte (\d+)\)")
+
+
+@dataclass(frozen=True, slots=True)
+class ExtenderQuery:
+    """The arguments of filter and prioritize.
+
+    Attributes:
+        pod: the pod to schedule.
+        node_names: names of the nodes.
+        raw_nodes: the function that returns the nodes as JSON; called only for an extender without a node cache.
+    """
+
+    pod: Pod
+    node_names: Sequence[str]
+    raw_nodes: Callable[[], Sequence[msgspec.Raw]]
+
+
+@dataclass(frozen=True, slots=True)
+class ReturnedNode:
+    """A node that an extender returned: decoded, and as raw JSON."""
+
+    node: Node
+    raw: msgspec.Raw
+
+
+@dataclass(frozen=True, slots=True)
+class ExtenderFilterResult:
+    """The result of filter.
+
+    Attributes:
+        node_names: names of the feasible nodes, all of them requested.
+        nodes: the same nodes by name, as returned; None if names were returned.
+        failed: reasons by name of nodes on which preemption may help.
+        unresolvable: reasons by name of nodes on which preemption cannot help.
+
+    Source: pkg/scheduler/extender.go, HTTPExtender.Filter (1.36).
+    """
+
+    node_names: Sequence[str]
+    nodes: Mapping[str, ReturnedNode] | None = None
+    failed: Mapping[str, str] = field(default_factory=dict)
+    unresolvable: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class NodeVictims:
+    """The victims on one node; `num_pdb_violations` of them are protected by a disruption budget."""
+
+    pods: Sequence[Pod]
+    num_pdb_violations: int
+
+
+class HttpExtender:
+    """One extender of the configuration.
+
+    Attributes:
+        name: the extender's URL, which identifies it in messages.
+        config: the extender's configuration.
+
+    Source: pkg/scheduler/extender.go, HTTPExtender.Name (1.36).
+    """
+
+    def __init__(
+        self, config: Extender, path: str, raw_objects: RawObjectCache, observe: CallObserver = ignore_call
+    ) -> None:
+        """Create the client without opening a connection.
+
+        Args:
+            config: the extender's configuration.
+            path: the extender's field path in the configuration, such as `extenders[0]`.
+            raw_objects: the cache of pods as raw JSON.
+            observe: the callback after each call.
+
+        Raises:
+            ConfigError: the TLS settings are invalid.
+        """
+        self.name = config.url_prefix
+        self.config = config
+        self._transport = ExtenderTransport(config, path, observe)
+        self._raw_objects = raw_objects
+        self._managed_resources = frozenset(resource.name for resource in config.managed_resources)
+
+    async def close(self) -> None:
+        """Close all connections."""
+        await self._transport.close()
+
+    def is_interested(self, pod: Pod) -> bool:
+        """Return whether the extender is called for *pod*.
+
+        Source: pkg/scheduler/extender.go, HTTPExtender.IsInterested (1.36).
+        """
+        if not self._managed_resources:
+            return True
+        return any(map(self._uses_managed_resources, pod.spec.containers)) or any(
+            map(self._uses_managed_resources, pod.spec.init_containers)
+        )
+
+    def _uses_managed_resources(self, container: Container) -> bool:
+        resources = container.resources
+        return not (
+            self._managed_resources.isdisjoint(resources.requests)
+            and self._managed_resources.isdisjoint(resources.limits)
+        )
+
+    async def filter(self, query: ExtenderQuery) -> ExtenderFilterResult:
+        """Call filter.
+
+        Raises:
+            ExtenderError: the call failed, or the extender returned a node that was not requested.
+
+        Source: pkg/scheduler/schedule_one.go, findNodesThatPassExtenders; pkg/scheduler/extender.go,
+        HTTPExtender.Filter; pkg/scheduler/framework/interface.go, NewDefaultNodeToStatus (1.36).
+        """
+        fields = _decode_fields(await self._post_query(self.config.filter_verb, query))
+        error = _decode_field(fields, "error", str)
+        if error:
+            raise ExtenderError(error)
+        failed = _decode_field(fields, "failednodes", dict[str, str])
+        unresolvable = _decode_field(fields, "failedandunresolvablenodes", dict[str, str])
+        requested_names = frozenset(query.node_names)
+        if self.config.node_cache_capable and "nodenames" in fields:
+            node_names = _decode_field(fields, "nodenames", list[str])
+            self._check_requested(node_names, requested_names)
+            return ExtenderFilterResult(node_names, None, failed, unresolvable)
+        if "nodes" not in fields:
+            return ExtenderFilterResult((), None, failed, unresolvable)
+        nodes = _decode_nodes(fields["nodes"])
+        self._check_requested(nodes, requested_names)
+        return ExtenderFilterResult(tuple(nodes), nodes, failed, unresolvable)
+
+    def _check_requested(self, names: Sequence[str] | Mapping[str, Any], requested_names: frozenset[str]) -> None:
+        for name in names:
+            if name not in requested_names:
+                raise ExtenderError(
+                    f'extender "{self.name}" claims a filtered node "{name}" which is not found in the input node list'
+                )
+
+    async def prioritize(self, query: ExtenderQuery) -> list[HostPriority]:
+        """Call prioritize; scores may have any range.
+
+        Raises:
+            ExtenderError: the call failed.
+
+        Source: kube-scheduler/extender/v1/types.go, HostPriorityList; pkg/scheduler/schedule_one.go, prioritizeNodes
+        (1.36).
+        """
+        document = _extract_first_document(await self._post_query(self.config.prioritize_verb, query))
+        try:
+            priorities = [decode_folded_fields(raw) for raw in decode(document, list[msgspec.Raw])]
+        except DecodeError as error:
+            raise ExtenderError(str(error)) from error
+        return [_decode_priority(fields) for fields in priorities]
+
+    async def preempt(self, pod: Pod, victims_by_node: Mapping[str, NodeVictims]) -> Mapping[str, MetaVictims]:
+        """Call preempt; return the nodes and victims that the extender accepts.
+
+        Raises:
+            ExtenderError: the call failed.
+
+        Source: kube-scheduler/extender/v1/types.go, ExtenderPreemptionArgs, ExtenderPreemptionResult;
+        pkg/scheduler/extender.go, HTTPExtender.convertPodUIDToPod (1.36).
+        """
+        body: dict[str, Any] = {
+            "Pod": self._raw_objects.get(pod),
+            "NodeNameToVictims": None,
+            "NodeNameToMetaVictims": None,
+        }
+        if self.config.node_cache_capable:
+            body["NodeNameToMetaVictims"] = {
+                node: MetaVictims(
+                    tuple(MetaPod(victim.metadata.uid) for victim in victims.pods), victims.num_pdb_violations
+                )
+                for node, victims in victims_by_node.items()
+            }
+        else:
+            body["NodeNameToVictims"] = {
+                node: {
+                    "Pods": [*map(self._raw_objects.get, victims.pods)],
+                    "NumPDBViolations": victims.num_pdb_violations,
+                }
+                for node, victims in victims_by_node.items()
+            }
+        fields = _decode_fields(await self._transport.post(self.config.preempt_verb, msgspec.json.encode(body)))
+        try:
+            return decode_victims(fields.get("nodenametometavictims", msgspec.Raw(b"{}")))
+        except DecodeError as error:
+            raise ExtenderError(f"NodeNameToMetaVictims: {error}") from error
+
+    async def bind(self, pod: Pod, node: str) -> None:
+        """Call bind for *pod* and *node*.
+
+        Raises:
+            ExtenderError: the pod is not bound, or the outcome is unknown.
+
+        Source: pkg/scheduler/schedule_one.go, Scheduler.extendersBinding (1.36).
+        """
+        meta = pod.metadata
+        body = msgspec.json.encode(BindingArgs(meta.name, meta.namespace, meta.uid, node))
+        error = _decode_field(_decode_fields(await self._transport.post(self.config.bind_verb, body)), "error", str)
+        if error:
+            raise ExtenderError(error)
+
+    async def _post_query(self, verb: str, query: ExtenderQuery) -> bytes:
+        """Call filter or prioritize, and return the response's body.
+
+        Source: kube-scheduler/extender/v1/types.go, ExtenderArgs; pkg/scheduler/scheduler.go, newPodInformer (1.36).
+        """
+        body: dict[str, Any] = {"Pod": self._raw_objects.get(query.pod), "Nodes": None, "NodeNames": None}
+        if self.config.node_cache_capable:
+            body["NodeNames"] = query.node_names
+        else:
+            body["Nodes"] = {"metadata": {}, "items": query.raw_nodes()}
+        return await self._transport.post(verb, msgspec.json.encode(body))
+
+
+def build_extenders(
+    configs: Sequence[Extender], raw_objects: RawObjectCache | None = None, observe: CallObserver = ignore_call
+) -> tuple[HttpExtender, ...]:
+    """Build the extenders of a configuration in calling order: ignorable extenders are last.
+
+    Raises:
+        ConfigError: the TLS settings of an extender are invalid.
+
+    Source: pkg/scheduler/scheduler.go, buildExtenders (1.36).
+    """
+    cache = RawObjectCache() if raw_objects is None else raw_objects
+    extenders = [HttpExtender(config, f"extenders[{index}]", cache, observe) for index, config in enumerate(configs)]
+    return tuple(sorted(extenders, key=lambda extender: extender.config.ignorable))
+
+
+def _extract_first_document(body: bytes) -> bytes:
+    """Return the first JSON document of *body*; the rest is ignored, as in Go's decoder.
+
+    Source: pkg/scheduler/extender.go, HTTPExtender.send (1.36).
+    """
+    try:
+        msgspec.json.decode(body, type=msgspec.Raw)
+    except (msgspec.DecodeError, RecursionError) as error:
+        match = _TRAILING.fullmatch(str(error))
+        if match is not None:
+            return body[: int(match[1]) - 1]
+    return body
+
+
+def _decode_fields(body: bytes) -> Mapping[str, msgspec.Raw]:
+    """Return the fields of a response by name in lower case; an empty mapping for null.
+
+    Source: pkg/scheduler/extender.go, HTTPExtender.send (1.36).
+    """
+    document = _extract_first_document(bytes(body))
+    try:
+        return {} if document.strip() == b"null" else decode_folded_fields(document)
+    except DecodeError as error:
+        raise ExtenderError(f"invalid response: {error}") from error
+
+
+def _decode_field(fields: Mapping[str, msgspec.Raw], name: str, kind: type[T]) -> T:
+    """Decode one field; Go's zero value if it is missing."""
+    try:
+        return decode(fields.get(name, RAW_NULL), kind)
+    except DecodeError as error:
+        raise ExtenderError(f"invalid response: {name}: {error}") from error
+
+
+def _decode_priority(fields: Mapping[str, msgspec.Raw]) -> HostPriority:
+    score = _decode_field(fields, "score", int)
+    if not -(2**63) <= score < 2**63:
+        raise ExtenderError(f"invalid response: score: {score} is not an int64")
+    return HostPriority(_decode_field(fields, "host", str), score)
+
+
+def _decode_nodes(data: bytes) -> dict[str, ReturnedNode]:
+    """Decode a NodeList; return its nodes by name."""
+    nodes: dict[str, ReturnedNode] = {}
+    for index, raw in enumerate(_decode_field(_decode_fields(data), "items", list[msgspec.Raw])):
+        try:
+            node = decode(raw, Node)
+        except DecodeError as error:
+            raise ExtenderError(f"invalid response: nodes.items[{index}].{error}") from error
+        nodes[node.metadata.name] = ReturnedNode(node, raw)
+    return nodes

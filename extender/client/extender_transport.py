@@ -1,0 +1,182 @@
+"""Call one HTTP extender over its own session, with its TLS settings and limits on time and size.
+
+Calls are not retried, and redirects are not followed.
+
+Source: pkg/scheduler/extender.go, makeTransport, NewHTTPExtender, HTTPExtender.send;
+kube-scheduler/config/v1/types.go, ExtenderTLSConfig (1.36).
+"""
+
+import asyncio
+import os
+import ssl
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Final
+
+import aiohttp
+from yarl import URL
+
+from extender.client.connections import abort_unread, make_connector
+from extender.client.proxies import find_proxy
+from extender.config.errors import ConfigError, FieldError
+from extender.config.model import Extender, TLSConfig
+
+MAX_RESPONSE_BYTES: Final = 64 << 20
+"""Limit of a response's body: 5,000 whole nodes of 13 kB. kube-scheduler has no limit."""
+
+CallObserver = Callable[[str, str, int, float], None]
+"""Called after each call with the extender's name, the verb, the HTTP status (0: no response) and seconds."""
+
+
+def ignore_call(name: str, verb: str, code: int, seconds: float) -> None:
+    """Do nothing."""
+
+
+class ExtenderError(Exception):
+    """A call of an extender failed; the message is for the pod's event."""
+
+
+class ExtenderTransport:
+    """The HTTP session with one extender. Use it in one event loop, and close it."""
+
+    def __init__(self, extender: Extender, path: str, observe: CallObserver = ignore_call) -> None:
+        """Read the TLS files without opening a connection.
+
+        Args:
+            extender: the extender's configuration.
+            path: the extender's field path in the configuration, such as `extenders[0]`.
+            observe: the callback after each call.
+
+        Raises:
+            ConfigError: the TLS settings are invalid.
+        """
+        self._name = extender.url_prefix
+        self._base_url = extender.url_prefix.rstrip("/")
+        self._timeout = extender.effective_timeout
+        self._observe = observe
+        self._session: aiohttp.ClientSession | None = None
+        try:
+            self._tls = make_tls_context(extender)
+        except (OSError, ValueError) as error:  # ssl.SSLError is an OSError
+            raise ConfigError([FieldError(f"{path}.tlsConfig", str(error))]) from error
+        tls = extender.tls_config
+        self._server_name = tls.server_name if tls and self._base_url.startswith("https:") else ""
+        self._proxy = find_proxy(extender.url_prefix, os.environ)
+
+    async def close(self) -> None:
+        """Close all connections."""
+        if self._session is not None:
+            await self._session.close()
+            self._session = None
+
+    async def post(self, verb: str, body: bytes) -> bytes:
+        """Post *body* and return the response's body.
+
+        Raises:
+            ExtenderError: there was no response in time, or its status is not 200.
+        """
+        url = f"{self._base_url}/{verb}"
+        start_time, code = time.perf_counter(), 0
+        try:
+            async with asyncio.timeout(self._timeout), self._open_response(url, body) as response:
+                code = response.status
+                if code != 200:
+                    raise ExtenderError(f"failed {verb} with extender at URL {url}, code {code}")
+                return await _read_body(response, url)
+        except TimeoutError as error:
+            phase = "reading body" if code else "awaiting headers"
+            message = f'Post "{url}": context deadline exceeded (Client.Timeout exceeded while {phase})'
+            raise ExtenderError(message) from error
+        except (aiohttp.ClientError, OSError, ValueError) as error:
+            raise ExtenderError(f'Post "{url}": {_describe_error(error)}') from error
+        finally:
+            self._observe(self._name, verb, code, time.perf_counter() - start_time)
+
+    def _open_response(self, url: str, body: bytes) -> "aiohttp.client._RequestContextManager":
+        if self._session is None:
+            self._session = aiohttp.ClientSession(
+                connector=make_connector(),
+                cookie_jar=aiohttp.DummyCookieJar(),
+                auto_decompress=False,
+                timeout=aiohttp.ClientTimeout(total=None),
+            )
+        return self._session.post(
+            URL(url),
+            data=body,
+            # Without compression, a small response cannot expand to a large one.
+            headers={"Content-Type": "application/json", "Accept-Encoding": "identity"},
+            allow_redirects=False,
+            ssl=True if self._tls is None else self._tls,
+            server_hostname=self._server_name or None,
+            proxy=self._proxy or None,
+        )
+
+
+async def _read_body(response: aiohttp.ClientResponse, url: str) -> bytes:
+    chunks: list[bytes] = []
+    size = 0
+    try:
+        async for chunk in response.content.iter_any():
+            size += len(chunk)
+            if size > MAX_RESPONSE_BYTES:
+                raise ExtenderError(f'Post "{url}": the response has more than {MAX_RESPONSE_BYTES} bytes')
+            chunks.append(chunk)
+    finally:
+        abort_unread(response)
+    return b"".join(chunks)
+
+
+def _describe_error(error: Exception) -> str:
+    """Describe a connection error in one line."""
+    return " ".join(str(error).split()) or type(error).__name__
+
+
+def make_tls_context(extender: Extender) -> ssl.SSLContext | None:
+    """Return the TLS context for *extender*; None means the default: the system's CAs and no client certificate.
+
+    Raises:
+        OSError: a file cannot be read, or is not a certificate or key.
+        ValueError: the settings contradict each other.
+    """
+    settings = extender.tls_config or TLSConfig()
+    has_ca = bool(settings.ca_file or settings.ca_data)
+    insecure = settings.insecure or (extender.enable_https and not has_ca)
+    if has_ca and insecure:
+        raise ValueError("specifying a root certificates file with the insecure flag is not allowed")
+    has_client_cert = bool((settings.cert_file or settings.cert_data) and (settings.key_file or settings.key_data))
+    if not (has_ca or insecure or has_client_cert):
+        return None
+    context = ssl.create_default_context(
+        cadata=_read_text(settings.ca_data, settings.ca_file) if has_ca else None,
+    )
+    # Clusters' own CAs often lack extensions that Python 3.13 requires and Go does not.
+    context.verify_flags &= ~getattr(ssl, "VERIFY_X509_STRICT", ssl.VerifyFlags(0))
+    if insecure:
+        context.check_hostname = False
+        context.verify_mode = ssl.CERT_NONE
+    if has_client_cert:
+        with (
+            _open_pem_file(settings.cert_data, settings.cert_file) as cert,
+            _open_pem_file(settings.key_data, settings.key_file) as key,
+        ):
+            context.load_cert_chain(cert, key)
+    return context
+
+
+def _read_text(data: bytes, file: str) -> str:
+    return (data or Path(file).read_bytes()).decode("ascii", "replace")
+
+
+@contextmanager
+def _open_pem_file(data: bytes, file: str) -> Iterator[str]:
+    """Yield a file with *data*, or *file* if *data* is empty. The ssl module reads certificates only from files."""
+    if not data:
+        yield file
+        return
+    with tempfile.TemporaryDirectory() as folder:  # readable by the owner only
+        path = Path(folder) / "pem"
+        path.write_bytes(data)
+        yield str(path)

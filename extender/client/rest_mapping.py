@@ -1,0 +1,92 @@
+"""Map kinds to API paths: API version, plural, and whether they are namespaced."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import Final
+from urllib.parse import quote
+
+
+@dataclass(frozen=True, slots=True)
+class Endpoint:
+    """The API path of a kind.
+
+    Attributes:
+        api_version: the API version, such as `v1` or `apps/v1`.
+        plural: the plural resource name, such as `pods`.
+        namespaced: whether objects have a namespace.
+    """
+
+    api_version: str
+    plural: str
+    namespaced: bool = True
+
+    def build_path(self, namespace: str = "", name: str = "", subresource: str = "") -> str:
+        """Return the escaped path of all objects, of a namespace's objects, of one object, or of a subresource.
+
+        Raises:
+            ValueError: *name* of a namespaced kind has no namespace.
+        """
+        if name and self.namespaced and not namespace:
+            raise ValueError(f"{self.plural}/{name}: a namespace is missing")
+        segments = ["/apis" if "/" in self.api_version else "/api", self.api_version]
+        if namespace and self.namespaced:
+            segments += ["namespaces", _escape(namespace)]
+        segments.append(self.plural)
+        segments += [_escape(segment) for segment in (name, subresource) if segment]
+        return "/".join(segments)
+
+
+def _escape(segment: str) -> str:
+    # A name of dots only would be a path to a parent folder.
+    return quote(segment, safe="") if segment.strip(".") else segment.replace(".", "%2E")
+
+
+_TABLE: Final[tuple[tuple[str, Mapping[str, str], Mapping[str, str]], ...]] = (
+    # version, kinds with namespaces, kinds without
+    (
+        "v1",
+        {
+            "Pod": "pods",
+            "Service": "services",
+            "ReplicationController": "replicationcontrollers",
+            "PersistentVolumeClaim": "persistentvolumeclaims",
+            "ConfigMap": "configmaps",
+        },
+        {"Node": "nodes", "Namespace": "namespaces", "PersistentVolume": "persistentvolumes"},
+    ),
+    ("apps/v1", {"ReplicaSet": "replicasets", "StatefulSet": "statefulsets"}, {}),
+    ("policy/v1", {"PodDisruptionBudget": "poddisruptionbudgets"}, {}),
+    ("scheduling.k8s.io/v1", {}, {"PriorityClass": "priorityclasses"}),
+    ("scheduling.k8s.io/v1alpha2", {"PodGroup": "podgroups"}, {}),
+    (
+        "storage.k8s.io/v1",
+        {"CSIStorageCapacity": "csistoragecapacities"},
+        {
+            "StorageClass": "storageclasses",
+            "CSINode": "csinodes",
+            "CSIDriver": "csidrivers",
+            "VolumeAttachment": "volumeattachments",
+        },
+    ),
+    (
+        "resource.k8s.io/v1",
+        {"ResourceClaim": "resourceclaims", "ResourceClaimTemplate": "resourceclaimtemplates"},
+        {"ResourceSlice": "resourceslices", "DeviceClass": "deviceclasses"},
+    ),
+    ("resource.k8s.io/v1beta2", {}, {"DeviceTaintRule": "devicetaintrules"}),
+    ("coordination.k8s.io/v1", {"Lease": "leases"}, {}),
+    ("events.k8s.io/v1", {"Event": "events"}, {}),
+    ("authentication.k8s.io/v1", {}, {"TokenReview": "tokenreviews"}),
+    ("authorization.k8s.io/v1", {}, {"SubjectAccessReview": "subjectaccessreviews"}),
+)
+
+ENDPOINTS: Final[Mapping[str, Endpoint]] = MappingProxyType(
+    {
+        kind: Endpoint(version, plural, namespaced)
+        for version, namespaced_kinds, cluster_kinds in _TABLE
+        for namespaced, kinds in ((True, namespaced_kinds), (False, cluster_kinds))
+        for kind, plural in kinds.items()
+    }
+)
+"""The API paths of the kinds that we read or write."""

@@ -1,0 +1,29 @@
+"""Field paths such as `profiles[0].pluginConfig[1].args`."""
+
+from collections.abc import Iterable
+
+from extender.config.errors import FieldError
+
+
+def child(path: str, key: str) -> str:
+    """Return the path of the field *key* of the object at *path*."""
+    return f"{path}.{key}" if path else key
+
+
+def item(path: str, index: int) -> str:
+    """Return the path of the element *index*, from 0, of the list at *path*."""
+    return f"{path}[{index}]"
+
+
+def is_within(path: str, ancestor: str) -> bool:
+    """Return whether *path* is *ancestor* or a path below it."""
+    return path == ancestor or path.startswith((f"{ancestor}.", f"{ancestor}["))
+
+
+def drop_consequential_errors(later: Iterable[FieldError], earlier: Iterable[FieldError]) -> list[FieldError]:
+    """Return the *later* errors whose path is not within the path of an *earlier* error.
+
+    A field that could not be decoded keeps its default, so validation errors about it would be misleading.
+    """
+    failed_paths = [error.path for error in earlier if error.path]
+    return [error for error in later if not any(is_within(error.path, path) for path in failed_paths)]

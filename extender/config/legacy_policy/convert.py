@@ -1,0 +1,123 @@
+"""Conversion of a Policy to an equivalent configuration.
+
+Source: pkg/scheduler/factory.go, Configurator.createFromConfig (1.21).
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Final
+
+from extender.api.defaults import DEFAULT_SCHEDULER_NAME
+from extender.config.defaults import merge_with_default_plugins
+from extender.config.errors import ConfigError
+from extender.config.legacy_policy.plugin_names import FILTER_AND_SCORE_PLUGINS
+from extender.config.legacy_policy.policy import LegacyExtender, Policy
+from extender.config.legacy_policy.policy_validation import validate_policy
+from extender.config.legacy_policy.requested_plugins import RequestedPlugins, collect_requested_plugins
+from extender.config.model import Configuration, Extender, Plugin, Plugins, PluginSet, Profile
+
+_LEADING_PLUGINS: Final = ("SchedulingGates", "PrioritySort")
+_TRAILING_PLUGINS: Final = ("DefaultPreemption", "DefaultBinder")
+_ALL_PLUGINS: Final = Plugin("*")
+_NANOSECONDS: Final = 1e9
+_DEFAULT_HARD_POD_AFFINITY_WEIGHT: Final = 1
+
+
+@dataclass(frozen=True, slots=True)
+class ConvertedPolicy:
+    """The equivalent configuration of a Policy, and a warning for each difference in behavior."""
+
+    configuration: Configuration
+    warnings: tuple[str, ...]
+
+
+def convert_policy(policy: Policy, warnings: Iterable[str] = ()) -> ConvertedPolicy:
+    """Convert *policy* to a configuration with one profile.
+
+    The plugins are listed in `multiPoint` in the order of the predicates, because validation rejects some names at
+    other points. A plugin that is requested only as predicate or only as priority is disabled at the other points.
+
+    Args:
+        policy: the decoded policy.
+        warnings: the warnings of decoding; the warnings of the conversion follow them.
+
+    Raises:
+        ConfigError: all errors of *policy*.
+    """
+    errors = validate_policy(policy)
+    if errors:
+        raise ConfigError(errors)
+    requested = collect_requested_plugins(policy)
+    _add_policy_settings(policy, requested)
+    profile = Profile(
+        scheduler_name=DEFAULT_SCHEDULER_NAME,
+        plugins=merge_with_default_plugins(_build_plugin_sets(requested)),
+        plugin_config={name: dict(args) for name, args in requested.args.items()},
+        check_all_filters=policy.always_check_all_predicates,
+        args_paths=dict(requested.args_paths),
+        path="profiles[0]",
+    )
+    extenders = tuple(_convert_extender(extender) for extender in policy.extenders)
+    return ConvertedPolicy(Configuration(profiles=(profile,), extenders=extenders), (*warnings, *requested.warnings))
+
+
+def _add_policy_settings(policy: Policy, requested: RequestedPlugins) -> None:
+    """Add the arguments and warnings that follow from the top-level settings of the Policy."""
+    plugin_names = {*requested.filters, *requested.scores}
+    weight = policy.hard_pod_affinity_symmetric_weight or _DEFAULT_HARD_POD_AFFINITY_WEIGHT
+    if weight != _DEFAULT_HARD_POD_AFFINITY_WEIGHT and "InterPodAffinity" in plugin_names:
+        requested.args["InterPodAffinity"] = {"hardPodAffinityWeight": weight}
+        requested.args_paths["InterPodAffinity"] = "hardPodAffinitySymmetricWeight"
+    if "PodTopologySpread" in plugin_names:
+        # The default constraints of PodTopologySpread would duplicate SelectorSpread.
+        requested.args["PodTopologySpread"] = {"defaultingType": "List"}
+        requested.args_paths["PodTopologySpread"] = "predicates"
+    if policy.always_check_all_predicates:
+        requested.add_warning(
+            "alwaysCheckAllPredicates: not supported by KubeSchedulerConfiguration; only the first plugin that rejects "
+            "a node is reported. The rejected nodes are the same"
+        )
+
+
+def _build_plugin_sets(requested: RequestedPlugins) -> Plugins:
+    score_only_names = [name for name in requested.scores if name not in requested.filters]
+    enabled_plugins = [Plugin(name, requested.scores.get(name, 0)) for name in (*requested.filters, *score_only_names)]
+    disabled_filters = _build_disabled_set(name for name in score_only_names if name in FILTER_AND_SCORE_PLUGINS)
+    disabled_scores = _build_disabled_set(
+        name for name in requested.filters if name in FILTER_AND_SCORE_PLUGINS and name not in requested.scores
+    )
+    return Plugins(
+        multi_point=PluginSet(
+            enabled=(*map(Plugin, _LEADING_PLUGINS), *enabled_plugins, *map(Plugin, _TRAILING_PLUGINS)),
+            disabled=(_ALL_PLUGINS,),
+        ),
+        pre_filter=disabled_filters,
+        filter=disabled_filters,
+        pre_score=disabled_scores,
+        score=disabled_scores,
+    )
+
+
+def _build_disabled_set(names: Iterable[str]) -> PluginSet:
+    return PluginSet(disabled=tuple(map(Plugin, names)))
+
+
+def _convert_extender(extender: LegacyExtender) -> Extender:
+    """Convert a legacy extender; its timeout is in nanoseconds.
+
+    Source: kube-scheduler/config/v1/types.go, LegacyExtender (1.21).
+    """
+    return Extender(
+        url_prefix=extender.url_prefix,
+        filter_verb=extender.filter_verb,
+        preempt_verb=extender.preempt_verb,
+        prioritize_verb=extender.prioritize_verb,
+        weight=extender.weight,
+        bind_verb=extender.bind_verb,
+        enable_https=extender.enable_https,
+        tls_config=extender.tls_config,
+        http_timeout=extender.http_timeout / _NANOSECONDS,
+        node_cache_capable=extender.node_cache_capable,
+        managed_resources=extender.managed_resources,
+        ignorable=extender.ignorable,
+    )

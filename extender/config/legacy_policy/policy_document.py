@@ -1,0 +1,152 @@
+"""Loading of a `Policy` from a Policy document, or from a ConfigMap with a Policy in `policy.cfg`.
+
+Decoding follows releases 1.17 to 1.22. An unknown field is an error, except in `extenders`. There it is ignored with a
+warning, and field names are case-insensitive. Releases up to 1.16 ignored unknown fields everywhere; here they are
+errors, so that misspelled fields are reported.
+
+Source: kube-scheduler/config/v1/types.go, Policy, LegacyExtender; pkg/scheduler/scheduler.go, initPolicyFromConfigMap
+(1.21).
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from types import UnionType
+from typing import Any, Final, Union, get_args, get_origin
+
+import msgspec
+
+from extender.config.documents import normalize, parse_document
+from extender.config.errors import ConfigError, FieldError
+from extender.config.field_path import child, item
+from extender.config.legacy_policy.policy import API_VERSIONS, KIND, LegacyExtender, Policy
+from extender.config.strict import decode_strict, describe_value
+
+CONFIG_MAP_KEY: Final = "policy.cfg"
+"""The key of the Policy in a ConfigMap."""
+
+
+@dataclass(frozen=True, slots=True)
+class LoadedPolicy:
+    """A decoded Policy and its warnings.
+
+    Attributes:
+        policy: the policy.
+        warnings: one per ignored field.
+    """
+
+    policy: Policy
+    warnings: tuple[str, ...] = ()
+
+
+def is_policy(document: object) -> bool:
+    """Return whether *document* is a Policy or a ConfigMap."""
+    if not isinstance(document, Mapping):
+        return False
+    kind, version = document.get("kind"), document.get("apiVersion")
+    return kind == KIND or (kind == "ConfigMap" and version == "v1")
+
+
+def load_policy(data: bytes, source: str) -> LoadedPolicy:
+    """Load a Policy from a YAML or JSON document. A document without a kind is treated as a Policy.
+
+    Args:
+        data: the document, UTF-8.
+        source: the file name for messages about the document as a whole.
+
+    Raises:
+        ConfigError: all decoding errors.
+    """
+    document, errors = parse_document(data, source)
+    return _decode_document(document, source, errors)
+
+
+def from_builtins(document: object, source: str) -> LoadedPolicy:
+    """Load a Policy from plain values.
+
+    Raises:
+        ConfigError: as in `load_policy`.
+    """
+    normalized, errors = normalize(document)
+    return _decode_document(normalized, source, errors)
+
+
+def _decode_document(document: object, source: str, errors: list[FieldError]) -> LoadedPolicy:
+    if not isinstance(document, Mapping):
+        raise ConfigError([*errors, FieldError("", f"{source}: expected an object, got {describe_value(document)}")])
+    if document.get("kind") == "ConfigMap":
+        if errors:
+            raise ConfigError(errors)
+        return _decode_config_map(document, source)
+    kind, version = document.get("kind") or KIND, document.get("apiVersion") or API_VERSIONS[0]
+    if kind != KIND or version not in API_VERSIONS:
+        actual_type = f"{version}, Kind={kind}" if isinstance(kind, str) and isinstance(version, str) else "no text"
+        message = f"couldn't decode as {KIND}, got {actual_type}: write apiVersion: {API_VERSIONS[0]} and kind: {KIND}"
+        raise ConfigError([*errors, FieldError("", message)])
+    field_filter = _ExtenderFieldFilter()
+    body = {key: value for key, value in document.items() if key not in {"kind", "apiVersion"}}
+    policy, decoding_errors = decode_strict(field_filter.filter_fields(body, Policy, "", in_extender=False), Policy, "")
+    if errors or decoding_errors or policy is None:
+        raise ConfigError([*errors, *decoding_errors])
+    return LoadedPolicy(policy, tuple(field_filter.warnings))
+
+
+def _decode_config_map(document: Mapping[str, object], source: str) -> LoadedPolicy:
+    """Decode the Policy in a ConfigMap.
+
+    Source: pkg/scheduler/scheduler.go, initPolicyFromConfigMap (1.21).
+    """
+    data = document.get("data")
+    text = data.get(CONFIG_MAP_KEY) if isinstance(data, Mapping) else None
+    if text is None:
+        raise ConfigError([FieldError("data", f'missing policy config map value at key "{CONFIG_MAP_KEY}"')])
+    if not isinstance(text, str):
+        raise ConfigError([FieldError(f"data[{CONFIG_MAP_KEY}]", f"expected a string, got {describe_value(text)}")])
+    policy_document, errors = parse_document(text.encode(), f"{source}, {CONFIG_MAP_KEY}")
+    if isinstance(policy_document, Mapping) and policy_document.get("kind") == "ConfigMap":
+        raise ConfigError(
+            [FieldError(f"data[{CONFIG_MAP_KEY}]", "a ConfigMap cannot contain another ConfigMap: write a Policy")]
+        )
+    return _decode_document(policy_document, source, errors)
+
+
+class _ExtenderFieldFilter:
+    """Drops unknown fields in extenders and records a warning for each."""
+
+    def __init__(self) -> None:
+        self.warnings: list[str] = []
+
+    def filter_fields(self, raw: object, target: type[msgspec.Struct], path: str, *, in_extender: bool) -> Any:
+        """Return *raw*; in an extender, only its known fields, matched in any case and renamed to their exact names."""
+        if not isinstance(raw, Mapping):
+            return raw
+        in_extender = in_extender or target is LegacyExtender
+        fields = {_fold_key(field.encode_name, in_extender): field for field in msgspec.structs.fields(target)}
+        known_fields: dict[str, object] = {}
+        for key, value in raw.items():
+            field = fields.get(_fold_key(key, in_extender))
+            if field is None and not in_extender:
+                known_fields[key] = value
+            elif field is None:
+                self.warnings.append(f"{child(path, key)}: unknown field, ignored")
+            else:
+                known_fields[field.encode_name] = self._filter_value(
+                    value, field.type, child(path, field.encode_name), in_extender=in_extender
+                )
+        return known_fields
+
+    def _filter_value(self, raw: object, target: Any, path: str, *, in_extender: bool) -> object:
+        if get_origin(target) in {Union, UnionType}:
+            target = next(member for member in get_args(target) if member is not type(None))
+        if isinstance(target, type) and issubclass(target, msgspec.Struct):
+            return self.filter_fields(raw, target, path, in_extender=in_extender)
+        if get_origin(target) is tuple and isinstance(raw, list):
+            element_type = get_args(target)[0]
+            return [
+                self._filter_value(value, element_type, item(path, index), in_extender=in_extender)
+                for index, value in enumerate(raw)
+            ]
+        return raw
+
+
+def _fold_key(key: str, ignore_case: bool) -> str:
+    return key.casefold() if ignore_case else key

@@ -1,0 +1,293 @@
+"""The plugin calls of the binding cycle: Reserve, Permit, PreBindPreFlight, PreBind, Bind and PostBind.
+
+Nothing here writes to an API server: PreBind and Bind return plans that the caller executes.
+
+Source: pkg/scheduler/schedule_one.go, Scheduler.assumeAndReserve, Scheduler.prepareForBindingCycle,
+Scheduler.bindingCycle; pkg/scheduler/framework/runtime/framework.go, frameworkImpl.RunPreBindPreFlights,
+frameworkImpl.WaitOnPermit, frameworkImpl.getPreBindPluginGroups;
+pkg/scheduler/framework/runtime/pods_in_prebind_map.go, podInPreBind.MarkPrebound;
+pkg/scheduler/framework/runtime/waiting_pods_map.go, newWaitingPod (1.36).
+"""
+
+from dataclasses import dataclass, field
+from typing import Any
+
+from extender.api.kinds.pod import Pod
+from extender.cache.pod_info import PodInfo
+from extender.cache.snapshot import Snapshot
+from extender.cycle.plugin_runtime import PluginRuntime
+from extender.framework.api_plan import ApiCall, ApiPlan
+from extender.framework.extension_points import Bind, PermitResult, PreBind, PreBindPreFlightResult
+from extender.framework.plugin_runner import PluginError
+from extender.framework.profiles import Profile
+from extender.framework.status import Code, Status
+from extender.framework.waiting_pods import MAX_TIMEOUT
+
+CycleState = dict[str, Any]
+
+
+def run_reserve_plugins(
+    pod: PodInfo, node_name: str, snapshot: Snapshot, profile: Profile, runtime: PluginRuntime, cycle_state: CycleState
+) -> Status | None:
+    """Run the Reserve plugins. On a failure, run Unreserve and return the status; return None on success.
+
+    Source: pkg/scheduler/framework/runtime/framework.go, frameworkImpl.RunReservePluginsReserve (1.36).
+    """
+    start_time = runtime.runner.start_timer()
+    status = _run_reserve_until_failure(pod, node_name, snapshot, profile, runtime, cycle_state)
+    runtime.runner.observe_extension_point(profile.scheduler_name, "Reserve", status, start_time)
+    if status is not None:
+        run_unreserve_plugins(pod, node_name, profile, runtime, cycle_state)
+    return status
+
+
+def _run_reserve_until_failure(
+    pod: PodInfo, node_name: str, snapshot: Snapshot, profile: Profile, runtime: PluginRuntime, cycle_state: CycleState
+) -> Status | None:
+    """Run Reserve plugins until one fails; return its status."""
+    for plugin in profile.reserve_plugins:
+        try:
+            status = runtime.runner.call(
+                plugin, "Reserve", plugin.reserve, pod, node_name, snapshot, cycle_state.get(plugin.name)
+            )
+        except PluginError as error:
+            return error.status
+        if status is None or status.is_success:
+            continue
+        if status.is_rejected or status.plugin:
+            return status.with_plugin(plugin.name)
+        return PluginError(plugin.name, "Reserve", status.message).status
+    return None
+
+
+@dataclass(frozen=True, slots=True)
+class UnreserveResult:
+    """The result of all Unreserve plugins.
+
+    Attributes:
+        api_calls: the API calls to make, in order; a failed call does not stop the next.
+        errors: the errors of plugins that raised; they did not prevent the other plugins.
+    """
+
+    api_calls: tuple[ApiCall, ...] = ()
+    errors: tuple[PluginError, ...] = ()
+
+
+def run_unreserve_plugins(
+    pod: PodInfo, node_name: str, profile: Profile, runtime: PluginRuntime, cycle_state: CycleState
+) -> UnreserveResult:
+    """Run the Unreserve plugins in reverse order.
+
+    Source: pkg/scheduler/framework/runtime/framework.go, frameworkImpl.RunReservePluginsUnreserve (1.36).
+    """
+    api_calls: list[ApiCall] = []
+    errors, start_time = [], runtime.runner.start_timer()
+    for plugin in reversed(profile.reserve_plugins):
+        try:
+            result = runtime.runner.call(
+                plugin, "Unreserve", plugin.unreserve, pod, node_name, cycle_state.get(plugin.name)
+            )
+        except PluginError as error:
+            errors.append(error)
+        else:
+            api_calls += result or ()
+    runtime.runner.observe_extension_point(profile.scheduler_name, "Unreserve", None, start_time)
+    return UnreserveResult(tuple(api_calls), tuple(errors))
+
+
+def make_assumed_pod(pod: Pod, node_name: str, profile: Profile, cycle_state: CycleState) -> Pod:
+    """Return the pod to assume on *node_name*: *pod* as modified by the plugins.
+
+    Source: pkg/scheduler/schedule_one.go, Scheduler.assume (1.36).
+    """
+    for plugin in profile.assume_extensions:
+        pod = plugin.make_assumed_pod(pod, node_name, cycle_state.get(plugin.name))
+    return pod
+
+
+@dataclass(frozen=True, slots=True)
+class PermitOutcome:
+    """The outcome of all Permit plugins.
+
+    Attributes:
+        status: None approves the pod; WAIT makes it wait for the plugins in `timeouts`; any other code rejects it.
+        timeouts: the timeouts in seconds, by plugin.
+        allowed_pods: the waiting pods that plugins allow, as pairs of plugin name and pod uid.
+        pods_to_activate: queued pods to move to activeQ.
+    """
+
+    status: Status | None = None
+    timeouts: dict[str, float] = field(default_factory=dict)
+    allowed_pods: tuple[tuple[str, str], ...] = ()
+    pods_to_activate: tuple[Pod, ...] = ()
+
+
+def run_permit_plugins(
+    pod: PodInfo, node_name: str, snapshot: Snapshot, profile: Profile, runtime: PluginRuntime, cycle_state: CycleState
+) -> PermitOutcome:
+    """Run the Permit plugins. In *snapshot* the pod is assumed on its node.
+
+    Source: pkg/scheduler/schedule_one.go, Scheduler.prepareForBindingCycle;
+    pkg/scheduler/framework/runtime/framework.go, frameworkImpl.RunPermitPlugins (1.36).
+    """
+    start_time = runtime.runner.start_timer()
+    outcome = _run_permits(pod, node_name, snapshot, profile, runtime, cycle_state)
+    runtime.runner.observe_extension_point(profile.scheduler_name, "Permit", outcome.status, start_time)
+    return outcome
+
+
+def _run_permits(
+    pod: PodInfo, node_name: str, snapshot: Snapshot, profile: Profile, runtime: PluginRuntime, cycle_state: CycleState
+) -> PermitOutcome:
+    timeouts: dict[str, float] = {}
+    reasons: tuple[str, ...] = ()
+    allowed_pods: list[tuple[str, str]] = []
+    pods_to_activate: dict[str, Pod] = {}
+    for plugin in profile.permit_plugins:
+        try:
+            result = runtime.runner.call_typed(
+                plugin, "Permit", PermitResult, plugin.permit, pod, node_name, snapshot, cycle_state.get(plugin.name)
+            )
+        except PluginError as error:
+            return PermitOutcome(error.status)
+        status = result.status
+        allowed_pods += ((plugin.name, uid) for uid in result.uids_to_allow)
+        pods_to_activate.update((queued_pod.key, queued_pod) for queued_pod in result.pods_to_activate)
+        if status is None or status.is_success:
+            continue
+        if status.is_rejected:
+            return PermitOutcome(status.with_plugin(plugin.name))
+        if status.code is not Code.WAIT:
+            return PermitOutcome(PluginError(plugin.name, "Permit", status.message).status)
+        timeouts[plugin.name] = min(result.timeout, MAX_TIMEOUT)
+        reasons = status.reasons
+    affected_pods = tuple(allowed_pods), tuple(pods_to_activate.values())
+    if not timeouts:
+        return PermitOutcome(None, {}, *affected_pods)
+    reasons_with_wait = (*reasons, "one or more plugins asked to wait and no plugin rejected pod")
+    return PermitOutcome(Status(Code.WAIT, reasons_with_wait), timeouts, *affected_pods)
+
+
+@dataclass(frozen=True, slots=True)
+class PreFlightOutcome:
+    """The PreBind plugins to run.
+
+    Attributes:
+        status: None if a plugin must run, SKIP if no plugin must run, ERROR if the binding fails.
+        groups: groups of plugins, run one after another; the plugins of a group run concurrently.
+
+    Source: pkg/scheduler/framework/runtime/framework.go, frameworkImpl.getPreBindPluginGroups (1.36).
+    """
+
+    status: Status | None
+    groups: tuple[tuple[PreBind, ...], ...] = ()
+
+
+def run_pre_bind_pre_flights(
+    pod: PodInfo, node_name: str, profile: Profile, runtime: PluginRuntime, cycle_state: CycleState
+) -> PreFlightOutcome:
+    """Run PreBindPreFlight. A PreBind plugin without this method runs, in a group of its own.
+
+    Source: pkg/scheduler/framework/runtime/framework.go, frameworkImpl.RunPreBindPreFlights (1.36).
+    """
+    start_time = runtime.runner.start_timer()
+    outcome = _run_pre_flights(pod, node_name, profile, runtime, cycle_state)
+    runtime.runner.observe_extension_point(profile.scheduler_name, "PreBindPreFlight", outcome.status, start_time)
+    return outcome
+
+
+def _run_pre_flights(
+    pod: PodInfo, node_name: str, profile: Profile, runtime: PluginRuntime, cycle_state: CycleState
+) -> PreFlightOutcome:
+    groups: list[list[PreBind]] = []
+    can_join_group = False
+    for plugin in profile.pre_bind_plugins:
+        result: PreBindPreFlightResult | Status = PreBindPreFlightResult()
+        if hasattr(plugin, "pre_bind_pre_flight"):  # cheaper than isinstance with a protocol
+            try:
+                result = runtime.runner.call(
+                    plugin, "PreBindPreFlight", plugin.pre_bind_pre_flight, pod, node_name, cycle_state.get(plugin.name)
+                )
+            except PluginError as error:
+                return PreFlightOutcome(error.status)
+        if isinstance(result, Status):
+            if result.code is not Code.SKIP:
+                return PreFlightOutcome(_make_unexpected_status_error(plugin.name, result))
+            result = PreBindPreFlightResult(skip=True)
+        if not result.skip:
+            if can_join_group and result.allow_parallel:
+                groups[-1].append(plugin)
+            else:
+                groups.append([plugin])
+        # A plugin that must run alone ends the group even if it is skipped.
+        can_join_group = result.allow_parallel and (can_join_group or not result.skip)
+    if not groups:
+        return PreFlightOutcome(Status(Code.SKIP))
+    return PreFlightOutcome(None, tuple(map(tuple, groups)))
+
+
+def _make_unexpected_status_error(plugin: str, result: Status) -> Status:
+    if result.code is Code.ERROR:
+        return PluginError(plugin, "PreBindPreFlight", result.message).status
+    message = f'PreBindPreFlight {plugin} returned "{result.code.label}", which is unsupported.'
+    return Status(Code.ERROR, (f"{message} It is supposed to return Success, Skip, or Error status",), plugin)
+
+
+def run_pre_bind_plugin(
+    plugin: PreBind, pod: PodInfo, node_name: str, snapshot: Snapshot, runtime: PluginRuntime, cycle_state: CycleState
+) -> ApiPlan | Status:
+    """Return the PreBind plan of *plugin*, or the status that ends the binding.
+
+    Source: pkg/scheduler/framework/runtime/framework.go, frameworkImpl.RunPreBindPlugins (1.36).
+    """
+    try:
+        result = runtime.runner.call(
+            plugin, "PreBind", plugin.pre_bind, pod, node_name, snapshot, cycle_state.get(plugin.name)
+        )
+    except PluginError as error:
+        return error.status
+    if isinstance(result, ApiPlan):
+        return result
+    if result.is_rejected:
+        return result.with_plugin(plugin.name)
+    return PluginError(plugin.name, "PreBind", result.message).status
+
+
+def run_bind_plugins(
+    pod: PodInfo, node_name: str, profile: Profile, runtime: PluginRuntime
+) -> tuple[Bind, ApiPlan] | Status:
+    """Return the first Bind plugin that does not skip, and its plan; or the status that ends the binding.
+
+    Source: pkg/scheduler/schedule_one.go, Scheduler.bind; pkg/scheduler/framework/runtime/framework.go,
+    frameworkImpl.RunBindPlugins (1.36).
+    """
+    for plugin in profile.bind_plugins:
+        try:
+            result = runtime.runner.call(plugin, "Bind", plugin.bind, pod, node_name)
+        except PluginError as error:
+            return error.status
+        if isinstance(result, ApiPlan):
+            return plugin, result
+        if result.code is Code.SKIP:
+            continue
+        if result.is_rejected:
+            return result.with_plugin(plugin.name)
+        return PluginError(plugin.name, "Bind", result.message).status
+    return Status(Code.SKIP)
+
+
+def run_post_bind_plugins(
+    pod: PodInfo, node_name: str, profile: Profile, runtime: PluginRuntime, cycle_state: CycleState
+) -> list[PluginError]:
+    """Run the PostBind plugins and return their errors, which do not affect the pod.
+
+    Source: pkg/scheduler/framework/runtime/framework.go, frameworkImpl.RunPostBindPlugins (1.36).
+    """
+    errors, start_time = [], runtime.runner.start_timer()
+    for plugin in profile.post_bind_plugins:
+        try:
+            runtime.runner.call(plugin, "PostBind", plugin.post_bind, pod, node_name, cycle_state.get(plugin.name))
+        except PluginError as error:
+            errors.append(error)
+    runtime.runner.observe_extension_point(profile.scheduler_name, "PostBind", None, start_time)
+    return errors

@@ -1,0 +1,62 @@
+"""The outcome of one scheduling cycle."""
+
+from dataclasses import dataclass, field
+from typing import Any
+
+from extender.cycle.diagnosis import Diagnosis
+from extender.cycle.score import Ranking
+from extender.framework.status import Code, Status
+
+
+@dataclass(frozen=True, slots=True)
+class ScheduleResult:
+    """The node selected for a pod.
+
+    Attributes:
+        suggested_host: the name of the node.
+        feasible_nodes: the number of nodes that passed all filters.
+        evaluated_nodes: the number of nodes that were evaluated.
+        cycle_state: the PreFilter state by plugin, for Reserve and later extension points.
+        ranking: the scores; None if a single feasible node was selected without scoring.
+
+    Source: pkg/scheduler/scheduler.go, ScheduleResult (1.36).
+    """
+
+    suggested_host: str
+    feasible_nodes: int
+    evaluated_nodes: int
+    cycle_state: dict[str, Any] = field(default_factory=dict)
+    ranking: Ranking | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ScheduleFailure:
+    """A scheduling cycle that selected no node.
+
+    Attributes:
+        status: UNSCHEDULABLE if nodes were rejected, ERROR after an error, UNRESOLVABLE if the cluster has no nodes.
+        message: the message of the pod's event and condition.
+        diagnosis: the feasible nodes and the rejections of the other nodes.
+        rejectors: the plugins whose events may make the pod schedulable. Empty after an error, which is retried after
+            the backoff.
+        nominated_node: the node to nominate for the pod; None keeps the current nomination, "" clears it.
+        post_filter_details: `PostFilterResult.detail` by plugin.
+    """
+
+    status: Status
+    message: str
+    diagnosis: Diagnosis
+    rejectors: frozenset[str] = frozenset()
+    nominated_node: str | None = None
+    post_filter_details: dict[str, Any] = field(default_factory=dict)
+
+    @property
+    def reason(self) -> str:
+        """The reason of the pod's condition.
+
+        Source: pkg/scheduler/schedule_one.go, Scheduler.handleSchedulingFailure (1.36).
+        """
+        return "SchedulerError" if self.status.code is Code.ERROR else "Unschedulable"
+
+
+Decision = ScheduleResult | ScheduleFailure

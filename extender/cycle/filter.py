@@ -1,0 +1,165 @@
+"""Run the Filter plugins and find the first plugin that rejects each node.
+
+Source: pkg/scheduler/framework/runtime/framework.go, frameworkImpl.RunFilterPlugins (1.36).
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+
+from extender.cache.pod_info import PodInfo
+from extender.cache.snapshot import Snapshot
+from extender.cache.tables.arrays import BoolArray
+from extender.cycle.plugin_runtime import PluginRuntime
+from extender.cycle.pre_filter import PreFilterRun
+from extender.framework.extension_points import Filter
+from extender.framework.plugin_runner import PluginError
+from extender.framework.profiles import Profile
+from extender.framework.result_cache import FilterColumn
+from extender.framework.status import Code, Reason, Rejection, Status, find_most_severe_code
+
+
+@dataclass(frozen=True, slots=True)
+class FilterResults:
+    """The results of the Filter plugins that ran, in the order of the profile. Valid until the next cycle.
+
+    Attributes:
+        evaluated: the rows that were evaluated, bool, shape (number of nodes,).
+        columns: the columns by plugin; entries outside `evaluated` are undefined.
+    """
+
+    evaluated: BoolArray
+    columns: Mapping[str, FilterColumn]
+
+    def find_feasible_nodes(self) -> BoolArray:
+        """Return the evaluated rows that no plugin rejected: bool, shape (number of nodes,). Read-only."""
+        feasible = self.evaluated
+        for column in self.columns.values():
+            if column.masks_by_reason:
+                feasible = feasible & ~column.rejected  # a new array: `evaluated` stays unchanged
+        return feasible
+
+    def find_first_rejections(self) -> dict[str, BoolArray]:
+        """Return, by plugin, the rows that it rejects and that no earlier plugin rejects."""
+        remaining = self.evaluated.copy()
+        rows_by_plugin: dict[str, BoolArray] = {}
+        for name, column in self.columns.items():
+            if column.masks_by_reason:
+                newly_rejected = remaining & column.rejected
+                if newly_rejected.any():
+                    rows_by_plugin[name] = newly_rejected
+                    remaining &= ~newly_rejected
+        return rows_by_plugin
+
+    def find_all_rejections(self) -> dict[str, BoolArray]:
+        """Return, by plugin, all rows that it rejects."""
+        rows_by_plugin = {
+            name: self.evaluated & column.rejected for name, column in self.columns.items() if column.masks_by_reason
+        }
+        return {name: rows for name, rows in rows_by_plugin.items() if rows.any()}
+
+    def get_status(self, plugin: str, row: int) -> Status | None:
+        """Return the status of *plugin* for *row*; None if the node passes."""
+        column = self.columns[plugin]
+        if not column.rejected[row]:
+            return None
+        reasons = sorted(
+            (reason for reason, mask in column.masks_by_reason.items() if mask[row]), key=lambda reason: reason.order
+        )
+        return Status(
+            find_most_severe_code([reason.code for reason in reasons]), tuple(reason.text for reason in reasons), plugin
+        )
+
+    def find_first_failure(self, row: int) -> Status | None:
+        """Return the status of the first plugin that rejects *row*; None for a feasible row."""
+        for name, column in self.columns.items():
+            if column.rejected[row]:
+                status = self.get_status(name, row)
+                if status is not None and status.code is Code.ERROR:
+                    return PluginError(name, "Filter", status.message).status
+                return status
+        return None
+
+    def find_first_error(self, row: int) -> Status | None:
+        """Return the status of the first plugin that failed on *row*, with a prefixed message; None if none failed."""
+        for name in self.columns:
+            status = self.get_status(name, row)
+            if status is not None and status.code is Code.ERROR:
+                return PluginError(name, "Filter", status.message).status
+        return None
+
+
+def run_filters(
+    pod: PodInfo,
+    snapshot: Snapshot,
+    profile: Profile,
+    runtime: PluginRuntime,
+    pre_filter_run: PreFilterRun,
+    *,
+    all_filters: bool = False,
+) -> FilterResults:
+    """Run the Filter plugins on the nodes that PreFilter did not exclude. Ignores nominated pods, see `nominator`.
+
+    Args:
+        pod: the pod to schedule.
+        snapshot: the cluster.
+        profile: the profile with the plugins.
+        runtime: the runtime that calls the plugins.
+        pre_filter_run: the outcome of PreFilter; its status is None.
+        all_filters: whether every plugin runs on every node, even if an earlier plugin rejected the node.
+    """
+    size = len(snapshot)
+    if pre_filter_run.node_names is None:
+        evaluated = _make_full_mask(size)
+    else:
+        evaluated = np.zeros(size, dtype=np.bool_)
+        evaluated[[row for name in pre_filter_run.node_names if (row := snapshot.row(name)) is not None]] = True
+    columns: dict[str, FilterColumn] = {}
+    remaining = evaluated
+    for plugin in profile.filter_plugins:
+        if plugin.name in pre_filter_run.skipped_plugins:
+            continue
+        column = _compute_column(plugin, pod, snapshot, runtime, pre_filter_run.cycle_state.get(plugin.name), remaining)
+        columns[plugin.name] = column
+        if column.masks_by_reason and not all_filters:
+            remaining = remaining & ~column.rejected
+            if not remaining.any():
+                break
+    return FilterResults(evaluated, columns)
+
+
+@lru_cache(maxsize=8)
+def _make_full_mask(size: int) -> BoolArray:
+    """Return a read-only mask of all rows."""
+    rows = np.ones(size, dtype=np.bool_)
+    rows.flags.writeable = False
+    return rows
+
+
+def _compute_column(
+    plugin: Filter, pod: PodInfo, snapshot: Snapshot, runtime: PluginRuntime, cycle_state: Any, remaining: BoolArray
+) -> FilterColumn:
+    """Return the column of *plugin*.
+
+    The column of a cacheable plugin has all rows. Other plugins run only on the *remaining* rows if these are few.
+    """
+    try:
+        if getattr(plugin, "filter_cache_key", None) is None:
+            rows = np.flatnonzero(remaining)
+            if len(rows) * 2 < len(remaining):
+                column = FilterColumn(np.zeros(len(remaining), dtype=np.bool_))
+                column.write(rows, runtime.runner.filter(plugin, pod, snapshot.view(rows), cycle_state))
+                return column
+        return runtime.result_cache.get_filter_column(plugin, pod, snapshot, cycle_state, runtime.runner)
+    except PluginError as error:
+        return make_error_column(error, len(remaining))
+
+
+def make_error_column(error: PluginError, size: int) -> FilterColumn:
+    """Return the column of a plugin that raised *error*: every node is rejected with it."""
+    column = FilterColumn(np.zeros(size, dtype=np.bool_))
+    column.write(slice(None), (Rejection(np.ones(size, dtype=np.bool_), Reason(error.detail, Code.ERROR)),))
+    return column

@@ -1,0 +1,90 @@
+"""Node sampling: a search that stops at enough feasible nodes and starts where the previous search stopped.
+
+Source: pkg/scheduler/schedule_one.go, Scheduler.numFeasibleNodesToFind, Scheduler.findNodesThatPassFilters,
+Scheduler.findNodesThatFitPod; pkg/scheduler/backend/cache/node_tree.go, nodeTree.list (1.36).
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from extender.api.kinds.node import Node
+from extender.cache.snapshot import Snapshot
+from extender.cache.tables.arrays import BoolArray, IntArray
+
+_MIN_FEASIBLE_NODES_TO_FIND = 100
+_ZONE_LABELS = ("failure-domain.beta.kubernetes.io/zone", "topology.kubernetes.io/zone")
+_REGION_LABELS = ("failure-domain.beta.kubernetes.io/region", "topology.kubernetes.io/region")
+
+
+def num_feasible_nodes_to_find(node_count: int, percentage: int) -> int:
+    """Return the number of feasible nodes at which a search among *node_count* nodes stops; *percentage* is 1 to 100.
+
+    Source: pkg/scheduler/schedule_one.go, Scheduler.numFeasibleNodesToFind (1.36).
+    """
+    if node_count < _MIN_FEASIBLE_NODES_TO_FIND:
+        return node_count
+    return max(_MIN_FEASIBLE_NODES_TO_FIND, node_count * percentage // 100)
+
+
+def _get_zone_key(node: Node) -> str:
+    labels = node.metadata.labels
+    zone = next((labels[key] for key in _ZONE_LABELS if labels.get(key)), "")
+    region = next((labels[key] for key in _REGION_LABELS if labels.get(key)), "")
+    return f"{region}:\x00:{zone}" if region or zone else ""
+
+
+def order_rows_by_zone(snapshot: Snapshot) -> IntArray:
+    """Return all rows in zone order: the first node of every zone, then the second node of every zone.
+
+    Source: pkg/scheduler/backend/cache/node_tree.go, nodeTree.list (1.36).
+    """
+    rows_by_zone: dict[str, list[int]] = {}
+    for row, node in enumerate(snapshot.nodes):
+        rows_by_zone.setdefault(_get_zone_key(node), []).append(row)
+    sort_keys = [
+        (position, zone_number, row)
+        for zone_number, rows in enumerate(rows_by_zone.values())
+        for position, row in enumerate(rows)
+    ]
+    return np.array([row for _, _, row in sorted(sort_keys)], dtype=np.int64)
+
+
+@dataclass(slots=True)
+class NodeSampler:
+    """Samples nodes. One per scheduler.
+
+    Attributes:
+        next_start_index: the start of the next search, a position in the order of the nodes.
+        has_extenders: whether extenders filter or score nodes; they need several nodes even if no plugin scores.
+
+    Source: pkg/scheduler/schedule_one.go, Scheduler.findNodesThatFitPod (1.36); pkg/scheduler/schedule_one.go,
+    Scheduler.findNodesThatPassFilters (1.36).
+    """
+
+    next_start_index: int = 0
+    has_extenders: bool = False
+
+    def sample(
+        self, snapshot: Snapshot, candidates: BoolArray, feasible: BoolArray, num_nodes_to_find: int
+    ) -> tuple[BoolArray, BoolArray]:
+        """Return the feasible nodes and the examined nodes of a search: two bool arrays, shape (number of nodes,).
+
+        Args:
+            snapshot: the cluster.
+            candidates: the rows that PreFilter did not exclude, bool.
+            feasible: the rows that no plugin rejects, bool.
+            num_nodes_to_find: the number of feasible nodes after which the search stops.
+        """
+        order = np.roll(order_rows_by_zone(snapshot), -self.next_start_index)
+        order = order[candidates[order]]
+        feasible_counts = np.cumsum(feasible[order])
+        examined_count = (
+            int(np.searchsorted(feasible_counts, num_nodes_to_find)) + 1
+            if len(feasible_counts) and feasible_counts[-1] >= num_nodes_to_find
+            else len(order)
+        )
+        examined = np.zeros(len(snapshot), dtype=np.bool_)
+        examined[order[:examined_count]] = True
+        self.next_start_index = (self.next_start_index + examined_count) % len(snapshot)
+        return feasible & examined, examined

@@ -1,0 +1,126 @@
+"""Run filters as if nominated pods were on their nominated nodes.
+
+A nominated pod counts for pods of equal or lower priority.
+
+Source: pkg/scheduler/framework/runtime/framework.go, frameworkImpl.RunFilterPluginsWithNominatedPods,
+addGENominatedPods (1.36).
+"""
+
+from typing import Any
+
+import numpy as np
+
+from extender.cache.hypothesis import Hypothesis
+from extender.cache.pod_info import AssignedPodInfo, PodInfo
+from extender.cache.snapshot import Snapshot
+from extender.cycle.filter import FilterResults, make_error_column
+from extender.cycle.plugin_runtime import PluginRuntime
+from extender.cycle.pre_filter import PreFilterRun
+from extender.framework.extension_points import PreFilterExtensions
+from extender.framework.plugin_runner import PluginError
+from extender.framework.profiles import Profile
+from extender.framework.result_cache import FilterColumn
+
+
+def run_filters_with_nominated(
+    filter_results: FilterResults,
+    pod: PodInfo,
+    snapshot: Snapshot,
+    profile: Profile,
+    runtime: PluginRuntime,
+    pre_filter_run: PreFilterRun,
+) -> FilterResults:
+    """Return *filter_results*, in which nodes that do not fit *pod* with their nominated pods are rejected too.
+
+    A node must pass with and without its nominated pods, because a nominated pod may satisfy the affinity of *pod* but
+    may be bound to another node. Nominated pods of lower priority and *pod* itself are ignored.
+    """
+    if not snapshot.nominated_pods_by_node:
+        return filter_results
+    hypothesis = Hypothesis(snapshot)
+    nominated_by_row: dict[int, list[AssignedPodInfo]] = {}
+    for name, pod_infos in snapshot.nominated_pods_by_node.items():
+        row = snapshot.row(name)
+        if row is None or not filter_results.evaluated[row]:
+            continue
+        nominated_pods = [
+            pod_info for pod_info in pod_infos if pod_info.priority >= pod.priority and pod_info.uid != pod.uid
+        ]
+        if nominated_pods:
+            nominated_by_row[row] = [hypothesis.assume_pod(pod_info, name) for pod_info in nominated_pods]
+    if not nominated_by_row:
+        return filter_results
+    snapshot_with_nominated = hypothesis.snapshot()
+    columns = {
+        name: FilterColumn(
+            column.rejected.copy(), {reason: mask.copy() for reason, mask in column.masks_by_reason.items()}
+        )
+        for name, column in filter_results.columns.items()
+    }
+    for row, assumed_pods in nominated_by_row.items():
+        cycle_state = add_pods_to_cycle_state(assumed_pods, row, pod, snapshot_with_nominated, profile, pre_filter_run)
+        row_columns = run_filters_on_row(
+            row, pod, snapshot_with_nominated, profile, runtime, pre_filter_run, cycle_state
+        )
+        if any(column.rejected[0] for column in row_columns.values()):
+            for name, row_column in row_columns.items():
+                if name not in columns:  # skipped, because earlier plugins rejected all nodes
+                    columns[name] = FilterColumn(np.zeros(len(snapshot), dtype=np.bool_))
+                _overwrite_row(columns[name], row, row_column)
+    return FilterResults(filter_results.evaluated, columns)
+
+
+def add_pods_to_cycle_state(
+    pods: list[AssignedPodInfo],
+    row: int,
+    pod: PodInfo,
+    snapshot: Snapshot,
+    profile: Profile,
+    pre_filter_run: PreFilterRun,
+) -> dict[str, Any]:
+    """Return the PreFilter state as if *pods* were on *row*; plugins with AddPod update a copy.
+
+    Source: pkg/scheduler/framework/runtime/framework.go, frameworkImpl.RunPreFilterExtensionAddPod (1.36).
+    """
+    cycle_state = dict(pre_filter_run.cycle_state)
+    for plugin in profile.pre_filter_plugins:
+        if plugin.name in pre_filter_run.skipped_plugins or not isinstance(plugin, PreFilterExtensions):
+            continue
+        state = plugin.clone(cycle_state[plugin.name])
+        for added_pod in pods:
+            plugin.add_pod(pod, added_pod, row, snapshot, state)
+        cycle_state[plugin.name] = state
+    return cycle_state
+
+
+def run_filters_on_row(
+    row: int,
+    pod: PodInfo,
+    snapshot: Snapshot,
+    profile: Profile,
+    runtime: PluginRuntime,
+    pre_filter_run: PreFilterRun,
+    cycle_state: dict[str, Any],
+) -> dict[str, FilterColumn]:
+    """Run all Filter plugins on *row* and return a column with one entry for each plugin."""
+    view = snapshot.view(np.array([row], dtype=np.int64))
+    columns: dict[str, FilterColumn] = {}
+    for plugin in profile.filter_plugins:
+        if plugin.name in pre_filter_run.skipped_plugins:
+            continue
+        try:
+            column = FilterColumn(np.zeros(1, dtype=np.bool_))
+            column.write(slice(None), runtime.runner.filter(plugin, pod, view, cycle_state.get(plugin.name)))
+        except PluginError as error:
+            column = make_error_column(error, 1)
+        columns[plugin.name] = column
+    return columns
+
+
+def _overwrite_row(column: FilterColumn, row: int, row_column: FilterColumn) -> None:
+    column.rejected[row] = row_column.rejected[0]
+    for mask in column.masks_by_reason.values():
+        mask[row] = False
+    for reason, mask in row_column.masks_by_reason.items():
+        if mask[0]:
+            column.masks_by_reason.setdefault(reason, np.zeros(column.node_count, dtype=np.bool_))[row] = True

@@ -1,0 +1,295 @@
+"""Schedule the pending members of a pod group within one set of nodes.
+
+The members are scheduled one after another on a hypothesis in which earlier members are assumed on their nodes. The
+group is schedulable once Permit allows a member. All reservations are undone at the end; the caller then assumes,
+reserves and binds each member.
+
+`schedule_members` is a generator: it yields a member with a snapshot and receives the decision, so that the caller can
+do I/O between members. `pod_group_cycle.schedule_pod_group` is a caller without I/O.
+
+Source: pkg/scheduler/schedule_one_podgroup.go, Scheduler.frameworkForPodGroup,
+Scheduler.podGroupSchedulingDefaultAlgorithm, errPodGroupUnschedulable (1.36).
+"""
+
+from collections.abc import Generator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from random import Random
+from typing import Any, Final, TypeAlias, TypeVar
+
+from extender.cache.hypothesis import Hypothesis
+from extender.cache.pod_info import PodInfo
+from extender.cache.snapshot import Snapshot
+from extender.cycle.binding_cycle import (
+    make_assumed_pod,
+    run_permit_plugins,
+    run_reserve_plugins,
+    run_unreserve_plugins,
+)
+from extender.cycle.decision import Decision, ScheduleResult
+from extender.cycle.plugin_runtime import PluginRuntime
+from extender.framework.api_plan import ApiCall
+from extender.framework.pod_group_points import Placement, PodGroupInfo
+from extender.framework.profiles import Profile
+from extender.framework.status import SUCCESS, Code, Status, error, unschedulable
+
+ALL_NODES: Final = Placement()
+
+_UNSCHEDULABLE: Final = "pod group is unschedulable"
+
+UNSCHEDULABLE: Final = unschedulable(_UNSCHEDULABLE)
+"""The status of a group that cannot be scheduled.
+
+Source: pkg/scheduler/schedule_one_podgroup.go, errPodGroupUnschedulable (1.36).
+"""
+
+WAITING_FOR_PREEMPTION: Final = unschedulable(_UNSCHEDULABLE, "pod group is waiting for preemption to complete")
+"""The status of a group that can be scheduled once its preemption victims are deleted.
+
+Source: pkg/scheduler/schedule_one_podgroup.go, errPodGroupUnschedulable (1.36).
+"""
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class MemberStep:
+    """The next member to schedule.
+
+    Attributes:
+        pod: the member.
+        snapshot: the snapshot with the earlier members on their nodes; valid until the decision is sent.
+        profile: the profile with the plugins.
+        placement: the nodes that may be selected.
+    """
+
+    pod: PodInfo
+    snapshot: Snapshot
+    profile: Profile
+    placement: Placement
+
+
+MemberSteps: TypeAlias = Generator[MemberStep, Decision, T]
+
+
+@dataclass(frozen=True, slots=True)
+class GroupAttempt:
+    """The inputs of the scheduling cycle of a pod group.
+
+    Attributes:
+        group: the pod group.
+        pods: its pending members in scheduling order.
+        profile: the profile of the members' scheduler name.
+        runtime: the runtime that calls the plugins.
+        rng: the random generator that breaks ties.
+    """
+
+    group: PodGroupInfo
+    pods: tuple[PodInfo, ...]
+    profile: Profile
+    runtime: PluginRuntime
+    rng: Random
+
+
+@dataclass(frozen=True, slots=True)
+class MemberResult:
+    """The result of one member.
+
+    Attributes:
+        pod: the member.
+        decision: the decision of its scheduling cycle.
+        status: SUCCESS if the member can be bound to its node now, else the failure.
+        node_name: the selected node, or the node nominated by preemption; empty if there is none.
+        permit_status: the status of Permit, SUCCESS or WAIT, if the member has a node.
+        rejectors: the plugins whose events may make the member schedulable, if it has no node.
+        nominated_node: as in `ScheduleFailure`.
+    """
+
+    pod: PodInfo
+    decision: Decision
+    status: Status
+    node_name: str = ""
+    permit_status: Status = SUCCESS
+    rejectors: frozenset[str] = frozenset()
+    nominated_node: str | None = None
+
+    @property
+    def waits_for_victims(self) -> bool:
+        """Whether the member has a node that fits only once preemption victims are deleted."""
+        return bool(self.node_name) and not isinstance(self.decision, ScheduleResult)
+
+    @property
+    def cycle_state(self) -> dict[str, Any]:
+        """The PreFilter state by plugin."""
+        return (
+            self.decision.cycle_state
+            if isinstance(self.decision, ScheduleResult)
+            else self.decision.diagnosis.pre_filter_run.cycle_state
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class MemberFailure:
+    """The failure with which a member returns to the queue.
+
+    Attributes:
+        status: an ERROR or a rejection, with the whole message.
+        rejectors: the plugins whose events may make the member schedulable; empty after an error, or if the group
+            failed but not the member.
+        nominated_node: as in `ScheduleFailure`.
+    """
+
+    status: Status
+    rejectors: frozenset[str] = frozenset()
+    nominated_node: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class GroupDecision:
+    """The outcome of a pod group's scheduling cycle.
+
+    Attributes:
+        status: SUCCESS if the members with nodes can be bound; UNSCHEDULABLE or ERROR if no member can.
+        members: the members in scheduling order; incomplete after an error.
+        waits_for_preemption: whether the group can be scheduled once preemption victims are deleted.
+        placement: the nodes to which the members were restricted.
+        detail: the preemption plan for the whole group.
+        unreserve_calls: the API calls of Unreserve by pod uid; the caller makes the calls of members that are not
+            bound.
+    """
+
+    status: Status
+    members: tuple[MemberResult, ...] = ()
+    waits_for_preemption: bool = False
+    placement: Placement = ALL_NODES
+    detail: Any = None
+    unreserve_calls: Mapping[str, Sequence[ApiCall]] = field(default_factory=dict)
+
+    @property
+    def is_feasible(self) -> bool:
+        """Whether the group can be scheduled, now or once preemption victims are deleted."""
+        return self.status.is_success or self.waits_for_preemption
+
+    def get_member_failure(self, index: int) -> MemberFailure | None:
+        """Return the failure of the member at *index*; None if the member can be bound.
+
+        Source: pkg/scheduler/schedule_one_podgroup.go, Scheduler.submitPodGroupAlgorithmResult (1.36).
+        """
+        member = self.members[index] if index < len(self.members) else None
+        if self.status.code is Code.ERROR:
+            has_own_error = member is not None and member.status.code is Code.ERROR
+            return MemberFailure(
+                member.status if member is not None and has_own_error else self.status, nominated_node=""
+            )
+        if member is None:
+            return MemberFailure(self.status)
+        if member.node_name and not self.is_feasible:
+            return MemberFailure(unschedulable(_UNSCHEDULABLE, member.permit_status.message), nominated_node="")
+        if not member.status.is_success:
+            return MemberFailure(member.status, member.rejectors, member.nominated_node)
+        return None if self.status.is_success else MemberFailure(self.status, nominated_node=member.node_name)
+
+
+def check_scheduler_names(pods: Sequence[PodInfo]) -> Status | None:
+    """Return an error if *pods* name more than one scheduler, else None.
+
+    Source: pkg/scheduler/schedule_one_podgroup.go, Scheduler.frameworkForPodGroup (1.36).
+    """
+    first_name = pods[0].spec.scheduler_name if pods else ""
+    other_name = next((pod.spec.scheduler_name for pod in pods if pod.spec.scheduler_name != first_name), None)
+    if other_name is None:
+        return None
+    message = "all pods in a single pod group should have the same .spec.schedulerName set"
+    return error(f'{message}, got: "{other_name}" and "{first_name}"')
+
+
+def schedule_members(
+    attempt: GroupAttempt, snapshot: Snapshot, placement: Placement = ALL_NODES
+) -> MemberSteps[GroupDecision]:
+    """Schedule the members within *placement*.
+
+    Source: pkg/scheduler/schedule_one_podgroup.go, Scheduler.podGroupSchedulingDefaultAlgorithm (1.36).
+    """
+    group_hypothesis = _GroupHypothesis(attempt, snapshot)
+    members: list[MemberResult] = []
+    status, waits_for_preemption, needs_preemption = UNSCHEDULABLE, False, False
+    try:
+        for pod in attempt.pods:
+            decision = yield MemberStep(pod, group_hypothesis.hypothesis.snapshot(), attempt.profile, placement)
+            member = group_hypothesis.assume_member(pod, decision)
+            members.append(member)
+            if not member.node_name:
+                if member.status.is_rejected:
+                    continue
+                failure = error(f"failed to schedule other pod from a pod group: {member.status.message}")
+                return GroupDecision(
+                    failure, tuple(members), placement=placement, unreserve_calls=group_hypothesis.unreserve_calls
+                )
+            needs_preemption = needs_preemption or member.waits_for_victims
+            if member.permit_status.is_success:
+                status, waits_for_preemption = (WAITING_FOR_PREEMPTION, True) if needs_preemption else (SUCCESS, False)
+    finally:
+        group_hypothesis.unreserve_all()
+    return GroupDecision(
+        status, tuple(members), waits_for_preemption, placement, unreserve_calls=group_hypothesis.unreserve_calls
+    )
+
+
+class _GroupHypothesis:
+    """A hypothesis in which the scheduled members are assumed on their nodes."""
+
+    def __init__(self, attempt: GroupAttempt, snapshot: Snapshot) -> None:
+        self.hypothesis = Hypothesis(snapshot)
+        self._attempt = attempt
+        self._reserved_members: list[MemberResult] = []
+        self.unreserve_calls: dict[str, tuple[ApiCall, ...]] = {}
+
+    def assume_member(self, pod: PodInfo, decision: Decision) -> MemberResult:
+        """Assume the member on its node and run Reserve and Permit; on failure return it without a node."""
+        if isinstance(decision, ScheduleResult):
+            return self._reserve(MemberResult(pod, decision, SUCCESS, decision.suggested_host))
+        nominated_node = decision.nominated_node
+        member = MemberResult(
+            pod,
+            decision,
+            decision.status,
+            nominated_node or "",
+            rejectors=decision.rejectors,
+            nominated_node=nominated_node,
+        )
+        return self._reserve(member) if nominated_node else member
+
+    def _reserve(self, member: MemberResult) -> MemberResult:
+        pod, node_name, cycle_state = member.pod, member.node_name, member.cycle_state
+        profile, runtime = self._attempt.profile, self._attempt.runtime
+        assumed_pod = make_assumed_pod(pod.pod, node_name, profile, cycle_state)
+        assumed_pod_info = self.hypothesis.assume_pod(self.hypothesis.snapshot().make_pod_info(assumed_pod), node_name)
+        status = run_reserve_plugins(pod, node_name, self.hypothesis.snapshot(), profile, runtime, cycle_state)
+        if status is None:
+            outcome = run_permit_plugins(pod, node_name, self.hypothesis.snapshot(), profile, runtime, cycle_state)
+            permit_status = outcome.status or SUCCESS
+            if permit_status.is_success or permit_status.code is Code.WAIT:
+                self.hypothesis.remove_nomination(pod)
+                reserved_member = replace(member, permit_status=permit_status)
+                self._reserved_members.append(reserved_member)
+                return reserved_member
+            self._unreserve(member)
+            status = permit_status
+        self.hypothesis.remove_pod(assumed_pod_info)
+        if not status.is_rejected:
+            return MemberResult(pod, member.decision, status, nominated_node="")
+        rejection = Status(status.code, (f"0/1 nodes are available: 1 {status.message}.",), status.plugin)
+        rejectors = frozenset(filter(None, (status.plugin,)))
+        return MemberResult(pod, member.decision, rejection, rejectors=rejectors, nominated_node="")
+
+    def unreserve_all(self) -> None:
+        """Run Unreserve for all reserved members in reverse order.
+
+        Source: pkg/scheduler/schedule_one_podgroup.go, Scheduler.podGroupSchedulingDefaultAlgorithm (1.36).
+        """
+        for member in reversed(self._reserved_members):
+            self._unreserve(member)
+
+    def _unreserve(self, member: MemberResult) -> None:
+        profile, runtime = self._attempt.profile, self._attempt.runtime
+        result = run_unreserve_plugins(member.pod, member.node_name, profile, runtime, member.cycle_state)
+        self.unreserve_calls[member.pod.uid] = result.api_calls

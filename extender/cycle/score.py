@@ -1,0 +1,140 @@
+"""Score the feasible nodes: compute raw, normalized and weighted scores, and their sum per node.
+
+Source: pkg/scheduler/framework/runtime/framework.go, frameworkImpl.RunPreScorePlugins, frameworkImpl.RunScorePlugins,
+getValidScoreWeights; pkg/scheduler/schedule_one.go, Scheduler.schedulePod, prioritizeNodes (1.36).
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from extender.cache.pod_info import PodInfo
+from extender.cache.snapshot import NodeView, Snapshot
+from extender.cache.tables.arrays import BoolArray, IntArray
+from extender.cycle.plugin_runtime import PluginRuntime
+from extender.cycle.pre_filter import PreFilterRun
+from extender.cycle.pre_filter_cache import get_pre_score_cache
+from extender.cycle.score_table import CachedScores, PluginScores
+from extender.framework.plugin_runner import PluginError, make_out_of_range_error
+from extender.framework.profiles import Profile
+from extender.framework.status import Status
+
+
+@dataclass(frozen=True, slots=True)
+class Ranking:
+    """The feasible nodes with their total scores. Read-only, valid until the next cycle.
+
+    Attributes:
+        rows: the feasible rows, int64, ascending.
+        totals: the sum of the weighted scores of each row, int64.
+        scores_by_plugin: the scores by plugin name, without skipped plugins.
+        error: the error of PreScore or Score, or None. With an error all other fields are empty.
+        best_positions: the positions in `rows` with the highest total, ascending; None if not tracked.
+    """
+
+    rows: IntArray
+    totals: IntArray
+    scores_by_plugin: Mapping[str, PluginScores] = field(default_factory=dict)
+    error: Status | None = None
+    best_positions: Sequence[int] | None = None
+
+    def find_best_rows(self) -> IntArray:
+        """Return the rows with the highest total, int64, ascending."""
+        if not len(self.rows):
+            return self.rows
+        if self.best_positions is not None:
+            return self.rows[self.best_positions]
+        best_total = self.totals[self.totals.argmax()]
+        best_positions: IntArray = (self.totals == best_total).nonzero()[0]
+        covers_all_nodes = self.rows.item(-1) == len(self.rows) - 1  # then positions equal rows
+        return best_positions if covers_all_nodes else self.rows[best_positions]
+
+
+def prioritize_nodes(
+    pod: PodInfo,
+    snapshot: Snapshot,
+    profile: Profile,
+    runtime: PluginRuntime,
+    feasible: BoolArray,
+    pre_filter_run: PreFilterRun,
+) -> Ranking:
+    """Score the feasible nodes.
+
+    Args:
+        pod: the pod to schedule.
+        snapshot: the cluster.
+        profile: has the plugins.
+        runtime: calls the plugins.
+        feasible: the nodes to score, bool, shape (number of nodes,).
+        pre_filter_run: the outcome of PreFilter; its state is passed to Score plugins without PreScore.
+    """
+    node_set = runtime.result_cache.get_node_set(feasible)
+    rows, view = node_set.rows, node_set.view(snapshot)
+    if not profile.score_plugins:  # PreScore is skipped too
+        return Ranking(rows, np.ones(len(rows), dtype=np.int64))
+    cached_scores: dict[str, CachedScores] = {}
+    point, start_time = "PreScore", runtime.runner.start_timer()
+    try:
+        skipped_plugins, cycle_state = _run_pre_score_plugins(pod, view, profile, runtime)
+        runtime.runner.observe_extension_point(profile.scheduler_name, point, None, start_time)
+        point, start_time = "Score", runtime.runner.start_timer()
+        for weighted_plugin in profile.score_plugins:
+            name = weighted_plugin.plugin.name
+            if name not in skipped_plugins:
+                plugin_states = (
+                    cycle_state if hasattr(weighted_plugin.plugin, "pre_score") else pre_filter_run.cycle_state
+                )
+                cached_scores[name] = runtime.score_table.get_plugin_scores(
+                    weighted_plugin, pod, view, plugin_states.get(name), node_set
+                )
+        scores_by_plugin = {name: cached.scores for name, cached in cached_scores.items()}
+        _check_score_range(profile, scores_by_plugin)
+    except PluginError as error:
+        runtime.runner.observe_extension_point(profile.scheduler_name, point, error.status, start_time)
+        no_scores = np.empty(0, dtype=np.int64)
+        return Ranking(no_scores, no_scores, error=error.status)
+    runtime.runner.observe_extension_point(profile.scheduler_name, point, None, start_time)
+    totals = runtime.score_table.sum_scores(tuple(cached_scores.values()), len(rows))
+    return Ranking(rows, totals.sums, scores_by_plugin, best_positions=totals.best_positions)
+
+
+def _check_score_range(profile: Profile, scores_by_plugin: Mapping[str, PluginScores]) -> None:
+    """Check that all final scores are in range.
+
+    Raises:
+        PluginError: a score is out of range. The error names the first plugin with such a score on the first such node.
+
+    Source: pkg/scheduler/framework/runtime/framework.go, frameworkImpl.RunScorePlugins (1.36).
+    """
+    violations = [
+        (scores.out_of_range_position, name)
+        for name, scores in scores_by_plugin.items()
+        if scores.out_of_range_position is not None
+    ]
+    if violations:
+        position, name = min(violations, key=lambda violation: violation[0])
+        plugin = next(
+            weighted_plugin.plugin for weighted_plugin in profile.score_plugins if weighted_plugin.plugin.name == name
+        )
+        raise make_out_of_range_error(plugin, int(scores_by_plugin[name].normalized[position]))
+
+
+def _run_pre_score_plugins(
+    pod: PodInfo, view: NodeView, profile: Profile, runtime: PluginRuntime
+) -> tuple[set[str], dict[str, Any]]:
+    runner = runtime.runner
+    cache = get_pre_score_cache(pod, profile.pre_score_plugins, enabled=runtime.result_cache.enabled)
+    cycle_state, skipped_plugins = dict(cache.cycle_state), set(cache.skipped_plugins)
+    for plugin in cache.plugins_to_run:
+        result = runner.pre_score(plugin, pod, view)
+        cache.record(runner, plugin, pod, "PreScore", result)
+        if result.status is not None and not result.status.is_success:
+            raise PluginError(plugin.name, "PreScore", result.status.message)
+        if result.skip:
+            skipped_plugins.add(plugin.name)
+        else:
+            cycle_state[plugin.name] = result.state
+    cache.finish_run()
+    return skipped_plugins, cycle_state

@@ -1,0 +1,193 @@
+"""Run the demo: the fake API server, the scheduler, the scenario and the screen, in one event loop."""
+
+import asyncio
+import contextlib
+import signal
+from collections.abc import AsyncIterator, Callable, Coroutine, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from random import Random
+from tempfile import TemporaryDirectory
+from typing import Any, Final
+
+from rich.console import Console
+from rich.live import Live
+
+from extender.app.standalone import SchedulerHooks, StandaloneScheduler
+from extender.app.wiring import Scheduling
+from extender.basics.clock import SystemClock
+from extender.client.kubeconfig import CredentialSource
+from extender.demo.scenario import DemoSize, build_scenario
+from extender.demo.screen import Screen, format_entry, format_summary
+from extender.demo.timeline import Timeline, TimelineEntry
+from extender.fake_apiserver.kubelets import KubeletTiming
+from extender.fake_apiserver.scenario import Scenario, create_objects, run_scenario
+from extender.fake_apiserver.server import FakeApiServer
+
+_START_SECONDS, _JOB_SECONDS, _STOP_SECONDS = 0.3, 3.0, 0.7
+"""Seconds that pods take to start, to finish, and to stop, in the scenario's time."""
+_MAX_SECONDS_IN_UNSCHEDULABLE_PODS: Final = 300.0
+_QUIET_SECONDS: Final = 0.5
+"""The scenario is over after this number of seconds without a change."""
+_QUIET_TIMEOUT: Final = 30.0
+"""The maximum wait for the end of changes after the last step."""
+_REFRESH_SECONDS: Final = 0.12
+
+
+@dataclass(frozen=True, slots=True)
+class DemoOptions:
+    """Options of the demo.
+
+    Attributes:
+        scheduling: the scheduler's configuration with its plugins.
+        size: the size of the scenario.
+        speed: the scenario's seconds per real second.
+        stay: whether the demo keeps running after the scenario, until a signal.
+        port: the port of the API server; 0 selects a free port.
+    """
+
+    scheduling: Scheduling
+    size: DemoSize = field(default_factory=DemoSize)
+    speed: float = 1.0
+    stay: bool = False
+    port: int = 0
+
+
+class SchedulerEndedError(Exception):
+    """The scheduler ended unexpectedly."""
+
+
+async def run_demo(options: DemoOptions, console: Console) -> Timeline:
+    """Run the demo, print its screen and summary on *console*, and return the timeline.
+
+    Raises:
+        OSError: the port is in use.
+        SchedulerEndedError: the scheduler ended unexpectedly.
+        ApiError: the scheduler cannot use the API server.
+    """
+    clock, scenario = SystemClock(), build_scenario(options.size)
+    kubelet_timing = KubeletTiming(
+        _START_SECONDS / options.speed, _JOB_SECONDS / options.speed, _STOP_SECONDS / options.speed
+    )
+    server = FakeApiServer(seed=options.size.seed, kubelet_timing=kubelet_timing)
+    async with contextlib.AsyncExitStack() as stack:
+        await server.start(options.port)
+        stack.push_async_callback(server.stop)
+        temporary_directory = stack.enter_context(TemporaryDirectory(prefix="extender-demo-"))
+        kubeconfig = Path(temporary_directory) / "kubeconfig"
+        kubeconfig.write_text(server.kubeconfig())
+        scheduler = StandaloneScheduler(
+            options.scheduling,
+            CredentialSource(kubeconfig=str(kubeconfig)),
+            clock,
+            SchedulerHooks(),
+            max_in_unschedulable_pods_seconds=_MAX_SECONDS_IN_UNSCHEDULABLE_PODS,
+            rng=Random(options.size.seed),  # noqa: S311  reproducible
+        )
+        create_objects(server.api, scenario)
+        timeline = Timeline(server.store, clock)
+        title = f"{scenario.title}: an API server at {server.url}, and extender as its scheduler"
+        screen = Screen(timeline, title, _make_usage_hints(kubeconfig) if options.stay else ())
+        stop_requested = stack.enter_context(_handle_stop_signals())
+        await stack.enter_async_context(_show_screen(screen, console))
+        await _run_scheduler_until_done(
+            scheduler, stop_requested, lambda: _play_scenario(options, scenario, server, scheduler, timeline)
+        )
+    console.print(format_summary(timeline))
+    return timeline
+
+
+async def _run_scheduler_until_done(
+    scheduler: StandaloneScheduler,
+    stop_requested: asyncio.Event,
+    play_scenario: Callable[[], Coroutine[Any, Any, None]],
+) -> None:
+    """Run the scheduler until the scenario is over or a stop signal arrives.
+
+    Raises:
+        SchedulerEndedError: the scheduler ended before the scenario.
+    """
+    stop_scheduler = asyncio.Event()
+    scheduler_task = asyncio.create_task(scheduler.run(stop_scheduler))
+    tasks = [asyncio.create_task(play_scenario()), asyncio.create_task(stop_requested.wait())]
+    try:
+        await asyncio.wait((scheduler_task, *tasks), return_when=asyncio.FIRST_COMPLETED)
+        if scheduler_task.done():
+            raise SchedulerEndedError(f"the scheduler ended with {scheduler_task.result()}")
+        if tasks[0].done():
+            tasks[0].result()
+    finally:
+        for task in tasks:
+            task.cancel()
+        stop_scheduler.set()
+        await asyncio.wait((scheduler_task,))
+
+
+async def _play_scenario(
+    options: DemoOptions, scenario: Scenario, server: FakeApiServer, scheduler: StandaloneScheduler, timeline: Timeline
+) -> None:
+    """Run the scenario and wait until no object changes; with the option `stay` wait forever."""
+    await scheduler.informers.wait_for_sync()
+    timeline.start()
+    await run_scenario(
+        server.api,
+        scenario,
+        lambda step: timeline.add_message(step.message) if step.message else None,
+        speed=options.speed,
+    )
+    deadline, previous_version = asyncio.get_running_loop().time() + _QUIET_TIMEOUT, -1
+    while previous_version != server.store.resource_version and asyncio.get_running_loop().time() < deadline:
+        previous_version = server.store.resource_version
+        await asyncio.sleep(_QUIET_SECONDS)
+    if options.stay:
+        await asyncio.Event().wait()
+
+
+def _make_usage_hints(kubeconfig: Path) -> tuple[str, ...]:
+    return (
+        f"export KUBECONFIG={kubeconfig}",
+        "kubectl get pods -A -w    kubectl describe pod -n batch month-end    kubectl drain node-1 --force",
+        "Ctrl-C ends it.",
+    )
+
+
+@contextlib.asynccontextmanager
+async def _show_screen(screen: Screen, console: Console) -> AsyncIterator[None]:
+    """Render the screen inside the block; without a terminal, print entries as lines."""
+    if not console.is_terminal:
+        for text in (screen.title, *screen.footer):
+            console.print(text, soft_wrap=True, highlight=False)
+        screen.timeline.on_entry = lambda entry: _print_entry(console, entry)
+        yield
+        return
+    screen.timeline.on_entry = screen.add_entry
+    with Live(screen, console=console, auto_refresh=False, transient=True) as live:
+        draw_task = asyncio.create_task(_draw(live))
+        try:
+            yield
+        finally:
+            draw_task.cancel()
+
+
+async def _draw(live: Live) -> None:
+    while True:
+        live.refresh()
+        await asyncio.sleep(_REFRESH_SECONDS)
+
+
+def _print_entry(console: Console, entry: TimelineEntry) -> None:
+    console.print(format_entry(entry), soft_wrap=True, highlight=False)
+
+
+@contextlib.contextmanager
+def _handle_stop_signals() -> Iterator[asyncio.Event]:
+    """Yield an event that is set on SIGINT and SIGTERM."""
+    stop_requested, loop = asyncio.Event(), asyncio.get_running_loop()
+    signals = (signal.SIGINT, signal.SIGTERM)
+    for signal_number in signals:
+        loop.add_signal_handler(signal_number, stop_requested.set)
+    try:
+        yield stop_requested
+    finally:
+        for signal_number in signals:
+            loop.remove_signal_handler(signal_number)

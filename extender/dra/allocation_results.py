@@ -1,0 +1,133 @@
+"""Allocation results for the claim's status: devices, their configuration, and the node selector.
+
+Source: pkg/scheduler/framework/plugins/dynamicresources/dynamicresources.go, DynamicResources.bindClaim (1.36).
+"""
+
+from collections.abc import Callable, Iterable, Sequence
+
+from extender.api.kinds.affinity import NodeSelector, NodeSelectorRequirement, NodeSelectorTerm
+from extender.api.kinds.devices import (
+    AllocationResult,
+    DeviceAllocationConfiguration,
+    DeviceAllocationResult,
+    DeviceClass,
+    DeviceRequestAllocationResult,
+    ResourceClaim,
+)
+from extender.dra.allocation_search import DeviceResult
+from extender.dra.allocator import NodeAllocation
+from extender.dra.features import Features
+
+
+def build_allocation_results(
+    claims: Sequence[ResourceClaim],
+    allocation: NodeAllocation,
+    node_name: str,
+    features: Features,
+    share_id: Callable[[], str],
+) -> tuple[AllocationResult, ...]:
+    """Build the allocation result of each claim.
+
+    Args:
+        claims: the allocated claims.
+        allocation: the devices of each claim.
+        node_name: the node's name.
+        features: the enabled features.
+        share_id: the generator of IDs of device shares.
+    """
+    return tuple(
+        AllocationResult(
+            devices=DeviceAllocationResult(
+                results=tuple(_build_device_result(result, features, share_id) for result in results),
+                config=tuple(_build_configuration(claim, results)),
+            ),
+            node_selector=_build_node_selector(results, node_name, binds_to_node=features.distinct_attribute),
+        )
+        for claim, results in zip(claims, allocation.device_results, strict=True)
+    )
+
+
+def _build_device_result(
+    result: DeviceResult, features: Features, share_id: Callable[[], str]
+) -> DeviceRequestAllocationResult:
+    (driver, pool, name), device = result.device.id, result.device.device
+    return DeviceRequestAllocationResult(
+        request=result.request.qualified_name,
+        driver=driver,
+        pool=pool,
+        device=name,
+        admin_access=True if result.request.admin_access else None,
+        tolerations=result.request.tolerations,
+        binding_conditions=device.binding_conditions if features.device_binding else (),
+        binding_failure_conditions=device.binding_failure_conditions if features.device_binding else (),
+        share_id=share_id() if result.consumed_capacity is not None else None,
+        consumed_capacity={key: amount.text for key, amount in (result.consumed_capacity or {}).items()},
+    )
+
+
+def _build_configuration(
+    claim: ResourceClaim, results: Sequence[DeviceResult]
+) -> Iterable[DeviceAllocationConfiguration]:
+    """Yield the configuration of each class with the names of its requests, then the configuration of the claim."""
+    chosen_requests = {result.request.base_name: result.request for result in results}
+    request_names_by_class: dict[str, list[str]] = {}
+    classes: dict[str, DeviceClass] = {}
+    for request in claim.spec.devices.requests:
+        chosen_request = chosen_requests.get(request.name)
+        if chosen_request is not None:
+            name = chosen_request.device_class.metadata.name
+            classes[name] = chosen_request.device_class
+            request_names_by_class.setdefault(name, []).append(chosen_request.qualified_name)
+    for name, request_names in request_names_by_class.items():
+        for config in classes[name].spec.config:
+            yield DeviceAllocationConfiguration(source="FromClass", requests=tuple(request_names), opaque=config.opaque)
+    for claim_config in claim.spec.devices.config:
+        configuration = DeviceAllocationConfiguration(
+            source="FromClaim", requests=claim_config.requests, opaque=claim_config.opaque
+        )
+        if not claim_config.requests:
+            yield configuration
+            continue
+        for request in claim.spec.devices.requests:
+            chosen_request = chosen_requests.get(request.name)
+            if request.name in claim_config.requests or (
+                chosen_request is not None
+                and chosen_request.parent
+                and chosen_request.qualified_name in claim_config.requests
+            ):
+                yield configuration
+
+
+def _build_node_selector(
+    results: Sequence[DeviceResult], node_name: str, *, binds_to_node: bool
+) -> NodeSelector | None:
+    """Return a selector for the node if a device is usable only there, else the combined selectors or None."""
+    fields: list[NodeSelectorRequirement] = []
+    expressions: list[NodeSelectorRequirement] = []
+    for result in results:
+        device, spec = result.device.device, result.device.slice.resource_slice.spec
+        selection_source = device if result.device.slice.per_device_node_selection else spec
+        if selection_source.node_name is not None or (binds_to_node and device.binds_to_node):
+            requirement = NodeSelectorRequirement(key="metadata.name", operator="In", values=(node_name,))
+            return NodeSelector(node_selector_terms=(NodeSelectorTerm(match_fields=(requirement,)),))
+        if selection_source.node_selector is not None and selection_source.node_selector.node_selector_terms:
+            term = selection_source.node_selector.node_selector_terms[0]
+            _add_missing_requirements(term.match_fields, fields)
+            _add_missing_requirements(term.match_expressions, expressions)
+    if not fields and not expressions:
+        return None
+    return NodeSelector(
+        node_selector_terms=(NodeSelectorTerm(match_expressions=tuple(expressions), match_fields=tuple(fields)),)
+    )
+
+
+def _add_missing_requirements(
+    requirements: Iterable[NodeSelectorRequirement], combined: list[NodeSelectorRequirement]
+) -> None:
+    for requirement in requirements:
+        if not any(
+            (requirement.key, requirement.operator, set(requirement.values))
+            == (existing.key, existing.operator, set(existing.values))
+            for existing in combined
+        ):
+            combined.append(requirement)

@@ -1,0 +1,373 @@
+"""Search for devices: claim by claim, request by request, device by device, until the first complete allocation.
+
+The search is exhaustive and has upstream's order and shortcuts, so it selects the same devices. The selected devices
+determine the free devices for the next pod; the selected subrequests determine the score. Counters and constraints of
+a device that is rejected late are not rolled back, as in kube-scheduler up to 1.36.2 (1.36.3 rolls them back).
+
+Source: pkg/scheduler/framework/plugins/dynamicresources/dynamicresources.go, DynamicResources.Filter;
+dynamic-resource-allocation/structured/internal/incubating/allocator_incubating.go, Allocator.Allocate (1.36).
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from enum import Enum, auto
+from typing import Final, NamedTuple
+
+from extender.api.kinds.devices import DeviceSelector, ResourceClaim
+from extender.api.kinds.node import Node
+from extender.dra.allocated_devices import AllocatedDevices
+from extender.dra.cel.environment import CompileError, EvaluationError
+from extender.dra.constraints import Constraint
+from extender.dra.consumable_capacity import Amount, calculate_consumed_capacities, fits_capacity
+from extender.dra.device_pools import Pool
+from extender.dra.device_requests import ALLOCATION_MODE_ALL, NormalizedRequest, has_untolerated_taint
+from extender.dra.errors import AllocationError, AllocationTimeoutError
+from extender.dra.features import Features
+from extender.dra.resource_slices import DeviceId, SliceDevice
+from extender.dra.shared_counters import CounterAllocator
+
+ALLOCATION_RESULTS_MAX_SIZE: Final = 32
+"""The maximum number of devices of a claim."""
+
+_NO_CAPACITY: Final[dict[str, int]] = {}
+
+
+class DeviceResult(NamedTuple):
+    """A device allocated for a request.
+
+    Attributes:
+        device: the device.
+        request: the request or subrequest.
+        consumed_capacity: the consumed amounts by name; None unless the device allows multiple allocations.
+    """
+
+    device: SliceDevice
+    request: NormalizedRequest
+    consumed_capacity: dict[str, Amount] | None
+
+
+class PoolDevice(NamedTuple):
+    """A device and its pool."""
+
+    device: SliceDevice
+    pool: Pool
+
+
+@dataclass(slots=True)
+class RequestData:
+    """A request or subrequest prepared for the search.
+
+    Attributes:
+        request: the request.
+        num_devices: number of devices to allocate.
+        all_devices: the devices to allocate in the mode `All`.
+        fits_by_pool: the result of `_may_fit` by pool and device index, in the mode `ExactCount`; None: not checked.
+    """
+
+    request: NormalizedRequest
+    num_devices: int
+    all_devices: tuple[PoolDevice, ...] = ()
+    fits_by_pool: dict[int, list[bool | None]] = field(default_factory=dict)
+
+
+@dataclass(slots=True)
+class ClaimAllocation:
+    """A claim with its requests, their subrequests, its constraints, and the devices allocated so far."""
+
+    claim: ResourceClaim
+    requests: list[tuple[RequestData, ...]]
+    constraints: list[Constraint]
+    results: list[DeviceResult] = field(default_factory=list)
+
+
+class _SearchOutcome(Enum):
+    ALLOCATED = auto()
+    NOT_ALLOCATED = auto()
+    EXCEEDS_MAX_SIZE = auto()
+    """Every allocation of the claim exceeds its maximum number of devices."""
+
+
+class DeviceIndices(NamedTuple):
+    """The position of a device to allocate: the indices of its claim, its request, and the device in the request."""
+
+    claim_index: int
+    request_index: int
+    device_index: int = 0
+
+
+class AllocationSearch:
+    """One search on one node."""
+
+    def __init__(
+        self,
+        node: Node,
+        pools: Sequence[Pool],
+        allocated_devices: AllocatedDevices,
+        features: Features,
+        timed_out: Callable[[], bool],
+    ) -> None:
+        self._node = node
+        self._pools = pools
+        self._allocated_devices = allocated_devices
+        self._features = features
+        self._timed_out = timed_out
+        self._counters = CounterAllocator(allocated_devices)
+        self._allocating_devices: dict[DeviceId, set[int]] = {}
+        self._allocating_capacity: dict[DeviceId, dict[str, int]] = {}
+        self.claims: list[ClaimAllocation] = []
+
+    def allocate(self) -> bool:
+        """Return whether all `claims` can be allocated together.
+
+        Raises:
+            AllocationError: the evaluation of a selector fails, or the claims cannot be allocated on any node.
+            AllocationTimeoutError: the timeout is exceeded.
+        """
+        outcome = self._allocate_one(DeviceIndices(0, 0), None, (0, 0))
+        if outcome is _SearchOutcome.EXCEEDS_MAX_SIZE:
+            raise AllocationError("allocation max size exceeded")
+        return outcome is _SearchOutcome.ALLOCATED
+
+    # -- matching devices
+
+    def is_selectable(self, claim: ResourceClaim, request: NormalizedRequest, device: SliceDevice) -> bool:
+        """Return whether *device* matches the class, the selectors and the node.
+
+        Raises:
+            AllocationError: a selector or a node selector is invalid or its evaluation fails.
+        """
+        if device.device.binding_conditions and not self._features.device_binding:
+            return False
+        device_class = request.device_class
+        location = f"class {device_class.metadata.name}"
+        if not self._matches_selectors(device, device_class.spec.selectors, location):
+            return False
+        if not self._matches_selectors(device, request.selectors, f"claim {claim.key}"):
+            return False
+        return not device.slice.per_device_node_selection or device.node_selection.matches(self._node)
+
+    def _matches_selectors(self, device: SliceDevice, selectors: Sequence[DeviceSelector], location: str) -> bool:
+        for number, selector in enumerate(selectors):
+            expression = selector.cel.expression if selector.cel is not None else ""
+            try:
+                if not device.matches_expression(expression, self._features.dialect):
+                    return False
+            except CompileError as error:
+                raise AllocationError(f"{location}: selector #{number}: CEL compile error: {error}") from error
+            except EvaluationError as error:
+                raise AllocationError(f"{location}: selector #{number}: CEL runtime error: {error}") from error
+        return True
+
+    def fits_capacity(self, request: NormalizedRequest, device: SliceDevice, *, allocating: bool = True) -> bool:
+        """Return whether the capacity of *device* is sufficient; True if consumable capacity is disabled.
+
+        Args:
+            request: the request with its capacity requirements.
+            device: the device.
+            allocating: whether capacity consumed by this search counts.
+        """
+        if not self._features.consumable_capacity or not device.device.capacity:
+            return not (self._features.consumable_capacity and request.capacity and request.capacity.requests)
+        consumed_capacity = self._allocated_devices.get_consumed_capacity(device.id)
+        allocating_capacity = self._allocating_capacity.get(device.id, _NO_CAPACITY) if allocating else _NO_CAPACITY
+        return fits_capacity(device.capacities, request.capacity, consumed_capacity, allocating_capacity)
+
+    # -- the search
+
+    def _allocate_one(
+        self, indices: DeviceIndices, subrequest_index: int | None, start: tuple[int, int]
+    ) -> _SearchOutcome:
+        """Allocate the device at *indices* and all later devices.
+
+        Args:
+            indices: the position of the device.
+            subrequest_index: index of the current subrequest; None: not selected yet.
+            start: pool and device index of the first candidate, so that each set of devices is tried in one order only.
+        """
+        if self._timed_out():
+            raise AllocationTimeoutError("timed out")
+        if indices.claim_index >= len(self.claims):
+            return _SearchOutcome.ALLOCATED
+        claim = self.claims[indices.claim_index]
+        if indices.request_index >= len(claim.requests):
+            outcome = self._allocate_one(DeviceIndices(indices.claim_index + 1, 0), None, (0, 0))
+            return _SearchOutcome.NOT_ALLOCATED if outcome is _SearchOutcome.EXCEEDS_MAX_SIZE else outcome
+        subrequests = claim.requests[indices.request_index]
+        if subrequest_index is None:
+            if subrequests[0].request.parent:
+                return self._allocate_subrequest(indices, len(subrequests))
+            subrequest_index = 0
+        request_data = subrequests[subrequest_index]
+        all_mode = request_data.request.allocation_mode == ALLOCATION_MODE_ALL
+        if all_mode and not request_data.all_devices:
+            return _SearchOutcome.NOT_ALLOCATED
+        if indices.device_index >= request_data.num_devices:
+            return self._allocate_one(DeviceIndices(indices.claim_index, indices.request_index + 1), None, (0, 0))
+        if len(claim.results) + request_data.num_devices - indices.device_index > ALLOCATION_RESULTS_MAX_SIZE:
+            return _SearchOutcome.EXCEEDS_MAX_SIZE
+        if all_mode:
+            return self._allocate_all_devices(indices, subrequest_index, request_data)
+        return self._allocate_exact_count(indices, subrequest_index, request_data, start)
+
+    def _allocate_subrequest(self, indices: DeviceIndices, subrequest_count: int) -> _SearchOutcome:
+        outcome = _SearchOutcome.EXCEEDS_MAX_SIZE
+        for subrequest_index in range(subrequest_count):
+            subrequest_outcome = self._allocate_one(indices, subrequest_index, (0, 0))
+            if subrequest_outcome is _SearchOutcome.ALLOCATED:
+                return subrequest_outcome
+            if subrequest_outcome is _SearchOutcome.NOT_ALLOCATED:
+                outcome = subrequest_outcome
+        return outcome
+
+    def _allocate_all_devices(
+        self, indices: DeviceIndices, subrequest_index: int, request_data: RequestData
+    ) -> _SearchOutcome:
+        """Allocate the next device in the mode `All`. The order is irrelevant, since every device is required."""
+        pool_device = request_data.all_devices[indices.device_index]
+        deallocate = self._allocate_device(indices, request_data.request, pool_device, must=True)
+        if deallocate is None:
+            return _SearchOutcome.NOT_ALLOCATED
+        outcome = self._allocate_one(indices._replace(device_index=indices.device_index + 1), subrequest_index, (0, 0))
+        if outcome is not _SearchOutcome.ALLOCATED:
+            deallocate()
+        return outcome
+
+    def _allocate_exact_count(
+        self, indices: DeviceIndices, subrequest_index: int, request_data: RequestData, start: tuple[int, int]
+    ) -> _SearchOutcome:
+        request = request_data.request
+        for pool_index in range(start[0], len(self._pools)):
+            pool = self._pools[pool_index]
+            if not pool.usable:
+                continue
+            device_fits = request_data.fits_by_pool.setdefault(pool_index, [None] * len(pool.devices))
+            for device_index in range(start[1] if pool_index == start[0] else 0, len(device_fits)):
+                if device_fits[device_index] is False:
+                    continue
+                device = pool.devices[device_index]
+                if self._is_in_use(device.id, request, indices.claim_index):
+                    continue
+                if device_fits[device_index] is None:
+                    device_fits[device_index] = self._may_fit(indices, request, device)
+                if not device_fits[device_index] or (
+                    device.id in self._allocating_capacity and not self.fits_capacity(request, device)
+                ):
+                    continue
+                deallocate = self._allocate_device(indices, request, PoolDevice(device, pool), must=False)
+                if deallocate is None:
+                    continue
+                outcome = self._allocate_one(
+                    indices._replace(device_index=indices.device_index + 1),
+                    subrequest_index,
+                    (pool_index, device_index + 1),
+                )
+                if outcome is _SearchOutcome.ALLOCATED:
+                    return outcome
+                deallocate()
+                if outcome is _SearchOutcome.EXCEEDS_MAX_SIZE:
+                    return outcome
+        return _SearchOutcome.NOT_ALLOCATED
+
+    def _may_fit(self, indices: DeviceIndices, request: NormalizedRequest, device: SliceDevice) -> bool:
+        """Return whether *device* may fit *request*, ignoring the devices that this search has allocated."""
+        if not self.is_selectable(self.claims[indices.claim_index].claim, request, device):
+            return False
+        if not self.fits_capacity(request, device, allocating=False):
+            return False
+        # A device with counters has side effects even if it is rejected, see `_allocate_device`.
+        return bool(device.consumed_counters) or not self._has_untolerated_taint(request, device)
+
+    def _has_untolerated_taint(self, request: NormalizedRequest, device: SliceDevice) -> bool:
+        return self._features.device_taints and has_untolerated_taint(device.device.taints, request)
+
+    def _is_in_use(self, device_id: DeviceId, request: NormalizedRequest, claim_index: int) -> bool:
+        claim_indices = self._allocating_devices.get(device_id)
+        if request.admin_access:
+            return claim_indices is not None and claim_index in claim_indices
+        return bool(claim_indices) or self._allocated_devices.is_allocated(device_id)
+
+    # -- allocating one device
+
+    def _allocate_device(
+        self, indices: DeviceIndices, request: NormalizedRequest, pool_device: PoolDevice, *, must: bool
+    ) -> Callable[[], None] | None:
+        """Allocate a selectable device and return the function that deallocates it; None if it cannot be allocated.
+
+        Raises:
+            AllocationError: the device is required (*must*), and a constraint of the claim forbids it.
+        """
+        device, pool = pool_device
+        features = self._features
+        allow_multiple = features.consumable_capacity and device.allow_multiple_allocations
+        if not (allow_multiple and request.admin_access) and self._is_in_use(device.id, request, indices.claim_index):
+            return None
+        if device.consumed_counters and not self._consume_counters(device, pool, allow_multiple=allow_multiple):
+            return None
+        if self._has_untolerated_taint(request, device):
+            return None
+        if not self._add_to_constraints(indices, request, device, must=must):
+            return None
+        claim_indices = self._allocating_devices.setdefault(device.id, set())
+        if not allow_multiple:
+            claim_indices.add(indices.claim_index)
+        # Check again: an earlier request may have consumed the rest. As upstream, nothing is rolled back.
+        if device.id in self._allocating_capacity and not self.fits_capacity(request, device):
+            return None
+        consumed_capacity = self._consume_capacity(device, request) if allow_multiple else None
+        claim = self.claims[indices.claim_index]
+        result_count = len(claim.results)
+        claim.results.append(DeviceResult(device, request, consumed_capacity))
+
+        def deallocate() -> None:
+            for constraint in claim.constraints:
+                constraint.remove(request.base_name, request.subrequest_name, device)
+            claim_indices.discard(indices.claim_index)
+            if consumed_capacity is not None:
+                self._release_capacity(device, consumed_capacity)
+            elif device.consumed_counters and features.partitionable_devices:
+                self._counters.release(device, pool)
+            del claim.results[result_count:]
+
+        return deallocate
+
+    def _consume_counters(self, device: SliceDevice, pool: Pool, *, allow_multiple: bool) -> bool:
+        """Consume the device's counters; a shared device in use has consumed them already."""
+        if not self._features.partitionable_devices:
+            return False
+        if allow_multiple and (
+            self._allocated_devices.has_consumed_capacity(device.id) or device.id in self._allocating_capacity
+        ):
+            return True
+        return self._counters.consume(device, pool)
+
+    def _add_to_constraints(
+        self, indices: DeviceIndices, request: NormalizedRequest, device: SliceDevice, *, must: bool
+    ) -> bool:
+        claim = self.claims[indices.claim_index]
+        for constraint_index, constraint in enumerate(claim.constraints):
+            if constraint.add(request.base_name, request.subrequest_name, device):
+                continue
+            if must:
+                message = f"claim {claim.claim.key}, request {request.name}: cannot add device {'/'.join(device.id)}"
+                raise AllocationError(f"{message} because a claim constraint would not be satisfied")
+            for updated_constraint in claim.constraints[:constraint_index]:
+                updated_constraint.remove(request.base_name, request.subrequest_name, device)
+            return False
+        return True
+
+    def _consume_capacity(self, device: SliceDevice, request: NormalizedRequest) -> dict[str, Amount]:
+        consumed_capacity = calculate_consumed_capacities(request.capacity, device.capacities)
+        allocating_capacity = self._allocating_capacity.setdefault(device.id, {})
+        for name, amount in consumed_capacity.items():
+            allocating_capacity[name] = allocating_capacity.get(name, 0) + amount.nanos
+        return consumed_capacity
+
+    def _release_capacity(self, device: SliceDevice, consumed_capacity: dict[str, Amount]) -> None:
+        allocating_capacity = self._allocating_capacity.get(device.id)
+        if allocating_capacity is None or not consumed_capacity:
+            return
+        for name, amount in consumed_capacity.items():
+            if name in allocating_capacity:
+                allocating_capacity[name] -= amount.nanos
+        if not any(allocating_capacity.values()):
+            del self._allocating_capacity[device.id]

@@ -1,0 +1,220 @@
+"""Allocation of claims on nodes, with cached results.
+
+Claims of pods created from one template have equal requests. Their allocation on a node is valid until a device of the
+node's pools is allocated or deallocated, or a slice or class changes. So each further pod usually needs
+only one new search.
+
+Source: pkg/scheduler/framework/plugins/dynamicresources/dynamicresources.go, DynamicResources.PreFilter,
+DynamicResources.Filter (1.36).
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Final, NamedTuple
+
+import msgspec
+
+from extender.api.kinds.devices import DeviceClass, DeviceTaintRule, ResourceClaim, ResourceSlice
+from extender.api.kinds.node import Node
+from extender.basics.clock import Clock
+from extender.cache.snapshot import Snapshot
+from extender.dra.allocated_devices import AllocatedDevices
+from extender.dra.allocation_search import (
+    ALLOCATION_RESULTS_MAX_SIZE,
+    AllocationSearch,
+    ClaimAllocation,
+    DeviceResult,
+    PoolDevice,
+    RequestData,
+)
+from extender.dra.constraints import build_constraints
+from extender.dra.device_pools import Pool, SliceIndex, gather_pools
+from extender.dra.device_requests import ALLOCATION_MODE_ALL, NormalizedRequest, normalize_request
+from extender.dra.device_taint_rules import apply_taint_rules
+from extender.dra.errors import AllocationError, NodeAllocationError
+from extender.dra.features import Features
+from extender.dra.resource_slices import CompiledSlice, PoolId
+
+_MAX_CACHED_CLAIM_SETS: Final = 128
+_encoder = msgspec.msgpack.Encoder(order="deterministic")
+
+
+class NodeAllocation(NamedTuple):
+    """The devices of each claim on one node, in the order of the claims."""
+
+    device_results: tuple[tuple[DeviceResult, ...], ...]
+
+
+class _NodeResult(NamedTuple):
+    """The cached result for a node; `error` is empty unless the node's devices are invalid."""
+
+    node: Node
+    allocation: NodeAllocation | None
+    error: str
+
+
+@dataclass(slots=True)
+class NodeAllocationCache:
+    """Cached results for equal claims, by node name, and the nodes of each pool."""
+
+    version: int
+    results_by_node: dict[str, _NodeResult] = field(default_factory=dict)
+    nodes_by_pool: dict[PoolId, set[str]] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class ClaimsToAllocate:
+    """Claims to be allocated together, and the cached results for equal claims."""
+
+    claims: tuple[ResourceClaim, ...]
+    cache: NodeAllocationCache
+
+
+class Allocator:
+    """Allocates claims on the snapshots of one cache; shared by the plugins of a process; not thread-safe.
+
+    Attributes:
+        allocated_devices: the devices in use.
+        classes: device classes by name.
+    """
+
+    def __init__(self, features: Features, clock: Clock) -> None:
+        self._features = features
+        self._clock = clock
+        self.allocated_devices = AllocatedDevices(consumable_capacity=features.consumable_capacity)
+        self.classes: Mapping[str, DeviceClass] = {}
+        self._slice_index = SliceIndex({}, partitionable_devices=features.partitionable_devices)
+        self._state_key: tuple[object, ...] = ()
+        self._caches: dict[bytes, NodeAllocationCache] = {}
+
+    @property
+    def slice_index(self) -> SliceIndex:
+        """The resource slices."""
+        return self._slice_index
+
+    def sync(self, snapshot: Snapshot) -> None:
+        """Update from the slices, classes and claims that changed since the last call."""
+        self.allocated_devices.sync(snapshot)
+        kinds = (ResourceSlice, DeviceClass, DeviceTaintRule)
+        state_key = (snapshot.object_history_id, *map(snapshot.revision, kinds))
+        if state_key == self._state_key:
+            return
+        self._state_key = state_key
+        self._caches = {}
+        self.classes = dict(snapshot.objects(DeviceClass))
+        rules = snapshot.objects(DeviceTaintRule).values() if self._features.device_taint_rules else ()
+        previous_slices = self._slice_index.slices
+        slices: dict[str, CompiledSlice] = {}
+        for key, listed_slice in snapshot.objects(ResourceSlice).items():
+            resource_slice = apply_taint_rules(listed_slice, rules)
+            compiled_slice = previous_slices.get(key)
+            if compiled_slice is None or compiled_slice.resource_slice is not resource_slice:
+                compiled_slice = CompiledSlice(resource_slice)
+            slices[key] = compiled_slice
+        self._slice_index = SliceIndex(slices, partitionable_devices=self._features.partitionable_devices)
+
+    @property
+    def state_key(self) -> tuple[object, ...]:
+        """The state of slices and classes; results for another state are invalid."""
+        return self._state_key
+
+    def prepare(self, claims: Sequence[ResourceClaim]) -> ClaimsToAllocate:
+        """Prepare *claims* to be allocated together; the result is valid until the next `sync`."""
+        signature = _encoder.encode([claim.spec for claim in claims])
+        cache = self._caches.get(signature)
+        if cache is None:
+            if len(self._caches) >= _MAX_CACHED_CLAIM_SETS:
+                del self._caches[next(iter(self._caches))]
+            cache = self._caches[signature] = NodeAllocationCache(self.allocated_devices.version)
+        return ClaimsToAllocate(tuple(claims), cache)
+
+    def allocate(self, claims: ClaimsToAllocate, node: Node, timeout: float) -> NodeAllocation | None:
+        """Return the devices for the claims on *node*, or None if they cannot be allocated there.
+
+        Args:
+            claims: the claims.
+            node: the node.
+            timeout: the timeout in seconds; 0: unlimited.
+
+        Raises:
+            AllocationError: a claim, a class or a slice is invalid.
+            AllocationTimeoutError: the timeout is exceeded.
+            NodeAllocationError: the pools of this node are invalid.
+        """
+        cache = claims.cache
+        if cache.version != self.allocated_devices.version:
+            self._invalidate_changed_pools(cache)
+        result = cache.results_by_node.get(node.metadata.name)
+        if result is None or result.node is not node:
+            result = self._search_node(claims, node, timeout)
+        if result.error:
+            raise NodeAllocationError(result.error)
+        return result.allocation
+
+    def _invalidate_changed_pools(self, cache: NodeAllocationCache) -> None:
+        changed_pools = self.allocated_devices.list_pools_changed_since(cache.version)
+        cache.version = self.allocated_devices.version
+        if changed_pools is None:
+            cache.results_by_node, cache.nodes_by_pool = {}, {}
+            return
+        for pool in changed_pools:
+            for name in cache.nodes_by_pool.pop(pool, ()):
+                cache.results_by_node.pop(name, None)
+
+    def _search_node(self, claims: ClaimsToAllocate, node: Node, timeout: float) -> _NodeResult:
+        pools = gather_pools(self._slice_index, node)
+        search = AllocationSearch(
+            node, pools, self.allocated_devices, self._features, self._make_timeout_check(timeout)
+        )
+        search.claims.extend(self._prepare_claim(claim, search, pools) for claim in claims.claims)
+        if search.allocate():
+            result = _NodeResult(node, NodeAllocation(tuple(tuple(claim.results) for claim in search.claims)), "")
+        else:
+            invalid = any(pool.invalid_reason for pool in pools)
+            result = _NodeResult(node, None, "invalid resource pools were encountered" if invalid else "")
+        name, cache = node.metadata.name, claims.cache
+        cache.results_by_node[name] = result
+        for pool in pools:
+            cache.nodes_by_pool.setdefault(pool.id, set()).add(name)
+        return result
+
+    def _make_timeout_check(self, timeout: float) -> Callable[[], bool]:
+        if timeout <= 0:
+            return lambda: False
+        monotonic = self._clock.monotonic
+        deadline = monotonic() + timeout
+        return lambda: monotonic() > deadline
+
+    def _prepare_claim(self, claim: ResourceClaim, search: AllocationSearch, pools: Sequence[Pool]) -> ClaimAllocation:
+        requests: list[tuple[RequestData, ...]] = []
+        min_device_count = 0
+        for request in claim.spec.devices.requests:
+            subrequests = tuple(
+                self._prepare_request(claim, subrequest, search, pools)
+                for subrequest in normalize_request(claim, request, self.classes, self._features)
+            )
+            requests.append(subrequests)
+            min_device_count += min(subrequest.num_devices for subrequest in subrequests)
+        if min_device_count > ALLOCATION_RESULTS_MAX_SIZE:
+            message = f"claim {claim.key}: number of requested devices {min_device_count}"
+            raise AllocationError(f"{message} exceeds the claim limit of {ALLOCATION_RESULTS_MAX_SIZE}")
+        constraints = build_constraints(claim, distinct_attribute=self._features.distinct_attribute)
+        return ClaimAllocation(claim, requests, constraints)
+
+    def _prepare_request(
+        self, claim: ResourceClaim, request: NormalizedRequest, search: AllocationSearch, pools: Sequence[Pool]
+    ) -> RequestData:
+        if request.allocation_mode != ALLOCATION_MODE_ALL:
+            return RequestData(request, request.num_devices)
+        all_devices: list[PoolDevice] = []
+        for pool in pools:
+            if not pool.usable:
+                problem = "being updated" if pool.incomplete else "invalid"
+                message = f"claim {claim.key}, request {request.name}: asks for all devices"
+                raise AllocationError(f"{message}, but resource pool {pool.name} is currently {problem}")
+            all_devices.extend(
+                PoolDevice(device, pool)
+                for device in pool.devices
+                if search.is_selectable(claim, request, device) and search.fits_capacity(request, device)
+            )
+        return RequestData(request, len(all_devices), tuple(all_devices))

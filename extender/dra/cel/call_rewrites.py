@@ -1,0 +1,197 @@
+"""Rewrites of calls that Kubernetes supports but the CEL library lacks.
+
+- `transformMap` and `transformMapEntry` become a `transformList` of small maps that are merged afterwards.
+- `existsOne` and `exists_one` are one macro with one or two variables; the library has a name for each form.
+- `indexOf` of a list would conflict with `indexOf` of a string, and `string` of an address with `string` of a number.
+- `validate` and `format.named` return optional values; `unwrapOpt` and `optional.unwrap` take a list of them.
+- List functions whose cost depends on the length spend their cost first (see `costs`).
+
+Names in rewritten expressions begin with two underscores; `find_reserved_name` rejects such names in the input.
+
+Source: dynamic-resource-allocation/cel/compile.go, newCompiler (1.36).
+"""
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import Final, NamedTuple
+
+from extender.dra.cel.tokens import Edit, Token, apply_edits, get_text_at, match_brackets, tokenize
+
+_LINEAR_COST: Final = "__it.size()"
+_QUADRATIC_COST: Final = "2 * __it.size() * __it.size()"
+_UNWRAP_OPTIONALS: Final = "__it, __it.hasValue()).map(__it, __it.value())"
+
+
+class _Call(NamedTuple):
+    """A call in an expression.
+
+    Attributes:
+        tokens: the tokens of the expression.
+        receiver: the index of the receiver's first token, or of the name without a receiver.
+        name: the index of the name.
+        commas: the indices of the commas between its arguments.
+        close: the index of its closing bracket.
+    """
+
+    tokens: Sequence[Token]
+    receiver: int
+    name: int
+    commas: tuple[int, ...]
+    close: int
+
+    def insert_before(self, text: str) -> Edit:
+        """Return the edit that inserts *text* before the receiver."""
+        start = self.tokens[self.receiver].start
+        return start, start, text
+
+    def replace_token(self, index: int, text: str) -> Edit:
+        """Return the edit that replaces a token with *text*."""
+        return self.tokens[index].start, self.tokens[index].end, text
+
+
+_Rewrite = Callable[[_Call], tuple[Edit, ...]]
+
+
+def _rename_to(name: str) -> _Rewrite:
+    return lambda call: (call.replace_token(call.name, name),)
+
+
+def _spend_cost_before(cost: str) -> _Rewrite:
+    """Spend the receiver's cost before the call."""
+    spending = f", __spend({cost}) ? __it : __it)."
+    return lambda call: (call.insert_before("cel.bind(__it, "), call.replace_token(call.name - 1, spending))
+
+
+def _pass_arguments_as_list(name: str) -> _Rewrite:
+    return lambda call: (
+        call.replace_token(call.name, name),
+        call.replace_token(call.name + 1, "(["),
+        call.replace_token(call.close, "])"),
+    )
+
+
+def _rewrite_transform_map_entry(call: _Call) -> tuple[Edit, ...]:
+    return (
+        call.insert_before("__merged("),
+        call.replace_token(call.name, "transformList"),
+        call.replace_token(call.close, "))"),
+    )
+
+
+def _rewrite_transform_map(call: _Call) -> tuple[Edit, ...]:
+    key = call.tokens[call.name + 2].text
+    return (
+        call.insert_before("__merged("),
+        call.replace_token(call.name, "transformList"),
+        call.replace_token(call.commas[-1], f", {{{key}: "),
+        call.replace_token(call.close, "}))"),
+    )
+
+
+_METHODS: Final[dict[tuple[str, int], _Rewrite]] = {
+    ("existsOne", 2): _rename_to("exists_one"),
+    ("exists_one", 3): _rename_to("existsOne"),
+    **dict.fromkeys((("transformMap", 3), ("transformMap", 4)), _rewrite_transform_map),
+    **dict.fromkeys((("transformMapEntry", 3), ("transformMapEntry", 4)), _rewrite_transform_map_entry),
+    **dict.fromkeys((("indexOf", 1), ("indexOf", 2)), _pass_arguments_as_list("__indexOf")),
+    **dict.fromkeys((("lastIndexOf", 1), ("lastIndexOf", 2)), _pass_arguments_as_list("__lastIndexOf")),
+    ("validate", 1): lambda call: (
+        call.insert_before("optional.ofNonZeroValue("),
+        call.replace_token(call.name, "__validate"),
+        call.replace_token(call.close, "))"),
+    ),
+    ("unwrapOpt", 0): lambda call: (
+        call.replace_token(call.name, "filter"),
+        call.replace_token(call.close, _UNWRAP_OPTIONALS),
+    ),
+    **dict.fromkeys((("reverse", 0), ("flatten", 0), ("flatten", 1), ("slice", 2)), _spend_cost_before(_LINEAR_COST)),
+    **dict.fromkeys((("distinct", 0), ("sort", 0), ("sortBy", 2)), _spend_cost_before(_QUADRATIC_COST)),
+}
+
+_FUNCTIONS: Final[dict[tuple[str, int], _Rewrite]] = {
+    ("string", 1): lambda call: (call.replace_token(call.name + 1, "(__plain("), call.replace_token(call.close, "))")),
+    ("lists.range", 1): lambda call: (
+        call.replace_token(call.name + 1, "(cel.bind(__it, "),
+        call.replace_token(call.close, ", __spend(__it) && __it > 0 ? __it : 0))"),
+    ),
+    ("format.named", 1): lambda call: (call.replace_token(call.close, ")[?0]"),),
+    ("optional.unwrap", 1): lambda call: (
+        (call.tokens[call.receiver].start, call.tokens[call.name].end, ""),
+        call.replace_token(call.close, f").filter({_UNWRAP_OPTIONALS}"),
+    ),
+}
+
+
+def rewrite_calls(expression: str) -> str:
+    """Rewrite *expression* for the library."""
+    tokens = tokenize(expression)
+    edits: list[Edit] = []
+    for call, rewrite in _find_calls(tokens):
+        edits += rewrite(call)
+    return apply_edits(expression, edits)
+
+
+def find_reserved_name(expression: str) -> str:
+    """Return the first function or device field in *expression* with a reserved name, or an empty string.
+
+    Kubernetes has no functions or fields with reserved names. Variables of macros may have such names.
+    """
+    tokens = tokenize(expression)
+    for index, token in enumerate(tokens):
+        if token.kind == "name" and token.text.startswith("__"):
+            is_device_field = get_text_at(tokens, index - 1) == "." and get_text_at(tokens, index - 2) == "device"
+            if is_device_field or get_text_at(tokens, index + 1) == "(":
+                return token.text
+    return ""
+
+
+def _find_calls(tokens: Sequence[Token]) -> Iterator[tuple[_Call, _Rewrite]]:
+    """Yield the calls to rewrite, last first, so that nested calls with an equal start are edited from the outside."""
+    bracket_pairs = match_brackets(tokens)
+    for index in range(len(tokens) - 1, -1, -1):
+        if tokens[index].kind != "name" or get_text_at(tokens, index + 1) != "(" or index + 1 not in bracket_pairs:
+            continue
+        close = bracket_pairs[index + 1]
+        commas = _find_commas(tokens, bracket_pairs, index + 1)
+        argument_count = len(commas) + 1 if close > index + 2 else 0
+        is_method = get_text_at(tokens, index - 1) == "."
+        receiver = _find_operand_start(tokens, bracket_pairs, index - 2) if is_method else index
+        qualified_name = "".join(token.text for token in tokens[receiver : index + 1])
+        rewrite = _FUNCTIONS.get((qualified_name, argument_count)) or (
+            _METHODS.get((tokens[index].text, argument_count)) if is_method else None
+        )
+        if rewrite is not None:
+            yield _Call(tokens, receiver, index, commas, close), rewrite
+
+
+def _find_commas(tokens: Sequence[Token], bracket_pairs: dict[int, int], opening: int) -> tuple[int, ...]:
+    """Return the commas between the arguments of the call whose bracket opens at *opening*."""
+    commas: list[int] = []
+    index = opening + 1
+    while index < bracket_pairs[opening]:
+        if tokens[index].text == "," and tokens[index].kind == "other":
+            commas.append(index)
+        index = bracket_pairs.get(index, index) + 1
+    return tuple(commas)
+
+
+def _find_operand_start(tokens: Sequence[Token], bracket_pairs: dict[int, int], index: int) -> int:
+    """Return the first token of the operand that ends at *index*: `a.b(c)[d]` is one operand."""
+    while True:
+        index = min(index, bracket_pairs.get(index, index))
+        previous = index - 1
+        if get_text_at(tokens, previous) == "?" and get_text_at(tokens, previous - 1) == ".":
+            previous -= 1
+        is_bracket = tokens[index].kind == "other"
+        if get_text_at(tokens, previous) == ".":
+            if previous == 0 or not _ends_operand(tokens, previous - 1):
+                return previous
+            index = previous - 1
+        elif is_bracket and previous >= 0 and _ends_operand(tokens, previous):
+            index = previous
+        else:
+            return index
+
+
+def _ends_operand(tokens: Sequence[Token], index: int) -> bool:
+    token = tokens[index]
+    return token.text in {")", "]", "}"} if token.kind == "other" else token.text != "in"

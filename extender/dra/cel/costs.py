@@ -1,0 +1,44 @@
+"""The cost of an evaluation.
+
+The library limits only the iterations of loops. So functions that are slow with long lists count their cost, in
+Kubernetes' units, and an evaluation over the limit is cancelled. The library passes no evaluation context to functions,
+so all evaluations use one meter, which is reset before each evaluation.
+
+Source: dynamic-resource-allocation/cel/compile.go, newCompiler (1.36).
+"""
+
+from typing import Final
+
+COST_LIMIT: Final = 1_000_000
+"""The maximum cost of one evaluation (CELSelectorExpressionMaxCost)."""
+
+COST_LIMIT_EXCEEDED: Final = "operation cancelled: actual cost limit exceeded"
+"""The error of an evaluation that exceeds the limit."""
+
+
+class CostMeter:
+    """Counts the cost of an evaluation."""
+
+    __slots__ = ("_total",)
+
+    def __init__(self) -> None:
+        self._total = 0
+
+    def reset(self) -> None:
+        """Start a new evaluation."""
+        self._total = 0
+
+    def spend(self, amount: int) -> bool:
+        """Add *amount* to the cost.
+
+        Raises:
+            ValueError: the limit is exceeded.
+        """
+        self._total += max(0, amount)
+        if self._total > COST_LIMIT:
+            raise ValueError(COST_LIMIT_EXCEEDED)
+        return True
+
+
+COST_METER: Final = CostMeter()
+"""The meter of the current evaluation."""

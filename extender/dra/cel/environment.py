@@ -1,0 +1,281 @@
+"""Compilation and evaluation of expressions with the CEL library.
+
+The library and its message classes are loaded with the first expression, since this takes some tenths of a
+second and is unnecessary in clusters without devices. Its values cannot be Python objects, so quantities and versions
+are passed as messages (see `values`). The library limits loops to 10,000 iterations per evaluation.
+
+Source: dynamic-resource-allocation/cel/compile.go, newCompiler (1.36).
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from functools import cache
+from importlib import import_module
+from typing import Any, Final, NamedTuple
+
+from extender.dra.cel.call_rewrites import find_reserved_name, rewrite_calls
+from extender.dra.cel.costs import COST_LIMIT_EXCEEDED, COST_METER
+from extender.dra.cel.device_rewrites import UNFILLED_MAPS, RewrittenExpression, rewrite_device
+from extender.dra.cel.function_signature import CEL_VALUE, Function
+from extender.dra.cel.functions import FUNCTIONS
+from extender.dra.cel.lists import INCLUDES
+from extender.dra.cel.values import CelValue
+
+MAX_LENGTH: Final = 10 * 1024
+"""The maximum length of an expression, in characters."""
+
+_MESSAGE_TYPE: Final = "kubernetes.Value"
+_EXTENSIONS: Final = """
+extensions:
+  - {name: strings, version: 2}
+  - {name: lists}
+  - {name: two-var-comprehensions}
+  - {name: optional}
+  - {name: bindings}
+"""
+"""The library's extensions that are part of Kubernetes' environment."""
+
+
+class Dialect(NamedTuple):
+    """The optional CEL features.
+
+    Attributes:
+        multiple_allocations: whether devices have the field allowMultipleAllocations (gate DRAConsumableCapacity).
+        list_attributes: whether list-type attributes and the function `includes` exist (gate DRAListTypeAttributes).
+    """
+
+    multiple_allocations: bool = True
+    list_attributes: bool = False
+
+
+class CompileError(ValueError):
+    """An expression does not compile; the message is the reason."""
+
+
+class EvaluationError(ValueError):
+    """The evaluation of an expression fails on a device; the message is the reason."""
+
+
+class _Library(NamedTuple):
+    """The CEL module, its descriptor pool, and the message class."""
+
+    cel: Any
+    pool: Any
+    message: Any
+
+
+@cache
+def _load_library() -> _Library:
+    try:
+        pool = import_module("google.protobuf.descriptor_pool").DescriptorPool()
+        descriptors = import_module("google.protobuf.descriptor_pb2")
+        factory = import_module("google.protobuf.message_factory")
+        cel = import_module("cel_expr_python.cel")
+    except ImportError as error:
+        raise CompileError(f"CEL needs the packages cel-expr-python and protobuf: {error}") from error
+    file = descriptors.FileDescriptorProto(name="kubernetes_value.proto", package="kubernetes", syntax="proto3")
+    message = file.message_type.add(name="Value")
+    for number, name in enumerate(CelValue._fields, start=1):
+        message.field.add(name=name, number=number, type=9, label=1)
+    pool.Add(file)
+    return _Library(cel, pool, factory.GetMessageClass(pool.FindMessageTypeByName(_MESSAGE_TYPE)))
+
+
+def to_message(value: CelValue) -> Any:
+    """Convert *value* to a message of the library."""
+    return _load_library().message(kind=value.kind, text=value.text)
+
+
+def _convert_values(body: Callable[..., Any], library: _Library) -> Callable[..., Any]:
+    """Wrap *body* to be called by the library: convert messages in its arguments and result."""
+
+    def convert_and_call(*arguments: Any) -> Any:
+        result = body(*(_convert_from_library(argument, library) for argument in arguments))
+        if isinstance(result, list):
+            return [_convert_to_library(item, library) for item in result]
+        return _convert_to_library(result, library)
+
+    return convert_and_call
+
+
+def _convert_to_library(result: Any, library: _Library) -> Any:
+    return library.message(kind=result.kind, text=result.text) if isinstance(result, CelValue) else result
+
+
+def _convert_from_library(argument: Any, library: _Library) -> Any:
+    return CelValue(argument.kind, argument.text) if isinstance(argument, library.message) else argument
+
+
+def _build_declarations(functions: tuple[Function, ...], types: Mapping[str, Any], library: _Library) -> list[Any]:
+    overloads: dict[str, list[Any]] = {}
+    for number, function in enumerate(functions):
+        overload = library.cel.Overload(
+            f"kubernetes_{number}",
+            types[function.result],
+            [types[parameter] for parameter in function.parameters],
+            is_member=function.method,
+            impl=_convert_values(function.body, library),
+        )
+        overloads.setdefault(function.name, []).append(overload)
+    return [library.cel.FunctionDecl(name, function_overloads) for name, function_overloads in overloads.items()]
+
+
+@cache
+def _create_environment(dialect: Dialect, *, whole_device: bool) -> Any:
+    library = _load_library()
+    cel_types = library.cel.Type
+    message_type = cel_types(_MESSAGE_TYPE)
+    types_by_name = {
+        CEL_VALUE: message_type,
+        "bool": cel_types.BOOL,
+        "int": cel_types.INT,
+        "uint": cel_types.UINT,
+        "double": cel_types.DOUBLE,
+        "string": cel_types.STRING,
+        "bytes": cel_types.BYTES,
+        "timestamp": cel_types.TIMESTAMP,
+        "duration": cel_types.DURATION,
+        "dyn": cel_types.DYN,
+        "list": cel_types.List(cel_types.DYN),
+        "strings": cel_types.List(cel_types.STRING),
+        "values": cel_types.List(message_type),
+        "dyns": cel_types.Map(cel_types.DYN, cel_types.DYN),
+        "maps": cel_types.List(cel_types.Map(cel_types.DYN, cel_types.DYN)),
+        "map": cel_types.Map(cel_types.STRING, cel_types.List(cel_types.STRING)),
+    }
+    attributes = cel_types.Map(cel_types.STRING, cel_types.Map(cel_types.STRING, cel_types.DYN))
+    capacity = cel_types.Map(cel_types.STRING, cel_types.Map(cel_types.STRING, message_type))
+    variables = {"device.driver": cel_types.STRING}
+    for name, cel_type in (("attributes", attributes), ("capacity", capacity)):
+        variables[f"device.{name}"] = variables[f"device.{UNFILLED_MAPS[name]}"] = cel_type
+    if dialect.multiple_allocations:
+        variables["device.allowMultipleAllocations"] = cel_types.BOOL
+    if whole_device:
+        variables["device"] = cel_types.Map(cel_types.STRING, cel_types.DYN)
+    functions = (*FUNCTIONS, *INCLUDES) if dialect.list_attributes else FUNCTIONS
+    return library.cel.NewEnv(
+        library.pool,
+        variables=variables,
+        config=library.cel.NewEnvConfigFromYaml(_EXTENSIONS),
+        functions=_build_declarations(functions, types_by_name, library),
+    )
+
+
+class DeviceValues(NamedTuple):
+    """The values of a device's fields in expressions.
+
+    Attributes:
+        driver: the name of the driver.
+        allow_multiple_allocations: whether several claims may share the device.
+        attributes: the attributes by domain and name, each a bool, int, str, message or list of these.
+        capacity: the capacities by domain and name, as messages.
+    """
+
+    driver: str
+    allow_multiple_allocations: bool
+    attributes: Mapping[str, Mapping[str, Any]]
+    capacity: Mapping[str, Mapping[str, Any]]
+
+
+class Expression:
+    """A compiled expression."""
+
+    __slots__ = ("_program", "_source")
+
+    def __init__(self, program: Any, source: RewrittenExpression) -> None:
+        self._program = program
+        self._source = source
+
+    def matches(self, device: DeviceValues) -> bool:
+        """Return whether the expression is true for *device*.
+
+        Raises:
+            EvaluationError: the evaluation fails, or its result is not a bool.
+        """
+        COST_METER.reset()
+        try:
+            result = self._program.eval(data=self._build_variables(device))
+            result_type, value = str(result.type()), result.value()
+        except Exception as error:
+            raise EvaluationError(_translate_message(str(error))) from error
+        if isinstance(value, bool):
+            return value
+        if result_type == "ERROR":
+            raise EvaluationError(_translate_message(str(value)))
+        raise EvaluationError(f"CEL result of type {result_type.lower()} could not be converted to bool")
+
+    def _build_variables(self, device: DeviceValues) -> dict[str, Any]:
+        source = self._source
+        empty_maps: dict[str, Mapping[str, Any]] = {domain: {} for domain in source.domains}
+        empty_maps[device.driver] = {}
+        variables: dict[str, Any] = {
+            "device.driver": device.driver,
+            "device.allowMultipleAllocations": device.allow_multiple_allocations,
+            "device.attributes": {**empty_maps, **device.attributes},
+            "device.capacity": {**empty_maps, **device.capacity},
+        }
+        for name in source.whole_maps:
+            variables[f"device.{UNFILLED_MAPS[name]}"] = getattr(device, name)
+        if source.whole_device:
+            variables["device"] = {name.partition(".")[2]: value for name, value in variables.items()}
+        return variables
+
+
+def compile_expression(expression: str, dialect: Dialect) -> Expression:
+    """Compile *expression*.
+
+    Raises:
+        CompileError: the expression is too long or invalid, or its type is not bool.
+    """
+    if len(expression) > MAX_LENGTH:
+        raise CompileError(f"must be no longer than {MAX_LENGTH} characters, has {len(expression)}")
+    if name := find_reserved_name(expression):
+        raise CompileError(f"compilation failed: undeclared reference to '{name}'")
+    source = rewrite_device(rewrite_calls(expression))
+    environment = _create_environment(dialect, whole_device=source.whole_device)
+    try:
+        program, type_checked = _compile_program(environment, source.text)
+    except Exception as error:
+        raise CompileError(f"compilation failed: {_translate_message(str(error))}") from error
+    return_type = str(program.return_type())
+    if return_type not in {"BOOL", "DYN"}:
+        raise CompileError(f"must evaluate to bool or the unknown type, not {return_type.lower()}")
+    return Expression(program, source if type_checked else replace(source, whole_device=True))
+
+
+_MIXED_NUMBER_TYPES: Final = tuple(
+    f"'({left}, {right})'" for left in ("int", "uint", "double") for right in ("int", "uint", "double") if left != right
+)
+_COMPARISON_ERRORS: Final = tuple(f"overload for '_{sign}_'" for sign in ("<", "<=", ">", ">="))
+
+
+def _compile_program(environment: Any, text: str) -> tuple[Any, bool]:
+    """Compile *text*; also return whether its types were checked.
+
+    Kubernetes can compare numbers of different types, which the library supports only without type checking.
+    """
+    try:
+        return environment.compile(text), True
+    except RuntimeError as error:
+        messages = [line for line in str(error).splitlines() if "ERROR:" in line]
+        if not messages or not all(_is_number_comparison_error(line) for line in messages):
+            raise
+        return environment.compile(text, disable_check=True), False
+
+
+def _is_number_comparison_error(message: str) -> bool:
+    return any(sign in message for sign in _COMPARISON_ERRORS) and any(
+        types in message for types in _MIXED_NUMBER_TYPES
+    )
+
+
+def _translate_message(text: str) -> str:
+    """Translate a message of the library to upstream's text; unknown messages are only cleaned."""
+    _, _, detail = text.partition(": ")
+    if detail.startswith("Key not found in map"):
+        return f"no such key: {detail.rpartition(':')[2].strip().strip(chr(34))}"
+    if detail.startswith("No matching overloads found"):
+        return "no such overload"
+    if detail.startswith("Iteration budget exceeded"):
+        return COST_LIMIT_EXCEEDED
+    return " ".join((detail or text).split()).replace("'__", "'")

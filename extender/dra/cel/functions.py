@@ -1,0 +1,296 @@
+"""Functions that Kubernetes adds to CEL and the library lacks.
+
+All such functions for device selectors of Kubernetes 1.36 exist: quantities, semantic versions, URLs, IP addresses and
+CIDRs, sets, lists, named formats, and regular expressions. `call_rewrites` rewrites unsupported calls to these
+functions. Kubernetes rejects type errors in lists at compile time: lists of mixed types, and sets or `indexOf` with a
+value of another type. Here these expressions fail at evaluation or not at all.
+
+Source: dynamic-resource-allocation/cel/compile.go, newCompiler (1.36).
+"""
+
+import ipaddress
+from collections.abc import Callable
+from typing import Final
+from urllib.parse import parse_qs, quote
+
+from extender.dra.cel import values
+from extender.dra.cel.formats import FORMATS
+from extender.dra.cel.function_signature import CEL_VALUE, Function, check_kind
+from extender.dra.cel.lists import LISTS
+from extender.dra.cel.regex import find, find_all
+from extender.dra.cel.values import CIDR, IP, NANO, QUANTITY, SEMVER, URL, CelValue
+
+_UNESCAPED_PATH_CHARACTERS: Final = "/%:@!$&'()*+,;=~"
+
+
+def _can_parse(parse: Callable[[str], object]) -> Callable[[str], bool]:
+    def check(text: str) -> bool:
+        try:
+            parse(text)
+        except ValueError:
+            return False
+        return True
+
+    return check
+
+
+def _compare(left: CelValue, right: CelValue) -> int:
+    if left.kind != right.kind or left.kind not in {QUANTITY, SEMVER}:
+        raise ValueError("no such overload")
+    if left.kind == QUANTITY:
+        left_amount, right_amount = int(left.text), int(right.text)
+        return (left_amount > right_amount) - (left_amount < right_amount)
+    left_key, right_key = values.make_semver_sort_key(left.text), values.make_semver_sort_key(right.text)
+    return (left_key > right_key) - (left_key < right_key)
+
+
+def _convert_to_integer(text: str) -> int:
+    number = values.to_int64(text)
+    if number is None:
+        raise ValueError("cannot convert value to integer")
+    return number
+
+
+def _make_quantity(amount: int) -> CelValue:
+    return CelValue(QUANTITY, str(amount))
+
+
+def _get_sign(text: str) -> int:
+    amount = int(text)
+    return (amount > 0) - (amount < 0)
+
+
+_COMPARISONS: Final = (
+    Function("compareTo", "int", (CEL_VALUE, CEL_VALUE), True, _compare),
+    Function("isGreaterThan", "bool", (CEL_VALUE, CEL_VALUE), True, lambda left, right: _compare(left, right) > 0),
+    Function("isLessThan", "bool", (CEL_VALUE, CEL_VALUE), True, lambda left, right: _compare(left, right) < 0),
+)
+
+_QUANTITIES: Final = (
+    Function("quantity", CEL_VALUE, ("string",), False, values.parse_quantity),
+    Function("isQuantity", "bool", ("string",), False, _can_parse(values.parse_quantity)),
+    Function("sign", "int", (CEL_VALUE,), False, check_kind(QUANTITY, _get_sign)),
+    Function(
+        "isInteger", "bool", (CEL_VALUE,), True, check_kind(QUANTITY, lambda text: values.to_int64(text) is not None)
+    ),
+    Function("asInteger", "int", (CEL_VALUE,), True, check_kind(QUANTITY, _convert_to_integer)),
+    Function("asApproximateFloat", "double", (CEL_VALUE,), True, check_kind(QUANTITY, lambda text: int(text) / NANO)),
+    Function(
+        "add",
+        CEL_VALUE,
+        (CEL_VALUE, CEL_VALUE),
+        True,
+        check_kind(QUANTITY, lambda left, right: _make_quantity(int(left) + int(right))),
+    ),
+    Function(
+        "add",
+        CEL_VALUE,
+        (CEL_VALUE, "int"),
+        True,
+        check_kind(QUANTITY, lambda left, right: _make_quantity(int(left) + right * NANO)),
+    ),
+    Function(
+        "sub",
+        CEL_VALUE,
+        (CEL_VALUE, CEL_VALUE),
+        True,
+        check_kind(QUANTITY, lambda left, right: _make_quantity(int(left) - int(right))),
+    ),
+    Function(
+        "sub",
+        CEL_VALUE,
+        (CEL_VALUE, "int"),
+        True,
+        check_kind(QUANTITY, lambda left, right: _make_quantity(int(left) - right * NANO)),
+    ),
+)
+
+_VERSIONS: Final = (
+    Function("semver", CEL_VALUE, ("string",), False, values.parse_semver),
+    Function(
+        "semver",
+        CEL_VALUE,
+        ("string", "bool"),
+        False,
+        lambda text, normalize: values.parse_semver(text, normalize=normalize),
+    ),
+    Function("isSemver", "bool", ("string",), False, _can_parse(values.parse_semver)),
+    Function(
+        "isSemver",
+        "bool",
+        ("string", "bool"),
+        False,
+        lambda text, normalize: _can_parse(lambda version: values.parse_semver(version, normalize=normalize))(text),
+    ),
+    Function("major", "int", (CEL_VALUE,), True, check_kind(SEMVER, lambda text: values.get_semver_numbers(text)[0])),
+    Function("minor", "int", (CEL_VALUE,), True, check_kind(SEMVER, lambda text: values.get_semver_numbers(text)[1])),
+    Function("patch", "int", (CEL_VALUE,), True, check_kind(SEMVER, lambda text: values.get_semver_numbers(text)[2])),
+)
+
+
+def _get_host(text: str) -> str:
+    return values.split_url(text).netloc.rpartition("@")[2]
+
+
+def _get_hostname(text: str) -> str:
+    return (
+        _get_host(text).rpartition("]")[0].lstrip("[") if "]" in _get_host(text) else _get_host(text).partition(":")[0]
+    )
+
+
+def _get_port(text: str) -> str:
+    port = values.split_url(text).port
+    return "" if port is None else str(port)
+
+
+_URLS: Final = (
+    Function("url", CEL_VALUE, ("string",), False, values.parse_url),
+    Function("isURL", "bool", ("string",), False, _can_parse(values.parse_url)),
+    Function("getScheme", "string", (CEL_VALUE,), True, check_kind(URL, lambda text: values.split_url(text).scheme)),
+    Function("getHost", "string", (CEL_VALUE,), True, check_kind(URL, _get_host)),
+    Function("getHostname", "string", (CEL_VALUE,), True, check_kind(URL, _get_hostname)),
+    Function("getPort", "string", (CEL_VALUE,), True, check_kind(URL, _get_port)),
+    Function(
+        "getEscapedPath",
+        "string",
+        (CEL_VALUE,),
+        True,
+        check_kind(URL, lambda text: quote(values.split_url(text).path, safe=_UNESCAPED_PATH_CHARACTERS)),
+    ),
+    Function(
+        "getQuery",
+        "map",
+        (CEL_VALUE,),
+        True,
+        check_kind(URL, lambda text: parse_qs(values.split_url(text).query, keep_blank_values=True)),
+    ),
+)
+
+
+def _parse_address(text: str) -> ipaddress.IPv4Address | ipaddress.IPv6Address:
+    return ipaddress.ip_address(text)
+
+
+def _parse_interface(text: str) -> ipaddress.IPv4Interface | ipaddress.IPv6Interface:
+    return ipaddress.ip_interface(text)
+
+
+def _is_global(text: str) -> bool:
+    address = _parse_address(text)
+    is_broadcast = text == "255.255.255.255"
+    is_local = address.is_loopback or address.is_link_local or address.is_multicast
+    return not (is_broadcast or address.is_unspecified or is_local)
+
+
+def _is_local_multicast(text: str) -> bool:
+    address = _parse_address(text)
+    if address.version == 4:
+        return address in ipaddress.ip_network("224.0.0.0/24")
+    return address.packed[0] == 0xFF and address.packed[1] & 0x0F == 2
+
+
+def _contains_cidr(outer_text: str, inner_text: str) -> bool:
+    inner_network, outer_network = _parse_interface(inner_text).network, _parse_interface(outer_text).network
+    if isinstance(inner_network, ipaddress.IPv4Network) and isinstance(outer_network, ipaddress.IPv4Network):
+        return inner_network.subnet_of(outer_network)
+    if isinstance(inner_network, ipaddress.IPv6Network) and isinstance(outer_network, ipaddress.IPv6Network):
+        return inner_network.subnet_of(outer_network)
+    return False
+
+
+def _contains_ip(outer: CelValue, inner: CelValue) -> bool:
+    if (outer.kind, inner.kind) != (CIDR, IP):
+        raise ValueError("no such overload")
+    return _contains_cidr(outer.text, inner.text)
+
+
+_IPS_AND_CIDRS: Final = (
+    Function("ip", CEL_VALUE, ("string",), False, values.parse_ip_address),
+    Function("isIP", "bool", ("string",), False, _can_parse(values.parse_ip_address)),
+    Function("ip.isCanonical", "bool", ("string",), False, lambda text: values.parse_ip_address(text).text == text),
+    Function("family", "int", (CEL_VALUE,), True, check_kind(IP, lambda text: _parse_address(text).version)),
+    Function(
+        "isUnspecified", "bool", (CEL_VALUE,), True, check_kind(IP, lambda text: _parse_address(text).is_unspecified)
+    ),
+    Function("isLoopback", "bool", (CEL_VALUE,), True, check_kind(IP, lambda text: _parse_address(text).is_loopback)),
+    Function(
+        "isLinkLocalUnicast",
+        "bool",
+        (CEL_VALUE,),
+        True,
+        check_kind(IP, lambda text: _parse_address(text).is_link_local),
+    ),
+    Function("isLinkLocalMulticast", "bool", (CEL_VALUE,), True, check_kind(IP, _is_local_multicast)),
+    Function("isGlobalUnicast", "bool", (CEL_VALUE,), True, check_kind(IP, _is_global)),
+    Function("cidr", CEL_VALUE, ("string",), False, values.parse_cidr),
+    Function("isCIDR", "bool", ("string",), False, _can_parse(values.parse_cidr)),
+    Function("containsIP", "bool", (CEL_VALUE, CEL_VALUE), True, _contains_ip),
+    Function(
+        "containsIP",
+        "bool",
+        (CEL_VALUE, "string"),
+        True,
+        lambda outer, text: _contains_ip(outer, values.parse_ip_address(text)),
+    ),
+    Function("containsCIDR", "bool", (CEL_VALUE, CEL_VALUE), True, check_kind(CIDR, _contains_cidr)),
+    Function(
+        "containsCIDR",
+        "bool",
+        (CEL_VALUE, "string"),
+        True,
+        check_kind(CIDR, lambda outer_text, inner_text: _contains_cidr(outer_text, values.parse_cidr(inner_text).text)),
+    ),
+    Function(
+        "ip", CEL_VALUE, (CEL_VALUE,), True, check_kind(CIDR, lambda text: CelValue(IP, str(_parse_interface(text).ip)))
+    ),
+    Function(
+        "masked",
+        CEL_VALUE,
+        (CEL_VALUE,),
+        True,
+        check_kind(CIDR, lambda text: CelValue(CIDR, str(_parse_interface(text).network))),
+    ),
+    Function(
+        "prefixLength",
+        "int",
+        (CEL_VALUE,),
+        True,
+        check_kind(CIDR, lambda text: _parse_interface(text).network.prefixlen),
+    ),
+)
+
+
+_REGEXES: Final = (
+    Function("find", "string", ("string", "string"), True, find),
+    Function("findAll", "strings", ("string", "string"), True, find_all),
+    Function("findAll", "strings", ("string", "string", "int"), True, find_all),
+)
+
+
+def _get_ip_or_cidr_text(value: CelValue) -> str:
+    if value.kind not in {IP, CIDR}:
+        raise ValueError("no such overload")
+    return value.text
+
+
+_PLAIN_CONVERSIONS: Final = (
+    Function("__plain", "string", (CEL_VALUE,), False, _get_ip_or_cidr_text),
+    *(
+        Function("__plain", kind, (kind,), False, lambda value: value)
+        for kind in ("bool", "int", "uint", "double", "string", "bytes", "timestamp", "duration")
+    ),
+)
+"""Arguments of `string`: IP addresses and CIDRs become text, other values are unchanged."""
+
+FUNCTIONS: Final[tuple[Function, ...]] = (
+    *_COMPARISONS,
+    *_QUANTITIES,
+    *_VERSIONS,
+    *_URLS,
+    *_IPS_AND_CIDRS,
+    *LISTS,
+    *_REGEXES,
+    *_PLAIN_CONVERSIONS,
+    *FORMATS,
+)
+"""Functions of every dialect."""

@@ -1,0 +1,224 @@
+"""Device pools of one node, in allocation order.
+
+Only the newest generation of a pool is used, and only if all its slices exist. Pools are ordered by driver and name;
+pools with binding conditions come last. Slices are ordered by name, so a driver controls which devices are tried first.
+
+Source: dynamic-resource-allocation/structured/internal/incubating/allocator_incubating.go, Allocator.Allocate (1.36).
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from extender.api.kinds.node import Node
+from extender.dra.errors import AllocationError
+from extender.dra.resource_slices import CompiledSlice, CounterAmounts, PoolId, SliceDevice
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Pool:
+    """The part of a pool that is relevant for one node.
+
+    Attributes:
+        id: driver and pool name.
+        incomplete: whether slices are missing.
+        invalid_reason: the error of its slices; empty if they are valid.
+        devices: the devices of slices that target the node, in allocation order.
+        devices_not_targeting_node: the devices of all remaining slices; they consume the pool's counters too.
+        counter_sets: the shared counters by name of the set.
+    """
+
+    id: PoolId
+    incomplete: bool = False
+    invalid_reason: str = ""
+    devices: tuple[SliceDevice, ...] = ()
+    devices_not_targeting_node: tuple[SliceDevice, ...] = ()
+    counter_sets: Mapping[str, CounterAmounts] = field(default_factory=dict)
+
+    @property
+    def name(self) -> str:
+        """The pool's name in error messages."""
+        return "/".join(self.id)
+
+    @property
+    def usable(self) -> bool:
+        """Whether devices may be allocated from the pool."""
+        return not self.incomplete and not self.invalid_reason
+
+    @property
+    def has_binding_conditions(self) -> bool:
+        """Whether a device has binding conditions; such a pool is tried last."""
+        return any(device.device.binding_conditions for device in self.devices)
+
+
+class SliceIndex:
+    """The slices of a snapshot, indexed by node and by pool.
+
+    Attributes:
+        slices: the compiled slices by name, in the order of arrival.
+    """
+
+    __slots__ = (
+        "_partitionable_devices",
+        "_pool_cache",
+        "_pools_by_node",
+        "_slices_by_node",
+        "_slices_by_pool",
+        "_slices_without_single_node",
+        "slices",
+    )
+
+    def __init__(self, slices: Mapping[str, CompiledSlice], *, partitionable_devices: bool) -> None:
+        """Index the slices.
+
+        Args:
+            slices: the compiled slices.
+            partitionable_devices: whether partitionable devices are supported.
+        """
+        self.slices = slices
+        self._partitionable_devices = partitionable_devices
+        self._slices_by_node: dict[str, list[CompiledSlice]] = {}
+        self._slices_without_single_node: list[CompiledSlice] = []
+        self._slices_by_pool: dict[PoolId, list[CompiledSlice]] = {}
+        for compiled_slice in slices.values():
+            self._slices_by_pool.setdefault(compiled_slice.pool_id, []).append(compiled_slice)
+            node_name = compiled_slice.resource_slice.spec.node_name
+            if node_name and not compiled_slice.counter_sets:
+                self._slices_by_node.setdefault(node_name, []).append(compiled_slice)
+            else:
+                self._slices_without_single_node.append(compiled_slice)
+        self._pool_cache: dict[tuple[PoolId, tuple[str, ...], bool], Pool] = {}
+        self._pools_by_node: dict[str, tuple[Node, tuple[Pool, ...]]] = {}
+
+    def get_pools_for_node(self, node: Node) -> tuple[Pool, ...]:
+        """Return the pools with devices for *node*, in allocation order.
+
+        Raises:
+            AllocationError: a node selector of a slice is invalid.
+        """
+        cached = self._pools_by_node.get(node.metadata.name)
+        if cached is not None and cached[0] is node:
+            return cached[1]
+        pools = self._gather_pools(node)
+        self._pools_by_node[node.metadata.name] = (node, pools)
+        return pools
+
+    def _gather_pools(self, node: Node) -> tuple[Pool, ...]:
+        slices_by_pool: dict[PoolId, list[CompiledSlice]] = {}
+        for compiled_slice in (*self._slices_by_node.get(node.metadata.name, ()), *self._slices_without_single_node):
+            if not self._partitionable_devices and compiled_slice.uses_partitionable_devices:
+                continue
+            if compiled_slice.targets_node(node):
+                _add_newest_generation(slices_by_pool.setdefault(compiled_slice.pool_id, []), compiled_slice)
+        pools_without_binding_conditions: list[Pool] = []
+        pools_with_binding_conditions: list[Pool] = []
+        for pool_id, slices in slices_by_pool.items():
+            pool = self._find_or_build_pool(pool_id, slices)
+            if pool is not None:
+                (
+                    pools_with_binding_conditions if pool.has_binding_conditions else pools_without_binding_conditions
+                ).append(pool)
+        pools_without_binding_conditions.sort(key=lambda pool: pool.id)
+        pools_with_binding_conditions.sort(key=lambda pool: pool.id)
+        return (*pools_without_binding_conditions, *pools_with_binding_conditions)
+
+    def _find_or_build_pool(self, pool_id: PoolId, slices: Sequence[CompiledSlice]) -> Pool | None:
+        """Return the pool of *slices*; None if its newest generation does not target the node."""
+        generation, slice_count = slices[0].generation, slices[0].pool_slice_count
+        generation_slices: Sequence[CompiledSlice] = slices
+        if len(slices) != slice_count:
+            pool_slices = self._slices_by_pool[pool_id]
+            if any(compiled_slice.generation > generation for compiled_slice in pool_slices):
+                return None
+            generation_slices = [
+                compiled_slice for compiled_slice in pool_slices if compiled_slice.generation == generation
+            ]
+            if len(generation_slices) != slice_count:
+                return Pool(pool_id, incomplete=True)
+        slices_by_name = sorted(slices, key=lambda compiled_slice: compiled_slice.name)
+        cache_key = (
+            pool_id,
+            tuple(compiled_slice.name for compiled_slice in slices_by_name),
+            len(generation_slices) != len(slices),
+        )
+        pool = self._pool_cache.get(cache_key)
+        if pool is None:
+            other_slices = [compiled_slice for compiled_slice in generation_slices if compiled_slice not in slices]
+            pool = self._pool_cache[cache_key] = _build_pool(
+                pool_id, slices_by_name, other_slices, partitionable_devices=self._partitionable_devices
+            )
+        return pool
+
+
+def _add_newest_generation(pool_slices: list[CompiledSlice], compiled_slice: CompiledSlice) -> None:
+    """Add a slice to the slices of its pool; a newer generation replaces an older one."""
+    if pool_slices and compiled_slice.generation < pool_slices[0].generation:
+        return
+    if pool_slices and compiled_slice.generation > pool_slices[0].generation:
+        pool_slices.clear()
+    pool_slices.append(compiled_slice)
+
+
+def _build_pool(
+    pool_id: PoolId,
+    slices: Sequence[CompiledSlice],
+    other_slices: Sequence[CompiledSlice],
+    *,
+    partitionable_devices: bool,
+) -> Pool:
+    device_slices = [
+        compiled_slice for compiled_slice in slices if not (partitionable_devices and compiled_slice.counter_sets)
+    ]
+    devices = tuple(device for compiled_slice in device_slices for device in compiled_slice.devices)
+    duplicate = _find_duplicate(device.device.name for device in devices)
+    if duplicate is not None:
+        return Pool(pool_id, invalid_reason=f"duplicate device name {duplicate}")
+    if not partitionable_devices:
+        return Pool(pool_id, devices=devices)
+    counter_sets: dict[str, CounterAmounts] = {}
+    for compiled_slice in slices:
+        for name, counters in compiled_slice.counter_sets:
+            if name in counter_sets:
+                return Pool(pool_id, invalid_reason=f"duplicate counter set name {name}")
+            counter_sets[name] = counters
+    for checked_slices in (slices, other_slices):
+        error = _find_unknown_counter(counter_sets, checked_slices)
+        if error:
+            return Pool(pool_id, invalid_reason=error)
+    devices_not_targeting_node = tuple(device for compiled_slice in other_slices for device in compiled_slice.devices)
+    return Pool(
+        pool_id, devices=devices, devices_not_targeting_node=devices_not_targeting_node, counter_sets=counter_sets
+    )
+
+
+def _find_duplicate(names: Iterable[str]) -> str | None:
+    seen_names: set[str] = set()
+    for name in names:
+        if name in seen_names:
+            return name
+        seen_names.add(name)
+    return None
+
+
+def _find_unknown_counter(counter_sets: Mapping[str, CounterAmounts], slices: Iterable[CompiledSlice]) -> str:
+    for compiled_slice in slices:
+        for device in compiled_slice.devices:
+            for consumption in device.consumed_counters:
+                counters = counter_sets.get(consumption.counter_set)
+                if counters is None:
+                    return f"counter set {consumption.counter_set} not found"
+                for name in consumption.counters:
+                    if name not in counters:
+                        return f"counter {name} not found in counter set {consumption.counter_set}"
+    return ""
+
+
+def gather_pools(slice_index: SliceIndex, node: Node) -> tuple[Pool, ...]:
+    """Return the node's pools; add upstream's prefix to errors.
+
+    Raises:
+        AllocationError: a node selector of a slice is invalid.
+    """
+    try:
+        return slice_index.get_pools_for_node(node)
+    except AllocationError as error:
+        raise AllocationError(f"gather pool information: {error}") from error

@@ -1,0 +1,272 @@
+"""Compiled resource slices: their node selection, their devices, and the devices' values in CEL."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, NamedTuple
+
+from extender.api.kinds.affinity import NodeSelector
+from extender.api.kinds.devices import Device, DeviceAttribute, ResourceSlice
+from extender.api.kinds.node import Node
+from extender.api.matching import CompiledNodeSelector, compile_strict_node_selector
+from extender.dra.cel.environment import (
+    CompileError,
+    DeviceValues,
+    Dialect,
+    EvaluationError,
+    compile_expression,
+    to_message,
+)
+from extender.dra.cel.values import parse_quantity, parse_semver, to_nanos
+from extender.dra.consumable_capacity import Capacity, build_capacities
+from extender.dra.errors import AllocationError
+
+DeviceId = tuple[str, str, str]
+"""Driver, pool and device name."""
+
+PoolId = tuple[str, str]
+"""Driver and pool name."""
+
+CounterAmounts = dict[str, int]
+"""Counters by name, in nano units."""
+
+
+@dataclass(frozen=True, slots=True)
+class NodeSelection:
+    """The nodes on which devices can be used: one node, all nodes, or the nodes of a selector. Default: no node."""
+
+    node_name: str = ""
+    all_nodes: bool = False
+    selector: NodeSelector | None = None
+    terms: CompiledNodeSelector | None = None
+    error: str = ""
+
+    def matches(self, node: Node) -> bool:
+        """Return whether *node* is selected.
+
+        Raises:
+            AllocationError: the selector is invalid.
+        """
+        if self.node_name:
+            return node.metadata.name == self.node_name
+        if self.all_nodes or self.selector is None:
+            return self.all_nodes
+        if self.terms is None:
+            raise AllocationError(f"failed to parse node selector: {self.error}")
+        return self.terms.matches(node.metadata.labels, node.metadata.name)
+
+
+def parse_node_selection(node_name: str | None, all_nodes: bool | None, selector: NodeSelector | None) -> NodeSelection:
+    """Build the node selection from the fields of a slice or a device."""
+    terms: CompiledNodeSelector | None = None
+    error = ""
+    if selector is not None:
+        try:
+            terms = compile_strict_node_selector(selector)
+        except ValueError as selector_error:
+            error = str(selector_error)
+    return NodeSelection(node_name or "", bool(all_nodes), selector, terms, error)
+
+
+class CounterConsumption(NamedTuple):
+    """The counters that a device consumes of one counter set."""
+
+    counter_set: str
+    counters: CounterAmounts
+
+
+class SliceDevice:
+    """A device of a slice.
+
+    Attributes:
+        id: driver, pool and device name.
+        device: the device in the slice's spec.
+        slice: the compiled slice with the device.
+        allow_multiple_allocations: whether several claims may share the device.
+    """
+
+    def __init__(self, device: Device, compiled_slice: "CompiledSlice") -> None:
+        self.id: DeviceId = (compiled_slice.driver, compiled_slice.pool, device.name)
+        self.device = device
+        self.slice = compiled_slice
+        self.allow_multiple_allocations = bool(device.allow_multiple_allocations)
+        self._expression_results: dict[tuple[str, Dialect, bool], bool] = {}
+
+    @cached_property
+    def node_selection(self) -> NodeSelection:
+        """The device's own node selection, used if its slice selects nodes per device."""
+        return parse_node_selection(self.device.node_name, self.device.all_nodes, self.device.node_selector)
+
+    @cached_property
+    def capacities(self) -> dict[str, Capacity]:
+        """The device's capacities by name."""
+        return build_capacities(self.device)
+
+    @cached_property
+    def consumed_counters(self) -> tuple[CounterConsumption, ...]:
+        """The shared counters that the device consumes."""
+        return tuple(
+            CounterConsumption(
+                consumption.counter_set,
+                {name: to_nanos(counter.value) for name, counter in consumption.counters.items()},
+            )
+            for consumption in self.device.consumes_counters
+        )
+
+    def find_attribute(self, name: str) -> DeviceAttribute | None:
+        """Return the attribute with the qualified *name*; the driver's own attributes may lack the domain."""
+        attributes = self.device.attributes
+        if name in attributes:
+            return attributes[name]
+        domain, slash, short_name = name.partition("/")
+        return attributes.get(short_name) if slash and domain == self.id[0] else None
+
+    def matches_expression(self, expression: str, dialect: Dialect, *, allow_multiple: bool | None = None) -> bool:
+        """Evaluate *expression* on the device and cache the result.
+
+        Args:
+            expression: the CEL expression.
+            dialect: the CEL features in use.
+            allow_multiple: the value of allowMultipleAllocations in the expression; None: the device's own value.
+
+        Raises:
+            CompileError: the expression does not compile.
+            EvaluationError: the evaluation fails on this device.
+        """
+        shareable = self.allow_multiple_allocations if allow_multiple is None else allow_multiple
+        key = (expression, dialect, shareable)
+        result = self._expression_results.get(key)
+        if result is None:
+            program = compile_with_cache(expression, dialect)
+            attributes, capacity = self._build_cel_values(dialect)
+            values = DeviceValues(self.id[0], shareable, attributes, capacity)
+            result = self._expression_results[key] = program.matches(values)
+        return result
+
+    def _build_cel_values(self, dialect: Dialect) -> tuple[dict[str, dict[str, Any]], dict[str, dict[str, Any]]]:
+        driver = self.id[0]
+        attributes: dict[str, dict[str, Any]] = {}
+        for name, attribute in self.device.attributes.items():
+            domain, short_name = _split_qualified_name(name, driver)
+            try:
+                attributes.setdefault(domain, {})[short_name] = _convert_attribute_value(attribute, dialect)
+            except ValueError as error:
+                raise EvaluationError(f"attribute {name}: {error}") from error
+        capacity: dict[str, dict[str, Any]] = {}
+        for name, device_capacity in self.device.capacity.items():
+            domain, short_name = _split_qualified_name(name, driver)
+            capacity.setdefault(domain, {})[short_name] = to_message(parse_quantity(str(device_capacity.value)))
+        return attributes, capacity
+
+
+def _split_qualified_name(name: str, driver: str) -> tuple[str, str]:
+    domain, slash, short_name = name.partition("/")
+    return (domain, short_name) if slash else (driver, name)
+
+
+def _convert_attribute_value(attribute: DeviceAttribute, dialect: Dialect) -> Any:
+    if dialect.list_attributes:
+        for values in (attribute.int_values, attribute.bool_values, attribute.string_values):
+            if values:
+                return list(values)
+        if attribute.version_values:
+            return [to_message(parse_semver(version)) for version in attribute.version_values]
+    for value in (attribute.int_value, attribute.bool_value, attribute.string_value):
+        if value is not None:
+            return value
+    if attribute.version_value is not None:
+        try:
+            return to_message(parse_semver(attribute.version_value))
+        except ValueError as error:
+            raise ValueError(f"parse semantic version: {error}") from error
+    raise ValueError("unsupported attribute value")
+
+
+_MAX_CACHED_EXPRESSIONS = 4096
+_expression_cache: dict[tuple[str, Dialect], Any] = {}
+
+
+def compile_with_cache(expression: str, dialect: Dialect) -> Any:
+    """Compile *expression*, or return the cached result; the oldest entry is evicted from a full cache.
+
+    Raises:
+        CompileError: the expression does not compile.
+    """
+    key = (expression, dialect)
+    compiled = _expression_cache.get(key)
+    if compiled is None:
+        try:
+            compiled = compile_expression(expression, dialect)
+        except CompileError as error:
+            compiled = error
+        if len(_expression_cache) >= _MAX_CACHED_EXPRESSIONS:
+            del _expression_cache[next(iter(_expression_cache))]
+        _expression_cache[key] = compiled
+    if isinstance(compiled, CompileError):
+        raise CompileError(str(compiled))
+    return compiled
+
+
+class CompiledSlice:
+    """A resource slice prepared for allocation.
+
+    Attributes:
+        resource_slice: the API object.
+        name: the name of the slice.
+        driver, pool: the names of the driver and the pool.
+        generation, pool_slice_count: the pool's generation and its number of slices.
+        node_selection: the nodes of all its devices; None: the slice selects no nodes.
+        per_device_node_selection: whether each device selects its nodes.
+        devices: the devices in the order of the spec.
+        counter_sets: pairs of a set's name and its shared counters.
+    """
+
+    def __init__(self, resource_slice: ResourceSlice) -> None:
+        spec = resource_slice.spec
+        self.resource_slice = resource_slice
+        self.name = resource_slice.metadata.name
+        self.driver, self.pool = spec.driver, spec.pool.name
+        self.generation, self.pool_slice_count = spec.pool.generation, spec.pool.resource_slice_count
+        selects_nodes = bool(spec.node_name) or bool(spec.all_nodes) or spec.node_selector is not None
+        self.node_selection = (
+            parse_node_selection(spec.node_name, spec.all_nodes, spec.node_selector) if selects_nodes else None
+        )
+        self.per_device_node_selection = bool(spec.per_device_node_selection)
+        self.devices = tuple(SliceDevice(device, self) for device in spec.devices)
+        self.counter_sets = tuple(
+            (counter_set.name, {name: to_nanos(counter.value) for name, counter in counter_set.counters.items()})
+            for counter_set in spec.shared_counters
+        )
+
+    @property
+    def pool_id(self) -> PoolId:
+        """The pool that the slice belongs to."""
+        return (self.driver, self.pool)
+
+    @property
+    def uses_partitionable_devices(self) -> bool:
+        """Whether the slice uses fields of partitionable devices."""
+        return self.resource_slice.spec.per_device_node_selection is not None or bool(self.counter_sets)
+
+    def targets_node(self, node: Node) -> bool:
+        """Return whether the slice targets *node*. A slice with counter sets targets every node.
+
+        Raises:
+            AllocationError: a node selector is invalid.
+        """
+        if self.counter_sets:
+            return True
+        try:
+            if self.node_selection is not None:
+                return self.node_selection.matches(node)
+        except AllocationError as error:
+            raise AllocationError(f"failed to perform node selection for slice {self.name}: {error}") from error
+        return self.per_device_node_selection and any(self._match_devices(node))
+
+    def _match_devices(self, node: Node) -> Iterator[bool]:
+        for device in self.devices:
+            try:
+                yield device.node_selection.matches(node)
+            except AllocationError as error:
+                message = f"failed to perform node selection for device {device.device.name} in slice {self.name}"
+                raise AllocationError(f"{message}: {error}") from error

@@ -1,0 +1,67 @@
+"""Shared counters of partitionable devices: a pool's available counters, and the counters that a search consumes.
+
+As upstream, counters are indexed by the pool name without the driver.
+
+Source: pkg/scheduler/framework/plugins/dynamicresources/dynamicresources.go, AllocatorFeatures (1.36).
+"""
+
+from extender.dra.allocated_devices import AllocatedDevices
+from extender.dra.device_pools import Pool
+from extender.dra.resource_slices import CounterAmounts, SliceDevice
+
+CounterSets = dict[str, CounterAmounts]
+"""Counters in nano units, by counter set and counter name."""
+
+
+def calculate_available_counters(pool: Pool, allocated_devices: AllocatedDevices) -> CounterSets:
+    """Return the counters of *pool* minus the counters of allocated devices; may be negative."""
+    counters_by_set = {name: dict(counters) for name, counters in pool.counter_sets.items()}
+    for device in (*pool.devices, *pool.devices_not_targeting_node):
+        if not device.consumed_counters or not allocated_devices.is_in_use(device.id):
+            continue
+        for consumption in device.consumed_counters:
+            counters = counters_by_set.get(consumption.counter_set, {})
+            for name, amount in consumption.counters.items():
+                if name in counters:
+                    counters[name] -= amount
+    return counters_by_set
+
+
+class CounterAllocator:
+    """Consumes and releases counters for one search.
+
+    The available counters of a pool are calculated when its first device is tried.
+    """
+
+    __slots__ = ("_allocated_devices", "_available", "_consumed")
+
+    def __init__(self, allocated_devices: AllocatedDevices) -> None:
+        self._allocated_devices = allocated_devices
+        self._available: dict[str, CounterSets] = {}
+        self._consumed: dict[str, CounterSets] = {}
+
+    def consume(self, device: SliceDevice, pool: Pool) -> bool:
+        """Consume the counters of *device* if the pool's counters suffice; return whether they suffice."""
+        pool_name = pool.id[1]
+        available = self._available.get(pool_name)
+        if available is None:
+            available = self._available[pool_name] = calculate_available_counters(pool, self._allocated_devices)
+        consumed = self._consumed.setdefault(pool_name, {})
+        self._add_amounts(device, consumed, 1)
+        for set_name, counters in available.items():
+            consumed_set = consumed.get(set_name, {})
+            if any(amount < consumed_set.get(counter, 0) for counter, amount in counters.items()):
+                self._add_amounts(device, consumed, -1)
+                return False
+        return True
+
+    def release(self, device: SliceDevice, pool: Pool) -> None:
+        """Release the counters of *device*."""
+        self._add_amounts(device, self._consumed.setdefault(pool.id[1], {}), -1)
+
+    @staticmethod
+    def _add_amounts(device: SliceDevice, counter_sets: CounterSets, sign: int) -> None:
+        for consumption in device.consumed_counters:
+            counters = counter_sets.setdefault(consumption.counter_set, {})
+            for name, amount in consumption.counters.items():
+                counters[name] = counters.get(name, 0) + sign * amount

@@ -1,0 +1,303 @@
+"""The verb bind: bind a pod to a node for a scheduler, after checking the request against the current state.
+
+The pod is read from the API server first; its name, uid, scheduler and state must match the request. The node is then
+filtered by the profile of the pod's scheduler, on the newest snapshot. Only then is the pod assumed on the node, its
+volumes and claims are written, and then the Binding, with the pod's uid as precondition. Every failure forgets the
+assumed pod and is reported in the response. A pod that is already on that node is a success, so repeated requests are
+safe.
+
+Source: kube-scheduler/extender/v1/types.go, ExtenderBindingArgs; pkg/scheduler/schedule_one.go,
+Scheduler.extendersBinding; kube-scheduler/framework/extender.go, Extender (1.36).
+"""
+
+import asyncio
+import logging
+from collections.abc import AsyncIterator, Callable, Collection, Mapping
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+from extender.api.extender_v1 import BindingArgs, BindingResult
+from extender.api.kinds.node import Node
+from extender.api.kinds.pod import Pod
+from extender.basics.clock import Clock, SystemClock
+from extender.cache.cache import Cache
+from extender.cache.pod_info import PodInfo
+from extender.cycle import binding_cycle
+from extender.cycle.bind_precheck import get_node
+from extender.cycle.diagnosis import find_nodes_that_pass_filters
+from extender.cycle.plugin_runtime import PluginRuntime
+from extender.cycle.pre_enqueue import run_pre_enqueue_plugins
+from extender.extender_api.decision_log import DecisionLog
+from extender.framework.profiles import Profile
+from extender.framework.status import Code, Status
+from extender.scheduler.binder import ApiCaller, Binder, BindingError, undo_api_calls
+
+log = logging.getLogger("extender.extender_api")
+
+_FINISHED = ("Succeeded", "Failed")
+
+
+class PodReadError(Exception):
+    """The pod could not be read from the API server; the message is one line."""
+
+
+class BindApi(ApiCaller, Protocol):
+    """The API server's methods that bind needs."""
+
+    async def pod(self, namespace: str, name: str) -> Pod | None:
+        """Return the current pod of that name, or None if it does not exist.
+
+        Raises:
+            PodReadError: the pod cannot be read.
+        """
+
+
+class BindMetrics(Protocol):
+    """Metrics of bind requests (`metrics.verb_metrics.VerbMetrics`)."""
+
+    def count_bind_result(self, outcome: str) -> None:
+        """Count one result: `bound`, `already` (bound before), `refused` (not written), `failed` (a write failed)."""
+
+
+class NullBindMetrics:
+    """Bind metrics that are discarded."""
+
+    def count_bind_result(self, outcome: str) -> None:
+        """Do nothing."""
+
+
+class BindRejectedError(Exception):
+    """The bind request is rejected before anything is written; the message is the reason."""
+
+
+def _ignore_pod(_: Pod) -> None:
+    """Do nothing."""
+
+
+def _always_ready() -> str:
+    return ""
+
+
+@dataclass(slots=True)
+class BindVerb:
+    """Binds pods of one cluster. All calls must come from one event loop.
+
+    Attributes:
+        cache: the watched cluster; bound pods are assumed in it until the watch confirms them.
+        profiles: the profiles by scheduler name; pods of these schedulers are bound.
+        default_profile: the profile for pods of `extra_scheduler_names`.
+        runtime: the runtime that runs the plugins, shared with the other verbs.
+        api: the API server.
+        metrics: the counters of results.
+        extra_scheduler_names: the names of further schedulers; their pods are bound too.
+        not_ready_reason: a function that returns the reason why no request can be served now; empty if there is no such
+            reason.
+        decision_log: the log of decisions.
+        on_forget: a function that is called with an assumed pod whose binding failed.
+        clock: the clock for timeouts.
+    """
+
+    cache: Cache
+    profiles: Mapping[str, Profile]
+    default_profile: Profile
+    runtime: PluginRuntime
+    api: BindApi
+    metrics: BindMetrics = field(default_factory=NullBindMetrics)
+    extra_scheduler_names: Collection[str] = ()
+    not_ready_reason: Callable[[], str] = _always_ready
+    decision_log: DecisionLog = field(default_factory=DecisionLog)
+    on_forget: Callable[[Pod], None] = _ignore_pod
+    clock: Clock = field(default_factory=SystemClock)
+    _pod_locks: dict[str, tuple[asyncio.Lock, int]] = field(default_factory=dict)
+
+    async def bind(self, args: BindingArgs) -> BindingResult:
+        """Bind the pod to the node. If that fails, return the reason in `error`; then nothing has changed."""
+        if reason := self.not_ready_reason():
+            return self._record_result(args, "refused", reason)
+        fields = {
+            "PodName": args.pod_name,
+            "PodNamespace": args.pod_namespace,
+            "PodUID": args.pod_uid,
+            "Node": args.node,
+        }
+        for name, value in fields.items():
+            if not value:
+                return self._record_result(args, "refused", f"{name}: is missing")
+        try:
+            async with self._lock_pod(args.pod_uid):  # a repeated request waits for the first one's result
+                return self._record_result(args, await self._bind(args))
+        except BindRejectedError as error:
+            return self._record_result(args, "refused", str(error))
+        except BindingError as error:
+            return self._record_result(args, "refused" if error.status.is_rejected else "failed", str(error))
+        except PodReadError as error:
+            return self._record_result(args, "failed", str(error))
+
+    @asynccontextmanager
+    async def _lock_pod(self, uid: str) -> AsyncIterator[None]:
+        """Serve one request for a pod at a time."""
+        lock, user_count = self._pod_locks.get(uid, (asyncio.Lock(), 0))
+        self._pod_locks[uid] = lock, user_count + 1
+        try:
+            async with lock:
+                yield
+        finally:
+            _, user_count = self._pod_locks[uid]
+            if user_count == 1:
+                del self._pod_locks[uid]
+            else:
+                self._pod_locks[uid] = lock, user_count - 1
+
+    def _record_result(self, args: BindingArgs, outcome: str, error: str = "") -> BindingResult:
+        self.metrics.count_bind_result(outcome)
+        details = {"node": args.node, "uid": args.pod_uid, "result": outcome, "error": error}
+        self.decision_log.add(args.key, "bind", lambda: details, sum(map(len, details.values())))
+        return BindingResult(error)
+
+    async def _bind(self, args: BindingArgs) -> str:
+        pod = await self.api.pod(args.pod_namespace, args.pod_name)
+        if _is_already_bound(pod, args):
+            return "already"
+        pending_pod = self._check_pod(pod, args)
+        # No other task runs between the check and the assume, so no other request can use the node's resources.
+        pod_info, cycle_state = self._check_node(pending_pod, args.node)
+        node_at_decision = get_node(self.cache, args.node)
+        nominated_node = self._find_nominated_node(args.pod_uid)
+        profile = self._get_profile(pending_pod)
+        self.cache.assume(binding_cycle.make_assumed_pod(pending_pod, args.node, profile, cycle_state), args.node)
+        try:
+            await self._run_binding_cycle(pod_info, args.node, node_at_decision, profile, cycle_state)
+        except BaseException:
+            unreserve_result = binding_cycle.run_unreserve_plugins(
+                pod_info, args.node, profile, self.runtime, cycle_state
+            )
+            for error in unreserve_result.errors:
+                log.warning("%s", error)
+            await undo_api_calls(self.api, unreserve_result.api_calls, log.warning)
+            if self.cache.is_assumed(args.pod_uid):
+                self.cache.forget(pending_pod)
+                self.cache.nominate(pending_pod, nominated_node)
+                self.on_forget(pending_pod)
+            raise
+        for error in binding_cycle.run_post_bind_plugins(pod_info, args.node, profile, self.runtime, cycle_state):
+            log.warning("%s", error)
+        return "bound"
+
+    async def _run_binding_cycle(
+        self, pod: PodInfo, node: str, node_at_decision: Node | None, profile: Profile, cycle_state: dict[str, Any]
+    ) -> None:
+        """Run Reserve, Permit, PreBind and Bind for *node*, with a last check of the node before Bind.
+
+        Raises:
+            BindingError: an extension point failed or rejected the pod.
+
+        Source: pkg/scheduler/schedule_one.go, Scheduler.prepareForBindingCycle, Scheduler.bindingCycle,
+        Scheduler.bind; pkg/scheduler/framework/runtime/framework.go, frameworkImpl.RunPreBindPreFlights,
+        frameworkImpl.WaitOnPermit, frameworkImpl.getPreBindPluginGroups;
+        pkg/scheduler/framework/runtime/pods_in_prebind_map.go, podInPreBind.MarkPrebound (1.36).
+        """
+        runtime, snapshot = self.runtime, self.cache.snapshot()
+        _raise_unless_ok(binding_cycle.run_reserve_plugins(pod, node, snapshot, profile, runtime, cycle_state))
+        _raise_unless_ok(binding_cycle.run_permit_plugins(pod, node, snapshot, profile, runtime, cycle_state).status)
+        del snapshot
+        pre_flights = binding_cycle.run_pre_bind_pre_flights(pod, node, profile, runtime, cycle_state)
+        if pre_flights.status is not None and pre_flights.status.code is not Code.SKIP:
+            raise BindingError(pre_flights.status)
+
+        def ensure_assumed() -> None:
+            if not self.cache.is_assumed(pod.uid):
+                raise BindingError(Status(Code.ERROR, ("pod does not exist any more",)))
+
+        binder = Binder(
+            pod,
+            node,
+            node_at_decision,
+            profile,
+            runtime,
+            cycle_state,
+            self.cache,
+            self.api,
+            self.clock,
+            asyncio.sleep,
+            ensure_assumed,
+        )
+        if pre_flights.status is None:
+            await binder.run_pre_bind_plugins(pre_flights.groups)
+        ensure_assumed()
+        await binder.bind()
+
+    def _get_profile(self, pod: Pod) -> Profile:
+        return self.profiles.get(pod.spec.scheduler_name, self.default_profile)
+
+    def _find_nominated_node(self, uid: str) -> str:
+        """Return the node that the pod is nominated for; empty if there is none."""
+        nominations = self.cache.snapshot().nominated_pods_by_node.items()
+        return next((node for node, pod_infos in nominations if any(pod_info.uid == uid for pod_info in pod_infos)), "")
+
+    def _check_pod(self, pod: Pod | None, args: BindingArgs) -> Pod:
+        """Return *pod* if it matches the request and is pending.
+
+        Raises:
+            BindRejectedError: the pod does not match, or cannot be bound.
+        """
+        key = f"{args.pod_namespace}/{args.pod_name}"
+        if pod is None:
+            raise BindRejectedError(f"pod {key} not found")
+        if (pod.metadata.namespace, pod.metadata.name) != (args.pod_namespace, args.pod_name):
+            raise BindRejectedError(f"requested pod {key}, but the API server returned {pod.key}")
+        uid = pod.metadata.uid
+        if uid != args.pod_uid:
+            raise BindRejectedError(f"pod {key} has the uid {uid}, not {args.pod_uid}: it was deleted and recreated")
+        if pod.spec.scheduler_name not in self.profiles and pod.spec.scheduler_name not in self.extra_scheduler_names:
+            raise BindRejectedError(
+                f'pod {key} is for the scheduler "{pod.spec.scheduler_name}", which is not served here'
+            )
+        if pod.spec.node_name:
+            raise BindRejectedError(f"pod {key} is on node {pod.spec.node_name} already")
+        if pod.metadata.deletion_timestamp is not None:
+            raise BindRejectedError(f"pod {key} is being deleted")
+        if pod.status.phase in _FINISHED:
+            raise BindRejectedError(f"pod {key} has finished")
+        assigned_pod_info = self.cache.assigned_pods.get(uid)
+        if assigned_pod_info is not None:
+            raise BindRejectedError(f"pod {key} is already assumed or bound on node {assigned_pod_info.node_name}")
+        return pod
+
+    def _check_node(self, pod: Pod, node: str) -> tuple[PodInfo, dict[str, Any]]:
+        """Run PreEnqueue, PreFilter and Filter for *node*; return the pod's PodInfo and its CycleState.
+
+        Raises:
+            BindRejectedError: the node is unknown, or does not fit the pod.
+        """
+        snapshot = self.cache.snapshot()
+        row = snapshot.row(node)
+        if row is None:
+            raise BindRejectedError(f"node {node} is not known to the extender (yet)")
+        pod_info, profile = snapshot.make_pod_info(pod), self._get_profile(pod)
+        pre_enqueue_status = run_pre_enqueue_plugins(pod_info, snapshot, profile, self.runtime)
+        if pre_enqueue_status is not None:
+            raise BindRejectedError(f"pod {pod.key}: {pre_enqueue_status.message}")
+        diagnosis = find_nodes_that_pass_filters(pod_info, snapshot, profile, self.runtime, with_rejections=True)
+        if diagnosis.error is not None:
+            raise BindRejectedError(diagnosis.error.message)
+        if diagnosis.pre_filter_run.status is not None:
+            raise BindRejectedError(
+                f"pod {pod.key} does not fit node {node}: {diagnosis.pre_filter_run.status.message}"
+            )
+        if not diagnosis.feasible[row]:
+            reasons = ", ".join(rejection.reason.text for rejection in diagnosis.rejections if rejection.nodes[row])
+            raise BindRejectedError(
+                f"pod {pod.key} does not fit node {node}: {reasons or diagnosis.pre_filter_run.excluded_reason}"
+            )
+        return pod_info, dict(diagnosis.pre_filter_run.cycle_state)
+
+
+def _raise_unless_ok(status: Status | None) -> None:
+    """Raise `BindingError` unless *status* is a success; a Permit plugin that waits is a rejection too."""
+    if status is not None and not status.is_success:
+        raise BindingError(status)
+
+
+def _is_already_bound(pod: Pod | None, args: BindingArgs) -> bool:
+    return pod is not None and (pod.metadata.uid, pod.spec.node_name) == (args.pod_uid, args.node)

@@ -1,0 +1,126 @@
+"""Read request bodies within size limits: one for each body, one for all bodies together.
+
+A request with node names is small, a request with whole nodes or pods is large, and only the body shows the kind of the
+request. So each body may grow to the limit for names. It may grow further only if these bytes contain the start of the
+whole objects. In requests of kube-scheduler they do: only the pod precedes the objects, and etcd limits a pod to 1.5
+MiB.
+"""
+
+import re
+from dataclasses import dataclass, field
+from typing import Final
+
+from starlette.requests import ClientDisconnect
+from starlette.types import Receive, Scope
+
+from extender.extender_api.payloads import MAX_NAMES_BYTES, MAX_NODES_BYTES, RequestError
+
+WHOLE_NODES_PATTERN: Final = re.compile(rb'"nodes"\s*:\s*\{', re.IGNORECASE)
+"""Matches a request of filter or prioritize with whole nodes. A JSON string escapes quotes, so no label or annotation
+value matches."""
+
+WHOLE_PODS_PATTERN: Final = re.compile(rb'"node(?:name)?tovictims"\s*:\s*\{', re.IGNORECASE)
+"""Matches a request of preempt with whole victims."""
+
+
+@dataclass(slots=True)
+class BodyReader:
+    """Reads request bodies within size limits.
+
+    Attributes:
+        max_names_bytes: the limit for a request without whole objects.
+        max_bytes: the limit for any request.
+        max_total_bytes: the limit for all requests that are being read or served.
+        current_total_bytes: the current size of these requests.
+    """
+
+    max_names_bytes: int = MAX_NAMES_BYTES
+    max_bytes: int = MAX_NODES_BYTES
+    max_total_bytes: int = 4 * MAX_NODES_BYTES
+    current_total_bytes: int = field(init=False, default=0)
+
+    def __post_init__(self) -> None:
+        self.max_total_bytes = max(self.max_total_bytes, self.max_bytes)
+
+    def read(self, scope: Scope, receive: Receive, whole_objects_pattern: re.Pattern[bytes] | None) -> "_BodyContext":
+        """Return an asynchronous context manager that returns the body. After its end, the bytes no longer count.
+
+        Args:
+            scope: ASGI scope of the request.
+            receive: ASGI receive of the request, from which nothing was read yet.
+            whole_objects_pattern: matches a body with whole objects; None: such bodies are not allowed.
+        """
+        return _BodyContext(self, scope, receive, whole_objects_pattern)
+
+    def check_size(self, size: int, limit: int) -> None:
+        """Check that *size* (bytes) is within *limit*.
+
+        Raises:
+            RequestError: 413, the size is above the limit.
+        """
+        if size > limit:
+            subject = "a request" if limit == self.max_bytes else "a request without whole nodes or pods"
+            raise RequestError(413, f"{subject} may have {limit} bytes, this has more")
+
+
+class _BodyContext:
+    """Reads one body and counts its bytes in the reader's total."""
+
+    __slots__ = ("_body", "_pattern", "_reader", "_receive", "_scope")
+
+    def __init__(
+        self, reader: BodyReader, scope: Scope, receive: Receive, whole_objects_pattern: re.Pattern[bytes] | None
+    ) -> None:
+        self._reader, self._scope, self._receive, self._pattern = reader, scope, receive, whole_objects_pattern
+        self._body = bytearray()
+
+    async def __aenter__(self) -> bytearray:
+        """Read the whole body.
+
+        Raises:
+            RequestError: 413, the body is too big; 503, all bodies together are too big; 400, the Content-Length is not
+                a number.
+            ClientDisconnect: the client closed the connection before the end of the body.
+        """
+        reader, pattern = self._reader, self._pattern
+        max_bytes = reader.max_names_bytes if pattern is None else reader.max_bytes
+        reader.check_size(_get_content_length(self._scope), max_bytes)
+        try:
+            await self._read_all(reader.max_names_bytes, max_bytes)
+        except BaseException:
+            reader.current_total_bytes -= len(self._body)
+            raise
+        return self._body
+
+    async def _read_all(self, limit: int, max_bytes: int) -> None:
+        reader, body, pattern = self._reader, self._body, self._pattern
+        has_more = True
+        while has_more:
+            message = await self._receive()
+            if message["type"] == "http.disconnect":
+                raise ClientDisconnect
+            chunk, has_more = message.get("body", b""), message.get("more_body", False)
+            body += chunk
+            reader.current_total_bytes += len(chunk)
+            if len(body) > limit < max_bytes and pattern is not None and pattern.search(body):
+                limit = max_bytes
+            reader.check_size(len(body), limit)
+            if reader.current_total_bytes > reader.max_total_bytes:
+                raise RequestError(503, "too many big requests at once; retry later")
+
+    async def __aexit__(self, *_: object) -> None:
+        """Subtract the body from the reader's total."""
+        self._reader.current_total_bytes -= len(self._body)
+
+
+def get_header(scope: Scope, name: bytes) -> bytes:
+    """Return the first header of this *name* (in lower case); empty if there is none."""
+    return next((value for key, value in scope["headers"] if key == name), b"")
+
+
+def _get_content_length(scope: Scope) -> int:
+    """Return the Content-Length header; 0 if there is none."""
+    value = get_header(scope, b"content-length") or b"0"
+    if not value.isdigit():
+        raise RequestError(400, "Content-Length: not a number")
+    return int(value[:20])

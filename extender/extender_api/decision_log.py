@@ -1,0 +1,160 @@
+"""The last decisions about each pod, per node and plugin, for `GET /explain/{namespace}/{pod}`.
+
+The log is bounded by memory. A decision keeps its results; its details are built only when they are read.
+"""
+
+import time
+from collections import OrderedDict, deque
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from typing import Any, Final
+
+import numpy as np
+
+from extender.api.kinds.pod import Pod
+from extender.cycle.score import Ranking
+from extender.extender_api.failed_nodes import FEASIBLE, NodeReasons
+from extender.extender_api.host_priorities import HostPriorities
+from extender.extender_api.requested_nodes import RequestedNodes
+
+DetailsBuilder = Callable[[], Mapping[str, Any]]
+
+_OVERHEAD: Final = 512
+"""Estimated bytes of a decision without its names."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Decision:
+    timestamp: float
+    verb: str
+    memory_bytes: int
+    build_details: DetailsBuilder
+
+
+@dataclass(slots=True)
+class DecisionLog:
+    """Decisions by pod, newest last.
+
+    Attributes:
+        max_bytes: the limit of the estimated memory of all decisions; the pod with the oldest last decision is evicted
+            first.
+        max_per_pod: the limit of decisions per pod.
+        now: a function that returns the time in seconds since 1970.
+    """
+
+    max_bytes: int = 64 << 20
+    max_per_pod: int = 8
+    now: Callable[[], float] = time.time
+    _decisions_by_pod: OrderedDict[str, deque[_Decision]] = field(init=False, default_factory=OrderedDict)
+    _memory_bytes: int = field(init=False, default=0)
+
+    def add(self, key: str, verb: str, build_details: DetailsBuilder, memory_bytes: int = 0) -> None:
+        """Add a decision of *verb* about the pod *key* (`namespace/name`); *build_details* returns its details."""
+        decisions = self._decisions_by_pod.setdefault(key, deque())
+        self._decisions_by_pod.move_to_end(key)
+        memory_bytes += 4 * len(key) + _OVERHEAD
+        decisions.append(_Decision(self.now(), verb, memory_bytes, build_details))
+        self._memory_bytes += memory_bytes
+        if len(decisions) > self.max_per_pod:
+            self._memory_bytes -= decisions.popleft().memory_bytes
+        while self._memory_bytes > self.max_bytes and len(self._decisions_by_pod) > 1:
+            _, evicted_decisions = self._decisions_by_pod.popitem(last=False)
+            self._memory_bytes -= sum(decision.memory_bytes for decision in evicted_decisions)
+
+    def get_decisions(self, key: str) -> list[dict[str, Any]]:
+        """Return the decisions about the pod *key*, oldest first."""
+        return [
+            {"time": _format_time(decision.timestamp), "verb": decision.verb, **decision.build_details()}
+            for decision in self._decisions_by_pod.get(key, ())
+        ]
+
+    # -- the verbs' results
+
+    def add_filter(self, pod: Pod, profile: str, requested_nodes: RequestedNodes, reasons: NodeReasons) -> None:
+        """Add a result of filter."""
+        names = requested_nodes.names
+
+        def build_details() -> dict[str, Any]:
+            accepted_nodes: list[str] = []
+            groups = []
+            for reason, positions in reasons.group_positions():
+                nodes = [names[position] for position in positions]
+                if reason is FEASIBLE:
+                    accepted_nodes = nodes
+                else:
+                    group = {"plugin": reason.plugin or None, "reason": reason.text, "final": reason.unresolvable}
+                    groups.append({**group, "nodes": nodes})
+            return {"profile": profile, "nodes": len(names), "accepted": accepted_nodes, "refused": groups}
+
+        self.add(pod.key, "filter", build_details, requested_nodes.node_names.memory_bytes)
+
+    def add_prioritize(
+        self, pod: Pod, profile: str, requested_nodes: RequestedNodes, ranking: Ranking, priorities: HostPriorities
+    ) -> None:
+        """Add a result of prioritize; *ranking* has the scores of the feasible nodes among the requested ones."""
+        names, requested_rows, rows, totals = (
+            requested_nodes.names,
+            requested_nodes.rows,
+            ranking.rows,
+            np.array(ranking.totals),
+        )
+        plugins = {
+            name: (np.array(entry.raw), np.array(entry.normalized), entry.weight)
+            for name, entry in ranking.scores_by_plugin.items()
+        }
+
+        def build_details() -> dict[str, Any]:
+            scores, scored_nodes = {entry.host: entry.score for entry in priorities}, []
+            names_by_row = dict(zip(requested_rows.tolist(), names, strict=True))
+            for index, name in enumerate(map(names_by_row.__getitem__, rows.tolist())):
+                plugin_scores = {
+                    plugin: {"raw": int(raw[index]), "normalized": int(normalized[index]), "weight": weight}
+                    for plugin, (raw, normalized, weight) in plugins.items()
+                }
+                scored_nodes.append(
+                    {"node": name, "score": scores[name], "total": int(totals[index]), "plugins": plugin_scores}
+                )
+            return {"profile": profile, "scores": sorted(scored_nodes, key=lambda entry: -entry["total"])}
+
+        self.add(
+            pod.key,
+            "prioritize",
+            build_details,
+            requested_nodes.node_names.memory_bytes + 16 * (len(plugins) + 2) * len(names),
+        )
+
+    def add_preempt(
+        self, pod: Pod, profile: str, offered_victims: Mapping[str, Any], accepted_victims: Mapping[str, Any]
+    ) -> None:
+        """Add a result of preempt: *offered_victims* of the request and *accepted_victims*, by node."""
+
+        def build_details() -> dict[str, Any]:
+            nodes = {
+                node: {
+                    "offered": [victim.uid for victim in victims.pods],
+                    "evict": [victim.uid for victim in accepted_victims[node].pods]
+                    if node in accepted_victims
+                    else None,
+                }
+                for node, victims in offered_victims.items()
+            }
+            return {"profile": profile, "nodes": nodes}
+
+        uids = [
+            victim.uid for victims in (*offered_victims.values(), *accepted_victims.values()) for victim in victims.pods
+        ]
+        self.add(pod.key, "preempt", build_details, _estimate_bytes([*offered_victims, *uids]))
+
+    def add_failure(self, pod: Pod, verb: str, error: str) -> None:
+        """Add an error of *verb*."""
+        self.add(pod.key, verb, lambda: {"error": error}, len(error))
+
+
+def _estimate_bytes(names: Collection[str]) -> int:
+    """Return the memory of a list of ASCII *names* in bytes."""
+    return len("".join(names)) + 64 * len(names)
+
+
+def _format_time(timestamp: float) -> str:
+    return datetime.fromtimestamp(timestamp, UTC).isoformat(timespec="milliseconds")

@@ -1,0 +1,98 @@
+"""The nodes of a request: names, looked up in the snapshot, or whole nodes, added to a hypothesis of it."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from extender.cache.hypothesis import Hypothesis
+from extender.cache.snapshot import Snapshot
+from extender.cache.tables.arrays import BoolArray, IntArray
+from extender.cycle.plugin_runtime import PluginRuntime
+from extender.extender_api.node_names import NodeNames, NodeRows
+from extender.extender_api.payloads import NodeList, RequestError
+
+
+@dataclass(frozen=True, slots=True)
+class RequestedNodes:
+    """The nodes of one request.
+
+    Attributes:
+        snapshot: the snapshot with these nodes.
+        runtime: the runtime that runs the plugins on the snapshot.
+        node_names: the names in the order of the request.
+        node_rows: the rows of the nodes in the snapshot.
+    """
+
+    snapshot: Snapshot
+    runtime: PluginRuntime
+    node_names: NodeNames
+    node_rows: NodeRows
+
+    @property
+    def names(self) -> list[str]:
+        """Names of the requested nodes, in the order of the request."""
+        return self.node_names.names
+
+    @property
+    def rows(self) -> IntArray:
+        """The row of each name, -1 if it is unknown; int64."""
+        return self.node_rows.rows
+
+    @property
+    def known_mask(self) -> BoolArray:
+        """Whether each name is known."""
+        return self.node_rows.known_mask
+
+    @property
+    def unknown_count(self) -> int:
+        """Number of unknown names."""
+        return self.node_rows.unknown_count
+
+    def make_row_mask(self) -> BoolArray:
+        """Return a new mask of the requested rows: bool, shape (number of nodes,)."""
+        mask = np.zeros(len(self.snapshot), dtype=np.bool_)
+        mask[self.rows[self.known_mask]] = True
+        return mask
+
+    def select(self, column: BoolArray) -> BoolArray:
+        """Return the entries of *column* (bool, by row) for the requested nodes; False for unknown ones."""
+        if not len(column):
+            return np.zeros(len(self.rows), dtype=np.bool_)
+        entries: BoolArray = column[self.rows] & self.known_mask
+        return entries
+
+
+def find_nodes_by_name(node_names: NodeNames, snapshot: Snapshot, runtime: PluginRuntime) -> RequestedNodes:
+    """Look up *node_names* in *snapshot*."""
+    return RequestedNodes(snapshot, runtime, node_names, node_names.find_rows(snapshot))
+
+
+def add_requested_nodes(node_list: NodeList, snapshot: Snapshot, runtime: PluginRuntime) -> RequestedNodes:
+    """Add whole nodes to a hypothesis of *snapshot*; each replaces the cached node with its name.
+
+    The snapshot's other nodes and all its pods stay: kube-scheduler does not send nodes that it has already rejected,
+    but their pods matter for affinity and spread.
+
+    Args:
+        node_list: the nodes of the request.
+        snapshot: the cluster; empty if no cluster is watched. It is not modified.
+        runtime: the runtime that runs the plugins on the hypothesis; it should not cache results.
+
+    Raises:
+        RequestError: 400, a node has a value that cannot be parsed.
+    """
+    hypothesis = Hypothesis(snapshot)
+    cached_nodes = snapshot.nodes
+    names = []
+    for index, sent_node in enumerate(node_list.nodes):
+        node = sent_node.node
+        names.append(node.metadata.name)
+        row = snapshot.row(node.metadata.name)
+        if row is not None and (cached_nodes[row] is node or cached_nodes[row] == node):
+            sent_node.node = cached_nodes[row]
+            continue
+        try:
+            hypothesis.add_or_update_node(node)
+        except ValueError as error:
+            raise RequestError(400, f"Nodes.items[{index}].status.allocatable: {error}") from error
+    return find_nodes_by_name(NodeNames(names), hypothesis.snapshot(), runtime)

@@ -1,0 +1,73 @@
+"""Scale a profile's totals to the scores of prioritize.
+
+kube-scheduler takes scores from 0 to 10 from an extender, multiplies them by its weight and by 10, and adds them to its
+own totals. Totals are scaled to such scores as follows:
+
+- The best node has 10 and the worst 0. In between, scores are in proportion to the totals, rounded down; so only nodes
+  with the best total have 10.
+- The order never changes, and equal totals have equal scores.
+- At most eleven distinct totals get distinct scores: if rounding makes two scores equal, the lower one is decreased, or
+  the higher one increased if the lower one is already at the minimum. With more than eleven, neighbours share scores.
+- If all totals are equal, all nodes have 10.
+- A node that the profile rejects has no total. It gets 0, and the worst feasible node gets 1. kube-scheduler sends such
+  nodes only if its configuration does not use our filter.
+
+The response lists the nodes best first, by total; so nodes that share a score are still in order.
+
+In the raw mode scores are the totals themselves, and 0 for rejected nodes. It is for callers that scale totals
+themselves. kube-scheduler does not check the range, so raw totals would outweigh its own.
+
+Source: kube-scheduler/extender/v1/types.go, MaxExtenderPriority; pkg/scheduler/schedule_one.go, prioritizeNodes
+(1.36).
+"""
+
+from enum import Enum
+
+import numpy as np
+
+from extender.cache.tables.arrays import IntArray
+
+MAX_EXTENDER_PRIORITY = 10
+"""The highest score of a node. Source: kube-scheduler/extender/v1/types.go, MaxExtenderPriority (1.36)."""
+
+_MAX_SPAN_BITS = 59
+"""Maximum bit length of a span of totals: ten times the span must be an int64."""
+
+
+class ScoreRange(Enum):
+    """The score range of prioritize."""
+
+    TEN = "0-10"
+    RAW = "raw"
+
+
+def scale_totals(totals: IntArray, min_score: int = 0) -> IntArray:
+    """Scale *totals* to *min_score*..10: int64, same shape.
+
+    Args:
+        totals: int64, at least 0.
+        min_score: the score of the worst node, 0 to 9.
+    """
+    if not len(totals):
+        return totals
+    if (totals == totals[0]).all():
+        return np.full(len(totals), MAX_EXTENDER_PRIORITY, dtype=np.int64)
+    distinct, positions = np.unique(totals, return_inverse=True)
+    differences = distinct - distinct[0]
+    span = int(differences[-1])
+    shift = max(0, span.bit_length() - _MAX_SPAN_BITS)
+    scores: IntArray = min_score + (differences >> shift) * (MAX_EXTENDER_PRIORITY - min_score) // (span >> shift)
+    if len(scores) <= MAX_EXTENDER_PRIORITY - min_score + 1:
+        scores = _make_distinct(scores, min_score)
+    result: IntArray = scores[positions]
+    return result
+
+
+def _make_distinct(scores: IntArray, min_score: int) -> IntArray:
+    """Make ascending scores distinct, changing each as little as possible; the range must have enough values."""
+    distinct = scores.tolist()
+    for index in range(len(distinct) - 2, -1, -1):
+        distinct[index] = min(distinct[index], distinct[index + 1] - 1)
+    for index in range(len(distinct)):
+        distinct[index] = max(distinct[index], min_score + index if index == 0 else distinct[index - 1] + 1)
+    return np.array(distinct, dtype=np.int64)

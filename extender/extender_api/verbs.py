@@ -1,0 +1,298 @@
+"""The verbs filter, prioritize and preempt: they run the same functions as the scheduling cycle."""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import repeat
+from typing import Any, Final, Protocol
+
+import msgspec
+import numpy as np
+
+from extender.api.extender_v1 import FilterResult, PreemptionResult
+from extender.api.kinds.pod import Pod
+from extender.cache.cache import Cache
+from extender.cache.pod_info import PodInfo
+from extender.cycle.diagnosis import find_nodes_that_pass_filters
+from extender.cycle.plugin_runtime import PluginRuntime
+from extender.cycle.pre_enqueue import run_pre_enqueue_plugins
+from extender.cycle.pre_filter import PreFilterRun
+from extender.cycle.score import Ranking, prioritize_nodes
+from extender.extender_api.decision_log import DecisionLog
+from extender.extender_api.failed_nodes import FEASIBLE, NodeReasons, reasons_from_diagnosis, reasons_from_status
+from extender.extender_api.host_priorities import HostPriorities
+from extender.extender_api.payloads import ExtenderArgs, PreemptionArgs, RequestError
+from extender.extender_api.requested_nodes import RequestedNodes, add_requested_nodes, find_nodes_by_name
+from extender.extender_api.score_scaling import ScoreRange, scale_totals
+from extender.extender_api.victim_payloads import build_preemption_result, extract_victim_uids
+from extender.framework.profiles import Profile
+from extender.framework.status import Status
+from extender.preemption.extender_victims import review_victims
+
+NO_NODES_MESSAGE = "neither Nodes nor NodeNames are set; want one of them"
+NO_VICTIMS_MESSAGE = "neither NodeNameToVictims nor NodeNameToMetaVictims are set; want one of them"
+
+
+_INT16_MAX: Final = np.iinfo(np.int16).max
+_NO_ROWS = np.empty(0, dtype=np.int64)
+
+
+class DecisionMetrics(Protocol):
+    """Metrics of decisions (`metrics.verb_metrics.VerbMetrics`)."""
+
+    def observe_nodes(self, verb: str, requested_count: int, returned_count: int, unknown_count: int) -> None:
+        """Observe the numbers of requested, returned and unknown nodes."""
+
+    def count_whole_nodes_request(self, verb: str) -> None:
+        """Count a request with whole nodes although the cluster is watched, so that names would be much faster."""
+
+    def count_rejected_nodes(self, rejection_counts: Mapping[tuple[str, str], int]) -> None:
+        """Count rejected nodes by (plugin, reason) of the first plugin that rejects them."""
+
+    def count_failed_decision(self, verb: str) -> None:
+        """Count a decision that ended in an error."""
+
+
+class NullDecisionMetrics:
+    """Decision metrics that are discarded."""
+
+    def observe_nodes(self, verb: str, requested_count: int, returned_count: int, unknown_count: int) -> None:
+        """Do nothing."""
+
+    def count_whole_nodes_request(self, verb: str) -> None:
+        """Do nothing."""
+
+    def count_rejected_nodes(self, rejection_counts: Mapping[tuple[str, str], int]) -> None:
+        """Do nothing."""
+
+    def count_failed_decision(self, verb: str) -> None:
+        """Do nothing."""
+
+
+def _return_unchanged(pod: Pod) -> Pod:
+    return pod
+
+
+def _always_ready() -> str:
+    return ""
+
+
+def _find_no_errors(_: msgspec.Struct) -> Iterable[tuple[str, str]]:
+    return ()
+
+
+@dataclass(slots=True)
+class PodPreparer:
+    """Validates a pod and sets its defaults. The last pod is cached, because filter and prioritize get the same pod.
+
+    Attributes:
+        set_defaults: a function that sets an API server's defaults; a pod from a scheduler does not change.
+        find_errors: a function that returns the values that cannot be parsed, as (field path, message).
+    """
+
+    set_defaults: Callable[[Pod], Pod] = _return_unchanged
+    find_errors: Callable[[Pod], Iterable[tuple[str, str]]] = _find_no_errors
+    _last: tuple[Pod, Pod] | None = field(init=False, default=None, repr=False)
+
+    def prepare(self, pod: Pod) -> Pod:
+        """Return *pod* with defaults.
+
+        Raises:
+            RequestError: 400, with the first invalid field.
+        """
+        if self._last is None or self._last[0] is not pod:
+            for path, message in self.find_errors(pod):
+                raise RequestError(400, f"Pod.{path}: {message}")
+            self._last = pod, self.set_defaults(pod)
+        return self._last[1]
+
+
+@dataclass(frozen=True, slots=True)
+class Verbs:
+    """Serves requests about one cluster. Not thread-safe: all calls must come from one event loop.
+
+    Attributes:
+        cache: the cluster; read-only here.
+        profiles: the profiles by scheduler name.
+        default_profile: the profile for pods of any other scheduler.
+        runtime: the runtime that runs plugins on snapshots of the cache.
+        hypothesis_runtime: the runtime for snapshots with nodes of the request; it does not cache results.
+        pod_preparer: the object that validates pods and sets their defaults.
+        score_range: the range of the scores of prioritize.
+        metrics: the metrics of decisions.
+        not_ready_reason: a function that returns the reason why no request can be served now, such as an incomplete
+            cache; empty if requests can be served.
+        decision_log: the log of decisions.
+    """
+
+    cache: Cache
+    profiles: Mapping[str, Profile]
+    default_profile: Profile
+    runtime: PluginRuntime
+    hypothesis_runtime: PluginRuntime
+    pod_preparer: PodPreparer = field(default_factory=PodPreparer)
+    score_range: ScoreRange = ScoreRange.TEN
+    metrics: DecisionMetrics = field(default_factory=NullDecisionMetrics)
+    not_ready_reason: Callable[[], str] = _always_ready
+    decision_log: DecisionLog = field(default_factory=DecisionLog)
+
+    def filter(self, args: ExtenderArgs) -> FilterResult:
+        """Return the requested nodes that fit the pod, and the reasons of the nodes that do not fit.
+
+        Every requested node is in exactly one field of the result; unknown nodes are in FailedNodes. Nothing is
+        reserved.
+
+        Raises:
+            RequestError: the request is invalid.
+        """
+        if not_ready_message := self.not_ready_reason():
+            return FilterResult(error=not_ready_message)
+        requested_nodes = self._find_requested_nodes("filter", args)
+        pod_info, profile = self._prepare_pod(args.pod, requested_nodes)
+        reasons = _filter_nodes(pod_info, profile, requested_nodes)
+        if isinstance(reasons, Status):
+            self.metrics.count_failed_decision("filter")
+            self.decision_log.add_failure(args.pod, "filter", reasons.message)
+            return FilterResult(error=reasons.message)
+        self.decision_log.add_filter(args.pod, profile.scheduler_name, requested_nodes, reasons)
+        feasible: Sequence[int] = ()
+        failed_reasons: dict[str, str] = {}
+        unresolvable_reasons: dict[str, str] = {}
+        get_name = requested_nodes.names.__getitem__
+        for reason, positions in reasons.group_positions():
+            if reason is FEASIBLE:
+                feasible = positions
+            else:
+                (unresolvable_reasons if reason.unresolvable else failed_reasons).update(
+                    zip(map(get_name, positions), repeat(reason.text))
+                )
+        self.metrics.observe_nodes("filter", len(requested_nodes.names), len(feasible), requested_nodes.unknown_count)
+        self.metrics.count_rejected_nodes(reasons.rejection_counts)
+        if args.nodes is None:
+            names = (
+                requested_nodes.names if len(feasible) == len(requested_nodes.names) else list(map(get_name, feasible))
+            )
+            return FilterResult(
+                node_names=names, failed_nodes=failed_reasons, failed_and_unresolvable_nodes=unresolvable_reasons
+            )
+        nodes = args.nodes.with_items(list(map(args.nodes.raw.__getitem__, feasible)))
+        return FilterResult(
+            nodes=nodes, failed_nodes=failed_reasons, failed_and_unresolvable_nodes=unresolvable_reasons
+        )
+
+    def prioritize(self, args: ExtenderArgs) -> HostPriorities:
+        """Return the scores of the requested nodes for the pod, best first; see `score_scaling`.
+
+        Scores are normalized over the feasible requested nodes; infeasible and unknown nodes have 0.
+
+        Raises:
+            RequestError: the request is invalid (400), scoring failed (500), or the cache is not synced yet (503).
+                kube-scheduler then continues without our scores.
+
+        Source: pkg/scheduler/schedule_one.go, prioritizeNodes (1.36).
+        """
+        self._ensure_ready()
+        requested_nodes = self._find_requested_nodes("prioritize", args)
+        pod_info, profile = self._prepare_pod(args.pod, requested_nodes)
+        runtime = requested_nodes.runtime
+        feasible = requested_nodes.make_row_mask()
+        pre_filter_run = PreFilterRun()
+        ranking = Ranking(_NO_ROWS, _NO_ROWS)
+        status = run_pre_enqueue_plugins(pod_info, requested_nodes.snapshot, profile, runtime)
+        if status is None:
+            diagnosis = find_nodes_that_pass_filters(pod_info, requested_nodes.snapshot, profile, runtime)
+            status, pre_filter_run = diagnosis.error, diagnosis.pre_filter_run
+            feasible &= diagnosis.feasible
+        else:
+            feasible[:] = False
+            status = None if status.is_rejected else status
+        totals = np.full(len(feasible) + 1, -1, dtype=np.int64)  # the last entry is for unknown nodes, whose row is -1
+        if status is None and feasible.any():
+            ranking = prioritize_nodes(pod_info, requested_nodes.snapshot, profile, runtime, feasible, pre_filter_run)
+            status = ranking.error
+            totals[ranking.rows] = ranking.totals
+        if status is not None:
+            self.metrics.count_failed_decision("prioritize")
+            self.decision_log.add_failure(args.pod, "prioritize", status.message)
+            raise RequestError(500, status.message)
+        priorities = self._build_priorities(requested_nodes, totals[requested_nodes.rows])
+        self.decision_log.add_prioritize(args.pod, profile.scheduler_name, requested_nodes, ranking, priorities)
+        return priorities
+
+    def preempt(self, args: PreemptionArgs) -> PreemptionResult:
+        """Return the candidate nodes on which preemption helps the pod, with their victims.
+
+        `preemption.extender_victims` may change the victims. Nodes on which preemption does not help are left out.
+
+        Raises:
+            RequestError: the request is invalid (400), the decision failed (500), or the cache is not synced yet (503).
+        """
+        self._ensure_ready()
+        if args.victims is None:
+            raise RequestError(400, NO_VICTIMS_MESSAGE)
+        snapshot = self.cache.snapshot()
+        pod = self.pod_preparer.prepare(args.pod)
+        profile = self.profiles.get(pod.spec.scheduler_name, self.default_profile)
+        reviewed_victims = review_victims(
+            snapshot.make_pod_info(pod), snapshot, profile, self.runtime, extract_victim_uids(args.victims)
+        )
+        if reviewed_victims.error is not None:
+            self.metrics.count_failed_decision("preempt")
+            self.decision_log.add_failure(args.pod, "preempt", reviewed_victims.error.message)
+            raise RequestError(500, reviewed_victims.error.message)
+        result = build_preemption_result(reviewed_victims, args.victims)
+        self.decision_log.add_preempt(args.pod, profile.scheduler_name, args.victims, result.node_name_to_meta_victims)
+        unknown_count = sum(snapshot.row(name) is None for name in args.victims)
+        self.metrics.observe_nodes("preempt", len(args.victims), len(result.node_name_to_meta_victims), unknown_count)
+        return result
+
+    def _ensure_ready(self) -> None:
+        if reason := self.not_ready_reason():
+            raise RequestError(503, reason)
+
+    def _build_priorities(self, requested_nodes: RequestedNodes, totals: Any) -> HostPriorities:
+        """Build the result from *totals* (int64, one per requested node, -1 for a node without a total)."""
+        has_total = totals >= 0
+        scores = np.zeros(len(totals), dtype=np.int64)
+        if self.score_range is ScoreRange.RAW:
+            scores[has_total] = totals[has_total]
+        else:
+            scores[has_total] = scale_totals(totals[has_total], 0 if has_total.all() else 1)
+        dtype = np.int16 if totals.max(initial=0) <= _INT16_MAX else np.int64  # int16 sorts ten times as fast
+        best_first = np.argsort((-totals).astype(dtype), kind="stable")
+        self.metrics.observe_nodes("prioritize", len(totals), int(has_total.sum()), requested_nodes.unknown_count)
+        return HostPriorities(requested_nodes.node_names, best_first, scores[best_first])
+
+    def _find_requested_nodes(self, verb: str, args: ExtenderArgs) -> RequestedNodes:
+        snapshot = self.cache.snapshot()
+        if args.names is not None:
+            return find_nodes_by_name(args.names, snapshot, self.runtime)
+        if args.nodes is not None:
+            if len(snapshot):
+                self.metrics.count_whole_nodes_request(verb)
+            return add_requested_nodes(args.nodes, snapshot, self.hypothesis_runtime)
+        raise RequestError(400, NO_NODES_MESSAGE)
+
+    def _prepare_pod(self, pod: Pod, requested_nodes: RequestedNodes) -> tuple[PodInfo, Profile]:
+        prepared_pod = self.pod_preparer.prepare(pod)
+        return requested_nodes.snapshot.make_pod_info(prepared_pod), self.profiles.get(
+            prepared_pod.spec.scheduler_name, self.default_profile
+        )
+
+
+def _filter_nodes(pod: PodInfo, profile: Profile, requested_nodes: RequestedNodes) -> NodeReasons | Status:
+    """Return the reason for each requested node, or the status of an error."""
+    pre_enqueue_status = run_pre_enqueue_plugins(pod, requested_nodes.snapshot, profile, requested_nodes.runtime)
+    if pre_enqueue_status is not None:
+        return (
+            reasons_from_status(pre_enqueue_status, requested_nodes)
+            if pre_enqueue_status.is_rejected
+            else pre_enqueue_status
+        )
+    diagnosis = find_nodes_that_pass_filters(
+        pod, requested_nodes.snapshot, profile, requested_nodes.runtime, with_rejections=True
+    )
+    if diagnosis.error is not None:
+        return diagnosis.error
+    if diagnosis.pre_filter_run.status is not None:
+        return reasons_from_status(diagnosis.pre_filter_run.status, requested_nodes)
+    return reasons_from_diagnosis(diagnosis, requested_nodes)

@@ -1,0 +1,36 @@
+"""Convert victims between the payloads of preempt and `preemption.extender_victims`."""
+
+from collections.abc import Mapping
+
+from extender.api.extender_v1 import MetaPod, MetaVictims, PreemptionResult
+from extender.preemption.extender_victims import ReviewedVictims
+
+
+def extract_victim_uids(offered_victims: Mapping[str, MetaVictims]) -> dict[str, tuple[str, ...]]:
+    """Return the uids of the victims by node name."""
+    return {name: tuple(pod.uid for pod in victims.pods) for name, victims in offered_victims.items()}
+
+
+def build_preemption_result(
+    reviewed_victims: ReviewedVictims, offered_victims: Mapping[str, MetaVictims]
+) -> PreemptionResult:
+    """Build the result of preempt from *reviewed_victims* and the *offered_victims* of the request.
+
+    Victims are sorted by importance, highest first, because kube-scheduler expects the most important one first. Pods
+    that are not in the cache come last. PDB violations are counted again. If a victim is not in the cache, the result
+    has at least the offered count, because that pod may be one of the violations.
+
+    Source: pkg/scheduler/framework/preemption/preemption.go, pickOneNodeForPreemption (1.36).
+    """
+    victims: dict[str, MetaVictims] = {}
+    for name, candidate in reviewed_victims.candidates.items():
+        unknown_uids = reviewed_victims.unknown_uids.get(name, ())
+        uids = (*(victim.uid for victim in candidate.victims), *unknown_uids)
+        num_pdb_violations = (
+            max(candidate.num_pdb_violations, offered_victims[name].num_pdb_violations)
+            if unknown_uids
+            else candidate.num_pdb_violations
+        )
+        if uids:
+            victims[name] = MetaVictims(tuple(map(MetaPod, uids)), num_pdb_violations)
+    return PreemptionResult(victims)

@@ -1,0 +1,125 @@
+"""Serialization of lists, single objects and watch events, as objects, tables or metadata."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Final
+
+import msgspec
+
+from extender.fake_apiserver.endpoints.listing import read_list_page
+from extender.fake_apiserver.endpoints.printers import print_table
+from extender.fake_apiserver.endpoints.request_info import RequestInfo
+from extender.fake_apiserver.endpoints.watch import WatchEvent
+from extender.fake_apiserver.registry.api_errors import new_not_acceptable
+from extender.fake_apiserver.registry.event_conversion import to_events_v1
+from extender.fake_apiserver.registry.resources import ApiResource, Object
+from extender.fake_apiserver.registry.store import Store, StoredObject
+
+_OBJECT_FORM: Final = ""
+_TABLE_FORM: Final = "Table"
+_PARTIAL_FORMS: Final = ("PartialObjectMetadata", "PartialObjectMetadataList")
+_JSON_MEDIA_TYPES: Final = ("application/json", "application/*", "*/*", "")
+
+
+@dataclass(frozen=True, slots=True)
+class Serializer:
+    """The requested form of a response.
+
+    Attributes:
+        form: the form: `Table`, `PartialObjectMetadata`, `PartialObjectMetadataList`, or empty for objects.
+        include: the part of each object in a table row: `None`, `Metadata` or `Object`.
+    """
+
+    form: str = _OBJECT_FORM
+    include: str = "Metadata"
+
+    def encode_list(self, store: Store, request: RequestInfo, now: float) -> bytes:
+        """Encode the requested list.
+
+        Raises:
+            StatusError: as for `read_list_page`.
+        """
+        page = read_list_page(store, request)
+        meta: Object = {"resourceVersion": str(page.resource_version)}
+        if page.continue_token:
+            meta["continue"] = page.continue_token
+        if page.remaining_count is not None:
+            meta["remainingItemCount"] = page.remaining_count
+        resource = request.resource
+        if self.form == _TABLE_FORM:
+            rows = [_convert_version(resource, stored.content) for stored in page.items]
+            return msgspec.json.encode(print_table(resource, rows, now, meta, self.include))
+        if self.form in _PARTIAL_FORMS:
+            document: Object = {"kind": "PartialObjectMetadataList", "apiVersion": "meta.k8s.io/v1", "metadata": meta}
+            return msgspec.json.encode(
+                {**document, "items": [_make_partial_metadata(stored.content) for stored in page.items]}
+            )
+        list_head = msgspec.json.encode(
+            {"kind": f"{resource.kind}List", "apiVersion": resource.group_version, "metadata": meta}
+        )
+        return (
+            list_head[:-1] + b',"items":[' + b",".join(_encode_item(resource, stored) for stored in page.items) + b"]}"
+        )
+
+    def convert_object(self, request: RequestInfo, content: Object, now: float) -> Object:
+        """Convert one object to the requested form."""
+        converted = _convert_version(request.resource, content)
+        if self.form == _TABLE_FORM:
+            meta = {"resourceVersion": content["metadata"].get("resourceVersion", "")}
+            return print_table(request.resource, [converted], now, meta, self.include)
+        return _make_partial_metadata(content) if self.form in _PARTIAL_FORMS else converted
+
+    def encode_watch_event(self, request: RequestInfo, event: WatchEvent, now: float, *, with_columns: bool) -> bytes:
+        """Encode a watch event with its line feed; *with_columns* includes column definitions in tables."""
+        stored = event.stored
+        if event.type == "ERROR" or self.form == _OBJECT_FORM:
+            object_json = (
+                stored.json if event.type in {"ERROR", "BOOKMARK"} else _encode_object(request.resource, stored)
+            )
+        elif self.form == _TABLE_FORM:
+            rows = [] if event.type == "BOOKMARK" else [_convert_version(request.resource, stored.content)]
+            meta = {"resourceVersion": stored.content["metadata"]["resourceVersion"]}
+            table = print_table(request.resource, rows, now, meta, self.include, with_columns=with_columns)
+            object_json = msgspec.json.encode(table)
+        else:
+            object_json = msgspec.json.encode(_make_partial_metadata(stored.content))
+        return b'{"type":"' + event.type.encode() + b'","object":' + object_json + b"}\n"
+
+
+def negotiate_serializer(accept: str, query: Mapping[str, str]) -> Serializer:
+    """Return the serializer for the first supported form in the Accept header.
+
+    Raises:
+        StatusError: 406 if no accepted form is supported.
+    """
+    for accepted_form in accept.split(","):
+        media_type, *parameters = (parameter.strip() for parameter in accepted_form.split(";"))
+        options = dict(parameter.split("=", 1) for parameter in parameters if "=" in parameter)
+        form = options.get("as", _OBJECT_FORM)
+        if media_type in _JSON_MEDIA_TYPES and form in {_OBJECT_FORM, _TABLE_FORM, *_PARTIAL_FORMS}:
+            return Serializer(form, query.get("includeObject", "") or "Metadata")
+    raise new_not_acceptable()
+
+
+def _convert_version(resource: ApiResource, content: Object) -> Object:
+    return to_events_v1(content) if resource.group_version == "events.k8s.io/v1" else content
+
+
+def _encode_object(resource: ApiResource, stored: StoredObject) -> bytes:
+    return (
+        msgspec.json.encode(to_events_v1(stored.content))
+        if resource.group_version == "events.k8s.io/v1"
+        else stored.json
+    )
+
+
+def _encode_item(resource: ApiResource, stored: StoredObject) -> bytes:
+    return (
+        StoredObject(to_events_v1(stored.content), 0).item_json
+        if resource.group_version == "events.k8s.io/v1"
+        else stored.item_json
+    )
+
+
+def _make_partial_metadata(content: Object) -> Object:
+    return {"kind": "PartialObjectMetadata", "apiVersion": "meta.k8s.io/v1", "metadata": content["metadata"]}

@@ -1,0 +1,185 @@
+"""Watches: send the changes after a resource version, with bookmarks, until the timeout.
+
+Source: the API concepts page of Kubernetes, "Efficient detection of changes"; cacher.go and cache_watcher.go.
+"""
+
+import asyncio
+from collections.abc import AsyncIterator, Callable, Iterator
+from dataclasses import dataclass
+from typing import Final
+
+from extender.fake_apiserver.endpoints.listing import parse_list_selector
+from extender.fake_apiserver.endpoints.query_selectors import ListSelector
+from extender.fake_apiserver.endpoints.request_info import RequestInfo
+from extender.fake_apiserver.registry.api_errors import StatusError, new_invalid_options, new_too_large
+from extender.fake_apiserver.registry.resources import Object
+from extender.fake_apiserver.registry.store import Store, StoreChange, StoredObject, StoreEvent
+
+BOOKMARK_SECONDS: Final = 60.0
+"""The interval between bookmarks."""
+
+WATCH_SECONDS: Final = 1800.0
+"""The default duration of a watch."""
+
+_INITIAL_EVENTS_END: Final = "k8s.io/initial-events-end"
+_MIN_WAIT_SECONDS: Final = 1e-6
+"""The shortest wait. A simulated clock advances only while tasks wait, so it might never reach an earlier time."""
+
+
+@dataclass(frozen=True, slots=True)
+class WatchEvent:
+    """An event of a watch.
+
+    Attributes:
+        type: the type: ADDED, MODIFIED, DELETED, BOOKMARK or ERROR.
+        stored: the object; BOOKMARK has an object with only a resource version, ERROR has a Status.
+    """
+
+    type: str
+    stored: StoredObject
+
+
+class Watch:
+    """A watch of one resource; it must run in the event loop that writes the store."""
+
+    def __init__(
+        self, store: Store, request: RequestInfo, closing: asyncio.Event, bookmark_seconds: float = BOOKMARK_SECONDS
+    ) -> None:
+        """Parse the request.
+
+        Args:
+            store: the store to watch.
+            request: the request.
+            closing: the event that the server stops.
+            bookmark_seconds: the interval between bookmarks.
+
+        Raises:
+            StatusError: 400, 422, or 504 for a version that is not reached yet.
+        """
+        self._store = store
+        self._request = request
+        self._closing = closing
+        self._selector = parse_list_selector(request)
+        self._bookmark_seconds = bookmark_seconds if request.parse_bool_param("allowWatchBookmarks") else 0.0
+        self._resource_version = request.parse_int_param("resourceVersion")
+        seconds = request.parse_int_param("timeoutSeconds")
+        self._timeout = float(seconds) if seconds else WATCH_SECONDS
+        self._sends_initial_events = request.parse_bool_param("sendInitialEvents")
+        self._validate()
+
+    def _validate(self) -> None:
+        if "sendInitialEvents" in self._request.query:
+            if self._request.query.get("resourceVersionMatch") != "NotOlderThan":
+                message = "Forbidden: sendInitialEvents requires setting resourceVersionMatch to NotOlderThan"
+                raise new_invalid_options("resourceVersionMatch", message)
+        elif self._request.query.get("resourceVersionMatch"):
+            message = "Forbidden: resourceVersionMatch is forbidden for watch unless sendInitialEvents is provided"
+            raise new_invalid_options("resourceVersionMatch", message)
+        if self._resource_version is not None and self._resource_version > self._store.resource_version:
+            raise new_too_large(self._resource_version, self._store.resource_version)
+
+    async def stream_events(self) -> AsyncIterator[list[WatchEvent]]:
+        """Yield the events in batches until the watch ends; after an ERROR event the watch ends."""
+        loop = asyncio.get_running_loop()
+        changed = asyncio.Event()
+        storage_key = self._request.resource.storage_key
+        unsubscribe = self._store.subscribe(lambda changed_key: changed.set() if changed_key == storage_key else None)
+        stop_task = asyncio.create_task(self._closing.wait())
+        try:
+            end_time, next_bookmark_time = (
+                loop.time() + self._timeout,
+                loop.time() + (self._bookmark_seconds or self._timeout),
+            )
+            yield self._list_initial_events()
+            while not self._closing.is_set():
+                try:
+                    events = self._read_next_events()
+                except StatusError as error:
+                    yield [make_error_event(error)]
+                    return
+                if events:
+                    yield events
+                now = loop.time()
+                if now >= end_time - _MIN_WAIT_SECONDS:
+                    break
+                if self._bookmark_seconds and now >= next_bookmark_time - _MIN_WAIT_SECONDS:
+                    next_bookmark_time = now + self._bookmark_seconds
+                    yield [self._make_bookmark()]
+                await _wait_for_any(
+                    changed,
+                    stop_task,
+                    min(end_time, next_bookmark_time if self._bookmark_seconds else end_time) - loop.time(),
+                )
+                changed.clear()
+            if self._bookmark_seconds and not self._closing.is_set():
+                yield [self._make_bookmark()]
+        finally:
+            unsubscribe()
+            stop_task.cancel()
+
+    def _list_initial_events(self) -> list[WatchEvent]:
+        """Return the current objects, unless the watch starts at a resource version."""
+        if self._resource_version and not self._sends_initial_events:
+            return []
+        self._resource_version = self._store.resource_version
+        objects = self._store.list_objects(self._request.resource.storage_key, self._request.namespace)
+        if self._request.query.get("sendInitialEvents") == "false":
+            objects = []
+        events = [WatchEvent(StoreEvent.ADDED, stored) for stored in objects if self._selector.matches(stored.content)]
+        if self._sends_initial_events and self._request.parse_bool_param("allowWatchBookmarks"):
+            events.append(self._make_bookmark({_INITIAL_EVENTS_END: "true"}))
+        return events
+
+    def _read_next_events(self) -> list[WatchEvent]:
+        resource_version = self._resource_version or 0
+        events = list(
+            _to_watch_events(
+                self._store.list_changes_since(self._request.resource.storage_key, resource_version), self._selector
+            )
+        )
+        self._resource_version = self._store.resource_version
+        return events
+
+    def _make_bookmark(self, annotations: Object | None = None) -> WatchEvent:
+        resource_version = self._resource_version or self._store.resource_version
+        meta: Object = {"resourceVersion": str(resource_version), "creationTimestamp": None}
+        if annotations:
+            meta["annotations"] = annotations
+        resource = self._request.resource
+        return WatchEvent(
+            "BOOKMARK",
+            StoredObject(
+                {"kind": resource.kind, "apiVersion": resource.group_version, "metadata": meta}, resource_version
+            ),
+        )
+
+
+def make_error_event(error: StatusError) -> WatchEvent:
+    """Return the event that ends a watch with a Status."""
+    return WatchEvent("ERROR", StoredObject(error.status, 0))
+
+
+def _to_watch_events(changes: Iterator[StoreChange], selector: ListSelector) -> Iterator[WatchEvent]:
+    """Convert changes to the events for a selector; DELETED if an object no longer matches."""
+    matches: Callable[[Object], bool] = selector.matches
+    for change in changes:
+        matched_before = change.previous is not None and matches(change.previous.content)
+        matches_now = change.event is not StoreEvent.DELETED and matches(change.stored.content)
+        if matches_now:
+            yield WatchEvent(StoreEvent.MODIFIED if matched_before else StoreEvent.ADDED, change.stored)
+        elif matched_before and change.previous is not None:
+            yield WatchEvent(StoreEvent.DELETED, _set_resource_version(change.previous, change.resource_version))
+
+
+def _set_resource_version(stored: StoredObject, resource_version: int) -> StoredObject:
+    meta = {**stored.content["metadata"], "resourceVersion": str(resource_version)}
+    return StoredObject({**stored.content, "metadata": meta}, resource_version)
+
+
+async def _wait_for_any(changed: asyncio.Event, stop_task: "asyncio.Task[bool]", seconds: float) -> None:
+    """Wait until an object changes, the server stops, or *seconds* have passed."""
+    change_task = asyncio.create_task(changed.wait())
+    try:
+        await asyncio.wait({change_task, stop_task}, timeout=max(seconds, 0.0), return_when=asyncio.FIRST_COMPLETED)
+    finally:
+        change_task.cancel()

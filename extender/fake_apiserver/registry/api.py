@@ -1,0 +1,262 @@
+"""The API without HTTP: operations on objects with the server's defaults and validation.
+
+All operations are synchronous.
+"""
+
+import random
+from collections.abc import Callable, Sequence
+from typing import Any, Final
+
+from extender.api.defaults import DEFAULT_NAMESPACE, SYSTEM_PRIORITIES
+from extender.api.timestamps import format_time
+from extender.basics.clock import Clock, SystemClock
+from extender.fake_apiserver.registry import pod_strategy, strategies
+from extender.fake_apiserver.registry.api_errors import (
+    StatusCause,
+    StatusError,
+    new_already_exists,
+    new_forbidden,
+    new_invalid,
+    new_not_found,
+)
+from extender.fake_apiserver.registry.deletion import Deleter
+from extender.fake_apiserver.registry.json_patch import apply_json_patch
+from extender.fake_apiserver.registry.metadata import (
+    build_metadata,
+    check_names,
+    check_resource_version,
+    update_metadata,
+)
+from extender.fake_apiserver.registry.patch import apply_merge_patch, apply_strategic_merge_patch
+from extender.fake_apiserver.registry.resources import (
+    NAMESPACES,
+    NODES,
+    PRIORITY_CLASSES,
+    ApiResource,
+    Object,
+    find_resource,
+)
+from extender.fake_apiserver.registry.store import Store
+
+_NAMESPACES: Final = (DEFAULT_NAMESPACE, "kube-node-lease", "kube-public", "kube-system")
+
+
+class Api:
+    """The API over one store.
+
+    Attributes:
+        store: the objects.
+        clock: the clock of timestamps.
+    """
+
+    def __init__(self, store: Store | None = None, clock: Clock | None = None, seed: int = 0) -> None:
+        """Create the initial objects of a cluster: four namespaces and two priority classes.
+
+        Args:
+            store: the objects; None: a new store.
+            clock: the clock of timestamps; None: the system clock.
+            seed: the seed of UIDs and generated names.
+        """
+        self.store = store or Store()
+        self.clock = clock or SystemClock()
+        self._rng = random.Random(seed)  # noqa: S311  not used for secrets
+        self._deleter = Deleter(self.store, self.now)
+        for name in _NAMESPACES:
+            if self.store.get(NAMESPACES.storage_key, "", name) is None:
+                self.create(NAMESPACES, "", {"metadata": {"name": name}})
+        for name, value in SYSTEM_PRIORITIES.items():
+            if self.store.get(PRIORITY_CLASSES.storage_key, "", name) is None:
+                self.create(PRIORITY_CLASSES, "", {"metadata": {"name": name}, "value": value})
+
+    def now(self) -> str:
+        """Return the current timestamp."""
+        return format_time(self.clock.now())
+
+    def create_from_manifest(self, manifest: Object) -> Object:
+        """Create an object of the manifest's kind, in its namespace or `default`.
+
+        Raises:
+            LookupError: the server has no such resource.
+            StatusError: as for `create`.
+        """
+        resource = find_resource(manifest)
+        namespace = manifest.get("metadata", {}).get("namespace") or DEFAULT_NAMESPACE
+        return self.create(resource, namespace if resource.namespaced else "", manifest)
+
+    def get(self, resource: ApiResource, namespace: str, name: str) -> Object:
+        """Return the object.
+
+        Raises:
+            StatusError: 404.
+        """
+        content = self.store.get(resource.storage_key, namespace, name)
+        if content is None:
+            raise new_not_found(resource, name)
+        return content
+
+    def create(self, resource: ApiResource, namespace: str, body: Object, *, dry_run: bool = False) -> Object:
+        """Create an object.
+
+        Raises:
+            StatusError: 400, 403, 404 for an unknown namespace, 409 or 422.
+        """
+        requested_meta = dict(body.get("metadata") or {})
+        check_names(namespace, "", requested_meta)
+        if requested_meta.get("resourceVersion"):
+            raise StatusError(500, "", "resourceVersion should not be set on objects to be created")
+        meta = build_metadata(resource, {**requested_meta, "namespace": namespace}, self.now(), self._rng)
+        if resource.namespaced:
+            self._check_namespace(resource, namespace, meta["name"])
+        else:
+            del meta["namespace"]
+        if self.store.get(resource.storage_key, namespace, meta["name"]) is not None:
+            raise new_already_exists(resource, meta["name"])
+        content = {**body, "apiVersion": resource.group_version, "kind": resource.kind, "metadata": meta}
+        if resource.kind == "Pod":
+            classes = {
+                stored.content["metadata"]["name"]: stored.content
+                for stored in self.store.list_objects(PRIORITY_CLASSES.storage_key)
+            }
+            content = pod_strategy.prepare_for_create(content, classes)
+        else:
+            content = strategies.prepare_for_create(resource.kind, content, has_status=resource.has_status)
+        return content if dry_run else self.store.put(resource.storage_key, content)
+
+    def _check_namespace(self, resource: ApiResource, namespace: str, name: str) -> None:
+        stored_namespace = self.get(NAMESPACES, "", namespace)
+        if stored_namespace["metadata"].get("deletionTimestamp"):
+            message = f"unable to create new content in namespace {namespace} because it is being terminated"
+            raise new_forbidden(resource, name, message)
+
+    def update(
+        self,
+        resource: ApiResource,
+        namespace: str,
+        name: str,
+        body: Object,
+        *,
+        subresource: str = "",
+        dry_run: bool = False,
+    ) -> tuple[Object, bool]:
+        """Replace an object; return the result and whether it was created.
+
+        Args:
+            resource: the object's resource.
+            namespace: the object's namespace.
+            name: the object's name.
+            body: the new object.
+            subresource: `status` for an update of only the status; empty for an update of all remaining fields.
+            dry_run: whether the result is returned without being stored.
+
+        Raises:
+            StatusError: 400, 404, 409 or 422.
+        """
+        check_names(namespace, name, body.get("metadata") or {})
+        old_object = self.store.get(resource.storage_key, namespace, name)
+        if old_object is None:
+            if resource.allow_create_on_update and not subresource:
+                return self.create(resource, namespace, body, dry_run=dry_run), True
+            raise new_not_found(resource, name)
+        check_resource_version(resource, old_object, body)
+        return self._store_update(resource, old_object, body, subresource, dry_run=dry_run), False
+
+    def patch(
+        self,
+        resource: ApiResource,
+        namespace: str,
+        name: str,
+        patch: Object | Sequence[Any],
+        *,
+        strategic: bool = False,
+        subresource: str = "",
+        dry_run: bool = False,
+    ) -> Object:
+        """Apply a patch. A list is a JSON patch; an object is a strategic merge patch or a JSON merge patch.
+
+        Raises:
+            StatusError: 400, 404, 409 or 422.
+        """
+        old_object = self.get(resource, namespace, name)
+        if not isinstance(patch, dict):
+            patched_object = apply_json_patch(old_object, patch)
+        else:
+            patched_object = (
+                apply_strategic_merge_patch(old_object, patch, resource.kind)
+                if strategic
+                else apply_merge_patch(old_object, patch)
+            )
+        check_names(namespace, name, patched_object.get("metadata") or {})
+        patched_meta = patched_object.get("metadata") or {}
+        if patched_meta.get("uid", uid := old_object["metadata"]["uid"]) != uid:
+            message = f'Invalid value: "{patched_meta["uid"]}": field is immutable'
+            raise new_invalid(resource, name, [StatusCause("metadata.uid", "FieldValueInvalid", message)])
+        version = patched_meta.get("resourceVersion") or old_object["metadata"]["resourceVersion"]
+        check_resource_version(resource, old_object, {"metadata": {"resourceVersion": version}})
+        return self._store_update(resource, old_object, patched_object, subresource, dry_run=dry_run)
+
+    def _store_update(
+        self, resource: ApiResource, old: Object, new: Object, subresource: str, *, dry_run: bool
+    ) -> Object:
+        content = {**new, "apiVersion": resource.group_version, "kind": resource.kind}
+        if subresource == "status":
+            content = {**old, "metadata": new.get("metadata") or {}, "status": new.get("status") or {}}
+        elif resource.has_status:
+            content["status"] = old.get("status") or {}
+        spec_changed = content.get("spec") != old.get("spec")
+        content["metadata"] = update_metadata(resource, old, content, spec_changed=spec_changed)
+        if resource.kind == "Pod":
+            pod_strategy.validate_update(old, content)
+        else:
+            strategies.validate_update(resource.kind, old, content)
+            content = strategies.prepare_for_update(resource.kind, content)
+        if content == old or dry_run:
+            return content
+        return self._deleter.finish_deletion(resource, self.store.put(resource.storage_key, content))
+
+    def guaranteed_update(
+        self, resource: ApiResource, namespace: str, name: str, update: Callable[[Object], Object]
+    ) -> Object:
+        """Store the result of *update* without validation; used by the server itself and by kubelets.
+
+        Raises:
+            StatusError: 404, or an error that *update* raises.
+        """
+        return self._deleter.finish_deletion(
+            resource, self.store.put(resource.storage_key, update(self.get(resource, namespace, name)))
+        )
+
+    def delete(
+        self, resource: ApiResource, namespace: str, name: str, options: Object | None = None, *, dry_run: bool = False
+    ) -> tuple[Object, bool]:
+        """Delete an object or start its deletion; return its last state and whether it is removed.
+
+        Args:
+            resource: the object's resource.
+            namespace: the object's namespace.
+            name: the object's name.
+            options: the DeleteOptions; only `gracePeriodSeconds` and `preconditions` are used.
+            dry_run: whether the result is returned without being stored.
+
+        Raises:
+            StatusError: 404, or 409 for a failed precondition.
+        """
+        return self._deleter.delete(resource, self.get(resource, namespace, name), options or {}, dry_run=dry_run)
+
+    def delete_now(self, resource: ApiResource, namespace: str, name: str) -> None:
+        """Delete an object without grace period, as a kubelet does; ignore a missing object.
+
+        Finalizers still delay the removal.
+        """
+        try:
+            self.delete(resource, namespace, name, {"gracePeriodSeconds": 0})
+        except StatusError as error:
+            if error.code != 404:
+                raise
+
+    def list_nodes(self) -> list[Object]:
+        """Return all nodes, by name."""
+        return [stored.content for stored in self.store.list_objects(NODES.storage_key)]
+
+    def list_objects(self, resource: ApiResource, namespace: str = "") -> list[dict[str, Any]]:
+        """Return all objects of a resource, by namespace and name."""
+        return [stored.content for stored in self.store.list_objects(resource.storage_key, namespace)]

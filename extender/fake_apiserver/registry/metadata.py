@@ -1,0 +1,160 @@
+"""Object metadata: fields set by the server, and the checks of names, versions and preconditions."""
+
+import random
+import re
+import uuid
+from dataclasses import replace
+from datetime import datetime
+from typing import Final
+
+from extender.fake_apiserver.registry.api_errors import (
+    StatusCause,
+    StatusError,
+    new_bad_request,
+    new_conflict,
+    new_invalid,
+    new_object_modified,
+)
+from extender.fake_apiserver.registry.resources import ApiResource, Object
+
+_NAME: Final = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*", re.ASCII)
+_MAX_NAME_LENGTH: Final = 253
+_SUFFIX_CHARACTERS: Final = "bcdfghjklmnpqrstvwxz2456789"
+_SERVER_FIELDS: Final = ("uid", "creationTimestamp", "deletionTimestamp", "deletionGracePeriodSeconds", "generation")
+_KINDS_WITH_GENERATION: Final = frozenset(
+    {
+        "DeviceClass",
+        "Pod",
+        "PodDisruptionBudget",
+        "PriorityClass",
+        "ReplicaSet",
+        "ReplicationController",
+        "ResourceSlice",
+        "StatefulSet",
+    }
+)
+_SUBDOMAIN_MESSAGE: Final = (
+    "a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '-' or '.', and must start and"
+    " end with an alphanumeric character (e.g. 'example.com', regex used for validation is"
+    r" '[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*')"
+)
+
+
+def parse_timestamp(text: str) -> float:
+    """Parse a metav1.Time or MicroTime to seconds since 1970."""
+    return datetime.fromisoformat(text).timestamp()
+
+
+def build_metadata(resource: ApiResource, requested: Object, now: str, rng: random.Random) -> Object:
+    """Return the metadata of a new object.
+
+    Args:
+        resource: the resource of the object.
+        requested: the metadata of the request, with the namespace set.
+        now: the creation timestamp.
+        rng: the generator of name suffixes and UIDs.
+
+    Raises:
+        StatusError: 422 if the name is missing or invalid.
+    """
+    name = requested.get("name") or ""
+    if not name and requested.get("generateName"):
+        name = requested["generateName"] + "".join(rng.choices(_SUFFIX_CHARACTERS, k=5))
+    cause = _validate_name(name)
+    if cause is not None:
+        raise new_invalid(resource, name, [cause])
+    caller_fields = {
+        key: value for key, value in requested.items() if key not in {*_SERVER_FIELDS, "resourceVersion", "selfLink"}
+    }
+    server_fields = {"uid": str(uuid.UUID(int=rng.getrandbits(128), version=4)), "creationTimestamp": now}
+    return {**caller_fields, "name": name, **server_fields, **({"generation": 1} if _has_generation(resource) else {})}
+
+
+def _validate_name(name: str) -> StatusCause | None:
+    if not name:
+        return StatusCause("metadata.name", "FieldValueRequired", "Required value: name or generateName is required")
+    if _NAME.fullmatch(name) is None or len(name) > _MAX_NAME_LENGTH:
+        return StatusCause("metadata.name", "FieldValueInvalid", f'Invalid value: "{name}": {_SUBDOMAIN_MESSAGE}')
+    return None
+
+
+def _has_generation(resource: ApiResource) -> bool:
+    """Return whether the server maintains a generation for the resource."""
+    return resource.kind in _KINDS_WITH_GENERATION
+
+
+def update_metadata(resource: ApiResource, old: Object, new: Object, *, spec_changed: bool) -> Object:
+    """Return the metadata of an updated object: the fields of the request, except those that the server sets."""
+    old_meta, requested = old["metadata"], new.get("metadata") or {}
+    caller_fields = {
+        key: value for key, value in requested.items() if key not in _SERVER_FIELDS and value not in (None, {}, [])
+    }
+    server_fields = {key: old_meta[key] for key in _SERVER_FIELDS if key in old_meta}
+    if spec_changed and _has_generation(resource):
+        server_fields["generation"] = int(old_meta.get("generation", 1)) + 1
+    names = {key: old_meta[key] for key in ("name", "namespace", "generateName") if key in old_meta}
+    return {**caller_fields, **server_fields, **names, "resourceVersion": old_meta["resourceVersion"]}
+
+
+def check_names(namespace: str, name: str, meta: Object) -> None:
+    """Reject a body whose name or namespace differs from the path's.
+
+    Raises:
+        StatusError: 400.
+    """
+    body_name = meta.get("name") or ""
+    if name and body_name != name:
+        raise new_bad_request(f"the name of the object ({body_name}) does not match the name on the URL ({name})")
+    if meta.get("namespace") and meta["namespace"] != namespace:
+        raise new_bad_request("the namespace of the provided object does not match the namespace sent on the request")
+
+
+def check_resource_version(resource: ApiResource, old: Object, new: Object) -> None:
+    """Reject an update of an outdated version, or of an object that was deleted and recreated.
+
+    Raises:
+        StatusError: 409; 422 if a required version is missing.
+    """
+    meta = new.get("metadata") or {}
+    name = old["metadata"]["name"]
+    if meta.get("uid") and meta["uid"] != old["metadata"]["uid"]:
+        raise make_precondition_error(resource, old, "UID", meta["uid"])
+    version = meta.get("resourceVersion") or ""
+    if not version and not resource.allow_unconditional_update:
+        message = "Invalid value: 0: must be specified for an update"
+        # This error has the plural instead of the kind. Source: registry.Store.Update.
+        plural = replace(resource, kind=resource.plural)
+        raise new_invalid(plural, name, [StatusCause("metadata.resourceVersion", "FieldValueInvalid", message)])
+    if version and version != old["metadata"]["resourceVersion"]:
+        raise new_object_modified(resource, name)
+
+
+def make_precondition_error(
+    resource: ApiResource, old: Object, field: str, expected: str, *, deleting: bool = False
+) -> StatusError:
+    """Return the error of a failed precondition; *field* is `UID` or `ResourceVersion`."""
+    meta = old["metadata"]
+    actual = meta["uid" if field == "UID" else "resourceVersion"]
+    if deleting:
+        ending = "deleted and then recreated" if field == "UID" else "modified"
+        message = f"the {field} in the precondition ({expected}) does not match the {field} in record ({actual})."
+        by_kind = replace(resource, plural=resource.kind)
+        return new_conflict(by_kind, meta["name"], f"{message} The object might have been {ending}")
+    text = f"Precondition failed: {field} in precondition: {expected}, {field} in object meta: {actual}"
+    key = "/".join(part for part in ("", "registry", resource.plural, meta.get("namespace", ""), meta["name"]) if part)
+    storage_error = (
+        f"StorageError: invalid object, Code: 4, Key: /{key}, ResourceVersion: 0, AdditionalErrorMsg: {text}"
+    )
+    return new_conflict(resource, meta["name"], storage_error)
+
+
+def check_preconditions(resource: ApiResource, old: Object, preconditions: Object, *, deleting: bool = False) -> None:
+    """Reject the request if the object's `uid` or `resourceVersion` differs from the preconditions.
+
+    Raises:
+        StatusError: 409.
+    """
+    meta = old["metadata"]
+    for label, field in (("UID", "uid"), ("ResourceVersion", "resourceVersion")):
+        if preconditions.get(field) and preconditions[field] != meta[field]:
+            raise make_precondition_error(resource, old, label, preconditions[field], deleting=deleting)

@@ -1,0 +1,207 @@
+"""The resources of this server: their names in paths, lists and kubectl, and their update rules."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import Any, Final
+
+Object = dict[str, Any]
+"""A Kubernetes object as parsed JSON; never mutated once stored."""
+
+
+@dataclass(frozen=True, slots=True)
+class ApiResource:
+    """A resource in one version.
+
+    Attributes:
+        group_version: the group and version, such as `v1` or `apps/v1`.
+        kind: the kind, such as `Pod`.
+        plural: the name in paths, such as `pods`.
+        namespaced: whether objects are in a namespace.
+        short_names: the short names in kubectl.
+        has_status: whether the resource has a status subresource.
+        selectable_fields: the fields of field selectors, in addition to name and namespace.
+        allow_unconditional_update: whether an update may omit the resourceVersion.
+        allow_create_on_update: whether an update of a missing object creates it.
+        return_deleted_object: whether a deletion returns the object instead of a Status.
+    """
+
+    group_version: str
+    kind: str
+    plural: str
+    namespaced: bool = True
+    short_names: tuple[str, ...] = ()
+    has_status: bool = False
+    selectable_fields: tuple[str, ...] = ()
+    allow_unconditional_update: bool = True
+    allow_create_on_update: bool = False
+    return_deleted_object: bool = False
+
+    @property
+    def group(self) -> str:
+        """The API group; empty for the core group."""
+        return self.group_version.rpartition("/")[0]
+
+    @property
+    def storage_key(self) -> str:
+        """The key of the objects in the store; both versions of events have the same key."""
+        return "events" if self.kind == "Event" else self.qualified_resource
+
+    @property
+    def qualified_resource(self) -> str:
+        """The plural with the group, for error messages: `leases.coordination.k8s.io`."""
+        return f"{self.plural}.{self.group}" if self.group else self.plural
+
+    @property
+    def qualified_kind(self) -> str:
+        """The kind with the group, for error messages: `Lease.coordination.k8s.io`."""
+        return f"{self.kind}.{self.group}" if self.group else self.kind
+
+
+_POD_FIELDS: Final = (
+    "spec.nodeName",
+    "spec.restartPolicy",
+    "spec.schedulerName",
+    "spec.serviceAccountName",
+    "spec.hostNetwork",
+    "status.phase",
+    "status.podIP",
+    "status.nominatedNodeName",
+)
+_REFERENCE_FIELDS: Final = ("kind", "namespace", "name", "uid", "apiVersion", "resourceVersion", "fieldPath")
+_EVENT_FIELDS: Final = ("reason", "reportingComponent", "source", "type")
+_CORE_EVENT_FIELDS: Final = (*(f"involvedObject.{part}" for part in _REFERENCE_FIELDS), *_EVENT_FIELDS)
+_EVENTS_V1_FIELDS: Final = (
+    *(f"regarding.{part}" for part in _REFERENCE_FIELDS),
+    "reason",
+    "reportingController",
+    "type",
+)
+
+_STORAGE_VERSION: Final = "storage.k8s.io/v1"
+_RESOURCE_VERSION: Final = "resource.k8s.io/v1"
+_COORDINATION_VERSION: Final = "coordination.k8s.io/v1"
+
+API_RESOURCES: Final = (
+    ApiResource(
+        "v1",
+        "Pod",
+        "pods",
+        short_names=("po",),
+        has_status=True,
+        selectable_fields=_POD_FIELDS,
+        return_deleted_object=True,
+    ),
+    ApiResource("v1", "Node", "nodes", False, ("no",), has_status=True, selectable_fields=("spec.unschedulable",)),
+    ApiResource("v1", "Namespace", "namespaces", False, ("ns",), True, ("status.phase",), return_deleted_object=True),
+    ApiResource(
+        "v1",
+        "Service",
+        "services",
+        short_names=("svc",),
+        has_status=True,
+        allow_create_on_update=True,
+        return_deleted_object=True,
+    ),
+    ApiResource("v1", "ReplicationController", "replicationcontrollers", short_names=("rc",), has_status=True),
+    ApiResource("v1", "ConfigMap", "configmaps", short_names=("cm",)),
+    ApiResource(
+        "v1", "PersistentVolume", "persistentvolumes", False, ("pv",), has_status=True, return_deleted_object=True
+    ),
+    ApiResource(
+        "v1", "PersistentVolumeClaim", "persistentvolumeclaims", True, ("pvc",), True, return_deleted_object=True
+    ),
+    ApiResource(
+        "v1", "Event", "events", short_names=("ev",), selectable_fields=_CORE_EVENT_FIELDS, allow_create_on_update=True
+    ),
+    ApiResource(
+        "events.k8s.io/v1",
+        "Event",
+        "events",
+        short_names=("ev",),
+        selectable_fields=_EVENTS_V1_FIELDS,
+        allow_create_on_update=True,
+    ),
+    ApiResource("apps/v1", "ReplicaSet", "replicasets", short_names=("rs",), has_status=True),
+    ApiResource("apps/v1", "StatefulSet", "statefulsets", short_names=("sts",), has_status=True),
+    ApiResource(
+        "policy/v1",
+        "PodDisruptionBudget",
+        "poddisruptionbudgets",
+        True,
+        ("pdb",),
+        True,
+        allow_unconditional_update=False,
+    ),
+    ApiResource("scheduling.k8s.io/v1", "PriorityClass", "priorityclasses", False, ("pc",)),
+    ApiResource("scheduling.k8s.io/v1alpha2", "PodGroup", "podgroups", has_status=True),
+    ApiResource(_STORAGE_VERSION, "StorageClass", "storageclasses", False, ("sc",), return_deleted_object=True),
+    ApiResource(
+        _STORAGE_VERSION, "CSINode", "csinodes", False, allow_unconditional_update=False, return_deleted_object=True
+    ),
+    ApiResource(
+        _STORAGE_VERSION, "CSIDriver", "csidrivers", False, allow_unconditional_update=False, return_deleted_object=True
+    ),
+    ApiResource(_STORAGE_VERSION, "CSIStorageCapacity", "csistoragecapacities", allow_unconditional_update=False),
+    ApiResource(
+        _STORAGE_VERSION,
+        "VolumeAttachment",
+        "volumeattachments",
+        False,
+        (),
+        True,
+        allow_unconditional_update=False,
+        return_deleted_object=True,
+    ),
+    ApiResource(_RESOURCE_VERSION, "ResourceClaim", "resourceclaims", has_status=True, return_deleted_object=True),
+    ApiResource(_RESOURCE_VERSION, "ResourceClaimTemplate", "resourceclaimtemplates", return_deleted_object=True),
+    ApiResource(
+        _RESOURCE_VERSION,
+        "ResourceSlice",
+        "resourceslices",
+        False,
+        (),
+        False,
+        ("spec.driver", "spec.nodeName"),
+        return_deleted_object=True,
+    ),
+    ApiResource(_RESOURCE_VERSION, "DeviceClass", "deviceclasses", False, return_deleted_object=True),
+    ApiResource(
+        _COORDINATION_VERSION, "Lease", "leases", allow_unconditional_update=False, allow_create_on_update=True
+    ),
+)
+"""All resources. The contents of a deleted namespace are deleted in this order."""
+
+RESOURCES_BY_PATH: Final[Mapping[tuple[str, str], ApiResource]] = MappingProxyType(
+    {(resource.group_version, resource.plural): resource for resource in API_RESOURCES}
+)
+"""Resources by (group version, plural)."""
+
+RESOURCES_BY_KIND: Final[Mapping[tuple[str, str], ApiResource]] = MappingProxyType(
+    {(resource.group_version, resource.kind): resource for resource in API_RESOURCES}
+)
+"""Resources by (group version, kind)."""
+
+PODS: Final = RESOURCES_BY_KIND["v1", "Pod"]
+NODES: Final = RESOURCES_BY_KIND["v1", "Node"]
+NAMESPACES: Final = RESOURCES_BY_KIND["v1", "Namespace"]
+POD_DISRUPTION_BUDGETS: Final = RESOURCES_BY_KIND["policy/v1", "PodDisruptionBudget"]
+PRIORITY_CLASSES: Final = RESOURCES_BY_KIND["scheduling.k8s.io/v1", "PriorityClass"]
+
+
+def find_resource(manifest: Object) -> ApiResource:
+    """Return the resource of an object by its apiVersion and kind.
+
+    Raises:
+        LookupError: the server has no such resource.
+    """
+    group_version, kind = str(manifest.get("apiVersion", "")), str(manifest.get("kind", ""))
+    resource = RESOURCES_BY_KIND.get((group_version, kind))
+    if resource is None:
+        raise LookupError(f"the fake API server has no kind {kind!r} in apiVersion {group_version!r}")
+    return resource
+
+
+def get_storage_resource(resource: ApiResource) -> ApiResource:
+    """Return the resource in its stored version: core/v1 for events."""
+    return RESOURCES_BY_KIND["v1", "Event"] if resource.kind == "Event" else resource

@@ -1,0 +1,202 @@
+"""In-memory store of objects with one resource version counter, and their recent changes.
+
+Stored objects are never mutated: a write stores a new object. So an old version can be listed while the changes
+since then are stored, and watches share the stored objects.
+"""
+
+from bisect import bisect_right
+from collections import defaultdict, deque
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Final
+
+import msgspec
+
+from extender.fake_apiserver.registry.api_errors import new_too_old
+from extender.fake_apiserver.registry.resources import Object
+
+HISTORY_LIMIT: Final = 20_000
+"""Default number of changes stored per resource."""
+
+_TYPE_FIELDS: Final = ("kind", "apiVersion")
+
+
+class StoreEvent(StrEnum):
+    """The type of a change, as in watch events."""
+
+    ADDED = "ADDED"
+    MODIFIED = "MODIFIED"
+    DELETED = "DELETED"
+
+
+class StoredObject:
+    """One state of one object.
+
+    Attributes:
+        content: the object as parsed JSON; never mutated.
+        resource_version: the resource version of this state.
+    """
+
+    __slots__ = ("_item_json", "content", "resource_version")
+
+    def __init__(self, content: Object, resource_version: int) -> None:
+        """Store *content* without copying it."""
+        self.content = content
+        self.resource_version = resource_version
+        self._item_json: bytes | None = None
+
+    @property
+    def item_json(self) -> bytes:
+        """The JSON of a list item, without kind and apiVersion; encoded once."""
+        if self._item_json is None:
+            self._item_json = msgspec.json.encode(
+                {key: self.content[key] for key in self.content if key not in _TYPE_FIELDS}
+            )
+        return self._item_json
+
+    @property
+    def json(self) -> bytes:
+        """The complete JSON."""
+        head = msgspec.json.encode({key: self.content[key] for key in _TYPE_FIELDS if key in self.content})
+        return self.item_json if head == b"{}" else head[:-1] + b"," + self.item_json[1:]
+
+
+@dataclass(frozen=True, slots=True)
+class StoreChange:
+    """A change of one object.
+
+    Attributes:
+        resource_version: the resource version of the change.
+        event: the type of the change.
+        stored: the new state, or the last state with the version of the deletion.
+        previous: the state before the change; None for a new object.
+    """
+
+    resource_version: int
+    event: StoreEvent
+    stored: StoredObject
+    previous: StoredObject | None
+
+
+StoreListener = Callable[[str], None]
+
+
+def make_namespaced_key(content: Object) -> str:
+    """Return `namespace/name`, or `/name` for a cluster-scoped object."""
+    meta = content["metadata"]
+    return f"{meta.get('namespace', '')}/{meta['name']}"
+
+
+class Store:
+    """Objects by `ApiResource.storage_key`, such as `pods` or `leases.coordination.k8s.io`."""
+
+    def __init__(self, history_limit: int = HISTORY_LIMIT) -> None:
+        """Create an empty store with the last *history_limit* changes of each resource."""
+        self.resource_version = 1
+        self._history_limit = history_limit
+        self._objects: defaultdict[str, dict[str, StoredObject]] = defaultdict(dict)
+        self._changes: defaultdict[str, deque[StoreChange]] = defaultdict(deque)
+        self._compacted_version = 0
+        self._oldest_versions: defaultdict[str, int] = defaultdict(lambda: self._compacted_version)
+        self._listeners: list[StoreListener] = []
+
+    def get(self, storage_key: str, namespace: str, name: str) -> Object | None:
+        """Return the current object, or None."""
+        stored = self._objects[storage_key].get(f"{namespace}/{name}")
+        return stored.content if stored else None
+
+    def list_objects(self, storage_key: str, namespace: str = "") -> list[StoredObject]:
+        """Return the current objects, sorted by namespace and name; an empty namespace means all."""
+        return _sort_objects(self._objects[storage_key], namespace)
+
+    def count(self, storage_key: str) -> int:
+        """Return the number of objects."""
+        return len(self._objects[storage_key])
+
+    def list_objects_at(self, storage_key: str, resource_version: int, namespace: str = "") -> list[StoredObject]:
+        """Return the objects at *resource_version*, sorted.
+
+        Raises:
+            StatusError: the changes since then are no longer stored.
+        """
+        if resource_version < self._oldest_versions[storage_key]:
+            raise new_too_old(resource_version, self._oldest_versions[storage_key])
+        objects = dict(self._objects[storage_key])
+        for change in reversed(self._changes[storage_key]):
+            if change.resource_version <= resource_version:
+                break
+            if change.previous is None:
+                objects.pop(make_namespaced_key(change.stored.content), None)
+            else:
+                objects[make_namespaced_key(change.previous.content)] = change.previous
+        return _sort_objects(objects, namespace)
+
+    def list_changes_since(self, storage_key: str, resource_version: int) -> Iterator[StoreChange]:
+        """Return the changes after *resource_version*, oldest first.
+
+        Raises:
+            StatusError: the changes since then are no longer stored.
+        """
+        if resource_version < self._oldest_versions[storage_key]:
+            raise new_too_old(resource_version, self._oldest_versions[storage_key])
+        changes = self._changes[storage_key]
+        if not changes or changes[-1].resource_version <= resource_version:
+            return iter(())
+        first = bisect_right(changes, resource_version, key=lambda change: change.resource_version)
+        return iter([changes[index] for index in range(first, len(changes))])
+
+    def put(self, storage_key: str, content: Object) -> Object:
+        """Store a new or updated object with the next resource version; return the stored object.
+
+        The store takes ownership of *content*.
+        """
+        key = make_namespaced_key(content)
+        previous = self._objects[storage_key].get(key)
+        stored = self._assign_next_version(content)
+        self._objects[storage_key][key] = stored
+        event = StoreEvent.MODIFIED if previous else StoreEvent.ADDED
+        self._publish(storage_key, StoreChange(stored.resource_version, event, stored, previous))
+        return stored.content
+
+    def remove(self, storage_key: str, namespace: str, name: str, last_content: Object | None = None) -> Object | None:
+        """Remove an object; return its last state with the version of the deletion, or None if it does not exist.
+
+        *last_content* replaces the stored state as the last state.
+        """
+        previous = self._objects[storage_key].pop(f"{namespace}/{name}", None)
+        if previous is None:
+            return None
+        stored = self._assign_next_version(last_content or previous.content)
+        self._publish(storage_key, StoreChange(stored.resource_version, StoreEvent.DELETED, stored, previous))
+        return stored.content
+
+    def compact(self) -> None:
+        """Discard all changes, as etcd's compaction does; the objects remain."""
+        self._compacted_version = self.resource_version
+        self._oldest_versions.clear()
+        self._changes.clear()
+
+    def subscribe(self, listener: StoreListener) -> Callable[[], None]:
+        """Call *listener* with the storage key after each change; return the function that unsubscribes."""
+        self._listeners.append(listener)
+        return lambda: self._listeners.remove(listener)
+
+    def _assign_next_version(self, content: Object) -> StoredObject:
+        self.resource_version += 1
+        meta = {**content["metadata"], "resourceVersion": str(self.resource_version)}
+        return StoredObject({**content, "metadata": meta}, self.resource_version)
+
+    def _publish(self, storage_key: str, change: StoreChange) -> None:
+        changes = self._changes[storage_key]
+        changes.append(change)
+        if len(changes) > self._history_limit:
+            self._oldest_versions[storage_key] = changes.popleft().resource_version
+        for listener in tuple(self._listeners):
+            listener(storage_key)
+
+
+def _sort_objects(objects: dict[str, StoredObject], namespace: str) -> list[StoredObject]:
+    prefix = f"{namespace}/"
+    keys = (key for key in objects if key.startswith(prefix)) if namespace else iter(objects)
+    return [objects[key] for key in sorted(keys, key=lambda key: key.split("/", 1))]

@@ -1,0 +1,180 @@
+"""The fake API server: starts and stops in the running event loop, on a loopback port."""
+
+import asyncio
+import socket
+from collections.abc import Iterable
+from typing import Final, Self
+
+import uvicorn
+import yaml
+from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
+
+from extender.basics.clock import Clock
+from extender.fake_apiserver.endpoints.fault_injection import Fault, FaultInjector
+from extender.fake_apiserver.endpoints.http_app import BREAK_CONNECTION, HttpApp
+from extender.fake_apiserver.endpoints.watch import BOOKMARK_SECONDS
+from extender.fake_apiserver.kubelets import Kubelets, KubeletTiming
+from extender.fake_apiserver.registry.api import Api
+from extender.fake_apiserver.registry.reviews import ReviewRules
+from extender.fake_apiserver.registry.store import HISTORY_LIMIT, Store
+
+_LOOPBACK: Final = "127.0.0.1"
+_KUBELET_STORAGE_KEYS: Final = frozenset({"pods", "nodes"})
+_STOP_SECONDS: Final = 2
+
+
+class _BreakableHttpProtocol(HttpToolsProtocol):
+    """Lets the application close a connection; data that was already sent still arrives."""
+
+    def on_message_begin(self) -> None:
+        """Start a request."""
+        super().on_message_begin()
+        self.scope["extensions"] = {BREAK_CONNECTION: {"close": self.transport.close}}
+
+
+class FakeApiServer:
+    """An API server in this process.
+
+    Attributes:
+        api: the API, usable without HTTP.
+        faults: the injected faults; faults can be added while the server runs.
+        kubelets: the simulated kubelets; None: none, so bound pods stay pending.
+    """
+
+    def __init__(
+        self,
+        *,
+        clock: Clock | None = None,
+        faults: Iterable[Fault] = (),
+        seed: int = 0,
+        kubelet_timing: KubeletTiming | None = None,
+        reviews: ReviewRules | None = None,
+        bookmark_seconds: float = BOOKMARK_SECONDS,
+        history_limit: int = HISTORY_LIMIT,
+    ) -> None:
+        """Create the server without opening its port.
+
+        Args:
+            clock: the clock of timestamps and kubelets; None: the system clock.
+            faults: the faults to inject.
+            seed: the seed of faults, UIDs and generated names.
+            kubelet_timing: the durations of the kubelets' actions; None: no kubelets, so bound pods stay pending.
+            reviews: the rules of authentication and authorization; default: all requests are allowed.
+            bookmark_seconds: the interval between the bookmarks of a watch.
+            history_limit: the number of changes stored per resource.
+        """
+        self.api = Api(Store(history_limit), clock, seed)
+        self.faults = FaultInjector(faults, seed)
+        self.kubelets = Kubelets(self.api, kubelet_timing) if kubelet_timing is not None else None
+        self._app = HttpApp(self.api, self.faults, reviews or ReviewRules(), bookmark_seconds=bookmark_seconds)
+        self._server: uvicorn.Server | None = None
+        self._socket: socket.socket | None = None
+        self._kubelet_task: asyncio.Task[None] | None = None
+
+    @property
+    def store(self) -> Store:
+        """The stored objects, without validation or defaults."""
+        return self.api.store
+
+    @property
+    def url(self) -> str:
+        """The address, such as `http://127.0.0.1:40123`.
+
+        Raises:
+            RuntimeError: the server is not started.
+        """
+        if self._socket is None:
+            raise RuntimeError("the fake API server is not started; call start() first")
+        host, port = self._socket.getsockname()[:2]
+        return f"http://{host}:{port}"
+
+    async def __aenter__(self) -> Self:
+        """Start the server."""
+        await self.start()
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        """Stop the server."""
+        await self.stop()
+
+    async def start(self, port: int = 0) -> None:
+        """Listen on the loopback interface; port 0 selects a free port.
+
+        A stopped server can be started again and still has its objects.
+
+        Raises:
+            OSError: the port is in use.
+            RuntimeError: the server is running already.
+        """
+        if self._socket is not None:
+            raise RuntimeError("the fake API server is started already; call stop() first")
+        self._app.open()
+        self._socket = socket.create_server((_LOOPBACK, port))
+        config = uvicorn.Config(
+            self._app,
+            http=_BreakableHttpProtocol,
+            ws="none",
+            lifespan="off",
+            log_config=None,
+            access_log=False,
+            server_header=False,
+            date_header=False,
+            timeout_keep_alive=120,
+            timeout_graceful_shutdown=_STOP_SECONDS,
+        )
+        config.load()
+        # Server.serve is not used: it would install signal handlers, and only updates a Date header.
+        self._server = uvicorn.Server(config)
+        self._server.lifespan = config.lifespan_class(config)
+        await self._server.startup(sockets=[self._socket])
+        if self.kubelets is not None:
+            self._kubelet_task = asyncio.create_task(_run_kubelets(self.kubelets), name="kubelets")
+
+    async def stop(self) -> None:
+        """End all watches and close the port; the objects remain."""
+        if self._kubelet_task is not None:
+            self._kubelet_task.cancel()
+            await asyncio.wait({self._kubelet_task})
+            self._kubelet_task = None
+        self._app.close()
+        if self._server is not None and self._socket is not None:
+            await self._server.shutdown(sockets=[self._socket])
+            self._socket.close()
+            self._server = self._socket = None
+
+    def kubeconfig(self) -> str:
+        """Return a kubeconfig for this server, as YAML.
+
+        Raises:
+            RuntimeError: the server is not started.
+        """
+        name = "fake-apiserver"
+        return yaml.safe_dump(
+            {
+                "apiVersion": "v1",
+                "kind": "Config",
+                "clusters": [{"name": name, "cluster": {"server": self.url}}],
+                "users": [{"name": name, "user": {}}],
+                "contexts": [{"name": name, "context": {"cluster": name, "user": name, "namespace": "default"}}],
+                "current-context": name,
+            },
+            sort_keys=False,
+        )
+
+
+async def _run_kubelets(kubelets: Kubelets) -> None:
+    """Run the kubelets after each change of a pod or node, and when the next action is due."""
+    changed = asyncio.Event()
+    unsubscribe = kubelets.api.store.subscribe(
+        lambda storage_key: changed.set() if storage_key in _KUBELET_STORAGE_KEYS else None
+    )
+    try:
+        while True:
+            changed.clear()
+            timeout = kubelets.step()
+            try:
+                await asyncio.wait_for(changed.wait(), timeout)
+            except TimeoutError:
+                continue
+    finally:
+        unsubscribe()

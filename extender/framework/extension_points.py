@@ -1,0 +1,400 @@
+"""The extension points, one Protocol each; those of pod groups are in `pod_group_points`.
+
+A plugin is a plain class with a `name` and the methods of its extension points. It sees pods, snapshots and node views,
+and has no API client, clock or logger. State that PreFilter or PreScore computes for a pod is returned as `state`, and
+passed to all later methods of the plugin in the same scheduling cycle.
+
+Source: kube-scheduler/framework/interface.go, PreEnqueuePlugin, QueueSortPlugin, PreFilterPlugin;
+pkg/scheduler/framework/runtime/framework.go, frameworkImpl.RunPreFilterPlugins,
+frameworkImpl.RunPreFilterExtensionAddPod, frameworkImpl.RunFilterPlugins; pkg/scheduler/schedule_one.go,
+Scheduler.findNodesThatFitPod; pkg/scheduler/framework/runtime/waiting_pods_map.go, newWaitingPod (1.36).
+"""
+
+from collections.abc import Hashable, Sequence
+from dataclasses import dataclass
+from enum import Enum, auto
+from typing import Any, ClassVar, Protocol, TypeVar, runtime_checkable
+
+from extender.api.kinds.pod import Pod
+from extender.cache.pod_batch import PodBatch
+from extender.cache.pod_info import AssignedPodInfo, PodInfo
+from extender.cache.snapshot import NodeView, Snapshot
+from extender.cache.tables.arrays import IntArray
+from extender.framework.api_plan import ApiCall, ApiPlan
+from extender.framework.events import ClusterEventWithHint
+from extender.framework.status import Rejection, Status
+
+
+class DependsOn(Enum):
+    """The inputs of a plugin's result for a node other than the pod; their changes invalidate a cached result."""
+
+    NODE = auto()
+    """The node object only."""
+    NODE_AND_PODS = auto()
+    """The node object and the pods on that node."""
+    ALL_NODES = auto()
+    """All node objects, but no pods."""
+
+
+class NamedPlugin(Protocol):
+    """A plugin at any extension point."""
+
+    name: ClassVar[str]
+
+
+class PreEnqueue(NamedPlugin, Protocol):
+    """Checks a pod before it enters the active queue; must be cheap.
+
+    Source: kube-scheduler/framework/interface.go, PreEnqueuePlugin (1.36).
+    """
+
+    def pre_enqueue(self, pod: PodInfo, snapshot: Snapshot) -> Status | None:
+        """Return None to admit the pod; a status gates it until an event that this plugin registered for."""
+
+
+@dataclass(frozen=True, slots=True)
+class QueueSortEntry:
+    """A queued pod, as passed to QueueSort plugins.
+
+    Attributes:
+        pod: the queued pod.
+        timestamp: the time at which the pod was last added to the queue, in seconds.
+
+    Source: pkg/scheduler/framework/types.go, QueuedPodInfo (1.36).
+    """
+
+    pod: PodInfo
+    timestamp: float
+
+
+class QueueSort(NamedPlugin, Protocol):
+    """Orders the active queue; all profiles share one QueueSort plugin.
+
+    Source: kube-scheduler/framework/interface.go, QueueSortPlugin (1.36).
+    """
+
+    def sort_key(self, entry: QueueSortEntry) -> tuple[float, ...]:
+        """Return the sort key of *entry*; pods with smaller keys are scheduled first."""
+
+
+@dataclass(frozen=True, slots=True)
+class PreFilterResult:
+    """The result of PreFilter.
+
+    Attributes:
+        status: None if the pod passes. UNRESOLVABLE and ERROR skip the remaining plugins, UNSCHEDULABLE does not.
+        node_names: the only nodes to filter; None means all.
+        state: the state passed to `filter`, `add_pod`, `remove_pod`, `reserve`, `pre_bind`.
+        skip: whether `filter` is skipped for this pod.
+    """
+
+    status: Status | None = None
+    node_names: frozenset[str] | None = None
+    state: Any = None
+    skip: bool = False
+
+
+PASS = PreFilterResult()
+SKIP = PreFilterResult(skip=True)
+
+
+class PreFilter(NamedPlugin, Protocol):
+    """Runs once a scheduling cycle, before Filter.
+
+    Source: kube-scheduler/framework/interface.go, PreFilterPlugin; pkg/scheduler/framework/runtime/framework.go,
+    frameworkImpl.RunPreFilterPlugins; pkg/scheduler/schedule_one.go, Scheduler.findNodesThatFitPod (1.36).
+    """
+
+    def pre_filter(self, pod: PodInfo, snapshot: Snapshot) -> PreFilterResult:
+        """Compute state for `filter`, restrict the nodes, or reject the pod."""
+
+
+@runtime_checkable
+class CacheablePreFilter(Protocol):
+    """A PreFilter plugin with results that depend only on the pod's signature, and are cached by signature."""
+
+    def pre_filter_is_cacheable(self, pod: PodInfo) -> bool:
+        """Return whether the result for *pod* depends only on its signature, and not on the cluster.
+
+        If true, a result without a status and without `node_names` is cached; its `state` must not be modified. The
+        plugin still runs for the first three pods of a signature. If the result depends only on `pod.spec` without the
+        amounts of resources, the attribute `cacheable_for_spec_class` may be true. The result is then cached for all
+        pods of an `extender.cache.spec_class`.
+        """
+
+
+@runtime_checkable
+class PreFilterExtensions(Protocol):
+    """A PreFilter plugin whose state can be updated for pods that are hypothetically added or removed.
+
+    Source: pkg/scheduler/framework/runtime/framework.go, frameworkImpl.RunPreFilterExtensionAddPod (1.36).
+    """
+
+    def clone(self, state: Any) -> Any:
+        """Return a copy of *state* that may be modified."""
+
+    def add_pod(self, pod: PodInfo, pod_to_add: AssignedPodInfo, row: int, snapshot: Snapshot, state: Any) -> None:
+        """Update *state* as if *pod_to_add* were on the node in *row*."""
+
+    def remove_pod(
+        self, pod: PodInfo, pod_to_remove: AssignedPodInfo, row: int, snapshot: Snapshot, state: Any
+    ) -> None:
+        """Update *state* as if *pod_to_remove* were not on the node in *row*."""
+
+
+@runtime_checkable
+class BatchDryRunFilter(Protocol):
+    """A filter that checks many nodes in one call, each with its own hypothetically added or removed pods.
+
+    Requires `PreFilterExtensions`. Without this method, the filter is called once per node with a clone of the state.
+    """
+
+    def filter_each(
+        self, pod: PodInfo, nodes: NodeView, state: Any, moved_pods: PodBatch, deltas: IntArray
+    ) -> Sequence[Rejection]:
+        """Return the rejections as `filter`, with each of *moved_pods* added to or removed from the node of its row.
+
+        *deltas* are 1 for added, -1 for removed, 0 for unchanged pods. *state* has no move applied; do not modify it.
+        """
+
+
+class Filter(NamedPlugin, Protocol):
+    """Rejects nodes that cannot run the pod.
+
+    Source: pkg/scheduler/framework/runtime/framework.go, frameworkImpl.RunFilterPlugins (1.36).
+    """
+
+    def filter(self, pod: PodInfo, nodes: NodeView, state: Any) -> Sequence[Rejection]:
+        """Return the rejected nodes by reason; empty if all pass. Masks have one entry for each node of the view."""
+
+
+@runtime_checkable
+class CacheableFilter(Protocol):
+    """A filter whose result for a node depends only on the node and a key of the pod, and is cached by this key."""
+
+    filter_depends_on: ClassVar[DependsOn]
+
+    def filter_cache_key(self, pod: PodInfo) -> Hashable | None:
+        """Return a key of all inputs of the result other than the node; None if the result must not be cached.
+
+        The plugin's PreFilter `state` must depend only on this key too.
+        """
+
+
+@dataclass(frozen=True, slots=True)
+class PostFilterResult:
+    """The result of PostFilter.
+
+    Attributes:
+        status: SUCCESS if the pod can be made schedulable. After UNSCHEDULABLE the next plugin runs. Any other code
+            ends PostFilter.
+        nominated_node_name: the node nominated for the pod; None leaves the nomination unchanged, "" clears it.
+        detail: a plan for the scheduler to execute, such as the victims to evict.
+    """
+
+    status: Status
+    nominated_node_name: str | None = None
+    detail: Any = None
+
+
+AttemptT_contra = TypeVar("AttemptT_contra", contravariant=True)
+
+
+class PostFilter(NamedPlugin, Protocol[AttemptT_contra]):
+    """Runs when no node can run the pod. Plugins take an `extender.plugin.FailedAttempt` as *attempt*.
+
+    Source: pkg/scheduler/framework/runtime/framework.go, frameworkImpl.RunPostFilterPlugins (1.36).
+    """
+
+    def post_filter(self, pod: PodInfo, snapshot: Snapshot, attempt: AttemptT_contra) -> PostFilterResult:
+        """Try to make the pod schedulable. *attempt* has the rejections and the inputs of dry runs."""
+
+
+@dataclass(frozen=True, slots=True)
+class PreScoreResult:
+    """The result of PreScore.
+
+    Attributes:
+        state: the state passed to `score` and `normalize_score`.
+        skip: whether `score` is skipped for this pod.
+        status: an error, which ends the attempt; else None.
+
+    Source: pkg/scheduler/framework/runtime/framework.go, frameworkImpl.RunPreScorePlugins (1.36).
+    """
+
+    state: Any = None
+    skip: bool = False
+    status: Status | None = None
+
+
+SKIP_SCORE = PreScoreResult(skip=True)
+
+
+class PreScore(NamedPlugin, Protocol):
+    """Runs once a scheduling cycle with the feasible nodes, before Score."""
+
+    def pre_score(self, pod: PodInfo, nodes: NodeView) -> PreScoreResult:
+        """Compute state for `score`."""
+
+
+@runtime_checkable
+class CacheablePreScore(Protocol):
+    """A PreScore plugin with results that depend only on the pod's signature, and are cached by signature."""
+
+    def pre_score_is_cacheable(self, pod: PodInfo) -> bool:
+        """Return whether the result for *pod* depends only on its signature; see `CacheablePreFilter`."""
+
+
+class Score(NamedPlugin, Protocol):
+    """Scores feasible nodes.
+
+    Source: pkg/scheduler/framework/runtime/framework.go, frameworkImpl.RunScorePlugins (1.36).
+    """
+
+    def score(self, pod: PodInfo, nodes: NodeView, state: Any) -> IntArray:
+        """Return one int64 for each node of the view: 0 to 100, or any number if the plugin normalizes."""
+
+
+@runtime_checkable
+class CacheableScore(Protocol):
+    """A score plugin whose raw score depends only on the node and a key of the pod, and is cached by this key."""
+
+    score_depends_on: ClassVar[DependsOn]
+
+    def score_cache_key(self, pod: PodInfo) -> Hashable | None:
+        """Return a key of all inputs of the raw score other than the node; None if it must not be cached."""
+
+
+@runtime_checkable
+class NormalizeScore(Protocol):
+    """A score plugin whose raw scores are normalized to 0..100 over all feasible nodes.
+
+    Source: pkg/scheduler/framework/runtime/framework.go, frameworkImpl.RunScorePlugins (1.36).
+    """
+
+    def normalize_score(self, pod: PodInfo, scores: IntArray, nodes: NodeView, state: Any) -> IntArray:
+        """Return scores from 0 to 100, int64, in the order of the raw *scores*, which are not modified."""
+
+
+class Reserve(NamedPlugin, Protocol):
+    """Reserves resources for the pod on its node, before binding.
+
+    Source: pkg/scheduler/framework/runtime/framework.go, frameworkImpl.RunReservePluginsReserve (1.36).
+    """
+
+    def reserve(self, pod: PodInfo, node_name: str, snapshot: Snapshot, state: Any) -> Status | None:
+        """Reserve resources; a status other than success undoes the reservations of all plugins."""
+
+    def unreserve(self, pod: PodInfo, node_name: str, state: Any) -> Sequence[ApiCall] | None:
+        """Undo `reserve` if it ran, and return the API calls that undo those of `pre_bind`.
+
+        Plugins are called in reverse order. Must not raise. A failed API call does not prevent the next.
+        """
+
+
+@runtime_checkable
+class AssumeExtensions(NamedPlugin, Protocol):
+    """A Reserve plugin that adds to the assumed pod resources which its requests do not include.
+
+    Source: pkg/scheduler/schedule_one.go, Scheduler.assume (1.36).
+    """
+
+    def make_assumed_pod(self, pod: Pod, node_name: str, state: Any) -> Pod:
+        """Return the pod to assume on the node: *pod* with these resources."""
+
+
+@dataclass(frozen=True, slots=True)
+class PermitResult:
+    """The result of Permit.
+
+    Attributes:
+        status: None approves the pod; WAIT makes it wait; any other code rejects it.
+        timeout: the timeout of the wait, in seconds; at most 900.
+        uids_to_allow: the uids of waiting pods that this plugin allows now.
+        pods_to_activate: queued pods to move to the active queue.
+
+    Source: pkg/scheduler/framework/runtime/framework.go, frameworkImpl.RunPermitPlugins (1.36);
+    pkg/scheduler/framework/plugins/gangscheduling/gangscheduling.go, GangScheduling.Permit (1.36).
+    """
+
+    status: Status | None = None
+    timeout: float = 0.0
+    uids_to_allow: tuple[str, ...] = ()
+    pods_to_activate: tuple[Pod, ...] = ()
+
+
+ALLOW = PermitResult()
+
+
+class Permit(NamedPlugin, Protocol):
+    """Approves, rejects or delays the binding of a pod."""
+
+    def permit(self, pod: PodInfo, node_name: str, snapshot: Snapshot, state: Any) -> PermitResult:
+        """Approve or reject the pod, or make it wait. In *snapshot* the pod is assumed on the node."""
+
+
+@dataclass(frozen=True, slots=True)
+class PreBindPreFlightResult:
+    """The result of PreBindPreFlight.
+
+    Attributes:
+        allow_parallel: whether PreBind may run in parallel with adjacent plugins that allow it too.
+        skip: whether PreBind is skipped.
+    """
+
+    allow_parallel: bool = False
+    skip: bool = False
+
+
+@runtime_checkable
+class PreBindPreFlight(Protocol):
+    """A PreBind plugin that reports in advance whether its `pre_bind` must run.
+
+    Source: pkg/scheduler/framework/runtime/framework.go, frameworkImpl.RunPreBindPreFlights,
+    frameworkImpl.getPreBindPluginGroups (1.36).
+    """
+
+    def pre_bind_pre_flight(self, pod: PodInfo, node_name: str, state: Any) -> PreBindPreFlightResult | Status:
+        """Return a result; the status SKIP means `PreBindPreFlightResult(skip=True)`."""
+
+
+class PreBind(NamedPlugin, Protocol):
+    """Prepares the node for the pod, before it is bound.
+
+    Source: pkg/scheduler/framework/runtime/framework.go, frameworkImpl.RunPreBindPlugins (1.36).
+    """
+
+    def pre_bind(self, pod: PodInfo, node_name: str, snapshot: Snapshot, state: Any) -> ApiPlan | Status:
+        """Return the API calls to make, or a status that ends the binding."""
+
+
+class Bind(NamedPlugin, Protocol):
+    """Binds the pod to the node; the first Bind plugin that does not skip is used.
+
+    Source: pkg/scheduler/schedule_one.go, Scheduler.bind; pkg/scheduler/framework/runtime/framework.go,
+    frameworkImpl.RunBindPlugins (1.36).
+    """
+
+    def bind(self, pod: PodInfo, node_name: str) -> ApiPlan | Status:
+        """Return the API calls that bind the pod; after the status SKIP the next plugin is called."""
+
+
+class PostBind(NamedPlugin, Protocol):
+    """Runs after the pod was bound.
+
+    Source: pkg/scheduler/framework/runtime/framework.go, frameworkImpl.RunPostBindPlugins (1.36).
+    """
+
+    def post_bind(self, pod: PodInfo, node_name: str, state: Any) -> None:
+        """Clean up; the result is ignored."""
+
+
+@runtime_checkable
+class EnqueueExtensions(Protocol):
+    """A plugin that registers for events that may make the pods that it rejected schedulable.
+
+    Source: pkg/scheduler/framework/runtime/framework.go, frameworkImpl.fillEnqueueExtensions (1.36).
+    """
+
+    def events_to_register(self) -> Sequence[ClusterEventWithHint]:
+        """Return the events with their queueing hints; if empty, no event requeues the pod."""

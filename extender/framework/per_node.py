@@ -1,0 +1,261 @@
+"""Decorators that make a function or class a plugin. It filters or scores one node per call.
+
+    @filter_plugin("GpuModel")
+    def gpu_model(pod: Pod, node: NodeInfo) -> str | None:
+        return None if "example.com/gpu-model" in node.labels else "node(s) lack a GPU model"
+
+The decorators return the function or class unchanged, so that tests can call it; `unwrap_plugin` returns the plugin
+class made from it.
+"""
+
+import inspect
+from collections.abc import Callable
+from dataclasses import replace
+from types import SimpleNamespace
+from typing import Any, Final, Protocol, TypeVar, overload
+
+import msgspec
+
+from extender.api.kinds.pod import Pod
+from extender.framework.node_info import NodeInfo
+from extender.framework.per_node_adapters import Cacheable, FilterReasons, PerNodeDefinition, make_plugin_class
+from extender.framework.plugin_args import PluginArgs
+from extender.framework.plugin_validation import DefinitionError, validate_name, validate_options, validate_signature
+from extender.framework.profile_builder import EXTENSION_POINT_METHODS
+from extender.framework.status import Code, Reason
+
+_PLUGIN_CLASS: Final = "__extender_plugin__"
+_PER_NODE_PARAMETERS: Final = ("pod", "node")
+_PER_NODE_METHODS: Final = ("filter", "score")
+
+
+class PerNodeFilter(Protocol):
+    """Filters one node."""
+
+    def filter(self, pod: Pod, node: NodeInfo) -> FilterReasons:
+        """Return None if the node can run the pod, else one reason or a tuple of reasons."""
+
+
+class PerNodeScore(Protocol):
+    """Scores one node."""
+
+    def score(self, pod: Pod, node: NodeInfo) -> int:
+        """Return a score from 0 to 100, or of at least 0 if scores are normalized."""
+
+
+Options = TypeVar("Options", bound=msgspec.Struct)
+FilterFunction = TypeVar("FilterFunction", bound=Callable[[Pod, NodeInfo], FilterReasons])
+ScoreFunction = TypeVar("ScoreFunction", bound=Callable[[Pod, NodeInfo], int])
+PerNodeClass = TypeVar("PerNodeClass", bound="type[PerNodeFilter | PerNodeScore]")
+FilterWithOptions = Callable[[Pod, NodeInfo, Options], FilterReasons]
+ScoreWithOptions = Callable[[Pod, NodeInfo, Options], int]
+
+
+def unresolvable_reason(text: str) -> Reason:
+    """Return a reason with the code UNRESOLVABLE: preemption skips the node."""
+    return Reason(text, Code.UNRESOLVABLE)
+
+
+@overload
+def filter_plugin(name: str, *, cacheable: Cacheable = False) -> Callable[[FilterFunction], FilterFunction]: ...
+@overload
+def filter_plugin(
+    name: str, *, options: type[Options], cacheable: Cacheable = False
+) -> Callable[[FilterWithOptions[Options]], FilterWithOptions[Options]]: ...
+def filter_plugin(name: str, *, options: type[Any] | None = None, cacheable: Cacheable = False) -> Callable[[Any], Any]:
+    """Make a function of a pod and a node a Filter plugin.
+
+    Args:
+        name: the plugin's name in the configuration.
+        options: a msgspec Struct with defaults; the function then takes the options as its third argument.
+        cacheable: whether results are cached across scheduling cycles. With True, they must depend only on the node,
+            the pods on it and the pod's signature (namespace, labels, owners, spec), and the function receives a pod
+            without name, uid, annotations and times. Alternatively, a function from the pod to a cache key; no result
+            is cached if it returns None.
+
+    Raises:
+        DefinitionError: the name, the options or the function are invalid for a plugin.
+    """
+    return _make_function_decorator(
+        PerNodeDefinition(name, _create_placeholder, frozenset({"filter"}), options, cacheable)
+    )
+
+
+@overload
+def score_plugin(
+    name: str, *, cacheable: Cacheable = False, normalize: bool = False, reverse: bool = False
+) -> Callable[[ScoreFunction], ScoreFunction]: ...
+@overload
+def score_plugin(
+    name: str, *, options: type[Options], cacheable: Cacheable = False, normalize: bool = False, reverse: bool = False
+) -> Callable[[ScoreWithOptions[Options]], ScoreWithOptions[Options]]: ...
+def score_plugin(
+    name: str,
+    *,
+    options: type[Any] | None = None,
+    cacheable: Cacheable = False,
+    normalize: bool = False,
+    reverse: bool = False,
+) -> Callable[[Any], Any]:
+    """Make a function of a pod and a node a Score plugin.
+
+    Args:
+        name: the plugin's name in the configuration.
+        options: as for `filter_plugin`.
+        cacheable: as for `filter_plugin`.
+        normalize: scale the scores, which must be at least 0, to 0..100 in proportion to the maximum. If false, they
+            must be 0 to 100.
+        reverse: reverse the normalized scores: 0 becomes 100, and the maximum becomes 0.
+
+    Raises:
+        DefinitionError: the name, the options or the function are invalid for a plugin.
+    """
+    methods = frozenset({"score"})
+    return _make_function_decorator(
+        PerNodeDefinition(name, _create_placeholder, methods, options, cacheable, normalize, reverse)
+    )
+
+
+def per_node_plugin(
+    name: str,
+    *,
+    options: type[msgspec.Struct] | None = None,
+    cacheable: Cacheable = False,
+    normalize: bool = False,
+    reverse: bool = False,
+) -> Callable[[PerNodeClass], PerNodeClass]:
+    """Make a class with a method `filter(pod, node)` or `score(pod, node)`, or both, a plugin.
+
+    The class may have a method `events_to_register()`. Without it, every event requeues its rejected pods.
+
+    Args:
+        name: the plugin's name in the configuration.
+        options: a msgspec Struct with defaults; the constructor then takes a `PluginArgs` with these `options`.
+        cacheable: as for `filter_plugin`; applies to both methods.
+        normalize: as for `score_plugin`.
+        reverse: as for `score_plugin`.
+
+    Raises:
+        DefinitionError: the name, the options or the class are invalid for a plugin.
+    """
+    _require_name(name, "per_node_plugin")
+
+    def decorate(cls: PerNodeClass) -> PerNodeClass:
+        if not isinstance(cls, type):
+            raise DefinitionError(
+                name, "per_node_plugin decorates classes; use filter_plugin or score_plugin for a function"
+            )
+        all_methods = (*_PER_NODE_METHODS, "events_to_register")
+        methods = frozenset(method for method in all_methods if callable(getattr(cls, method, None)))
+        create = cls if _get_constructor_parameters(name, cls, options) else (lambda _: cls())
+        doc = inspect.getdoc(cls)
+        definition = PerNodeDefinition(name, create, methods, options, cacheable, normalize, reverse, doc)
+        _attach_plugin_class(cls, definition, _validate_class(cls, definition))
+        return cls
+
+    return decorate
+
+
+def unwrap_plugin(plugin: object) -> object:
+    """Return the plugin class of a decorated function or class. Any other object is returned unchanged."""
+    attributes = getattr(plugin, "__dict__", {})
+    return attributes.get(_PLUGIN_CLASS, plugin)
+
+
+def _require_name(name: object, decorator: str) -> None:
+    """Check that the decorator was called with a name.
+
+    Raises:
+        DefinitionError: it was applied to a function or class without a call.
+    """
+    if callable(name):
+        raise DefinitionError(getattr(name, "__name__", str(name)), f'want its name: write @{decorator}("Name")')
+
+
+def _create_placeholder(_: PluginArgs[Any]) -> Any:
+    raise NotImplementedError
+
+
+def _make_function_decorator(definition: PerNodeDefinition) -> Callable[[Any], Any]:
+    method = next(iter(definition.methods))
+    _require_name(definition.name, f"{method}_plugin")
+    parameters = _PER_NODE_PARAMETERS if definition.options is None else (*_PER_NODE_PARAMETERS, "options")
+
+    def decorate(function: Callable[..., Any]) -> Callable[..., Any]:
+        if isinstance(function, type) or not callable(function):
+            raise DefinitionError(
+                definition.name, f"{method}_plugin decorates functions; use per_node_plugin for a class"
+            )
+        function_name = getattr(function, "__name__", method)
+        errors = validate_signature(function_name, function, parameters, ignore_names=True)
+
+        def create(args: PluginArgs[Any]) -> Any:
+            if definition.options is None:
+                return SimpleNamespace(**{method: function})
+            options = args.options
+            return SimpleNamespace(**{method: lambda pod, node: function(pod, node, options)})
+
+        _attach_plugin_class(function, replace(definition, create=create, doc=inspect.getdoc(function)), errors)
+        return function
+
+    return decorate
+
+
+def _get_constructor_parameters(name: str, cls: type[Any], options: type[Any] | None) -> list[inspect.Parameter]:
+    """Return the parameters of the constructor.
+
+    Raises:
+        DefinitionError: the constructor requires several parameters, or has none although the plugin has options.
+    """
+    parameters = list(inspect.signature(cls).parameters.values())
+    required_parameters = [
+        param
+        for param in parameters
+        if param.default is param.empty and param.kind not in (param.VAR_POSITIONAL, param.VAR_KEYWORD)
+    ]
+    if len(required_parameters) > 1:
+        raise DefinitionError(
+            name, f"its constructor takes ({', '.join(param.name for param in parameters)}), want (args) or nothing"
+        )
+    if options is not None and not parameters:
+        raise DefinitionError(
+            name, "it has options but its constructor takes nothing; write def __init__(self, args: PluginArgs[...])"
+        )
+    return parameters
+
+
+def _validate_class(cls: type[Any], definition: PerNodeDefinition) -> list[str]:
+    errors = []
+    for method in _PER_NODE_METHODS:
+        if method in definition.methods:
+            function = getattr(cls, method)
+            bound_method = function.__get__(object()) if inspect.isfunction(function) else function
+            errors += validate_signature(method, bound_method, _PER_NODE_PARAMETERS)
+    if not definition.methods.intersection(_PER_NODE_METHODS):
+        errors.append("it has neither filter(self, pod, node) nor score(self, pod, node)")
+    methods = (method for method in EXTENSION_POINT_METHODS.values() if callable(getattr(cls, method, None)))
+    other_methods = [method for method in methods if method not in _PER_NODE_METHODS]
+    if other_methods:
+        names = ", ".join(other_methods)
+        errors.append(f"it has {names}, which work on all nodes at once; write it without per_node_plugin")
+    return errors
+
+
+def _attach_plugin_class(target: Any, definition: PerNodeDefinition, errors: list[str]) -> None:
+    """Validate the definition of a function or class, and attach the plugin class to this *target*.
+
+    Raises:
+        DefinitionError: the definition is invalid, or there are *errors* already.
+    """
+    errors = [*validate_name(definition.name), *errors]
+    if definition.options is not None:
+        errors += validate_options(definition.options)
+    if definition.normalize and "score" not in definition.methods:
+        errors.append("normalize=True is for plugins that score")
+    if definition.reverse and not definition.normalize:
+        errors.append("reverse=True reverses normalized scores, so it needs normalize=True")
+    if errors:
+        raise DefinitionError(str(definition.name), "; ".join(errors))
+    plugin_class = make_plugin_class(definition)
+    plugin_class.__module__ = target.__module__
+    setattr(target, _PLUGIN_CLASS, plugin_class)

@@ -1,0 +1,46 @@
+"""The constructor argument of plugins: their options, decoded from the profile's `pluginConfig`, and feature gates."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Generic, Protocol, TypeVar, runtime_checkable
+
+from extender.config.errors import FieldError
+from extender.config.feature_gates import FeatureGates
+
+OptionsT_co = TypeVar("OptionsT_co", covariant=True)
+
+
+@dataclass(frozen=True, slots=True)
+class PluginArgs(Generic[OptionsT_co]):
+    """The argument of a plugin's constructor.
+
+    Attributes:
+        options: an instance of the plugin's class attribute `options` (a frozen msgspec Struct with camelCase names
+            and defaults); None for a plugin without options.
+        gates: the feature gates.
+        scheduler_name: the scheduler name of the profile for which the plugin is created.
+        shared: state that the plugins of all profiles share, by key. It survives a reload of the configuration, so
+            that reservations of pods that are being bound are not lost.
+    """
+
+    options: OptionsT_co
+    gates: FeatureGates
+    scheduler_name: str = "default-scheduler"
+    shared: dict[str, Any] = field(default_factory=dict)
+
+
+@runtime_checkable
+class ValidatedOptions(Protocol):
+    """Options that validate more than their types."""
+
+    def validate(self, path: str, gates: FeatureGates) -> list[FieldError]:
+        """Return all errors of the options, with kube-scheduler's texts, each with its field path below *path*."""
+
+
+@runtime_checkable
+class DefaultedOptions(Protocol):
+    """Options whose defaults depend on each other or on the configured values."""
+
+    @classmethod
+    def apply_defaults(cls, raw: Mapping[str, Any], gates: FeatureGates) -> Mapping[str, Any]:
+        """Return *raw*, the plain values before decoding, with defaults added."""

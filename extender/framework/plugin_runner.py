@@ -1,0 +1,394 @@
+"""The plugin runner calls plugins, measures the duration of the calls, and validates the results."""
+
+import time
+from collections.abc import Callable, Hashable, Iterator
+from types import TracebackType
+from typing import Any, TypeVar
+
+import numpy as np
+
+from extender.cache.pod_batch import PodBatch
+from extender.cache.snapshot import NodeView, Snapshot
+from extender.cache.tables.arrays import IntArray
+from extender.framework.api_plan import ApiPlan
+from extender.framework.extension_points import (
+    NamedPlugin,
+    PermitResult,
+    PostFilterResult,
+    PreBindPreFlightResult,
+    PreFilterResult,
+    PreScoreResult,
+)
+from extender.framework.normalize import MAX_SCORE
+from extender.framework.observer import NullObserver, PluginObserver
+from extender.framework.status import Code, Reason, Rejection, Status
+
+T = TypeVar("T")
+
+
+SCORE_RANGE = "ScoreRange"
+"""The name, in place of an extension point, of the range check of final scores."""
+
+_ERROR_PREFIXES = {
+    "Filter": 'running "{plugin}" filter plugin',
+    "Score": 'running Score plugins: plugin "{plugin}" failed with',
+    "NormalizeScore": 'running Normalize on Score plugins: plugin "{plugin}" failed with',
+    SCORE_RANGE: "applying score defaultWeights on Score plugins",
+    "PreBindPreFlight": 'running PreBindPreFlight "{plugin}"',
+}
+"""The prefixes of kube-scheduler's error messages that differ from its usual prefix.
+
+Source: pkg/scheduler/framework/runtime/framework.go, frameworkImpl.RunFilterPlugins, frameworkImpl.RunScorePlugins
+(1.36).
+"""
+
+
+class PluginError(Exception):
+    """A plugin raised or returned an invalid result. Ends the attempt, never the process.
+
+    Attributes:
+        plugin: the name of the plugin.
+        extension_point: the name of the extension point, such as `Filter`.
+        detail: the error message without its prefix.
+    """
+
+    def __init__(self, plugin: str, extension_point: str, detail: str) -> None:
+        self.plugin, self.extension_point, self.detail = plugin, extension_point, detail
+        template = _ERROR_PREFIXES.get(extension_point, 'running {point} plugin "{plugin}"')
+        prefix = template.format(point=extension_point, plugin=plugin)
+        super().__init__(f"{prefix}: {detail}")
+
+    @property
+    def status(self) -> Status:
+        """The error as a status with the code ERROR and the whole message.
+
+        Source: pkg/scheduler/framework/runtime/framework.go, frameworkImpl.RunPreFilterPlugins,
+        frameworkImpl.RunFilterPlugins, frameworkImpl.RunPreScorePlugins (1.36).
+        """
+        return Status(Code.ERROR, (str(self),), self.plugin)
+
+
+_REJECTION_CODES = frozenset((Code.UNSCHEDULABLE, Code.UNRESOLVABLE, Code.PENDING, Code.ERROR))
+_TYPES_RAISED_WITH_SENTENCES = frozenset((Exception, LookupError, RuntimeError, ValueError))
+"""The exception types that this package raises with a full sentence; other messages start with the type's name."""
+
+
+def format_exception(error: BaseException) -> str:
+    """Return the message of *error* in one line, after its type unless this package raised it with a full sentence."""
+    text, error_type = " ".join(str(error).split()), type(error)
+    if not text:
+        return error_type.__name__
+    if error_type in _TYPES_RAISED_WITH_SENTENCES and _is_raised_by_this_package(error.__traceback__):
+        return text
+    return f"{error_type.__name__}: {text}"
+
+
+def _is_raised_by_this_package(traceback: TracebackType | None) -> bool:
+    """Return whether the exception was raised in this package, not in a third-party plugin."""
+    while traceback is not None and traceback.tb_next is not None:
+        traceback = traceback.tb_next
+    return traceback is not None and str(traceback.tb_frame.f_globals.get("__name__")).startswith("extender.")
+
+
+class PluginRunner:
+    """Calls the plugins of any profile."""
+
+    __slots__ = ("_is_observed", "_observer")
+
+    def __init__(self, observer: PluginObserver | None = None) -> None:
+        self._is_observed = observer is not None  # without an observer, calls are not timed
+        self._observer: PluginObserver = observer or NullObserver()
+
+    @staticmethod
+    def start_timer() -> float:
+        """Return the start time of an extension point, for `observe_extension_point`."""
+        return time.perf_counter()
+
+    def observe_extension_point(self, profile: str, point: str, status: Status | None, start_time: float) -> None:
+        """Observe the end of a run of all plugins of an extension point for one pod.
+
+        Source: pkg/scheduler/metrics/metrics.go, FrameworkExtensionPointDuration (1.36).
+        """
+        code = Code.SUCCESS if status is None else status.code
+        self._observer.observe_extension_point(profile, point, code, time.perf_counter() - start_time)
+
+    def call(self, plugin: NamedPlugin, point: str, method: Callable[..., T], *args: Any) -> T:
+        """Call *method* of *plugin* and observe the call, unless it returns an `ApiPlan`: see `observe_plan`.
+
+        Raises:
+            PluginError: the plugin raised.
+        """
+        start_time = time.perf_counter() if self._is_observed else 0.0
+        try:
+            result = method(*args)
+        except Exception as error:
+            self._observer.observe_plugin_call(plugin.name, point, Code.ERROR, time.perf_counter() - start_time)
+            raise PluginError(plugin.name, point, format_exception(error)) from error
+        if self._is_observed and not isinstance(result, ApiPlan):
+            seconds = time.perf_counter() - start_time
+            self._observer.observe_plugin_call(plugin.name, point, _get_result_code(result), seconds)
+        return result
+
+    def observe_plan(self, plugin: NamedPlugin, point: str, status: Status | None, start_time: float) -> None:
+        """Observe the execution of an `ApiPlan` of *plugin*; the duration includes the call that returned the plan."""
+        code = Code.SUCCESS if status is None else status.code
+        self._observer.observe_plugin_call(plugin.name, point, code, time.perf_counter() - start_time)
+
+    def call_typed(
+        self, plugin: NamedPlugin, point: str, result_type: type[T], method: Callable[..., T], *args: Any
+    ) -> T:
+        """Call *method* of *plugin*, which must return a *result_type*.
+
+        Raises:
+            PluginError: the plugin raised or returned another type.
+        """
+        result = self.call(plugin, point, method, *args)
+        if not isinstance(result, result_type):
+            raise _make_wrong_type_error(plugin, point, result_type, result)
+        return result
+
+    def pre_filter(self, plugin: Any, pod: Any, snapshot: Snapshot) -> PreFilterResult:
+        """Run PreFilter of *plugin*.
+
+        Raises:
+            PluginError: the plugin raised, or the result or a part of it has a wrong type.
+        """
+        result = self.call(plugin, "PreFilter", plugin.pre_filter, pod, snapshot)
+        if not isinstance(result, PreFilterResult):
+            raise _make_wrong_type_error(plugin, "PreFilter", PreFilterResult, result)
+        if result.node_names is not None and not isinstance(result.node_names, frozenset):
+            raise PluginError(
+                plugin.name,
+                "PreFilter",
+                f"node_names are {_describe(result.node_names)}, want a frozenset of names or None",
+            )
+        if result.status is not None:
+            self._check_status(plugin, "PreFilter", result.status)
+        return result
+
+    def pre_score(self, plugin: Any, pod: Any, nodes: NodeView) -> PreScoreResult:
+        """Run PreScore of *plugin*.
+
+        Raises:
+            PluginError: the plugin raised, or the result or a part of it has a wrong type.
+        """
+        result = self.call(plugin, "PreScore", plugin.pre_score, pod, nodes)
+        if not isinstance(result, PreScoreResult):
+            raise _make_wrong_type_error(plugin, "PreScore", PreScoreResult, result)
+        if result.status is not None:
+            self._check_status(plugin, "PreScore", result.status)
+        return result
+
+    def pre_enqueue(self, plugin: Any, pod: Any, snapshot: Snapshot) -> Status | None:
+        """Run PreEnqueue of *plugin*.
+
+        Raises:
+            PluginError: the plugin raised, or the result is no status.
+        """
+        status = self.call(plugin, "PreEnqueue", plugin.pre_enqueue, pod, snapshot)
+        return self._check_status(plugin, "PreEnqueue", status)
+
+    def _check_status(self, plugin: NamedPlugin, point: str, status: Any) -> Status | None:
+        """Return *status* if it is a valid status or None.
+
+        Raises:
+            PluginError: it has another type, or its reasons are not text.
+        """
+        if status is None:
+            return None
+        if not isinstance(status, Status):
+            raise PluginError(plugin.name, point, f"the status is {_describe(status)}, want a Status or None")
+        reasons: Any = status.reasons
+        if not isinstance(reasons, tuple) or not all(isinstance(reason, str) for reason in reasons):
+            raise PluginError(plugin.name, point, f"the reasons are {_describe(status.reasons)}, want a tuple of texts")
+        return status
+
+    def get_cache_key(
+        self, plugin: Any, point: str, method: Callable[[Any], Hashable | None], pod: Any
+    ) -> Hashable | None:
+        """Return the cache key of *pod*. The call is not observed, because keys are cheap.
+
+        Raises:
+            PluginError: the plugin raised, or the key cannot be hashed.
+        """
+        try:
+            key = method(pod)
+            hash(key)
+        except Exception as error:
+            raise PluginError(plugin.name, point, f"{_get_method_name(method)}: {format_exception(error)}") from error
+        return key
+
+    def filter(self, plugin: Any, pod: Any, nodes: NodeView, state: Any) -> tuple[Rejection, ...]:
+        """Run Filter of *plugin* on *nodes*.
+
+        Raises:
+            PluginError: the plugin raised, the result is no sequence of rejections, or a mask does not fit the view.
+        """
+        return _check_rejections(plugin, self.call(plugin, "Filter", plugin.filter, pod, nodes, state), len(nodes))
+
+    def filter_each(
+        self, plugin: Any, pod: Any, nodes: NodeView, state: Any, moved_pods: PodBatch, deltas: IntArray
+    ) -> tuple[Rejection, ...]:
+        """Run Filter of *plugin* on *nodes*, each with its own moved pods: see `BatchDryRunFilter`.
+
+        Raises:
+            PluginError: as `filter`.
+        """
+        rejections = self.call(plugin, "Filter", plugin.filter_each, pod, nodes, state, moved_pods, deltas)
+        return _check_rejections(plugin, rejections, len(nodes))
+
+    def score(self, plugin: Any, pod: Any, nodes: NodeView, state: Any) -> IntArray:
+        """Return the raw scores of *nodes*: any int64.
+
+        Raises:
+            PluginError: the plugin raised, or the result is not one whole, finite number for each node.
+        """
+        scores = self.call(plugin, "Score", plugin.score, pod, nodes, state)
+        return check_scores(plugin, "Score", scores, len(nodes))
+
+    def normalize_score(self, plugin: Any, pod: Any, scores: IntArray, nodes: NodeView, state: Any) -> IntArray:
+        """Return the raw *scores* as normalized by *plugin*.
+
+        Raises:
+            PluginError: as `score`.
+        """
+        normalized = self.call(plugin, "NormalizeScore", plugin.normalize_score, pod, scores, nodes, state)
+        return check_scores(plugin, "NormalizeScore", normalized, len(nodes))
+
+
+def _make_wrong_type_error(plugin: NamedPlugin, point: str, result_type: type[Any], result: Any) -> PluginError:
+    return PluginError(plugin.name, point, f"returned {_describe(result)}, want {result_type.__name__}")
+
+
+def _get_result_code(result: Any) -> Code:
+    """Return the code of an unvalidated result of any extension point; of rejections, the first one's code.
+
+    Source: pkg/scheduler/metrics/metrics.go, PluginExecutionDuration (1.36).
+    """
+    if result is None or type(result) is np.ndarray or (type(result) is tuple and not result):  # most calls
+        return Code.SUCCESS
+    if isinstance(result, Status):
+        return result.code
+    if isinstance(result, PreFilterResult | PreScoreResult | PreBindPreFlightResult) and result.skip:
+        return Code.SKIP
+    if isinstance(result, PreFilterResult | PreScoreResult | PostFilterResult | PermitResult):
+        return Code.SUCCESS if result.status is None else result.status.code
+    if isinstance(result, tuple | list):
+        return next((item.reason.code for item in result if _rejects_a_node(item)), Code.SUCCESS)
+    return Code.SUCCESS
+
+
+def _rejects_a_node(item: Any) -> bool:
+    """Return whether *item* is a valid rejection of at least one node."""
+    is_valid = type(item) is Rejection and type(item.reason) is Reason and type(item.nodes) is np.ndarray
+    return is_valid and bool(item.nodes.any())
+
+
+def find_first_out_of_range(scores: IntArray) -> int | None:
+    """Return the position of the first score outside the range of final scores; None if all are in range.
+
+    Source: pkg/scheduler/framework/runtime/framework.go, frameworkImpl.RunScorePlugins (1.36).
+    """
+    if len(scores) == 1:
+        return None if 0 <= scores.item() <= MAX_SCORE else 0
+    if not len(scores) or scores.view(np.uint64).max() <= MAX_SCORE:  # negative numbers are large as unsigned ones
+        return None
+    return int(np.flatnonzero((scores < 0) | (scores > MAX_SCORE))[0])
+
+
+def make_out_of_range_error(plugin: NamedPlugin, score: int) -> PluginError:
+    """Return the error of a final *score* out of range.
+
+    Source: pkg/scheduler/framework/runtime/framework.go, frameworkImpl.RunScorePlugins (1.36).
+    """
+    detail = f'plugin "{plugin.name}" returns an invalid score {score}'
+    return PluginError(
+        plugin.name, SCORE_RANGE, f"{detail}, it should in the range of [0, {MAX_SCORE}] after normalizing"
+    )
+
+
+def _check_rejections(plugin: NamedPlugin, result: Any, node_count: int) -> tuple[Rejection, ...]:
+    """Return *result* as a tuple of rejections of *node_count* nodes.
+
+    Raises:
+        PluginError: it is no sequence of rejections, or a mask does not fit the view.
+    """
+    if type(result) is not tuple:
+        result = _convert_to_tuple(plugin, result)
+    for rejection in result:
+        if type(rejection) is not Rejection:
+            raise PluginError(plugin.name, "Filter", _describe_bad_rejection(result, rejection))
+        mask, reason = rejection
+        if type(mask) is not np.ndarray or mask.dtype != np.bool_ or mask.shape != (node_count,):
+            detail = f"a mask must be a bool array with one entry a node ({node_count}), got {_describe(mask)}"
+            raise PluginError(plugin.name, "Filter", detail)
+        has_text = type(reason) is Reason and type(reason.text) is str and reason.text
+        if not has_text or not _is_rejection_code(reason.code):
+            raise PluginError(plugin.name, "Filter", _describe_bad_reason(reason))
+    rejections: tuple[Rejection, ...] = result
+    return rejections
+
+
+def check_scores(plugin: NamedPlugin, point: str, scores: Any, node_count: int) -> IntArray:
+    """Return *scores* as int64 if they are one whole number for each node.
+
+    Raises:
+        PluginError: the type or length is wrong, or a score is not whole.
+    """
+    if not isinstance(scores, np.ndarray) or scores.shape != (node_count,):
+        raise PluginError(
+            plugin.name, point, f"returned {_describe(scores)}, want an array of {node_count} scores, one a node"
+        )
+    if scores.dtype == np.int64:
+        return scores
+    if scores.dtype.kind == "f" and not np.isfinite(scores).all():
+        position = int(np.flatnonzero(~np.isfinite(scores))[0])
+        detail = f"the score of node number {position} is {scores[position]}, want a whole number"
+        raise PluginError(plugin.name, point, detail)
+    if scores.dtype.kind not in "iu" or (scores.dtype.kind == "u" and scores.max(initial=0) > np.iinfo(np.int64).max):
+        raise PluginError(plugin.name, point, f"scores are {scores.dtype}, want int64: write scores.astype(np.int64)")
+    return scores.astype(np.int64)
+
+
+def _get_method_name(method: Any) -> str:
+    return str(getattr(method, "__name__", "its key"))
+
+
+def _is_rejection_code(code: Any) -> bool:
+    return type(code) is Code and code in _REJECTION_CODES
+
+
+def _convert_to_tuple(plugin: NamedPlugin, result: Any) -> tuple[Any, ...]:
+    """Return *result* as a tuple.
+
+    Raises:
+        PluginError: it is neither a list nor a tuple.
+    """
+    if isinstance(result, list) or (isinstance(result, tuple) and type(result) is not Rejection):
+        return tuple(result)
+    if isinstance(result, Rejection):
+        detail = "returned one Rejection, want a tuple of them: write (Rejection(...),)"
+    elif isinstance(result, Iterator):
+        detail = f"returned a {type(result).__name__}, want a tuple: return the whole result, do not yield it"
+    else:
+        detail = f"returned {_describe(result)}, want a tuple of Rejections, empty to reject no node"
+    raise PluginError(plugin.name, "Filter", detail)
+
+
+def _describe_bad_rejection(result: tuple[Any, ...], bad_item: Any) -> str:
+    position = next(position for position, item in enumerate(result) if item is bad_item)
+    return f"item {position} of the result is {_describe(bad_item)}, want a Rejection"
+
+
+def _describe_bad_reason(reason: Any) -> str:
+    if type(reason) is not Reason:
+        return f'the reason is {_describe(reason)}, want Reason("text", Code.UNSCHEDULABLE)'
+    if type(reason.text) is not str or not reason.text:
+        return f"the text of a reason is {_describe(reason.text)}, want some words"
+    return f"the code of a reason is {_describe(reason.code)}, want UNSCHEDULABLE, UNRESOLVABLE or ERROR"
+
+
+def _describe(value: Any) -> str:
+    if isinstance(value, np.ndarray):
+        return f"an array of {value.dtype} with shape {value.shape}"
+    return "None" if value is None else f"{type(value).__name__} {value!r}"[:120]

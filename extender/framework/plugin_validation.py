@@ -1,0 +1,220 @@
+"""Validate a plugin class when it is loaded: name, methods, parameters of the methods, options and constructor."""
+
+import inspect
+import re
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Final
+
+import msgspec
+
+from extender.config.did_you_mean import did_you_mean
+from extender.framework import extension_points, pod_group_points
+from extender.framework.profile_builder import EXTENSION_POINT_METHODS, get_extension_points
+
+_NAME_PATTERN: Final = re.compile(r"[A-Za-z0-9]([A-Za-z0-9._/-]*[A-Za-z0-9])?")
+_PROTOCOLS: Final = (
+    extension_points.PreEnqueue,
+    extension_points.QueueSort,
+    extension_points.PreFilter,
+    extension_points.CacheablePreFilter,
+    extension_points.PreFilterExtensions,
+    extension_points.BatchDryRunFilter,
+    extension_points.Filter,
+    extension_points.CacheableFilter,
+    extension_points.PostFilter,
+    extension_points.PreScore,
+    extension_points.CacheablePreScore,
+    extension_points.Score,
+    extension_points.CacheableScore,
+    extension_points.NormalizeScore,
+    extension_points.Reserve,
+    extension_points.AssumeExtensions,
+    extension_points.Permit,
+    pod_group_points.PlacementGenerate,
+    pod_group_points.PlacementScore,
+    pod_group_points.NormalizePlacementScore,
+    extension_points.PreBindPreFlight,
+    extension_points.PreBind,
+    extension_points.Bind,
+    extension_points.PostBind,
+    extension_points.EnqueueExtensions,
+)
+_METHOD_GROUPS: Final = (("reserve", "unreserve"), ("clone", "add_pod", "remove_pod"))
+_REQUIRED_METHODS: Final = {
+    "normalize_score": "score",
+    "normalize_placement_score": "score_placement",
+    "pre_filter_is_cacheable": "pre_filter",
+    "pre_score_is_cacheable": "pre_score",
+    "filter_cache_key": "filter",
+    "filter_each": "clone",
+    "score_cache_key": "score",
+    "make_assumed_pod": "reserve",
+    "clone": "pre_filter",
+    "pre_bind_pre_flight": "pre_bind",
+}
+_POSITIONAL: Final = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
+
+
+def _collect_contract_parameters() -> Mapping[str, tuple[str, ...]]:
+    parameters: dict[str, tuple[str, ...]] = {}
+    for protocol in _PROTOCOLS:
+        for name, member in vars(protocol).items():
+            if inspect.isfunction(member) and not name.startswith("_"):
+                parameters[name] = tuple(inspect.signature(member).parameters)[1:]
+    return parameters
+
+
+CONTRACT_PARAMETERS: Final = _collect_contract_parameters()
+"""The parameter names, without `self`, of all methods that the scheduler calls, by method name."""
+
+
+class DefinitionError(TypeError):
+    """A class or function that cannot be a plugin; raised while its module is imported."""
+
+    def __init__(self, plugin: str, message: str) -> None:
+        super().__init__(f'plugin "{plugin}": {message}')
+
+
+def validate_plugin(plugin: object) -> list[str]:
+    """Return all errors of *plugin*, each in one line; empty if it is valid."""
+    if not isinstance(plugin, type):
+        decorators = "filter_plugin, score_plugin or per_node_plugin"
+        return [f"want a class, or something decorated with {decorators}, got {_describe(plugin)}"]
+    errors = [*_validate_class_name(plugin), *_validate_extension_points(plugin)]
+    for method, parameters in CONTRACT_PARAMETERS.items():
+        if callable(getattr(plugin, method, None)):
+            errors += validate_signature(method, _bind_method(plugin, method), parameters)
+    return [*errors, *_validate_method_groups(plugin), *_validate_constructor(plugin)]
+
+
+def validate_name(name: object) -> list[str]:
+    """Return the errors of a plugin's *name*."""
+    if not isinstance(name, str):
+        return [f"its name is {_describe(name)}, want text"]
+    if not _NAME_PATTERN.fullmatch(name):
+        return [f'its name is "{name}", want letters, digits and, between them, any of . _ - /']
+    return []
+
+
+def validate_signature(
+    name: str, function: Callable[..., Any], expected_parameters: Sequence[str], *, ignore_names: bool = False
+) -> list[str]:
+    """Return the errors of *function*, which is called with *expected_parameters* as positional arguments.
+
+    Args:
+        name: the name of the function.
+        function: a function or bound method, without the parameter `self`.
+        expected_parameters: the wanted names; *function* may put underscores before the names of unused parameters.
+        ignore_names: check only the number of parameters.
+    """
+    if inspect.iscoroutinefunction(function) or inspect.isasyncgenfunction(function):
+        return [f"{name} is async; plugins return at once, so write a plain def"]
+    if inspect.isgeneratorfunction(function):
+        return [f"{name} is a generator; return the whole result instead of yielding it"]
+    try:
+        parameters = list(inspect.signature(function).parameters.values())
+    except (TypeError, ValueError):
+        return []  # functions written in C have no signature
+    positional_parameters = [param for param in parameters if param.kind in _POSITIONAL]
+    required_count = sum(param.default is param.empty for param in positional_parameters)
+    has_varargs = any(param.kind is param.VAR_POSITIONAL for param in parameters)
+    has_required_keyword = any(
+        param.kind is param.KEYWORD_ONLY and param.default is param.empty for param in parameters
+    )
+    accepts_arguments = (
+        required_count <= len(expected_parameters)
+        and (has_varargs or len(positional_parameters) >= len(expected_parameters))
+        and not has_required_keyword
+    )
+    names_match = ignore_names or all(
+        param.name.lstrip("_") == expected
+        for param, expected in zip(positional_parameters, expected_parameters, strict=False)
+    )
+    if accepts_arguments and names_match:
+        return []
+    return [f"{name} takes {_format_parameters(parameters)}, want ({', '.join(expected_parameters)})"]
+
+
+def _format_parameters(parameters: Sequence[inspect.Parameter]) -> str:
+    return str(inspect.Signature([param.replace(annotation=inspect.Parameter.empty) for param in parameters]))
+
+
+def _bind_method(plugin: type[Any], method: str) -> Callable[..., Any]:
+    """Return the method without the parameter `self`."""
+    function = getattr(plugin, method)
+    if inspect.isfunction(function) and not isinstance(inspect.getattr_static(plugin, method), staticmethod):
+        function = function.__get__(object())
+    bound_method: Callable[..., Any] = function
+    return bound_method
+
+
+def _validate_class_name(plugin: type[Any]) -> list[str]:
+    if getattr(plugin, "name", None) is None:
+        return [f'the class {plugin.__name__} has no name; write name: ClassVar[str] = "{plugin.__name__}" in it']
+    return validate_name(plugin.name)
+
+
+def _validate_extension_points(plugin: type[Any]) -> list[str]:
+    if get_extension_points(plugin):
+        return []
+    methods = EXTENSION_POINT_METHODS.values()
+    own_names = [name for name in vars(plugin) if not name.startswith("_") and name not in CONTRACT_PARAMETERS]
+    suggestion = next((f"; it has {name}{hint}" for name in own_names if (hint := did_you_mean(name, methods))), "")
+    return [f"it implements no extension point: it has none of the methods {', '.join(methods)}{suggestion}"]
+
+
+def _validate_method_groups(plugin: type[Any]) -> list[str]:
+    """Return the errors of methods and attributes that require each other."""
+    implemented = {name for name in CONTRACT_PARAMETERS if callable(getattr(plugin, name, None))}
+    errors = []
+    for group in _METHOD_GROUPS:
+        missing = [name for name in group if name not in implemented]
+        if missing and len(missing) < len(group):
+            names = ", ".join(name for name in group if name in implemented)
+            errors.append(f"it has {names} but not {', '.join(missing)}; write all of them or none")
+    errors += [
+        f"it has {name} but not {required}"
+        for name, required in _REQUIRED_METHODS.items()
+        if name in implemented and required not in implemented
+    ]
+    for key, attribute in (("filter_cache_key", "filter_depends_on"), ("score_cache_key", "score_depends_on")):
+        if key in implemented and not isinstance(getattr(plugin, attribute, None), extension_points.DependsOn):
+            declaration = f"{attribute}: ClassVar[DependsOn] = DependsOn.NODE (or DependsOn.NODE_AND_PODS)"
+            errors.append(f"it has {key}, so it needs {declaration}")
+    return errors
+
+
+def _validate_constructor(plugin: type[Any]) -> list[str]:
+    options = getattr(plugin, "options", None)
+    errors = [] if options is None else validate_options(options)
+    try:
+        parameters = list(inspect.signature(plugin).parameters.values())
+    except (TypeError, ValueError):
+        return errors
+    required_parameters = [
+        param
+        for param in parameters
+        if param.default is param.empty and param.kind not in (param.VAR_POSITIONAL, param.VAR_KEYWORD)
+    ]
+    if len(required_parameters) > 1 or any(param.kind is param.KEYWORD_ONLY for param in required_parameters):
+        errors.append(f"its constructor takes {_format_parameters(parameters)}, want (args) or nothing")
+    elif options is not None and not parameters:
+        declaration = "def __init__(self, args: PluginArgs[...])"
+        errors.append(f"it has options but its constructor takes nothing; write {declaration}")
+    return errors
+
+
+def validate_options(options: object) -> list[str]:
+    """Return the errors of *options* as the type of a plugin's options."""
+    if not (isinstance(options, type) and issubclass(options, msgspec.Struct)):
+        return [f"its options are {_describe(options)}, want a msgspec Struct class"]
+    names = [field.name for field in msgspec.structs.fields(options) if field.required]
+    return [f"its options need a default for {', '.join(names)}: a profile may omit them"] if names else []
+
+
+def _describe(value: object) -> str:
+    if isinstance(value, type):
+        return f"the class {value.__name__}"
+    if inspect.isfunction(value):
+        return f"the plain function {value.__name__}"
+    return "None" if value is None else f"{type(value).__name__} {str(value)[:60]}"

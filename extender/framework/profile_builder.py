@@ -1,0 +1,236 @@
+"""Build profiles from a configuration and the plugin registry, and report all errors together.
+
+Source: pkg/scheduler/framework/runtime/framework.go, NewFramework; kube-scheduler/config/v1/types.go,
+PluginConfig.decodeNestedObjects; pkg/scheduler/apis/config/v1/defaults.go, setDefaults_KubeSchedulerProfile (1.36).
+"""
+
+import inspect
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import msgspec
+
+from extender.config import model
+from extender.config.defaults import IN_TREE_PLUGINS
+from extender.config.errors import ConfigError, FieldError
+from extender.config.expand import ExpandedPlugins, expand_profiles
+from extender.config.feature_gates import FeatureGates
+from extender.config.strict import decode_strict
+from extender.framework.extension_points import AssumeExtensions
+from extender.framework.plugin_args import DefaultedOptions, PluginArgs, ValidatedOptions
+from extender.framework.plugin_runner import format_exception
+from extender.framework.pod_group_points import PodGroupPostFilter
+from extender.framework.profiles import PodGroupSettings, Profile, WeightedPlacementScore, WeightedScore
+
+PluginRegistry = Mapping[str, type[Any]]
+"""Plugin classes by name."""
+
+EXTENSION_POINT_METHODS: Mapping[str, str] = {
+    "preEnqueue": "pre_enqueue",
+    "queueSort": "sort_key",
+    "preFilter": "pre_filter",
+    "filter": "filter",
+    "postFilter": "post_filter",
+    "preScore": "pre_score",
+    "score": "score",
+    "reserve": "reserve",
+    "permit": "permit",
+    "preBind": "pre_bind",
+    "bind": "bind",
+    "postBind": "post_bind",
+    "placementGenerate": "generate_placements",
+    "placementScore": "score_placement",
+}
+"""The method of each extension point; points are named as in the configuration."""
+
+_PROFILE_FIELDS = {
+    "preEnqueue": "pre_enqueue_plugins",
+    "preFilter": "pre_filter_plugins",
+    "filter": "filter_plugins",
+    "postFilter": "post_filter_plugins",
+    "preScore": "pre_score_plugins",
+    "reserve": "reserve_plugins",
+    "permit": "permit_plugins",
+    "preBind": "pre_bind_plugins",
+    "bind": "bind_plugins",
+    "postBind": "post_bind_plugins",
+    "placementGenerate": "placement_generate_plugins",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class ProfileSet:
+    """The built profiles of one configuration.
+
+    Attributes:
+        profiles: the profiles by scheduler name.
+        options: the plugins' options, by scheduler name and plugin name.
+        shared: the state that plugins of all profiles share, see `PluginArgs`.
+    """
+
+    profiles: Mapping[str, Profile]
+    options: Mapping[str, Mapping[str, Mapping[str, object]]]
+    shared: dict[str, Any]
+
+
+def get_extension_points(plugin: type[Any]) -> frozenset[str]:
+    """Return the extension points that *plugin* implements."""
+    points = EXTENSION_POINT_METHODS.items()
+    return frozenset(point for point, method in points if callable(getattr(plugin, method, None)))
+
+
+def build_profiles(
+    configuration: model.Configuration,
+    registry: PluginRegistry,
+    gates: FeatureGates,
+    shared: dict[str, Any] | None = None,
+) -> ProfileSet:
+    """Build the profiles of *configuration*. Each profile has its own plugin instances.
+
+    Raises:
+        ConfigError: a plugin is unknown, options are invalid, or plugins or profiles conflict; it has all errors.
+    """
+
+    def find_extension_points(name: str) -> frozenset[str] | None:
+        plugin = registry.get(name)
+        if plugin is None:
+            return frozenset() if name in IN_TREE_PLUGINS else None
+        return get_extension_points(plugin)
+
+    expanded, errors = expand_profiles(configuration.profiles, find_extension_points, registry)
+    profiles: dict[str, Profile] = {}
+    shared = {} if shared is None else shared
+    options: dict[str, Mapping[str, Mapping[str, object]]] = {}
+    for profile in configuration.profiles:
+        builder = _ProfileBuilder(profile, configuration, registry, gates, shared)
+        builder.decode_options()
+        plugins = expanded.get(profile.scheduler_name, {})
+        if not errors and not builder.errors:
+            built_profile = builder.build(plugins)
+            if built_profile is not None:
+                profiles[profile.scheduler_name] = built_profile
+                options[profile.scheduler_name] = builder.options_to_builtins(plugins)
+        errors = [*errors, *builder.errors]
+    if errors:
+        raise ConfigError(errors)
+    return ProfileSet(profiles, options, shared)
+
+
+@dataclass(slots=True)
+class _ProfileBuilder:
+    """Builds one profile, and collects its errors."""
+
+    profile: model.Profile
+    configuration: model.Configuration
+    registry: PluginRegistry
+    gates: FeatureGates
+    shared: dict[str, Any]
+    errors: list[FieldError] = field(default_factory=list)
+    options: dict[str, Any] = field(default_factory=dict)
+
+    def decode_options(self) -> None:
+        """Decode the options of all plugins in the registry; missing options get defaults."""
+        for name, plugin in self.registry.items():
+            raw = dict(self.profile.plugin_config.get(name, {}))
+            path = self.profile.args_paths.get(name, f"{self.profile.path}.pluginConfig[{name}].args")
+            options_type = getattr(plugin, "options", None)
+            if options_type is None:
+                unknown_args = sorted(set(raw) - {"kind", "apiVersion"})
+                if unknown_args:
+                    self.errors.append(FieldError(path, f"{name} takes no arguments, got {', '.join(unknown_args)}"))
+                continue
+            self.options[name] = self._decode(name, options_type, raw, path)
+
+    def _decode(self, name: str, options_type: type[msgspec.Struct], raw: dict[str, Any], path: str) -> Any:
+        if name == "NodeResourcesFit" and (ignored_resources := self._list_resources_ignored_by_extenders()):
+            raw["ignoredResources"] = (
+                ignored_resources  # overrides the profile, as in pkg/scheduler/scheduler.go, buildExtenders
+            )
+        values: Mapping[str, Any] = raw
+        if issubclass(options_type, DefaultedOptions):
+            values = options_type.apply_defaults(raw, self.gates)
+        options, errors = decode_strict(values, options_type, path)
+        self.errors.extend(errors)
+        if options is not None and isinstance(options, ValidatedOptions):
+            self.errors.extend(options.validate(path, self.gates))
+        return options
+
+    def _list_resources_ignored_by_extenders(self) -> list[str]:
+        managed_resources = (
+            resource for extender in self.configuration.extenders for resource in extender.managed_resources
+        )
+        return [resource.name for resource in managed_resources if resource.ignored_by_scheduler]
+
+    def build(self, plugins: ExpandedPlugins) -> Profile | None:
+        """Return the profile with its plugin instances; None and an added error if a plugin could not be created."""
+        names = dict.fromkeys(plugin.name for point in plugins.values() for plugin in point)
+        instances = {name: self._create_plugin(name) for name in names}
+        if self.errors:
+            return None
+        plugins_by_field = {
+            field_name: tuple(instances[plugin.name] for plugin in plugins.get(point, ()))
+            for point, field_name in _PROFILE_FIELDS.items()
+        }
+        percentage = self.profile.percentage_of_nodes_to_score
+        if percentage is None:
+            percentage = self.configuration.percentage_of_nodes_to_score
+        return Profile(
+            scheduler_name=self.profile.scheduler_name,
+            queue_sort=instances[plugins["queueSort"][0].name],
+            percentage_of_nodes_to_score=percentage or None,
+            score_plugins=tuple(
+                WeightedScore(instances[plugin.name], plugin.weight) for plugin in plugins.get("score", ())
+            ),
+            placement_score_plugins=tuple(
+                WeightedPlacementScore(instances[plugin.name], plugin.weight)
+                for plugin in plugins.get("placementScore", ())
+            ),
+            assume_extensions=tuple(
+                plugin for plugin in plugins_by_field["reserve_plugins"] if isinstance(plugin, AssumeExtensions)
+            ),
+            plugins=instances,
+            check_all_filters=self.profile.check_all_filters,
+            pod_groups=_make_pod_group_settings(self.gates, instances),
+            **plugins_by_field,
+        )
+
+    def _create_plugin(self, name: str) -> Any:
+        plugin = self.registry[name]
+        try:
+            if not inspect.signature(plugin).parameters:
+                return plugin()
+            return plugin(PluginArgs(self.options.get(name), self.gates, self.profile.scheduler_name, self.shared))
+        except Exception as error:  # noqa: BLE001  a third-party plugin may raise anything
+            message = f'initializing plugin "{name}": {format_exception(error)}'
+            self.errors.append(FieldError(self.profile.path, message))
+            return None
+
+    def options_to_builtins(self, plugins: ExpandedPlugins) -> Mapping[str, Mapping[str, object]]:
+        """Return the options of the plugins that are enabled or have arguments in the profile, as plain values.
+
+        Source: pkg/scheduler/apis/config/v1/defaults.go, setDefaults_KubeSchedulerProfile (1.36).
+        """
+        names = {plugin.name for point in plugins.values() for plugin in point} | self.profile.plugin_config.keys()
+        return {
+            name: msgspec.to_builtins(options)
+            for name, options in self.options.items()
+            if options is not None and name in names
+        }
+
+
+def _make_pod_group_settings(gates: FeatureGates, plugins: Mapping[str, Any]) -> PodGroupSettings | None:
+    """Return the pod group settings for *gates*. Only DefaultPreemption preempts for pod groups.
+
+    Source: pkg/scheduler/framework/interface.go, PodGroupPostFilterPlugin; pkg/scheduler/schedule_one.go,
+    Scheduler.ScheduleOne (1.36).
+    """
+    if "GenericWorkload" not in gates:
+        return None
+    post_filter = plugins.get("DefaultPreemption")
+    return PodGroupSettings(
+        gang_scheduling="GangScheduling" in gates,
+        topology_aware="TopologyAwareWorkloadScheduling" in gates,
+        workload_aware_preemption="WorkloadAwarePreemption" in gates,
+        post_filter=post_filter if isinstance(post_filter, PodGroupPostFilter) else None,
+    )

@@ -1,0 +1,248 @@
+"""Cache filter results and raw scores across scheduling cycles: one column for each plugin and cache key of the pod.
+
+Only the rows of changed nodes are recomputed. Cached and fresh columns are equal; a property test compares them. Only
+results of plugins that implement `CacheableFilter` or `CacheableScore` are cached.
+"""
+
+from collections.abc import Hashable
+from dataclasses import dataclass, field
+from itertools import islice
+from random import Random
+from typing import Any
+
+import numpy as np
+
+from extender.cache.snapshot import NodeView, Snapshot
+from extender.cache.tables.arrays import BoolArray, IntArray
+from extender.framework.extension_points import DependsOn
+from extender.framework.plugin_runner import PluginRunner, find_first_out_of_range
+from extender.framework.status import Reason, Rejection
+
+_MAX_BYTES = 96 << 20
+"""The approximate limit of the size of all cached columns, in bytes."""
+
+_MAX_NODE_SETS = 4
+"""The number of cached sets of feasible nodes."""
+
+_NO_ROWS: IntArray = np.empty(0, dtype=np.int64)
+
+
+@dataclass(slots=True)
+class FilterColumn:
+    """The nodes that one plugin rejects for the pods of one cache key.
+
+    Attributes:
+        rejected: whether each node is rejected, bool, shape (number of nodes,).
+        masks_by_reason: by reason, the rejected nodes, bool, shape (number of nodes,).
+    """
+
+    rejected: BoolArray
+    masks_by_reason: dict[Reason, BoolArray] = field(default_factory=dict)
+
+    @property
+    def node_count(self) -> int:
+        """The number of nodes."""
+        return len(self.rejected)
+
+    def write(self, rows: IntArray | slice, rejections: tuple[Rejection, ...]) -> None:
+        """Replace the results of *rows* by *rejections*, whose masks have one entry per row."""
+        if isinstance(rows, slice):
+            self.masks_by_reason.clear()
+        self.rejected[rows] = False
+        for mask in self.masks_by_reason.values():
+            mask[rows] = False
+        for nodes, reason in rejections:
+            reason_mask = self.masks_by_reason.get(reason)
+            if reason_mask is None:
+                if not nodes.any():
+                    continue
+                reason_mask = self.masks_by_reason[reason] = np.zeros(self.node_count, dtype=np.bool_)
+            reason_mask[rows] |= nodes
+            self.rejected[rows] |= nodes
+
+
+@dataclass(slots=True)
+class CachedColumn:
+    """A column and the snapshot for which it is current.
+
+    Attributes:
+        value: a `FilterColumn`, or raw scores.
+        history_id: the `history_id` of that snapshot.
+        node_count: the number of nodes in that snapshot.
+        node_position: the position of that snapshot in the change log of nodes.
+        pod_position: the position of that snapshot in the change log of pods.
+        version: incremented by each write.
+        last_written_rows: the rows of the last write.
+        in_range: whether all raw scores written so far are from 0 to 100.
+        derived_value: a value that a caller computed from the column and stored with it.
+    """
+
+    value: Any
+    history_id: object
+    node_count: int
+    node_position: int
+    pod_position: int
+    version: int = 0
+    last_written_rows: IntArray = field(default_factory=lambda: _NO_ROWS)
+    in_range: bool = False
+    derived_value: Any = None
+
+    def mark_current(self, snapshot: Snapshot) -> None:
+        """Record that the column is current for *snapshot*."""
+        self.node_position, self.pod_position = snapshot.node_position, snapshot.pod_position
+
+
+def _run_filter(plugin: Any, pod: Any, snapshot: Snapshot, state: Any, runner: PluginRunner) -> FilterColumn:
+    column = FilterColumn(np.zeros(len(snapshot), dtype=np.bool_))
+    column.write(slice(None), runner.filter(plugin, pod, snapshot.view(), state))
+    return column
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class NodeSet:
+    """A set of nodes. Equal sets from one `ResultCache` are one object, so that callers can compare by identity.
+
+    Attributes:
+        mask: the nodes of the set, bool, shape (number of nodes,).
+        rows: their rows, int64, ascending.
+        is_all_nodes: whether the set has all nodes.
+    """
+
+    mask: BoolArray
+    rows: IntArray
+    is_all_nodes: bool
+
+    @classmethod
+    def from_mask(cls, mask: BoolArray) -> "NodeSet":
+        """Create the set of the nodes in *mask*, which is copied if it is writable."""
+        is_all_nodes = bool(np.count_nonzero(mask) == len(mask))
+        rows = np.arange(len(mask), dtype=np.int64) if is_all_nodes else mask.nonzero()[0]
+        return cls(mask.copy() if mask.flags.writeable else mask, rows, is_all_nodes)
+
+    def equals_mask(self, mask: BoolArray) -> bool:
+        """Return whether *mask* has the nodes of this set."""
+        if mask is self.mask:
+            return True
+        return len(mask) == len(self.mask) and not np.count_nonzero(self.mask != mask)
+
+    def view(self, snapshot: Snapshot) -> NodeView:
+        """Return a view of these nodes in *snapshot*."""
+        return snapshot.view(None if self.is_all_nodes else self.rows)
+
+    def intersect(self, rows: IntArray) -> IntArray:
+        """Return the rows (int64) that are both in *rows* and in the set."""
+        return rows if self.is_all_nodes else rows[self.mask[rows]]
+
+    def find_positions(self, rows: IntArray) -> IntArray:
+        """Return the positions (int64) in `self.rows` of *rows*, all of which are in the set."""
+        return rows if self.is_all_nodes else self.rows.searchsorted(rows)
+
+
+class ResultCache:
+    """The cached columns and node sets of one plugin runtime. Not thread-safe: one per scheduling thread."""
+
+    __slots__ = ("_filters", "_node_sets", "_rng", "_scores", "enabled")
+
+    def __init__(self, *, enabled: bool = True) -> None:
+        self.enabled = enabled
+        self._filters: dict[Hashable, CachedColumn] = {}
+        self._scores: dict[Hashable, CachedColumn] = {}
+        self._node_sets: list[NodeSet] = []
+        self._rng = Random(0)  # noqa: S311  the choice of evicted columns changes no result
+
+    def get_filter_column(
+        self, plugin: Any, pod: Any, snapshot: Snapshot, state: Any, runner: PluginRunner
+    ) -> FilterColumn:
+        """Return the filter results of *plugin* for all nodes. Valid until the next cycle; do not modify it.
+
+        Raises:
+            PluginError: the plugin failed.
+        """
+        get_key = getattr(plugin, "filter_cache_key", None) if self.enabled else None
+        key = runner.get_cache_key(plugin, "Filter", get_key, pod) if get_key else None
+        if key is None:
+            return _run_filter(plugin, pod, snapshot, state, runner)
+        cached, stale_rows = self._lookup(self._filters, (plugin, key), snapshot, plugin.filter_depends_on)
+        if cached is None:
+            fresh_column = _run_filter(plugin, pod, snapshot, state, runner)
+            self._store(self._filters, (plugin, key), fresh_column, snapshot, 3 * len(snapshot))
+            return fresh_column
+        column: FilterColumn = cached.value
+        if stale_rows is not None:
+            if len(stale_rows):
+                column.write(stale_rows, runner.filter(plugin, pod, snapshot.view(stale_rows), state))
+            cached.mark_current(snapshot)
+        return column
+
+    def get_score_column(
+        self, plugin: Any, pod: Any, snapshot: Snapshot, state: Any, runner: PluginRunner
+    ) -> CachedColumn | None:
+        """Return the raw scores of all nodes (int64), or None if *plugin* does not allow caching them.
+
+        Valid until the next cycle; do not modify them.
+
+        Raises:
+            PluginError: the plugin failed.
+        """
+        get_key = getattr(plugin, "score_cache_key", None) if self.enabled else None
+        key = runner.get_cache_key(plugin, "Score", get_key, pod) if get_key else None
+        if key is None:
+            return None
+        cached, stale_rows = self._lookup(self._scores, (plugin, key), snapshot, plugin.score_depends_on)
+        if cached is None:
+            scores = runner.score(plugin, pod, snapshot.view(), state).copy()
+            cached = self._store(self._scores, (plugin, key), scores, snapshot, 8 * len(snapshot))
+            cached.in_range = find_first_out_of_range(scores) is None
+            return cached
+        if stale_rows is not None:
+            if len(stale_rows):
+                cached.value[stale_rows] = scores = runner.score(plugin, pod, snapshot.view(stale_rows), state)
+                cached.in_range = cached.in_range and find_first_out_of_range(scores) is None
+                cached.version += 1
+                cached.last_written_rows = stale_rows
+            cached.mark_current(snapshot)
+        return cached
+
+    def get_node_set(self, mask: BoolArray) -> NodeSet:
+        """Return the set of the nodes in *mask* (bool, shape (number of nodes,)), a cached one if it is equal."""
+        for node_set in self._node_sets:
+            if node_set.equals_mask(mask):
+                return node_set
+        del self._node_sets[_MAX_NODE_SETS - 1 :]
+        self._node_sets.insert(0, NodeSet.from_mask(mask))
+        return self._node_sets[0]
+
+    def _lookup(
+        self, table: dict[Hashable, CachedColumn], key: Hashable, snapshot: Snapshot, depends_on: DependsOn
+    ) -> tuple[CachedColumn | None, IntArray | None]:
+        """Return the cached column, or None if it must be recomputed; and its stale rows, or None if it is current."""
+        cached = table.get(key)
+        if cached is None or cached.history_id is not snapshot.history_id:
+            return None, None
+        depends_on_pods = depends_on is DependsOn.NODE_AND_PODS
+        if cached.node_position == snapshot.node_position:  # the number of nodes is unchanged too
+            if not depends_on_pods or cached.pod_position == snapshot.pod_position:
+                return cached, None
+        elif depends_on is DependsOn.ALL_NODES or cached.node_count != len(snapshot):
+            return None, None
+        if cached.node_position > snapshot.node_position or cached.pod_position > snapshot.pod_position:
+            return None, None  # the snapshot is older than the cached column
+        stale_rows = snapshot.changed_rows(
+            node_position=cached.node_position, pod_position=cached.pod_position if depends_on_pods else None
+        )
+        if stale_rows is None or len(stale_rows) * 2 > cached.node_count + 2:
+            return None, None
+        return cached, stale_rows
+
+    def _store(
+        self, table: dict[Hashable, CachedColumn], key: Hashable, value: Any, snapshot: Snapshot, byte_count: int
+    ) -> CachedColumn:
+        """Cache *value*, which takes *byte_count* bytes, and evict random columns if there are too many."""
+        max_columns = max(16, _MAX_BYTES // 2 // max(byte_count, 1))
+        table.pop(key, None)
+        while len(table) >= max_columns:
+            # At random: if the same keys recur in turn and not all fit, the oldest column is the next one to be used.
+            del table[next(islice(table, int(self._rng.random() * len(table)), None))]
+        cached = CachedColumn(value, snapshot.history_id, len(snapshot), snapshot.node_position, snapshot.pod_position)
+        table[key] = cached
+        return cached

@@ -1,0 +1,110 @@
+"""Pods that wait for approval after Permit, as a state machine. The caller passes the time as an argument.
+
+    waiting --every plugin allows--> allowed
+       |------a plugin rejects-----> rejected   (Unschedulable)
+       |------timeout--------------> rejected   (Unschedulable)
+       +------preempted------------> failed     (Error)
+
+The first status is final.
+
+Source: pkg/scheduler/framework/runtime/framework.go, frameworkImpl.RunPermitPlugins;
+pkg/scheduler/framework/runtime/waiting_pods_map.go, newWaitingPod (1.36).
+"""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+
+from extender.cache.pod_info import PodInfo
+from extender.config import durations
+from extender.framework.status import SUCCESS, Code, Status
+
+MAX_TIMEOUT = 900.0
+"""The longest timeout of a plugin, in seconds.
+
+Source: pkg/scheduler/framework/runtime/framework.go, frameworkImpl.RunPermitPlugins (1.36).
+"""
+
+
+@dataclass(slots=True)
+class WaitingPod:
+    """A pod that waits for plugins to allow it.
+
+    Attributes:
+        pod: the waiting pod.
+        node_name: the name of the node on which the pod is assumed.
+        pending_plugins: the plugins that have not allowed the pod yet: timeout and deadline by plugin name, in seconds
+            of the caller's clock.
+        status: the result of the wait; None while the pod waits.
+    """
+
+    pod: PodInfo
+    node_name: str
+    pending_plugins: dict[str, tuple[float, float]]
+    status: Status | None = field(default=None)
+
+    def allow(self, plugin: str) -> None:
+        """Record that *plugin* allows the pod; the wait ends once all plugins allow it."""
+        self.pending_plugins.pop(plugin, None)
+        if not self.pending_plugins and self.status is None:
+            self.status = SUCCESS
+
+    def reject(self, plugin: str, message: str) -> bool:
+        """Reject the pod; return False if the wait had already ended."""
+        return self._end_wait(Status(Code.UNSCHEDULABLE, (message,), plugin))
+
+    def preempt(self, plugin: str, message: str) -> bool:
+        """End the wait because the pod is a preemption victim; return False if the wait had already ended."""
+        return self._end_wait(Status(Code.ERROR, (f"waiting on permit for pod: {message}",), plugin))
+
+    def _end_wait(self, status: Status) -> bool:
+        if self.status is not None:
+            return False
+        self.status = status
+        return True
+
+    def reject_expired(self, now: float) -> None:
+        """Reject the pod if the deadline of a plugin has passed at *now*."""
+        for plugin, (timeout, deadline) in self.pending_plugins.items():
+            if now >= deadline:
+                formatted_timeout = durations.render(timeout)
+                self.reject(plugin, f"rejected due to timeout after waiting {formatted_timeout} at plugin {plugin}")
+                return
+
+
+class WaitingPods:
+    """All waiting pods, by uid."""
+
+    __slots__ = ("_pods",)
+
+    def __init__(self) -> None:
+        self._pods: dict[str, WaitingPod] = {}
+
+    def add(self, pod: PodInfo, node_name: str, timeouts: Mapping[str, float], now: float) -> WaitingPod:
+        """Make *pod*, assumed on a node, wait for plugins. *timeouts* are by plugin, in seconds from *now*."""
+        pending_plugins = {plugin: (timeout, now + timeout) for plugin, timeout in timeouts.items()}
+        waiting_pod = self._pods[pod.uid] = WaitingPod(pod, node_name, pending_plugins)
+        return waiting_pod
+
+    def get(self, uid: str) -> WaitingPod | None:
+        """Return the waiting pod with *uid*, or None."""
+        return self._pods.get(uid)
+
+    def __iter__(self) -> Iterator[WaitingPod]:
+        return iter(list(self._pods.values()))
+
+    def __len__(self) -> int:
+        return len(self._pods)
+
+    def pop_decided(self, now: float) -> list[WaitingPod]:
+        """Remove and return the pods whose wait has ended at *now*."""
+        decided_pods = []
+        for uid, waiting_pod in list(self._pods.items()):
+            waiting_pod.reject_expired(now)
+            if waiting_pod.status is not None:
+                decided_pods.append(self._pods.pop(uid))
+        return decided_pods
+
+    def get_next_deadline(self) -> float | None:
+        """Return the earliest deadline of a plugin; None if no pod waits."""
+        deadlines = (deadline for pod in self._pods.values() for _, deadline in pod.pending_plugins.values())
+        return min(deadlines, default=None)

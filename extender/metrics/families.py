@@ -1,0 +1,128 @@
+"""Metric families: their declaration, and a set of families in a registry.
+
+Each family is declared once, as data, in `scheduler_families` or `process_families`.
+"""
+
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass
+from enum import Enum
+from typing import Any
+
+from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
+
+
+class MetricType(Enum):
+    """The type of a metric."""
+
+    COUNTER = "counter"
+    GAUGE = "gauge"
+    HISTOGRAM = "histogram"
+
+
+class Stability(Enum):
+    """The stability level of a metric in Kubernetes; it prefixes the help text."""
+
+    INTERNAL = "INTERNAL"
+    ALPHA = "ALPHA"
+    BETA = "BETA"
+    STABLE = "STABLE"
+
+
+@dataclass(frozen=True, slots=True)
+class MetricFamily:
+    """A metric family.
+
+    Attributes:
+        name: the exposed name; counters end in `_total`.
+        type: the metric type: counter, gauge or histogram.
+        help: the help text without the stability level.
+        labels: the label names in kube-scheduler's order.
+        buckets: the ascending upper bounds of a histogram, without infinity.
+        stability: the stability level in kube-scheduler.
+    """
+
+    name: str
+    type: MetricType
+    help: str
+    labels: tuple[str, ...] = ()
+    buckets: tuple[float, ...] = ()
+    stability: Stability = Stability.ALPHA
+
+
+def exponential_buckets(start: float, factor: float, count: int) -> list[float]:
+    """Return *count* bucket bounds, each *factor* times the previous one, rounded as in Go."""
+    bounds = [start]
+    while len(bounds) < count:
+        bounds.append(bounds[-1] * factor)
+    return bounds
+
+
+class MetricFamilies:
+    """Metric families in a registry.
+
+    Metrics are cached by family and label values, since prometheus_client's lookup takes a lock.
+    """
+
+    __slots__ = ("_children", "_collectors")
+
+    def __init__(
+        self, registry: CollectorRegistry, families: Iterable[MetricFamily], hidden: Collection[str] = ()
+    ) -> None:
+        """Register *families* except the *hidden* ones, which are counted but not exposed."""
+        self._collectors: dict[str, Any] = {
+            family.name: _create_collector(family, None if family.name in hidden else registry) for family in families
+        }
+        self._children: dict[tuple[str, ...], Any] = {}
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._collectors
+
+    def get_child(self, name: str, *labels: str) -> Any:
+        """Return the metric of a family with these label values, in the order of the family's labels."""
+        key = (name, *labels)
+        child = self._children.get(key)
+        if child is None:
+            collector = self._collectors[name]
+            child = self._children[key] = collector.labels(*labels) if labels else collector
+        return child
+
+    def increment(self, name: str, *labels: str, by: float = 1.0) -> None:
+        """Increment a counter."""
+        self.get_child(name, *labels).inc(by)
+
+    def observe(self, name: str, *labels: str, value: float) -> None:
+        """Observe a value of a histogram."""
+        self.get_child(name, *labels).observe(value)
+
+    def set_gauge(self, name: str, *labels: str, value: float) -> None:
+        """Set a gauge."""
+        self.get_child(name, *labels).set(value)
+
+    def set_gauges(self, name: str, values: Mapping[tuple[str, ...], float]) -> None:
+        """Set a gauge to *values* by label values, and to 0 for other known label values, as kube-scheduler does."""
+        for key in [key for key in self._children if key[0] == name and key[1:] not in values]:
+            self.set_gauge(*key, value=0)
+        for labels, value in values.items():
+            self.set_gauge(name, *labels, value=value)
+
+    def reset(self) -> None:
+        """Remove all metrics with labels, as kube-scheduler does on DELETE; metrics without labels are not reset.
+
+        Source: cmd/kube-scheduler/app/server.go, installMetricHandler (1.36).
+        """
+        for key in [key for key in self._children if len(key) > 1]:
+            del self._children[key]
+        for collector in self._collectors.values():
+            if collector._labelnames:  # noqa: SLF001  prometheus_client has no public attribute
+                collector.clear()
+
+
+def _create_collector(family: MetricFamily, registry: CollectorRegistry | None) -> Counter | Gauge | Histogram:
+    text = f"[{family.stability.value}] {family.help}"
+    match family.type:
+        case MetricType.COUNTER:
+            return Counter(family.name, text, family.labels, registry=registry)
+        case MetricType.GAUGE:
+            return Gauge(family.name, text, family.labels, registry=registry)
+        case MetricType.HISTOGRAM:
+            return Histogram(family.name, text, family.labels, buckets=family.buckets, registry=registry)

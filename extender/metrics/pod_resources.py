@@ -1,0 +1,119 @@
+"""The page `/metrics/resources`: requests and limits of each pod.
+
+Source: pkg/scheduler/metrics/resources/resources.go, podResourceCollector.CollectWithStability (1.36).
+"""
+
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Final, Literal
+
+from extender.api import quantity
+from extender.api.kinds.pod import Pod, ResourceRequirements
+from extender.api.quantity import Quantity
+from extender.api.requests import is_attachable_volumes_resource, is_hugepages_resource, is_pod_level_resource
+
+ResourceField = Literal["requests", "limits"]
+
+_RESOURCES_IN_BYTES: Final = frozenset(("memory", "storage", "ephemeral-storage"))
+_TERMINAL_PHASES: Final = frozenset(("Succeeded", "Failed"))
+_FAMILIES: Final[tuple[tuple[str, ResourceField, str], ...]] = (
+    ("kube_pod_resource_limit", "limits", "Resource limits of a pod; unit cores, bytes or integer."),
+    ("kube_pod_resource_request", "requests", "Resource requests of a pod; unit cores, bytes or integer."),
+)
+
+
+def render_pod_resources(pods: Iterable[tuple[Pod, str]], batch_size: int = 1000) -> Iterator[str]:
+    """Yield the page in chunks; the event loop can run other tasks between two chunks.
+
+    Assigned pods that have finished, and amounts of zero, are omitted.
+
+    Args:
+        pods: pairs of a pod and its node name; the node name is empty for unassigned pods.
+        batch_size: the number of pods per chunk.
+    """
+    active_pods = [(pod, node) for pod, node in pods if not (node and pod.status.phase in _TERMINAL_PHASES)]
+    if not active_pods:
+        return
+    for name, field, help_text in _FAMILIES:
+        yield f"# HELP {name} [STABLE] {help_text}\n# TYPE {name} gauge\n"
+        for start in range(0, len(active_pods), batch_size):
+            yield "".join(
+                _format_line(name, pod, node, resource, amount)
+                for pod, node in active_pods[start : start + batch_size]
+                for resource, amount in sorted(sum_pod_resources(pod, field).items())
+                if amount.unscaled
+            )
+
+
+def sum_pod_resources(pod: Pod, field: ResourceField) -> dict[str, Quantity]:
+    """Return the requests or limits of a pod's spec: the maximum of its concurrent containers, plus the overhead.
+
+    Source: pkg/scheduler/util/utils.go, IsScalarResourceName; component-helpers/resource/helpers.go, PodRequests
+    (1.36).
+    """
+    total: dict[str, Quantity] = {}
+    for container in pod.spec.containers:
+        _add_amounts(total, _parse_amounts(container.resources, field))
+    sidecars: dict[str, Quantity] = {}
+    init_peak: dict[str, Quantity] = {}
+    for container in pod.spec.init_containers:
+        amounts = _parse_amounts(container.resources, field)
+        if container.is_sidecar:
+            _add_amounts(total, amounts)
+            _add_amounts(sidecars, amounts)
+            amounts = sidecars
+        else:
+            _add_amounts(amounts, sidecars)
+        _set_maximum(init_peak, amounts)
+    _set_maximum(total, init_peak)
+    if pod.spec.resources is not None:
+        pod_level_amounts = _parse_amounts(pod.spec.resources, field)
+        total.update((name, amount) for name, amount in pod_level_amounts.items() if is_pod_level_resource(name))
+    overhead = {name: quantity.parse(raw) for name, raw in pod.spec.overhead.items()}
+    if field == "limits":  # overhead is added only to existing limits
+        overhead = {name: amount for name, amount in overhead.items() if name in total and total[name].unscaled}
+    _add_amounts(total, overhead)
+    return total
+
+
+def _parse_amounts(resources: ResourceRequirements, field: ResourceField) -> dict[str, Quantity]:
+    amounts = resources.requests if field == "requests" else resources.limits
+    return {name: quantity.parse(raw) for name, raw in amounts.items()}
+
+
+def _add_amounts(total: dict[str, Quantity], amounts: Mapping[str, Quantity]) -> None:
+    for name, amount in amounts.items():
+        total[name] = total[name].plus(amount) if name in total else amount
+
+
+def _set_maximum(total: dict[str, Quantity], amounts: Mapping[str, Quantity]) -> None:
+    for name, amount in amounts.items():
+        if name not in total or amount.exceeds(total[name]):
+            total[name] = amount
+
+
+def _format_line(metric: str, pod: Pod, node: str, resource: str, amount: Quantity) -> str:
+    priority = "" if pod.spec.priority is None else str(pod.spec.priority)
+    labels = {
+        "namespace": pod.metadata.namespace,
+        "node": node,
+        "pod": pod.metadata.name,
+        "priority": priority,
+        "resource": resource,
+        "scheduler": pod.spec.scheduler_name,
+        "unit": get_resource_unit(resource),
+    }
+    label_text = ",".join(f'{key}="{_escape_label(value)}"' for key, value in labels.items())
+    return f"{metric}{{{label_text}}} {amount.unscaled * 10.0**amount.scale!r}\n"
+
+
+def _escape_label(value: str) -> str:
+    return value.replace("\\", r"\\").replace("\n", r"\n").replace('"', r"\"")
+
+
+def get_resource_unit(resource: str) -> str:
+    """Return the unit of a resource; empty for extended resources."""
+    if resource == "cpu":
+        return "cores"
+    if resource in _RESOURCES_IN_BYTES or is_hugepages_resource(resource):
+        return "bytes"
+    return "integer" if is_attachable_volumes_resource(resource) else ""

@@ -1,0 +1,321 @@
+"""Metrics of a standalone scheduler: attempts, queue, preemption, leader election, requests to the API server.
+
+Callers pass durations in seconds. Gauges are read when the page is rendered (see `GaugeSources`).
+
+Source: pkg/scheduler/metrics/metrics.go, InitMetrics (1.36).
+"""
+
+from collections.abc import Callable, Collection, Container, Mapping
+from dataclasses import dataclass
+from typing import Final
+
+from prometheus_client import CollectorRegistry
+
+from extender.framework.status import Code
+from extender.metrics.client_metrics import ClientMetrics
+from extender.metrics.exposition import PluginMetrics, render_metrics
+from extender.metrics.families import MetricFamilies
+from extender.metrics.process_families import PROCESS_FAMILIES
+from extender.metrics.scheduler_families import FAMILIES_BY_GATE, PLUGIN_FAMILIES, SCHEDULER_FAMILIES
+
+MAX_ATTEMPTS_LABEL: Final = 15
+"""This number of attempts and all higher numbers have the same label value.
+
+Source: pkg/scheduler/metrics/metrics.go, PodSchedulingSLIDuration (1.36).
+"""
+
+ELECTION_NAME: Final = "kube-scheduler"
+"""The label value of the leader election.
+
+Source: component-base/metrics/legacyregistry/registry.go, init (1.36).
+"""
+
+_VOLUME_STAGES: Final = {"Filter": "predicate", "Reserve": "assume", "PreBind": "bind"}
+"""Stages of volume binding by extension point."""
+
+
+@dataclass(frozen=True, slots=True)
+class GaugeSources:
+    """Functions that return the values of gauges when the page is rendered.
+
+    Attributes:
+        pending_pods: the numbers of pending pods by queue.
+        cache_sizes: the numbers of cached objects by type: `nodes`, `pods` and `assumed_pods`.
+        unschedulable_pods: the numbers of unschedulable pods by (plugin, profile).
+        in_flight_events: the numbers of in-flight events by event label; `PodPopped`: in-flight pods.
+        running_tasks: the numbers of running tasks by operation.
+        session_count: the number of sessions with the API server.
+
+    Source: pkg/scheduler/metrics/metrics.go, pendingPods, CacheSize, unschedulableReasons, InFlightEvents, Goroutines
+    (1.36).
+    """
+
+    pending_pods: Callable[[], Mapping[str, int]]
+    cache_sizes: Callable[[], Mapping[str, int]]
+    unschedulable_pods: Callable[[], Mapping[tuple[str, str], int]]
+    in_flight_events: Callable[[], Mapping[str, int]]
+    running_tasks: Callable[[], Mapping[str, int]]
+    session_count: int = 1
+
+
+@dataclass(frozen=True, slots=True)
+class BuildInfo:
+    """Values of `kubernetes_build_info` and `version_info`.
+
+    Attributes:
+        version: the Kubernetes version, such as `1.36.3`.
+        compiler: the Python implementation.
+        runtime: the Python version.
+        platform: the operating system and the architecture, such as `linux/amd64`.
+        features: true for enabled feature gates, by (name, stage); the stage of general availability is empty.
+    """
+
+    version: str
+    compiler: str
+    runtime: str
+    platform: str
+    features: Mapping[tuple[str, str], bool]
+
+
+class SchedulerMetrics(ClientMetrics):
+    """All metrics of a standalone scheduler; implements `scheduler.metrics_recorder.MetricsRecorder`."""
+
+    def __init__(
+        self,
+        registry: CollectorRegistry,
+        plugin_metrics: PluginMetrics,
+        hidden: Collection[str] = (),
+        gates: Container[str] = FAMILIES_BY_GATE,
+    ) -> None:
+        """Register all families except the *hidden* ones and those of disabled feature gates.
+
+        Args:
+            registry: the registry, which already contains the families of *plugin_metrics*.
+            plugin_metrics: the metrics of plugin calls.
+            hidden: the names of hidden families.
+            gates: the enabled feature gates; default: all gates of `FAMILIES_BY_GATE`.
+        """
+        self._registry, self._plugins = registry, plugin_metrics
+        families_of_disabled_gates = {
+            name for gate, names in FAMILIES_BY_GATE.items() if gate not in gates for name in names
+        }
+        super().__init__(
+            MetricFamilies(registry, (*SCHEDULER_FAMILIES, *PROCESS_FAMILIES), families_of_disabled_gates.union(hidden))
+        )
+        self._families.increment("disabled_metrics_total", by=len(hidden))
+        self._gauge_sources: GaugeSources | None = None
+        self._build_info: BuildInfo | None = None
+
+    # -- scheduler.metrics_recorder.MetricsRecorder
+
+    def observe_attempt(self, profile: str, result: str, seconds: float) -> None:
+        """Observe a scheduling attempt; *result* is scheduled, unschedulable or error.
+
+        Source: pkg/scheduler/metrics/metrics.go, scheduleAttempts, schedulingLatency (1.36).
+        """
+        self._families.increment("scheduler_schedule_attempts_total", result, profile)
+        self._families.observe("scheduler_scheduling_attempt_duration_seconds", result, profile, value=seconds)
+
+    def observe_scheduling_algorithm(self, seconds: float) -> None:
+        """Observe the duration of a scheduling algorithm run.
+
+        Source: pkg/scheduler/metrics/metrics.go, SchedulingAlgorithmLatency (1.36).
+        """
+        self._families.observe("scheduler_scheduling_algorithm_duration_seconds", value=seconds)
+
+    def observe_bound_pod(self, attempts: int, since_first_active: float) -> None:
+        """Observe a bound pod: its attempts, and the time since it first entered activeQ.
+
+        Source: pkg/scheduler/metrics/metrics.go, PodSchedulingSLIDuration, PodSchedulingAttempts (1.36).
+        """
+        self._families.observe("scheduler_pod_scheduling_attempts", value=attempts)
+        label = str(attempts) if attempts < MAX_ATTEMPTS_LABEL else f"{MAX_ATTEMPTS_LABEL}+"
+        self._families.observe("scheduler_pod_scheduling_sli_duration_seconds", label, value=since_first_active)
+
+    def count_bound_after_flush(self) -> None:
+        """Count a bound pod whose last attempt followed a flush of unschedulable pods.
+
+        Source: pkg/scheduler/metrics/metrics.go, PodScheduledAfterFlush (1.36).
+        """
+        self._families.increment("scheduler_pod_scheduled_after_flush_total")
+
+    def observe_pod_group_attempt(self, profile: str, result: str, seconds: float) -> None:
+        """Observe an attempt of a pod group; *result* is scheduled, unschedulable, waiting_on_preemption or error.
+
+        Source: pkg/scheduler/metrics/metrics.go, podGroupScheduleAttempts (1.36).
+        """
+        self._families.increment("scheduler_podgroup_schedule_attempts_total", result, profile)
+        self._families.observe("scheduler_podgroup_scheduling_attempt_duration_seconds", result, profile, value=seconds)
+
+    def observe_pod_group_algorithm(self, seconds: float) -> None:
+        """Observe the duration of a pod group's scheduling algorithm run.
+
+        Source: pkg/scheduler/metrics/metrics.go, PodGroupSchedulingAlgorithmLatency (1.36).
+        """
+        self._families.observe("scheduler_podgroup_scheduling_algorithm_duration_seconds", value=seconds)
+
+    def observe_permit_wait(self, result: str, seconds: float) -> None:
+        """Observe a wait on Permit. Source: pkg/scheduler/metrics/metrics.go, PermitWaitDuration (1.36)."""
+        self._families.observe("scheduler_permit_wait_duration_seconds", result, value=seconds)
+
+    def observe_preemption(self, victim_count: int) -> None:
+        """Observe the victims of a preemption. Source: pkg/scheduler/metrics/metrics.go, PreemptionVictims (1.36)."""
+        self._families.observe("scheduler_preemption_victims", value=victim_count)
+
+    def observe_evictions(self, result: str, seconds: float) -> None:
+        """Observe the evictions of a preemption; *result* is success or error.
+
+        Source: pkg/scheduler/metrics/metrics.go, PreemptionGoroutinesDuration, PreemptionGoroutinesExecutionTotal
+        (1.36).
+        """
+        self._families.observe("scheduler_preemption_goroutines_duration_seconds", result, value=seconds)
+        self._families.increment("scheduler_preemption_goroutines_execution_total", result)
+
+    # -- queue and event handlers
+
+    def count_queue_move(self, queue: str, event: str) -> None:
+        """Count a pod added to a queue. Source: pkg/scheduler/metrics/metrics.go, SchedulerQueueIncomingPods (1.36)."""
+        self._families.increment("scheduler_queue_incoming_pods_total", queue, event)
+
+    def observe_queueing_hint(self, plugin: str, event: str, hint: str, seconds: float) -> None:
+        """Observe a queueing hint call.
+
+        Source: pkg/scheduler/metrics/metrics.go, queueingHintExecutionDuration (1.36).
+        """
+        family = "scheduler_queueing_hint_execution_duration_seconds"
+        self._families.observe(family, plugin, event, hint, value=seconds)
+
+    def observe_event_handling(self, event: str, seconds: float) -> None:
+        """Observe the handling of an event. Source: pkg/scheduler/metrics/metrics.go, EventHandlingLatency (1.36)."""
+        self._families.observe("scheduler_event_handling_duration_seconds", event, value=seconds)
+
+    # -- plugins
+
+    def make_profile_observer(self, profile: str) -> "ProfileObserver":
+        """Return the plugin observer of a profile."""
+        return ProfileObserver(profile, self._plugins, self._families)
+
+    def count_claim_creation(self, *, succeeded: bool) -> None:
+        """Count a resource claim creation.
+
+        Source: pkg/scheduler/metrics/metrics.go, ResourceClaimCreatesTotal (1.36).
+        """
+        self._families.increment("scheduler_resourceclaim_creates_total", "success" if succeeded else "failure")
+
+    def observe_device_binding(
+        self, profile: str, driver: str, status: str, seconds: float, *, count_binding: bool
+    ) -> None:
+        """Observe the wait for the binding conditions of a device.
+
+        Source: pkg/scheduler/metrics/metrics.go, DRABindingConditionsAllocationsTotal,
+        DRABindingConditionsPreBindDuration (1.36).
+        """
+        labels = (profile, driver, status)
+        self._families.observe("scheduler_dra_bindingconditions_wait_duration_seconds", *labels, value=seconds)
+        if count_binding:
+            self._families.increment("scheduler_dra_bindingconditions_allocations_total", *labels)
+
+    # -- leader election
+
+    def set_leading(self, *, leading: bool) -> None:
+        """Set the gauge of leadership to 1 or 0."""
+        self._families.set_gauge("leader_election_master_status", ELECTION_NAME, value=float(leading))
+
+    # -- the page
+
+    def set_sources(self, build_info: BuildInfo, gauge_sources: GaugeSources) -> None:
+        """Set the build info and the sources of gauges."""
+        self._build_info, self._gauge_sources = build_info, gauge_sources
+        self._families.increment("rest_client_transport_create_calls_total", "miss", by=gauge_sources.session_count)
+
+    def render(self) -> bytes:
+        """Return the current page."""
+        self._set_gauges()
+        self._set_build_info()
+        return render_metrics(self._registry)
+
+    def reset(self) -> None:
+        """Reset all labelled counts. Source: cmd/kube-scheduler/app/server.go, installMetricHandler (1.36)."""
+        self._families.reset()
+        self._plugins.reset()
+
+    def _set_gauges(self) -> None:
+        sources = self._gauge_sources
+        if sources is None:
+            return
+        set_gauges = self._families.set_gauges
+        for name, values in (
+            ("scheduler_pending_pods", sources.pending_pods()),
+            ("scheduler_cache_size", sources.cache_sizes()),
+            ("scheduler_inflight_events", sources.in_flight_events()),
+            ("scheduler_goroutines", sources.running_tasks()),
+        ):
+            set_gauges(name, {(label,): value for label, value in values.items()})
+        set_gauges(
+            "scheduler_unschedulable_pods", {(*key,): count for key, count in sources.unschedulable_pods().items()}
+        )
+        self._families.set_gauge("rest_client_transport_cache_entries", value=sources.session_count)
+        self._families.set_gauge("rest_client_exec_plugin_ttl_seconds", value=float("inf"))
+
+    def _set_build_info(self) -> None:
+        build_info = self._build_info
+        if build_info is None:
+            return
+        major, minor = build_info.version.split(".")[:2]
+        self._families.set_gauges(
+            "kubernetes_build_info",
+            {
+                (
+                    major,
+                    minor,
+                    f"v{build_info.version}",
+                    "",
+                    "",
+                    "",
+                    build_info.runtime,
+                    build_info.compiler,
+                    build_info.platform,
+                ): 1
+            },
+        )
+        min_compatible = f"{major}.{int(minor) - 1}"
+        self._families.set_gauges("version_info", {("kube", build_info.version, f"{major}.{minor}", min_compatible): 1})
+        self._families.set_gauges(
+            "kubernetes_feature_enabled", {key: float(enabled) for key, enabled in build_info.features.items()}
+        )
+        for stability, count in _count_families_by_stability().items():
+            counter = self._families.get_child("registered_metrics_total", stability, "")
+            counter.reset()
+            counter.inc(count)
+
+
+class ProfileObserver:
+    """The plugin observer of a profile."""
+
+    __slots__ = ("_families", "_plugins", "_profile")
+
+    def __init__(self, profile: str, plugin_metrics: PluginMetrics, families: MetricFamilies) -> None:
+        self._profile, self._plugins, self._families = profile, plugin_metrics, families
+
+    def observe_plugin_call(self, plugin: str, point: str, code: Code, seconds: float) -> None:
+        """Observe a plugin call; preemption attempts and volume binding errors count in other metrics too.
+
+        Source: pkg/scheduler/metrics/metrics.go, PreemptionAttempts;
+        pkg/scheduler/framework/plugins/volumebinding/metrics/metrics.go, VolumeSchedulingStageFailed (1.36).
+        """
+        if point == "PostFilter" and plugin == "DefaultPreemption":
+            self._families.increment("scheduler_preemption_attempts_total")
+        if plugin == "VolumeBinding" and code is Code.ERROR and point in _VOLUME_STAGES:
+            self._families.increment("scheduler_volume_scheduling_stage_error_total", _VOLUME_STAGES[point])
+        self._plugins.observe_profile_plugin_call(self._profile, plugin, point, code, seconds)
+
+    def observe_extension_point(self, profile: str, point: str, code: Code, seconds: float) -> None:
+        """Observe a run of all plugins of an extension point for one pod."""
+        self._plugins.observe_extension_point(profile, point, code, seconds)
+
+
+def _count_families_by_stability() -> dict[str, int]:
+    counts: dict[str, int] = {}
+    for family in (*PLUGIN_FAMILIES, *SCHEDULER_FAMILIES, *PROCESS_FAMILIES):
+        counts[family.stability.value] = counts.get(family.stability.value, 0) + 1
+    return counts

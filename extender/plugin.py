@@ -1,0 +1,133 @@
+"""The public API for plugins: everything that a plugin imports.
+
+A Filter plugin for one pod and one node at a time:
+
+    from extender.plugin import NodeInfo, Pod, filter_plugin
+
+    @filter_plugin("GpuModel")
+    def gpu_model(pod: Pod, node: NodeInfo) -> str | None:
+        return None if "example.com/gpu-model" in node.labels else "node(s) lack a GPU model"
+
+docs/plugins.md is the tutorial. `extender.testing` is the API for tests of plugins. The names in `__all__` of these two
+modules stay compatible within a minor release. Names of other modules may change at any time.
+"""
+
+from extender.api.kinds.node import Node, Taint
+from extender.api.kinds.pod import Pod
+from extender.api.requests import incoming_pod_requests
+from extender.cache.pod_info import AssignedPodInfo, PodInfo
+from extender.cache.snapshot import NodeView, Snapshot
+from extender.config.errors import ConfigError, FieldError
+from extender.config.feature_gates import FeatureGates
+from extender.cycle.diagnosis import Diagnosis, NodeRejection
+from extender.cycle.post_filter import FailedAttempt
+from extender.framework.api_plan import ApiCall, ApiPlan, WaitCondition
+from extender.framework.events import ActionType, ClusterEvent, ClusterEventWithHint, EventResource, QueueingHint
+from extender.framework.extension_points import (
+    ALLOW,
+    PASS,
+    SKIP,
+    SKIP_SCORE,
+    Bind,
+    CacheableFilter,
+    CacheableScore,
+    DependsOn,
+    EnqueueExtensions,
+    Filter,
+    NormalizeScore,
+    Permit,
+    PermitResult,
+    PostBind,
+    PostFilter,
+    PostFilterResult,
+    PreBind,
+    PreBindPreFlight,
+    PreBindPreFlightResult,
+    PreEnqueue,
+    PreFilter,
+    PreFilterExtensions,
+    PreFilterResult,
+    PreScore,
+    PreScoreResult,
+    QueueSort,
+    QueueSortEntry,
+    Reserve,
+    Score,
+)
+from extender.framework.node_info import NodeInfo, iter_node_infos
+from extender.framework.normalize import default_normalize_score
+from extender.framework.per_node import filter_plugin, per_node_plugin, score_plugin, unresolvable_reason
+from extender.framework.per_node_adapters import FilterReasons
+from extender.framework.plugin_args import DefaultedOptions, PluginArgs, ValidatedOptions
+from extender.framework.status import Code, Reason, Rejection, Status, unresolvable, unschedulable
+
+__all__ = [
+    "ALLOW",
+    "PASS",
+    "SKIP",
+    "SKIP_SCORE",
+    "ActionType",
+    "ApiCall",
+    "ApiPlan",
+    "AssignedPodInfo",
+    "Bind",
+    "CacheableFilter",
+    "CacheableScore",
+    "ClusterEvent",
+    "ClusterEventWithHint",
+    "Code",
+    "ConfigError",
+    "DefaultedOptions",
+    "DependsOn",
+    "Diagnosis",
+    "EnqueueExtensions",
+    "EventResource",
+    "FailedAttempt",
+    "FeatureGates",
+    "FieldError",
+    "Filter",
+    "FilterReasons",
+    "Node",
+    "NodeInfo",
+    "NodeRejection",
+    "NodeView",
+    "NormalizeScore",
+    "Permit",
+    "PermitResult",
+    "PluginArgs",
+    "Pod",
+    "PodInfo",
+    "PostBind",
+    "PostFilter",
+    "PostFilterResult",
+    "PreBind",
+    "PreBindPreFlight",
+    "PreBindPreFlightResult",
+    "PreEnqueue",
+    "PreFilter",
+    "PreFilterExtensions",
+    "PreFilterResult",
+    "PreScore",
+    "PreScoreResult",
+    "QueueSort",
+    "QueueSortEntry",
+    "QueueingHint",
+    "Reason",
+    "Rejection",
+    "Reserve",
+    "Score",
+    "Snapshot",
+    "Status",
+    "Taint",
+    "ValidatedOptions",
+    "WaitCondition",
+    "default_normalize_score",
+    "filter_plugin",
+    "incoming_pod_requests",
+    "iter_node_infos",
+    "per_node_plugin",
+    "score_plugin",
+    "unresolvable",
+    "unresolvable_reason",
+    "unschedulable",
+]

@@ -1,0 +1,233 @@
+"""Filter of DynamicResources: a node must match the pod's allocated claims and have devices for the other claims.
+
+Source: pkg/scheduler/framework/plugins/dynamicresources/dynamicresources.go, DynamicResources.Filter;
+pkg/scheduler/framework/plugins/dynamicresources/extendeddynamicresources.go, DynamicResources.filterExtendedResources
+(1.36).
+"""
+
+from collections.abc import Iterable
+from typing import Final, NamedTuple
+
+import msgspec
+import numpy as np
+
+from extender.api.kinds.devices import DeviceClass, ResourceClaim
+from extender.api.kinds.node import Node
+from extender.api.requests import PodResourcesOptions
+from extender.cache.node_matching import match_node_selector
+from extender.cache.snapshot import NodeView
+from extender.cache.tables.arrays import BoolArray
+from extender.dra.allocator import Allocator, ClaimsToAllocate
+from extender.dra.errors import AllocationError, AllocationTimeoutError, NodeAllocationError
+from extender.dra.extended_resources import ExtendedResourceRequests, build_device_requests
+from extender.framework.status import Code, Reason, Rejection
+from extender.plugins.dynamic_resources.node_resources import NodeResourcesCheck, find_nodes_with_shared_claims
+from extender.plugins.dynamic_resources.state import AllocationRequest, StateData
+
+UNAVAILABLE: Final = Reason("resourceclaim not available on the node", Code.UNRESOLVABLE)
+_CANNOT_ALLOCATE: Final = Reason("cannot allocate all claims", Code.UNRESOLVABLE)
+_CLAIM_EXISTS: Final = Reason("cannot schedule extended resource claim", Code.UNRESOLVABLE)
+_CANNOT_FIT: Final = Reason("cannot fit resource", Code.UNRESOLVABLE)
+
+
+class FilterContext(NamedTuple):
+    """Dependencies and options of the filter.
+
+    Attributes:
+        allocator: the allocator of devices.
+        device_classes: the device classes by extended resource.
+        timeout: the timeout for one node in seconds; 0 means no timeout.
+        resources_options: the options for computing requests; None if the gate DRANodeAllocatableResources is off.
+    """
+
+    allocator: Allocator
+    device_classes: dict[str, DeviceClass]
+    timeout: float
+    resources_options: PodResourcesOptions | None = None
+
+
+class _RejectedNodes:
+    """Collects rejected nodes by reason."""
+
+    def __init__(self, size: int) -> None:
+        self._size = size
+        self._masks: dict[Reason, BoolArray] = {}
+
+    def add(self, nodes: BoolArray, reason: Reason) -> None:
+        if nodes.any():
+            self._masks[reason] = self._masks[reason] | nodes if reason in self._masks else nodes
+
+    def add_node(self, position: int, reason: Reason) -> None:
+        mask = self._masks.get(reason)
+        if mask is None:
+            mask = self._masks[reason] = np.zeros(self._size, dtype=np.bool_)
+        mask[position] = True
+
+    def build_rejections(self) -> tuple[Rejection, ...]:
+        return tuple(Rejection(mask, reason) for reason, mask in self._masks.items())
+
+
+def find_rejections(state_data: StateData, nodes: NodeView, context: FilterContext) -> tuple[Rejection, ...]:
+    """Return the rejected nodes. Store the allocations on the other nodes in *state_data*."""
+    size = len(nodes)
+    extended_resource_claim = state_data.extended_resource_claim
+    if extended_resource_claim is not None and extended_resource_claim.spec.devices.requests:
+        return (Rejection(np.ones(size, dtype=np.bool_), _CLAIM_EXISTS),)
+    rejected = _RejectedNodes(size)
+    node_groups = _group_nodes_by_required_devices(state_data, nodes, rejected)
+    unavailable_by_claim = _find_unavailable(state_data, nodes)
+    has_unavailable_claim = np.zeros(size, dtype=np.bool_)
+    for mask in unavailable_by_claim.values():
+        has_unavailable_claim |= mask
+    must_allocate = bool(state_data.unallocated_indices)
+    shared_claim_nodes = (
+        find_nodes_with_shared_claims(state_data, nodes) if context.resources_options is not None else ()
+    )
+    for resources, group_nodes in node_groups:
+        if extended_resource_claim is not None and not resources and not state_data.has_user_claims:
+            continue  # a device plugin provides all requested resources
+        allowed_nodes = group_nodes
+        for mask, reason in shared_claim_nodes:
+            rejected.add(allowed_nodes & mask, reason)
+            allowed_nodes = allowed_nodes & ~mask
+        if must_allocate:
+            request = _get_allocation_request(state_data, resources, context)
+            allowed_nodes = _allocate(state_data, nodes, allowed_nodes, request, context, rejected)
+        rejected.add(allowed_nodes & has_unavailable_claim, UNAVAILABLE)
+        for index, mask in unavailable_by_claim.items():
+            _record_unavailable(state_data, index, nodes, allowed_nodes & mask)
+    return rejected.build_rejections()
+
+
+def _group_nodes_by_required_devices(
+    state_data: StateData, nodes: NodeView, rejected: _RejectedNodes
+) -> list[tuple[frozenset[str], BoolArray]]:
+    """Group the nodes by the extended resources that must be allocated as devices on them."""
+    node_groups = [(frozenset[str](), np.ones(len(nodes), dtype=np.bool_))]
+    if state_data.extended_resource_claim is None:
+        return node_groups
+    for name in state_data.extended_resources:
+        resource_id = nodes.snapshot.symbols.resources.get(name)
+        lacks_resource: BoolArray = (
+            np.ones(len(nodes), dtype=np.bool_) if resource_id is None else nodes.allocatable(resource_id) == 0
+        )
+        if name in state_data.dra_backed_resources:
+            split_groups = [
+                (resources | {name}, group_nodes & lacks_resource) for resources, group_nodes in node_groups
+            ]
+            split_groups += [(resources, group_nodes & ~lacks_resource) for resources, group_nodes in node_groups]
+            node_groups = [(resources, group_nodes) for resources, group_nodes in split_groups if group_nodes.any()]
+            continue
+        for position in np.flatnonzero(lacks_resource).tolist():
+            lacks_resource[position] = name not in _get_node(nodes, position).status.allocatable
+        rejected.add(lacks_resource, _CANNOT_FIT)
+        node_groups = [(resources, group_nodes & ~lacks_resource) for resources, group_nodes in node_groups]
+    return node_groups
+
+
+def _get_node(nodes: NodeView, position: int) -> Node:
+    snapshot = nodes.snapshot
+    return snapshot.nodes[position if nodes.rows is None else int(nodes.rows[position])]
+
+
+def _find_unavailable(state_data: StateData, nodes: NodeView) -> dict[int, BoolArray]:
+    """Return the nodes where each claim's allocation is not available, by the claim's index."""
+    unavailable_by_claim: dict[int, BoolArray] = {}
+    claim_results = zip(state_data.node_selectors, state_data.binding_failed, strict=True)
+    for index, (selector, binding_failed) in enumerate(claim_results):
+        if binding_failed:
+            unavailable_by_claim[index] = np.ones(len(nodes), dtype=np.bool_)
+        elif selector is not None:
+            unavailable_by_claim[index] = ~match_node_selector(nodes, selector)
+    return unavailable_by_claim
+
+
+def _record_unavailable(state_data: StateData, index: int, nodes: NodeView, unavailable_nodes: BoolArray) -> None:
+    if not unavailable_nodes.any():
+        return
+    rows = np.flatnonzero(unavailable_nodes) if nodes.rows is None else nodes.rows[unavailable_nodes]
+    unavailable_rows = state_data.unavailable_claims.get(index)
+    if unavailable_rows is None:
+        unavailable_rows = state_data.unavailable_claims[index] = np.zeros(len(nodes.snapshot), dtype=np.bool_)
+    unavailable_rows[rows] = True
+
+
+def _get_allocation_request(
+    state_data: StateData, resources: frozenset[str], context: FilterContext
+) -> AllocationRequest:
+    request = state_data.allocation_requests.get(resources)
+    if request is None:
+        request = _build_allocation_request(state_data, resources, context)
+        state_data.allocation_requests[resources] = request
+    return request
+
+
+def _build_allocation_request(
+    state_data: StateData, resources: frozenset[str], context: FilterContext
+) -> AllocationRequest:
+    extended_requests: ExtendedResourceRequests | None = None
+    extended_claim = state_data.extended_resource_claim
+    if extended_claim is not None:
+        extended_requests = build_device_requests(state_data.pod, resources, context.device_classes)
+        devices = msgspec.structs.replace(extended_claim.spec.devices, requests=extended_requests.requests)
+        spec = msgspec.structs.replace(extended_claim.spec, devices=devices)
+        extended_claim = msgspec.structs.replace(extended_claim, spec=spec)
+    claims: Iterable[ResourceClaim | None] = (
+        extended_claim if state_data.claims[index] is state_data.extended_resource_claim else state_data.claims[index]
+        for index in state_data.unallocated_indices
+    )
+    claims_to_allocate: ClaimsToAllocate = context.allocator.prepare([claim for claim in claims if claim is not None])
+    return AllocationRequest(claims_to_allocate, extended_requests, extended_claim)
+
+
+def _allocate(
+    state_data: StateData,
+    nodes: NodeView,
+    candidate_nodes: BoolArray,
+    request: AllocationRequest,
+    context: FilterContext,
+    rejected: _RejectedNodes,
+) -> BoolArray:
+    """Return the *candidate_nodes* on which all claims can be allocated. Reject the other candidates."""
+    allowed_nodes = np.zeros(len(nodes), dtype=np.bool_)
+    node_objects = nodes.nodes
+    resources_check = (
+        None if context.resources_options is None else NodeResourcesCheck(state_data, nodes, context.resources_options)
+    )
+    insufficient_reasons: tuple[Reason, ...] = ()
+    allocate, node_allocations = context.allocator.allocate, state_data.node_allocations
+    claims = request.claims_to_allocate
+    has_timed_out = False
+    for position in np.flatnonzero(candidate_nodes).tolist():
+        node = node_objects[position]
+        if has_timed_out:
+            rejected.add_node(position, _make_timeout_reason(node.metadata.name))
+            continue
+        try:
+            allocation = allocate(claims, node, context.timeout)
+            if resources_check is not None and allocation is not None:
+                insufficient_reasons = resources_check.check(position, claims.claims, allocation)
+        except AllocationTimeoutError:
+            has_timed_out = True  # the attempt has failed: skip the remaining nodes
+            rejected.add_node(position, _make_timeout_reason(node.metadata.name))
+            continue
+        except AllocationError as allocation_error:
+            rejected.add_node(position, Reason(str(allocation_error), Code.ERROR))
+            continue
+        except NodeAllocationError as allocation_error:
+            rejected.add_node(position, Reason(str(allocation_error), Code.UNRESOLVABLE))
+            continue
+        if allocation is None:
+            rejected.add_node(position, _CANNOT_ALLOCATE)
+            continue
+        if insufficient_reasons:
+            for reason in insufficient_reasons:
+                rejected.add_node(position, reason)
+            continue
+        allowed_nodes[position] = True
+        node_allocations[node.metadata.name] = (allocation, request)
+    return allowed_nodes
+
+
+def _make_timeout_reason(name: str) -> Reason:
+    return Reason(f"node {name}: timed out trying to allocate devices", Code.ERROR)

@@ -1,0 +1,182 @@
+"""Look up and validate the claims of a pod, and check their reservations and binding conditions.
+
+Source: pkg/scheduler/framework/plugins/dynamicresources/dynamicresources.go,
+DynamicResources.foreachPodResourceClaim, DynamicResources.PreFilter (1.36).
+"""
+
+from collections.abc import Mapping
+
+from extender.api.kinds.devices import AllocatedDeviceStatus, DeviceClass, DeviceRequestAllocationResult, ResourceClaim
+from extender.api.kinds.pod import Pod, PodResourceClaim
+from extender.api.requests import incoming_pod_requests, is_dra_extended_resource
+from extender.cache.pod_info import PodInfo
+from extender.cache.snapshot import Snapshot
+from extender.framework.status import Status, error, unresolvable
+from extender.plugins.dynamic_resources.pod_group_claims import (
+    get_pod_group_name,
+    is_owned_by_pod_group,
+    is_reserved_for_pod_group,
+)
+
+
+def get_pod_claims(
+    pod: Pod, snapshot: Snapshot, *, workload_claims: bool = False
+) -> tuple[ResourceClaim, ...] | Status:
+    """Return the claims of *pod*, or a rejection if a claim is missing or unusable.
+
+    Args:
+        pod: the pod.
+        snapshot: a snapshot with the claims.
+        workload_claims: whether the pod's group may own claims (gate DRAWorkloadResourceClaims).
+
+    Source: pkg/scheduler/framework/plugins/dynamicresources/dynamicresources.go,
+    DynamicResources.foreachPodResourceClaim (1.36).
+    """
+    claims: list[ResourceClaim] = []
+    for entry in pod.spec.resource_claims:
+        name, is_generated = get_claim_name(pod, entry)
+        if isinstance(name, Status):
+            return name
+        if name is None:
+            continue
+        key = f"{pod.metadata.namespace}/{name}"
+        claim = snapshot.get_object(ResourceClaim, key)
+        if claim is None:
+            return unresolvable(f'could not find ResourceClaim "{key}"')
+        if claim.metadata.deletion_timestamp is not None:
+            return unresolvable(f'resourceclaim "{name}" is being deleted')
+        if is_generated and not _is_controlled(claim, pod):
+            if not workload_claims:
+                return unresolvable(f"ResourceClaim {key} was not created for Pod {pod.key} (Pod is not owner)")
+            if not is_owned_by_pod_group(claim, pod):
+                owner_message = f"(neither Pod nor PodGroup {get_pod_group_name(pod)} is the owner)"
+                return unresolvable(f"ResourceClaim {key} was not created for Pod {pod.key} {owner_message}")
+        claims.append(claim)
+    return tuple(claims)
+
+
+def get_claim_name(pod: Pod, entry: PodResourceClaim) -> tuple[str | Status | None, bool]:
+    """Return the claim name of *entry*, and whether the claim is generated for the pod.
+
+    The name is None if no claim was needed, and a status if the claim is not created yet or *entry* is invalid.
+    """
+    if entry.resource_claim_name is not None:
+        return entry.resource_claim_name, False
+    meta = pod.metadata
+    if entry.resource_claim_template_name is None:
+        description = f'pod "{meta.namespace}/{meta.name}", spec.resourceClaim "{entry.name}"'
+        return unresolvable(f"{description}: none of the supported fields are set"), False
+    for status in pod.status.resource_claim_statuses:
+        if status.name == entry.name:
+            return status.resource_claim_name, True
+    return unresolvable(f'pod "{meta.namespace}/{meta.name}": ResourceClaim not created yet'), True
+
+
+def _is_controlled(claim: ResourceClaim, pod: Pod) -> bool:
+    controller = next((owner for owner in claim.metadata.owner_references if owner.controller), None)
+    return controller is not None and controller.uid == pod.metadata.uid
+
+
+def is_reserved(claim: ResourceClaim, pod: Pod, *, workload_claims: bool = False) -> bool:
+    """Return whether *claim* is reserved for *pod* or its group."""
+    if any(consumer.uid == pod.metadata.uid for consumer in claim.status.reserved_for):
+        return True
+    return workload_claims and is_reserved_for_pod_group(claim, pod)
+
+
+def validate_claim(
+    claim: ResourceClaim, classes: Mapping[str, DeviceClass], *, prioritized_list: bool
+) -> Status | None:
+    """Return a rejection if *claim* has an unknown request type or device class, else None.
+
+    Args:
+        claim: a claim without an allocation.
+        classes: the device classes by name.
+        prioritized_list: whether the gate DRAPrioritizedList is on.
+    """
+    for request in claim.spec.devices.requests:
+        location = f"resource claim {claim.key}, request {request.name}"
+        if request.exactly is not None:
+            device_classes = [(request.exactly.device_class_name, request.name)]
+        elif not request.first_available:
+            return unresolvable(f"{location}: unknown request type")
+        elif not prioritized_list:
+            return unresolvable(f"{location}: has subrequests, but the DRAPrioritizedList feature is disabled")
+        else:
+            device_classes = [
+                (subrequest.device_class_name, f"{request.name}/{subrequest.name}")
+                for subrequest in request.first_available
+            ]
+        for name, request_name in device_classes:
+            if not name:
+                return error(f"request {request_name}: unsupported request type")
+            if name not in classes:
+                return unresolvable(f"request {request_name}: device class {name} does not exist")
+    return None
+
+
+def may_have_claims(pod: PodInfo) -> bool:
+    """Return whether *pod* has claims, or requests a resource that a device class may back."""
+    return bool(pod.spec.resource_claims) or any(map(is_dra_extended_resource, incoming_pod_requests(pod.pod)))
+
+
+# -- binding conditions
+
+
+def get_binding_error(claim: ResourceClaim) -> str | None:
+    """Return an error message if a binding failure condition of *claim* is true, else None."""
+    return _get_binding_status(claim)[1]
+
+
+def is_ready_for_binding(claim: ResourceClaim) -> bool:
+    """Return whether all binding conditions of the allocated devices are true.
+
+    Source: pkg/scheduler/framework/plugins/dynamicresources/dynamicresources.go,
+    DynamicResources.isClaimReadyForBinding (1.36).
+    """
+    return _get_binding_status(claim)[0]
+
+
+def _get_binding_status(claim: ResourceClaim) -> tuple[bool, str | None]:
+    allocation = claim.status.allocation
+    if allocation is None:
+        return False, None
+    for result in allocation.devices.results:
+        if not result.binding_conditions:
+            continue
+        status = _get_device_status(claim, result)
+        if status is None:
+            return False, None
+        conditions = {condition.type: condition for condition in reversed(status.conditions)}
+        for name in result.binding_failure_conditions:
+            failure_condition = conditions.get(name)
+            if failure_condition is not None and failure_condition.status == "True":
+                description = f"claim={claim.metadata.name}, reason={failure_condition.reason}"
+                return False, f'device binding failed: {description}, message="{failure_condition.message}"'
+        if any(name not in conditions or conditions[name].status != "True" for name in result.binding_conditions):
+            return False, None
+    return True, None
+
+
+def _get_device_status(claim: ResourceClaim, result: DeviceRequestAllocationResult) -> AllocatedDeviceStatus | None:
+    device_key = (result.driver, result.pool, result.device)
+    statuses = claim.status.devices
+    return next((status for status in statuses if (status.driver, status.pool, status.device) == device_key), None)
+
+
+def has_binding_conditions(claim: ResourceClaim) -> bool:
+    """Return whether a device of *claim* has binding conditions."""
+    allocation = claim.status.allocation
+    return allocation is not None and any(result.binding_conditions for result in allocation.devices.results)
+
+
+def is_binding_timed_out(claim: ResourceClaim, timeout: float, now: float) -> bool:
+    """Return whether *claim* has binding conditions and was allocated more than *timeout* seconds before *now*.
+
+    Source: pkg/scheduler/framework/plugins/dynamicresources/dynamicresources.go, DynamicResources.isClaimTimeout
+    (1.36).
+    """
+    allocation = claim.status.allocation
+    if allocation is None or allocation.allocation_timestamp is None or not has_binding_conditions(claim):
+        return False
+    return allocation.allocation_timestamp.timestamp() + timeout < now

@@ -1,0 +1,48 @@
+"""Queueing hints of DynamicResources.
+
+Source: pkg/scheduler/framework/plugins/dynamicresources/dynamicresources.go, DynamicResources.EventsToRegister
+(1.36).
+"""
+
+from collections.abc import Sequence
+
+from extender.api.kinds.devices import ResourceClaim
+from extender.cache.pod_info import PodInfo
+from extender.framework.events import ActionType, ClusterEvent, ClusterEventWithHint, EventResource, QueueingHint
+from extender.plugins.dynamic_resources.pod_claims import get_claim_name
+
+
+def events_to_register() -> Sequence[ClusterEventWithHint]:
+    """Return the events that may make devices available.
+
+    Source: pkg/scheduler/framework/plugins/dynamicresources/dynamicresources.go, DynamicResources.EventsToRegister
+    (1.36).
+    """
+    add_or_update = ActionType.ADD | ActionType.UPDATE
+    node_actions = ActionType.ADD | ActionType.UPDATE_NODE_LABEL | ActionType.UPDATE_NODE_ALLOCATABLE
+    return (
+        ClusterEventWithHint(EventResource.NODE, node_actions),
+        ClusterEventWithHint(EventResource.RESOURCE_CLAIM, add_or_update, _is_schedulable_after_claim_change),
+        ClusterEventWithHint(
+            EventResource.POD, ActionType.UPDATE_POD_GENERATED_RESOURCE_CLAIM, _is_schedulable_after_pod_change
+        ),
+        ClusterEventWithHint(EventResource.DEVICE_CLASS, add_or_update),
+        ClusterEventWithHint(EventResource.RESOURCE_SLICE, add_or_update),
+    )
+
+
+def _is_schedulable_after_claim_change(pod: PodInfo, event: ClusterEvent) -> QueueingHint:
+    """Queue *pod* if a claim was deallocated or a claim of the pod changed. PreEnqueue checks its other claims."""
+    old_claim: ResourceClaim | None = event.old
+    new_claim: ResourceClaim = event.new
+    if old_claim is not None and old_claim.status.allocation is not None and new_claim.status.allocation is None:
+        return QueueingHint.QUEUE
+    claim_names = [get_claim_name(pod.pod, entry)[0] for entry in pod.spec.resource_claims]
+    if new_claim.metadata.namespace != pod.namespace or new_claim.metadata.name not in claim_names:
+        return QueueingHint.SKIP
+    return QueueingHint.SKIP if old_claim is not None and old_claim.status == new_claim.status else QueueingHint.QUEUE
+
+
+def _is_schedulable_after_pod_change(pod: PodInfo, event: ClusterEvent) -> QueueingHint:
+    """Queue *pod* if it is the changed pod. PreEnqueue checks its claims again."""
+    return QueueingHint.QUEUE if event.new.metadata.uid == pod.pod.metadata.uid else QueueingHint.SKIP

@@ -1,0 +1,157 @@
+"""Queueing hints of NodeResourcesFit: the events that may make a rejected pod fit.
+
+Source: pkg/scheduler/framework/plugins/noderesources/fit.go, Fit.EventsToRegister (1.36).
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import Final
+
+from extender.api.kinds.devices import DeviceClass
+from extender.api.kinds.node import Node
+from extender.api.kinds.pod import Pod
+from extender.api.quantity import to_base_units
+from extender.api.requests import PodResourcesOptions, is_dra_extended_resource, is_scalar_resource, pod_requests
+from extender.cache.device_classes import IMPLICIT_PREFIX
+from extender.cache.pod_info import PodInfo
+from extender.config.feature_gates import FeatureGates
+from extender.framework.events import ActionType, ClusterEvent, ClusterEventWithHint, EventResource, QueueingHint
+
+_NATIVE_RESOURCES: Final = ("cpu", "memory", "ephemeral-storage")
+
+
+class FitQueueingHints:
+    """The queueing hints of NodeResourcesFit. They ignore the plugin's options, as upstream."""
+
+    def __init__(self, gates: FeatureGates) -> None:
+        self._pod_level_resources = "PodLevelResources" in gates
+        self._in_place_resize = "InPlacePodVerticalScaling" in gates
+        self._pod_level_resize = "InPlacePodLevelResourcesVerticalScaling" in gates
+        self._dra_extended_resource = "DRAExtendedResource" in gates
+        self._queueing_hints = "SchedulerQueueingHints" in gates
+
+    def events_to_register(self) -> Sequence[ClusterEventWithHint]:
+        """Return the events with their hints."""
+        pod_actions = (
+            ActionType.DELETE | ActionType.UPDATE_POD_SCALE_DOWN if self._in_place_resize else ActionType.DELETE
+        )
+        node_actions = ActionType.ADD | ActionType.UPDATE_NODE_ALLOCATABLE
+        if not self._queueing_hints:
+            node_actions |= ActionType.UPDATE_NODE_TAINT | ActionType.UPDATE_NODE_LABEL
+        events = [
+            ClusterEventWithHint(EventResource.POD, pod_actions, self.is_schedulable_after_pod_event),
+            ClusterEventWithHint(EventResource.NODE, node_actions, self.is_schedulable_after_node_change),
+        ]
+        if self._dra_extended_resource:
+            events.append(
+                ClusterEventWithHint(
+                    EventResource.DEVICE_CLASS,
+                    ActionType.ADD | ActionType.UPDATE,
+                    self.is_schedulable_after_device_class_event,
+                )
+            )
+        return events
+
+    # -- pods
+
+    def is_schedulable_after_pod_event(self, pod: PodInfo, event: ClusterEvent) -> QueueingHint:
+        """Queue *pod* if an assigned or nominated pod was deleted, or a pod was scaled down.
+
+        The scaled-down pod must be *pod* itself, or free a resource that *pod* requests.
+        """
+        old_pod, new_pod = event.old, event.new
+        if new_pod is None:
+            node_name = old_pod.spec.node_name or old_pod.status.nominated_node_name
+            return QueueingHint.QUEUE if node_name else QueueingHint.SKIP
+        if not self._in_place_resize:
+            return QueueingHint.SKIP
+        return (
+            QueueingHint.QUEUE
+            if self._is_schedulable_after_pod_scale_down(pod, old_pod, new_pod)
+            else QueueingHint.SKIP
+        )
+
+    def _is_schedulable_after_pod_scale_down(self, pod: PodInfo, old_pod: Pod, new_pod: Pod) -> bool:
+        if new_pod.metadata.uid == pod.pod.metadata.uid:
+            return True
+        if not new_pod.spec.node_name:
+            return False
+        old_requests, new_requests = self._compute_actual_requests(old_pod), self._compute_actual_requests(new_pod)
+        requests = self._compute_actual_requests(pod.pod)
+        return any(
+            amount and old_requests.get(name, 0) > new_requests.get(name, 0) for name, amount in requests.items()
+        )
+
+    def _compute_actual_requests(self, pod: Pod) -> dict[str, int]:
+        return pod_requests(
+            pod,
+            PodResourcesOptions(
+                use_status_resources=self._in_place_resize, in_place_pod_level_resize=self._pod_level_resize
+            ),
+        )
+
+    # -- nodes
+
+    def is_schedulable_after_node_change(self, pod: PodInfo, event: ClusterEvent) -> QueueingHint:
+        """Queue *pod* if it would fit the empty node, and the node is new or has more of a requested resource."""
+        if event.new is None:
+            return QueueingHint.SKIP
+        allocatable = _get_allocatable(event.new)
+        requests = {
+            name: amount
+            for name, amount in pod_requests(
+                pod.pod, PodResourcesOptions(use_status_resources=False, pod_level_resources=self._pod_level_resources)
+            ).items()
+            if amount
+        }
+        if not self._fits(requests, allocatable):
+            return QueueingHint.SKIP
+        if event.old is None or self._has_increased(requests, _get_allocatable(event.old), allocatable):
+            return QueueingHint.QUEUE
+        return QueueingHint.SKIP
+
+    def _fits(self, requests: Mapping[str, int], allocatable: Mapping[str, int]) -> bool:
+        if allocatable.get("pods", 0) < 1:
+            return False
+        return all(
+            amount <= allocatable.get(name, 0) or self._may_be_delegated_to_dra(name, allocatable)
+            for name, amount in requests.items()
+        )
+
+    def _has_increased(
+        self, requests: Mapping[str, int], old_allocatable: Mapping[str, int], new_allocatable: Mapping[str, int]
+    ) -> bool:
+        if new_allocatable.get("pods", 0) > old_allocatable.get("pods", 0):
+            return True
+        return any(
+            new_allocatable.get(name, 0) > old_allocatable.get(name, 0)
+            or self._may_be_delegated_to_dra(name, new_allocatable)
+            for name in requests
+        )
+
+    def _may_be_delegated_to_dra(self, name: str, allocatable: Mapping[str, int]) -> bool:
+        """Return whether devices may back *name* on a node. The hint assumes that a device class exists."""
+        return self._dra_extended_resource and is_dra_extended_resource(name) and allocatable.get(name, 0) <= 0
+
+    # -- device classes
+
+    def is_schedulable_after_device_class_event(self, pod: PodInfo, event: ClusterEvent) -> QueueingHint:
+        """Queue *pod* if the device class now backs a resource that it requests."""
+        old_class: DeviceClass | None = event.old
+        new_class: DeviceClass = event.new
+        requests = pod_requests(pod.pod, PodResourcesOptions(use_status_resources=False))
+        resource_name = new_class.spec.extended_resource_name
+        if old_class is not None:
+            if (old_class.spec.extended_resource_name or "") == (resource_name or ""):
+                return QueueingHint.SKIP
+        elif IMPLICIT_PREFIX + new_class.metadata.name in requests:
+            return QueueingHint.QUEUE
+        return QueueingHint.QUEUE if resource_name is not None and resource_name in requests else QueueingHint.SKIP
+
+
+def _get_allocatable(node: Node) -> dict[str, int]:
+    """Return the allocatable amounts of *node*, including `pods`, in base units."""
+    return {
+        name: to_base_units(name, amount)
+        for name, amount in node.status.allocatable.items()
+        if name == "pods" or name in _NATIVE_RESOURCES or is_scalar_resource(name)
+    }

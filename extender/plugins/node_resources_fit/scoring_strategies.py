@@ -1,0 +1,184 @@
+"""The three scoring strategies of NodeResourcesFit. Each scores a node's utilization with the pod from 0 to 100.
+
+As upstream, integers are int64 and wrap around, and division truncates.
+
+Source: pkg/scheduler/apis/config/v1/defaults.go, SetDefaults_NodeResourcesFitArgs;
+pkg/scheduler/framework/plugins/noderesources/resource_allocation.go,
+resourceAllocationScorer.calculateNodeAllocatableRequest, resourceAllocationScorer.score;
+pkg/scheduler/framework/plugins/noderesources/least_allocated.go, leastResourceScorer;
+pkg/scheduler/framework/plugins/noderesources/most_allocated.go, mostResourceScorer;
+pkg/scheduler/framework/plugins/noderesources/requested_to_capacity_ratio.go,
+buildRequestedToCapacityRatioScorerFunction (1.36).
+"""
+
+from collections.abc import Callable, Sequence
+from typing import Final
+
+import numpy as np
+
+from extender.cache.snapshot import NodeView
+from extender.cache.tables.arrays import BoolArray, IntArray
+from extender.plugin_parts.function_shape import MAX_UTILIZATION, UtilizationShapePoint, build_broken_linear_function
+from extender.plugin_parts.scored_resources import ScoredResource
+
+Strategy = Callable[[Sequence[ScoredResource], NodeView], IntArray]
+"""Returns the scores of a view's nodes, int64, from the scored resources of a pod."""
+
+_Scorer = Callable[[IntArray, IntArray], IntArray]
+"""Returns one resource's scores from requested amounts, which it may overwrite, and capacities, which are above 0."""
+
+_SingleNodeScorer = Callable[[int, int], int]
+"""Returns one resource's score on one node, from the requested amount and the capacity."""
+
+_MAX_SCORE: Final = 100
+_MAX_EXACT_FLOAT: Final = 2**53
+_MAX_SAFE_AMOUNT: Final = 2**56
+"""Amounts below this do not overflow int64 when multiplied by 100."""
+
+
+def _are_exact_floats(amounts: IntArray) -> bool:
+    """Return whether all *amounts* are exact as floats: at least 0 and below 2**53."""
+    # As unsigned integers, negative amounts are large.
+    return not len(amounts) or bool(amounts.view(np.uint64).max() < _MAX_EXACT_FLOAT)
+
+
+def _divide_as_go(dividend: IntArray, divisor: IntArray | int) -> IntArray:
+    """Return *dividend* / *divisor*, truncated as Go divides int64. *divisor* must be above 0."""
+    if isinstance(divisor, np.ndarray) and _are_exact_floats(dividend) and _are_exact_floats(divisor):
+        return (dividend / divisor).astype(np.int64)  # float division is several times faster
+    quotient: IntArray = dividend // divisor
+    is_negative = dividend < 0
+    if np.count_nonzero(is_negative):  # only after an overflow
+        quotient += is_negative & (quotient * divisor != dividend)
+    return quotient
+
+
+def _least_requested_score(requested: IntArray, capacity: IntArray) -> IntArray:
+    used = np.minimum(requested, capacity, out=requested)
+    free = np.subtract(capacity, used, out=used)
+    free *= _MAX_SCORE
+    return _divide_as_go(free, capacity)
+
+
+def _most_requested_score(requested: IntArray, capacity: IntArray) -> IntArray:
+    used = np.minimum(requested, capacity, out=requested)
+    used *= _MAX_SCORE
+    return _divide_as_go(used, capacity)
+
+
+def _sum_scores(
+    resources: Sequence[ScoredResource], nodes: NodeView, scorer: _Scorer, *, include_zero_scores: bool = True
+) -> tuple[IntArray, IntArray | int]:
+    """Return the sums of weighted scores and of weights, over the resources that each node has.
+
+    Args:
+        resources: the resources to score.
+        nodes: the nodes to score.
+        scorer: the function that scores one resource.
+        include_zero_scores: whether resources with a score of 0 add their weights.
+    """
+    total: IntArray | None = None
+    weights: IntArray | int = 0
+    for resource in resources:
+        capacity = resource.allocatable(nodes)
+        node_count = np.count_nonzero(capacity)
+        if not node_count:
+            continue
+        weight_mask: BoolArray | None = None
+        if node_count < len(capacity):
+            weight_mask = capacity != 0
+            capacity = np.maximum(capacity, 1)
+        scores = scorer(resource.requested(nodes) + resource.request, capacity)
+        if not include_zero_scores:
+            is_positive = scores > 0
+            weight_mask = is_positive if weight_mask is None else is_positive & weight_mask
+        weight: IntArray | int = resource.weight if weight_mask is None else weight_mask * np.int64(resource.weight)
+        if weight_mask is not None or weight != 1:
+            scores *= weight
+        total = scores if total is None else np.add(total, scores, out=total)
+        weights = weights + weight
+    return np.zeros(len(nodes), dtype=np.int64) if total is None else total, weights
+
+
+def _replace_zero_weights(weights: IntArray | int) -> IntArray | int:
+    """Return *weights* with 1 in place of 0. Where a weight is 0, the sum of scores is 0 too."""
+    return max(weights, 1) if isinstance(weights, int) else np.maximum(weights, 1)
+
+
+def _compute_single_node_mean(
+    resources: Sequence[ScoredResource], nodes: NodeView, row: int, scorer: _SingleNodeScorer
+) -> int | None:
+    """Return the weighted mean of *scorer* for *row*, the only row of *nodes*; None if int64 might overflow."""
+    total = weights = 0
+    for resource in resources:
+        used, capacity = resource.requested_and_allocatable(nodes, row)
+        if capacity:
+            requested = used + resource.request
+            if not (0 <= requested < _MAX_SAFE_AMOUNT and 0 < capacity < _MAX_SAFE_AMOUNT):
+                return None
+            total += scorer(requested, capacity) * resource.weight
+            weights += resource.weight
+    return total // weights if weights else 0
+
+
+def _compute_mean(
+    resources: Sequence[ScoredResource], nodes: NodeView, scorer: _Scorer, single_node_scorer: _SingleNodeScorer
+) -> IntArray:
+    """Return the weighted means of *scorer*. For a single node, use *single_node_scorer*, which is faster."""
+    if nodes.single_row is not None:
+        mean = _compute_single_node_mean(resources, nodes, nodes.single_row, single_node_scorer)
+        if mean is not None:
+            return np.array([mean], dtype=np.int64)
+    total, weights = _sum_scores(resources, nodes, scorer)
+    return _divide_as_go(total, _replace_zero_weights(weights))
+
+
+def score_least_allocated(resources: Sequence[ScoredResource], nodes: NodeView) -> IntArray:
+    """Return the weighted mean of the percentages of each resource that stay free with the pod, at least 0.
+
+    Source: pkg/scheduler/framework/plugins/noderesources/least_allocated.go, leastResourceScorer (1.36).
+    """
+    return _compute_mean(
+        resources,
+        nodes,
+        _least_requested_score,
+        lambda used, capacity: max(capacity - used, 0) * _MAX_SCORE // capacity,
+    )
+
+
+def score_most_allocated(resources: Sequence[ScoredResource], nodes: NodeView) -> IntArray:
+    """Return the weighted mean of the percentages of each resource that are requested with the pod, at most 100.
+
+    Source: pkg/scheduler/framework/plugins/noderesources/most_allocated.go, mostResourceScorer (1.36).
+    """
+    return _compute_mean(
+        resources, nodes, _most_requested_score, lambda used, capacity: min(used, capacity) * _MAX_SCORE // capacity
+    )
+
+
+def build_requested_to_capacity_ratio_strategy(shape: Sequence[UtilizationShapePoint]) -> Strategy:
+    """Return the strategy that scores utilization by the piecewise linear function through the points of *shape*.
+
+    The score is the weighted mean of the resources' scores above 0, rounded half up.
+
+    Source: pkg/scheduler/framework/plugins/noderesources/requested_to_capacity_ratio.go,
+    buildRequestedToCapacityRatioScorerFunction (1.36).
+    """
+    scores_by_utilization = build_broken_linear_function(shape)
+
+    def score_resource(requested: IntArray, capacity: IntArray) -> IntArray:
+        exceeds_capacity = requested > capacity
+        requested *= MAX_UTILIZATION
+        utilization = _divide_as_go(requested, capacity)
+        np.copyto(utilization, MAX_UTILIZATION, where=exceeds_capacity)
+        np.clip(utilization, 0, MAX_UTILIZATION, out=utilization)  # out of range only after an overflow
+        return scores_by_utilization[utilization]
+
+    def score_nodes(resources: Sequence[ScoredResource], nodes: NodeView) -> IntArray:
+        total, weights = _sum_scores(resources, nodes, score_resource, include_zero_scores=False)
+        mean = total / _replace_zero_weights(weights)
+        rounded = np.floor(mean)
+        rounded += mean - rounded >= 0.5
+        return rounded.astype(np.int64)
+
+    return score_nodes

@@ -1,0 +1,146 @@
+"""The nodes that are eligible for a constraint, and their topology domains. Cached until a node changes.
+
+Usually all nodes with the label are eligible. Then the snapshot's cached counts by domain are used.
+
+Source: pkg/scheduler/framework/plugins/podtopologyspread/common.go,
+topologySpreadConstraint.matchNodeInclusionPolicies (1.36).
+"""
+
+from collections.abc import Hashable
+from dataclasses import dataclass
+
+import numpy as np
+
+from extender.cache.node_matching import (
+    get_compiled_node_affinity,
+    match_required_node_affinity,
+    match_untolerated_taints,
+)
+from extender.cache.pod_info import PodInfo
+from extender.cache.snapshot import Snapshot
+from extender.cache.tables.arrays import BoolArray, IntArray, widen
+from extender.cache.tables.node_counts import NodeCounts
+from extender.cache.tables.node_table import ABSENT
+from extender.plugins.pod_topology_spread.constraints import SpreadConstraint
+
+_MAX_ENTRIES = 512
+"""The maximum number of cached entries for one version of the nodes."""
+
+
+@dataclass(frozen=True, slots=True)
+class TopologyDomains:
+    """The domains of one topology key among the eligible nodes.
+
+    Attributes:
+        value_ids: the ids of the label values of eligible nodes, ascending, int64.
+        rows: the rows of the eligible nodes that have the label, int64.
+        row_value_ids: the value id of each row in `rows`.
+        covers_all_labelled_nodes: whether all nodes that have the label are eligible.
+    """
+
+    value_ids: IntArray
+    rows: IntArray
+    row_value_ids: IntArray
+    covers_all_labelled_nodes: bool
+
+
+class EligibleNodes:
+    """The nodes that are eligible for one constraint of one pod.
+
+    Attributes:
+        mask: whether the node of each row is eligible: bool, shape (number of nodes,).
+    """
+
+    __slots__ = ("_domains", "mask")
+
+    def __init__(self, mask: BoolArray) -> None:
+        self.mask = mask
+        self._domains: dict[str, TopologyDomains] = {}
+
+    def get_domains(self, snapshot: Snapshot, key: str) -> TopologyDomains:
+        """Return the domains of topology *key* among these nodes."""
+        domains = self._domains.get(key)
+        if domains is None:
+            value_ids = snapshot.view().label(key)
+            has_label = value_ids != ABSENT
+            is_eligible = self.mask & has_label
+            rows = np.flatnonzero(is_eligible)
+            row_value_ids = value_ids[rows]
+            covers_all_nodes = len(rows) == int(np.count_nonzero(has_label))
+            domains = TopologyDomains(np.unique(row_value_ids), rows, row_value_ids, covers_all_nodes)
+            self._domains[key] = domains
+        return domains
+
+    def sum_by_domain(self, snapshot: Snapshot, key: str, counts: NodeCounts) -> IntArray:
+        """Return the sums of *counts* over these nodes by domain: int64 by value id of *key*; read only."""
+        domains = self.get_domains(snapshot, key)
+        if domains.covers_all_labelled_nodes:
+            return snapshot.counts_by_domain(counts, key)
+        size = max(1, len(snapshot.symbols.get_label_values(key)))
+        sums = np.bincount(domains.row_value_ids, weights=snapshot.counts_by_row(counts)[domains.rows], minlength=size)
+        return widen(sums.astype(np.int64), size)
+
+
+class EligibleNodesCache:
+    """Computes eligible nodes and caches them until a node changes."""
+
+    __slots__ = ("_cache", "_comparison_operators", "_nodes_version")
+
+    def __init__(self, *, comparison_operators: bool = False) -> None:
+        """Create an empty cache.
+
+        Args:
+            comparison_operators: whether the gate TaintTolerationComparisonOperators is on.
+        """
+        self._comparison_operators = comparison_operators
+        self._nodes_version: tuple[object, int] = (None, -1)
+        self._cache: dict[Hashable, EligibleNodes] = {}
+
+    def get(
+        self,
+        snapshot: Snapshot,
+        pod: PodInfo,
+        keys: tuple[str, ...],
+        constraint: SpreadConstraint,
+    ) -> EligibleNodes:
+        """Return the nodes that have the labels *keys* and match the pod's affinity and tolerations.
+
+        Affinity and tolerations are checked only if *constraint* honors them.
+        """
+        nodes_version = (snapshot.history_id, snapshot.node_position)
+        if nodes_version != self._nodes_version or len(self._cache) >= _MAX_ENTRIES:
+            self._nodes_version, self._cache = nodes_version, {}
+        required = get_compiled_node_affinity(pod) if constraint.honors_node_affinity else None
+        if required is not None and required.terms is None and required.selector.is_empty:
+            required = None
+        cache_key = (keys, required, pod.signature.tolerations if constraint.honors_node_taints else None)
+        eligible_nodes = self._cache.get(cache_key)
+        if eligible_nodes is None:
+            mask = self._compute_mask(
+                snapshot,
+                pod,
+                keys,
+                checks_node_affinity=required is not None,
+                checks_taints=constraint.honors_node_taints,
+            )
+            eligible_nodes = self._cache[cache_key] = EligibleNodes(mask)
+        return eligible_nodes
+
+    def _compute_mask(
+        self,
+        snapshot: Snapshot,
+        pod: PodInfo,
+        keys: tuple[str, ...],
+        *,
+        checks_node_affinity: bool,
+        checks_taints: bool,
+    ) -> BoolArray:
+        nodes = snapshot.view()
+        mask = match_required_node_affinity(nodes, pod) if checks_node_affinity else np.ones(len(nodes), dtype=np.bool_)
+        for key in keys:
+            mask &= nodes.label(key) != ABSENT
+        if checks_taints:
+            mask &= ~match_untolerated_taints(
+                nodes, pod.signature.tolerations, comparison_operators=self._comparison_operators
+            )
+        return mask

@@ -1,0 +1,149 @@
+"""The plugin registry: built-in plugins, and plugins of installed packages (entry point group `extender.plugins`).
+
+Source: pkg/scheduler/framework/plugins/registry.go, NewInTreeRegistry (1.36).
+"""
+
+from collections.abc import Iterable
+from importlib.metadata import EntryPoint, entry_points
+from typing import Any
+
+from extender.config.errors import ConfigError, FieldError
+from extender.framework.per_node import unwrap_plugin
+from extender.framework.plugin_validation import DefinitionError, validate_plugin
+from extender.framework.profile_builder import PluginRegistry
+from extender.plugins.default_binder import DefaultBinder
+from extender.plugins.default_preemption import DefaultPreemption
+from extender.plugins.dynamic_resources.plugin import DynamicResources
+from extender.plugins.gang_scheduling import GangScheduling
+from extender.plugins.image_locality import ImageLocality
+from extender.plugins.inter_pod_affinity.plugin import InterPodAffinity
+from extender.plugins.legacy.azure_disk_limits import AzureDiskLimits
+from extender.plugins.legacy.check_node_condition import CheckNodeCondition
+from extender.plugins.legacy.check_node_disk_pressure import CheckNodeDiskPressure
+from extender.plugins.legacy.check_node_memory_pressure import CheckNodeMemoryPressure
+from extender.plugins.legacy.check_node_pid_pressure import CheckNodePIDPressure
+from extender.plugins.legacy.cinder_limits import CinderLimits
+from extender.plugins.legacy.ebs_limits import EBSLimits
+from extender.plugins.legacy.gce_pd_limits import GCEPDLimits
+from extender.plugins.legacy.node_label import NodeLabel
+from extender.plugins.legacy.node_prefer_avoid_pods import NodePreferAvoidPods
+from extender.plugins.legacy.node_resource_limits import NodeResourceLimits
+from extender.plugins.legacy.node_resources_least_allocated import NodeResourcesLeastAllocated
+from extender.plugins.legacy.node_resources_most_allocated import NodeResourcesMostAllocated
+from extender.plugins.legacy.requested_to_capacity_ratio import RequestedToCapacityRatio
+from extender.plugins.legacy.selector_spread import SelectorSpread
+from extender.plugins.legacy.service_affinity import ServiceAffinity
+from extender.plugins.node_affinity import NodeAffinity
+from extender.plugins.node_declared_features import NodeDeclaredFeatures
+from extender.plugins.node_name import NodeName
+from extender.plugins.node_ports import NodePorts
+from extender.plugins.node_resources_balanced_allocation import NodeResourcesBalancedAllocation
+from extender.plugins.node_resources_fit.plugin import NodeResourcesFit
+from extender.plugins.node_unschedulable import NodeUnschedulable
+from extender.plugins.node_volume_limits import NodeVolumeLimits
+from extender.plugins.pod_group_pods_count import PodGroupPodsCount
+from extender.plugins.pod_topology_spread.plugin import PodTopologySpread
+from extender.plugins.priority_sort import PrioritySort
+from extender.plugins.scheduling_gates import SchedulingGates
+from extender.plugins.taint_toleration import TaintToleration
+from extender.plugins.topology_placement_generator import TopologyPlacementGenerator
+from extender.plugins.volume_binding.plugin import VolumeBinding
+from extender.plugins.volume_restrictions import VolumeRestrictions
+from extender.plugins.volume_zone import VolumeZone
+
+ENTRY_POINT_GROUP = "extender.plugins"
+
+BUILT_IN_PLUGINS: tuple[type[Any], ...] = (
+    AzureDiskLimits,
+    CheckNodeCondition,
+    CheckNodeDiskPressure,
+    CheckNodeMemoryPressure,
+    CheckNodePIDPressure,
+    CinderLimits,
+    DefaultBinder,
+    DefaultPreemption,
+    DynamicResources,
+    EBSLimits,
+    GangScheduling,
+    GCEPDLimits,
+    ImageLocality,
+    InterPodAffinity,
+    NodeAffinity,
+    NodeDeclaredFeatures,
+    NodeLabel,
+    NodeName,
+    NodePorts,
+    NodePreferAvoidPods,
+    NodeResourceLimits,
+    NodeResourcesBalancedAllocation,
+    NodeResourcesFit,
+    NodeResourcesLeastAllocated,
+    NodeResourcesMostAllocated,
+    NodeUnschedulable,
+    NodeVolumeLimits,
+    PodGroupPodsCount,
+    PodTopologySpread,
+    PrioritySort,
+    RequestedToCapacityRatio,
+    SchedulingGates,
+    SelectorSpread,
+    ServiceAffinity,
+    TaintToleration,
+    TopologyPlacementGenerator,
+    VolumeBinding,
+    VolumeRestrictions,
+    VolumeZone,
+)
+
+
+def load_registry() -> PluginRegistry:
+    """Return all plugins by name.
+
+    Raises:
+        ConfigError: an installed plugin cannot be imported, violates the plugin contract, or has a name already in use.
+
+    Source: pkg/scheduler/framework/runtime/registry.go, Registry.Merge (1.36).
+    """
+    registry = {plugin.name: plugin for plugin in BUILT_IN_PLUGINS}
+    errors: list[FieldError] = []
+    for entry_point in find_installed_entry_points():
+        plugin = _load_plugin(entry_point, errors)
+        if plugin is None:
+            continue
+        if plugin.name in registry:
+            errors.append(
+                FieldError(_describe_entry_point(entry_point), f"a plugin named {plugin.name} already exists")
+            )
+        else:
+            registry[plugin.name] = plugin
+    if errors:
+        raise ConfigError(errors)
+    return registry
+
+
+def find_installed_entry_points() -> Iterable[EntryPoint]:
+    """Return the entry points of installed packages, sorted by name."""
+    return sorted(entry_points(group=ENTRY_POINT_GROUP), key=lambda entry_point: entry_point.name)
+
+
+def _describe_entry_point(entry_point: EntryPoint) -> str:
+    package = entry_point.dist.name if entry_point.dist else "an installed package"
+    return f'plugin "{entry_point.name}" of {package} ({entry_point.value})'
+
+
+def _load_plugin(entry_point: EntryPoint, errors: list[FieldError]) -> type[Any] | None:
+    """Import and validate one plugin; if it has errors, append them to *errors* and return None."""
+    try:
+        loaded_object = entry_point.load()
+    except DefinitionError as error:
+        errors.append(FieldError(_describe_entry_point(entry_point), str(error)))
+        return None
+    except Exception as error:  # noqa: BLE001  importing a third-party module can raise any exception
+        errors.append(
+            FieldError(_describe_entry_point(entry_point), f"cannot be imported: {type(error).__name__}: {error}")
+        )
+        return None
+    plugin = unwrap_plugin(loaded_object)
+    messages = validate_plugin(plugin)
+    errors.extend(FieldError(_describe_entry_point(entry_point), message) for message in messages)
+    return plugin if isinstance(plugin, type) and not messages else None

@@ -1,0 +1,69 @@
+"""Score nodes by the utilization of matched volumes, or of the storage pools to provision volumes from.
+
+Source: pkg/scheduler/framework/plugins/volumebinding/volume_binding.go, VolumeBinding.Score (1.36).
+"""
+
+import numpy as np
+
+from extender.api.quantity import ZERO, value
+from extender.cache.tables.arrays import BoolArray, IntArray
+from extender.plugin_parts.function_shape import MAX_UTILIZATION
+from extender.volumes.claims import get_claim_class, get_requested_storage, get_volume_capacity
+from extender.volumes.find_pod_volumes import PodVolumesResult
+from extender.volumes.provisioning import NO_POOL
+from extender.volumes.volume_matching import NO_VOLUME
+
+
+class _ClassResource:
+    """The requested bytes, capacity and use of a storage class. Each array has one entry for each node."""
+
+    __slots__ = ("capacity", "is_used", "requested")
+
+    def __init__(self, size: int) -> None:
+        self.requested: IntArray = np.zeros(size, dtype=np.int64)
+        self.capacity: IntArray = np.zeros(size, dtype=np.int64)
+        self.is_used: BoolArray = np.zeros(size, dtype=np.bool_)
+
+    def compute_scores(self, scores_by_utilization: IntArray) -> IntArray:
+        is_full = (self.capacity == 0) | (self.requested > self.capacity)
+        utilization = self.requested * MAX_UTILIZATION // np.maximum(self.capacity, 1)
+        scores: IntArray = scores_by_utilization[np.where(is_full, MAX_UTILIZATION, utilization)]
+        return scores
+
+
+def compute_capacity_scores(pod_volumes: PodVolumesResult, size: int, scores_by_utilization: IntArray) -> IntArray:
+    """Return the mean score of the storage classes used on each node; 0 for unused nodes: int64, shape (size,).
+
+    Args:
+        pod_volumes: the matched volumes and the storage pools for the claims.
+        size: the number of nodes.
+        scores_by_utilization: the score for each utilization in percent.
+    """
+    static_resources: dict[str, _ClassResource] = {}
+    has_static_binding = np.zeros(size, dtype=np.bool_)
+    for claim, choice in zip(pod_volumes.matches.claims, pod_volumes.matches.choices, strict=True):
+        request = value(get_requested_storage(claim) or ZERO)
+        for index in np.unique(choice[choice != NO_VOLUME]).tolist():
+            volume = pod_volumes.matches.volumes[index]
+            node_mask = choice == index
+            class_resource = static_resources.setdefault(volume.spec.storage_class_name, _ClassResource(size))
+            class_resource.requested[node_mask] += request
+            class_resource.capacity[node_mask] += value(get_volume_capacity(volume))
+            class_resource.is_used |= node_mask
+            has_static_binding |= node_mask
+    dynamic_resources: dict[str, _ClassResource] = {}
+    for provision in pod_volumes.provisions:
+        node_mask = provision.node_mask & (provision.pool_index != NO_POOL) & ~has_static_binding
+        if not node_mask.any():
+            continue
+        class_resource = dynamic_resources.setdefault(get_claim_class(provision.claim), _ClassResource(size))
+        pool_capacities = np.array([pool.capacity for pool in provision.pools], dtype=np.int64)
+        class_resource.requested[node_mask] += value(get_requested_storage(provision.claim) or ZERO)
+        class_resource.capacity[node_mask] = pool_capacities[provision.pool_index[node_mask]]
+        class_resource.is_used |= node_mask
+    total, class_counts = np.zeros(size, dtype=np.int64), np.zeros(size, dtype=np.int64)
+    for class_resource in (*static_resources.values(), *dynamic_resources.values()):
+        total += np.where(class_resource.is_used, class_resource.compute_scores(scores_by_utilization), 0)
+        class_counts += class_resource.is_used
+    # This rounds halves up. Go rounds halves away from zero, which is the same for scores of 0 and more.
+    return np.floor(total / np.maximum(class_counts, 1) + 0.5).astype(np.int64)

@@ -1,0 +1,153 @@
+"""Pod disruption budgets, and the evictions that violate them.
+
+Source: pkg/scheduler/framework/plugins/defaultpreemption/default_preemption.go, filterPodsWithPDBViolation (1.36).
+"""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TypeAlias
+
+import numpy as np
+
+from extender.api.kinds.disruption import PodDisruptionBudget
+from extender.api.matching import Selector, selector_from_label_selector
+from extender.cache.pod_batch import PodBatch
+from extender.cache.pod_info import AssignedPodInfo
+from extender.cache.pod_signature import PodSignature
+from extender.cache.snapshot import Snapshot
+from extender.cache.tables.arrays import BoolArray, IntArray
+
+
+@dataclass(frozen=True, slots=True)
+class Budget:
+    """The remaining disruptions of one PodDisruptionBudget.
+
+    Attributes:
+        namespace, selector: select the pods.
+        disruptions_allowed: the number of pods that may be evicted now.
+        disrupted_pods: the names of pods whose eviction is in progress; their eviction does not count again.
+    """
+
+    namespace: str
+    selector: Selector
+    disruptions_allowed: int
+    disrupted_pods: Mapping[str, object]
+
+
+class Budgets:
+    """The budgets of a cluster, indexed by the pods that they match.
+
+    Attributes:
+        budgets: all budgets.
+        disruptions_allowed: the allowed disruptions of each budget, int64.
+    """
+
+    __slots__ = ("_indices_by_key", "_indices_by_signature", "budgets", "disruptions_allowed")
+
+    def __init__(self, budgets: Iterable[Budget]) -> None:
+        self.budgets = tuple(budgets)
+        allowed = [budget.disruptions_allowed for budget in self.budgets]
+        self.disruptions_allowed: IntArray = np.array(allowed, dtype=np.int64)
+        self._indices_by_key: dict[_IndexKey, list[int]] = {}
+        for index, budget in enumerate(self.budgets):
+            for key in _make_index_keys(budget):
+                self._indices_by_key.setdefault(key, []).append(index)
+        self._indices_by_signature: dict[PodSignature, tuple[int, ...]] = {}
+
+    def find_matching_budgets(self, signature: PodSignature) -> tuple[int, ...]:
+        """Return the indices of the budgets that match *signature*, ascending; empty for pods without labels."""
+        indices = self._indices_by_signature.get(signature)
+        if indices is None:
+            indices = tuple(self._find_indices(signature)) if signature.labels else ()
+            self._indices_by_signature[signature] = indices
+        return indices
+
+    def _find_indices(self, signature: PodSignature) -> Iterator[int]:
+        namespace = signature.namespace
+        keys: list[_IndexKey] = [(namespace, None), *((namespace, label) for label in signature.labels.items())]
+        for index in sorted(index for key in keys for index in self._indices_by_key.get(key, ())):
+            if self.budgets[index].selector.matches(signature.labels):
+                yield index
+
+
+_IndexKey: TypeAlias = tuple[str, tuple[str, str] | None]
+"""A namespace, and a label that all matched pods have; None if no label is required."""
+
+
+def _make_index_keys(budget: Budget) -> Iterator[_IndexKey]:
+    """Return the index keys of *budget*. A pod has at most one of these keys, so it finds each budget at most once."""
+    for requirement in budget.selector.requirements:
+        if requirement.operator == "In":
+            return ((budget.namespace, (requirement.key, value)) for value in requirement.values)
+    return iter([(budget.namespace, None)])
+
+
+def list_budgets(snapshot: Snapshot) -> Budgets:
+    """Return the budgets of *snapshot*. Empty, missing and invalid selectors match no pods."""
+    budgets: list[Budget] = []
+    for budget in snapshot.objects(PodDisruptionBudget).values():
+        try:
+            selector = selector_from_label_selector(budget.spec.selector)
+        except ValueError:
+            continue
+        if not selector.is_empty:
+            namespace, status = budget.metadata.namespace, budget.status
+            budgets.append(Budget(namespace, selector, status.disruptions_allowed, status.disrupted_pods))
+    return Budgets(budgets)
+
+
+def find_violating_units(budgets: Budgets, units: Sequence[Sequence[AssignedPodInfo]]) -> list[bool]:
+    """Return, for each of *units*, whether it violates a budget if the units are evicted in this order.
+
+    After the first violation of a unit, its other pods use no budget.
+
+    Source: pkg/scheduler/framework/preemption/podgrouppreemption.go, PodGroupEvaluator.selectVictimsOnDomain (1.36).
+    """
+    remaining_disruptions = budgets.disruptions_allowed.tolist()
+
+    def evict_and_check_violation(pod: AssignedPodInfo) -> bool:
+        for index in budgets.find_matching_budgets(pod.signature):
+            if pod.pod.metadata.name not in budgets.budgets[index].disrupted_pods:
+                remaining_disruptions[index] -= 1
+                if remaining_disruptions[index] < 0:
+                    return True
+        return False
+
+    return [any(map(evict_and_check_violation, unit)) for unit in units]
+
+
+def find_violating_pods(budgets: Budgets, batch: PodBatch, node_numbers: IntArray) -> BoolArray:
+    """Return which pods violate a budget if the pods of each node are evicted in order: bool, shape (len(batch),).
+
+    Args:
+        budgets: the budgets; the disruptions on each node are counted separately.
+        batch: the pods, grouped by node.
+        node_numbers: a number for the node of each pod, ascending.
+    """
+    violating = np.zeros(len(batch), dtype=np.bool_)
+    pod_indices, budget_indices = _pair_pods_with_budgets(budgets, batch)
+    budget_keys = node_numbers[pod_indices] * len(budgets.budgets) + budget_indices  # one per node and budget
+    order = np.argsort(budget_keys, kind="stable")
+    pod_indices, budget_indices, budget_keys = pod_indices[order], budget_indices[order], budget_keys[order]
+    num_disrupted_before = np.arange(len(budget_keys)) - np.searchsorted(budget_keys, budget_keys)
+    violating[pod_indices[num_disrupted_before >= budgets.disruptions_allowed[budget_indices]]] = True
+    return violating
+
+
+def _pair_pods_with_budgets(budgets: Budgets, batch: PodBatch) -> tuple[IntArray, IntArray]:
+    """Return the pods of *batch* with each budget that their eviction uses: indices of pods and of budgets, int64."""
+    indices_by_signature = [budgets.find_matching_budgets(signature) for signature in batch.signatures]
+    counts_by_signature: IntArray = np.array([len(indices) for indices in indices_by_signature], dtype=np.int64)
+    indices: IntArray = np.array([index for indices in indices_by_signature for index in indices], dtype=np.int64)
+    counts = counts_by_signature[batch.signature_index]
+    pod_indices: IntArray = np.repeat(np.arange(len(batch)), counts)
+    offsets = np.arange(len(pod_indices)) - np.repeat(np.cumsum(counts) - counts, counts)
+    first_offsets = np.cumsum(counts_by_signature) - counts_by_signature
+    budget_indices = indices[first_offsets[batch.signature_index[pod_indices]] + offsets]
+    uses_budget = np.ones(len(pod_indices), dtype=np.bool_)
+    for index in [index for index, budget in enumerate(budgets.budgets) if budget.disrupted_pods]:
+        disrupted_pods = budgets.budgets[index].disrupted_pods
+        for position in np.flatnonzero(budget_indices == index).tolist():
+            name = batch.pods[pod_indices[position]].pod.metadata.name
+            uses_budget[position] = name not in disrupted_pods
+    return pod_indices[uses_budget], budget_indices[uses_budget]

@@ -1,0 +1,307 @@
+"""Run filters on nodes from which pods are hypothetically removed, each node independently of the other nodes.
+
+One hypothesis covers thousands of nodes, because most filters depend only on a node and its pods. Filters that depend
+on other nodes use PreFilter state, which must be updated for each node. A `BatchDryRunFilter` does this for all nodes
+in one call; for other plugins with `PreFilterExtensions`, each node gets a copy of the state.
+"""
+
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from extender.cache.hypothesis import Hypothesis
+from extender.cache.pod_batch import PodBatch
+from extender.cache.pod_info import AssignedPodInfo, PodInfo, make_assigned_pod_info
+from extender.cache.snapshot import NodeView, Snapshot
+from extender.cache.tables.arrays import BoolArray, IntArray
+from extender.cycle.filter import FilterResults
+from extender.cycle.plugin_runtime import PluginRuntime
+from extender.cycle.pre_filter import PreFilterRun
+from extender.framework.extension_points import BatchDryRunFilter, PreFilterExtensions
+from extender.framework.plugin_runner import PluginError, PluginRunner
+from extender.framework.profiles import Profile
+from extender.framework.result_cache import FilterColumn
+from extender.framework.status import Code, Reason, Rejection
+
+
+@dataclass(frozen=True, slots=True)
+class DryRunInputs:
+    """The pod and plugins of a dry run.
+
+    Attributes:
+        pod: the preemptor.
+        snapshot: the cluster.
+        profile: the profile with the Filter plugins.
+        runtime: the runtime that calls the plugins.
+        pre_filter_run: the outcome of PreFilter on *snapshot*.
+    """
+
+    pod: PodInfo
+    snapshot: Snapshot
+    profile: Profile
+    runtime: PluginRuntime
+    pre_filter_run: PreFilterRun
+
+
+@dataclass(frozen=True, slots=True)
+class DryRunResult:
+    """The result of filtering several nodes.
+
+    Attributes:
+        fits: whether each node fits the pod: bool, one entry per node.
+        filter_runs: pairs of node positions in `fits` and the filter results of these nodes.
+    """
+
+    fits: BoolArray
+    filter_runs: tuple[tuple[IntArray, FilterResults], ...]
+
+    def count_reasons(self) -> Counter[str]:
+        """Return the number of nodes by reason, counting only the first plugin that rejects a node."""
+        counts: Counter[str] = Counter()
+        for _, filter_results in self.filter_runs:
+            for plugin, rows in filter_results.find_first_rejections().items():
+                for reason, mask in filter_results.columns[plugin].masks_by_reason.items():
+                    counts[reason.text] += int(np.count_nonzero(mask & rows))
+        return +counts
+
+    def get_errors(self) -> list[str]:
+        """Return the error messages of plugins that failed on a node."""
+        messages: list[str] = []
+        for _, filter_results in self.filter_runs:
+            columns = filter_results.columns.values()
+            if any(reason.code is Code.ERROR for column in columns for reason in column.masks_by_reason):
+                statuses = map(filter_results.find_first_failure, range(len(filter_results.evaluated)))
+                messages += [status.message for status in statuses if status is not None and status.code is Code.ERROR]
+        return messages
+
+
+class DryRun:
+    """A hypothesis from which pods are removed and to which they are added again.
+
+    At the start, all pods are on their nodes.
+
+    Attributes:
+        batch: the removable pods, followed by the pods nominated for the same nodes.
+        errors: by row, the message of a plugin that failed to update its state; such a row does not fit.
+    """
+
+    __slots__ = (
+        "_batch_plugins",
+        "_count_deltas",
+        "_hypothesis",
+        "_inputs",
+        "_nominated_indices",
+        "_states_by_row",
+        "batch",
+        "errors",
+    )
+
+    def __init__(self, inputs: DryRunInputs, rows: IntArray, pods: PodBatch) -> None:
+        """Start with all pods on their nodes.
+
+        Args:
+            inputs: the preemptor and the plugins.
+            rows: the rows to filter.
+            pods: the removable pods, all on *rows*.
+        """
+        self._inputs = inputs
+        self._hypothesis = Hypothesis(inputs.snapshot)
+        self.batch = pods
+        self._nominated_indices: dict[int, list[int]] = {}
+        nominated_by_row = _find_nominated_pods_by_row(inputs, rows)
+        if nominated_by_row:
+            nominated_rows = [row for row, nominated_pods in nominated_by_row.items() for _ in nominated_pods]
+            all_pods = [*pods.pods, *(pod for nominated_pods in nominated_by_row.values() for pod in nominated_pods)]
+            self.batch = PodBatch(all_pods, np.concatenate((pods.rows, np.array(nominated_rows, dtype=np.int64))))
+            for index, row in enumerate(nominated_rows, len(pods)):
+                self._nominated_indices.setdefault(row, []).append(index)
+        self._count_deltas: IntArray = np.zeros(len(self.batch), dtype=np.int64)
+        self._batch_plugins: frozenset[str] = frozenset()
+        self._states_by_row: dict[str, dict[int, Any]] = {}
+        for plugin in inputs.profile.pre_filter_plugins:
+            if plugin.name in inputs.pre_filter_run.skipped_plugins or not isinstance(plugin, PreFilterExtensions):
+                continue
+            if isinstance(plugin, BatchDryRunFilter):
+                self._batch_plugins |= {plugin.name}
+            else:
+                self._states_by_row[plugin.name] = {}
+        self.errors: dict[int, str] = {}
+
+    # -- remove and add pods
+
+    def remove_pods(self, indices: IntArray) -> None:
+        """Remove the pods at *indices* of `batch` from their nodes."""
+        self._hypothesis.remove_pods(self.batch, indices)
+        self._count_deltas[indices] -= 1
+        self._update_states(indices, adding=False)
+
+    def add_pods(self, indices: IntArray) -> None:
+        """Add the removed pods at *indices* of `batch` to their nodes."""
+        self._hypothesis.add_pods(self.batch, indices)
+        self._count_deltas[indices] += 1
+        self._update_states(indices, adding=True)
+
+    def _update_states(self, indices: IntArray, *, adding: bool) -> None:
+        """Update the plugins' copies of their PreFilter state."""
+        if not self._states_by_row:
+            return
+        snapshot = self._hypothesis.snapshot()
+        for plugin in self._inputs.profile.pre_filter_plugins:
+            states_by_row = self._states_by_row.get(plugin.name)
+            if states_by_row is None or not isinstance(plugin, PreFilterExtensions):
+                continue
+            method, point = (plugin.add_pod, "AddPod") if adding else (plugin.remove_pod, "RemovePod")
+            for index in indices.tolist():
+                row = int(self.batch.rows[index])
+                if row in self.errors:
+                    continue
+                try:
+                    state = states_by_row.get(row)
+                    if state is None:
+                        original = self._get_plugin_state(plugin.name)
+                        state = states_by_row[row] = self._call(plugin, point, plugin.clone, original)
+                    self._call(plugin, point, method, self._inputs.pod, self.batch.pods[index], row, snapshot, state)
+                except PluginError as error:
+                    self.errors[row] = str(error)
+
+    def _call(self, plugin: Any, point: str, method: Callable[..., Any], *args: Any) -> Any:
+        return self._inputs.runtime.runner.call(plugin, point, method, *args)
+
+    def _get_plugin_state(self, plugin: str) -> Any:
+        return self._inputs.pre_filter_run.cycle_state.get(plugin)
+
+    # -- filter
+
+    def run_filters(self, rows: IntArray) -> DryRunResult:
+        """Run the Filter plugins on *rows* with the current pods.
+
+        A node must pass with and without the pods nominated for it.
+
+        Source: pkg/scheduler/framework/runtime/framework.go, frameworkImpl.RunFilterPluginsWithNominatedPods;
+        pkg/scheduler/framework/plugins/defaultpreemption/default_preemption.go, DefaultPreemption.SelectVictimsOnNode
+        (1.36).
+        """
+        fits = np.ones(len(rows), dtype=np.bool_)
+        filter_runs: list[tuple[IntArray, FilterResults]] = []
+        nominated_positions = np.flatnonzero(np.isin(rows, list(self._nominated_indices)))
+        if len(nominated_positions):
+            indices = [index for row in rows[nominated_positions].tolist() for index in self._nominated_indices[row]]
+            filter_results = self._run_filters_with_nominated(
+                rows[nominated_positions], np.array(indices, dtype=np.int64)
+            )
+            rejected = ~filter_results.find_feasible_nodes()
+            fits[nominated_positions[rejected]] = False
+            filter_runs.append((nominated_positions[rejected], _restrict_results(filter_results, rejected)))
+        remaining = np.flatnonzero(fits)
+        filter_results = self._run_filter_plugins(rows[remaining])
+        fits[remaining] = filter_results.find_feasible_nodes()
+        filter_runs.append((remaining, filter_results))
+        fits &= ~np.isin(rows, list(self.errors))
+        return DryRunResult(fits, tuple(filter_runs))
+
+    def _run_filters_with_nominated(self, rows: IntArray, indices: IntArray) -> FilterResults:
+        saved_states = {name: dict(states_by_row) for name, states_by_row in self._states_by_row.items()}
+        for plugin in self._inputs.profile.pre_filter_plugins:
+            states_by_row = self._states_by_row.get(plugin.name)
+            if states_by_row is not None and isinstance(plugin, PreFilterExtensions):
+                for row in rows.tolist():
+                    if row in states_by_row:
+                        states_by_row[row] = plugin.clone(states_by_row[row])
+        self.add_pods(indices)
+        filter_results = self._run_filter_plugins(rows)
+        self._hypothesis.remove_pods(self.batch, indices)
+        self._count_deltas[indices] -= 1
+        self._states_by_row = saved_states
+        return filter_results
+
+    def _run_filter_plugins(self, rows: IntArray) -> FilterResults:
+        """Run the Filter plugins in order, each on the rows that no earlier plugin rejected."""
+        snapshot = self._hypothesis.snapshot()
+        remaining = np.ones(len(rows), dtype=np.bool_)
+        columns: dict[str, FilterColumn] = {}
+        for plugin in self._inputs.profile.filter_plugins:
+            if plugin.name in self._inputs.pre_filter_run.skipped_plugins:
+                continue
+            positions = np.flatnonzero(remaining)
+            if not len(positions):
+                break
+            column = columns[plugin.name] = FilterColumn(np.zeros(len(rows), dtype=np.bool_))
+            self._fill_column(column, plugin, positions, rows, snapshot)
+            if column.masks_by_reason:
+                remaining &= ~column.rejected
+        return FilterResults(np.ones(len(rows), dtype=np.bool_), columns)
+
+    def _fill_column(
+        self, column: FilterColumn, plugin: Any, positions: IntArray, rows: IntArray, snapshot: Snapshot
+    ) -> None:
+        """Write the rejections of *plugin* for the *rows* at *positions*."""
+        runner, pod, state = self._inputs.runtime.runner, self._inputs.pod, self._get_plugin_state(plugin.name)
+        states_by_row = self._states_by_row.get(plugin.name)
+
+        def filter_each(view: NodeView) -> tuple[Rejection, ...]:
+            return runner.filter_each(plugin, pod, view, state, self.batch, self._count_deltas)
+
+        if states_by_row is not None:
+            for position in positions.tolist():
+                row_state = states_by_row.get(int(rows[position]), state)
+                run_filter = partial(_run_filter, runner, plugin, pod, row_state)
+                _write_column(column, np.array([position], dtype=np.int64), run_filter, snapshot, rows)
+        elif plugin.name in self._batch_plugins:
+            _write_column(column, positions, filter_each, snapshot, rows)
+        else:
+            _write_column(column, positions, partial(_run_filter, runner, plugin, pod, state), snapshot, rows)
+
+
+def _run_filter(runner: PluginRunner, plugin: Any, pod: PodInfo, state: Any, view: NodeView) -> tuple[Rejection, ...]:
+    return runner.filter(plugin, pod, view, state)
+
+
+def _write_column(
+    column: FilterColumn,
+    positions: IntArray,
+    run_filter: Callable[[NodeView], tuple[Rejection, ...]],
+    snapshot: Snapshot,
+    rows: IntArray,
+) -> None:
+    try:
+        rejections = run_filter(snapshot.view(rows[positions]))
+    except PluginError as error:
+        rejections = (Rejection(np.ones(len(positions), dtype=np.bool_), Reason(error.detail, Code.ERROR)),)
+    column.write(positions, rejections)
+
+
+def _restrict_results(filter_results: FilterResults, mask: BoolArray) -> FilterResults:
+    """Return *filter_results* for the rows in *mask* only."""
+    columns = {}
+    for name, column in filter_results.columns.items():
+        masks = {reason: rows[mask] for reason, rows in column.masks_by_reason.items() if rows[mask].any()}
+        columns[name] = FilterColumn(column.rejected[mask], masks)
+    return FilterResults(mask[mask], columns)
+
+
+def _find_nominated_pods_by_row(inputs: DryRunInputs, rows: IntArray) -> dict[int, list[AssignedPodInfo]]:
+    """Return, by row, the nominated pods of at least the priority of the preemptor.
+
+    Source: pkg/scheduler/framework/runtime/framework.go, frameworkImpl.RunFilterPluginsWithNominatedPods (1.36).
+    """
+    snapshot, pod = inputs.snapshot, inputs.pod
+    nominated_by_row: dict[int, list[AssignedPodInfo]] = {}
+    if not snapshot.nominated_pods_by_node:
+        return nominated_by_row
+    row_set = frozenset(rows.tolist())
+    for name, pod_infos in snapshot.nominated_pods_by_node.items():
+        row = snapshot.row(name)
+        if row is not None and row in row_set:
+            nominated_pods = [
+                pod_info for pod_info in pod_infos if pod_info.priority >= pod.priority and pod_info.uid != pod.uid
+            ]
+            if nominated_pods:
+                nominated_by_row[row] = [
+                    make_assigned_pod_info(pod_info.pod, pod_info.signature, name, assumed=True)
+                    for pod_info in nominated_pods
+                ]
+    return nominated_by_row

@@ -1,0 +1,144 @@
+"""Review the victims that a kube-scheduler sends to the `preempt` verb: reprieve or add victims, or drop the node.
+
+Source: pkg/scheduler/framework/preemption/preemption.go, Evaluator.callExtenders; pkg/scheduler/extender.go,
+HTTPExtender.convertPodUIDToPod, HTTPExtender.convertToVictims (1.36).
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from extender.cache.pod_batch import PodBatch
+from extender.cache.pod_info import AssignedPodInfo, PodInfo
+from extender.cache.snapshot import Snapshot
+from extender.cache.tables.arrays import BoolArray, IntArray
+from extender.cycle.plugin_runtime import PluginRuntime
+from extender.cycle.pre_filter import run_pre_filter_plugins
+from extender.framework.profiles import Profile
+from extender.framework.status import Code, Status
+from extender.preemption.disruption_budgets import Budgets, find_violating_pods, list_budgets
+from extender.preemption.dry_run import DryRun, DryRunInputs
+from extender.preemption.eligibility import is_preemption_allowed
+from extender.preemption.plan import Candidate
+from extender.preemption.pod_importance import order_by_importance
+from extender.preemption.victims import find_potential_victims, select_victims
+
+
+@dataclass(frozen=True, slots=True)
+class ReviewedVictims:
+    """The result of a review.
+
+    Attributes:
+        candidates: the nodes on which preemption helps, with their victims, by node name.
+        unknown_uids: the uids of proposed victims that are not in the snapshot, by the name of the candidate node. They
+            remain victims.
+        error: the error of PreFilter, or None. With an error there are no candidates.
+    """
+
+    candidates: Mapping[str, Candidate]
+    unknown_uids: Mapping[str, tuple[str, ...]]
+    error: Status | None = None
+
+
+def review_victims(
+    pod: PodInfo, snapshot: Snapshot, profile: Profile, runtime: PluginRuntime, victim_uids: Mapping[str, Sequence[str]]
+) -> ReviewedVictims:
+    """Review the victims of each node with the Filter plugins of *profile*.
+
+    Unnecessary victims are reprieved, first the victims that a disruption budget protects. If the proposed victims are
+    not enough, as few other pods of lower priority as possible are added. The node is dropped if these are not enough
+    either, or if the node is unknown. If all proposed victims are unnecessary, they are accepted unchanged, because
+    kube-scheduler may have plugins that this profile does not have.
+
+    Args:
+        pod: the preemptor.
+        snapshot: the cluster.
+        profile: the profile with the plugins.
+        runtime: the runtime that calls the plugins.
+        victim_uids: the uids of the proposed victims by node name.
+    """
+    pre_filter_run = run_pre_filter_plugins(pod, snapshot, profile, runtime)
+    if pre_filter_run.status is not None and not pre_filter_run.status.is_rejected:
+        return ReviewedVictims({}, {}, pre_filter_run.status)
+    if pre_filter_run.status is not None and pre_filter_run.status.code is not Code.UNSCHEDULABLE:
+        return ReviewedVictims({}, {})
+    allowed_names = victim_uids if pre_filter_run.node_names is None else pre_filter_run.node_names
+    node_names = [name for name in victim_uids if name in allowed_names and snapshot.row(name) is not None]
+    missing_uids = {name: _find_missing_uids(snapshot, name, victim_uids[name]) for name in node_names}
+    unknown_uids = {name: uids for name, uids in missing_uids.items() if uids}
+    inputs = DryRunInputs(pod, snapshot, profile, runtime, pre_filter_run)
+    budgets = list_budgets(snapshot)
+    proposed_victims = [_find_evictable_pods(pod, snapshot, name, victim_uids[name]) for name in node_names]
+    candidates = _find_candidates(inputs, node_names, proposed_victims, unknown_uids, budgets) if node_names else {}
+    recounted_candidates = {
+        name: _recount_violations(candidates[name], budgets) for name in node_names if name in candidates
+    }
+    return ReviewedVictims(
+        recounted_candidates, {name: uids for name, uids in unknown_uids.items() if name in recounted_candidates}
+    )
+
+
+def _find_candidates(
+    inputs: DryRunInputs,
+    node_names: Sequence[str],
+    proposed_victims: Sequence[Sequence[AssignedPodInfo]],
+    unknown_uids: Mapping[str, Sequence[str]],
+    budgets: Budgets,
+) -> dict[str, Candidate]:
+    """Return the candidates among *node_names*, by name; *proposed_victims* has the victims of each node."""
+    candidates: dict[str, Candidate] = {}
+    rows = inputs.snapshot.rows(node_names)
+    fits = _check_fit_without_victims(inputs, rows, proposed_victims)
+    fitting_indices = np.flatnonzero(fits)
+    fitting_batch = _make_batch(rows[fitting_indices], [proposed_victims[index] for index in fitting_indices.tolist()])
+    reduced_selection = select_victims(inputs, rows[fitting_indices], fitting_batch, budgets)
+    for index, candidate in zip(fitting_indices.tolist(), reduced_selection.iter_candidates(), strict=True):
+        node_name, victims = node_names[index], tuple(proposed_victims[index])
+        if candidate is not None or victims or node_name in unknown_uids:
+            candidates[node_name] = candidate or Candidate(node_name, victims, 0)
+    unfitting_indices = np.flatnonzero(~fits)
+    proposed_uids = frozenset(victim.uid for victims in proposed_victims for victim in victims)
+    potential_victims = find_potential_victims(inputs.pod, inputs.snapshot, rows[unfitting_indices])
+    extended_selection = select_victims(inputs, rows[unfitting_indices], potential_victims, budgets, proposed_uids)
+    for index, candidate in zip(unfitting_indices.tolist(), extended_selection.iter_candidates(), strict=True):
+        if candidate is not None:
+            candidates[node_names[index]] = candidate
+    return candidates
+
+
+def _find_evictable_pods(pod: PodInfo, snapshot: Snapshot, name: str, uids: Sequence[str]) -> list[AssignedPodInfo]:
+    """Return the pods with *uids* on node *name* that *pod* may preempt, without duplicates."""
+    pods_on_node = snapshot.pods_on(name)
+    victims = (pods_on_node[uid] for uid in dict.fromkeys(uids) if uid in pods_on_node)
+    return [victim for victim in victims if is_preemption_allowed(victim, pod)]
+
+
+def _find_missing_uids(snapshot: Snapshot, name: str, uids: Sequence[str]) -> tuple[str, ...]:
+    pods_on_node = snapshot.pods_on(name)
+    return tuple(uid for uid in dict.fromkeys(uids) if uid not in pods_on_node)
+
+
+def _check_fit_without_victims(
+    inputs: DryRunInputs, rows: IntArray, proposed_victims: Sequence[Sequence[AssignedPodInfo]]
+) -> BoolArray:
+    """Return whether each of *rows* fits the preemptor without its proposed victims: bool, one entry per row."""
+    batch = _make_batch(rows, proposed_victims)
+    dry_run = DryRun(inputs, rows, batch)
+    dry_run.remove_pods(np.arange(len(batch)))
+    return dry_run.run_filters(rows).fits
+
+
+def _make_batch(rows: IntArray, proposed_victims: Sequence[Sequence[AssignedPodInfo]]) -> PodBatch:
+    return PodBatch(
+        [pod for pods in proposed_victims for pod in pods], np.repeat(rows, [len(pods) for pods in proposed_victims])
+    )
+
+
+def _recount_violations(candidate: Candidate, budgets: Budgets) -> Candidate:
+    """Return *candidate* with its victims in order of importance and a new count of their PDB violations."""
+    node_numbers = np.zeros(len(candidate.victims), dtype=np.int64)
+    batch = PodBatch(candidate.victims, node_numbers)
+    ordered_batch = batch.select(order_by_importance(batch, node_numbers))
+    violating = find_violating_pods(budgets, ordered_batch, node_numbers)
+    return Candidate(candidate.node_name, tuple(ordered_batch.pods), int(np.count_nonzero(violating)))

@@ -1,0 +1,69 @@
+"""Select one of several candidates for preemption.
+
+Source: pkg/scheduler/framework/preemption/preemption.go, pickOneNodeForPreemption; pkg/scheduler/util/utils.go,
+GetEarliestPodStartTime (1.36).
+"""
+
+from collections.abc import Callable, Sequence
+from random import Random
+
+from extender.preemption.plan import Candidate, PreemptionPlan
+from extender.preemption.pod_importance import get_start_time
+
+_PRIORITY_OFFSET = 1 << 31
+"""Added to each priority, so that more victims have a higher sum even if their priorities are negative."""
+
+
+def _get_num_pdb_violations(candidate: Candidate) -> float:
+    return candidate.num_pdb_violations
+
+
+def _get_highest_priority(candidate: Candidate) -> float:
+    return candidate.victims[0].signature.priority
+
+
+def _sum_priorities(candidate: Candidate) -> float:
+    return sum([victim.signature.priority for victim in candidate.victims], _PRIORITY_OFFSET * len(candidate.victims))
+
+
+def _count_victims(candidate: Candidate) -> float:
+    return len(candidate.victims)
+
+
+def _get_negated_start_time(candidate: Candidate) -> float:
+    """Return the earliest start time of the victims of the highest priority, negated so that the latest is best."""
+    highest = max([victim.signature.priority for victim in candidate.victims])
+    return -min([get_start_time(victim) for victim in candidate.victims if victim.signature.priority == highest])
+
+
+_CRITERIA: tuple[Callable[[Candidate], float], ...] = (
+    _get_num_pdb_violations,
+    _get_highest_priority,
+    _sum_priorities,
+    _count_victims,
+    _get_negated_start_time,
+)
+"""The criteria in order: the lowest value is best, and each criterion breaks the ties of the previous ones."""
+
+
+def select_candidate(candidates: Sequence[Candidate], rng: Random | None) -> PreemptionPlan:
+    """Return a plan for the best of *candidates*.
+
+    Args:
+        candidates: at least one, with different nodes.
+        rng: the random generator that breaks ties; None selects the first node name.
+    """
+    remaining_candidates = list(candidates)
+    for criterion in _CRITERIA:
+        if len(remaining_candidates) == 1:
+            break
+        ranks = [criterion(candidate) for candidate in remaining_candidates]
+        best_rank = min(ranks)
+        remaining_candidates = [
+            candidate for candidate, rank in zip(remaining_candidates, ranks, strict=True) if rank == best_rank
+        ]
+    remaining_candidates.sort(key=lambda candidate: candidate.node_name)
+    best_candidate = remaining_candidates[0] if rng is None else rng.choice(remaining_candidates)
+    return PreemptionPlan(
+        best_candidate, tuple(candidate.node_name for candidate in remaining_candidates), tuple(candidates)
+    )

@@ -1,0 +1,145 @@
+"""The backoff queue: pods that wait until their backoff expires, in separate heaps for rejections and errors.
+
+Source: pkg/scheduler/backend/queue/scheduling_queue.go, PriorityQueue, PriorityQueue.flushBackoffQCompleted;
+pkg/scheduler/backend/queue/backoff_queue.go, backoffQueue.calculateBackoffDuration, backoffQueue.getBackoffTime,
+backoffQueue.isPodBackingoff (1.36).
+"""
+
+import math
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from extender.basics.backoff import calculate_backoff
+from extender.basics.heap import KeyedHeap
+from extender.queueing.queued_pod_info import QueuedPodInfo
+
+ORDERING_WINDOW = 1.0
+"""The length of a window in seconds. Pods whose backoffs expire in one window are ordered by priority.
+
+Source: pkg/scheduler/backend/queue/backoff_queue.go, backoffQueue.getBackoffTime (1.36).
+"""
+
+
+class BackoffQueue:
+    """Two heaps ordered by backoff expiration: one of rejected pods, one of pods with an error.
+
+    A pod is in at most one heap. A rejected pod can be held: until `release_held_pods` it is in the heap of errors,
+    from which `pop_backoff` does not pop.
+    """
+
+    __slots__ = (
+        "_align_to_windows",
+        "_error_backoff_q",
+        "_held_pods",
+        "_initial_backoff",
+        "_max_backoff",
+        "_pod_backoff_q",
+    )
+
+    def __init__(
+        self,
+        sort_key: Callable[[QueuedPodInfo], Any],
+        *,
+        initial_backoff: float,
+        max_backoff: float,
+        align_to_windows: bool = True,
+    ) -> None:
+        """Create an empty queue.
+
+        Args:
+            sort_key: the sort key of the active queue; orders rejected pods whose backoffs expire in the same window.
+            initial_backoff: the backoff after the first failure, in seconds.
+            max_backoff: the maximum backoff in seconds; 0 disables backoff.
+            align_to_windows: whether expirations are rounded down to whole windows (gate SchedulerPopFromBackoffQ).
+        """
+        self._initial_backoff, self._max_backoff = initial_backoff, max_backoff
+        self._align_to_windows = align_to_windows
+
+        def get_window_key(pod: QueuedPodInfo) -> Any:
+            return self.get_backoff_expiration(pod), sort_key(pod)
+
+        heap_sort_key = get_window_key if align_to_windows else self.get_backoff_expiration
+        self._pod_backoff_q: KeyedHeap[QueuedPodInfo] = KeyedHeap(lambda pod: pod.key, heap_sort_key)
+        self._error_backoff_q: KeyedHeap[QueuedPodInfo] = KeyedHeap(lambda pod: pod.key, self.get_backoff_expiration)
+        self._held_pods: dict[str, QueuedPodInfo] = {}
+
+    def __len__(self) -> int:
+        return len(self._pod_backoff_q) + len(self._error_backoff_q)
+
+    def __contains__(self, key: object) -> bool:
+        return key in self._pod_backoff_q or key in self._error_backoff_q
+
+    def __iter__(self) -> Iterator[QueuedPodInfo]:
+        yield from self._pod_backoff_q
+        yield from self._error_backoff_q
+
+    def get_backoff_expiration(self, pod: QueuedPodInfo) -> float:
+        """Return the time at which the backoff of *pod* expires; minus infinity if it has no backoff."""
+        if self._max_backoff == 0 or pod.backoff_count == 0:
+            return -math.inf
+        return self._align_to_window(
+            pod.timestamp + calculate_backoff(pod.backoff_count, self._initial_backoff, self._max_backoff)
+        )
+
+    def _align_to_window(self, time: float) -> float:
+        return math.floor(time / ORDERING_WINDOW) * ORDERING_WINDOW if self._align_to_windows else time
+
+    def is_pod_backing_off(self, pod: QueuedPodInfo, now: float) -> bool:
+        """Return whether the backoff of *pod* has not expired.
+
+        Source: pkg/scheduler/backend/queue/backoff_queue.go, backoffQueue.isPodBackingoff (1.36).
+        """
+        return self.get_backoff_expiration(pod) >= self._align_to_window(now)
+
+    def add_or_update(self, pod: QueuedPodInfo, *, is_held: bool = False) -> None:
+        """Add *pod* to the heap of rejected pods; if it is held or no plugin rejected it, to the heap of errors."""
+        if self._held_pods.pop(pod.key, None) is not None:
+            self._error_backoff_q.remove(pod.key)
+        if is_held and pod.rejector_plugins:
+            self._held_pods[pod.key] = pod
+        is_error = is_held or not pod.rejector_plugins
+        (self._error_backoff_q if is_error else self._pod_backoff_q).add_or_update(pod)
+
+    def release_held_pods(self) -> None:
+        """Move the held pods to the heap of rejected pods."""
+        for pod in list(self._held_pods.values()):
+            self.add_or_update(pod)
+
+    def get(self, key: str) -> QueuedPodInfo | None:
+        """Return the pod with *key*, or None."""
+        return self._pod_backoff_q.get(key) or self._error_backoff_q.get(key)
+
+    def remove(self, key: str) -> QueuedPodInfo | None:
+        """Remove and return the pod with *key*; None if it is not in the queue."""
+        self._held_pods.pop(key, None)
+        return self._pod_backoff_q.remove(key) or self._error_backoff_q.remove(key)
+
+    def pop_backoff(self) -> QueuedPodInfo | None:
+        """Pop the rejected pod whose backoff expires first, without waiting for its expiration.
+
+        Source: pkg/scheduler/backend/queue/active_queue.go, activeQueue.unlockedPop (1.36).
+        """
+        return self._pod_backoff_q.pop()
+
+    @property
+    def can_pop_backoff(self) -> bool:
+        """Whether `pop_backoff` returns a pod."""
+        return len(self._pod_backoff_q) > 0
+
+    def pop_all_backoff_completed(self, now: float) -> list[QueuedPodInfo]:
+        """Pop all pods whose backoff has expired at *now*.
+
+        Source: pkg/scheduler/backend/queue/scheduling_queue.go, PriorityQueue.flushBackoffQCompleted (1.36).
+        """
+        completed_pods: list[QueuedPodInfo] = []
+        for heap in (self._pod_backoff_q, self._error_backoff_q):
+            while (pod := heap.peek()) is not None and not self.is_pod_backing_off(pod, now):
+                heap.pop()
+                self._held_pods.pop(pod.key, None)
+                completed_pods.append(pod)
+        return completed_pods
+
+    def get_next_backoff_expiration(self) -> float | None:
+        """Return the time at which the first backoff expires; None if the queue is empty."""
+        first_pods = [pod for heap in (self._pod_backoff_q, self._error_backoff_q) if (pod := heap.peek()) is not None]
+        return min((self.get_backoff_expiration(pod) for pod in first_pods), default=None)

@@ -1,0 +1,73 @@
+"""A pod in the scheduling queue with its attempts and rejections.
+
+Source: pkg/scheduler/framework/types.go, QueuedPodInfo (1.36).
+"""
+
+from dataclasses import dataclass, field
+
+from extender.cache.pod_info import PodInfo
+from extender.framework.events import ClusterEventWithHint
+from extender.framework.extension_points import QueueSortEntry
+
+
+@dataclass(slots=True)
+class QueuedPodInfo:
+    """A queued pod.
+
+    Attributes:
+        pod_info: the pod.
+        timestamp: the time at which it was last added to the queue, in seconds.
+        attempts: the number of times it was popped.
+        initial_attempt_timestamp: the time at which it first entered the active queue, in seconds, or None.
+        unschedulable_count: the number of attempts that ended with a rejection.
+        consecutive_error_count: the number of attempts that ended with an error since the last rejection.
+        unschedulable_plugins: the plugins that rejected it in the last attempt.
+        pending_plugins: the plugins that rejected it in the last attempt with the code PENDING.
+        gating_plugin: the PreEnqueue plugin that gates it; empty if it is not gated.
+        gating_plugin_events: the events for which this plugin registered.
+        was_flushed_from_unschedulable: whether it was requeued because it was unschedulable for too long.
+    """
+
+    pod_info: PodInfo
+    timestamp: float
+    attempts: int = 0
+    initial_attempt_timestamp: float | None = None
+    unschedulable_count: int = 0
+    consecutive_error_count: int = 0
+    unschedulable_plugins: frozenset[str] = frozenset()
+    pending_plugins: frozenset[str] = frozenset()
+    gating_plugin: str = ""
+    gating_plugin_events: tuple[ClusterEventWithHint, ...] = field(default=())
+    was_flushed_from_unschedulable: bool = False
+
+    @property
+    def key(self) -> str:
+        """`namespace/name`, the key of the pod in the queue.
+
+        Source: pkg/scheduler/backend/queue/scheduling_queue.go, PriorityQueue (1.36).
+        """
+        return self.pod_info.key
+
+    @property
+    def uid(self) -> str:
+        """The uid, which identifies the pod while it is in flight."""
+        return self.pod_info.uid
+
+    @property
+    def backoff_count(self) -> int:
+        """The number of failures from which the backoff is computed.
+
+        Source: pkg/scheduler/backend/queue/backoff_queue.go, backoffQueue.calculateBackoffDuration,
+        backoffQueue.getBackoffTime (1.36).
+        """
+        return self.consecutive_error_count or self.unschedulable_count
+
+    @property
+    def rejector_plugins(self) -> frozenset[str]:
+        """All plugins that rejected the pod in the last attempt; empty after an error."""
+        return self.unschedulable_plugins | self.pending_plugins
+
+    @property
+    def queue_sort_entry(self) -> QueueSortEntry:
+        """The argument of the QueueSort plugin."""
+        return QueueSortEntry(self.pod_info, self.timestamp)

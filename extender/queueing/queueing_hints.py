@@ -1,0 +1,183 @@
+"""Queueing hints, which select the rejected pods to requeue after a cluster event.
+
+Source: pkg/scheduler/backend/queue/scheduling_queue.go, PriorityQueue.moveAllToActiveOrBackoffQueue,
+PriorityQueue.isPodWorthRequeuing, PriorityQueue.movePodsToActiveOrBackoffQueue; pkg/scheduler/framework/types.go,
+MatchClusterEvents, UnrollWildCardResource (1.36).
+"""
+
+import time
+from collections.abc import Callable, Iterable, Mapping
+from enum import IntEnum
+
+from extender.framework.events import ActionType, ClusterEvent, ClusterEventWithHint, EventResource, QueueingHint
+from extender.framework.extension_points import EnqueueExtensions, Filter, Permit, PreEnqueue, PreFilter, Reserve
+from extender.framework.profiles import Profile
+from extender.queueing.queued_pod_info import QueuedPodInfo
+
+WILDCARD_EVENT = ClusterEventWithHint(EventResource.ANY, ActionType.ALL)
+"""The registration of plugins without `events_to_register`, and of outbound extenders.
+
+Source: pkg/scheduler/framework/types.go, UnrollWildCardResource; pkg/scheduler/schedule_one.go,
+Scheduler.findNodesThatFitPod (1.36).
+"""
+
+EXTENDER_NAME = "Extender"
+"""The plugin name of rejections by outbound extenders.
+
+Source: pkg/scheduler/schedule_one.go, Scheduler.findNodesThatFitPod (1.36).
+"""
+
+QueueingHintObserver = Callable[[str, str, str, float], None]
+"""Called after every queueing hint with plugin, event label, outcome (Queue, QueueSkip, Error) and seconds."""
+
+
+class QueueingStrategy(IntEnum):
+    """How to requeue a pod; the maximum of several strategies applies."""
+
+    SKIP = 0
+    AFTER_BACKOFF = 1
+    IMMEDIATELY = 2
+
+
+def is_wildcard_event(event: ClusterEvent) -> bool:
+    """Return whether *event* matches all registrations. It is then for the pod `event.new`, or for all pods if None."""
+    return event.resource is EventResource.ANY and event.action == ActionType.ALL
+
+
+def build_queueing_hint_map(profile: Profile) -> dict[str, tuple[ClusterEventWithHint, ...]]:
+    """Return the registered events of each plugin of *profile*, by plugin name.
+
+    Source: pkg/scheduler/framework/runtime/framework.go, frameworkImpl.fillEnqueueExtensions;
+    pkg/scheduler/framework/types.go, UnrollWildCardResource (1.36).
+    """
+    plugins_by_point = (
+        profile.pre_enqueue_plugins,
+        profile.pre_filter_plugins,
+        profile.filter_plugins,
+        profile.reserve_plugins,
+        profile.permit_plugins,
+    )
+    plugins: dict[str, PreEnqueue | PreFilter | Filter | Reserve | Permit] = {
+        plugin.name: plugin for point_plugins in plugins_by_point for plugin in point_plugins
+    }
+    hint_map = {
+        name: tuple(plugin.events_to_register()) if isinstance(plugin, EnqueueExtensions) else (WILDCARD_EVENT,)
+        for name, plugin in plugins.items()
+    }
+    return {**hint_map, EXTENDER_NAME: (WILDCARD_EVENT,)}
+
+
+class QueueingHints:
+    """The registered events of all plugins, by scheduler name."""
+
+    __slots__ = ("_hint_maps", "_interest_by_event_type", "_last_matches", "_on_hint")
+
+    def __init__(self, profiles: Mapping[str, Profile], observe: QueueingHintObserver | None = None) -> None:
+        self._hint_maps = {name: build_queueing_hint_map(profile) for name, profile in profiles.items()}
+        self._on_hint = observe
+        self._last_matches: tuple[ClusterEvent | None, dict[tuple[str, str], tuple[ClusterEventWithHint, ...]]] = (
+            None,
+            {},
+        )
+        self._interest_by_event_type: dict[tuple[EventResource, ActionType], bool] = {}
+
+    def get_registered_events(self, scheduler_name: str, plugin: str) -> tuple[ClusterEventWithHint, ...]:
+        """Return the events for which *plugin* registered."""
+        return self._hint_maps.get(scheduler_name, {}).get(plugin, ())
+
+    def is_event_of_interest(self, event: ClusterEvent) -> bool:
+        """Return whether any plugin registered for *event*.
+
+        Source: pkg/scheduler/backend/queue/scheduling_queue.go, PriorityQueue.moveAllToActiveOrBackoffQueue (1.36).
+        """
+        event_type = event.resource, event.action
+        is_of_interest = self._interest_by_event_type.get(event_type)
+        if is_of_interest is None:  # cached, because this runs for every assigned pod
+            is_of_interest = self._interest_by_event_type[event_type] = is_wildcard_event(event) or any(
+                registered_event.matches(event)
+                for hint_map in self._hint_maps.values()
+                for registered_events in hint_map.values()
+                for registered_event in registered_events
+            )
+        return is_of_interest
+
+    def is_pod_worth_requeuing(self, pod: QueuedPodInfo, event: ClusterEvent) -> QueueingStrategy:
+        """Return how to requeue *pod* after *event*, by the hints of the plugins that rejected it.
+
+        Source: pkg/scheduler/backend/queue/scheduling_queue.go, PriorityQueue.isPodWorthRequeuing (1.36).
+        """
+        rejector_plugins = pod.rejector_plugins
+        if not rejector_plugins:
+            return QueueingStrategy.AFTER_BACKOFF
+        if is_wildcard_event(event):
+            return (
+                QueueingStrategy.SKIP
+                if event.new is not None and not _has_same_uid(event, pod)
+                else QueueingStrategy.AFTER_BACKOFF
+            )
+        scheduler_name = pod.pod_info.spec.scheduler_name
+        if scheduler_name not in self._hint_maps:
+            return QueueingStrategy.AFTER_BACKOFF
+        strategy = QueueingStrategy.SKIP
+        for plugin in rejector_plugins:
+            for registered_event in self._find_matching_events(event, scheduler_name, plugin):
+                if self._call_hint(plugin, registered_event, pod, event) is QueueingHint.SKIP:
+                    continue
+                if plugin in pod.pending_plugins:
+                    return QueueingStrategy.IMMEDIATELY
+                if not pod.pending_plugins:
+                    return QueueingStrategy.AFTER_BACKOFF
+                strategy = QueueingStrategy.AFTER_BACKOFF
+        return strategy
+
+    def _find_matching_events(
+        self, event: ClusterEvent, scheduler_name: str, plugin: str
+    ) -> tuple[ClusterEventWithHint, ...]:
+        """Return the registered events of *plugin* that match *event*, cached for the next pods."""
+        last_event, matches_by_plugin = self._last_matches
+        if last_event is not event:
+            matches_by_plugin = {}
+            self._last_matches = event, matches_by_plugin
+        matching_events = matches_by_plugin.get((scheduler_name, plugin))
+        if matching_events is None:
+            registered_events = self.get_registered_events(scheduler_name, plugin)
+            matching_events = tuple(
+                registered_event for registered_event in registered_events if registered_event.matches(event)
+            )
+            matches_by_plugin[scheduler_name, plugin] = matching_events
+        return matching_events
+
+    def get_strategy_for_events(self, pod: QueuedPodInfo, events: Iterable[ClusterEvent]) -> QueueingStrategy:
+        """Return the maximum of the strategies for *events*.
+
+        Source: pkg/scheduler/backend/queue/scheduling_queue.go, PriorityQueue.determineSchedulingHintForInFlightPod
+        (1.36).
+        """
+        strategy = QueueingStrategy.SKIP
+        for event in events:
+            strategy = max(strategy, self.is_pod_worth_requeuing(pod, event))
+            if strategy is QueueingStrategy.IMMEDIATELY or (
+                strategy is QueueingStrategy.AFTER_BACKOFF and not pod.pending_plugins
+            ):
+                return strategy
+        return strategy
+
+    def _call_hint(
+        self, plugin: str, registered_event: ClusterEventWithHint, pod: QueuedPodInfo, event: ClusterEvent
+    ) -> QueueingHint:
+        if registered_event.hint is None:
+            return QueueingHint.QUEUE
+        start_time = time.perf_counter() if self._on_hint else 0.0
+        try:
+            hint = registered_event.hint(pod.pod_info, event)
+            outcome = hint.value
+        except Exception:  # noqa: BLE001  as in kube-scheduler, a failed hint requeues the pod
+            hint, outcome = QueueingHint.QUEUE, "Error"
+        if self._on_hint:
+            self._on_hint(plugin, event.label, outcome, time.perf_counter() - start_time)
+        return hint
+
+
+def _has_same_uid(event: ClusterEvent, pod: QueuedPodInfo) -> bool:
+    metadata = getattr(event.new, "metadata", None)
+    return metadata is not None and metadata.uid == pod.pod_info.pod.metadata.uid

@@ -1,0 +1,251 @@
+"""Execute the PreBind and Bind plans of one pod.
+
+`cycle.binding_cycle` returns the plans; this module makes their API calls, for the scheduler and for the bind verb.
+"""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from extender.api.kinds.node import Node
+from extender.basics.clock import Clock
+from extender.cache.cache import Cache
+from extender.cache.pod_info import PodInfo
+from extender.client.errors import ApiError, UnreachableError
+from extender.cycle import binding_cycle
+from extender.cycle.bind_precheck import recheck_node
+from extender.cycle.plugin_runtime import PluginRuntime
+from extender.framework.api_plan import ApiCall, ApiPlan
+from extender.framework.extension_points import NamedPlugin, PreBind
+from extender.framework.profiles import Profile
+from extender.framework.status import Code, Status
+
+_BIND_CONFIRM_SECONDS = 60.0
+"""Seconds to wait for the watch to confirm a binding of unknown outcome. The timeout of the API server is shorter."""
+
+_POLL_SECONDS = 1.0
+"""Seconds between checks of a plan's condition.
+
+Source: pkg/scheduler/framework/plugins/volumebinding/binder.go, volumeBinder.BindPodVolumes (1.36).
+"""
+
+
+_ERROR_STATUS = Status(Code.ERROR)
+
+
+class BindingError(Exception):
+    """The binding failed; `status` has the reason."""
+
+    def __init__(self, status: Status) -> None:
+        super().__init__(status.message)
+        self.status = status
+
+
+def ignore(*_: object) -> None:
+    """Accept any arguments and do nothing."""
+
+
+class ApiCaller(Protocol):
+    """Makes API calls that write objects."""
+
+    async def call(self, api_call: ApiCall, check_before_send: Callable[[], None] = ignore, /) -> None:
+        """Make one API call. *check_before_send* runs just before the call is sent and may raise to stop it.
+
+        Raises:
+            client.errors.ApiError: the call failed, or its outcome is unknown.
+        """
+
+
+async def undo_api_calls(api: ApiCaller, api_calls: Sequence[ApiCall], log_warning: Callable[[str], None]) -> None:
+    """Make the API calls of Unreserve; a failed call is only logged.
+
+    Source: pkg/scheduler/framework/plugins/dynamicresources/dynamicresources.go, DynamicResources.Unreserve (1.36).
+    """
+    for api_call in api_calls:
+        try:
+            await api.call(api_call)
+        except ApiError as error:
+            log_warning(f"Unreserve could not update {api_call.kind} {api_call.namespace}/{api_call.name}: {error}")
+
+
+@dataclass(frozen=True, slots=True)
+class Binder:
+    """Executes the plans of one assumed pod.
+
+    Attributes:
+        pod: the pod to bind.
+        node_name: the node that the pod is assumed on.
+        node_at_decision: the node in the scheduling cycle; None if it may have changed since.
+        profile: has the plugins.
+        runtime: calls the plugins.
+        cycle_state: PreFilter state by plugin.
+        cache: has the assumed pod.
+        api: makes API calls.
+        clock: returns the current time.
+        sleep: waits for a number of seconds.
+        ensure_still_valid: called before each API call; raises `BindingError` to stop the binding.
+        on_pre_bind_call: called after each API call of PreBind with its success.
+        record_event: records an event about the pod with a reason and a note.
+        on_devices_bound: called after the wait for a plan's devices with the devices, the outcome and the seconds.
+    """
+
+    pod: PodInfo
+    node_name: str
+    node_at_decision: Node | None
+    profile: Profile
+    runtime: PluginRuntime
+    cycle_state: dict[str, Any]
+    cache: Cache
+    api: ApiCaller
+    clock: Clock
+    sleep: Callable[[float], Awaitable[None]]
+    ensure_still_valid: Callable[[], None]
+    on_pre_bind_call: Callable[[ApiCall, bool], None] = ignore
+    record_event: Callable[[str, str], None] = ignore
+    on_devices_bound: Callable[[Sequence[tuple[str, bool]], Status, float], None] = ignore
+
+    @contextmanager
+    def _observe(self, point: str, plugin: NamedPlugin | None = None) -> Iterator[None]:
+        """Report the status and duration of *point*, or of *plugin* at *point* including the execution of its plan.
+
+        Source: pkg/scheduler/metrics/metrics.go, FrameworkExtensionPointDuration, PluginExecutionDuration (1.36).
+        """
+        runner = self.runtime.runner
+        start_time = runner.start_timer()
+
+        def observe(status: Status | None) -> None:
+            if plugin is None:
+                runner.observe_extension_point(self.profile.scheduler_name, point, status, start_time)
+            else:
+                runner.observe_plan(plugin, point, status, start_time)
+
+        try:
+            yield
+        except BindingError as error:
+            observe(error.status)
+            raise
+        except Exception:
+            observe(_ERROR_STATUS)
+            raise
+        observe(None)
+
+    async def run_pre_bind_plugins(self, plugin_groups: Sequence[Sequence[PreBind]]) -> None:
+        """Run the PreBind plugins and execute their plans, the plugins of a group concurrently.
+
+        Raises:
+            BindingError: a plugin, an API call or a wait failed.
+
+        Source: pkg/scheduler/framework/runtime/framework.go, frameworkImpl.getPreBindPluginGroups,
+        frameworkImpl.RunPreBindPlugins (1.36).
+        """
+        with self._observe("PreBind"):
+            for group in plugin_groups:
+                await asyncio.gather(*map(self._run_pre_bind_plugin, group))
+
+    async def _run_pre_bind_plugin(self, plugin: PreBind) -> None:
+        result = binding_cycle.run_pre_bind_plugin(
+            plugin, self.pod, self.node_name, self.cache.snapshot(), self.runtime, self.cycle_state
+        )
+        if isinstance(result, Status):
+            if result.is_success:
+                return
+            raise BindingError(result)
+        with self._observe("PreBind", plugin):
+            for api_call in result.calls:
+                self.ensure_still_valid()
+                await self._call_api(plugin, api_call)
+            await self._wait_for_condition(plugin.name, result)
+
+    async def _call_api(self, plugin: PreBind, api_call: ApiCall) -> None:
+        try:
+            await self.api.call(api_call)
+        except ApiError as error:
+            self.on_pre_bind_call(api_call, False)
+            message = f'running PreBind plugin "{plugin.name}": {error}'
+            raise BindingError(Status(Code.ERROR, (message,), plugin.name)) from error
+        self.on_pre_bind_call(api_call, True)
+
+    async def _wait_for_condition(self, plugin: str, plan: ApiPlan) -> None:
+        """Poll the condition of *plan* until it is met or fails."""
+        if plan.wait_for is None:
+            return
+        if plan.event is not None:
+            self.record_event(*plan.event)
+        start_time = self.clock.monotonic()
+        deadline = start_time + plan.timeout
+        while True:
+            result = plan.wait_for(self.cache.snapshot())
+            if result is None:
+                self.ensure_still_valid()
+                result = plan.timeout_status if self.clock.monotonic() >= deadline else None
+            if result is not None:
+                self.on_devices_bound(plan.allocated_devices, result, self.clock.monotonic() - start_time)
+                if result.is_success:
+                    return
+                message = f'running PreBind plugin "{plugin}": {result.message}'
+                if result.is_rejected:
+                    raise BindingError(result.with_plugin(plugin))
+                raise BindingError(Status(Code.ERROR, (message,), plugin))
+            await self.sleep(_POLL_SECONDS)
+
+    def ensure_node_still_fits(self) -> None:
+        """Recheck the node. Called just before the binding is sent.
+
+        Raises:
+            BindingError: the node was deleted, or the pod no longer fits it.
+        """
+        status = recheck_node(self.pod, self.node_name, self.node_at_decision, self.cache, self.profile, self.runtime)
+        if status is not None:
+            raise BindingError(status)
+
+    async def bind(self) -> None:
+        """Bind the pod with the first Bind plugin that does not skip.
+
+        Raises:
+            BindingError: the binding failed, or was not confirmed within `_BIND_CONFIRM_SECONDS`.
+
+        Source: pkg/scheduler/schedule_one.go, Scheduler.bind; pkg/scheduler/framework/runtime/framework.go,
+        frameworkImpl.RunBindPlugins (1.36).
+        """
+        with self._observe("Bind"):
+            result = binding_cycle.run_bind_plugins(self.pod, self.node_name, self.profile, self.runtime)
+            if isinstance(result, Status):
+                raise BindingError(result)
+            plugin, plan = result
+            with self._observe("Bind", plugin):
+                await self._execute_bind_plan(plugin, plan)
+
+    async def _execute_bind_plan(self, plugin: NamedPlugin, plan: ApiPlan) -> None:
+        """Make the API calls. If their outcome is unknown, wait until the watch shows the pod on a node.
+
+        Source: pkg/scheduler/schedule_one.go, Scheduler.handleSchedulingFailure (1.36).
+        """
+        is_sent = False
+
+        def check_before_send() -> None:
+            nonlocal is_sent
+            if not is_sent:  # after the first send the outcome may be unknown, so a retry must not be stopped
+                self.ensure_still_valid()
+                self.ensure_node_still_fits()
+                is_sent = True
+
+        try:
+            for api_call in plan.calls:
+                await self.api.call(api_call, check_before_send)
+        except ApiError as error:
+            if isinstance(error, UnreachableError) and error.maybe_sent and await self._wait_until_bound():
+                return
+            raise BindingError(Status(Code.ERROR, (f'running Bind plugin "{plugin.name}": {error}',))) from error
+
+    async def _wait_until_bound(self) -> bool:
+        """Return whether the watch shows the pod on its node in time."""
+        deadline = self.clock.monotonic() + _BIND_CONFIRM_SECONDS
+        while True:
+            assigned_pod_info = self.cache.assigned_pods.get(self.pod.uid)
+            if assigned_pod_info is None or not assigned_pod_info.assumed:
+                return assigned_pod_info is not None and assigned_pod_info.node_name == self.node_name
+            if self.clock.monotonic() >= deadline:
+                return False
+            await self.sleep(_POLL_SECONDS)

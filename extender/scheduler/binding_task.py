@@ -1,0 +1,271 @@
+"""The binding cycle of one pod: wait on Permit, run PreBind and Bind, record the result; undo all steps on failure.
+
+Source: pkg/scheduler/schedule_one.go, Scheduler.bindingCycle (1.36).
+"""
+
+import asyncio
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Any
+
+from extender.api.kinds.node import Node
+from extender.cache.pod_info import AssignedPodInfo
+from extender.client.extender_transport import ExtenderError
+from extender.cycle import binding_cycle
+from extender.framework.api_plan import ApiCall
+from extender.framework.profiles import Profile
+from extender.framework.status import Code, Status
+from extender.framework.waiting_pods import WaitingPod
+from extender.queueing.queued_pod_info import QueuedPodInfo
+from extender.scheduler import log_messages
+from extender.scheduler.binder import Binder, BindingError, undo_api_calls
+from extender.scheduler.context import SchedulerContext, log
+from extender.scheduler.extender_preemption import is_error_ignored
+from extender.scheduler.failure_handler import (
+    handle_scheduling_failure,
+    requeue_after_pod_removal,
+    run_in_background,
+    write_status,
+)
+from extender.scheduler.status_patches import make_nomination_patch
+
+
+@dataclass(slots=True)
+class BindingTask:
+    """The binding cycle of one pod.
+
+    Attributes:
+        queued_pod_info: the pod, in flight.
+        assigned_pod_info: the assumed pod.
+        profile: the profile with the plugins.
+        cycle_state: the PreFilter state by plugin.
+        start_time: the start of the attempt, in seconds on the monotonic clock.
+        waiting_pod: the pod's entry in `WaitingPods` if it waits on Permit.
+        permit_decided: the event that is set when Permit is decided.
+        cancel_reason: the reason why the binding is cancelled; empty if it is not.
+        node_at_decision: the node in the scheduling cycle; None if it may have changed since.
+    """
+
+    queued_pod_info: QueuedPodInfo
+    assigned_pod_info: AssignedPodInfo
+    profile: Profile
+    cycle_state: dict[str, Any]
+    start_time: float
+    waiting_pod: WaitingPod | None = None
+    permit_decided: asyncio.Event = field(default_factory=asyncio.Event)
+    cancel_reason: str = ""
+    node_at_decision: Node | None = None
+
+    def cancel(self, reason: str) -> None:
+        """Cancel the binding at its next step, because another pod preempts this one.
+
+        Source: pkg/scheduler/schedule_one.go, Scheduler.bindingCycle;
+        pkg/scheduler/framework/runtime/pods_in_prebind_map.go, podInPreBind.MarkPrebound (1.36).
+        """
+        self.cancel_reason = self.cancel_reason or reason
+
+
+async def run_binding_cycle(context: SchedulerContext, task: BindingTask) -> None:
+    """Run the binding cycle of *task*. Failures go to the failure handler; nothing is raised."""
+    uid = task.queued_pod_info.uid
+    try:
+        await _run_steps(context, task)
+    except BindingError as error:
+        fail_binding(context, task, error.status)
+    except Exception as error:  # noqa: BLE001  logged with its traceback; the pod must return to the queue
+        assigned_pod_info = task.assigned_pod_info
+        log.exception("binding of pod %s to node %s failed", assigned_pod_info.key, assigned_pod_info.node_name)
+        fail_binding(context, task, Status(Code.ERROR, (f"{type(error).__name__}: {error}",)))
+    finally:
+        context.pre_bind_cancels.pop(uid, None)
+
+
+async def _run_steps(context: SchedulerContext, task: BindingTask) -> None:
+    pod, node = task.queued_pod_info.pod_info, task.assigned_pod_info.node_name
+    runtime = context.runtimes[task.profile.scheduler_name]
+
+    def record_event(reason: str, note: str) -> None:
+        context.recorder.event(pod.pod, warning=False, reason=reason, action="Scheduling", note=note)
+
+    binder = Binder(
+        pod,
+        node,
+        task.node_at_decision,
+        task.profile,
+        runtime,
+        task.cycle_state,
+        context.cache,
+        context.api,
+        context.clock,
+        context.sleep,
+        ensure_still_valid=lambda: _ensure_still_valid(context, task),
+        on_pre_bind_call=partial(_count_pre_bind_call, context),
+        record_event=record_event,
+        on_devices_bound=partial(_count_device_bindings, context, task.profile.scheduler_name),
+    )
+    pre_flights = binding_cycle.run_pre_bind_pre_flights(pod, node, task.profile, runtime, task.cycle_state)
+    if pre_flights.status is not None and pre_flights.status.code is not Code.SKIP:
+        raise BindingError(pre_flights.status)
+    if context.nominate_before_binding and (pre_flights.status is None or task.waiting_pod is not None):
+        api_call = make_nomination_patch(pod.pod, node)
+        if api_call is not None:
+            await write_status(context, api_call)
+    await _wait_on_permit(context, task)
+    context.queue.done(task.queued_pod_info.uid)  # from here on, cluster events cannot help this pod
+    if pre_flights.status is None:
+        context.pre_bind_cancels[task.queued_pod_info.uid] = task.cancel
+        await binder.run_pre_bind_plugins(pre_flights.groups)
+    context.pre_bind_cancels.pop(task.queued_pod_info.uid, None)
+    _ensure_still_valid(context, task)
+    binder.ensure_node_still_fits()
+    if not await _bind_by_extender(context, task):
+        await binder.bind()
+    _finish_binding(context, task)
+
+
+async def _bind_by_extender(context: SchedulerContext, task: BindingTask) -> bool:
+    """Bind with the first interested extender that has a bind verb; return False if no extender bound the pod.
+
+    Source: pkg/scheduler/schedule_one.go, Scheduler.extendersBinding (1.36).
+    """
+    pod = task.queued_pod_info.pod_info.pod
+    for extender in context.extenders:
+        if not extender.config.bind_verb or not extender.is_interested(pod):
+            continue
+        try:
+            await extender.bind(pod, task.assigned_pod_info.node_name)
+        except ExtenderError as error:
+            assigned_pod_info = context.cache.assigned_pods.get(task.queued_pod_info.uid)
+            node = task.assigned_pod_info.node_name
+            if assigned_pod_info is not None and not assigned_pod_info.assumed and assigned_pod_info.node_name == node:
+                return True  # the response was lost, but the extender bound the pod
+            if not is_error_ignored(extender, error):
+                raise BindingError(Status(Code.ERROR, (str(error),))) from error
+            _ensure_still_valid(context, task)  # the call may have taken a long time
+        else:
+            return True
+    return False
+
+
+async def _wait_on_permit(context: SchedulerContext, task: BindingTask) -> None:
+    """Wait until Permit allows the pod.
+
+    Source: pkg/scheduler/framework/runtime/framework.go, frameworkImpl.WaitOnPermit (1.36).
+    """
+    if task.waiting_pod is None:
+        return
+    wait_start = context.clock.monotonic()
+    await task.permit_decided.wait()
+    permit_status = task.waiting_pod.status
+    if permit_status is None:
+        raise BindingError(Status(Code.ERROR, ("waiting on permit for pod: ended without an outcome",)))
+    context.metrics.observe_permit_wait(permit_status.code.label, context.clock.monotonic() - wait_start)
+    if not permit_status.is_success:
+        raise BindingError(permit_status)
+
+
+def _count_pre_bind_call(context: SchedulerContext, api_call: ApiCall, succeeded: bool) -> None:
+    """Count the creation of a ResourceClaim.
+
+    Source: pkg/scheduler/metrics/metrics.go, ResourceClaimCreatesTotal (1.36).
+    """
+    if (api_call.verb, api_call.kind) == ("create", "ResourceClaim"):
+        context.metrics.count_claim_creation(succeeded=succeeded)
+
+
+def _count_device_bindings(
+    context: SchedulerContext, profile: str, devices: Sequence[tuple[str, bool]], outcome: Status, seconds: float
+) -> None:
+    """Record the wait for devices.
+
+    Source: pkg/scheduler/metrics/metrics.go, DRABindingConditionsAllocationsTotal (1.36).
+    """
+    label = "success" if outcome.is_success else "error"
+    if outcome.message.startswith("device binding timeout"):
+        label = "timeout"
+    elif outcome.message.startswith("device binding failed"):
+        label = "failure"
+    for driver, has_conditions in devices:
+        context.metrics.observe_device_binding(profile, driver, label, seconds, count_binding=has_conditions)
+
+
+def _ensure_still_valid(context: SchedulerContext, task: BindingTask) -> None:
+    """Check that the binding is not cancelled, the pod is still assumed and this process still leads.
+
+    Raises:
+        BindingError: one of these conditions is false.
+    """
+    if task.cancel_reason:
+        raise BindingError(Status(Code.ERROR, (task.cancel_reason,)))
+    if not context.cache.is_assumed(task.queued_pod_info.uid):
+        raise BindingError(Status(Code.ERROR, ("pod does not exist any more",)))
+    if not context.leadership.may_act():
+        raise BindingError(Status(Code.ERROR, ("the lease is lost, so nothing is bound",)))
+
+
+def _finish_binding(context: SchedulerContext, task: BindingTask) -> None:
+    """Record the event, log line and metrics of a bound pod, then run PostBind.
+
+    Source: pkg/scheduler/schedule_one.go, Scheduler.finishBinding (1.36).
+    """
+    pod, node = task.queued_pod_info.pod_info, task.assigned_pod_info.node_name
+    now = context.clock.monotonic()
+    note = f"Successfully assigned {pod.key} to {node}"
+    context.recorder.event(pod.pod, warning=False, reason="Scheduled", action="Binding", note=note)
+    log_messages.log_bound(pod.pod, node)
+    first_active_time = task.queued_pod_info.initial_attempt_timestamp
+    context.metrics.observe_bound_pod(
+        task.queued_pod_info.attempts, now - (first_active_time if first_active_time is not None else task.start_time)
+    )
+    context.metrics.observe_attempt(task.profile.scheduler_name, "scheduled", now - task.start_time)
+    if task.queued_pod_info.was_flushed_from_unschedulable:
+        context.metrics.count_bound_after_flush()
+    runtime = context.runtimes[task.profile.scheduler_name]
+    for error in binding_cycle.run_post_bind_plugins(pod, node, task.profile, runtime, task.cycle_state):
+        log.warning("%s", error)
+
+
+def fail_binding(context: SchedulerContext, task: BindingTask, status: Status) -> None:
+    """Run Unreserve, forget the pod and call the failure handler.
+
+    Source: pkg/scheduler/schedule_one.go, Scheduler.assumeAndReserve, Scheduler.handleBindingCycleError (1.36).
+    """
+    pod, node = task.queued_pod_info.pod_info, task.assigned_pod_info.node_name
+    runtime = context.runtimes[task.profile.scheduler_name]
+    result = binding_cycle.run_unreserve_plugins(pod, node, task.profile, runtime, task.cycle_state)
+    for error in result.errors:
+        log.warning("%s", error)
+    if result.api_calls and context.leadership.may_act():
+        run_in_background(context, _undo_api_calls_and_requeue(context, task, status, result.api_calls))
+    else:
+        _forget_and_requeue(context, task, status)
+
+
+async def _undo_api_calls_and_requeue(
+    context: SchedulerContext, task: BindingTask, status: Status, api_calls: tuple[ApiCall, ...]
+) -> None:
+    """Make the API calls of Unreserve before the pod is requeued, so that the next attempt sees their effect.
+
+    Source: pkg/scheduler/framework/plugins/dynamicresources/dynamicresources.go, DynamicResources.Unreserve (1.36).
+    """
+    await undo_api_calls(context.api, api_calls, log.warning)
+    _forget_and_requeue(context, task, status)
+
+
+def _forget_and_requeue(context: SchedulerContext, task: BindingTask, status: Status) -> None:
+    """Forget the assumed pod and return it to the queue."""
+    pod = task.queued_pod_info.pod_info
+    context.cache.forget(pod.pod)
+    rejectors = frozenset({status.plugin}) if status.is_rejected and status.plugin else frozenset()
+    message = f"0/1 nodes are available: 1 {status.message}." if status.is_rejected else status.message
+    if not status.is_rejected:
+        requeue_after_pod_removal(context, task.assigned_pod_info)
+    handle_scheduling_failure(context, task.queued_pod_info, status, message, rejectors, "", task.start_time)
+    if status.is_rejected:
+        requeue_after_pod_removal(context, task.assigned_pod_info, except_uid=task.queued_pod_info.uid)
+
+
+def start_binding_task(context: SchedulerContext, task: BindingTask) -> None:
+    """Start the binding cycle of *task* in the background."""
+    run_in_background(context, run_binding_cycle(context, task))

@@ -1,0 +1,72 @@
+"""The state that the modules of the scheduler share."""
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from random import Random
+
+from extender.basics.clock import Clock
+from extender.cache.cache import Cache
+from extender.client.extender import HttpExtender
+from extender.client.raw_objects import RawObjectCache
+from extender.cycle.node_sampling import NodeSampler
+from extender.cycle.plugin_runtime import PluginRuntime
+from extender.framework.profiles import Profile
+from extender.framework.waiting_pods import WaitingPods
+from extender.queueing.scheduling_queue import SchedulingQueue
+from extender.scheduler.api_writer import EventRecorder
+from extender.scheduler.binder import ApiCaller
+from extender.scheduler.leadership import Leadership
+from extender.scheduler.metrics_recorder import MetricsRecorder
+
+log = logging.getLogger("extender.scheduler")
+
+
+@dataclass(slots=True)
+class SchedulerContext:
+    """The shared state of one scheduler. Only the event loop's thread uses it.
+
+    Attributes:
+        cache: the cluster, with assumed pods.
+        queue: the scheduling queue.
+        profiles: the profiles by scheduler name.
+        runtimes: the plugin runtimes by scheduler name.
+        api: the caller of the API server.
+        recorder: the event recorder.
+        leadership: whether this process may write.
+        metrics: the metrics recorder.
+        clock: the source of the current time.
+        rng: the random generator for ties and jitter.
+        wake: the function that is called when the queue may have a pod, or a waiting pod's Permit may be decided.
+        nominate_before_binding: whether pods are nominated before binding (gate NominatedNodeNameForExpectation).
+        sleep: the function that waits for a number of seconds.
+        node_sampler: the node sampler, with the start index of searches that stop early.
+        extenders: the HTTP extenders in configured order.
+        raw_objects: the raw JSON of nodes and pods for extenders.
+        waiting_pods: the pods that wait on Permit.
+        pre_bind_cancels: the functions that cancel the binding of a pod in PreBind, by uid.
+        tasks: the bindings, evictions and status writes in progress; they finish before the process ends.
+
+    Source: pkg/scheduler/schedule_one.go, Scheduler.bindingCycle (1.36).
+    """
+
+    cache: Cache
+    queue: SchedulingQueue
+    profiles: Mapping[str, Profile]
+    runtimes: Mapping[str, PluginRuntime]
+    api: ApiCaller
+    recorder: EventRecorder
+    leadership: Leadership
+    metrics: MetricsRecorder
+    clock: Clock
+    rng: Random
+    wake: Callable[[], None]
+    nominate_before_binding: bool = True
+    sleep: Callable[[float], Awaitable[None]] = asyncio.sleep
+    node_sampler: NodeSampler = field(default_factory=NodeSampler)
+    extenders: Sequence[HttpExtender] = ()
+    raw_objects: RawObjectCache = field(default_factory=RawObjectCache)
+    waiting_pods: WaitingPods = field(default_factory=WaitingPods)
+    pre_bind_cancels: dict[str, Callable[[str], None]] = field(default_factory=dict)
+    tasks: set[asyncio.Task[None]] = field(default_factory=set)

@@ -1,0 +1,236 @@
+"""Apply changes of API objects to the cache, then notify an event handler.
+
+Source: pkg/scheduler/eventhandlers.go, Scheduler.addNodeToCache, Scheduler.updatePodInSchedulingQueue,
+Scheduler.handleAssumedPodDeletion; pkg/scheduler/framework/events.go, NodeSchedulingPropertiesChange,
+PodSchedulingPropertiesChange (1.36).
+"""
+
+from collections.abc import Collection
+from typing import Protocol
+
+from extender.api.kinds.devices import DeviceClass, DeviceTaintRule, ResourceClaim, ResourceSlice
+from extender.api.kinds.node import Node
+from extender.api.kinds.pod import Pod
+from extender.api.kinds.pod_group import PodGroup
+from extender.api.kinds.storage import (
+    CSIDriver,
+    CSINode,
+    CSIStorageCapacity,
+    PersistentVolume,
+    PersistentVolumeClaim,
+    StorageClass,
+    VolumeAttachment,
+)
+from extender.cache.cache import Cache, PodOrNode
+from extender.cache.tables.object_store import ApiObject, get_object_key
+from extender.dra.device_taint_rules import apply_taint_rules
+from extender.framework.events import ActionType, ClusterEvent, EventResource
+from extender.scheduler.object_changes import find_node_events, find_pod_events
+
+RESOURCES: dict[type, EventResource] = {
+    CSIDriver: EventResource.CSI_DRIVER,
+    CSINode: EventResource.CSI_NODE,
+    CSIStorageCapacity: EventResource.CSI_STORAGE_CAPACITY,
+    DeviceClass: EventResource.DEVICE_CLASS,
+    PersistentVolume: EventResource.PERSISTENT_VOLUME,
+    PersistentVolumeClaim: EventResource.PERSISTENT_VOLUME_CLAIM,
+    PodGroup: EventResource.POD_GROUP,
+    ResourceClaim: EventResource.RESOURCE_CLAIM,
+    ResourceSlice: EventResource.RESOURCE_SLICE,
+    StorageClass: EventResource.STORAGE_CLASS,
+    VolumeAttachment: EventResource.VOLUME_ATTACHMENT,
+}
+"""Kinds with cluster events, without nodes and pods. Other kinds only update the cache."""
+
+
+class EventHandler(Protocol):
+    """Receives changes after the cache is updated."""
+
+    def on_pending_pod_add(self, pod: Pod) -> None:
+        """Handle a new pod without a node."""
+
+    def on_pending_pod_update(self, old: Pod, new: Pod, events: list[ClusterEvent]) -> None:
+        """Handle a changed pod without a node."""
+
+    def on_pending_pod_delete(self, pod: Pod) -> None:
+        """Handle a pending pod that was deleted or got a node."""
+
+    def on_assumed_pod_delete(self, pod: Pod) -> None:
+        """Handle an assumed pod that is terminating or deleted before its binding was seen.
+
+        Source: pkg/scheduler/eventhandlers.go, Scheduler.handleAssumedPodDeletion (1.36).
+        """
+
+    def on_cluster_event(self, event: ClusterEvent, *, max_priority: int | None = None) -> None:
+        """Handle an event that may make pods schedulable; with *max_priority*, only pods of at most that priority."""
+
+
+class NullEventHandler:
+    """Ignores all events: for an extender, which has no queue."""
+
+    def on_pending_pod_add(self, pod: Pod) -> None:
+        """Do nothing."""
+
+    def on_pending_pod_update(self, old: Pod, new: Pod, events: list[ClusterEvent]) -> None:
+        """Do nothing."""
+
+    def on_pending_pod_delete(self, pod: Pod) -> None:
+        """Do nothing."""
+
+    def on_assumed_pod_delete(self, pod: Pod) -> None:
+        """Do nothing."""
+
+    def on_cluster_event(self, event: ClusterEvent, *, max_priority: int | None = None) -> None:
+        """Do nothing."""
+
+
+class ClusterEventDispatcher:
+    """Receives the changes of all kinds, each kind in the order of its watch."""
+
+    __slots__ = ("_cache", "_handler", "_scheduler_names")
+
+    def __init__(self, cache: Cache, handler: EventHandler, scheduler_names: Collection[str]) -> None:
+        """Update *cache* and notify *handler*.
+
+        Args:
+            cache: the cluster.
+            handler: the handler that is notified after each update of the cache.
+            scheduler_names: the scheduler names of the pods to schedule here.
+
+        Source: pkg/scheduler/eventhandlers.go, responsibleForPod (1.36).
+        """
+        self._cache, self._handler, self._scheduler_names = cache, handler, frozenset(scheduler_names)
+
+    def deduplicate(self, obj: PodOrNode) -> PodOrNode:
+        """Return a pod or node equal to *obj*. It shares equal parts with cached objects, to save memory."""
+        return self._cache.deduplicate(obj)
+
+    def set_schedulers(self, scheduler_names: Collection[str]) -> None:
+        """Replace the scheduler names of the pods to schedule here."""
+        self._scheduler_names = frozenset(scheduler_names)
+
+    def on_add(self, obj: ApiObject) -> None:
+        """Handle the new object *obj*."""
+        if isinstance(obj, Node):
+            self._cache.add_or_update_node(obj)
+            self._handler.on_cluster_event(ClusterEvent(EventResource.NODE, ActionType.ADD, None, obj))
+        elif isinstance(obj, Pod):
+            self._add_pod(obj)
+        else:
+            self._update_object(type(obj), ActionType.ADD, None, obj)
+
+    def on_update(self, old: ApiObject, new: ApiObject) -> None:
+        """Handle the change from *old* to *new*."""
+        if isinstance(old, Node) and isinstance(new, Node):
+            self._cache.add_or_update_node(new)
+            for event in find_node_events(old, new):
+                self._handler.on_cluster_event(event)
+        elif isinstance(old, Pod) and isinstance(new, Pod):
+            self._update_pod(old, new)
+        else:
+            self._update_object(type(new), ActionType.UPDATE, old, new)
+
+    def on_delete(self, obj: ApiObject) -> None:
+        """Handle the deletion of *obj*."""
+        if isinstance(obj, Node):
+            self._handler.on_cluster_event(ClusterEvent(EventResource.NODE, ActionType.DELETE, obj, None))
+            self._cache.remove_node(obj.metadata.name)
+        elif isinstance(obj, Pod):
+            self._delete_pod(obj)
+        else:
+            self._update_object(type(obj), ActionType.DELETE, obj, None)
+
+    def _update_object(
+        self, kind: type[ApiObject], action: ActionType, old: ApiObject | None, new: ApiObject | None
+    ) -> None:
+        old_slices = self._list_slices_with_taints() if kind is DeviceTaintRule else []
+        if new is not None:
+            self._cache.add_or_update_object(new)
+        elif old is not None:
+            self._cache.remove_object(kind, get_object_key(old))
+        resource = RESOURCES.get(kind)
+        if resource is not None:
+            self._handler.on_cluster_event(ClusterEvent(resource, action, old, new))
+        for old_slice, new_slice in zip(old_slices, self._list_slices_with_taints() if old_slices else [], strict=True):
+            if old_slice != new_slice:
+                self._handler.on_cluster_event(
+                    ClusterEvent(EventResource.RESOURCE_SLICE, ActionType.UPDATE, old_slice, new_slice)
+                )
+
+    def _list_slices_with_taints(self) -> list[ResourceSlice]:
+        """Return the slices with the taints of all DeviceTaintRules. A changed rule counts as a change of slices.
+
+        Source: pkg/scheduler/framework/plugins/dynamicresources/dynamicresources.go, DynamicResources.PreFilter,
+        DynamicResources.EventsToRegister (1.36).
+        """
+        snapshot = self._cache.snapshot()
+        rules = snapshot.objects(DeviceTaintRule).values()
+        return [apply_taint_rules(resource_slice, rules) for resource_slice in snapshot.objects(ResourceSlice).values()]
+
+    # -- pods
+
+    def _is_responsible_for(self, pod: Pod) -> bool:
+        return pod.spec.scheduler_name in self._scheduler_names
+
+    def _add_pod(self, pod: Pod) -> None:
+        self._cache.add_or_update_pod(pod)
+        if pod.spec.node_name:
+            self._handler.on_cluster_event(ClusterEvent(EventResource.ASSIGNED_POD, ActionType.ADD, None, pod))
+        elif self._is_responsible_for(pod):
+            self._handler.on_pending_pod_add(pod)
+
+    def _update_pod(self, old: Pod, new: Pod) -> None:
+        if old.metadata.uid != new.metadata.uid:  # deleted and recreated under the same name between two events
+            self._delete_pod(old)
+            self._add_pod(new)
+            return
+        if old.spec.node_name:
+            self._cache.add_or_update_pod(new)
+            for event in find_pod_events(old, new):
+                self._handler.on_cluster_event(event)
+        elif new.spec.node_name:
+            self._cache.add_or_update_pod(new)
+            self._handler.on_cluster_event(ClusterEvent(EventResource.ASSIGNED_POD, ActionType.ADD, None, new))
+            if self._is_responsible_for(old):
+                self._handler.on_pending_pod_delete(new)
+        else:
+            self._update_pending_pod(old, new)
+
+    def _update_pending_pod(self, old: Pod, new: Pod) -> None:
+        if self._cache.is_assumed(new.metadata.uid):
+            if new.metadata.deletion_timestamp and not old.metadata.deletion_timestamp:
+                self._handler.on_assumed_pod_delete(new)
+            return
+        self._cache.add_or_update_pod(new)
+        if not self._is_responsible_for(old):
+            return
+        self._handler.on_pending_pod_update(old, new, find_pod_events(old, new))
+        old_nomination = old.status.nominated_node_name
+        if old_nomination and old_nomination != new.status.nominated_node_name:
+            self._notify_nomination_removed(old)
+
+    def _delete_pod(self, pod: Pod) -> None:
+        uid = pod.metadata.uid or pod.key
+        if pod.spec.node_name:
+            self._cache.remove_pod(uid)
+            self._handler.on_cluster_event(ClusterEvent(EventResource.ASSIGNED_POD, ActionType.DELETE, pod, None))
+            return
+        is_assumed = self._cache.is_assumed(uid)
+        self._cache.remove_pod(uid)
+        if not self._is_responsible_for(pod):
+            return
+        self._handler.on_pending_pod_delete(pod)
+        if is_assumed:
+            self._handler.on_assumed_pod_delete(pod)
+        elif pod.status.nominated_node_name:
+            self._notify_nomination_removed(pod)
+
+    def _notify_nomination_removed(self, pod: Pod) -> None:
+        """Notify that *pod* lost its nomination, so that pods of the same or a lower priority may use its resources.
+
+        Source: pkg/scheduler/eventhandlers.go, Scheduler.deletePodFromSchedulingQueue, hasNominatedNodeNameChanged
+        (1.36).
+        """
+        self._handler.on_cluster_event(
+            ClusterEvent(EventResource.ASSIGNED_POD, ActionType.DELETE, pod, None), max_priority=pod.spec.priority or 0
+        )

@@ -1,0 +1,57 @@
+"""Measure the handling time of each event.
+
+Source: pkg/scheduler/metrics/metrics.go, EventHandlingLatency (1.36).
+"""
+
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+from extender.api.kinds.pod import Pod
+from extender.framework.events import ClusterEvent
+from extender.scheduler.event_handlers import EventHandler
+
+ObserveDuration = Callable[[str, float], None]
+"""Called with the label of an event and the duration of its handling in seconds."""
+
+
+class TimedEventHandler:
+    """Forwards to another event handler and measures each call."""
+
+    __slots__ = ("_handler", "_observe")
+
+    def __init__(self, handler: EventHandler, observe: ObserveDuration) -> None:
+        self._handler, self._observe = handler, observe
+
+    @contextmanager
+    def _measure(self, label: str) -> Iterator[None]:
+        start_time = time.perf_counter()
+        yield
+        self._observe(label, time.perf_counter() - start_time)
+
+    def on_pending_pod_add(self, pod: Pod) -> None:
+        """Forward the event and measure its handling."""
+        with self._measure("UnschedulablePodAdd"):
+            self._handler.on_pending_pod_add(pod)
+
+    def on_pending_pod_update(self, old: Pod, new: Pod, events: list[ClusterEvent]) -> None:
+        """Forward the update and record the handling time once for each event label."""
+        start_time = time.perf_counter()
+        self._handler.on_pending_pod_update(old, new, events)
+        for label in {"UnschedulablePodUpdate", *(event.label for event in events)}:
+            self._observe(label, time.perf_counter() - start_time)
+
+    def on_pending_pod_delete(self, pod: Pod) -> None:
+        """Forward the event and measure its handling."""
+        with self._measure("UnschedulablePodDelete"):
+            self._handler.on_pending_pod_delete(pod)
+
+    def on_assumed_pod_delete(self, pod: Pod) -> None:
+        """Forward the event and measure its handling."""
+        with self._measure("AssignedPodDelete"):
+            self._handler.on_assumed_pod_delete(pod)
+
+    def on_cluster_event(self, event: ClusterEvent, *, max_priority: int | None = None) -> None:
+        """Forward the event and measure its handling."""
+        with self._measure(event.label):
+            self._handler.on_cluster_event(event, max_priority=max_priority)

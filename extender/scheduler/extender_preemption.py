@@ -1,0 +1,118 @@
+"""Preemption with HTTP extenders: they may drop candidates and change victims.
+
+Source: pkg/scheduler/framework/preemption/preemption.go, Evaluator.callExtenders; pkg/scheduler/extender.go,
+HTTPExtender.convertPodUIDToPod (1.36).
+"""
+
+from collections.abc import Mapping, Sequence
+from random import Random
+
+import msgspec
+
+from extender.api.extender_v1 import MetaVictims
+from extender.api.kinds.pod import Pod
+from extender.cache.pod_info import AssignedPodInfo
+from extender.cache.snapshot import Snapshot
+from extender.client.extender import HttpExtender, NodeVictims
+from extender.client.extender_transport import ExtenderError
+from extender.framework.extension_points import PostFilterResult
+from extender.framework.status import error, unschedulable
+from extender.preemption.plan import Candidate, PreemptionPlan
+from extender.preemption.select_candidate import select_candidate
+from extender.scheduler.context import log
+
+_PREFIX = "preemption: "
+"""The prefix of error messages.
+
+Source: pkg/scheduler/framework/plugins/defaultpreemption/default_preemption.go, DefaultPreemption.PostFilter (1.36).
+"""
+
+
+def is_error_ignored(extender: HttpExtender, exception: ExtenderError) -> bool:
+    """Return whether the extender is ignorable; if it is, log the ignored error.
+
+    Source: pkg/scheduler/schedule_one.go, findNodesThatPassExtenders, Scheduler.extendersBinding;
+    pkg/scheduler/framework/preemption/preemption.go, Evaluator.callExtenders (1.36).
+    """
+    if extender.config.ignorable:
+        fields = {"extender": extender.name, "err": str(exception)}
+        log.info("Skipping extender as it returned error and has ignorable flag set", extra=fields)
+    return extender.config.ignorable
+
+
+async def call_extenders(
+    result: PostFilterResult,
+    plan: PreemptionPlan,
+    pod: Pod,
+    snapshot: Snapshot,
+    extenders: Sequence[HttpExtender],
+    rng: Random,
+) -> PostFilterResult:
+    """Call the extenders' preempt verbs one after another and return the changed result.
+
+    Args:
+        result: the result of the plugin that made the plan.
+        plan: the plan, with all candidates.
+        pod: the preemptor.
+        snapshot: the snapshot on which the plan was made.
+        extenders: the extenders that are interested in the pod, in order.
+        rng: the random generator that breaks ties.
+    """
+    preempting_extenders = [extender for extender in extenders if extender.config.preempt_verb]
+    if not preempting_extenders:
+        return result
+    candidates: Sequence[Candidate] = plan.candidates
+    for extender in preempting_extenders:
+        try:
+            offered_victims = {candidate.node_name: _convert_to_node_victims(candidate) for candidate in candidates}
+            accepted_victims = await extender.preempt(pod, offered_victims)
+            reviewed_candidates = [
+                convert_to_candidate(extender.name, node, victims, snapshot)
+                for node, victims in accepted_victims.items()
+            ]
+        except ExtenderError as exception:
+            if is_error_ignored(extender, exception):
+                continue
+            return PostFilterResult(error(f"{_PREFIX}{exception}"))
+        empty_candidate = next((candidate for candidate in reviewed_candidates if not candidate.victims), None)
+        if empty_candidate is not None and not extender.config.ignorable:
+            node = empty_candidate.node_name
+            return PostFilterResult(error(f'{_PREFIX}expected at least one victim pod on node "{node}"'))
+        candidates = [candidate for candidate in reviewed_candidates if candidate.victims]
+        if not candidates:
+            return PostFilterResult(unschedulable(f"{_PREFIX}no candidate node for preemption"))
+    new_plan = select_candidate(candidates, rng)
+    return PostFilterResult(result.status, new_plan.best_candidate.node_name, new_plan)
+
+
+def _convert_to_node_victims(candidate: Candidate) -> NodeVictims:
+    return NodeVictims([_with_node_name(victim) for victim in candidate.victims], candidate.num_pdb_violations)
+
+
+def _with_node_name(victim: AssignedPodInfo) -> Pod:
+    """Return the pod with its node name set, like the pod on the API server."""
+    spec = msgspec.structs.replace(victim.pod.spec, node_name=victim.node_name)
+    return msgspec.structs.replace(victim.pod, spec=spec)
+
+
+def convert_to_candidate(extender: str, node: str, victims: MetaVictims, snapshot: Snapshot) -> Candidate:
+    """Convert an extender's victims on one node to a candidate.
+
+    Raises:
+        ExtenderError: the node, or one of the victims on it, does not exist.
+
+    Source: pkg/scheduler/extender.go, HTTPExtender.convertPodUIDToPod (1.36).
+    """
+    if snapshot.row(node) is None:
+        raise ExtenderError(f'nodeinfo not found for node name "{node}"')
+    pods_by_uid: Mapping[str, AssignedPodInfo] = {pod.pod.metadata.uid: pod for pod in snapshot.pods_on(node).values()}
+    victim_pods: list[AssignedPodInfo] = []
+    for victim in victims.pods:
+        pod = pods_by_uid.get(victim.uid)
+        if pod is None:
+            raise ExtenderError(
+                f"extender: {extender} claims to preempt pod (UID: &{{{victim.uid}}}) on node: {node}, "
+                "but the pod is not found on that node"
+            )
+        victim_pods.append(pod)
+    return Candidate(node, tuple(victim_pods), victims.num_pdb_violations)

@@ -1,0 +1,148 @@
+"""Handle a failed attempt: requeue the pod, record an event and patch its status.
+
+Source: pkg/scheduler/schedule_one.go, Scheduler.handleSchedulingFailure (1.36).
+"""
+
+import asyncio
+from collections.abc import Coroutine
+from typing import Any
+
+import msgspec
+
+from extender.cache.pod_info import AssignedPodInfo
+from extender.client.errors import ApiError, ConflictError, NotFoundError, ServerError, UnreachableError
+from extender.client.events import truncate_note
+from extender.framework.api_plan import ApiCall
+from extender.framework.events import ActionType, ClusterEvent, EventResource
+from extender.framework.status import Code, Status
+from extender.queueing.queued_pod_info import QueuedPodInfo
+from extender.scheduler import log_messages
+from extender.scheduler.context import SchedulerContext, log
+from extender.scheduler.status_patches import make_pod_scheduled_patch
+
+_MAX_TRIES = 4
+_INITIAL_DELAY_SECONDS, _DELAY_FACTOR = 0.01, 5.0
+"""Seconds before a failed status write is retried, and the growth factor.
+
+Source: pkg/scheduler/schedule_one.go, updatePod (1.36).
+"""
+
+
+def run_in_background(context: SchedulerContext, coroutine: Coroutine[Any, Any, Any]) -> None:
+    """Start *coroutine* as a task of the context."""
+    task = asyncio.get_running_loop().create_task(coroutine)
+    context.tasks.add(task)
+    task.add_done_callback(context.tasks.discard)
+
+
+def handle_scheduling_failure(
+    context: SchedulerContext,
+    queued_pod_info: QueuedPodInfo,
+    status: Status,
+    message: str,
+    rejectors: frozenset[str],
+    nominated_node: str | None,
+    start_time: float,
+) -> None:
+    """Handle the failed attempt of *queued_pod_info*.
+
+    Args:
+        context: the scheduler's context.
+        queued_pod_info: the pod, in flight.
+        status: ERROR or a rejection.
+        message: the full message for the log, the event and the condition.
+        rejectors: the plugins that rejected the pod; empty after an error.
+        nominated_node: the node to nominate the pod for; None keeps the current nomination, "" clears it.
+        start_time: the start of the attempt, on the monotonic clock.
+    """
+    pod = queued_pod_info.pod_info.pod
+    is_rejected = status.is_rejected
+    reason = "Unschedulable" if is_rejected else "SchedulerError"
+    scheduler_name = pod.spec.scheduler_name
+    now = context.clock.monotonic()
+    context.metrics.observe_attempt(scheduler_name, "unschedulable" if is_rejected else "error", now - start_time)
+    (log_messages.log_unschedulable if is_rejected else log_messages.log_error)(pod, message)
+    queued_pod_info.pending_plugins = rejectors if status.code is Code.PENDING else frozenset()
+    queued_pod_info.unschedulable_plugins = rejectors - queued_pod_info.pending_plugins
+    still_exists = _requeue(context, queued_pod_info, now)
+    if not still_exists and _has_pod_with_key(context, queued_pod_info.key):
+        return
+    newest_pod = queued_pod_info.pod_info.pod
+    context.recorder.event(
+        newest_pod, warning=True, reason="FailedScheduling", action="Scheduling", note=truncate_note(message)
+    )
+    if not still_exists:
+        return
+    if nominated_node is not None:
+        context.cache.nominate(newest_pod, nominated_node)
+    api_call = make_pod_scheduled_patch(newest_pod, reason, message, nominated_node, context.clock.now())
+    if api_call is not None:
+        run_in_background(context, write_status(context, api_call))
+
+
+def _requeue(context: SchedulerContext, queued_pod_info: QueuedPodInfo, now: float) -> bool:
+    """Requeue the newest version of the pod if it is still pending; return False if the pod was deleted.
+
+    Source: pkg/scheduler/schedule_one.go, Scheduler.handleSchedulingFailure (1.36).
+    """
+    newest_pod = context.cache.pending_pods.get(queued_pod_info.uid)
+    if newest_pod is None:
+        context.queue.done(queued_pod_info.uid)
+        return queued_pod_info.uid in context.cache.assigned_pods
+    queued_pod_info.pod_info = context.cache.snapshot().make_pod_info(newest_pod)
+    context.queue.add_unschedulable_if_not_present(queued_pod_info, now)
+    context.wake()
+    return True
+
+
+def _has_pod_with_key(context: SchedulerContext, key: str) -> bool:
+    """Return whether a pod with *key* (`namespace/name`) exists, possibly with another uid."""
+    is_pending = any(pod.key == key for pod in context.cache.pending_pods.values())
+    return is_pending or any(pod.key == key for pod in context.cache.assigned_pods.values())
+
+
+def is_still_pending(context: SchedulerContext, queued_pod_info: QueuedPodInfo) -> bool:
+    """Return whether the pod is still pending, since it may have changed during extender calls."""
+    newest_pod = context.cache.pending_pods.get(queued_pod_info.uid)
+    return newest_pod is not None and newest_pod.metadata.deletion_timestamp is None
+
+
+async def write_status(context: SchedulerContext, api_call: ApiCall) -> bool:
+    """Patch a status with retries and return whether it succeeded. Failures are logged.
+
+    Source: pkg/scheduler/schedule_one.go, updatePod (1.36).
+    """
+    delay = _INITIAL_DELAY_SECONDS
+    for remaining_tries in reversed(range(_MAX_TRIES)):
+        try:
+            await context.api.call(api_call)
+        except NotFoundError:
+            break
+        except (ConflictError, ServerError, UnreachableError) as error:
+            if not remaining_tries:
+                _log_failed_write(api_call, error)
+                break
+        except ApiError as error:
+            _log_failed_write(api_call, error)
+            break
+        else:
+            return True
+        await context.sleep(delay * (1 + 0.1 * context.rng.random()))
+        delay *= _DELAY_FACTOR
+    return False
+
+
+def _log_failed_write(api_call: ApiCall, error: ApiError) -> None:
+    log.warning("status of %s %s/%s could not be written: %s", api_call.kind, api_call.namespace, api_call.name, error)
+
+
+def requeue_after_pod_removal(context: SchedulerContext, removed_pod: AssignedPodInfo, *, except_uid: str = "") -> None:
+    """Move the pods that may fit without *removed_pod* to activeQ or backoffQ, except the pod *except_uid*."""
+    # Queueing hints ignore a deleted pod without a node; the removed pod has its node only in the cache.
+    spec = msgspec.structs.replace(removed_pod.pod.spec, node_name=removed_pod.node_name)
+    event = ClusterEvent(
+        EventResource.ASSIGNED_POD, ActionType.DELETE, msgspec.structs.replace(removed_pod.pod, spec=spec), None
+    )
+    pre_check = (lambda pod: pod.uid != except_uid) if except_uid else None
+    context.queue.move_all_to_active_or_backoff_queue(event, context.clock.monotonic(), pre_check)
+    context.wake()

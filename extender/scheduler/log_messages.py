@@ -1,0 +1,37 @@
+"""The log messages about each pod: kube-scheduler's text and verbosity.
+
+Source: cmd/kube-scheduler/app/server.go, Run; pkg/scheduler/schedule_one.go, Scheduler.handleSchedulingFailure
+(1.36).
+"""
+
+from typing import Final
+
+from extender.api.kinds.pod import Pod
+from extender.logs.klog import verbosity
+from extender.scheduler.context import log
+
+_OUTCOME_LEVEL: Final = verbosity(2)
+_ATTEMPT_LEVEL: Final = verbosity(3)
+
+
+def log_attempt(pod: Pod) -> None:
+    """Log the start of an attempt."""
+    if log.isEnabledFor(_ATTEMPT_LEVEL):
+        log.log(_ATTEMPT_LEVEL, "Attempting to schedule pod", extra={"pod": pod})
+
+
+def log_bound(pod: Pod, node: str) -> None:
+    """Log that the pod is bound."""
+    if log.isEnabledFor(_OUTCOME_LEVEL):
+        log.log(_OUTCOME_LEVEL, "Successfully bound pod to node", extra={"pod": pod, "node": node})
+
+
+def log_unschedulable(pod: Pod, message: str) -> None:
+    """Log that the pod fits no node."""
+    if log.isEnabledFor(_OUTCOME_LEVEL):
+        log.log(_OUTCOME_LEVEL, "Unable to schedule pod; no fit; waiting", extra={"pod": pod, "err": message})
+
+
+def log_error(pod: Pod, message: str) -> None:
+    """Log a failed attempt, at any verbosity."""
+    log.error("Error scheduling pod; retrying", extra={"pod": pod, "err": message})

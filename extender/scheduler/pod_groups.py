@@ -1,0 +1,247 @@
+"""Schedule pod groups: pop the pending members together, schedule them, then bind or requeue each member.
+
+Source: pkg/scheduler/schedule_one.go, Scheduler.ScheduleOne; pkg/scheduler/schedule_one_podgroup.go,
+Scheduler.podGroupInfoForPod, Scheduler.frameworkForPodGroup, Scheduler.podGroupSchedulingDefaultAlgorithm;
+pkg/scheduler/backend/queue/scheduling_queue.go, PriorityQueue.determineSchedulingHintForInFlightPod (1.36).
+"""
+
+import asyncio
+from collections.abc import Callable, Sequence
+from contextlib import closing
+
+from extender.api.kinds.pod_group import PodGroup
+from extender.cache.pod_groups import get_pod_group_key
+from extender.cache.snapshot import Snapshot
+from extender.cycle.decision import Decision, ScheduleFailure, ScheduleResult
+from extender.cycle.pod_group_cycle import get_member_sort_key, make_group_attempt, run_pod_group_cycle
+from extender.cycle.pod_group_members import (
+    GroupAttempt,
+    GroupDecision,
+    MemberResult,
+    MemberStep,
+    check_scheduler_names,
+)
+from extender.cycle.scheduling_cycle import schedule_pod
+from extender.framework.pod_group_points import PodGroupInfo
+from extender.framework.profiles import Profile
+from extender.framework.status import Code, Status, error
+from extender.preemption.plan import GroupPreemptionPlan, PreemptionPlan
+from extender.queueing.queued_pod_info import QueuedPodInfo
+from extender.scheduler.binder import undo_api_calls
+from extender.scheduler.context import SchedulerContext, log
+from extender.scheduler.evictions import preempt, preempt_for_group
+from extender.scheduler.extender_cycle import ExtenderCycle
+from extender.scheduler.failure_handler import handle_scheduling_failure, is_still_pending, write_status
+from extender.scheduler.status_patches import apply_condition_patch, make_pod_group_scheduled_patch
+
+_YIELD_SECONDS = 0.05
+"""Seconds after which the event loop may run other tasks; preemption for a group schedules its members many times."""
+
+FindProfile = Callable[[QueuedPodInfo], Profile | None]
+"""Returns the profile of a pod; None if the pod needs no scheduling and was removed from the queue."""
+
+StartBinding = Callable[[QueuedPodInfo, ScheduleResult, float], None]
+"""Assumes the pod on its node and starts its binding cycle."""
+
+
+class PodGroupScheduler:
+    """Runs the attempts of pod groups."""
+
+    def __init__(self, context: SchedulerContext, find_profile: FindProfile, start_binding: StartBinding) -> None:
+        self._context, self._find_profile, self._start_binding = context, find_profile, start_binding
+        self._durations: dict[str, float] = {}
+        self._last_yield = 0.0
+
+    async def attempt(self, first_member: QueuedPodInfo) -> None:
+        """Schedule the group of *first_member*, which was popped from the queue."""
+        members = self._pop_members(first_member)
+        try:
+            await self._attempt(members)
+        except Exception as exception:  # noqa: BLE001  logged with its traceback; one group's error must not end the loop
+            log.exception("scheduling the pod group of %s failed", first_member.key)
+            status = error(f"{type(exception).__name__}: {exception}")
+            assigned_pods, in_flight = self._context.cache.assigned_pods, self._context.queue.in_flight_events
+            members_in_flight = [
+                member for member in members if member.uid in in_flight and member.uid not in assigned_pods
+            ]
+            self._fail_all(members_in_flight, status)
+
+    def _pop_members(self, first_member: QueuedPodInfo) -> list[QueuedPodInfo]:
+        """Pop all pending members that PreEnqueue allows, in scheduling order.
+
+        Source: pkg/scheduler/schedule_one_podgroup.go, Scheduler.podGroupInfoForPod (1.36).
+        """
+        snapshot, now = self._context.cache.snapshot(), self._context.clock.monotonic()
+        pending_pods = snapshot.pod_group(get_pod_group_key(first_member.pod_info.pod) or "").pending.values()
+        popped_members = (
+            self._context.queue.pop_specific_pod(snapshot.make_pod_info(pod), now)
+            for pod in pending_pods
+            if pod.key != first_member.key
+        )
+        members = (first_member, *filter(None, popped_members))
+
+        def get_sort_key(member: QueuedPodInfo) -> tuple[int, float, str]:
+            return *get_member_sort_key(member.pod_info.pod, member.initial_attempt_timestamp or 0.0), member.key
+
+        return sorted(members, key=get_sort_key)
+
+    def _fail_all(self, members: Sequence[QueuedPodInfo], status: Status) -> None:
+        for member in members:
+            handle_scheduling_failure(
+                self._context, member, status, status.message, frozenset(), "", self._context.clock.monotonic()
+            )
+
+    async def _attempt(self, members: list[QueuedPodInfo]) -> None:
+        context = self._context
+        scheduler_name_error = check_scheduler_names([member.pod_info for member in members])
+        if scheduler_name_error is not None:
+            self._fail_all(members, scheduler_name_error)
+            return
+        profiles = {member.uid: profile for member in members if (profile := self._find_profile(member)) is not None}
+        members = [member for member in members if member.uid in profiles]
+        if not members:
+            return
+        start_time = context.clock.monotonic()
+        profile = profiles[members[0].uid]
+        runtime = context.runtimes[profile.scheduler_name]
+        attempt = make_group_attempt([member.pod_info for member in members], profile, runtime, context.rng)
+        self._durations = {}
+        decision = await self._schedule_group(attempt, context.cache.snapshot(), start_time)
+        await self._undo_api_calls(members, decision)
+        self._submit(attempt, members, decision)
+        context.metrics.observe_pod_group_attempt(
+            profile.scheduler_name, _get_result_label(decision), context.clock.monotonic() - start_time
+        )
+        await self._write_group_status(attempt.group, decision)
+
+    # -- scheduling
+
+    async def _schedule_group(self, attempt: GroupAttempt, snapshot: Snapshot, start_time: float) -> GroupDecision:
+        clock = self._context.clock
+        end_time = self._last_yield = start_time
+        with closing(run_pod_group_cycle(attempt, snapshot)) as steps:
+            try:
+                step = next(steps)
+                while True:
+                    decision = await self._schedule_member(step, attempt)
+                    if step.profile is attempt.profile:  # steps with another profile are part of preemption
+                        end_time = clock.monotonic()
+                    step = steps.send(decision)
+            except StopIteration as stop:
+                self._context.metrics.observe_pod_group_algorithm(end_time - start_time)
+                group_decision: GroupDecision = stop.value
+                return group_decision
+
+    async def _schedule_member(self, step: MemberStep, attempt: GroupAttempt) -> Decision:
+        """Schedule one member, with the extenders that are interested in it."""
+        context, only_nodes = self._context, step.placement.node_names
+        start_time = context.clock.monotonic()
+        if start_time - self._last_yield > _YIELD_SECONDS:
+            await asyncio.sleep(0)
+            self._last_yield = context.clock.monotonic()
+        extenders = [extender for extender in context.extenders if extender.is_interested(step.pod.pod)]
+        if extenders:
+            decision = await ExtenderCycle(context, step.pod, step.profile, extenders, step.snapshot, only_nodes).run()
+        else:
+            decision = schedule_pod(
+                step.pod,
+                step.snapshot,
+                step.profile,
+                attempt.runtime,
+                context.rng,
+                context.node_sampler,
+                only_nodes=only_nodes,
+            )
+        self._durations[step.pod.uid] = context.clock.monotonic() - start_time
+        context.metrics.observe_scheduling_algorithm(self._durations[step.pod.uid])
+        return decision
+
+    # -- handling the result
+
+    async def _undo_api_calls(self, members: Sequence[QueuedPodInfo], decision: GroupDecision) -> None:
+        """Make the API calls of Unreserve for members that are not bound, before they are retried.
+
+        Source: pkg/scheduler/framework/plugins/dynamicresources/dynamicresources.go, DynamicResources.Unreserve
+        (1.36).
+        """
+        failed_uids = (
+            member.uid for index, member in enumerate(members) if decision.get_member_failure(index) is not None
+        )
+        api_calls = [api_call for uid in failed_uids for api_call in decision.unreserve_calls.get(uid, ())]
+        if api_calls and self._context.leadership.may_act():
+            await undo_api_calls(self._context.api, api_calls, log.warning)
+
+    def _submit(self, attempt: GroupAttempt, members: Sequence[QueuedPodInfo], decision: GroupDecision) -> None:
+        """Start evictions, then bind or requeue each member.
+
+        Source: pkg/scheduler/schedule_one_podgroup.go, Scheduler.submitPodGroupAlgorithmResult,
+        Scheduler.updatePodGroupCondition (1.36).
+        """
+        context = self._context
+        group = context.cache.snapshot().get_object(PodGroup, attempt.group.key)
+        for result in decision.members:
+            _preempt(context, result)
+        if isinstance(decision.detail, GroupPreemptionPlan) and group is not None:
+            preempt_for_group(context, group, [pod.pod for pod in attempt.pods], decision.detail)
+        for index, member in enumerate(members):
+            start_time = context.clock.monotonic() - self._durations.get(member.uid, 0.0)
+            failure = decision.get_member_failure(index)
+            if failure is not None:
+                handle_scheduling_failure(
+                    context,
+                    member,
+                    failure.status,
+                    failure.status.message,
+                    failure.rejectors,
+                    failure.nominated_node,
+                    start_time,
+                )
+            elif is_still_pending(context, member):
+                self._bind_member(member, decision.members[index], start_time)
+            else:
+                context.queue.done(member.uid)
+
+    async def _write_group_status(self, group_info: PodGroupInfo, decision: GroupDecision) -> None:
+        """Write the group's condition, which the next attempt reads.
+
+        Source: pkg/scheduler/schedule_one_podgroup.go, Scheduler.updatePodGroupCondition (1.36).
+        """
+        context = self._context
+        group = context.cache.snapshot().get_object(PodGroup, group_info.key)
+        api_call = None if group is None else make_pod_group_scheduled_patch(group, decision, context.clock.now())
+        if group is None or api_call is None or not await write_status(context, api_call):
+            return
+        if (
+            context.cache.snapshot().get_object(PodGroup, group_info.key) is group
+        ):  # the watch has not delivered the new status yet
+            context.cache.add_or_update_object(apply_condition_patch(group, api_call))
+
+    def _bind_member(self, member: QueuedPodInfo, result: MemberResult, start_time: float) -> None:
+        if self._context.cache.snapshot().row(result.node_name) is None:  # deleted while other members were scheduled
+            status = error(f'nodeinfo not found for node name "{result.node_name}"')
+            handle_scheduling_failure(self._context, member, status, status.message, frozenset(), "", start_time)
+        elif isinstance(result.decision, ScheduleResult):
+            self._start_binding(member, result.decision, start_time)
+
+
+def _preempt(context: SchedulerContext, result: MemberResult) -> None:
+    """Start the evictions for one member. They continue whether or not the group is scheduled.
+
+    Source: pkg/scheduler/schedule_one_podgroup.go, Scheduler.podGroupSchedulingDefaultAlgorithm (1.36).
+    """
+    if isinstance(result.decision, ScheduleFailure):
+        for detail in result.decision.post_filter_details.values():
+            if isinstance(detail, PreemptionPlan):
+                preempt(context, result.pod.pod, detail.best_candidate)
+
+
+def _get_result_label(decision: GroupDecision) -> str:
+    """Return the metric label of the result.
+
+    Source: pkg/scheduler/metrics/metrics.go, podGroupScheduleAttempts (1.36).
+    """
+    if decision.waits_for_preemption:
+        return "waiting_on_preemption"
+    if decision.status.is_success:
+        return "scheduled"
+    return "error" if decision.status.code is Code.ERROR else "unschedulable"

@@ -1,0 +1,309 @@
+"""The scheduling loop: pop a pod, schedule it, assume it and start its binding cycle.
+
+Source: pkg/scheduler/schedule_one.go, Scheduler.ScheduleOne (1.36).
+"""
+
+import asyncio
+from collections.abc import Coroutine, Sequence
+from typing import Any
+
+from extender.api.kinds.node import Node
+from extender.api.kinds.pod import Pod
+from extender.client.extender import HttpExtender
+from extender.cycle import binding_cycle
+from extender.cycle.bind_precheck import get_node
+from extender.cycle.decision import ScheduleFailure, ScheduleResult
+from extender.cycle.scheduling_cycle import schedule_pod
+from extender.framework.events import ActionType, ClusterEvent, EventResource
+from extender.framework.profiles import Profile
+from extender.framework.status import Code, Status
+from extender.preemption.plan import PreemptionPlan
+from extender.queueing.queued_pod_info import QueuedPodInfo
+from extender.scheduler import log_messages
+from extender.scheduler.binding_task import BindingTask, fail_binding, start_binding_task
+from extender.scheduler.context import SchedulerContext, log
+from extender.scheduler.evictions import preempt
+from extender.scheduler.extender_cycle import ExtenderCycle
+from extender.scheduler.failure_handler import handle_scheduling_failure, is_still_pending, requeue_after_pod_removal
+from extender.scheduler.pod_groups import PodGroupScheduler
+
+FLUSH_BACKOFF_SECONDS, FLUSH_UNSCHEDULABLE_SECONDS = 1.0, 30.0
+"""Seconds between flushes of backoffQ, and between flushes of the unschedulable pods.
+
+Source: pkg/scheduler/backend/queue/scheduling_queue.go, PriorityQueue.flushBackoffQCompleted,
+PriorityQueue.flushUnschedulablePodsLeftover (1.36).
+"""
+
+
+class Scheduler:
+    """Runs the scheduling loop and handles events (implements `event_handlers.EventHandler`)."""
+
+    def __init__(self, context: SchedulerContext) -> None:
+        """Use *context*, whose `wake` must set the `wake_event` of `run`."""
+        self._context = context
+        self._waiting_tasks: dict[str, BindingTask] = {}
+        pod_group_settings = [
+            profile.pod_groups for profile in context.profiles.values() if profile.pod_groups is not None
+        ]
+        self._pod_group_scheduler = (
+            PodGroupScheduler(context, self._find_profile, self._assume_and_bind) if pod_group_settings else None
+        )
+        self._has_gangs = any(settings.gang_scheduling for settings in pod_group_settings)
+        self._next_unschedulable_flush = context.clock.monotonic() + FLUSH_UNSCHEDULABLE_SECONDS
+
+    # -- loop
+
+    async def run(self, wake_event: asyncio.Event, stop_event: asyncio.Event) -> None:
+        """Schedule pods until *stop_event* is set; *wake_event* is set when there may be work."""
+        while not stop_event.is_set():
+            self.run_periodic_tasks()
+            while not stop_event.is_set() and self._context.leadership.may_act() and await self.schedule_one():
+                await asyncio.sleep(0)  # lets watches, bindings and probes run
+            wake_event.clear()
+            try:
+                await asyncio.wait_for(wake_event.wait(), FLUSH_BACKOFF_SECONDS)
+            except TimeoutError:
+                continue
+
+    def run_periodic_tasks(self) -> None:
+        """Flush backoffQ and the unschedulable pods if due, and resume pods whose Permit is decided."""
+        now = self._context.clock.monotonic()
+        self._context.queue.flush_backoff_q_completed(now)
+        if now >= self._next_unschedulable_flush:
+            self._context.queue.flush_unschedulable_pods_leftover(now)
+            self._next_unschedulable_flush = now + FLUSH_UNSCHEDULABLE_SECONDS
+        self.resume_decided_pods()
+
+    def resume_decided_pods(self) -> None:
+        """Resume the binding cycles of waiting pods whose Permit is decided."""
+        for waiting_pod in self._context.waiting_pods.pop_decided(self._context.clock.monotonic()):
+            task = self._waiting_tasks.pop(waiting_pod.pod.uid, None)
+            if task is not None:
+                task.permit_decided.set()
+
+    async def schedule_one(self) -> bool:
+        """Schedule the next pod; return False if activeQ is empty. Waits only for extenders and for pod groups."""
+        queued_pod_info = self._context.queue.pop()
+        if queued_pod_info is None:
+            return False
+        log_messages.log_attempt(queued_pod_info.pod_info.pod)
+        if self._pod_group_scheduler is not None and queued_pod_info.pod_info.spec.scheduling_group is not None:
+            await self._run_with_periodic_tasks(self._pod_group_scheduler.attempt(queued_pod_info))
+            return True
+        try:
+            extenders = [
+                extender for extender in self._context.extenders if extender.is_interested(queued_pod_info.pod_info.pod)
+            ]
+            if extenders:
+                await self._run_with_periodic_tasks(self._attempt_with_extenders(queued_pod_info, extenders))
+            else:
+                self._attempt(queued_pod_info)
+        except Exception as error:  # noqa: BLE001  logged with its traceback; one pod's error must not end the loop
+            log.exception("scheduling pod %s failed", queued_pod_info.key)
+            status = Status(Code.ERROR, (f"{type(error).__name__}: {error}",))
+            handle_scheduling_failure(
+                self._context, queued_pod_info, status, status.message, frozenset(), "", self._context.clock.monotonic()
+            )
+        return True
+
+    def _attempt(self, queued_pod_info: QueuedPodInfo) -> None:
+        context, start_time = self._context, self._context.clock.monotonic()
+        profile = self._find_profile(queued_pod_info)
+        if profile is None:
+            return
+        runtime = context.runtimes[profile.scheduler_name]
+        snapshot = context.cache.snapshot()
+        decision = schedule_pod(queued_pod_info.pod_info, snapshot, profile, runtime, context.rng, context.node_sampler)
+        context.metrics.observe_scheduling_algorithm(context.clock.monotonic() - start_time)
+        del snapshot  # a live snapshot would make later cache writes copy its tables
+        if isinstance(decision, ScheduleFailure):
+            self._handle_failure(queued_pod_info, decision, start_time)
+        else:
+            self._assume_and_bind(
+                queued_pod_info, decision, start_time, get_node(context.cache, decision.suggested_host)
+            )
+
+    async def _attempt_with_extenders(self, queued_pod_info: QueuedPodInfo, extenders: Sequence[HttpExtender]) -> None:
+        """Schedule the pod with extender calls."""
+        context, start_time = self._context, self._context.clock.monotonic()
+        profile = self._find_profile(queued_pod_info)
+        if profile is None:
+            return
+        decision = await ExtenderCycle(
+            context, queued_pod_info.pod_info, profile, extenders, context.cache.snapshot()
+        ).run_and_recheck()
+        context.metrics.observe_scheduling_algorithm(context.clock.monotonic() - start_time)
+        if not is_still_pending(context, queued_pod_info):
+            context.queue.done(queued_pod_info.uid)
+            return
+        if isinstance(decision, ScheduleFailure):
+            self._handle_failure(queued_pod_info, decision, start_time)
+        else:
+            self._assume_and_bind(queued_pod_info, decision, start_time)
+
+    async def _run_with_periodic_tasks(self, coroutine: Coroutine[Any, Any, None]) -> None:
+        """Await *coroutine* and run the periodic tasks meanwhile."""
+        task = asyncio.create_task(coroutine)
+        try:
+            while not (await asyncio.wait({task}, timeout=FLUSH_BACKOFF_SECONDS))[0]:
+                self.run_periodic_tasks()
+        finally:
+            task.cancel()
+        task.result()
+
+    def _find_profile(self, queued_pod_info: QueuedPodInfo) -> Profile | None:
+        """Return the profile of the pod; None if it needs no scheduling and was removed from the queue."""
+        profile = self._context.profiles.get(queued_pod_info.pod_info.spec.scheduler_name)
+        if profile is None:
+            log.error("profile not found for scheduler name %r", queued_pod_info.pod_info.spec.scheduler_name)
+        elif not self._skip_pod_schedule(queued_pod_info):
+            return profile
+        self._context.queue.done(queued_pod_info.uid)
+        return None
+
+    def _skip_pod_schedule(self, queued_pod_info: QueuedPodInfo) -> bool:
+        """Return whether to skip the pod, since it is terminating or assumed. Record an event for a terminating pod.
+
+        Source: pkg/scheduler/schedule_one.go, Scheduler.skipPodSchedule (1.36).
+        """
+        pod = queued_pod_info.pod_info.pod
+        if pod.metadata.deletion_timestamp is not None:
+            note = f"skip schedule deleting pod: {pod.key}"
+            self._context.recorder.event(pod, warning=True, reason="FailedScheduling", action="Scheduling", note=note)
+            return True
+        return queued_pod_info.uid in self._context.cache.assigned_pods
+
+    def _handle_failure(self, queued_pod_info: QueuedPodInfo, decision: ScheduleFailure, start_time: float) -> None:
+        pod = queued_pod_info.pod_info.pod
+        handle_scheduling_failure(
+            self._context,
+            queued_pod_info,
+            decision.status,
+            decision.message,
+            decision.rejectors,
+            decision.nominated_node,
+            start_time,
+        )
+        for detail in decision.post_filter_details.values():
+            if isinstance(detail, PreemptionPlan):
+                preempt(self._context, pod, detail.best_candidate)
+
+    def _assume_and_bind(
+        self,
+        queued_pod_info: QueuedPodInfo,
+        decision: ScheduleResult,
+        start_time: float,
+        node_at_decision: Node | None = None,
+    ) -> None:
+        """Assume the pod, run Reserve and Permit, and start the binding cycle.
+
+        Args:
+            queued_pod_info: the pod.
+            decision: has the selected node.
+            start_time: the start of the attempt, on the monotonic clock.
+            node_at_decision: the node in the scheduling cycle; None if it may have changed since.
+
+        Source: pkg/scheduler/schedule_one.go, Scheduler.assume, Scheduler.assumeAndReserve,
+        Scheduler.prepareForBindingCycle (1.36).
+        """
+        context, pod_info = self._context, queued_pod_info.pod_info
+        profile = context.profiles[pod_info.spec.scheduler_name]
+        runtime = context.runtimes[profile.scheduler_name]
+        pod = binding_cycle.make_assumed_pod(pod_info.pod, decision.suggested_host, profile, decision.cycle_state)
+        assigned_pod_info = context.cache.assume(pod, decision.suggested_host)
+        task = BindingTask(
+            queued_pod_info,
+            assigned_pod_info,
+            profile,
+            decision.cycle_state,
+            start_time,
+            node_at_decision=node_at_decision,
+        )
+        status = binding_cycle.run_reserve_plugins(
+            pod_info, decision.suggested_host, context.cache.snapshot(), profile, runtime, decision.cycle_state
+        )
+        if status is not None:
+            fail_binding(context, task, status)
+            return
+        permit_outcome = binding_cycle.run_permit_plugins(
+            pod_info, decision.suggested_host, context.cache.snapshot(), profile, runtime, decision.cycle_state
+        )
+        self._release_waiting_pods(permit_outcome)
+        if permit_outcome.timeouts:
+            task.waiting_pod = context.waiting_pods.add(
+                pod_info, decision.suggested_host, permit_outcome.timeouts, context.clock.monotonic()
+            )
+            self._waiting_tasks[queued_pod_info.uid] = task
+        elif permit_outcome.status is not None:
+            fail_binding(context, task, permit_outcome.status)
+            return
+        start_binding_task(context, task)
+
+    def _release_waiting_pods(self, outcome: binding_cycle.PermitOutcome) -> None:
+        """Allow and activate the other pods that Permit plugins returned.
+
+        Source: pkg/scheduler/framework/plugins/gangscheduling/gangscheduling.go, GangScheduling.Permit (1.36).
+        """
+        context = self._context
+        for plugin, uid in outcome.allowed_pods:
+            waiting_pod = context.waiting_pods.get(uid)
+            if waiting_pod is not None:
+                waiting_pod.allow(plugin)
+        if outcome.allowed_pods:
+            self.resume_decided_pods()
+        if outcome.pods_to_activate:
+            snapshot = context.cache.snapshot()
+            context.queue.activate(map(snapshot.make_pod_info, outcome.pods_to_activate), context.clock.monotonic())
+
+    # -- events
+
+    def on_pending_pod_add(self, pod: Pod) -> None:
+        """Add a new pending pod of one of our profiles to the queue."""
+        if pod.status.nominated_node_name:
+            self._context.cache.nominate(pod, pod.status.nominated_node_name)
+        self._context.queue.add(self._context.cache.snapshot().make_pod_info(pod), self._context.clock.monotonic())
+        if self._has_gangs:  # the new pod may complete a gang
+            event = ClusterEvent(EventResource.UNSCHEDULABLE_POD, ActionType.ADD, None, pod)
+            self._context.queue.move_all_to_active_or_backoff_queue(event, self._context.clock.monotonic())
+        self._context.wake()
+
+    def on_pending_pod_update(self, old: Pod, new: Pod, events: list[ClusterEvent]) -> None:
+        """Update a pending pod in the queue, and its nomination if the status changed it.
+
+        Source: pkg/scheduler/backend/queue/nominator.go, nominator.UpdateNominatedPod (1.36).
+        """
+        if old.status.nominated_node_name != new.status.nominated_node_name:
+            self._context.cache.nominate(new, new.status.nominated_node_name)
+        self._context.queue.update(
+            self._context.cache.snapshot().make_pod_info(new), events, self._context.clock.monotonic()
+        )
+        self._context.wake()
+
+    def on_pending_pod_delete(self, pod: Pod) -> None:
+        """Remove a pod that was deleted or got a node from the queue."""
+        self._context.queue.delete(pod.key)
+
+    def on_assumed_pod_delete(self, pod: Pod) -> None:
+        """Stop the binding of an assumed pod that is terminating or deleted.
+
+        Source: pkg/scheduler/eventhandlers.go, Scheduler.handleAssumedPodDeletion (1.36).
+        """
+        waiting_pod = self._context.waiting_pods.get(pod.metadata.uid)
+        assigned_pod_info = self._context.cache.assigned_pods.get(pod.metadata.uid)
+        if waiting_pod is not None:
+            waiting_pod.reject("", "removed")
+            self.resume_decided_pods()
+        else:
+            self._context.cache.forget(pod)
+        if assigned_pod_info is not None:
+            requeue_after_pod_removal(self._context, assigned_pod_info)
+
+    def on_cluster_event(self, event: ClusterEvent, *, max_priority: int | None = None) -> None:
+        """Requeue the pods of at most *max_priority* that the event may make schedulable; None means no limit."""
+        pre_check = (
+            None
+            if max_priority is None
+            else (lambda queued_pod_info: queued_pod_info.pod_info.priority <= max_priority)
+        )
+        self._context.queue.move_all_to_active_or_backoff_queue(event, self._context.clock.monotonic(), pre_check)
+        self._context.wake()

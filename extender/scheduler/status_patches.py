@@ -1,0 +1,160 @@
+"""Patches for the status of pods and pod groups: conditions and nominated node.
+
+Source: pkg/scheduler/schedule_one.go, truncateMessage, updatePod, Scheduler.handleSchedulingFailure;
+pkg/scheduler/schedule_one_podgroup.go, Scheduler.updatePodGroupCondition, Scheduler.submitPodGroupAlgorithmResult;
+pkg/scheduler/framework/preemption/executor.go, NewExecutor (1.36).
+"""
+
+from typing import Any
+
+import msgspec
+
+from extender.api.kinds.meta import Condition
+from extender.api.kinds.pod import Pod
+from extender.api.kinds.pod_group import PodGroup
+from extender.api.timestamps import format_time
+from extender.cycle.pod_group_members import GroupDecision
+from extender.framework.api_plan import ApiCall
+
+
+def _with_transition_time(old_condition: Condition | None, condition: dict[str, Any], now: float) -> dict[str, Any]:
+    """Return *condition* with its last transition time, which changes only with the status."""
+    transition_time = now
+    if (
+        old_condition is not None
+        and old_condition.status == condition["status"]
+        and old_condition.last_transition_time is not None
+    ):
+        transition_time = old_condition.last_transition_time.timestamp()
+    return {**condition, "lastTransitionTime": format_time(transition_time)}
+
+
+def _find_condition(obj: Pod | PodGroup, condition_type: str) -> Condition | None:
+    return next((condition for condition in obj.status.conditions if condition.type == condition_type), None)
+
+
+def _has_values(condition: Condition | None, status: object, reason: object, message: object) -> bool:
+    return condition is not None and (condition.status, condition.reason, condition.message) == (
+        status,
+        reason,
+        message,
+    )
+
+
+def _make_status_patch(pod: Pod, status: dict[str, Any]) -> ApiCall:
+    meta = pod.metadata
+    body = {"metadata": {"uid": meta.uid}, "status": status}
+    return ApiCall("patch", "Pod", meta.namespace, meta.name, body, "status")
+
+
+def make_pod_scheduled_patch(
+    pod: Pod, reason: str, message: str, nominated_node: str | None, now: float
+) -> ApiCall | None:
+    """Return the patch for a failed attempt; None if the status is up to date.
+
+    Args:
+        pod: the pod in its last known state.
+        reason: `Unschedulable` or `SchedulerError`.
+        message: the whole message.
+        nominated_node: the node to nominate the pod for; None keeps the nomination, the empty name clears it.
+        now: the current time in seconds since 1970.
+    """
+    old_condition = _find_condition(pod, "PodScheduled")
+    is_unchanged = _has_values(old_condition, "False", reason, message)
+    status: dict[str, Any] = {}
+    if not is_unchanged:
+        condition = {
+            "type": "PodScheduled",
+            "status": "False",
+            "reason": reason,
+            "message": message,
+            "observedGeneration": pod.metadata.generation,
+            "lastProbeTime": None,
+        }
+        status["conditions"] = [_with_transition_time(old_condition, condition, now)]
+    if nominated_node is not None and nominated_node != pod.status.nominated_node_name:
+        status["nominatedNodeName"] = nominated_node or None
+    return _make_status_patch(pod, status) if status else None
+
+
+def make_pod_group_scheduled_patch(group: PodGroup, decision: GroupDecision, now: float) -> ApiCall | None:
+    """Return the patch for *group* with the result of its attempt; None if the status is up to date.
+
+    A group that was scheduled once keeps that condition, even if later members fail.
+
+    Source: pkg/scheduler/schedule_one_podgroup.go, Scheduler.updatePodGroupCondition (1.36).
+    """
+    status = decision.status
+    reason = "Scheduled" if status.is_success else "Unschedulable" if status.is_rejected else "SchedulerError"
+    condition = {
+        "type": "PodGroupScheduled",
+        "status": str(status.is_success),
+        "reason": reason,
+        "message": status.message,
+        "observedGeneration": group.metadata.generation,
+    }
+    old_condition = _find_condition(group, "PodGroupScheduled")
+    if old_condition is not None and old_condition.status == "True" and not status.is_success:
+        return None
+    if _has_values(old_condition, condition["status"], reason, status.message) and (
+        old_condition is not None and old_condition.observed_generation == group.metadata.generation
+    ):
+        return None
+    meta = group.metadata
+    body = {
+        "metadata": {"uid": meta.uid},
+        "status": {"conditions": [_with_transition_time(old_condition, condition, now)]},
+    }
+    return ApiCall("patch", "PodGroup", meta.namespace, meta.name, body, "status")
+
+
+def apply_condition_patch(group: PodGroup, patch: ApiCall) -> PodGroup:
+    """Return *group* with the patch of `make_pod_group_scheduled_patch` applied."""
+    (condition,) = (msgspec.convert(raw_condition, Condition) for raw_condition in patch.body["status"]["conditions"])
+    other_conditions = tuple(
+        old_condition for old_condition in group.status.conditions if old_condition.type != condition.type
+    )
+    status = msgspec.structs.replace(group.status, conditions=(*other_conditions, condition))
+    return msgspec.structs.replace(group, status=status)
+
+
+def make_nomination_patch(pod: Pod, node: str) -> ApiCall | None:
+    """Return the patch that nominates *pod* for *node* (empty clears it); None if the status is up to date."""
+    if pod.status.nominated_node_name == node:
+        return None
+    return _make_status_patch(pod, {"nominatedNodeName": node or None})
+
+
+def make_disruption_target_patch(victim: Pod, scheduler: str, preemptor: str, now: float) -> ApiCall | None:
+    """Return the patch for the DisruptionTarget condition of *victim*; None if the status is up to date.
+
+    Args:
+        victim: the victim in its last known state.
+        scheduler: the name of the scheduler.
+        preemptor: `pod` or `podgroup`.
+        now: the current time in seconds since 1970.
+
+    Source: pkg/scheduler/framework/preemption/executor.go, NewExecutor (1.36).
+    """
+    condition = {
+        "type": "DisruptionTarget",
+        "status": "True",
+        "reason": "PreemptionByScheduler",
+        "message": f"{scheduler}: preempting to accommodate a higher priority {preemptor}",
+        "observedGeneration": victim.metadata.generation,
+        "lastProbeTime": None,
+    }
+    old_condition = _find_condition(victim, "DisruptionTarget")
+    if _has_values(old_condition, "True", condition["reason"], condition["message"]):
+        return None
+    return _make_status_patch(victim, {"conditions": [_with_transition_time(old_condition, condition, now)]})
+
+
+def make_delete_call(victim: Pod) -> ApiCall:
+    """Return the delete call for *victim*, with its uid as a precondition.
+
+    Source: pkg/scheduler/framework/preemption/executor.go, NewExecutor; pkg/scheduler/util/utils.go, DeletePod
+    (1.36).
+    """
+    meta = victim.metadata
+    return ApiCall("delete", "Pod", meta.namespace, meta.name, {"preconditions": {"uid": meta.uid}})

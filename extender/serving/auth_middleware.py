@@ -1,0 +1,136 @@
+"""ASGI middleware that authenticates and authorizes each request before it is served.
+
+Source: cmd/kube-scheduler/app/server.go, buildHandlerChain (1.36).
+"""
+
+import logging
+from collections.abc import Awaitable, Callable, MutableMapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+import msgspec
+
+from extender.serving.authentication import Authenticator, ReviewError, UserInfo
+from extender.serving.authorization import Authorizer
+from extender.serving.client_certs import ClientCertVerifier
+from extender.serving.http_protocol import CERTIFICATE_EXTENSION
+
+Scope = MutableMapping[str, Any]
+Receive = Callable[[], Awaitable[MutableMapping[str, Any]]]
+Send = Callable[[MutableMapping[str, Any]], Awaitable[None]]
+AsgiApp = Callable[[Scope, Receive, Send], Awaitable[None]]
+
+log = logging.getLogger("extender.extender_api")
+
+_NO_CACHE: Final = (b"cache-control", b"no-cache, private")
+
+
+@dataclass(frozen=True, slots=True)
+class AuthMiddleware:
+    """An ASGI application that passes only authorized requests to *app*.
+
+    Attributes:
+        app: the application that serves authorized requests.
+        authenticator, authorizer: the checks of requests to all paths except `verb_paths`.
+        verb_paths: the paths of the extender verbs, which need no review by the API server.
+        client_cert_verifier: the verifier of the callers of the verbs; None: all callers are allowed.
+    """
+
+    app: AsgiApp
+    authenticator: Authenticator
+    authorizer: Authorizer
+    verb_paths: frozenset[str] = frozenset()
+    client_cert_verifier: ClientCertVerifier | None = None
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Serve one request."""
+        if scope["type"] != "http":
+            await self.app(scope, receive, send)
+            return
+
+        async def send_without_caching(message: MutableMapping[str, Any]) -> None:
+            if message["type"] == "http.response.start":
+                message["headers"] = [*message.get("headers", ()), _NO_CACHE]
+            await send(message)
+
+        failure = self._check_verb_caller(scope) if scope["path"] in self.verb_paths else await self._check_user(scope)
+        if failure is None:
+            await self.app(scope, receive, send_without_caching)
+            return
+        await _send_failure(send_without_caching, failure)
+
+    def _check_verb_caller(self, scope: Scope) -> dict[str, Any] | None:
+        certificate = scope.get("extensions", {}).get(CERTIFICATE_EXTENSION)
+        rejection = (
+            self.client_cert_verifier.find_rejection(certificate) if self.client_cert_verifier is not None else ""
+        )
+        if not rejection:
+            return None
+        path, caller = scope["path"], scope.get("client")
+        log.warning("Rejected the caller of a verb", extra={"path": path, "from": caller, "why": rejection})
+        if certificate is None:
+            return make_failure_status(401, "Unauthorized", f'Unauthorized: "{path}": {rejection}')
+        return make_failure_status(403, "Forbidden", f'forbidden: "{path}": {rejection}', details={})
+
+    async def _check_user(self, scope: Scope) -> dict[str, Any] | None:
+        certificate = scope.get("extensions", {}).get(CERTIFICATE_EXTENSION)
+        now = self.authenticator.now
+        start_time = now()
+        user = await self.authenticator.authenticate(scope["headers"], certificate)
+        metrics = self.authenticator.metrics
+        metrics.observe_authentication("success" if user else "failure", user.name if user else "", now() - start_time)
+        if user is None:
+            return make_failure_status(401, "Unauthorized", "Unauthorized")
+        verb, path = scope["method"].lower(), scope["path"]
+        start_time = now()
+        try:
+            decision = await self.authorizer.authorize(user, verb, path)
+        except ReviewError as error:
+            metrics.observe_authorization("error", now() - start_time)
+            log.warning("Access review failed", extra={"path": path, "user": user.name, "err": str(error)})
+            return make_failure_status(
+                500, "InternalError", f'Internal Server Error: "{path}": the access review failed'
+            )
+        metrics.observe_authorization("allowed" if decision.allowed else "no-opinion", now() - start_time)
+        if decision.allowed:
+            return None
+        return make_failure_status(
+            403, "Forbidden", format_forbidden_message(user, verb, path, decision.reason), details={}
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class HiddenPathsMiddleware:
+    """An ASGI application that returns 404 for *paths*, and passes all other requests to *app*."""
+
+    app: AsgiApp
+    paths: frozenset[str]
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Serve one request."""
+        if scope["type"] == "http" and scope["path"] in self.paths:
+            await _send_failure(
+                send, make_failure_status(404, "NotFound", "the server could not find the requested resource")
+            )
+        else:
+            await self.app(scope, receive, send)
+
+
+def format_forbidden_message(user: UserInfo, verb: str, path: str, reason: str) -> str:
+    """Return kube-apiserver's message for a request that is not allowed."""
+    message = f'forbidden: User "{user.name}" cannot {verb} path "{path}"'
+    return f"{message}: {reason}" if reason else message
+
+
+def make_failure_status(code: int, reason: str, message: str, **extra: Any) -> dict[str, Any]:
+    """Return a metav1.Status of a failure."""
+    fields = {"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Failure"}
+    return {**fields, "message": message, "reason": reason, **extra, "code": code}
+
+
+async def _send_failure(send: Send, failure: dict[str, Any]) -> None:
+    body = msgspec.json.encode(failure) + b"\n"
+    headers = [(b"content-type", b"application/json"), (b"content-length", str(len(body)).encode())]
+    headers.append((b"x-content-type-options", b"nosniff"))
+    await send({"type": "http.response.start", "status": failure["code"], "headers": headers})
+    await send({"type": "http.response.body", "body": body})

@@ -1,0 +1,272 @@
+"""Authenticate requests by bearer token, client certificate or front proxy headers; all others are anonymous.
+
+Tokens are reviewed by the API server (TokenReview); the result is cached by the token's digest.
+
+Source: apiserver/pkg/server/options/authentication.go, DelegatingAuthenticationOptions.ApplyTo,
+DelegatingAuthenticationOptions.AddFlags (1.36).
+"""
+
+import hashlib
+import time
+from collections import OrderedDict
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from typing import Any, Final, Generic, Protocol, TypeVar
+
+import msgspec
+from cryptography import x509
+from cryptography.exceptions import InvalidSignature
+from cryptography.x509.oid import NameOID
+
+from extender.serving.serving_options import AuthenticationOptions, FrontProxyOptions
+
+_AUTHENTICATED: Final = "system:authenticated"
+_UNAUTHENTICATED: Final = "system:unauthenticated"
+_MAX_CACHED: Final = 4096
+
+
+class ReviewError(Exception):
+    """A review failed, or its response is malformed."""
+
+
+class Reviewer(Protocol):
+    """Creates reviews on the API server."""
+
+    async def review(self, kind: str, body: Mapping[str, Any]) -> bytes:
+        """Create a `TokenReview` or `SubjectAccessReview`; return it with its status, as JSON.
+
+        Raises:
+            ReviewError: the request failed.
+        """
+
+
+class AuthMetrics(Protocol):
+    """Metrics of authentication and authorization (`metrics.client_metrics.ClientMetrics`)."""
+
+    def observe_review(self, kind: str, code: str, seconds: float) -> None:
+        """Observe a request to the API server; *kind* is `authn` or `authz`."""
+
+    def count_token_fetch(self, status: str) -> None:
+        """Count a TokenReview with status ok or error."""
+
+    def observe_token_lookup(self, status: str, seconds: float) -> None:
+        """Observe a token's lookup in the cache with status hit or miss."""
+
+    def observe_authentication(self, result: str, username: str, seconds: float) -> None:
+        """Observe an authentication with result success (and the user name) or failure."""
+
+    def observe_authorization(self, result: str, seconds: float) -> None:
+        """Observe an authorization with result allowed, no-opinion (not allowed) or error."""
+
+
+@dataclass(frozen=True, slots=True)
+class UserInfo:
+    """An authenticated user. Source: apiserver/pkg/authentication/user/user.go, DefaultInfo (1.36)."""
+
+    name: str
+    uid: str = ""
+    groups: tuple[str, ...] = ()
+    extra: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+
+
+ANONYMOUS: Final = UserInfo("system:anonymous", groups=(_UNAUTHENTICATED,))
+
+T = TypeVar("T")
+
+
+class ExpiringCache(Generic[T]):
+    """A bounded cache whose entries expire; the oldest are evicted first."""
+
+    __slots__ = ("_entries", "_now")
+
+    def __init__(self, now: Callable[[], float]) -> None:
+        self._now = now
+        self._entries: OrderedDict[object, tuple[float, T]] = OrderedDict()
+
+    def get(self, key: object) -> T | None:
+        """Return the value of *key* if it has not expired."""
+        entry = self._entries.get(key)
+        return entry[1] if entry is not None and self._now() < entry[0] else None
+
+    def put(self, key: object, value: T, seconds: float) -> None:
+        """Cache *value* for *seconds*."""
+        if seconds <= 0:
+            return
+        self._entries[key] = (self._now() + seconds, value)
+        self._entries.move_to_end(key)
+        while len(self._entries) > _MAX_CACHED:
+            self._entries.popitem(last=False)
+
+
+class _User(msgspec.Struct, frozen=True):
+    username: str = ""
+    uid: str = ""
+    groups: tuple[str, ...] = ()
+    extra: Mapping[str, tuple[str, ...]] = {}
+
+
+class _TokenStatus(msgspec.Struct, frozen=True):
+    authenticated: bool = False
+    user: _User = _User()
+    error: str = ""
+
+
+class _TokenReview(msgspec.Struct, frozen=True):
+    status: _TokenStatus = _TokenStatus()
+
+
+@dataclass(slots=True)
+class Authenticator:
+    """Authenticates requests.
+
+    Attributes:
+        settings: the options.
+        reviewer: the reviewer of tokens; None: tokens are ignored.
+        metrics: authentication metrics.
+        client_cas, front_proxy_cas: CAs of client certificates, and of front proxies' certificates.
+        get_extra_client_cas: the function that returns further CAs of client certificates, from a file that may change.
+        now: the clock in monotonic seconds.
+    """
+
+    settings: AuthenticationOptions
+    reviewer: Reviewer | None
+    metrics: AuthMetrics
+    client_cas: tuple[x509.Certificate, ...] = ()
+    front_proxy_cas: tuple[x509.Certificate, ...] = ()
+    get_extra_client_cas: Callable[[], tuple[x509.Certificate, ...]] = tuple
+    now: Callable[[], float] = time.monotonic
+    _token_cache: ExpiringCache[UserInfo | str] = field(init=False)
+
+    def __post_init__(self) -> None:
+        self._token_cache = ExpiringCache(self.now)
+
+    async def authenticate(self, headers: Sequence[tuple[bytes, bytes]], certificate: bytes | None) -> UserInfo | None:
+        """Return the user; None if the credentials are invalid.
+
+        Args:
+            headers: the request's headers, with names in lower case.
+            certificate: the client certificate in DER; TLS has verified its chain.
+        """
+        client_cert = x509.load_der_x509_certificate(certificate) if certificate else None
+        if client_cert is not None:
+            if not is_valid_at(client_cert, datetime.now(UTC)):
+                return None
+            if is_signed_by(client_cert, self.front_proxy_cas):
+                user = make_user_from_front_proxy(client_cert, headers, self.settings.front_proxy)
+                if user is not None:
+                    return user
+            if is_signed_by(client_cert, (*self.client_cas, *self.get_extra_client_cas())):
+                return make_user_from_certificate(client_cert)
+        token = parse_bearer_token(headers)
+        if token and self.reviewer is not None:
+            return await self._authenticate_token(token, self.reviewer)
+        return ANONYMOUS
+
+    async def _authenticate_token(self, token: str, reviewer: Reviewer) -> UserInfo | None:
+        start_time = self.now()
+        digest = hashlib.sha256(token.encode()).digest()
+        result = self._token_cache.get(digest)
+        status = "miss" if result is None else "hit"
+        if result is None:
+            result = await self._review_token(token, reviewer)
+            self.metrics.count_token_fetch("error" if result is None else "ok")
+            if result is None:
+                return None
+            self._token_cache.put(digest, result, self.settings.token_cache_ttl)
+        self.metrics.observe_token_lookup(status, self.now() - start_time)
+        return result if isinstance(result, UserInfo) else None
+
+    async def _review_token(self, token: str, reviewer: Reviewer) -> UserInfo | str | None:
+        """Return the user of *token*, or the reason of its rejection; None if the review failed (not cached)."""
+        start_time = self.now()
+        body = {"apiVersion": "authentication.k8s.io/v1", "kind": "TokenReview", "spec": {"token": token}}
+        try:
+            status = msgspec.json.decode(await reviewer.review("TokenReview", body), type=_TokenReview).status
+        except (ReviewError, msgspec.MsgspecError):
+            self.metrics.observe_review("authn", "<error>", self.now() - start_time)
+            return None
+        self.metrics.observe_review("authn", "201", self.now() - start_time)
+        if not status.authenticated:
+            return status.error or "not authenticated"
+        groups = status.user.groups if _AUTHENTICATED in status.user.groups else (*status.user.groups, _AUTHENTICATED)
+        return UserInfo(status.user.username, status.user.uid, groups, dict(status.user.extra))
+
+
+def parse_bearer_token(headers: Sequence[tuple[bytes, bytes]]) -> str:
+    """Return the token of the Authorization header; empty if there is none."""
+    for name, value in headers:
+        if name == b"authorization":
+            scheme, _, token = value.decode("latin-1").strip().partition(" ")
+            return token.strip() if scheme.lower() == "bearer" else ""
+    return ""
+
+
+def make_user_from_certificate(certificate: x509.Certificate) -> UserInfo | None:
+    """Return the user of a client certificate: its common name, with its organizations as groups."""
+    names = _get_subject_values(certificate, NameOID.COMMON_NAME)
+    if not names:
+        return None
+    groups = _get_subject_values(certificate, NameOID.ORGANIZATION_NAME)
+    return UserInfo(names[0], groups=(*groups, _AUTHENTICATED))
+
+
+def make_user_from_front_proxy(
+    certificate: x509.Certificate, headers: Sequence[tuple[bytes, bytes]], settings: FrontProxyOptions
+) -> UserInfo | None:
+    """Return the user in a front proxy's *headers*; None if they name no user, or the proxy's name is not allowed."""
+    names = _get_subject_values(certificate, NameOID.COMMON_NAME)
+    if settings.allowed_names and not (names and names[0] in settings.allowed_names):
+        return None
+    values_by_name: dict[str, list[str]] = {}
+    for name, value in headers:
+        values_by_name.setdefault(name.decode("latin-1").lower(), []).append(value.decode("latin-1"))
+
+    def get_first_value(header_names: Sequence[str]) -> str:
+        return next((values_by_name[name.lower()][0] for name in header_names if values_by_name.get(name.lower())), "")
+
+    user = get_first_value(settings.username_headers)
+    if not user:
+        return None
+    groups = [group for name in settings.group_headers for group in values_by_name.get(name.lower(), [])]
+    extra = {
+        key.removeprefix(prefix.lower()): tuple(values)
+        for prefix in settings.extra_header_prefixes
+        for key, values in values_by_name.items()
+        if prefix and key.startswith(prefix.lower())
+    }
+    return UserInfo(user, get_first_value(settings.uid_headers), (*groups, _AUTHENTICATED), extra)
+
+
+def _get_subject_values(certificate: x509.Certificate, oid: x509.ObjectIdentifier) -> list[str]:
+    return [str(attribute.value) for attribute in certificate.subject.get_attributes_for_oid(oid)]
+
+
+def get_certificate_names(certificate: x509.Certificate) -> tuple[str, ...]:
+    """Return the names of a client certificate: its common name, then its DNS names."""
+    try:
+        san = certificate.extensions.get_extension_for_class(x509.SubjectAlternativeName).value
+    except x509.ExtensionNotFound:
+        san = x509.SubjectAlternativeName([])
+    return (*_get_subject_values(certificate, NameOID.COMMON_NAME), *san.get_values_for_type(x509.DNSName))
+
+
+def get_first_certificate_name(certificate: bytes) -> str:
+    """Return the first name of a client certificate (DER); empty if it has none."""
+    return next(iter(get_certificate_names(x509.load_der_x509_certificate(certificate))), "")
+
+
+def is_valid_at(certificate: x509.Certificate, moment: datetime) -> bool:
+    """Return whether *moment* is in the certificate's validity period."""
+    return certificate.not_valid_before_utc <= moment <= certificate.not_valid_after_utc
+
+
+def is_signed_by(certificate: x509.Certificate, cas: Sequence[x509.Certificate]) -> bool:
+    """Return whether one of *cas* signed *certificate* directly."""
+    for ca in cas:
+        try:
+            certificate.verify_directly_issued_by(ca)
+        except (ValueError, TypeError, InvalidSignature):
+            continue
+        return True
+    return False

@@ -1,0 +1,105 @@
+"""Authorize requests: some paths are always allowed, for others the API server reviews access (SubjectAccessReview).
+
+Source: apiserver/pkg/server/options/authentication.go, DelegatingAuthenticationOptions.ApplyTo;
+apiserver/pkg/server/options/authorization.go, DelegatingAuthorizationOptions.toAuthorizer,
+DelegatingAuthorizationOptions.AddFlags; plugin/pkg/auth/authorizer/rbac/bootstrappolicy/policy.go, ClusterRoles
+(1.36).
+"""
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+import msgspec
+
+from extender.serving.authentication import AuthMetrics, ExpiringCache, Reviewer, ReviewError, UserInfo
+from extender.serving.serving_options import AuthorizationOptions
+
+_SUPERUSER_GROUP: Final = "system:masters"
+
+
+@dataclass(frozen=True, slots=True)
+class AuthorizationDecision:
+    """The result of an authorization; the reason may be empty."""
+
+    allowed: bool
+    reason: str = ""
+
+
+class _Status(msgspec.Struct, frozen=True):
+    allowed: bool = False
+    reason: str = ""
+
+
+class _Review(msgspec.Struct, frozen=True):
+    status: _Status = _Status()
+
+
+@dataclass(slots=True)
+class Authorizer:
+    """Authorizes requests.
+
+    Attributes:
+        settings: the options.
+        reviewer: the reviewer of access; None: only the always allowed paths are allowed.
+        metrics: the metrics of reviews.
+        now: the clock in monotonic seconds.
+    """
+
+    settings: AuthorizationOptions
+    reviewer: Reviewer | None
+    metrics: AuthMetrics
+    now: Callable[[], float] = time.monotonic
+    _decision_cache: ExpiringCache[AuthorizationDecision] = field(init=False)
+
+    def __post_init__(self) -> None:
+        self._decision_cache = ExpiringCache(self.now)
+
+    async def authorize(self, user: UserInfo, verb: str, path: str) -> AuthorizationDecision:
+        """Decide whether *user* is allowed to *verb* (a method in lower case) *path*.
+
+        Raises:
+            ReviewError: the review failed.
+        """
+        if self._is_always_allowed(path) or _SUPERUSER_GROUP in user.groups:
+            return AuthorizationDecision(allowed=True)
+        if self.reviewer is None:
+            return AuthorizationDecision(allowed=False)
+        extra = tuple(sorted(user.extra.items()))
+        key = (user.name, user.uid, user.groups, extra, verb, path)
+        decision = self._decision_cache.get(key)
+        if decision is None:
+            decision = await self._review_access(user, verb, path, self.reviewer)
+            ttl = self.settings.allowed_cache_ttl if decision.allowed else self.settings.denied_cache_ttl
+            self._decision_cache.put(key, decision, ttl)
+        return decision
+
+    def _is_always_allowed(self, path: str) -> bool:
+        for pattern in self.settings.always_allowed_paths:
+            if pattern.endswith("*"):
+                if path.lstrip("/").startswith(pattern[:-1].lstrip("/")):
+                    return True
+            elif path.lstrip("/") == pattern.lstrip("/"):
+                return True
+        return False
+
+    async def _review_access(self, user: UserInfo, verb: str, path: str, reviewer: Reviewer) -> AuthorizationDecision:
+        spec: dict[str, Any] = {"user": user.name, "nonResourceAttributes": {"path": path, "verb": verb}}
+        if user.groups:
+            spec["groups"] = list(user.groups)
+        if user.uid:
+            spec["uid"] = user.uid
+        if user.extra:
+            spec["extra"] = {key: list(values) for key, values in user.extra.items()}
+        body = {"apiVersion": "authorization.k8s.io/v1", "kind": "SubjectAccessReview", "spec": spec}
+        start_time = self.now()
+        try:
+            status = msgspec.json.decode(await reviewer.review("SubjectAccessReview", body), type=_Review).status
+        except msgspec.MsgspecError as error:
+            raise ReviewError(f"the SubjectAccessReview cannot be decoded: {error}") from error
+        except ReviewError:
+            self.metrics.observe_review("authz", "<error>", self.now() - start_time)
+            raise
+        self.metrics.observe_review("authz", "201", self.now() - start_time)
+        return AuthorizationDecision(status.allowed, status.reason)

@@ -1,0 +1,76 @@
+"""Check the client certificates of callers of the verbs, the only credentials that kube-scheduler can send.
+
+TLS has verified that a known CA signed the certificate. The verifier checks that it is a CA for callers of the verbs,
+that the certificate is still valid (a connection may outlive it), and that it has an allowed name.
+
+Source: kube-scheduler/config/v1/types.go, ExtenderTLSConfig; pkg/scheduler/extender.go, HTTPExtender.send (1.36).
+"""
+
+from collections import OrderedDict
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from typing import Final
+
+from cryptography import x509
+
+from extender.serving.authentication import get_certificate_names, is_signed_by, is_valid_at
+
+_MAX_CACHED: Final = 256
+
+CurrentTime = Callable[[], datetime]
+
+
+def _get_current_time() -> datetime:
+    return datetime.now(UTC)
+
+
+@dataclass(frozen=True, slots=True)
+class _CheckedCertificate:
+    """A certificate that was parsed and verified once."""
+
+    certificate: x509.Certificate
+    names: tuple[str, ...]
+    cas: Sequence[x509.Certificate]
+
+
+@dataclass(slots=True)
+class ClientCertVerifier:
+    """Verifies the client certificates of callers.
+
+    Attributes:
+        get_cas: the function that returns the current CAs of callers' certificates.
+        allowed_names: common names and DNS names, one of which a certificate must have; empty: any.
+        now: the clock.
+    """
+
+    get_cas: Callable[[], Sequence[x509.Certificate]]
+    allowed_names: frozenset[str] = frozenset()
+    now: CurrentTime = _get_current_time
+    _checked_certificates: OrderedDict[bytes, _CheckedCertificate] = field(init=False, default_factory=OrderedDict)
+
+    def find_rejection(self, certificate: bytes | None) -> str:
+        """Return the reason to reject *certificate* (DER); empty: it is accepted."""
+        if certificate is None:
+            return "a client certificate is required"
+        cas = self.get_cas()
+        checked_certificate = self._checked_certificates.get(certificate)
+        if checked_certificate is None or checked_certificate.cas is not cas:
+            try:
+                parsed_certificate = x509.load_der_x509_certificate(certificate)
+                checked_certificate = _CheckedCertificate(
+                    parsed_certificate, get_certificate_names(parsed_certificate), cas
+                )
+            except ValueError:
+                return "the client certificate cannot be read"
+            if not is_signed_by(parsed_certificate, cas):
+                return "the client certificate is not signed by a CA for the verbs"
+            self._checked_certificates[certificate] = checked_certificate
+            while len(self._checked_certificates) > _MAX_CACHED:
+                self._checked_certificates.popitem(last=False)
+        if not is_valid_at(checked_certificate.certificate, self.now()):
+            return "the client certificate has expired or is not valid yet"
+        if self.allowed_names and self.allowed_names.isdisjoint(checked_certificate.names):
+            names = ", ".join(f'"{name}"' for name in checked_certificate.names) or "no name"
+            return f"the client certificate is for {names}, which is not allowed"
+        return ""

@@ -1,0 +1,224 @@
+"""The HTTPS pages of a standalone scheduler: health checks, metrics, zpages and explain.
+
+`auth_middleware` authenticates and authorizes the requests.
+
+Source: apiserver/pkg/server/healthz/healthz.go, InstallPathHandlerWithHealthyFunc; cmd/kube-scheduler/app/server.go,
+Run, installMetricHandler, newEndpointsHandler; component-base/configz/configz.go, InstallHandler (1.36).
+"""
+
+import asyncio
+import logging
+import time
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Final
+
+import msgspec
+from fastapi import FastAPI, Request, Response
+from starlette.exceptions import HTTPException
+from starlette.responses import PlainTextResponse, StreamingResponse
+
+from extender.serving.auth_middleware import make_failure_status
+from extender.serving.health import Health
+from extender.serving.health_endpoints import add_health_endpoints, make_not_found_response, make_text_response
+from extender.serving.zpages import (
+    NOT_ACCEPTABLE_MESSAGE,
+    ProcessInfo,
+    build_status_values,
+    encode_page,
+    format_content_type,
+    format_flags,
+    format_status,
+    negotiate_format,
+)
+
+log = logging.getLogger("extender.extender_api")
+
+PATHS: Final = ("/configz", "/debug", "/explain", "/flagz", "/healthz", "/livez", "/metrics", "/readyz", "/statusz")
+_MAX_BODY_BYTES: Final = 4096
+"""Limit of a request's body."""
+
+EXPLAIN_PATH: Final = "/explain/{namespace}/{pod}"
+
+ExplainPod = Callable[[str, str, bool], str | None]
+"""Returns the explanation of a pod (namespace, name) as text, or as JSON if the last argument is true.
+
+None: no such pod.
+"""
+
+_READ_METHODS: Final = ["GET", "HEAD"]
+_METRICS_TYPE: Final = "text/plain; version=0.0.4; charset=utf-8; escaping=underscores"
+
+
+@dataclass(frozen=True, slots=True)
+class MetricsPage:
+    """A page of metrics, and the function that resets them."""
+
+    render: Callable[[], bytes]
+    reset: Callable[[], None]
+
+
+@dataclass(frozen=True, slots=True)
+class DiagnosticsService:
+    """The contents of the pages.
+
+    Attributes:
+        health: health checks.
+        metrics, slis: the pages `/metrics` and `/metrics/slis`.
+        resource_metrics: the function that returns `/metrics/resources` in chunks; empty while another instance leads.
+        configuration: the current configuration as builtins.
+        flags: command line flags and their values.
+        process_info: the process data on `/statusz`.
+        explain: the function that explains a pending pod: see `ExplainPod`.
+        set_verbosity: the function that sets the log verbosity; None: it cannot be changed.
+
+    Source: pkg/scheduler/metrics/resources/resources.go, podResourceCollector.CollectWithStability (1.36).
+    """
+
+    health: Health
+    metrics: MetricsPage
+    slis: MetricsPage
+    resource_metrics: Callable[[], Iterator[str]]
+    configuration: Mapping[str, object]
+    flags: Mapping[str, str]
+    process_info: ProcessInfo
+    explain: ExplainPod
+    set_verbosity: Callable[[int], None] | None = None
+
+
+def make_diagnostics_app(diagnostics: DiagnosticsService) -> FastAPI:
+    """Return the ASGI application without authentication."""
+    app = FastAPI(
+        docs_url=None,
+        redoc_url=None,
+        openapi_url=None,
+        redirect_slashes=False,
+        exception_handlers={HTTPException: _handle_http_exception, Exception: _handle_exception},
+    )
+    add_health_endpoints(app, diagnostics.health)
+    for path, page in (("/metrics", diagnostics.metrics), ("/metrics/slis", diagnostics.slis)):
+        app.add_api_route(path, _make_metrics_handler(page), methods=["GET", "HEAD", "POST", "DELETE"])
+    app.add_api_route(
+        "/metrics/resources", _make_resource_metrics_handler(diagnostics), methods=[*_READ_METHODS, "DELETE"]
+    )
+    app.add_api_route("/configz", _make_configz_handler(diagnostics), methods=_READ_METHODS)
+    app.add_api_route("/statusz", _make_statusz_handler(diagnostics), methods=_READ_METHODS)
+    app.add_api_route("/flagz", _make_flagz_handler(diagnostics), methods=_READ_METHODS)
+    app.add_api_route(EXPLAIN_PATH, make_explain_handler(diagnostics.explain), methods=_READ_METHODS)
+    if diagnostics.set_verbosity is not None:
+        app.add_api_route(
+            "/debug/flags/v",
+            _make_verbosity_handler(diagnostics.set_verbosity),
+            methods=["PUT"],
+            max_body_size=_MAX_BODY_BYTES,
+        )
+    return app
+
+
+Handler = Callable[[Request], Awaitable[Response]]
+
+
+def _make_metrics_handler(page: MetricsPage) -> Handler:
+    async def handle(request: Request) -> Response:
+        if request.method == "DELETE":
+            page.reset()
+            return PlainTextResponse("metrics reset\n")
+        return Response(page.render(), media_type=_METRICS_TYPE)
+
+    return handle
+
+
+def _make_resource_metrics_handler(diagnostics: DiagnosticsService) -> Handler:
+    async def handle(request: Request) -> Response:
+        if request.method == "DELETE":
+            return PlainTextResponse("metrics reset\n")
+        return StreamingResponse(_iterate_cooperatively(diagnostics.resource_metrics()), media_type=_METRICS_TYPE)
+
+    return handle
+
+
+async def _iterate_cooperatively(chunks: Iterator[str]) -> AsyncIterator[str]:
+    """Yield *chunks*; between two of them the event loop runs other tasks."""
+    for chunk in chunks:
+        yield chunk
+        await asyncio.sleep(0)
+
+
+def _make_configz_handler(diagnostics: DiagnosticsService) -> Handler:
+    body = msgspec.json.encode({"componentconfig": diagnostics.configuration})
+
+    async def handle(_: Request) -> Response:
+        return Response(body, media_type="application/json")
+
+    return handle
+
+
+def _make_statusz_handler(diagnostics: DiagnosticsService) -> Handler:
+    def build_values() -> dict[str, object]:
+        return build_status_values(diagnostics.process_info, PATHS, time.time())
+
+    return _make_zpage_handler(
+        "Statusz", lambda: format_status(diagnostics.process_info, PATHS, time.time()), build_values
+    )
+
+
+def _make_flagz_handler(diagnostics: DiagnosticsService) -> Handler:
+    return _make_zpage_handler(
+        "Flagz", lambda: format_flags(diagnostics.flags), lambda: {"flags": dict(diagnostics.flags)}
+    )
+
+
+def _make_zpage_handler(
+    kind: str, format_text: Callable[[], str], build_values: Callable[[], Mapping[str, object]]
+) -> Handler:
+    async def handle(request: Request) -> Response:
+        page_format = negotiate_format(request.headers.get("accept", ""), kind)
+        if page_format is None:
+            failure = make_failure_status(406, "NotAcceptable", NOT_ACCEPTABLE_MESSAGE)
+            return Response(msgspec.json.encode(failure) + b"\n", 406, media_type="application/json")
+        body = encode_page(page_format, kind, build_values()) if page_format.version else format_text().encode()
+        headers = {"Content-Type": format_content_type(page_format, kind)}
+        if page_format.version == "v1alpha1":
+            name = kind.lower()
+            headers["Warning"] = (
+                f'299 - "This version of the {name} endpoint is deprecated. Please use a newer version."'
+            )
+        return Response(body, headers=headers)
+
+    return handle
+
+
+def make_explain_handler(explain: ExplainPod) -> Callable[[Request, str, str], Awaitable[Response]]:
+    """Return the handler of `/explain`."""
+
+    async def handle(request: Request, namespace: str, pod: str) -> Response:
+        as_json = "application/json" in request.headers.get("accept", "")
+        explanation = explain(namespace, pod, as_json)
+        if explanation is None:
+            return make_text_response(f"pod {namespace}/{pod} is unknown, or belongs to another scheduler", 404)
+        return Response(explanation, media_type="application/json" if as_json else "text/plain; charset=utf-8")
+
+    return handle
+
+
+def _make_verbosity_handler(set_verbosity: Callable[[int], None]) -> Handler:
+    async def handle(request: Request) -> Response:
+        text = (await request.body()).decode(errors="replace").strip()
+        if not (text.isascii() and text.isdigit() and len(text) < 10):
+            return make_text_response(f'unable to parse "{text[:32]}" as a verbosity; want a whole number', 400)
+        set_verbosity(int(text))
+        return make_text_response(f"verbosity is {text}", 200)
+
+    return handle
+
+
+async def _handle_http_exception(_: Request, error: Exception) -> Response:
+    if isinstance(error, HTTPException) and error.status_code != 404:
+        return make_text_response(str(error.detail), error.status_code, dict(error.headers or {}))
+    return make_not_found_response()
+
+
+async def _handle_exception(request: Request, error: Exception) -> Response:
+    """Return status 500. The traceback is only in the log."""
+    log.error("A request failed with an exception", extra={"path": request.scope["path"]}, exc_info=error)
+    return make_text_response(f"internal error: {type(error).__name__}", 500)

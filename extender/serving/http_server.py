@@ -1,0 +1,125 @@
+"""The uvicorn server: its listening socket, connection limit and graceful shutdown."""
+
+import asyncio
+import socket
+import ssl
+import sys
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager, contextmanager
+from typing import Any
+
+import uvicorn
+
+from extender.serving.http_protocol import BoundedHttpProtocol
+
+if sys.platform != "win32":
+    import resource
+
+VERBS_KEEP_ALIVE_SECONDS = 120
+"""Seconds for which an idle connection to the verbs stays open. Go's client closes it after 90 seconds. The server
+must not close it first: a request in flight would fail, and kube-scheduler does not retry it.
+
+Source: pkg/scheduler/extender.go, HTTPExtender.send (1.36).
+"""
+
+VERBS_SHUTDOWN_SECONDS = 30
+"""Seconds for requests to verbs to finish when the process stops."""
+
+DEFAULT_SHUTDOWN_SECONDS = 5
+"""Seconds for requests to a standalone scheduler to finish when it stops.
+
+Source: cmd/kube-scheduler/app/server.go, Run (1.36).
+"""
+
+_MAX_CONNECTIONS = 4096
+"""Limit of open connections; beyond it, requests get 503. A slow client uses one for `TRANSFER_TIMEOUT` at most."""
+
+_RESERVED_FILES = 256
+"""Open files that are not connections."""
+
+_DEFAULT_KEEP_ALIVE_SECONDS = 5
+_BACKLOG = 2048
+
+
+def listen(address: str, port: int, *, reuse_port: bool = False) -> socket.socket:
+    """Return a listening socket. Port 0 means any free port; with *reuse_port*, other processes may listen there too.
+
+    Raises:
+        OSError: the address cannot be used, or is in use.
+    """
+    family, _, _, _, socket_address = socket.getaddrinfo(
+        address or None, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
+    )[0]
+    return socket.create_server(socket_address[:2], family=family, backlog=_BACKLOG, reuse_port=reuse_port)
+
+
+def format_listener_url(listener: socket.socket, *, secure: bool = False) -> str:
+    """Return the URL of *listener*."""
+    host, port = listener.getsockname()[:2]
+    scheme = "https" if secure else "http"
+    return f"{scheme}://[{host}]:{port}" if ":" in host else f"{scheme}://{host}:{port}"
+
+
+def _raise_connection_limit() -> int:
+    """Raise the limit of open files, and return the connection limit that it allows."""
+    if sys.platform == "win32":
+        return _MAX_CONNECTIONS
+    soft_limit, hard_limit = resource.getrlimit(resource.RLIMIT_NOFILE)
+    required_files = _MAX_CONNECTIONS + _RESERVED_FILES
+    if soft_limit != resource.RLIM_INFINITY and soft_limit < required_files:
+        soft_limit = required_files if hard_limit == resource.RLIM_INFINITY else min(required_files, hard_limit)
+        resource.setrlimit(resource.RLIMIT_NOFILE, (soft_limit, hard_limit))
+        return max(1, soft_limit - _RESERVED_FILES)
+    return _MAX_CONNECTIONS
+
+
+class _EmbeddedServer(uvicorn.Server):
+    """A uvicorn server without signal handlers."""
+
+    @contextmanager
+    def capture_signals(self) -> Iterator[None]:
+        """Do not change the signal handlers."""
+        yield
+
+
+@asynccontextmanager
+async def serve_http(
+    app: Any,
+    listener: socket.socket,
+    tls_context: ssl.SSLContext | None,
+    *,
+    shutdown_timeout: int = DEFAULT_SHUTDOWN_SECONDS,
+    keep_alive_timeout: int = _DEFAULT_KEEP_ALIVE_SECONDS,
+) -> AsyncIterator[None]:
+    """Serve requests in the running event loop while the block runs.
+
+    When the block ends, no more requests are accepted, and requests in flight have *shutdown_timeout* seconds to
+    finish.
+
+    Args:
+        app: an ASGI application; client certificates are in its scope (see `http_protocol`).
+        listener: the listening socket.
+        tls_context: the TLS context for HTTPS; None: plain HTTP.
+        shutdown_timeout: seconds for requests in flight to finish at the end.
+        keep_alive_timeout: seconds for which an idle connection is kept.
+    """
+    config = uvicorn.Config(
+        app,
+        http=BoundedHttpProtocol,
+        ws="none",
+        lifespan="off",
+        log_config=None,
+        access_log=False,
+        server_header=False,
+        limit_concurrency=_raise_connection_limit(),
+        timeout_keep_alive=keep_alive_timeout,
+        timeout_graceful_shutdown=shutdown_timeout,
+        ssl_context_factory=None if tls_context is None else lambda _config, _default: tls_context,
+    )
+    server = _EmbeddedServer(config)
+    task = asyncio.create_task(server.serve(sockets=[listener]), name="service")
+    try:
+        yield
+    finally:
+        server.should_exit = True
+        await task

@@ -1,0 +1,272 @@
+"""TLS of the server: its certificate, from files or self-signed, and the CAs of client certificates. Both rotate."""
+
+import ipaddress
+import os
+import ssl
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Final
+
+from cryptography import x509
+from cryptography.hazmat.primitives import hashes, serialization
+from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
+
+from extender.serving.serving_options import ServingOptions
+
+PAIR_NAME: Final = "kube-scheduler"
+"""Name of the pair of files in `--cert-dir`.
+
+Source: apiserver/pkg/server/options/serving.go, SecureServingOptions.AddFlags (1.36).
+"""
+
+_LIFETIME: Final = timedelta(days=365)
+_CLOCK_SKEW: Final = timedelta(hours=1)
+_TLS_VERSIONS: Final = {
+    "": ssl.TLSVersion.TLSv1_2,
+    "VersionTLS10": ssl.TLSVersion.TLSv1_2,
+    "VersionTLS11": ssl.TLSVersion.TLSv1_2,
+    "VersionTLS12": ssl.TLSVersion.TLSv1_2,
+    "VersionTLS13": ssl.TLSVersion.TLSv1_3,
+}
+
+
+class CertificateError(Exception):
+    """A certificate, key or TLS option is invalid; the message is one line."""
+
+
+@dataclass(slots=True)
+class ServingCertificate:
+    """The server's certificate and key, and the CAs of client certificates.
+
+    `refresh` reads the files again. New connections then get a new context, since a CA cannot be removed from an
+    existing one.
+
+    Attributes:
+        settings: the TLS versions and cipher suites.
+        pem_pair: certificate and key in PEM; None: they are in *pair_files*.
+        pair_files: the files of certificate and key.
+        client_ca_file: file with the CAs of client certificates; None: no client CAs.
+        context: the context of the server; new connections switch to the newest context.
+    """
+
+    settings: ServingOptions
+    pem_pair: tuple[bytes, bytes] | None = field(default=None, repr=False)
+    pair_files: tuple[Path, Path] | None = None
+    client_ca_file: Path | None = None
+    context: ssl.SSLContext = field(init=False)
+    _newest_context: ssl.SSLContext = field(init=False)
+    _file_contents: tuple[bytes, ...] = field(init=False, default=(), repr=False)
+    _extra_cas: tuple[str, ...] = field(init=False, default=())
+    _client_cas: tuple[x509.Certificate, ...] = field(init=False, default=())
+
+    def __post_init__(self) -> None:
+        self.context = _make_context(self.settings)
+        self.context.sni_callback = self._on_sni
+        self._load(_read_files(self._watched_files))
+
+    @property
+    def client_cas(self) -> tuple[x509.Certificate, ...]:
+        """The CAs in `client_ca_file` at its last refresh."""
+        return self._client_cas
+
+    def refresh(self) -> bool:
+        """Load the files if they have changed, and return whether they changed. Open connections are not affected.
+
+        Raises:
+            CertificateError: the new files are invalid; the old ones stay in use.
+        """
+        contents = _read_files(self._watched_files)
+        if contents == self._file_contents:
+            return False
+        self._load(contents)
+        return True
+
+    def trust_cas(self, cas: Sequence[str]) -> None:
+        """Also accept client certificates signed by one of *cas* (PEM).
+
+        Raises:
+            CertificateError: one of them is not a certificate.
+        """
+        self._extra_cas = tuple(cas)
+        self._load(self._file_contents)
+
+    @property
+    def _watched_files(self) -> tuple[Path, ...]:
+        return (*(self.pair_files or ()), *((self.client_ca_file,) if self.client_ca_file else ()))
+
+    def _load(self, contents: tuple[bytes, ...]) -> None:
+        """Use *contents*, the contents of the watched files, for new connections."""
+        context = _make_context(self.settings)
+        certificate, key = self.pem_pair or contents[:2]
+        with _open_pair_files(certificate, key) as files:
+            _load_pair(context, files, self.pair_files)
+        file_cas = _parse_cas(contents[-1], str(self.client_ca_file)) if self.client_ca_file else ()
+        extra_cas = [ca for pem in self._extra_cas for ca in _parse_cas(pem.encode(), "a client authority")]
+        _trust_cas(context, (*file_cas, *extra_cas))
+        # OpenSSL decides whether to request a client certificate before the SNI callback runs.
+        self.context.verify_mode = context.verify_mode
+        self._newest_context, self._file_contents, self._client_cas = context, contents, file_cas
+
+    def _on_sni(self, connection: ssl.SSLObject, _name: str | None, _context: ssl.SSLContext) -> None:
+        connection.context = self._newest_context
+
+
+def load_serving_certificate(settings: ServingOptions, client_ca_file: str = "") -> ServingCertificate:
+    """Load or create the certificate. *client_ca_file* is a PEM file with the CAs of client certificates, or empty.
+
+    Raises:
+        CertificateError: a file or option is invalid.
+    """
+    ca_path = Path(client_ca_file) if client_ca_file else None
+    if settings.cert_file:
+        return ServingCertificate(
+            settings, pair_files=(Path(settings.cert_file), Path(settings.key_file)), client_ca_file=ca_path
+        )
+    if settings.cert_dir:
+        return ServingCertificate(
+            settings, pair_files=_find_or_create_pair(Path(settings.cert_dir)), client_ca_file=ca_path
+        )
+    return ServingCertificate(settings, pem_pair=make_self_signed_pair(), client_ca_file=ca_path)
+
+
+def _parse_cas(pem: bytes, source: str) -> tuple[x509.Certificate, ...]:
+    try:
+        return tuple(x509.load_pem_x509_certificates(pem))
+    except ValueError as error:
+        raise CertificateError(f"{source} is no certificate in PEM: {error}") from error
+
+
+def _trust_cas(context: ssl.SSLContext, cas: Sequence[x509.Certificate]) -> None:
+    for ca in cas:
+        context.load_verify_locations(cadata=ca.public_bytes(serialization.Encoding.DER))
+    if cas:
+        # A client without a certificate is anonymous; authorization decides about its requests.
+        context.verify_mode = ssl.CERT_OPTIONAL
+
+
+def _make_context(settings: ServingOptions) -> ssl.SSLContext:
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    if settings.min_tls_version not in _TLS_VERSIONS:
+        raise CertificateError(
+            f'--tls-min-version: unknown TLS version "{settings.min_tls_version}"; want VersionTLS12 or VersionTLS13'
+        )
+    context.minimum_version = _TLS_VERSIONS[settings.min_tls_version]
+    context.verify_flags &= ~getattr(ssl, "VERIFY_X509_STRICT", ssl.VerifyFlags(0))
+    # Trust every CA in the file, whether it is self-signed or an intermediate, like Go.
+    context.verify_flags |= ssl.VERIFY_X509_PARTIAL_CHAIN
+    # Verify the client on each new connection, and only once on each.
+    context.options |= ssl.OP_NO_TICKET | ssl.OP_NO_RENEGOTIATION
+    context.num_tickets = 0
+    ciphers = [
+        _to_openssl_name(name) for name in settings.cipher_suites if not name.startswith(("TLS_AES", "TLS_CHACHA20"))
+    ]
+    if ciphers:
+        try:
+            context.set_ciphers(":".join(ciphers))
+        except ssl.SSLError as error:
+            suites = ", ".join(settings.cipher_suites)
+            raise CertificateError(f"--tls-cipher-suites: {suites}: not supported") from error
+    return context
+
+
+def _to_openssl_name(name: str) -> str:
+    """Return OpenSSL's name: ECDHE-RSA-AES128-GCM-SHA256 for TLS_ECDHE_RSA_WITH_AES_128_GCM_SHA256."""
+    openssl_name = name.removeprefix("TLS_").replace("_WITH_", "_").replace("AES_", "AES").removesuffix("_CBC_SHA")
+    if name.endswith("_CBC_SHA"):
+        openssl_name += "_SHA"
+    if "CHACHA20_POLY1305" in openssl_name:
+        openssl_name = openssl_name.removesuffix("_SHA256")
+    return openssl_name.removeprefix("RSA_").replace("_CBC_", "_").replace("_", "-")
+
+
+def _read_files(files: tuple[Path, ...]) -> tuple[bytes, ...]:
+    contents = []
+    for file in files:
+        try:
+            contents.append(file.read_bytes())
+        except OSError as error:
+            raise CertificateError(f"open {file}: {(error.strerror or str(error)).lower()}") from error
+    return tuple(contents)
+
+
+def _load_pair(context: ssl.SSLContext, files: tuple[Path, Path], configured_files: tuple[Path, Path] | None) -> None:
+    try:
+        context.load_cert_chain(*files)
+    except (OSError, ssl.SSLError) as error:
+        reason = getattr(error, "reason", None) or error.strerror or str(error)
+        shown_files = configured_files or files
+        raise CertificateError(
+            f"{shown_files[0]} and {shown_files[1]} are no pair of certificate and key: {reason}"
+        ) from error
+
+
+def make_self_signed_pair(now: datetime | None = None) -> tuple[bytes, bytes]:
+    """Create a certificate for localhost and 127.0.0.1, valid for a year, and its key; both in PEM.
+
+    Source: apiserver/pkg/server/options/serving.go, SecureServingOptions.AddFlags (1.36).
+    """
+    now = now or datetime.now(UTC)
+    key = ec.generate_private_key(ec.SECP256R1())
+    name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, f"localhost@{int(now.timestamp())}")])
+    names = [x509.DNSName("localhost"), x509.IPAddress(ipaddress.ip_address("127.0.0.1"))]
+    certificate = (
+        x509.CertificateBuilder()
+        .subject_name(name)
+        .issuer_name(name)
+        .public_key(key.public_key())
+        .serial_number(x509.random_serial_number())
+        .not_valid_before(now - _CLOCK_SKEW)
+        .not_valid_after(now + _LIFETIME)
+        .add_extension(x509.BasicConstraints(ca=False, path_length=None), critical=True)
+        .add_extension(x509.ExtendedKeyUsage([ExtendedKeyUsageOID.SERVER_AUTH]), critical=False)
+        .add_extension(x509.SubjectAlternativeName(names), critical=False)
+        .sign(key, hashes.SHA256())
+    )
+    key_pem = key.private_bytes(
+        serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
+    )
+    return certificate.public_bytes(serialization.Encoding.PEM), key_pem
+
+
+def _find_or_create_pair(folder: Path) -> tuple[Path, Path]:
+    """Return the pair in *folder*; create it if it is missing."""
+    files = (folder / f"{PAIR_NAME}.crt", folder / f"{PAIR_NAME}.key")
+    if not all(file.exists() for file in files):
+        certificate, key = make_self_signed_pair()
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+            _write_private_file(files[0], certificate)
+            _write_private_file(files[1], key)
+        except OSError as error:
+            raise CertificateError(f"--cert-dir: {folder}: {error.strerror or error}") from error
+    return files
+
+
+def _write_private_file(file: Path, data: bytes) -> None:
+    with os.fdopen(os.open(file, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "wb") as stream:
+        stream.write(data)
+
+
+@contextmanager
+def _open_pair_files(certificate: bytes, key: bytes) -> Iterator[tuple[Path, Path]]:
+    """Yield temporary files with the pair, which the ssl module needs; in memory if the system supports it."""
+    if hasattr(os, "memfd_create"):
+        descriptors = [os.memfd_create(f"{PAIR_NAME}.{kind}") for kind in ("crt", "key")]
+        try:
+            for descriptor, data in zip(descriptors, (certificate, key), strict=True):
+                os.write(descriptor, data)
+            yield Path(f"/proc/self/fd/{descriptors[0]}"), Path(f"/proc/self/fd/{descriptors[1]}")
+        finally:
+            for descriptor in descriptors:
+                os.close(descriptor)
+        return
+    with TemporaryDirectory() as folder:
+        files = (Path(folder) / f"{PAIR_NAME}.crt", Path(folder) / f"{PAIR_NAME}.key")
+        for file, data in zip(files, (certificate, key), strict=True):
+            _write_private_file(file, data)
+        yield files

@@ -1,0 +1,150 @@
+"""Assumed PVs and PVCs: changed objects that are not yet written to the API server.
+
+An assumed object is valid while the stored object has the same resource version. A newer stored object replaces it.
+
+Source: pkg/scheduler/framework/plugins/volumebinding/binder.go, volumeBinder.AssumePodVolumes (1.36).
+"""
+
+from dataclasses import dataclass, field
+
+import msgspec
+
+from extender.api.kinds.meta import ObjectReference
+from extender.api.kinds.storage import PersistentVolume, PersistentVolumeClaim
+from extender.cache.snapshot import Snapshot
+from extender.volumes.claims import BOUND_BY_CONTROLLER, SELECTED_NODE
+
+
+def is_volume_bound_to_claim(volume: PersistentVolume, claim: PersistentVolumeClaim) -> bool:
+    """Return whether the claim reference of *volume* names *claim*. A reference without uid suffices."""
+    claim_ref = volume.spec.claim_ref
+    if claim_ref is None or (claim_ref.namespace, claim_ref.name) != (claim.metadata.namespace, claim.metadata.name):
+        return False
+    return not claim_ref.uid or claim_ref.uid == claim.metadata.uid
+
+
+def bind_volume_to_claim(volume: PersistentVolume, claim: PersistentVolumeClaim) -> PersistentVolume:
+    """Return *volume* bound to *claim*; the same object if it is already bound.
+
+    Source: pkg/scheduler/framework/plugins/volumebinding/binder.go, volumeBinder.AssumePodVolumes (1.36).
+    """
+    meta, spec = volume.metadata, volume.spec
+    annotations = meta.annotations
+    if not is_volume_bound_to_claim(volume, claim) and BOUND_BY_CONTROLLER not in annotations:
+        annotations = {**annotations, BOUND_BY_CONTROLLER: "yes"}
+    ref = spec.claim_ref
+    has_full_reference = ref is not None and (ref.namespace, ref.name, ref.uid) == (
+        claim.metadata.namespace,
+        claim.metadata.name,
+        claim.metadata.uid,
+    )
+    if has_full_reference and annotations is meta.annotations:
+        return volume
+    return msgspec.structs.replace(
+        volume,
+        metadata=msgspec.structs.replace(meta, annotations=annotations),
+        spec=spec if has_full_reference else msgspec.structs.replace(spec, claim_ref=_make_claim_reference(claim)),
+    )
+
+
+def _make_claim_reference(claim: PersistentVolumeClaim) -> ObjectReference:
+    meta = claim.metadata
+    return ObjectReference(
+        api_version="v1",
+        kind="PersistentVolumeClaim",
+        namespace=meta.namespace,
+        name=meta.name,
+        uid=meta.uid,
+        resource_version=meta.resource_version,
+    )
+
+
+def copy_with_selected_node(claim: PersistentVolumeClaim, node_name: str) -> PersistentVolumeClaim:
+    """Return *claim* with the selected-node annotation set to *node_name*; the same object if it is already set.
+
+    Source: pkg/scheduler/framework/plugins/volumebinding/binder.go, volumeBinder.AssumePodVolumes (1.36).
+    """
+    meta = claim.metadata
+    if meta.annotations.get(SELECTED_NODE) == node_name:
+        return claim
+    annotations = {**meta.annotations, SELECTED_NODE: node_name}
+    return msgspec.structs.replace(claim, metadata=msgspec.structs.replace(meta, annotations=annotations))
+
+
+@dataclass(slots=True)
+class AssumeCache:
+    """Assumed PVs and PVCs. Each plugin has its own cache.
+
+    Attributes:
+        volumes: assumed PVs by name.
+        claims: assumed PVCs by `namespace/name`.
+    """
+
+    volumes: dict[str, PersistentVolume] = field(default_factory=dict)
+    claims: dict[str, PersistentVolumeClaim] = field(default_factory=dict)
+
+    def get_latest_volume(self, stored: PersistentVolume) -> PersistentVolume:
+        """Return the assumed version of *stored* if it is valid, else *stored*."""
+        assumed_volume = self.volumes.get(stored.metadata.name)
+        return assumed_volume if assumed_volume is not None and _has_same_version(assumed_volume, stored) else stored
+
+    def get_latest_claim(self, stored: PersistentVolumeClaim) -> PersistentVolumeClaim:
+        """Return the assumed version of *stored* if it is valid, else *stored*."""
+        assumed_claim = self.claims.get(stored.key)
+        return assumed_claim if assumed_claim is not None and _has_same_version(assumed_claim, stored) else stored
+
+    def assume(
+        self, volumes: tuple[PersistentVolume, ...], claims: tuple[PersistentVolumeClaim, ...], snapshot: Snapshot
+    ) -> str | None:
+        """Assume changed PVs and PVCs. On an error, assume none of them.
+
+        Returns:
+            None, or an error message if the resource version of a stored object differs.
+        """
+        self._remove_stale(snapshot)
+        for volume in volumes:
+            name = volume.metadata.name
+            error = _get_version_error(name, snapshot.get_object(PersistentVolume, name), volume)
+            if error is not None:
+                return error
+        for claim in claims:
+            error = _get_version_error(claim.key, snapshot.get_object(PersistentVolumeClaim, claim.key), claim)
+            if error is not None:
+                return error
+        self.volumes.update({volume.metadata.name: volume for volume in volumes})
+        self.claims.update({claim.key: claim for claim in claims})
+        return None
+
+    def restore(self, volumes: tuple[PersistentVolume, ...], claims: tuple[PersistentVolumeClaim, ...]) -> None:
+        """Remove *volumes* and *claims* from the cache. An object that was assumed again later stays in the cache."""
+        for volume in volumes:
+            if self.volumes.get(volume.metadata.name) is volume:
+                del self.volumes[volume.metadata.name]
+        for claim in claims:
+            if self.claims.get(claim.key) is claim:
+                del self.claims[claim.key]
+
+    def _remove_stale(self, snapshot: Snapshot) -> None:
+        for name, volume in list(self.volumes.items()):
+            if _get_version_error(name, snapshot.get_object(PersistentVolume, name), volume) is not None:
+                del self.volumes[name]
+        for key, claim in list(self.claims.items()):
+            if _get_version_error(key, snapshot.get_object(PersistentVolumeClaim, key), claim) is not None:
+                del self.claims[key]
+
+
+def _has_same_version(
+    assumed: PersistentVolume | PersistentVolumeClaim, stored: PersistentVolume | PersistentVolumeClaim
+) -> bool:
+    return assumed.metadata.resource_version == stored.metadata.resource_version
+
+
+def _get_version_error(
+    key: str, stored: PersistentVolume | PersistentVolumeClaim | None, assumed: PersistentVolume | PersistentVolumeClaim
+) -> str | None:
+    if stored is None:
+        return f'"{key}" not found'
+    if _has_same_version(assumed, stored):
+        return None
+    versions = f"stored: {stored.metadata.resource_version}, assume: {assumed.metadata.resource_version}"
+    return f'"{key}" is out of sync ({versions})'

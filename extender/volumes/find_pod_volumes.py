@@ -1,0 +1,233 @@
+"""Find volumes for a pod's claims on each node: bound PVs, PVs that match, and PVs to provision.
+
+Source: pkg/scheduler/framework/plugins/volumebinding/volume_binding.go, VolumeBinding.podHasPVCs;
+pkg/scheduler/framework/plugins/volumebinding/binder.go, volumeBinder.GetPodVolumeClaims, volumeBinder.FindPodVolumes,
+volumeBinder.checkVolumeProvisions; component-helpers/storage/volume/pv_helpers.go, FindMatchingVolume (1.36).
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from extender.api.kinds.storage import PersistentVolume, PersistentVolumeClaim
+from extender.cache.node_matching import match_names
+from extender.cache.snapshot import NodeView, Snapshot
+from extender.cache.tables.arrays import BoolArray
+from extender.volumes.assume_cache import AssumeCache
+from extender.volumes.claims import SELECTED_NODE, get_claim_class
+from extender.volumes.csi_migration import (
+    TranslationError,
+    find_in_tree_driver,
+    get_persistent_volume_csi_handle,
+    translate_node_affinity,
+)
+from extender.volumes.provisioning import ProvisionableClaim, check_volume_provisions
+from extender.volumes.topology import TopologyIndex, compile_volume_node_selector
+from extender.volumes.volume_index import IndexedVolume, VolumeIndex, compile_node_affinity
+from extender.volumes.volume_matching import NO_VOLUME, SelectorError, VolumeMatches, match_volumes, sort_by_request
+
+
+@dataclass(frozen=True, slots=True)
+class PodVolumeClaims:
+    """The valid claims of a pod.
+
+    Attributes:
+        bound: fully bound claims.
+        delayed: unbound claims with delayed binding.
+    """
+
+    bound: tuple[PersistentVolumeClaim, ...] = ()
+    delayed: tuple[PersistentVolumeClaim, ...] = ()
+
+
+@dataclass(slots=True)
+class PodVolumesResult:
+    """The result of `find_pod_volumes`. Masks are bool with one entry for each node of the view.
+
+    Attributes:
+        node_conflict: the nodes that a bound volume's node affinity does not match.
+        bind_conflict: the nodes where no volume matches a claim and none can be provisioned.
+        not_enough_space: the nodes with too little storage capacity left to provision a volume.
+        pv_not_found: the nodes rejected because the volume of a bound claim does not exist.
+        errors: masks of nodes with an error, and the error messages. These nodes are in no other mask.
+        matches: the volumes chosen for claims.
+        provisions: the claims to provision a volume for.
+    """
+
+    node_conflict: BoolArray
+    bind_conflict: BoolArray
+    not_enough_space: BoolArray
+    pv_not_found: BoolArray
+    errors: list[tuple[BoolArray, str]] = field(default_factory=list)
+    matches: VolumeMatches = field(default_factory=VolumeMatches)
+    provisions: tuple[ProvisionableClaim, ...] = ()
+
+
+def find_pod_volumes(
+    claims: PodVolumeClaims, nodes: NodeView, volume_index: VolumeIndex, assume_cache: AssumeCache
+) -> PodVolumesResult:
+    """Find volumes for *claims* on *nodes*.
+
+    Args:
+        claims: the claims of the pod.
+        nodes: the nodes to check.
+        volume_index: volumes and storage capacity.
+        assume_cache: the PVs and PVCs assumed for other pods.
+    """
+    no_nodes = np.zeros(len(nodes), dtype=np.bool_)
+    result = PodVolumesResult(no_nodes.copy(), no_nodes.copy(), no_nodes.copy(), no_nodes.copy())
+    topology = TopologyIndex(nodes)
+    _check_bound_claims(claims.bound, nodes, topology, volume_index, result)
+    if claims.delayed:
+        _check_delayed_claims(claims.delayed, nodes, topology, volume_index, assume_cache, result)
+    error_mask = no_nodes
+    for mask, _ in result.errors:
+        error_mask = error_mask | mask
+    if result.errors:
+        for mask in (result.node_conflict, result.bind_conflict, result.not_enough_space, result.pv_not_found):
+            mask[error_mask] = False
+    return result
+
+
+# -- bound claims
+
+
+def _check_bound_claims(
+    claims: tuple[PersistentVolumeClaim, ...],
+    nodes: NodeView,
+    topology: TopologyIndex,
+    volume_index: VolumeIndex,
+    result: PodVolumesResult,
+) -> None:
+    """Check the bound claims in order. After a claim fails on a node, later claims are not checked there."""
+    remaining_nodes = np.ones(len(nodes), dtype=np.bool_)
+    for claim in claims:
+        volume = nodes.snapshot.get_object(PersistentVolume, claim.spec.volume_name)
+        if volume is None:
+            result.pv_not_found |= remaining_nodes
+            return
+        affinity_result = check_node_affinity(volume, nodes, topology, volume_index)
+        if affinity_result.error:
+            result.errors.append((affinity_result.undecided & remaining_nodes, affinity_result.error))
+            remaining_nodes &= ~affinity_result.undecided
+        result.node_conflict |= remaining_nodes & ~affinity_result.matches
+        remaining_nodes &= affinity_result.matches
+
+
+@dataclass(frozen=True, slots=True)
+class NodeAffinityResult:
+    """The nodes that a volume's node affinity matches. Masks are bool with one entry for each node of the view.
+
+    Attributes:
+        matches: the nodes that the node affinity matches.
+        undecided: the nodes for which the node affinity cannot be evaluated.
+        error: the error message for the `undecided` nodes; empty if there are no such nodes.
+    """
+
+    matches: BoolArray
+    undecided: BoolArray
+    error: str = ""
+
+
+def check_node_affinity(
+    volume: PersistentVolume, nodes: NodeView, topology: TopologyIndex, volume_index: VolumeIndex
+) -> NodeAffinityResult:
+    """Match the node affinity of *volume*, translated to CSI labels on nodes that migrated its driver.
+
+    Source: pkg/scheduler/framework/plugins/volumebinding/binder.go, volumeBinder.FindPodVolumes (1.36).
+    """
+    no_nodes = np.zeros(len(nodes), dtype=np.bool_)
+    matches = no_nodes.copy()
+    matches[topology.match_terms(compile_node_affinity(volume))] = True
+    driver = find_in_tree_driver(volume.spec)
+    if driver is None or not driver.migrated:
+        return NodeAffinityResult(matches, no_nodes)
+    migrated = _make_node_mask(nodes, volume_index.find_nodes_with_migrated_driver(nodes.snapshot, driver.name))
+    if not migrated.any():
+        return NodeAffinityResult(matches, no_nodes)
+    try:
+        get_persistent_volume_csi_handle(volume)
+    except TranslationError as error:
+        return NodeAffinityResult(matches & ~migrated, migrated, f"could not translate pv: {error}")
+    selector = translate_node_affinity(volume, driver)
+    translated_matches = no_nodes.copy()
+    compiled_selector = None if selector is None else compile_volume_node_selector(selector)
+    translated_matches[topology.match_terms(compiled_selector)] = True
+    return NodeAffinityResult(np.where(migrated, translated_matches, matches), no_nodes)
+
+
+def _make_node_mask(nodes: NodeView, names: Sequence[str]) -> BoolArray:
+    mask = np.zeros(len(nodes.snapshot), dtype=np.bool_)
+    rows = nodes.snapshot.rows(names)
+    mask[rows[rows >= 0]] = True
+    return nodes.take(mask)
+
+
+# -- unbound claims with delayed binding
+
+
+def _check_delayed_claims(
+    claims: tuple[PersistentVolumeClaim, ...],
+    nodes: NodeView,
+    topology: TopologyIndex,
+    volume_index: VolumeIndex,
+    assume_cache: AssumeCache,
+    result: PodVolumesResult,
+) -> None:
+    remaining_nodes = np.ones(len(nodes), dtype=np.bool_)
+    for mask, _ in result.errors:
+        remaining_nodes &= ~mask
+    claims_to_provision: list[PersistentVolumeClaim] = []
+    claims_to_match: list[PersistentVolumeClaim] = []
+    for claim in claims:
+        selected_node = claim.metadata.annotations.get(SELECTED_NODE)
+        if selected_node is None:
+            claims_to_match.append(claim)
+            continue
+        claims_to_provision.append(claim)
+        is_selected = match_names(nodes, (selected_node,))
+        result.bind_conflict |= remaining_nodes & ~is_selected
+        remaining_nodes &= is_selected
+    if not remaining_nodes.any():
+        return
+    provision_masks = [(claim, remaining_nodes) for claim in claims_to_provision]
+    if claims_to_match:
+        sorted_claims = sort_by_request(claims_to_match)
+        volumes_by_class = {
+            name: _get_latest_volumes(name, nodes.snapshot, volume_index, assume_cache)
+            for name in map(get_claim_class, sorted_claims)
+        }
+        try:
+            result.matches = match_volumes(
+                [(claim, volumes_by_class[get_claim_class(claim)]) for claim in sorted_claims],
+                topology,
+                remaining_nodes,
+            )
+        except SelectorError as error:
+            result.errors.append((remaining_nodes, str(error)))
+            return
+        provision_masks += [
+            (claim, remaining_nodes & (choice == NO_VOLUME))
+            for claim, choice in zip(sorted_claims, result.matches.choices, strict=True)
+        ]
+    provisioning = check_volume_provisions(provision_masks, topology, nodes.snapshot, volume_index)
+    result.provisions = provisioning.provisions
+    result.bind_conflict |= provisioning.bind_conflict
+    result.not_enough_space |= provisioning.not_enough_space
+    result.errors += provisioning.errors
+
+
+def _get_latest_volumes(
+    class_name: str, snapshot: Snapshot, volume_index: VolumeIndex, assume_cache: AssumeCache
+) -> list[IndexedVolume]:
+    """Return the volumes of a class; assumed versions replace stored ones."""
+    stored_volumes = volume_index.get_volumes(snapshot, class_name)
+    if not assume_cache.volumes:
+        return stored_volumes
+    return [
+        indexed_volume
+        if (volume := assume_cache.get_latest_volume(indexed_volume.volume)) is indexed_volume.volume
+        else IndexedVolume(volume, indexed_volume.size, indexed_volume.node_affinity)
+        for indexed_volume in stored_volumes
+    ]

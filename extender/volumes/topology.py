@@ -1,0 +1,124 @@
+"""Match the topology requirements of volumes with the nodes of a view.
+
+A cluster may have one volume for each node, each with a requirement on the node's name. Evaluating each volume on all
+nodes would take volumes x nodes evaluations. Instead, the nodes are sorted once by the values of a label, and a
+requirement that lists values looks up the nodes with these values.
+"""
+
+from collections.abc import Sequence
+from functools import lru_cache
+
+import numpy as np
+
+from extender.api.kinds.affinity import NodeSelector
+from extender.api.kinds.storage import TopologySelectorTerm
+from extender.api.matching import CompiledNodeSelector, Requirement, Selector, compile_node_selector
+from extender.cache.node_matching import match_requirements
+from extender.cache.snapshot import NodeView
+from extender.cache.tables.arrays import IntArray
+
+_MAX_UNSORTED_NODES = 32
+"""Views with at most this many nodes are not sorted."""
+
+
+@lru_cache(maxsize=1 << 16)
+def compile_volume_node_selector(selector: NodeSelector) -> CompiledNodeSelector:
+    """Compile a volume's node selector."""
+    return compile_node_selector(selector)
+
+
+class TopologyIndex:
+    """Index the nodes of one view by label values. Results are positions in the view, int64.
+
+    Attributes:
+        all_positions: the positions of all nodes.
+    """
+
+    __slots__ = ("_nodes", "_positions_by_terms", "_sorted_by_label", "all_positions")
+
+    def __init__(self, nodes: NodeView) -> None:
+        self._nodes = nodes
+        self._sorted_by_label: dict[str, tuple[IntArray, IntArray]] = {}
+        self._positions_by_terms: dict[CompiledNodeSelector, IntArray] = {}
+        self.all_positions: IntArray = np.arange(len(nodes), dtype=np.int64)
+
+    def __len__(self) -> int:
+        return len(self.all_positions)
+
+    def match_terms(self, terms: CompiledNodeSelector | None) -> IntArray:
+        """Return the positions of nodes that match any of *terms*; None matches all. Ignores requirements on fields."""
+        if terms is None:
+            return self.all_positions
+        positions = self._positions_by_terms.get(terms)
+        if positions is None:
+            positions_by_term = [
+                self.match_requirements(term.label_requirements) for term in terms.terms if not term.errors
+            ]
+            if len(positions_by_term) == 1:
+                positions = positions_by_term[0]
+            else:
+                positions = np.unique(np.concatenate([*positions_by_term, self.all_positions[:0]]))
+            self._positions_by_terms[terms] = positions
+        return positions
+
+    def match_selector(self, selector: Selector) -> IntArray:
+        """Return the positions of nodes that *selector* matches."""
+        return self.all_positions[:0] if selector.matches_nothing else self.match_requirements(selector.requirements)
+
+    def match_topologies(self, terms: Sequence[TopologySelectorTerm]) -> IntArray:
+        """Return the positions of nodes that match any term; all if *terms* is empty. An empty term matches no node.
+
+        Source: pkg/scheduler/framework/plugins/volumebinding/binder.go, volumeBinder.checkVolumeProvisions (1.36).
+        """
+        if not terms:
+            return self.all_positions
+        positions_by_term = [
+            self.match_requirements(
+                [Requirement(expression.key, "In", expression.values) for expression in term.match_label_expressions]
+            )
+            for term in terms
+            if term.match_label_expressions and all(expression.values for expression in term.match_label_expressions)
+        ]
+        return np.unique(np.concatenate([*positions_by_term, self.all_positions[:0]]))
+
+    def match_requirements(self, requirements: Sequence[Requirement]) -> IntArray:
+        """Return the positions of nodes that match all of *requirements*."""
+        indexed_requirement = None
+        if len(self) > _MAX_UNSORTED_NODES:
+            indexed_requirement = next(
+                (requirement for requirement in requirements if requirement.operator == "In"), None
+            )
+        if indexed_requirement is None:
+            if not requirements:
+                return self.all_positions
+            return np.flatnonzero(match_requirements(self._nodes, requirements))
+        positions = self._match_values(indexed_requirement)
+        remaining_requirements = [requirement for requirement in requirements if requirement is not indexed_requirement]
+        if not remaining_requirements or not len(positions):
+            return positions
+        rows = self._nodes.rows
+        view = self._nodes.snapshot.view(positions if rows is None else rows[positions])
+        return positions[match_requirements(view, remaining_requirements)]
+
+    def _match_values(self, requirement: Requirement) -> IntArray:
+        label_values = self._nodes.snapshot.symbols.get_label_values(requirement.key)
+        order, starts = self._sort_by_value(requirement.key)
+        positions_by_value = [
+            order[starts[value_id + 1] : starts[value_id + 2]]
+            for value in dict.fromkeys(requirement.values)
+            if (value_id := label_values.get(value)) is not None and value_id + 2 < len(starts)
+        ]
+        return (
+            positions_by_value[0]
+            if len(positions_by_value) == 1
+            else np.concatenate([*positions_by_value, self.all_positions[:0]])
+        )
+
+    def _sort_by_value(self, key: str) -> tuple[IntArray, IntArray]:
+        """Return the positions sorted by label value, and the start of each value; nodes without a value come first."""
+        sorted_positions = self._sorted_by_label.get(key)
+        if sorted_positions is None:
+            shifted_ids = self._nodes.label(key) + 1
+            starts = np.concatenate([[0], np.cumsum(np.bincount(shifted_ids))]).astype(np.int64)
+            sorted_positions = self._sorted_by_label[key] = (np.argsort(shifted_ids, kind="stable"), starts)
+        return sorted_positions

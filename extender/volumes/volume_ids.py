@@ -1,0 +1,157 @@
+"""The volumes of a pod that its node must attach, by CSI driver and volume handle.
+
+Source: pkg/scheduler/framework/plugins/nodevolumelimits/csi.go, CSILimits.Filter, CSILimits.getCSIDriverInfo,
+CSILimits.filterAttachableVolumes (1.36).
+"""
+
+from dataclasses import dataclass
+from typing import Final, TypeAlias
+
+from extender.api.kinds.pod import Pod
+from extender.api.kinds.storage import PersistentVolume, PersistentVolumeClaim, StorageClass
+from extender.api.kinds.volumes import Volume
+from extender.cache.pod_signature import PodSignature
+from extender.cache.snapshot import Snapshot
+from extender.volumes.claims import format_not_found_message, get_claim_class, get_ownership_error
+from extender.volumes.csi_migration import (
+    IN_TREE_DRIVERS_BY_NAME,
+    TranslationError,
+    find_in_tree_driver,
+    get_inline_csi_handle,
+    get_persistent_volume_csi_handle,
+)
+
+VolumeId: TypeAlias = tuple[str, str]
+"""The CSI driver of a volume and its volume handle."""
+
+_UNBOUND_PREFIX: Final = "\0unbound-"
+"""The prefix of the handle for a volume that does not exist yet; no CSI driver uses it."""
+
+
+@dataclass(frozen=True, slots=True)
+class AttachableVolumes:
+    """The volumes of a pod that its node must attach.
+
+    Attributes:
+        volumes: distinct ids, in the order of the pod's volumes.
+        error: the first error; empty if there is none.
+        claim_missing: whether the error is a missing claim.
+    """
+
+    volumes: tuple[VolumeId, ...] = ()
+    error: str = ""
+    claim_missing: bool = False
+
+
+_NO_VOLUMES: Final = AttachableVolumes()
+
+
+def may_need_attachment(signature: PodSignature) -> bool:
+    """Return whether pods with this signature have claims or disks of an in-tree driver, which may need attachment.
+
+    Source: pkg/scheduler/framework/plugins/nodevolumelimits/csi.go, CSILimits.PreFilter (1.36).
+    """
+    return signature.get_or_create(
+        ("volumes", "may attach"),
+        lambda: any(
+            volume.persistent_volume_claim is not None
+            or volume.ephemeral is not None
+            or find_in_tree_driver(volume) is not None
+            for volume in signature.spec.volumes
+        ),
+    )
+
+
+def find_attachable_volumes(
+    pod: Pod, signature: PodSignature, snapshot: Snapshot, *, migrated: bool, assigned: bool
+) -> AttachableVolumes:
+    """Return the volumes of *pod* that its node must attach.
+
+    Args:
+        pod: the pod.
+        signature: the signature of the pod.
+        snapshot: a snapshot with claims, volumes and storage classes.
+        migrated: whether the node has a CSINode; then volumes of in-tree drivers count for their CSI drivers.
+        assigned: whether the pod is on a node; then missing claims are skipped.
+    """
+    if not may_need_attachment(signature):
+        return _NO_VOLUMES
+    volume_ids: dict[VolumeId, None] = {}
+    for volume in signature.spec.volumes:
+        volume_id = _get_volume_id(pod, volume, snapshot, migrated=migrated)
+        if isinstance(volume_id, AttachableVolumes):
+            if volume_id.claim_missing and assigned:
+                continue
+            return volume_id
+        if volume_id is not None:
+            volume_ids[volume_id] = None
+    return AttachableVolumes(tuple(volume_ids))
+
+
+def _get_volume_id(
+    pod: Pod, volume: Volume, snapshot: Snapshot, *, migrated: bool
+) -> VolumeId | AttachableVolumes | None:
+    """Return the id of the pod's *volume*, a result with an error, or None if the volume does not count."""
+    meta = pod.metadata
+    if volume.persistent_volume_claim is not None:
+        claim_name = volume.persistent_volume_claim.claim_name
+    elif volume.ephemeral is not None:
+        claim_name = f"{meta.name}-{volume.name}"
+    else:
+        return _get_inline_volume_id(volume, migrated=migrated)
+    if not claim_name:
+        return AttachableVolumes(error="PersistentVolumeClaim had no name")
+    claim = snapshot.get_object(PersistentVolumeClaim, f"{meta.namespace}/{claim_name}")
+    if claim is None:
+        message = f"looking up PVC {meta.namespace}/{claim_name}: {format_not_found_message(claim_name)}"
+        return AttachableVolumes(error=message, claim_missing=True)
+    if volume.persistent_volume_claim is None and (error := get_ownership_error(pod, claim)) is not None:
+        return AttachableVolumes(error=error)
+    return get_claim_volume_id(claim, snapshot, migrated=migrated)
+
+
+def _get_inline_volume_id(volume: Volume, *, migrated: bool) -> VolumeId | AttachableVolumes | None:
+    driver = find_in_tree_driver(volume) if migrated else None
+    if driver is None or not driver.migrated:
+        return None
+    try:
+        return driver.csi_driver, get_inline_csi_handle(volume) or ""
+    except TranslationError as error:
+        return AttachableVolumes(error=f"converting volume({volume.name}) from inline to csi: {error}")
+
+
+def get_claim_volume_id(claim: PersistentVolumeClaim, snapshot: Snapshot, *, migrated: bool) -> VolumeId | None:
+    """Return the id of the claim's volume, or a placeholder if it is unbound; None if it does not count.
+
+    Source: pkg/scheduler/framework/plugins/nodevolumelimits/csi.go, CSILimits.getCSIDriverInfo (1.36).
+    """
+    volume = snapshot.get_object(PersistentVolume, claim.spec.volume_name) if claim.spec.volume_name else None
+    if volume:
+        volume_id = _get_bound_volume_id(volume, migrated=migrated)
+    else:
+        volume_id = _get_unbound_volume_id(claim, snapshot, migrated=migrated)
+    return volume_id if volume_id is not None and all(volume_id) else None
+
+
+def _get_bound_volume_id(volume: PersistentVolume, *, migrated: bool) -> VolumeId | None:
+    if volume.spec.csi is not None:
+        return volume.spec.csi.driver, volume.spec.csi.volume_handle
+    driver = find_in_tree_driver(volume.spec) if migrated else None
+    if driver is None or not driver.migrated:
+        return None
+    try:
+        return driver.csi_driver, get_persistent_volume_csi_handle(volume) or ""
+    except TranslationError:
+        return None
+
+
+def _get_unbound_volume_id(claim: PersistentVolumeClaim, snapshot: Snapshot, *, migrated: bool) -> VolumeId | None:
+    class_name = get_claim_class(claim)
+    storage_class = snapshot.get_object(StorageClass, class_name) if class_name else None
+    if storage_class is None:
+        return None
+    handle = f"{_UNBOUND_PREFIX}{claim.key}"
+    in_tree_driver = IN_TREE_DRIVERS_BY_NAME.get(storage_class.provisioner)
+    if in_tree_driver is None:
+        return storage_class.provisioner, handle
+    return (in_tree_driver.csi_driver, handle) if in_tree_driver.migrated and migrated else None

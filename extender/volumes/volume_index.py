@@ -1,0 +1,112 @@
+"""Index volumes and storage capacity by storage class. An object is compiled once for each write.
+
+The index contains only stored objects; `assume_cache` contains the assumed versions.
+"""
+
+from dataclasses import dataclass
+
+from extender.api.kinds.meta import LabelSelector
+from extender.api.kinds.storage import CSINode, CSIStorageCapacity, PersistentVolume
+from extender.api.matching import NOTHING, CompiledNodeSelector, Selector, selector_from_label_selector
+from extender.api.quantity import parse, value
+from extender.cache.object_index import ObjectIndex
+from extender.cache.snapshot import Snapshot
+from extender.volumes.claims import get_volume_capacity, get_volume_class, to_nano
+from extender.volumes.csi_migration import get_migrated_plugins
+from extender.volumes.topology import compile_volume_node_selector
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class IndexedVolume:
+    """A persistent volume with its compiled node affinity.
+
+    Attributes:
+        volume: the persistent volume.
+        size: the capacity of the volume in billionths of a byte, exact.
+        node_affinity: the compiled node affinity; None matches all nodes.
+    """
+
+    volume: PersistentVolume
+    size: int
+    node_affinity: CompiledNodeSelector | None
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class StoragePool:
+    """Storage capacity of a class for the nodes of a topology segment.
+
+    Attributes:
+        max_volume_size: the size of the largest volume that can be provisioned, in bytes; None if unknown.
+        capacity: the remaining capacity in bytes; 0 if unknown.
+        selector: the label selector of the nodes.
+    """
+
+    max_volume_size: int | None
+    capacity: int
+    selector: Selector
+
+
+def get_max_volume_size(capacity: CSIStorageCapacity) -> int | None:
+    """Return the size of the largest volume that can be provisioned, in bytes: `maximumVolumeSize`, else `capacity`.
+
+    Source: pkg/scheduler/framework/plugins/volumebinding/binder.go, volumeBinder.checkVolumeProvisions (1.36).
+    """
+    quantity_text = capacity.maximum_volume_size
+    if quantity_text is None:
+        quantity_text = capacity.capacity
+    return None if quantity_text is None else value(parse(quantity_text))
+
+
+def compile_node_affinity(volume: PersistentVolume) -> CompiledNodeSelector | None:
+    """Compile the node affinity of *volume*; None matches all nodes."""
+    affinity = volume.spec.node_affinity
+    required = None if affinity is None else affinity.required
+    return None if required is None else compile_volume_node_selector(required)
+
+
+def _index_volume(volume: PersistentVolume) -> IndexedVolume:
+    return IndexedVolume(volume, to_nano(get_volume_capacity(volume)), compile_node_affinity(volume))
+
+
+def _make_pool(capacity: CSIStorageCapacity) -> StoragePool:
+    remaining = 0 if capacity.capacity is None else value(parse(capacity.capacity))
+    return StoragePool(get_max_volume_size(capacity), remaining, _compile_selector(capacity.node_topology))
+
+
+def _compile_selector(topology: LabelSelector | None) -> Selector:
+    try:
+        return selector_from_label_selector(topology)
+    except ValueError:
+        return NOTHING  # an invalid selector matches no nodes
+
+
+class VolumeIndex:
+    """Volumes and storage pools by class, and nodes by migrated in-tree driver. Each plugin has its own index."""
+
+    __slots__ = ("_migrated_nodes", "_pools", "_volumes")
+
+    def __init__(self) -> None:
+        self._volumes = ObjectIndex(PersistentVolume, get_volume_class, _index_volume)
+        self._pools = ObjectIndex(CSIStorageCapacity, lambda capacity: capacity.storage_class_name, _make_pool)
+        self._migrated_nodes = ObjectIndex(CSINode, get_migrated_plugins, lambda csi_node: csi_node.metadata.name)
+
+    def get_volumes(self, snapshot: Snapshot, class_name: str) -> list[IndexedVolume]:
+        """Return the volumes of a class in the order in which they were added."""
+        return list(self._volumes.get_entries(snapshot, class_name).values())
+
+    def get_pools(self, snapshot: Snapshot, class_name: str) -> list[StoragePool]:
+        """Return the storage pools of a class in the order in which they were added."""
+        return list(self._pools.get_entries(snapshot, class_name).values())
+
+    def find_nodes_with_migrated_driver(self, snapshot: Snapshot, driver: str) -> list[str]:
+        """Return the names of the nodes whose CSINode lists the in-tree driver *driver* as migrated."""
+        return [
+            name
+            for plugins, names in self._migrated_nodes.get_entries_by_group(snapshot).items()
+            if driver in _as_frozenset(plugins)
+            for name in names.values()
+        ]
+
+
+def _as_frozenset(group: object) -> frozenset[str]:
+    return group if isinstance(group, frozenset) else frozenset()

@@ -1,0 +1,205 @@
+"""Match unbound claims with existing volumes: on each node, the smallest volume that fits.
+
+Source: component-helpers/storage/volume/pv_helpers.go, FindMatchingVolume (1.36).
+"""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from extender.api.kinds.storage import PersistentVolume, PersistentVolumeClaim
+from extender.api.matching import Selector, selector_from_label_selector
+from extender.api.quantity import ZERO
+from extender.cache.tables.arrays import BoolArray, IntArray
+from extender.volumes.assume_cache import is_volume_bound_to_claim
+from extender.volumes.claims import get_claim_class, get_requested_storage, get_volume_class, to_nano
+from extender.volumes.topology import TopologyIndex
+from extender.volumes.volume_index import IndexedVolume
+
+NO_VOLUME = -1
+"""The volume index if no volume matches."""
+
+_FILESYSTEM = "Filesystem"
+_AVAILABLE = "Available"
+
+
+@dataclass(frozen=True, slots=True)
+class VolumeMatches:
+    """The volume of each claim on each node.
+
+    Attributes:
+        claims: the claims by requested size, smallest first.
+        volumes: all volumes that a claim may use on a node.
+        choices: for each claim, the index in `volumes` of its volume on each node of the view, or `NO_VOLUME`; int64.
+    """
+
+    claims: tuple[PersistentVolumeClaim, ...] = ()
+    volumes: tuple[PersistentVolume, ...] = ()
+    choices: tuple[IntArray, ...] = ()
+
+
+class SelectorError(ValueError):
+    """The selector of a claim is invalid."""
+
+
+def sort_by_request(claims: Iterable[PersistentVolumeClaim]) -> list[PersistentVolumeClaim]:
+    """Return *claims* sorted by requested size, smallest first. The sort is stable."""
+    return sorted(claims, key=_get_requested_size)
+
+
+def _get_requested_size(claim: PersistentVolumeClaim) -> int:
+    return to_nano(get_requested_storage(claim) or ZERO)
+
+
+def match_volumes(
+    claims: Sequence[tuple[PersistentVolumeClaim, Sequence[IndexedVolume]]],
+    topology: TopologyIndex,
+    candidates: BoolArray,
+) -> VolumeMatches:
+    """Choose a volume for each claim on each node.
+
+    Args:
+        claims: the claims in order of precedence, each with the volumes of its class in their assumed versions.
+        topology: the topology index of the nodes.
+        candidates: the nodes to match on, bool, shape (len(topology),).
+
+    Raises:
+        SelectorError: the selector of a claim is invalid.
+    """
+    index_by_name: dict[str, int] = {}
+    volumes: list[PersistentVolume] = []
+    choices: list[IntArray] = []
+    for claim, class_volumes in claims:
+        choice = _ClaimChoice(topology, candidates, choices, index_by_name)
+        prebound, available = _find_matching_volumes(claim, class_volumes)
+        for indexed_volume in prebound:
+            choice.choose_prebound(indexed_volume, _add_volume(indexed_volume.volume, index_by_name, volumes))
+        for indexed_volume in available:
+            if not choice.remaining_node_count:
+                break
+            choice.choose_available(indexed_volume, _add_volume(indexed_volume.volume, index_by_name, volumes))
+        choices.append(choice.volume_index)
+    return VolumeMatches(tuple(claim for claim, _ in claims), tuple(volumes), tuple(choices))
+
+
+def _add_volume(volume: PersistentVolume, index_by_name: dict[str, int], volumes: list[PersistentVolume]) -> int:
+    """Add *volume* to *volumes* if it is new, and return its index."""
+    name = volume.metadata.name
+    if name not in index_by_name:
+        index_by_name[name] = len(volumes)
+        volumes.append(volume)
+    return index_by_name[name]
+
+
+class _ClaimChoice:
+    """The volume chosen for one claim on each node. Volumes are tried one after another.
+
+    Attributes:
+        volume_index: the index of the chosen volume on each node, or `NO_VOLUME`; int64.
+        remaining_node_count: the number of nodes without a chosen volume.
+    """
+
+    __slots__ = (
+        "_earlier_choices",
+        "_earlier_volume_count",
+        "_exhausted_position_ids",
+        "_open_mask",
+        "_topology",
+        "remaining_node_count",
+        "volume_index",
+    )
+
+    def __init__(
+        self,
+        topology: TopologyIndex,
+        candidates: BoolArray,
+        earlier_choices: Sequence[IntArray],
+        index_by_name: dict[str, int],
+    ) -> None:
+        self.volume_index: IntArray = np.full(len(topology), NO_VOLUME, dtype=np.int64)
+        self.remaining_node_count = int(candidates.sum())
+        self._open_mask = candidates.copy()
+        self._topology = topology
+        self._earlier_choices = earlier_choices
+        # Earlier claims can only have chosen volumes with an index below this.
+        self._earlier_volume_count = len(index_by_name)
+        self._exhausted_position_ids: set[int] = set()
+
+    def choose_prebound(self, indexed_volume: IndexedVolume, index: int) -> None:
+        """Choose a volume that is bound to the claim, on each node that it matches and where no earlier claim chose it.
+
+        The claim gets no volume on nodes that the prebound volume does not match.
+        """
+        unused_positions = np.flatnonzero(self._make_unused_mask(self._topology.all_positions, index))
+        matching_positions = self._topology.match_terms(indexed_volume.node_affinity)
+        self._choose(np.intersect1d(matching_positions, unused_positions), index)
+        self._open_mask[unused_positions] = False
+        self.remaining_node_count = int(self._open_mask.sum())
+
+    def choose_available(self, indexed_volume: IndexedVolume, index: int) -> None:
+        """Choose an available volume on matching open nodes. Calls must be in order of volume size, smallest first."""
+        positions = self._topology.match_terms(indexed_volume.node_affinity)
+        may_be_in_use = index < self._earlier_volume_count
+        if id(positions) in self._exhausted_position_ids:
+            return
+        mask = self._make_unused_mask(positions, index) if may_be_in_use else self._open_mask[positions]
+        self._choose(positions[mask], index)
+        if not may_be_in_use:
+            self._exhausted_position_ids.add(id(positions))  # the topology index returns the same array for equal terms
+
+    def _make_unused_mask(self, positions: IntArray, index: int) -> BoolArray:
+        mask: BoolArray = self._open_mask[positions]
+        for earlier_choice in self._earlier_choices:
+            mask &= earlier_choice[positions] != index
+        return mask
+
+    def _choose(self, positions: IntArray, index: int) -> None:
+        if len(positions):
+            self.volume_index[positions] = index
+            self._open_mask[positions] = False
+            self.remaining_node_count -= len(positions)
+
+
+def _find_matching_volumes(
+    claim: PersistentVolumeClaim, volumes: Sequence[IndexedVolume]
+) -> tuple[list[IndexedVolume], list[IndexedVolume]]:
+    """Return the volumes bound to *claim* in their given order, and the available volumes that fit, smallest first."""
+    requested_size, spec = _get_requested_size(claim), claim.spec
+    volume_mode = spec.volume_mode or _FILESYSTEM
+    attributes_class = spec.volume_attributes_class_name or ""
+    selector = _compile_selector(claim)
+    storage_class = get_claim_class(claim)
+    prebound: list[IndexedVolume] = []
+    available: list[IndexedVolume] = []
+    for indexed_volume in volumes:
+        volume, volume_spec = indexed_volume.volume, indexed_volume.volume.spec
+        is_bound = is_volume_bound_to_claim(volume, claim)
+        if (volume_spec.claim_ref is not None and not is_bound) or indexed_volume.size < requested_size:
+            continue
+        if (volume_spec.volume_mode or _FILESYSTEM) != volume_mode:
+            continue
+        if (volume_spec.volume_attributes_class_name or "") != attributes_class:
+            continue
+        if volume.metadata.deletion_timestamp is not None:
+            continue
+        if is_bound:
+            prebound.append(indexed_volume)
+        elif (
+            volume.status.phase == _AVAILABLE
+            and (selector is None or selector.matches(volume.metadata.labels))
+            and get_volume_class(volume) == storage_class
+            and set(spec.access_modes) <= set(volume_spec.access_modes)
+        ):
+            available.append(indexed_volume)
+    available.sort(key=lambda indexed_volume: indexed_volume.size)
+    return prebound, available
+
+
+def _compile_selector(claim: PersistentVolumeClaim) -> Selector | None:
+    if claim.spec.selector is None:
+        return None
+    try:
+        return selector_from_label_selector(claim.spec.selector)
+    except ValueError as error:
+        raise SelectorError(f"error creating internal label selector for claim: {claim.key}: {error}") from error

@@ -1,0 +1,295 @@
+"""Pod groups on a real API server: kube-scheduler and our scheduler have the same expected result."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Any
+
+import pytest
+
+from tests.controlplane.api_client import ApiClient, JsonObject, WaitTimeoutError, find_condition, object_key
+from tests.controlplane.conftest import running_control_plane
+from tests.controlplane.control_plane import ControlPlane
+from tests.controlplane.scheduler_processes import make_configuration, start_scheduler
+
+GANG_GATES = "GenericWorkload=true,GangScheduling=true"
+ALL_GATES = f"{GANG_GATES},TopologyAwareWorkloadScheduling=true,WorkloadAwarePreemption=true"
+
+MIN_COUNT_NOT_REACHED = (
+    "pod group is unschedulable, waiting for minCount pods from a gang to be scheduled, "
+    "one or more plugins asked to wait and no plugin rejected pod"
+)
+NO_CLAIMS = "no new claims to deallocate, preemption:"
+WORKLOAD_AWARE = f"{NO_CLAIMS} not eligible due to workload aware preemption enabled"
+
+
+@pytest.fixture(scope="module")
+def control_plane(tmp_path_factory: pytest.TempPathFactory, request: pytest.FixtureRequest) -> Iterator[ControlPlane]:
+    """Run an API server with pod groups."""
+    flags = (f"--feature-gates={ALL_GATES}", "--runtime-config=scheduling.k8s.io/v1alpha2=true")
+    with running_control_plane(tmp_path_factory.mktemp("groups"), request.session, *flags) as plane:
+        yield plane
+
+
+@pytest.fixture(scope="module")
+def scheduler(control_plane: ControlPlane, request: pytest.FixtureRequest) -> Iterator[str]:
+    """Run one of `GANG_SCHEDULERS` or `ALL_SCHEDULERS` and return its name."""
+    process, gates = request.param
+    flag = f"--feature-gates={gates}"
+    if process == "kube-scheduler":
+        process = control_plane.start_kube_scheduler({}, flag)
+    else:
+        process = start_scheduler(control_plane, make_configuration(control_plane), flag, "--secure-port=0")
+    yield str(process)
+    control_plane.stop_program(process)
+
+
+GANG_SCHEDULERS = [pytest.param((process, GANG_GATES), id=process) for process in ("kube-scheduler", "extender")]
+ALL_SCHEDULERS = [pytest.param((process, ALL_GATES), id=process) for process in ("kube-scheduler", "extender")]
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """A gang whose members each request the two CPUs of a node.
+
+    Attributes:
+        racks: the rack of each node, a letter.
+        members: the number of members.
+        min_count: the minCount of the gang.
+        group_spec: additional fields of the group's spec.
+        running: assigned pods: name, node, CPUs, priority class. Pods with the same first letter are a group that is
+            disrupted as a whole.
+        bound_racks: the racks of the bound members, sorted.
+        messages: the messages of the unbound members.
+        group_condition: status and message of the group's condition.
+        evicted: the victims.
+    """
+
+    racks: str
+    members: int
+    min_count: int
+    group_spec: JsonObject = field(default_factory=dict)
+    running: Sequence[tuple[str, int, int, str]] = ()
+    bound_racks: str = ""
+    messages: tuple[str, ...] = ()
+    group_condition: tuple[str, str] = ("True", "")
+    evicted: tuple[str, ...] = ()
+
+
+def insufficient_cpu(nodes: int, suffix: str) -> str:
+    return f"0/{nodes} nodes are available: {nodes} Insufficient cpu. {suffix}"
+
+
+def no_victims_found(nodes: int) -> str:
+    none = f"{nodes} No preemption victims found for incoming pod."
+    return insufficient_cpu(nodes, f"{NO_CLAIMS} 0/{nodes} nodes are available: {none}")
+
+
+ONE_RACK = {"schedulingConstraints": {"topology": [{"key": "rack"}]}}
+UNSCHEDULABLE = "pod group is unschedulable"
+FIRST_OF_ONE = f"0/1 placements are available, first placement status: {UNSCHEDULABLE}"
+HIGH_PRIORITY = {"priorityClassName": "high"}
+
+GANG_CASES = {
+    "a gang that fits is bound": Case("aab", 3, 3, bound_racks="aab"),
+    "members beyond minCount wait": Case("ab", 3, 2, bound_racks="ab", messages=(no_victims_found(2),)),
+    "a gang that does not fit is not bound": Case(
+        "ab",
+        3,
+        3,
+        messages=(no_victims_found(2), MIN_COUNT_NOT_REACHED, MIN_COUNT_NOT_REACHED),
+        group_condition=("False", UNSCHEDULABLE),
+    ),
+    "members preempt and the group waits": Case(
+        "ab",
+        2,
+        2,
+        group_spec=HIGH_PRIORITY,
+        running=[("s0", 0, 2, "low"), ("t0", 1, 2, "low")],
+        messages=(insufficient_cpu(2, "").strip(),) * 2,
+        group_condition=("False", f"{UNSCHEDULABLE}, pod group is waiting for preemption to complete"),
+        evicted=("s0", "t0"),
+    ),
+}
+
+ALL_GATES_CASES = {
+    "a gang is bound in the only rack with free nodes": Case("abb", 2, 2, group_spec=ONE_RACK, bound_racks="bb"),
+    "no rack has enough free nodes": Case(
+        "ab",
+        2,
+        2,
+        group_spec=ONE_RACK,
+        messages=(
+            insufficient_cpu(1, f"{NO_CLAIMS} not eligible due to placement-based pod group scheduling limitation"),
+            MIN_COUNT_NOT_REACHED,
+        ),
+        group_condition=(
+            "False",
+            f"0/2 placements are available, first placement status: {UNSCHEDULABLE}, "
+            "workload aware preemption is not supported for pod groups with scheduling constraints",
+        ),
+    ),
+    "a group is evicted as a whole, with only the necessary other pods": Case(
+        "abc",
+        2,
+        2,
+        group_spec=HIGH_PRIORITY,
+        running=[("p0", 0, 1, "low"), ("p1", 1, 1, "low"), ("s0", 0, 1, "low"), ("t0", 2, 2, "low")],
+        messages=(insufficient_cpu(3, WORKLOAD_AWARE),) * 2,
+        group_condition=("False", FIRST_OF_ONE),
+        evicted=("p0", "p1", "t0"),
+    ),
+    "no pod has a lower priority": Case(
+        "a",
+        1,
+        1,
+        group_spec=HIGH_PRIORITY,
+        running=[("s0", 0, 2, "high")],
+        messages=(insufficient_cpu(1, WORKLOAD_AWARE),),
+        group_condition=("False", f"{FIRST_OF_ONE}, No preemption victims found for incoming preemptor"),
+    ),
+    "evicting all pods is not sufficient": Case(
+        "a",
+        2,
+        2,
+        group_spec=HIGH_PRIORITY,
+        running=[("s0", 0, 2, "low")],
+        messages=(insufficient_cpu(1, WORKLOAD_AWARE),) * 2,
+        group_condition=("False", f"{FIRST_OF_ONE}, {FIRST_OF_ONE}"),
+    ),
+}
+
+
+def make_pod(name: str, cpu: int, group: str, spec: JsonObject) -> JsonObject:
+    """Make a pod, of *group* unless it is empty."""
+    container = {"name": "app", "image": "app", "resources": {"requests": {"cpu": str(cpu)}}}
+    membership = {"schedulingGroup": {"podGroupName": group}} if group else {}
+    meta = {"name": name, "namespace": "default"}
+    return {"kind": "Pod", "metadata": meta, "spec": {"containers": [container], **membership, **spec}}
+
+
+def make_pod_group(name: str, policy: JsonObject, spec: JsonObject) -> JsonObject:
+    meta = {"name": name, "namespace": "default"}
+    return {"kind": "PodGroup", "metadata": meta, "spec": {"schedulingPolicy": policy, **spec}}
+
+
+def create_objects(api: ApiClient, case: Case) -> None:
+    """Create nodes, running pods and the gang."""
+    for name, value in {"high": 1000, "low": 10}.items():
+        api.create({"kind": "PriorityClass", "metadata": {"name": name}, "value": value})
+    capacity = {"cpu": "2", "memory": "8Gi", "pods": "10"}
+    for number, rack in enumerate(case.racks):
+        meta = {"name": f"n{number}", "labels": {"rack": rack}}
+        api.create({"kind": "Node", "metadata": meta, "status": {"capacity": capacity, "allocatable": capacity}})
+    letters = [name[0] for name, *_ in case.running]
+    for letter in {letter for letter in letters if letters.count(letter) > 1}:
+        api.create(make_pod_group(letter, {"basic": {}}, {"disruptionMode": "PodGroup", "priorityClassName": "low"}))
+    for minute, (name, node, cpu, priority_class) in enumerate(case.running):
+        group = name[0] if letters.count(name[0]) > 1 else ""
+        pod = api.create(make_pod(name, cpu, group, {"nodeName": f"n{node}", "priorityClassName": priority_class}))
+        api.patch(pod, {"status": {"phase": "Running", "startTime": f"2026-01-01T00:{minute:02}:00Z"}}, "status")
+    api.create(make_pod_group("ring", {"gang": {"minCount": case.min_count}}, case.group_spec))
+    for number in range(case.members):
+        api.create(make_pod(f"member-{number}", 2, "ring", HIGH_PRIORITY if case.group_spec == HIGH_PRIORITY else {}))
+
+
+def summarize(case: Case, pods: Mapping[str, JsonObject]) -> dict[str, Any]:
+    """Return the result in the fields of a case."""
+    members = [pod for name, pod in pods.items() if name.startswith("default/member-")]
+    nodes = [pod["spec"].get("nodeName", "") for pod in members]
+    unbound = [pod for pod in members if not pod["spec"].get("nodeName")]
+    terminating = [name for name, pod in pods.items() if pod["metadata"].get("deletionTimestamp")]
+    return {
+        "bound_racks": "".join(sorted(case.racks[int(node[1:])] for node in nodes if node)),
+        "messages": sorted(find_condition(pod, "PodScheduled").get("message", "") for pod in unbound),
+        "evicted": sorted(name.partition("/")[2] for name in terminating),
+    }
+
+
+def run_case(api: ApiClient, case: Case, scheduler: str) -> None:
+    """Run the case; kube-scheduler gets a second attempt, since its alpha feature has races that are not compared."""
+    try:
+        run_case_once(api, case, scheduler)
+    except WaitTimeoutError:
+        if scheduler != "kube-scheduler":
+            raise
+        api.delete_created()
+        api.wait_until("Pod", lambda objects: not objects, "an empty cluster")
+        run_case_once(api, case, scheduler)
+
+
+def run_case_once(api: ApiClient, case: Case, scheduler: str) -> None:
+    """Assert the result of the case, then delete the victims and wait until the gang is bound."""
+    create_objects(api, case)
+    expected = {"bound_racks": case.bound_racks, "messages": sorted(case.messages), "evicted": sorted(case.evicted)}
+    pods = api.wait_until("Pod", lambda objects: summarize(case, objects) == expected, f"the outcome {expected}")
+    status, message = case.group_condition
+    is_expected = partial(has_condition, status, message)
+    try:
+        api.wait_until(
+            "PodGroup", lambda objects: is_expected(objects["default/ring"]), f"the condition {case.group_condition}"
+        )
+    except WaitTimeoutError as error:
+        error.add_note(f"the group's status: {api.get('PodGroup', 'ring', 'default').get('status')}")
+        raise
+    if case.evicted:
+        for name in case.evicted:
+            condition = find_condition(pods[f"default/{name}"], "DisruptionTarget")
+            preemptor = "podgroup" if case in ALL_GATES_CASES.values() else "pod"
+            assert condition["message"] == f"default-scheduler: preempting to accommodate a higher priority {preemptor}"
+        for name in case.evicted:
+            api.delete(pods[f"default/{name}"])
+        wait_until_group_is_bound(api, scheduler)
+
+
+def wait_until_group_is_bound(api: ApiClient, scheduler: str) -> None:
+    """Wait until the gang is bound.
+
+    kube-scheduler may miss the deletion of a victim during the previous attempt, and retries after five minutes. This
+    race of an alpha feature is not compared: a change of a node requeues the group.
+    """
+    for attempt in range(5 if scheduler == "kube-scheduler" else 0):
+        with suppress(WaitTimeoutError):
+            api.wait_until("PodGroup", lambda objects: has_condition("True", "", objects["default/ring"]), "", 10)
+            return
+        capacity = {"pods": str(11 + attempt)}  # the plugin is registered for this change of a node
+        api.patch(api.get("Node", "n0"), {"status": {"capacity": capacity, "allocatable": capacity}}, "status")
+    api.wait_until("PodGroup", lambda objects: has_condition("True", "", objects["default/ring"]), "binding the group")
+
+
+def has_condition(status: str, message: str, group: JsonObject) -> bool:
+    """Return whether the group has this condition."""
+    condition = find_condition(group, "PodGroupScheduled")
+    return (condition.get("status"), condition.get("message")) == (status, message)
+
+
+@pytest.fixture
+def client(control_plane: ControlPlane) -> Iterator[ApiClient]:
+    """Return a client whose objects are deleted after the test; the scheduler keeps running."""
+    with control_plane.client() as client:
+        yield client
+        client.delete_created()
+        client.wait_until("Pod", lambda objects: not objects, "an empty cluster")
+
+
+@pytest.mark.parametrize("scheduler", GANG_SCHEDULERS, indirect=True)
+@pytest.mark.parametrize("case", GANG_CASES.values(), ids=GANG_CASES)
+def test_a_gang_is_scheduled_or_rejected_as_a_whole(client: ApiClient, case: Case, scheduler: str) -> None:
+    run_case(client, case, scheduler)
+
+
+@pytest.mark.parametrize("scheduler", GANG_SCHEDULERS, indirect=True)
+@pytest.mark.usefixtures("scheduler")
+def test_a_member_of_an_incomplete_gang_is_not_enqueued(client: ApiClient) -> None:
+    """A later pod is bound, and the member of the gang has no condition."""
+    create_objects(client, Case("a", 1, 2))
+    later = client.create(make_pod("later", 1, "", {}))
+    client.wait_for(later, lambda pod: bool(pod["spec"].get("nodeName")), f"binding {object_key(later)}")
+    assert find_condition(client.get("Pod", "member-0", "default"), "PodScheduled") == {}
+
+
+@pytest.mark.parametrize("scheduler", ALL_SCHEDULERS, indirect=True)
+@pytest.mark.parametrize("case", ALL_GATES_CASES.values(), ids=ALL_GATES_CASES)
+def test_a_gang_with_topology_constraint_or_preemption(client: ApiClient, case: Case, scheduler: str) -> None:
+    run_case(client, case, scheduler)

@@ -1,0 +1,139 @@
+"""Leader election with partitions, stopped processes, clock jumps and overwritten leases: only the leader binds.
+
+Source: client-go's leader election.
+"""
+
+import asyncio
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from extender.fake_apiserver.endpoints.fault_injection import Fault, FaultKind
+from extender.fake_apiserver.registry.resources import RESOURCES_BY_KIND
+from tests.faults.builders import FaultHarness, run
+from tests.unit.client.virtual_time import current_loop
+
+LEASES = RESOURCES_BY_KIND["coordination.k8s.io/v1", "Lease"]
+SYSTEM = "kube-system"
+
+
+def lease(harness: FaultHarness) -> dict[str, Any]:
+    spec: dict[str, Any] = harness.server.api.get(LEASES, SYSTEM, "kube-scheduler")["spec"]
+    return spec
+
+
+@pytest.mark.parametrize("how", ["cut", "stall"])
+def test_a_disconnected_leader_ends_and_the_standby_takes_over_within_17_seconds(how: str) -> None:
+    async def scenario(harness: FaultHarness) -> None:
+        harness.create_nodes(3)
+        first = await harness.start_leader()
+        second = await harness.start_scheduler()
+        harness.create_pods("a", "b")
+        await harness.wait_until_consistent()
+        getattr(first.proxy, how)()
+        harness.create_pods("c", "d")
+        assert await harness.wait_until(lambda: second.is_leader) <= 17.5
+        assert first.task.result() == 1
+        await harness.wait_until_consistent()
+        assert lease(harness)["leaseTransitions"] == 1
+
+    run(scenario)
+
+
+def test_bindings_that_wait_while_the_process_is_stopped_are_not_sent_when_it_continues() -> None:
+    async def scenario(harness: FaultHarness) -> None:
+        harness.create_nodes(3)
+        first = await harness.start_leader()
+        harness.server.faults.add(Fault(FaultKind.STATUS, "create", "pods/binding", code=429, retry_after="1"))
+        harness.create_pods(*(f"p{number}" for number in range(6)))
+        await harness.wait_until(lambda: len(harness.recorder.requests("POST", "/binding")) >= 6)
+        sent = len(harness.recorder.requests("POST", "/binding"))
+        harness.server.faults.clear()
+        current_loop().stop_the_world(30.0)
+        await asyncio.sleep(0.5)
+        assert len(harness.recorder.requests("POST", "/binding")) == sent
+        assert harness.recorder.binding_count() == 0
+        if first.task.done():
+            await harness.start_scheduler()
+        await harness.wait_until_consistent()
+
+    run(scenario)
+
+
+@pytest.mark.parametrize("jump", [3600.0, -3600.0])
+def test_a_wall_clock_that_jumps_changes_nothing(jump: float) -> None:
+    async def scenario(harness: FaultHarness) -> None:
+        harness.create_nodes(2)
+        first = await harness.start_leader()
+        second = await harness.start_scheduler()
+        harness.create_pods("a")
+        await harness.wait_until_consistent()
+        current_loop().wall_offset += jump
+        harness.create_pods("b")
+        await asyncio.sleep(60)
+        assert (first.is_leader, second.is_leader) == (True, False)
+        assert lease(harness)["leaseTransitions"] == 0
+        await harness.wait_until_consistent()
+
+    run(scenario)
+
+
+def deleted(harness: FaultHarness) -> None:
+    harness.server.api.delete_now(LEASES, SYSTEM, "kube-scheduler")
+
+
+def touched(harness: FaultHarness) -> None:
+    harness.server.api.patch(LEASES, SYSTEM, "kube-scheduler", {"metadata": {"labels": {"a": "b"}}}, strategic=False)
+
+
+@pytest.mark.parametrize("meddle", [deleted, touched])
+def test_a_deleted_or_overwritten_lease_is_reacquired_at_once(meddle: Callable[[FaultHarness], None]) -> None:
+    async def scenario(harness: FaultHarness) -> None:
+        harness.create_nodes(2)
+        first = await harness.start_leader()
+        meddle(harness)
+        await asyncio.sleep(20)
+        assert first.is_leader
+        assert lease(harness)["holderIdentity"] == first.scheduler.identity
+        harness.create_pods("b")
+        await harness.wait_until_consistent()
+
+    run(scenario)
+
+
+def test_a_leader_that_finds_another_holder_ends_and_reacquires_the_lease_later() -> None:
+    async def scenario(harness: FaultHarness) -> None:
+        harness.create_nodes(2)
+        first = await harness.start_leader()
+        robbed = {"spec": {"holderIdentity": "somebody", "leaseDurationSeconds": 15}}
+        harness.server.api.patch(LEASES, SYSTEM, "kube-scheduler", robbed, strategic=False)
+        assert await harness.wait_until(first.task.done) <= 12.5
+        assert first.task.result() == 1
+        harness.create_pods("a")
+        second = await harness.start_scheduler()
+        await asyncio.sleep(10)
+        assert not second.is_leader
+        await harness.wait_until_consistent()
+        assert lease(harness)["leaseTransitions"] == 1
+
+    run(scenario)
+
+
+def test_a_terminating_leader_finishes_its_work_and_releases_the_lease() -> None:
+    async def scenario(harness: FaultHarness) -> None:
+        harness.create_nodes(2)
+        first = await harness.start_leader()
+        second = await harness.start_scheduler()
+        harness.server.faults.add(Fault(FaultKind.DELAY, "create", "pods/binding", seconds=2, times=3))
+        harness.create_pods("a", "b", "c")
+        await harness.wait_until(lambda: len(harness.recorder.requests("POST", "/binding")) == 3)
+        first.stopping.set()
+        await harness.wait_until(first.task.done, 5)
+        assert first.task.result() == 0
+        assert harness.unbound_names() == set()
+        assert await harness.wait_until(lambda: second.is_leader) <= 2.5
+        harness.create_pods("d")
+        await harness.wait_until_consistent()
+
+    run(scenario)

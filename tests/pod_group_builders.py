@@ -1,0 +1,42 @@
+"""Pod groups and their members for tests."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from extender.api.kinds.pod import Pod
+from tests.build import make_object, make_pod
+
+
+def make_pod_group(
+    name: str = "ring",
+    *,
+    min_count: int | None = None,
+    topology: str = "",
+    status: Mapping[str, Any] | None = None,
+    **spec_fields: Any,
+) -> Any:
+    """Make a pod group with the gang policy, or the basic one without *min_count*.
+
+    *topology* is the label key of its topology constraint; *spec_fields* are other fields of the spec.
+    """
+    policy: dict[str, Any] = {"basic": {}} if min_count is None else {"gang": {"minCount": min_count}}
+    spec: dict[str, Any] = {"schedulingPolicy": policy, **spec_fields}
+    if topology:
+        spec["schedulingConstraints"] = {"topology": [{"key": topology}]}
+    metadata = {"name": name, "namespace": "default", "uid": f"uid-{name}"}
+    return make_object(
+        {
+            "apiVersion": "scheduling.k8s.io/v1alpha2",
+            "kind": "PodGroup",
+            "metadata": metadata,
+            "spec": spec,
+            "status": status or {},
+        }
+    )
+
+
+def make_group_member(
+    name: str, *, node: str = "", group: str = "ring", spec: Mapping[str, Any] | None = None, **more: Any
+) -> Pod:
+    """Make a pod of *group*."""
+    return make_pod(name, node=node, spec={"schedulingGroup": {"podGroupName": group}, **(spec or {})}, **more)

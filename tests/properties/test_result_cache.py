@@ -1,0 +1,202 @@
+"""Caches between cycles never change a result: decisions with and without them are equal."""
+
+from random import Random
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from extender.api.kinds.node import Node
+from extender.api.kinds.pod import Pod
+from extender.api.kinds.storage import PersistentVolumeClaim
+from extender.app import wiring
+from extender.cache.cache import Cache
+from extender.cycle.decision import ScheduleFailure, ScheduleResult
+from extender.cycle.diagnosis import find_nodes_that_pass_filters
+from extender.cycle.node_sampling import NodeSampler
+from extender.cycle.scheduling_cycle import schedule_pod
+from extender.cycle.score import prioritize_nodes
+from extender.cycle.select_host import select_host
+from tests.build import make_node, make_object, make_pod
+
+HOST, ZONE = "kubernetes.io/hostname", "topology.kubernetes.io/zone"
+PROFILE = wiring.build_scheduling().first_profile
+
+
+def _near(app: str, key: str) -> dict[str, Any]:
+    return {"labelSelector": {"matchLabels": {"app": app}}, "topologyKey": key}
+
+
+SPECS: dict[str, dict[str, Any]] = {
+    "plain": {},
+    "tolerant": {"tolerations": [{"key": "only", "operator": "Exists"}]},
+    "in zone a": {"nodeSelector": {ZONE: "a"}},
+    "prefers zone b": {
+        "affinity": {
+            "nodeAffinity": {
+                "preferredDuringSchedulingIgnoredDuringExecution": [
+                    {
+                        "weight": 5,
+                        "preference": {"matchExpressions": [{"key": ZONE, "operator": "In", "values": ["b"]}]},
+                    }
+                ]
+            }
+        }
+    },
+    "apart": {
+        "affinity": {"podAntiAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [_near("web", HOST)]}}
+    },
+    "near": {
+        "affinity": {
+            "podAffinity": {
+                "preferredDuringSchedulingIgnoredDuringExecution": [{"weight": 7, "podAffinityTerm": _near("db", ZONE)}]
+            }
+        }
+    },
+    "spread": {
+        "topologySpreadConstraints": [
+            {
+                "maxSkew": 1,
+                "topologyKey": ZONE,
+                "whenUnsatisfiable": action,
+                "labelSelector": {"matchLabels": {"app": "web"}},
+            }
+            for action in ("DoNotSchedule", "ScheduleAnyway")
+        ]
+    },
+}
+
+
+def _node(number: int, cpu: int, zone: str | None, tainted: bool) -> Node:
+    labels = {HOST: f"node-{number}"} | ({ZONE: zone} if zone else {})
+    taints = (
+        [{"key": "only", "effect": "NoSchedule"}, {"key": "rather", "effect": "PreferNoSchedule"}] if tainted else []
+    )
+    size = {"cpu": str(cpu), "memory": "4Gi", "pods": "6"}
+    images = [{"names": ["app:latest"], "sizeBytes": 90_000_000 * cpu}] if number % 2 else []
+    return make_node(f"node-{number}", labels=labels, taints=taints, allocatable=size, images=images)
+
+
+NODES = st.tuples(st.integers(0, 7), st.integers(1, 4), st.sampled_from(["a", "b", None]), st.booleans())
+PODS = st.tuples(
+    st.sampled_from(sorted(SPECS)), st.sampled_from(["web", "db"]), st.sampled_from([100, 700]), st.booleans()
+)
+STEPS = st.lists(
+    st.one_of(NODES.map(lambda n: ("node", n)), PODS.map(lambda p: ("pod", p)), st.just(("gone", None))), max_size=40
+)
+
+
+def _pod(number: int, spec: str, app: str, cpu: int, port: bool) -> Pod:
+    container = {"name": "app", "image": "app", "resources": {"requests": {"cpu": f"{cpu}m"}}}
+    if port:
+        container["ports"] = [{"hostPort": 8080}]
+    return make_pod(f"pod-{number}", labels={"app": app}, spec={"containers": [container], **SPECS[spec]})
+
+
+@settings(max_examples=120, suppress_health_check=list(HealthCheck))
+@given(first=st.lists(NODES, min_size=1, max_size=8), steps=STEPS)
+def test_cached_and_fresh_results_are_equal(first: list[Any], steps: list[Any]) -> None:
+    """One runtime caches columns for the whole run, the other runs every plugin on every node each time."""
+    caching_runtime, fresh_runtime = wiring.make_runtime(cache_results=True), wiring.make_runtime(cache_results=False)
+    cache, rng, placed = Cache(), Random(0), []
+    for node in first:
+        cache.add_or_update_node(_node(*node))
+    for number, (kind, what) in enumerate(steps):
+        if kind == "node":
+            cache.add_or_update_node(_node(*what))
+        elif kind == "gone" and placed:
+            cache.remove_pod(placed.pop(0))
+        elif kind == "pod":
+            pod = _pod(number, *what)
+            snapshot = cache.snapshot()
+            pod_info = snapshot.make_pod_info(pod)
+            cached = find_nodes_that_pass_filters(pod_info, snapshot, PROFILE, caching_runtime, with_rejections=True)
+            fresh = find_nodes_that_pass_filters(pod_info, snapshot, PROFILE, fresh_runtime, with_rejections=True)
+            assert cached.feasible.tolist() == fresh.feasible.tolist()
+            assert cached.format_message() == fresh.format_message()
+            assert cached.pre_filter_run.skipped_plugins == fresh.pre_filter_run.skipped_plugins
+            if not cached.has_feasible_node:
+                continue
+            cached_result = prioritize_nodes(
+                pod_info, snapshot, PROFILE, caching_runtime, cached.feasible, cached.pre_filter_run
+            )
+            fresh_result = prioritize_nodes(
+                pod_info, snapshot, PROFILE, fresh_runtime, fresh.feasible, fresh.pre_filter_run
+            )
+            assert cached_result.totals.tolist() == fresh_result.totals.tolist()
+            assert cached_result.find_best_rows().tolist() == fresh_result.find_best_rows().tolist()
+            assert select_host(cached_result, Random(number)) == select_host(fresh_result, Random(number))
+            assert {n: s.raw.tolist() for n, s in cached_result.scores_by_plugin.items()} == {
+                n: s.raw.tolist() for n, s in fresh_result.scores_by_plugin.items()
+            }
+            name = snapshot.names[rng.choice(cached_result.find_best_rows().tolist())]
+            del snapshot, pod_info
+            cache.assume(pod, name)
+            placed.append(pod.metadata.uid)
+
+
+def test_a_pre_filter_run_that_ends_early_is_the_same_with_and_without_cache() -> None:
+    """The claim is deleted: plugins after the first that rejects the pod do not run, whatever is cached of them."""
+    bound = {"annotations": {"pv.kubernetes.io/bind-completed": "yes"}}
+    claim = {
+        "apiVersion": "v1",
+        "kind": "PersistentVolumeClaim",
+        "metadata": {"name": "data", "namespace": "default", "uid": "claim", **bound},
+        "spec": {"accessModes": ["ReadWriteOnce"], "volumeName": "disk"},
+        "status": {"phase": "Bound"},
+    }
+    disk = {
+        "apiVersion": "v1",
+        "kind": "PersistentVolume",
+        "metadata": {"name": "disk", "uid": "disk"},
+        "spec": {"claimRef": {"namespace": "default", "name": "data", "uid": "claim"}},
+    }
+    volumes = [{"name": "data", "persistentVolumeClaim": {"claimName": "data"}}]
+    cache = Cache()
+    for obj in (claim, disk):
+        cache.add_or_update_object(make_object(obj))
+    cache.add_or_update_node(make_node("node-1"))
+    caching_runtime, fresh_runtime = wiring.make_runtime(cache_results=True), wiring.make_runtime(cache_results=False)
+
+    def both(name: str) -> tuple[Any, Any]:
+        snapshot = cache.snapshot()
+        pod_info = snapshot.make_pod_info(make_pod(name, spec={"volumes": volumes}))
+        cached, fresh = (
+            schedule_pod(pod_info, snapshot, PROFILE, runtime, Random(0), NodeSampler())
+            for runtime in (caching_runtime, fresh_runtime)
+        )
+        return cached, fresh
+
+    assert [type(each) for name in ("first", "second", "third") for each in both(name)] == [ScheduleResult] * 6
+    cache.remove_object(PersistentVolumeClaim, "default/data")
+    cached, fresh = both("fourth")
+
+    assert isinstance(cached, ScheduleFailure)
+    assert isinstance(fresh, ScheduleFailure)
+    assert cached.message == fresh.message
+    assert cached.message.startswith('0/1 nodes are available: persistentvolumeclaim "data" not found.')
+    assert cached.nominated_node == fresh.nominated_node
+    assert (
+        cached.diagnosis.pre_filter_run.skipped_plugins
+        == fresh.diagnosis.pre_filter_run.skipped_plugins
+        == {"NodeAffinity", "NodePorts"}
+    )
+    assert cached.diagnosis.pre_filter_run.cycle_state.keys() == fresh.diagnosis.pre_filter_run.cycle_state.keys()
+
+
+@pytest.mark.parametrize("spec", sorted(SPECS))
+def test_the_second_pod_of_a_signature_sees_the_first(spec: str) -> None:
+    """A full node is rejected as soon as the pod that filled it is assumed."""
+    cache, runtime = Cache(), wiring.make_runtime()
+    cache.add_or_update_node(
+        make_node("node-1", labels={HOST: "node-1", ZONE: "a"}, allocatable={"cpu": "1", "pods": "10"})
+    )
+    for number, want in ((1, True), (2, False)):
+        pod = _pod(number, spec, "other", 700, False)
+        snapshot = cache.snapshot()
+        found = find_nodes_that_pass_filters(snapshot.make_pod_info(pod), snapshot, PROFILE, runtime)
+        assert found.has_feasible_node is want
+        del snapshot
+        if want:
+            cache.assume(pod, "node-1")

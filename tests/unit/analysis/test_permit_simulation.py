@@ -1,0 +1,120 @@
+"""Simulations with gangs and Permit: a gang is placed as a whole or not at all."""
+
+from dataclasses import replace
+from typing import Any
+
+from extender.analysis.simulate import Placement, Simulation, simulate
+from extender.app import wiring
+from extender.cache.cache import Cache
+from extender.config.feature_gates import FeatureGates
+from extender.cycle.plugin_runtime import PluginRuntime
+from extender.framework.extension_points import PermitResult
+from extender.framework.status import unschedulable
+from tests.build import make_cluster, make_node, make_pod
+from tests.pod_group_builders import make_group_member, make_pod_group
+from tests.unit.cycle.fakes import make_profile
+
+GATES = FeatureGates({"GenericWorkload": True, "GangScheduling": True})
+GANG_PROFILES = wiring.build_scheduling(gates=GATES).profiles
+ALLOCATABLE = {"cpu": "2", "memory": "4Gi", "pods": "9"}
+CPU = {"cpu": "1"}
+
+
+def run_simulation(cache: Cache, profiles: Any = GANG_PROFILES) -> Simulation:
+    return simulate(cache, profiles, PluginRuntime())
+
+
+def nodes_by_pod(simulation: Simulation) -> dict[str, str]:
+    return {placement.pod: placement.node for placement in simulation.placements}
+
+
+def test_a_gang_that_fits_is_placed() -> None:
+    members = [make_group_member(name, requests=CPU) for name in "ab"]
+    simulation = run_simulation(
+        make_cluster(make_node("n", allocatable=ALLOCATABLE), make_pod_group(min_count=2), *members)
+    )
+    assert nodes_by_pod(simulation) == {"default/a": "n", "default/b": "n"}
+
+
+def test_a_gang_that_does_not_fit_is_not_placed() -> None:
+    """The group is scheduled as a whole, so no member is tried alone."""
+    members = [make_group_member(name, requests=CPU) for name in "abc"]
+    cache = make_cluster(
+        make_node("n", allocatable=ALLOCATABLE), make_pod_group(min_count=3), *members, make_pod("last", requests=CPU)
+    )
+    simulation = run_simulation(cache)
+    assert nodes_by_pod(simulation) == {"default/a": "", "default/b": "", "default/c": "", "default/last": "n"}
+    waiting = "waiting for minCount pods from a gang to be scheduled"
+    message = f"pod group is unschedulable, {waiting}, one or more plugins asked to wait and no plugin rejected pod"
+    assert [placement.message for placement in simulation.placements[:2]] == [message, message]
+    assert simulation.placements[2].reason == "Insufficient cpu"
+
+
+def test_a_pod_group_with_two_schedulers_is_rejected() -> None:
+    """The group is rejected before any filter runs.
+
+    Source: pkg/scheduler/schedule_one_podgroup.go, Scheduler.frameworkForPodGroup (1.36).
+    """
+    document = {
+        "apiVersion": "kubescheduler.config.k8s.io/v1",
+        "kind": "KubeSchedulerConfiguration",
+        "profiles": [{"schedulerName": "x"}, {"schedulerName": "y"}],
+    }
+    members = [make_group_member(name, spec={"schedulerName": name}) for name in "xy"]
+    profiles = wiring.build_scheduling_from_builtins(document, "f", GATES).profiles
+    simulation = run_simulation(
+        make_cluster(make_node("n", allocatable=ALLOCATABLE), make_pod_group(), *members), profiles
+    )
+    message = "all pods in a single pod group should have the same .spec.schedulerName set"
+    assert [placement.message for placement in simulation.placements] == [f'{message}, got: "y" and "x"'] * 2
+
+
+def test_without_the_pod_group_cycle_a_gang_that_does_not_fit_is_unreserved() -> None:
+    """Its pods wait on Permit until they time out.
+
+    Source: pkg/scheduler/framework/plugins/gangscheduling/gangscheduling.go, GangScheduling.Permit (1.36).
+    """
+    members = [make_group_member(name, requests=CPU) for name in "abc"]
+    cache = make_cluster(make_node("n", allocatable=ALLOCATABLE), make_pod_group(min_count=3), *members)
+    simulation = run_simulation(
+        cache, {name: replace(profile, pod_groups=None) for name, profile in GANG_PROFILES.items()}
+    )
+    assert nodes_by_pod(simulation) == {"default/a": "", "default/b": "", "default/c": ""}
+    reason = "waiting for minCount pods from a gang to be scheduled"
+    timeout = "rejected due to timeout after waiting 5m0s at plugin GangScheduling"
+    assert simulation.placements[0] == Placement(
+        "default/a", reason=reason, message=f"0/1 nodes are available: 1 {timeout}."
+    )
+    assert simulation.placements[2].reason == "Insufficient cpu"
+    assert not cache.snapshot().pods_on("n")
+
+
+def test_an_incomplete_gang_is_not_enqueued() -> None:
+    simulation = run_simulation(
+        make_cluster(
+            make_node("n", allocatable=ALLOCATABLE),
+            make_pod_group(min_count=2),
+            make_group_member("a"),
+            make_pod("alone"),
+        )
+    )
+    assert nodes_by_pod(simulation) == {"default/a": "", "default/alone": "n"}
+    assert simulation.placements[0].reason.startswith(
+        "not enqueued because of GangScheduling: waiting for minCount pods"
+    )
+
+
+def test_a_pod_rejected_by_permit_frees_its_node() -> None:
+    class Gatekeeper:
+        name = "Gatekeeper"
+
+        def permit(self, pod: Any, *_: Any) -> PermitResult:
+            return PermitResult(unschedulable("not this one") if pod.pod.metadata.name == "a" else None)
+
+    cache = make_cluster(make_node("n", allocatable=ALLOCATABLE), make_pod("a"), make_pod("b"))
+    simulation = run_simulation(cache, {"default-scheduler": make_profile(Gatekeeper())})
+    assert simulation.placements == (
+        Placement("default/a", reason="not this one", message="0/1 nodes are available: 1 not this one."),
+        Placement("default/b", "n"),
+    )
+    assert len(cache.snapshot().pods_on("n")) == 1

@@ -1,0 +1,275 @@
+"""Recorded clusters in the formats of `kubectl get` and of handwritten files, read to the same objects."""
+
+import gzip
+import io
+import sys
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+
+from extender.analysis.recorded_cluster import Recording, load_cache, read_recording
+from extender.api.kinds.devices import ResourceClaim, ResourceClaimTemplate
+from extender.api.kinds.node import Node
+from extender.api.kinds.pod import Pod
+from extender.api.kinds.storage import StorageClass
+from extender.api.kinds.workload import Service
+
+NODE = {"apiVersion": "v1", "kind": "Node", "metadata": {"name": "n1"}}
+POD = {
+    "apiVersion": "v1",
+    "kind": "Pod",
+    "metadata": {"name": "web", "namespace": "shop"},
+    "spec": {"schedulerName": "default-scheduler"},
+}
+
+
+def read_cluster(tmp_path: Path, text: str | bytes, name: str = "c") -> Recording:
+    path = tmp_path / name
+    path.write_bytes(text.encode() if isinstance(text, str) else text)
+    return read_recording([str(path)])
+
+
+def names(recording: Recording) -> list[str]:
+    return [f"{type(item).__name__} {item.metadata.name}" for item in recording.objects]
+
+
+def to_json(value: Any) -> str:
+    return msgspec.json.encode(value).decode()
+
+
+def make_list(*items: Any, kind: str = "List", **fields: Any) -> dict[str, Any]:
+    return {"apiVersion": "v1", "kind": kind, "items": list(items), **fields}
+
+
+YAML = """\
+apiVersion: v1
+kind: Node
+metadata: {name: n1}
+---
+# a comment between
+apiVersion: v1
+kind: Pod
+metadata:
+  name: web
+  namespace: shop
+"""
+
+FORMATS = {
+    "a JSON List": to_json(make_list(NODE, POD)),
+    "an indented JSON List": msgspec.json.format(to_json(make_list(NODE, POD)), indent=4),
+    "a List in a List": to_json(make_list(make_list(NODE), make_list(make_list(POD)))),
+    "Lists of one kind whose items have none": to_json(
+        make_list(
+            make_list({"metadata": {"name": "n1"}}, kind="NodeList"),
+            make_list({"metadata": {"name": "web", "namespace": "shop"}}, kind="PodList"),
+        )
+    ),
+    "JSON documents one after another": f"{to_json(NODE)}\n{to_json(POD)}\n",
+    "JSON documents with separators": f"{to_json(NODE)}\n---\n---\n{to_json(POD)}\n---\n",
+    "YAML documents": YAML,
+    "YAML documents that begin with a separator": f"---\n{YAML}---\n",
+    "a YAML List": "kind: List\napiVersion: v1\nitems:\n- {apiVersion: v1, kind: Node, metadata: {name: n1}}\n"
+    "- apiVersion: v1\n  kind: Pod\n  metadata: {name: web, namespace: shop}\n",
+    "YAML in braces": "{kind: List, apiVersion: v1, items: [{kind: Node, apiVersion: v1, metadata: {name: n1}},\n"
+    " {kind: Pod, apiVersion: v1, metadata: {name: web, namespace: shop}}]}",
+    "YAML with aliases and merges": "apiVersion: v1\nkind: Node\nmetadata: {name: n1}\n---\n"
+    "kind: List\napiVersion: v1\nx: &pod {apiVersion: v1, kind: Pod}\n"
+    "items:\n- <<: *pod\n  metadata: {name: web, namespace: shop}\n",
+    "gzipped JSON": gzip.compress(to_json(make_list(NODE, POD)).encode()),
+    "gzipped YAML": gzip.compress(YAML.encode()),
+    "JSON with a byte order mark": b"\xef\xbb\xbf" + to_json(make_list(NODE, POD)).encode(),
+}
+
+
+@pytest.mark.parametrize("text", FORMATS.values(), ids=FORMATS.keys())
+def test_all_formats_are_read_to_the_same_objects(tmp_path: Path, text: str | bytes) -> None:
+    recording = read_cluster(tmp_path, text)
+    assert names(recording) == ["Node n1", "Pod web"]
+    assert recording.objects[1].metadata.namespace == "shop"
+
+
+def test_several_files_and_standard_input_are_read_in_order(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "pods.json"
+    path.write_text(to_json(POD))
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(to_json(NODE).encode())))
+    recording = read_recording(["-", str(path)])
+    assert names(recording) == ["Node n1", "Pod web"]
+    assert recording.sources == ("stdin", str(path))
+
+
+def test_kinds_that_scheduling_does_not_read_are_skipped_and_counted(tmp_path: Path) -> None:
+    text = (
+        "kind: List\napiVersion: v1\nitems:\n- {kind: Secret, apiVersion: v1, data: 7}\n"
+        "- {kind: Deployment, apiVersion: apps/v1}\n- {kind: Secret, apiVersion: v1}\n"
+        "- {kind: PodDisruptionBudget, apiVersion: policy/v1beta1}\n- {kind: AllowList, apiVersion: example.com/v1}\n"
+    )
+    recording = read_cluster(tmp_path, text)
+    assert recording.objects == ()
+    assert recording.skipped == Counter(
+        {"Secret": 2, "Deployment": 1, "PodDisruptionBudget of policy/v1beta1": 1, "AllowList": 1}
+    )
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        to_json(make_list(NODE, config={"kind": "KubeSchedulerConfiguration", "parallelism": 3})),
+        "kind: List\napiVersion: v1\nconfig: {kind: KubeSchedulerConfiguration, parallelism: 3}\n",
+        "kind: KubeSchedulerConfiguration\napiVersion: v1\nparallelism: 3\n",
+        '{"kind":"KubeSchedulerConfiguration","apiVersion":"v1","parallelism":3}',
+    ],
+    ids=["in a JSON List", "in a YAML List", "a YAML document", "a JSON document"],
+)
+def test_the_recorded_configuration_is_read(tmp_path: Path, text: str) -> None:
+    recording = read_cluster(tmp_path, text)
+    assert recording.config["kind"] == "KubeSchedulerConfiguration"
+    assert recording.config["parallelism"] == 3
+    assert recording.config_location.startswith(f"{tmp_path}/c")
+
+
+def test_without_a_configuration_there_is_none(tmp_path: Path) -> None:
+    assert read_cluster(tmp_path, to_json(make_list(NODE, config=None))).config is None
+
+
+def test_the_defaults_of_the_api_server_are_applied(tmp_path: Path) -> None:
+    text = """\
+apiVersion: v1
+kind: Node
+metadata: {name: n1}
+status: {capacity: {cpu: 4}}
+---
+apiVersion: scheduling.k8s.io/v1
+kind: PriorityClass
+metadata: {name: high}
+value: 900
+preemptionPolicy: Never
+---
+apiVersion: v1
+kind: Pod
+metadata: {name: web}
+spec:
+  priorityClassName: high
+  hostNetwork: true
+  containers:
+  - name: a
+    ports: [{containerPort: 80}, {containerPort: 81, hostPort: 9}]
+    resources: {limits: {cpu: 2, memory: 1Gi}, requests: {cpu: 1}}
+"""
+    node, _, pod = read_cluster(tmp_path, text).objects
+    assert isinstance(node, Node)
+    assert isinstance(pod, Pod)
+    assert node.status.allocatable == {"cpu": 4}
+    assert pod.key == "default/web"
+    assert (pod.spec.scheduler_name, pod.spec.priority, pod.spec.preemption_policy) == (
+        "default-scheduler",
+        900,
+        "Never",
+    )
+    assert pod.spec.containers[0].resources.requests == {"cpu": 1, "memory": "1Gi"}
+    assert [port.host_port for port in pod.spec.containers[0].ports] == [80, 9]
+
+
+def test_a_storage_class_without_a_binding_mode_binds_immediately(tmp_path: Path) -> None:
+    text = "apiVersion: storage.k8s.io/v1\nkind: StorageClass\nmetadata: {name: fast}\nprovisioner: example.com/disk\n"
+    storage_class = read_cluster(tmp_path, text).objects[0]
+    assert isinstance(storage_class, StorageClass)
+    assert storage_class.volume_binding_mode == "Immediate"
+
+
+CLAIM_SPEC = {
+    "devices": {
+        "requests": [
+            {"name": "one", "exactly": {"deviceClassName": "gpu"}},
+            {"name": "two", "exactly": {"deviceClassName": "gpu", "allocationMode": "ExactCount", "count": 2}},
+            {"name": "all", "exactly": {"deviceClassName": "gpu", "allocationMode": "All"}},
+            {"name": "either", "firstAvailable": [{"name": "big", "deviceClassName": "gpu"}]},
+        ]
+    }
+}
+
+
+@pytest.mark.parametrize(
+    ("kind", "spec"),
+    [("ResourceClaim", CLAIM_SPEC), ("ResourceClaimTemplate", {"spec": CLAIM_SPEC})],
+    ids=["a claim", "a template"],
+)
+def test_a_device_request_without_a_count_is_for_one_device(tmp_path: Path, kind: str, spec: dict[str, Any]) -> None:
+    document = {"apiVersion": "resource.k8s.io/v1", "kind": kind, "metadata": {"name": "c"}, "spec": spec}
+    claim = read_cluster(tmp_path, to_json(document)).objects[0]
+    assert isinstance(claim, ResourceClaim | ResourceClaimTemplate)
+    claim_spec = claim.spec if isinstance(claim, ResourceClaim) else claim.spec.spec
+    counts = [
+        (body.allocation_mode, body.count)
+        for request in claim_spec.devices.requests
+        for body in (request.exactly, *request.first_available)
+        if body is not None
+    ]
+    assert claim.metadata.namespace == "default"
+    assert counts == [("ExactCount", 1), ("ExactCount", 2), ("All", 0), ("ExactCount", 1)]
+
+
+@pytest.mark.parametrize(
+    ("spec", "priority"),
+    [
+        ("{priorityClassName: system-node-critical}", 2_000_001_000),
+        ("{priorityClassName: unknown}", None),
+        ("{priorityClassName: system-node-critical, priority: 5}", 5),
+    ],
+    ids=["a built-in class", "an unknown class", "a priority in the spec"],
+)
+def test_a_priority_class_is_resolved_unless_the_pod_has_a_priority(
+    tmp_path: Path, spec: str, priority: int | None
+) -> None:
+    pod = read_cluster(tmp_path, f"apiVersion: v1\nkind: Pod\nmetadata: {{name: web}}\nspec: {spec}\n").objects[0]
+    assert isinstance(pod, Pod)
+    assert pod.spec.priority == priority
+
+
+def test_an_object_without_missing_defaults_is_unchanged(tmp_path: Path) -> None:
+    pod = read_cluster(tmp_path, to_json(POD)).objects[0]
+    assert msgspec.to_builtins(pod) == {"metadata": POD["metadata"], "spec": POD["spec"]}
+
+
+SCALARS = {
+    "a date stays text": ("2026-03-01", "2026-03-01"),
+    "a quoted number stays text": ("'010'", "010"),
+    "a tagged number becomes text": ("!!str 5", "5"),
+    "a block keeps its lines": ("|\n      a\n      b", "a\nb\n"),
+}
+
+
+@pytest.mark.parametrize(("scalar", "value"), SCALARS.values(), ids=SCALARS.keys())
+def test_yaml_scalars_are_read_as_kubernetes_reads_them(tmp_path: Path, scalar: str, value: str) -> None:
+    text = f"apiVersion: v1\nkind: Service\nmetadata:\n  name: s\n  labels:\n    a: {scalar}\n"
+    service = read_cluster(tmp_path, text).objects[0]
+    assert isinstance(service, Service)
+    assert service.metadata.labels == {"a": value}
+
+
+def test_keys_that_are_not_strings_become_strings(tmp_path: Path) -> None:
+    text = "apiVersion: v1\nkind: Service\nmetadata: {name: s, labels: {true: a, 7: b, !!str 0x_: c}}\n"
+    assert read_cluster(tmp_path, text).objects[0].metadata.labels == {"true": "a", "7": "b", "0x_": "c"}
+
+
+@pytest.mark.parametrize(
+    ("scalar", "value"),
+    [("0o17", 15), ("017", 15), ("0x1f", 31), ("1_000", 1000), ("-5", -5), ("!!int 7", 7)],
+)
+def test_yaml_numbers_are_read_as_kubernetes_reads_them(tmp_path: Path, scalar: str, value: int) -> None:
+    text = f"apiVersion: v1\nkind: Pod\nmetadata: {{name: p}}\nspec: {{priority: {scalar}}}\n"
+    pod = read_cluster(tmp_path, text).objects[0]
+    assert isinstance(pod, Pod)
+    assert pod.spec.priority == value
+
+
+def test_the_cache_has_nodes_assigned_pods_and_pending_pods_in_any_file_order(tmp_path: Path) -> None:
+    assigned = {**POD, "metadata": {"name": "on"}, "spec": {"nodeName": "n1"}}
+    finished = {**POD, "metadata": {"name": "finished"}, "status": {"phase": "Succeeded"}}
+    cache = load_cache(read_cluster(tmp_path, to_json(make_list(assigned, POD, finished, NODE))))
+    assert list(cache.snapshot().names) == ["n1"]
+    assert [pod.key for pod in cache.assigned_pods.values()] == ["default/on"]
+    assert [pod.key for pod in cache.pending_pods.values()] == ["shop/web"]
+    assert list(cache.snapshot().pods_on("n1")) == ["default/on"]

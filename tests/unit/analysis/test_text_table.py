@@ -1,0 +1,23 @@
+"""Text tables and counts."""
+
+import pytest
+
+from extender.analysis.text_table import format_count, format_table
+
+
+def test_columns_are_aligned_and_lines_have_no_trailing_spaces() -> None:
+    rows = [("NODES", "PLUGIN"), ("8", "NodeResourcesFit"), ("12", "X")]
+    assert format_table(rows, right=[0]) == ["  NODES  PLUGIN", "      8  NodeResourcesFit", "     12  X"]
+
+
+def test_rows_may_have_different_lengths_and_an_indent() -> None:
+    assert format_table([("a",), ("bb", "c")], indent="    ") == ["    a", "    bb  c"]
+
+
+def test_a_table_without_rows_is_empty() -> None:
+    assert format_table([]) == []
+
+
+@pytest.mark.parametrize(("number", "expected"), [(0, "0 nodes"), (1, "1 node"), (2, "2 nodes")])
+def test_a_count_has_its_noun_in_singular_or_plural(number: int, expected: str) -> None:
+    assert format_count(number, "node") == expected

@@ -1,0 +1,179 @@
+"""Decoding of JSON and parsed YAML, with nulls and errors, and encoding."""
+
+import json
+from datetime import UTC, datetime
+
+import pytest
+
+from extender.api import codec
+from extender.api.codec import DecodeError
+from extender.api.kinds.devices import OpaqueDeviceConfiguration, ResourceClaim, ResourceSlice
+from extender.api.kinds.disruption import PodDisruptionBudget
+from extender.api.kinds.node import Node
+from extender.api.kinds.pod import Pod
+from extender.api.kinds.storage import CSINode, CSIStorageCapacity, PersistentVolumeClaim
+
+
+def test_fields_are_decoded_by_their_json_names_and_unknown_fields_are_ignored() -> None:
+    pod = codec.decode(
+        b'{"apiVersion":"v1","kind":"Pod","metadata":{"name":"p","namespace":"n","creationTimestamp":'
+        b'"2026-03-01T00:00:00Z"},"spec":{"nodeName":"a","unknownField":[1],"containers":[{"name":"c","ports":'
+        b'[{"hostPort":80,"hostIP":"10.0.0.1"}],"resources":{"requests":{"cpu":"1","memory":512}}}],'
+        b'"volumes":[{"name":"v","awsElasticBlockStore":{"volumeID":"vol-1"}}]}}',
+        Pod,
+    )
+    assert pod.key == "n/p"
+    assert pod.metadata.creation_timestamp == datetime(2026, 3, 1, tzinfo=UTC)
+    assert pod.spec.node_name == "a"
+    assert pod.spec.containers[0].ports[0].host_ip == "10.0.0.1"
+    assert pod.spec.containers[0].resources.requests == {"cpu": "1", "memory": 512}
+    assert pod.spec.volumes[0].aws_elastic_block_store is not None
+    assert pod.spec.volumes[0].aws_elastic_block_store.volume_id == "vol-1"
+    assert pod.spec.priority is None
+
+
+def test_nulls_become_the_zero_value_of_their_field() -> None:
+    node = codec.decode(
+        b'{"metadata":{"name":null,"labels":{"a":null},"creationTimestamp":null},"spec":{"taints":[null],'
+        b'"unschedulable":null},"status":{"allocatable":{"cpu":null},"images":[{"names":[null],"sizeBytes":null}],'
+        b'"conditions":null}}',
+        Node,
+    )
+    assert node.metadata.name == ""
+    assert node.metadata.labels == {"a": ""}
+    assert node.metadata.creation_timestamp is None
+    assert len(node.spec.taints) == 1
+    assert node.spec.taints[0].key == ""
+    assert not node.spec.unschedulable
+    assert node.status.allocatable == {"cpu": 0}
+    assert node.status.images[0].names == ("",)
+    assert node.status.images[0].size_bytes == 0
+    assert node.status.conditions == ()
+
+
+def test_a_null_optional_field_is_absent_and_nulls_inside_it_are_replaced() -> None:
+    pod = codec.decode(b'{"metadata":null,"spec":{"containers":null,"affinity":null,"resources":{"limits":null}}}', Pod)
+    assert pod == codec.decode(b'{"spec":{"resources":{}}}', Pod)
+    assert pod.spec.affinity is None
+    assert pod.spec.resources is not None
+    node = codec.decode(b'{"spec":{"drivers":[{"name":"d","nodeID":"x","topologyKeys":null}]}}', CSINode)
+    assert node.spec.drivers[0].topology_keys == ()
+    capacity = codec.decode(b'{"capacity":null,"storageClassName":null}', CSIStorageCapacity)
+    assert capacity.capacity is None
+    budget = codec.decode(b'{"status":{"disruptedPods":{"p":null}},"spec":{"minAvailable":null}}', PodDisruptionBudget)
+    assert budget.status.disrupted_pods == {"p": datetime(1, 1, 1, tzinfo=UTC)}
+
+
+def test_nulls_inside_untyped_fields_are_preserved() -> None:
+    source = b'{"driver":null,"parameters":{"a":null,"b":[null]}}'
+    assert codec.decode(source, OpaqueDeviceConfiguration).parameters == {"a": None, "b": [None]}
+    assert codec.decode(b'{"driver":null,"parameters":null}', OpaqueDeviceConfiguration).parameters is None
+
+
+def test_a_null_boolean_in_a_list_is_false() -> None:
+    data = b'{"spec":{"devices":[{"attributes":{"a":{"bools":[null,true]},"b":null}}]}}'
+    attributes = codec.decode(data, ResourceSlice).spec.devices[0].attributes
+    assert attributes["a"].bool_values == (False, True)
+    assert attributes["b"].bool_value is None
+
+
+INVALID = {
+    "a label that is a number": (b'{"metadata":{"labels":{"a":1}}}', "metadata.labels[...]", "got `int`"),
+    "labels that are a list": (b'{"metadata":{"labels":[]}}', "metadata.labels", "got `array`"),
+    "a list entry": (b'{"spec":{"tolerations":[{},{"key":3}]}}', "spec.tolerations[1].key", "Expected `str`"),
+    "a wrong type next to a null": (b'{"metadata":null,"spec":{"nodeName":5}}', "spec.nodeName", "Expected `str`"),
+    "a time": (b'{"metadata":{"creationTimestamp":"soon"}}', "metadata.creationTimestamp", "RFC3339"),
+    "a number out of range": (b'{"spec":{"priority":2147483648}}', "spec.priority", "<= 2147483647"),
+    "a fraction for an integer": (b'{"spec":{"priority":1.5}}', "spec.priority", "Expected `int"),
+    "a list instead of an object": (b"[]", "", "Expected `object`, got `array`"),
+    "a truncated object": (b'{"spec":', "", "truncated"),
+    "empty data": (b"", "", "truncated"),
+    "not JSON": (b"kind: Pod", "", "malformed"),
+    "not UTF-8": (b'{"metadata":{"name":"\xff"}}', "", "utf-8"),
+    "not UTF-8, after a wrong type": (b'{"spec":5,"metadata":{"name":"\xff"}}', "", "utf-8"),
+}
+
+
+@pytest.mark.parametrize(("data", "path", "message"), INVALID.values(), ids=INVALID.keys())
+def test_an_error_has_its_path(data: bytes, path: str, message: str) -> None:
+    with pytest.raises(DecodeError) as error:
+        codec.decode(data, Pod)
+    assert error.value.path == path
+    assert message in error.value.message
+    assert str(error.value) == (f"{path}: {error.value.message}" if path else error.value.message)
+
+
+DEEP = b"[" * 200_000 + b"]" * 200_000
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        b"[" * 200_000,
+        DEEP,
+        b'{"unknownField":' + DEEP + b"}",
+        b'{"spec":' + DEEP + b"}",
+        b'{"spec":5,"x":' + DEEP + b"}",
+    ],
+    ids=["never closed", "the document", "an unknown field", "a known field", "after a wrong type"],
+)
+def test_deeply_nested_data_is_rejected(data: bytes) -> None:
+    with pytest.raises(DecodeError, match="nested too deeply"):
+        codec.decode(data, Pod)
+
+
+def test_parsed_yaml_is_decoded_like_json() -> None:
+    created = datetime(2026, 3, 1, tzinfo=UTC)
+    pod = codec.from_builtins(
+        {"metadata": {"name": "p", "creationTimestamp": created, "labels": None}, "spec": {"priority": 7}}, Pod
+    )
+    assert pod.metadata.creation_timestamp == created
+    assert pod.metadata.labels == {}
+    assert pod.spec.priority == 7
+
+
+def test_a_label_that_yaml_parses_as_a_number_is_rejected_with_its_path() -> None:
+    with pytest.raises(DecodeError) as error:
+        codec.from_builtins({"metadata": {"labels": {"version": 2}}}, Pod)
+    assert error.value.path == "metadata.labels[...]"
+    with pytest.raises(DecodeError) as error:
+        codec.from_builtins({"metadata": {"labels": {2: "version"}}}, Pod)
+    assert error.value.path == "metadata.labels"
+
+
+def test_a_recursive_structure_does_not_hang() -> None:
+    loop: dict[str, object] = {}
+    loop["metadata"] = loop
+    assert codec.from_builtins(loop, Pod).metadata.name == ""
+
+
+def test_a_list_of_objects_is_decoded() -> None:
+    nodes = codec.decode(b'[{"metadata":{"name":"a"}},{"metadata":{"name":"b","labels":null}}]', list[Node])
+    assert [node.metadata.name for node in nodes] == ["a", "b"]
+
+
+def test_a_null_document_is_an_empty_object_or_list() -> None:
+    assert codec.decode(b"null", Pod) == Pod()
+    assert codec.decode(b"null", list[Node]) == []
+
+
+def test_the_key_of_a_claim_has_its_namespace() -> None:
+    source = b'{"metadata":{"namespace":"n","name":"c"}}'
+    assert codec.decode(source, ResourceClaim).key == "n/c"
+    assert codec.decode(source, PersistentVolumeClaim).key == "n/c"
+
+
+def test_encoding_uses_kubernetes_names_and_omits_default_values() -> None:
+    source = {
+        "metadata": {"name": "p", "creationTimestamp": "2026-03-01T00:00:00Z"},
+        "spec": {"containers": [{"name": "c", "ports": [{"hostIP": "::1"}]}], "priority": 0},
+        "status": {"nominatedNodeName": "a"},
+    }
+    assert json.loads(codec.encode(codec.from_builtins(source, Pod))) == source
+
+
+def test_a_null_number_in_a_list_is_zero() -> None:
+    data = b'{"spec":{"containers":[{"restartPolicyRules":[{"exitCodes":{"values":[null,3]}}]}]}}'
+    exit_codes = codec.decode(data, Pod).spec.containers[0].restart_policy_rules[0].exit_codes
+    assert exit_codes is not None
+    assert exit_codes.values == (0, 3)

@@ -1,0 +1,47 @@
+"""Validation of label keys, label values and requirements."""
+
+import pytest
+
+from extender.api.label_syntax import (
+    join_errors,
+    parse_int64,
+    validate_label_value,
+    validate_qualified_name,
+    validate_requirement,
+    validate_subdomain,
+)
+
+
+@pytest.mark.parametrize(("text", "valid"), [("", True), ("v1", True), ("v" * 64, False), ("v-", False), ("ä", False)])
+def test_label_values_are_validated(text: str, valid: bool) -> None:
+    assert (not validate_label_value(text)) is valid
+
+
+@pytest.mark.parametrize(
+    ("text", "number"),
+    [("12", 12), ("-012", -12), ("+1", 1), ("", None), ("1_000", None), (" 1", None), ("٣", None),
+     ("9223372036854775807", 2**63 - 1), ("9223372036854775808", None), ("9" * 5000, None)],
+)  # fmt: skip
+def test_integers_are_parsed_as_in_go(text: str, number: int | None) -> None:
+    assert parse_int64(text) == number
+
+
+@pytest.mark.parametrize(("name", "errors"), [("example.com/gpu", 0), ("gpu", 0), ("/gpu", 1), ("a/b/c", 1), ("", 2)])
+def test_qualified_names_are_validated(name: str, errors: int) -> None:
+    assert len(validate_qualified_name(name)) == errors
+
+
+def test_a_subdomain_may_have_any_length() -> None:
+    assert validate_subdomain("a." * 300 + "a") == ""
+    assert validate_subdomain("Example.com").startswith("a lowercase RFC 1123 subdomain must consist of")
+
+
+def test_a_requirement_without_values_has_an_error_with_its_path() -> None:
+    message = "values: Invalid value: null: for 'in', 'notin' operators, values set can't be empty"
+    assert validate_requirement("zone", "In", ()) == [message]
+    assert validate_requirement("zone", "In", ("a",)) == []
+
+
+def test_distinct_errors_are_joined_in_brackets() -> None:
+    assert join_errors(["a", "a"]) == "a"
+    assert join_errors(["a", "b", "a"]) == "[a, b]"

@@ -1,0 +1,146 @@
+"""Delegated authentication and authorization: the review clients, and the CAs of client certificates.
+
+Source: apiserver/pkg/server/options/authentication.go, DelegatingAuthenticationOptions.ApplyTo,
+DelegatingAuthenticationOptions.AddFlags (1.36).
+"""
+
+import asyncio
+import json
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, HTTPServer
+from pathlib import Path
+from typing import Any
+
+import pytest
+import trustme
+
+from extender.app.delegated_auth import DelegatedAuth, DelegatedAuthError, set_up_delegated_auth
+from extender.basics.clock import SystemClock
+from extender.client.kubeconfig import CredentialSource
+from extender.serving.serving_options import AuthenticationOptions, AuthorizationOptions, FrontProxyOptions
+from tests.unit.serving.auth_fakes import NullAuthMetrics
+
+CA_PEM = trustme.CA().cert_pem.bytes().decode()
+CONFIG_MAP = "/api/v1/namespaces/kube-system/configmaps/extension-apiserver-authentication"
+
+
+def set_up(authentication: AuthenticationOptions, authorization: AuthorizationOptions | None = None) -> DelegatedAuth:
+    async def main() -> DelegatedAuth:
+        auth = await set_up_delegated_auth(
+            authentication,
+            authorization or AuthorizationOptions(),
+            CredentialSource(),
+            SystemClock(),
+            "test",
+            NullAuthMetrics(),
+        )
+        for transport in auth.transports:
+            await transport.close()
+        return auth
+
+    return asyncio.run(main())
+
+
+@contextmanager
+def api_server(folder: Path, objects: dict[str, Any]) -> Iterator[str]:
+    """Run an API server with these objects by path; return its kubeconfig."""
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            body = json.dumps(objects.get(self.path, {"kind": "Status", "message": "not found"})).encode()
+            self.send_response(200 if self.path in objects else 404)
+            self.send_header("Content-Length", str(len(body)))
+            self.end_headers()
+            self.wfile.write(body)
+
+        def log_message(self, *_: object) -> None:
+            """Do nothing."""
+
+    server = HTTPServer(("127.0.0.1", 0), Handler)
+    thread = threading.Thread(target=server.serve_forever)
+    thread.start()
+    config = {
+        "apiVersion": "v1",
+        "kind": "Config",
+        "clusters": [{"name": "c", "cluster": {"server": f"http://127.0.0.1:{server.server_port}"}}],
+        "contexts": [{"name": "c", "context": {"cluster": "c", "user": "c"}}],
+        "users": [{"name": "c", "user": {}}],
+        "current-context": "c",
+    }
+    file = folder / "kubeconfig"
+    file.write_text(json.dumps(config))
+    try:
+        yield str(file)
+    finally:
+        server.shutdown()
+        thread.join()
+        server.server_close()
+
+
+def test_without_a_kubeconfig_and_outside_a_pod_there_are_no_reviews() -> None:
+    auth = set_up(AuthenticationOptions())
+    assert (auth.authenticator.reviewer, auth.authorizer.reviewer, auth.client_cas) == (None, None, ())
+
+
+def test_the_front_proxy_ca_is_read_from_its_file(tmp_path: Path) -> None:
+    (tmp_path / "ca.crt").write_text(CA_PEM)
+    auth = set_up(AuthenticationOptions(front_proxy=FrontProxyOptions(ca_file=str(tmp_path / "ca.crt"))))
+    assert auth.client_cas == (CA_PEM,)
+    assert len(auth.authenticator.front_proxy_cas) == 1
+    assert auth.authenticator.client_cas == ()
+
+
+def test_an_unreadable_ca_file_is_an_error() -> None:
+    with pytest.raises(DelegatedAuthError) as caught:
+        set_up(AuthenticationOptions(front_proxy=FrontProxyOptions(ca_file="/no/ca")))
+    assert str(caught.value) == "unable to load client CA: open /no/ca: No such file or directory"
+
+
+def test_a_ca_file_without_a_certificate_is_an_error(tmp_path: Path) -> None:
+    (tmp_path / "ca.crt").write_text("nothing")
+    with pytest.raises(DelegatedAuthError, match="a client authority is not a certificate in PEM"):
+        set_up(AuthenticationOptions(front_proxy=FrontProxyOptions(ca_file=str(tmp_path / "ca.crt"))))
+
+
+def test_a_client_ca_file_replaces_the_client_ca_of_the_cluster(tmp_path: Path) -> None:
+    data = {"client-ca-file": CA_PEM}
+    with api_server(tmp_path, {CONFIG_MAP: {"data": data}}) as kubeconfig:
+        auth = set_up(AuthenticationOptions(kubeconfig=kubeconfig, client_ca_file=str(tmp_path / "ca.crt")))
+    assert auth.client_cas == ()
+
+
+def test_client_ca_and_front_proxy_settings_are_looked_up_in_the_cluster(tmp_path: Path) -> None:
+    data = {
+        "client-ca-file": CA_PEM,
+        "requestheader-client-ca-file": CA_PEM,
+        "requestheader-allowed-names": '["front-proxy-client"]',
+        "requestheader-username-headers": '["X-Remote-User"]',
+        "requestheader-group-headers": '["X-Remote-Group"]',
+        "requestheader-extra-headers-prefix": "not JSON",
+    }
+    with api_server(tmp_path, {CONFIG_MAP: {"data": data}}) as kubeconfig:
+        auth = set_up(AuthenticationOptions(kubeconfig=kubeconfig), AuthorizationOptions(kubeconfig=kubeconfig))
+    proxy = auth.authenticator.settings.front_proxy
+    assert auth.client_cas == (CA_PEM, CA_PEM)
+    assert (proxy.allowed_names, proxy.username_headers, proxy.extra_header_prefixes) == (
+        ("front-proxy-client",),
+        ("X-Remote-User",),
+        (),
+    )
+    assert auth.authenticator.reviewer is not None
+    assert auth.authorizer.reviewer is not None
+
+
+def test_a_failed_lookup_is_an_error_only_if_failures_are_not_tolerated(tmp_path: Path) -> None:
+    with api_server(tmp_path, {}) as kubeconfig:
+        assert set_up(AuthenticationOptions(kubeconfig=kubeconfig)).client_cas == ()
+        assert (
+            set_up(
+                AuthenticationOptions(kubeconfig=kubeconfig, skip_lookup=True, tolerate_lookup_failure=False)
+            ).client_cas
+            == ()
+        )
+        with pytest.raises(DelegatedAuthError, match=r"^client authorities could not be looked up: "):
+            set_up(AuthenticationOptions(kubeconfig=kubeconfig, tolerate_lookup_failure=False))

@@ -1,0 +1,106 @@
+"""Reloaded configurations, for recorded clusters and without a cluster, and the reload loop."""
+
+import asyncio
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from prometheus_client import CollectorRegistry
+from starlette.testclient import TestClient
+
+from extender.api.codec import from_builtins
+from extender.api.kinds.node import Node
+from extender.app import reload
+from extender.app.reload import ConfigurationFile, ReloadError, reload_periodically
+from extender.app.serve_backend import make_recorded_backend
+from extender.app.wiring import load_scheduling
+from extender.cache.cache import Cache
+from extender.metrics.reload_metrics import ReloadMetrics
+
+HEAD = "apiVersion: kubescheduler.config.k8s.io/v1\nkind: KubeSchedulerConfiguration\n"
+WITHOUT_FIT = HEAD + "profiles: [{plugins: {multiPoint: {disabled: [{name: NodeResourcesFit}]}}}]\n"
+RESOURCES = {"cpu": "1", "memory": "1Gi", "pods": "10"}
+SMALL = {"metadata": {"name": "small"}, "status": {"capacity": RESOURCES, "allocatable": RESOURCES}}
+POD = {
+    "metadata": {"name": "web", "namespace": "default", "uid": "1"},
+    "spec": {"containers": [{"name": "app", "resources": {"requests": {"cpu": "2"}}}]},
+}
+
+
+@pytest.fixture(params=[{"NodeNames": ["small"]}, {"Nodes": {"items": [SMALL]}}], ids=["recorded", "none"])
+def requested_nodes(request: pytest.FixtureRequest) -> Any:
+    return request.param
+
+
+def test_a_changed_configuration_applies_to_the_next_request(tmp_path: Path, requested_nodes: Any) -> None:
+    cache = Cache()
+    if "NodeNames" in requested_nodes:
+        cache.add_or_update_node(from_builtins(SMALL, Node))
+    file = tmp_path / "config.yaml"
+    file.write_text(HEAD)
+    scheduling = load_scheduling(HEAD.encode(), "config.yaml")
+    backend = make_recorded_backend(scheduling, cache)
+    configuration_file, client = ConfigurationFile(file, scheduling, backend.install), TestClient(backend.app)
+
+    def rejected_nodes() -> Any:
+        return client.post("/filter", json={"Pod": POD, **requested_nodes}).json()["FailedAndUnresolvableNodes"]
+
+    rejection = {"small": "Insufficient cpu"}
+    assert rejected_nodes() == rejection
+    assert asyncio.run(configuration_file.refresh()) is False
+    file.write_text(WITHOUT_FIT)
+    assert asyncio.run(configuration_file.refresh()) is True
+    assert rejected_nodes() == {}
+    file.write_text(WITHOUT_FIT + "# another comment\n")
+    assert asyncio.run(configuration_file.refresh()) is False
+    file.write_text(HEAD + "nonsense: 1\n")
+    for _ in range(2):
+        with pytest.raises(ReloadError, match="nonsense"):
+            asyncio.run(configuration_file.refresh())
+    assert rejected_nodes() == {}
+    file.write_text(HEAD)
+    assert asyncio.run(configuration_file.refresh()) is True
+    assert rejected_nodes() == rejection
+
+
+def test_shared_plugin_state_is_handed_over_to_the_new_configuration(tmp_path: Path) -> None:
+    old = load_scheduling(HEAD.encode(), "config.yaml")
+    new = load_scheduling(WITHOUT_FIT.encode(), "config.yaml", old.gates, old.profile_set.shared)
+    assert new.profile_set.shared is old.profile_set.shared
+    assert set(old.profile_set.shared) == {"DynamicResources", "VolumeBinding of default-scheduler"}
+
+
+def test_an_unexpected_error_is_logged_once_and_does_not_end_the_loop(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr(reload, "CHECK_SECONDS", 0)
+    registry = CollectorRegistry()
+
+    def make_results() -> Iterator[bool | Exception]:
+        yield from (False, ValueError("odd"), ValueError("odd"), False, True)
+
+    results, done = make_results(), asyncio.Event()
+
+    async def refresh() -> bool:
+        result = next(results, None)
+        if result is None:
+            done.set()
+            return False
+        if isinstance(result, Exception):
+            raise result
+        return result
+
+    async def main() -> None:
+        task = asyncio.create_task(reload_periodically("certificate", refresh, ReloadMetrics(registry)))
+        await asyncio.wait_for(done.wait(), 10)
+        task.cancel()
+
+    asyncio.run(main())
+    warnings = [record for record in caplog.records if record.levelname == "WARNING"]
+    assert [vars(record)["err"] for record in warnings] == ["ValueError('odd')"]
+    counts = [
+        registry.get_sample_value("extender_reloads_total", {"what": "certificate", "result": result})
+        for result in ("success", "failure")
+    ]
+    assert counts == [2.0, 1.0]

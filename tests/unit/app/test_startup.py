@@ -1,0 +1,50 @@
+"""The startup of a serving process: listening sockets, certificates and stop signals."""
+
+import asyncio
+import os
+import signal
+import socket
+from pathlib import Path
+
+import pytest
+
+from extender.app.startup import StartError, handle_signals, load_certificate, open_listening_socket
+from extender.serving.serving_options import ServingOptions
+
+
+def test_a_listening_socket_is_closed_at_the_end_of_the_block() -> None:
+    with open_listening_socket(ServingOptions("127.0.0.1", 0), "--port") as listener:
+        address = listener.getsockname()
+        socket.create_connection(address).close()
+    with pytest.raises(ConnectionRefusedError):
+        socket.create_connection(address)
+
+
+def test_a_port_in_use_is_an_error_with_the_flag() -> None:
+    with open_listening_socket(ServingOptions("127.0.0.1", 0), "--port") as listener:
+        port = listener.getsockname()[1]
+        with (
+            pytest.raises(StartError) as caught,
+            open_listening_socket(ServingOptions("127.0.0.1", port), "--secure-port"),
+        ):
+            pass
+    message = f"failed to listen on 127.0.0.1:{port}: address already in use; choose another with --secure-port"
+    assert str(caught.value) == message
+
+
+def test_a_missing_certificate_is_an_error(tmp_path: Path) -> None:
+    options = ServingOptions("127.0.0.1", 0, cert_file=str(tmp_path / "tls.crt"), key_file=str(tmp_path / "tls.key"))
+    with pytest.raises(StartError, match=r"tls\.crt: no such file or directory$"):
+        load_certificate(options)
+
+
+def test_signals_call_their_functions_inside_the_block() -> None:
+    async def main() -> list[str]:
+        calls: list[str] = []
+        with handle_signals(lambda: calls.append("stop"), lambda: calls.append("dump")):
+            for number in (signal.SIGUSR2, signal.SIGTERM):
+                os.kill(os.getpid(), number)
+                await asyncio.sleep(0)
+        return calls
+
+    assert asyncio.run(main()) == ["dump", "stop"]

@@ -1,0 +1,62 @@
+"""Affinity terms of assigned pods are counted by node; a term without pods is not in use."""
+
+from extender.cache.cache import Cache
+from extender.cache.hypothesis import Hypothesis
+from extender.cache.snapshot import Snapshot
+from tests.build import make_cluster, make_node, make_pod
+
+ANTI_AFFINITY = {
+    "affinity": {
+        "podAntiAffinity": {
+            "requiredDuringSchedulingIgnoredDuringExecution": [{"topologyKey": "zone", "labelSelector": {}}]
+        }
+    }
+}
+
+
+def counts(snapshot: Snapshot, namespace: str = "default") -> list[list[int]]:
+    """The counts by node of each term that matches a pod in *namespace*."""
+    incoming = snapshot.make_pod_info(make_pod("incoming", namespace=namespace))
+    terms = snapshot.affinity_terms_matching(incoming.signature.pod_labels_id)
+    return [snapshot.counts_by_row(term_counts).tolist() for _, term_counts in terms]
+
+
+def two_pods() -> Cache:
+    pods = [make_pod(name, node="two", spec=ANTI_AFFINITY) for name in ("a", "b")]
+    return make_cluster(make_node("one"), make_node("two"), *pods)
+
+
+def test_equal_terms_of_several_pods_are_counted_together() -> None:
+    assert counts(two_pods().snapshot()) == [[0, 2]]
+
+
+def test_a_term_matches_only_pods_of_its_namespaces() -> None:
+    assert counts(two_pods().snapshot(), namespace="other") == []
+
+
+def test_a_term_without_pods_is_not_in_use() -> None:
+    cache = two_pods()
+    cache.remove_pod("uid-default-a")
+    assert counts(cache.snapshot()) == [[0, 1]]
+    cache.remove_pod("uid-default-b")
+    assert counts(cache.snapshot()) == []
+
+
+def test_removing_a_pod_from_a_hypothesis_leaves_the_snapshot_unchanged() -> None:
+    snapshot = two_pods().snapshot()
+    hypothesis = Hypothesis(snapshot)
+    hypothesis.remove_pod(snapshot.pods_on("two")["uid-default-a"])
+    assert counts(hypothesis.snapshot()) == [[0, 1]]
+    assert counts(snapshot) == [[0, 2]]
+
+
+def test_an_older_snapshot_does_not_change_the_domain_counts_of_a_relabelled_node() -> None:
+    cache = make_cluster(make_node("one", labels={"zone": "a"}), make_pod(node="one", spec=ANTI_AFFINITY))
+    old = cache.snapshot()
+    class_id = old.make_pod_info(make_pod("incoming")).signature.pod_labels_id
+    cache.add_or_update_node(make_node("one", labels={"zone": "b"}))
+    new = cache.snapshot()
+    ((_, old_counts),) = old.affinity_terms_matching(class_id)
+    ((_, new_counts),) = new.affinity_terms_matching(class_id)
+    assert old.counts_by_domain(old_counts, "zone").tolist() == [1]
+    assert new.counts_by_domain(new_counts, "zone").tolist() == [0, 1]

@@ -1,0 +1,46 @@
+"""The change log returns the distinct rows since a position, and forgets its oldest entries."""
+
+import numpy as np
+import pytest
+
+from extender.cache.tables.change_log import ChangeLog
+
+
+def rows_since(log: ChangeLog, position: int) -> list[int] | None:
+    rows = log.get_rows_since(position)
+    return None if rows is None else rows.tolist()
+
+
+@pytest.mark.parametrize(
+    ("position", "rows"),
+    [(0, [1, 3, 5]), (1, [1, 3, 5]), (3, [1, 5]), (5, [5]), (6, [])],
+    ids=["from the start", "a repeated row", "in order of rows", "one row", "nothing"],
+)
+def test_distinct_rows_since_a_position_are_sorted(position: int, rows: list[int]) -> None:
+    log = ChangeLog()
+    for row in (3, 5, 3, 1):
+        log.append(row)
+    log.extend(np.array([1, 5]))
+    assert log.position == 6
+    assert rows_since(log, position) == rows
+
+
+def test_invalidating_the_log_ends_all_earlier_positions() -> None:
+    log = ChangeLog()
+    log.append(1)
+    old_position = log.position
+    log.invalidate()
+    assert rows_since(log, old_position) is None
+    position = log.position
+    log.append(2)
+    assert rows_since(log, position) == [2]
+
+
+def test_old_entries_are_dropped() -> None:
+    log = ChangeLog()
+    log.append(7)
+    for _ in range(3):
+        log.extend(np.zeros(1 << 16, dtype=np.int64))
+    assert log.position == 3 * (1 << 16) + 1
+    assert rows_since(log, 0) is None
+    assert rows_since(log, log.position - 5) == [0]

@@ -1,0 +1,91 @@
+"""The node table: rows and columns, shared images, and heartbeats that change no row."""
+
+import pytest
+
+from extender.api.codec import from_builtins
+from extender.api.kinds.node import Node
+from extender.cache.cache import Cache
+from extender.cache.tables.node_table import ABSENT, NodeTable
+from extender.cache.tables.symbols import Symbols
+
+
+def make_node(name: str = "one", version: str = "1", **status: object) -> Node:
+    images = [{"names": [f"registry.example/web:{number}"], "sizeBytes": number} for number in range(3)]
+    body = {
+        "metadata": {"name": name, "resourceVersion": version, "labels": {"zone": "a"}},
+        "status": {"allocatable": {"cpu": "4", "pods": "110"}, "images": images, **status},
+    }
+    return from_builtins(body, Node)
+
+
+def test_deduplicated_nodes_are_equal_and_share_their_images() -> None:
+    cache = Cache()
+    one, two = cache.deduplicate(make_node("one")), cache.deduplicate(make_node("two"))
+    assert (one, two) == (make_node("one"), make_node("two"))
+    assert all(image is other for image, other in zip(one.status.images, two.status.images, strict=True))
+
+
+@pytest.mark.parametrize(
+    ("update", "is_written"),
+    [
+        (make_node(version="2"), False),
+        (make_node(version="2", allocatable={"cpu": "8", "pods": "110"}), True),
+        (make_node(version="2", conditions=[{"type": "Ready", "status": "False"}]), True),
+        (make_node(version="2", images=[]), True),
+        (from_builtins({"metadata": {"name": "one", "resourceVersion": "2"}}, Node), True),
+    ],
+    ids=["only its version", "its allocatable resources", "a condition", "its images", "its labels"],
+)
+def test_a_node_update_other_than_a_heartbeat_writes_its_row(update: Node, is_written: bool) -> None:
+    cache = Cache()
+    cache.add_or_update_node(make_node())
+    old_position = cache.snapshot().node_position
+    cache.add_or_update_node(update)
+    snapshot = cache.snapshot()
+    assert (snapshot.node_position > old_position) is is_written
+    assert snapshot.nodes[0] is update
+
+
+def three_nodes() -> NodeTable:
+    table = NodeTable(Symbols())
+    for index in range(3):
+        labels = {"zone": "ab"[index % 2]}
+        status = {"allocatable": {"cpu": str(index + 1), "pods": str(10 + index)}}
+        node = {"metadata": {"name": f"n{index}", "labels": labels}, "status": status}
+        table.add_or_update(from_builtins(node, Node))
+    return table
+
+
+def test_the_row_of_a_node_has_its_values() -> None:
+    table = three_nodes()
+    assert table.columns.get("allocatable")[0, :3].tolist() == [1000, 2000, 3000]
+    assert table.columns.get("allowed_pods")[:3].tolist() == [10, 11, 12]
+    assert table.get_label_column("zone")[:4].tolist() == [0, 1, 0, ABSENT]
+
+
+def test_the_last_row_moves_into_the_row_of_a_removed_node() -> None:
+    table = three_nodes()
+    table.get_label_column("zone")
+    assert table.remove("n0") == (0, 2)
+    assert (table.names, table.row_of) == (["n2", "n1"], {"n2": 0, "n1": 1})
+    assert table.columns.get("allocatable")[0, :3].tolist() == [3000, 2000, 0]
+    assert table.get_label_column("zone")[:3].tolist() == [0, 1, ABSENT]
+
+
+def test_only_adding_and_removing_nodes_changes_the_row_map() -> None:
+    table = three_nodes()
+    version = table.row_map_version
+    table.add_or_update(make_node("n1"))
+    assert table.row_map_version is version
+    table.remove("n1")
+    assert table.row_map_version is not version
+
+
+def test_writing_a_fork_leaves_the_original_unchanged() -> None:
+    table = three_nodes()
+    fork = table.fork()
+    fork.remove("n0")
+    fork.add_or_update(make_node("n3"))
+    assert table.names == ["n0", "n1", "n2"]
+    assert table.columns.get("allocatable")[0, :3].tolist() == [1000, 2000, 3000]
+    assert fork.names == ["n2", "n1", "n3"]

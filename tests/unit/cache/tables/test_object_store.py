@@ -1,0 +1,63 @@
+"""The object store logs writes by kind, so that readers can update incrementally."""
+
+from typing import Any
+
+from extender.api.kinds.storage import PersistentVolume, StorageClass
+from extender.cache.cache import Cache
+from extender.cache.tables.object_store import ObjectStore, get_object_key
+from tests.build import make_cluster, make_object
+
+
+def make_volume(name: str, class_name: str = "") -> Any:
+    meta = {"name": name}
+    return make_object(
+        {"apiVersion": "v1", "kind": "PersistentVolume", "metadata": meta, "spec": {"storageClassName": class_name}}
+    )
+
+
+def three_volumes() -> Cache:
+    return make_cluster(make_volume("a", "x"), make_volume("b", "y"), make_volume("c", "x"))
+
+
+def test_keys_have_a_namespace_unless_the_object_is_cluster_scoped() -> None:
+    claim = {"apiVersion": "v1", "kind": "PersistentVolumeClaim", "metadata": {"name": "c", "namespace": "shop"}}
+    assert get_object_key(make_object(claim)) == "shop/c"
+    assert get_object_key(make_volume("a")) == "a"
+
+
+def test_objects_stay_in_the_order_in_which_they_were_added() -> None:
+    store = ObjectStore()
+    for name in ("b", "a", "b"):
+        store.add_or_update(make_volume(name))
+    store.remove(PersistentVolume, "unknown")
+    assert list(store.get_by_kind(PersistentVolume)) == ["b", "a"]
+    assert (store.get_revision(PersistentVolume), store.get_revision(StorageClass)) == (3, 0)
+    assert store.get(PersistentVolume, "unknown") is None
+
+
+def test_the_first_write_to_a_fork_starts_a_new_history() -> None:
+    store = ObjectStore()
+    store.add_or_update(make_volume("a"))
+    branch, successor = store.fork(), store.fork(new_history=False)
+    assert branch.history_id is store.history_id
+    branch.add_or_update(make_volume("b"))
+    successor.add_or_update(make_volume("c"))
+    assert branch.history_id is not store.history_id
+    assert branch.get_keys_written_since(PersistentVolume, 0) is None
+    assert successor.history_id is store.history_id
+    assert successor.get_keys_written_since(PersistentVolume, 0) == {"a", "c"}
+    assert list(store.get_by_kind(PersistentVolume)) == ["a"]
+
+
+def test_a_store_returns_the_keys_written_since_a_revision() -> None:
+    cache = three_volumes()
+    snapshot = cache.snapshot()
+    revision = snapshot.revision(PersistentVolume)
+    assert snapshot.keys_written_since(PersistentVolume, revision) == frozenset()
+    cache.add_or_update_object(make_volume("d", "x"))
+    cache.remove_object(PersistentVolume, "a")
+    assert cache.snapshot().keys_written_since(PersistentVolume, revision) == {"a", "d"}
+    assert snapshot.keys_written_since(PersistentVolume, revision) == frozenset(), (
+        "the older snapshot does not see later writes"
+    )
+    assert snapshot.keys_written_since(PersistentVolume, revision + 1) is None

@@ -1,0 +1,70 @@
+"""Pods that match a selector are counted by node and topology domain, and the counts follow the pods."""
+
+import pytest
+
+from extender.api.matching import EVERYTHING, NOTHING, selector_from_labels
+from extender.cache.cache import Cache
+from extender.cache.tables.pod_selectors import PodMatcher, PodSelector
+from tests.build import make_cluster, make_node, make_pod
+
+ALL_PODS = PodSelector(frozenset({"default"}), NOTHING, EVERYTHING)
+WEB_PODS = PodSelector(frozenset({"default"}), NOTHING, selector_from_labels({"app": "web"}))
+TERMINATING = {"deletionTimestamp": "2026-01-01T00:00:00Z"}
+
+
+def by_row(cache: Cache, matcher: PodMatcher) -> list[int]:
+    snapshot = cache.snapshot()
+    return snapshot.counts_by_row(snapshot.pod_counts(matcher)).tolist()  # type: ignore[no-any-return]
+
+
+def some_pods() -> Cache:
+    return make_cluster(
+        make_node("one", labels={"zone": "a"}),
+        make_node("two", labels={"zone": "b"}),
+        make_pod("web-1", node="one", labels={"app": "web"}),
+        make_pod("web-2", node="two", labels={"app": "web"}, metadata=TERMINATING),
+        make_pod("db", node="two", labels={"app": "db"}),
+        make_pod("other", node="two", namespace="other", labels={"app": "web"}),
+    )
+
+
+@pytest.mark.parametrize(
+    ("matcher", "counts"),
+    [
+        pytest.param(PodMatcher((ALL_PODS,)), [1, 2], id="all pods of a namespace"),
+        pytest.param(PodMatcher((WEB_PODS,)), [1, 1], id="pods with a label"),
+        pytest.param(PodMatcher((ALL_PODS, WEB_PODS)), [1, 1], id="pods that two selectors match"),
+        pytest.param(PodMatcher((WEB_PODS,), live_only=True), [1, 0], id="pods that are not terminating"),
+    ],
+)
+def test_pods_are_counted_by_node(matcher: PodMatcher, counts: list[int]) -> None:
+    assert by_row(some_pods(), matcher) == counts
+
+
+def test_counts_follow_added_and_removed_pods() -> None:
+    cache, matcher = some_pods(), PodMatcher((WEB_PODS,))
+    assert by_row(cache, matcher) == [1, 1]
+    cache.add_or_update_pod(make_pod("web-3", node="two", labels={"app": "web"}))
+    cache.remove_pod("uid-default-web-1")
+    assert by_row(cache, matcher) == [0, 2]
+
+
+def test_a_pod_of_a_class_without_pods_counts_for_a_matcher_added_since() -> None:
+    cache = some_pods()
+    assert by_row(cache, PodMatcher((ALL_PODS,))) == [1, 2]
+    cache.remove_pod("uid-default-web-1")
+    cache.remove_pod("uid-default-web-2")
+    assert by_row(cache, PodMatcher((WEB_PODS,))) == [0, 0]
+    cache.add_or_update_pod(make_pod("web-1", node="one", labels={"app": "web"}))
+    assert by_row(cache, PodMatcher((WEB_PODS,))) == [1, 0]
+
+
+def test_an_older_snapshot_does_not_change_the_domain_counts_of_a_relabelled_node() -> None:
+    cache = make_cluster(make_node("one", labels={"zone": "a"}), make_pod(node="one"))
+    matcher = PodMatcher((ALL_PODS,))
+    old = cache.snapshot()
+    old.pod_counts(matcher)
+    cache.add_or_update_node(make_node("one", labels={"zone": "b"}))
+    new = cache.snapshot()
+    assert old.counts_by_domain(old.pod_counts(matcher), "zone").tolist() == [1]
+    assert new.counts_by_domain(new.pod_counts(matcher), "zone").tolist() == [0, 1]

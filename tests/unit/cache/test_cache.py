@@ -1,0 +1,225 @@
+"""Pods are pending, assumed or assigned; the tables and snapshots follow."""
+
+import pytest
+
+from extender.cache.assumed_pods import AssumeError
+from extender.cache.cache import Cache
+from extender.cache.consistency import find_inconsistencies
+from tests.build import make_cluster, make_node, make_pod
+
+CPU, MEMORY = 0, 1
+
+
+def requested(cache: Cache, node: str) -> int:
+    """Return the milli-CPU that the pods on *node* request."""
+    snapshot = cache.snapshot()
+    row = snapshot.row(node)
+    assert row is not None
+    return int(snapshot.view().requested(CPU)[row])
+
+
+def test_a_pod_on_a_node_counts_there() -> None:
+    cache = make_cluster(make_node("n1"), make_node("n2"), make_pod("web", node="n2", requests={"cpu": "300m"}))
+
+    assert requested(cache, "n1") == 0
+    assert requested(cache, "n2") == 300
+
+
+def test_a_pending_pod_counts_nowhere() -> None:
+    cache = make_cluster(make_node("n1"), make_pod("web", requests={"cpu": "300m"}))
+
+    assert requested(cache, "n1") == 0
+    assert [pod.key for pod in cache.pending_pods.values()] == ["default/web"]
+
+
+def test_sums_beyond_int64_wrap_around_and_are_restored() -> None:
+    """As upstream's do, whose sums are int64 too; 9e18 + 9e18 - 2**64 = -446744073709551616."""
+    huge = {"memory": "9000000000000000000"}
+    first, second = make_pod("first", node="n1", requests=huge), make_pod("second", node="n1", requests=huge)
+    cache = make_cluster(make_node("n1"), first, second)
+
+    def memory() -> tuple[int, int]:
+        nodes = cache.snapshot().view()
+        return nodes.requested(MEMORY).item(0), nodes.nonzero_requested(1).item(0)
+
+    assert memory() == (-446_744_073_709_551_616, -446_744_073_709_551_616)
+    cache.remove_pod(second.metadata.uid)
+    assert memory() == (9_000_000_000_000_000_000, 9_000_000_000_000_000_000)
+
+
+def test_an_assumed_pod_counts_until_it_is_forgotten() -> None:
+    pod = make_pod("web", requests={"cpu": "300m"})
+    cache = make_cluster(make_node("n1"), pod)
+
+    cache.assume(pod, "n1")
+    assert requested(cache, "n1") == 300
+    assert cache.is_assumed(pod.metadata.uid)
+    assert dict(cache.pending_pods) == {}
+
+    cache.forget(pod)
+    assert requested(cache, "n1") == 0
+    assert list(cache.pending_pods) == [pod.metadata.uid]
+
+
+def test_a_confirmed_pod_counts_once() -> None:
+    pod = make_pod("web", requests={"cpu": "300m"})
+    cache = make_cluster(make_node("n1"), pod)
+    cache.assume(pod, "n1")
+
+    cache.add_or_update_pod(make_pod("web", node="n1", requests={"cpu": "300m"}))
+
+    assert requested(cache, "n1") == 300
+    assert not cache.is_assumed(pod.metadata.uid)
+
+
+def test_a_pod_that_was_bound_to_another_node_than_assumed_moves() -> None:
+    """Source: pkg/scheduler/backend/cache/cache.go, cacheImpl.AddPod (1.36)."""
+    pod = make_pod("web", requests={"cpu": "300m"})
+    cache = make_cluster(make_node("n1"), make_node("n2"), pod)
+    cache.assume(pod, "n1")
+
+    cache.add_or_update_pod(make_pod("web", node="n2", requests={"cpu": "300m"}))
+
+    assert (requested(cache, "n1"), requested(cache, "n2")) == (0, 300)
+
+
+def test_a_pod_cannot_be_assumed_twice() -> None:
+    pod = make_pod("web")
+    cache = make_cluster(make_node("n1"), make_node("n2"), pod)
+    cache.assume(pod, "n1")
+
+    with pytest.raises(AssumeError, match=r"pod default/web \(uid uid-default-web\) is on n1 already"):
+        cache.assume(pod, "n2")
+
+
+def test_forgetting_a_pod_that_is_not_assumed_does_nothing() -> None:
+    cache = make_cluster(make_node("n1"), make_pod("web", node="n1", requests={"cpu": "1"}))
+
+    cache.forget(make_pod("web"))
+
+    assert requested(cache, "n1") == 1000
+
+
+@pytest.mark.parametrize("phase", ["Succeeded", "Failed"])
+def test_a_finished_pod_frees_its_node(phase: str) -> None:
+    cache = make_cluster(make_node("n1"), make_pod("web", node="n1", requests={"cpu": "1"}))
+
+    cache.add_or_update_pod(make_pod("web", node="n1", requests={"cpu": "1"}, status={"phase": phase}))
+
+    assert requested(cache, "n1") == 0
+
+
+def test_a_resized_pod_counts_with_its_new_size() -> None:
+    cache = make_cluster(make_node("n1"), make_pod("web", node="n1", requests={"cpu": "1"}))
+
+    cache.add_or_update_pod(make_pod("web", node="n1", requests={"cpu": "250m"}))
+
+    assert requested(cache, "n1") == 250
+
+
+def test_pods_of_an_unknown_node_count_when_it_is_added() -> None:
+    cache = make_cluster(make_pod("web", node="n1", requests={"cpu": "1"}))
+    assert len(cache.snapshot()) == 0
+
+    cache.add_or_update_node(make_node("n1"))
+
+    assert requested(cache, "n1") == 1000
+
+
+def test_pods_of_a_node_that_was_removed_and_added_again_count() -> None:
+    """Source: pkg/scheduler/backend/cache/cache.go, cacheImpl.RemoveNode (1.36)."""
+    cache = make_cluster(make_node("n1"), make_node("n2"), make_pod("web", node="n1", requests={"cpu": "1"}))
+
+    cache.remove_node("n1")
+    assert list(cache.snapshot().names) == ["n2"]
+    assert find_inconsistencies(cache.snapshot()) == []
+
+    cache.add_or_update_node(make_node("n1"))
+    assert requested(cache, "n1") == 1000
+
+
+def test_removing_a_node_moves_the_last_one_into_its_row() -> None:
+    pods = [make_pod(f"p{i}", node=f"n{i}", requests={"cpu": f"{i}"}) for i in range(3)]
+    cache = make_cluster(make_node("n0"), make_node("n1"), make_node("n2"), *pods)
+
+    cache.remove_node("n0")
+
+    assert list(cache.snapshot().names) == ["n2", "n1"]
+    assert requested(cache, "n2") == 2000
+    assert find_inconsistencies(cache.snapshot()) == []
+
+
+def test_removing_an_unknown_node_or_pod_does_nothing() -> None:
+    cache = make_cluster(make_node("n1"))
+
+    cache.remove_node("n2")
+    cache.remove_pod("nobody")
+
+    assert list(cache.snapshot().names) == ["n1"]
+
+
+def test_a_snapshot_does_not_see_later_writes() -> None:
+    pod = make_pod("web", requests={"cpu": "1"})
+    cache = make_cluster(make_node("n1"), pod)
+    old = cache.snapshot()
+
+    cache.assume(pod, "n1")
+    cache.add_or_update_node(make_node("n2"))
+
+    assert list(old.names) == ["n1"]
+    assert old.view().requested(CPU).tolist() == [0]
+    assert requested(cache, "n1") == 1000
+
+
+def test_the_tables_are_copied_only_while_a_snapshot_is_alive() -> None:
+    cache = make_cluster(make_node("n1"))
+    tables = cache.snapshot().tables
+
+    cache.add_or_update_node(make_node("n2"))
+    assert cache.snapshot().tables is tables
+
+    snapshot = cache.snapshot()
+    cache.add_or_update_node(make_node("n3"))
+    assert cache.snapshot().tables is not tables
+    assert len(snapshot) == 2
+
+
+def test_two_snapshots_without_a_write_between_them_are_the_same() -> None:
+    cache = make_cluster(make_node("n1"))
+    first = cache.snapshot()
+
+    assert cache.snapshot() is first
+
+
+def test_a_pod_is_nominated_until_it_is_assumed() -> None:
+    pod = make_pod("web", priority=5)
+    cache = make_cluster(make_node("n1"), pod)
+
+    cache.nominate(pod, "n1")
+    assert [pod_info.key for pod_info in cache.snapshot().nominated_pods("n1")] == ["default/web"]
+
+    cache.assume(pod, "n1")
+    assert cache.snapshot().nominated_pods("n1") == ()
+
+
+def test_a_pod_is_nominated_for_one_node_at_a_time() -> None:
+    pod = make_pod("web")
+    cache = make_cluster(make_node("n1"), make_node("n2"), pod)
+
+    cache.nominate(pod, "n1")
+    cache.nominate(pod, "n2")
+
+    assert [pod_info.key for pod_info in cache.snapshot().nominated_pods("n1")] == []
+    assert [pod_info.key for pod_info in cache.snapshot().nominated_pods("n2")] == ["default/web"]
+
+
+def test_the_history_of_a_pod_lists_its_events_in_order() -> None:
+    pod = make_pod("web")
+    cache = make_cluster(make_node("n1"), pod)
+    cache.assume(pod, "n1")
+    cache.add_or_update_pod(make_pod("web", node="n1"))
+    cache.remove_pod(pod.metadata.uid)
+
+    events = [event.partition(": ")[2] for event in cache.list_pod_events(pod.metadata.uid)]
+
+    assert events == ["pending", "assumed on n1", "confirmed on n1", "removed on n1"]

@@ -1,0 +1,71 @@
+"""Inter-pod affinity is compiled into terms with selectors; a list with an error is empty."""
+
+from typing import Any
+
+from extender.api.matching import NOTHING
+from extender.cache.pod_affinity import NO_TERMS, compile_pod_affinity_terms
+from tests.build import make_pod
+
+ZONE, HOST = "topology.kubernetes.io/zone", "kubernetes.io/hostname"
+REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
+PREFERRED = "preferredDuringSchedulingIgnoredDuringExecution"
+UNKNOWN_OPERATOR = {
+    "topologyKey": ZONE,
+    "labelSelector": {"matchExpressions": [{"key": "a", "operator": "Near", "values": ["b"]}]},
+}
+
+
+def term(key: str = ZONE, **fields: Any) -> dict[str, Any]:
+    return {"topologyKey": key, "labelSelector": {"matchLabels": {"app": "web"}}, **fields}
+
+
+def with_affinity(affinity: Any) -> Any:
+    return compile_pod_affinity_terms(make_pod(namespace="shop", spec={"affinity": affinity}))
+
+
+def test_a_pod_without_affinity_has_no_terms() -> None:
+    assert compile_pod_affinity_terms(make_pod()) is NO_TERMS
+    assert with_affinity({"nodeAffinity": {}}) is NO_TERMS
+
+
+def test_terms_are_listed_by_kind_and_preferred_terms_have_a_weight() -> None:
+    terms = with_affinity(
+        {
+            "podAffinity": {REQUIRED: [term(ZONE)], PREFERRED: [{"weight": 7, "podAffinityTerm": term(HOST)}]},
+            "podAntiAffinity": {REQUIRED: [term(HOST), term(ZONE)]},
+        }
+    )
+    assert [(compiled.topology_key, compiled.weight) for compiled in terms.required] == [(ZONE, 0)]
+    assert [(compiled.topology_key, compiled.weight) for compiled in terms.required_anti] == [(HOST, 0), (ZONE, 0)]
+    assert [(compiled.topology_key, compiled.weight) for compiled in terms.preferred] == [(HOST, 7)]
+    assert (terms.preferred_anti, len(terms.all_terms), terms.error) == ((), 4, None)
+
+
+def test_a_term_without_namespaces_selects_pods_of_the_pod_s_own_namespace() -> None:
+    (compiled,) = with_affinity({"podAffinity": {REQUIRED: [term()]}}).required
+    assert compiled.pod_selector.namespaces == {"shop"}
+    assert compiled.pod_selector.namespace_selector is NOTHING
+    assert compiled.pod_selector.matches("shop", {"app": "web"}, {})
+    assert not compiled.pod_selector.matches("other", {"app": "web"}, {})
+
+
+def test_an_empty_namespace_selector_selects_pods_of_all_namespaces() -> None:
+    (compiled,) = with_affinity({"podAffinity": {REQUIRED: [term(namespaceSelector={})]}}).required
+    assert compiled.pod_selector.namespaces == frozenset()
+    assert compiled.pod_selector.matches("other", {"app": "web"}, None)
+
+
+def test_a_list_with_an_error_is_empty_and_the_others_are_valid() -> None:
+    terms = with_affinity(
+        {"podAffinity": {REQUIRED: [term(), UNKNOWN_OPERATOR]}, "podAntiAffinity": {REQUIRED: [term()]}}
+    )
+    assert (terms.required, len(terms.required_anti)) == ((), 1)
+    assert terms.error.startswith("requiredAffinityTerms: ")
+
+
+def test_errors_of_several_lists_are_joined() -> None:
+    affinity = {"podAffinity": {REQUIRED: [UNKNOWN_OPERATOR]}, "podAntiAffinity": {REQUIRED: [UNKNOWN_OPERATOR]}}
+    error = with_affinity(affinity).error
+    assert error.startswith("[requiredAffinityTerms: ")
+    assert ", requiredAntiAffinityTerms: " in error
+    assert error.endswith("]")

@@ -1,0 +1,75 @@
+"""Pods with equal scheduling-relevant parts share one signature; names, uids and node names do not count."""
+
+from typing import Any
+
+import pytest
+
+from extender.api.codec import decode
+from extender.api.kinds.pod import Pod
+from extender.cache.cache import Cache
+from extender.cache.pod_signature import PodSignature, SignatureCache
+from extender.cache.tables.symbols import Symbols
+from tests.build import make_pod
+
+POD = b"""{"metadata": {"name": "%s", "namespace": "shop", "uid": "%s", "labels": {"app": "web"}},
+ "spec": {"nodeName": "%s", "containers": [{"name": "web", "image": "web:1", "resources": {"requests": {"cpu": "1"}}}]},
+ "status": {"phase": "Running", "containerStatuses": [{"name": "web", "resources": {"requests": {"cpu": "1"}}}]}}"""
+
+
+def signature_of(pod: Pod) -> PodSignature:
+    return SignatureCache(Symbols()).get_signature(pod)
+
+
+@pytest.mark.parametrize(
+    ("other", "is_same"),
+    [
+        pytest.param(make_pod("b", labels={"app": "web"}), True, id="another name and uid"),
+        pytest.param(make_pod("b", labels={"app": "web"}, node="n1"), True, id="a node name"),
+        pytest.param(make_pod("b", labels={"app": "web"}, status={"phase": "Running"}), True, id="another phase"),
+        pytest.param(make_pod("a", labels={"app": "db"}), False, id="another label"),
+        pytest.param(make_pod("a", labels={"app": "web"}, namespace="shop"), False, id="another namespace"),
+        pytest.param(make_pod("a", labels={"app": "web"}, requests={"cpu": "1"}), False, id="another request"),
+        pytest.param(make_pod("a", labels={"app": "web"}, priority=1), False, id="another priority"),
+    ],
+)
+def test_pods_share_a_signature_unless_they_differ_in_a_part_that_counts(other: Pod, is_same: bool) -> None:
+    signatures = SignatureCache(Symbols())
+    first = signatures.get_signature(make_pod("a", labels={"app": "web"}))
+    assert (signatures.get_signature(other) is first) is is_same
+
+
+def test_a_signature_has_no_node_name() -> None:
+    assert signature_of(make_pod("a", node="n1")).spec.node_name == ""
+
+
+def test_requests_are_pairs_of_resource_id_and_base_units() -> None:
+    signature = signature_of(make_pod(requests={"cpu": "250m", "memory": "1Ki", "example.com/gpu": "2", "a.io/b": "0"}))
+    assert signature.requests == ((0, 250), (1, 1024), (3, 2))
+    assert signature.assigned_requests == ((0, 250), (1, 1024), (3, 2))
+    assert signature.assigned_nonzero_requests == (250, 1024)
+
+
+def test_containers_without_requests_have_default_nonzero_requests() -> None:
+    assert signature_of(make_pod()).assigned_nonzero_requests == (100, 200 * 1024 * 1024)
+
+
+def test_the_controller_is_the_owner_reference_marked_as_controller() -> None:
+    owners: list[dict[str, Any]] = [
+        {"apiVersion": "v1", "kind": "Node", "name": "n", "uid": "1"},
+        {"apiVersion": "apps/v1", "kind": "ReplicaSet", "name": "web", "uid": "2", "controller": True},
+    ]
+    controller = signature_of(make_pod(metadata={"ownerReferences": owners})).controller
+    assert controller is not None
+    assert controller.name == "web"
+    assert signature_of(make_pod(metadata={"ownerReferences": owners[:1]})).controller is None
+
+
+def test_deduplicated_pods_are_equal_and_share_the_parts_of_their_template() -> None:
+    cache = Cache()
+    first, second = (decode(POD % (name, name, node), Pod) for name, node in ((b"a", b"one"), (b"b", b"two")))
+    first_copy, second_copy = cache.deduplicate(first), cache.deduplicate(second)
+    assert (first_copy, second_copy) == (first, second)
+    assert (second_copy.metadata.name, second_copy.spec.node_name) == ("b", "two")
+    assert second_copy.spec.containers is first_copy.spec.containers
+    assert second_copy.metadata.labels is first_copy.metadata.labels
+    assert second_copy.status.container_statuses is first_copy.status.container_statuses

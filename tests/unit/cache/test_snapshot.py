@@ -1,0 +1,85 @@
+"""Snapshots list nodes, pods and changed rows; views select some of the nodes."""
+
+import numpy as np
+
+from extender.cache.cache import Cache
+from extender.cache.snapshot import Snapshot
+from tests.build import make_cluster, make_node, make_pod
+
+
+def two_nodes() -> Cache:
+    return make_cluster(
+        make_node("m", labels={"zone": "a"}),
+        make_node("n", allocatable={"cpu": "2", "pods": "5"}),
+        make_pod("a", node="n", requests={"cpu": "1"}),
+    )
+
+
+def changed_rows(old: Snapshot, new: Snapshot, *, pods: bool = True) -> list[int] | None:
+    pod_position = old.pod_position if pods else None
+    rows = new.changed_rows(node_position=old.node_position, pod_position=pod_position)
+    return None if rows is None else rows.tolist()
+
+
+def test_pods_are_listed_by_row() -> None:
+    snapshot = make_cluster(make_node("m"), make_node("n"), make_pod("a", node="n"), make_pod("b", node="n")).snapshot()
+
+    pods_by_row = snapshot.pods_by_row(np.array([1, 0]))
+
+    assert [[pod.key for pod in pods] for pods in pods_by_row] == [["default/a", "default/b"], []]
+
+
+def test_rows_of_unknown_names_are_negative() -> None:
+    assert two_nodes().snapshot().rows(["n", "unknown", "m"]).tolist() == [1, -1, 0]
+
+
+def test_only_rows_that_changed_since_are_listed() -> None:
+    cache = two_nodes()
+    old = cache.snapshot()
+    cache.add_or_update_pod(make_pod("b", node="n"))
+    with_pod = cache.snapshot()
+    assert (changed_rows(old, with_pod), changed_rows(old, with_pod, pods=False)) == ([1], [])
+    cache.add_or_update_node(make_node("m", labels={"zone": "b"}))
+    assert changed_rows(old, cache.snapshot()) == [0, 1]
+    assert changed_rows(with_pod, cache.snapshot(), pods=False) == [0]
+
+
+def test_all_rows_may_have_changed_after_a_node_was_removed() -> None:
+    cache = two_nodes()
+    old = cache.snapshot()
+    cache.remove_node("n")
+    assert changed_rows(old, cache.snapshot()) is None
+
+
+def test_a_snapshot_is_the_latest_until_a_row_changes() -> None:
+    cache = two_nodes()
+    snapshot = cache.snapshot()
+    assert snapshot.is_latest
+    cache.remove_pod("uid-default-a")
+    assert not snapshot.is_latest
+    assert cache.snapshot().is_latest
+
+
+def test_a_view_has_one_entry_for_each_of_its_rows() -> None:
+    snapshot = two_nodes().snapshot()
+    view = snapshot.view(np.array([1, 0]))
+    assert (view.names, len(view)) == (["n", "m"], 2)
+    assert (view.requested(0).tolist(), view.allocatable(0).tolist()) == ([1000, 0], [2000, 4000])
+    assert (view.pod_count.tolist(), view.allowed_pods.tolist()) == ([1, 0], [5, 110])
+    assert view.label("zone").tolist() == [-1, 0]
+
+
+def test_a_resource_that_no_node_has_is_zero_everywhere() -> None:
+    snapshot = two_nodes().snapshot()
+    resource = snapshot.symbols.resources.intern("example.com/gpu")
+    later = max(resource, 50)
+    assert snapshot.view().requested(later).tolist() == [0, 0]
+    assert snapshot.view().requested_and_allocatable(0, later) == (0, 0)
+
+
+def test_a_view_of_one_node_returns_plain_numbers() -> None:
+    view = two_nodes().snapshot().view(np.array([1]))
+    assert view.single_row == 1
+    assert view.requested_and_allocatable(1, 0) == (1000, 2000)
+    assert view.pod_count_and_limit(1) == (1, 5)
+    assert view.nonzero_requested_of(1, 0) == 1000

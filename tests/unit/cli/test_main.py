@@ -1,0 +1,152 @@
+"""The command `extender`: output streams and exit status."""
+
+import errno
+import io
+import sys
+from collections.abc import Callable
+
+import pytest
+
+from extender import __version__
+from extender.cli.recording_options import read_inputs
+
+NODE = '{"apiVersion":"v1","kind":"Node","metadata":{"name":"n1"}}'
+
+
+Command = Callable[..., tuple[int, str, str]]
+
+
+def test_the_version_is_shown(extender: Command) -> None:
+    assert extender("--version") == (0, f"extender {__version__}\n", "")
+
+
+def test_the_help_lists_every_command_and_an_example(extender: Command) -> None:
+    status, out, _ = extender("--help")
+    assert status == 0
+    assert all(f"\n  {name} " in out for name in ("explain", "simulate", "serve", "config"))
+    assert "\n    extender explain -f cluster.json shop/api-7f4b-g3ypl\n" in out
+
+
+@pytest.mark.parametrize(
+    ("arguments", "example"),
+    [
+        (("explain",), "kubectl get nodes,pods -A -o json | extender explain -f -"),
+        (("simulate",), "extender simulate -f cluster.json -f more-nodes.yaml"),
+        (("config", "check"), "extender config check --show scheduler.yaml"),
+        (("config", "defaults"), "extender config defaults > scheduler.yaml"),
+        (("config", "convert"), "extender config convert policy.json > scheduler.yaml"),
+        (("serve",), "extender serve -f cluster.json"),
+    ],
+)
+def test_the_help_of_each_command_has_examples(extender: Command, arguments: tuple[str, ...], example: str) -> None:
+    status, out, _ = extender(*arguments, "--help")
+    assert status == 0
+    assert example in out
+    assert "[[" not in out
+    assert "completion" not in out
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ((), "Missing command"),
+        (("frobnicate",), "No such command 'frobnicate'"),
+        (("simulat",), "No such command 'simulat'. Did you mean 'simulate'?"),
+        (("explain",), "Missing option '--file' / '-f'"),
+        (("explain", "-f", "x", "--colour"), "No such option: --colour"),
+        (("explain", "-f", "x", "-o", "xml"), "'-o': 'xml' is not one of 'table', 'json', 'yaml'."),
+        (("simulate", "-f", "x", "--seed", "y"), "Invalid value for '--seed'"),
+        (("config", "check"), "Missing argument 'FILE'"),
+    ],
+    ids=[
+        "nothing",
+        "a command",
+        "a misspelt command",
+        "no file",
+        "an option",
+        "an output",
+        "a seed",
+        "no configuration",
+    ],
+)
+def test_an_invalid_command_line_is_one_message_and_status_2(
+    extender: Command, arguments: tuple[str, ...], message: str
+) -> None:
+    status, out, err = extender(*arguments)
+    assert status == 2
+    assert message in out + err
+    assert "Traceback" not in err
+
+
+def test_every_input_error_is_one_line_on_standard_error_and_status_2(extender: Command) -> None:
+    text = "apiVersion: v1\nkind: Node\nmetadata: {}\n---\n7\n"
+    assert extender("explain", "-f", "-", stdin=text) == (
+        2,
+        "",
+        "extender: stdin: line 1: Node: metadata.name: is missing; every object needs a name\n"
+        "extender: stdin: line 5: is a number; want a Kubernetes object or a List of them, with apiVersion and kind\n",
+    )
+
+
+def test_skipped_kinds_are_listed_on_standard_error(extender: Command) -> None:
+    status, _, err = extender("simulate", "-f", "-", stdin=f"{NODE}\n" + '{"apiVersion":"v1","kind":"Secret"}\n' * 2)
+    assert status == 0
+    assert err == "extender: skipped kinds that scheduling does not read: 2 Secret\n"
+
+
+@pytest.mark.parametrize(
+    ("raised", "line"),
+    [
+        (RuntimeError("the moon"), "extender: internal error: RuntimeError: the moon\n"),
+        (OSError(errno.ENOSPC, "No space left on device"), "extender: No space left on device\n"),
+        (OSError(errno.EIO, "Input/output error", "f"), "extender: f: Input/output error\n"),
+    ],
+    ids=["a bug", "an OS error", "an OS error with a file"],
+)
+def test_any_other_exception_is_one_line_and_status_1(
+    extender: Command, monkeypatch: pytest.MonkeyPatch, raised: Exception, line: str
+) -> None:
+    def fail(*_: object) -> None:
+        raise raised
+
+    monkeypatch.setattr(sys.modules[read_inputs.__module__], "read_recording", fail)
+    assert extender("simulate", "-f", "x") == (1, "", line)
+
+
+@pytest.mark.parametrize(
+    ("raised", "status"), [(KeyboardInterrupt(), 130), (BrokenPipeError(errno.EPIPE, "Broken pipe"), 1)]
+)
+def test_an_interrupt_and_a_closed_pipe_end_the_command_without_a_message(
+    extender: Command, monkeypatch: pytest.MonkeyPatch, raised: BaseException, status: int
+) -> None:
+    def fail(*_: object) -> None:
+        raise raised
+
+    monkeypatch.setattr(sys.modules[read_inputs.__module__], "read_recording", fail)
+    streams = sys.stdout, sys.stderr
+    code, out, err = extender("simulate", "-f", "x")
+    sys.stdout, sys.stderr = streams
+    assert (code, out, err.strip()) == (status, "", "")
+
+
+class _Terminal(io.StringIO):
+    """Standard error that is a terminal."""
+
+    def isatty(self) -> bool:
+        return True
+
+
+def test_a_terminal_shows_a_progress_bar_that_is_erased_at_the_end(
+    extender: Command, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pods = "".join(f'{{"apiVersion":"v1","kind":"Pod","metadata":{{"name":"p{i}"}}}}\n' for i in range(4))
+    terminal = _Terminal()
+    monkeypatch.setattr(sys, "stderr", terminal)
+    status, _, _ = extender("simulate", "-f", "-", stdin=NODE + pods)
+    assert status == 0
+    assert terminal.getvalue() == (
+        "\r[#######.......................]  25% 1 of 4 pods"
+        "\r[###############...............]  50% 2 of 4 pods"
+        "\r[######################........]  75% 3 of 4 pods"
+        "\r\x1b[K"
+    )

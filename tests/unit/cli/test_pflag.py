@@ -1,0 +1,112 @@
+"""Command lines are parsed as by Go's pflag."""
+
+import pytest
+
+from extender.cli.pflag import (
+    BOOL,
+    DURATION,
+    FLOAT,
+    INT,
+    IP,
+    LEVEL,
+    PAIRS,
+    STRING,
+    STRINGS,
+    Flag,
+    FlagError,
+    ParsedFlags,
+    parse,
+)
+
+FLAGS = {
+    flag.name: flag
+    for flag in (
+        Flag("config", STRING, "", ""),
+        Flag("leader-elect", BOOL, True, ""),
+        Flag("lease-duration", DURATION, 15.0, ""),
+        Flag("port", INT, 10259, ""),
+        Flag("qps", FLOAT, 50.0, ""),
+        Flag("address", IP, "0.0.0.0", ""),  # noqa: S104
+        Flag("paths", STRINGS, ("/healthz",), ""),
+        Flag("labels", PAIRS, (), ""),
+        Flag("v", LEVEL, 0, "", short="v"),
+        Flag("help", BOOL, False, "", short="h"),
+    )
+}
+
+
+def parse_words(*words: str) -> ParsedFlags:
+    return parse(words, FLAGS)
+
+
+@pytest.mark.parametrize(
+    ("words", "name", "value"),
+    [
+        ("--config=a", "config", "a"),
+        ("--config a", "config", "a"),
+        ("--config=", "config", ""),
+        ("--config --port", "config", "--port"),
+        ("--leader-elect", "leader-elect", True),
+        ("--leader-elect=false", "leader-elect", False),
+        ("--leader-elect=F", "leader-elect", False),
+        ("--leader_elect=0", "leader-elect", False),
+        ("--lease-duration=1m30s", "lease-duration", 90.0),
+        ("--port=-1", "port", -1),
+        ("--qps=0.5", "qps", 0.5),
+        ("--address=::", "address", "::"),
+        ("--paths=/a,/b", "paths", ("/a", "/b")),
+        ("--paths=/a --paths /b", "paths", ("/a", "/b")),
+        ("--paths=", "paths", ()),
+        ("--labels=a=1,b=2", "labels", ("a=1", "b=2")),
+        ("-v4", "v", 4),
+        ("-v=4", "v", 4),
+        ("-v 4", "v", 4),
+        ("--v=4", "v", 4),
+        ("-hv4", "v", 4),
+        ("--port=1 --port=2", "port", 2),
+    ],
+)
+def test_a_flag_is_parsed(words: str, name: str, value: object) -> None:
+    parsed = parse_words(*words.split())
+    assert parsed[name] == value
+    assert name in parsed.changed
+
+
+def test_an_absent_flag_has_its_default_and_is_not_changed() -> None:
+    parsed = parse_words("--port=1")
+    assert (parsed["leader-elect"], parsed["paths"]) == (True, ("/healthz",))
+    assert parsed.changed == {"port"}
+
+
+@pytest.mark.parametrize(
+    ("words", "arguments"),
+    [("a --port=1 b", ["a", "b"]), ("-- --port=1", ["--port=1"]), ("--leader-elect false", ["false"]), ("-", ["-"])],
+)
+def test_a_word_that_is_not_a_flag_is_an_argument(words: str, arguments: list[str]) -> None:
+    assert parse_words(*words.split()).arguments == arguments
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        ("--nothing-like-it", "unknown flag: --nothing-like-it"),
+        ("--leader-elct=true", 'unknown flag: --leader-elct; did you mean "--leader-elect"?'),
+        ("-port=1", "unknown shorthand flag: 'p' in -port=1; long flags begin with two dashes"),
+        ("--config", "flag needs an argument: --config"),
+        ("-v", "flag needs an argument: 'v' in -v"),
+        ("--=x", "bad flag syntax: --=x"),
+        ("--leader-elect=maybe", 'invalid argument "maybe" for "--leader-elect" flag: want true or false'),
+        (
+            "--lease-duration=5",
+            'invalid argument "5" for "--lease-duration" flag: time: missing unit in duration "5"',
+        ),
+        ("--port=x", 'invalid argument "x" for "--port" flag: want a whole number'),
+        ("--address=x", 'invalid argument "x" for "--address" flag: failed to parse IP: "x"'),
+        ("--labels=x", 'invalid argument "x" for "--labels" flag: x must be formatted as key=value'),
+        ("--v=-1", 'invalid argument "-1" for "-v, --v" flag: want a number from 0 to 2147483647'),
+    ],
+)
+def test_an_invalid_command_line_is_one_error(words: str, message: str) -> None:
+    with pytest.raises(FlagError) as caught:
+        parse_words(*words.split())
+    assert str(caught.value) == message

@@ -1,0 +1,101 @@
+"""Sockets that count the bytes in flight between them, so that virtual time does not jump while the kernel has some."""
+
+import socket
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+Address = Any
+
+
+class BytesInFlight:
+    """Counts bytes that were sent and not yet received, between sockets of this process."""
+
+    def __init__(self) -> None:
+        self._in_flight: Counter[tuple[Address, Address]] = Counter()
+        self._open: set[tuple[Address, Address]] = set()
+
+    def busy(self) -> dict[tuple[Address, Address], int]:
+        """Return the bytes in flight by sender and receiver; a closed end counts as one."""
+        return {ends: count for ends, count in self._in_flight.items() if count > 0}
+
+    def add(self, sender: Address, receiver: Address, count: int) -> None:
+        """Add *count* bytes that were sent, or if negative received."""
+        self._in_flight[sender, receiver] += count
+
+    def open_end(self, one: Address, other: Address) -> None:
+        """Record an open end at *one*."""
+        self._open.add((one, other))
+
+    def end_stream(self, sender: Address, receiver: Address) -> None:
+        """Record that the receiver has seen the end of the stream."""
+        self._in_flight.pop((sender, receiver), None)
+
+    def close_end(self, one: Address, other: Address) -> None:
+        """Record that the end at *one* was closed, which the other end has not seen yet."""
+        self._open.discard((one, other))
+        self.end_stream(other, one)
+        if (other, one) in self._open:
+            self._in_flight[one, other] += 1
+        else:
+            self.end_stream(one, other)
+
+
+class CountingSocket(socket.socket):
+    """A connected socket that counts its bytes in `BytesInFlight`."""
+
+    bytes_in_flight: BytesInFlight
+    ends: tuple[Address, Address] = (None, None)
+
+    @classmethod
+    def take_over(cls, sock: socket.socket, wires: BytesInFlight) -> "CountingSocket":
+        """Take over the descriptor of a connected socket."""
+        ends = sock.getsockname(), sock.getpeername()
+        made = cls(sock.family, sock.type, sock.proto, fileno=sock.detach())
+        made.bytes_in_flight, made.ends = wires, ends
+        wires.open_end(*ends)
+        made.setblocking(False)
+        return made
+
+    def send(self, *arguments: Any) -> int:
+        count = super().send(*arguments)
+        self.bytes_in_flight.add(*self.ends, count)
+        return count
+
+    def sendmsg(self, *arguments: Any) -> int:
+        count = super().sendmsg(*arguments)
+        self.bytes_in_flight.add(*self.ends, count)
+        return count
+
+    def recv(self, *arguments: Any) -> bytes:
+        with self._end_on_error():
+            data = super().recv(*arguments)
+        self._count_received(len(data))
+        return data
+
+    def recv_into(self, *arguments: Any) -> int:
+        with self._end_on_error():
+            count = super().recv_into(*arguments)
+        self._count_received(count)
+        return count
+
+    def close(self) -> None:
+        self.bytes_in_flight.close_end(*self.ends)
+        super().close()
+
+    def _count_received(self, count: int) -> None:
+        if count:
+            self.bytes_in_flight.add(*reversed(self.ends), -count)
+        else:
+            self.bytes_in_flight.end_stream(*reversed(self.ends))
+
+    @contextmanager
+    def _end_on_error(self) -> Iterator[None]:
+        try:
+            yield
+        except BlockingIOError:
+            raise
+        except OSError:
+            self.bytes_in_flight.end_stream(*reversed(self.ends))
+            raise

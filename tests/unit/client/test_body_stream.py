@@ -1,0 +1,87 @@
+"""While reading is paused, data waits in the kernel, and none is lost."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import Any
+
+import pytest
+
+from extender.client.body_stream import BodyStream
+from extender.client.errors import UnreachableError
+from extender.client.transport import Request
+from tests.unit.client.scripted_server import CUT, SILENCE, ScriptedServer, Stream, open_transport
+from tests.unit.client.virtual_time import run
+
+WATCH = Request("GET", "/api/v1/nodes")
+
+
+@asynccontextmanager
+async def watch_steps(*steps: Any) -> AsyncIterator[BodyStream]:
+    """The body of a watch of a server that sends *steps*."""
+    async with ScriptedServer() as server, open_transport(server) as transport:
+        server.respond("GET /api/v1/nodes", Stream(steps))
+        async with transport.stream(WATCH, 60.0) as body:
+            yield body
+
+
+def is_reading(body: BodyStream) -> bool:
+    """Return whether the transport reads from its socket."""
+    connection = body._response.connection
+    assert connection is not None
+    assert connection.transport is not None
+    return connection.transport.is_reading()
+
+
+def test_nothing_is_read_during_a_pause() -> None:
+    async def main() -> None:
+        async with watch_steps(b"one", 0.005, b"two", 0.005, b"three", SILENCE) as body:
+            chunks = aiter(body)
+            assert await anext(chunks) == b"one"
+            pause = asyncio.create_task(body.pause_reading(0.02))
+            await asyncio.sleep(0.015)
+            assert not is_reading(body)
+            await pause
+            assert is_reading(body)
+            assert await anext(chunks) == b"twothree"
+
+    run(main())
+
+
+def test_reading_resumes_after_a_cancelled_pause() -> None:
+    async def main() -> None:
+        async with watch_steps(b"one", b"two", SILENCE) as body:
+            with pytest.raises(TimeoutError):
+                async with asyncio.timeout(0.001):
+                    await body.pause_reading(1.0)
+            assert is_reading(body)
+
+    run(main())
+
+
+def test_a_pause_returns_at_once_at_the_end_of_the_body() -> None:
+    async def main() -> None:
+        async with watch_steps(b"one") as body:
+            chunks = aiter(body)
+            assert await anext(chunks) == b"one"
+            await asyncio.sleep(1.0)
+            async with asyncio.timeout(0.001):
+                await body.pause_reading(1.0)
+            assert [chunk async for chunk in chunks] == []
+
+    run(main())
+
+
+def test_a_connection_that_breaks_during_a_pause_raises_afterwards() -> None:
+    received: list[bytes] = []
+
+    async def main() -> None:
+        async with watch_steps(b"one", 0.005, b"two", CUT) as body:
+            chunks = aiter(body)
+            received.append(await anext(chunks))
+            await body.pause_reading(0.02)
+            received.append(b"".join([chunk async for chunk in chunks]))
+
+    with pytest.raises(UnreachableError):
+        run(main())
+    assert received == [b"one"]

@@ -1,0 +1,146 @@
+"""Configured extenders: their order, and TLS."""
+
+import base64
+import ssl
+from pathlib import Path
+from typing import Any
+
+import pytest
+import trustme
+
+from extender.client.extender import build_extenders
+from extender.client.extender_transport import ExtenderError
+from extender.config.errors import ConfigError
+from extender.config.model import Extender, TLSConfig
+from tests.build import make_pod
+from tests.unit.client.scripted_server import Reply, ScriptedServer
+from tests.unit.client.virtual_time import run
+
+POD = make_pod("web")
+
+
+@pytest.fixture(scope="module")
+def ca() -> trustme.CA:
+    return trustme.CA()
+
+
+@pytest.fixture
+def tls(ca: trustme.CA) -> ssl.SSLContext:
+    """The context of a server at 127.0.0.1 with optional client certificates."""
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    ca.issue_cert("127.0.0.1", "extender.example").configure_cert(context)
+    ca.configure_trust(context)
+    context.verify_mode = ssl.CERT_OPTIONAL
+    return context
+
+
+@pytest.fixture
+def files(ca: trustme.CA, tmp_path: Path) -> dict[str, str]:
+    """Files with the CA and a client certificate."""
+    client = ca.issue_cert("scheduler.example", common_name="scheduler")
+    paths = {name: str(tmp_path / name) for name in ("ca", "cert", "key")}
+    ca.cert_pem.write_to_path(paths["ca"])
+    client.cert_chain_pems[0].write_to_path(paths["cert"])
+    client.private_key_pem.write_to_path(paths["key"])
+    return paths
+
+
+def bind_result(tls: ssl.SSLContext | None, config: dict[str, Any]) -> str:
+    """Call bind of an extender at 127.0.0.1; return the name in the client certificate, or the error."""
+
+    async def main() -> str:
+        async with ScriptedServer(tls=tls) as server:
+            (extender,) = build_extenders([Extender(url_prefix=server.url, bind_verb="bind", **config)])
+            server.respond("POST /bind", Reply(body={"Error": ""}))
+            try:
+                await extender.bind(POD, "n1")
+            except ExtenderError as error:
+                return str(error)
+            finally:
+                await extender.close()
+            return f"by {server.requests[0].client or 'nobody'}"
+
+    return run(main())
+
+
+def test_https_without_a_ca_verifies_nothing(tls: ssl.SSLContext) -> None:
+    """Source: pkg/scheduler/extender.go, makeTransport (1.36)."""
+    assert bind_result(tls, {"enable_https": True}) == "by nobody"
+
+
+def test_an_https_url_alone_is_verified_by_the_system_s_cas(tls: ssl.SSLContext) -> None:
+    assert "certificate verify failed" in bind_result(tls, {})
+
+
+def test_insecure_verifies_nothing(tls: ssl.SSLContext) -> None:
+    assert bind_result(tls, {"tls_config": TLSConfig(insecure=True)}) == "by nobody"
+
+
+def test_the_server_is_verified_by_the_ca_and_gets_the_client_certificate(
+    tls: ssl.SSLContext, files: dict[str, str]
+) -> None:
+    config = TLSConfig(ca_file=files["ca"], cert_file=files["cert"], key_file=files["key"])
+    assert bind_result(tls, {"enable_https": True, "tls_config": config}) == "by scheduler"
+
+
+def test_data_comes_before_files(tls: ssl.SSLContext, files: dict[str, str]) -> None:
+    """Source: kube-scheduler/config/v1/types.go, ExtenderTLSConfig (1.36)."""
+    data = {name: Path(path).read_bytes() for name, path in files.items()}
+    config = TLSConfig(
+        ca_file="/nowhere", cert_file="/nowhere", key_file="/nowhere",
+        ca_data=data["ca"], cert_data=data["cert"], key_data=data["key"],
+    )  # fmt: skip
+    assert bind_result(tls, {"enable_https": True, "tls_config": config}) == "by scheduler"
+
+
+def test_another_ca_is_not_trusted(tls: ssl.SSLContext) -> None:
+    config = TLSConfig(ca_data=trustme.CA().cert_pem.bytes())
+    assert "certificate verify failed" in bind_result(tls, {"enable_https": True, "tls_config": config})
+
+
+@pytest.mark.parametrize(
+    ("name", "outcome"),
+    [("extender.example", "by nobody"), ("other.example", "Hostname mismatch")],
+    ids=["its own", "another"],
+)
+def test_the_expected_server_name_may_be_configured(
+    tls: ssl.SSLContext, ca: trustme.CA, name: str, outcome: str
+) -> None:
+    config = TLSConfig(ca_data=ca.cert_pem.bytes(), server_name=name)
+    assert outcome in bind_result(tls, {"enable_https": True, "tls_config": config})
+
+
+@pytest.mark.parametrize(
+    ("config", "message"),
+    [
+        (
+            TLSConfig(insecure=True, ca_file="ca.pem"),
+            "extenders[0].tlsConfig: specifying a root certificates file with the insecure flag is not allowed",
+        ),
+        (TLSConfig(ca_file="/nowhere/ca.pem"), "extenders[0].tlsConfig: [Errno 2] No such file or directory: "),
+        (TLSConfig(ca_data=base64.b64decode("AAAA")), "extenders[0].tlsConfig: "),
+    ],
+    ids=["an authority and no verification", "a file that is not there", "an authority that is none"],
+)
+def test_invalid_tls_settings_are_rejected_at_the_start(config: TLSConfig, message: str) -> None:
+    with pytest.raises(ConfigError) as caught:
+        build_extenders([Extender(url_prefix="https://127.0.0.1", enable_https=True, tls_config=config)])
+    assert str(caught.value).startswith(message)
+
+
+def test_ignorable_extenders_are_called_last() -> None:
+    """Source: pkg/scheduler/scheduler.go, buildExtenders (1.36)."""
+    configs = [Extender(url_prefix=name, ignorable=name.startswith("i")) for name in ("i1", "a", "i2", "b")]
+    assert [extender.name for extender in build_extenders(configs)] == ["a", "b", "i1", "i2"]
+
+
+def test_an_unreachable_extender_is_reported() -> None:
+    async def main() -> None:
+        async with ScriptedServer() as server:
+            url = server.url
+        (extender,) = build_extenders([Extender(url_prefix=url, bind_verb="bind")])
+        with pytest.raises(ExtenderError, match=f'^Post "{url}/bind": '):
+            await extender.bind(POD, "n1")
+        await extender.close()
+
+    run(main())

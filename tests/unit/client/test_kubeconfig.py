@@ -1,0 +1,224 @@
+"""Kubeconfig files, exec plugins, service accounts and impersonation."""
+
+import base64
+import ssl
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from extender.client.credentials import Credentials
+from extender.client.errors import CredentialsError
+from extender.client.kubeconfig import CredentialSource, Impersonation, load_config
+from tests.unit.client.kubeconfig_files import AUTHORIZATION, write_exec_plugin, write_kubeconfig
+from tests.unit.client.virtual_time import current_loop, run
+
+
+def sent_header(source: CredentialSource, name: str = AUTHORIZATION) -> list[str]:
+    return [value for key, value in load_config(source).headers if key == name]
+
+
+@pytest.mark.parametrize(
+    ("user", "sent"),
+    [
+        ({}, []),
+        ({"token": "abc"}, ["Bearer abc"]),
+        ({"tokenFile": "secret"}, ["Bearer from-file"]),
+        ({"token": "abc", "tokenFile": "secret"}, ["Bearer abc"]),
+        ({"username": "ann", "password": "pw"}, ["Basic " + base64.b64encode(b"ann:pw").decode()]),
+    ],
+    ids=["nothing", "a token", "a token file beside the kubeconfig", "a token wins over its file", "a password"],
+)
+def test_a_user_s_credentials_become_headers(tmp_path: Path, user: dict[str, Any], sent: list[str]) -> None:
+    (tmp_path / "secret").write_text("from-file\n")
+    assert sent_header(CredentialSource(write_kubeconfig(tmp_path / "config", user=user))) == sent
+
+
+def test_impersonation_comes_from_the_user_unless_the_command_line_sets_it(tmp_path: Path) -> None:
+    user = {"token": "x", "as": "ann", "as-uid": "7", "as-groups": ["a"], "as-user-extra": {"scopes": ["view"]}}
+    file = write_kubeconfig(tmp_path / "config", user=user)
+    assert load_config(CredentialSource(file)).headers == (
+        (AUTHORIZATION, "Bearer x"),
+        ("Impersonate-User", "ann"),
+        ("Impersonate-Uid", "7"),
+        ("Impersonate-Group", "a"),
+        ("Impersonate-Extra-scopes", "view"),
+    )
+    assert sent_header(CredentialSource(file, impersonation=Impersonation("bob")), "Impersonate-User") == ["bob"]
+
+
+def test_the_chosen_context_is_used(tmp_path: Path) -> None:
+    contexts = [
+        {"name": "here", "context": {"cluster": "there", "user": "me"}},
+        {"name": "far", "context": {"cluster": "away", "user": "me"}},
+    ]
+    clusters = [{"name": name, "cluster": {"server": f"http://{name}"}} for name in ("there", "away")]
+    file = write_kubeconfig(tmp_path / "config", contexts=contexts, clusters=clusters)
+    assert load_config(CredentialSource(file)).server == "http://there"
+    assert load_config(CredentialSource(file, context="far")).server == "http://away"
+    with pytest.raises(CredentialsError, match="name nowhere"):
+        load_config(CredentialSource(file, context="nowhere"))
+
+
+def test_of_several_files_the_first_current_context_wins(tmp_path: Path) -> None:
+    (tmp_path / "b").mkdir()
+    (tmp_path / "b" / "secret").write_text("of-b")
+    first = write_kubeconfig(tmp_path / "first", clusters=[], users=None)
+    second = write_kubeconfig(tmp_path / "b" / "second", user={"tokenFile": "secret"}, **{"current-context": "other"})
+    environ = {"KUBECONFIG": f"{first}:{tmp_path}/missing:{second}", "HOME": str(tmp_path)}
+    identity = load_config(CredentialSource(environ=environ))
+    assert identity.server == "http://one:8080"
+    assert identity.headers == ((AUTHORIZATION, "Bearer of-b"),)
+
+
+def test_the_file_in_the_home_folder_is_found(tmp_path: Path) -> None:
+    (tmp_path / ".kube").mkdir()
+    write_kubeconfig(tmp_path / ".kube" / "config")
+    assert load_config(CredentialSource(environ={"HOME": str(tmp_path)})).server == "http://one:8080"
+
+
+def test_master_wins_over_the_kubeconfig_and_does_without_one(tmp_path: Path) -> None:
+    file = write_kubeconfig(tmp_path / "config", user={"token": "x"})
+    identity = load_config(CredentialSource(file, master="http://two:1/"))
+    assert (identity.server, identity.headers) == ("http://two:1", ((AUTHORIZATION, "Bearer x"),))
+    assert load_config(CredentialSource(master="http://two:1")).server == "http://two:1"
+
+
+def test_a_pod_finds_its_service_account(tmp_path: Path) -> None:
+    (tmp_path / "token").write_text("pod-token\n")
+    (tmp_path / "ca.crt").write_text("authority")
+    environ = {"KUBERNETES_SERVICE_HOST": "fd00::1", "KUBERNETES_SERVICE_PORT": "443"}
+    identity = load_config(CredentialSource(environ=environ, service_account_dir=tmp_path))
+    assert identity.server == "https://[fd00::1]:443"
+    assert identity.headers == ((AUTHORIZATION, "Bearer pod-token"),)
+    assert (identity.ca_file, identity.refresh_after) == (str(tmp_path / "ca.crt"), 60.0)
+
+
+@pytest.mark.parametrize(
+    ("source", "message"),
+    [
+        (CredentialSource(), "no kubeconfig: none given with --kubeconfig"),
+        (CredentialSource("missing"), "kubeconfig missing does not exist"),
+        (
+            CredentialSource(
+                environ={"KUBERNETES_SERVICE_HOST": "10.0.0.1", "KUBERNETES_SERVICE_PORT": "443"},
+                service_account_dir=Path("missing"),
+            ),
+            "the pod's service account: Service token file does not exist",
+        ),
+    ],
+    ids=["nothing anywhere", "no such file", "a pod without a token"],
+)
+def test_missing_credentials_are_reported_in_one_line(source: CredentialSource, message: str) -> None:
+    with pytest.raises(CredentialsError, match=message) as caught:
+        load_config(source)
+    assert "\n" not in caught.value.message
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("", "the file is empty$"),
+        ("a: [", "while parsing"),
+        ("just text", "want a mapping with clusters, contexts and users$"),
+        ("[1]", "want a mapping with clusters, contexts and users$"),
+        ("clusters: 3", "clusters: want a list$"),
+        ("contexts: [1]", r"contexts\[0\]: want a mapping with a name$"),
+        ("users: [{name: u, user: 3}]", r"users\[0\].user: want a mapping$"),
+        ("{contexts: [], clusters: [], users: []}", "no current-context; set one$"),
+        ("{current-context: x, contexts: [], clusters: [], users: []}", "name x"),
+        ("{current-context: x, contexts: [{name: x, context: {cluster: y}}]}", "name y"),
+        (
+            "{current-context: x, contexts: [{name: x, context: {cluster: y}}], "
+            "clusters: [{name: y, cluster: {server: 'https://z', certificate-authority: missing.crt}}]}",
+            "missing.crt",
+        ),
+    ],
+    ids=[
+        "empty",
+        "no YAML",
+        "no mapping",
+        "a list",
+        "a number for a list",
+        "an entry that is a number",
+        "a user that is a number",
+        "no context",
+        "an unknown context",
+        "an unknown cluster",
+        "no such authority",
+    ],
+)
+def test_an_invalid_kubeconfig_is_reported_with_its_path_and_error(tmp_path: Path, text: str, message: str) -> None:
+    file = tmp_path / "config"
+    file.write_text(text)
+    with pytest.raises(CredentialsError, match=message) as caught:
+        load_config(CredentialSource(str(file)))
+    assert str(file) in caught.value.message
+
+
+def test_an_exec_plugin_returns_a_token_with_its_expiry(tmp_path: Path) -> None:
+    plugin = write_exec_plugin(tmp_path, '{"token":"fresh","expirationTimestamp":"2030-01-01T00:00:00Z"}')
+    identity = load_config(CredentialSource(write_kubeconfig(tmp_path / "config", user={"exec": plugin})))
+    assert identity.headers == ((AUTHORIZATION, "Bearer fresh"),)
+    assert identity.expires_at == 1_893_456_000.0
+    assert (tmp_path / "runs").read_text() == "me\n"
+
+
+def test_an_exec_plugin_may_return_a_certificate(tmp_path: Path) -> None:
+    status = '{"clientCertificateData":"CERT","clientKeyData":"KEY"}'
+    file = write_kubeconfig(
+        tmp_path / "config", cluster={"server": "https://x"}, user={"exec": write_exec_plugin(tmp_path, status)}
+    )
+    identity = load_config(CredentialSource(file))
+    assert (Path(identity.cert_file).read_text(), Path(identity.key_file).read_text()) == ("CERT", "KEY")
+    assert Path(identity.key_file).stat().st_mode & 0o077 == 0
+
+
+@pytest.mark.parametrize(
+    ("status", "code", "version", "message"),
+    [
+        ("{}", 3, "v1", "returned 3. broken"),
+        ("{}", 0, "v1", "returned neither a token nor a certificate"),
+        ('{"token":"x"}', 0, "v1beta1", "does not match"),
+    ],
+    ids=["it fails", "it gives nothing", "it speaks another version"],
+)
+def test_a_failing_exec_plugin_is_named(tmp_path: Path, status: str, code: int, version: str, message: str) -> None:
+    plugin = write_exec_plugin(tmp_path, status, code=code, version=version)
+    with pytest.raises(CredentialsError, match=message) as caught:
+        load_config(CredentialSource(write_kubeconfig(tmp_path / "config", user={"exec": plugin})))
+    assert "exec plugin ./plugin.sh" in caught.value.message
+
+
+def test_a_missing_exec_plugin_is_reported_with_its_install_hint(tmp_path: Path) -> None:
+    plugin = {
+        "apiVersion": "client.authentication.k8s.io/v1",
+        "command": "no-such-plugin",
+        "installHint": "get it there",
+    }
+    with pytest.raises(CredentialsError, match="no-such-plugin is not installed: get it there"):
+        load_config(CredentialSource(write_kubeconfig(tmp_path / "config", user={"exec": plugin})))
+
+
+def test_a_server_s_certificate_is_verified_unless_insecure(tmp_path: Path) -> None:
+    async def main() -> None:
+        cluster = {"server": "https://x", "insecure-skip-tls-verify": True}
+        credentials = Credentials(
+            CredentialSource(write_kubeconfig(tmp_path / "config", cluster=cluster)), current_loop()
+        )
+        access = await credentials.get_current_config()
+        assert access.tls is not None
+        assert access.tls.verify_mode is ssl.CERT_NONE
+
+    run(main())
+
+
+def test_a_proxy_is_taken_from_the_cluster_or_else_from_the_environment(tmp_path: Path) -> None:
+    environ = {"HTTP_PROXY": "http://env:3128", "NO_PROXY": "two"}
+    file = write_kubeconfig(tmp_path / "config", cluster={"proxy-url": "http://own:3128"})
+    assert load_config(CredentialSource(file, environ=environ)).proxy_url == "http://own:3128"
+    assert (
+        load_config(CredentialSource(write_kubeconfig(tmp_path / "config"), environ=environ)).proxy_url
+        == "http://env:3128"
+    )
+    assert load_config(CredentialSource(master="http://two", environ=environ)).proxy_url == ""

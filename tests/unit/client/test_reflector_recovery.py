@@ -1,0 +1,182 @@
+"""After random failures while the cluster changes, the reflector's store equals the server's objects."""
+
+import asyncio
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
+from random import Random
+from typing import Any
+
+import pytest
+
+from extender.api.kinds.pod import Pod
+from extender.client.reflector import Delta, Reflector
+from tests.unit.client.builders import POD_LIST_WATCH, bookmark, error_event, list_reply, make_pod, watch_event
+from tests.unit.client.scripted_server import (
+    CUT,
+    SILENCE,
+    ReceivedRequest,
+    Reply,
+    ScriptedResponse,
+    ScriptedServer,
+    Stream,
+    failure_reply,
+    open_transport,
+)
+from tests.unit.client.virtual_time import current_loop, run
+
+SEEDS = range(6)
+STORM_SECONDS = 1200.0
+CALM_SECONDS = 180.0
+PAGE = 4
+
+
+class Cluster:
+    """Pods that are added, changed and deleted, and a server of them, which fails at random while *stormy*."""
+
+    def __init__(self, random: Random) -> None:
+        self.random = random
+        self.version = 100
+        self.oldest = 100
+        self.pods: dict[str, dict[str, Any]] = {}
+        self.history: list[tuple[int, dict[str, Any]]] = []
+        self.stormy = True
+
+    def change(self) -> None:
+        """Add, change or delete one pod."""
+        self.version += self.random.randint(1, 3)
+        name = f"p{self.random.randrange(15)}"
+        previous = self.pods.get(name)
+        if previous is None:
+            pod, type_ = make_pod(name, self.version, uid=f"{name}-{self.version}"), "ADDED"
+            self.pods[name] = pod
+        elif self.random.random() < 0.4:
+            pod, type_ = (
+                {**previous, "metadata": {**previous["metadata"], "resourceVersion": str(self.version)}},
+                "DELETED",
+            )
+            del self.pods[name]
+        else:
+            pod, type_ = make_pod(name, self.version, uid=previous["metadata"]["uid"]), "MODIFIED"
+            self.pods[name] = pod
+        self.history.append((self.version, watch_event(type_, pod)))
+
+    def __call__(self, request: ReceivedRequest) -> ScriptedResponse:
+        reply = self._fault()
+        if reply is not None:
+            return reply
+        if "watch" not in request.query:
+            return self._page(request.query.get("continue", ""))
+        since = int(request.query["resourceVersion"])
+        if since < self.oldest:
+            return failure_reply(410, "Expired")
+        return Stream(self._events(since, float(request.query["timeoutSeconds"])))  # type: ignore[arg-type]
+
+    def _fault(self) -> ScriptedResponse | None:
+        if not self.stormy or self.random.random() < 0.7:
+            return None
+        retry_after = {"Retry-After": str(self.random.randint(0, 5))}
+        replies: list[ScriptedResponse] = [
+            CUT,
+            SILENCE,
+            failure_reply(429),
+            failure_reply(429, headers=retry_after),
+            failure_reply(500),
+            failure_reply(403),
+        ]
+        replies += [
+            failure_reply(503, headers=retry_after),
+            failure_reply(410, "Expired"),
+            Reply(body=b'{"items": [{"met'),
+            Reply(502, b"x"),
+        ]
+        return self.random.choice(replies)
+
+    def _page(self, token: str) -> ScriptedResponse:
+        # A token is the list's version and position; it expires when the cluster changes.
+        version, _, start = token.partition("/")
+        if token and int(version) != self.version:
+            return failure_reply(410, "Expired")
+        pods = [self.pods[name] for name in sorted(self.pods)]
+        page, rest = pods[int(start or 0) :][:PAGE], pods[int(start or 0) + PAGE :]
+        return list_reply(self.version, *page, more=f"{self.version}/{int(start or 0) + PAGE}" if rest else "")
+
+    def _events(self, since: int, seconds: float) -> Iterator[Any]:
+        end = current_loop().time() + seconds
+        sent: list[Any] = []
+        while current_loop().time() < end:
+            for version, event in self.history:
+                if version > since:
+                    since = version
+                    sent.append(event)
+                    yield event
+                    yield from self._mischief(sent)
+            if self.random.random() < 0.1:
+                yield bookmark(since)
+            yield 0.5
+
+    def _mischief(self, sent: Sequence[Any]) -> Iterator[Any]:
+        if not self.stormy or self.random.random() < 0.8:
+            return
+        bad = [[CUT], [SILENCE], [b'{"type":"MODIF', CUT], [b"{]\n"], [error_event(410, "Expired")]]
+        bad += [[error_event(500)], [self.random.choice(sent)], [sent[-1], sent[0]], [b"\n"], [70.0]]
+        yield from self.random.choice(bad)
+
+
+class Mirror:
+    """Applies deltas to a store, and asserts that each follows from the previous state."""
+
+    def __init__(self) -> None:
+        self.pods: dict[str, Pod] = {}
+        self.delta_count = 0
+
+    def __call__(self, changes: Sequence[Delta[Pod]]) -> None:
+        for change in changes:
+            self.delta_count += 1
+            name = (change.new or change.old or Pod()).metadata.name
+            previous = self.pods.get(name)
+            if change.new is None:
+                assert previous is not None
+                assert change.old is not None
+                assert change.old.metadata.uid == previous.metadata.uid
+                del self.pods[name]
+                continue
+            assert change.old is previous
+            if previous is not None:
+                assert previous.metadata.uid == change.new.metadata.uid
+                assert int(previous.metadata.resource_version) < int(change.new.metadata.resource_version)
+            self.pods[name] = change.new
+
+
+def versions(pods: dict[str, Any]) -> dict[str, tuple[str, str]]:
+    return {name: (pod["metadata"]["uid"], pod["metadata"]["resourceVersion"]) for name, pod in pods.items()}
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_after_random_failures_the_store_equals_the_server_s_objects(seed: int) -> None:
+    async def main() -> None:
+        random = Random(seed)
+        cluster, mirror = Cluster(random), Mirror()
+        async with ScriptedServer(cluster) as server, open_transport(server, jitter=random.random) as transport:
+            reflector = Reflector(transport, POD_LIST_WATCH, mirror, current_loop(), jitter=random.random)
+            task = asyncio.create_task(reflector.run())
+            end = current_loop().time() + STORM_SECONDS
+            while current_loop().time() < end:
+                await asyncio.sleep(random.random() * 4)
+                cluster.change()
+                if random.random() < 0.05:
+                    cluster.oldest = cluster.version
+            cluster.stormy = False
+            await asyncio.sleep(CALM_SECONDS)
+            assert not task.done()
+            task.cancel()
+            with suppress(asyncio.CancelledError):
+                await task
+            previous = {name: (pod.metadata.uid, pod.metadata.resource_version) for name, pod in mirror.pods.items()}
+            assert previous == versions(cluster.pods)
+            assert (reflector.synced.is_set(), reflector.last_error) == (True, "")
+            assert reflector.counts.failures + reflector.counts.gone + reflector.counts.malformed > 5
+            assert mirror.delta_count > 100
+            # Failures cause no flood of requests.
+            assert len(server.requests) < 800
+
+    run(main())

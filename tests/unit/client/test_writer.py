@@ -1,0 +1,243 @@
+"""Writes, and bindings that are rejected or whose response is lost."""
+
+import asyncio
+from typing import Any
+
+import pytest
+
+from extender.client import errors
+from extender.client.transport import MERGE_PATCH
+from extender.client.writer import BindOutcome, Writer
+from tests.unit.client.builders import make_pod
+from tests.unit.client.scripted_server import (
+    CUT,
+    SILENCE,
+    Reply,
+    ScriptedResponse,
+    ScriptedServer,
+    failure_reply,
+    open_transport,
+)
+from tests.unit.client.virtual_time import current_loop, run
+
+BIND = "POST /api/v1/namespaces/ns/pods/a/binding"
+GET = "GET /api/v1/namespaces/ns/pods/a"
+CLAIM = "/apis/resource.k8s.io/v1/namespaces/ns/resourceclaims/c"
+
+
+def test_the_four_writes_reach_their_objects() -> None:
+    async def main() -> None:
+        async with ScriptedServer() as server, open_transport(server) as transport:
+            writer = Writer(transport)
+            server.respond("POST /apis/resource.k8s.io/v1/namespaces/ns/resourceclaims", Reply(201, {"made": 1}))
+            server.respond(f"PUT {CLAIM}/status", Reply())
+            server.respond("PATCH /api/v1/persistentvolumes/pv", Reply())
+            server.respond("DELETE /api/v1/namespaces/ns/pods/a", Reply())
+            assert await writer.create("ResourceClaim", "ns", {"spec": {}}) == b'{"made":1}'
+            await writer.update("ResourceClaim", "ns", "c", {"status": {}}, subresource="status")
+            await writer.patch("PersistentVolume", "", "pv", {"spec": {}}, content_type=MERGE_PATCH)
+            await writer.delete("Pod", "ns", "a", uid="u", resource_version="7", grace_period_seconds=0)
+            patched, removed = server.requests[2:]
+            assert patched.headers["content-type"] == "application/merge-patch+json"
+            assert removed.body == {
+                "apiVersion": "v1",
+                "kind": "DeleteOptions",
+                "preconditions": {"uid": "u", "resourceVersion": "7"},
+                "gracePeriodSeconds": 0,
+            }
+
+    run(main())
+
+
+def bind_pod(*responses: tuple[str, ScriptedResponse], may_act: Any = lambda: True) -> tuple[Any, list[Any], float]:
+    """How binding ns/a with uid-a to n1 ended, the bodies that were posted, and the seconds it took."""
+
+    async def main() -> tuple[Any, list[Any], float]:
+        async with ScriptedServer() as server, open_transport(server) as transport:
+            for what, response in responses:
+                server.respond(what, response)
+            start_time = current_loop().time()
+            ended: Any
+            try:
+                ended = await Writer(transport).bind("ns", "a", "uid-a", "n1", is_allowed=may_act)
+            except errors.ApiError as fault:
+                ended = fault
+            return ended, [request.body for request in server.requests_to(BIND)], current_loop().time() - start_time
+
+    return run(main())
+
+
+def test_a_binding_names_the_pod_by_its_uid() -> None:
+    ended, bodies, _ = bind_pod((BIND, Reply(201)))
+    assert ended is BindOutcome.BOUND
+    assert bodies == [
+        {
+            "apiVersion": "v1",
+            "kind": "Binding",
+            "metadata": {"namespace": "ns", "name": "a", "uid": "uid-a"},
+            "target": {"kind": "Node", "name": "n1"},
+        }
+    ]
+
+
+CONFLICT = failure_reply(409, "Conflict", "pod a is already assigned to node")
+
+
+@pytest.mark.parametrize(
+    ("response", "current_pod", "outcome"),
+    [
+        (CONFLICT, make_pod("a", 9, node="n1"), BindOutcome.BOUND),
+        (CONFLICT, make_pod("a", 9, node="n2"), BindOutcome.ON_OTHER_NODE),
+        (failure_reply(409, "Conflict", "uid mismatch"), make_pod("a", 9, uid="second"), BindOutcome.POD_REPLACED),
+        (
+            failure_reply(409, "Conflict", "uid mismatch"),
+            make_pod("a", 9, uid="second", node="n1"),
+            BindOutcome.POD_REPLACED,
+        ),
+        (SILENCE, make_pod("a", 9, node="n1"), BindOutcome.BOUND),
+        (CUT, make_pod("a", 9, node="n1"), BindOutcome.BOUND),
+        (failure_reply(504, "Timeout"), make_pod("a", 9, node="n1"), BindOutcome.BOUND),
+        (SILENCE, make_pod("a", 9, node="n2"), BindOutcome.ON_OTHER_NODE),
+    ],
+    ids=[
+        "already on this node",
+        "on another node",
+        "recreated under its name",
+        "recreated and bound",
+        "timed out but carried out",
+        "cut off but carried out",
+        "the server timed out but carried it out",
+        "timed out, and someone else was quicker",
+    ],
+)
+def test_an_unknown_outcome_of_a_binding_is_read_from_the_pod(
+    response: ScriptedResponse, current_pod: dict[str, Any], outcome: BindOutcome
+) -> None:
+    result, bodies, _ = bind_pod((BIND, response), (GET, Reply(body=current_pod)))
+    assert result is outcome
+    assert len(bodies) == 1
+
+
+@pytest.mark.parametrize(
+    ("responses", "kind"),
+    [
+        (
+            [(BIND, failure_reply(409, "Conflict", "is being deleted")), (GET, Reply(body=make_pod("a", 9)))],
+            errors.ConflictError,
+        ),
+        ([(BIND, failure_reply(403, "Forbidden"))], errors.ForbiddenError),
+        ([(BIND, failure_reply(500)), (GET, Reply(body=make_pod("a", 9)))], errors.ServerError),
+    ],
+    ids=["being deleted, or gated", "not allowed", "a server's fault"],
+)
+def test_a_rejected_binding_is_an_error_and_is_sent_once(
+    responses: list[tuple[str, ScriptedResponse]], kind: type
+) -> None:
+    result, bodies, _ = bind_pod(*responses)
+    assert type(result) is kind
+    assert len(bodies) == 1
+
+
+UNBOUND = Reply(body=make_pod("a", 9))
+
+
+@pytest.mark.parametrize(
+    ("responses", "posts"),
+    [
+        ([(BIND, SILENCE), (GET, UNBOUND), (BIND, Reply(201))], 2),
+        ([(BIND, CUT), (GET, failure_reply(500)), (BIND, CUT), (GET, UNBOUND), (BIND, Reply(201))], 3),
+        ([(BIND, failure_reply(504, "Timeout")), (GET, UNBOUND), (GET, UNBOUND), (BIND, Reply(201))], 2),
+        ([(BIND, CUT), (GET, UNBOUND), (BIND, CONFLICT), (GET, Reply(body=make_pod("a", 9, node="n1")))], 2),
+    ],
+    ids=["nothing came of it", "twice", "the server gave up waiting", "it came about after we looked"],
+)
+def test_fault_11_a_binding_without_a_response_is_sent_to_the_same_node_again(
+    responses: list[tuple[str, ScriptedResponse]], posts: int
+) -> None:
+    result, bodies, _ = bind_pod(*responses)
+    assert result is BindOutcome.BOUND
+    assert bodies == [bodies[0]] * posts
+
+
+def test_fault_11_a_binding_waits_for_a_server_that_became_unreachable() -> None:
+    async def main() -> None:
+        async with ScriptedServer() as server, open_transport(server) as transport:
+            server.respond(BIND, SILENCE)
+            task = asyncio.create_task(Writer(transport).bind("ns", "a", "uid-a", "n1"))
+            await asyncio.sleep(1)
+            await server.stop()
+            await asyncio.sleep(20)
+            assert not task.done()
+            server.respond(BIND, CONFLICT)
+            server.respond(GET, Reply(body=make_pod("a", 9, node="n1")))
+            await server.start()
+            assert await task is BindOutcome.BOUND
+
+    run(main())
+
+
+def test_fault_11_an_outcome_that_stays_unknown_is_an_error_with_sent() -> None:
+    async def main() -> None:
+        async with ScriptedServer() as server, open_transport(server) as transport:
+            server.respond(BIND, SILENCE)
+            task = asyncio.create_task(Writer(transport).bind("ns", "a", "uid-a", "n1"))
+            await asyncio.sleep(0.1)
+            await server.stop()
+            with pytest.raises(errors.UnreachableError) as caught:
+                await task
+            assert caught.value.maybe_sent
+            await server.start()
+
+    run(main())
+
+
+def test_fault_17_a_binding_with_unknown_outcome_is_not_sent_again_after_the_lease_is_lost() -> None:
+    async def main() -> None:
+        async with ScriptedServer() as server, open_transport(server) as transport:
+            server.respond(BIND, SILENCE)
+            server.respond(GET, UNBOUND)
+            until = current_loop().time() + 10
+            with pytest.raises(errors.FencedError):
+                await Writer(transport).bind("ns", "a", "uid-a", "n1", is_allowed=lambda: current_loop().time() < until)
+            assert len(server.requests_to(BIND)) == 1
+
+    run(main())
+
+
+@pytest.mark.parametrize(
+    "responses",
+    [[(BIND, failure_reply(404, "NotFound"))], [(BIND, CONFLICT), (GET, failure_reply(404, "NotFound"))]],
+    ids=["when it was to be bound", "when it was looked for"],
+)
+def test_fault_14_a_pod_deleted_meanwhile_is_gone(responses: list[tuple[str, ScriptedResponse]]) -> None:
+    assert bind_pod(*responses)[0] is BindOutcome.POD_GONE
+
+
+def test_fault_18_a_binding_that_waited_is_not_sent_after_the_lease_is_lost() -> None:
+    async def main() -> None:
+        async with ScriptedServer() as server, open_transport(server, qps=1.0, burst=1) as transport:
+            server.respond(BIND, Reply(201))
+            until = current_loop().time() + 1.5
+            writer = Writer(transport)
+            tasks = [
+                writer.bind("ns", "a", "uid-a", "n1", is_allowed=lambda: current_loop().time() < until)
+                for _ in range(4)
+            ]
+            server.respond(BIND, Reply(201))
+            ended = await asyncio.gather(*tasks, return_exceptions=True)
+            assert ended[:2] == [BindOutcome.BOUND, BindOutcome.BOUND]
+            assert [type(fault) for fault in ended[2:]] == [errors.FencedError] * 2
+            assert len(server.requests_to(BIND)) == 2
+
+    run(main())
+
+
+def test_fault_18_a_binding_is_not_retried_after_the_lease_is_lost() -> None:
+    async def main() -> None:
+        async with ScriptedServer() as server, open_transport(server) as transport:
+            server.respond(BIND, failure_reply(429, headers={"Retry-After": "20"}))
+            until = current_loop().time() + 10
+            with pytest.raises(errors.FencedError):
+                await Writer(transport).bind("ns", "a", "uid-a", "n1", is_allowed=lambda: current_loop().time() < until)
+
+    run(main())

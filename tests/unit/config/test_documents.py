@@ -1,0 +1,70 @@
+"""Parsing and dumping of YAML and JSON documents."""
+
+import pytest
+import yaml
+
+from extender.config.documents import dump_yaml, limit_depth, normalize, parse_document
+from extender.config.errors import ConfigError, FieldError
+
+SCALARS = {
+    "1": 1,
+    "0x10": 16,
+    "1.5": 1.5,
+    "1e3": 1000.0,
+    "true": True,
+    "null": None,
+    "2020-01-01": "2020-01-01",
+    "1:30": "1:30",
+    "=": "=",
+    "x": "x",
+}
+
+
+@pytest.mark.parametrize(("text", "value"), SCALARS.items(), ids=SCALARS.keys())
+def test_a_scalar_is_resolved_as_in_go(text: str, value: object) -> None:
+    assert parse_document(f"a: {text}".encode(), "f") == ({"a": value}, [])
+
+
+def test_an_empty_document_is_null() -> None:
+    assert parse_document(b"", "f") == (None, [])
+
+
+def test_duplicate_keys_are_errors_in_yaml_and_json() -> None:
+    assert parse_document(b"a:\n  b: 1\n  b: 2\n", "f")[1] == [FieldError("a.b", 'duplicate field "b" (line 3)')]
+    assert parse_document(b'{"a": {"b": 1, "b": 2}}', "f")[1] == [FieldError("a.b", 'duplicate field "b"')]
+
+
+def test_merge_keys_are_no_duplicates() -> None:
+    text = b"x: &x {a: 1}\ny: &y {b: 2}\nz:\n  <<: *x\n  <<: *y\n"
+    value, errors = parse_document(text, "f")
+    assert errors == []
+    assert isinstance(value, dict)
+    assert value["z"]["b"] == 2
+
+
+def test_a_json_syntax_error_is_reported_in_terms_of_json() -> None:
+    with pytest.raises(ConfigError) as caught:
+        parse_document(b'{"a" 1}', "f")
+    assert str(caught.value) == "f: line 1, column 6: Expecting ':' delimiter"
+
+
+def test_values_without_a_json_type_are_errors() -> None:
+    value, errors = normalize({"a": float("nan"), 5: "x", "b": (1, None)})
+    assert value == {"a": None, "b": [1, None]}
+    assert errors == [
+        FieldError("a", "expected a JSON value, got the number nan"),
+        FieldError("", "field names have to be strings, got the integer 5"),
+    ]
+
+
+def test_the_depth_of_yaml_events_is_limited() -> None:
+    events = list(yaml.parse("[[1]]"))
+    assert list(limit_depth(events, 2)) == events
+    with pytest.raises(yaml.MarkedYAMLError, match="nested too deeply; want at most 1 levels"):
+        list(limit_depth(events, 1))
+
+
+def test_yaml_is_dumped_with_sorted_keys_and_quotes_where_needed() -> None:
+    shared = ["x"]
+    value = {"b": shared, "a": shared, "c": "1e3", "d": "", "e": "two\nlines\n", "f": True}
+    assert dump_yaml(value) == 'a:\n- x\nb:\n- x\nc: "1e3"\nd: ""\ne: |\n  two\n  lines\nf: true\n'

@@ -1,0 +1,190 @@
+"""Reserve, Permit, PreBindPreFlight, PreBind and Bind: the outcome of each plugin result."""
+
+from typing import Any
+
+import pytest
+
+from extender.cycle import binding_cycle
+from extender.cycle.plugin_runtime import PluginRuntime
+from extender.framework.api_plan import ApiCall, ApiPlan
+from extender.framework.extension_points import ALLOW, PermitResult, PreBindPreFlightResult
+from extender.framework.profiles import Profile
+from extender.framework.status import Code, Status
+from tests.build import make_cluster, make_node, make_pod
+from tests.unit.cycle.fakes import make_profile
+
+CLUSTER = make_cluster(make_node("n1")).snapshot()
+POD = CLUSTER.make_pod_info(make_pod("web"))
+WRITE = ApiPlan((ApiCall("bind", "Pod", "default", "web", {}, "binding"),))
+SKIP, NO = Status(Code.SKIP), Status(Code.UNSCHEDULABLE, ("no",))
+
+
+class RecordingPlugin:
+    """A plugin with these results that records its calls."""
+
+    def __init__(self, name: str, calls: list[str], **results: Any) -> None:
+        self.name, self._calls = name, calls
+        for point, result in results.items():
+            setattr(self, point, self._answering(point, result))
+
+    def _answering(self, point: str, result: Any) -> Any:
+        def method(*_: Any) -> Any:
+            self._calls.append(f"{self.name}.{point}")
+            if isinstance(result, Exception):
+                raise result
+            return result
+
+        return method
+
+
+def make_steps(calls: list[str], *results: dict[str, Any]) -> Profile:
+    """Make a profile of plugins P0, P1, ... with these results."""
+    return make_profile(*(RecordingPlugin(f"P{i}", calls, **results) for i, results in enumerate(results)))
+
+
+def test_reserve_plugins_run_in_order() -> None:
+    calls: list[str] = []
+    profile = make_steps(calls, {"reserve": None, "unreserve": None}, {"reserve": None, "unreserve": None})
+
+    assert binding_cycle.run_reserve_plugins(POD, "n1", CLUSTER, profile, PluginRuntime(), {}) is None
+    assert calls == ["P0.reserve", "P1.reserve"]
+
+
+@pytest.mark.parametrize(
+    ("result", "status"),
+    [
+        (NO, Status(Code.UNSCHEDULABLE, ("no",), "P1")),
+        (ValueError("lost"), Status(Code.ERROR, ('running Reserve plugin "P1": ValueError: lost',), "P1")),
+        (Status(Code.ERROR, ("lost",)), Status(Code.ERROR, ('running Reserve plugin "P1": lost',), "P1")),
+    ],
+    ids=["a rejection is the plugin's own", "what is raised is an error", "an error is told with its place"],
+)
+def test_a_failed_reserve_runs_unreserve_in_reverse_order(result: Any, status: Status) -> None:
+    """Unreserve also runs for plugins whose Reserve did not run.
+
+    Source: pkg/scheduler/framework/runtime/framework.go, frameworkImpl.RunReservePluginsReserve (1.36).
+    """
+    calls: list[str] = []
+    unreserve = {"unreserve": None}
+    profile = make_steps(
+        calls, {"reserve": None, **unreserve}, {"reserve": result, **unreserve}, {"reserve": None, **unreserve}
+    )
+
+    assert binding_cycle.run_reserve_plugins(POD, "n1", CLUSTER, profile, PluginRuntime(), {}) == status
+    assert calls == ["P0.reserve", "P1.reserve", "P2.unreserve", "P1.unreserve", "P0.unreserve"]
+
+
+def test_unreserve_goes_on_after_an_error() -> None:
+    calls: list[str] = []
+    profile = make_steps(calls, {"reserve": None, "unreserve": None}, {"reserve": None, "unreserve": ValueError("oh")})
+
+    errors = binding_cycle.run_unreserve_plugins(POD, "n1", profile, PluginRuntime(), {}).errors
+
+    assert calls == ["P1.unreserve", "P0.unreserve"]
+    assert [str(error) for error in errors] == ['running Unreserve plugin "P1": ValueError: oh']
+
+
+def test_permit_collects_waiting_plugins_and_caps_their_timeouts() -> None:
+    """Source: pkg/scheduler/framework/runtime/framework.go, frameworkImpl.RunPermitPlugins (1.36)."""
+    wait = Status(Code.WAIT, ("for the others",))
+    profile = make_steps(
+        [], {"permit": PermitResult(wait, 30)}, {"permit": ALLOW}, {"permit": PermitResult(wait, 7200)}
+    )
+
+    outcome = binding_cycle.run_permit_plugins(POD, "n1", CLUSTER, profile, PluginRuntime(), {})
+
+    assert outcome.timeouts == {"P0": 30, "P2": 900}
+    assert outcome.status == Status(
+        Code.WAIT, ("for the others", "one or more plugins asked to wait and no plugin rejected pod")
+    )
+
+
+def test_a_rejecting_permit_plugin_ends_the_run() -> None:
+    calls: list[str] = []
+    profile = make_steps(calls, {"permit": PermitResult(NO)}, {"permit": ALLOW})
+
+    assert binding_cycle.run_permit_plugins(POD, "n1", CLUSTER, profile, PluginRuntime(), {}).status == Status(
+        Code.UNSCHEDULABLE, ("no",), "P0"
+    )
+    assert calls == ["P0.permit"]
+
+
+def test_without_permit_plugins_the_pod_is_allowed() -> None:
+    assert binding_cycle.run_permit_plugins(POD, "n1", CLUSTER, make_profile(), PluginRuntime(), {}).status is None
+
+
+RUNS_ALONE, RUNS_PARALLEL = PreBindPreFlightResult(), PreBindPreFlightResult(allow_parallel=True)
+
+
+@pytest.mark.parametrize(
+    ("results", "groups"),
+    [
+        ([RUNS_PARALLEL, RUNS_PARALLEL], [["P0", "P1"]]),
+        ([RUNS_PARALLEL, RUNS_ALONE, RUNS_PARALLEL], [["P0"], ["P1"], ["P2"]]),
+        ([RUNS_PARALLEL, SKIP, RUNS_PARALLEL], [["P0"], ["P2"]]),
+        ([RUNS_PARALLEL, PreBindPreFlightResult(allow_parallel=True, skip=True), RUNS_PARALLEL], [["P0", "P2"]]),
+        ([SKIP, RUNS_ALONE], [["P1"]]),
+    ],
+    ids=[
+        "plugins that may run side by side are one group",
+        "one that must run alone closes the group",
+        "even if it is skipped",
+        "but not if it might have run beside them",
+        "a skipped plugin is not run",
+    ],
+)
+def test_pre_bind_plugins_run_in_groups(results: list[Any], groups: list[list[str]]) -> None:
+    """Source: pkg/scheduler/framework/runtime/framework.go, frameworkImpl.getPreBindPluginGroups (1.36)."""
+    profile = make_steps([], *({"pre_bind": WRITE, "pre_bind_pre_flight": result} for result in results))
+
+    outcome = binding_cycle.run_pre_bind_pre_flights(POD, "n1", profile, PluginRuntime(), {})
+
+    assert [[plugin.name for plugin in group] for group in outcome.groups] == groups
+    assert outcome.status is None
+
+
+def test_if_all_plugins_skip_pre_bind_is_skipped() -> None:
+    profile = make_steps([], {"pre_bind": WRITE, "pre_bind_pre_flight": SKIP})
+
+    assert binding_cycle.run_pre_bind_pre_flights(POD, "n1", profile, PluginRuntime(), {}).status == SKIP
+
+
+def test_an_unsupported_pre_flight_code_is_an_error() -> None:
+    """Source: pkg/scheduler/framework/runtime/framework.go, frameworkImpl.RunPreBindPreFlights (1.36)."""
+    profile = make_steps([], {"pre_bind": WRITE, "pre_bind_pre_flight": NO})
+
+    status = binding_cycle.run_pre_bind_pre_flights(POD, "n1", profile, PluginRuntime(), {}).status
+
+    assert status == Status(
+        Code.ERROR,
+        (
+            'PreBindPreFlight P0 returned "Unschedulable", which is unsupported. '
+            "It is supposed to return Success, Skip, or Error status",
+        ),
+        "P0",
+    )
+
+
+@pytest.mark.parametrize(
+    ("results", "expected"),
+    [
+        ([SKIP, WRITE], WRITE),
+        ([WRITE, NO], WRITE),
+        ([SKIP, NO], Status(Code.UNSCHEDULABLE, ("no",), "P1")),
+        ([SKIP], SKIP),
+        ([ValueError("down")], Status(Code.ERROR, ('running Bind plugin "P0": ValueError: down',), "P0")),
+    ],
+    ids=[
+        "the first that does not skip binds",
+        "nobody is asked after it",
+        "a rejection is final",
+        "all skip",
+        "a fault is an error",
+    ],
+)
+def test_the_first_bind_plugin_that_does_not_skip_binds(results: list[Any], expected: ApiPlan | Status) -> None:
+    """Source: pkg/scheduler/schedule_one.go, Scheduler.bind; pkg/scheduler/framework/runtime/framework.go,
+    frameworkImpl.RunBindPlugins (1.36).
+    """
+    result = binding_cycle.run_bind_plugins(POD, "n1", make_steps([], *({"bind": a} for a in results)), PluginRuntime())
+    assert (result if isinstance(result, Status) else result[1]) == expected

@@ -1,0 +1,168 @@
+"""One scheduling cycle: the selected node, the message of a failure, and PreEnqueue."""
+
+from random import Random
+from typing import Any
+
+import pytest
+
+from extender.cycle.decision import Decision, ScheduleFailure, ScheduleResult
+from extender.cycle.node_sampling import NodeSampler
+from extender.cycle.plugin_runtime import PluginRuntime
+from extender.cycle.scheduling_cycle import schedule_pod
+from extender.framework.status import Code
+from tests.build import make_cluster, make_node, make_pod
+from tests.unit.cycle.fakes import FakePostFilter, FakeScore, RaisingPlugin, RejectingFilter, make_profile
+
+
+def schedule(*plugins: Any, nodes: str = "abc", seed: int = 1, percentage: int | None = None) -> Decision:
+    """Schedule a pod on these nodes."""
+    snapshot = make_cluster(*map(make_node, nodes)).snapshot()
+    profile = make_profile(*plugins, percentage=percentage)
+    return schedule_pod(
+        snapshot.make_pod_info(make_pod()), snapshot, profile, PluginRuntime(), Random(seed), NodeSampler()
+    )
+
+
+def schedule_failure(*plugins: Any, nodes: str = "abc") -> ScheduleFailure:
+    decision = schedule(*plugins, nodes=nodes)
+    assert isinstance(decision, ScheduleFailure)
+    return decision
+
+
+def test_the_best_node_is_selected() -> None:
+    decision = schedule(FakeScore("X", {"a": 1, "b": 9, "c": 3}))
+
+    assert isinstance(decision, ScheduleResult)
+    assert (decision.suggested_host, decision.feasible_nodes, decision.evaluated_nodes) == ("b", 3, 3)
+
+
+def test_ties_are_broken_at_random_among_the_best() -> None:
+    score = FakeScore("X", {"a": 5, "b": 9, "c": 9})
+    selected = {
+        decision.suggested_host
+        for seed in range(20)
+        if isinstance(decision := schedule(score, seed=seed), ScheduleResult)
+    }
+
+    assert selected == {"b", "c"}
+
+
+def test_the_only_feasible_node_is_selected_without_scoring() -> None:
+    """Even if a score plugin would fail.
+
+    Source: pkg/scheduler/schedule_one.go, Scheduler.schedulePod (1.36).
+    """
+    decision = schedule(RejectingFilter("R", "a", "b"), FakeScore("X", {}))
+
+    assert isinstance(decision, ScheduleResult)
+    assert (decision.suggested_host, decision.ranking) == ("c", None)
+
+
+@pytest.mark.parametrize(
+    ("plugins", "node"),
+    [((), "a"), ((RejectingFilter("R", "a"),), "b")],
+    ids=["it takes the pod", "it does not"],
+)
+def test_the_nominated_node_is_selected_without_scoring_if_it_fits(plugins: Any, node: str) -> None:
+    """Source: pkg/scheduler/schedule_one.go, Scheduler.evaluateNominatedNode (1.36)."""
+    snapshot = make_cluster(*map(make_node, "abc")).snapshot()
+    profile = make_profile(*plugins, FakeScore("X", {"a": 1, "b": 9, "c": 3}))
+    pod = make_pod(status={"nominatedNodeName": "a"})
+
+    decision = schedule_pod(snapshot.make_pod_info(pod), snapshot, profile, PluginRuntime(), Random(1), NodeSampler())
+
+    assert isinstance(decision, ScheduleResult)
+    assert decision.suggested_host == node
+
+
+def test_without_nodes_post_filter_does_not_run() -> None:
+    """Source: pkg/scheduler/schedule_one.go, Scheduler.schedulingAlgorithm (1.36)."""
+    post_filter = FakePostFilter("H", Code.SUCCESS)
+
+    decision = schedule_failure(post_filter, nodes="")
+
+    assert decision.message == "no nodes available to schedule pods"
+    assert decision.status.code is Code.UNRESOLVABLE
+    assert decision.rejectors == frozenset()
+    assert post_filter.calls == 0
+
+
+def test_a_rejected_pod_has_its_rejectors() -> None:
+    decision = schedule_failure(RejectingFilter("R", "a", "b", "c", text="no"))
+
+    assert decision.message == "0/3 nodes are available: 3 no."
+    assert (decision.reason, decision.rejectors, decision.nominated_node) == ("Unschedulable", {"R"}, "")
+
+
+def test_an_error_is_no_rejection() -> None:
+    """The pod has no rejectors, so the queue retries it after its error backoff.
+
+    Source: pkg/scheduler/schedule_one.go, Scheduler.schedulingAlgorithm (1.36).
+    """
+    post_filter = FakePostFilter("H", Code.SUCCESS)
+
+    decision = schedule_failure(RaisingPlugin(), post_filter)
+
+    assert decision.reason == "SchedulerError"
+    assert decision.message == 'running PreFilter plugin "Broken": ValueError: out of order'
+    assert (decision.rejectors, post_filter.calls) == (frozenset(), 0)
+
+
+def test_failing_to_score_is_an_error() -> None:
+    decision = schedule_failure(FakeScore("X", {"a": 1, "b": 101, "c": 1}))
+
+    assert decision.reason == "SchedulerError"
+    assert 'plugin "X" returns an invalid score 101' in decision.message
+
+
+@pytest.mark.parametrize(
+    ("plugins", "message", "nominated"),
+    [
+        ([FakePostFilter("A", Code.UNSCHEDULABLE, "x"), FakePostFilter("B", Code.UNSCHEDULABLE, "y")], " x, y", None),
+        ([FakePostFilter("A", Code.UNSCHEDULABLE, "x"), FakePostFilter("B", Code.SUCCESS, nominated="b")], "", "b"),
+        ([FakePostFilter("A", Code.SUCCESS, nominated="a"), FakePostFilter("B", Code.UNSCHEDULABLE, "y")], "", "a"),
+        (
+            [FakePostFilter("A", Code.UNSCHEDULABLE, "x", nominated=""), FakePostFilter("B", Code.UNSCHEDULABLE, "y")],
+            " x, y",
+            "",
+        ),
+        ([FakePostFilter("A", Code.UNRESOLVABLE, "x"), FakePostFilter("B", Code.SUCCESS, nominated="b")], " x", None),
+        (
+            [FakePostFilter("A", Code.ERROR, "not found"), FakePostFilter("B", Code.SUCCESS, nominated="b")],
+            " not found",
+            None,
+        ),
+    ],
+    ids=[
+        "all that cannot help are heard",
+        "the first that helps decides",
+        "nobody is asked after success",
+        "a cleared nomination is remembered",
+        "what is final ends the round",
+        "an error ends the round",
+    ],
+)
+def test_post_filter_plugins_run_in_order(plugins: list[Any], message: str, nominated: str | None) -> None:
+    """Source: pkg/scheduler/framework/runtime/framework.go, frameworkImpl.RunPostFilterPlugins (1.36)."""
+    decision = schedule_failure(RejectingFilter("R", "a", "b", "c", text="no"), *plugins)
+
+    assert decision.message == f"0/3 nodes are available: 3 no.{message}"
+    assert decision.nominated_node == nominated
+
+
+def test_a_percentage_stops_the_search_early() -> None:
+    names = [f"n{i}" for i in range(200)]
+    snapshot = make_cluster(*map(make_node, names)).snapshot()
+    score = FakeScore("X", dict.fromkeys(names, 1))
+
+    decision = schedule_pod(
+        snapshot.make_pod_info(make_pod()),
+        snapshot,
+        make_profile(score, percentage=10),
+        PluginRuntime(),
+        Random(1),
+        NodeSampler(),
+    )
+
+    assert isinstance(decision, ScheduleResult)
+    assert (decision.feasible_nodes, decision.evaluated_nodes) == (100, 100)

@@ -1,0 +1,134 @@
+"""The allocator with the cases of tests/cases/devices: the devices that claims get on a node, or the error.
+
+Source: pkg/scheduler/framework/plugins/dynamicresources/dynamicresources.go, DynamicResources.PreFilter,
+DynamicResources.Filter, DynamicResources.PostFilter;
+pkg/scheduler/framework/plugins/dynamicresources/extendeddynamicresources.go, DynamicResources.filterExtendedResources;
+dynamic-resource-allocation/cel/compile.go, newCompiler;
+dynamic-resource-allocation/structured/internal/incubating/allocator_incubating.go, Allocator.Allocate (1.36).
+"""
+
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from extender.dra.errors import AllocationError, AllocationTimeoutError, NodeAllocationError
+from tests.unit.dra.builders import (
+    format_allocation,
+    make_allocated_claim,
+    make_allocator,
+    make_claim,
+    make_cluster_with_devices,
+)
+
+CASES = Path(__file__).resolve().parents[2] / "cases" / "devices"
+
+
+def cases() -> Iterator[Any]:
+    for path in sorted(CASES.glob("*.yaml")):
+        for name, case in yaml.safe_load(path.read_text()).items():
+            yield pytest.param(case, id=f"{path.stem}: {name}")
+
+
+def allocate_case(case: Mapping[str, Any]) -> Any:
+    cluster = make_cluster_with_devices(case).snapshot()
+    allocator = make_allocator(case.get("gates"))
+    allocator.sync(cluster)
+    constraints = case.get("constraints", ())
+    claims = [make_claim(f"c{n}", raw, constraints=constraints) for n, raw in enumerate(case["claims"])]
+    try:
+        return format_allocation(allocator.allocate(allocator.prepare(claims), cluster.nodes[0], 0))
+    except (AllocationError, NodeAllocationError) as error:
+        return str(error)
+
+
+@pytest.mark.parametrize("case", list(cases()))
+def test_claims_are_allocated_as_in_the_case(case: Mapping[str, Any]) -> None:
+    assert case.keys() <= {"gates", "labels", "slices", "classes", "taken", "constraints", "claims", "want"}
+    assert allocate_case(case) == case["want"]
+
+
+TWO_DEVICES = {"slices": [{"devices": {"a": {}, "b": {}}}]}
+
+
+def test_a_cached_result_is_valid_until_a_device_of_the_pool_is_allocated() -> None:
+    cache = make_cluster_with_devices(TWO_DEVICES)
+    allocator = make_allocator()
+    claim = make_claim("c", {"r": {}})
+    for devices, want in (((), "a"), (("a",), "b"), (("a", "b"), None)):
+        if devices:
+            cache.add_or_update_object(make_allocated_claim("other", devices))
+        cluster = cache.snapshot()
+        allocator.sync(cluster)
+        allocation = format_allocation(allocator.allocate(allocator.prepare([claim]), cluster.nodes[0], 0))
+        assert allocation == (None if want is None else [[f"r: {want}"]])
+        del cluster
+
+
+def test_a_deleted_claim_frees_its_device() -> None:
+    cache = make_cluster_with_devices({**TWO_DEVICES, "taken": ["a"]})
+    allocator = make_allocator()
+    allocator.sync(cache.snapshot())
+    cache.remove_object(type(make_claim("c", {})), "default/taken-0")
+    cluster = cache.snapshot()
+    allocator.sync(cluster)
+    allocation = allocator.allocate(allocator.prepare([make_claim("c", {"r": {}})]), cluster.nodes[0], 0)
+    assert format_allocation(allocation) == [["r: a"]]
+
+
+def test_an_in_flight_device_is_allocated_until_it_is_removed() -> None:
+    cluster = make_cluster_with_devices(TWO_DEVICES).snapshot()
+    allocator = make_allocator()
+    allocator.sync(cluster)
+    results = make_allocated_claim("other", ["a"]).status.allocation
+    assert results is not None
+    claims = allocator.prepare([make_claim("c", {"r": {}})])
+
+    allocator.allocated_devices.add_in_flight("uid-other", results.devices.results)
+    assert format_allocation(allocator.allocate(claims, cluster.nodes[0], 0)) == [["r: b"]]
+
+    assert allocator.allocated_devices.remove_in_flight("uid-other")
+    assert format_allocation(allocator.allocate(claims, cluster.nodes[0], 0)) == [["r: a"]]
+    assert not allocator.allocated_devices.remove_in_flight("uid-other")
+
+
+def test_an_in_flight_allocation_that_is_written_counts_once() -> None:
+    cache = make_cluster_with_devices(TWO_DEVICES)
+    allocator = make_allocator()
+    allocator.sync(cache.snapshot())
+    claim = make_allocated_claim("other", ["a"])
+    assert claim.status.allocation is not None
+    allocator.allocated_devices.add_in_flight(claim.metadata.uid, claim.status.allocation.devices.results)
+    cache.add_or_update_object(claim)
+    allocator.sync(cache.snapshot())
+    assert not allocator.allocated_devices.is_in_flight(claim.metadata.uid)
+    cache.remove_object(type(claim), "default/other")
+    allocator.sync(cache.snapshot())
+    assert not allocator.allocated_devices.is_allocated(("gpu.example.com", "pool", "a"))
+
+
+class JumpingClock:
+    """A clock that advances by a second at each reading."""
+
+    def __init__(self) -> None:
+        self.time = 0.0
+
+    def monotonic(self) -> float:
+        self.time += 1
+        return self.time
+
+    def now(self) -> float:
+        return 0.0
+
+
+def test_a_search_ends_at_its_timeout() -> None:
+    cluster = make_cluster_with_devices({"slices": [{"devices": {f"d{n}": {} for n in range(20)}}]}).snapshot()
+    allocator = make_allocator()
+    allocator._clock = JumpingClock()
+    allocator.sync(cluster)
+    claims = allocator.prepare([make_claim("c", {"r": {"count": 12}})])
+    with pytest.raises(AllocationTimeoutError):
+        allocator.allocate(claims, cluster.nodes[0], 5)
+    assert allocator.allocate(claims, cluster.nodes[0], 0) is not None

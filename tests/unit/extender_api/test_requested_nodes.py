@@ -1,0 +1,57 @@
+"""Requested nodes: names looked up in a snapshot, and whole nodes added to a hypothesis of it."""
+
+import json
+
+import numpy as np
+import pytest
+
+from extender.cycle.plugin_runtime import PluginRuntime
+from extender.extender_api.node_names import NodeNames
+from extender.extender_api.payloads import NodeList, RequestError, decode_args
+from extender.extender_api.requested_nodes import add_requested_nodes, find_nodes_by_name
+from tests.build import make_cluster, make_node
+
+
+def decode_nodes(*nodes: dict[str, object]) -> NodeList:
+    node_list = decode_args(json.dumps({"Pod": {}, "Nodes": {"items": nodes}}).encode()).nodes
+    assert node_list is not None
+    return node_list
+
+
+def test_names_have_their_rows_and_unknown_names_have_none() -> None:
+    snapshot = make_cluster(make_node("n1"), make_node("n2"), make_node("n3")).snapshot()
+    requested = find_nodes_by_name(NodeNames(["n3", "new", "n1"]), snapshot, PluginRuntime())
+    assert requested.rows.tolist() == [2, -1, 0]
+    assert (requested.known_mask.tolist(), requested.unknown_count) == ([True, False, True], 1)
+    assert requested.make_row_mask().tolist() == [True, False, True]
+
+
+def test_a_column_is_selected_in_the_order_of_the_request() -> None:
+    snapshot = make_cluster(make_node("n1"), make_node("n2")).snapshot()
+    requested = find_nodes_by_name(NodeNames(["n2", "new", "n1"]), snapshot, PluginRuntime())
+    assert requested.select(np.array([False, True])).tolist() == [True, False, False]
+    assert requested.select(np.zeros(0, dtype=np.bool_)).tolist() == [False, False, False]
+
+
+def test_whole_nodes_are_added_and_the_snapshot_does_not_change() -> None:
+    snapshot = make_cluster(make_node("n1")).snapshot()
+    nodes = decode_nodes({"metadata": {"name": "n1", "labels": {"a": "b"}}}, {"metadata": {"name": "n2"}})
+    requested = add_requested_nodes(nodes, snapshot, PluginRuntime())
+    assert (requested.names, requested.unknown_count) == (["n1", "n2"], 0)
+    assert [node.metadata.labels for node in requested.snapshot.nodes] == [{"a": "b"}, {}]
+    assert list(snapshot.names) == ["n1"]
+
+
+def test_an_equal_node_is_replaced_by_that_of_the_cache() -> None:
+    snapshot = make_cluster(make_node("n1")).snapshot()
+    nodes = decode_nodes({"metadata": {"name": "n2"}})
+    nodes.nodes[0].node = make_node("n1")
+    add_requested_nodes(nodes, snapshot, PluginRuntime())
+    assert nodes.nodes[0].node is snapshot.nodes[0]
+
+
+def test_an_invalid_quantity_is_rejected_with_its_index() -> None:
+    nodes = decode_nodes({"metadata": {"name": "n1"}, "status": {"allocatable": {"cpu": "lots"}}})
+    with pytest.raises(RequestError, match=r"Nodes\.items\[0\]\.status\.allocatable: ") as caught:
+        add_requested_nodes(nodes, make_cluster().snapshot(), PluginRuntime())
+    assert caught.value.status == 400

@@ -1,0 +1,191 @@
+"""The application's routes: statuses, health checks, metrics and the OpenAPI document."""
+
+import json
+from typing import Any
+
+import pytest
+from starlette.testclient import TestClient
+
+from extender.cycle.plugin_runtime import PluginRuntime
+from extender.extender_api.payloads import MAX_NODES_BYTES
+from extender.extender_api.routes import ExtenderService, new_app
+from extender.extender_api.verbs import Verbs
+from extender.framework.status import Reason
+from extender.logs.klog import JsonFormatter, verbosity
+from extender.metrics.exposition import make_registry, render_metrics
+from extender.metrics.verb_metrics import VerbMetrics
+from extender.serving.health import Health
+from tests.build import make_cluster, make_node
+from tests.fake_plugins import FixedScore, RaisingPlugin, RejectingFilter, make_profile
+
+BODY = '{"Pod": {"metadata": {"name": "web"}}, "Nodes": null, "NodeNames": ["n1", "n2", "new"]}'
+
+
+def make_client(*plugins: Any, health: Health | None = None, **more: Any) -> TestClient:
+    registry = make_registry()
+    metrics = VerbMetrics(registry)
+    profile = make_profile(*plugins)
+    cache = make_cluster(make_node("n1"), make_node("n2"))
+    verbs = Verbs(cache, {profile.scheduler_name: profile}, profile, PluginRuntime(), PluginRuntime(), metrics=metrics)
+    service = ExtenderService(verbs, health or Health(), metrics, lambda: render_metrics(registry))
+    return TestClient(new_app(service), **more)
+
+
+@pytest.fixture
+def caller() -> TestClient:
+    return make_client(RejectingFilter({Reason("no"): ["n2"]}), FixedScore({"n1": 50}))
+
+
+def test_filter_and_prioritize_return_json(caller: TestClient) -> None:
+    response = caller.post("/filter", content=BODY)
+    assert (response.status_code, response.headers["content-type"]) == (200, "application/json")
+    assert response.json() == {
+        "Nodes": None,
+        "NodeNames": ["n1"],
+        "FailedNodes": {"n2": "no", "new": "node is not known to the extender (yet)"},
+        "FailedAndUnresolvableNodes": {},
+        "Error": "",
+    }
+    assert caller.post("/prioritize", content=BODY).json() == [
+        {"Host": "n1", "Score": 10},
+        {"Host": "n2", "Score": 0},
+        {"Host": "new", "Score": 0},
+    ]
+
+
+def test_the_content_type_of_a_request_is_ignored(caller: TestClient) -> None:
+    headers = {"content-type": "application/x-www-form-urlencoded"}
+    assert caller.post("/filter", content=BODY, headers=headers).status_code == 200
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "headers", "status", "line"),
+    [
+        ("GET", "/filter", {}, 405, "Method Not Allowed"),
+        ("POST", "/metrics", {}, 405, "Method Not Allowed"),
+        ("GET", "/", {}, 404, "Not Found"),
+        ("POST", "/filter/", {}, 404, "Not Found"),
+        ("POST", "/filter", {}, 400, "the body: Input data was truncated"),
+        (
+            "POST",
+            "/filter",
+            {"content-encoding": "gzip"},
+            415,
+            'Content-Encoding "gzip" is not supported; send the body uncompressed',
+        ),
+        (
+            "POST",
+            "/prioritize",
+            {"content-length": str(MAX_NODES_BYTES + 1)},
+            413,
+            "a request may have 268435456 bytes, this has more",
+        ),
+    ],
+    ids=[
+        "a verb with GET",
+        "a page with POST",
+        "nothing there",
+        "a slash too much",
+        "no body",
+        "a compressed body",
+        "a body that is too big",
+    ],
+)
+def test_other_requests_get_a_status_and_one_line(
+    caller: TestClient, method: str, path: str, headers: dict[str, str], status: int, line: str
+) -> None:
+    response = caller.request(method, path, headers=headers, follow_redirects=False)
+    assert (response.status_code, response.text.rstrip("\n")) == (status, line)
+    assert response.headers["content-type"] == "text/plain; charset=utf-8"
+
+
+def test_a_bug_in_a_plugin_is_an_error_of_filter_and_a_status_of_prioritize() -> None:
+    caller = make_client(RaisingPlugin())
+    assert caller.post("/filter", content=BODY).json()["Error"].startswith('running "RaisingPlugin" filter plugin: ')
+    response = caller.post("/prioritize", content=BODY)
+    assert response.status_code == 500
+    assert response.text.startswith('running "RaisingPlugin" filter plugin: ')
+    assert "Traceback" not in response.text
+
+
+def test_an_unexpected_exception_has_no_traceback_in_the_response() -> None:
+    def broken() -> str:
+        raise LookupError("secret")
+
+    caller = make_client(health=Health(readiness_checks={"broken": broken}), raise_server_exceptions=False)
+    response = caller.get("/readyz")
+    assert (response.status_code, response.text) == (500, "internal error: LookupError\n")
+
+
+def test_health_endpoints_list_their_checks_if_verbose(caller: TestClient) -> None:
+    assert [caller.get(path).text for path in ("/livez", "/healthz", "/readyz")] == ["ok", "ok", "ok"]
+    assert caller.get("/readyz?verbose").text == "[+]ping ok\n[+]shutdown ok\nreadyz check passed\n"
+    assert "[+]shutdown excluded: ok" in caller.get("/readyz?verbose&exclude=shutdown&exclude=x").text
+
+
+def test_a_draining_process_is_not_ready() -> None:
+    caller = make_client(health=Health(draining=True))
+    assert (caller.get("/readyz").status_code, caller.get("/livez").status_code) == (500, 200)
+
+
+def test_requests_are_counted_in_the_metrics(caller: TestClient) -> None:
+    caller.post("/filter", content=BODY)
+    caller.post("/filter", content=b"{")
+    caller.post("/prioritize", content=BODY)
+    page = caller.get("/metrics")
+    assert page.headers["content-type"] == "text/plain; version=0.0.4; charset=utf-8"
+    lines = set(page.text.splitlines())
+    assert {
+        'extender_request_duration_seconds_count{code="200",verb="filter"} 1.0',
+        'extender_request_duration_seconds_count{code="400",verb="filter"} 1.0',
+        'extender_request_duration_seconds_count{code="200",verb="prioritize"} 1.0',
+        'extender_requests_in_flight{verb="filter"} 0.0',
+        'extender_request_nodes_sum{verb="filter"} 3.0',
+        'extender_response_nodes_sum{verb="filter"} 1.0',
+        f'extender_request_size_bytes_sum{{verb="filter"}} {float(len(BODY))}',
+        'extender_refused_nodes_total{plugin="RejectingFilter",reason="no"} 1.0',
+        'extender_unknown_nodes_total{verb="filter"} 1.0',
+    } <= lines
+    assert "_created" not in page.text
+
+
+def test_the_openapi_document_has_both_forms_of_the_request(caller: TestClient) -> None:
+    document = caller.get("/openapi.json").json()
+    for verb in ("filter", "prioritize"):
+        operation = document["paths"][f"/{verb}"]["post"]
+        forms = operation["requestBody"]["content"]["application/json"]["schema"]["oneOf"]
+        assert [form["required"] for form in forms] == [["Pod", "NodeNames"], ["Pod", "Nodes"]]
+        assert {"200", "400", "413", "415"} <= set(operation["responses"])
+    response = document["paths"]["/filter"]["post"]["responses"]["200"]["content"]["application/json"]["schema"]
+    assert set(response["required"]) == set(caller.post("/filter", content=BODY).json())
+
+
+def test_nothing_else_is_served(caller: TestClient) -> None:
+    document = caller.get("/openapi.json").json()
+    verbs = {"/filter", "/prioritize", "/preempt"}
+    assert set(document["paths"]) == {*verbs, "/livez", "/healthz", "/readyz", "/metrics"}
+    assert caller.post("/bind", content=b"{}").status_code == 404
+    assert [caller.get(path).status_code for path in ("/docs", "/redoc")] == [404, 404]
+
+
+def test_each_request_is_logged_with_its_fields(caplog: pytest.LogCaptureFixture) -> None:
+    caller = make_client(RejectingFilter({Reason("no"): ["n2"]}))
+    with caplog.at_level(verbosity(2), "extender.access"):
+        caller.post("/filter", content=BODY)
+        caller.post("/filter", content=b"{")
+    went_well, failed = (json.loads(JsonFormatter().format(record)) for record in caplog.records)
+    assert (went_well["v"], went_well["verb"], went_well["code"], went_well["pod"]) == (2, "filter", 200, "/web")
+    assert went_well["requestBytes"] == len(BODY)
+    assert (failed["v"], failed["code"], failed["err"]) == (0, 400, "the body: Input data was truncated")
+
+
+def test_whole_nodes_are_counted_and_warned_of_once_if_the_cluster_is_known(caplog: pytest.LogCaptureFixture) -> None:
+    caller = make_client(FixedScore({}))
+    for verb in ("filter", "filter", "prioritize"):
+        caller.post(f"/{verb}", json={"Pod": {"metadata": {"name": "web"}}, "Nodes": {"items": []}})
+    caller.post("/filter", content=BODY)
+    page = caller.get("/metrics").text
+    assert 'extender_requests_with_whole_nodes_total{verb="filter"} 2.0' in page
+    assert 'extender_requests_with_whole_nodes_total{verb="prioritize"} 1.0' in page
+    warnings = [record.getMessage() for record in caplog.records if record.levelname == "WARNING"]
+    assert warnings == ["Requests bring whole nodes though the cluster is known; set nodeCacheCapable: true for names"]

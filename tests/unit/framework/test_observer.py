@@ -1,0 +1,88 @@
+"""The observer sees each plugin call and extension point, under the names of kube-scheduler's metrics."""
+
+from random import Random
+
+from extender.app import wiring
+from extender.cycle import binding_cycle
+from extender.cycle.decision import ScheduleFailure, ScheduleResult
+from extender.cycle.node_sampling import NodeSampler
+from extender.cycle.pre_enqueue import run_pre_enqueue_plugins
+from extender.cycle.scheduling_cycle import schedule_pod
+from extender.framework.status import Code, Status
+from tests.build import make_cluster, make_node, make_pod
+
+
+class RecordingObserver:
+    """Records extension points and plugin calls."""
+
+    def __init__(self) -> None:
+        self.extension_points: list[tuple[str, str, Code]] = []
+
+        self.calls: list[tuple[str, str, Code]] = []
+
+    def observe_plugin_call(self, plugin: str, point: str, code: Code, seconds: float) -> None:
+        assert seconds >= 0
+        self.calls.append((plugin, point, code))
+
+    def observe_extension_point(self, profile: str, point: str, code: Code, seconds: float) -> None:
+        assert seconds >= 0
+        self.extension_points.append((profile, point, code))
+
+
+def test_each_extension_point_of_a_scheduling_cycle_is_observed_once() -> None:
+    observer, profile = RecordingObserver(), wiring.build_scheduling().first_profile
+    runtime = wiring.make_runtime(observer)
+    cluster = make_cluster(make_node("a"), make_node("b")).snapshot()
+    pod_info = cluster.make_pod_info(make_pod())
+
+    run_pre_enqueue_plugins(pod_info, cluster, profile, runtime)
+    schedule_pod(pod_info, cluster, profile, runtime, Random(1), NodeSampler())
+
+    points = ["PreEnqueue", "PreFilter", "Filter", "PreScore", "Score"]
+    assert observer.extension_points == [("default-scheduler", point, Code.SUCCESS) for point in points]
+
+
+def test_extension_points_and_calls_of_a_binding_cycle_are_observed() -> None:
+    """The executor of a plan observes it, not the plugin runner."""
+    observer, profile = RecordingObserver(), wiring.build_scheduling().first_profile
+    runtime = wiring.make_runtime(observer)
+    cluster = make_cluster(make_node("a")).snapshot()
+    pod_info = cluster.make_pod_info(make_pod())
+
+    decision = schedule_pod(pod_info, cluster, profile, runtime, Random(1), NodeSampler())
+    assert isinstance(decision, ScheduleResult)
+    observer.extension_points.clear()
+
+    assert binding_cycle.run_reserve_plugins(pod_info, "a", cluster, profile, runtime, decision.cycle_state) is None
+    binding_cycle.run_permit_plugins(pod_info, "a", cluster, profile, runtime, decision.cycle_state)
+    binding_cycle.run_pre_bind_pre_flights(pod_info, "a", profile, runtime, decision.cycle_state)
+    plan = binding_cycle.run_bind_plugins(pod_info, "a", profile, runtime)
+    assert not isinstance(plan, Status)
+    assert "Bind" not in {point for _, point, _ in observer.calls}
+    runtime.runner.observe_plan(plan[0], "Bind", None, runtime.runner.start_timer())
+    binding_cycle.run_post_bind_plugins(pod_info, "a", profile, runtime, decision.cycle_state)
+
+    extension_points = [("Reserve", Code.SUCCESS), ("Permit", Code.SUCCESS), ("PreBindPreFlight", Code.SKIP)]
+    assert observer.extension_points == [
+        ("default-scheduler", *point) for point in (*extension_points, ("PostBind", Code.SUCCESS))
+    ]
+    assert ("VolumeBinding", "PreBindPreFlight", Code.SKIP) in observer.calls
+    assert observer.calls[-1] == ("DefaultBinder", "Bind", Code.SUCCESS)
+
+
+def test_plugin_calls_are_observed_with_their_codes() -> None:
+    observer, profile = RecordingObserver(), wiring.build_scheduling().first_profile
+    runtime = wiring.make_runtime(observer)
+    cluster = make_cluster(make_node("a")).snapshot()
+    pod_info = cluster.make_pod_info(make_pod(requests={"cpu": "5"}))
+
+    decision = schedule_pod(pod_info, cluster, profile, runtime, Random(1), NodeSampler())
+
+    assert isinstance(decision, ScheduleFailure)
+    assert {
+        ("NodePorts", "PreFilter", Code.SKIP),
+        ("NodeResourcesFit", "PreFilter", Code.SUCCESS),
+        ("NodeResourcesFit", "Filter", Code.UNRESOLVABLE),
+        ("DefaultPreemption", "PostFilter", Code.UNSCHEDULABLE),
+    } <= set(observer.calls)
+    assert observer.extension_points[-1] == ("default-scheduler", "PostFilter", Code.UNSCHEDULABLE)

@@ -1,0 +1,67 @@
+"""Invalid plugins, and the error that names each when it is loaded or created."""
+
+from itertools import count
+from pathlib import Path
+from typing import Any, ClassVar
+
+import pytest
+import yaml
+
+from extender.config.errors import ConfigError
+from extender.framework.plugin_args import PluginArgs
+from extender.plugins.registry import load_registry
+from extender.testing import make_cluster, make_node, make_pod, run_plugin
+
+CASES = yaml.safe_load((Path(__file__).parents[2] / "cases" / "wrong_plugins.yaml").read_text())["cases"]
+MODULE_NUMBERS = count(1)
+
+
+def install_plugin(folder: Path, source: str, monkeypatch: pytest.MonkeyPatch) -> str:
+    """Install a package with the entry point `entry` in *folder*; return its module's name."""
+    module = f"wrong_module_{next(MODULE_NUMBERS)}"
+    (folder / f"{module}.py").write_text(source)
+    info = folder / "wrong_package-1.0.dist-info"
+    info.mkdir()
+    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: wrong-package\nVersion: 1.0\n")
+    (info / "entry_points.txt").write_text(f"[extender.plugins]\nentry = {module}:plugin\n")
+    monkeypatch.syspath_prepend(folder)
+    return module
+
+
+@pytest.mark.parametrize("case", CASES.values(), ids=CASES)
+def test_an_invalid_plugin_is_rejected_when_it_is_loaded(
+    case: dict[str, str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    module = install_plugin(tmp_path, case["source"], monkeypatch)
+    with pytest.raises(ConfigError) as error:
+        load_registry()
+    want = case["want"].replace("{module}", module)
+    assert str(error.value) == f'plugin "entry" of wrong-package ({module}:plugin): {want}'
+
+
+def test_a_valid_plugin_is_loaded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    imports = "from extender.plugin import filter_plugin\n"
+    source = imports + '@filter_plugin("Right")\ndef plugin(p, n): return None\n'
+    install_plugin(tmp_path, source, monkeypatch)
+    assert load_registry()["Right"].name == "Right"
+
+
+class RaisingPlugin:
+    """Raises in its constructor."""
+
+    name: ClassVar[str] = "RaisingPlugin"
+
+    def __init__(self, args: PluginArgs[None]) -> None:
+        raise FileNotFoundError(2, "No such file or directory", "models.txt")
+
+    def filter(self, pod: Any, nodes: Any, state: Any) -> Any:
+        return ()
+
+
+def test_a_constructor_that_raises_is_an_error_with_its_plugin() -> None:
+    with pytest.raises(ConfigError) as error:
+        run_plugin(RaisingPlugin, make_cluster(make_node("one"), make_pod("web")), "web")
+    assert str(error.value) == (
+        'profiles[0]: initializing plugin "RaisingPlugin": '
+        "FileNotFoundError: [Errno 2] No such file or directory: 'models.txt'"
+    )

@@ -1,0 +1,103 @@
+"""Profiles with plugins that kube-scheduler has removed, and with errors."""
+
+from typing import Any
+
+import pytest
+
+from extender.app import wiring
+from extender.config.errors import ConfigError
+
+VOLUME_LIMITS = ["AzureDiskLimits", "CinderLimits", "EBSLimits", "GCEPDLimits"]
+CONDITION_CHECKS = ["CheckNodeCondition", "CheckNodeDiskPressure", "CheckNodeMemoryPressure", "CheckNodePIDPressure"]
+SCORES = [
+    *("NodePreferAvoidPods", "NodeResourceLimits", "NodeResourcesLeastAllocated", "NodeResourcesMostAllocated"),
+    *("RequestedToCapacityRatio", "SelectorSpread"),
+]
+
+
+def build(**plugins: Any) -> wiring.Scheduling:
+    document = {
+        "apiVersion": "kubescheduler.config.k8s.io/v1",
+        "kind": "KubeSchedulerConfiguration",
+        "profiles": [{"plugins": plugins}],
+    }
+    return wiring.build_scheduling_from_builtins(document, "f")
+
+
+def enabled(*names: str) -> dict[str, Any]:
+    return {"enabled": [{"name": name} for name in names]}
+
+
+def test_removed_plugins_can_be_enabled_at_multi_point() -> None:
+    profile = build(
+        multiPoint=enabled(*VOLUME_LIMITS, *CONDITION_CHECKS, *SCORES, "NodeLabel", "ServiceAffinity")
+    ).first_profile
+    assert [plugin.name for plugin in profile.filter_plugins][-10:] == [
+        *VOLUME_LIMITS,
+        *CONDITION_CHECKS,
+        "NodeLabel",
+        "ServiceAffinity",
+    ]
+    assert [weighted.plugin.name for weighted in profile.score_plugins][-8:] == [
+        *SCORES,
+        "NodeLabel",
+        "ServiceAffinity",
+    ]
+
+
+@pytest.mark.parametrize("name", VOLUME_LIMITS)
+def test_the_removed_volume_limits_are_rejected_at_filter_as_in_kube_scheduler(name: str) -> None:
+    """Source: pkg/scheduler/apis/config/validation/validation.go, invalidPluginsByVersion (1.36)."""
+    with pytest.raises(ConfigError) as caught:
+        build(filter=enabled(name))
+    version = "kubescheduler.config.k8s.io/v1"
+    reason = f'was invalid in version "{version}" (KubeSchedulerConfiguration is version "{version}")'
+    assert str(caught.value) == f'profiles[0].plugins.filter.enabled[0]: Invalid value: "{name}": {reason}'
+
+
+def test_the_other_removed_plugins_can_be_enabled_at_their_extension_points() -> None:
+    profile = build(filter=enabled(*CONDITION_CHECKS, "NodeLabel"), score=enabled(*SCORES)).first_profile
+    assert [plugin.name for plugin in profile.filter_plugins][-5:] == [*CONDITION_CHECKS, "NodeLabel"]
+    assert [weighted.plugin.name for weighted in profile.score_plugins][-6:] == SCORES
+
+
+def test_no_removed_plugin_is_enabled_by_default_or_rendered_with_the_defaults() -> None:
+    default = wiring.build_scheduling()
+    assert (
+        not {*VOLUME_LIMITS, *CONDITION_CHECKS, *SCORES, "NodeLabel", "ServiceAffinity"}
+        & default.first_profile.plugins.keys()
+    )
+    assert "NodeLabel" not in default.render_with_defaults()
+
+
+@pytest.mark.parametrize(("text", "warnings"), [("x", 1), ("5", 0)], ids=["text", "a number"])
+def test_an_invalid_limit_in_the_environment_is_a_warning(
+    monkeypatch: pytest.MonkeyPatch, text: str, warnings: int
+) -> None:
+    """Source: pkg/scheduler/framework/plugins/nodevolumelimits/non_csi.go, getMaxVolLimitFromEnv (1.21)."""
+    monkeypatch.setenv("KUBE_MAX_PD_VOLS", text)
+    assert len(build(multiPoint=enabled("EBSLimits")).warnings) == warnings
+    assert wiring.build_scheduling().warnings == ()
+
+
+def test_all_errors_of_a_configuration_are_reported_at_once() -> None:
+    document = {
+        "apiVersion": "kubescheduler.config.k8s.io/v1",
+        "kind": "KubeSchedulerConfiguration",
+        "profiles": [
+            {
+                "plugins": {"filter": enabled("NodeNam")},
+                "pluginConfig": [
+                    {"name": "NodeName", "args": {"x": 1}},
+                    {"name": "InterPodAffinity", "args": {"hardPodAffinityWeight": 101}},
+                ],
+            }
+        ],
+    }
+    with pytest.raises(ConfigError) as caught:
+        wiring.build_scheduling_from_builtins(document, "f")
+    assert [str(error) for error in caught.value.errors] == [
+        'profiles[0].plugins.filter.enabled: FilterPlugin "NodeNam" does not exist; did you mean "NodeName"?',
+        "profiles[0].pluginConfig[1].args.hardPodAffinityWeight: Invalid value: 101: not in valid range [0, 100]",
+        "profiles[0].pluginConfig[0].args: NodeName takes no arguments, got x",
+    ]

@@ -1,0 +1,53 @@
+"""Metric families: buckets, children, gauges and reset."""
+
+from prometheus_client import CollectorRegistry
+
+from extender.metrics.exposition import render_metrics
+from extender.metrics.families import MetricFamilies, MetricFamily, MetricType, exponential_buckets
+
+FAMILIES = (
+    MetricFamily("pods_total", MetricType.COUNTER, "Pods.", ("queue",)),
+    MetricFamily("size", MetricType.GAUGE, "Size.", ("type",)),
+    MetricFamily("starts_total", MetricType.COUNTER, "Starts."),
+)
+
+
+def exposed_lines(registry: CollectorRegistry) -> list[str]:
+    return [line for line in render_metrics(registry).decode().splitlines() if not line.startswith("#")]
+
+
+def test_buckets_grow_by_their_factor() -> None:
+    assert exponential_buckets(1, 2, 4) == [1, 2, 4, 8]
+
+
+def test_a_gauge_is_zero_for_label_values_that_are_missing_later() -> None:
+    registry = CollectorRegistry()
+    families = MetricFamilies(registry, FAMILIES)
+    families.set_gauges("size", {("nodes",): 3, ("pods",): 5})
+    families.set_gauges("size", {("nodes",): 4})
+    assert {'size{type="nodes"} 4.0', 'size{type="pods"} 0.0'} <= set(exposed_lines(registry))
+
+
+def test_a_reset_removes_metrics_with_labels_only() -> None:
+    registry = CollectorRegistry()
+    families = MetricFamilies(registry, FAMILIES)
+    families.increment("pods_total", "active", by=2)
+    families.increment("starts_total")
+    families.reset()
+    assert exposed_lines(registry) == ["starts_total 1.0"]
+    families.increment("pods_total", "active")
+    assert 'pods_total{queue="active"} 1.0' in exposed_lines(registry)
+
+
+def test_a_hidden_family_counts_without_being_exposed() -> None:
+    registry = CollectorRegistry()
+    families = MetricFamilies(registry, FAMILIES, hidden=("size", "pods_total"))
+    families.increment("pods_total", "active")
+    assert "pods_total" in families
+    assert exposed_lines(registry) == ["starts_total 0.0"]
+
+
+def test_the_help_text_starts_with_the_stability_level() -> None:
+    registry = CollectorRegistry()
+    MetricFamilies(registry, FAMILIES)
+    assert "# HELP size [ALPHA] Size." in render_metrics(registry).decode().splitlines()

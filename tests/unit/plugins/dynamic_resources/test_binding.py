@@ -1,0 +1,254 @@
+"""Reserve, PreBind and Unreserve of DynamicResources: in-flight devices, API calls and binding conditions."""
+
+from typing import Any
+
+import pytest
+
+from extender.api.kinds.devices import ResourceClaim
+from extender.cache.cache import Cache
+from extender.cache.pod_info import PodInfo
+from extender.config.feature_gates import FeatureGates
+from extender.framework.api_plan import ApiPlan
+from extender.framework.extension_points import PreBindPreFlightResult
+from extender.framework.plugin_args import PluginArgs
+from extender.framework.status import SUCCESS, Code, Status, error, unresolvable
+from extender.plugins.dynamic_resources.args import DynamicResourcesOptions
+from extender.plugins.dynamic_resources.plugin import DynamicResources
+from tests.build import make_cluster, make_node, make_pod, make_pod_info
+from tests.unit.dra.builders import DRIVER, make_allocated_claim, make_claim, make_device_class, make_slice
+
+NOW = 1_772_323_200.0
+STAMP = "2026-03-01T00:00:00Z"
+
+
+class FakeClock:
+    """A clock that does not advance by itself."""
+
+    def __init__(self, now: float = NOW) -> None:
+        self.time = now
+
+    def monotonic(self) -> float:
+        return 0.0
+
+    def now(self) -> float:
+        return self.time
+
+
+def make_plugin(clock: FakeClock | None = None, **gates: bool) -> DynamicResources:
+    return DynamicResources(
+        PluginArgs(DynamicResourcesOptions("10s", "10m0s"), FeatureGates(gates)), clock or FakeClock()
+    )
+
+
+def make_pod_with_claims(*names: str, name: str = "pod", **pod: Any) -> Any:
+    entries = [{"name": entry, "resourceClaimName": entry} for entry in names]
+    return make_pod(name, spec={"resourceClaims": entries} if entries else None, **pod)
+
+
+def make_cache(*objects: Any, devices: Any = None) -> Cache:
+    resource_slice = make_slice({"node": "n", "devices": {"d0": {}, "d1": {}} if devices is None else devices})
+    return make_cluster(make_node("n"), make_device_class("gpu"), resource_slice, *objects)
+
+
+def run_filter(plugin: DynamicResources, pod: PodInfo, cache: Cache) -> Any:
+    """Return the PreFilter state after Filter."""
+    snapshot = cache.snapshot()
+    result = plugin.pre_filter(pod, snapshot)
+    assert result.status is None
+    plugin.filter(pod, snapshot.view(), result.state)
+    return result.state
+
+
+def plan_pre_bind(plugin: DynamicResources, cache: Cache, pod: Any) -> ApiPlan:
+    pod_info = make_pod_info(pod, cache)
+    state = run_filter(plugin, pod_info, cache)
+    assert plugin.reserve(pod_info, "n", cache.snapshot(), state) is None
+    plan = plugin.pre_bind(pod_info, "n", cache.snapshot(), state)
+    assert isinstance(plan, ApiPlan)
+    return plan
+
+
+def test_a_reserved_device_is_allocated_until_it_is_unreserved() -> None:
+    cache = make_cache(make_claim("one", {"r": {}}), make_claim("two", {"r": {"count": 2}}))
+    plugin = make_plugin()
+    first, second = (
+        make_pod_info(make_pod_with_claims("one"), cache),
+        make_pod_info(make_pod_with_claims("two", name="second"), cache),
+    )
+    state = run_filter(plugin, first, cache)
+    assert plugin.reserve(first, "n", cache.snapshot(), state) is None
+
+    second_result = plugin.pre_filter(second, cache.snapshot())
+    (rejection,) = plugin.filter(second, cache.snapshot().view(), second_result.state)
+    assert (rejection.nodes.tolist(), rejection.reason.text) == ([True], "cannot allocate all claims")
+
+    plugin.unreserve(first, "n", state)
+    second_result = plugin.pre_filter(second, cache.snapshot())
+    assert plugin.filter(second, cache.snapshot().view(), second_result.state) == ()
+
+
+def test_a_claim_in_flight_for_another_pod_rejects_the_pod() -> None:
+    cache = make_cache(make_claim("one", {"r": {}}))
+    plugin = make_plugin()
+    first, second = (
+        make_pod_info(make_pod_with_claims("one"), cache),
+        make_pod_info(make_pod_with_claims("one", name="second"), cache),
+    )
+    plugin.reserve(first, "n", cache.snapshot(), run_filter(plugin, first, cache))
+    want = unresolvable("resource claim default/one is in the process of being allocated")
+    assert plugin.pre_filter(second, cache.snapshot()).status == want
+
+
+def test_an_allocation_is_written_after_the_finalizer() -> None:
+    claim = make_claim("one", {"r": {}}, metadata={"resourceVersion": "7"})
+    plan = plan_pre_bind(make_plugin(), make_cache(claim), make_pod_with_claims("one"))
+
+    finalizer, status = plan.calls
+    assert (finalizer.verb, finalizer.kind, finalizer.namespace, finalizer.name, finalizer.subresource) == (
+        "patch", "ResourceClaim", "default", "one", "",
+    )  # fmt: skip
+    assert finalizer.body == {
+        "metadata": {
+            "uid": "uid-one",
+            "resourceVersion": "7",
+            "finalizers": ["resource.kubernetes.io/delete-protection"],
+        }
+    }
+    assert (status.verb, status.name, status.subresource) == ("patch", "one", "status")
+    assert status.body == {
+        "metadata": {"uid": "uid-one"},
+        "status": {
+            "allocation": {
+                "devices": {"results": [{"request": "r", "driver": DRIVER, "pool": "pool", "device": "d0"}]},
+                "nodeSelector": {
+                    "nodeSelectorTerms": [
+                        {"matchFields": [{"key": "metadata.name", "operator": "In", "values": ["n"]}]}
+                    ]
+                },
+                "allocationTimestamp": STAMP,
+            },
+            "reservedFor": [{"resource": "pods", "name": "pod", "uid": "uid-default-pod"}],
+        },
+    }
+    assert (plan.wait_for, plan.timeout) == (None, 0.0)
+
+
+def test_an_allocated_claim_is_only_reserved() -> None:
+    other = {"resource": "pods", "name": "other", "uid": "other"}
+    claim = make_allocated_claim("one", ["d0"], allocation={"allocationTimestamp": STAMP}, reservedFor=[other])
+    plan = plan_pre_bind(make_plugin(), make_cache(claim), make_pod_with_claims("one"))
+    (status,) = plan.calls
+    assert status.body["status"]["reservedFor"] == [
+        other,
+        {"resource": "pods", "name": "pod", "uid": "uid-default-pod"},
+    ]
+
+
+def test_a_claim_that_is_reserved_already_needs_no_call() -> None:
+    claim = make_allocated_claim(
+        "one", ["d0"], reservedFor=[{"resource": "pods", "name": "pod", "uid": "uid-default-pod"}]
+    )
+    assert plan_pre_bind(make_plugin(), make_cache(claim), make_pod_with_claims("one")) == ApiPlan()
+
+
+@pytest.mark.parametrize(
+    ("update", "message"),
+    [
+        pytest.param(
+            lambda cache: cache.remove_object(ResourceClaim, "default/one"),
+            "claim default/one got deleted in the meantime",
+            id="deleted",
+        ),
+        pytest.param(
+            lambda cache: cache.add_or_update_object(make_allocated_claim("one", ["d1"])),
+            "claim default/one got allocated elsewhere in the meantime",
+            id="allocated",
+        ),
+    ],
+)
+def test_a_claim_that_changed_since_pre_filter_fails_the_binding(update: Any, message: str) -> None:
+    cache = make_cache(make_claim("one", {"r": {}}))
+    plugin, pod_info = make_plugin(), make_pod_info(make_pod_with_claims("one"), cache)
+    state = run_filter(plugin, pod_info, cache)
+    plugin.reserve(pod_info, "n", cache.snapshot(), state)
+    update(cache)
+    assert plugin.pre_bind(pod_info, "n", cache.snapshot(), state) == error(message)
+
+
+def test_binding_conditions_are_waited_for() -> None:
+    device = {"bindingConditions": ["ready"], "bindingFailureConditions": ["broken"]}
+    cache = make_cache(make_claim("one", {"r": {}}), devices={"d0": device})
+    clock = FakeClock()
+    plan = plan_pre_bind(make_plugin(clock), cache, make_pod_with_claims("one"))
+    assert plan.wait_for is not None
+    assert (plan.timeout, plan.timeout_status) == (600.0, error("device binding timeout: context deadline exceeded"))
+    assert plan.event == ("BindingConditionsPending", "waiting for binding conditions for device on node n")
+    result = plan.calls[-1].body["status"]["allocation"]["devices"]["results"][0]
+    assert (result["bindingConditions"], result["bindingFailureConditions"]) == (["ready"], ["broken"])
+
+    def check_wait(*conditions: tuple[str, str]) -> Status | None:
+        device_key = {"driver": DRIVER, "pool": "pool", "device": "d0"}
+        device_conditions = [
+            {"type": kind, "status": status, "reason": "R", "message": "m"} for kind, status in conditions
+        ]
+        allocation = {"allocationTimestamp": STAMP}
+        cache.add_or_update_object(
+            make_allocated_claim(
+                "one", [result], allocation=allocation, devices=[{**device_key, "conditions": device_conditions}]
+            )
+        )
+        assert plan.wait_for is not None
+        return plan.wait_for(cache.snapshot())
+
+    assert check_wait() is None
+    assert check_wait(("ready", "False")) is None
+    assert check_wait(("ready", "True")) == SUCCESS
+    failed = 'device binding failed: claim=one, reason=R, message="m"'
+    assert check_wait(("ready", "True"), ("broken", "True")) == error(failed)
+    clock.time += 601
+    assert check_wait() == error("device binding timeout: claim=one")
+
+
+def test_extended_resources_get_a_claim_and_a_pod_status() -> None:
+    cache = make_cache(make_device_class("served", extendedResourceName="example.com/gpu"))
+    plan = plan_pre_bind(make_plugin(), cache, make_pod(requests={"example.com/gpu": "2"}))
+
+    create, status, pod = plan.calls
+    name = create.name
+    assert name.startswith("pod-extended-resources-")
+    assert len(name) == len("pod-extended-resources-") + 5
+    assert (create.verb, create.kind) == ("create", "ResourceClaim")
+    assert create.body["metadata"] == {
+        "name": name,
+        "namespace": "default",
+        "annotations": {"resource.kubernetes.io/extended-resource-claim": "true"},
+        "finalizers": ["resource.kubernetes.io/delete-protection"],
+        "ownerReferences": [
+            {"apiVersion": "v1", "kind": "Pod", "name": "pod", "uid": "uid-default-pod", "controller": True}
+        ],
+    }
+    exactly = {"deviceClassName": "served", "allocationMode": "ExactCount", "count": 2}
+    assert create.body["spec"] == {"devices": {"requests": [{"name": "container-0-request-0", "exactly": exactly}]}}
+    devices = [entry["device"] for entry in status.body["status"]["allocation"]["devices"]["results"]]
+    assert (status.name, status.subresource, devices) == (name, "status", ["d0", "d1"])
+    assert (pod.kind, pod.name, pod.subresource) == ("Pod", "pod", "status")
+    assert pod.body["status"]["extendedResourceClaimStatus"] == {
+        "requestMappings": [
+            {"containerName": "app", "resourceName": "example.com/gpu", "requestName": "container-0-request-0"}
+        ],
+        "resourceClaimName": name,
+    }
+
+
+def test_extended_resources_of_a_device_plugin_need_no_claim() -> None:
+    device_class = make_device_class("served", extendedResourceName="example.com/gpu")
+    cache = make_cluster(make_node("n", allocatable={"example.com/gpu": "2"}), device_class)
+    assert plan_pre_bind(make_plugin(), cache, make_pod(requests={"example.com/gpu": "2"})) == ApiPlan()
+
+
+def test_pre_bind_pre_flight_skips_pods_without_claims() -> None:
+    cache = make_cache(make_claim("one", {"r": {}}))
+    plugin, pod_info = make_plugin(), make_pod_info(make_pod_with_claims("one"), cache)
+    state = run_filter(plugin, pod_info, cache)
+    assert plugin.pre_bind_pre_flight(pod_info, "n", state) == PreBindPreFlightResult(allow_parallel=True)
+    assert plugin.pre_bind_pre_flight(pod_info, "n", None) == Status(Code.SKIP)

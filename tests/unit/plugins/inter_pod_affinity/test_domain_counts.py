@@ -1,0 +1,49 @@
+"""Counts of matched terms by topology domain."""
+
+import numpy as np
+
+from extender.cache.tables.node_table import ABSENT
+from extender.plugins.inter_pod_affinity.domain_counts import TopologyToMatchedTermCount
+from tests.build import make_cluster, make_node
+
+
+def test_counts_of_one_key_add_up() -> None:
+    counts = TopologyToMatchedTermCount()
+    counts.add("zone", np.array([1, 0], dtype=np.int64))
+    counts.add("zone", np.array([1, 0, 4], dtype=np.int64))
+    assert counts.get_nonzero_counts() == {("zone", 0): 2, ("zone", 2): 4}
+    assert (counts.nonzero_domain_count, counts.topology_keys, counts.is_empty) == (2, ("zone",), False)
+
+
+def test_an_update_does_not_write_to_the_shared_array() -> None:
+    shared = np.array([1], dtype=np.int64)
+    counts = TopologyToMatchedTermCount()
+    counts.add("zone", shared)
+    counts.update("zone", 0, -1)
+    assert (counts.is_empty, shared.tolist()) == (True, [1])
+
+
+def test_an_absent_value_is_not_counted() -> None:
+    counts = TopologyToMatchedTermCount()
+    counts.update("zone", ABSENT, 1)
+    assert counts.is_empty
+
+
+def test_a_clone_is_updated_independently() -> None:
+    counts = TopologyToMatchedTermCount()
+    counts.update("zone", 1, 3)
+    clone = counts.clone()
+    clone.update("zone", 1, 1)
+    counts.update("zone", 0, 2)
+    assert clone.get_nonzero_counts() == {("zone", 1): 4}
+    assert counts.get_nonzero_counts() == {("zone", 0): 2, ("zone", 1): 3}
+
+
+def test_nodes_get_the_count_of_their_domain_and_0_without_the_label() -> None:
+    nodes = [make_node("a", labels={"zone": "east"}), make_node("b", labels={"zone": "west"}), make_node("c")]
+    view = make_cluster(*nodes).snapshot().view()
+    east = view.label("zone").tolist()[0]
+    counts = TopologyToMatchedTermCount()
+    counts.update("zone", east, 7)
+    assert counts.get_counts_by_node(view, "zone").tolist() == [7, 0, 0]
+    assert counts.is_positive_by_node(view, "zone").tolist() == [True, False, False]

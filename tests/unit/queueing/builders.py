@@ -1,0 +1,78 @@
+"""A scheduling queue with plugins, for tests."""
+
+from dataclasses import dataclass, field
+from typing import Any
+
+from extender.api.kinds.pod import Pod
+from extender.cache.pod_info import PodInfo
+from extender.framework.events import ActionType, ClusterEvent, ClusterEventWithHint, EventResource
+from extender.framework.status import Status, unresolvable
+from extender.queueing.queued_pod_info import QueuedPodInfo
+from extender.queueing.scheduling_queue import QueueSettings, SchedulingQueue
+from tests.build import make_cluster, make_node, make_pod
+from tests.unit.cycle.fakes import RejectingFilter, make_profile
+
+SNAPSHOT = make_cluster().snapshot()
+NODE_ADD = ClusterEvent(EventResource.NODE, ActionType.ADD, new=make_node("new"))
+POD_DELETE = ClusterEvent(EventResource.ASSIGNED_POD, ActionType.DELETE, old=make_pod("deleted", node="n"))
+
+
+class NodeAddPlugin(RejectingFilter):
+    """A filter that registers for new nodes, with an optional queueing hint."""
+
+    hint: Any = None
+
+    def events_to_register(self) -> tuple[ClusterEventWithHint, ...]:
+        return (ClusterEventWithHint(EventResource.NODE, ActionType.ADD, self.hint),)
+
+
+@dataclass
+class QueueHarness:
+    """A queue with the plugins NodeAdd (registers for new nodes) and AnyEvent (registers for nothing).
+
+    Attributes:
+        gated: names of the pods that PreEnqueue of NodeAdd gates.
+        node_add_plugin: the plugin NodeAdd.
+        moves: the observed moves: queue and event label.
+        settings: of the queue.
+    """
+
+    gated: set[str] = field(default_factory=set)
+    node_add_plugin: NodeAddPlugin = field(default_factory=lambda: NodeAddPlugin("NodeAdd"))
+    moves: list[tuple[str, str]] = field(default_factory=list)
+    settings: QueueSettings = field(default_factory=QueueSettings)
+
+    def __post_init__(self) -> None:
+        profile = make_profile(self.node_add_plugin, RejectingFilter("AnyEvent"))
+        self.queue = SchedulingQueue(
+            {"default-scheduler": profile},
+            self.run_pre_enqueue,
+            self.settings,
+            on_move=lambda *move: self.moves.append(move),
+        )
+
+    def run_pre_enqueue(self, pod_info: PodInfo, _gating_plugin: str) -> Status | None:
+        gated = pod_info.pod.metadata.name in self.gated
+        return unresolvable("closed").with_plugin("NodeAdd") if gated else None
+
+    def queue_of(self, pod: Pod) -> str:
+        queues = {queue: count for queue, count in self.queue.count_pending_pods().items() if count}
+        return ",".join(queues) or ("in flight" if pod.metadata.uid in self.queue.in_flight_events else "none")
+
+    def add_and_pop(self, pod: Pod, now: float = 100) -> QueuedPodInfo:
+        self.queue.add(make_pod_info(pod), now)
+        queued_pod = self.queue.pop()
+        assert queued_pod is not None
+        return queued_pod
+
+    def add_and_reject(
+        self, pod: Pod, *plugins: str, now: float = 100, pending: frozenset[str] = frozenset()
+    ) -> QueuedPodInfo:
+        queued_pod = self.add_and_pop(pod, now)
+        queued_pod.unschedulable_plugins, queued_pod.pending_plugins = frozenset(plugins), pending
+        self.queue.add_unschedulable_if_not_present(queued_pod, now)
+        return queued_pod
+
+
+def make_pod_info(pod: Pod) -> PodInfo:
+    return SNAPSHOT.make_pod_info(pod)

@@ -1,0 +1,94 @@
+"""Backoff durations, and the order in which pods leave the backoff queue."""
+
+import pytest
+
+from extender.basics.backoff import calculate_backoff
+from extender.plugins.priority_sort import PrioritySort
+from extender.queueing.backoff_queue import BackoffQueue
+from extender.queueing.queued_pod_info import QueuedPodInfo
+from tests.build import make_cluster, make_pod
+
+QUEUE_SORT = PrioritySort()
+SNAPSHOT = make_cluster().snapshot()
+
+
+def make_queue(**settings: float) -> BackoffQueue:
+    return BackoffQueue(
+        lambda pod: QUEUE_SORT.sort_key(pod.queue_sort_entry),
+        **{"initial_backoff": 1.0, "max_backoff": 10.0, **settings},
+    )
+
+
+def make_queued_pod(
+    name: str, timestamp: float, *, rejections: int = 0, errors: int = 0, priority: int = 0
+) -> QueuedPodInfo:
+    return QueuedPodInfo(
+        SNAPSHOT.make_pod_info(make_pod(name, priority=priority)),
+        timestamp,
+        unschedulable_count=rejections,
+        consecutive_error_count=errors,
+        unschedulable_plugins=frozenset({"NodeResourcesFit"}) if rejections else frozenset(),
+    )
+
+
+@pytest.mark.parametrize(("failures", "seconds"), [(0, 0), (1, 1), (2, 2), (3, 4), (4, 8), (5, 10), (6, 10), (500, 10)])
+def test_the_backoff_doubles_up_to_its_maximum(failures: int, seconds: float) -> None:
+    """Source: pkg/scheduler/backend/queue/backoff_queue.go, backoffQueue.calculateBackoffDuration (1.36)."""
+    assert calculate_backoff(failures, 1, 10) == seconds
+
+
+def test_the_count_of_errors_takes_precedence_over_that_of_rejections() -> None:
+    """Source: pkg/scheduler/backend/queue/backoff_queue.go, backoffQueue.calculateBackoffDuration,
+    backoffQueue.getBackoffTime (1.36).
+    """
+    assert make_queue().get_backoff_expiration(make_queued_pod("a", 100, rejections=4, errors=1)) == 101
+
+
+def test_expirations_are_rounded_down_to_whole_seconds() -> None:
+    """Source: pkg/scheduler/backend/queue/backoff_queue.go, backoffQueue.getBackoffTime (1.36)."""
+    assert make_queue().get_backoff_expiration(make_queued_pod("a", 100.7, rejections=1)) == 101
+    assert make_queue(align_to_windows=False).get_backoff_expiration(
+        make_queued_pod("a", 100.7, rejections=1)
+    ) == pytest.approx(101.7)
+
+
+def test_a_pod_backs_off_until_the_end_of_the_second_in_which_its_backoff_expires() -> None:
+    """Source: pkg/scheduler/backend/queue/backoff_queue.go, backoffQueue.isPodBackingoff (1.36)."""
+    queue, pod = make_queue(), make_queued_pod("a", 100, rejections=1)
+
+    assert queue.is_pod_backing_off(pod, 101.9)
+    assert not queue.is_pod_backing_off(pod, 102.0)
+
+
+def test_a_maximum_of_zero_disables_backoff() -> None:
+    assert not make_queue(max_backoff=0).is_pod_backing_off(make_queued_pod("a", 100, rejections=5), 100)
+
+
+def test_completed_pods_are_popped_rejected_ones_first() -> None:
+    queue = make_queue()
+    for pod in (
+        make_queued_pod("error", 100, errors=1),
+        make_queued_pod("low", 100.2, rejections=1, priority=1),
+        make_queued_pod("high", 100.8, rejections=1, priority=9),
+        make_queued_pod("late", 103, rejections=1),
+    ):
+        queue.add_or_update(pod)
+
+    assert queue.get_next_backoff_expiration() == 101
+    assert queue.pop_all_backoff_completed(101.5) == []
+    assert [pod.pod_info.pod.metadata.name for pod in queue.pop_all_backoff_completed(102)] == ["high", "low", "error"]
+    assert len(queue) == 1
+
+
+def test_only_rejected_pods_are_popped_before_their_backoff_expires() -> None:
+    """Source: pkg/scheduler/backend/queue/active_queue.go, activeQueue.unlockedPop (1.36)."""
+    queue = make_queue()
+    queue.add_or_update(make_queued_pod("error", 100, errors=1))
+    assert not queue.can_pop_backoff
+
+    queue.add_or_update(make_queued_pod("rejected", 100, rejections=3))
+    popped = queue.pop_backoff()
+
+    assert popped is not None
+    assert popped.key == "default/rejected"
+    assert "default/error" in queue

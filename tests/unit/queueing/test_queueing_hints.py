@@ -1,0 +1,85 @@
+"""The queueing strategy that the hints of a pod's plugins select."""
+
+import pytest
+
+from extender.framework.events import ActionType, ClusterEvent, EventResource
+from extender.queueing.queued_pod_info import QueuedPodInfo
+from extender.queueing.queueing_hints import (
+    EXTENDER_NAME,
+    WILDCARD_EVENT,
+    QueueingHints,
+    QueueingStrategy,
+    build_queueing_hint_map,
+)
+from tests.build import make_pod
+from tests.unit.cycle.fakes import RejectingFilter, make_profile
+from tests.unit.queueing.builders import NODE_ADD, POD_DELETE, NodeAddPlugin, make_pod_info
+
+PROFILE = make_profile(NodeAddPlugin("NodeAdd"), RejectingFilter("AnyEvent"))
+WEB = make_pod("web")
+ACTIVATE_WEB = ClusterEvent(EventResource.ANY, ActionType.ALL, new=WEB, label_override="ForceActivate")
+TIMEOUT = ClusterEvent(EventResource.ANY, ActionType.ALL, label_override="UnschedulableTimeout")
+SKIP, AFTER_BACKOFF, IMMEDIATELY = QueueingStrategy
+
+
+def make_queued_pod(*plugins: str, pending: tuple[str, ...] = (), name: str = "web") -> QueuedPodInfo:
+    pod_info = make_pod_info(make_pod(name))
+    return QueuedPodInfo(pod_info, 0, unschedulable_plugins=frozenset(plugins), pending_plugins=frozenset(pending))
+
+
+def test_plugins_without_registered_events_and_extenders_get_the_wildcard() -> None:
+    hint_map = build_queueing_hint_map(PROFILE)
+    assert [(event.resource, event.action) for event in hint_map["NodeAdd"]] == [(EventResource.NODE, ActionType.ADD)]
+    assert hint_map["AnyEvent"] == hint_map[EXTENDER_NAME] == (WILDCARD_EVENT,)
+
+
+@pytest.mark.parametrize(
+    ("queued_pod", "event", "strategy"),
+    [
+        pytest.param(make_queued_pod(), POD_DELETE, AFTER_BACKOFF, id="no plugin rejected it: an error"),
+        pytest.param(make_queued_pod("NodeAdd"), NODE_ADD, AFTER_BACKOFF, id="a registered event"),
+        pytest.param(make_queued_pod("NodeAdd"), POD_DELETE, SKIP, id="another event"),
+        pytest.param(make_queued_pod("NodeAdd", "AnyEvent"), POD_DELETE, AFTER_BACKOFF, id="one of two plugins"),
+        pytest.param(make_queued_pod(pending=("NodeAdd",)), NODE_ADD, IMMEDIATELY, id="a pending plugin"),
+        pytest.param(
+            make_queued_pod("AnyEvent", pending=("NodeAdd",)), POD_DELETE, AFTER_BACKOFF, id="not the pending"
+        ),
+        pytest.param(make_queued_pod("NodeAdd"), TIMEOUT, AFTER_BACKOFF, id="the wildcard event for all pods"),
+        pytest.param(make_queued_pod("NodeAdd"), ACTIVATE_WEB, AFTER_BACKOFF, id="the wildcard event for this pod"),
+        pytest.param(make_queued_pod("NodeAdd", name="db"), ACTIVATE_WEB, SKIP, id="the one for another pod"),
+    ],
+)
+def test_the_rejecting_plugins_select_the_strategy(
+    queued_pod: QueuedPodInfo, event: ClusterEvent, strategy: QueueingStrategy
+) -> None:
+    """Source: pkg/scheduler/backend/queue/scheduling_queue.go, PriorityQueue.isPodWorthRequeuing (1.36)."""
+    hints = QueueingHints({"default-scheduler": PROFILE})
+    assert hints.is_pod_worth_requeuing(queued_pod, event) is strategy
+
+
+def test_several_events_select_the_maximum_strategy() -> None:
+    hints, queued_pod = QueueingHints({"default-scheduler": PROFILE}), make_queued_pod("AnyEvent", pending=("NodeAdd",))
+    assert hints.get_strategy_for_events(queued_pod, []) is SKIP
+    assert hints.get_strategy_for_events(queued_pod, [POD_DELETE, NODE_ADD]) is IMMEDIATELY
+
+
+def test_hints_are_observed_with_their_outcome() -> None:
+    observed: list[tuple[str, str, str]] = []
+    plugin = NodeAddPlugin("NodeAdd")
+    plugin.hint = lambda pod, event: 1 / 0
+    hints = QueueingHints(
+        {"default-scheduler": make_profile(plugin)},
+        lambda plugin, event, outcome, _: observed.append((plugin, event, outcome)),
+    )
+    hints.is_pod_worth_requeuing(make_queued_pod("NodeAdd"), NODE_ADD)
+    assert observed == [("NodeAdd", "NodeAdd", "Error")]
+
+
+def test_an_event_is_of_interest_if_a_plugin_registered_for_it() -> None:
+    hints = QueueingHints({"default-scheduler": make_profile(NodeAddPlugin("NodeAdd"))})
+    assert hints.is_event_of_interest(NODE_ADD)  # extenders register for all events
+    assert (
+        hints.get_registered_events("default-scheduler", "Other")
+        == hints.get_registered_events("other", "NodeAdd")
+        == ()
+    )

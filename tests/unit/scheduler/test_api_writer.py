@@ -1,0 +1,142 @@
+"""The client calls for the API calls of plugins and the scheduler."""
+
+import asyncio
+from typing import Any
+
+import pytest
+
+from extender.client.errors import ConflictError, NotFoundError
+from extender.client.events import Event
+from extender.client.transport import MERGE_PATCH, STRATEGIC_MERGE_PATCH
+from extender.client.writer import BindOutcome
+from extender.framework.api_plan import ApiCall
+from extender.plugins.default_binder import DefaultBinder
+from extender.scheduler.api_writer import ApiWriter, EventRecorder
+from extender.scheduler.leadership import AlwaysLeader
+from extender.scheduler.status_patches import make_delete_call, make_nomination_patch
+from tests.build import make_cluster, make_pod
+
+POD = make_pod("web")
+BINDING = DefaultBinder().bind(make_cluster().snapshot().make_pod_info(POD), "n1").calls[0]
+
+
+class FakeWriter:
+    """Records calls of the client's writer and returns a given outcome."""
+
+    def __init__(self, outcome: BindOutcome = BindOutcome.BOUND) -> None:
+        self.calls: list[tuple[str, tuple[Any, ...], dict[str, Any]]] = []
+        self.outcome = outcome
+
+    def __getattr__(self, name: str) -> Any:
+        async def call(*args: Any, **kwargs: Any) -> Any:
+            self.calls.append((name, args, kwargs))
+            return self.outcome
+
+        return call
+
+
+def call_writer(
+    api_call: ApiCall, outcome: BindOutcome = BindOutcome.BOUND
+) -> tuple[str, tuple[Any, ...], dict[str, Any]]:
+    writer = FakeWriter(outcome)
+    asyncio.run(ApiWriter(writer, AlwaysLeader()).call(api_call))  # type: ignore[arg-type]
+    return writer.calls[0]
+
+
+def test_a_binding_names_pod_uid_and_node_and_checks_leadership_last() -> None:
+    name, args, kwargs = call_writer(BINDING)
+
+    assert (name, args) == ("bind", ("default", "web", "uid-default-web", "n1"))
+    assert kwargs["is_allowed"]() is True
+
+
+@pytest.mark.parametrize(
+    ("outcome", "error"),
+    [
+        (BindOutcome.ON_OTHER_NODE, ConflictError),
+        (BindOutcome.POD_REPLACED, NotFoundError),
+        (BindOutcome.POD_GONE, NotFoundError),
+    ],
+)
+def test_a_pod_that_was_not_bound_here_is_an_error(outcome: BindOutcome, error: type[Exception]) -> None:
+    with pytest.raises(error, match="pod default/web"):
+        call_writer(BINDING, outcome)
+
+
+def test_a_deletion_is_for_one_pod_only() -> None:
+    name, args, kwargs = call_writer(make_delete_call(POD))
+
+    assert (name, args, kwargs["uid"]) == ("delete", ("Pod", "default", "web"), "uid-default-web")
+
+
+@pytest.mark.parametrize("verb", ["create", "update", "patch", "delete"])
+def test_every_write_checks_leadership_last(verb: str) -> None:
+    _, _, kwargs = call_writer(ApiCall(verb, "PersistentVolumeClaim", "default", "data", {}))
+
+    assert kwargs["is_allowed"]() is True
+
+
+def test_pod_status_is_patched_by_strategic_merge_and_other_kinds_by_merge() -> None:
+    """A merge patch would replace the list of conditions."""
+    status = make_nomination_patch(POD, "n1")
+    assert status is not None
+    name, args, kwargs = call_writer(status)
+    assert (name, args[:3]) == ("patch", ("Pod", "default", "web"))
+    assert (kwargs["subresource"], kwargs["content_type"]) == ("status", STRATEGIC_MERGE_PATCH)
+
+    claim = ApiCall("patch", "PersistentVolumeClaim", "default", "data", {"metadata": {"annotations": {"a": "b"}}})
+    name, args, kwargs = call_writer(claim)
+    assert (name, args[:3]) == ("patch", ("PersistentVolumeClaim", "default", "data"))
+    assert (kwargs["subresource"], kwargs["content_type"]) == ("", MERGE_PATCH)
+
+
+def test_an_unknown_verb_is_an_error() -> None:
+    with pytest.raises(ValueError, match="unknown verb 'paint' in an API call of a plugin"):
+        call_writer(ApiCall("paint", "Pod", "default", "web", {}))
+
+
+class FakeBroadcaster:
+    """Records events."""
+
+    def __init__(self) -> None:
+        self.events: list[Event] = []
+
+    def record(self, event: Event) -> None:
+        self.events.append(event)
+
+
+def test_events_are_recorded_for_the_pods_scheduler() -> None:
+    default_broadcaster, other_broadcaster = FakeBroadcaster(), FakeBroadcaster()
+    recorder = EventRecorder({"default-scheduler": default_broadcaster, "other": other_broadcaster})  # type: ignore[dict-item]
+
+    recorder.event(
+        make_pod("web", spec={"schedulerName": "other"}),
+        warning=True, reason="FailedScheduling", action="Scheduling", note="0/1 ...",
+    )  # fmt: skip
+
+    assert default_broadcaster.events == []
+    (event,) = other_broadcaster.events
+    assert (event.type, event.reason, event.action, event.note) == (
+        "Warning",
+        "FailedScheduling",
+        "Scheduling",
+        "0/1 ...",
+    )
+    assert (event.regarding.kind, event.regarding.name, event.regarding.uid) == ("Pod", "web", "uid-default-web")
+
+
+def test_an_event_about_a_victim_is_recorded_for_the_preemptors_scheduler() -> None:
+    """Source: pkg/scheduler/framework/preemption/executor.go, NewExecutor (1.36)."""
+    default_broadcaster, other_broadcaster = FakeBroadcaster(), FakeBroadcaster()
+    recorder = EventRecorder({"default-scheduler": default_broadcaster, "other": other_broadcaster})  # type: ignore[dict-item]
+
+    recorder.event(
+        make_pod("low", spec={"schedulerName": "other"}),
+        warning=False, reason="Preempted", action="Preempting", note="...", related=make_pod("high"),
+        scheduler="default-scheduler",
+    )  # fmt: skip
+
+    (event,) = default_broadcaster.events
+    assert event.type == "Normal"
+    assert event.related is not None
+    assert event.related.name == "high"

@@ -1,0 +1,147 @@
+"""Authentication by token, client certificate and front proxy; the token cache."""
+
+import asyncio
+from collections.abc import Coroutine
+from datetime import UTC, datetime, timedelta
+from typing import Any, TypeVar
+
+import pytest
+import trustme
+from cryptography import x509
+from cryptography.hazmat.primitives.serialization import Encoding
+
+from extender.serving.authentication import ANONYMOUS, Authenticator, UserInfo
+from extender.serving.serving_options import AuthenticationOptions, FrontProxyOptions
+from tests.unit.serving.auth_fakes import ANN, FakeReviewer, NullAuthMetrics
+
+T = TypeVar("T")
+
+
+def run(job: Coroutine[Any, Any, T]) -> T:
+    return asyncio.run(job)
+
+
+TOKEN = [(b"authorization", b"Bearer secret")]
+
+
+def make_authenticator(reviewer: FakeReviewer | None, now: list[float], **settings: Any) -> Authenticator:
+    return Authenticator(AuthenticationOptions(**settings), reviewer, NullAuthMetrics(), now=lambda: now[0])
+
+
+def test_a_token_is_reviewed_once_until_its_cache_entry_expires() -> None:
+    """Source: apiserver/pkg/server/options/authentication.go, DelegatingAuthenticationOptions.AddFlags (1.36)."""
+    reviewer, now = FakeReviewer(ANN, ANN), [0.0]
+    tested = make_authenticator(reviewer, now)
+    ann = UserInfo("ann", "7", ("g", "system:authenticated"), {"k": ("v",)})
+    assert run(tested.authenticate(TOKEN, None)) == ann
+    now[0] = 9.9
+    assert run(tested.authenticate(TOKEN, None)) == ann
+    assert reviewer.specs == [{"token": "secret"}]
+    now[0] = 10.0
+    assert run(tested.authenticate(TOKEN, None)) == ann
+    assert len(reviewer.specs) == 2
+
+
+def test_an_invalid_token_is_rejected_and_cached_too() -> None:
+    reviewer = FakeReviewer({"authenticated": False, "error": "invalid"})
+    tested = make_authenticator(reviewer, [0.0])
+    assert run(tested.authenticate(TOKEN, None)) is None
+    assert run(tested.authenticate(TOKEN, None)) is None
+    assert len(reviewer.specs) == 1
+
+
+def test_a_token_is_rejected_and_reviewed_again_after_a_failed_review() -> None:
+    tested = make_authenticator(FakeReviewer({}, ANN), [0.0])
+    assert run(tested.authenticate(TOKEN, None)) is None
+    user = run(tested.authenticate(TOKEN, None))
+    assert user is not None
+    assert user.name == "ann"
+
+
+@pytest.mark.parametrize(
+    "headers",
+    [[], [(b"authorization", b"Basic YTpi")], [(b"authorization", b"Bearer")]],
+    ids=["none", "basic", "empty"],
+)
+def test_without_a_token_the_caller_is_anonymous(headers: list[tuple[bytes, bytes]]) -> None:
+    assert run(make_authenticator(FakeReviewer(), [0.0]).authenticate(headers, None)) == ANONYMOUS
+
+
+def test_without_a_reviewer_a_token_is_ignored() -> None:
+    assert run(make_authenticator(None, [0.0]).authenticate(TOKEN, None)) == ANONYMOUS
+
+
+# -- certificates
+
+
+@pytest.fixture(scope="module")
+def authority() -> trustme.CA:
+    return trustme.CA()
+
+
+def issue_certificate(authority: trustme.CA, name: str, organization: str = "") -> bytes:
+    issued = authority.issue_cert("x.example", common_name=name, organization_name=organization or None)
+    pem = issued.cert_chain_pems[0].bytes()
+    return x509.load_pem_x509_certificate(pem).public_bytes(Encoding.DER)
+
+
+def parse_ca(authority: trustme.CA) -> tuple[x509.Certificate, ...]:
+    return (x509.load_pem_x509_certificate(authority.cert_pem.bytes()),)
+
+
+def test_a_client_certificate_has_the_user_and_groups(authority: trustme.CA) -> None:
+    tested = Authenticator(AuthenticationOptions(), None, NullAuthMetrics(), client_cas=parse_ca(authority))
+    user = run(tested.authenticate([], issue_certificate(authority, "ann", "system:masters")))
+    assert user == UserInfo("ann", groups=("system:masters", "system:authenticated"))
+
+
+def test_a_certificate_of_another_ca_is_ignored(authority: trustme.CA) -> None:
+    tested = Authenticator(AuthenticationOptions(), None, NullAuthMetrics(), client_cas=parse_ca(trustme.CA()))
+    assert run(tested.authenticate([], issue_certificate(authority, "ann"))) == ANONYMOUS
+
+
+def test_extra_cas_are_read_for_each_request(authority: trustme.CA) -> None:
+    newest = [parse_ca(authority)]
+    tested = Authenticator(AuthenticationOptions(), None, NullAuthMetrics(), get_extra_client_cas=lambda: newest[0])
+    client_cert = issue_certificate(authority, "ann", "g")
+    assert run(tested.authenticate([], client_cert)) == UserInfo("ann", groups=("g", "system:authenticated"))
+    newest[0] = parse_ca(trustme.CA())
+    assert run(tested.authenticate([], client_cert)) == ANONYMOUS
+
+
+def test_an_expired_certificate_is_rejected(authority: trustme.CA) -> None:
+    tested = Authenticator(AuthenticationOptions(), None, NullAuthMetrics(), client_cas=parse_ca(authority))
+    issued = authority.issue_cert("x.example", not_after=datetime.now(UTC) - timedelta(seconds=1))
+    pem = issued.cert_chain_pems[0].bytes()
+    assert run(tested.authenticate([], x509.load_pem_x509_certificate(pem).public_bytes(Encoding.DER))) is None
+
+
+PROXY_HEADERS = [
+    (b"x-remote-user", b"ann"),
+    (b"x-remote-group", b"g1"),
+    (b"x-remote-group", b"g2"),
+    (b"x-remote-extra-scope", b"s"),
+]
+
+
+@pytest.mark.parametrize(
+    ("names", "headers", "caller"),
+    [
+        ((), PROXY_HEADERS, UserInfo("ann", "", ("g1", "g2", "system:authenticated"), {"scope": ("s",)})),
+        (("proxy",), PROXY_HEADERS[:1], UserInfo("ann", groups=("system:authenticated",))),
+        (("other",), PROXY_HEADERS, ANONYMOUS),
+        ((), PROXY_HEADERS[1:], ANONYMOUS),
+    ],
+    ids=["any proxy", "a proxy of that name", "a proxy of another name", "no user named"],
+)
+def test_a_front_proxy_s_headers_name_the_user(
+    authority: trustme.CA, names: tuple[str, ...], headers: list[tuple[bytes, bytes]], caller: UserInfo
+) -> None:
+    settings = AuthenticationOptions(front_proxy=FrontProxyOptions(allowed_names=names))
+    tested = Authenticator(settings, None, NullAuthMetrics(), front_proxy_cas=parse_ca(authority))
+    assert run(tested.authenticate(headers, issue_certificate(authority, "proxy"))) == caller
+
+
+def test_headers_without_a_front_proxy_s_certificate_are_ignored(authority: trustme.CA) -> None:
+    tested = Authenticator(AuthenticationOptions(), None, NullAuthMetrics(), front_proxy_cas=parse_ca(authority))
+    assert run(tested.authenticate(PROXY_HEADERS, None)) == ANONYMOUS

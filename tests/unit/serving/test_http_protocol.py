@@ -1,0 +1,110 @@
+"""Limits of a connection: time to send a request, time to read, size of the head, age."""
+
+import socket
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from extender.serving import http_protocol
+from tests.unit.extender_api.http_harness import TIMEOUT, serve_in_thread
+
+BIG = 64 << 20
+GET = b"GET / HTTP/1.1\r\nHost: x\r\n"
+
+
+async def app(scope: Any, receive: Any, send: Any) -> None:
+    """Return as many bytes as the path has, or very many."""
+    size = BIG if scope["path"] == "/big" else len(scope["path"])
+    await send({"type": "http.response.start", "status": 200, "headers": [(b"content-length", b"%d" % size)]})
+    await send({"type": "http.response.body", "body": b"x" * size})
+
+
+@pytest.fixture(scope="module")
+def port() -> Iterator[int]:
+    with serve_in_thread(app) as data:
+        yield data
+
+
+def connected(port: int) -> socket.socket:
+    return socket.create_connection(("127.0.0.1", port), TIMEOUT)
+
+
+def rest(connection: socket.socket) -> bytes:
+    """Read until the server closes the connection."""
+    data = b""
+    while piece := connection.recv(1 << 20):
+        data += piece
+    return data
+
+
+@pytest.mark.parametrize(
+    "sent",
+    [b"", b"GET / HTTP/1.1\r\nHost:", b"\r\n", GET + b"\r\n" + b"GET /again", GET + b"\r\n\r\n\r\n"],
+    ids=["nothing", "half a head", "an empty line", "half a second head", "empty lines behind a request"],
+)
+def test_a_request_that_never_ends_is_disconnected(port: int, sent: bytes, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(http_protocol, "TRANSFER_TIMEOUT", 0.05)
+    with connected(port) as connection:
+        connection.sendall(sent)
+        responses = rest(connection)
+        assert responses.count(b"HTTP/1.1 200 OK") == sent.count(b"\r\n\r\n") - sent.count(b"\r\n\r\n\r\n")
+
+
+def test_a_short_response_is_one_write(port: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    written: list[bytes] = []
+    send = http_protocol._BufferedTransport.flush
+
+    def counted(gathered: http_protocol._BufferedTransport) -> None:
+        written.append(b"".join(gathered._chunks))
+        send(gathered)
+
+    monkeypatch.setattr(http_protocol._BufferedTransport, "flush", counted)
+    with connected(port) as connection:
+        connection.sendall(b"GET /four HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n")
+        answer = rest(connection)
+    assert answer.endswith(b"\r\n\r\nxxxxx")
+    assert [piece for piece in written if piece] == [answer]
+
+
+def test_a_client_that_never_reads_is_disconnected(port: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(http_protocol, "TRANSFER_TIMEOUT", 0.2)
+    with connected(port) as connection:
+        connection.sendall(b"GET /big HTTP/1.1\r\nHost: x\r\n\r\n")
+        probe = connected(port)
+        probe.sendall(GET)  # silence that is cut off after the same time, so by then the other is too
+        rest(probe)
+        probe.close()
+        assert len(rest(connection)) < BIG
+
+
+def test_a_slow_reader_within_the_timeout_gets_the_whole_response(port: int) -> None:
+    with connected(port) as connection:
+        connection.sendall(b"GET /big HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n")
+        assert len(rest(connection)) > BIG
+
+
+def test_an_endless_head_is_rejected(port: int) -> None:
+    with connected(port) as connection:
+        connection.sendall(GET)
+        for _ in range(http_protocol.MAX_HEAD_BYTES // 1_000 + 1):
+            connection.sendall(b"X-More: " + b"y" * 990 + b"\r\n")
+        assert connection.recv(100).startswith(b"HTTP/1.1 431 Request Header Fields Too Large\r\n")
+
+
+def test_a_long_head_within_the_limit_is_accepted(port: int) -> None:
+    with connected(port) as connection:
+        connection.sendall(GET + b"X-More: " + b"y" * 30_000 + b"\r\n\r\n")
+        assert connection.recv(100).startswith(b"HTTP/1.1 200 OK\r\n")
+
+
+def test_an_old_connection_is_closed_with_the_response(port: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    with connected(port) as young:
+        young.sendall(GET + b"\r\n")
+        assert b"connection: close" not in young.recv(100)
+        monkeypatch.setattr(http_protocol, "MAX_CONNECTION_SECONDS", -1.0)
+        with connected(port) as old:
+            old.sendall(GET + b"\r\n")
+            answer = rest(old)
+            assert answer.startswith(b"HTTP/1.1 200 OK\r\n")
+            assert b"connection: close" in answer

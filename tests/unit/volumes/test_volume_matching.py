@@ -1,0 +1,77 @@
+"""Each claim gets the smallest available volume on each node that no earlier claim has."""
+
+from typing import Any
+
+import numpy as np
+
+from extender.volumes.claims import get_claim_class
+from extender.volumes.topology import TopologyIndex
+from extender.volumes.volume_index import VolumeIndex
+from extender.volumes.volume_matching import NO_VOLUME, match_volumes
+from tests.build import make_cluster, make_node, make_object
+
+NODES = 40
+"""More nodes than TopologyIndex matches without sorting."""
+
+
+def make_claim(name: str, size: str) -> Any:
+    meta = {"name": name, "namespace": "default"}
+    spec = {"storageClassName": "local", "resources": {"requests": {"storage": size}}}
+    return make_object({"apiVersion": "v1", "kind": "PersistentVolumeClaim", "metadata": meta, "spec": spec})
+
+
+def make_volume(name: str, size: str, *requirements: dict[str, Any]) -> Any:
+    affinity = {"required": {"nodeSelectorTerms": [{"matchExpressions": list(requirements)}]}} if requirements else None
+    spec = {"storageClassName": "local", "capacity": {"storage": size}, "nodeAffinity": affinity}
+    return make_object(
+        {
+            "apiVersion": "v1",
+            "kind": "PersistentVolume",
+            "metadata": {"name": name},
+            "spec": spec,
+            "status": {"phase": "Available"},
+        }
+    )
+
+
+def requirement(key: str, *values: str) -> dict[str, Any]:
+    return {"key": key, "operator": "In", "values": list(values)}
+
+
+def chosen_volumes(claims: list[Any], *volumes: Any) -> list[list[str]]:
+    """Return each claim's volume name by node, `-` for none. Nodes 0 to 19 are in zone a, the others in zone b."""
+    nodes = [make_node(f"n{i}", labels={"host": f"n{i}", "zone": "a" if i < 20 else "b"}) for i in range(NODES)]
+    snapshot = make_cluster(*nodes, *volumes).snapshot()
+    volume_index = VolumeIndex()
+    class_volumes = [(claim, volume_index.get_volumes(snapshot, get_claim_class(claim))) for claim in claims]
+    matches = match_volumes(class_volumes, TopologyIndex(snapshot.view()), np.ones(NODES, dtype=np.bool_))
+    names = [volume.metadata.name for volume in matches.volumes]
+    return [["-" if index == NO_VOLUME else names[index] for index in choice.tolist()] for choice in matches.choices]
+
+
+def test_each_node_gets_the_smallest_volume_it_can_use() -> None:
+    (volumes,) = chosen_volumes(
+        [make_claim("c", "1Gi")],
+        make_volume("anywhere", "9Gi"),
+        make_volume("zone-a", "4Gi", requirement("zone", "a")),
+        make_volume("on-3", "2Gi", requirement("host", "n3")),
+        make_volume("on-4-but-in-b", "2Gi", requirement("host", "n4"), requirement("zone", "b")),
+        make_volume("on-5", "512Mi", requirement("host", "n5")),
+    )
+    assert volumes == ["on-3" if i == 3 else "zone-a" if i < 20 else "anywhere" for i in range(NODES)]
+
+
+def test_a_claim_does_not_get_the_volume_of_an_earlier_claim_on_the_node() -> None:
+    first, second = chosen_volumes(
+        [make_claim("c", "1Gi"), make_claim("d", "1Gi")],
+        make_volume("zone-a", "2Gi", requirement("zone", "a")),
+        make_volume("anywhere", "3Gi"),
+        make_volume("on-39", "1Gi", requirement("host", "n39", "unknown")),
+    )
+    assert first == ["zone-a" if i < 20 else "on-39" if i == 39 else "anywhere" for i in range(NODES)]
+    assert second == ["anywhere" if i < 20 or i == 39 else "-" for i in range(NODES)]
+
+
+def test_of_two_volumes_of_one_size_the_older_is_taken() -> None:
+    (volumes,) = chosen_volumes([make_claim("c", "1Gi")], make_volume("old", "1024Mi"), make_volume("new", "1Gi"))
+    assert set(volumes) == {"old"}
