@@ -30,25 +30,25 @@ class PodGroupOutcome:
 
     Attributes:
         group: `namespace/name`.
-        members: number of members that were scheduled together.
+        member_count: number of members that were scheduled together.
         decision: the decision for the group.
         member_index: position of the pod among the members.
     """
 
     group: str
-    members: int
+    member_count: int
     decision: GroupDecision
     member_index: int
 
     @property
     def node(self) -> str:
-        """The pod's node, immediately or after preemption; empty if the pod gets no node."""
+        """The node that the pod gets, immediately or after preemption; empty if it gets none."""
         member = self.decision.members[self.member_index] if self.member_index < len(self.decision.members) else None
         return member.node_name if member is not None and self.decision.is_feasible else ""
 
     @property
     def message(self) -> str:
-        """The message of a pod that is not bound immediately; else empty."""
+        """The reason why the pod is not bound immediately; empty if it is."""
         failure = self.decision.get_member_failure(self.member_index)
         return failure.status.message if failure is not None else ""
 
@@ -60,7 +60,7 @@ class PodGroupOutcome:
 
     def format_lines(self) -> list[str]:
         """Return the outcome as text."""
-        other_members = format_count(self.members - 1, "other pod")
+        other_members = format_count(self.member_count - 1, "other pod")
         lines = ["", f"  As a member of pod group {self.group}, scheduled together with {other_members}"]
         if not self.message:
             return [*lines, f"    it goes to {self.node}"]
@@ -81,7 +81,7 @@ class PodGroupOutcome:
         decision = self.decision
         return {
             "name": self.group,
-            "members": self.members,
+            "members": self.member_count,
             "scheduled": decision.status.is_success,
             "waitsForPreemption": decision.waits_for_preemption,
             "placement": decision.placement.name or None,
@@ -96,7 +96,7 @@ class PodGroupSimulator:
     """Schedules each pod group once, on a snapshot of the cache."""
 
     def __init__(self, cache: Cache, profiles: Mapping[str, Profile], runtime: PluginRuntime) -> None:
-        """Use *profiles* by scheduler name. Each group is scheduled on the state of *cache* at the first request."""
+        """Use *profiles* by scheduler name. The first `get_outcome` for a group takes a snapshot of *cache*."""
         self._cache, self._profiles, self._runtime = cache, profiles, runtime
         self._decisions: dict[str, tuple[list[str], GroupDecision]] = {}
 

@@ -12,7 +12,7 @@ _MAX_NAMES: Final = 3
 
 
 def format_preemption_lines(explanation: PodExplanation) -> list[str]:
-    """Return the nominated node, its victims and the other candidates; no line without a plan."""
+    """Return lines about the nominated node, its victims and the other candidates; an empty list without a plan."""
     plan = get_preemption_plan(explanation.post_filter_run)
     if plan is None:
         return []
@@ -32,11 +32,7 @@ def format_preemption_lines(explanation: PodExplanation) -> list[str]:
         "",
         f"  Preemption on {best_candidate.node_name}{ties_text}: {victim_count} evicted, and this pod is nominated",
         *format_table(rows, right=[1, 2], indent="    "),
-        *(
-            [f"    and on {format_count(omitted_count, 'other node')} it would be possible"]
-            if omitted_count > 0
-            else []
-        ),
+        *([f"    also possible on {format_count(omitted_count, 'other node')}"] if omitted_count > 0 else []),
     ]
 
 

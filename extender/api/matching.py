@@ -23,7 +23,7 @@ _SUBDOMAIN: Final = re.compile(r"[a-z0-9](?:[-a-z0-9]*[a-z0-9])?(?:\.[a-z0-9](?:
 
 @lru_cache(maxsize=16384)
 def is_qualified_name(text: str) -> bool:
-    """Return whether *text* is a label key: an optional DNS prefix and a slash, and a name of at most 63 characters."""
+    """Return whether *text* is a label key: `name` or `dns.prefix/name`, with at most 63 characters in the name."""
     prefix, slash, name = text.rpartition("/")
     if slash and (len(prefix) > 253 or _SUBDOMAIN.fullmatch(prefix) is None):
         return False

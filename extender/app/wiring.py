@@ -23,7 +23,7 @@ from extender.framework.slow_calls import SlowCallObserver
 from extender.plugins.registry import BUILT_IN_PLUGINS, load_registry
 from extender.volumes.in_tree_limits import find_environment_error
 
-_LIMITED_BY_ENVIRONMENT = frozenset(("AzureDiskLimits", "CinderLimits", "EBSLimits", "GCEPDLimits"))
+_ENVIRONMENT_LIMITED_PLUGINS = frozenset(("AzureDiskLimits", "CinderLimits", "EBSLimits", "GCEPDLimits"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +67,7 @@ def build_scheduling(
     Args:
         configuration: the configuration; None: the default configuration.
         gates: the feature gates; None: the default feature gates.
-        shared: the plugin state that profiles share, from the replaced configuration; None: new state.
+        shared: the state that plugins of all profiles share, kept from the previous configuration; None: new state.
 
     Raises:
         ConfigError: the configuration is invalid; contains all errors.
@@ -76,14 +76,14 @@ def build_scheduling(
     full_configuration = add_gated_plugins(configuration or make_default_configuration(), gates)
     profile_set = build_profiles(full_configuration, load_registry(), gates, shared)
     plugin_names = {name for profile in profile_set.profiles.values() for name in profile.plugins}
-    warning = find_environment_error() if plugin_names & _LIMITED_BY_ENVIRONMENT else None
+    warning = find_environment_error() if plugin_names & _ENVIRONMENT_LIMITED_PLUGINS else None
     return Scheduling(full_configuration, profile_set, gates, () if warning is None else (warning,))
 
 
 def load_scheduling(
     data: bytes, source: str, gates: FeatureGates | None = None, shared: dict[str, Any] | None = None
 ) -> Scheduling:
-    """Build profiles and plugins from YAML or JSON text; a Policy, or a ConfigMap with one, is conversion first.
+    """Build profiles and plugins from YAML or JSON text; a Policy, or a ConfigMap with one, is converted first.
 
     Args:
         data: the YAML or JSON text.
@@ -146,5 +146,5 @@ def make_runtime(observer: PluginObserver | None = None, *, cache_results: bool 
 
 
 def make_slow_call_observer(warn: Callable[[str], None], observer: PluginObserver | None = None) -> PluginObserver:
-    """Return an observer that calls *warn* with one line per slow installed plugin, and forwards to *observer*."""
+    """Return an observer that calls *warn* once for each slow plugin not built in, and forwards to *observer*."""
     return SlowCallObserver(warn, observer, exempt_plugins=[plugin.name for plugin in BUILT_IN_PLUGINS])

@@ -27,7 +27,7 @@ class LeaderElector:
 
     Attributes:
         election: the state machine; check its `may_act` before each binding.
-        writer: the writer; its own session ensures that other requests cannot delay a renewal.
+        writer: the writer; it has its own session, so that other requests cannot delay a renewal.
         clock: the clock; its monotonic time is for decisions, its wall time for timestamps.
         jitter: the source of random numbers from 0 up to 1.
         on_new_leader: the callback for each new holder.

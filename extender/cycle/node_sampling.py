@@ -68,7 +68,7 @@ class NodeSampler:
     def sample(
         self, snapshot: Snapshot, candidates: BoolArray, feasible: BoolArray, num_nodes_to_find: int
     ) -> tuple[BoolArray, BoolArray]:
-        """Return the feasible nodes and the examined nodes of a search: two bool arrays, shape (number of nodes,).
+        """Return which nodes a search finds feasible and which it examines: two bool arrays, shape (number of nodes,).
 
         Args:
             snapshot: the cluster.

@@ -63,7 +63,7 @@ class SliceIndex:
         "_pools_by_node",
         "_slices_by_node",
         "_slices_by_pool",
-        "_slices_without_single_node",
+        "_slices_not_indexed_by_node",
         "slices",
     )
 
@@ -77,7 +77,7 @@ class SliceIndex:
         self.slices = slices
         self._partitionable_devices = partitionable_devices
         self._slices_by_node: dict[str, list[CompiledSlice]] = {}
-        self._slices_without_single_node: list[CompiledSlice] = []
+        self._slices_not_indexed_by_node: list[CompiledSlice] = []
         self._slices_by_pool: dict[PoolId, list[CompiledSlice]] = {}
         for compiled_slice in slices.values():
             self._slices_by_pool.setdefault(compiled_slice.pool_id, []).append(compiled_slice)
@@ -85,7 +85,7 @@ class SliceIndex:
             if node_name and not compiled_slice.counter_sets:
                 self._slices_by_node.setdefault(node_name, []).append(compiled_slice)
             else:
-                self._slices_without_single_node.append(compiled_slice)
+                self._slices_not_indexed_by_node.append(compiled_slice)
         self._pool_cache: dict[tuple[PoolId, tuple[str, ...], bool], Pool] = {}
         self._pools_by_node: dict[str, tuple[Node, tuple[Pool, ...]]] = {}
 
@@ -104,7 +104,7 @@ class SliceIndex:
 
     def _gather_pools(self, node: Node) -> tuple[Pool, ...]:
         slices_by_pool: dict[PoolId, list[CompiledSlice]] = {}
-        for compiled_slice in (*self._slices_by_node.get(node.metadata.name, ()), *self._slices_without_single_node):
+        for compiled_slice in (*self._slices_by_node.get(node.metadata.name, ()), *self._slices_not_indexed_by_node):
             if not self._partitionable_devices and compiled_slice.uses_partitionable_devices:
                 continue
             if compiled_slice.targets_node(node):

@@ -10,7 +10,7 @@ SLOW_CALL_SECONDS = 0.1
 
 
 class SlowCallObserver:
-    """Forwards observations, and reports the first call of each plugin that took longer than a threshold.
+    """Forwards observations, and reports each plugin's first call that took longer than a threshold.
 
     Attributes:
         slow_plugins: the reported plugins, with the duration of the reported call in seconds.

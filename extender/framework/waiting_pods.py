@@ -5,7 +5,7 @@
        |------timeout--------------> rejected   (Unschedulable)
        +------preempted------------> failed     (Error)
 
-The first status is final.
+A pod that is allowed, rejected or failed stays so.
 
 Source: pkg/scheduler/framework/runtime/framework.go, frameworkImpl.RunPermitPlugins;
 pkg/scheduler/framework/runtime/waiting_pods_map.go, newWaitingPod (1.36).
@@ -32,8 +32,8 @@ class WaitingPod:
     Attributes:
         pod: the waiting pod.
         node_name: the name of the node on which the pod is assumed.
-        pending_plugins: the plugins that have not allowed the pod yet: timeout and deadline by plugin name, in seconds
-            of the caller's clock.
+        pending_plugins: the timeout and the deadline of each plugin that has not allowed the pod yet, by plugin name.
+            Both are in seconds; the deadline is a time of the caller's clock.
         status: the result of the wait; None while the pod waits.
     """
 

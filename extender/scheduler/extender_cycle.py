@@ -201,7 +201,7 @@ class ExtenderCycle:
     def _make_snapshot_for_scoring(self, feasible: BoolArray) -> tuple[Snapshot, PluginRuntime]:
         """Return the snapshot for scoring, in which nodes that an extender returned replace the cached nodes.
 
-        These nodes have no pods and images: kube-scheduler too builds a new NodeInfo from a returned node.
+        The returned nodes have no pods or images, because kube-scheduler too builds a new NodeInfo from each.
 
         Raises:
             ValueError: a returned node has an invalid quantity.
@@ -225,7 +225,7 @@ class ExtenderCycle:
         hypothesis.remove_pods(batch, np.arange(len(batch)))
         return hypothesis.snapshot(), PluginRuntime(self._runtime.runner, ResultCache(enabled=False))
 
-    # -- no node
+    # -- PostFilter
 
     async def _run_post_filter(self, diagnosis: Diagnosis) -> ScheduleFailure:
         failure = make_failure_without_post_filter(diagnosis, self._profile)
@@ -302,7 +302,7 @@ def _scale_scores(scores: IntArray, weight: int) -> IntArray:
 
 
 def apply_filter_result(diagnosis: Diagnosis, result: ExtenderFilterResult, snapshot: Snapshot) -> Diagnosis:
-    """Return *diagnosis* without the nodes that an extender rejected, with its reasons.
+    """Return *diagnosis* after an extender's filter: the nodes that it rejected are infeasible, for its reasons.
 
     The extender's reason for a node replaces earlier ones. A node that it omits without a reason counts as
     UNRESOLVABLE. Unknown node names are ignored.

@@ -102,7 +102,7 @@ def _has_pod_with_key(context: SchedulerContext, key: str) -> bool:
 
 
 def is_still_pending(context: SchedulerContext, queued_pod_info: QueuedPodInfo) -> bool:
-    """Return whether the pod is still pending, since it may have changed during extender calls."""
+    """Return whether the pod is still pending and not being deleted; this may change during extender calls."""
     newest_pod = context.cache.pending_pods.get(queued_pod_info.uid)
     return newest_pod is not None and newest_pod.metadata.deletion_timestamp is None
 

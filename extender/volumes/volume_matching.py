@@ -103,7 +103,7 @@ class _ClaimChoice:
     __slots__ = (
         "_earlier_choices",
         "_earlier_volume_count",
-        "_exhausted_position_ids",
+        "_exhausted_array_ids",
         "_open_mask",
         "_topology",
         "remaining_node_count",
@@ -124,10 +124,10 @@ class _ClaimChoice:
         self._earlier_choices = earlier_choices
         # Earlier claims can only have chosen volumes with an index below this.
         self._earlier_volume_count = len(index_by_name)
-        self._exhausted_position_ids: set[int] = set()
+        self._exhausted_array_ids: set[int] = set()
 
     def choose_prebound(self, indexed_volume: IndexedVolume, index: int) -> None:
-        """Choose a volume that is bound to the claim, on each node that it matches and where no earlier claim chose it.
+        """Choose a volume bound to the claim, on each node that it matches, unless an earlier claim chose it there.
 
         The claim gets no volume on nodes that the prebound volume does not match.
         """
@@ -141,12 +141,12 @@ class _ClaimChoice:
         """Choose an available volume on matching open nodes. Calls must be in order of volume size, smallest first."""
         positions = self._topology.match_terms(indexed_volume.node_affinity)
         may_be_in_use = index < self._earlier_volume_count
-        if id(positions) in self._exhausted_position_ids:
+        if id(positions) in self._exhausted_array_ids:
             return
         mask = self._make_unused_mask(positions, index) if may_be_in_use else self._open_mask[positions]
         self._choose(positions[mask], index)
         if not may_be_in_use:
-            self._exhausted_position_ids.add(id(positions))  # the topology index returns the same array for equal terms
+            self._exhausted_array_ids.add(id(positions))  # the topology index returns the same array for equal terms
 
     def _make_unused_mask(self, positions: IntArray, index: int) -> BoolArray:
         mask: BoolArray = self._open_mask[positions]

@@ -122,7 +122,7 @@ class PodSpec(KubernetesStruct, frozen=True, kw_only=True):
 
 
 class ContainerStatus(KubernetesStruct, frozen=True, kw_only=True):
-    """The resources of a running container: allocated by the kubelet, and in effect (`resources`)."""
+    """The resources that the kubelet allocated to a running container, and those in effect (`resources`)."""
 
     name: str = ""
     allocated_resources: ResourceList = field(default_factory=dict)

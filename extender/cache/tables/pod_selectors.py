@@ -53,7 +53,10 @@ class PodSelector:
 
 
 class PodMatcher:
-    """Matches pods that every selector matches. The hash is computed once, since every cycle looks up counts."""
+    """Matches pods that every selector matches.
+
+    The hash is computed once, because every cycle looks up counts by matcher.
+    """
 
     __slots__ = ("_hash", "live_only", "reads_namespace_labels", "selectors")
 

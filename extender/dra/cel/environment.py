@@ -1,8 +1,8 @@
 """Compilation and evaluation of expressions with the CEL library.
 
-The library and its message classes are loaded with the first expression, since this takes some tenths of a
-second and is unnecessary in clusters without devices. Its values cannot be Python objects, so quantities and versions
-are passed as messages (see `values`). The library limits loops to 10,000 iterations per evaluation.
+The library is loaded when the first expression is compiled: loading takes some tenths of a second and is unnecessary
+in clusters without devices. The library accepts only values of CEL's own types and messages, so quantities and versions
+are passed as messages (see `values`). It limits loops to 10,000 iterations per evaluation.
 
 Source: dynamic-resource-allocation/cel/compile.go, newCompiler (1.36).
 """
@@ -86,8 +86,8 @@ def to_message(value: CelValue) -> Any:
     return _load_library().message(kind=value.kind, text=value.text)
 
 
-def _convert_values(body: Callable[..., Any], library: _Library) -> Callable[..., Any]:
-    """Wrap *body* to be called by the library: convert messages in its arguments and result."""
+def _wrap_body(body: Callable[..., Any], library: _Library) -> Callable[..., Any]:
+    """Wrap *body* for calls by the library: convert messages to values in its arguments, and back in its result."""
 
     def convert_and_call(*arguments: Any) -> Any:
         result = body(*(_convert_from_library(argument, library) for argument in arguments))
@@ -114,7 +114,7 @@ def _build_declarations(functions: tuple[Function, ...], types: Mapping[str, Any
             types[function.result],
             [types[parameter] for parameter in function.parameters],
             is_member=function.method,
-            impl=_convert_values(function.body, library),
+            impl=_wrap_body(function.body, library),
         )
         overloads.setdefault(function.name, []).append(overload)
     return [library.cel.FunctionDecl(name, function_overloads) for name, function_overloads in overloads.items()]

@@ -31,8 +31,8 @@ class ReviewRules:
     """The rules of authentication and authorization.
 
     Attributes:
-        authenticate: the function from a token to its user (`username`, `uid` and `groups`), or to None if invalid.
-        authorize: the function from the spec of a SubjectAccessReview to its permission and the reason.
+        authenticate: returns the user of a token (`username`, `uid` and `groups`); None if the token is invalid.
+        authorize: returns whether the request in the spec of a SubjectAccessReview is allowed, and the reason.
     """
 
     authenticate: Callable[[str], Object | None] = _authenticate_all

@@ -22,7 +22,7 @@ class TopologyToMatchedTermCount:
         self._owned_keys: set[str] = set()
 
     def add(self, key: str, counts: IntArray) -> None:
-        """Add *counts*, int64 by the value id of label *key*, to the counts."""
+        """Add *counts* to the counts of topology key *key*: int64, indexed by value id."""
         current_counts = self._counts.get(key)
         if current_counts is None:
             self._counts[key] = counts

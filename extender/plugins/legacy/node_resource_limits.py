@@ -2,8 +2,8 @@
 
 **Scores** 1 for a node whose allocatable cpu covers the pod's cpu limit, or whose allocatable memory covers its memory
 limit, and 0 for others. The pod's limit is the sum of its containers' limits, or the largest limit of an init container
-if that is higher. A resource without a limit is ignored. So are the requests of other pods on the node. Scores are not
-normalized, so this plugin adds 1 of 100 at most.
+if that is higher. Resources without a limit and the requests of other pods on the node are ignored. Scores are not
+normalized, so a node gets at most 1 of the 100 points that other plugins can give.
 
 **Options** none. A plugin of releases up to 1.20.
 
@@ -42,7 +42,7 @@ class NodeResourceLimits:
         covers_limit = np.zeros(len(nodes), dtype=np.bool_)
         for resource, limit in zip((CPU, MEMORY), _get_pod_limits(pod), strict=True):
             if limit:
-                # A satisfied limit above 0 implies an allocatable amount above 0.
+                # Upstream also requires an allocatable amount above 0; a covered limit above 0 implies it.
                 covers_limit |= nodes.allocatable(resource) >= limit
         return covers_limit.astype(np.int64)
 

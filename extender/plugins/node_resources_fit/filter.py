@@ -16,7 +16,7 @@ from extender.framework.status import Code, Reason, Rejection
 
 @lru_cache(maxsize=1024)
 def get_insufficient_reasons(resource: str, resource_id: int) -> tuple[Reason, Reason]:
-    """Return the reasons for nodes with too little free and for nodes with too little allocatable *resource*.
+    """Return two reasons: too little of *resource* is free on a node; too little is allocatable there.
 
     Args:
         resource: the resource name.
@@ -35,15 +35,15 @@ class ResourceRequest:
     Attributes:
         resource_id: the id of the resource in the symbol table.
         amount: the requested amount in base units, above 0.
-        insufficient: the reason for nodes with too low a free amount.
-        unresolvable: the reason for nodes with too low an allocatable amount.
+        insufficient_reason: the reason for nodes whose free amount is too low.
+        unresolvable_reason: the reason for nodes whose allocatable amount is too low.
         delegated_to_dra: whether DynamicResources checks the nodes that do not have the resource.
     """
 
     resource_id: int
     amount: int
-    insufficient: Reason
-    unresolvable: Reason
+    insufficient_reason: Reason
+    unresolvable_reason: Reason
     delegated_to_dra: bool = False
 
     def fits(self, nodes: NodeView, row: int) -> bool:
@@ -68,11 +68,11 @@ class ResourceRequest:
             return
         unresolvable = insufficient & (allocatable < self.amount)
         if np.count_nonzero(unresolvable):
-            yield Rejection(unresolvable, self.unresolvable)
+            yield Rejection(unresolvable, self.unresolvable_reason)
             insufficient ^= unresolvable
             if not np.count_nonzero(insufficient):
                 return
-        yield Rejection(insufficient, self.insufficient)
+        yield Rejection(insufficient, self.insufficient_reason)
 
 
 def fits_request(requests: Sequence[ResourceRequest], nodes: NodeView, row: int) -> bool:

@@ -1,4 +1,4 @@
-"""The number of matching pods in each domain and their minimum, with updates when a dry run adds or removes pods.
+"""The number of matching pods in each domain, and the lowest of these numbers; a dry run updates both.
 
 Source: pkg/scheduler/framework/plugins/podtopologyspread/filtering.go, preFilterState.minMatchNum (1.36).
 """
@@ -29,7 +29,7 @@ class DomainMatchNums:
     __slots__ = ("_critical_paths", "_min_match_num", "_owns_match_nums", "_value_ids", "domain_count", "match_nums")
 
     def __init__(self, match_nums: IntArray, value_ids: IntArray) -> None:
-        """Start without updates.
+        """Start with *match_nums*; `update` copies them before it writes.
 
         Args:
             match_nums: matching pods by the id of the label value.
@@ -73,7 +73,9 @@ class DomainMatchNums:
         self.match_nums[value_id] += delta
         self._critical_paths = _update_critical_paths(critical_paths, value_id, int(self.match_nums[value_id]))
 
-    def compute_min_match_num_each(self, value_ids: IntArray, match_nums: IntArray, deltas: IntArray) -> IntArray:
+    def compute_min_match_nums_after_changes(
+        self, value_ids: IntArray, match_nums: IntArray, deltas: IntArray
+    ) -> IntArray:
         """Return the minimum after each of several alternative changes, each in one domain: int64.
 
         Args:

@@ -86,7 +86,7 @@ def exceeds_max_skew_each(
     min_match_num = (
         0
         if domain_match_nums.domain_count < constraint.min_domains
-        else domain_match_nums.compute_min_match_num_each(value_ids, match_nums_by_node, deltas)
+        else domain_match_nums.compute_min_match_nums_after_changes(value_ids, match_nums_by_node, deltas)
     )
     exceeds_skew: BoolArray = (match_nums_by_node > constraint.max_skew + min_match_num - constraint.self_match_num) & (
         value_ids != ABSENT

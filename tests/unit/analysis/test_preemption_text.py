@@ -44,7 +44,7 @@ def test_the_candidate_with_the_fewest_victims_comes_before_the_others(tmp_path:
         "    n2          4               0  default/w2a, default/w2b, default/w2c and 1 more",
         "    n3          4               0  default/w3a, default/w3b, default/w3c and 1 more",
         "    n4          4               0  default/w4a, default/w4b, default/w4c and 1 more",
-        "    and on 3 other nodes it would be possible",
+        "    also possible on 3 other nodes",
     ]
 
 

@@ -50,4 +50,4 @@ def test_a_clone_is_updated_independently() -> None:
 def test_the_minimum_after_each_of_several_changes(value: int, match_num: int, delta: int, expected: int) -> None:
     domains = make_match_nums(1, 2, 4)
     arrays = (np.array([number], dtype=np.int64) for number in (value, match_num, delta))
-    assert domains.compute_min_match_num_each(*arrays).tolist() == [expected]
+    assert domains.compute_min_match_nums_after_changes(*arrays).tolist() == [expected]
