@@ -6,6 +6,7 @@ Payloads are decoded by `payloads`, not by these schemas; a test compares the tw
 from typing import Any
 
 from extender.extender_api.payloads import MAX_PDB_VIOLATIONS
+from extender.serving.health_endpoints import PLAIN_TEXT_CONTENT
 
 Schema = dict[str, Any]
 
@@ -179,7 +180,6 @@ BINDING_RESULT: Schema = {
     "additionalProperties": False,
 }
 
-_LINE: Schema = {"text/plain": {"schema": {"type": "string"}}}
 _STATUS: Schema = {"application/json": {"schema": {"type": "object", "description": "A metav1.Status of the failure."}}}
 
 
@@ -187,15 +187,21 @@ def make_operation(request: Schema, response: Schema, *, can_fail: bool = False)
     """Return a verb's OpenAPI operation from the schemas of its request and response; *can_fail* adds status 500."""
     responses: dict[str, Any] = {
         "200": {"description": "The result.", "content": {"application/json": {"schema": response}}},
-        "400": {"description": "The body is invalid; the message names the field.", "content": _LINE},
+        "400": {"description": "The body is invalid; the message names the field.", "content": PLAIN_TEXT_CONTENT},
         "401": {"description": "A client certificate is required.", "content": _STATUS},
         "403": {"description": "The client certificate is not allowed.", "content": _STATUS},
-        "413": {"description": "The body is too big.", "content": _LINE},
-        "415": {"description": "The body is compressed.", "content": _LINE},
-        "503": {"description": "The cache is not synced yet, or too many requests are waiting.", "content": _LINE},
+        "413": {"description": "The body is too big.", "content": PLAIN_TEXT_CONTENT},
+        "415": {"description": "The body is compressed.", "content": PLAIN_TEXT_CONTENT},
+        "503": {
+            "description": "The cache is not synced yet, or too many requests are waiting.",
+            "content": PLAIN_TEXT_CONTENT,
+        },
     }
     if can_fail:
-        responses["500"] = {"description": "The decision failed; the message names the plugin.", "content": _LINE}
+        responses["500"] = {
+            "description": "The decision failed; the message names the plugin.",
+            "content": PLAIN_TEXT_CONTENT,
+        }
     return {
         "requestBody": {"required": True, "content": {"application/json": {"schema": request}}},
         "responses": responses,

@@ -14,15 +14,17 @@ from extender.serving.health import Health
 
 ENDPOINTS: Final = ("livez", "healthz", "readyz")
 
-_TEXT: Final[dict[str, Any]] = {"text/plain": {"schema": {"type": "string"}}}
+PLAIN_TEXT_CONTENT: Final[dict[str, Any]] = {"text/plain": {"schema": {"type": "string"}}}
+"""The OpenAPI content of a plain-text response."""
+
 _NOSNIFF: Final = {"X-Content-Type-Options": "nosniff"}
 
 
 def make_text_operation(description: str, *, can_fail: bool = False) -> dict[str, Any]:
     """Return the OpenAPI operation of a plain-text page; with *can_fail* it includes status 500."""
-    responses: dict[str, Any] = {"200": {"description": description, "content": _TEXT}}
+    responses: dict[str, Any] = {"200": {"description": description, "content": PLAIN_TEXT_CONTENT}}
     if can_fail:
-        responses["500"] = {"description": "A check fails; one line per check.", "content": _TEXT}
+        responses["500"] = {"description": "A check fails; one line per check.", "content": PLAIN_TEXT_CONTENT}
     return {"responses": responses}
 
 
