@@ -34,11 +34,11 @@ def start_candidate(plane: ControlPlane, copy: str, server: str = "") -> Process
 
 
 def start_leader_and_standby(plane: ControlPlane, server: str = "") -> tuple[Process, Process]:
-    """Start a leader, which reaches the API server at *server*, and a standby."""
+    """Start a leader, which reaches the API server at *server*, and a standby that has read the leader's lease."""
     leader = start_candidate(plane, "one", server)
     leader.wait_for_output("Successfully acquired lease")
     standby = start_candidate(plane, "two")
-    standby.wait_for_output("Attempting to acquire leader lease")
+    standby.wait_for_output("new leader elected")
     return leader, standby
 
 
