@@ -132,5 +132,7 @@ async def _send_failure(send: Send, failure: dict[str, Any]) -> None:
     body = msgspec.json.encode(failure) + b"\n"
     headers = [(b"content-type", b"application/json"), (b"content-length", str(len(body)).encode())]
     headers.append((b"x-content-type-options", b"nosniff"))
+    # The rest of a rejected request is not read.
+    headers.append((b"connection", b"close"))
     await send({"type": "http.response.start", "status": failure["code"], "headers": headers})
     await send({"type": "http.response.body", "body": body})

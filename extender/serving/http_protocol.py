@@ -1,13 +1,16 @@
 """uvicorn's HTTP protocol with timeouts, size limits, and the client certificate in the ASGI scope.
 
 uvicorn itself does not pass the certificate to applications. It has no timeout for receiving a request or sending a
-response, and no limit for the head of a request.
+response, and no limit for the head, the chunk extensions and the trailers of a request.
 """
 
 from asyncio import AbstractEventLoop, TimerHandle, Transport
 from typing import Any, Final
 
+import httptools
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol, RequestResponseCycle
+
+from extender.serving.invalid_request_log import InvalidRequestLog
 
 CERTIFICATE_EXTENSION: Final = "tls.client_certificate"
 """Key in the scope's `extensions`: the client certificate in DER. TLS has verified that a CA signed it."""
@@ -20,9 +23,28 @@ MAX_CONNECTION_SECONDS: Final = 3600.0
 """Seconds after which a connection is closed with its next response."""
 
 MAX_HEAD_BYTES: Final = 64 << 10
-"""Limit of a request line with its headers if they arrive in several chunks."""
+"""Limit of a request line with its headers."""
 
-_HEAD_TOO_BIG: Final = b"HTTP/1.1 431 Request Header Fields Too Large\r\ncontent-length: 0\r\nconnection: close\r\n\r\n"
+MAX_FRAMING_RATIO: Final = 8
+"""Limit of chunk sizes, chunk extensions and trailers, per byte of the body; a chunk of one byte takes 5 bytes more."""
+
+MAX_PIPELINED_REQUESTS: Final = 16
+"""Limit of requests that wait on one connection for the response to an earlier one."""
+
+_RESPONSE_HEAD: Final = (
+    b"HTTP/1.1 %d %s\r\ncontent-type: text/plain; charset=utf-8\r\ncontent-length: %d\r\nconnection: close\r\n\r\n"
+)
+_STATUS_TEXTS: Final = {400: b"Bad Request", 431: b"Request Header Fields Too Large"}
+
+_invalid_request_log: Final = InvalidRequestLog()
+
+
+class _InvalidRequestError(Exception):
+    """The parser must stop: the request is rejected with `status` and one line."""
+
+    def __init__(self, status: int, message: str) -> None:
+        super().__init__(message)
+        self.status, self.message = status, message
 
 
 class _BufferedTransport:
@@ -72,7 +94,9 @@ class BoundedHttpProtocol(HttpToolsProtocol):
     _write_timer: TimerHandle | None = None
     _certificate: bytes | None = None
     _connection_end = 0.0
-    _head_bytes: int | None = None
+    _is_in_head = True
+    _framing_bytes = 0
+    _body_bytes = 0
 
     def connection_made(self, transport: Transport) -> None:  # type: ignore[override]
         """Start the deadline of the first request."""
@@ -92,37 +116,91 @@ class BoundedHttpProtocol(HttpToolsProtocol):
         super().connection_lost(exc)
 
     def data_received(self, data: bytes) -> None:
-        """Start a deadline if the connection was idle, and check the size of the head."""
+        """Parse *data*, reject an invalid request, and start a deadline if the connection was idle."""
+        if self.transport.is_closing():
+            return
         cycle: RequestResponseCycle | None = self.cycle
         if not self._deadline and (cycle is None or cycle.response_complete):
             self._start_deadline()
-        super().data_received(data)
-        if self._head_bytes is not None:
-            self._head_bytes += len(data)
-            if self._head_bytes > MAX_HEAD_BYTES and not self.transport.is_closing():
-                self.transport.write(_HEAD_TOO_BIG)
-                self.transport.close()
+        self._unset_keepalive_if_required()
+        self._framing_bytes += len(data)
+        try:
+            self.parser.feed_data(data)
+            self._check_framing()
+        except httptools.HttpParserUpgrade:
+            self.cycle.keep_alive = False  # the request is served without the upgrade; what follows it is not parsed
+        except httptools.HttpParserCallbackError as error:
+            reason = error.__context__
+            self._reject(reason if isinstance(reason, _InvalidRequestError) else _InvalidRequestError(400, str(error)))
+        except httptools.HttpParserError as error:
+            self._reject(_InvalidRequestError(400, f"not an HTTP/1.1 request: {error}"))
+        except _InvalidRequestError as error:
+            self._reject(error)
 
     def on_message_begin(self) -> None:
         """Start the request's deadline, and put the client certificate into its scope."""
         super().on_message_begin()
         self._start_deadline()
-        self._head_bytes = 0
+        self._is_in_head, self._body_bytes = True, 0
         certificate: Any = self._certificate
         if certificate:
             self.scope["extensions"] = {CERTIFICATE_EXTENSION: certificate}
 
+    def on_header(self, name: bytes, value: bytes) -> None:
+        """Add a header; trailers are dropped."""
+        if self._is_in_head:
+            super().on_header(name, value)
+
     def on_headers_complete(self) -> None:
-        """End the check of the head's size; make this request the last one of an old connection."""
-        self._head_bytes = None
+        """Check the head; make this request the last one of an old connection.
+
+        Raises:
+            _InvalidRequestError: the head is too big, its transfer encoding is not supported, or too many requests
+                wait.
+        """
+        self._is_in_head = False
+        if len(self.url) + sum(len(name) + len(value) for name, value in self.headers) > MAX_HEAD_BYTES:
+            raise _InvalidRequestError(431, "the headers are too big")
+        encodings = [value for name, value in self.headers if name == b"transfer-encoding"]
+        if encodings and (len(encodings) > 1 or encodings[0].strip().lower() != b"chunked"):
+            raise _InvalidRequestError(400, "Transfer-Encoding: only chunked is supported")
+        if len(self.pipeline) >= MAX_PIPELINED_REQUESTS:
+            raise _InvalidRequestError(400, f"more than {MAX_PIPELINED_REQUESTS} requests wait on this connection")
         super().on_headers_complete()
         if self.loop.time() > self._connection_end:
             self.cycle.keep_alive = False
 
+    def on_body(self, body: bytes) -> None:
+        """Buffer a part of the body."""
+        self._framing_bytes -= len(body)
+        self._body_bytes += len(body)
+        super().on_body(body)
+
     def on_message_complete(self) -> None:
         """End the request's deadline."""
         self._deadline = 0.0
+        self._framing_bytes = 0
         super().on_message_complete()
+
+    def _check_framing(self) -> None:
+        """Check the bytes that were received for the current request and are not its body.
+
+        Raises:
+            _InvalidRequestError: there are too many of them.
+        """
+        if self._framing_bytes > MAX_HEAD_BYTES + MAX_FRAMING_RATIO * self._body_bytes:
+            if self._is_in_head:
+                raise _InvalidRequestError(431, "the headers are too big")
+            raise _InvalidRequestError(400, "the chunk extensions or trailers are too big")
+
+    def _reject(self, error: _InvalidRequestError) -> None:
+        """Send the response of an invalid request, and close the connection."""
+        _invalid_request_log.log(self.client, error.message, self.loop.time())
+        cycle: RequestResponseCycle | None = self.cycle
+        if cycle is None or cycle.response_complete or not cycle.response_started:
+            body = error.message.encode()
+            self.transport.write(_RESPONSE_HEAD % (error.status, _STATUS_TEXTS[error.status], len(body)) + body)
+        self.transport.close()
 
     def on_response_complete(self) -> None:
         """Write the buffered response before the application continues."""
@@ -158,5 +236,8 @@ class BoundedHttpProtocol(HttpToolsProtocol):
             return
         if remaining > 0:
             self._deadline_timer = self.loop.call_later(remaining, self._check_deadline)
-        else:
-            self.transport.close()
+            return
+        if self._framing_bytes:
+            message = f"the request did not arrive within {TRANSFER_TIMEOUT:g} s"
+            _invalid_request_log.log(self.client, message, self.loop.time())
+        self.transport.close()

@@ -2,11 +2,13 @@
 
 import socket
 from collections.abc import Iterator
+from contextlib import suppress
 from typing import Any
 
 import pytest
 
 from extender.serving import http_protocol
+from extender.serving.invalid_request_log import InvalidRequestLog
 from tests.unit.extender_api.http_harness import TIMEOUT, serve_in_thread
 
 BIG = 64 << 20
@@ -108,3 +110,99 @@ def test_an_old_connection_is_closed_with_the_response(port: int, monkeypatch: p
             answer = rest(old)
             assert answer.startswith(b"HTTP/1.1 200 OK\r\n")
             assert b"connection: close" in answer
+
+
+CHUNKED = b"POST /four HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n"
+ENDLESS_FRAMING = {
+    "trailers": (CHUNKED + b"0\r\n", b"X-More: " + b"y" * 990 + b"\r\n"),
+    "one endless trailer": (CHUNKED + b"0\r\nX-More: ", b"y" * 1_000),
+    "an endless chunk extension": (CHUNKED + b"5;", b"y" * 1_000),
+    "chunks with long extensions": (CHUNKED, b"1;" + b"y" * 994 + b"\r\nx\r\n"),
+}
+
+
+@pytest.mark.parametrize(("head", "more"), ENDLESS_FRAMING.values(), ids=ENDLESS_FRAMING)
+def test_endless_chunk_extensions_and_trailers_are_rejected(port: int, head: bytes, more: bytes) -> None:
+    with connected(port) as connection:
+        connection.sendall(head)
+        with suppress(ConnectionError):  # the server has closed the connection
+            for _ in range(10 * http_protocol.MAX_HEAD_BYTES // len(more)):
+                connection.sendall(more)
+        with suppress(ConnectionError):
+            assert rest(connection).startswith((b"HTTP/1.1 400 Bad Request\r\n", b"HTTP/1.1 200 OK\r\n"))
+
+
+def test_trailers_are_dropped(port: int) -> None:
+    trailer = b"Authorization: Bearer late\r\n"
+    with connected(port) as connection:
+        connection.sendall(CHUNKED + b"1\r\nx\r\n0\r\n" + trailer + b"\r\n" + GET + b"Connection: close\r\n\r\n")
+        responses = rest(connection)
+    assert responses.count(b"HTTP/1.1 200 OK\r\n") == 2
+
+
+def test_a_body_in_chunks_of_one_byte_is_accepted(port: int) -> None:
+    with connected(port) as connection:
+        connection.sendall(CHUNKED + b"1\r\nx\r\n" * 100_000 + b"0\r\n\r\n" + GET + b"Connection: close\r\n\r\n")
+        assert rest(connection).count(b"HTTP/1.1 200 OK\r\n") == 2
+
+
+UNREADABLE = "not an HTTP/1.1 request: "
+INVALID_REQUESTS = {
+    "a transfer encoding with compression": (
+        GET + b"Transfer-Encoding: gzip, chunked\r\n\r\n",
+        "Transfer-Encoding: only chunked is supported",
+    ),
+    "two transfer encodings": (
+        GET + b"Transfer-Encoding: chunked\r\nTransfer-Encoding: chunked\r\n\r\n",
+        UNREADABLE,
+    ),
+    "a transfer encoding and a length": (
+        GET + b"Content-Length: 1\r\nTransfer-Encoding: chunked\r\n\r\n",
+        UNREADABLE,
+    ),
+    "another transfer encoding": (
+        GET + b"Transfer-Encoding: gzip\r\n\r\n",
+        "Transfer-Encoding: only chunked is supported",
+    ),
+    "another protocol": (b"\x16\x03\x01\x02\x00\r\n\r\n", UNREADABLE),
+    "HTTP/2": (
+        b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n",
+        UNREADABLE,
+    ),
+    "too many pipelined requests": (
+        (GET + b"\r\n") * (http_protocol.MAX_PIPELINED_REQUESTS + 2),
+        "more than 16 requests wait on this connection",
+    ),
+    "a big head in one piece": (
+        GET + b"X-More: " + b"y" * http_protocol.MAX_HEAD_BYTES + b"\r\n\r\n",
+        "the headers are too big",
+    ),
+}
+
+
+@pytest.mark.parametrize(("sent", "message"), INVALID_REQUESTS.values(), ids=INVALID_REQUESTS)
+def test_an_invalid_request_is_rejected_and_logged_with_the_peer(
+    port: int, sent: bytes, message: str, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr(http_protocol, "_invalid_request_log", InvalidRequestLog())
+    with connected(port) as connection:
+        connection.sendall(sent)
+        with suppress(ConnectionError):
+            assert rest(connection).partition(b"\r\n\r\n")[2].startswith(message.encode())
+        peer = connection.getsockname()
+    (record,) = [record for record in caplog.records if record.message == "Rejected an invalid HTTP request"]
+    assert record.__dict__["from"] == peer
+    assert record.__dict__["err"].startswith(message)
+
+
+def test_a_request_that_does_not_arrive_is_logged_with_the_peer(
+    port: int, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr(http_protocol, "TRANSFER_TIMEOUT", 0.05)
+    monkeypatch.setattr(http_protocol, "_invalid_request_log", InvalidRequestLog())
+    with connected(port) as connection:
+        connection.sendall(GET)
+        rest(connection)
+        peer = connection.getsockname()
+    lines = [(record.__dict__["from"], record.__dict__["err"]) for record in caplog.records if hasattr(record, "from")]
+    assert lines == [(peer, "the request did not arrive within 0.05 s")]
