@@ -11,14 +11,15 @@ PY := $(BIN)/python
 READY := $(VENV)/.ready
 PLUGIN := docs/examples/plugin
 PIP := $(PY) -m pip --disable-pip-version-check --quiet
-# Tests run in several processes; `make test PARALLEL=` runs them in one, which a debugger needs.
-PARALLEL := --numprocesses auto
+# Tests run in several processes; `make test PARALLEL=` runs them in one, which a debugger needs. A process gets
+# neighbouring tests, which share control planes and images, and takes tests of another when it has no more.
+PARALLEL := --numprocesses auto --dist worksteal
 PYTEST := $(PY) -m pytest $(PARALLEL)
 COMPILE := $(BIN)/uv pip compile --universal --python-version 3.11 --fork-strategy fewest \
-	--generate-hashes --no-emit-index-url --no-header --quiet
+	--generate-hashes --no-strip-extras --no-emit-index-url --no-header --quiet
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test test-fast test-example control-plane helm chart chart-package test-control-plane test-chart test-image check fix soak cov bench bench-all readme reference docs plots scan changelog lock build test-build clean
+.PHONY: help setup demo test test-fast test-example control-plane oracle oracle-sweep oracle-sweeps test-oracle helm chart chart-package test-control-plane test-chart test-ui screenshots test-image check fix history soak soak-in-memory fuzz cov bench bench-all readme reference docs plots scan changelog lock build test-build kubectl-archive test-kubectl-archive clean
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-20s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
@@ -44,7 +45,7 @@ test: test-example ## Run all tests; those against a control plane only if it is
 	$(PYTEST) $(PYTEST_FLAGS)
 
 test-fast: $(READY) ## Run unit tests, property tests, recorded cases and house rules: a minute on two cores
-	$(PYTEST) tests/unit tests/properties tests/parity tests/test_*.py $(PYTEST_FLAGS)
+	$(PYTEST) tests/unit tests/properties tests/parity tests/oracle tests/test_*.py $(PYTEST_FLAGS)
 
 # The example plugin is installed outside .venv, so that other tests do not load it.
 test-example: $(READY) ## Install the example plugin as a package and run its tests
@@ -54,8 +55,23 @@ ifneq ($(wildcard $(PLUGIN)/pyproject.toml),)
 	PYTHONPATH="$(CURDIR)/build/example" $(PY) -m pytest $(PLUGIN)
 endif
 
-control-plane: $(READY) ## Build etcd and the Kubernetes programs for tests, in a cache outside the tree
+control-plane: $(READY) ## Build etcd and the programs of KUBERNETES (1.36.3 or 1.37.2) for tests, in a cache outside the tree
 	$(PY) -m tests.controlplane.build
+
+oracle: $(READY) ## Build the oracle, which answers scenarios with kube-scheduler's own code, in a cache outside the tree
+	$(PY) -m tests.oracle.build
+
+oracle-sweep: oracle ## Compare N (1000) random scenarios of SEED (1) with the oracle of KUBERNETES (1.36.3), in SECONDS at most
+	$(PY) -m tests.oracle.sweep --number $(or $(N),1000) --seed $(or $(SEED),1) --kubernetes $(or $(KUBERNETES),1.36.3) \
+		$(if $(SECONDS),--seconds $(SECONDS)) $(SWEEP_FLAGS)
+
+# Differences of pod groups are known and open; `make oracle-sweep` shows them.
+oracle-sweeps: oracle ## Sweep ordinary pods a minute with each oracle; the date is the seed
+	for minor in 1.36 1.37; do $(PY) -m tests.oracle.sweep --ordinary-pods --number 1000000 --seconds 60 \
+		--seed "$$(date -u +%F)" --kubernetes $$minor || exit 1; done
+
+test-oracle: oracle ## Run the oracle's tests
+	ORACLE=required $(PYTEST) tests/oracle $(PYTEST_FLAGS)
 
 helm: $(READY) ## Build Helm for the chart's tests, in a cache outside the tree
 	$(PY) -m tests.chart.build
@@ -65,6 +81,12 @@ chart: $(READY) ## Copy the comments of the chart's values to its README and sch
 
 chart-package: helm ## Package the chart in dist/
 	$(PY) -m tests.chart.package
+
+test-ui: $(READY) ## Run the tests of the pages in Chromium, which must be installed
+	CHROMIUM=required $(PYTEST) tests/ui $(PYTEST_FLAGS)
+
+screenshots: $(READY) ## Write the pictures of docs/ui.md, with Chromium
+	CHROMIUM=required UI_SCREENSHOTS=1 $(PY) -m pytest tests/ui/test_pages_in_browser.py -k documentation
 
 test-chart: helm ## Run the tests of the chart
 	HELM=required $(PYTEST) tests/chart $(PYTEST_FLAGS)
@@ -86,8 +108,20 @@ fix: $(READY) ## Fix what ruff can fix
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 
-soak: $(READY) ## Run SOAK pod lifecycles (1,000,000; 2% over HTTP) and STORMS sequences of faults (200); half an hour
-	SOAK=$${SOAK:-1000000} STORMS=$${STORMS:-200} $(PY) -m pytest tests/faults/test_soak.py tests/faults/test_random_faults.py $(PYTEST_FLAGS)
+history: control-plane ## Check the histories of FAULTS (all), SEEDS (1) runs of SECONDS (12) each; SCHEDULER=kube-scheduler is a control
+	CONTROL_PLANE=required HISTORY_FAULTS="$(or $(FAULTS),all)" HISTORY_SEEDS="$(or $(SEEDS),1)" \
+		HISTORY_FIRST_SEED="$(or $(FIRST_SEED),1)" HISTORY_SECONDS="$(or $(SECONDS),12)" \
+		HISTORY_SHRINK="$(or $(SHRINK),6)" SCHEDULER="$(or $(SCHEDULER),extender)" $(PYTEST) --timeout=0 -rP tests/history $(PYTEST_FLAGS)
+
+soak: control-plane ## Create, bind and delete RATE (100) pods a second for SECONDS (3600) on a real control plane; one JSON line
+	$(PY) tests/soak/pod_lifecycles.py --seconds "$(or $(SECONDS),3600)" --rate "$(or $(RATE),100)" \
+		--max-slope "$(or $(MAX_SLOPE),1)"
+
+soak-in-memory: $(READY) ## Run SOAK pod lifecycles (1,000,000; 2% over HTTP) and STORMS sequences of faults (200); half an hour
+	SOAK=$${SOAK:-1000000} STORMS=$${STORMS:-200} $(PY) -m pytest --timeout=0 tests/faults/test_soak.py tests/faults/test_random_faults.py $(PYTEST_FLAGS)
+
+fuzz: $(READY) ## Send FUZZ (100,000) mutated requests, and requests of schemathesis, to a running extender; half an hour
+	FUZZ=$${FUZZ:-100000} $(PY) -m pytest --timeout=0 -s tests/fuzz $(PYTEST_FLAGS)
 
 cov: $(READY) ## Run the tests with branch coverage
 	$(PYTEST) --cov --cov-branch --cov-report=term-missing $(PYTEST_FLAGS)
@@ -127,7 +161,7 @@ readme: $(READY) ## Update the example output in the README and docs/ask.md
 lock: $(READY) ## Update the lock files from pyproject.toml (UPGRADE=--upgrade takes newer versions)
 	$(COMPILE) $(UPGRADE) pyproject.toml --output-file requirements.lock
 	$(COMPILE) $(UPGRADE) pyproject.toml --group dev --output-file requirements-dev.lock
-	@for group in image docs scan; do \
+	@for group in image docs scan krew; do \
 		$(COMPILE) $(UPGRADE) --group $$group --output-file requirements-$$group.lock || exit 1; done
 
 build: $(READY) ## Build wheel and sdist in dist/
@@ -136,6 +170,12 @@ build: $(READY) ## Build wheel and sdist in dist/
 
 test-build: build ## Install wheel and sdist, each in a new environment, and run them
 	sh tests/release/try.sh "$(CURDIR)/$(PY)" requirements.lock dist/*.whl dist/*.tar.gz
+
+kubectl-archive: build ## Build dist/kubectl-placement_OS_ARCH.tar.gz, the kubectl plugin for krew, for this platform
+	sh .github/krew/build_archive.sh $(PY) dist/*.whl
+
+test-kubectl-archive: kubectl-archive ## Unpack the archive of the kubectl plugin and run it without Python
+	sh tests/release/try_archive.sh dist/kubectl-placement_*.tar.gz
 
 clean: ## Remove .venv and all built or cached files
 	rm -rf $(VENV) build dist .coverage .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache

@@ -20,9 +20,10 @@ from extender.config import durations
 from extender.config.defaults import DEFAULT_PLUGINS, FEATURE_GATED_PLUGINS
 from extender.config.durations import Duration
 from extender.config.feature_gate_specs import FEATURE_SPECS
-from extender.config.feature_gates import SCHEDULING_GATE_DEFAULTS, FeatureGates
+from extender.config.feature_gates import SCHEDULING_FEATURES, FeatureGates
 from extender.config.model import ClientConnection, Configuration, Extender, LeaderElection, ManagedResource, TLSConfig
-from extender.config.strict import decode_strict
+from extender.config.releases import DEFAULT_RELEASE, RELEASES
+from extender.config.strict_decoding import decode_strict
 from extender.framework.plugin_args import DefaultedOptions
 from extender.framework.profile_builder import EXTENSION_POINT_METHODS, get_extension_points
 from extender.metrics import process_families, scheduler_families
@@ -31,6 +32,7 @@ from extender.metrics.verb_metrics import VerbMetrics
 from extender.plugins.registry import BUILT_IN_PLUGINS
 
 DOCS = Path(__file__).resolve().parent
+NEWEST_PLUGINS = DEFAULT_PLUGINS[DEFAULT_RELEASE.version]
 OUT = DOCS / "reference"
 FIELD_DESCRIPTIONS = yaml.safe_load((DOCS / "fields.yaml").read_text())
 TESTS = DOCS.parent / "tests"
@@ -141,12 +143,11 @@ lists all errors. Durations have Go's format: `15s`, `1m30s`. [Plugins](plugins.
 """
     head = ("Field", "Default", "Meaning")
     gates = render_table(
-        ("Gate", "Stage", "Default", "Added plugins"),
+        ("Gate", *RELEASES, "Added plugins"),
         (
-            (format_code(name),
-             (FEATURE_SPECS[name].stage or "GA") + (", locked" if FEATURE_SPECS[name].locked else ""),
-             format_code(str(on).lower()), ", ".join(each.name for each in FEATURE_GATED_PLUGINS.get(name, ())))
-            for name, on in SCHEDULING_GATE_DEFAULTS.items()
+            (format_code(name), *(render_feature_spec(name, version) for version in RELEASES),
+             ", ".join(each.name for each in FEATURE_GATED_PLUGINS.get(name, ())))
+            for name in sorted(SCHEDULING_FEATURES)
         ),
     )  # fmt: skip
     return render_page(
@@ -157,13 +158,24 @@ lists all errors. Durations have Go's format: `15s`, `1m30s`. [Plugins](plugins.
         "## Default plugins\n\nThe plugins of the set `multiPoint`, in this order; the weight is for score plugins.\n\n"
         + render_table(
             ("Plugin", "Weight"),
-            ((format_code(p.name), str(p.weight or "")) for p in DEFAULT_PLUGINS.multi_point.enabled),
-        ),
+            ((format_code(p.name), str(p.weight or "")) for p in NEWEST_PLUGINS.multi_point.enabled),
+        )
+        + "\nIn release 1.36, `NodeUnschedulable` precedes `NodeName`.\n",
         "## Feature gates\n\n`--feature-gates Gate=bool,...`. These gates change scheduling; all other gates "
-        "of Kubernetes 1.36 are accepted, without effect.\n\n" + gates,
+        "of the release are accepted, without effect. `--emulated-version` selects the release. The table has the "
+        "stage and the default of each gate by release; without an entry, the release does not have the gate.\n\n"
+        + gates,
         "## The default configuration\n\n`extender config defaults` prints it: all fields with their defaults."
-        f"\n\n```yaml\n{wiring.build_scheduling().render_with_defaults()}```\n",
+        f"\n\n```yaml\n{wiring.build_setup().render_with_defaults()}```\n",
     )
+
+
+def render_feature_spec(gate: str, version: str) -> str:
+    """Return the stage and the default of *gate* in a release; empty if the release does not have the gate."""
+    spec = FEATURE_SPECS[version].get(gate)
+    if spec is None:
+        return ""
+    return f"{spec.stage or 'GA'}, {'on' if spec.default else 'off'}{', locked' if spec.locked else ''}"
 
 
 def list_top_fields() -> Iterator[tuple[str, str, str]]:
@@ -192,7 +204,7 @@ def to_json(value: object) -> str:
 
 def render_plugins() -> str:
     """Return the page of built-in plugins: the docstring of each, and its arguments with their defaults."""
-    enabled = {plugin.name for plugin in DEFAULT_PLUGINS.multi_point.enabled}
+    enabled = {plugin.name for plugin in NEWEST_PLUGINS.multi_point.enabled}
     gated = {plugin.name: gate for gate, plugins in FEATURE_GATED_PLUGINS.items() for plugin in plugins}
     parts = []
     for plugin in sorted(BUILT_IN_PLUGINS, key=lambda each: each.name):
@@ -203,8 +215,8 @@ def render_plugins() -> str:
             plugin.name in gated) else "disabled by default"  # fmt: skip
         parts.append(f"## {plugin.name}\n\n{points}; {state}.\n\n{plugin_manual(plugin)}{render_plugin_args(plugin)}")
     about = """
-All built-in plugins, with the docstrings of their modules. Plugins that are disabled by default are those of older
-releases; a Policy or a profile can enable them. [Parity](parity.md) shows how each plugin was compared with
+All built-in plugins, with the docstrings of their modules. Plugins that are disabled by default are GpuShare and those
+of older releases; a Policy or a profile can enable them. [Parity](parity.md) shows how each plugin was compared with
 kube-scheduler. [A plugin in fifteen minutes](../plugins.md) explains your own plugins.
 """
     return render_page("Plugins", about, *parts)
@@ -236,7 +248,10 @@ DIFFERENCES = """## Differences
   is equal, the selected node may differ.
 - Responses of HTTP extenders have a maximum size; in kube-scheduler they have none.
 - The client of the API server uses JSON, not protobuf.
-- There are no `go_*` metrics and no profiling endpoints; their flags are accepted.
+- There are no `go_*` metrics and no profiling endpoints; their flags are accepted. There are no `informer_*` metrics.
+- There is no opportunistic batching.
+- These alpha gates of 1.37 are accepted and have no effect: `DRADerivedAttributes`, `DRADeviceCompatibilityGroups`,
+  `InPlacePodVerticalScalingSchedulerPreemption`, `SchedulerPreQueueingHints` and `InterPodAffinityHostnameFastPath`.
 """
 
 
@@ -247,6 +262,8 @@ def render_parity() -> str:
     rows: dict[str, list[tuple[str, ...]]] = {"default": [], "gated": [], "older": []}
     for plugin in sorted(BUILT_IN_PLUGINS, key=lambda each: each.name):
         how = checked.pop(plugin.name)
+        if "own" in how:
+            continue
         kind = "older" if "until" in how else "gated" if plugin.name in gated else "default"
         points = ", ".join(point for point in EXTENSION_POINT_METHODS if point in get_extension_points(plugin))
         until = (how.get("until", ""),) if kind == "older" else ()
@@ -256,11 +273,12 @@ def render_parity() -> str:
     if checked:
         raise KeyError(*checked)
     about = """
-The reference is kube-scheduler 1.36. These results must be equal: the rejected nodes with plugin and reason; raw,
-normalized and weighted scores; messages; preemption victims. Five kinds of tests compare them:
+The reference is kube-scheduler 1.36 and 1.37, as `--emulated-version` selects. These results must be equal: the
+rejected nodes with plugin and reason; raw, normalized and weighted scores; messages; preemption victims. Five kinds of
+tests compare them:
 
-- **Recorded results** (`tests/parity`): 84 clusters in 14 categories with the results of kube-scheduler 1.36 for each
-  pending pod, compared field by field, through `explain` and over HTTP in all payload forms.
+- **Recorded results** (`tests/parity`): 84 clusters in 14 categories with the results of kube-scheduler 1.36 and 1.37
+  for each pending pod, compared field by field, through `explain` and over HTTP in all payload forms.
 - **A real kube-scheduler** (`tests/controlplane`): both schedulers run on a real API server; placements, events,
   victims, metrics, HTTP endpoints, extender requests and pod groups are compared.
 - **Cases** (`tests/cases`, `tests/unit/plugins`): one rule per case, with written expected values.

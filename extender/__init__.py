@@ -1,3 +1,3 @@
-"""The Kubernetes scheduler in Python: an HTTP extender, a simulator and, on the same core, a scheduler."""
+"""The Kubernetes scheduler in Python, as a standalone scheduler, as an HTTP extender and as a simulator."""
 
 __version__ = "0.1.0"

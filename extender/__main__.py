@@ -1,4 +1,4 @@
-"""`python -m extender` is the command `extender`."""
+"""Run the command `extender` for `python -m extender`."""
 
 from extender.cli.main import main
 

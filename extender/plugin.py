@@ -1,4 +1,4 @@
-"""The public API for plugins: everything that a plugin imports.
+"""The public API for authors of plugins. A plugin imports only names from this module.
 
 A Filter plugin for one pod and one node at a time:
 
@@ -8,8 +8,8 @@ A Filter plugin for one pod and one node at a time:
     def gpu_model(pod: Pod, node: NodeInfo) -> str | None:
         return None if "example.com/gpu-model" in node.labels else "node(s) lack a GPU model"
 
-docs/plugins.md is the tutorial. `extender.testing` is the API for tests of plugins. The names in `__all__` of these two
-modules stay compatible within a minor release. Names of other modules may change at any time.
+docs/plugins.md is the tutorial. `extender.testing` is the API for tests of plugins. Names in the `__all__` of these two
+modules stay compatible within a minor release. Names in other modules may change at any time.
 """
 
 from extender.api.kinds.node import Node, Taint
@@ -59,7 +59,7 @@ from extender.framework.normalize import default_normalize_score
 from extender.framework.per_node import filter_plugin, per_node_plugin, score_plugin, unresolvable_reason
 from extender.framework.per_node_adapters import FilterReasons
 from extender.framework.plugin_args import DefaultedOptions, PluginArgs, ValidatedOptions
-from extender.framework.status import Code, Reason, Rejection, Status, unresolvable, unschedulable
+from extender.framework.status import Code, Reason, Rejection, Status, unresolvable_status, unschedulable_status
 
 __all__ = [
     "ALLOW",
@@ -127,7 +127,7 @@ __all__ = [
     "iter_node_infos",
     "per_node_plugin",
     "score_plugin",
-    "unresolvable",
     "unresolvable_reason",
-    "unschedulable",
+    "unresolvable_status",
+    "unschedulable_status",
 ]

@@ -1,4 +1,4 @@
-"""The public API for tests of plugins: make a small cluster, and run one plugin or a whole profile on it.
+"""The public API for tests of plugins. It makes a small cluster, and runs one plugin or a whole profile on it.
 
 cluster = make_cluster(make_node("big", cpu="8"), make_node("small", cpu="1"), make_pod("web", cpu="2"))
 decision = run_plugin(MyPlugin, cluster, "default/web")
@@ -46,9 +46,9 @@ __all__ = [
 ]
 
 Manifest = Mapping[str, Any]
-"""A Kubernetes object as plain values, with apiVersion and kind."""
+"""A Kubernetes object as plain values, including apiVersion and kind."""
 
-_SOURCE: Final = "cluster of the test"
+_CLUSTER_SOURCE: Final = "cluster of the test"
 
 
 class PluginFailedError(AssertionError):
@@ -57,13 +57,13 @@ class PluginFailedError(AssertionError):
 
 @dataclass(frozen=True, slots=True)
 class Cluster:
-    """A cluster to run plugins on. Pods without `spec.nodeName` are pending."""
+    """A cluster on which tests run plugins. Its pods without `spec.nodeName` are pending."""
 
     cache: Cache
     pods: Mapping[str, Pod]
 
     def pod(self, name: str) -> Pod:
-        """Return the typed pod with *name*: `namespace/name`, or a name in the namespace `default`.
+        """Return the typed pod with this name. *name* is `namespace/name`, or a name in the namespace `default`.
 
         Raises:
             KeyError: there is no such pod.
@@ -71,7 +71,7 @@ class Cluster:
         return self.pods[name if "/" in name else f"default/{name}"]
 
     def node(self, name: str) -> NodeInfo:
-        """Return the node with *name* and its pods.
+        """Return the node with this name, including its pods.
 
         Raises:
             KeyError: there is no such node.
@@ -89,9 +89,9 @@ class PluginDecision:
 
     Attributes:
         feasible_nodes: the names of the nodes that can run the pod, in the order of the cluster.
-        rejected: by rejected node, the reasons of the first plugin that rejects it.
-        rejected_by: by rejected node, the name of this plugin.
-        unresolvable: the rejected nodes on which preemption cannot help.
+        rejected: the reasons of the first plugin that rejects a node, by node name.
+        rejected_by: the name of the first plugin that rejects a node, by node name.
+        unresolvable: the names of the rejected nodes on which preemption cannot help.
         raw_scores: the raw scores of the feasible nodes, by plugin and node.
         normalized_scores: the normalized scores, 0 to 100, by plugin and node.
         total_scores: the sums of the weighted scores, by node.
@@ -109,17 +109,20 @@ class PluginDecision:
 
     @property
     def scores(self) -> Mapping[str, int]:
-        """The scores from 0 to 100 by node, if exactly one plugin scores.
+        """The normalized scores of the only Score plugin, 0 to 100, by node.
 
         Raises:
-            ValueError: no plugin scores, or several plugins score; use `normalized_scores` then.
+            ValueError: there is no Score plugin, or more than one. Use `normalized_scores` for several plugins.
         """
         (scores,) = self.normalized_scores.values()
         return scores
 
 
 def make_cluster(*objects: str | Manifest) -> Cluster:
-    """Return a cluster of *objects*: plain values (see `make_node`, `make_pod`), or YAML texts of several objects.
+    """Return a cluster with *objects*.
+
+    Args:
+        objects: plain values, for instance from `make_node` and `make_pod`, or YAML texts with one or more objects.
 
     Raises:
         InputError: an object is invalid.
@@ -128,7 +131,7 @@ def make_cluster(*objects: str | Manifest) -> Cluster:
     manifests = [item for item in objects if not isinstance(item, str)]
     if manifests or not texts:
         texts.append(msgspec.json.encode({"apiVersion": "v1", "kind": "List", "items": manifests}).decode())
-    recording = parse_recording("\n---\n".join(texts).encode(), _SOURCE)
+    recording = parse_recording("\n---\n".join(texts).encode(), _CLUSTER_SOURCE)
     pods = {item.key: item for item in recording.objects if isinstance(item, Pod)}
     return Cluster(load_cache(recording), pods)
 
@@ -142,7 +145,7 @@ def make_node(
     labels: Mapping[str, str] | None = None,
     **resources: str,
 ) -> Manifest:
-    """Return a node as plain values. *resources* are other resources, such as `**{"example.com/gpu": "2"}`."""
+    """Return a node as plain values. *resources* are its other resources, such as `**{"example.com/gpu": "2"}`."""
     metadata = {"name": name, "labels": {"kubernetes.io/hostname": name, **(labels or {})}}
     allocatable = {"cpu": cpu, "memory": memory, "pods": pods, **resources}
     status = {"allocatable": allocatable, "capacity": allocatable}
@@ -159,7 +162,17 @@ def make_pod(
     spec: Mapping[str, Any] | None = None,
     **requests: str,
 ) -> Manifest:
-    """Return a pod as plain values, on *node* or pending. *requests* are of its container; *spec* extends its spec."""
+    """Return a pod as plain values.
+
+    Args:
+        name: the name of the pod.
+        namespace: the namespace of the pod.
+        node: the name of the node that the pod runs on; empty for a pending pod.
+        labels: the labels of the pod.
+        annotations: the annotations of the pod.
+        spec: more fields of the pod's spec.
+        requests: the resource requests of the pod's only container.
+    """
     metadata = {"name": name, "namespace": namespace, "labels": labels or {}, "annotations": annotations or {}}
     container = {"name": "app", "image": "app", "resources": {"requests": requests}}
     node_name = {"nodeName": node} if node else {}
@@ -195,7 +208,7 @@ def run_profile(configuration: str | Mapping[str, Any], cluster: Cluster, pod: s
         configuration: a KubeSchedulerConfiguration as YAML or plain values.
         cluster: the cluster.
         pod: the name of the pod, as in `Cluster.pod`.
-        plugins: plugins, as in `run_plugin`, that the profile may use besides the built-in and installed ones.
+        plugins: more plugins for the profile, as in `run_plugin`. Built-in and installed plugins need not be passed.
 
     Raises:
         ConfigError: the configuration or a plugin is invalid.
@@ -212,11 +225,11 @@ def run_profile(configuration: str | Mapping[str, Any], cluster: Cluster, pod: s
 
 
 def check_cached_results(plugin: object, cluster: Cluster, args: Mapping[str, Any] | None = None) -> None:
-    """Check that cached and fresh results of *plugin* are equal, while the pending pods are assigned to nodes.
+    """Check that cached and fresh results of *plugin* are equal, while pending pods are assigned to nodes one by one.
 
     Raises:
         PluginFailedError: a cached result differs from a fresh one.
-        ConfigError: as `run_plugin`.
+        ConfigError: as in `run_plugin`.
     """
     profile = _build_single_plugin_profile(plugin, args)
     cached_runtime, fresh_runtime = wiring.make_runtime(), wiring.make_runtime(cache_results=False)
@@ -229,7 +242,7 @@ def check_cached_results(plugin: object, cluster: Cluster, args: Mapping[str, An
             del snapshot
             if cached_decision != fresh_decision:
                 raise PluginFailedError(
-                    f"pod {pending_pod.key}: the cached result is {cached_decision}, a fresh one {fresh_decision}"
+                    f"pod {pending_pod.key}: the cached result is {cached_decision}, a fresh one is {fresh_decision}"
                 )
         snapshot = cluster.cache.snapshot()
         diagnosis = find_nodes_that_pass_filters(snapshot.make_pod_info(pod), snapshot, profile, fresh_runtime)
@@ -241,15 +254,15 @@ def check_cached_results(plugin: object, cluster: Cluster, args: Mapping[str, An
 
 
 def _validate_plugins(*plugins: object) -> dict[str, type[Any]]:
-    """Return the plugin classes of *plugins*, by name.
+    """Validate *plugins*, and return their plugin classes by name.
 
     Raises:
         ConfigError: a plugin is invalid.
     """
     errors: list[FieldError] = []
     plugin_classes: dict[str, type[Any]] = {}
-    for decorated in plugins:
-        plugin: Any = unwrap_plugin(decorated)
+    for decorated_plugin in plugins:
+        plugin: Any = unwrap_plugin(decorated_plugin)
         error_messages = validate_plugin(plugin)
         errors += [FieldError(f"plugin {getattr(plugin, 'name', plugin)}", message) for message in error_messages]
         if not error_messages:
@@ -282,7 +295,7 @@ def _run_profile(cluster: Cluster, pod: str, profile: Profile) -> PluginDecision
 
 
 def _make_decision(explanation: PodExplanation) -> PluginDecision:
-    """Convert *explanation* into a decision.
+    """Convert *explanation* to a decision.
 
     Raises:
         PluginFailedError: a plugin failed.

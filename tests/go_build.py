@@ -66,9 +66,10 @@ def build(go: str, module: GoModule, name: str, package: str, linker_variables: 
     target = module.cache_folder() / name
     temporary = target.with_name(f"{name}.{os.getpid()}")
     module.stamp_file(name).unlink(missing_ok=True)
-    environment = {"CGO_ENABLED": "0", "GOFLAGS": "-mod=readonly", "GOWORK": "off"}
+    environment = {"CGO_ENABLED": "0", "GOFLAGS": "-mod=readonly -buildvcs=false", "GOWORK": "off"}
     linker_flags = " ".join(["-s", "-w", *(f"-X {field}={value}" for field, value in linker_variables.items())])
-    command = [go, "build", "-p", JOBS, "-trimpath", "-ldflags", linker_flags, "-o", str(temporary), package]
+    pins = [f"-modfile={module.mod_file}", f"-tags={module.tags}"]
+    command = [go, "build", "-p", JOBS, *pins, "-trimpath", "-ldflags", linker_flags, "-o", str(temporary), package]
     try:
         subprocess.run(command, cwd=module.folder, env={**os.environ, **environment}, check=True)
         temporary.replace(target)

@@ -11,32 +11,37 @@ from pathlib import Path
 
 @dataclass(frozen=True, slots=True)
 class GoModule:
-    """A folder with go.mod and go.sum that pin programs; it has no code of its own.
+    """A folder with go.mod and go.sum that pin programs, and perhaps Go code of its own.
 
     Attributes:
         folder: the folder of the two files.
         cache_name: the folder in the cache, such as `controlplane`.
         version_module: the Go module whose version names the cache folder.
         packages: the Go package of each program.
+        mod_file: the file with the pins; `kubernetes-1.37.mod` has its checksums in `kubernetes-1.37.sum`.
+        tags: the build tags.
     """
 
     folder: Path
     cache_name: str
     version_module: str
     packages: Mapping[str, str]
+    mod_file: str = "go.mod"
+    tags: str = ""
 
     def version(self) -> str:
         """Return the pinned version of `version_module`, such as `v1.36.3`."""
         pin = rf"(?m)^(?:require)?\s*{re.escape(self.version_module)} (v\d+\.\d+\.\d+)"
-        match = re.search(pin, (self.folder / "go.mod").read_text())
-        assert match, f"{self.folder}/go.mod requires no version of {self.version_module}"
+        match = re.search(pin, (self.folder / self.mod_file).read_text())
+        assert match, f"{self.folder}/{self.mod_file} requires no version of {self.version_module}"
         return match[1]
 
     def fingerprint(self) -> str:
-        """Return a digest of the pins, and the platform."""
+        """Return a digest of the pins and the code, and the platform."""
         digest = hashlib.sha256()
-        for name in ("go.mod", "go.sum"):
-            digest.update((self.folder / name).read_bytes())
+        pins = self.folder / self.mod_file
+        for file in (pins, pins.with_suffix(".sum"), *sorted(self.folder.glob("*.go"))):
+            digest.update(file.read_bytes())
         return digest.hexdigest() + f" {platform.system()} {platform.machine()}\n"
 
     def cache_folder(self) -> Path:

@@ -23,10 +23,12 @@ FIRST: Final = (
     "tests/controlplane/test_lost_watch.py",
     "tests/controlplane/test_same_decisions.py",
     "tests/controlplane/test_chart_rbac.py",
+    "tests/history/",
     "tests/controlplane/",
     "tests/faults/",
     "tests/flows/",
     "tests/chart/",
+    "tests/ui/",
 )
 """Files and folders in the order in which they run; all others run after them.
 

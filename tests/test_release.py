@@ -69,6 +69,30 @@ def test_ci_runs_all_targets_of_the_script() -> None:
     assert {"check", "demo", "test", "docs", "scan", "test-build"} <= script_targets
 
 
+def test_the_krew_manifest_has_a_platform_for_each_archive(tmp_path: Path) -> None:
+    archives = [tmp_path / f"kubectl-placement_{platform}.tar.gz" for platform in ("linux_amd64", "darwin_arm64")]
+    for archive in archives:
+        archive.write_bytes(b"archive")
+    script = ROOT / ".github" / "krew" / "write_manifest.py"
+    command = [sys.executable, str(script), "owner/name", "1.2.3", *map(str, archives)]
+    manifest = yaml.safe_load(subprocess.run(command, capture_output=True, text=True, check=True).stdout)
+    spec = manifest["spec"]
+    assert (manifest["metadata"]["name"], spec["version"]) == ("placement", "v1.2.3")
+    assert spec["homepage"] == "https://github.com/owner/name"
+    assert len(spec["shortDescription"]) <= 80  # the limit of krew's index
+    checksum = "0eb3e36bfb24dcd9bb1d1bece1531216b59539a8fde17ee80224af0653c92aa3"
+    assert spec["platforms"] == [
+        {
+            "selector": {"matchLabels": {"os": system, "arch": machine}},
+            "uri": "https://github.com/owner/name/releases/download/v1.2.3/"
+            f"kubectl-placement_{system}_{machine}.tar.gz",
+            "sha256": checksum,
+            "bin": "kubectl-placement/kubectl-placement",
+        }
+        for system, machine in (("darwin", "arm64"), ("linux", "amd64"))
+    ]
+
+
 def test_every_skipped_check_has_a_reason() -> None:
     text = (ROOT / ".scan" / "checkov.yaml").read_text()
     explained = re.findall(r"(?m)(?:^  # .+\n)+^  - (CKV\w+)$", text)

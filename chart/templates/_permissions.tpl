@@ -15,13 +15,8 @@
   resources: [csidrivers, csinodes, csistoragecapacities, storageclasses, volumeattachments]
   verbs: [list, watch]
 - apiGroups: [resource.k8s.io]
-  resources: [deviceclasses, resourceclaims, resourceslices]
+  resources: [deviceclasses, devicetaintrules, resourceclaims, resourceslices]
   verbs: [list, watch]
-{{- if .Values.scheduler.featureGates.DRADeviceTaintRules }}
-- apiGroups: [resource.k8s.io]
-  resources: [devicetaintrules]
-  verbs: [list, watch]
-{{- end }}
 {{- if .Values.scheduler.featureGates.GenericWorkload }}
 - apiGroups: [scheduling.k8s.io]
   resources: [podgroups]

@@ -56,6 +56,10 @@ readinessProbe:
 - --{{ $verb }}-verb=
 {{- end }}
 {{- end }}
+{{- if eq .Values.extender.filterAnswer "best" }}
+- --filter-answer=best
+- --assume-timeout={{ .Values.extender.assumeTimeout }}
+{{- end }}
 {{- if eq .Values.mode "beside" }}
 - --bind-address=127.0.0.1
 - --secure-port={{ .Values.metrics.extenderPort }}
@@ -67,11 +71,17 @@ readinessProbe:
 - --allowed-client-names={{ join "," .Values.service.allowedClientNames }}
 {{- end }}
 {{- end }}
+{{- with .Values.scheduler.emulatedVersion }}
+- --emulated-version={{ . }}
+{{- end }}
 {{- range $gate, $on := .Values.scheduler.featureGates }}
 - --feature-gates={{ $gate }}={{ $on }}
 {{- end }}
 - -v={{ .Values.scheduler.verbosity }}
 - --logging-format={{ .Values.scheduler.loggingFormat }}
+{{- if .Values.scheduler.ui }}
+- --ui
+{{- end }}
 {{- with .Values.scheduler.extraArgs }}
 {{ toYaml . }}
 {{- end }}

@@ -1,5 +1,5 @@
-"""Analysis of recorded clusters: read the output of `kubectl get`, explain a decision, simulate the queue.
+"""Read a recorded cluster from `kubectl get` output, explain its pending pods, and simulate their scheduling.
 
-May import `plugins`, `preemption`, `cycle` and below. Reads only files and standard input, and returns values and text.
-Does not connect to a cluster, write files, or depend on a command line or terminal.
+The package may import `plugins`, `preemption`, `cycle` and the packages below them. It reads files and standard input,
+and returns values and text. It does not connect to a cluster, write files, or depend on a command line or terminal.
 """

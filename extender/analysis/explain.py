@@ -1,16 +1,24 @@
-"""Explain pending pods, each alone on the recorded cluster."""
+"""Explain pods: each pod is scheduled alone on the recorded cluster."""
 
-from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
-from extender.analysis.explain_json import make_explanation_values
-from extender.analysis.explain_text import format_explanation
+from msgspec.structs import replace
+
+from extender.analysis.alike_pods import group_alike_pods
+from extender.analysis.explanation.assigned_pod import AssignedNode, describe_assigned_node
+from extender.analysis.explanation.explain_json import get_preemption_plan, make_explanation_values
+from extender.analysis.explanation.explain_text import format_explanation
 from extender.analysis.pending_pods import find_pods, list_pending_pods, nominate_pending_pods
 from extender.analysis.pod_group_outcome import PodGroupOutcome, PodGroupSimulator
+from extender.analysis.pod_selection import PodSelection, parse_workload_name
 from extender.analysis.recorded_cluster import Recording, load_cache
+from extender.analysis.required_kinds import format_missing_kinds, get_plural, list_missing_kinds
 from extender.api.kinds.pod import Pod
 from extender.cache.cache import Cache
+from extender.cache.hypothesis import Hypothesis
+from extender.cache.pod_info import AssignedPodInfo
 from extender.cache.snapshot import Snapshot
 from extender.config.feature_gates import FeatureGates
 from extender.cycle.explain_pod import PodExplanation, explain_pod
@@ -23,65 +31,166 @@ class PodReport:
     """The explanation of one pod, its snapshot, and the outcome of its pod group.
 
     Attributes:
-        explanation: the result of every plugin on every node.
+        explanation: the results of every plugin for every node.
         snapshot: the snapshot of the cluster.
-        pod_group: the outcome for the pod's group; None without a group.
+        pod_group_outcome: the outcome for the pod as a member of its group; None if it is not scheduled in a group.
+        assigned_node: the node of a pod that is placed, compared with the explanation; None for a pending pod.
+        alike_pods: the keys of other pending pods with the same explanation.
+        missing_kinds: the kinds that are not in the recording although the explanation depends on them.
+        unreadable_kinds: the kinds that could not be read when the cluster was recorded, with the reason.
     """
 
     explanation: PodExplanation
     snapshot: Snapshot
-    pod_group: PodGroupOutcome | None = None
+    pod_group_outcome: PodGroupOutcome | None = None
+    assigned_node: AssignedNode | None = None
+    alike_pods: tuple[str, ...] = ()
+    missing_kinds: tuple[str, ...] = ()
+    unreadable_kinds: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def fits(self) -> bool:
+        """Whether the pod has a node, or a node fits it now."""
+        if self.assigned_node is not None:
+            return True
+        if self.pod_group_outcome is not None:
+            return not self.pod_group_outcome.message
+        diagnosis = self.explanation.diagnosis
+        return diagnosis is not None and diagnosis.has_feasible_node and self.explanation.message is None
+
+    @property
+    def has_error(self) -> bool:
+        """Whether a plugin error ended the attempt."""
+        diagnosis, ranking = self.explanation.diagnosis, self.explanation.ranking
+        return (diagnosis is not None and diagnosis.error is not None) or (
+            ranking is not None and ranking.error is not None and not self.fits
+        )
+
+    @property
+    def warnings(self) -> list[str]:
+        """A line for the kinds that are not recorded, and for each kind that could not be read."""
+        return format_missing_kinds(self.missing_kinds, self.unreadable_kinds)
 
     def to_values(self) -> dict[str, Any]:
         """Return the report as plain values, always with the same keys."""
         return {
             **make_explanation_values(self.explanation),
-            "podGroup": self.pod_group.to_values() if self.pod_group else None,
+            "podGroup": self.pod_group_outcome.to_values() if self.pod_group_outcome else None,
+            "assigned": self.assigned_node.to_values() if self.assigned_node else None,
+            "notRecorded": [get_plural(kind) for kind in self.missing_kinds],
+            "warnings": self.warnings,
         }
 
     def to_text(self) -> str:
         """Return the report as text."""
-        lines = self.pod_group.format_lines() if self.pod_group else []
-        return format_explanation(self.explanation, self.snapshot) + "".join(f"{line}\n" for line in lines)
+        lines = self.pod_group_outcome.format_lines() if self.pod_group_outcome else []
+        text = format_explanation(
+            self.explanation, self.snapshot, self.assigned_node, alike_pods=self.alike_pods, warnings=self.warnings
+        )
+        return text + "".join(f"{line}\n" for line in lines)
 
 
 def report_pod(
-    pod: Pod, cache: Cache, profile: Profile, runtime: PluginRuntime, pod_groups: PodGroupSimulator
+    pod: Pod, cache: Cache, profile: Profile, runtime: PluginRuntime, pod_group_simulator: PodGroupSimulator
 ) -> PodReport:
-    """Explain a pending pod and the outcome for its pod group, with the cache's current state."""
+    """Explain a pending pod on the current state of *cache*, and schedule its pod group if it has one."""
     snapshot = cache.snapshot()
     explanation = explain_pod(snapshot.make_pod_info(pod), snapshot, profile, runtime)
-    pod_group = pod_groups.get_outcome(pod) if explanation.pre_enqueue_status is None else None
-    return PodReport(explanation, snapshot, pod_group)
+    pod_group_outcome = pod_group_simulator.get_outcome(pod) if explanation.pre_enqueue_status is None else None
+    return PodReport(explanation, snapshot, pod_group_outcome)
 
 
-def explain_pods(
-    recording: Recording,
-    names: Sequence[str],
-    profiles: Mapping[str, Profile],
-    schedulers: Collection[str],
-    runtime: PluginRuntime,
-    gates: FeatureGates | None = None,
-) -> list[PodReport]:
-    """Explain the named pods, or all pending pods if *names* is empty. Each pod uses its scheduler's profile.
+def report_assigned_pod(
+    assigned_pod: AssignedPodInfo, snapshot: Snapshot, profile: Profile, runtime: PluginRuntime
+) -> PodReport:
+    """Explain a pod that has a node as if it were pending: on the state of *snapshot* without this pod."""
+    hypothesis = Hypothesis(snapshot)
+    hypothesis.remove_pod(assigned_pod)
+    snapshot_without_pod = hypothesis.snapshot()
+    pod = assigned_pod.pod
+    pending_pod = replace(pod, spec=replace(pod.spec, node_name=""), status=replace(pod.status, nominated_node_name=""))
+    explanation = explain_pod(snapshot_without_pod.make_pod_info(pending_pod), snapshot_without_pod, profile, runtime)
+    assigned_node = describe_assigned_node(explanation, assigned_pod.node_name)
+    return PodReport(explanation, snapshot_without_pod, assigned_node=assigned_node)
 
-    Pending pods with a nominated node use resources of that node. No pod is assumed, bound or evicted. If pod groups
-    are enabled, the report of a member includes the outcome for its group.
 
-    Args:
-        recording: the recorded cluster.
-        names: the names of pods, as for `find_pods`.
-        profiles: the profiles by scheduler name.
-        schedulers: the schedulers whose pending pods are explained if *names* is empty.
-        runtime: the plugin runtime.
-        gates: the feature gates; None: the default gates.
+class PodExplainer:
+    """Explains pods of a recorded cluster one by one, so that each report can be written before the next is made.
 
-    Raises:
-        InputError: a pod is unknown, or is not pending for one of these schedulers.
+    Attributes:
+        groups: the pods to explain. The pods of a group have the same explanation.
+        selection: the selection of these pods.
+        cache: the recorded cluster.
     """
-    cache = load_cache(recording, gates)
-    pods = find_pods(names, recording, list(profiles)) if names else list_pending_pods(cache, schedulers)
-    pod_groups = PodGroupSimulator(cache, profiles, runtime)
-    for scheduler in dict.fromkeys((*schedulers, *(pod.spec.scheduler_name for pod in pods))):
-        nominate_pending_pods(cache, profiles[scheduler], runtime)
-    return [report_pod(pod, cache, profiles[pod.spec.scheduler_name], runtime, pod_groups) for pod in pods]
+
+    def __init__(
+        self,
+        recording: Recording,
+        selection: PodSelection,
+        profiles: Mapping[str, Profile],
+        scheduler_names: Collection[str],
+        runtime: PluginRuntime,
+        gates: FeatureGates | None = None,
+    ) -> None:
+        """Load the cluster and select the pods. The other arguments are those of `explain_pods`.
+
+        Raises:
+            InputError: a pod is unknown, has finished, or is not a pod of a scheduler in *profiles*.
+        """
+        self._recording, self._profiles, self._runtime = recording, profiles, runtime
+        self.selection = selection
+        self.cache = load_cache(recording, gates, profiles)
+        self.groups = self._select_groups(selection, scheduler_names)
+        self._pod_group_simulator = PodGroupSimulator(self.cache, profiles, runtime)
+        pods_to_explain = (pod for group in self.groups for pod in group)
+        for scheduler_name in dict.fromkeys((*scheduler_names, *(pod.spec.scheduler_name for pod in pods_to_explain))):
+            nominate_pending_pods(self.cache, profiles[scheduler_name], runtime)
+
+    def _select_groups(self, selection: PodSelection, scheduler_names: Collection[str]) -> list[list[Pod]]:
+        snapshot = self.cache.snapshot()
+        if not selection.names:
+            pods = list_pending_pods(self.cache, scheduler_names)
+            return group_alike_pods(filter(selection.matches, pods), snapshot, self._profiles)
+        # Raise the errors of all names together.
+        find_pods(selection.names, self._recording, list(self._profiles), selection.namespace)
+        groups: list[list[Pod]] = []
+        for name in dict.fromkeys(selection.names):
+            pods = find_pods((name,), self._recording, list(self._profiles), selection.namespace)
+            pods = [pod for pod in pods if not any(pod in group for group in groups)]
+            if parse_workload_name(name, selection.namespace) is None or any(pod.spec.node_name for pod in pods):
+                groups += [[pod] for pod in pods]
+            else:
+                groups += group_alike_pods(pods, snapshot, self._profiles)
+        return groups
+
+    def iterate_reports(self) -> Iterator[PodReport]:
+        """Yield one report for each group."""
+        for group in self.groups:
+            yield self.report_group(group)
+
+    def report_group(self, group: Sequence[Pod]) -> PodReport:
+        """Explain the first pod of *group*. The other pods, which are alike, are only named."""
+        pod = group[0]
+        profile = self._profiles[pod.spec.scheduler_name]
+        if pod.spec.node_name:
+            assigned_pod = self.cache.assigned_pods[pod.metadata.uid or pod.key]
+            report = report_assigned_pod(assigned_pod, self.cache.snapshot(), profile, self._runtime)
+        else:
+            report = report_pod(pod, self.cache, profile, self._runtime, self._pod_group_simulator)
+        explanation = report.explanation
+        missing_kinds = list_missing_kinds(
+            pod,
+            profile,
+            self._recording.recorded_kinds,
+            scored=explanation.ranking is not None and len(explanation.ranking.rows) > 1,
+            preempts=get_preemption_plan(explanation.post_filter_run) is not None,
+        )
+        return PodReport(
+            explanation,
+            report.snapshot,
+            report.pod_group_outcome,
+            report.assigned_node,
+            tuple(alike_pod.key for alike_pod in group[1:]),
+            tuple(missing_kinds) if explanation.pre_enqueue_status is None else (),
+            self._recording.unreadable_kinds,
+        )

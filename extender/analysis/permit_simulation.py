@@ -1,4 +1,4 @@
-"""Permit plugins in a simulation: later pods may allow waiting pods; all remaining waiting pods time out at the end.
+"""Run Permit plugins in a simulation. The plugins may allow pods that wait. All other waiting pods time out at the end.
 
 Source: pkg/scheduler/framework/runtime/framework.go, frameworkImpl.RunPermitPlugins;
 pkg/scheduler/framework/runtime/waiting_pods_map.go, newWaitingPod (1.36).
@@ -19,7 +19,7 @@ from extender.framework.profiles import Profile
 
 @dataclass(frozen=True, slots=True)
 class PermitRejection:
-    """A pod that a Permit plugin rejected.
+    """The rejection of a pod by a Permit plugin, at once or after a timeout.
 
     Attributes:
         reason: the plugin's reason.
@@ -32,9 +32,17 @@ class PermitRejection:
 
 @dataclass(slots=True)
 class _WaitingPod:
-    """An assumed pod that waits on Permit; `timeouts` are the seconds by plugin."""
+    """An assumed pod that waits on Permit.
 
-    index: int
+    Attributes:
+        pod: the pod.
+        node: the name of the node.
+        profile: the profile of the pod.
+        cycle_state: the cycle state.
+        timeouts: the timeout in seconds of each plugin that makes the pod wait.
+        reason: the reason why these plugins make the pod wait.
+    """
+
     pod: Pod
     node: str
     profile: Profile
@@ -44,24 +52,22 @@ class _WaitingPod:
 
 
 class PermitSimulation:
-    """Runs Permit plugins and stores the waiting pods by uid."""
+    """Runs Permit plugins, and keeps the waiting pods until they are allowed or time out."""
 
     __slots__ = ("_cache", "_runtime", "_waiting_pods")
 
     def __init__(self, cache: Cache, runtime: PluginRuntime) -> None:
         self._cache, self._runtime = cache, runtime
-        self._waiting_pods: dict[str, _WaitingPod] = {}
+        self._waiting_pods: dict[str, _WaitingPod] = {}  # by uid
 
-    def run_permit(
-        self, index: int, pod: Pod, node: str, profile: Profile, cycle_state: dict[str, Any]
-    ) -> PermitRejection | None:
-        """Run the Permit plugins for an assumed pod; None: the pod is allowed or waits."""
+    def run_permit(self, pod: Pod, node: str, profile: Profile, cycle_state: dict[str, Any]) -> PermitRejection | None:
+        """Run the Permit plugins for an assumed pod. Return the rejection, or None if the pod is allowed or waits."""
         if not profile.permit_plugins:
             return None
         snapshot = self._cache.snapshot()
         pod_info = snapshot.make_pod_info(pod)
         result = run_permit_plugins(pod_info, node, snapshot, profile, self._runtime, cycle_state)
-        del snapshot  # release the snapshot: otherwise the next write copies the tables
+        del snapshot  # otherwise the next write to the cache would copy its tables
         for plugin, uid in result.allowed_pods:
             self._allow(plugin, uid)
         status = result.status
@@ -69,7 +75,7 @@ class PermitSimulation:
             return None
         if result.timeouts:
             reason = ", ".join(status.reasons[:-1]) or status.message
-            waiting_pod = _WaitingPod(index, pod, node, profile, cycle_state, dict(result.timeouts), reason)
+            waiting_pod = _WaitingPod(pod, node, profile, cycle_state, dict(result.timeouts), reason)
             self._waiting_pods[pod_info.uid] = waiting_pod
             return None
         self._unreserve(pod_info, pod, node, profile, cycle_state)
@@ -86,12 +92,12 @@ class PermitSimulation:
         run_unreserve_plugins(pod_info, node, profile, self._runtime, cycle_state)
         self._cache.forget(pod)
 
-    def time_out(self) -> Iterator[tuple[int, PermitRejection]]:
-        """Time out all waiting pods; yield the queue index and the rejection of each."""
+    def time_out(self) -> Iterator[tuple[Pod, PermitRejection]]:
+        """Time out all waiting pods, and yield each with its rejection."""
         for waiting_pod in self._waiting_pods.values():
             pod_info = self._cache.snapshot().make_pod_info(waiting_pod.pod)
             self._unreserve(pod_info, waiting_pod.pod, waiting_pod.node, waiting_pod.profile, waiting_pod.cycle_state)
             plugin, timeout = min(waiting_pod.timeouts.items(), key=lambda item: item[1])
             message = f"rejected due to timeout after waiting {durations.render(timeout)} at plugin {plugin}"
-            yield waiting_pod.index, PermitRejection(waiting_pod.reason, f"0/1 nodes are available: 1 {message}.")
+            yield waiting_pod.pod, PermitRejection(waiting_pod.reason, f"0/1 nodes are available: 1 {message}.")
         self._waiting_pods.clear()

@@ -1,4 +1,4 @@
-"""The outcome for a pod whose pod group is scheduled together.
+"""Schedule the pod group of a pending pod, and report the outcome for this pod.
 
 Source: pkg/scheduler/schedule_one.go, Scheduler.ScheduleOne; pkg/scheduler/schedule_one_podgroup.go,
 Scheduler.podGroupInfoForPod, Scheduler.frameworkForPodGroup, Scheduler.podGroupSchedulingDefaultAlgorithm (1.36).
@@ -15,13 +15,16 @@ from extender.api.kinds.pod import Pod
 from extender.cache.cache import Cache
 from extender.cache.pod_groups import get_pod_group_key
 from extender.cache.pod_info import PodInfo
+from extender.cycle.decision import ScheduleFailure
 from extender.cycle.node_sampling import NodeSampler
 from extender.cycle.plugin_runtime import PluginRuntime
+from extender.cycle.pod_group.pre_enqueue import holds_group_members
 from extender.cycle.pod_group_cycle import get_member_sort_key, schedule_pod_group
-from extender.cycle.pod_group_members import GroupDecision
+from extender.cycle.pod_group_members import GroupDecision, MemberFailure
 from extender.cycle.pre_enqueue import run_pre_enqueue_plugins
 from extender.framework.profiles import Profile
-from extender.preemption.plan import GroupPreemptionPlan
+from extender.framework.status import SUCCESS, Status, unschedulable_status
+from extender.preemption.plan import GroupPreemptionPlan, PreemptionPlan
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,9 +33,9 @@ class PodGroupOutcome:
 
     Attributes:
         group: `namespace/name`.
-        member_count: number of members that were scheduled together.
+        member_count: the number of members that were scheduled together.
         decision: the decision for the group.
-        member_index: position of the pod among the members.
+        member_index: the position of the pod among these members, from 0.
     """
 
     group: str
@@ -42,38 +45,50 @@ class PodGroupOutcome:
 
     @property
     def node(self) -> str:
-        """The node that the pod gets, immediately or after preemption; empty if it gets none."""
+        """The node on which the pod is placed, now or after preemption; empty if the pod is not placed."""
+        failure = self.decision.get_member_failure(self.member_index)
+        if failure is not None and self.decision.waits_for_preemption:
+            return failure.nominated_node or ""
         member = self.decision.members[self.member_index] if self.member_index < len(self.decision.members) else None
         return member.node_name if member is not None and self.decision.is_feasible else ""
 
     @property
     def message(self) -> str:
-        """The reason why the pod is not bound immediately; empty if it is."""
+        """The reason why the pod is not bound immediately; empty if it is bound immediately."""
         failure = self.decision.get_member_failure(self.member_index)
         return failure.status.message if failure is not None else ""
 
     @property
     def victims(self) -> list[str]:
-        """The victims of the group's preemption, most important first."""
-        detail = self.decision.detail
-        return [pod.key for pod in detail.victims] if isinstance(detail, GroupPreemptionPlan) else []
+        """The victims of the preemption for the group, or of its members' own preemptions, most important first."""
+        plan = self.decision.preemption_plan
+        if isinstance(plan, GroupPreemptionPlan):
+            return [pod.key for pod in plan.victims]
+        failures = [member.decision for member in self.decision.members if isinstance(member.decision, ScheduleFailure)]
+        plans = [plan for failure in failures for plan in failure.post_filter_plans.values()]
+        return [pod.key for plan in plans if isinstance(plan, PreemptionPlan) for pod in plan.best_candidate.victims]
 
     def format_lines(self) -> list[str]:
         """Return the outcome as text."""
         other_members = format_count(self.member_count - 1, "other pod")
         lines = ["", f"  As a member of pod group {self.group}, scheduled together with {other_members}"]
         if not self.message:
-            return [*lines, f"    it goes to {self.node}"]
+            return [*lines, f"    the pod goes to {self.node}"]
         if self.node:
-            lines.append(f"    it goes to {self.node} after the evictions")
+            lines.append(f"    the pod goes to {self.node} after the evictions")
         elif self.decision.waits_for_preemption:
-            lines.append("    it is retried after the evictions")
+            lines.append("    the pod is retried after the evictions")
         else:
-            lines.append("    it is not placed")
+            lines.append("    the pod is not placed")
         if self.victims:
             lines.append(f"    evicted for the group: {', '.join(self.victims)}")
         if self.decision.status.message != self.message:
-            lines.append(f"    the group: {self.decision.status.message or 'is scheduled without it'}")
+            group_message = self.decision.status.message
+            lines.append(
+                f"    message of the group: {group_message}"
+                if group_message
+                else "    the group is scheduled without this pod"
+            )
         return [*lines, f"    message of the pod: {self.message}"]
 
     def to_values(self) -> dict[str, Any]:
@@ -95,18 +110,25 @@ class PodGroupOutcome:
 class PodGroupSimulator:
     """Schedules each pod group once, on a snapshot of the cache."""
 
-    def __init__(self, cache: Cache, profiles: Mapping[str, Profile], runtime: PluginRuntime) -> None:
-        """Use *profiles* by scheduler name. The first `get_outcome` for a group takes a snapshot of *cache*."""
+    def __init__(
+        self, cache: Cache, profiles: Mapping[str, Profile], runtime: PluginRuntime, rng: Random | None = None
+    ) -> None:
+        """Create the simulator without scheduling a group.
+
+        *profiles* maps scheduler names to profiles. *rng* breaks ties; by default, ties are always broken in the same
+        way. The first call of `get_outcome` for a group takes a snapshot of *cache*.
+        """
+        self._rng = rng or Random(0)  # noqa: S311  reproducible
         self._cache, self._profiles, self._runtime = cache, profiles, runtime
         self._decisions: dict[str, tuple[list[str], GroupDecision]] = {}
 
     def get_outcome(self, pod: Pod) -> PodGroupOutcome | None:
         """Return the outcome for a pending pod that passes PreEnqueue.
 
-        None if the pod has no group, is being deleted, or pod groups are disabled.
+        Return None if the pod has no group or is being deleted, or if pod groups are disabled.
         """
         key, profile = get_pod_group_key(pod), self._profiles.get(pod.spec.scheduler_name)
-        if key is None or profile is None or profile.pod_groups is None:
+        if key is None or profile is None or profile.pod_group_settings is None:
             return None
         if key not in self._decisions:
             self._decisions[key] = self._schedule_group(key, profile)
@@ -119,12 +141,19 @@ class PodGroupSimulator:
         snapshot = self._cache.snapshot()
         pods = sorted(list_pending_pods(self._cache, self._profiles), key=lambda pod: get_member_sort_key(pod, 0.0))
         members = [snapshot.make_pod_info(pod) for pod in pods if get_pod_group_key(pod) == key]
-        members = [pod_info for pod_info in members if not self._is_rejected_by_pre_enqueue(pod_info)]
-        rng = Random(0)  # noqa: S311  reproducible
+        rejections = {pod_info.uid: self._run_pre_enqueue_plugins(pod_info) for pod_info in members}
+        rejected_members = [pod_info for pod_info in members if rejections[pod_info.uid] is not None]
+        members = [pod_info for pod_info in members if rejections[pod_info.uid] is None]
+        if rejected_members and holds_group_members(profile):
+            rejection = rejections[rejected_members[0].uid] or SUCCESS
+            held = f"held by pod {rejected_members[0].key}, which {rejection.plugin} rejects: {rejection.message}"
+            failure = MemberFailure(unschedulable_status(held))
+            decision = GroupDecision(failure.status, member_failures=(failure,) * len(members))
+            return [pod_info.uid for pod_info in members], decision
         return [pod_info.uid for pod_info in members], schedule_pod_group(
-            members, snapshot, profile, self._runtime, rng, NodeSampler()
+            members, snapshot, profile, self._runtime, self._rng, NodeSampler()
         )
 
-    def _is_rejected_by_pre_enqueue(self, pod_info: PodInfo) -> bool:
+    def _run_pre_enqueue_plugins(self, pod_info: PodInfo) -> Status | None:
         profile = self._profiles[pod_info.spec.scheduler_name]
-        return run_pre_enqueue_plugins(pod_info, self._cache.snapshot(), profile, self._runtime) is not None
+        return run_pre_enqueue_plugins(pod_info, self._cache.snapshot(), profile, self._runtime)

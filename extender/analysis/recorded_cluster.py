@@ -2,20 +2,30 @@
 
 import sys
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-import msgspec
+from msgspec.structs import replace
 
-from extender.analysis.input_errors import InputError, InputErrorLine, SourceLocation, UnreadableError
-from extender.analysis.input_files import STDIN, read_file
-from extender.analysis.object_documents import ConfigEntry, ObjectEntry, read_entries
-from extender.api.codec import DecodeError, decode, from_builtins
+from extender.analysis.input.input_errors import InputError, InputErrorLine, SourceLocation, UnreadableError
+from extender.analysis.input.input_files import STDIN, read_file
+from extender.analysis.input.object_decoding import InvalidObjectError, decode_entry, get_object_name, suggest_kind
+from extender.analysis.input.object_documents import (
+    ConfigEntry,
+    Entry,
+    ObjectEntry,
+    RecordedKinds,
+    RecordedVersion,
+    read_entries,
+)
+from extender.analysis.input.workload_pods import list_workload_pods, make_workload_pods
+from extender.analysis.input.workloads import WORKLOAD_VERSIONS, Workload
 from extender.api.defaulting import set_defaults, set_priority
+from extender.api.defaults import DEFAULT_NAMESPACE
 from extender.api.kinds.disruption import PriorityClass
 from extender.api.kinds.meta import KubernetesObject
-from extender.api.kinds.node import Node
+from extender.api.kinds.node import Node, NodeStatus
 from extender.api.kinds.pod import Pod
 from extender.api.scheme import KINDS
 from extender.api.validation import validate_object
@@ -23,6 +33,8 @@ from extender.cache.cache import Cache
 from extender.config.feature_gates import FeatureGates
 
 _MAX_ERRORS: Final = 20
+_MAX_SKIPPED_KINDS: Final = 1000
+_MAX_NAMED_KINDS: Final = 5
 _KNOWN_KINDS: Final = frozenset(kind for _, kind in KINDS)
 
 
@@ -31,31 +43,43 @@ class Recording:
     """A recorded cluster.
 
     Attributes:
-        objects: the objects of kinds that affect scheduling, in file order, with an API server's defaults.
+        objects: the objects of kinds that affect scheduling, in file order, with the API server's defaults.
         config: the KubeSchedulerConfiguration in the files, as plain values; None without a configuration.
         config_location: the location of the configuration, for messages.
-        skipped: the number of objects of other kinds, by kind; with the apiVersion if only the version is unknown.
+        skipped_kinds: the number of objects of unknown kinds, by kind. If an object has a known kind but an unknown
+            apiVersion, the key is `<kind> of <apiVersion>`.
         sources: the names of the files.
+        recorded_kinds: the kinds that the files contain, even without objects.
+        unreadable_kinds: the kinds that could not be read when the cluster was recorded, with the reason.
+        workload_pods: the pods of each workload whose manifest is in the files, by `Workload.key`, such as
+            `deployment/shop/web`. Missing pods were made and are among the objects.
+        kubernetes_version: the version of the recorded API server, such as `v1.37.2`; empty if it is unknown.
     """
 
     objects: tuple[KubernetesObject, ...] = ()
     config: Any = None
     config_location: str = ""
-    skipped: Counter[str] = field(default_factory=Counter)
+    skipped_kinds: Counter[str] = field(default_factory=Counter)
     sources: tuple[str, ...] = ()
+    recorded_kinds: frozenset[str] = frozenset()
+    unreadable_kinds: Mapping[str, str] = field(default_factory=dict)
+    workload_pods: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    kubernetes_version: str = ""
 
 
-def read_recording(files: Iterable[str]) -> Recording:
-    """Read a cluster from one or several files.
+def read_recording(files: Iterable[str], *, override: bool = False) -> Recording:
+    """Read a cluster from one or several files. Workloads are expanded to their pods.
 
     Args:
         files: the files' paths, or `-` for standard input. A file is YAML or JSON with objects or Lists, plain or
             gzipped.
+        override: whether a later object replaces an earlier object of the same kind and name. Otherwise this is an
+            error.
 
     Raises:
-        InputError: the input is invalid; contains all errors, but at most twenty.
+        InputError: the input is invalid. The exception has all errors, or the first twenty.
     """
-    reader = _RecordingReader()
+    reader = _RecordingReader(override=override)
     file_names = list(files)
     for index, file in enumerate(file_names):
         if file in file_names[:index]:
@@ -65,14 +89,12 @@ def read_recording(files: Iterable[str]) -> Recording:
             continue
         try:
             source, data = read_file(file, sys.stdin.buffer.read)
-            reader.sources.append(source)
-            for entry in read_entries(data, source):
-                reader.add_entry(entry)
+            reader.add_file(source, data)
         except UnreadableError as error:
             reader.add_error(error.error)
         except RecursionError:
             reader.add_error(
-                InputErrorLine(SourceLocation(file), "Lists nested too deeply; name the objects one by one")
+                InputErrorLine(SourceLocation(file), "Lists are nested too deeply; put the objects into one List")
             )
     return reader.finish()
 
@@ -85,7 +107,7 @@ def parse_recording(data: bytes, source: str) -> Recording:
         source: the name of the text in messages.
 
     Raises:
-        InputError: the input is invalid; contains all errors, but at most twenty.
+        InputError: the input is invalid. The exception has all errors, or the first twenty.
     """
     reader = _RecordingReader()
     reader.sources.append(source)
@@ -97,12 +119,35 @@ def parse_recording(data: bytes, source: str) -> Recording:
     return reader.finish()
 
 
-def load_cache(recording: Recording, gates: FeatureGates | None = None) -> Cache:
-    """Load a recording into a new cache: other objects first, then nodes, then pods, each in file order.
+def check_nodes(recording: Recording) -> None:
+    """Check that each node has a status, without which it would have no capacity.
+
+    Raises:
+        InputError: a node has no status. The exception has all such nodes, or the first twenty.
+    """
+    location = SourceLocation(", ".join(recording.sources))
+    message = "is missing; add it, such as {cpu: 4, memory: 8Gi, pods: 110}"
+    errors = [
+        InputErrorLine(location, message, f"Node {obj.metadata.name}", "status.allocatable")
+        for obj in recording.objects
+        if isinstance(obj, Node) and obj.status == NodeStatus()
+    ]
+    if errors:
+        raise InputError(errors[:_MAX_ERRORS])
+
+
+def load_cache(
+    recording: Recording, gates: FeatureGates | None = None, scheduler_names: Collection[str] | None = None
+) -> Cache:
+    """Load a recording into a new cache. Nodes follow the other objects, and pods follow the nodes.
 
     Args:
         recording: the recording.
-        gates: the feature gates; None: the default gates.
+        gates: the feature gates; None means their default values.
+        scheduler_names: the schedulers whose pending pods are loaded; None means all schedulers. The pending pods of
+            other schedulers do not count as members of pod groups.
+
+    Source: pkg/scheduler/eventhandlers.go, responsibleForPod (1.36).
     """
     cache = Cache(gates)
     nodes: list[Node] = []
@@ -118,78 +163,146 @@ def load_cache(recording: Recording, gates: FeatureGates | None = None) -> Cache
     for node in nodes:
         cache.add_or_update_node(node)
     for pod in pods:
-        cache.add_or_update_pod(pod)
+        if pod.spec.node_name or scheduler_names is None or pod.spec.scheduler_name in scheduler_names:
+            cache.add_or_update_pod(pod)
     return cache
 
 
-class _RecordingReader:
-    """Collects the objects and errors of all files."""
+def _is_read(entry: ObjectEntry) -> bool:
+    return (entry.version, entry.kind) in KINDS or WORKLOAD_VERSIONS.get(entry.kind) == entry.version
 
-    def __init__(self) -> None:
+
+class _RecordingReader:
+    """Collects the objects and the errors of all files."""
+
+    def __init__(self, *, override: bool = False) -> None:
         self.sources: list[str] = []
-        self._objects: list[KubernetesObject] = []
+        self._override = override
+        self._objects: dict[tuple[type, str, str], KubernetesObject] = {}
+        self._workloads: dict[str, Workload] = {}
+        self._generated_names: Counter[str] = Counter()
         self._locations: dict[tuple[type, str, str], SourceLocation] = {}
         self._config: ConfigEntry | None = None
         self._skipped: Counter[str] = Counter()
+        self._recorded_kinds: set[str] = set()
+        self._unreadable_kinds: dict[str, str] = {}
+        self._kubernetes_version = ""
         self._errors: list[InputErrorLine] = []
 
-    def add_error(self, error: InputErrorLine) -> None:
-        """Add an error; stop reading at the limit.
+    def add_file(self, source: str, data: bytes) -> None:
+        """Add the entries of a file. A file without an object that scheduling reads is an error.
 
         Raises:
-            InputError: the limit is reached.
+            UnreadableError: the remainder of the text cannot be parsed.
+        """
+        self.sources.append(source)
+        adds_something = False
+        for entry in read_entries(data, source):
+            self.add_entry(entry)
+            adds_something |= not isinstance(entry, ObjectEntry) or _is_read(entry)
+        if not adds_something:
+            kinds = ", ".join(sorted(self._skipped)[:_MAX_NAMED_KINDS])
+            reason = f"scheduling does not read its kinds, such as {kinds}" if kinds else "it has no object"
+            self.add_error(InputErrorLine(SourceLocation(source), f"adds nothing to the cluster: {reason}"))
+
+    def add_error(self, error: InputErrorLine) -> None:
+        """Add an error. Stop reading at the maximum number of errors.
+
+        Raises:
+            InputError: the maximum is reached.
         """
         self._errors.append(error)
         if len(self._errors) >= _MAX_ERRORS:
             raise InputError([*self._errors, InputErrorLine(error.location, "too many errors; reading stopped here")])
 
-    def add_entry(self, entry: ObjectEntry | ConfigEntry | InputErrorLine) -> None:
+    def add_entry(self, entry: Entry) -> None:
         """Add one entry of a file."""
         match entry:
             case InputErrorLine():
                 self.add_error(entry)
             case ConfigEntry():
                 if self._config is not None:
-                    message = f"a second configuration; the first is in {self._config.location}; keep one of them"
+                    message = f"is a second configuration; the first is in {self._config.location}; keep one of them"
                     self.add_error(InputErrorLine(entry.location, message))
                 self._config = entry
+            case RecordedKinds():
+                self._recorded_kinds.update(entry.kinds)
+                self._unreadable_kinds.update(entry.unreadable)
+            case RecordedVersion():
+                self._kubernetes_version = entry.kubernetes_version
             case ObjectEntry():
                 self._add_object_entry(entry)
 
     def _add_object_entry(self, entry: ObjectEntry) -> None:
         kind = KINDS.get((entry.version, entry.kind))
-        if kind is None:
-            is_known_kind = entry.kind in _KNOWN_KINDS
-            self._skipped[f"{entry.kind} of {entry.version}" if is_known_kind else entry.kind] += 1
+        is_workload = WORKLOAD_VERSIONS.get(entry.kind) == entry.version
+        if kind is None and not is_workload:
+            self._skip_entry(entry)
             return
-        obj: KubernetesObject
         try:
-            if isinstance(entry.value, msgspec.Raw):
-                obj = decode(memoryview(entry.value), kind)  # type: ignore[arg-type]
-            else:
-                obj = from_builtins(entry.value, kind)
-        except DecodeError as error:
-            self.add_error(InputErrorLine(entry.location, error.message, _describe_entry(entry), error.path))
+            obj = decode_entry(entry, kind or Workload)
+            # An object of an API server has its pods already.
+            if is_workload and not obj.metadata.uid:
+                self._add_workload(entry)
+        except InvalidObjectError as error:
+            self.add_error(error.error)
             return
-        meta = obj.metadata
-        if not meta.name:
-            self.add_error(
-                InputErrorLine(entry.location, "is missing; every object needs a name", entry.kind, "metadata.name")
-            )
+        if kind is None:
             return
-        validation_errors = validate_object(obj)  # before defaults are set: defaulted fields would repeat the errors
+        if not obj.metadata.name:
+            obj = replace(obj, metadata=replace(obj.metadata, name=self._generate_name(obj)))
+        # Validate before set_defaults, which copies fields: an error in a copied field would be reported twice.
+        validation_errors = validate_object(obj)
         obj = set_defaults(obj)
         for path, message in validation_errors:
-            self.add_error(InputErrorLine(entry.location, message, f"{entry.kind} {_get_object_name(obj)}", path))
+            self.add_error(InputErrorLine(entry.location, message, f"{entry.kind} {get_object_name(obj)}", path))
         self._add_object(entry, obj)
+
+    def _skip_entry(self, entry: ObjectEntry) -> None:
+        """Count an object of an unknown kind. A misspelled kind is an error."""
+        is_known_kind = entry.kind in _KNOWN_KINDS
+        if not is_known_kind and (suggestion := suggest_kind(entry)):
+            message = f'"{entry.kind}" is no kind of {entry.version}; did you mean "{suggestion}"?'
+            self.add_error(InputErrorLine(entry.location, message, path="kind"))
+            return
+        kind_name = f"{entry.kind} of {entry.version}" if is_known_kind else entry.kind
+        has_own_count = kind_name in self._skipped or len(self._skipped) < _MAX_SKIPPED_KINDS
+        self._skipped[kind_name if has_own_count else "of other kinds"] += 1
+
+    def _add_workload(self, entry: ObjectEntry) -> None:
+        workload = decode_entry(entry, Workload)
+        meta = workload.metadata
+        name = meta.name or self._generate_name(workload)
+        workload = replace(
+            workload,
+            kind=entry.kind,
+            metadata=replace(meta, name=name, namespace=meta.namespace or DEFAULT_NAMESPACE),
+        )
+        if workload.spec.template is not None:
+            for path, message in validate_object(workload.spec.template):
+                location, name = entry.location, get_object_name(workload)
+                self.add_error(InputErrorLine(location, message, f"{entry.kind} {name}", f"spec.template.{path}"))
+        if workload.key in self._workloads and not self._override:
+            message = "is defined twice; keep one of them, or pass --override to use the last one"
+            self.add_error(InputErrorLine(entry.location, message, f"{entry.kind} {get_object_name(workload)}"))
+        self._workloads[workload.key] = workload
+
+    def _generate_name(self, obj: KubernetesObject) -> str:
+        """Return a new name for an object with `generateName`: the prefix and a number from 1."""
+        prefix = obj.metadata.generate_name
+        self._generated_names[prefix] += 1
+        return f"{prefix}{self._generated_names[prefix]}"
 
     def _add_object(self, entry: ObjectEntry, obj: KubernetesObject) -> None:
         key = (type(obj), obj.metadata.namespace, obj.metadata.name)
         first_location = self._locations.setdefault(key, entry.location)
-        if first_location is not entry.location:
-            message = f"is defined twice; the first definition is in {first_location}; keep one of them"
-            self.add_error(InputErrorLine(entry.location, message, f"{entry.kind} {_get_object_name(obj)}"))
-        self._objects.append(obj)
+        if first_location is not entry.location and not self._override:
+            message = (
+                f"is defined twice; the first definition is in {first_location}; keep one of them,"
+                " or pass --override to use the last one"
+            )
+            self.add_error(InputErrorLine(entry.location, message, f"{entry.kind} {get_object_name(obj)}"))
+        self._objects[key] = obj
 
     def finish(self) -> Recording:
         """Return the recording.
@@ -199,27 +312,29 @@ class _RecordingReader:
         """
         if self._errors:
             raise InputError(self._errors)
-        classes = {obj.metadata.name: obj for obj in self._objects if isinstance(obj, PriorityClass)}
+        recorded_kinds = self._recorded_kinds | {type(obj).__name__ for obj in self._objects.values()}
+        workload_pods = self._expand_workloads()
+        objects = self._objects.values()
+        priority_classes = {obj.metadata.name: obj for obj in objects if isinstance(obj, PriorityClass)}
         return Recording(
-            tuple(set_priority(obj, classes) if isinstance(obj, Pod) else obj for obj in self._objects),
+            tuple(set_priority(obj, priority_classes) if isinstance(obj, Pod) else obj for obj in objects),
             self._config.value if self._config else None,
             str(self._config.location) if self._config else "",
             self._skipped,
             tuple(self.sources),
+            frozenset(recorded_kinds),
+            self._unreadable_kinds,
+            workload_pods,
+            self._kubernetes_version,
         )
 
-
-def _get_object_name(obj: KubernetesObject) -> str:
-    meta = obj.metadata
-    return f"{meta.namespace}/{meta.name}" if meta.namespace else meta.name
-
-
-def _describe_entry(entry: ObjectEntry) -> str:
-    """Return the kind of an object that could not be decoded, and the object's name if it is readable."""
-    value = msgspec.json.decode(entry.value) if isinstance(entry.value, msgspec.Raw) else entry.value
-    meta = value.get("metadata") if isinstance(value, dict) else None
-    name = meta.get("name") if isinstance(meta, dict) else None
-    namespace = meta.get("namespace") if isinstance(meta, dict) else None
-    if not isinstance(name, str) or not name:
-        return entry.kind
-    return f"{entry.kind} {namespace}/{name}" if isinstance(namespace, str) and namespace else f"{entry.kind} {name}"
+    def _expand_workloads(self) -> dict[str, tuple[str, ...]]:
+        """Add the missing pods of all workloads; return the keys of all pods of each workload."""
+        pods_by_workload = {}
+        for workload in self._workloads.values():
+            new_pods = make_workload_pods(workload, self._objects.values())
+            existing_pods = list_workload_pods(workload, self._objects.values())
+            for obj in (*new_pods.other_objects, *new_pods.pods):
+                self._objects.setdefault((type(obj), obj.metadata.namespace, obj.metadata.name), obj)
+            pods_by_workload[workload.key] = tuple(pod.key for pod in (*existing_pods, *new_pods.pods))
+        return pods_by_workload

@@ -3,7 +3,7 @@
 from typing import Final
 
 _UNITS: Final = (("Ei", 60), ("Pi", 50), ("Ti", 40), ("Gi", 30), ("Mi", 20), ("Ki", 10))
-_MANY_MILLI: Final = 10_000
+_MIN_MILLI_CPU_SHOWN_IN_CORES: Final = 10_000
 _RESOURCES_IN_BYTES: Final = ("memory", "ephemeral-storage")
 
 
@@ -12,15 +12,15 @@ def format_amount(resource: str, amount: int) -> str:
 
     Args:
         resource: the name of the resource.
-        amount: the amount in base units: milli-CPU, bytes (memory, storage, huge pages), or a count. Bytes are rounded
-            to two decimals of the largest unit.
+        amount: the amount in base units: milli-CPU, bytes (memory, storage, huge pages), or a count. Bytes are shown in
+            the largest possible unit, with at most two decimals.
     """
     if amount < 0:
         return f"-{format_amount(resource, -amount)}"
     if resource == "cpu":
-        return (
-            f"{amount}m" if amount % 1000 and amount < _MANY_MILLI else f"{amount / 1000:.3f}".rstrip("0").rstrip(".")
-        )
+        if amount % 1000 and amount < _MIN_MILLI_CPU_SHOWN_IN_CORES:
+            return f"{amount}m"
+        return f"{amount / 1000:.3f}".rstrip("0").rstrip(".")
     if resource not in _RESOURCES_IN_BYTES and not resource.startswith("hugepages-"):
         return str(amount)
     for unit, bits in _UNITS:
@@ -30,5 +30,5 @@ def format_amount(resource: str, amount: int) -> str:
 
 
 def format_percent(part: int, whole: int) -> str:
-    """Return a fraction in percent without decimals; a dash if *whole* is 0."""
+    """Return the fraction *part* / *whole* in percent without decimals, or a dash if *whole* is 0."""
     return f"{100 * part / whole:.0f}%" if whole else "-"

@@ -1,46 +1,52 @@
 """Simulate the scheduling of all pending pods, one after another, on a recorded cluster."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
-from random import Random
+from dataclasses import dataclass, field, replace
+from typing import Final
 
+import msgspec
+
+from extender.analysis.evictions import evict_pods
+from extender.analysis.explanation.explain_json import DEFAULT_PREEMPTION
 from extender.analysis.pending_pods import list_pending_pods, nominate_pending_pods
-from extender.analysis.permit_simulation import PermitSimulation
+from extender.analysis.pod_placer import Attempt, PodPlacer, make_failed_attempt
+from extender.analysis.recorded_cluster import Recording
+from extender.analysis.required_kinds import format_missing_kinds, list_missing_kinds
 from extender.analysis.utilization import ClusterUsage, calculate_cluster_usage
 from extender.api.kinds.pod import Pod
 from extender.cache.cache import Cache
 from extender.cache.pod_groups import get_pod_group_key
-from extender.cycle.binding_cycle import make_assumed_pod, run_reserve_plugins
 from extender.cycle.decision import ScheduleFailure, ScheduleResult
-from extender.cycle.node_sampling import NodeSampler
 from extender.cycle.plugin_runtime import PluginRuntime
-from extender.cycle.pod_group_cycle import get_member_sort_key, schedule_pod_group
+from extender.cycle.pod_group_cycle import get_member_sort_key
 from extender.cycle.pod_group_members import GroupDecision
-from extender.cycle.pre_enqueue import run_pre_enqueue_plugins
-from extender.cycle.scheduling_cycle import schedule_pod
 from extender.framework.extension_points import QueueSortEntry
 from extender.framework.profiles import Profile
-from extender.framework.status import Status
+from extender.preemption.plan import PreemptionPlan
 
 ProgressCallback = Callable[[int, int], None]
-"""Called after each pod with the number of pods that are done, and the number of all pods."""
+"""A function that is called after each pod with the number of processed pods and the number of all pods."""
 
 
 @dataclass(frozen=True, slots=True)
-class Placement:
-    """The outcome for one pod.
+class PodPlacement:
+    """The outcome of a simulation for one pod.
 
     Attributes:
         pod: `namespace/name`.
         node: the node of the pod; empty if it was not placed.
-        reason: the reason of an unplaced pod, without node counts, so that pods can be grouped; else empty.
+        reason: the reason why the pod was not placed, without node counts; empty if it was placed.
         message: kube-scheduler's message; empty if the pod was placed.
+        preemption_node: the node on which pods have to be evicted for this pod; empty without preemption.
+        victims: the keys of these pods, the most important first. With *preempt* of `simulate`, they were evicted.
     """
 
     pod: str
     node: str = ""
     reason: str = ""
     message: str = ""
+    preemption_node: str = ""
+    victims: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,56 +56,101 @@ class Simulation:
     Attributes:
         placements: the outcome of every pending pod, in queue order.
         usage_before, usage_after: the utilization before and after the simulation.
+        evicted_pods: the keys of the pods that were evicted, in order.
+        missing_kinds: the kinds that are not in the recording although placements depend on them.
+        unreadable_kinds: the kinds that could not be read when the cluster was recorded, with the reason.
     """
 
-    placements: tuple[Placement, ...]
+    placements: tuple[PodPlacement, ...]
     usage_before: ClusterUsage
     usage_after: ClusterUsage
+    evicted_pods: tuple[str, ...] = ()
+    missing_kinds: tuple[str, ...] = ()
+    unreadable_kinds: Mapping[str, str] = field(default_factory=dict)
 
     @property
-    def placed_pods(self) -> list[Placement]:
+    def placed_pods(self) -> list[PodPlacement]:
         """The pods that were placed."""
         return [placement for placement in self.placements if placement.node]
 
-    def group_unplaced_by_reason(self) -> dict[str, list[Placement]]:
+    @property
+    def warnings(self) -> list[str]:
+        """A line for the kinds that are not recorded, and for each kind that could not be read."""
+        return format_missing_kinds(self.missing_kinds, self.unreadable_kinds)
+
+    def group_unplaced_by_reason(self) -> dict[str, list[PodPlacement]]:
         """Group the unplaced pods by reason, the most frequent reason first."""
-        groups: dict[str, list[Placement]] = {}
+        groups: dict[str, list[PodPlacement]] = {}
         for placement in self.placements:
             if not placement.node:
                 groups.setdefault(placement.reason, []).append(placement)
         return dict(sorted(groups.items(), key=lambda group: (-len(group[1]), group[0])))
 
 
+@dataclass(frozen=True, slots=True)
+class SimulationOptions:
+    """Options of a simulation.
+
+    Attributes:
+        seed: the random seed for the selection among nodes with equal scores. Equal seeds give equal placements.
+        preempt: whether victims of a preemption are evicted, and the pod is tried again at once. Without it no pod is
+            evicted; the placement names the node and the victims.
+    """
+
+    seed: int = 0
+    preempt: bool = False
+
+
+DEFAULT_OPTIONS: Final = SimulationOptions()
+
+
 def simulate(
     cache: Cache,
     profiles: Mapping[str, Profile],
     runtime: PluginRuntime,
+    options: SimulationOptions = DEFAULT_OPTIONS,
     *,
-    seed: int = 0,
+    recording: Recording | None = None,
     progress: ProgressCallback | None = None,
 ) -> Simulation:
-    """Place the pending pods of *profiles*.
+    """Simulate the scheduling of the pending pods of *profiles*.
 
     Each pod is tried once, in queue order: the order of the QueueSort plugin, then file order. If pod groups are
     enabled, all members of a group are tried together with the first member. Placed pods and pods that wait on Permit
-    use resources, so these are unavailable for later pods. No pod is evicted.
+    use resources of their nodes, which later pods cannot use.
 
     Args:
         cache: the cache with the cluster; it is modified.
         profiles: the profiles by scheduler name.
         runtime: the plugin runtime.
-        seed: the seed of the selection among nodes with equal scores; equal seeds give equal placements.
-        progress: the callback after each pod; None: no callback.
+        options: the seed, and whether pods are evicted.
+        recording: the recording from which *cache* was loaded; its missing kinds are reported. If it is None, no
+            missing kinds are reported.
+        progress: the callback after each pod; None means no callback.
     """
     usage_before = calculate_cluster_usage(cache.snapshot())
     for profile in profiles.values():
         nominate_pending_pods(cache, profile, runtime)
-    simulation_run = _SimulationRun(cache, profiles, runtime, Random(seed))  # noqa: S311  reproducible
+    placer = PodPlacer(cache, profiles, runtime, options.seed)
+    simulation_run = _SimulationRun(cache, profiles, placer, preempt=options.preempt)
     for index in range(len(simulation_run.queue)):
-        simulation_run.schedule_next(index)
+        simulation_run.schedule_pod_at(index)
         if progress is not None:
             progress(index + 1, len(simulation_run.queue))
-    return Simulation(simulation_run.finish(), usage_before, calculate_cluster_usage(cache.snapshot()))
+    missing_kinds: dict[str, None] = {}
+    if recording is not None:
+        for pod in simulation_run.queue:
+            profile = profiles[pod.spec.scheduler_name]
+            kinds = list_missing_kinds(pod, profile, recording.recorded_kinds, scored=True, preempts=options.preempt)
+            missing_kinds.update(dict.fromkeys(kinds))
+    return Simulation(
+        simulation_run.finish(),
+        usage_before,
+        calculate_cluster_usage(cache.snapshot()),
+        tuple(simulation_run.evicted_pods),
+        tuple(missing_kinds),
+        recording.unreadable_kinds if recording is not None else {},
+    )
 
 
 class _SimulationRun:
@@ -107,13 +158,16 @@ class _SimulationRun:
 
     Attributes:
         queue: the pending pods in queue order.
+        evicted_pods: the keys of the pods that were evicted, in order.
     """
 
-    def __init__(self, cache: Cache, profiles: Mapping[str, Profile], runtime: PluginRuntime, rng: Random) -> None:
-        self._cache, self._profiles, self._runtime, self._rng = cache, profiles, runtime, rng
-        self._node_sampler = NodeSampler()
-        self._permits = PermitSimulation(cache, runtime)
-        self._placements: dict[int, Placement] = {}
+    def __init__(
+        self, cache: Cache, profiles: Mapping[str, Profile], placer: PodPlacer, *, preempt: bool = False
+    ) -> None:
+        self._cache, self._profiles, self._placer = cache, profiles, placer
+        self._preempt = preempt
+        self.evicted_pods: list[str] = []
+        self._placements: dict[int, PodPlacement] = {}
         self.queue = self._sort_queue()
 
     def _sort_queue(self) -> Sequence[Pod]:
@@ -126,57 +180,57 @@ class _SimulationRun:
 
         return sorted(list_pending_pods(self._cache, profiles), key=make_sort_key)
 
-    def schedule_next(self, index: int) -> None:
-        """Schedule the pod at *index* of the queue, with its group; skip the pod if its group was scheduled already."""
+    def schedule_pod_at(self, index: int) -> None:
+        """Schedule the pod at *index* of the queue and its group. Skip the pod if its group was scheduled before."""
         pod = self.queue[index]
         if index in self._placements or self._is_rejected_by_pre_enqueue(index):
             return
         profile = self._profiles[pod.spec.scheduler_name]
-        if profile.pod_groups is not None and get_pod_group_key(pod) is not None:
+        if profile.pod_group_settings is not None and get_pod_group_key(pod) is not None:
             self._schedule_group(index, profile)
             return
-        snapshot = self._cache.snapshot()
-        decision = schedule_pod(
-            snapshot.make_pod_info(pod), snapshot, profile, self._runtime, self._rng, self._node_sampler
-        )
-        del snapshot  # release the snapshot: otherwise the next write copies the tables
+        decision = self._placer.find_node(pod)
         if isinstance(decision, ScheduleResult):
-            self._place(index, profile, decision)
+            self._record(index, self._placer.assume(pod, decision))
         else:
-            self._record_unplaced(index, _format_failure_reason(decision), decision.message)
+            self._handle_failure(index, decision)
+
+    def _handle_failure(self, index: int, failure: ScheduleFailure) -> None:
+        """Record an unplaced pod. If pods may be evicted for it, evict them and try the pod again."""
+        pod = self.queue[index]
+        self._record(index, make_failed_attempt(pod, failure))
+        plan = failure.post_filter_plans.get(DEFAULT_PREEMPTION)
+        if not isinstance(plan, PreemptionPlan):
+            return
+        candidate = plan.best_candidate
+        victims = tuple(victim.key for victim in candidate.victims)
+        self._placements[index] = replace(self._placements[index], preemption_node=candidate.node_name, victims=victims)
+        if not self._preempt:
+            return
+        evict_pods(self._cache, candidate.victims)
+        self.evicted_pods += victims
+        nominated_pod = msgspec.structs.replace(
+            pod, status=msgspec.structs.replace(pod.status, nominated_node_name=candidate.node_name)
+        )
+        decision = self._placer.find_node(nominated_pod)
+        if isinstance(decision, ScheduleResult):
+            self._record(index, self._placer.assume(pod, decision))
+            self._placements[index] = replace(
+                self._placements[index], preemption_node=candidate.node_name, victims=victims
+            )
 
     def _is_rejected_by_pre_enqueue(self, index: int) -> bool:
-        pod, snapshot = self.queue[index], self._cache.snapshot()
-        rejection = run_pre_enqueue_plugins(
-            snapshot.make_pod_info(pod), snapshot, self._profiles[pod.spec.scheduler_name], self._runtime
-        )
-        if rejection is not None:
-            self._record_unplaced(index, _format_pre_enqueue_reason(rejection), rejection.message)
-        return rejection is not None
+        rejected = self._placer.run_pre_enqueue(self.queue[index])
+        if rejected is not None:
+            self._record(index, rejected)
+        return rejected is not None
 
-    def _record_unplaced(self, index: int, reason: str, message: str) -> None:
-        self._placements[index] = Placement(self.queue[index].key, reason=reason, message=message)
-
-    def _place(self, index: int, profile: Profile, decision: ScheduleResult) -> None:
-        """Assume the pod on its node if Reserve and Permit plugins allow it."""
-        pod, node, snapshot = self.queue[index], decision.suggested_host, self._cache.snapshot()
-        # Reserve volumes and devices, so that later pods cannot use them.
-        status = run_reserve_plugins(
-            snapshot.make_pod_info(pod), node, snapshot, profile, self._runtime, decision.cycle_state
-        )
-        if status is not None:
-            self._record_unplaced(index, status.message, f"0/1 nodes are available: 1 {status.message}.")
-            return
-        del snapshot  # release the snapshot: otherwise the next write copies the tables
-        self._cache.assume(make_assumed_pod(pod, node, profile, decision.cycle_state), node)
-        rejection = self._permits.run_permit(index, pod, node, profile, decision.cycle_state)
-        if rejection is not None:
-            self._record_unplaced(index, rejection.reason, rejection.message)
-        else:
-            self._placements[index] = Placement(pod.key, node)
+    def _record(self, index: int, attempt: Attempt) -> None:
+        reason = ", ".join(attempt.reasons)
+        self._placements[index] = PodPlacement(attempt.pod.key, attempt.node, reason, attempt.message)
 
     def _schedule_group(self, first_index: int, profile: Profile) -> None:
-        """Schedule all members of a group that are not scheduled yet and pass PreEnqueue.
+        """Schedule the members of a group that pass PreEnqueue and were not scheduled before.
 
         Source: pkg/scheduler/schedule_one_podgroup.go, Scheduler.podGroupInfoForPod, Scheduler.frameworkForPodGroup,
         Scheduler.podGroupSchedulingDefaultAlgorithm (1.36).
@@ -196,44 +250,30 @@ class _SimulationRun:
             ),
         ]
         member_indices.sort(key=lambda queue_index: get_member_sort_key(self.queue[queue_index], 0.0))
-        snapshot = self._cache.snapshot()
-        pods = [snapshot.make_pod_info(self.queue[queue_index]) for queue_index in member_indices]
-        decision = schedule_pod_group(pods, snapshot, profile, self._runtime, self._rng, self._node_sampler)
-        del snapshot  # release the snapshot: otherwise the next write copies the tables
+        pods = [self.queue[queue_index] for queue_index in member_indices]
+        decision = self._placer.find_nodes_of_group(pods, profile)
         for member_index, index in enumerate(member_indices):
-            self._record_group_member(index, profile, decision, member_index)
+            self._record_group_member(index, decision, member_index)
 
-    def _record_group_member(
-        self, index: int, profile: Profile, group_decision: GroupDecision, member_index: int
-    ) -> None:
+    def _record_group_member(self, index: int, group_decision: GroupDecision, member_index: int) -> None:
+        pod = self.queue[index]
         failure, decision = (
             group_decision.get_member_failure(member_index),
             group_decision.members[member_index].decision if member_index < len(group_decision.members) else None,
         )
         if failure is None:
             if isinstance(decision, ScheduleResult):
-                self._place(index, profile, decision)
+                self._record(index, self._placer.assume(pod, decision))
         elif isinstance(decision, ScheduleFailure) and decision.status == failure.status:
-            self._record_unplaced(index, _format_failure_reason(decision), decision.message)
+            self._record(index, make_failed_attempt(pod, decision))
         else:
-            self._record_unplaced(index, failure.status.message, failure.status.message)
+            message = failure.status.message
+            self._record(index, Attempt(pod, reasons=(message,), message=message))
 
-    def finish(self) -> tuple[Placement, ...]:
+    def finish(self) -> tuple[PodPlacement, ...]:
         """Time out the pods that wait on Permit, and return all placements."""
-        for index, rejection in self._permits.time_out():
-            self._record_unplaced(index, rejection.reason, rejection.message)
+        timed_out = self._placer.time_out_permits()
+        for index, pod in enumerate(self.queue):
+            if pod.key in timed_out:
+                self._record(index, timed_out[pod.key])
         return tuple(self._placements[index] for index in range(len(self.queue)))
-
-
-def _format_pre_enqueue_reason(status: Status) -> str:
-    return f"not enqueued because of {status.plugin}: {status.message}"
-
-
-def _format_failure_reason(decision: ScheduleFailure) -> str:
-    """Return the reasons without node counts, sorted."""
-    diagnosis = decision.diagnosis
-    if diagnosis.error is not None or diagnosis.node_count == 0:
-        return decision.message
-    if diagnosis.pre_filter_run.status is not None and diagnosis.pre_filter_run.status.reasons:
-        return diagnosis.pre_filter_run.status.message
-    return ", ".join(sorted(diagnosis.count_reasons())) or decision.message

@@ -1,19 +1,21 @@
-"""A simulation as text and as plain values."""
+"""Format a simulation as text, or convert it to plain values."""
 
 from collections.abc import Iterable
 from typing import Any, Final
 
+from extender.analysis.required_kinds import get_plural
 from extender.analysis.resource_format import format_amount, format_percent
-from extender.analysis.simulate import Simulation
+from extender.analysis.simulate import PodPlacement, Simulation
 from extender.analysis.text_table import format_count, format_table
 from extender.analysis.utilization import PODS_RESOURCE, ClusterUsage, NodeUsage
 
 _MAX_NODES: Final = 3
 _MAX_PODS: Final = 3
+_MAX_PREEMPTIONS: Final = 10
 
 
 def make_simulation_values(simulation: Simulation, seed: int) -> dict[str, Any]:
-    """Return the complete simulation as dicts, lists, strings, numbers and None; placements are in queue order."""
+    """Return the complete simulation as dicts, lists, strings, numbers and None. Placements are in queue order."""
     usage_before, usage_after = simulation.usage_before, simulation.usage_after
     unplaced = simulation.group_unplaced_by_reason()
     placed_count = len(simulation.placed_pods)
@@ -26,13 +28,19 @@ def make_simulation_values(simulation: Simulation, seed: int) -> dict[str, Any]:
             "unplaced": len(simulation.placements) - placed_count,
         },
         "placements": [
-            {"pod": placement.pod, "node": placement.node or None, "message": placement.message or None}
+            {
+                "pod": placement.pod,
+                "node": placement.node or None,
+                "message": placement.message or None,
+                "preemption": _make_preemption_values(placement),
+            }
             for placement in simulation.placements
         ],
         "unplaced": [
             {"reason": reason, "count": len(group), "pods": [placement.pod for placement in group]}
             for reason, group in unplaced.items()
         ],
+        "evicted": list(simulation.evicted_pods),
         "utilisation": {
             name: {
                 "allocatable": usage.allocatable,
@@ -41,9 +49,17 @@ def make_simulation_values(simulation: Simulation, seed: int) -> dict[str, Any]:
             }
             for name, usage in usage_after.total.items()
         },
-        "fullest": [_make_node_values(node) for node in usage_after.list_fullest(_MAX_NODES)],
-        "emptiest": [_make_node_values(node) for node in usage_after.list_emptiest(_MAX_NODES)],
+        "fullest": [_make_node_values(node) for node in usage_after.list_fullest_nodes(_MAX_NODES)],
+        "emptiest": [_make_node_values(node) for node in usage_after.list_emptiest_nodes(_MAX_NODES)],
+        "notRecorded": [get_plural(kind) for kind in simulation.missing_kinds],
+        "warnings": simulation.warnings,
     }
+
+
+def _make_preemption_values(placement: PodPlacement) -> dict[str, Any] | None:
+    if not placement.preemption_node:
+        return None
+    return {"node": placement.preemption_node, "victims": list(placement.victims)}
 
 
 def _make_node_values(node: NodeUsage) -> dict[str, Any]:
@@ -55,16 +71,21 @@ def _make_node_values(node: NodeUsage) -> dict[str, Any]:
 
 def format_simulation(simulation: Simulation, seed: int) -> str:
     """Return the report: placed pods, reasons of unplaced pods, utilization, fullest and emptiest nodes."""
-    all_pods, placed = len(simulation.placements), len(simulation.placed_pods)
-    lines = [f"{format_count(all_pods, 'pod')} waiting, {placed} placed, {all_pods - placed} not placed (seed {seed})"]
+    pod_count, placed_count = len(simulation.placements), len(simulation.placed_pods)
+    pods_text, unplaced_count = format_count(pod_count, "pod"), pod_count - placed_count
+    counts = f"{pods_text} waiting, {placed_count} placed, {unplaced_count} not placed"
+    if simulation.evicted_pods:
+        counts += f", {len(simulation.evicted_pods)} evicted"
+    lines = [f"{counts} (seed {seed})", *simulation.warnings]
     lines += _format_unplaced_lines(simulation)
+    lines += _format_preemption_lines(simulation)
     if simulation.usage_after.nodes:
         lines += _format_utilization_table(simulation.usage_before, simulation.usage_after)
         lines += _format_node_table(
-            "Fullest nodes", simulation.usage_after.list_fullest(_MAX_NODES), simulation.usage_after
+            "Fullest nodes", simulation.usage_after.list_fullest_nodes(_MAX_NODES), simulation.usage_after
         )
         lines += _format_node_table(
-            "Emptiest nodes", simulation.usage_after.list_emptiest(_MAX_NODES), simulation.usage_after
+            "Emptiest nodes", simulation.usage_after.list_emptiest_nodes(_MAX_NODES), simulation.usage_after
         )
     return "\n".join(lines) + "\n"
 
@@ -85,6 +106,23 @@ def _format_unplaced_lines(simulation: Simulation) -> list[str]:
     return lines
 
 
+def _format_preemption_lines(simulation: Simulation) -> list[str]:
+    """Return a line for each pod that was placed after evictions, or that could be placed after evictions."""
+    placements = [placement for placement in simulation.placements if placement.preemption_node]
+    if not placements:
+        return []
+    title = "Placed after evictions" if simulation.evicted_pods else "Could be placed after evictions (--preempt)"
+    lines = ["", title]
+    for placement in placements[:_MAX_PREEMPTIONS]:
+        victims = ", ".join(placement.victims[:_MAX_PODS])
+        omitted_count = len(placement.victims) - _MAX_PODS
+        more = f" and {omitted_count} more" if omitted_count > 0 else ""
+        lines.append(f"  {placement.pod} on {placement.preemption_node}, in place of {victims}{more}")
+    if len(placements) > _MAX_PREEMPTIONS:
+        lines.append(f"  {format_count(len(placements) - _MAX_PREEMPTIONS, 'other pod')} likewise")
+    return lines
+
+
 def _format_utilization_table(usage_before: ClusterUsage, usage_after: ClusterUsage) -> list[str]:
     rows = [("RESOURCE", "BEFORE", "", "AFTER", "", "OF")]
     for name, usage in usage_after.total.items():
@@ -99,7 +137,7 @@ def _format_utilization_table(usage_before: ClusterUsage, usage_after: ClusterUs
                 format_amount(name, usage.allocatable),
             )
         )
-    return ["", "Requested in the cluster", *format_table(rows, right=[1, 2, 3, 4, 5])]
+    return ["", "Requested in the cluster", *format_table(rows, right_aligned=[1, 2, 3, 4, 5])]
 
 
 def _format_node_table(title: str, nodes: Iterable[NodeUsage], cluster: ClusterUsage) -> list[str]:
@@ -109,7 +147,7 @@ def _format_node_table(title: str, nodes: Iterable[NodeUsage], cluster: ClusterU
         cells = [_format_percent_cell(node, name) for name in names if name != PODS_RESOURCE]
         pods = node.resources.get(PODS_RESOURCE)
         rows.append((node.name, *cells, f"{pods.requested}/{pods.allocatable}" if pods else "-"))
-    return ["", title, *format_table(rows, right=range(1, len(names) + 1))]
+    return ["", title, *format_table(rows, right_aligned=range(1, len(names) + 1))]
 
 
 def _format_percent_cell(node: NodeUsage, name: str) -> str:

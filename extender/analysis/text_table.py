@@ -1,17 +1,18 @@
-"""Text tables with aligned columns."""
+"""Format text tables with aligned columns, and counts with their nouns."""
 
 from collections.abc import Sequence
 
 
-def format_table(rows: Sequence[Sequence[str]], *, right: Sequence[int] = (), indent: str = "  ") -> list[str]:
-    """Return the lines of a table with padded cells; the columns in *right* are right-aligned."""
+def format_table(rows: Sequence[Sequence[str]], *, right_aligned: Sequence[int] = (), indent: str = "  ") -> list[str]:
+    """Return the lines of a table. Columns are left-aligned, except those with an index in *right_aligned*."""
     if not rows:
         return []
     widths = [max(len(row[index]) for row in rows if index < len(row)) for index in range(max(map(len, rows)))]
     lines = []
     for row in rows:
         cells = [
-            cell.rjust(widths[index]) if index in right else cell.ljust(widths[index]) for index, cell in enumerate(row)
+            cell.rjust(widths[index]) if index in right_aligned else cell.ljust(widths[index])
+            for index, cell in enumerate(row)
         ]
         lines.append((indent + "  ".join(cells)).rstrip())
     return lines

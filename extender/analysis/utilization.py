@@ -1,4 +1,4 @@
-"""The utilization of a cluster: requested and allocatable amounts per resource and node."""
+"""Calculate the utilization of a cluster: the requested and allocatable amounts of each resource on each node."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -8,7 +8,7 @@ import numpy as np
 from extender.cache.snapshot import Snapshot
 
 PODS_RESOURCE = "pods"
-"""The number of pods, which is limited on nodes like a resource."""
+"""The name for the number of pods on a node, which is limited like a resource."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,13 +20,13 @@ class ResourceUsage:
 
     @property
     def fraction(self) -> float:
-        """The requested fraction of the allocatable amount; 0 if the allocatable amount is 0."""
+        """The requested amount divided by the allocatable amount; 0 if the allocatable amount is 0."""
         return self.requested / self.allocatable if self.allocatable else 0.0
 
 
 @dataclass(frozen=True, slots=True)
 class NodeUsage:
-    """The utilization of one node by resource, without resources that the node lacks."""
+    """The utilization of one node by resource, without the resources that the node does not have."""
 
     name: str
     resources: Mapping[str, ResourceUsage]
@@ -39,16 +39,16 @@ class NodeUsage:
 
 @dataclass(frozen=True, slots=True)
 class ClusterUsage:
-    """The utilization of a cluster by resource, and of its nodes in the snapshot's order."""
+    """The utilization of a whole cluster by resource, and of each of its nodes in the snapshot's order."""
 
     total: Mapping[str, ResourceUsage]
     nodes: tuple[NodeUsage, ...]
 
-    def list_fullest(self, count: int) -> list[NodeUsage]:
+    def list_fullest_nodes(self, count: int) -> list[NodeUsage]:
         """Return the *count* fullest nodes, the fullest first."""
         return sorted(self.nodes, key=lambda node: (-node.max_fraction, node.name))[:count]
 
-    def list_emptiest(self, count: int) -> list[NodeUsage]:
+    def list_emptiest_nodes(self, count: int) -> list[NodeUsage]:
         """Return the *count* emptiest nodes, the emptiest first."""
         return sorted(self.nodes, key=lambda node: (node.max_fraction, node.name))[:count]
 

@@ -1,7 +1,7 @@
 """Decode API objects from JSON or parsed YAML, and encode them as JSON.
 
 Decoding is typed and ignores unknown fields. An explicit null becomes the zero value of the field's type, as in Go.
-Nulls are rare, so they are handled in a second, slower attempt.
+Nulls are rare, so a slower second attempt handles them.
 """
 
 import re
@@ -49,21 +49,21 @@ def _get_field_types(struct: type) -> dict[str, inspect.Type]:
     return {field.encode_name: field.type for field in info.fields} if isinstance(info, inspect.StructType) else {}
 
 
-def decode(data: bytes | bytearray, kind: type[T]) -> T:
+def decode(data: bytes | bytearray, target_type: type[T]) -> T:
     """Decode JSON.
 
     Args:
         data: JSON in UTF-8.
-        kind: the target type, such as `Pod` or `list[Node]`.
+        target_type: the target type, such as `Pod` or `list[Node]`.
 
     Raises:
         DecodeError: malformed JSON, or a value of the wrong type.
     """
-    target: Any = kind
+    target: Any = target_type
     try:
         decoded: T = _get_decoder(target).decode(data)
     except msgspec.ValidationError:
-        return from_builtins(_parse(data), kind)
+        return from_builtins(_parse(data), target_type)
     except RecursionError as error:
         raise DecodeError("", _DEPTH_ERROR) from error
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
@@ -80,20 +80,20 @@ def _parse(data: bytes | bytearray) -> Any:
         raise DecodeError("", str(error)) from error
 
 
-def from_builtins(obj: Any, kind: type[T]) -> T:
+def from_builtins(obj: Any, target_type: type[T]) -> T:
     """Convert parsed JSON or YAML to an object.
 
     Args:
         obj: dicts, lists, strings, numbers, booleans, None, and the datetimes of a YAML parser.
-        kind: the target type, such as `Pod` or `list[Node]`.
+        target_type: the target type, such as `Pod` or `list[Node]`.
 
     Raises:
         DecodeError: a value of the wrong type.
     """
-    target: Any = kind
+    target: Any = target_type
     try:
         # The recursion depth is bounded by the type, not by the object.
-        return msgspec.convert(_replace_nulls(obj, _get_type_info(target)), kind)
+        return msgspec.convert(_replace_nulls(obj, _get_type_info(target)), target_type)
     except msgspec.ValidationError as error:
         match = _MESSAGE_AND_PATH.fullmatch(str(error))
         if match is None:

@@ -1,4 +1,4 @@
-"""Defaulting as in the API server, for objects from files that were never sent to one.
+"""Set defaults on objects from files, as an API server does on the objects that it stores.
 
 Only fields that scheduling reads are set. Objects printed by `kubectl get` have these fields and are not changed.
 
@@ -16,7 +16,7 @@ from extender.api.defaults import (
     DEFAULT_SCHEDULER_NAME,
     SYSTEM_PRIORITIES,
     default_host_port,
-    default_requests,
+    fill_requests_from_limits,
 )
 from extender.api.kinds.devices import (
     DeviceRequest,
@@ -37,7 +37,7 @@ from extender.api.kinds.workload import ReplicaSet, ReplicationController, Servi
 T = TypeVar("T", bound=KubernetesObject)
 DeviceRequestT = TypeVar("DeviceRequestT", ExactDeviceRequest, DeviceSubRequest)
 
-_NAMESPACED: Final = (
+_NAMESPACED_KINDS: Final = (
     Pod,
     Service,
     ReplicationController,
@@ -54,7 +54,7 @@ _NAMESPACED: Final = (
 
 def set_defaults(obj: T) -> T:
     """Return *obj* with its default namespace and field values."""
-    if not obj.metadata.namespace and isinstance(obj, _NAMESPACED):
+    if not obj.metadata.namespace and isinstance(obj, _NAMESPACED_KINDS):
         obj = replace(obj, metadata=replace(obj.metadata, namespace=DEFAULT_NAMESPACE))
     if isinstance(obj, Pod):
         spec = _default_pod_spec(obj.spec)
@@ -71,7 +71,9 @@ def set_defaults(obj: T) -> T:
 
 
 def set_priority(pod: Pod, priority_classes: Mapping[str, PriorityClass]) -> Pod:
-    """Return *pod* with the priority of its PriorityClass, if the class exists and the pod has no priority.
+    """Return *pod* with the priority of its PriorityClass.
+
+    A pod that has a priority, or whose class does not exist, is returned unchanged.
 
     Source: plugin/pkg/admission/priority/admission.go, Plugin.admitPod (1.36).
     """
@@ -105,11 +107,13 @@ def _default_pod_spec(spec: PodSpec) -> PodSpec:
 
 
 def _default_container(container: Container, *, host_network: bool) -> Container:
-    """Default the requests to the limits and, with host networking, the host ports to the container ports."""
+    """Default the requests to the limits. With host networking, default the host ports to the container ports."""
     changes: dict[str, Any] = {}
     resources = container.resources
     if resources.limits and not resources.limits.keys() <= resources.requests.keys():
-        changes["resources"] = replace(resources, requests=default_requests(resources.requests, resources.limits))
+        changes["resources"] = replace(
+            resources, requests=fill_requests_from_limits(resources.requests, resources.limits)
+        )
     if host_network and any(not port.host_port for port in container.ports):
         changes["ports"] = tuple(
             replace(port, host_port=default_host_port(port.container_port, port.host_port, host_network=True))
@@ -126,13 +130,13 @@ def _default_claim_spec(spec: ResourceClaimSpec) -> ResourceClaimSpec:
 def _default_device_request(request: DeviceRequest) -> DeviceRequest:
     return replace(
         request,
-        exactly=_default_count(request.exactly) if request.exactly else None,
-        first_available=tuple(_default_count(subrequest) for subrequest in request.first_available),
+        exactly=_default_mode_and_count(request.exactly) if request.exactly else None,
+        first_available=tuple(_default_mode_and_count(subrequest) for subrequest in request.first_available),
     )
 
 
-def _default_count(request: DeviceRequestT) -> DeviceRequestT:
-    """Set the default allocation mode, ExactCount, and its default count of 1."""
+def _default_mode_and_count(request: DeviceRequestT) -> DeviceRequestT:
+    """Default the allocation mode to ExactCount, and the count of that mode to 1."""
     mode = request.allocation_mode or "ExactCount"
     count = request.count or 1 if mode == "ExactCount" else request.count
     return replace(request, allocation_mode=mode, count=count)

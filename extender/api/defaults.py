@@ -18,7 +18,7 @@ SYSTEM_PRIORITIES: Final[Mapping[str, int]] = {
 """The priority classes that exist in every cluster, with their values."""
 
 
-def default_requests(requests: Mapping[str, V], limits: Mapping[str, V]) -> dict[str, V]:
+def fill_requests_from_limits(requests: Mapping[str, V], limits: Mapping[str, V]) -> dict[str, V]:
     """Return the requests of a container; a resource without a request gets its limit.
 
     Source: pkg/apis/core/v1/defaults.go, SetDefaults_Pod (1.36).

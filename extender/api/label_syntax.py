@@ -11,8 +11,8 @@ from collections.abc import Iterable, Sequence
 from typing import Final
 
 _NAME: Final = "([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]"
-_LABEL: Final = "[a-z0-9]([-a-z0-9]*[a-z0-9])?"
-_SUBDOMAIN: Final = rf"{_LABEL}(\.{_LABEL})*"
+_DNS_LABEL: Final = "[a-z0-9]([-a-z0-9]*[a-z0-9])?"
+_SUBDOMAIN: Final = rf"{_DNS_LABEL}(\.{_DNS_LABEL})*"
 _NAME_ERROR: Final = (
     "must consist of alphanumeric characters, '-', '_' or '.', and must start and end with an alphanumeric character"
     f" (e.g. 'MyName',  or 'my.name',  or '123-abc', regex used for validation is '{_NAME}')"
@@ -33,7 +33,7 @@ OPERATORS: Final = ("In", "NotIn", "Exists", "DoesNotExist", "Gt", "Lt")
 
 
 def parse_int64(text: str) -> int | None:
-    """Parse a base 10 integer; None if *text* is not one or exceeds int64."""
+    """Parse a base 10 integer. Return None if *text* is not an integer or exceeds int64."""
     if _INTEGER.fullmatch(text) is None or len(text.lstrip("+-").lstrip("0")) > 19:
         return None
     number = int(text)
@@ -41,12 +41,12 @@ def parse_int64(text: str) -> int | None:
 
 
 def validate_subdomain(name: str) -> str:
-    """Return the error of *name* as a DNS subdomain of any length, or an empty string if it is valid."""
+    """Validate *name* as a DNS subdomain, except its length. Return the error message, or an empty string if valid."""
     return "" if re.fullmatch(_SUBDOMAIN, name) else _SUBDOMAIN_ERROR
 
 
 def validate_qualified_name(name: str) -> list[str]:
-    """Return the errors of *name* as a qualified name such as `example.com/MyName`."""
+    """Validate *name* as a qualified name such as `example.com/MyName`, and return the errors."""
     *prefix_parts, name_part = name.split("/")
     if len(prefix_parts) > 1:
         prefix_hint = " with an optional DNS subdomain prefix and '/' (e.g. 'example.com/MyName')"
@@ -69,7 +69,7 @@ def validate_qualified_name(name: str) -> list[str]:
 
 
 def validate_label_value(value: str) -> list[str]:
-    """Return the errors of *value* as a label value."""
+    """Validate *value* as a label value, and return the errors."""
     errors: list[str] = []
     if len(value.encode()) > _MAX_LENGTH:
         errors.append(f"must be no more than {_MAX_LENGTH} bytes")

@@ -1,6 +1,6 @@
 """Label selectors and node selectors, compiled to requirements.
 
-A requirement matches one label value at a time, so it can be evaluated once per distinct value.
+A requirement is evaluated against one label value, so callers can evaluate it once per distinct value.
 """
 
 import re
@@ -84,7 +84,7 @@ class Selector:
         return not self.matches_nothing and not self.requirements
 
     def with_labels(self, labels: Mapping[str, str]) -> "Selector":
-        """Return this selector with the requirement that the object has these labels."""
+        """Return this selector with the additional requirement that the object has these labels."""
         return Selector(
             _sort_distinct((*self.requirements, *_build_equality_requirements(labels))), self.matches_nothing
         )
@@ -111,7 +111,7 @@ def selector_from_labels(labels: Mapping[str, str]) -> Selector:
 
 
 def selector_from_label_selector(selector: LabelSelector | None) -> Selector:
-    """Compile a label selector. None matches no object, an empty selector matches every object.
+    """Compile a label selector. None matches no object; an empty selector matches every object.
 
     Raises:
         ValueError: an invalid operator, key or value.
@@ -151,7 +151,7 @@ def new_requirement(key: str, operator: str, values: tuple[str, ...]) -> Require
 
 
 @dataclass(frozen=True, slots=True)
-class CompiledNodeTerm:
+class CompiledNodeSelectorTerm:
     """A compiled node selector term: all requirements must hold. A term with errors matches no node."""
 
     label_requirements: tuple[Requirement, ...] = ()
@@ -178,9 +178,12 @@ class CompiledNodeTerm:
 
 @dataclass(frozen=True, slots=True)
 class CompiledNodeSelector:
-    """A compiled node selector: one term must match. Terms without requirements match no node and are left out."""
+    """A compiled node selector: at least one term must match.
 
-    terms: tuple[CompiledNodeTerm, ...] = ()
+    Terms without requirements match no node and are left out.
+    """
+
+    terms: tuple[CompiledNodeSelectorTerm, ...] = ()
 
     def matches(self, labels: Mapping[str, str], name: str) -> bool:
         """Return whether a term matches a node with these labels and this name. Invalid terms match no node."""
@@ -192,7 +195,7 @@ class CompiledNodeSelector:
         return tuple(error for term in self.terms for error in term.errors)
 
 
-def compile_node_term(term: NodeSelectorTerm) -> CompiledNodeTerm | None:
+def compile_node_selector_term(term: NodeSelectorTerm) -> CompiledNodeSelectorTerm | None:
     """Compile one term; None for a term without requirements. Validation errors are stored in `errors`."""
     if not term.match_expressions and not term.match_fields:
         return None
@@ -209,7 +212,7 @@ def compile_node_term(term: NodeSelectorTerm) -> CompiledNodeTerm | None:
             field_requirements.append(_build_field_requirement(expression))
         except RequirementError as error:
             errors += [f"matchFields[{index}].{message}" for message in error.errors]
-    return CompiledNodeTerm(tuple(label_requirements), tuple(field_requirements), tuple(errors))
+    return CompiledNodeSelectorTerm(tuple(label_requirements), tuple(field_requirements), tuple(errors))
 
 
 def _build_field_requirement(expression: NodeSelectorRequirement) -> Requirement:
@@ -226,7 +229,7 @@ def compile_node_selector(selector: NodeSelector) -> CompiledNodeSelector:
 
     Source: component-helpers/scheduling/corev1/nodeaffinity/nodeaffinity.go, NewLazyErrorNodeSelector (1.36).
     """
-    terms = (compile_node_term(term) for term in selector.node_selector_terms)
+    terms = (compile_node_selector_term(term) for term in selector.node_selector_terms)
     return CompiledNodeSelector(tuple(term for term in terms if term is not None))
 
 
@@ -238,7 +241,7 @@ def compile_strict_node_selector(selector: NodeSelector) -> CompiledNodeSelector
 
     Source: component-helpers/scheduling/corev1/nodeaffinity/nodeaffinity.go, NewNodeSelector (1.36).
     """
-    terms = [compile_node_term(term) for term in selector.node_selector_terms]
+    terms = [compile_node_selector_term(term) for term in selector.node_selector_terms]
     errors = [
         f"nodeSelectorTerms[{index}].{error}" for index, term in enumerate(terms) if term for error in term.errors
     ]
@@ -252,7 +255,7 @@ class CompiledPreferredTerm:
     """A compiled node selector term with its weight."""
 
     weight: int
-    term: CompiledNodeTerm
+    term: CompiledNodeSelectorTerm
 
 
 def compile_preferred_terms(terms: Iterable[PreferredSchedulingTerm]) -> tuple[CompiledPreferredTerm, ...]:
@@ -267,7 +270,7 @@ def compile_preferred_terms(terms: Iterable[PreferredSchedulingTerm]) -> tuple[C
     compiled_terms: list[CompiledPreferredTerm] = []
     errors: list[str] = []
     for index, preferred_term in enumerate(terms):
-        term = compile_node_term(preferred_term.preference) if preferred_term.weight else None
+        term = compile_node_selector_term(preferred_term.preference) if preferred_term.weight else None
         if term is not None:
             compiled_terms.append(CompiledPreferredTerm(preferred_term.weight, term))
             errors += [f"[{index}].{error}" for error in term.errors]
@@ -278,14 +281,21 @@ def compile_preferred_terms(terms: Iterable[PreferredSchedulingTerm]) -> tuple[C
 
 @dataclass(frozen=True, slots=True)
 class RequiredNodeAffinity:
-    """The node selector and the required node affinity of a pod; `terms` is None without required node affinity."""
+    """The nodes that a pod requires, as in upstream's struct of this name.
 
-    selector: Selector = EVERYTHING
-    terms: CompiledNodeSelector | None = None
+    Attributes:
+        label_selector: the compiled `spec.nodeSelector`, which selects node labels.
+        node_selector: the compiled terms of the required node affinity; None if the pod has none.
+    """
+
+    label_selector: Selector = EVERYTHING
+    node_selector: CompiledNodeSelector | None = None
 
     def matches(self, labels: Mapping[str, str], name: str) -> bool:
-        """Return whether a node with these labels and this name matches the selector and the affinity."""
-        return self.selector.matches(labels) and (self.terms is None or self.terms.matches(labels, name))
+        """Return whether a node with these labels and this name matches both selectors."""
+        return self.label_selector.matches(labels) and (
+            self.node_selector is None or self.node_selector.matches(labels, name)
+        )
 
 
 def get_required_node_affinity(pod: Pod) -> RequiredNodeAffinity:
@@ -295,5 +305,5 @@ def get_required_node_affinity(pod: Pod) -> RequiredNodeAffinity:
     """
     affinity = pod.spec.affinity.node_affinity if pod.spec.affinity else None
     required_selector = affinity.required_during_scheduling_ignored_during_execution if affinity else None
-    terms = None if required_selector is None else compile_node_selector(required_selector)
-    return RequiredNodeAffinity(selector_from_labels(pod.spec.node_selector), terms)
+    node_selector = None if required_selector is None else compile_node_selector(required_selector)
+    return RequiredNodeAffinity(selector_from_labels(pod.spec.node_selector), node_selector)

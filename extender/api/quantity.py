@@ -1,7 +1,8 @@
 """Resource quantities: text such as `1500m` or `2Gi`, and the integers the scheduler computes with.
 
-As upstream, a quantity has one of two representations, which differ on overflow. A small quantity is an int64 and a
-power of ten; its value is 0 if it exceeds int64. A big quantity is rounded up to nano units; its value wraps.
+As upstream, a quantity has one of two representations, which differ on overflow. An int64 amount (`int64Amount`) is
+an int64 and a power of ten; an overflow yields 0. A decimal amount (`infDecAmount`) has any number of digits and is
+rounded up to nano units; an overflow wraps around.
 
 Source: apimachinery/pkg/api/resource/quantity.go, Quantity, ParseQuantity (1.36).
 """
@@ -12,7 +13,7 @@ from typing import Final, NamedTuple
 
 MAX_INT64: Final = 2**63 - 1
 _NANO: Final = -9
-_SMALL_DIGITS: Final = 18
+_SAFE_INT64_DIGITS: Final = 18
 _MAX_LENGTH: Final = 4096
 _MAX_EXPONENT: Final = 4096
 """The largest exponent accepted, so that a short text cannot become a huge number."""
@@ -24,22 +25,29 @@ _BINARY_EXPONENTS: Final = {"Ki": 10, "Mi": 20, "Gi": 30, "Ti": 40, "Pi": 50, "E
 
 
 class Quantity(NamedTuple):
-    """The exact value `unscaled` * 10**`scale`. `small` is true if upstream stores it as an int64."""
+    """A quantity with the exact value `unscaled` * 10**`scale`.
+
+    Attributes:
+        unscaled: the number without its power of ten.
+        scale: the exponent of the power of ten.
+        is_int64_amount: whether upstream stores the quantity as an `int64Amount` instead of an `infDecAmount`.
+    """
 
     unscaled: int
     scale: int
-    small: bool
+    is_int64_amount: bool
 
     def scaled_value(self, scale: int) -> int:
-        """Return the value in units of 10**`scale`, rounded up, as an int64.
+        """Round the value to units of 10**`scale` and return it as an int64.
 
-        Small quantities round away from zero and are 0 on overflow. Big quantities round up and wrap.
+        An int64 amount is rounded away from zero, and an overflow yields 0. A decimal amount is rounded up, and an
+        overflow wraps around.
         """
-        return _scale_small_quantity(self, scale) if self.small else _scale_big_quantity(self, scale)
+        return _scale_int64_amount(self, scale) if self.is_int64_amount else _scale_decimal_amount(self, scale)
 
     def plus(self, other: "Quantity") -> "Quantity":
-        """Return the exact sum; it is small if both quantities are small and the sum fits an int64."""
-        if self.small and other.small:
+        """Return the exact sum. It is an int64 amount if both quantities are and the sum fits an int64."""
+        if self.is_int64_amount and other.is_int64_amount:
             if not other.unscaled:
                 return self
             if not self.unscaled:
@@ -48,8 +56,8 @@ class Quantity(NamedTuple):
         left = self.unscaled * _compute_power_of_ten(self.scale - scale)
         right = other.unscaled * _compute_power_of_ten(other.scale - scale)
         total = left + right
-        small = self.small and other.small and all(_fits_int64(number) for number in (left, right, total))
-        return Quantity(total, scale, small)
+        is_int64_amount = self.is_int64_amount and other.is_int64_amount and all(map(_fits_int64, (left, right, total)))
+        return Quantity(total, scale, is_int64_amount)
 
     def exceeds(self, other: "Quantity") -> bool:
         """Return whether this quantity is greater than *other*."""
@@ -61,7 +69,7 @@ class Quantity(NamedTuple):
         )
 
 
-ZERO: Final = Quantity(0, 0, small=True)
+ZERO: Final = Quantity(0, 0, is_int64_amount=True)
 
 
 def _compute_power_of_ten(exponent: int) -> int:
@@ -78,7 +86,7 @@ def _wrap_int64(number: int) -> int:
     return (number + 2**63) % 2**64 - 2**63
 
 
-def _scale_small_quantity(quantity: Quantity, scale: int) -> int:
+def _scale_int64_amount(quantity: Quantity, scale: int) -> int:
     shift = quantity.scale - scale
     if shift >= 0:
         result = quantity.unscaled * _compute_power_of_ten(shift)
@@ -87,12 +95,12 @@ def _scale_small_quantity(quantity: Quantity, scale: int) -> int:
     return magnitude if quantity.unscaled > 0 else -magnitude
 
 
-def _scale_big_quantity(quantity: Quantity, scale: int) -> int:
+def _scale_decimal_amount(quantity: Quantity, scale: int) -> int:
     shift = quantity.scale - scale
     if shift >= 0:
         return _wrap_int64(_wrap_int64(quantity.unscaled) * _wrap_int64(_compute_power_of_ten(shift)))
     divisor = _compute_power_of_ten(-shift)
-    if quantity.unscaled < MAX_INT64 and -shift < _SMALL_DIGITS + 1:
+    if quantity.unscaled < MAX_INT64 and -shift < _SAFE_INT64_DIGITS + 1:
         # Go divides towards zero and adds one for any remainder, even if the quantity is negative.
         unscaled = _wrap_int64(quantity.unscaled)
         quotient, remainder = divmod(abs(unscaled), divisor)
@@ -105,8 +113,8 @@ def parse(text: str | float) -> Quantity:
     """Parse a quantity from JSON or YAML.
 
     Args:
-        text: a number, or a number with one of the suffixes n u m k M G T P E Ki Mi Gi Ti Pi Ei, or an exponent;
-            surrounding spaces are ignored.
+        text: a number, which may have an exponent or one of the suffixes n u m k M G T P E Ki Mi Gi Ti Pi Ei.
+            Surrounding spaces are ignored.
 
     Raises:
         ValueError: the text is not a quantity.
@@ -129,15 +137,15 @@ def _parse(text: str) -> Quantity:
     binary_exponent = _BINARY_EXPONENTS.get(suffix)
     exponent = _parse_exponent(text, suffix) if binary_exponent is None else 0
     digits = integer.lstrip("0") or "0"
-    unscaled = _parse_small_value(digits, fraction, exponent, binary_exponent)
+    unscaled = _parse_int64_amount(digits, fraction, exponent, binary_exponent)
     if unscaled is not None:
-        return Quantity(-unscaled if sign == "-" else unscaled, exponent - len(fraction), small=True)
+        return Quantity(-unscaled if sign == "-" else unscaled, exponent - len(fraction), is_int64_amount=True)
     if not integer and not fraction:
         raise _make_syntax_error(text)
     number, scale = _round_up_to_nano(int(digits + fraction) << (binary_exponent or 0), exponent - len(fraction))
     if binary_exponent is not None and number > MAX_INT64 * _compute_power_of_ten(-scale):
         number, scale = MAX_INT64, 0
-    return Quantity(-number if sign == "-" else number, scale, small=False)
+    return Quantity(-number if sign == "-" else number, scale, is_int64_amount=False)
 
 
 def _parse_exponent(text: str, suffix: str) -> int:
@@ -149,16 +157,16 @@ def _parse_exponent(text: str, suffix: str) -> int:
     if match is None:
         raise _make_syntax_error(text)
     digits = match.group(1)
-    # Check the number of digits first: converting millions of digits is slow.
-    if len(digits) > _SMALL_DIGITS or abs(int(digits)) > _MAX_EXPONENT:
+    # Check the number of digits first, so that no long number is converted.
+    if len(digits) > _SAFE_INT64_DIGITS or abs(int(digits)) > _MAX_EXPONENT:
         raise ValueError(f'quantity "{text[:64]}": want an exponent between -{_MAX_EXPONENT} and {_MAX_EXPONENT}')
     return int(digits)
 
 
-def _parse_small_value(digits: str, fraction: str, exponent: int, binary_exponent: int | None) -> int | None:
-    """Return the unscaled int64 of a small quantity, or None if the quantity is big."""
+def _parse_int64_amount(digits: str, fraction: str, exponent: int, binary_exponent: int | None) -> int | None:
+    """Return the unscaled int64 of an int64 amount, or None if the quantity is a decimal amount."""
     if binary_exponent is None:
-        spare_digits, factor = _SMALL_DIGITS - len(digits) - len(fraction), 1
+        spare_digits, factor = _SAFE_INT64_DIGITS - len(digits) - len(fraction), 1
     elif fraction:
         return None
     else:
@@ -170,7 +178,7 @@ def _parse_small_value(digits: str, fraction: str, exponent: int, binary_exponen
 
 
 def _round_up_to_nano(number: int, scale: int) -> tuple[int, int]:
-    """Return the number, rounded up to nano units, and its scale, which is at most 0 for the number 0."""
+    """Return the number rounded up to nano units, and its scale. The scale of the number 0 is at most 0."""
     if not number:
         return 0, min(scale, 0)
     if scale >= _NANO:

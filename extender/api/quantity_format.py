@@ -37,12 +37,12 @@ class FormattedQuantity(NamedTuple):
     def times(self, factor: Quantity) -> "FormattedQuantity":
         """Return the exact product in the format of this quantity."""
         amount = self.amount
-        product = Quantity(amount.unscaled * factor.unscaled, amount.scale + factor.scale, small=False)
+        product = Quantity(amount.unscaled * factor.unscaled, amount.scale + factor.scale, is_int64_amount=False)
         return FormattedQuantity(product, self.format)
 
     @property
     def text(self) -> str:
-        """The canonical text: no fraction, the largest suffix that is exact, rounded up to nano units."""
+        """The canonical text: an integer with the largest exact suffix. Fractions of nano units are rounded up."""
         number, exponent = self.amount.unscaled, self.amount.scale
         if exponent < _NANO:
             number, exponent = -(-number // 10 ** (_NANO - exponent)), _NANO
@@ -79,6 +79,6 @@ def parse_formatted(text: str | float) -> FormattedQuantity:
 
 def _detect_format(text: str, amount: Quantity) -> Format:
     if text.endswith("i"):
-        below_one = amount.unscaled > 0 and Quantity(1, 0, small=True).exceeds(amount)
+        below_one = amount.unscaled > 0 and Quantity(1, 0, is_int64_amount=True).exceeds(amount)
         return Format.DECIMAL if below_one else Format.BINARY
     return Format.EXPONENT if "e" in text or "E" in text[:-1] else Format.DECIMAL

@@ -15,12 +15,19 @@ from functools import lru_cache
 from typing import Any, Final, NamedTuple
 
 from extender.api import quantity
-from extender.api.kinds.pod import Container, ContainerStatus, Pod
-from extender.api.kinds.struct_base import ResourceList
+from extender.api.container_requests import (
+    Quantities,
+    add_resources,
+    apply_default_requests,
+    compute_maximum_of_sums,
+    determine_effective_requests,
+    parse_resources,
+    sum_effective_requests,
+    sum_spec_requests,
+)
+from extender.api.kinds.pod import Pod
 from extender.api.matching import is_qualified_name
 from extender.api.quantity import Quantity
-
-Quantities = dict[str, Quantity]
 
 DEFAULT_MILLI_CPU: Final = 100
 """The cpu request that scoring assumes for a container without one, in milli-CPU."""
@@ -28,14 +35,16 @@ DEFAULT_MEMORY: Final = 200 * 1024 * 1024
 """The memory request that scoring assumes for a container without one, in bytes."""
 
 _DEFAULT_REQUESTS: Final = {
-    "cpu": Quantity(DEFAULT_MILLI_CPU, -3, small=True),
-    "memory": Quantity(DEFAULT_MEMORY, 0, small=True),
+    "cpu": Quantity(DEFAULT_MILLI_CPU, -3, is_int64_amount=True),
+    "memory": Quantity(DEFAULT_MEMORY, 0, is_int64_amount=True),
 }
 _NO_DEFAULT_REQUESTS: Final[Mapping[str, Quantity]] = {}
 
 
 def is_extended_resource(name: str) -> bool:
-    """Return whether a resource is extended: its name has a domain prefix other than *kubernetes.io.
+    """Return whether *name* is an extended resource, such as `example.com/gpu`.
+
+    Its prefix must not end with `kubernetes.io` and must not begin with `requests.`.
 
     Source: pkg/scheduler/util/utils.go, IsScalarResourceName (1.36).
     """
@@ -45,7 +54,7 @@ def is_extended_resource(name: str) -> bool:
 
 
 def is_prefixed_native_resource(name: str) -> bool:
-    """Return whether a resource name contains kubernetes.io/.
+    """Return whether a resource name contains `kubernetes.io/`.
 
     Source: pkg/scheduler/util/utils.go, IsScalarResourceName (1.36).
     """
@@ -70,7 +79,9 @@ def is_attachable_volumes_resource(name: str) -> bool:
 
 @lru_cache(maxsize=4096)
 def is_scalar_resource(name: str) -> bool:
-    """Return whether NodeInfo counts a resource as scalar, unlike cpu, memory, ephemeral-storage and pods.
+    """Return whether NodeInfo counts a resource in ScalarResources.
+
+    Other resources, such as cpu and memory, have fields of their own or are not counted.
 
     Source: pkg/scheduler/util/utils.go, IsScalarResourceName (1.36).
     """
@@ -107,14 +118,17 @@ def has_pod_level_requests(pod: Pod) -> bool:
 
 
 class PodResourcesOptions(NamedTuple):
-    """Sources of requests in addition to the containers of the spec. Each option follows a feature gate.
+    """Sources of requests in addition to the containers of the spec. Each option follows a feature gate or the release.
 
     Attributes:
-        use_status_resources: resources in the pod status (gate InPlacePodVerticalScaling).
-        pod_level_resources: pod-level requests (gate PodLevelResources).
-        in_place_pod_level_resize: with `use_status_resources`, pod-level resources in the status (gate
+        use_status_resources: count resources in the pod status (gate InPlacePodVerticalScaling).
+        pod_level_resources: count pod-level requests (gate PodLevelResources).
+        in_place_pod_level_resize: with `use_status_resources`, count pod-level resources in the status (gate
             InPlacePodLevelResourcesVerticalScaling).
-        dra_node_allocatable: node resources allocated through claims (gate DRANodeAllocatableResources).
+        dra_node_allocatable: count node resources allocated through claims (gate DRANodeAllocatableResources).
+        maximum_of_sums: with `use_status_resources`, take the maximum of three sums over the containers: the sums of
+            their spec requests, allocated requests and actuated requests. Otherwise take the sum of each container's
+            maximum.
 
     Source: component-helpers/resource/helpers.go, PodResourcesOptions;
     pkg/scheduler/framework/plugins/dynamicresources/dynamicresources.go, AllocatorFeatures (1.36).
@@ -124,6 +138,7 @@ class PodResourcesOptions(NamedTuple):
     pod_level_resources: bool = True
     in_place_pod_level_resize: bool = True
     dra_node_allocatable: bool = False
+    maximum_of_sums: bool = True
 
 
 DEFAULT_POD_RESOURCES_OPTIONS: Final = PodResourcesOptions()
@@ -133,7 +148,7 @@ DEFAULT_POD_RESOURCES_OPTIONS: Final = PodResourcesOptions()
 def assigned_pod_requests(pod: Pod, options: PodResourcesOptions = DEFAULT_POD_RESOURCES_OPTIONS) -> dict[str, int]:
     """Return the requests of an assigned pod: the maximum of its spec and its status.
 
-    Used by NodeInfo.AddPod and RemovePod.
+    Upstream adds and subtracts them in NodeInfo.AddPod and RemovePod.
 
     Source: pkg/scheduler/framework/types.go, NodeInfo; pkg/scheduler/util/utils.go, IsScalarResourceName;
     component-helpers/resource/helpers.go, PodRequests, determineEffectiveRequests (1.36).
@@ -142,7 +157,7 @@ def assigned_pod_requests(pod: Pod, options: PodResourcesOptions = DEFAULT_POD_R
 
 
 def incoming_pod_requests(pod: Pod) -> dict[str, int]:
-    """Return the requests of the pod to schedule, from its spec alone. Used by NodeResourcesFit PreFilter.
+    """Return the requests of the pod to schedule, from its spec alone. Upstream's NodeResourcesFit PreFilter uses them.
 
     Source: pkg/scheduler/framework/plugins/noderesources/fit.go, computePodResourceRequest (1.36).
     """
@@ -169,7 +184,8 @@ def pod_requests(pod: Pod, options: PodResourcesOptions) -> dict[str, int]:
     """Return the requests of a pod by resource.
 
     Returns:
-        cpu, memory, ephemeral-storage and scalar resources that are requested, including requests of 0; in base units.
+        The requested amounts of cpu, memory, ephemeral-storage and scalar resources, in base units. Requests of 0 are
+        included.
 
     Raises:
         ValueError: a request is not a quantity.
@@ -186,7 +202,7 @@ def assigned_pod_nonzero_requests(
     """Return the nonzero requests of an assigned pod as (milli-CPU, bytes of memory).
 
     Containers without a request get 100 milli-CPU or 200 MiB. If the pod has pod-level requests, only a resource that
-    neither the pod nor a container requests gets the default. Used by NodeInfo.AddPod for NonZeroRequested.
+    neither the pod nor a container requests gets the default. NodeInfo.AddPod adds the result to NonZeroRequested.
 
     Source: pkg/scheduler/framework/types.go, NodeInfo; component-helpers/resource/helpers.go, PodRequests;
     pkg/scheduler/framework/plugins/noderesources/resource_allocation.go,
@@ -211,8 +227,8 @@ def _to_base_units(quantities: Mapping[str, Quantity]) -> dict[str, int]:
     }
 
 
-def find_resources_above_pod_level(pod: Pod) -> list[str]:
-    """Return the sorted resources for which containers and claims together request more than the pod level."""
+def find_exceeded_pod_level_requests(pod: Pod) -> list[str]:
+    """Return the sorted names of the resources whose pod-level request is below the sum over containers and claims."""
     pod_level = _get_pod_quantities(pod, PodResourcesOptions(use_status_resources=False, dra_node_allocatable=True))
     options = PodResourcesOptions(use_status_resources=False, pod_level_resources=False, dra_node_allocatable=True)
     totals = _get_pod_quantities(pod, options)
@@ -223,7 +239,7 @@ def _get_pod_quantities(
     pod: Pod, options: PodResourcesOptions, defaults: Mapping[str, Quantity] = _NO_DEFAULT_REQUESTS
 ) -> Mapping[str, Quantity]:
     """Return the requests of a pod as quantities; callers must not change the mapping."""
-    if not _has_only_container_requests(pod):
+    if not _has_only_app_container_requests(pod):
         return _sum_requests(pod, options, defaults)
     requests = tuple(tuple(container.resources.requests.items()) for container in pod.spec.containers)
     return _sum_container_requests(requests, with_defaults=bool(defaults))
@@ -235,17 +251,19 @@ def _sum_container_requests(requests: tuple[tuple[tuple[str, Any], ...], ...], *
     defaults = _DEFAULT_REQUESTS if with_defaults else _NO_DEFAULT_REQUESTS
     total: Quantities = {}
     for container_requests in requests:
-        _add_resources(total, _apply_default_requests(_parse_resources(dict(container_requests)), defaults))
+        add_resources(total, apply_default_requests(parse_resources(dict(container_requests)), defaults))
     return total
 
 
-def _has_only_container_requests(pod: Pod) -> bool:
+def _has_only_app_container_requests(pod: Pod) -> bool:
     """Return whether the pod has no requests except those of its app containers."""
     spec, status = pod.spec, pod.status
     return not (
         spec.init_containers
         or spec.overhead
         or spec.resources
+        or status.resources
+        or status.allocated_resources
         or status.container_statuses
         or status.init_container_statuses
         or status.node_allocatable_resource_claim_statuses
@@ -253,117 +271,39 @@ def _has_only_container_requests(pod: Pod) -> bool:
 
 
 def _sum_requests(pod: Pod, options: PodResourcesOptions, defaults: Mapping[str, Quantity]) -> Quantities:
-    total = _aggregate_container_requests(pod, use_status=options.use_status_resources, defaults=defaults)
+    claim_requests: Quantities = {}
     if options.dra_node_allocatable:
         for claim in pod.status.node_allocatable_resource_claim_statuses:
-            _add_resources(total, _parse_resources(claim.resources))
+            add_resources(claim_requests, parse_resources(claim.resources))
+    uses_pod_status = options.use_status_resources and options.in_place_pod_level_resize
+    if options.use_status_resources and options.maximum_of_sums:
+        total = compute_maximum_of_sums(pod, defaults, claim_requests, uses_pod_status=uses_pod_status)
+    else:
+        sum_requests = sum_effective_requests if options.use_status_resources else sum_spec_requests
+        total = sum_requests(pod, defaults)
+        add_resources(total, claim_requests)
     if options.pod_level_resources and has_pod_level_requests(pod):
-        _apply_pod_level_requests(
-            pod, total, use_status=options.use_status_resources and options.in_place_pod_level_resize
-        )
-    _add_resources(total, _parse_resources(pod.spec.overhead))
+        _apply_pod_level_requests(pod, total, options, uses_pod_status=uses_pod_status)
+    add_resources(total, parse_resources(pod.spec.overhead))
     return total
 
 
-def _apply_pod_level_requests(pod: Pod, total: Quantities, *, use_status: bool) -> None:
-    """Replace the sums of the containers by the pod-level requests."""
-    spec_requests = _parse_resources(pod.spec.resources.requests if pod.spec.resources else {})
+def _apply_pod_level_requests(
+    pod: Pod, total: Quantities, options: PodResourcesOptions, *, uses_pod_status: bool
+) -> None:
+    """Replace the sums over the containers by the pod-level requests.
+
+    Release 1.36 replaces only the resources of the spec. Later releases also replace those of the status.
+    """
+    spec_requests = parse_resources(pod.spec.resources.requests if pod.spec.resources else {})
     effective_requests = spec_requests
-    if use_status and pod.status.resources is not None:
-        effective_requests = _determine_effective_requests(
+    if uses_pod_status and pod.status.resources is not None:
+        effective_requests = determine_effective_requests(
             pod,
             spec_requests,
-            _parse_resources(pod.status.resources.requests),
-            _parse_resources(pod.status.allocated_resources),
+            parse_resources(pod.status.resources.requests),
+            parse_resources(pod.status.allocated_resources),
         )
-    for name in spec_requests:
+    for name in effective_requests if options.maximum_of_sums else spec_requests:
         if is_pod_level_resource(name):
             total[name] = effective_requests.get(name, quantity.ZERO)
-
-
-def _aggregate_container_requests(pod: Pod, *, use_status: bool, defaults: Mapping[str, Quantity]) -> Quantities:
-    """Return per resource the sum of app containers and sidecars, or the peak during init containers if higher.
-
-    Source: component-helpers/resource/helpers.go, AggregateContainerRequests (1.36).
-    """
-    statuses: dict[str, ContainerStatus] = {}
-    if use_status:
-        # As upstream, a later status of the same name replaces an earlier one.
-        statuses = {
-            status.name: status for status in (*pod.status.container_statuses, *pod.status.init_container_statuses)
-        }
-    total: Quantities = {}
-    for container in pod.spec.containers:
-        _add_resources(total, _apply_default_requests(_get_container_requests(pod, container, statuses), defaults))
-    sidecar_requests: Quantities = {}
-    peak_requests: Quantities = {}
-    for container in pod.spec.init_containers:
-        requests = _apply_default_requests(
-            _get_container_requests(pod, container, statuses if container.is_sidecar else {}), defaults
-        )
-        if container.is_sidecar:
-            _add_resources(total, requests)
-            _add_resources(sidecar_requests, requests)
-            _take_maximum(peak_requests, sidecar_requests)
-        else:
-            init_peak = dict(requests)
-            _add_resources(init_peak, sidecar_requests)
-            _take_maximum(peak_requests, init_peak)
-    _take_maximum(total, peak_requests)
-    return total
-
-
-def _get_container_requests(pod: Pod, container: Container, statuses: Mapping[str, ContainerStatus]) -> Quantities:
-    """Return the requests of one container, or its effective requests if it has a status with resources."""
-    spec_requests = _parse_resources(container.resources.requests)
-    status = statuses.get(container.name)
-    if status is None or status.resources is None:
-        return spec_requests
-    return _determine_effective_requests(
-        pod, spec_requests, _parse_resources(status.resources.requests), _parse_resources(status.allocated_resources)
-    )
-
-
-def _determine_effective_requests(
-    pod: Pod, spec_requests: Quantities, actuated_requests: Quantities, allocated_resources: Quantities
-) -> Quantities:
-    """Return the maximum of the requests by resource. The spec is ignored if its resize is infeasible.
-
-    Source: component-helpers/resource/helpers.go, determineEffectiveRequests (1.36).
-    """
-    effective_requests = {} if is_pod_resize_infeasible(pod) else dict(spec_requests)
-    _take_maximum(effective_requests, actuated_requests)
-    _take_maximum(effective_requests, allocated_resources)
-    return effective_requests
-
-
-def is_pod_resize_infeasible(pod: Pod) -> bool:
-    """Return whether the kubelet reported the pending resize of the pod as infeasible.
-
-    Source: component-helpers/resource/helpers.go, IsPodResizeInfeasible (1.36).
-    """
-    for condition in pod.status.conditions:
-        if condition.type == "PodResizePending":
-            return condition.reason == "Infeasible"
-    return False
-
-
-def _apply_default_requests(requests: Quantities, defaults: Mapping[str, Quantity]) -> Quantities:
-    return {**defaults, **requests} if defaults else requests
-
-
-def _parse_resources(resources: ResourceList) -> Quantities:
-    return {name: quantity.parse(raw) for name, raw in resources.items()}
-
-
-def _add_resources(total: Quantities, resources: Mapping[str, Quantity]) -> None:
-    for name, amount in resources.items():
-        current = total.get(name)
-        total[name] = amount if current is None else current.plus(amount)
-
-
-def _take_maximum(maximum: Quantities, resources: Mapping[str, Quantity]) -> None:
-    for name, amount in resources.items():
-        current = maximum.get(name)
-        if current is None or amount.exceeds(current):
-            maximum[name] = amount

@@ -38,11 +38,11 @@ _KINDS_BY_VERSION: tuple[tuple[str, tuple[type[KubernetesObject], ...]], ...] = 
     ("apps/v1beta2", (ReplicaSet, StatefulSet)),
     ("policy/v1", (PodDisruptionBudget,)),
     ("scheduling.k8s.io/v1", (PriorityClass,)),
-    ("scheduling.k8s.io/v1beta1", (PriorityClass,)),
+    ("scheduling.k8s.io/v1beta1", (PriorityClass, PodGroup)),
     ("scheduling.k8s.io/v1alpha2", (PodGroup,)),
     ("storage.k8s.io/v1", _STORAGE),
     ("storage.k8s.io/v1beta1", _STORAGE),
-    ("resource.k8s.io/v1", _RESOURCE),
+    ("resource.k8s.io/v1", (*_RESOURCE, DeviceTaintRule)),
     ("resource.k8s.io/v1beta2", (*_RESOURCE, DeviceTaintRule)),
     ("resource.k8s.io/v1alpha3", (DeviceTaintRule,)),
 )

@@ -18,7 +18,7 @@ def tolerates(toleration: Toleration, taint: Taint, *, comparison_operators: boo
     """Return whether a toleration tolerates a taint.
 
     Args:
-        toleration: the toleration; an empty key or effect matches all.
+        toleration: the toleration; an empty key matches every key, and an empty effect matches every effect.
         taint: the taint.
         comparison_operators: whether the operators Gt and Lt are enabled (gate TaintTolerationComparisonOperators).
 
@@ -45,7 +45,7 @@ def _compare_values(toleration: Toleration, taint: Taint) -> bool:
 
 
 def _parse_canonical_int64(text: str) -> int | None:
-    """Parse an integer without plus sign or leading zeros; None if *text* is not one."""
+    """Parse an integer without plus sign or leading zeros. Return None for any other text."""
     return parse_int64(text) if _CANONICAL_INTEGER.fullmatch(text) else None
 
 

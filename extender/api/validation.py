@@ -1,7 +1,7 @@
-"""Validation of the quantities and the selector and toleration operators in an object.
+"""Validate the quantities, the selector operators and the toleration operators of an object.
 
 The checks are derived from the types of the fields. An API server rejects every object that has one of these errors.
-Invalid values that it accepts, such as a non-numeric operand of Gt in a node affinity, are left to the scheduler.
+This module accepts invalid values that an API server accepts, such as a non-numeric operand of Gt in a node affinity.
 """
 
 from collections.abc import Callable, Iterable
@@ -34,31 +34,31 @@ def validate_object(obj: msgspec.Struct) -> Iterable[ObjectError]:
 
 
 @cache
-def _get_validator(kind: Any) -> _Validator | None:
+def _get_validator(field_type: Any) -> _Validator | None:
     """Return the validator of a type; None if no value of the type can be invalid."""
-    if kind == ResourceList:
+    if field_type == ResourceList:
         return _validate_resources
-    validator = _VALIDATORS.get(kind) if isinstance(kind, type) else None
+    validator = _VALIDATORS.get(field_type) if isinstance(field_type, type) else None
     if validator is not None:
         return validator
-    if isinstance(kind, type) and issubclass(kind, msgspec.Struct):
-        return _build_struct_validator(kind)
-    type_args = get_args(kind)
-    if get_origin(kind) in {Union, UnionType}:
+    if isinstance(field_type, type) and issubclass(field_type, msgspec.Struct):
+        return _build_struct_validator(field_type)
+    type_args = get_args(field_type)
+    if get_origin(field_type) in {Union, UnionType}:
         if set(get_args(RawQuantity)) <= set(type_args):
             return _validate_quantity
         members = [member for member in type_args if member is not type(None)]
         return _get_validator(members[0]) if len(members) == 1 else None
-    if get_origin(kind) is tuple:
+    if get_origin(field_type) is tuple:
         item_validator = _get_validator(type_args[0])
         return _build_sequence_validator(item_validator) if item_validator else None
     return None
 
 
-def _build_struct_validator(kind: type[msgspec.Struct]) -> _Validator | None:
+def _build_struct_validator(struct_type: type[msgspec.Struct]) -> _Validator | None:
     fields = [
         (field.name, field.encode_name, validator)
-        for field in msgspec.structs.fields(kind)
+        for field in msgspec.structs.fields(struct_type)
         if (validator := _get_validator(field.type)) is not None
     ]
 

@@ -1,4 +1,5 @@
-"""The composition root of `extender schedule` and `extender serve`: wiring, informers, HTTP ports, signals, shutdown.
+"""Build and run the processes of `extender schedule` and `extender serve` from flags and configuration.
 
-This room may import every room except `cli`. It contains no scheduling logic and no command line flags.
+This is the composition root: wiring, informers, HTTP ports, signals, reloading and shutdown. The package may import
+every package except `cli`, `demo`, `plugin` and `testing`. It contains no scheduling logic and no command line flags.
 """

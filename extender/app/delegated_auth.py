@@ -11,18 +11,18 @@ import json
 import logging
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import Any, Final
 
 import msgspec
 from cryptography import x509
 
-from extender.basics.clock import Clock
+from extender.basics.clock import SystemClock
+from extender.basics.input_limits import MAX_CERTIFICATE_BYTES, InputLimitError, read_limited_file
 from extender.client.credentials import Credentials
 from extender.client.errors import ApiError
 from extender.client.kubeconfig import CredentialSource
 from extender.client.transport import Request, Transport
-from extender.client.writer import Writer
+from extender.client.writer import WriteOptions, Writer
 from extender.config.model import ClientConnection
 from extender.serving.authentication import Authenticator, AuthMetrics, Reviewer, ReviewError
 from extender.serving.authorization import Authorizer
@@ -51,7 +51,7 @@ class ReviewClient:
             ReviewError: the request failed.
         """
         try:
-            return await self.writer.create(kind, "", body, timeout=_TIMEOUT_SECONDS)
+            return await self.writer.create(kind, "", body, WriteOptions(timeout=_TIMEOUT_SECONDS))
         except ApiError as error:
             log.warning("Cannot review a caller", extra={"kind": kind, "err": str(error)})
             raise ReviewError(str(error)) from error
@@ -63,7 +63,7 @@ class DelegatedAuth:
 
     Attributes:
         authenticator, authorizer: the authenticator and the authorizer of requests.
-        client_cas: the client CAs as PEM, for TLS.
+        client_cas: the CAs of clients and of front proxies as PEM, for TLS.
         transports: the open transports, which the caller of `set_up_delegated_auth` closes.
     """
 
@@ -73,37 +73,34 @@ class DelegatedAuth:
     transports: tuple[Transport, ...]
 
 
-def _make_transport(
-    kubeconfig: str, credential_source: CredentialSource, clock: Clock, user_agent: str
-) -> Transport | None:
-    """Return a transport to the API server for reviews; None without a kubeconfig outside a pod."""
+def _make_transport(kubeconfig: str, credential_source: CredentialSource, user_agent: str) -> Transport | None:
+    """Return a transport to the API server for reviews; None if there is no kubeconfig and this is not a pod."""
     environ = credential_source.environ
     if not kubeconfig and not environ.get("KUBERNETES_SERVICE_HOST"):
         return None
     # Without a kubeconfig the pod's service account is used, never the environment variable KUBECONFIG.
     in_cluster = {key: environ[key] for key in environ if key.startswith("KUBERNETES_SERVICE_")}
     source = CredentialSource(kubeconfig=kubeconfig, environ=environ if kubeconfig else in_cluster)
-    return Transport(Credentials(source, clock), ClientConnection(), user_agent, clock)
+    return Transport(Credentials(source, SystemClock()), ClientConnection(), user_agent)
 
 
 async def set_up_delegated_auth(
     authentication: AuthenticationOptions,
     authorization: AuthorizationOptions,
     credential_source: CredentialSource,
-    clock: Clock,
     user_agent: str,
     metrics: AuthMetrics,
-    get_extra_client_cas: Callable[[], tuple[x509.Certificate, ...]] = tuple,
+    get_client_ca_file_cas: Callable[[], tuple[x509.Certificate, ...]] = tuple,
 ) -> DelegatedAuth:
     """Build the authenticator and the authorizer; read CA files and the cluster's authentication ConfigMap.
 
-    *get_extra_client_cas* returns the CAs that `authentication.client_ca_file` contains now.
+    *get_client_ca_file_cas* returns the CAs that `authentication.client_ca_file` contains now.
 
     Raises:
         DelegatedAuthError: a file cannot be used, or the ConfigMap cannot be read and failures are not tolerated.
     """
-    token_transport = _make_transport(authentication.kubeconfig, credential_source, clock, user_agent)
-    access_transport = _make_transport(authorization.kubeconfig, credential_source, clock, user_agent)
+    token_transport = _make_transport(authentication.kubeconfig, credential_source, user_agent)
+    access_transport = _make_transport(authorization.kubeconfig, credential_source, user_agent)
     if token_transport is None:
         log.warning("No API server for token reviews: callers with a token are anonymous")
     if access_transport is None:
@@ -118,7 +115,7 @@ async def set_up_delegated_auth(
                 metrics,
                 _parse_certificates(client_ca),
                 _parse_certificates(proxy_ca),
-                get_extra_client_cas=get_extra_client_cas,
+                get_client_ca_file_cas=get_client_ca_file_cas,
             ),
             Authorizer(authorization, _make_reviewer(access_transport), metrics),
             tuple(pem for pem in (client_ca, proxy_ca) if pem),
@@ -160,8 +157,8 @@ async def _read_authentication_config_map(transport: Transport, settings: Authen
         return {str(key): str(value) for key, value in config_map.get("data", {}).items()}
     except (ApiError, msgspec.MsgspecError) as error:
         if not settings.tolerate_lookup_failure:
-            raise DelegatedAuthError(f"client authorities could not be looked up: {error}") from error
-        log.warning("Cannot look up client authorities", extra={"err": str(error)})
+            raise DelegatedAuthError(f"client and front proxy CAs could not be looked up: {error}") from error
+        log.warning("Cannot look up client and front proxy CAs", extra={"err": str(error)})
         return {}
 
 
@@ -188,9 +185,9 @@ def _read_pem(file: str) -> str:
     if not file:
         return ""
     try:
-        return Path(file).read_text()
-    except (OSError, UnicodeDecodeError) as error:
-        reason = error.strerror if isinstance(error, OSError) else "not text"
+        return read_limited_file(file, MAX_CERTIFICATE_BYTES).decode()
+    except (InputLimitError, OSError, UnicodeDecodeError) as error:
+        reason = "not text" if isinstance(error, UnicodeDecodeError) else getattr(error, "strerror", None) or error
         raise DelegatedAuthError(f"unable to load client CA: open {file}: {reason}") from error
 
 
@@ -200,4 +197,4 @@ def _parse_certificates(pem: str) -> tuple[x509.Certificate, ...]:
     try:
         return tuple(x509.load_pem_x509_certificates(pem.encode()))
     except ValueError as error:
-        raise DelegatedAuthError(f"a client authority is not a certificate in PEM: {error}") from error
+        raise DelegatedAuthError(f"a client or front proxy CA is not a certificate in PEM: {error}") from error

@@ -1,5 +1,6 @@
-"""The page `/explain` of `extender serve`: the last verb results for a pod, and its current explanation."""
+"""The page `/explain` of `extender schedule` and `extender serve`: the explanation of a pod, and its verb results."""
 
+from collections.abc import Mapping
 from typing import Any
 
 import msgspec
@@ -8,27 +9,68 @@ import yaml
 from extender.analysis.explain import report_pod
 from extender.analysis.pod_group_outcome import PodGroupSimulator
 from extender.app.wiring import make_runtime
+from extender.cache.cache import Cache
+from extender.extender_api.decision_log import DecisionLog
 from extender.extender_api.routes import ExtenderService
+from extender.framework.profiles import Profile
 
 
-def render_explain_page(extender_service: ExtenderService, namespace: str, name: str, as_json: bool) -> str | None:
-    """Return the logged verb results for a pod, with an explanation for a pending pod; None for an unknown pod.
+def render_explain_page(
+    key: str,
+    cache: Cache,
+    profiles: Mapping[str, Profile],
+    *,
+    as_json: bool,
+    default_profile: Profile | None = None,
+    decision_log: DecisionLog | None = None,
+) -> str | None:
+    """Return the page of a pod: as `extender explain` prints it, with the pod's node and its logged verb results.
 
-    The text is YAML, or JSON with *as_json*. Plugins run on a separate runtime, so plugin metrics count requests only.
+    Plugins run on a separate runtime, so plugin metrics do not count this page.
+
+    Args:
+        key: `namespace/name` of the pod.
+        cache: the cluster.
+        profiles: the profiles by scheduler name.
+        as_json: whether the page is JSON instead of text.
+        default_profile: the profile for pods of any other scheduler; None: such pods are not explained.
+        decision_log: the verb results; None: no verbs are served.
+
+    Returns:
+        None for a pod that is unknown, or that no profile schedules and no verb result names.
     """
-    verbs = extender_service.verbs
-    key, cache = f"{namespace}/{name}", verbs.cache
-    values: dict[str, Any] = {"pod": key, "decisions": verbs.decision_log.get_decisions(key)}
-    pod = next((pod for pod in cache.pending_pods.values() if pod.key == key), None)
-    if pod is not None:
-        profile = verbs.profiles.get(pod.spec.scheduler_name, verbs.default_profile)
+    decisions = [] if decision_log is None else decision_log.get_decisions(key)
+    values: dict[str, Any] = {"pod": key, "node": None, "assumed": False}
+    text = f"Pod {key}\n"
+    pending_pod = next((pod for pod in cache.pending_pods.values() if pod.key == key), None)
+    assigned_pod = next((pod_info for pod_info in cache.assigned_pods.values() if pod_info.key == key), None)
+    profile = default_profile
+    if pending_pod is not None:
+        profile = profiles.get(pending_pod.spec.scheduler_name, default_profile)
+    if pending_pod is not None and profile is not None:
         runtime = make_runtime()
-        pod_groups = PodGroupSimulator(cache, verbs.profiles, runtime)
-        values["now"] = report_pod(pod, cache, profile, runtime, pod_groups).to_values()
-    else:
-        assigned_pods = cache.assigned_pods.values()
-        values["node"] = next((pod_info.node_name for pod_info in assigned_pods if pod_info.key == key), None)
-        if not values["decisions"] and values["node"] is None:
-            return None
-    text = msgspec.json.encode(values).decode()
-    return f"{text}\n" if as_json else str(yaml.safe_dump(msgspec.json.decode(text), sort_keys=False))
+        report = report_pod(pending_pod, cache, profile, runtime, PodGroupSimulator(cache, profiles, runtime))
+        values |= report.to_values()
+        text = report.to_text()
+    elif assigned_pod is not None:
+        values |= {"node": assigned_pod.node_name, "assumed": assigned_pod.assumed}
+        text += f"  is on node {assigned_pod.node_name}\n"
+    elif not decisions:
+        return None
+    if as_json:
+        return msgspec.json.encode({**values, "decisions": decisions}).decode() + "\n"
+    plain_decisions = msgspec.json.decode(msgspec.json.encode(decisions))
+    return text + (yaml.safe_dump({"decisions": plain_decisions}, sort_keys=False) if decisions else "")
+
+
+def explain_pod_of_service(extender_service: ExtenderService, namespace: str, name: str, as_json: bool) -> str | None:
+    """Return the page of a pod with the current configuration of the verbs."""
+    verbs = extender_service.verbs
+    return render_explain_page(
+        f"{namespace}/{name}",
+        verbs.cache,
+        verbs.profiles,
+        as_json=as_json,
+        default_profile=verbs.default_profile,
+        decision_log=verbs.decision_log,
+    )

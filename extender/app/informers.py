@@ -5,23 +5,24 @@ import logging
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
+from extender.api.kinds.devices import DeviceTaintRule
 from extender.api.kinds.disruption import PodDisruptionBudget
 from extender.api.kinds.meta import KubernetesObject
 from extender.api.kinds.node import Node
 from extender.api.kinds.pod import Pod
 from extender.api.kinds.pod_group import PodGroup
 from extender.api.kinds.workload import Namespace, ReplicaSet, ReplicationController, Service, StatefulSet
-from extender.app.wiring import Scheduling
+from extender.app.wiring import SchedulerSetup
 from extender.basics.clock import Clock
+from extender.cache.raw_objects import RawObjectCache
 from extender.client.listwatch import UNFINISHED_PODS, ListWatch
 from extender.client.node_heartbeats import HeartbeatDetector
-from extender.client.raw_objects import RawObjectCache
 from extender.client.reflector import Delta, Reflector
-from extender.client.rest_mapping import ENDPOINTS
+from extender.client.rest_mapping import get_endpoint
 from extender.client.transport import Transport
 from extender.framework.events import EventResource
 from extender.queueing.queueing_hints import build_queueing_hint_map
-from extender.scheduler.event_handlers import RESOURCES, ClusterEventDispatcher
+from extender.scheduler.event_handlers import EVENT_RESOURCE_BY_KIND, ClusterEventDispatcher
 
 log = logging.getLogger("extender")
 
@@ -34,14 +35,14 @@ _KINDS_READ_WITHOUT_EVENTS: dict[str, tuple[type[KubernetesObject], ...]] = {
 }
 """Kinds that plugins read without registering for their events, by plugin.
 
-The attribute `reads` of an installed plugin has the plugin's kinds.
+The attribute `read_kinds` of a plugin adds further kinds.
 """
 
-_MAX_SILENCE_SECONDS: Final = 180.0
-"""The maximum seconds without a response of the API server before the kind of a failing watch is stale."""
+_STALE_AFTER_SECONDS: Final = 180.0
+"""A kind is stale if its watch fails and the API server has not responded for this time."""
 
 
-def list_kinds_to_watch(scheduling: Scheduling) -> list[type[KubernetesObject]]:
+def list_kinds_to_watch(setup: SchedulerSetup) -> list[type[KubernetesObject]]:
     """Return the kinds to watch: nodes, pods, and the kinds that an enabled plugin registers for or reads.
 
     Pod groups are included if a profile schedules them.
@@ -49,17 +50,17 @@ def list_kinds_to_watch(scheduling: Scheduling) -> list[type[KubernetesObject]]:
     Source: pkg/scheduler/eventhandlers.go, addAllEventHandlers;
     plugin/pkg/auth/authorizer/rbac/bootstrappolicy/policy.go, ClusterRoles (1.36).
     """
-    kinds_by_resource = {resource: kind for kind, resource in RESOURCES.items()}
+    kinds_by_resource = {resource: kind for kind, resource in EVENT_RESOURCE_BY_KIND.items()}
     kinds: dict[type[KubernetesObject], None] = {Node: None, Pod: None}
-    for profile in scheduling.profiles.values():
+    for profile in setup.profiles.values():
         for events in build_queueing_hint_map(profile).values():
             for event in events:
                 if event.resource is not EventResource.ANY and event.resource in kinds_by_resource:
                     kinds[kinds_by_resource[event.resource]] = None
         for name, plugin in profile.plugins.items():
-            for kind in (*_KINDS_READ_WITHOUT_EVENTS.get(name, ()), *getattr(plugin, "reads", ())):
+            for kind in (*_KINDS_READ_WITHOUT_EVENTS.get(name, ()), *getattr(plugin, "read_kinds", ())):
                 kinds[kind] = None
-        if profile.pod_groups is not None:
+        if profile.pod_group_settings is not None:
             kinds[PodGroup] = None
     return list(kinds)
 
@@ -83,7 +84,7 @@ class Informers:
 
     def __init__(
         self,
-        scheduling: Scheduling,
+        setup: SchedulerSetup,
         transport: Transport,
         event_handlers: ClusterEventDispatcher,
         clock: Clock,
@@ -92,37 +93,49 @@ class Informers:
         """Create the informers; no connection is opened yet.
 
         Args:
-            scheduling: the configuration with the profiles that determine the kinds.
+            setup: the configuration with the profiles that determine the kinds.
             transport: the connection to the API server.
             event_handlers: the handlers of all deltas.
             clock: the system clock.
             raw_objects: the cache of raw objects for HTTP extenders; None: no raw objects.
         """
         self._event_handlers, self._clock = event_handlers, clock
+        self._release = setup.gates.release
         self._raw_objects = RawObjectCache() if raw_objects is None else raw_objects
         self._transport, self._tasks = transport, asyncio.TaskGroup()
         self.reflectors: dict[type[KubernetesObject], Reflector[Any]] = {
-            kind: self._make_reflector(kind, self._deliver) for kind in list_kinds_to_watch(scheduling)
+            kind: self._make_reflector(kind, self._deliver) for kind in list_kinds_to_watch(setup)
         }
 
     def _make_reflector(
         self, kind: type[KubernetesObject], deliver: Callable[[Sequence[Delta[Any]]], None]
     ) -> Reflector[Any]:
-        return Reflector(self._transport, self._make_list_watch(kind), deliver, self._clock)
+        is_optional = kind is DeviceTaintRule  # an API server of 1.36 does not serve the apiVersion of 1.37
+        list_watch = self._make_list_watch(kind)
+        return Reflector(self._transport, list_watch, deliver, self._clock, is_optional=is_optional)
 
     def _make_list_watch(self, kind: type[Any]) -> ListWatch[Any]:
         on_raw = self._raw_objects.put if self._raw_objects.is_cached_kind(kind) else None
         deduplicate = self._event_handlers.deduplicate if kind in (Pod, Node) else None
         selector = UNFINISHED_PODS if kind is Pod else ""
-        heartbeats = HeartbeatDetector() if kind is Node and on_raw is None else None
+        heartbeat_detector = HeartbeatDetector() if kind is Node and on_raw is None else None
         return ListWatch(
-            kind, ENDPOINTS[kind.__name__], "", selector, on_raw=on_raw, deduplicate=deduplicate, heartbeats=heartbeats
+            kind,
+            get_endpoint(kind.__name__, self._release),
+            "",
+            selector,
+            on_raw=on_raw,
+            deduplicate=deduplicate,
+            heartbeat_detector=heartbeat_detector,
         )
 
     def _deliver(self, deltas: Sequence[Delta[Any]]) -> None:
         for delta in deltas:
             try:
                 self._handle_delta(delta)
+            except ValueError as error:
+                fields = {"object": delta.new or delta.old, "err": error}
+                log.error("An object has an invalid value; its last valid state is used", extra=fields)  # noqa: TRY400
             except Exception:
                 log.exception("cannot process a change", extra={"object": delta.new or delta.old})
 
@@ -141,18 +154,18 @@ class Informers:
             for reflector in self.reflectors.values():
                 group.create_task(reflector.run())
 
-    async def extend(self, scheduling: Scheduling, timeout_seconds: float) -> None:
-        """Start informers for the additional kinds that *scheduling* reads, and wait until the kinds are listed.
+    async def extend(self, setup: SchedulerSetup, timeout_seconds: float) -> None:
+        """Start informers for the additional kinds that *setup* reads, and wait until the kinds are listed.
 
         Args:
-            scheduling: the new configuration.
+            setup: the new configuration.
             timeout_seconds: the time limit.
 
         Raises:
             SyncTimeoutError: a kind was not listed in time; all additional informers are stopped.
         """
         pending_deltas: list[Delta[Any]] = []
-        new_kinds = [kind for kind in list_kinds_to_watch(scheduling) if kind not in self.reflectors]
+        new_kinds = [kind for kind in list_kinds_to_watch(setup) if kind not in self.reflectors]
         new_reflectors = {kind: self._make_reflector(kind, pending_deltas.extend) for kind in new_kinds}
         tasks = [self._tasks.create_task(reflector.run()) for reflector in new_reflectors.values()]
         try:
@@ -185,18 +198,18 @@ class Informers:
     def describe_staleness(self) -> str:
         """Return one line with the stale kinds and their errors; empty without stale kinds.
 
-        A kind is stale until it is listed, while reading it is forbidden, and after its watch has failed for
-        `_MAX_SILENCE_SECONDS`.
+        A kind is stale before its first list, and while reading it is forbidden. It is also stale if its watch fails
+        and the last contact is more than `_STALE_AFTER_SECONDS` ago.
         """
         errors = list(self.describe_unsynced_kinds())
         for kind, reflector in self.reflectors.items():
-            silent_seconds, last_error = self.get_seconds_since_contact(kind), reflector.last_error
-            if silent_seconds == float("inf"):
+            seconds_since_contact, last_error = self.get_seconds_since_contact(kind), reflector.last_error
+            if seconds_since_contact == float("inf"):
                 continue
             if reflector.forbidden:
-                errors.append(f"{kind.__name__} may not be read: {last_error}")
-            elif last_error and silent_seconds > _MAX_SILENCE_SECONDS:
-                errors.append(f"{kind.__name__}: no answer for {silent_seconds:.0f} s: {last_error}")
+                errors.append(f"reading {kind.__name__} is forbidden: {last_error}")
+            elif last_error and seconds_since_contact > _STALE_AFTER_SECONDS:
+                errors.append(f"{kind.__name__}: no answer for {seconds_since_contact:.0f} s: {last_error}")
         return "; ".join(errors)
 
     def get_seconds_since_contact(self, kind: type[KubernetesObject]) -> float:

@@ -1,24 +1,19 @@
-"""The contents of a running scheduler's pages: gauges, pod resources, pod explanations, and the dump to the log."""
+"""The contents of a running scheduler's pages: gauges, pod resources, and the dump to the log."""
 
 import asyncio
 import logging
 from collections import Counter
 from collections.abc import Iterator, Mapping
-from typing import Any, Final
+from typing import Final
 
-import msgspec
-
-from extender.analysis.explain import report_pod
-from extender.analysis.pod_group_outcome import PodGroupSimulator
 from extender.app.standalone import StandaloneScheduler
-from extender.cycle.plugin_runtime import PluginRuntime
 from extender.metrics.pod_resources import render_pod_resources
 from extender.metrics.scheduler_metrics import GaugeSources
 from extender.queueing.dump import dump_nodes, dump_queue
 
 log = logging.getLogger("extender.app")
 
-_OPERATIONS: Final[Mapping[str, str]] = {
+_OPERATION_BY_COROUTINE: Final[Mapping[str, str]] = {
     "run_binding_cycle": "binding",
     "_evict_all": "DefaultPreemption",
     "_run_extender_prioritize": "prioritizing_extender",
@@ -75,9 +70,9 @@ def count_running_tasks() -> Mapping[str, int]:
 
     Source: pkg/scheduler/metrics/metrics.go, Goroutines (1.36).
     """
-    counts = dict.fromkeys(_OPERATIONS.values(), 0)
+    counts = dict.fromkeys(_OPERATION_BY_COROUTINE.values(), 0)
     for task in asyncio.all_tasks():
-        operation = _OPERATIONS.get(getattr(task.get_coro(), "__name__", ""))
+        operation = _OPERATION_BY_COROUTINE.get(getattr(task.get_coro(), "__name__", ""))
         if operation is not None:
             counts[operation] += 1
     return counts
@@ -92,29 +87,6 @@ def render_pod_resource_lines(scheduler: StandaloneScheduler, *, leading: bool) 
         return iter(())
     assigned_pods = [(pod_info.pod, pod_info.node_name) for pod_info in scheduler.cache.assigned_pods.values()]
     return render_pod_resources([*assigned_pods, *((pod, "") for pod in scheduler.cache.pending_pods.values())])
-
-
-def explain_pod(
-    scheduler: StandaloneScheduler, runtimes: Mapping[str, PluginRuntime], namespace: str, name: str, *, as_json: bool
-) -> str | None:
-    """Return the page `/explain` for a pending or assigned pod; None for unknown pods and other schedulers' pods.
-
-    Plugins run on *runtimes*, which are keyed by profile and have no observers: plugin metrics count scheduling only.
-    """
-    key = f"{namespace}/{name}"
-    for pod in scheduler.cache.pending_pods.values():
-        profile = scheduler.context.profiles.get(pod.spec.scheduler_name)
-        if pod.key == key and profile is not None:
-            runtime = runtimes[profile.scheduler_name]
-            pod_groups = PodGroupSimulator(scheduler.cache, scheduler.context.profiles, runtime)
-            report = report_pod(pod, scheduler.cache, profile, runtime, pod_groups)
-            return msgspec.json.encode(report.to_values()).decode() + "\n" if as_json else report.to_text()
-    for pod_info in scheduler.cache.assigned_pods.values():
-        if pod_info.key == key:
-            values: dict[str, Any] = {"node": pod_info.node_name, "assumed": pod_info.assumed}
-            text = f"Pod {key}\n  is on node {pod_info.node_name}\n"
-            return msgspec.json.encode(values).decode() + "\n" if as_json else text
-    return None
 
 
 def dump_to_log(scheduler: StandaloneScheduler) -> None:

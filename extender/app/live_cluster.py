@@ -1,25 +1,27 @@
 """The cache of a live cluster for the verbs: transports, informers, nominated pods; no queue and no leader election."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 
 from extender.api.codec import DecodeError, decode
 from extender.api.kinds.pod import Pod
 from extender.app.informers import Informers
-from extender.app.wiring import Scheduling
+from extender.app.wiring import SchedulerSetup
 from extender.basics.clock import Clock
 from extender.cache.cache import Cache
+from extender.cache.tables.object_store import ApiObject
+from extender.client.connections import RecoverySignal
 from extender.client.credentials import Credentials
 from extender.client.errors import ApiError, NotFoundError
 from extender.client.kubeconfig import CredentialSource
 from extender.client.transport import AttemptObserver, Transport
-from extender.client.writer import Writer
+from extender.client.writer import ResendCondition, Writer, allow_resend
 from extender.extender_api.bind import PodReadError
 from extender.framework.api_plan import ApiCall
 from extender.framework.events import ClusterEvent
 from extender.scheduler.api_writer import ApiWriter
-from extender.scheduler.binder import ignore
-from extender.scheduler.event_handlers import ClusterEventDispatcher, NullEventHandler
+from extender.scheduler.binder import do_nothing
+from extender.scheduler.event_handlers import ClusterEventDispatcher, EventHandler, NullEventHandler
 from extender.scheduler.leadership import AlwaysLeader
 
 
@@ -35,13 +37,48 @@ class _NominationHandler(NullEventHandler):
 
     def on_pending_pod_add(self, pod: Pod) -> None:
         """Nominate a new pending pod if its status names a node."""
-        if pod.status.nominated_node_name:
+        if pod.status.nominated_node_name and not self._cache.is_assumed(pod.metadata.uid):
             self._cache.nominate(pod, pod.status.nominated_node_name)
 
     def on_pending_pod_update(self, old: Pod, new: Pod, events: list[ClusterEvent]) -> None:  # noqa: ARG002
         """Update the nomination if the nominated node of the status changed."""
         if old.status.nominated_node_name != new.status.nominated_node_name:
             self._cache.nominate(new, new.status.nominated_node_name)
+
+
+class _PodObservingDispatcher(ClusterEventDispatcher):
+    """Applies changes to the cache, and calls a function with each changed pod.
+
+    Attributes:
+        on_pod_change: the function; None: no function is called.
+    """
+
+    __slots__ = ("on_pod_change",)
+
+    def __init__(self, cache: Cache, handler: EventHandler, scheduler_names: Collection[str]) -> None:
+        super().__init__(cache, handler, scheduler_names)
+        self.on_pod_change: Callable[[Pod], None] | None = None
+
+    def on_add(self, obj: ApiObject) -> None:
+        """Handle the new object *obj*."""
+        super().on_add(obj)
+        self._notify(obj)
+
+    def on_update(self, old: ApiObject, new: ApiObject) -> None:
+        """Handle the change from *old* to *new*."""
+        super().on_update(old, new)
+        if old.metadata.uid != new.metadata.uid:  # deleted and recreated under the same name between two events
+            self._notify(old)
+        self._notify(new)
+
+    def on_delete(self, obj: ApiObject) -> None:
+        """Handle the deletion of *obj*."""
+        super().on_delete(obj)
+        self._notify(obj)
+
+    def _notify(self, obj: ApiObject) -> None:
+        if self.on_pod_change is not None and isinstance(obj, Pod):
+            self.on_pod_change(obj)
 
 
 class LiveCluster:
@@ -57,7 +94,7 @@ class LiveCluster:
 
     def __init__(
         self,
-        scheduling: Scheduling,
+        setup: SchedulerSetup,
         credential_source: CredentialSource,
         clock: Clock,
         user_agent: str,
@@ -68,32 +105,37 @@ class LiveCluster:
         """Create transports and informers; no connection is opened yet.
 
         Args:
-            scheduling: the configuration with the profiles that determine the watched kinds.
+            setup: the configuration with the profiles that determine the watched kinds.
             credential_source: the location of the credentials.
             clock: the system clock.
             user_agent: the header `User-Agent` of every request.
             observe: the observer of every request.
             other_scheduler_names: additional scheduler names; the verb bind may bind pods with these names.
         """
-        self.cache = Cache(scheduling.gates)
+        self.cache = Cache(setup.gates)
         self.credentials = Credentials(credential_source, clock)
-        connection = scheduling.configuration.client_connection
+        connection = setup.configuration.client_connection
+        recovery = RecoverySignal()
         self.transport, self.read_transport = (
-            Transport(self.credentials, connection, user_agent, clock, observe=observe) for _ in range(2)
+            Transport(self.credentials, connection, user_agent, observe=observe, recovery=recovery) for _ in range(2)
         )
         self._other_scheduler_names = other_scheduler_names
-        self._scheduler_names = frozenset((*scheduling.profiles, *other_scheduler_names))
-        self._dispatcher = ClusterEventDispatcher(self.cache, _NominationHandler(self.cache), self._scheduler_names)
-        self.informers = Informers(scheduling, self.transport, self._dispatcher, clock)
+        self._scheduler_names = frozenset((*setup.profiles, *other_scheduler_names))
+        self._dispatcher = _PodObservingDispatcher(self.cache, _NominationHandler(self.cache), self._scheduler_names)
+        self.informers = Informers(setup, self.transport, self._dispatcher, clock)
 
-    def set_scheduling(self, scheduling: Scheduling) -> None:
-        """Use the profiles of *scheduling*; the informers must already watch the kinds that these profiles read.
+    def observe_pods(self, on_pod_change: Callable[[Pod], None]) -> None:
+        """Call *on_pod_change* with each new, changed or deleted pod of the watch, after the cache changed."""
+        self._dispatcher.on_pod_change = on_pod_change
+
+    def apply_setup(self, setup: SchedulerSetup) -> None:
+        """Use the profiles of *setup*; the informers must already watch the kinds that these profiles read.
 
         Nominations are added for pods of new schedulers and removed for pods of removed schedulers.
         """
         old_scheduler_names = self._scheduler_names
-        self._scheduler_names = frozenset((*scheduling.profiles, *self._other_scheduler_names))
-        self._dispatcher.set_schedulers(self._scheduler_names)
+        self._scheduler_names = frozenset((*setup.profiles, *self._other_scheduler_names))
+        self._dispatcher.set_scheduler_names(self._scheduler_names)
         for pod in list(self.cache.pending_pods.values()):
             if pod.spec.scheduler_name in old_scheduler_names ^ self._scheduler_names:
                 is_ours = pod.spec.scheduler_name in self._scheduler_names
@@ -130,10 +172,16 @@ class LiveBindApi:
         except (ApiError, DecodeError) as error:
             raise PodReadError(f"pod {namespace}/{name} cannot be read: {error}") from error
 
-    async def call(self, api_call: ApiCall, check_before_send: Callable[[], None] = ignore, /) -> None:
-        """Make the call; *check_before_send* is called immediately before the request is sent.
+    async def call(
+        self,
+        api_call: ApiCall,
+        check_before_send: Callable[[], None] = do_nothing,
+        may_resend: ResendCondition = allow_resend,
+        /,
+    ) -> None:
+        """Make the call (see `ApiCaller.call`).
 
         Raises:
             ApiError: the call failed.
         """
-        await ApiWriter(self.writer, AlwaysLeader()).call(api_call, check_before_send)
+        await ApiWriter(self.writer, AlwaysLeader()).call(api_call, check_before_send, may_resend)

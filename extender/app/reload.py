@@ -1,7 +1,7 @@
 """Reload files while the process runs: certificates and the configuration.
 
-Changes are detected by content, not by modification time, because Kubernetes updates a mounted ConfigMap or Secret by
-switching a symbolic link. An invalid file changes nothing: the old content stays in force. An error is logged once.
+Changes are detected by content, not by modification time. Kubernetes updates a mounted ConfigMap or Secret by switching
+a symbolic link. An invalid file changes nothing: the old content stays in force. An error is logged once.
 """
 
 import asyncio
@@ -11,7 +11,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
-from extender.app.wiring import Scheduling, load_scheduling
+from extender.app.wiring import SchedulerSetup, load_setup
+from extender.basics.input_limits import MAX_CONFIG_BYTES, InputLimitError, read_limited_file
 from extender.config.errors import ConfigError
 from extender.metrics.reload_metrics import ReloadMetrics
 from extender.serving.tls import CertificateError, ServingCertificate
@@ -26,18 +27,18 @@ class ReloadError(Exception):
     """A changed file cannot be used; the message is one line."""
 
 
-class RetryError(ReloadError):
+class TemporaryReloadError(ReloadError):
     """A changed file cannot be used now; the next check retries the same content."""
 
 
-Refresh = Callable[[], Awaitable[bool]]
+RefreshFunction = Callable[[], Awaitable[bool]]
 """A function that reloads a file and returns whether the file's content changed.
 
 It raises `CertificateError` or `ReloadError` while the content cannot be used.
 """
 
 
-async def reload_periodically(source: str, refresh: Refresh, metrics: ReloadMetrics | None = None) -> None:
+async def reload_periodically(source: str, refresh: RefreshFunction, metrics: ReloadMetrics | None = None) -> None:
     """Call *refresh* periodically until cancelled; log and count the results.
 
     Args:
@@ -68,11 +69,11 @@ async def reload_periodically(source: str, refresh: Refresh, metrics: ReloadMetr
         last_error = error_message
 
 
-def make_certificate_refresh(certificate: ServingCertificate) -> Refresh:
+def make_certificate_refresh_function(certificate: ServingCertificate) -> RefreshFunction:
     """Return a function that reloads a serving certificate and its client CAs; see `reload_periodically`."""
 
     async def refresh() -> bool:
-        return certificate.refresh()
+        return await asyncio.to_thread(certificate.refresh)  # a slow disk does not block other tasks
 
     return refresh
 
@@ -83,13 +84,13 @@ class ConfigurationFile:
 
     Attributes:
         file: the file's path.
-        scheduling: the configuration in force.
-        install: the function that puts a new configuration in force, or raises `ReloadError` and changes nothing.
+        setup: the configuration in force.
+        apply_setup: the function that puts a new configuration in force, or raises `ReloadError` and changes nothing.
     """
 
     file: Path
-    scheduling: Scheduling
-    install: Callable[[Scheduling], Awaitable[None]]
+    setup: SchedulerSetup
+    apply_setup: Callable[[SchedulerSetup], Awaitable[None]]
     _last_data: bytes | None = field(init=False, default=None)
     _last_error: ReloadError | None = field(init=False, default=None)
 
@@ -100,7 +101,9 @@ class ConfigurationFile:
             ReloadError: the content cannot be used; the old configuration stays in force.
         """
         try:
-            data = self.file.read_bytes()
+            data = await asyncio.to_thread(read_limited_file, self.file, MAX_CONFIG_BYTES)
+        except InputLimitError as error:
+            raise ReloadError(f"{self.file} {error}") from error
         except OSError as error:
             raise ReloadError(f"open {self.file}: {(error.strerror or str(error)).lower()}") from error
         if data == self._last_data:
@@ -109,7 +112,7 @@ class ConfigurationFile:
             return False
         try:
             changed = await self._load(data)
-        except RetryError:
+        except TemporaryReloadError:
             raise
         except ReloadError as error:
             self._last_data, self._last_error = data, error
@@ -118,17 +121,17 @@ class ConfigurationFile:
         return changed
 
     async def _load(self, data: bytes) -> bool:
-        current = self.scheduling
+        current = self.setup
         try:  # in a thread, so that the event loop can answer requests meanwhile
-            scheduling = await asyncio.to_thread(
-                load_scheduling, data, str(self.file), current.gates, current.profile_set.shared
+            setup = await asyncio.to_thread(
+                load_setup, data, str(self.file), current.gates, current.profile_set.shared_state
             )
         except ConfigError as error:
             raise ReloadError("; ".join(map(str, error.errors))) from error
-        if scheduling.render_with_defaults() == current.render_with_defaults():
+        if setup.render_with_defaults() == current.render_with_defaults():
             return False
-        await self.install(scheduling)
-        self.scheduling = scheduling
-        for warning in scheduling.warnings:
+        await self.apply_setup(setup)
+        self.setup = setup
+        for warning in setup.warnings:
             log.warning("%s", warning)
         return True

@@ -19,18 +19,17 @@ from extender import __version__
 from extender.app.delegated_auth import DelegatedAuthError, set_up_delegated_auth
 from extender.app.introspection import dump_to_log
 from extender.app.options import ScheduleOptions
-from extender.app.reload import make_certificate_refresh, reload_periodically
+from extender.app.reload import make_certificate_refresh_function, reload_periodically
 from extender.app.standalone import StandaloneScheduler
 from extender.app.startup import StartError, handle_signals, load_certificate, open_listening_socket
 from extender.app.telemetry import (
-    EMULATED_VERSION,
     USER_AGENT,
     Telemetry,
     make_scheduler_diagnostics_app,
-    make_scheduler_hooks,
     make_telemetry,
 )
-from extender.basics.clock import Clock, SystemClock
+from extender.app.ui_pages import mount_scheduler_pages
+from extender.basics.clock import SystemClock
 from extender.client.credentials import Credentials
 from extender.client.errors import ApiError, UnauthorizedError, UnreachableError
 from extender.client.transport import Request
@@ -50,7 +49,7 @@ _RETRY_SECONDS: Final = 1.0
 
 
 async def run(options: ScheduleOptions) -> int:
-    """Schedule until a signal stops the process (0) or the lease is lost (1).
+    """Schedule until a signal stops the process (exit status 0), or until the lease is lost (exit status 1).
 
     Raises:
         StartError: the port or a certificate cannot be used, or the API server cannot be reached.
@@ -63,10 +62,10 @@ async def run(options: ScheduleOptions) -> int:
     telemetry.metrics.host = urlsplit(server).netloc
     try:
         scheduler = StandaloneScheduler(
-            options.scheduling,
+            options.setup,
             options.credential_source,
             clock,
-            make_scheduler_hooks(telemetry),
+            telemetry.metrics,
             max_in_unschedulable_pods_seconds=options.max_in_unschedulable_pods_seconds,
         )
     except (OSError, ValueError) as error:
@@ -81,7 +80,7 @@ async def run(options: ScheduleOptions) -> int:
             certificate = _load_certificate(options)
             await _wait_for_api_server(scheduler, server, stopping)
             _log_start(options)
-            async with _serve_diagnostics(options, scheduler, telemetry, clock, listener, certificate):
+            async with _serve_diagnostics(options, scheduler, telemetry, listener, certificate):
                 return await scheduler.run(stopping)
         finally:
             await scheduler.transport.close()
@@ -131,7 +130,6 @@ async def _serve_diagnostics(
     options: ScheduleOptions,
     scheduler: StandaloneScheduler,
     telemetry: Telemetry,
-    clock: Clock,
     listener: socket.socket | None,
     certificate: ServingCertificate | None,
 ) -> AsyncIterator[None]:
@@ -145,7 +143,6 @@ async def _serve_diagnostics(
                 options.authentication,
                 options.authorization,
                 options.credential_source,
-                clock,
                 USER_AGENT,
                 telemetry.metrics,
                 lambda: certificate.client_cas,
@@ -156,14 +153,17 @@ async def _serve_diagnostics(
         except (DelegatedAuthError, CertificateError) as error:
             raise StartError(str(error)) from error
         app = make_scheduler_diagnostics_app(options, scheduler, telemetry)
-        protected_app = AuthMiddleware(app, auth.authenticator, auth.authorizer)
+        pages = mount_scheduler_pages(app, scheduler, telemetry.metrics.host) if options.serves_ui else None
+        protected_app = AuthMiddleware(pages or app, auth.authenticator, auth.authorizer)
         reload_task = asyncio.create_task(
-            reload_periodically("certificate", make_certificate_refresh(certificate)), name="certificate"
+            reload_periodically("certificate", make_certificate_refresh_function(certificate)), name="certificate"
         )
         stack.callback(reload_task.cancel)
         address, port = listener.getsockname()[:2]
         log.info("Serving securely", extra={"address": f"{address}:{port}"})
         await stack.enter_async_context(serve_http(protected_app, listener, certificate.context))
+        if pages is not None:
+            stack.callback(pages.close)  # otherwise the server would wait for the streams
         yield
 
 
@@ -173,5 +173,6 @@ def _log_start(options: ScheduleOptions) -> None:
         log.warning("%s", warning)
     for name, value in options.flags.items():
         log.log(verbosity(1), 'FLAG: --%s="%s"', name, value)
-    log.info("Starting Kubernetes Scheduler", extra={"version": __version__, "kubernetes": EMULATED_VERSION})
-    log.log(verbosity(2), "Using component config", extra={"config": options.scheduling.render_with_defaults()})
+    release = options.setup.gates.release.version
+    log.info("Starting Kubernetes Scheduler", extra={"version": __version__, "kubernetes": release})
+    log.log(verbosity(2), "Using component config", extra={"config": options.setup.render_with_defaults()})

@@ -15,11 +15,17 @@ from cryptography import x509
 from extender import __version__
 from extender.app.delegated_auth import ReviewClient
 from extender.app.options import ServeOptions
-from extender.app.reload import ConfigurationFile, Refresh, make_certificate_refresh, reload_periodically
+from extender.app.reload import (
+    ConfigurationFile,
+    RefreshFunction,
+    make_certificate_refresh_function,
+    reload_periodically,
+)
 from extender.app.serve_backend import ServeBackend, open_backend
 from extender.app.startup import handle_signals, load_certificate, open_listening_socket
+from extender.app.ui_pages import mount_extender_pages
 from extender.client.kubeconfig import CredentialSource
-from extender.extender_api.endpoint import RequestMetrics
+from extender.metrics.verb_metrics import VerbMetrics
 from extender.serving.auth_middleware import AsgiApp, AuthMiddleware, HiddenPathsMiddleware
 from extender.serving.authentication import Authenticator
 from extender.serving.authorization import Authorizer
@@ -32,15 +38,16 @@ from extender.serving.http_server import (
 )
 from extender.serving.serving_options import AuthenticationOptions, AuthorizationOptions, ServingOptions
 from extender.serving.tls import ServingCertificate
+from extender.ui.mounted_pages import MountedPages
 
 log = logging.getLogger("extender.app")
 
 _LAG_SAMPLE_SECONDS: Final = 0.05
-"""Seconds between two samples of the event loop's lag; ten seconds have enough samples for percentiles."""
+"""Seconds between two samples of the event loop's lag."""
 
 
 async def run(options: ServeOptions) -> int:
-    """Serve until a signal stops the process (0) or the informers or the scheduler end (1).
+    """Serve until a signal stops the process, or until the informers or the scheduler end; return the exit status.
 
     Raises:
         StartError: a port or a certificate cannot be used.
@@ -65,7 +72,8 @@ async def run(options: ServeOptions) -> int:
         lag_task = asyncio.create_task(_observe_event_loop_lag(backend.extender_service.request_metrics), name="lag")
         stack.callback(lag_task.cancel)
         ssl_context = None if certificate is None else certificate.context
-        app = _add_authentication(backend, options, certificate)
+        pages = _mount_pages(backend, options) if options.serves_ui else None
+        app = _add_authentication(pages or backend.app, backend, options, certificate)
         await stack.enter_async_context(
             serve_http(
                 app,
@@ -82,6 +90,8 @@ async def run(options: ServeOptions) -> int:
                     HiddenPathsMiddleware(app, frozenset(backend.extender_service.served_paths.values())),
                 )
             )
+        if pages is not None:
+            stack.callback(pages.close)  # otherwise the servers would wait for the streams
         _log_start(options, backend, format_listener_url(listener, secure=certificate is not None))
         return await _wait_for_end(stopping, backend.main_task)
 
@@ -96,7 +106,7 @@ async def _serve_diagnostics(settings: ServingOptions, app: AsgiApp) -> AsyncIte
     with open_listening_socket(settings, "--secure-port") as listener:
         certificate = load_certificate(settings)
         reload_task = asyncio.create_task(
-            reload_periodically("certificate of the pages", make_certificate_refresh(certificate))
+            reload_periodically("certificate of the pages", make_certificate_refresh_function(certificate))
         )
         async with serve_http(app, listener, certificate.context):
             yield
@@ -105,19 +115,19 @@ async def _serve_diagnostics(settings: ServingOptions, app: AsgiApp) -> AsyncIte
 
 def _make_refresh_functions(
     options: ServeOptions, backend: ServeBackend, certificate: ServingCertificate | None
-) -> dict[str, Refresh]:
+) -> dict[str, RefreshFunction]:
     """Return the functions that reload the certificate file and the configuration file, by source name."""
-    refresh_functions: dict[str, Refresh] = {}
+    refresh_functions: dict[str, RefreshFunction] = {}
     if certificate is not None:
-        refresh_functions["certificate"] = make_certificate_refresh(certificate)
+        refresh_functions["certificate"] = make_certificate_refresh_function(certificate)
     if options.config_file:
         refresh_functions["configuration"] = ConfigurationFile(
-            Path(options.config_file), options.scheduling, backend.install
+            Path(options.config_file), options.setup, backend.apply_setup
         ).refresh
     return refresh_functions
 
 
-async def _observe_event_loop_lag(metrics: RequestMetrics) -> None:
+async def _observe_event_loop_lag(metrics: VerbMetrics) -> None:
     """Measure the lag of the event loop until cancelled."""
     loop = asyncio.get_running_loop()
     while True:
@@ -136,28 +146,41 @@ async def _wait_for_end(stopping: asyncio.Event, main_task: asyncio.Task[int] | 
     return main_task.result() if main_task is not None and main_task.done() else 0
 
 
-def _add_authentication(
-    backend: ServeBackend, options: ServeOptions, certificate: ServingCertificate | None
-) -> AsgiApp:
-    """Return the application behind the authentication middleware.
+def _authenticates(backend: ServeBackend, options: ServeOptions) -> bool:
+    """Return whether callers are authenticated: that requires a client CA or an API server."""
+    return bool(options.client_ca_file) or backend.writer is not None
 
-    Without a client CA and an API server, no caller can be authenticated: the application is returned unchanged.
-    """
-    client_certs = None
+
+def _mount_pages(backend: ServeBackend, options: ServeOptions) -> MountedPages:
+    return mount_extender_pages(
+        backend.app,
+        backend.extender_service,
+        backend.client_metrics.host or "recorded",
+        options.other_scheduler_names,
+        authenticated=_authenticates(backend, options),
+        scheduler=backend.scheduler,
+    )
+
+
+def _add_authentication(
+    app: AsgiApp, backend: ServeBackend, options: ServeOptions, certificate: ServingCertificate | None
+) -> AsgiApp:
+    """Return *app* behind the authentication middleware, or unchanged if no caller can be authenticated."""
+    client_cert_verifier = None
 
     def get_client_cas() -> tuple[x509.Certificate, ...]:
         return () if certificate is None else certificate.client_cas
 
+    if not _authenticates(backend, options):
+        return app
     if options.client_ca_file:
-        client_certs = ClientCertVerifier(get_client_cas, options.client_names)
-    if client_certs is None and backend.writer is None:
-        return backend.app
+        client_cert_verifier = ClientCertVerifier(get_client_cas, options.client_names)
     reviewer = None if backend.writer is None else ReviewClient(backend.writer)
     metrics = backend.client_metrics
-    authenticator = Authenticator(AuthenticationOptions(), reviewer, metrics, get_extra_client_cas=get_client_cas)
+    authenticator = Authenticator(AuthenticationOptions(), reviewer, metrics, get_client_ca_file_cas=get_client_cas)
     authorizer = Authorizer(AuthorizationOptions(always_allowed_paths=options.always_allowed_paths), reviewer, metrics)
     verb_paths = frozenset(backend.extender_service.served_paths.values())
-    return AuthMiddleware(backend.app, authenticator, authorizer, verb_paths, client_certs)
+    return AuthMiddleware(app, authenticator, authorizer, verb_paths, client_cert_verifier)
 
 
 def _log_start(options: ServeOptions, backend: ServeBackend, address: str) -> None:
@@ -173,4 +196,6 @@ def _log_start(options: ServeOptions, backend: ServeBackend, address: str) -> No
         cluster = f"{len(cache.snapshot())} nodes with {len(cache.assigned_pods)} pods"
     if not (options.client_ca_file or options.serving.is_loopback):
         log.warning("Every client that can connect to %s may call filter, prioritize and preempt", address)
-    log.info("%s at %s for %s", verbs, address, cluster, extra={"version": __version__})
+    for line in options.start_lines:
+        log.info("%s", line)
+    log.info("Serving %s at %s for %s", verbs, address, cluster, extra={"version": __version__})

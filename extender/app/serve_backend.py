@@ -15,20 +15,22 @@ from prometheus_client import CollectorRegistry
 from extender.analysis.pending_pods import nominate_pending_pods
 from extender.api.defaulting import set_defaults
 from extender.api.validation import validate_object
-from extender.app.explain_page import render_explain_page
+from extender.app.explain_page import explain_pod_of_service
 from extender.app.informers import Informers, SyncTimeoutError
 from extender.app.live_cluster import LiveBindApi, LiveCluster
 from extender.app.options import ScheduleOptions, ServeOptions
-from extender.app.reload import ReloadError, RetryError
+from extender.app.reload import ReloadError, TemporaryReloadError
 from extender.app.standalone import StandaloneScheduler
-from extender.app.telemetry import USER_AGENT, make_scheduler_diagnostics_app, make_scheduler_hooks, make_telemetry
-from extender.app.wiring import Scheduling, make_runtime, make_slow_call_observer
+from extender.app.telemetry import USER_AGENT, make_scheduler_diagnostics_app, make_telemetry
+from extender.app.wiring import SchedulerSetup, make_runtime, make_slow_call_observer
 from extender.basics import gc_tuning
 from extender.basics.clock import SystemClock
 from extender.cache.cache import Cache
 from extender.client.credentials import Credentials
 from extender.client.kubeconfig import CredentialSource
 from extender.client.writer import Writer
+from extender.extender_api.best_node.assumptions import Assumptions
+from extender.extender_api.best_node.choice import FilterAnswer
 from extender.extender_api.bind import BindVerb
 from extender.extender_api.body_reader import BodyReader
 from extender.extender_api.routes import ExtenderService, VerbPaths, add_verb_routes, new_app
@@ -36,8 +38,9 @@ from extender.extender_api.score_scaling import ScoreRange
 from extender.extender_api.verbs import PodPreparer, Verbs
 from extender.framework.observer import PluginObserver
 from extender.metrics.client_metrics import ClientMetrics
-from extender.metrics.exposition import PluginMetrics, make_registry, render_metrics
+from extender.metrics.exposition import make_registry, render_metrics
 from extender.metrics.families import MetricFamilies
+from extender.metrics.plugin_metrics import PluginMetrics
 from extender.metrics.process_families import CLIENT_FAMILIES
 from extender.metrics.reload_metrics import ReloadMetrics
 from extender.metrics.verb_metrics import VerbMetrics
@@ -45,7 +48,7 @@ from extender.serving.health import Health
 
 log = logging.getLogger("extender.app")
 
-InstallScheduling = Callable[[Scheduling], Awaitable[None]]
+ApplySetup = Callable[[SchedulerSetup], Awaitable[None]]
 
 SYNC_TIMEOUT_SECONDS: Final = 30.0
 """Time limit for listing the kinds that a changed configuration needs."""
@@ -53,26 +56,28 @@ SYNC_TIMEOUT_SECONDS: Final = 30.0
 
 @dataclass(frozen=True, slots=True)
 class ServeBackend:
-    """The application of `extender serve`, with its metrics, reload function, writer and main task.
+    """The parts of `extender serve` that depend on its cluster.
 
     Attributes:
         app: the application with the verbs and the pages, without authentication.
         extender_service: the verbs.
         client_metrics: the metrics of requests to the API server, and of authentication.
         reload_metrics: the metrics of reloaded files.
-        install: the function that puts new profiles in force, or raises `ReloadError` and changes nothing.
+        apply_setup: the function that puts new profiles in force, or raises `ReloadError` and changes nothing.
         writer: the client that creates reviews of callers; None without an API server.
-        main_task: the task of the informers or the scheduler, which returns the process's exit status; None without an
-            API server.
+        main_task: the task of the informers or the scheduler, which returns the exit status; None without an API
+            server.
+        scheduler: the scheduler of this process; None without one.
     """
 
     app: FastAPI
     extender_service: ExtenderService
     client_metrics: ClientMetrics
     reload_metrics: ReloadMetrics
-    install: InstallScheduling
+    apply_setup: ApplySetup
     writer: Writer | None = None
     main_task: asyncio.Task[int] | None = None
+    scheduler: StandaloneScheduler | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,46 +95,59 @@ def _make_plugin_observer(metrics: PluginMetrics) -> PluginObserver:
 
 
 def _make_verbs(
-    scheduling: Scheduling,
+    setup: SchedulerSetup,
     cache: Cache,
     telemetry: _VerbTelemetry,
     score_range: ScoreRange,
     describe_sync_error: Callable[[], str],
+    assumptions: Assumptions | None = None,
 ) -> Verbs:
     observer = _make_plugin_observer(telemetry.plugin_metrics)
     return Verbs(
         cache,
-        scheduling.profiles,
-        scheduling.first_profile,
+        setup.profiles,
+        setup.first_profile,
         make_runtime(observer),
         make_runtime(observer, cache_results=False),
         PodPreparer(set_defaults, validate_object),
         score_range,
         telemetry.verb_metrics,
         describe_sync_error,
+        assumptions=assumptions,
     )
 
 
+def _make_assumptions(options: ServeOptions, cache: Cache, metrics: VerbMetrics) -> Assumptions | None:
+    """Return the assumptions of filter; None if filter answers all feasible nodes."""
+    if options.filter_answer is FilterAnswer.FEASIBLE:
+        return None
+    assumptions = Assumptions(cache, options.assume_timeout_seconds, metrics.count_assumption_event)
+    metrics.set_assumed_pods_source(assumptions.__len__)
+    return assumptions
+
+
 def make_recorded_backend(
-    scheduling: Scheduling,
+    setup: SchedulerSetup,
     cache: Cache,
     score_range: ScoreRange = ScoreRange.TEN,
     paths: VerbPaths | None = None,
     body_reader: BodyReader | None = None,
+    make_assumptions: Callable[[Cache, VerbMetrics], Assumptions | None] = lambda *_: None,
 ) -> ServeBackend:
-    """Return the backend of a recorded cluster; if the cache is empty, requests must contain whole nodes."""
+    """Return the backend of a recorded cluster; with an empty cache, requests must contain whole nodes."""
 
-    async def install(new_scheduling: Scheduling) -> None:
-        replace_profiles(extender_service, new_scheduling, plugin_metrics)
+    async def apply_setup(new_setup: SchedulerSetup) -> None:
+        replace_profiles(extender_service, new_setup, plugin_metrics)
         for pod in list(cache.pending_pods.values()):
             cache.nominate(pod, "")
-        for profile in new_scheduling.profiles.values():
+        for profile in new_setup.profiles.values():
             nominate_pending_pods(cache, profile, make_runtime())
 
     registry = make_registry()
-    plugin_metrics = PluginMetrics(registry, list(scheduling.profiles))
+    plugin_metrics = PluginMetrics(registry, list(setup.profiles), release=setup.gates.release)
     telemetry = _VerbTelemetry(registry, plugin_metrics, VerbMetrics(registry), Health())
-    verbs = _make_verbs(scheduling, cache, telemetry, score_range, lambda: "")
+    assumptions = make_assumptions(cache, telemetry.verb_metrics)
+    verbs = _make_verbs(setup, cache, telemetry, score_range, lambda: "", assumptions)
     extender_service = ExtenderService(
         verbs,
         telemetry.health,
@@ -138,22 +156,29 @@ def make_recorded_backend(
         body_reader=body_reader or BodyReader(),
         paths=paths or VerbPaths(),
     )
-    extender_service.explain = partial(render_explain_page, extender_service)
+    extender_service.explain = partial(explain_pod_of_service, extender_service)
     client_metrics = ClientMetrics(MetricFamilies(registry, CLIENT_FAMILIES))
-    return ServeBackend(new_app(extender_service), extender_service, client_metrics, ReloadMetrics(registry), install)
+    return ServeBackend(
+        new_app(extender_service), extender_service, client_metrics, ReloadMetrics(registry), apply_setup
+    )
 
 
 @contextlib.asynccontextmanager
 async def open_backend(options: ServeOptions, stopping: asyncio.Event) -> AsyncIterator[ServeBackend]:
-    """Open the backend that *options* select inside the block.
+    """Open the backend that *options* select, and close it when the block ends.
 
     Raises:
         ApiError: no credentials can be used.
     """
     if not isinstance(options.cluster, CredentialSource):
-        cache = options.cluster or Cache(options.scheduling.gates)
+        cache = options.cluster or Cache(options.setup.gates)
         backend = make_recorded_backend(
-            options.scheduling, cache, options.score_range, options.paths, BodyReader(*options.max_body_bytes)
+            options.setup,
+            cache,
+            options.score_range,
+            options.paths,
+            BodyReader(options.request_limits),
+            partial(_make_assumptions, options),
         )
         gc_tuning.freeze_heap()
         yield backend
@@ -168,10 +193,10 @@ async def open_backend(options: ServeOptions, stopping: asyncio.Event) -> AsyncI
 @contextlib.asynccontextmanager
 async def _open_live_backend(options: ServeOptions, credential_source: CredentialSource) -> AsyncIterator[ServeBackend]:
     """Open the backend of a live cluster that this process does not schedule."""
-    scheduling, registry, clock = options.scheduling, make_registry(), SystemClock()
+    setup, registry, clock = options.setup, make_registry(), SystemClock()
     client_metrics = ClientMetrics(MetricFamilies(registry, CLIENT_FAMILIES))
     cluster = LiveCluster(
-        scheduling,
+        setup,
         credential_source,
         clock,
         USER_AGENT,
@@ -179,7 +204,7 @@ async def _open_live_backend(options: ServeOptions, credential_source: Credentia
         other_scheduler_names=options.other_scheduler_names,
     )
     client_metrics.host = urlsplit((await cluster.credentials.get_current_config()).config.server).netloc
-    plugin_metrics = PluginMetrics(registry, list(scheduling.profiles))
+    plugin_metrics = PluginMetrics(registry, list(setup.profiles), release=setup.gates.release)
     health = Health(readiness_checks={"informer-sync": cluster.informers.describe_staleness})
     telemetry = _VerbTelemetry(registry, plugin_metrics, VerbMetrics(registry), health)
     writer = Writer(cluster.transport)
@@ -187,17 +212,19 @@ async def _open_live_backend(options: ServeOptions, credential_source: Credentia
     extender_service = _make_extender_service(
         options, cluster.cache, cluster.informers, telemetry, bind_api, lambda: render_metrics(registry)
     )
+    if extender_service.verbs.assumptions is not None:
+        cluster.observe_pods(extender_service.verbs.assumptions.on_pod_change)
     informers_task = asyncio.create_task(_run_informers(cluster.informers), name="informers")
 
-    async def install(new_scheduling: Scheduling) -> None:
-        if new_scheduling.configuration.client_connection != scheduling.configuration.client_connection:
+    async def apply_setup(new_setup: SchedulerSetup) -> None:
+        if new_setup.configuration.client_connection != setup.configuration.client_connection:
             raise ReloadError("a change of clientConnection requires a restart")
         try:
-            await cluster.informers.extend(new_scheduling, SYNC_TIMEOUT_SECONDS)
+            await cluster.informers.extend(new_setup, SYNC_TIMEOUT_SECONDS)
         except SyncTimeoutError as error:
-            raise RetryError(f"kinds of the new configuration cannot be listed: {error}") from error
-        cluster.set_scheduling(new_scheduling)
-        replace_profiles(extender_service, new_scheduling, plugin_metrics)
+            raise TemporaryReloadError(f"kinds of the new configuration cannot be listed: {error}") from error
+        cluster.apply_setup(new_setup)
+        replace_profiles(extender_service, new_setup, plugin_metrics)
         _export_staleness(cluster.informers, telemetry.verb_metrics)
 
     try:
@@ -206,7 +233,7 @@ async def _open_live_backend(options: ServeOptions, credential_source: Credentia
             extender_service,
             client_metrics,
             ReloadMetrics(registry),
-            install,
+            apply_setup,
             writer,
             informers_task,
         )
@@ -222,20 +249,23 @@ async def _open_standalone_backend(
 ) -> AsyncIterator[ServeBackend]:
     """Open the backend of a live cluster that this process also schedules: verbs and scheduler share one cache."""
     clock = SystemClock()
-    schedule_options = ScheduleOptions(options.scheduling, credential_source, serving=None, logs=options.logs)
+    schedule_options = ScheduleOptions(options.setup, credential_source, serving=None, logs=options.logs)
     telemetry = make_telemetry(schedule_options, clock.now())
     telemetry.metrics.host = urlsplit(
         (await Credentials(credential_source, clock).get_current_config()).config.server
     ).netloc
     scheduler = StandaloneScheduler(
-        options.scheduling,
+        options.setup,
         credential_source,
         clock,
-        make_scheduler_hooks(telemetry),
+        telemetry.metrics,
         max_in_unschedulable_pods_seconds=schedule_options.max_in_unschedulable_pods_seconds,
     )
     verb_telemetry = _VerbTelemetry(
-        telemetry.registry, telemetry.plugin_metrics, VerbMetrics(telemetry.registry), telemetry.health
+        telemetry.metrics.registry,
+        telemetry.metrics.plugin_metrics,
+        VerbMetrics(telemetry.metrics.registry),
+        telemetry.health,
     )
     writer = Writer(scheduler.transport)
     bind_api = LiveBindApi(writer, writer)
@@ -252,10 +282,11 @@ async def _open_standalone_backend(
             app,
             extender_service,
             telemetry.metrics,
-            ReloadMetrics(telemetry.registry),
+            ReloadMetrics(telemetry.metrics.registry),
             _require_restart,
             writer,
             scheduler_task,
+            scheduler,
         )
     finally:
         stopping.set()
@@ -263,12 +294,12 @@ async def _open_standalone_backend(
 
 
 async def _run_informers(informers: Informers) -> int:
-    """Run the informers until cancelled; return the exit status 1 if the informers end without cancellation."""
+    """Run the informers until cancelled; if they end by themselves, return the exit status 1."""
 
     async def freeze_heap_after_sync() -> None:
         await informers.wait_for_sync()
         gc_tuning.freeze_heap()
-        log.info("the extender knows the cluster")
+        log.info("the cache of the extender is synced")
 
     await asyncio.gather(informers.run(), freeze_heap_after_sync())
     return 1
@@ -280,39 +311,45 @@ def _make_extender_service(
     informers: Informers,
     telemetry: _VerbTelemetry,
     bind_api: LiveBindApi,
-    render: Callable[[], bytes],
+    render_metrics_page: Callable[[], bytes],
 ) -> ExtenderService:
     """Return the verbs for a live cluster."""
 
     def describe_sync_error() -> str:
         unsynced_kinds = "; ".join(informers.describe_unsynced_kinds())
-        return f"the extender does not know the cluster yet: {unsynced_kinds}" if unsynced_kinds else ""
+        return f"the cache of the extender is not synced yet: {unsynced_kinds}" if unsynced_kinds else ""
 
-    scheduling = options.scheduling
-    verbs = _make_verbs(scheduling, cache, telemetry, options.score_range, describe_sync_error)
+    setup = options.setup
+    assumptions = _make_assumptions(options, cache, telemetry.verb_metrics)
+    verbs = _make_verbs(setup, cache, telemetry, options.score_range, describe_sync_error, assumptions)
     bind_verb = BindVerb(
         cache,
-        scheduling.profiles,
-        scheduling.first_profile,
+        setup.profiles,
+        setup.first_profile,
         verbs.runtime,
         bind_api,
         telemetry.verb_metrics,
         options.other_scheduler_names,
         describe_sync_error,
         verbs.decision_log,
+        end_assumption=_ignore_uid if assumptions is None else assumptions.end,
     )
     _export_staleness(informers, telemetry.verb_metrics)
     extender_service = ExtenderService(
         verbs,
         telemetry.health,
         telemetry.verb_metrics,
-        render,
+        render_metrics_page,
         bind_verb if may_serve_bind(options) else None,
-        BodyReader(*options.max_body_bytes),
+        BodyReader(options.request_limits),
         paths=options.paths,
     )
-    extender_service.explain = partial(render_explain_page, extender_service)
+    extender_service.explain = partial(explain_pod_of_service, extender_service)
     return extender_service
+
+
+def _ignore_uid(_: str) -> None:
+    """Do nothing."""
 
 
 def _export_staleness(informers: Informers, metrics: VerbMetrics) -> None:
@@ -320,15 +357,15 @@ def _export_staleness(informers: Informers, metrics: VerbMetrics) -> None:
         metrics.set_staleness_source(kind.__name__, partial(informers.get_seconds_since_contact, kind))
 
 
-async def _require_restart(_: Scheduling) -> None:
+async def _require_restart(_: SchedulerSetup) -> None:
     raise ReloadError("with --standalone a change of the configuration requires a restart")
 
 
-def replace_profiles(extender_service: ExtenderService, scheduling: Scheduling, metrics: PluginMetrics) -> None:
-    """Use the profiles of *scheduling* for new requests; running bindings continue with the old profiles."""
-    metrics.set_profiles(list(scheduling.profiles))
+def replace_profiles(extender_service: ExtenderService, setup: SchedulerSetup, metrics: PluginMetrics) -> None:
+    """Use the profiles of *setup* for new requests; running bindings continue with the old profiles."""
+    metrics.set_profiles(list(setup.profiles))
     observer = _make_plugin_observer(metrics)
-    profiles, default_profile = scheduling.profiles, scheduling.first_profile
+    profiles, default_profile = setup.profiles, setup.first_profile
     extender_service.verbs = replace(
         extender_service.verbs,
         profiles=profiles,

@@ -6,65 +6,50 @@ import logging
 import os
 import platform
 import socket
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Sequence
 from random import Random
 from typing import Any
 from uuid import uuid4
 
 from extender import __version__
+from extender.api.kinds.node import Node
 from extender.api.kinds.pod import Pod
 from extender.app.informers import Informers
-from extender.app.wiring import Scheduling, make_runtime
+from extender.app.node_freshness import NodeFreshness
+from extender.app.wiring import SchedulerSetup, make_runtime
 from extender.basics import gc_tuning
 from extender.basics.clock import Clock
 from extender.cache.cache import Cache
 from extender.cache.pod_info import PodInfo
+from extender.cache.raw_objects import RawObjectCache
+from extender.client.connections import RecoverySignal
 from extender.client.credentials import Credentials
-from extender.client.event_recorder import EventBroadcaster
+from extender.client.event_broadcaster import EventBroadcaster
 from extender.client.events import EventSeriesCache, make_leader_event
 from extender.client.extender import build_extenders
-from extender.client.extender_transport import CallObserver, ignore_call
 from extender.client.kubeconfig import CredentialSource
 from extender.client.leader_election import Election
 from extender.client.leader_elector import LeaderElector
-from extender.client.raw_objects import RawObjectCache
-from extender.client.transport import AttemptObserver, Transport
+from extender.client.transport import Transport
 from extender.client.writer import Writer
 from extender.cycle.node_sampling import NodeSampler
-from extender.cycle.plugin_runtime import PluginRuntime
-from extender.cycle.pre_enqueue import run_pre_enqueue_plugins
-from extender.framework.observer import PluginObserver
+from extender.cycle.pod_group.pre_enqueue import run_pre_enqueue_plugins_for_entity
 from extender.framework.status import Status
-from extender.queueing.queueing_hints import QueueingHintObserver
-from extender.queueing.scheduling_queue import MoveObserver, QueueSettings, SchedulingQueue
+from extender.metrics.scheduler_metrics import SchedulerMetrics
+from extender.queueing.queue_settings import QueueSettings
+from extender.queueing.scheduling_queue import SchedulingQueue
 from extender.scheduler.api_writer import ApiWriter, EventRecorder
 from extender.scheduler.context import SchedulerContext
 from extender.scheduler.event_handlers import ClusterEventDispatcher
 from extender.scheduler.event_timing import TimedEventHandler
 from extender.scheduler.leadership import AlwaysLeader, Leadership
-from extender.scheduler.metrics_recorder import MetricsRecorder, NullMetricsRecorder
 from extender.scheduler.scheduler import Scheduler
 
 log = logging.getLogger("extender")
 
 _DRAIN_SECONDS = 10.0
-_RELEASE_EVENT_SECONDS = 1.0
+_LEADER_EVENT_DRAIN_SECONDS = 1.0
 _USER_AGENT = f"extender/{__version__} ({platform.system().lower()}/{platform.machine()}) scheduler"
-
-
-@dataclass(frozen=True, slots=True)
-class SchedulerHooks:
-    """Optional callbacks for metrics. `observer` is called with each scheduler name and returns a plugin observer."""
-
-    observer: Callable[[str], PluginObserver] | None = None
-    metrics_recorder: MetricsRecorder = field(default_factory=NullMetricsRecorder)
-    on_hint: QueueingHintObserver | None = None
-    on_move: MoveObserver | None = None
-    on_event: Callable[[str, float], None] | None = None
-    on_new_leader: Callable[[str], None] | None = None
-    on_request: AttemptObserver | None = None
-    on_extender_call: CallObserver | None = None
 
 
 class StandaloneScheduler:
@@ -73,7 +58,7 @@ class StandaloneScheduler:
     Attributes:
         cache, queue, scheduler, context: the parts of the scheduler.
         runtimes: the plugin runtimes by profile.
-        recorders: the event broadcasters by profile.
+        broadcasters: the event broadcasters by profile.
         identity: the process's identity in leader election.
         informers: the informers that update the cache.
         elector: the leader elector; None without leader election.
@@ -82,10 +67,10 @@ class StandaloneScheduler:
 
     def __init__(
         self,
-        scheduling: Scheduling,
+        setup: SchedulerSetup,
         credential_source: CredentialSource,
         clock: Clock,
-        hooks: SchedulerHooks,
+        metrics: SchedulerMetrics,
         *,
         max_in_unschedulable_pods_seconds: float,
         rng: Random | None = None,
@@ -93,116 +78,119 @@ class StandaloneScheduler:
         """Create all parts; no connection is opened yet.
 
         Args:
-            scheduling: the configuration with its plugins.
+            setup: the configuration with its plugins.
             credential_source: the location of the credentials.
             clock: the system clock.
-            hooks: the callbacks for metrics.
+            metrics: the metrics of the process.
             max_in_unschedulable_pods_seconds: the time after which an unschedulable pod is retried.
             rng: the random number generator for ties and jitter; None: a new generator.
 
         Source: pkg/scheduler/backend/queue/scheduling_queue.go, PriorityQueue.flushUnschedulablePodsLeftover (1.36).
         """
-        configuration = scheduling.configuration
-        self._clock, self._scheduling = clock, scheduling
+        configuration = setup.configuration
+        self._clock, self._setup = clock, setup
         self._credentials = Credentials(credential_source, clock)
         connection = configuration.client_connection
-        observer_arguments: dict[str, Any] = {"observe": hooks.on_request} if hooks.on_request else {}
-        self.transport = Transport(self._credentials, connection, _USER_AGENT, clock, **observer_arguments)
-        self._election_transport, self._event_transport = (
-            Transport(self._credentials, connection, _USER_AGENT, clock, **observer_arguments) for _ in range(2)
+        recovery = RecoverySignal()
+        self.transport, self._election_transport, self._event_transport = (
+            Transport(self._credentials, connection, _USER_AGENT, observe=metrics.observe_request, recovery=recovery)
+            for _ in range(3)
         )
         self._rng = rng or Random()  # noqa: S311  for ties and jitter, not for secrets
         self.identity = f"{socket.gethostname()}_{uuid4()}"
-        self.elector = self._make_elector(hooks)
+        self.elector = self._make_elector()
         leadership: Leadership = self.elector or AlwaysLeader()
-        self._api_writer = ApiWriter(Writer(self.transport), leadership)
-        self.cache = Cache(scheduling.gates)
-        observer = hooks.observer
-        self.runtimes: dict[str, PluginRuntime] = {
-            name: make_runtime(observer(name) if observer else None) for name in scheduling.profiles
-        }
-        self.queue = self._make_queue(hooks, max_in_unschedulable_pods_seconds)
-        self.recorders = {name: self._make_recorder(name) for name in scheduling.profiles}
+        self._api_writer = ApiWriter(Writer(self.transport), leadership, release=setup.gates.release)
+        self.cache = Cache(setup.gates)
+        self.runtimes = {name: make_runtime(metrics.make_profile_observer(name)) for name in setup.profiles}
+        self.queue = self._make_queue(metrics, max_in_unschedulable_pods_seconds)
+        self.broadcasters = {name: self._make_broadcaster(name) for name in setup.profiles}
         self._wake_event = asyncio.Event()
-        self.context = self._make_context(leadership, hooks)
+        self.context = self._make_context(leadership, metrics)
         self.scheduler = Scheduler(self.context)
-        event_handler = TimedEventHandler(self.scheduler, hooks.on_event) if hooks.on_event else self.scheduler
-        dispatcher = ClusterEventDispatcher(self.cache, event_handler, list(scheduling.profiles))
-        self.informers = Informers(scheduling, self.transport, dispatcher, clock, self.context.raw_objects)
+        event_handler = TimedEventHandler(self.scheduler, metrics.observe_event_handling, setup.gates.release)
+        dispatcher = ClusterEventDispatcher(self.cache, event_handler, list(setup.profiles), setup.gates.release)
+        self.informers = Informers(setup, self.transport, dispatcher, clock, self.context.raw_objects)
 
-    def _make_queue(self, hooks: SchedulerHooks, max_in_unschedulable_pods_seconds: float) -> SchedulingQueue:
-        scheduling, configuration = self._scheduling, self._scheduling.configuration
+    def _make_queue(self, metrics: SchedulerMetrics, max_in_unschedulable_pods_seconds: float) -> SchedulingQueue:
+        setup, configuration = self._setup, self._setup.configuration
         settings = QueueSettings(
             float(configuration.pod_initial_backoff_seconds),
             float(configuration.pod_max_backoff_seconds),
             max_in_unschedulable_pods_seconds,
-            "SchedulerPopFromBackoffQ" in scheduling.gates,
-            "GenericWorkload" in scheduling.gates,
+            "SchedulerPopFromBackoffQ" in setup.gates,
+            "GenericWorkload" in setup.gates,
         )
         return SchedulingQueue(
-            scheduling.profiles, self._run_pre_enqueue, settings, on_hint=hooks.on_hint, on_move=hooks.on_move
+            setup.profiles,
+            self._run_pre_enqueue,
+            settings,
+            on_hint=metrics.observe_queueing_hint,
+            on_move=metrics.count_queue_move,
         )
 
-    def _make_context(self, leadership: Leadership, hooks: SchedulerHooks) -> SchedulerContext:
-        extender_configs = self._scheduling.configuration.extenders
+    def _make_context(self, leadership: Leadership, metrics: SchedulerMetrics) -> SchedulerContext:
+        extender_configs = self._setup.configuration.extenders
         raw_objects = RawObjectCache(extender_configs)
         return SchedulerContext(
             cache=self.cache,
             queue=self.queue,
-            profiles=self._scheduling.profiles,
+            profiles=self._setup.profiles,
             runtimes=self.runtimes,
             api=self._api_writer,
-            recorder=EventRecorder(self.recorders),
+            recorder=EventRecorder(self.broadcasters, self._setup.gates.release),
             leadership=leadership,
-            metrics=hooks.metrics_recorder,
+            metrics=metrics,
             clock=self._clock,
             rng=self._rng,
             wake=self._wake_event.set,
-            nominate_before_binding="NominatedNodeNameForExpectation" in self._scheduling.gates,
+            nominate_before_binding="NominatedNodeNameForExpectation" in self._setup.gates,
             node_sampler=NodeSampler(
                 has_extenders=any(config.filter_verb or config.prioritize_verb for config in extender_configs)
             ),
-            extenders=build_extenders(extender_configs, raw_objects, hooks.on_extender_call or ignore_call),
+            extenders=build_extenders(extender_configs, raw_objects.get),
             raw_objects=raw_objects,
+            check_node_freshness=NodeFreshness(
+                lambda: self.informers.reflectors[Node], Writer(self.transport), self.cache, self._clock
+            ).find_problem,
         )
 
-    def _make_elector(self, hooks: SchedulerHooks) -> LeaderElector | None:
-        settings = self._scheduling.configuration.leader_election
+    def _make_elector(self) -> LeaderElector | None:
+        settings = self._setup.configuration.leader_election
         if not settings.leader_elect:
             return None
         election = Election(settings, self.identity)
         elector = LeaderElector(election, Writer(self._election_transport), self._clock, self._rng.random)
-        if hooks.on_new_leader is not None:
-            elector.on_new_leader = hooks.on_new_leader
+        elector.on_new_leader = _log_new_leader
         return elector
 
-    def _make_recorder(self, scheduler_name: str) -> EventBroadcaster:
+    def _make_broadcaster(self, scheduler_name: str) -> EventBroadcaster:
         series = EventSeriesCache(scheduler_name, f"{scheduler_name}-{self.identity.partition('_')[0]}")
         return EventBroadcaster(
             Writer(self._event_transport),
             series,
             self._clock,
             self._rng.random,
-            has_urgent_requests=self._has_urgent_requests,
+            has_bindings_in_flight=self._has_bindings_in_flight,
         )
 
-    def _has_urgent_requests(self) -> bool:
-        """Return whether pods are being scheduled or bound; event requests wait until this is false."""
-        return self.queue.can_pop or self._api_writer.in_flight > 0
+    def _has_bindings_in_flight(self) -> bool:
+        """Return whether pods are being scheduled or bound; events are then deferred."""
+        return self.queue.can_pop or self._api_writer.in_flight_call_count > 0
 
     def _run_pre_enqueue(self, pod_info: PodInfo, first_plugin: str) -> Status | None:
         scheduler_name = pod_info.spec.scheduler_name
-        profile, runtime = self._scheduling.profiles[scheduler_name], self.runtimes[scheduler_name]
-        return run_pre_enqueue_plugins(pod_info, self.cache.snapshot(), profile, runtime, first_plugin)
+        profile, runtime = self._setup.profiles[scheduler_name], self.runtimes[scheduler_name]
+        return run_pre_enqueue_plugins_for_entity(pod_info, self.cache.snapshot(), profile, runtime, first_plugin)
 
     def requeue_pod(self, pod: Pod) -> None:
         """Return *pod* to the queue after a failed binding of the verb bind, if a profile schedules it."""
-        if pod.spec.scheduler_name in self._scheduling.profiles:
+        if pod.spec.scheduler_name in self._setup.profiles:
             self.queue.update(self.cache.snapshot().make_pod_info(pod), (), self._clock.monotonic())
             self._wake_event.set()
 
     async def run(self, stopping: asyncio.Event) -> int:
-        """Schedule until *stopping* is set (0) or the lease is lost (1).
+        """Schedule until *stopping* is set (exit status 0), or until the lease is lost (exit status 1).
 
         Raises:
             ApiError: no credentials can be used.
@@ -219,7 +207,7 @@ class StandaloneScheduler:
                 asyncio.create_task(coroutine)
                 for coroutine in (
                     self.informers.run(),
-                    *(recorder.run() for recorder in self.recorders.values()),
+                    *(broadcaster.run() for broadcaster in self.broadcasters.values()),
                 )
             ]
             stack.push_async_callback(_cancel, tasks)
@@ -230,7 +218,9 @@ class StandaloneScheduler:
         if await _wait_unless_stopped(stopping, self.informers.wait_for_sync(), background_tasks) is None:
             return 0
         gc_tuning.freeze_heap()
-        log.info("the scheduler knows the cluster", extra={"nodes": len(self.cache.snapshot()), "pid": os.getpid()})
+        log.info(
+            "the cache of the scheduler is synced", extra={"nodes": len(self.cache.snapshot()), "pid": os.getpid()}
+        )
         if self.elector is not None:
             if await _wait_unless_stopped(stopping, self.elector.acquire(), background_tasks) is None:
                 return 0
@@ -250,24 +240,28 @@ class StandaloneScheduler:
             await scheduling_loop
             await self._drain()
         finally:
-            await _cancel([*tasks, *self.context.tasks])
+            await _cancel([*tasks, *self.context.tasks, *self.context.status_retries])
         if self.elector is not None and await self.elector.release():
-            await self._record_leader_event(self.elector, "stopped leading").drain(_RELEASE_EVENT_SECONDS)
+            await self._record_leader_event(self.elector, "stopped leading").drain(_LEADER_EVENT_DRAIN_SECONDS)
         log.info("Requested to terminate, exiting")
         return 0
 
     def _record_leader_event(self, elector: LeaderElector, action: str) -> EventBroadcaster:
-        recorder = next(iter(self.recorders.values()))
-        recorder.record(make_leader_event(elector.election.lease, self.identity, action))
-        return recorder
+        broadcaster = next(iter(self.broadcasters.values()))
+        broadcaster.record(make_leader_event(elector.election.lease_reference, self.identity, action))
+        return broadcaster
 
     async def _drain(self) -> None:
         """Wait until no pod is in flight and all events are written, for a limited time."""
         deadline = self._clock.monotonic() + _DRAIN_SECONDS
         while (len(self.queue.in_flight_events) or self.context.tasks) and self._clock.monotonic() < deadline:
             await asyncio.sleep(0.02)
-        for recorder in self.recorders.values():
-            await recorder.drain(max(0.0, deadline - self._clock.monotonic()))
+        for broadcaster in self.broadcasters.values():
+            await broadcaster.drain(max(0.0, deadline - self._clock.monotonic()))
+
+
+def _log_new_leader(identity: str) -> None:
+    log.info("new leader elected", extra={"identity": identity})
 
 
 def _raise_task_error(tasks: Sequence[asyncio.Task[None]]) -> None:

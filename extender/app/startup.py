@@ -41,7 +41,7 @@ def _explain_listen_error(error: OSError, flag: str) -> str:
     if isinstance(error, socket.gaierror) or not error.errno:
         return f"{error.strerror or error}; want an address of this machine"
     message = os.strerror(error.errno).lower()
-    return f"{message}; choose another with {flag}" if error.errno == errno.EADDRINUSE else message
+    return f"{message}; choose another port with {flag}" if error.errno == errno.EADDRINUSE else message
 
 
 def load_certificate(settings: ServingOptions, client_ca_file: str = "") -> ServingCertificate:

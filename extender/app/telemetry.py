@@ -8,26 +8,21 @@ from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from fastapi import FastAPI
-from prometheus_client import CollectorRegistry
 
 from extender import __version__
-from extender.app.introspection import explain_pod, make_gauge_sources, render_pod_resource_lines
+from extender.app.explain_page import render_explain_page
+from extender.app.introspection import make_gauge_sources, render_pod_resource_lines
 from extender.app.options import ScheduleOptions
-from extender.app.standalone import SchedulerHooks, StandaloneScheduler
-from extender.app.wiring import make_runtime
+from extender.app.standalone import StandaloneScheduler
 from extender.config.documents import parse_document
 from extender.logs.klog import configure_logging
-from extender.metrics.exposition import PluginMetrics, make_registry
 from extender.metrics.health_slis import HealthMetrics
-from extender.metrics.scheduler_metrics import BuildInfo, SchedulerMetrics
+from extender.metrics.scheduler_metrics import BuildInfo, SchedulerMetrics, make_scheduler_metrics
 from extender.serving.diagnostics_app import DiagnosticsService, ExplainPod, MetricsPage, make_diagnostics_app
 from extender.serving.health import Health, HealthCheck
 from extender.serving.zpages import ProcessInfo
 
 log = logging.getLogger("extender.app")
-
-EMULATED_VERSION: Final = "1.36"
-"""The Kubernetes release whose kube-scheduler is emulated."""
 
 USER_AGENT: Final = f"extender/{__version__} ({platform.system().lower()}/{platform.machine()})"
 
@@ -37,16 +32,12 @@ class Telemetry:
     """The metrics and health checks of a scheduler process.
 
     Attributes:
-        registry: the registry of all metrics except health check metrics.
-        plugin_metrics: the metrics of plugin calls.
         metrics: the metrics of the page `/metrics`.
         health_metrics: the metrics of the page `/metrics/slis`.
         health: the health checks of the probes.
         start_time: the process's start time, in seconds since 1970.
     """
 
-    registry: CollectorRegistry
-    plugin_metrics: PluginMetrics
     metrics: SchedulerMetrics
     health_metrics: HealthMetrics
     health: Health
@@ -55,33 +46,10 @@ class Telemetry:
 
 def make_telemetry(options: ScheduleOptions, now: float) -> Telemetry:
     """Return new metrics, all zero; *now* is in seconds since 1970."""
-    registry = make_registry()
-    profiles = options.scheduling.profiles
-    plugin_metrics = PluginMetrics(registry, list(profiles), hidden=options.disabled_metrics)
-    for profile in profiles.values():
-        plugin_metrics.register_profile(profile)
     health_metrics = HealthMetrics(now)
     health = Health(public=True, observe_check=health_metrics.observe_check)
-    metrics = SchedulerMetrics(registry, plugin_metrics, options.disabled_metrics, options.scheduling.gates)
-    return Telemetry(registry, plugin_metrics, metrics, health_metrics, health, now)
-
-
-def make_scheduler_hooks(telemetry: Telemetry) -> SchedulerHooks:
-    """Return the hooks with which the scheduler updates the metrics."""
-    metrics = telemetry.metrics
-
-    def on_new_leader(identity: str) -> None:
-        log.info("new leader elected", extra={"identity": identity})
-
-    return SchedulerHooks(
-        observer=metrics.make_profile_observer,
-        metrics_recorder=metrics,
-        on_hint=metrics.observe_queueing_hint,
-        on_move=metrics.count_queue_move,
-        on_event=metrics.observe_event_handling,
-        on_new_leader=on_new_leader,
-        on_request=metrics.observe_request,
-    )
+    metrics = make_scheduler_metrics(options.setup.profiles, options.disabled_metrics, options.setup.gates)
+    return Telemetry(metrics, health_metrics, health, now)
 
 
 def make_scheduler_diagnostics_app(
@@ -89,16 +57,20 @@ def make_scheduler_diagnostics_app(
 ) -> FastAPI:
     """Return the diagnostics application without authentication; *explain* replaces the default page `/explain`."""
     telemetry.health.readiness_checks, telemetry.health.healthz_checks = _make_health_checks(scheduler)
+    release = options.setup.gates.release
     python_version = f"python{sys.version.split()[0]}"
     build = BuildInfo(
-        f"{EMULATED_VERSION}.0",
+        f"{release.version}.0",
         platform.python_implementation(),
         python_version,
         f"{sys.platform}/{platform.machine()}",
         options.features,
     )
     telemetry.metrics.set_sources(build, make_gauge_sources(scheduler))
-    runtimes = {name: make_runtime() for name in options.scheduling.profiles}
+
+    def explain_pod(namespace: str, name: str, as_json: bool) -> str | None:
+        key = f"{namespace}/{name}"
+        return render_explain_page(key, scheduler.cache, scheduler.context.profiles, as_json=as_json)
 
     def render_metrics() -> bytes:
         if scheduler.elector is not None:
@@ -110,12 +82,11 @@ def make_scheduler_diagnostics_app(
             health=telemetry.health,
             metrics=MetricsPage(render_metrics, telemetry.metrics.reset),
             slis=MetricsPage(telemetry.health_metrics.render, telemetry.health_metrics.reset),
-            resource_metrics=lambda: render_pod_resource_lines(scheduler, leading=_is_leader(scheduler)),
+            render_resource_metrics=lambda: render_pod_resource_lines(scheduler, leading=_is_leader(scheduler)),
             configuration=_parse_rendered_configuration(options),
             flags=options.flags,
-            process_info=ProcessInfo(telemetry.start_time, python_version, __version__, EMULATED_VERSION),
-            explain=explain
-            or (lambda namespace, name, as_json: explain_pod(scheduler, runtimes, namespace, name, as_json=as_json)),
+            process_info=ProcessInfo(telemetry.start_time, python_version, __version__, release.version),
+            explain=explain or explain_pod,
             set_verbosity=_make_verbosity_setter(options),
         )
     )
@@ -154,7 +125,7 @@ def _make_health_checks(scheduler: StandaloneScheduler) -> tuple[dict[str, Healt
 
 
 def _parse_rendered_configuration(options: ScheduleOptions) -> dict[str, Any]:
-    document, _ = parse_document(options.scheduling.render_with_defaults().encode(), "configuration")
+    document, _ = parse_document(options.setup.render_with_defaults().encode(), "configuration")
     return dict(document) if isinstance(document, dict) else {}
 
 
@@ -163,6 +134,6 @@ def _make_verbosity_setter(options: ScheduleOptions) -> Callable[[int], None] | 
 
     Source: cmd/kube-scheduler/app/server.go, newEndpointsHandler (1.36).
     """
-    if not options.scheduling.configuration.enable_profiling:
+    if not options.setup.configuration.enable_profiling:
         return None
     return lambda v: configure_logging(replace(options.logs, v=v))

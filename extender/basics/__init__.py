@@ -1,4 +1,5 @@
-"""General building blocks without any Kubernetes knowledge: clock, backoff, heap, copy-on-write map, interning, LRU.
+"""Provide general data structures and helpers: clock, backoff, heap, copy-on-write map, interning, LRU cache.
 
-May import the standard library only. Never reads a Kubernetes object, a socket or a file.
+The package may import only the standard library. It knows no Kubernetes object, and reads no socket. Only
+`input_limits` opens and reads files.
 """

@@ -4,11 +4,11 @@ import gc
 
 
 def set_gc_thresholds() -> None:
-    """Make young collections frequent and full ones rare, because a full collection pauses for milliseconds."""
+    """Make full collections rare, because each pauses the process for milliseconds."""
     gc.set_threshold(5_000, 10, 1_000)
 
 
 def freeze_heap() -> None:
-    """Collect once, then exempt all live objects from later collections."""
+    """Collect garbage once, then exempt all live objects from later collections."""
     gc.collect()
     gc.freeze()

@@ -9,10 +9,10 @@ T = TypeVar("T")
 
 
 class KeyedHeap(Generic[T]):
-    """Min-heap of values with unique keys; equal values are in insertion order.
+    """Min-heap of values with unique keys. Values with equal sort keys are in insertion order.
 
-    Removed and replaced values leave stale entries in the heap. These are dropped when they reach the top, or all at
-    once when they outnumber the values.
+    Removing or replacing a value leaves a stale entry in the heap. A stale entry is dropped when it reaches the top.
+    All stale entries are dropped when they outnumber the values.
 
     Source: pkg/scheduler/backend/heap/heap.go, Heap (1.36).
     """
@@ -20,11 +20,11 @@ class KeyedHeap(Generic[T]):
     __slots__ = ("_entries", "_heap", "_key", "_sequence", "_sort_key")
 
     def __init__(self, key: Callable[[T], str], sort_key: Callable[[T], Any]) -> None:
-        """An empty heap.
+        """Create an empty heap.
 
         Args:
-            key: returns the key of a value.
-            sort_key: returns the sort key of a value; called once, when the value is added.
+            key: the function that returns the key of a value.
+            sort_key: the function that returns the sort key of a value. It is called once, when the value is added.
         """
         self._key, self._sort_key = key, sort_key
         self._sequence = count()

@@ -1,4 +1,4 @@
-"""Interning: small integer ids for values, and one shared object for equal values."""
+"""Intern values: map them to small integer ids, or replace equal values by one shared object."""
 
 from collections.abc import Hashable, Iterator
 from typing import Generic, TypeVar
@@ -40,17 +40,17 @@ class Interner(Generic[T]):
 
 
 class InternPool(Generic[T]):
-    """Replaces equal immutable values by one object, which saves memory where objects are decoded repeatedly."""
+    """Replaces equal immutable values by one shared object to save memory."""
 
     __slots__ = ("_max_size", "_values")
 
     def __init__(self, max_size: int = 1 << 16) -> None:
-        """An empty pool, which is cleared when it exceeds *max_size* values."""
+        """Create an empty pool, which is cleared when it has more than *max_size* values."""
         self._values: dict[T, T] = {}
         self._max_size = max_size
 
     def intern(self, value: T) -> T:
-        """Return the pooled object equal to *value*, adding *value* if there is none."""
+        """Return the pooled object that equals *value*; add *value* if there is none."""
         if len(self._values) > self._max_size:
             self._values.clear()
         return self._values.setdefault(value, value)

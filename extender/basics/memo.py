@@ -15,7 +15,7 @@ class Memo:
         self._memo: dict[Hashable, Any] = {}
 
     def get_or_create(self, key: Hashable, create: Callable[[], T]) -> T:
-        """Return the value of *key*, or create and cache it. The value must depend on this object alone."""
+        """Return the value of *key*, or create and cache it. The value must depend only on this object and *key*."""
         try:
             return cast("T", self._memo[key])
         except KeyError:

@@ -43,5 +43,5 @@ class AssumedPods:
         self._pods_by_uid[pod.uid] = pod
 
     def pop(self, uid: str) -> AssignedPodInfo | None:
-        """Remove and return the assumed pod *uid*, because it was confirmed or forgotten; None if it is not assumed."""
+        """Remove and return a pod that was confirmed or forgotten. Return None if no pod *uid* is assumed."""
         return self._pods_by_uid.pop(uid, None)

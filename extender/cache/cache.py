@@ -16,10 +16,9 @@ from extender.api.kinds.node import Node
 from extender.api.kinds.pod import Pod
 from extender.cache.assumed_pods import AssumedPods, AssumeError
 from extender.cache.cluster_tables import ClusterTables
-from extender.cache.counted_resources import make_pod_resources_options
 from extender.cache.pod_groups import get_pod_group_key
-from extender.cache.pod_history import PodHistory
 from extender.cache.pod_info import AssignedPodInfo, PodInfo, make_assigned_pod_info
+from extender.cache.pod_resources_options import make_pod_resources_options
 from extender.cache.pod_signature import SignatureCache
 from extender.cache.snapshot import Snapshot
 from extender.cache.tables.object_store import ApiObject
@@ -34,30 +33,29 @@ _TERMINAL_PHASES = ("Succeeded", "Failed")
 class Cache:
     """Nodes, pods and other objects of one cluster.
 
-    Not thread-safe: one thread writes and takes snapshots; snapshots may be read anywhere.
+    The cache is not thread-safe: one thread writes it and takes snapshots. Any thread may read the snapshots.
     """
 
-    __slots__ = ("_assigned", "_assumed", "_history", "_pending", "_snapshot_ref", "_tables")
+    __slots__ = ("_assigned", "_assumed", "_pending", "_snapshot_ref", "_tables")
 
     def __init__(self, gates: FeatureGates | None = None) -> None:
         """Create an empty cache.
 
         Args:
-            gates: the feature gates, which decide how the requests of a pod are counted; None: the default gates.
+            gates: the feature gates, which decide how the requests of a pod are counted; None means the default gates.
         """
         self._tables = ClusterTables(SignatureCache(Symbols(), make_pod_resources_options(gates or FeatureGates())))
         self._snapshot_ref: weakref.ref[Snapshot] | None = None
         self._assumed = AssumedPods()
         self._assigned: dict[str, AssignedPodInfo] = {}
         self._pending: dict[str, Pod] = {}
-        self._history = PodHistory()
 
     # -- reading
 
     def snapshot(self) -> Snapshot:
         """Return an immutable view of the current state.
 
-        Release it before the next write: while a snapshot is alive, a write copies the arrays it changes.
+        Release it before the next write: while a snapshot is alive, each write copies the arrays that it changes.
         """
         snapshot = self._snapshot_ref() if self._snapshot_ref else None
         if snapshot is None:
@@ -79,9 +77,10 @@ class Cache:
         """Return whether the pod *uid* is assumed and not yet confirmed by the API server."""
         return uid in self._assumed
 
-    def list_pod_events(self, uid: str) -> list[str]:
-        """Return the recorded events of the pod *uid*, oldest first."""
-        return self._history.list_events(uid)
+    def find_nominated_node(self, uid: str) -> str:
+        """Return the node that the pod *uid* is nominated for; empty if there is none."""
+        nominations = self._tables.nominated_pods.items()
+        return next((node for node, pod_infos in nominations if any(pod_info.uid == uid for pod_info in pod_infos)), "")
 
     def deduplicate(self, obj: PodOrNode) -> PodOrNode:
         """Return a pod or node equal to *obj*. It shares equal parts with earlier objects, to save memory."""
@@ -94,7 +93,7 @@ class Cache:
     def _get_writable_tables(self) -> ClusterTables:
         if self._snapshot_ref is not None:
             if self._snapshot_ref() is not None:
-                self._tables = self._tables.fork(history_id=self._tables.history_id)
+                self._tables = self._tables.fork(new_history=False)
             self._snapshot_ref = None
         return self._tables
 
@@ -104,7 +103,7 @@ class Cache:
 
     def remove_node(self, name: str) -> None:
         """Remove a node; an unknown name is ignored."""
-        if name in self._tables.nodes.row_of:
+        if name in self._tables.nodes.row_by_name:
             self._get_writable_tables().remove_node(name)
 
     def add_or_update_object(self, obj: ApiObject) -> None:
@@ -125,14 +124,12 @@ class Cache:
             if uid not in self._assigned:
                 self._pending[uid] = pod
                 self._add_pending_group_member(pod)
-                self._history.record(uid, "pending")
             return
         if self._pending.pop(uid, None) is not None:
             self.nominate(pod, "")
-        assumed_pod = self._assumed.pop(uid)
+        self._assumed.pop(uid)
         assigned_pod = make_assigned_pod_info(pod, self._tables.signatures.get_signature(pod), pod.spec.node_name)
         self._assign(self._assigned.get(uid), assigned_pod)
-        self._history.record(uid, "assigned" if assumed_pod is None else "confirmed", assigned_pod.node_name)
 
     def _assign(self, old_pod: AssignedPodInfo | None, new_pod: AssignedPodInfo) -> None:
         tables = self._get_writable_tables()
@@ -165,8 +162,6 @@ class Cache:
         assigned_pod = self._assigned.pop(uid, None)
         if assigned_pod is not None:
             self._get_writable_tables().remove_pod(assigned_pod)
-        if assigned_pod is not None or pending_pod is not None:
-            self._history.record(uid, "removed", assigned_pod.node_name if assigned_pod else "")
 
     def assume(self, pod: Pod, node_name: str) -> AssignedPodInfo:
         """Assume *pod* on *node_name*: count it there until it is confirmed or forgotten.
@@ -185,11 +180,10 @@ class Cache:
         if self._pending.pop(uid, None) is not None:
             self.nominate(pod, "")
         self._get_writable_tables().add_pod(assigned_pod)
-        self._history.record(uid, "assumed", node_name)
         return assigned_pod
 
     def forget(self, pod: Pod) -> None:
-        """Remove the assumed *pod* from its node; it is pending again. A pod that is not assumed is ignored.
+        """Remove the assumed *pod* from its node and make it pending again. A pod that is not assumed is ignored.
 
         Source: pkg/scheduler/backend/cache/cache.go, cacheImpl.ForgetPod (1.36).
         """
@@ -201,7 +195,6 @@ class Cache:
         self._get_writable_tables().remove_pod(assumed_pod)
         self._pending[uid] = pod
         self._add_pending_group_member(pod)
-        self._history.record(uid, "forgotten", assumed_pod.node_name)
 
     def nominate(self, pod: Pod, node_name: str) -> None:
         """Nominate *pod* for *node_name*; an empty name removes the nomination.
@@ -220,4 +213,3 @@ class Cache:
             pod_info = PodInfo(pod, self._tables.signatures.get_signature(pod))
             nominations[node_name] = (*nominations.get(node_name, ()), pod_info)
         self._get_writable_tables().nominated_pods = {name: pods for name, pods in nominations.items() if pods}
-        self._history.record(uid, "nominated" if node_name else "no longer nominated", node_name)

@@ -1,4 +1,4 @@
-"""All tables of a cluster; keeps them consistent when nodes, pods and objects are added, updated or removed."""
+"""Keep all tables of a cluster consistent when nodes, pods and other objects are added, updated or removed."""
 
 from collections.abc import Mapping
 
@@ -6,14 +6,14 @@ import numpy as np
 
 from extender.api.kinds.node import Node
 from extender.api.kinds.workload import Namespace
-from extender.basics.cow import CowDict
+from extender.basics.copy_on_write import CopyOnWriteDict
 from extender.cache.pod_batch import PodBatch
 from extender.cache.pod_groups import PodGroupTable
 from extender.cache.pod_info import AssignedPodInfo, PodInfo
 from extender.cache.pod_signature import SignatureCache
 from extender.cache.tables.affinity_terms import AffinityTermTable
 from extender.cache.tables.arrays import IntArray
-from extender.cache.tables.change_log import ChangeLog
+from extender.cache.tables.change_log import ChangeLog, HistoryId
 from extender.cache.tables.claim_uses import ResourceClaimUseTable
 from extender.cache.tables.host_ports import HostPortTable
 from extender.cache.tables.node_table import NodeTable, is_heartbeat
@@ -35,7 +35,7 @@ class ClusterTables:
         nodes, selector_counts, affinity_terms, host_ports, volume_uses, claim_uses, pod_groups, objects: the tables.
         signatures: the pod signatures; shared by all forks.
         nominated_pods: nominated pods by node name.
-        history_id: the identity of the history of writes; see `Snapshot.history_id`.
+        history_id: identifies the sequence of writes to the tables; see `Snapshot.history_id`.
         node_change_log: the rows with a changed node.
         pod_change_log: the rows with changed pods.
 
@@ -43,8 +43,8 @@ class ClusterTables:
     """
 
     __slots__ = (
-        "_pending_moves",
         "_pods_by_node",
+        "_unapplied_pod_changes",
         "affinity_terms",
         "claim_uses",
         "history_id",
@@ -69,25 +69,26 @@ class ClusterTables:
         self.signatures = signatures or SignatureCache(Symbols())
         symbols = self.signatures.symbols
         self.nodes = NodeTable(symbols)
-        self.selector_counts = SelectorCountTable(symbols.pod_labels)
-        self.affinity_terms = AffinityTermTable(symbols.pod_labels)
+        self.selector_counts = SelectorCountTable()
+        self.affinity_terms = AffinityTermTable()
         self.host_ports = HostPortTable()
         self.volume_uses = VolumeUseTable()
         self.claim_uses = ResourceClaimUseTable()
         self.pod_groups = PodGroupTable()
         self.objects = ObjectStore()
-        self._pods_by_node: CowDict[str, PodsByUid] = CowDict(dict)
-        self._pending_moves: list[tuple[PodBatch, IntArray, int]] = []  # not yet applied to `_pods_by_node`
+        self._pods_by_node: CopyOnWriteDict[str, PodsByUid] = CopyOnWriteDict(dict)
+        self._unapplied_pod_changes: list[tuple[PodBatch, IntArray, int]] = []  # not yet applied to `_pods_by_node`
         self.nominated_pods: Mapping[str, tuple[PodInfo, ...]] = {}
         self.node_change_log = ChangeLog()
         self.pod_change_log = ChangeLog()
-        self.history_id = object()
+        self.history_id = HistoryId()
 
-    def fork(self, *, history_id: object | None = None) -> "ClusterTables":
+    def fork(self, *, new_history: bool = True) -> "ClusterTables":
         """Return a copy-on-write copy. These tables must not change while the fork is in use.
 
         Args:
-            history_id: the id of this history if the fork continues it and shares its change logs; None: a new history.
+            new_history: whether the fork has a new history id and empty change logs. If not, it continues the history
+                of these tables and shares their change logs.
         """
         child = object.__new__(ClusterTables)
         child.signatures = self.signatures
@@ -98,21 +99,21 @@ class ClusterTables:
         child.volume_uses = self.volume_uses.fork()
         child.claim_uses = self.claim_uses.fork()
         child.pod_groups = self.pod_groups.fork()
-        child.objects = self.objects.fork(new_history=history_id is None)
+        child.objects = self.objects.fork(new_history=new_history)
         child._pods_by_node = self.pods_by_node.fork()
-        child._pending_moves = []
+        child._unapplied_pod_changes = []
         child.nominated_pods = self.nominated_pods
-        child.history_id = history_id or object()
-        child.node_change_log = self.node_change_log if history_id else ChangeLog()
-        child.pod_change_log = self.pod_change_log if history_id else ChangeLog()
+        child.history_id = HistoryId() if new_history else self.history_id
+        child.node_change_log = ChangeLog() if new_history else self.node_change_log
+        child.pod_change_log = ChangeLog() if new_history else self.pod_change_log
         return child
 
     # -- nodes
 
     def add_or_update_node(self, node: Node) -> None:
-        """Add or replace a node. Pods that were assigned to it before it was added count from now on."""
+        """Add or replace a node. When a node is added, the pods that are already assigned to it are counted."""
         name = node.metadata.name
-        old_row = self.nodes.row_of.get(name)
+        old_row = self.nodes.row_by_name.get(name)
         if old_row is not None and is_heartbeat(self.nodes.objects[old_row], node):
             self.nodes.replace_object(old_row, node)
             return
@@ -124,27 +125,27 @@ class ClusterTables:
         if old_row is None:
             self.pod_change_log.append(row)
             for pod in (self.pods_by_node.get(name) or {}).values():
-                self._count_pod(pod, row, 1)
+                self._add_or_remove_pod_at_row(pod, row, 1)
 
     def remove_node(self, name: str) -> None:
-        """Remove a node. Its pods stay in `pods_by_node` and count again if the node is added again.
+        """Remove a node. Its pods stay in `pods_by_node` and are counted again if the node is added again.
 
         Source: pkg/scheduler/backend/cache/cache.go, cacheImpl.RemoveNode (1.36).
         """
-        row = self.nodes.row_of[name]
+        row = self.nodes.row_by_name[name]
         last_row = len(self.nodes) - 1
         last_node = self.nodes.names[last_row]
         removed_labels = self.nodes.objects[row].metadata.labels
         for pod in (self.pods_by_node.get(name) or {}).values():
-            self._count_pod(pod, row, -1)
+            self._add_or_remove_pod_at_row(pod, row, -1)
         if last_node != name:
             for pod in (self.pods_by_node.get(last_node) or {}).values():
-                self._count_pod(pod, last_row, -1)
+                self._add_or_remove_pod_at_row(pod, last_row, -1)
         self.nodes.remove(name)
         self._invalidate_domains_of_changed_labels(removed_labels, {})
         if last_node != name:
             for pod in (self.pods_by_node.get(last_node) or {}).values():
-                self._count_pod(pod, row, 1)
+                self._add_or_remove_pod_at_row(pod, row, 1)
         self.node_change_log.invalidate()
         self.pod_change_log.invalidate()
 
@@ -159,12 +160,12 @@ class ClusterTables:
     # -- pods
 
     def add_pod(self, pod: AssignedPodInfo) -> None:
-        """Add *pod* to its node; it must not be there already."""
+        """Add *pod* to its node. The pod must not be on the node already."""
         self.pods_by_node.get_writable(pod.node_name, dict)[pod.uid] = pod
         self.pod_groups.add_assigned(pod)
-        row = self.nodes.row_of.get(pod.node_name)
+        row = self.nodes.row_by_name.get(pod.node_name)
         if row is not None:
-            self._count_pod(pod, row, 1)
+            self._add_or_remove_pod_at_row(pod, row, 1)
 
     def remove_pod(self, pod: AssignedPodInfo) -> None:
         """Remove *pod* from its node.
@@ -177,17 +178,19 @@ class ClusterTables:
         if not pods:
             self.pods_by_node.remove(pod.node_name)
         self.pod_groups.remove(pod.pod)
-        row = self.nodes.row_of.get(pod.node_name)
+        row = self.nodes.row_by_name.get(pod.node_name)
         if row is not None:
-            self._count_pod(pod, row, -1)
+            self._add_or_remove_pod_at_row(pod, row, -1)
 
-    def _count_pod(self, pod: AssignedPodInfo, row: int, sign: int) -> None:
+    def _add_or_remove_pod_at_row(self, pod: AssignedPodInfo, row: int, sign: int) -> None:
         signature, nodes = pod.signature, self.nodes
         columns = nodes.columns
-        nodes.reserve_resources()
+        # The first access interns the names of the pod's resources. Perhaps no node has these resources.
+        assigned_requests = signature.assigned_requests
+        nodes.grow_resource_columns()
         requested = columns.get_writable("requested")
         nonzero_requested = columns.get_writable("nonzero_requested")
-        for resource_id, amount in signature.assigned_requests:
+        for resource_id, amount in assigned_requests:
             _add_with_wraparound(requested, resource_id, row, sign * amount)
         for resource_id, amount in enumerate(signature.assigned_nonzero_requests):
             _add_with_wraparound(nonzero_requested, resource_id, row, sign * amount)
@@ -195,24 +198,24 @@ class ClusterTables:
         if signature.host_ports:
             (self.host_ports.add if sign > 0 else self.host_ports.remove)(row, signature.host_ports)
         if signature.volume_uses is not NO_USES:
-            self.volume_uses.count(pod.pod, signature.volume_uses, row, sign)
+            self.volume_uses.add_or_remove(pod.pod, signature.volume_uses, row, sign)
         if signature.uses_node_allocatable_claims:
-            self.claim_uses.count(pod.pod, pod.uid, row, sign)
-        self.selector_counts.count(signature.pod_labels_id, row, nodes, terminating=pod.terminating, sign=sign)
-        terms = signature.affinity.all_terms
+            self.claim_uses.add_or_remove(pod.pod, pod.uid, row, sign)
+        self.selector_counts.add_or_remove(signature.pod_labels, row, nodes, terminating=pod.terminating, sign=sign)
+        terms = signature.pod_affinity_terms.all_terms
         if terms:
-            self.affinity_terms.count(terms, row, nodes, sign=sign)
+            self.affinity_terms.add_or_remove(terms, row, nodes, sign=sign)
         self.pod_change_log.append(row)
 
     @property
-    def pods_by_node(self) -> CowDict[str, PodsByUid]:
+    def pods_by_node(self) -> CopyOnWriteDict[str, PodsByUid]:
         """The pods on each node by node name, also on nodes that are not in the node table."""
-        if self._pending_moves:
-            self._apply_pending_moves()
+        if self._unapplied_pod_changes:
+            self._apply_pod_changes()
         return self._pods_by_node
 
-    def _apply_pending_moves(self) -> None:
-        for batch, indices, sign in self._pending_moves:
+    def _apply_pod_changes(self) -> None:
+        for batch, indices, sign in self._unapplied_pod_changes:
             for index in indices.tolist():
                 pod = batch.pods[index]
                 pods = self._pods_by_node.get_writable(pod.node_name, dict)
@@ -220,14 +223,14 @@ class ClusterTables:
                     pods[pod.uid] = pod
                 else:
                     del pods[pod.uid]
-        self._pending_moves.clear()
+        self._unapplied_pod_changes.clear()
 
-    def move_pods(self, batch: PodBatch, indices: IntArray, sign: int) -> None:
+    def add_or_remove_pods(self, batch: PodBatch, indices: IntArray, sign: int) -> None:
         """Add pods of *batch* to their nodes (*sign* 1) or remove them (-1), in the tables that Filter plugins read.
 
         `selector_counts` and `affinity_terms`, which PreFilter plugins read, are not updated. `pods_by_node` is updated
         when it is next read, since most plugins read only columns. Removing a pod frees its host ports, even if another
-        pod on the node uses them: see `HostPortTable.remove_all`.
+        pod on the node uses them: see `HostPortTable.free_ports`.
 
         Args:
             batch: the pods; their nodes are in the node table.
@@ -236,7 +239,7 @@ class ClusterTables:
         """
         if not len(indices):
             return
-        self.nodes.reserve_resources()
+        self.nodes.grow_resource_columns()
         rows, signature_index = batch.rows[indices], batch.signature_index[indices]
         columns = self.nodes.columns
         requested = columns.get_writable("requested")
@@ -246,17 +249,17 @@ class ClusterTables:
         for resource_id in (CPU, MEMORY):
             np.add.at(nonzero_requested[resource_id], rows, sign * batch.nonzero_requests[resource_id, signature_index])
         np.add.at(columns.get_writable("pod_count"), rows, sign)
-        self._pending_moves.append((batch, indices.copy(), sign))
+        self._unapplied_pod_changes.append((batch, indices.copy(), sign))
         for index in (
-            batch.indices_with_ports_or_volumes.intersection(indices.tolist())
-            if batch.indices_with_ports_or_volumes
+            batch.indices_with_ports_volumes_or_claims.intersection(indices.tolist())
+            if batch.indices_with_ports_volumes_or_claims
             else ()
         ):
             pod, row = batch.pods[index], int(batch.rows[index])
-            (self.host_ports.add if sign > 0 else self.host_ports.remove_all)(row, pod.signature.host_ports)
-            self.volume_uses.count(pod.pod, pod.signature.volume_uses, row, sign)
+            (self.host_ports.add if sign > 0 else self.host_ports.free_ports)(row, pod.signature.host_ports)
+            self.volume_uses.add_or_remove(pod.pod, pod.signature.volume_uses, row, sign)
             if pod.signature.uses_node_allocatable_claims:
-                self.claim_uses.count(pod.pod, pod.uid, row, sign)
+                self.claim_uses.add_or_remove(pod.pod, pod.uid, row, sign)
         self.pod_change_log.extend(rows)
 
     # -- other objects

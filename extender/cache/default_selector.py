@@ -1,4 +1,4 @@
-"""The default selector of a pod, from the services that select it and from its controller.
+"""Compute the default selector of a pod from the services that select the pod and from its controller.
 
 Source: pkg/scheduler/framework/plugins/helper/spread.go, DefaultSelector (1.36).
 """
@@ -24,9 +24,10 @@ class _CachedSelector:
 
 
 def default_selector(pod: PodInfo, snapshot: Snapshot) -> Selector:
-    """Combine the selectors of the services that select *pod* and of its controller; empty if there are none.
+    """Combine the selectors of the services that select *pod* and of its controller.
 
-    The controller counts only if it is an existing ReplicationController, ReplicaSet or StatefulSet.
+    The result is empty if there are none. The controller is used only if it is an existing ReplicationController,
+    ReplicaSet or StatefulSet.
 
     Source: pkg/scheduler/framework/plugins/helper/spread.go, DefaultSelector (1.36).
     """
@@ -39,7 +40,7 @@ def default_selector(pod: PodInfo, snapshot: Snapshot) -> Selector:
 
 
 def get_last_default_selector(pod: PodInfo) -> Selector:
-    """Return the last result of `default_selector` for the signature of *pod*; empty if there is none."""
+    """Return the last result of `default_selector` for the signature of *pod*, or an empty selector."""
     return pod.signature.get_or_create(_CACHE_KEY, _CachedSelector).selector
 
 
@@ -70,7 +71,7 @@ def _compute_default_selector(pod: PodInfo, snapshot: Snapshot) -> Selector:
 
 
 def _compile_owner_selector(selector: LabelSelector | None) -> Selector:
-    """Compile an owner's selector. A missing or invalid selector is ignored: the result is empty."""
+    """Compile an owner's selector; the result for a missing or invalid selector is empty."""
     if selector is None:
         return EVERYTHING
     try:

@@ -1,4 +1,4 @@
-"""The device class that serves an extended resource.
+"""Find the device class that serves each extended resource.
 
 Source: pkg/scheduler/framework/plugins/noderesources/fit.go, shouldDelegateResourceToDRA (1.36).
 """
@@ -8,16 +8,16 @@ from typing import Final
 
 from extender.api.kinds.devices import DeviceClass
 
-IMPLICIT_PREFIX: Final = "deviceclass.resource.kubernetes.io/"
-"""The prefix of the implicit resource of a device class; the class's own name follows."""
+IMPLICIT_RESOURCE_PREFIX: Final = "deviceclass.resource.kubernetes.io/"
+"""The prefix of the implicit extended resource of a device class. The rest of the resource name is the class's name."""
 
 
 def map_resources_to_device_classes(classes: Iterable[DeviceClass]) -> dict[str, DeviceClass]:
     """Map each extended resource to the device class that serves it.
 
-    Of several classes with the same `extendedResourceName`, the newest class serves it; of equally old classes, the
-    class with the lowest name. As upstream, a class that does not take precedence over an earlier one does not serve
-    its implicit resource either.
+    If several classes have the same `extendedResourceName`, the newest class serves the resource. If these classes are
+    equally old, the class whose name sorts first serves it. As upstream, a class loses its implicit resource too if it
+    does not take precedence over an earlier class.
 
     Args:
         classes: the device classes in the order in which they were added.
@@ -30,7 +30,7 @@ def map_resources_to_device_classes(classes: Iterable[DeviceClass]) -> dict[str,
             if current_class is not None and not _takes_precedence(device_class, current_class):
                 continue
             class_by_resource[explicit_name] = device_class
-        class_by_resource[IMPLICIT_PREFIX + device_class.metadata.name] = device_class
+        class_by_resource[IMPLICIT_RESOURCE_PREFIX + device_class.metadata.name] = device_class
     return class_by_resource
 
 

@@ -6,7 +6,7 @@ _encoder = msgspec.msgpack.Encoder(order="deterministic")
 
 
 def fingerprint(value: object) -> bytes:
-    """Return the same bytes for two values of one type if and only if the values are equal."""
+    """Encode *value* as bytes. Two values of one type have equal bytes if and only if the values are equal."""
     try:
         return _encoder.encode(value)
     except OverflowError:  # a quantity written as a number beyond 64 bits

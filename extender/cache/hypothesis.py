@@ -1,7 +1,9 @@
 """A modified copy of a snapshot, for dry runs such as preemption.
 
-It copies only the arrays it writes; the snapshot does not change.
+A hypothesis copies only the arrays that it writes. The snapshot does not change.
 """
+
+from collections.abc import Iterable
 
 from extender.api.kinds.node import Node
 from extender.cache.pod_batch import PodBatch
@@ -33,8 +35,19 @@ class Hypothesis:
             if (remaining_pods := tuple(pod_info for pod_info in pods if pod_info.uid != pod.uid))
         }
 
+    def replace_nominated_pod(self, pod: PodInfo) -> None:
+        """Replace the nominated pod that has the uid of *pod*, on the same node."""
+        self._tables.nominated_pods = {
+            name: tuple(pod if pod_info.uid == pod.uid else pod_info for pod_info in pods)
+            for name, pods in self._tables.nominated_pods.items()
+        }
+
+    def index_only_images(self, names: Iterable[str]) -> None:
+        """Index only the images named *names* from now on; see `ImageTable.index_only`."""
+        self._tables.nodes.images.index_only(names)
+
     def add_or_update_node(self, node: Node) -> None:
-        """Add *node*, or replace the node of the same name; its pods still count."""
+        """Add *node*, or replace the node of the same name. The pods on the node are kept."""
         self._tables.add_or_update_node(node)
 
     def remove_pod(self, pod: AssignedPodInfo) -> None:
@@ -50,13 +63,13 @@ class Hypothesis:
         self._tables.add_pod(pod)
 
     def remove_pods(self, batch: PodBatch, indices: IntArray) -> None:
-        """Remove pods of *batch* from their nodes, in node columns only: see `ClusterTables.move_pods`."""
-        self._tables.move_pods(batch, indices, -1)
+        """Remove pods of *batch* from their nodes. Only the tables of `ClusterTables.add_or_remove_pods` change."""
+        self._tables.add_or_remove_pods(batch, indices, -1)
 
-    def add_pods(self, batch: PodBatch, indices: IntArray) -> None:
-        """Add removed pods of *batch* to their nodes again, in node columns only: see `ClusterTables.move_pods`."""
-        self._tables.move_pods(batch, indices, 1)
+    def restore_pods(self, batch: PodBatch, indices: IntArray) -> None:
+        """Add removed pods of *batch* again. Only the tables of `ClusterTables.add_or_remove_pods` change."""
+        self._tables.add_or_remove_pods(batch, indices, 1)
 
     def snapshot(self) -> Snapshot:
-        """Return a view of the current state; it is invalid after the next change."""
+        """Return a snapshot of the current state. The snapshot is invalid after the next change."""
         return Snapshot(self._tables)

@@ -1,8 +1,8 @@
 """Match the nodes of a view against selectors, required node affinity and tolerations.
 
 The masks are bool arrays with one entry for each node of the view. No function loops over nodes: a requirement is
-evaluated once for each value of its label, and tolerations once for each distinct list of taints. Indexing these
-results by the id columns of the node table yields the results of the nodes.
+evaluated once for each value of its label, and tolerations once for each distinct list of taints. The id columns of
+the node table then map these results to the nodes.
 """
 
 from collections.abc import Callable, Collection, Sequence
@@ -11,9 +11,10 @@ import numpy as np
 
 from extender.api.kinds.affinity import Toleration
 from extender.api.kinds.node import Taint
+from extender.api.label_syntax import parse_int64
 from extender.api.matching import (
     CompiledNodeSelector,
-    CompiledNodeTerm,
+    CompiledNodeSelectorTerm,
     RequiredNodeAffinity,
     Requirement,
     get_required_node_affinity,
@@ -27,7 +28,7 @@ from extender.cache.tables.node_table import ABSENT
 _NAME_FIELD = "metadata.name"
 
 
-def get_compiled_node_affinity(pod: PodInfo) -> RequiredNodeAffinity:
+def get_compiled_required_node_affinity(pod: PodInfo) -> RequiredNodeAffinity:
     """Return the compiled required node affinity of *pod*, cached by pod signature.
 
     Source: component-helpers/scheduling/corev1/nodeaffinity/nodeaffinity.go, RequiredNodeAffinity.Match (1.36).
@@ -40,20 +41,20 @@ def match_required_node_affinity(nodes: NodeView, pod: PodInfo) -> BoolArray:
 
     Source: component-helpers/scheduling/corev1/nodeaffinity/nodeaffinity.go, RequiredNodeAffinity.Match (1.36).
     """
-    required = get_compiled_node_affinity(pod)
-    mask = match_requirements(nodes, required.selector.requirements)
-    return mask if required.terms is None else mask & match_node_selector(nodes, required.terms)
+    required = get_compiled_required_node_affinity(pod)
+    mask = match_requirements(nodes, required.label_selector.requirements)
+    return mask if required.node_selector is None else mask & match_node_selector(nodes, required.node_selector)
 
 
 def match_node_selector(nodes: NodeView, selector: CompiledNodeSelector) -> BoolArray:
     """Return a mask of the nodes that match any term of *selector*; without terms no node matches."""
     mask = np.zeros(len(nodes), dtype=np.bool_)
     for term in selector.terms:
-        mask |= match_node_term(nodes, term)
+        mask |= match_node_selector_term(nodes, term)
     return mask
 
 
-def match_node_term(nodes: NodeView, term: CompiledNodeTerm) -> BoolArray:
+def match_node_selector_term(nodes: NodeView, term: CompiledNodeSelectorTerm) -> BoolArray:
     """Return a mask of the nodes that match every requirement of *term*; a term with errors matches no node."""
     if term.errors:
         return np.zeros(len(nodes), dtype=np.bool_)
@@ -72,7 +73,7 @@ def match_requirements(nodes: NodeView, requirements: Sequence[Requirement]) -> 
 
 
 def _match_label(nodes: NodeView, requirement: Requirement) -> BoolArray:
-    value_ids = nodes.label(requirement.key)
+    value_ids = nodes.label_value_ids(requirement.key)
     match requirement.operator:
         case "Exists":
             return ~_match_value_id(value_ids, ABSENT)
@@ -83,11 +84,33 @@ def _match_label(nodes: NodeView, requirement: Requirement) -> BoolArray:
         case "NotIn":
             return ~_match_listed_values(nodes, value_ids, requirement)
         case _:
-            label_values = nodes.snapshot.symbols.get_label_values(requirement.key)
-            matches_by_id = np.zeros(len(label_values) + 1, dtype=np.bool_)  # the last entry is for ABSENT
-            for value_id in np.flatnonzero(np.bincount(value_ids[value_ids != ABSENT])).tolist():
-                matches_by_id[value_id] = requirement.matches(label_values[value_id])
-            return matches_by_id[value_ids]
+            return _match_number(nodes, value_ids, requirement)
+
+
+def _match_number(nodes: NodeView, value_ids: IntArray, requirement: Requirement) -> BoolArray:
+    """Match the operators Gt and Lt."""
+    limit = parse_int64(requirement.values[0])
+    if limit is None:
+        return np.zeros(len(nodes), dtype=np.bool_)
+    numbers, is_number = _get_label_numbers(nodes, requirement.key)
+    matches_by_id = is_number & (numbers > limit if requirement.operator == "Gt" else numbers < limit)
+    mask: BoolArray = matches_by_id[value_ids]
+    return mask
+
+
+def _get_label_numbers(nodes: NodeView, key: str) -> tuple[IntArray, BoolArray]:
+    """Return the number of each value of label *key* by value id, and a mask of the values that are numbers.
+
+    A value that is not a number has the number 0. Both arrays end with an entry for `ABSENT`.
+    """
+    symbols = nodes.snapshot.symbols
+    label_values = symbols.get_label_values(key)
+
+    def parse_values() -> tuple[IntArray, BoolArray]:
+        numbers = [*map(parse_int64, label_values), None]
+        return np.array([number or 0 for number in numbers]), np.array([number is not None for number in numbers])
+
+    return symbols.get_or_create(("label numbers", key, len(label_values)), parse_values)
 
 
 def _match_value_id(value_ids: IntArray, value_id: int) -> BoolArray:
@@ -154,7 +177,7 @@ def match_untolerated_taints(
 
 
 def map_taint_sets(nodes: NodeView, function: Callable[[tuple[Taint, ...]], int]) -> IntArray:
-    """Return *function* of each node's taints: int64, shape (len(nodes),). Equal lists of taints share one call."""
+    """Apply *function* once to each distinct list of taints; return each node's result: int64, shape (len(nodes),)."""
     set_ids = nodes.taint_set_ids
     taint_sets = nodes.snapshot.symbols.taint_sets
     results = np.zeros(len(taint_sets), dtype=np.int64)

@@ -5,6 +5,7 @@ from types import MappingProxyType
 from typing import Any, Generic, TypeVar
 
 from extender.cache.snapshot import Snapshot
+from extender.cache.tables.change_log import HistoryId
 from extender.cache.tables.object_store import ApiObject
 
 T = TypeVar("T", bound=ApiObject)
@@ -14,10 +15,10 @@ _NO_ENTRIES: Mapping[str, Any] = MappingProxyType({})
 
 
 class ObjectIndex(Generic[T, E]):
-    """Entries made from the objects of one kind, by group, then by object key.
+    """An index with one entry for each object of one kind, by group, then by object key.
 
-    Each plugin has its own index; it is not thread-safe. The index is rebuilt when it is read with a snapshot of
-    another history or with an older snapshot.
+    An index is not thread-safe, so each plugin has its own. A snapshot that is older or has a different
+    `object_history_id` causes a rebuild of the index.
     """
 
     __slots__ = ("_group_by", "_group_by_key", "_groups", "_history_id", "_kind", "_make_entry", "_revision")
@@ -33,13 +34,13 @@ class ObjectIndex(Generic[T, E]):
         self._kind, self._group_by, self._make_entry = kind, group_by, make_entry
         self._groups: dict[Hashable, dict[str, E]] = {}
         self._group_by_key: dict[str, Hashable] = {}
-        self._history_id: object = None
+        self._history_id: HistoryId | None = None
         self._revision = 0
 
     def get_entries(self, snapshot: Snapshot, group: Hashable) -> Mapping[str, E]:
         """Return the entries of *group* by key, in the order in which they were added.
 
-        Do not modify the result, and do not use it after the next call.
+        Do not modify the result. Do not use it after the next update of the index.
         """
         self.update(snapshot)
         return self._groups.get(group, _NO_ENTRIES)

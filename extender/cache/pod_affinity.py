@@ -1,4 +1,4 @@
-"""Compile a pod's inter-pod affinity into terms with hashable selectors.
+"""Compile the inter-pod affinity of a pod into terms with hashable selectors.
 
 Source: kube-scheduler/framework/types.go, AffinityTerm.Matches (1.36).
 """
@@ -17,22 +17,27 @@ class PodAffinityTerms:
     """The compiled affinity terms of one pod.
 
     Attributes:
-        required, required_anti, preferred, preferred_anti: terms in the order of the pod's spec; preferred terms have
-            a weight.
-        error: the first error of each list, joined; None if there is none. A list with an error is empty. The
-            lists without errors are valid and count if the pod is on a node.
+        required_affinity, required_anti_affinity: the required terms in the order of the pod's spec.
+        preferred_affinity, preferred_anti_affinity: the preferred terms in the order of the pod's spec, with weights.
+        error: the first error of each list, joined; None if there is none. A list with an error is empty. The other
+            lists are valid; their terms are counted if the pod is on a node.
     """
 
-    required: tuple[AffinityTerm, ...] = ()
-    required_anti: tuple[AffinityTerm, ...] = ()
-    preferred: tuple[AffinityTerm, ...] = ()
-    preferred_anti: tuple[AffinityTerm, ...] = ()
+    required_affinity: tuple[AffinityTerm, ...] = ()
+    required_anti_affinity: tuple[AffinityTerm, ...] = ()
+    preferred_affinity: tuple[AffinityTerm, ...] = ()
+    preferred_anti_affinity: tuple[AffinityTerm, ...] = ()
     error: str | None = None
 
     @property
     def all_terms(self) -> tuple[AffinityTerm, ...]:
         """All terms."""
-        return self.required + self.required_anti + self.preferred + self.preferred_anti
+        return (
+            self.required_affinity
+            + self.required_anti_affinity
+            + self.preferred_affinity
+            + self.preferred_anti_affinity
+        )
 
 
 NO_TERMS = PodAffinityTerms()
@@ -69,7 +74,7 @@ def compile_pod_affinity_terms(pod: Pod) -> PodAffinityTerms:
             anti_affinity and anti_affinity.preferred_during_scheduling_ignored_during_execution,
         ),
     )
-    for label, kind, terms in term_sources:
+    for list_name, kind, terms in term_sources:
         compiled_terms: list[AffinityTerm] = []
         try:
             for term in terms or ():
@@ -80,18 +85,20 @@ def compile_pod_affinity_terms(pod: Pod) -> PodAffinityTerms:
                     AffinityTerm(kind, compile_pod_selector(pod_term, namespace), pod_term.topology_key, weight)
                 )
         except ValueError as error:
-            errors.append(f"{label}: {error}")
+            errors.append(f"{list_name}: {error}")
             compiled_terms = []
         term_lists.append(tuple(compiled_terms))
     message = None if not errors else errors[0] if len(errors) == 1 else f"[{', '.join(errors)}]"
-    required, required_anti, preferred, preferred_anti = term_lists
-    return PodAffinityTerms(required, required_anti, preferred, preferred_anti, message)
+    required_affinity, required_anti_affinity, preferred_affinity, preferred_anti_affinity = term_lists
+    return PodAffinityTerms(
+        required_affinity, required_anti_affinity, preferred_affinity, preferred_anti_affinity, message
+    )
 
 
 def compile_pod_selector(term: PodAffinityTerm, namespace: str) -> PodSelector:
-    """Compile the pod selector of *term* of a pod in *namespace*.
+    """Compile the pod selector of *term*, which belongs to a pod in *namespace*.
 
-    A term without namespaces and namespace selector selects pods in the pod's own namespace.
+    A term with neither namespaces nor a namespace selector selects pods in *namespace*.
 
     Raises:
         ValueError: a selector has an unknown operator or invalid values.

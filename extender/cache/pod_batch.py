@@ -17,18 +17,18 @@ class PodBatch(Memo):
     Attributes:
         pods: the pods.
         rows: the node row of each pod, int64, shape (len(pods),).
-        signatures: distinct signatures, at least those of all pods.
+        signatures: the distinct signatures of the pods. After `select`, signatures without pods remain.
         signature_index: the index in `signatures` of each pod, int64, shape (len(pods),).
         resource_ids: the ids of the resources that any signature requests.
         requests: requests by signature, int64, shape (len(resource_ids), len(signatures)): milli-CPU, bytes, counts.
         nonzero_requests: non-zero requests by signature, int64, shape (2, len(signatures)): milli-CPU, bytes of memory.
-        indices_with_ports_or_volumes: the indices of pods that use host ports or volumes, or take node resources
+        indices_with_ports_volumes_or_claims: the indices of pods that use host ports or volumes, or take node resources
             through claims.
     """
 
     __slots__ = (
-        "_has_ports_or_volumes",
-        "indices_with_ports_or_volumes",
+        "_has_ports_volumes_or_claims",
+        "indices_with_ports_volumes_or_claims",
         "nonzero_requests",
         "pods",
         "requests",
@@ -51,12 +51,12 @@ class PodBatch(Memo):
         index_by_resource_id = {resource_id: index for index, resource_id in enumerate(self.resource_ids)}
         self.requests = np.zeros((len(self.resource_ids), len(self.signatures)), dtype=np.int64)
         self.nonzero_requests = np.zeros((2, len(self.signatures)), dtype=np.int64)
-        self._has_ports_or_volumes = np.zeros(len(self.signatures), dtype=np.bool_)
+        self._has_ports_volumes_or_claims = np.zeros(len(self.signatures), dtype=np.bool_)
         for index, signature in enumerate(self.signatures):
             for resource_id, amount in signature.assigned_requests:
                 self.requests[index_by_resource_id[resource_id], index] = amount
             self.nonzero_requests[:, index] = signature.assigned_nonzero_requests
-            self._has_ports_or_volumes[index] = (
+            self._has_ports_volumes_or_claims[index] = (
                 bool(signature.host_ports)
                 or signature.volume_uses is not NO_USES
                 or signature.uses_node_allocatable_claims
@@ -66,16 +66,16 @@ class PodBatch(Memo):
     def _set_pods(self, pods: Sequence[AssignedPodInfo], rows: IntArray, signature_index: IntArray) -> None:
         super().__init__()  # start with an empty memo, also after `select`
         self.pods, self.rows, self.signature_index = pods, rows, signature_index
-        self.indices_with_ports_or_volumes = frozenset(
-            np.flatnonzero(self._has_ports_or_volumes[signature_index]).tolist()
+        self.indices_with_ports_volumes_or_claims = frozenset(
+            np.flatnonzero(self._has_ports_volumes_or_claims[signature_index]).tolist()
         )
 
     def select(self, indices: IntArray) -> "PodBatch":
-        """Return a batch of the pods with these indices (int64), in this order."""
+        """Return a batch of the pods at *indices* (int64), in this order."""
         batch = object.__new__(PodBatch)
         batch.signatures, batch.resource_ids = self.signatures, self.resource_ids
         batch.requests, batch.nonzero_requests = self.requests, self.nonzero_requests
-        batch._has_ports_or_volumes = self._has_ports_or_volumes
+        batch._has_ports_volumes_or_claims = self._has_ports_volumes_or_claims
         pods = list(map(self.pods.__getitem__, indices.tolist()))
         batch._set_pods(pods, self.rows[indices], self.signature_index[indices])
         return batch

@@ -4,10 +4,11 @@ Source: pkg/scheduler/schedule_one.go, Scheduler.ScheduleOne;
 pkg/scheduler/framework/plugins/gangscheduling/gangscheduling.go, GangScheduling.PreEnqueue (1.36).
 """
 
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from extender.api.kinds.pod import Pod
-from extender.basics.cow import CowDict
+from extender.basics.copy_on_write import CopyOnWriteDict
 from extender.cache.pod_info import AssignedPodInfo
 
 
@@ -48,13 +49,17 @@ class PodGroupTable:
     __slots__ = ("_groups",)
 
     def __init__(self) -> None:
-        self._groups: CowDict[str, PodGroupMembers] = CowDict(PodGroupMembers.copy)
+        self._groups: CopyOnWriteDict[str, PodGroupMembers] = CopyOnWriteDict(PodGroupMembers.copy)
 
     def fork(self) -> "PodGroupTable":
         """Return a copy-on-write copy of the table."""
         child = object.__new__(PodGroupTable)
         child._groups = self._groups.fork()
         return child
+
+    def assigned_members(self) -> Iterator[AssignedPodInfo]:
+        """Return the assigned members of all groups."""
+        return (pod for _, members in self._groups.items() for pod in members.assigned.values())
 
     def get(self, key: str) -> PodGroupMembers:
         """Return the members of the group *key*; `NO_MEMBERS` if it has none."""
@@ -67,7 +72,7 @@ class PodGroupTable:
             self._groups.get_writable(key, PodGroupMembers).pending[pod.metadata.uid or pod.key] = pod
 
     def add_assigned(self, pod: AssignedPodInfo) -> None:
-        """Add the assigned *pod* to its group, if it has one; it is no longer pending."""
+        """Add the assigned *pod* to its group, if it has one. The group no longer has the pod as pending."""
         key = get_pod_group_key(pod.pod)
         if key is not None:
             members = self._groups.get_writable(key, PodGroupMembers)

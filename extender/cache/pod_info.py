@@ -18,8 +18,8 @@ class AssignedPodInfo:
         pod: the object. Pods with one signature share their spec, so `pod.spec.node_name` is empty: see `node_name`.
         signature: the signature of the pod.
         node_name: the name of the node.
-        terminating: the pod is being deleted.
-        assumed: the pod is assumed and not yet confirmed by the API server.
+        terminating: whether the pod is being deleted.
+        assumed: whether the pod is assumed and not yet confirmed by the API server.
     """
 
     uid: str

@@ -1,10 +1,11 @@
 """Pod signatures: the parts of a pod that matter for scheduling, shared by all equal pods.
 
 Pods made from one template differ only in name, uid and timestamps. Their common parts, with everything derived from
-them, form one `PodSignature`. Plugins cache in it the values that they compile from a pod.
+them, form one `PodSignature`. Plugins use it to cache the values that they compile from a pod.
 """
 
 from functools import cached_property
+from weakref import WeakValueDictionary
 
 from msgspec.structs import replace
 
@@ -18,36 +19,41 @@ from extender.api.requests import (
     assigned_pod_requests,
     incoming_pod_requests,
 )
+from extender.basics.byte_lru import ByteLRU
 from extender.basics.memo import Memo
 from extender.cache.fingerprint import fingerprint
 from extender.cache.pod_affinity import PodAffinityTerms, compile_pod_affinity_terms
 from extender.cache.spec_class import SpecClass, SpecClassCache
 from extender.cache.tables.host_ports import HostPort, get_host_ports
-from extender.cache.tables.symbols import PodLabels, Symbols
+from extender.cache.tables.symbols import Symbols
 from extender.cache.tables.volume_uses import VolumeUses, collect_volume_uses
 
-_MAX_SIGNATURES = 1 << 16
+_MAX_RECENT_BYTES = 64 << 20
+"""Limit of the memory of the signatures that are kept even if no pod has them: about 4,700 with keys of 500 bytes.
+
+Pods of a list share their parts through these signatures, so there must be room for the workloads of a large cluster.
+"""
 
 
 class PodSignature(Memo):
     """The parts of a pod that matter for scheduling, and values derived from them.
 
     Attributes:
-        pod: one of the pods with this signature. Only its namespace, labels, owner references, spec (without node
-            name) and resource status are equal in all these pods.
+        representative_pod: one of the pods with this signature. Only its namespace, labels, owner references,
+            spec (without node name) and resource status are equal in all these pods.
         spec: the spec without node name.
-        pod_labels_id: the id of the pod's namespace and labels in `Symbols.pod_labels`.
+        pod_labels: the namespace and the labels, interned in `Symbols`.
         namespace, labels: the pod's namespace and labels.
         priority: the pod's priority, 0 if unset.
     """
 
     def __init__(self, pod: Pod, symbols: Symbols, options: PodResourcesOptions, spec_classes: SpecClassCache) -> None:
         super().__init__()
-        self.pod = pod
+        self.representative_pod = pod
         self.spec: PodSpec = pod.spec
         self.namespace = pod.metadata.namespace
         self.labels = pod.metadata.labels
-        self.pod_labels_id = symbols.pod_labels.intern(PodLabels(self.namespace, tuple(sorted(self.labels.items()))))
+        self.pod_labels = symbols.intern_pod_labels(self.namespace, self.labels)
         self.priority = pod.spec.priority or 0
         self._resources = symbols.resources
         self._options = options
@@ -55,7 +61,7 @@ class PodSignature(Memo):
 
     @cached_property
     def spec_class(self) -> SpecClass:
-        """The class of all specs that differ from this one only in amounts of resources."""
+        """The class of all specs that differ from this spec only in amounts of resources."""
         return self._spec_classes.get(self.spec)
 
     @property
@@ -66,7 +72,7 @@ class PodSignature(Memo):
     @cached_property
     def controller(self) -> OwnerReference | None:
         """The owner reference of the pod's controller, if any."""
-        return next((owner for owner in self.pod.metadata.owner_references if owner.controller), None)
+        return next((owner for owner in self.representative_pod.metadata.owner_references if owner.controller), None)
 
     @cached_property
     def assigned_requests(self) -> tuple[tuple[int, int], ...]:
@@ -74,7 +80,7 @@ class PodSignature(Memo):
 
         Source: component-helpers/resource/helpers.go, PodRequests, determineEffectiveRequests (1.36).
         """
-        return self._intern_resource_names(assigned_pod_requests(self.pod, self._options))
+        return self._intern_resource_names(assigned_pod_requests(self.representative_pod, self._options))
 
     @cached_property
     def assigned_nonzero_requests(self) -> tuple[int, int]:
@@ -84,7 +90,7 @@ class PodSignature(Memo):
         pkg/scheduler/framework/plugins/noderesources/resource_allocation.go,
         resourceAllocationScorer.calculateNodeAllocatableRequest (1.36).
         """
-        return assigned_pod_nonzero_requests(self.pod, self._options)
+        return assigned_pod_nonzero_requests(self.representative_pod, self._options)
 
     @cached_property
     def requests(self) -> tuple[tuple[int, int], ...]:
@@ -92,7 +98,7 @@ class PodSignature(Memo):
 
         Source: pkg/scheduler/framework/plugins/noderesources/fit.go, computePodResourceRequest, fitsRequest (1.36).
         """
-        return self._intern_resource_names(incoming_pod_requests(self.pod))
+        return self._intern_resource_names(incoming_pod_requests(self.representative_pod))
 
     def _intern_resource_names(self, amounts: dict[str, int]) -> tuple[tuple[int, int], ...]:
         return tuple((self._resources.intern(name), amount) for name, amount in amounts.items() if amount)
@@ -100,7 +106,7 @@ class PodSignature(Memo):
     @cached_property
     def host_ports(self) -> tuple[HostPort, ...]:
         """Host ports of sidecars and app containers. Source: pkg/scheduler/util/utils.go, GetHostPorts (1.36)."""
-        return get_host_ports(self.pod)
+        return get_host_ports(self.representative_pod)
 
     @cached_property
     def volume_uses(self) -> VolumeUses:
@@ -109,7 +115,7 @@ class PodSignature(Memo):
         Source: pkg/scheduler/framework/plugins/volumerestrictions/volume_restrictions.go,
         VolumeRestrictions.PreFilter, isVolumeConflict (1.36).
         """
-        return collect_volume_uses(self.pod)
+        return collect_volume_uses(self.representative_pod)
 
     @cached_property
     def uses_node_allocatable_claims(self) -> bool:
@@ -117,12 +123,13 @@ class PodSignature(Memo):
 
         Source: pkg/scheduler/framework/plugins/dynamicresources/dynamicresources.go, AllocatorFeatures (1.36).
         """
-        return self._options.dra_node_allocatable and bool(self.pod.status.node_allocatable_resource_claim_statuses)
+        claim_statuses = self.representative_pod.status.node_allocatable_resource_claim_statuses
+        return self._options.dra_node_allocatable and bool(claim_statuses)
 
     @cached_property
-    def affinity(self) -> PodAffinityTerms:
+    def pod_affinity_terms(self) -> PodAffinityTerms:
         """The compiled inter-pod affinity and anti-affinity."""
-        return compile_pod_affinity_terms(self.pod)
+        return compile_pod_affinity_terms(self.representative_pod)
 
 
 def _make_signature_key(pod: Pod) -> bytes:
@@ -147,15 +154,21 @@ def _make_signature_key(pod: Pod) -> bytes:
     return fingerprint((meta.namespace, meta.labels, meta.owner_references, pod.spec, resource_status, claim_statuses))
 
 
+def _estimate_signature_bytes(key: bytes) -> int:
+    """Return an estimate of the memory of the signature with this key, with the values that plugins cache in it."""
+    return 4096 + 20 * len(key)
+
+
 class SignatureCache:
     """The signatures of the pods of one cluster, pending and assigned."""
 
-    __slots__ = ("_last_lookup", "_options", "_signatures", "_spec_classes", "symbols")
+    __slots__ = ("_last_lookup", "_options", "_recent_signatures", "_signatures", "_spec_classes", "symbols")
 
     def __init__(self, symbols: Symbols, options: PodResourcesOptions = DEFAULT_POD_RESOURCES_OPTIONS) -> None:
         self.symbols = symbols
         self._options = options
-        self._signatures: dict[bytes, PodSignature] = {}
+        self._signatures: WeakValueDictionary[bytes, PodSignature] = WeakValueDictionary()
+        self._recent_signatures: ByteLRU[PodSignature] = ByteLRU(_MAX_RECENT_BYTES, _estimate_signature_bytes)
         self._last_lookup: tuple[Pod, PodSignature] | None = None
         self._spec_classes = SpecClassCache()
 
@@ -171,19 +184,19 @@ class SignatureCache:
     def _get_or_create(self, pod: Pod) -> PodSignature:
         if pod.spec.node_name:
             pod = replace(pod, spec=replace(pod.spec, node_name=""))
-        key = _make_signature_key(pod)
+        return self._recent_signatures.get_or_create(_make_signature_key(pod), lambda key: self._intern(key, pod))
+
+    def _intern(self, key: bytes, pod: Pod) -> PodSignature:
+        """Return the signature of the existing pods with *key*, or create the one of *pod*, which has no node name."""
         signature = self._signatures.get(key)
         if signature is None:
-            if len(self._signatures) >= _MAX_SIGNATURES:
-                for old_key in list(self._signatures)[: _MAX_SIGNATURES // 2]:
-                    del self._signatures[old_key]
             signature = self._signatures[key] = PodSignature(pod, self.symbols, self._options, self._spec_classes)
         return signature
 
     def deduplicate(self, pod: Pod) -> Pod:
-        """Return a pod equal to *pod*. It shares parts with the earlier pods of its signature, to save memory."""
+        """Return a pod equal to *pod* that shares parts with the earlier pods of its signature, to save memory."""
         signature = self.get_signature(pod)
-        representative, meta, status = signature.pod, pod.metadata, pod.status
+        representative, meta, status = signature.representative_pod, pod.metadata, pod.status
         return replace(
             pod,
             metadata=replace(

@@ -4,7 +4,7 @@ Taking a snapshot copies nothing: it reads the tables of the cache. While a snap
 array before it writes it (see `cache.Cache`).
 """
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from itertools import repeat
 from typing import Any, TypeVar
 
@@ -18,11 +18,13 @@ from extender.cache.pod_groups import PodGroupMembers
 from extender.cache.pod_info import AssignedPodInfo, PodInfo
 from extender.cache.tables.affinity_terms import AffinityTerm
 from extender.cache.tables.arrays import BoolArray, IntArray
+from extender.cache.tables.change_log import HistoryId
 from extender.cache.tables.images import ImageState
 from extender.cache.tables.node_counts import NodeCounts
+from extender.cache.tables.node_table import RowMapVersion
 from extender.cache.tables.object_store import ApiObject
 from extender.cache.tables.pod_selectors import PodMatcher
-from extender.cache.tables.symbols import Symbols
+from extender.cache.tables.symbols import PodLabels, Symbols
 
 A = TypeVar("A", bound=np.generic)
 T = TypeVar("T", bound=ApiObject)
@@ -32,17 +34,18 @@ class Snapshot:
     """The state of a cluster at one time. Rows are dense: 0 to `len(snapshot)` - 1.
 
     Attributes:
-        history_id: the identity of the history of writes. Positions can be compared between snapshots of one history.
-        node_position, pod_position: the positions of the change logs when the snapshot was taken.
+        history_id: identifies the sequence of writes to the tables. Positions can be compared between snapshots with
+            the same id.
+        node_log_position, pod_log_position: the positions of the change logs when the snapshot was taken.
     """
 
-    __slots__ = ("__weakref__", "_changed_rows", "_tables", "history_id", "node_position", "pod_position")
+    __slots__ = ("__weakref__", "_changed_rows", "_tables", "history_id", "node_log_position", "pod_log_position")
 
     def __init__(self, tables: ClusterTables) -> None:
         self._tables = tables
         self.history_id = tables.history_id
-        self.node_position = tables.node_change_log.position
-        self.pod_position = tables.pod_change_log.position
+        self.node_log_position = tables.node_change_log.position
+        self.pod_log_position = tables.pod_change_log.position
         self._changed_rows: dict[tuple[int, int | None], IntArray | None] = {}
 
     @property
@@ -56,8 +59,8 @@ class Snapshot:
         return self._tables.nodes.symbols
 
     @property
-    def object_history_id(self) -> object:
-        """The identity of the history of object writes. Revisions can be compared between snapshots of one history."""
+    def object_history_id(self) -> HistoryId:
+        """The id of the history of object writes. Revisions can be compared between snapshots with the same id."""
         return self._tables.objects.history_id
 
     def __len__(self) -> int:
@@ -74,40 +77,40 @@ class Snapshot:
         return self._tables.nodes.objects
 
     @property
-    def row_map_version(self) -> object:
-        """The identity of the mapping of node names to rows: snapshots with one identity have the same mapping."""
+    def row_map_version(self) -> RowMapVersion:
+        """The version of the mapping of names to rows. Snapshots with the same version have the same mapping."""
         return self._tables.nodes.row_map_version
 
     def row(self, name: str) -> int | None:
         """Return the row of node *name*, or None if it is unknown."""
-        return self._tables.nodes.row_of.get(name)
+        return self._tables.nodes.row_by_name.get(name)
 
     def rows(self, names: Sequence[str]) -> IntArray:
         """Return the row of each name, -1 for unknown names: int64, shape (len(names),)."""
-        rows = map(self._tables.nodes.row_of.get, names, repeat(-1))
+        rows = map(self._tables.nodes.row_by_name.get, names, repeat(-1))
         return np.fromiter(rows, dtype=np.int64, count=len(names))
 
-    def changed_rows(self, *, node_position: int, pod_position: int | None) -> IntArray | None:
+    def changed_rows(self, *, node_log_position: int, pod_log_position: int | None) -> IntArray | None:
         """Return the rows with changes since an earlier snapshot of this history.
 
         Args:
-            node_position: the `node_position` of the earlier snapshot.
-            pod_position: the `pod_position` of the earlier snapshot; None ignores changes of pods.
+            node_log_position: the `node_log_position` of the earlier snapshot.
+            pod_log_position: the `pod_log_position` of the earlier snapshot; None ignores changes of pods.
 
         Returns:
             The distinct rows, int64; None if any row may have changed.
         """
-        positions = node_position, pod_position
+        positions = node_log_position, pod_log_position
         if positions not in self._changed_rows:  # many cached columns have the same positions
-            self._changed_rows[positions] = self._read_change_logs(node_position, pod_position)
+            self._changed_rows[positions] = self._read_change_logs(node_log_position, pod_log_position)
         return self._changed_rows[positions]
 
-    def _read_change_logs(self, node_position: int, pod_position: int | None) -> IntArray | None:
+    def _read_change_logs(self, node_log_position: int, pod_log_position: int | None) -> IntArray | None:
         tables = self._tables
-        node_rows = tables.node_change_log.get_rows_since(node_position)
-        if node_rows is None or pod_position is None:
+        node_rows = tables.node_change_log.get_rows_since(node_log_position)
+        if node_rows is None or pod_log_position is None:
             return node_rows
-        pod_rows = tables.pod_change_log.get_rows_since(pod_position)
+        pod_rows = tables.pod_change_log.get_rows_since(pod_log_position)
         if pod_rows is None or not len(node_rows):
             return pod_rows
         return np.union1d(node_rows, pod_rows)
@@ -117,8 +120,8 @@ class Snapshot:
         """Whether no node or pod changed since the snapshot was taken."""
         tables = self._tables
         return (tables.node_change_log.position, tables.pod_change_log.position) == (
-            self.node_position,
-            self.pod_position,
+            self.node_log_position,
+            self.pod_log_position,
         )
 
     def pods_on(self, name: str) -> Mapping[str, AssignedPodInfo]:
@@ -132,8 +135,8 @@ class Snapshot:
 
     def assigned_pods(self) -> list[AssignedPodInfo]:
         """Return all pods on the nodes of the snapshot."""
-        row_of = self._tables.nodes.row_of
-        return [pod for name, pods in self._tables.pods_by_node.items() if name in row_of for pod in pods.values()]
+        row_by_name = self._tables.nodes.row_by_name
+        return [pod for name, pods in self._tables.pods_by_node.items() if name in row_by_name for pod in pods.values()]
 
     def nominated_pods(self, name: str) -> tuple[PodInfo, ...]:
         """Return the pods nominated for node *name*.
@@ -166,13 +169,13 @@ class Snapshot:
         """Return *counts* by topology domain: int64, indexed by the id of the label value."""
         return counts.get_by_domain(topology_key, self._tables.nodes)
 
-    def affinity_terms_matching(self, pod_labels_id: int) -> tuple[tuple[AffinityTerm, NodeCounts], ...]:
-        """Return the affinity terms of assigned pods that match a class of pods, and the counts of pods with each term.
+    def affinity_terms_matching(self, pod_labels: PodLabels) -> tuple[tuple[AffinityTerm, NodeCounts], ...]:
+        """Return the assigned pods' affinity terms that match pods with these labels, with counts of pods by term.
 
         Args:
-            pod_labels_id: see `PodSignature.pod_labels_id`.
+            pod_labels: see `PodSignature.pod_labels`.
         """
-        return self._tables.affinity_terms.find_matching_terms(pod_labels_id)
+        return self._tables.affinity_terms.find_matching_terms(pod_labels)
 
     def namespace_labels(self, name: str) -> Mapping[str, str] | None:
         """Return the labels of namespace *name*, or None if it is unknown."""
@@ -183,7 +186,7 @@ class Snapshot:
         return self._tables.nodes.images.get(name)
 
     def rows_with_port_conflict(self, pod: PodInfo, rows: Sequence[int] | None = None) -> set[int]:
-        """Return the rows on which a host port of *pod* is in use; checks only *rows*, or all rows if it is None."""
+        """Return the rows among *rows* (None: all rows) on which a host port of *pod* is in use."""
         return self._tables.host_ports.find_conflicting_rows(pod.signature.host_ports, rows)
 
     def is_pvc_used_by_pods(self, key: str) -> bool:
@@ -194,7 +197,7 @@ class Snapshot:
         """Return the rows with pods that use the PVC *key*, also through an ephemeral volume."""
         return self._tables.volume_uses.find_rows_using_pvc(key)
 
-    def resource_claim_users(self, key: str) -> Mapping[int, frozenset[str]]:
+    def node_allocatable_claim_users(self, key: str) -> Mapping[int, frozenset[str]]:
         """Return, by row, the uids of the pods that take node resources through the resource claim *key*."""
         return self._tables.claim_uses.get_users(key)
 
@@ -205,6 +208,10 @@ class Snapshot:
     def pod_group(self, key: str) -> PodGroupMembers:
         """Return the pending and assigned members of the pod group *key* (`namespace/name`)."""
         return self._tables.pod_groups.get(key)
+
+    def assigned_group_members(self) -> Iterator[AssignedPodInfo]:
+        """Return the assigned members of all pod groups."""
+        return self._tables.pod_groups.assigned_members()
 
     def objects(self, kind: type[T]) -> Mapping[str, T]:
         """Return the objects of *kind* (neither nodes nor pods) by `namespace/name` or name."""
@@ -235,7 +242,7 @@ class NodeView:
 
     Attributes:
         snapshot: the snapshot that contains the nodes.
-        rows: the rows of the view, int64; None: all rows in order, for which columns are not copied.
+        rows: the rows of the view, int64. None means all rows in order; columns are then not copied.
         single_row: the row of the node if the view has one node, else None. For one node, methods that return plain
             numbers, such as `requested_and_allocatable`, are faster than arrays.
     """
@@ -259,7 +266,7 @@ class NodeView:
         return len(self.snapshot) if self.rows is None else len(self.rows)
 
     def take(self, column: NDArray[A]) -> NDArray[A]:
-        """Select the entries of the view's nodes from an array with one entry for each row; it may have spare rows."""
+        """Select the entries of the view's nodes from an array with one entry for each row. Spare rows are ignored."""
         selection = self._selection
         return column[..., selection] if isinstance(selection, slice) else column.take(selection, axis=-1)
 
@@ -326,7 +333,7 @@ class NodeView:
         """Whether each node is cordoned."""
         return self._take_column("unschedulable")
 
-    def label(self, key: str) -> IntArray:
+    def label_value_ids(self, key: str) -> IntArray:
         """Return the id of each node's value of label *key* (see `Symbols.get_label_values`), -1 without the label."""
         return self.take(self.snapshot.tables.nodes.get_label_column(key))
 

@@ -1,7 +1,7 @@
 """Group pods whose specs are equal except for amounts of resources.
 
-Jobs often have their own labels and sizes, but most plugin results depend on neither. Plugins can cache such results
-by spec class.
+The pods of two Jobs often differ in labels and requested amounts, but most plugin results depend on neither. Plugins
+can cache such results by spec class.
 """
 
 from msgspec.structs import replace
@@ -16,9 +16,10 @@ _ZERO = "0"
 
 
 class SpecClass(Memo):
-    """All pods with one spec, ignoring amounts of resources. Caches values that depend on nothing else.
+    """A class of pods whose specs are equal except for amounts of resources. It caches values for these pods.
 
-    The names of the requested resources count. Metadata, node name and status do not.
+    The values must depend only on the parts of the spec that are equal in the class. The names of the requested
+    resources are equal. The pods can be on different nodes.
     """
 
     __slots__ = ()
@@ -33,7 +34,7 @@ class SpecClassCache:
         self._classes: dict[bytes, SpecClass] = {}
 
     def get(self, spec: PodSpec) -> SpecClass:
-        """Return the class of *spec*, which has no node name."""
+        """Return the class of *spec*. The caller must pass a spec without a node name."""
         key = fingerprint(zero_amounts(spec))
         spec_class = self._classes.get(key)
         if spec_class is None:

@@ -5,21 +5,40 @@ from typing import Annotated, Final
 
 import typer
 
-from extender.analysis.input_files import get_display_name
+from extender.analysis.input.input_files import get_display_name
 from extender.app import wiring
 from extender.cli.convert import EPILOG as CONVERT_EPILOG
 from extender.cli.convert import convert
-from extender.cli.recording_options import load_scheduling_from_file
+from extender.cli.recording_options import (
+    add_file_to_errors,
+    load_setup_from_file,
+    parse_gates_of_release,
+    redirect_plugin_output,
+)
+from extender.config.errors import ConfigError, FieldError
+from extender.config.releases import DEFAULT_RELEASE, RELEASES
+from extender.extender_api.best_node.caller_configuration import describe_best_node_effects, list_score_plugins
+from extender.extender_api.best_node.choice import FilterAnswer
 
 _CHECK_EPILOG: Final = """\b
 Examples:
   extender config check scheduler.yaml
   extender config check --show scheduler.yaml    and print it with all defaults
+  extender config check --filter-answer best scheduler.yaml    and what kube-scheduler no longer calls
   kubectl -n kube-system get cm scheduler -o jsonpath='{.data.config}' | extender config check -"""
 
 _DEFAULTS_EPILOG: Final = """\b
 Example:
   extender config defaults > scheduler.yaml"""
+
+_VersionOption = Annotated[
+    str,
+    typer.Option(
+        "--emulated-version",
+        metavar="VERSION",
+        help=f"Kubernetes release of the defaults: {' or '.join(RELEASES)}. Default: {DEFAULT_RELEASE.version}.",
+    ),
+]
 
 app = typer.Typer(
     rich_markup_mode=None,
@@ -33,24 +52,54 @@ app = typer.Typer(
 def check(
     file: Annotated[str, typer.Argument(metavar="FILE", help="YAML or JSON; - is standard input.")],
     show: Annotated[bool, typer.Option("--show", help="Print the configuration with all defaults.")] = False,
+    filter_answer: Annotated[
+        FilterAnswer,
+        typer.Option(
+            "--filter-answer",
+            help="The flag of extender serve. With best, print what kube-scheduler no longer calls, and reject "
+            "contradictions.",
+        ),
+    ] = FilterAnswer.FEASIBLE,
+    url_prefix: Annotated[
+        str,
+        typer.Option(
+            "--extender",
+            metavar="URL",
+            help="With --filter-answer best, the urlPrefix of extender serve if several extenders have filterVerb.",
+        ),
+    ] = "",
+    emulated_version: _VersionOption = "",
 ) -> None:
     """Check a configuration or a Policy by kube-scheduler's rules: fields, plugins and their arguments.
 
-    Each error is one line with its path on standard error; the exit status is 2.
+    Each error is one line with its path on standard error; the exit status is then 2.
     """
-    scheduling = load_scheduling_from_file(file)
+    with redirect_plugin_output():
+        setup = load_setup_from_file(file, parse_gates_of_release(filter(None, (emulated_version,)), ()))
+    lines = []
+    if filter_answer is FilterAnswer.BEST:
+        score_plugins = list_score_plugins(setup.profiles)
+        try:
+            lines = describe_best_node_effects(setup.configuration, score_plugins, url_prefix=url_prefix)
+        except ConfigError as error:
+            raise add_file_to_errors(error, get_display_name(file)) from error
+    elif url_prefix:
+        raise ConfigError([FieldError("--extender", "has no effect without --filter-answer best")])
     if show:
-        sys.stdout.write(scheduling.render_with_defaults())
+        sys.stdout.write(setup.render_with_defaults())
     else:
-        names = ", ".join(scheduling.profiles)
+        names = ", ".join(setup.profiles)
         sys.stdout.write(f"{get_display_name(file)}: fine; decides for {names}\n")
+        sys.stdout.writelines(f"{line}\n" for line in lines)
     sys.stdout.flush()
 
 
 @app.command(epilog=_DEFAULTS_EPILOG, short_help="Print the default configuration.")
-def defaults() -> None:
+def defaults(emulated_version: _VersionOption = "") -> None:
     """Print the configuration that applies without a configuration file, with all defaults."""
-    sys.stdout.write(wiring.build_scheduling().render_with_defaults())
+    with redirect_plugin_output():
+        setup = wiring.build_setup(gates=parse_gates_of_release(filter(None, (emulated_version,)), ()))
+    sys.stdout.write(setup.render_with_defaults())
     sys.stdout.flush()
 
 

@@ -6,11 +6,11 @@ from typing import Annotated, Final
 import typer
 
 from extender.app import wiring
-from extender.cli.recording_options import add_file_to_errors, read_text
+from extender.cli.recording_options import add_file_to_errors, read_text, redirect_plugin_output
 from extender.config.errors import ConfigError
 from extender.config.legacy_policy import policy_document
 from extender.config.legacy_policy.algorithm_providers import ALGORITHM_PROVIDERS, get_provider
-from extender.config.legacy_policy.policy_yaml import render_without_defaults
+from extender.config.legacy_policy.converted_configuration_yaml import render_without_defaults
 
 EPILOG: Final = """\b
 Examples:
@@ -34,8 +34,8 @@ def convert(
 ) -> None:
     """Print the KubeSchedulerConfiguration v1 with the same decisions as a Policy of releases up to 1.22.
 
-    It may name plugins that kube-scheduler removed; this program still has them. Parts of the Policy without an
-    equivalent are listed on standard error, one line each.
+    The configuration may name plugins that kube-scheduler removed; this program still has them. Parts of the Policy
+    without an equivalent are listed on standard error, one line each.
     """
     if bool(file) == bool(algorithm_provider):
         raise typer.BadParameter("want a file, or --provider with a name", param_hint="POLICY")
@@ -49,10 +49,11 @@ def convert(
             if file
             else policy_document.LoadedPolicy(get_provider(algorithm_provider))
         )
-        scheduling = wiring.build_scheduling_from_policy(policy)
+        with redirect_plugin_output():
+            setup = wiring.build_setup_from_policy(policy)
     except ConfigError as error:
         raise add_file_to_errors(error, name) from error
-    for warning in scheduling.warnings:
+    for warning in setup.warnings:
         sys.stderr.write(f"extender: note: {warning}\n")
-    sys.stdout.write(render_without_defaults(scheduling.configuration))
+    sys.stdout.write(render_without_defaults(setup.configuration))
     sys.stdout.flush()

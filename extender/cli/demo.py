@@ -12,7 +12,7 @@ import typer
 from rich.console import Console
 
 from extender.app import wiring
-from extender.cli.recording_options import load_scheduling_from_file
+from extender.cli.recording_options import load_setup_from_file, redirect_plugin_output
 from extender.client.errors import ApiError
 from extender.demo.runner import DemoOptions, SchedulerEndedError, run_demo
 from extender.demo.scenario import MAX_PODS_PER_NODE, DemoSize
@@ -21,6 +21,7 @@ _EPILOG: Final = """\b
 Examples:
   extender demo                                 a scenario of sixteen seconds, then a summary
   extender demo --serve                         the same, then keep the cluster for kubectl until Ctrl-C
+  extender demo --ui                            the same in the browser, until Ctrl-C
   extender demo --nodes 200 --pods 2000         larger
   extender demo --config binpack.yaml           with your own scheduler configuration
 
@@ -34,8 +35,8 @@ The pods:
   answers            high priority and needs a GPU: preempts a training pod
 
 Nothing is installed, and nothing outside this process is changed. The API server is in memory and listens on the
-loopback address; the scheduler is that of `extender schedule` and talks to it over HTTP. Without a terminal the demo
-prints plain lines. The exit status is 0 at the end of the scenario and after Ctrl-C."""
+loopback address. The scheduler is that of `extender schedule` and calls this API server over HTTP. Without a terminal
+the demo prints plain lines. The exit status is 0 at the end of the scenario and after Ctrl-C."""
 
 _FAILED: Final = 1
 
@@ -48,7 +49,7 @@ class _PipeSafeConsole(Console):
     def on_broken_pipe(self) -> None:
         """Stop printing, and stop the demo if it is running."""
         self.quiet = True
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        os.dup2(os.open(os.devnull, os.O_WRONLY), self.file.fileno())
         if signal.getsignal(signal.SIGTERM) is not signal.SIG_DFL:
             signal.raise_signal(signal.SIGTERM)
 
@@ -69,30 +70,36 @@ def demo(
     port: Annotated[
         int, typer.Option(min=0, max=65535, metavar="N", help="Port of the API server; 0: any free port.")
     ] = 0,
+    ui: Annotated[bool, typer.Option("--ui", help="Also show it in the browser, until Ctrl-C.")] = False,
+    no_browser: Annotated[bool, typer.Option("--no-browser", help="With --ui: do not open the browser.")] = False,
     config: Annotated[str, typer.Option(metavar="FILE", help="KubeSchedulerConfiguration of the scheduler.")] = "",
 ) -> None:
     """Watch the scheduler schedule a simulated cluster.
 
-    Pods are created and scheduled, stay pending with a reason, are scheduled after the event they wait for, and one is
+    Most pods are scheduled at once. Some stay pending with a reason until the event that they wait for. One is
     preempted by a pod of higher priority. The demo needs no cluster; it ends after about twenty seconds with a summary.
     """
     if pods > nodes * MAX_PODS_PER_NODE:
         message = f"{pods} are too many for {nodes} nodes; at most {MAX_PODS_PER_NODE} per node"
         raise typer.BadParameter(message, param_hint="--pods")
-    options = DemoOptions(_load_scheduling_without_rate_limit(config), DemoSize(nodes, pods, seed), speed, serve, port)
+    console = _PipeSafeConsole(file=sys.stdout)
     try:
-        asyncio.run(run_demo(options, _PipeSafeConsole()))
+        with redirect_plugin_output():
+            setup = _load_setup_without_rate_limit(config)
+            size = DemoSize(nodes, pods, seed)
+            options = DemoOptions(setup, size, speed, serve or ui, port, serves_ui=ui, opens_browser=not no_browser)
+            asyncio.run(run_demo(options, console))
     except (ApiError, SchedulerEndedError) as error:
         sys.stderr.write(f"extender: {error}\n")
         raise typer.Exit(_FAILED) from error
     except OSError as error:
         reason = os.strerror(error.errno).lower() if error.errno else str(error)
-        sys.stderr.write(f"extender: port {port}: {reason}; choose another with --port\n")
+        sys.stderr.write(f"extender: port {port}: {reason}; choose another port with --port\n")
         raise typer.Exit(_FAILED) from error
 
 
-def _load_scheduling_without_rate_limit(config: str) -> wiring.Scheduling:
+def _load_setup_without_rate_limit(config: str) -> wiring.SchedulerSetup:
     """Load a configuration file, or the default configuration, without a limit on the API request rate."""
-    scheduling = load_scheduling_from_file(config) if config else wiring.build_scheduling()
-    connection = msgspec.structs.replace(scheduling.configuration.client_connection, qps=-1.0)
-    return replace(scheduling, configuration=replace(scheduling.configuration, client_connection=connection))
+    setup = load_setup_from_file(config) if config else wiring.build_setup()
+    connection = msgspec.structs.replace(setup.configuration.client_connection, qps=-1.0)
+    return replace(setup, configuration=replace(setup.configuration, client_connection=connection))

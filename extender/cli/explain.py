@@ -1,82 +1,164 @@
-"""`extender explain`: show why a pod is pending, or which node is best for it."""
+"""`extender explain`: show why a pod is pending, why it is on its node, or which node is best for it."""
 
 import sys
-from collections.abc import Sequence
-from typing import Annotated, Any, Final
+from collections.abc import Iterator, Sequence
+from typing import Annotated, Final
 
 import msgspec
 import typer
 
-from extender.analysis.explain import PodReport, explain_pods
-from extender.app import wiring
+from extender.analysis.explain import PodExplainer, PodReport
+from extender.cli.exit_status import ERROR, FITS, WAITS, ExitCodeOption, exit_with
+from extender.cli.live.cluster_options import (
+    AllNamespacesOption,
+    ClusterOptions,
+    ContextOption,
+    FilesOrClusterOption,
+    InputOptions,
+    KubeconfigOption,
+    NamespaceOption,
+    OverrideOption,
+    SelectorOption,
+    read_cluster_inputs,
+)
 from extender.cli.recording_options import (
-    ConfigFile,
-    Files,
+    ConfigOption,
+    EmulatedVersionOption,
     GatesOption,
-    Output,
+    Inputs,
+    OutputFormat,
     OutputOption,
-    read_inputs,
-    warn,
+    VerboseOption,
+    make_offline_runtime,
+    redirect_plugin_output,
     warn_about_other_schedulers,
 )
+from extender.cli.terminal import ProgressBar, write_text
 from extender.config.documents import dump_yaml
 
 _EPILOG: Final = """\b
 Examples:
-  extender explain -f cluster.json                           all pending pods
-  extender explain -f cluster.json shop/api-7f4b-g3ypl       one pod
-  extender explain -f cluster.json api-7f4b-g3ypl -o json    all results, per node and plugin
-  extender explain -f cluster.json --config scheduler.yaml   with another configuration
-  kubectl get nodes,pods -A -o json | extender explain -f -"""
+  extender explain -A                                           all pending pods of the live cluster
+  extender explain web-7f4b -n shop                             one pod of the live cluster
+  extender explain deployment/web                               the pods of a workload
+  extender explain -f cluster.json.gz                           all pending pods of a recording
+  extender explain -f cluster.json.gz shop/api-7f4b-g3ypl       one pod
+  extender explain -f cluster.json.gz api-7f4b-g3ypl -o json    all results, per node and plugin
+  extender explain -f cluster.json.gz --config scheduler.yaml   with another configuration
+  extender record -o - | extender explain -f -"""
 
 app = typer.Typer(rich_markup_mode=None, add_completion=False)
 
 
 @app.command(epilog=_EPILOG)
 def explain(
-    file: Files,
+    file: FilesOrClusterOption = None,
     pods: Annotated[
         list[str] | None,
-        typer.Argument(metavar="POD", help="namespace/name, or name. Without any, all pending pods."),
+        typer.Argument(
+            metavar="POD",
+            help="name, namespace/name, pod/name, or a workload: deployment/name. Without any, all pending pods.",
+        ),
     ] = None,
-    config: ConfigFile = "",
+    config: ConfigOption = "",
     feature_gates: GatesOption = None,
-    output: OutputOption = Output.TABLE,
+    emulated_version: EmulatedVersionOption = "",
+    override: OverrideOption = False,
+    kubeconfig: KubeconfigOption = "",
+    context: ContextOption = "",
+    namespace: NamespaceOption = "",
+    all_namespaces: AllNamespacesOption = False,
+    selector: SelectorOption = "",
+    output: OutputOption = OutputFormat.TABLE,
+    exit_code: ExitCodeOption = False,
+    verbose: VerboseOption = False,
 ) -> None:
-    """Show why a pod is pending, or which node is best for it.
+    """Show why a pod is pending, why it is on its node, or which node is best for it.
 
-    For a pod that fits on no node: the number of rejected nodes per reason, the nodes that miss least and what would
-    help, the message of kube-scheduler, and the victims of preemption. For a pod that fits: the best nodes with the
-    scores of every plugin, and the plugins that made the difference. Each pod is explained on the cluster as recorded,
-    without the other pending pods; a member of a pod group also with its group, if the feature gate GenericWorkload is
-    enabled. A plugin error that ends the attempt is part of the explanation; the exit status is then 0.
+    Without -f, the live cluster of the current kubeconfig is read: nodes, pods, and the kinds on which the answer
+    depends. Nothing is written to it.
+
+    For a pod that fits on no node, the report has the number of rejected nodes per reason and kube-scheduler's message.
+    It also has the nodes closest to feasible, what would help, and the victims of preemption. For a pod that fits, it
+    has the best nodes with the scores of every plugin, and the plugins that made the difference. For a pod that has a
+    node, it has the rank of this node, and the node to which the pod would go now.
+
+    Each pod is explained alone, without the other pending pods. Pods with the same explanation have one report, unless
+    they are named. With the feature gate GenericWorkload, a member of a pod group is also explained with its group. A
+    plugin error that ends the attempt is part of the report; the exit status is then 0.
     """
-    inputs = read_inputs(file, config, feature_gates)
-    scheduling = inputs.scheduling
-    # If the configuration comes from the recording, only pods of its first profile are explained.
-    scheduler_names = tuple(scheduling.profiles) if config else (scheduling.first_profile.scheduler_name,)
-    reports = explain_pods(
-        inputs.recording,
-        pods or [],
-        scheduling.profiles,
-        scheduler_names,
-        wiring.make_runtime(wiring.make_slow_call_observer(warn)),
-        scheduling.gates,
-    )
-    match output:
-        case Output.JSON:
-            sys.stdout.write(msgspec.json.encode(_make_report_values(reports)).decode() + "\n")
-        case Output.YAML:
-            sys.stdout.write(dump_yaml(_make_report_values(reports)))
-        case Output.TABLE:
-            sys.stdout.write("\n".join(report.to_text() for report in reports))
-            if not reports:
-                names = " or ".join(f'"{name}"' for name in scheduler_names)
-                sys.stderr.write(f"extender: no pod is pending for scheduler {names}\n")
-    sys.stdout.flush()
-    if not pods:
+    input_options = InputOptions(config, feature_gates or (), emulated_version, override)
+    cluster_options = ClusterOptions(kubeconfig, context, namespace, all_namespaces, selector)
+    with redirect_plugin_output():
+        inputs, selection = read_cluster_inputs(file, input_options, cluster_options, pods or ())
+        setup = inputs.setup
+        # If the configuration comes from the recording, only pods of its first profile are explained.
+        scheduler_names = tuple(setup.profiles) if config else (setup.first_profile.scheduler_name,)
+        runtime = make_offline_runtime(verbose=verbose)
+        explainer = PodExplainer(inputs.recording, selection, setup.profiles, scheduler_names, runtime, setup.gates)
+    status = _write_reports(explainer, output)
+    _warn_about_unexplained_pods(inputs, explainer, scheduler_names, warn_if_none=output is OutputFormat.TABLE)
+    exit_with(status, enabled=exit_code)
+
+
+def _warn_about_unexplained_pods(
+    inputs: Inputs, explainer: PodExplainer, scheduler_names: Sequence[str], *, warn_if_none: bool
+) -> None:
+    """Say on standard error that no pod is pending, and which pods wait for other schedulers."""
+    if not explainer.groups and warn_if_none:
+        names = " or ".join(f'"{name}"' for name in scheduler_names)
+        sys.stderr.write(f"extender: no pod is pending for scheduler {names}\n")
+    if not explainer.selection.names:
         warn_about_other_schedulers(inputs.recording, scheduler_names)
 
 
-def _make_report_values(reports: Sequence[PodReport]) -> dict[str, Any]:
-    return {"pods": {report.explanation.pod.key: report.to_values() for report in reports}}
+def _write_reports(explainer: PodExplainer, output: OutputFormat) -> int:
+    """Write each report as soon as it is made, and return the exit status for `--exit-code`."""
+    status = FITS
+    count, total = 0, sum(map(len, explainer.groups))
+    progress_bar = ProgressBar("pods")
+    write = write_text if output is OutputFormat.TABLE else sys.stdout.write
+    if output is OutputFormat.JSON:
+        sys.stdout.write('{"pods":{')
+    elif output is OutputFormat.YAML:
+        sys.stdout.write("pods:\n" if explainer.groups else "pods: {}\n")
+    for report in _iterate_reports(explainer):
+        status = max(status, ERROR if report.has_error else FITS if report.fits else WAITS)
+        progress_bar.erase()
+        for part in _format_report(report, output, is_first=not count):
+            write(part)
+        sys.stdout.flush()
+        count += 1 + len(report.alike_pods)
+        progress_bar.show(count, total)
+    if output is OutputFormat.JSON:
+        sys.stdout.write("}}\n")
+    sys.stdout.flush()
+    return status
+
+
+def _iterate_reports(explainer: PodExplainer) -> Iterator[PodReport]:
+    """Yield the reports; what plugins print meanwhile goes to standard error."""
+    reports = explainer.iterate_reports()
+    while True:
+        with redirect_plugin_output():
+            report = next(reports, None)
+        if report is None:
+            return
+        yield report
+
+
+def _format_report(report: PodReport, output: OutputFormat, *, is_first: bool) -> Iterator[str]:
+    """Yield the parts of the report. In JSON and YAML, each pod has its own entry."""
+    if output is OutputFormat.TABLE:
+        yield ("" if is_first else "\n") + report.to_text()
+        return
+    keys = (report.explanation.pod.key, *report.alike_pods)
+    if output is OutputFormat.JSON:
+        values = msgspec.json.encode(report.to_values()).decode()
+        for index, key in enumerate(keys):
+            yield ("" if is_first and not index else ",") + f"{msgspec.json.encode(key).decode()}:"
+            yield values
+        return
+    for key in keys:
+        lines = dump_yaml({key: report.to_values()}).removesuffix("\n").split("\n")
+        yield "".join(f"  {line}\n" for line in lines)

@@ -1,9 +1,10 @@
-"""The command `extender`: it selects the subcommand, and converts an exception to one line and an exit status.
+"""The command `extender`: select the subcommand, and convert an exception to one line and an exit status.
 
 Each subcommand is a module of this package with a `typer.Typer` named `app`. A module is imported only when
-its subcommand is run, so that the others start fast.
+its subcommand is run, so that the other subcommands start fast.
 """
 
+import gc
 import os
 import sys
 from difflib import get_close_matches
@@ -14,31 +15,51 @@ import typer
 from typer.core import TyperGroup
 
 from extender import __version__
-from extender.analysis.input_errors import InputError, UnreadableError
+from extender.analysis.input.input_errors import InputError, UnreadableError
 from extender.basics import gc_tuning
+from extender.cli.exit_status import ERROR, EXIT_CODE_FLAG
+from extender.cli.plain_values import set_plain_converters
 from extender.config.errors import ConfigError
 
 COMMANDS: Final = {
     "demo": "Schedule a demo cluster in this process, for twenty seconds or for kubectl.",
     "explain": "Show why a pod is pending, or which node is best for it.",
     "simulate": "Place all pending pods on a copy of a recorded cluster.",
+    "record": "Record a live cluster to a file, without secrets, for the other commands.",
+    "what-if": "Show what a drain, a lost zone, new nodes or more pods do to the pods of a cluster.",
+    "fits": "Count how many more copies of a pod fit, and show what stops the next one.",
+    "compare": "Place the same pods with two configurations or releases, and show the differences.",
+    "experiment": "Place the pods of a GPU trace with several policies, and compare the allocated GPUs.",
     "schedule": "Schedule the pods of a cluster, with kube-scheduler's flags.",
     "serve": "Answer the extender verbs over HTTP, for a live or a recorded cluster.",
+    "ui": "Show a cluster in the browser: nodes, waiting pods, and why they wait.",
+    "completion": "Print a script that completes commands and options in bash, zsh or fish.",
     "config": "Check a KubeSchedulerConfiguration, convert a Policy, or show the defaults.",
 }
+
+_MODULES_IN_FOLDERS: Final = {
+    "completion": "live.completion",
+    "record": "live.record",
+    "compare": "planning.compare",
+    "fits": "planning.fits",
+    "what-if": "planning.what_if",
+}
+"""The modules of the commands that are not modules of this package with the command's name."""
 
 _EPILOG: Final = """\b
 Examples:
   extender demo
-  kubectl get nodes,pods,namespaces,services,replicasets -A -o json > cluster.json
-  extender explain -f cluster.json shop/api-7f4b-g3ypl
-  extender simulate -f cluster.json --config scheduler.yaml
-  extender serve -f cluster.json --port 8080
+  extender explain deployment/web -n shop
+  extender simulate
+  extender record -o cluster.json.gz
+  extender explain -f cluster.json.gz shop/api-7f4b-g3ypl
+  extender serve -f cluster.json.gz --port 8080
   extender schedule --config scheduler.yaml --leader-elect=false
   extender config check scheduler.yaml
 
 \b
-Exit status: 0 success, 1 failure, 2 invalid input or command line (1 for schedule, as in kube-scheduler)."""
+Exit status: 0 success, 1 failure, 2 invalid input or command line (1 for schedule, as in kube-scheduler).
+With --exit-code: 0 all pods fit, 3 a pod has to wait, 4 error."""
 
 _FAILED: Final = 1
 _BAD_INPUT: Final = 2
@@ -46,6 +67,10 @@ _BAD_INPUT: Final = 2
 
 class _Commands(TyperGroup):
     """The subcommands by name; a subcommand's module is imported when the subcommand is run."""
+
+    def __init__(self, **attributes: Any) -> None:
+        super().__init__(**attributes)
+        set_plain_converters(self)
 
     def list_commands(self, ctx: Any) -> list[str]:  # noqa: ARG002
         return list(COMMANDS)
@@ -55,8 +80,9 @@ class _Commands(TyperGroup):
             suggestions = get_close_matches(cmd_name, COMMANDS, n=1)
             message = f"No such command '{cmd_name}'. Did you mean '{suggestions[0]}'?" if suggestions else ""
             return ctx.fail(message) if message else None
-        command = typer.main.get_command(import_module(f"extender.cli.{cmd_name}").app)
+        command = typer.main.get_command(_import_command(cmd_name).app)
         command.name = cmd_name
+        set_plain_converters(command)
         return command
 
     def invoke(self, ctx: Any) -> Any:
@@ -69,6 +95,22 @@ class _Commands(TyperGroup):
     def format_commands(self, ctx: Any, formatter: Any) -> None:  # noqa: ARG002
         with formatter.section("Commands"):
             formatter.write_dl(list(COMMANDS.items()))
+
+
+def _import_command(name: str) -> Any:
+    """Import the module of a command without garbage collections, which would take a sixth of the time.
+
+    The imported objects live until the process ends, so the first collection afterwards need not visit them either.
+    """
+    module_name = f"extender.cli.{_MODULES_IN_FOLDERS.get(name, name)}"
+    if module_name in sys.modules:
+        return sys.modules[module_name]
+    gc.disable()
+    try:
+        return import_module(module_name)
+    finally:
+        gc.freeze()
+        gc.enable()
 
 
 app = typer.Typer(
@@ -103,13 +145,19 @@ def main() -> None:
     # OpenBLAS starts one thread per processor; no code here multiplies matrices.
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     gc_tuning.set_gc_thresholds()
+    if "_EXTENDER_COMPLETE" in os.environ:
+        import_module("typer.completion").completion_init()
     try:
         app(prog_name="extender")
     except Exception as error:  # noqa: BLE001  the outermost handler
         lines, status = _describe_exception(error)
         for line in lines:
             sys.stderr.write(f"extender: {line}\n")
-        sys.exit(status)
+        sys.exit(ERROR if EXIT_CODE_FLAG in sys.argv else status)
+    except SystemExit as error:
+        if error.code in {_FAILED, _BAD_INPUT} and EXIT_CODE_FLAG in sys.argv:
+            sys.exit(ERROR)
+        raise
 
 
 def _describe_exception(error: Exception) -> tuple[list[str], int]:

@@ -1,24 +1,32 @@
 """The options shared by the commands that read a recorded cluster, and the functions that read their input."""
 
 import sys
-from collections.abc import Collection
+from collections.abc import Callable, Collection, Iterable
+from contextlib import AbstractContextManager, redirect_stdout
 from dataclasses import dataclass
 from enum import Enum
-from typing import Annotated
+from traceback import format_exception
+from typing import Annotated, Any, TextIO
 
+import msgspec
 import typer
 
-from extender.analysis.input_errors import InputError, InputErrorLine, SourceLocation, UnreadableError
-from extender.analysis.input_files import read_file
+from extender.analysis.input.input_errors import InputError, InputErrorLine, SourceLocation, UnreadableError
+from extender.analysis.input.input_files import read_file
 from extender.analysis.pending_pods import count_pods_of_other_schedulers
 from extender.analysis.recorded_cluster import Recording, read_recording
 from extender.app import wiring
+from extender.cli.terminal import write_text
+from extender.config.documents import dump_yaml
 from extender.config.errors import ConfigError
 from extender.config.feature_gates import FeatureGates
-from extender.config.feature_gates_flag import parse_feature_gates, select_scheduling_gates
+from extender.config.feature_gates_flag import parse_feature_gates, select_scheduling_features
+from extender.config.releases import DEFAULT_RELEASE, RELEASES, find_release, parse_emulated_version
+from extender.cycle.plugin_runtime import PluginRuntime
+from extender.framework.plugin_runner import PluginError
 
 
-class Output(Enum):
+class OutputFormat(Enum):
     """The output format."""
 
     TABLE = "table"
@@ -26,16 +34,7 @@ class Output(Enum):
     YAML = "yaml"
 
 
-Files = Annotated[
-    list[str],
-    typer.Option(
-        "--file",
-        "-f",
-        metavar="FILE",
-        help="Recorded cluster: YAML or JSON, plain or gzipped; - is standard input. May be repeated.",
-    ),
-]
-ConfigFile = Annotated[
+ConfigOption = Annotated[
     str,
     typer.Option(
         "--config",
@@ -51,7 +50,19 @@ GatesOption = Annotated[
         help="Feature gates to enable or disable, as in kube-scheduler. May be repeated.",
     ),
 ]
-OutputOption = Annotated[Output, typer.Option("--output", "-o", help="Output format.")]
+EmulatedVersionOption = Annotated[
+    str,
+    typer.Option(
+        "--emulated-version",
+        metavar="VERSION",
+        help=f"Kubernetes release whose kube-scheduler decides: {' or '.join(RELEASES)}. "
+        f"Default: that of the live cluster or of a recording of `extender record`, or {DEFAULT_RELEASE.version}.",
+    ),
+]
+VerboseOption = Annotated[
+    bool, typer.Option("--verbose", "-v", help="Print the traceback of each plugin exception on standard error.")
+]
+OutputOption = Annotated[OutputFormat, typer.Option("--output", "-o", help="Output format.")]
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,11 +71,53 @@ class Inputs:
 
     Attributes:
         recording: the recorded cluster.
-        scheduling: the configuration with its plugins.
+        setup: the configuration with its plugins.
     """
 
     recording: Recording
-    scheduling: wiring.Scheduling
+    setup: wiring.SchedulerSetup
+
+
+def redirect_plugin_output() -> AbstractContextManager[TextIO]:
+    """Send what plugins print to standard error inside the block, so that standard output has only the result."""
+    return redirect_stdout(sys.stderr)
+
+
+def make_offline_runtime(*, verbose: bool) -> PluginRuntime:
+    """Return a runtime that warns about slow plugins; if *verbose*, it prints each different traceback once."""
+    observer = wiring.make_slow_call_observer(warn)
+    return wiring.make_runtime(observer, on_exception=_TracebackPrinter()) if verbose else wiring.make_runtime(observer)
+
+
+class _TracebackPrinter:
+    """Prints the tracebacks of plugin exceptions on standard error, equal ones once."""
+
+    def __init__(self) -> None:
+        self._printed: set[str] = set()
+
+    def __call__(self, error: PluginError, exception: Exception) -> None:
+        text = "".join(format_exception(exception))
+        if text not in self._printed:
+            self._printed.add(text)
+            warn(f"{error}\n{text.rstrip()}")
+
+
+def write_answer(output: OutputFormat, make_values: Callable[[], Any], format_text: Callable[[], str]) -> None:
+    """Write an answer to standard output.
+
+    Args:
+        output: the format.
+        make_values: the function that returns the answer as plain values, for JSON and YAML.
+        format_text: the function that returns the answer as text.
+    """
+    match output:
+        case OutputFormat.JSON:
+            sys.stdout.write(msgspec.json.encode(make_values()).decode() + "\n")
+        case OutputFormat.YAML:
+            sys.stdout.write(dump_yaml(make_values()))
+        case OutputFormat.TABLE:
+            write_text(format_text())
+    sys.stdout.flush()
 
 
 def warn(line: str) -> None:
@@ -72,19 +125,61 @@ def warn(line: str) -> None:
     sys.stderr.write(f"extender: {line}\n")
 
 
-def read_inputs(files: list[str], config: str, feature_gates: list[str] | None = None) -> Inputs:
-    """Read the recording and the configuration; print the skipped kinds on standard error.
+def parse_gates_of_release(emulated_version: Iterable[str], feature_gates: Iterable[str]) -> FeatureGates:
+    """Return the feature gates that the values of `--emulated-version` and `--feature-gates` select.
 
     Raises:
-        ConfigError: a feature gate is invalid.
+        ConfigError: the release or a feature gate is invalid.
+    """
+    release = parse_emulated_version(emulated_version)
+    return select_scheduling_features(parse_feature_gates(feature_gates, release), release)
+
+
+def parse_gates_of_recorded_release(
+    kubernetes_version: str, emulated_version: Iterable[str], feature_gates: Iterable[str]
+) -> FeatureGates:
+    """Return the feature gates of the selected release, or else of the API server's release or the nearest one.
+
+    Args:
+        kubernetes_version: the version of the API server, such as `v1.37.2`; empty if it is unknown.
+        emulated_version: the values of `--emulated-version`.
+        feature_gates: the values of `--feature-gates`.
+
+    Raises:
+        ConfigError: the release or a feature gate is invalid.
+    """
+    release = find_release(kubernetes_version)
+    return parse_gates_of_release((*((release.version,) if release else ()), *emulated_version), feature_gates)
+
+
+def read_inputs(
+    files: list[str],
+    config: str,
+    feature_gates: Iterable[str] | None = None,
+    emulated_version: Iterable[str] = (),
+    *,
+    override: bool = False,
+) -> Inputs:
+    """Read the recording and the configuration; print the skipped kinds on standard error.
+
+    Args:
+        files: the files of the recording.
+        config: the file of the configuration; empty: the recording's configuration, or the default configuration.
+        feature_gates: the values of `--feature-gates`.
+        emulated_version: the values of `--emulated-version`; none: the release of the recorded API server, or the
+            nearest one.
+        override: whether a later object replaces an earlier object of the same kind and name.
+
+    Raises:
+        ConfigError: the release or a feature gate is invalid.
         InputError: a file or the configuration is invalid.
     """
-    gates = select_scheduling_gates(parse_feature_gates(feature_gates or ()))
-    recording = read_recording(files)
-    if recording.skipped:
-        kinds = ", ".join(f"{count} {kind}" for kind, count in sorted(recording.skipped.items()))
+    recording = read_recording(files, override=override)
+    gates = parse_gates_of_recorded_release(recording.kubernetes_version, emulated_version, feature_gates or ())
+    if recording.skipped_kinds:
+        kinds = ", ".join(f"{count} {kind}" for kind, count in sorted(recording.skipped_kinds.items()))
         sys.stderr.write(f"extender: skipped kinds that scheduling does not read: {kinds}\n")
-    return Inputs(recording, load_scheduling_for_recording(config, recording, gates))
+    return Inputs(recording, load_setup_for_recording(config, recording, gates))
 
 
 def warn_about_other_schedulers(recording: Recording, scheduler_names: Collection[str]) -> None:
@@ -94,24 +189,24 @@ def warn_about_other_schedulers(recording: Recording, scheduler_names: Collectio
         warn(f'{pods} pending for scheduler "{name}"; pass its configuration with --config')
 
 
-def load_scheduling_for_recording(config: str, recording: Recording, gates: FeatureGates) -> wiring.Scheduling:
+def load_setup_for_recording(config: str, recording: Recording, gates: FeatureGates) -> wiring.SchedulerSetup:
     """Load the file *config*; without it, load the recording's configuration, or else the default configuration.
 
     Raises:
         InputError: the configuration cannot be read or is invalid.
     """
     if config:
-        return load_scheduling_from_file(config, gates)
+        return load_setup_from_file(config, gates)
     if recording.config is None:
-        return wiring.build_scheduling(gates=gates)
+        return wiring.build_setup(gates=gates)
     try:
-        scheduling = wiring.build_scheduling_from_builtins(recording.config, recording.config_location, gates)
+        setup = wiring.build_setup_from_document(recording.config, recording.config_location, gates)
     except ConfigError as error:
         raise add_file_to_errors(error, recording.config_location) from error
-    return _print_warnings(scheduling)
+    return _print_warnings(setup)
 
 
-def load_scheduling_from_file(file: str, gates: FeatureGates | None = None) -> wiring.Scheduling:
+def load_setup_from_file(file: str, gates: FeatureGates | None = None) -> wiring.SchedulerSetup:
     """Load the configuration in a file, or on standard input if *file* is `-`.
 
     Parts of a Policy without an equivalent are printed on standard error.
@@ -121,7 +216,7 @@ def load_scheduling_from_file(file: str, gates: FeatureGates | None = None) -> w
     """
     name, data = read_text(file)
     try:
-        return _print_warnings(wiring.load_scheduling(data, name, gates))
+        return _print_warnings(wiring.load_setup(data, name, gates))
     except ConfigError as error:
         raise add_file_to_errors(error, name) from error
 
@@ -138,10 +233,10 @@ def read_text(file: str) -> tuple[str, bytes]:
         raise InputError([error.error]) from error
 
 
-def _print_warnings(scheduling: wiring.Scheduling) -> wiring.Scheduling:
-    for warning in scheduling.warnings:
+def _print_warnings(setup: wiring.SchedulerSetup) -> wiring.SchedulerSetup:
+    for warning in setup.warnings:
         sys.stderr.write(f"extender: note: {warning}\n")
-    return scheduling
+    return setup
 
 
 def add_file_to_errors(error: ConfigError, source: str) -> InputError:

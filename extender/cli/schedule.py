@@ -11,37 +11,38 @@ import typer
 from typer.core import TyperCommand
 
 from extender import __version__
-from extender.analysis.input_errors import InputError
+from extender.analysis.input.input_errors import InputError
 from extender.app.options import ScheduleOptions
 from extender.app.schedule import run
 from extender.app.startup import StartError
 from extender.cli.flag_help import format_help
 from extender.cli.pflag import parse
 from extender.cli.schedule_flags import FLAGS, GROUPS
-from extender.cli.schedule_options import VERSION, make_schedule_options
+from extender.cli.schedule_options import make_schedule_options
 from extender.client.errors import ApiError
 from extender.config.errors import ConfigError
+from extender.config.releases import DEFAULT_RELEASE
 from extender.logs.klog import configure_logging
 
 _FAILED: Final = 1
-_NARROW, _WIDE = 80, 120
+_MIN_WIDTH, _MAX_WIDTH = 80, 120
 
 _USAGE: Final = "extender schedule [flags]"
-_ABOUT: Final = """\
+_DESCRIPTION: Final = """\
 Watch a cluster, select a node for every pending pod, and bind the pod: kube-scheduler's work, with kube-scheduler's \
-flags and configuration file. Run it in place of kube-scheduler, or beside it under another scheduler name.
+flags and configuration file. Run it in place of kube-scheduler, or beside kube-scheduler under another scheduler name.
 
 The API server is found through --kubeconfig or the configuration file, $KUBECONFIG, ~/.kube/config, or the pod's \
 service account, in this order. A configuration file overrides the deprecated flags; the flags of leader election \
 override the file."""
-_END: Final = """\
+_EPILOG: Final = """\
 Examples:
   extender schedule --kubeconfig ~/.kube/config --leader-elect=false -v=2
   extender schedule --config scheduler.yaml --logging-format=json
   extender schedule --config scheduler.yaml --write-config-to full.yaml
   curl -k https://127.0.0.1:10259/readyz?verbose
 
-Signals: TERM and INT finish running bindings, release the lease and end the process; a second one ends it at once.
+Signals: TERM and INT finish running bindings, release the lease and end the process; a second signal ends it at once.
 USR2 writes nodes, pods and queue to the log.
 
 Exit status: 0 after a signal, 1 otherwise: an invalid flag or configuration, no API server, a lost lease.
@@ -71,8 +72,8 @@ def run_command(arguments: Sequence[str], start: Callable[[ScheduleOptions], Cor
     try:
         parsed = parse(arguments, FLAGS)
         if parsed["help"]:
-            width = min(max(shutil.get_terminal_size().columns, _NARROW), _WIDE)
-            sys.stdout.write(format_help(_USAGE, _ABOUT, GROUPS, _END, width))
+            width = min(max(shutil.get_terminal_size().columns, _MIN_WIDTH), _MAX_WIDTH)
+            sys.stdout.write(format_help(_USAGE, _DESCRIPTION, GROUPS, _EPILOG, width))
             return 0
         if parsed["version"] != "false":
             return _print_version(parsed["version"])
@@ -107,15 +108,17 @@ def _print_version(form: str) -> int:
     if form not in {"true", "raw"}:
         return _report_errors(f'invalid argument "{form}" for "--version" flag: want --version or --version=raw')
     if form == "raw":
-        sys.stdout.write(f"extender {__version__}, Kubernetes v{VERSION}, Python {sys.version.split()[0]}\n")
+        sys.stdout.write(
+            f"extender {__version__}, Kubernetes v{DEFAULT_RELEASE.version}, Python {sys.version.split()[0]}\n"
+        )
     else:
-        sys.stdout.write(f"extender {__version__} (Kubernetes v{VERSION})\n")
+        sys.stdout.write(f"extender {__version__} (Kubernetes v{DEFAULT_RELEASE.version})\n")
     return 0
 
 
 def _write_configuration(options: ScheduleOptions, file: str) -> int:
     try:
-        Path(file).write_text(options.scheduling.render_with_defaults())
+        Path(file).write_text(options.setup.render_with_defaults())
     except OSError as error:
         return _report_errors(f"--write-config-to: {file}: {error.strerror or error}")
     sys.stderr.write(f"extender: wrote the configuration to {file}\n")

@@ -26,11 +26,12 @@ from extender.cli.pflag import (
     Flag,
     FlagType,
 )
+from extender.config.releases import DEFAULT_RELEASE, RELEASES
 from extender.serving.serving_options import ALWAYS_ALLOWED_PATHS, PORT
 
-VERSION: Final = FlagType("true|raw|vX.Y.Z", str, value_without_argument="true")
+_VERSION_TYPE: Final = FlagType("true|raw|vX.Y.Z", str, value_without_argument="true")
 
-_FILE_WINS = "is ignored if --config is given"
+_IGNORED_WITH_CONFIG = "is ignored if --config is given"
 _HTTP1 = "the service speaks HTTP/1.1"
 _NO_BUFFER = "log lines are written immediately"
 
@@ -42,7 +43,12 @@ _MISC = (
 _SERVING = (
     Flag("bind-address", IP, "0.0.0.0", "Address to listen on; 0.0.0.0 and :: mean all."),  # noqa: S104
     Flag("secure-port", INT, PORT, "Port for HTTPS; 0: no port."),
-    Flag("cert-dir", STRING, "", "Folder of kube-scheduler.crt and .key, created if missing; empty: in memory."),
+    Flag(
+        "cert-dir",
+        STRING,
+        "",
+        "Folder of kube-scheduler.crt and kube-scheduler.key; missing files are created. Empty: in memory.",
+    ),
     Flag(
         "tls-cert-file",
         STRING,
@@ -56,6 +62,7 @@ _SERVING = (
     Flag("tls-sni-cert-key", STRINGS, (), "Further certificates.", no_effect_reason="only one certificate is served"),
     Flag("permit-address-sharing", BOOL, False, "Set SO_REUSEADDR on the listening socket."),
     Flag("permit-port-sharing", BOOL, False, "Set SO_REUSEPORT, so that several processes may share the port."),
+    Flag("ui", BOOL, False, "Serve the pages /ui/ on the port; they show the cluster and why pods wait."),
     Flag("disable-http2-serving", BOOL, False, "Serve no HTTP/2.", no_effect_reason=_HTTP1),
     Flag("http2-max-streams-per-connection", INT, 0, "Maximum streams per connection.", no_effect_reason=_HTTP1),
 )
@@ -94,18 +101,24 @@ _AUTHORIZATION = (
     Flag("authorization-webhook-cache-unauthorized-ttl", DURATION, 10.0, "How long a denied access review is cached."),
 )
 _DEPRECATED = (
-    Flag("kubeconfig", STRING, "", "File with the API server's address and the credentials.", deprecated=_FILE_WINS),
-    Flag("kube-api-qps", FLOAT, 50.0, "Requests per second to the API server.", deprecated=_FILE_WINS),
-    Flag("kube-api-burst", INT32, 100, "Burst of requests to the API server.", deprecated=_FILE_WINS),
+    Flag(
+        "kubeconfig",
+        STRING,
+        "",
+        "File with the API server's address and the credentials.",
+        deprecated=_IGNORED_WITH_CONFIG,
+    ),
+    Flag("kube-api-qps", FLOAT, 50.0, "Requests per second to the API server.", deprecated=_IGNORED_WITH_CONFIG),
+    Flag("kube-api-burst", INT32, 100, "Burst of requests to the API server.", deprecated=_IGNORED_WITH_CONFIG),
     Flag(
         "kube-api-content-type",
         STRING,
         "application/vnd.kubernetes.protobuf",
         "Content type of requests to the API server; JSON is always used.",
-        deprecated=_FILE_WINS,
+        deprecated=_IGNORED_WITH_CONFIG,
     ),
-    Flag("profiling", BOOL, True, "Profiling over HTTP; not available.", deprecated=_FILE_WINS),
-    Flag("contention-profiling", BOOL, True, "Block profiling; not available.", deprecated=_FILE_WINS),
+    Flag("profiling", BOOL, True, "Profiling over HTTP; not available.", deprecated=_IGNORED_WITH_CONFIG),
+    Flag("contention-profiling", BOOL, True, "Block profiling; not available.", deprecated=_IGNORED_WITH_CONFIG),
     Flag(
         "pod-max-in-unschedulable-pods-duration",
         DURATION,
@@ -133,11 +146,18 @@ _ELECTION = (
     Flag("leader-elect-resource-name", STRING, "kube-scheduler", "Name of the lease."),
     Flag("leader-elect-resource-namespace", STRING, "kube-system", "Namespace of the lease."),
 )
-_ONE_VERSION = "only 1.36 is emulated"
+_NO_STORED_STATE = "no data is stored"
+EMULATED_VERSION: Final = Flag(
+    "emulated-version",
+    STRINGS,
+    (),
+    f"Kubernetes release whose kube-scheduler is emulated: {' or '.join(RELEASES)}; default {DEFAULT_RELEASE.version}.",
+)
+"""The flag that selects the emulated release, in every process."""
 _GATES = (
     Flag("feature-gates", GATES, (), "Feature gates, as in kube:SchedulerPopFromBackoffQ=false; repeatable."),
-    Flag("emulated-version", STRINGS, (), "Emulated Kubernetes release; only 1.36."),
-    Flag("min-compatibility-version", STRINGS, (), "Oldest compatible release.", no_effect_reason=_ONE_VERSION),
+    EMULATED_VERSION,
+    Flag("min-compatibility-version", STRINGS, (), "Oldest compatible release.", no_effect_reason=_NO_STORED_STATE),
 )
 _METRICS = (
     Flag("disabled-metrics", STRINGS, (), "Metric families to leave out."),
@@ -145,7 +165,7 @@ _METRICS = (
         "show-hidden-metrics-for-version",
         STRING,
         "",
-        "Show the metrics hidden in 1.35.",
+        "Show the metrics hidden since this release, the one before --emulated-version.",
         no_effect_reason="no metric is hidden",
     ),
     Flag(
@@ -171,7 +191,7 @@ _LOGS = (
 )
 _GLOBAL = (
     Flag("help", BOOL, False, "Show this help and exit.", short="h"),
-    Flag("version", VERSION, "false", "Show the version and exit."),
+    Flag("version", _VERSION_TYPE, "false", "Show the version and exit."),
 )
 
 GROUPS: Final[Mapping[str, tuple[Flag, ...]]] = {

@@ -16,14 +16,19 @@ import msgspec
 from extender.app import wiring
 from extender.app.options import ScheduleOptions
 from extender.cli.pflag import FlagError, ParsedFlags
-from extender.cli.recording_options import load_scheduling_from_file
+from extender.cli.recording_options import load_setup_from_file
 from extender.cli.schedule_flags import FLAGS
 from extender.client.kubeconfig import CredentialSource
 from extender.config.defaults import make_default_configuration
 from extender.config.errors import ConfigError, FieldError
 from extender.config.feature_gates import FeatureGates
-from extender.config.feature_gates_flag import list_gates_by_stage, parse_feature_gates, select_scheduling_gates
+from extender.config.feature_gates_flag import (
+    get_values_by_gate_and_stage,
+    parse_feature_gates,
+    select_scheduling_features,
+)
 from extender.config.model import Configuration
+from extender.config.releases import parse_emulated_version
 from extender.config.validation import validate_configuration
 from extender.logs.klog import LoggingOptions
 from extender.serving.serving_options import (
@@ -32,11 +37,9 @@ from extender.serving.serving_options import (
     FrontProxyOptions,
     ServingOptions,
 )
+from extender.ui.mounted_pages import find_pattern_of_pages
 
-VERSION: Final = "1.36"
-"""The Kubernetes release whose kube-scheduler is emulated."""
-
-_ELECTION: Final = {
+_LEADER_ELECTION_FIELDS: Final = {
     "leader-elect": "leader_elect",
     "leader-elect-lease-duration": "lease_duration",
     "leader-elect-renew-deadline": "renew_deadline",
@@ -45,13 +48,13 @@ _ELECTION: Final = {
     "leader-elect-resource-name": "resource_name",
     "leader-elect-resource-namespace": "resource_namespace",
 }
-_CONNECTION: Final = {
+_CLIENT_CONNECTION_FIELDS: Final = {
     "kubeconfig": "kubeconfig",
     "kube-api-content-type": "content_type",
     "kube-api-qps": "qps",
     "kube-api-burst": "burst",
 }
-_PROFILING: Final = {"profiling": "enable_profiling", "contention-profiling": "enable_contention_profiling"}
+_PROFILING_FIELDS: Final = {"profiling": "enable_profiling", "contention-profiling": "enable_contention_profiling"}
 
 
 def make_schedule_options(parsed: ParsedFlags) -> ScheduleOptions:
@@ -67,11 +70,12 @@ def make_schedule_options(parsed: ParsedFlags) -> ScheduleOptions:
     errors = list(_validate_flags(parsed))
     if errors:
         raise ConfigError(errors)
-    feature_gates = parse_feature_gates(parsed["feature-gates"])
-    scheduling = _build_scheduling(parsed, select_scheduling_gates(feature_gates))
-    connection = scheduling.configuration.client_connection
+    release = parse_emulated_version(parsed["emulated-version"])
+    feature_gates = parse_feature_gates(parsed["feature-gates"], release)
+    setup = _build_setup(parsed, select_scheduling_features(feature_gates, release))
+    connection = setup.configuration.client_connection
     return ScheduleOptions(
-        scheduling=scheduling,
+        setup=setup,
         credential_source=CredentialSource(
             kubeconfig=connection.kubeconfig, master=parsed["master"], environ=dict(os.environ)
         ),
@@ -85,9 +89,10 @@ def make_schedule_options(parsed: ParsedFlags) -> ScheduleOptions:
         ),
         max_in_unschedulable_pods_seconds=parsed["pod-max-in-unschedulable-pods-duration"],
         logs=make_logging_options(parsed),
-        features=list_gates_by_stage(feature_gates),
+        features=get_values_by_gate_and_stage(feature_gates, release),
         disabled_metrics=frozenset(parsed["disabled-metrics"]),
-        warnings=(*list_flag_warnings(parsed), *scheduling.warnings),
+        warnings=(*list_flag_warnings(parsed), *setup.warnings),
+        serves_ui=parsed["ui"],
         flags={name: FLAGS[name].type.render(parsed[name]) for name in sorted(FLAGS)},
     )
 
@@ -119,18 +124,35 @@ def _validate_flags(parsed: ParsedFlags) -> Iterator[FieldError]:
     for path in parsed["authorization-always-allow-paths"]:
         if "*" in path[:-1]:
             yield FieldError("--authorization-always-allow-paths", f'only trailing * allowed in "{path}"')
-    hidden_version = parsed["show-hidden-metrics-for-version"]
-    if hidden_version not in {"", "1.35"}:
-        yield FieldError(
-            "--show-hidden-metrics-for-version", f'"{hidden_version}" must be omitted or have the value 1.35'
-        )
-    for component_version in parsed["emulated-version"]:
-        component, _, version = component_version.rpartition("=")
-        if component not in {"", "kube"}:
-            yield FieldError("--emulated-version", f"component not registered: {component}; want kube={VERSION}")
-        elif version != VERSION:
-            yield FieldError("--emulated-version", f"{version} cannot be emulated; want {VERSION}")
+    yield from _validate_ui(parsed)
+    yield from _validate_release(parsed)
     yield from _validate_logging_flags(parsed)
+
+
+def _validate_ui(parsed: ParsedFlags) -> Iterator[FieldError]:
+    if not parsed["ui"]:
+        return
+    if not parsed["secure-port"]:
+        yield FieldError("--ui", "the pages need a port; leave out --secure-port=0")
+    pattern = find_pattern_of_pages(parsed["authorization-always-allow-paths"])
+    if pattern and not ServingOptions(parsed["bind-address"]).is_loopback:
+        message = f'every client of {parsed["bind-address"]} could read the pages; leave out "{pattern}" or --ui'
+        yield FieldError("--authorization-always-allow-paths", message)
+
+
+def _validate_release(parsed: ParsedFlags) -> Iterator[FieldError]:
+    """Check the emulated release. `--show-hidden-metrics-for-version` must be empty or the previous release."""
+    try:
+        previous_version = parse_emulated_version(parsed["emulated-version"]).previous_version
+    except ConfigError as error:
+        yield from error.errors
+        return
+    hidden_version = parsed["show-hidden-metrics-for-version"]
+    if hidden_version not in {"", previous_version}:
+        yield FieldError(
+            "--show-hidden-metrics-for-version",
+            f'"{hidden_version}" must be omitted or have the value {previous_version}',
+        )
 
 
 def _validate_logging_flags(parsed: ParsedFlags) -> Iterator[FieldError]:
@@ -150,14 +172,14 @@ def _validate_logging_flags(parsed: ParsedFlags) -> Iterator[FieldError]:
             yield FieldError(f"--{name}", "feature LoggingAlphaOptions is disabled")
 
 
-def _build_scheduling(parsed: ParsedFlags, gates: FeatureGates) -> wiring.Scheduling:
+def _build_setup(parsed: ParsedFlags, gates: FeatureGates) -> wiring.SchedulerSetup:
     """Build the configuration with the flags' changes, and the configuration's plugins."""
     if not parsed["config"]:
-        configuration = _apply_deprecated_flags(make_default_configuration(), parsed)
-        return wiring.build_scheduling(_require_valid(_apply_leader_election_flags(configuration, parsed)), gates)
-    scheduling = load_scheduling_from_file(parsed["config"], gates)
-    configuration = _require_valid(_apply_leader_election_flags(scheduling.configuration, parsed))
-    return dataclasses.replace(scheduling, configuration=configuration)
+        configuration = _apply_deprecated_flags(make_default_configuration(gates.release), parsed)
+        return wiring.build_setup(_require_valid(_apply_leader_election_flags(configuration, parsed)), gates)
+    setup = load_setup_from_file(parsed["config"], gates)
+    configuration = _require_valid(_apply_leader_election_flags(setup.configuration, parsed))
+    return dataclasses.replace(setup, configuration=configuration)
 
 
 def _require_valid(configuration: Configuration) -> Configuration:
@@ -172,13 +194,19 @@ def _get_changed_fields(parsed: ParsedFlags, fields_by_flag: dict[str, str]) -> 
 
 
 def _apply_leader_election_flags(configuration: Configuration, parsed: ParsedFlags) -> Configuration:
-    election = msgspec.structs.replace(configuration.leader_election, **_get_changed_fields(parsed, _ELECTION))
+    election = msgspec.structs.replace(
+        configuration.leader_election, **_get_changed_fields(parsed, _LEADER_ELECTION_FIELDS)
+    )
     return dataclasses.replace(configuration, leader_election=election)
 
 
 def _apply_deprecated_flags(configuration: Configuration, parsed: ParsedFlags) -> Configuration:
-    connection = msgspec.structs.replace(configuration.client_connection, **_get_changed_fields(parsed, _CONNECTION))
-    return dataclasses.replace(configuration, client_connection=connection, **_get_changed_fields(parsed, _PROFILING))
+    connection = msgspec.structs.replace(
+        configuration.client_connection, **_get_changed_fields(parsed, _CLIENT_CONNECTION_FIELDS)
+    )
+    return dataclasses.replace(
+        configuration, client_connection=connection, **_get_changed_fields(parsed, _PROFILING_FIELDS)
+    )
 
 
 def _make_serving_options(parsed: ParsedFlags) -> ServingOptions:

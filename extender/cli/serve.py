@@ -20,12 +20,12 @@ from extender.client.errors import ApiError, CredentialsError
 from extender.logs.klog import configure_logging
 
 _FAILED: Final = 1
-_NARROW, _WIDE = 80, 120
+_MIN_WIDTH, _MAX_WIDTH = 80, 120
 
 _USAGE: Final = "extender serve [flags]"
-_ABOUT: Final = """\
-Answer the extender verbs filter, prioritize, preempt and bind over HTTP, as a kube-scheduler with `extenders:` in its \
-configuration calls them: with node names, or with whole nodes in the request.
+_DESCRIPTION: Final = """\
+Answer the extender verbs filter, prioritize, preempt and bind over HTTP. A kube-scheduler with `extenders:` in its \
+configuration calls them, with node names or with whole nodes in the request.
 
 The cluster is live (found through --kubeconfig, the configuration file, $KUBECONFIG, ~/.kube/config or the pod's \
 service account), or recorded (-f), or absent (--without-cluster) for callers that send whole nodes, such as a cluster \
@@ -33,7 +33,7 @@ autoscaler. A live cluster is watched; only the verb bind writes to it.
 
 The pages /livez, /readyz, /healthz, /metrics, /openapi.json and /explain/{namespace}/{pod} are served as well. Until \
 the cluster is known, /readyz fails and filter returns an Error."""
-_END: Final = """\
+_EPILOG: Final = """\
 Examples:
   extender serve --config scheduler.yaml
   extender serve --bind-address 0.0.0.0 --tls-cert-file tls.crt --tls-private-key-file tls.key --client-ca-file ca.crt
@@ -43,7 +43,7 @@ Examples:
   curl http://127.0.0.1:8888/readyz?verbose
   curl --data '{"Pod": ..., "NodeNames": ["node-1", "node-2"]}' http://127.0.0.1:8888/filter
 
-Signals: TERM and INT finish running requests and end the process; a second one ends it at once.
+Signals: TERM and INT finish running requests and end the process; a second signal ends it at once.
 
 Exit status: 0 after a signal, 1 after a failure, 2 for invalid flags or an invalid configuration.
 """
@@ -65,8 +65,8 @@ def run_command(arguments: Sequence[str], start: Callable[[ServeOptions], Corout
     """
     parsed = parse(arguments, FLAGS)
     if parsed["help"]:
-        width = min(max(shutil.get_terminal_size().columns, _NARROW), _WIDE)
-        sys.stdout.write(format_help(_USAGE, _ABOUT, GROUPS, _END, width))
+        width = min(max(shutil.get_terminal_size().columns, _MIN_WIDTH), _MAX_WIDTH)
+        sys.stdout.write(format_help(_USAGE, _DESCRIPTION, GROUPS, _EPILOG, width))
         return 0
     options = make_serve_options(parsed)
     configure_logging(options.logs)

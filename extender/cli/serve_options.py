@@ -8,21 +8,26 @@ from typing import Final
 from extender.analysis.pending_pods import nominate_pending_pods
 from extender.analysis.recorded_cluster import load_cache
 from extender.app.options import ServeOptions
-from extender.app.wiring import Scheduling, build_scheduling, make_runtime
+from extender.app.wiring import SchedulerSetup, build_setup, make_runtime
 from extender.cache.cache import Cache
 from extender.cli.pflag import FlagError, ParsedFlags
-from extender.cli.recording_options import load_scheduling_from_file, read_inputs
+from extender.cli.recording_options import add_file_to_errors, load_setup_from_file, parse_gates_of_release, read_inputs
 from extender.client.kubeconfig import CredentialSource
 from extender.config.errors import ConfigError, FieldError
-from extender.config.feature_gates_flag import parse_feature_gates, select_scheduling_gates
+from extender.config.feature_gates import FeatureGates
+from extender.extender_api.best_node.caller_configuration import describe_best_node_effects, list_score_plugins
+from extender.extender_api.best_node.choice import FilterAnswer
+from extender.extender_api.request_limits import RequestLimits
 from extender.extender_api.routes import VerbPaths
 from extender.extender_api.score_scaling import ScoreRange
 from extender.logs.klog import LoggingOptions
 from extender.serving.serving_options import ServingOptions
+from extender.ui.mounted_pages import find_pattern_of_pages
 
 VERBS: Final = ("filter", "prioritize", "preempt", "bind")
 
 _SCORE_RANGES: Final = {score_range.value: score_range for score_range in ScoreRange}
+_FILTER_ANSWERS: Final = {answer.value: answer for answer in FilterAnswer}
 _URL_PATH: Final = re.compile(r"(/[A-Za-z0-9._~-]+)+")
 _LIVE_ONLY: Final = ("kubeconfig", "master", "standalone", "scheduler-name", "secure-port")
 
@@ -41,9 +46,9 @@ def make_serve_options(parsed: ParsedFlags) -> ServeOptions:
     errors = [*_validate_flags(parsed), *_validate_paths(paths)]
     if errors:
         raise ConfigError(errors)
-    scheduling, cluster = _load_cluster(parsed)
+    setup, cluster = _load_cluster(parsed)
     return ServeOptions(
-        scheduling=scheduling,
+        setup=setup,
         cluster=cluster,
         serving=ServingOptions(
             address=parsed["bind-address"],
@@ -55,13 +60,19 @@ def make_serve_options(parsed: ParsedFlags) -> ServeOptions:
         diagnostics_serving=_make_diagnostics_options(parsed),
         client_ca_file=parsed["client-ca-file"],
         client_names=frozenset(parsed["allowed-client-names"]),
-        max_body_bytes=(parsed["max-names-bytes"], parsed["max-nodes-bytes"]),
+        request_limits=RequestLimits(
+            parsed["max-names-bytes"], parsed["max-nodes-bytes"], parsed["max-nodes"], parsed["max-victims"]
+        ),
         paths=paths,
         other_scheduler_names=parsed["scheduler-name"],
         always_allowed_paths=parsed["authorization-always-allow-paths"],
         score_range=_SCORE_RANGES[parsed["score-range"]],
         standalone=parsed["standalone"],
+        filter_answer=_FILTER_ANSWERS[parsed["filter-answer"]],
+        assume_timeout_seconds=parsed["assume-timeout"],
+        start_lines=_describe_best_node_effects(parsed, setup.gates),
         logs=LoggingOptions(parsed["logging-format"], parsed["v"]),
+        serves_ui=parsed["ui"],
     )
 
 
@@ -74,22 +85,43 @@ def _make_diagnostics_options(parsed: ParsedFlags) -> ServingOptions | None:
     )
 
 
-def _load_cluster(parsed: ParsedFlags) -> tuple[Scheduling, CredentialSource | Cache | None]:
-    """Return the profiles, with the recorded cluster, the credentials of a live cluster, or None (no cluster)."""
+def _load_cluster(parsed: ParsedFlags) -> tuple[SchedulerSetup, CredentialSource | Cache | None]:
+    """Return the profiles and the cluster: a recorded one, the credentials of a live one, or None for no cluster."""
     if parsed["file"]:
-        inputs = read_inputs(list(parsed["file"]), parsed["config"], parsed["feature-gates"])
-        cache = load_cache(inputs.recording, inputs.scheduling.gates)
-        for profile in inputs.scheduling.profiles.values():
+        inputs = read_inputs(
+            list(parsed["file"]), parsed["config"], parsed["feature-gates"], parsed["emulated-version"]
+        )
+        cache = load_cache(inputs.recording, inputs.setup.gates)
+        for profile in inputs.setup.profiles.values():
             nominate_pending_pods(cache, profile, make_runtime())
-        return inputs.scheduling, cache
-    gates = select_scheduling_gates(parse_feature_gates(parsed["feature-gates"]))
-    scheduling = (
-        load_scheduling_from_file(parsed["config"], gates) if parsed["config"] else build_scheduling(gates=gates)
-    )
+        return inputs.setup, cache
+    gates = parse_gates_of_release(parsed["emulated-version"], parsed["feature-gates"])
+    setup = load_setup_from_file(parsed["config"], gates) if parsed["config"] else build_setup(gates=gates)
     if parsed["without-cluster"]:
-        return scheduling, None
-    kubeconfig = parsed["kubeconfig"] or scheduling.configuration.client_connection.kubeconfig
-    return scheduling, CredentialSource(kubeconfig=kubeconfig, master=parsed["master"], environ=dict(os.environ))
+        return setup, None
+    kubeconfig = parsed["kubeconfig"] or setup.configuration.client_connection.kubeconfig
+    return setup, CredentialSource(kubeconfig=kubeconfig, master=parsed["master"], environ=dict(os.environ))
+
+
+def _describe_best_node_effects(parsed: ParsedFlags, gates: FeatureGates) -> tuple[str, ...]:
+    """Return lines about what kube-scheduler no longer calls.
+
+    Raises:
+        InputError: the file cannot be read, or the configuration is invalid or contradicts the answer of filter.
+    """
+    if parsed["filter-answer"] != FilterAnswer.BEST.value:
+        return ()
+    if not parsed["kube-scheduler-config"]:
+        return (
+            "Filter leaves one node: kube-scheduler calls neither its Score plugins nor prioritize of any extender",
+        )
+    file = parsed["kube-scheduler-config"]
+    setup = load_setup_from_file(file, gates)
+    score_plugins = list_score_plugins(setup.profiles)
+    try:
+        return tuple(describe_best_node_effects(setup.configuration, score_plugins, port=parsed["port"]))
+    except ConfigError as error:
+        raise add_file_to_errors(error, file) from error
 
 
 def _make_verb_paths(parsed: ParsedFlags) -> VerbPaths:
@@ -142,11 +174,54 @@ def _validate_security(parsed: ParsedFlags) -> Iterator[FieldError]:
         yield FieldError("--bind-address", message)
     if not 0 < parsed["max-names-bytes"] <= parsed["max-nodes-bytes"]:
         yield FieldError("--max-names-bytes", "want at least 1 and at most --max-nodes-bytes")
+    for flag in ("max-nodes", "max-victims"):
+        if parsed[flag] < 1:
+            yield FieldError(f"--{flag}", f"{parsed[flag]} must be at least 1")
+
+
+def _validate_ui(parsed: ParsedFlags) -> Iterator[FieldError]:
+    if not parsed["ui"]:
+        return
+    if parsed["without-cluster"]:
+        yield FieldError("--ui", "the pages show a cluster; leave out --without-cluster")
+    address, is_second_port_open = parsed["bind-address"], bool(parsed["secure-port"])
+    if ServingOptions(address).is_loopback and not is_second_port_open:
+        return
+    if parsed["file"] and not parsed["client-ca-file"]:
+        yield FieldError("--ui", f"every client of {address} could read the pages; want a loopback --bind-address")
+    pattern = find_pattern_of_pages(parsed["authorization-always-allow-paths"])
+    if pattern:
+        message = f'every client could read the pages; leave out "{pattern}" or --ui'
+        yield FieldError("--authorization-always-allow-paths", message)
+
+
+def _validate_filter_answer(parsed: ParsedFlags) -> Iterator[FieldError]:
+    answer = parsed["filter-answer"]
+    if answer not in _FILTER_ANSWERS:
+        yield FieldError("--filter-answer", f'unknown "{answer}"; want {" or ".join(_FILTER_ANSWERS)}')
+    if parsed["assume-timeout"] <= 0:
+        yield FieldError("--assume-timeout", "must be greater than 0")
+    if answer != FilterAnswer.BEST.value:
+        if "assume-timeout" in parsed.changed:
+            yield FieldError("--assume-timeout", "has no effect without --filter-answer=best")
+        if parsed["kube-scheduler-config"]:
+            yield FieldError("--kube-scheduler-config", "has no effect without --filter-answer=best")
+        return
+    if parsed["without-cluster"]:
+        yield FieldError("--filter-answer", "best requires a cluster; leave out --without-cluster")
+    if parsed["anonymous-verbs"]:
+        yield FieldError("--filter-answer", "best contradicts --anonymous-verbs: every client could assume pods")
+    if parsed["standalone"]:
+        yield FieldError(
+            "--filter-answer", "best contradicts --standalone: the scheduler and the caller would place the same pods"
+        )
 
 
 def _validate_flags(parsed: ParsedFlags) -> Iterator[FieldError]:
     yield from _validate_ports(parsed)
     yield from _validate_security(parsed)
+    yield from _validate_ui(parsed)
+    yield from _validate_filter_answer(parsed)
     if parsed["score-range"] not in _SCORE_RANGES:
         yield FieldError("--score-range", f'unknown "{parsed["score-range"]}"; want {" or ".join(_SCORE_RANGES)}')
     if parsed["logging-format"] not in {"text", "json"}:

@@ -1,9 +1,14 @@
-"""The clients of the API server (requests, watches, writes, leases, events) and of HTTP extenders.
+"""Send requests to the API server (lists, watches, writes, leases, events) and to HTTP extenders.
 
-From the bottom up: errors, rate_limit, proxies, kubeconfig and credentials, transport (requests over one session),
-rest_mapping (kinds and paths), listwatch, reflector, writer, leader_election and leader_elector, events and
-event_recorder. extender, extender_transport and raw_objects are for outbound HTTP extenders.
+These modules are for the API server, from the bottom up:
 
-May import `api`, `config` and `basics`. It has no scheduling rules and never blocks the event loop. Only
+- errors, rate_limit, proxies, kubeconfig, credentials
+- transport: requests over one session; rest_mapping: kinds and their paths
+- listwatch, watch, reflector, writer
+- leader_election, leader_elector, events, event_broadcaster
+
+The modules extender and extender_transport are for HTTP extenders.
+
+The package may import `config`, `api` and `basics`. It has no scheduling rules and never blocks the event loop. Only
 reflectors keep objects of the cluster.
 """

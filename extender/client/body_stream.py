@@ -1,9 +1,11 @@
-"""The body of a streaming response, in chunks."""
+"""Bodies of responses: read whole within a limit, or in chunks as they arrive."""
 
 import asyncio
 from collections.abc import AsyncIterator
 
 import aiohttp
+
+from extender.client.errors import InvalidResponseError
 
 
 class BodyStream:
@@ -22,7 +24,7 @@ class BodyStream:
         return self._response.content.iter_any()
 
     async def pause_reading(self, seconds: float) -> None:
-        """Stop reading for *seconds*. Data collects in the kernel, and is then read and decrypted at once."""
+        """Stop reading for *seconds*. Data collects in the kernel, and is then read in one piece."""
         connection = self._response.connection
         transport = connection.transport if connection is not None else None
         if transport is None:  # the whole body has arrived
@@ -33,3 +35,22 @@ class BodyStream:
         finally:
             if not transport.is_closing():
                 transport.resume_reading()
+
+
+async def read_body(response: aiohttp.ClientResponse, max_bytes: int) -> bytes:
+    """Return the whole body.
+
+    Raises:
+        InvalidResponseError: the body has more than *max_bytes*.
+        aiohttp.ClientError: the connection broke.
+    """
+    chunks: list[bytes] = []
+    size = 0
+    async for chunk in response.content.iter_any():
+        size += len(chunk)
+        if size > max_bytes:
+            raise InvalidResponseError(
+                f"{response.method} {response.url.path}: a response of more than {max_bytes} bytes"
+            )
+        chunks.append(chunk)
+    return b"".join(chunks)

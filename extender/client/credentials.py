@@ -4,10 +4,10 @@ import asyncio
 import logging
 import ssl
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Final
 
 from extender.basics.clock import Clock
+from extender.basics.input_limits import MAX_CERTIFICATE_BYTES, InputLimitError, read_limited_file
 from extender.client.errors import CredentialsError
 from extender.client.kubeconfig import CredentialSource, RestConfig, load_config
 
@@ -26,8 +26,8 @@ class ActiveConfig:
 
     Attributes:
         config: the server's address and the credentials.
-        tls: the TLS context; None for plain HTTP. A new one only if a file changed, so that connections are reused.
-        generation: the number of loads. It shows whether another task has already replaced rejected credentials.
+        tls: the TLS context; None for plain HTTP. It changes only if a file changed, so that connections are reused.
+        generation: the number of loads; it shows whether another task has already replaced rejected credentials.
     """
 
     config: RestConfig
@@ -36,11 +36,15 @@ class ActiveConfig:
 
 
 class Credentials:
-    """Loads credentials and caches them. Safe for many tasks of one event loop: one loads, the others wait."""
+    """Loads credentials and caches them, for the tasks of one event loop: one task loads, the others wait.
+
+    Attributes:
+        clock: the clock of expiry times.
+    """
 
     def __init__(self, source: CredentialSource, clock: Clock) -> None:
         self._source = source
-        self._clock = clock
+        self.clock = clock
         self._active: ActiveConfig | None = None
         self._refresh_at = 0.0
         self._tls: tuple[object, ssl.SSLContext | None] = (None, None)
@@ -52,7 +56,7 @@ class Credentials:
         Raises:
             CredentialsError: there are no credentials, or they have expired and cannot be loaded again.
         """
-        if self._active is None or self._clock.monotonic() >= self._refresh_at:
+        if self._active is None or self.clock.monotonic() >= self._refresh_at:
             generation = self._active.generation if self._active else 0
             async with self._refresh_lock:
                 if self._active is None or self._active.generation == generation:
@@ -74,7 +78,7 @@ class Credentials:
 
     async def _refresh(self, *, force: bool) -> None:
         # An exec plugin is slow, so everything is loaded in a thread.
-        now = self._clock.monotonic()
+        now = self.clock.monotonic()
         try:
             config = await asyncio.to_thread(load_config, self._source)
             tls = self._get_tls_context(config)
@@ -86,25 +90,32 @@ class Credentials:
             return
         lifetimes = [config.refresh_after] if config.refresh_after is not None else []
         if config.expires_at is not None:
-            lifetimes.append(max(config.expires_at - self._clock.now() - EXPIRY_MARGIN, _RETRY_SECONDS))
+            lifetimes.append(max(config.expires_at - self.clock.now() - EXPIRY_MARGIN, _RETRY_SECONDS))
         self._refresh_at = now + min(lifetimes, default=float("inf"))
         self._active = ActiveConfig(config, tls, self._active.generation + 1 if self._active else 1)
 
     def _has_expired(self, config: RestConfig) -> bool:
-        return config.expires_at is not None and self._clock.now() >= config.expires_at
+        return config.expires_at is not None and self.clock.now() >= config.expires_at
 
     def _get_tls_context(self, config: RestConfig) -> ssl.SSLContext | None:
-        """Return the TLS context; a new one only if a file changed, since a new one needs new connections."""
+        """Return the TLS context. It is replaced only if a file changed, since a new one needs new connections."""
         if not config.server.startswith("https"):
             return None
         files = (config.ca_file, config.cert_file, config.key_file)
         try:
-            fingerprint = (files, config.insecure, *(Path(file).read_bytes() if file else b"" for file in files))
+            fingerprint = (files, config.insecure, *map(_read_certificate, files))
             if self._tls[0] != fingerprint:
                 self._tls = (fingerprint, _make_tls_context(config))
-        except (OSError, ssl.SSLError) as error:
+        except (OSError, ssl.SSLError, InputLimitError) as error:
             raise CredentialsError(f"certificates for {config.server}: {error}") from error
         return self._tls[1]
+
+
+def _read_certificate(file: str) -> bytes:
+    try:
+        return read_limited_file(file, MAX_CERTIFICATE_BYTES) if file else b""
+    except InputLimitError as error:
+        raise InputLimitError(f"{file}: {error}") from error
 
 
 def _make_tls_context(config: RestConfig) -> ssl.SSLContext:

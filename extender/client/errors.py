@@ -14,10 +14,11 @@
     ├── TooManyRequestsError  429, after the retries that Retry-After allows
     └── ServerError           500 and above, after the same retries
 
-An error has its own class only if a caller handles it differently; other errors are a plain `ApiError` with the
-server's message. Only `transport` retries requests; its callers decide whether to retry a whole operation. A write that
-ends in `UnreachableError` with `maybe_sent`, or in `InvalidResponseError`, may have been executed: its outcome is
-unknown until the object is read again, so callers must not simply repeat it.
+An error has its own class only if a caller handles it differently. Other errors are a plain `ApiError` with the
+server's message. Only `transport` retries requests; its callers decide whether to retry a whole operation.
+
+A write may have been executed if it ends in `UnreachableError` with `maybe_sent`, or in `InvalidResponseError`. Its
+outcome is unknown until the object is read again, so callers must not simply repeat it.
 """
 
 from collections.abc import Mapping

@@ -1,4 +1,4 @@
-"""Events, and the cache that turns repeated events into series; `event_recorder` sends the writes.
+"""Events, and the cache that turns repeated events into series; `event_broadcaster` sends the writes.
 
 Source: client-go/tools/events/event_broadcaster.go, eventBroadcasterImpl.recordToSink (1.36).
 """
@@ -13,13 +13,16 @@ from extender.api.kinds.meta import KubernetesObject, ObjectReference
 from extender.api.timestamps import format_micro_time
 
 FINISH_SECONDS: Final = 360.0
-"""A series without a new event for this time has ended; a single event is removed from the cache."""
+"""Seconds after which an event that was not repeated is removed from the cache. If it is a series, the series ends."""
 
 REFRESH_SECONDS: Final = 1800.0
-"""Interval at which a continuing series is written again, so that the server does not expire it."""
+"""Seconds after which a continuing series is written again, so that the server does not expire the event."""
+
+BINDING_REASON: Final = "Scheduled"
+"""The reason of the event of a binding. A pod is bound once, so the event is never repeated and is not cached."""
 
 MAX_NOTE_BYTES: Final = 1024
-"""Bytes. Source: pkg/scheduler/schedule_one.go, truncateMessage (1.36)."""
+"""Limit of a note. Source: pkg/scheduler/schedule_one.go, truncateMessage (1.36)."""
 
 _SUBDOMAIN: Final = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*")
 
@@ -61,7 +64,7 @@ EventKey = tuple[str, str, str, ObjectReference, ObjectReference | None]
 
 
 def make_event_key(event: Event) -> EventKey:
-    """Return the key of *event*: events with equal keys form a series. The note is not part of it."""
+    """Return the key of *event*: events with equal keys form a series. The key does not contain the note."""
     return event.type, event.action, event.reason, event.regarding, event.related
 
 
@@ -93,7 +96,7 @@ class _CachedEvent:
 
 @dataclass(slots=True)
 class EventSeriesCache:
-    """The events of the last minutes, by key.
+    """The events of the last minutes that may be repeated, by key.
 
     Attributes:
         controller: the reporting controller, a scheduler name.
@@ -116,6 +119,8 @@ class EventSeriesCache:
             wall_ns: the current time in nanoseconds since 1970.
             fallback_name: the event's name if its object's name is not valid for events.
         """
+        if event.reason == BINDING_REASON:
+            return _make_write(self._make_body(event, wall_ns, fallback_name), None)
         key = make_event_key(event)
         cached_event = self._events.get(key)
         if cached_event is None:
@@ -178,7 +183,7 @@ def _make_series_write(event: _CachedEvent) -> EventWrite:
 
 
 def make_leader_event(lease: ObjectReference, identity: str, message: str) -> Event:
-    """Return the event that *identity* `became leader` or `stopped leading`; upstream's is a core/v1 event.
+    """Return the event that *identity* `became leader` or `stopped leading`. Upstream writes this event in core/v1.
 
     Source: client-go/tools/leaderelection/resourcelock/leaselock.go, LeaseLock.RecordEvent (1.36).
     """

@@ -22,33 +22,36 @@ from extender.api.extender_v1 import (
     HostPriority,
     MetaPod,
     MetaVictims,
-    decode_folded_fields,
+    decode_fields_ignoring_case,
     decode_victims,
 )
+from extender.api.kinds.meta import KubernetesObject
 from extender.api.kinds.node import Node
 from extender.api.kinds.pod import Container, Pod
-from extender.client.extender_transport import CallObserver, ExtenderError, ExtenderTransport, ignore_call
-from extender.client.raw_objects import RawObjectCache
+from extender.client.extender_transport import ExtenderError, ExtenderTransport
 from extender.config.model import Extender
 
 T = TypeVar("T")
 
-_TRAILING = re.compile(r"JSON is malformed: trailing characters \(byte (\d+)\)")
+RawObjectGetter = Callable[[KubernetesObject], msgspec.Raw]
+"""Returns an object as raw JSON (`cache.raw_objects.RawObjectCache.get`)."""
+
+_TRAILING_CHARACTERS_ERROR = re.compile(r"JSON is malformed: trailing characters \(byte (\d+)\)")
 
 
 @dataclass(frozen=True, slots=True)
-class ExtenderQuery:
+class ExtenderArgs:
     """The arguments of filter and prioritize.
 
     Attributes:
         pod: the pod to schedule.
         node_names: names of the nodes.
-        raw_nodes: the function that returns the nodes as JSON; called only for an extender without a node cache.
+        list_raw_nodes: the function that returns the nodes as JSON; called only for an extender without a node cache.
     """
 
     pod: Pod
     node_names: Sequence[str]
-    raw_nodes: Callable[[], Sequence[msgspec.Raw]]
+    list_raw_nodes: Callable[[], Sequence[msgspec.Raw]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,10 +67,10 @@ class ExtenderFilterResult:
     """The result of filter.
 
     Attributes:
-        node_names: names of the feasible nodes, all of them requested.
+        node_names: names of the feasible nodes; every node was in the request.
         nodes: the same nodes by name, as returned; None if names were returned.
-        failed: reasons by name of nodes on which preemption may help.
-        unresolvable: reasons by name of nodes on which preemption cannot help.
+        failed: the reasons by node name, for nodes on which preemption may help.
+        unresolvable: the reasons by node name, for nodes on which preemption cannot help.
 
     Source: pkg/scheduler/extender.go, HTTPExtender.Filter (1.36).
     """
@@ -80,7 +83,7 @@ class ExtenderFilterResult:
 
 @dataclass(frozen=True, slots=True)
 class NodeVictims:
-    """The victims on one node; `num_pdb_violations` of them are protected by a disruption budget."""
+    """The victims on one node, and the number of them whose eviction violates a disruption budget."""
 
     pods: Sequence[Pod]
     num_pdb_violations: int
@@ -96,24 +99,21 @@ class HttpExtender:
     Source: pkg/scheduler/extender.go, HTTPExtender.Name (1.36).
     """
 
-    def __init__(
-        self, config: Extender, path: str, raw_objects: RawObjectCache, observe: CallObserver = ignore_call
-    ) -> None:
+    def __init__(self, config: Extender, field_path: str, get_raw_object: RawObjectGetter) -> None:
         """Create the client without opening a connection.
 
         Args:
             config: the extender's configuration.
-            path: the extender's field path in the configuration, such as `extenders[0]`.
-            raw_objects: the cache of pods as raw JSON.
-            observe: the callback after each call.
+            field_path: the extender's path in the configuration, such as `extenders[0]`.
+            get_raw_object: the function that returns a pod as raw JSON.
 
         Raises:
             ConfigError: the TLS settings are invalid.
         """
         self.name = config.url_prefix
         self.config = config
-        self._transport = ExtenderTransport(config, path, observe)
-        self._raw_objects = raw_objects
+        self._transport = ExtenderTransport(config, field_path)
+        self._get_raw_object = get_raw_object
         self._managed_resources = frozenset(resource.name for resource in config.managed_resources)
 
     async def close(self) -> None:
@@ -138,7 +138,7 @@ class HttpExtender:
             and self._managed_resources.isdisjoint(resources.limits)
         )
 
-    async def filter(self, query: ExtenderQuery) -> ExtenderFilterResult:
+    async def filter(self, args: ExtenderArgs) -> ExtenderFilterResult:
         """Call filter.
 
         Raises:
@@ -147,13 +147,13 @@ class HttpExtender:
         Source: pkg/scheduler/schedule_one.go, findNodesThatPassExtenders; pkg/scheduler/extender.go,
         HTTPExtender.Filter; pkg/scheduler/framework/interface.go, NewDefaultNodeToStatus (1.36).
         """
-        fields = _decode_fields(await self._post_query(self.config.filter_verb, query))
+        fields = _decode_fields(await self._post_args(self.config.filter_verb, args))
         error = _decode_field(fields, "error", str)
         if error:
             raise ExtenderError(error)
         failed = _decode_field(fields, "failednodes", dict[str, str])
         unresolvable = _decode_field(fields, "failedandunresolvablenodes", dict[str, str])
-        requested_names = frozenset(query.node_names)
+        requested_names = frozenset(args.node_names)
         if self.config.node_cache_capable and "nodenames" in fields:
             node_names = _decode_field(fields, "nodenames", list[str])
             self._check_requested(node_names, requested_names)
@@ -171,7 +171,7 @@ class HttpExtender:
                     f'extender "{self.name}" claims a filtered node "{name}" which is not found in the input node list'
                 )
 
-    async def prioritize(self, query: ExtenderQuery) -> list[HostPriority]:
+    async def prioritize(self, args: ExtenderArgs) -> list[HostPriority]:
         """Call prioritize; scores may have any range.
 
         Raises:
@@ -180,9 +180,9 @@ class HttpExtender:
         Source: kube-scheduler/extender/v1/types.go, HostPriorityList; pkg/scheduler/schedule_one.go, prioritizeNodes
         (1.36).
         """
-        document = _extract_first_document(await self._post_query(self.config.prioritize_verb, query))
+        document = _extract_first_document(await self._post_args(self.config.prioritize_verb, args))
         try:
-            priorities = [decode_folded_fields(raw) for raw in decode(document, list[msgspec.Raw])]
+            priorities = [decode_fields_ignoring_case(raw) for raw in decode(document, list[msgspec.Raw])]
         except DecodeError as error:
             raise ExtenderError(str(error)) from error
         return [_decode_priority(fields) for fields in priorities]
@@ -197,7 +197,7 @@ class HttpExtender:
         pkg/scheduler/extender.go, HTTPExtender.convertPodUIDToPod (1.36).
         """
         body: dict[str, Any] = {
-            "Pod": self._raw_objects.get(pod),
+            "Pod": self._get_raw_object(pod),
             "NodeNameToVictims": None,
             "NodeNameToMetaVictims": None,
         }
@@ -211,7 +211,7 @@ class HttpExtender:
         else:
             body["NodeNameToVictims"] = {
                 node: {
-                    "Pods": [*map(self._raw_objects.get, victims.pods)],
+                    "Pods": [*map(self._get_raw_object, victims.pods)],
                     "NumPDBViolations": victims.num_pdb_violations,
                 }
                 for node, victims in victims_by_node.items()
@@ -236,21 +236,26 @@ class HttpExtender:
         if error:
             raise ExtenderError(error)
 
-    async def _post_query(self, verb: str, query: ExtenderQuery) -> bytes:
+    async def _post_args(self, verb: str, args: ExtenderArgs) -> bytes:
         """Call filter or prioritize, and return the response's body.
 
         Source: kube-scheduler/extender/v1/types.go, ExtenderArgs; pkg/scheduler/scheduler.go, newPodInformer (1.36).
         """
-        body: dict[str, Any] = {"Pod": self._raw_objects.get(query.pod), "Nodes": None, "NodeNames": None}
+        body: dict[str, Any] = {"Pod": self._get_raw_object(args.pod), "Nodes": None, "NodeNames": None}
         if self.config.node_cache_capable:
-            body["NodeNames"] = query.node_names
+            body["NodeNames"] = args.node_names
         else:
-            body["Nodes"] = {"metadata": {}, "items": query.raw_nodes()}
+            body["Nodes"] = {"metadata": {}, "items": args.list_raw_nodes()}
         return await self._transport.post(verb, msgspec.json.encode(body))
 
 
+def encode_object(item: KubernetesObject) -> msgspec.Raw:
+    """Return *item* as JSON, without the fields that our types leave out."""
+    return msgspec.Raw(msgspec.json.encode(item))
+
+
 def build_extenders(
-    configs: Sequence[Extender], raw_objects: RawObjectCache | None = None, observe: CallObserver = ignore_call
+    configs: Sequence[Extender], get_raw_object: RawObjectGetter = encode_object
 ) -> tuple[HttpExtender, ...]:
     """Build the extenders of a configuration in calling order: ignorable extenders are last.
 
@@ -259,8 +264,7 @@ def build_extenders(
 
     Source: pkg/scheduler/scheduler.go, buildExtenders (1.36).
     """
-    cache = RawObjectCache() if raw_objects is None else raw_objects
-    extenders = [HttpExtender(config, f"extenders[{index}]", cache, observe) for index, config in enumerate(configs)]
+    extenders = [HttpExtender(config, f"extenders[{index}]", get_raw_object) for index, config in enumerate(configs)]
     return tuple(sorted(extenders, key=lambda extender: extender.config.ignorable))
 
 
@@ -272,7 +276,7 @@ def _extract_first_document(body: bytes) -> bytes:
     try:
         msgspec.json.decode(body, type=msgspec.Raw)
     except (msgspec.DecodeError, RecursionError) as error:
-        match = _TRAILING.fullmatch(str(error))
+        match = _TRAILING_CHARACTERS_ERROR.fullmatch(str(error))
         if match is not None:
             return body[: int(match[1]) - 1]
     return body
@@ -285,7 +289,7 @@ def _decode_fields(body: bytes) -> Mapping[str, msgspec.Raw]:
     """
     document = _extract_first_document(bytes(body))
     try:
-        return {} if document.strip() == b"null" else decode_folded_fields(document)
+        return {} if document.strip() == b"null" else decode_fields_ignoring_case(document)
     except DecodeError as error:
         raise ExtenderError(f"invalid response: {error}") from error
 

@@ -10,8 +10,7 @@ import asyncio
 import os
 import ssl
 import tempfile
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Final
@@ -19,20 +18,16 @@ from typing import Final
 import aiohttp
 from yarl import URL
 
+from extender.basics.input_limits import MAX_CERTIFICATE_BYTES, InputLimitError, read_limited_file
+from extender.client.body_stream import read_body
 from extender.client.connections import abort_unread, make_connector
+from extender.client.errors import InvalidResponseError
 from extender.client.proxies import find_proxy
 from extender.config.errors import ConfigError, FieldError
 from extender.config.model import Extender, TLSConfig
 
 MAX_RESPONSE_BYTES: Final = 64 << 20
 """Limit of a response's body: 5,000 whole nodes of 13 kB. kube-scheduler has no limit."""
-
-CallObserver = Callable[[str, str, int, float], None]
-"""Called after each call with the extender's name, the verb, the HTTP status (0: no response) and seconds."""
-
-
-def ignore_call(name: str, verb: str, code: int, seconds: float) -> None:
-    """Do nothing."""
 
 
 class ExtenderError(Exception):
@@ -42,26 +37,23 @@ class ExtenderError(Exception):
 class ExtenderTransport:
     """The HTTP session with one extender. Use it in one event loop, and close it."""
 
-    def __init__(self, extender: Extender, path: str, observe: CallObserver = ignore_call) -> None:
+    def __init__(self, extender: Extender, field_path: str) -> None:
         """Read the TLS files without opening a connection.
 
         Args:
             extender: the extender's configuration.
-            path: the extender's field path in the configuration, such as `extenders[0]`.
-            observe: the callback after each call.
+            field_path: the extender's path in the configuration, such as `extenders[0]`.
 
         Raises:
             ConfigError: the TLS settings are invalid.
         """
-        self._name = extender.url_prefix
         self._base_url = extender.url_prefix.rstrip("/")
         self._timeout = extender.effective_timeout
-        self._observe = observe
         self._session: aiohttp.ClientSession | None = None
         try:
             self._tls = make_tls_context(extender)
         except (OSError, ValueError) as error:  # ssl.SSLError is an OSError
-            raise ConfigError([FieldError(f"{path}.tlsConfig", str(error))]) from error
+            raise ConfigError([FieldError(f"{field_path}.tlsConfig", str(error))]) from error
         tls = extender.tls_config
         self._server_name = tls.server_name if tls and self._base_url.startswith("https:") else ""
         self._proxy = find_proxy(extender.url_prefix, os.environ)
@@ -76,10 +68,10 @@ class ExtenderTransport:
         """Post *body* and return the response's body.
 
         Raises:
-            ExtenderError: there was no response in time, or its status is not 200.
+            ExtenderError: the request failed or timed out, or the response is too big or has a status other than 200.
         """
         url = f"{self._base_url}/{verb}"
-        start_time, code = time.perf_counter(), 0
+        code = 0
         try:
             async with asyncio.timeout(self._timeout), self._open_response(url, body) as response:
                 code = response.status
@@ -92,8 +84,6 @@ class ExtenderTransport:
             raise ExtenderError(message) from error
         except (aiohttp.ClientError, OSError, ValueError) as error:
             raise ExtenderError(f'Post "{url}": {_describe_error(error)}') from error
-        finally:
-            self._observe(self._name, verb, code, time.perf_counter() - start_time)
 
     def _open_response(self, url: str, body: bytes) -> "aiohttp.client._RequestContextManager":
         if self._session is None:
@@ -116,17 +106,13 @@ class ExtenderTransport:
 
 
 async def _read_body(response: aiohttp.ClientResponse, url: str) -> bytes:
-    chunks: list[bytes] = []
-    size = 0
     try:
-        async for chunk in response.content.iter_any():
-            size += len(chunk)
-            if size > MAX_RESPONSE_BYTES:
-                raise ExtenderError(f'Post "{url}": the response has more than {MAX_RESPONSE_BYTES} bytes')
-            chunks.append(chunk)
+        return await read_body(response, MAX_RESPONSE_BYTES)
+    except InvalidResponseError as error:
+        message = f'Post "{url}": the response has more than {MAX_RESPONSE_BYTES} bytes'
+        raise ExtenderError(message) from error
     finally:
         abort_unread(response)
-    return b"".join(chunks)
 
 
 def _describe_error(error: Exception) -> str:
@@ -150,7 +136,7 @@ def make_tls_context(extender: Extender) -> ssl.SSLContext | None:
     if not (has_ca or insecure or has_client_cert):
         return None
     context = ssl.create_default_context(
-        cadata=_read_text(settings.ca_data, settings.ca_file) if has_ca else None,
+        cadata=_read_pem(settings.ca_data, settings.ca_file).decode("ascii", "replace") if has_ca else None,
     )
     # Clusters' own CAs often lack extensions that Python 3.13 requires and Go does not.
     context.verify_flags &= ~getattr(ssl, "VERIFY_X509_STRICT", ssl.VerifyFlags(0))
@@ -159,23 +145,23 @@ def make_tls_context(extender: Extender) -> ssl.SSLContext | None:
         context.verify_mode = ssl.CERT_NONE
     if has_client_cert:
         with (
-            _open_pem_file(settings.cert_data, settings.cert_file) as cert,
-            _open_pem_file(settings.key_data, settings.key_file) as key,
+            _open_pem_file(_read_pem(settings.cert_data, settings.cert_file)) as cert,
+            _open_pem_file(_read_pem(settings.key_data, settings.key_file)) as key,
         ):
             context.load_cert_chain(cert, key)
     return context
 
 
-def _read_text(data: bytes, file: str) -> str:
-    return (data or Path(file).read_bytes()).decode("ascii", "replace")
+def _read_pem(data: bytes, file: str) -> bytes:
+    try:
+        return data or read_limited_file(file, MAX_CERTIFICATE_BYTES)
+    except InputLimitError as error:
+        raise ValueError(f"{file} {error}") from error
 
 
 @contextmanager
-def _open_pem_file(data: bytes, file: str) -> Iterator[str]:
-    """Yield a file with *data*, or *file* if *data* is empty. The ssl module reads certificates only from files."""
-    if not data:
-        yield file
-        return
+def _open_pem_file(data: bytes) -> Iterator[str]:
+    """Yield a file with *data*, because the ssl module reads certificates only from files."""
     with tempfile.TemporaryDirectory() as folder:  # readable by the owner only
         path = Path(folder) / "pem"
         path.write_bytes(data)

@@ -1,7 +1,8 @@
 """Load the API server's address and our credentials from kubeconfig files or the pod's service account.
 
-The `kubernetes` package reads and merges the files. This module adds: rotating token files, exec plugins with error
-messages, impersonation, and kubectl's choice among several files: the first current context wins.
+The `kubernetes` package interprets the files. This module reads and merges them. It also supports impersonation, exec
+plugins, and token files that rotate. `input_limits` bounds everything that is read. If several files set a current
+context, the first one applies, as in kubectl.
 """
 
 import atexit
@@ -10,11 +11,21 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
 from tempfile import NamedTemporaryFile
-from typing import Any, Final
+from typing import Any, Final, cast
 from urllib.parse import quote
 
+from extender.basics.input_limits import (
+    MAX_CREDENTIAL_BYTES,
+    MAX_KUBECONFIG_BYTES,
+    InputLimitError,
+    read_limited_file,
+    shorten,
+)
+from extender.client.auth.exec_plugin import run_exec_plugin
 from extender.client.errors import CredentialsError
 from extender.client.proxies import find_proxy
+from extender.config.documents import parse_document
+from extender.config.errors import ConfigError
 
 TOKEN_FILE_SECONDS: Final = 60.0
 """Seconds for which a token from a file is used before the file is read again.
@@ -24,7 +35,7 @@ Source: client-go/transport/token_source.go, NewCachedFileTokenSource (1.36).
 
 SERVICE_ACCOUNT_DIR: Final = Path("/var/run/secrets/kubernetes.io/serviceaccount")
 
-_UNESCAPED_CHARACTERS: Final = "!#$&'*+-.^_`|~"  # in header names, beside letters and digits; as in client-go
+_UNESCAPED_CHARACTERS: Final = "!#$&'*+-.^_`|~"  # in header names, besides letters and digits; as in client-go
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +69,7 @@ class RestConfig:
         insecure: whether verification of the server's certificate is skipped.
         server_name: the name in the server's certificate if it is not the URL's host.
         proxy_url: the URL of the proxy; empty: no proxy.
-        refresh_after: the seconds until the configuration is loaded again; None: only after a 401.
+        refresh_after: the seconds until the configuration is loaded again; None: it is not loaded periodically.
         expires_at: the expiry of an exec plugin's credentials in seconds since 1970; None: unknown.
     """
 
@@ -83,7 +94,7 @@ class CredentialSource:
             service account.
         master: the URL of the API server; overrides the server in the kubeconfig.
         context: the context in the kubeconfig; empty: its current context.
-        impersonation: the impersonation, which overrides the impersonation in the kubeconfig.
+        impersonation: the user to impersonate; replaces the kubeconfig's impersonation if any field is set.
         environ: the environment.
         service_account_dir: the folder of the pod's service account.
     """
@@ -105,7 +116,8 @@ class CredentialSource:
             kubeconfig = Path(self.kubeconfig).expanduser()
             if not kubeconfig.is_file():
                 raise CredentialsError(
-                    f"kubeconfig {kubeconfig} does not exist; check --kubeconfig or clientConnection.kubeconfig"
+                    f"kubeconfig {kubeconfig} does not exist or is not a regular file; "
+                    "check --kubeconfig or clientConnection.kubeconfig"
                 )
             return [kubeconfig]
         environment_files = self.environ.get("KUBECONFIG", "")
@@ -138,6 +150,30 @@ def load_config(source: CredentialSource) -> RestConfig:
     )
 
 
+def load_context_namespace(source: CredentialSource) -> str:
+    """Return the namespace of the context, or `default` if it has none. In a pod, return the pod's namespace.
+
+    Raises:
+        CredentialsError: a kubeconfig is invalid.
+
+    Source: client-go/tools/clientcmd/client_config.go, DirectClientConfig.Namespace (1.36).
+    """
+    files = source.find_files()
+    if not files:
+        namespace_file = source.service_account_dir / "namespace"
+        return namespace_file.read_text().strip() if namespace_file.is_file() else "default"
+    configs = []
+    for file in files:
+        try:
+            configs.append(_read_kubeconfig(file))
+        except OSError as error:
+            raise CredentialsError(f"kubeconfig {file}: {error.strerror}") from error
+    name = source.context or next(filter(None, (config.get("current-context") for config in configs)), None)
+    contexts = (entry for config in configs for entry in config.get("contexts") or [])
+    context = next((entry.get("context") or {} for entry in contexts if entry["name"] == name), {})
+    return str(context.get("namespace") or "default")
+
+
 def _load_in_cluster(source: CredentialSource) -> RestConfig:
     from kubernetes.client import Configuration  # noqa: PLC0415  the import takes half a second
     from kubernetes.config import ConfigException  # noqa: PLC0415
@@ -145,6 +181,8 @@ def _load_in_cluster(source: CredentialSource) -> RestConfig:
 
     configuration = Configuration()
     token_file, ca_file = (str(source.service_account_dir / name) for name in ("token", "ca.crt"))
+    if Path(token_file).is_file():  # the loader reads it without a limit
+        _read_token(Path(token_file))
     try:
         loader = InClusterConfigLoader(token_file, ca_file, False, source.environ)  # type: ignore[no-untyped-call]
         loader.load_and_set(configuration)  # type: ignore[no-untyped-call]
@@ -164,41 +202,76 @@ def _load_in_cluster(source: CredentialSource) -> RestConfig:
 def _load_kubeconfig(files: list[Path], source: CredentialSource) -> RestConfig:
     from kubernetes.client import Configuration  # noqa: PLC0415
     from kubernetes.config import ConfigException  # noqa: PLC0415
-    from kubernetes.config.kube_config import KubeConfigLoader, KubeConfigMerger  # noqa: PLC0415
-    from yaml import YAMLError, safe_load  # noqa: PLC0415
+    from kubernetes.config.kube_config import KubeConfigLoader  # noqa: PLC0415
 
     file_list = ":".join(map(str, files))
     try:
-        for file in files:
-            _validate_kubeconfig(safe_load(file.read_bytes()), file)
-        merger = KubeConfigMerger(file_list)  # type: ignore[no-untyped-call]
-        current_contexts = (config.get("current-context") for config in merger.config_files.values())
+        configs = {str(file): _read_kubeconfig(file) for file in files}
+        current_contexts = (config.get("current-context") for config in configs.values())
         context = source.context or next(filter(None, current_contexts), None)
         if context is None:
             raise CredentialsError(f"kubeconfig {file_list}: no current-context; set one")
-        _add_missing_lists(merger.config.value)
-        user, base_dir = _find_user(merger.config, context)
+        merged_config = _merge_kubeconfigs(configs)
+        user, base_dir = _find_user(merged_config, context)
         credential_settings = {
             key: user.pop(key) for key in ("exec", "tokenFile") if user.get(key) and not user.get("token")
         }
-        loader = KubeConfigLoader(merger.config, active_context=context, config_base_path=None)  # type: ignore[no-untyped-call]
+        loader = KubeConfigLoader(merged_config, active_context=context, config_base_path=None)  # type: ignore[no-untyped-call]
         configuration = Configuration()
         loader.load_and_set(configuration)  # type: ignore[no-untyped-call]
         exec_status = (
-            _run_exec_plugin(credential_settings["exec"], base_dir, _find_cluster(merger.config, context))
+            run_exec_plugin(credential_settings["exec"], base_dir, _find_cluster(merged_config, context))
             if "exec" in credential_settings
             else {}
         )
-    except (ConfigException, YAMLError, OSError, KeyError, TypeError, AttributeError, ValueError) as error:
-        raise CredentialsError(f"kubeconfig {file_list}: {error}") from error
-    return _build_config(source, configuration, user, credential_settings, exec_status, base_dir)
+        return _build_config(source, configuration, user, credential_settings, exec_status, base_dir)
+    except (ConfigException, OSError, KeyError, TypeError, AttributeError, ValueError, RecursionError) as error:
+        raise CredentialsError(f"kubeconfig {file_list}: {shorten(str(error))}") from error
+
+
+def _read_kubeconfig(file: Path) -> dict[str, Any]:
+    """Read and validate a file. As in kubectl, the last of duplicate keys applies.
+
+    Raises:
+        CredentialsError: the file exceeds a limit, or is invalid.
+        OSError: the file cannot be read.
+    """
+    try:
+        data = read_limited_file(file, MAX_KUBECONFIG_BYTES)
+        config, _ = parse_document(data, str(file), MAX_KUBECONFIG_BYTES)
+    except InputLimitError as error:
+        raise CredentialsError(f"kubeconfig {file}: {error}") from error
+    except ConfigError as error:
+        message = error.errors[0].message.removeprefix(f"{file}: ")
+        raise CredentialsError(f"kubeconfig {file}: {shorten(message)}") from error
+    _validate_kubeconfig(config, file)
+    return cast("dict[str, Any]", config)
+
+
+def _merge_kubeconfigs(configs: Mapping[str, dict[str, Any]]) -> Any:
+    """Merge files into a ConfigNode of the `kubernetes` package. Of entries with the same name the first one applies.
+
+    Source: client-go/tools/clientcmd/loader.go, ClientConfigLoadingRules.Load (1.36).
+    """
+    from kubernetes.config.kube_config import ConfigNode  # noqa: PLC0415
+
+    merged: dict[str, Any] = {"clusters": [], "contexts": [], "users": []}
+    for kind, entries in merged.items():
+        names: set[str] = set()
+        for path, config in configs.items():
+            for entry in config.get(kind) or []:
+                if entry["name"] not in names:
+                    names.add(entry["name"])
+                    entries.append(ConfigNode(f"{path}/{entry['name']}", entry, path))  # type: ignore[no-untyped-call]
+    file = next(iter(configs))
+    return ConfigNode(file, merged, file)  # type: ignore[no-untyped-call]
 
 
 def _validate_kubeconfig(config: Any, file: Path) -> None:
-    """Check that each entry in the lists of a kubeconfig has a name and a mapping. The package does not check it.
+    """Check that a kubeconfig has lists of named mappings. The `kubernetes` package does not check this.
 
     Raises:
-        CredentialsError: an entry has no name or no mapping.
+        CredentialsError: the file is empty, or has another structure.
     """
     if config is None:
         raise CredentialsError(f"kubeconfig {file}: the file is empty")
@@ -215,14 +288,8 @@ def _validate_kubeconfig(config: Any, file: Path) -> None:
                 raise CredentialsError(f"kubeconfig {file}: {kind}s[{index}].{kind}: want a mapping")
 
 
-def _add_missing_lists(config: dict[str, Any]) -> None:
-    """Replace absent or null lists by empty ones, since the package fails on them."""
-    for name in ("clusters", "contexts", "users"):
-        config[name] = config.get(name) or []
-
-
 def _find_user(config: Any, context: str) -> tuple[dict[str, Any], Path]:
-    """Return the context's user, a mapping that the caller may change, and the base folder of its paths."""
+    """Return the context's user and the base folder of the user's paths. The caller may change the user."""
     name = config["contexts"].get_with_name(context)["context"].safe_get("user")
     user_node = config["users"].get_with_name(name, safe=True) if name and config.value["users"] else None
     if user_node is None:
@@ -232,31 +299,10 @@ def _find_user(config: Any, context: str) -> tuple[dict[str, Any], Path]:
     return user, Path(user_node.path).resolve().parent
 
 
-def _find_cluster(config: Any, context: str) -> Any:
+def _find_cluster(config: Any, context: str) -> dict[str, Any]:
     name = config["contexts"].get_with_name(context)["context"]["cluster"]
-    return config["clusters"].get_with_name(name)["cluster"]
-
-
-def _run_exec_plugin(settings: dict[str, Any], base_dir: Path, cluster: Any) -> dict[str, Any]:
-    """Run an exec plugin, and return the status of its ExecCredential."""
-    from kubernetes.config import ConfigException  # noqa: PLC0415
-    from kubernetes.config.exec_provider import ExecProvider  # noqa: PLC0415
-    from kubernetes.config.kube_config import ConfigNode  # noqa: PLC0415
-
-    command = str(settings.get("command", ""))
-    if "/" in command and not Path(command).is_absolute():
-        settings = {**settings, "command": str(base_dir / command)}
-    node = ConfigNode("exec", settings)  # type: ignore[no-untyped-call]
-    try:
-        status: dict[str, Any] = ExecProvider(node, str(base_dir), cluster).run()  # type: ignore[no-untyped-call]
-    except FileNotFoundError as error:
-        hint = settings.get("installHint")
-        raise CredentialsError(f"exec plugin {command} is not installed" + (f": {hint}" if hint else "")) from error
-    except (ConfigException, OSError) as error:
-        raise CredentialsError(f"exec plugin {command}: {error}") from error
-    if not status.get("token") and not (status.get("clientCertificateData") and status.get("clientKeyData")):
-        raise CredentialsError(f"exec plugin {command} returned neither a token nor a certificate with its key")
-    return status
+    cluster: dict[str, Any] = config["clusters"].get_with_name(name)["cluster"].value
+    return cluster
 
 
 def _build_config(
@@ -267,7 +313,7 @@ def _build_config(
     exec_status: dict[str, Any],
     base_dir: Path,
 ) -> RestConfig:
-    """Build the config from the package's *configuration* and from the settings that this module handles."""
+    """Build the config from *configuration* of the `kubernetes` package and the settings that this module handles."""
     authorization = configuration.get_api_key_with_prefix("BearerToken")
     headers = [("Authorization", " ".join(authorization.split()))] if authorization else []
     refresh_after = None
@@ -310,11 +356,17 @@ def _make_bearer_header(token: str) -> tuple[str, str]:
 
 def _read_token(file: Path) -> str:
     try:
-        token = file.read_text().strip()
+        token = read_limited_file(file, MAX_CREDENTIAL_BYTES).decode("ascii").strip()
     except OSError as error:
         raise CredentialsError(f"token file {file}: {error.strerror}") from error
+    except InputLimitError as error:
+        raise CredentialsError(f"token file {file}: {error}") from error
+    except UnicodeDecodeError as error:
+        raise CredentialsError(f"token file {file}: byte 0x{error.object[error.start]:02x} is not ASCII") from error
     if not token:
         raise CredentialsError(f"token file {file} is empty")
+    if not token.isprintable():
+        raise CredentialsError(f"token file {file}: has a line break or a control character; want one token")
     return token
 
 

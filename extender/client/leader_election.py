@@ -1,13 +1,14 @@
-"""The state machine of client-go's leader election. It gets times and leases, and returns writes; it sends no request.
+"""The state machine of client-go's leader election. It takes times and leases, and returns writes; it sends no request.
 
     waiting ── the lease is free, ours, or unchanged for its duration ──> write it ── accepted ──> leading
        ^                                                                                            |
-       └───────────── another holds it, or no write was accepted by the renew deadline ─────────────┘
+       └─── another candidate holds it, or no write was accepted by the renew deadline ─────────────┘
 
-Expiry is measured with our own monotonic clock: a lease has expired when it has not changed for its duration; the times
-in the lease are ignored. So clocks that differ or jump are harmless. The wall clock is only for timestamps. After an
-accepted renewal we may act until the renew deadline, counted from the time when the renewal was sent. Other candidates
-may take over only after the lease duration, which is longer and is counted from a later time.
+A lease has expired when it has not changed for its duration, measured with our own monotonic clock. The times in the
+lease are ignored, so clocks that differ or jump are harmless. The wall clock is only for timestamps.
+
+After an accepted renewal we may act until the renew deadline, counted from the time when the renewal was sent. Other
+candidates may take over only after the lease duration, which is longer and is counted from a later time.
 
 Source: client-go/tools/leaderelection/leaderelection.go, LeaderElector.tryAcquireOrRenew;
 cmd/kube-scheduler/app/options/options.go, makeLeaderElectionConfig;
@@ -89,7 +90,7 @@ class Election:
         return self._observed_spec.holder_identity
 
     @property
-    def lease(self) -> ObjectReference:
+    def lease_reference(self) -> ObjectReference:
         """A reference to the lease as last observed."""
         return ObjectReference(
             kind="Lease",
@@ -101,11 +102,11 @@ class Election:
         )
 
     def may_act(self, now: float) -> bool:
-        """Return whether we certainly lead at *now*. Check it immediately before each binding."""
+        """Return whether we certainly lead at *now* (monotonic seconds); check it immediately before each binding."""
         return self.leading and now - self._renewed_at < self.settings.renew_deadline
 
     def is_healthy(self, now: float, tolerance: float = 20.0) -> bool:
-        """Return whether we do not lead, or the lease expired at most *tolerance* seconds ago. Else the process hangs.
+        """Return False if the process hangs: it leads, but the lease expired more than *tolerance* seconds ago.
 
         Source: client-go/tools/leaderelection/healthzadaptor.go, HealthzAdaptor.Check;
         cmd/kube-scheduler/app/server.go, Run (1.36).
@@ -114,7 +115,7 @@ class Election:
 
     def make_renewal_without_get(self, now: float, wall_time: float) -> LeaseWrite | None:
         """Return a renewal to send without reading the lease first; None: read it first."""
-        if not (self._is_ours() and self._is_valid(now)):
+        if not (self._holds_lease() and self._is_lease_valid(now)):
             return None
         return self._make_write(
             wall_time, acquire_time=self._observed_spec.acquire_time, transitions=self._observed_spec.lease_transitions
@@ -130,18 +131,18 @@ class Election:
         """
         if lease is None:
             self._metadata = {}
-            if self.holder and not self._is_ours() and self._is_valid(now):
+            if self.holder and not self._holds_lease() and self._is_lease_valid(now):
                 return None  # the lease was deleted, but its holder may act until the lease would have expired
             return LeaseWrite(self._make_body(wall_time, format_micro_time(wall_time), 0), create=True)
         self._metadata = lease.metadata
         if lease.spec != self._observed_spec:
             self._observed_spec, self._observed_at = lease.spec, now
-        if self._is_ours():
+        if self._holds_lease():
             return self._make_write(
                 wall_time, acquire_time=lease.spec.acquire_time, transitions=lease.spec.lease_transitions
             )
         self.leading = False
-        if self.holder and self._is_valid(now):
+        if self.holder and self._is_lease_valid(now):
             return None
         return self._make_write(
             wall_time, acquire_time=format_micro_time(wall_time), transitions=lease.spec.lease_transitions + 1
@@ -186,10 +187,10 @@ class Election:
         remaining = self._observed_at + self._observed_spec.lease_duration_seconds - now
         return min(wait, remaining) if self.holder and remaining > 0 else wait
 
-    def _is_ours(self) -> bool:
+    def _holds_lease(self) -> bool:
         return self.holder == self.identity
 
-    def _is_valid(self, now: float) -> bool:
+    def _is_lease_valid(self, now: float) -> bool:
         return self._observed_at + self._observed_spec.lease_duration_seconds > now
 
     def _make_write(self, wall_time: float, *, acquire_time: str, transitions: int) -> LeaseWrite:

@@ -12,7 +12,7 @@ from extender.basics.clock import Clock
 from extender.client.errors import ApiError, InvalidResponseError, NotFoundError
 from extender.client.leader_election import Election, Lease, LeaseWrite, decode_lease
 from extender.client.rate_limit import Jitter
-from extender.client.writer import Writer
+from extender.client.writer import WriteOptions, Writer
 
 _LOG: Final = logging.getLogger(__name__)
 
@@ -28,7 +28,7 @@ class LeaderElector:
     Attributes:
         election: the state machine; check its `may_act` before each binding.
         writer: the writer; it has its own session, so that other requests cannot delay a renewal.
-        clock: the clock; its monotonic time is for decisions, its wall time for timestamps.
+        clock: the clock; its monotonic time is for decisions, and its wall time is for timestamps.
         jitter: the source of random numbers from 0 up to 1.
         on_new_leader: the callback for each new holder.
 
@@ -141,14 +141,12 @@ class LeaderElector:
         return _decode(body)
 
     async def _send(self, write: LeaseWrite) -> Lease:
-        settings = self.election.settings
+        settings, options = self.election.settings, WriteOptions(timeout=self._request_timeout)
         if write.create:
-            body = await self.writer.create(
-                "Lease", settings.resource_namespace, write.body, timeout=self._request_timeout
-            )
+            body = await self.writer.create("Lease", settings.resource_namespace, write.body, options)
         else:
             body = await self.writer.update(
-                "Lease", settings.resource_namespace, settings.resource_name, write.body, timeout=self._request_timeout
+                "Lease", settings.resource_namespace, settings.resource_name, write.body, options
             )
         return _decode(body)
 

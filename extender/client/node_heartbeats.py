@@ -1,7 +1,8 @@
-"""Detect node heartbeats, which change only an object's resource version and times, without decoding them.
+"""Detect the heartbeats of nodes without decoding them.
 
-A kubelet updates its node's status every few minutes. In a large cluster these heartbeats are most of the data of a
-watch of nodes, 13 kB each, and no field that scheduling reads changes.
+A kubelet updates its node's status every few minutes. Most updates are heartbeats: they change only the resource
+version and times, which scheduling does not read. In a large cluster, a watch of nodes consists mostly of heartbeats of
+13 kB.
 """
 
 import re
@@ -16,10 +17,11 @@ _TIMES: Final = re.compile(rb'"(?:lastHeartbeatTime|time(?=":"[^"]{20}","fieldsT
 
 
 class HeartbeatDetector:
-    """The last state of each object of one watch: the positions of its times in the JSON, and a hash of the rest.
+    """Compares each event of a watch with the last state of its object.
 
-    The times of an object mostly stay at the same positions, so the next state is compared without a search. States
-    with equal 64-bit hashes count as equal; the probability of a collision is 2**-64 per change.
+    A state has the positions of the object's times in the JSON, and a hash of the rest. The times mostly stay at the
+    same positions, so the next state is compared without a search. States with equal 64-bit hashes count as equal; the
+    probability of a collision is 2**-64 per change.
     """
 
     __slots__ = ("_last_line", "_newest_version", "_prefix_hashes", "_states")
@@ -44,12 +46,12 @@ class HeartbeatDetector:
         version = line[start:end]
         return version.decode() if version.isdigit() else ""
 
-    def remember(self, key: str, version: str) -> None:
-        """Remember the last line passed to `find_heartbeat_version` as the state of the object *key* at *version*.
+    def set_state(self, key: str, version: str) -> None:
+        """Set the state of the object *key* at *version* to the last line passed to `find_heartbeat_version`.
 
         The line is ignored if a newer version was seen, because a server may repeat events.
         """
-        self.forget(key)
+        self.remove_state(key)
         line, self._last_line = self._last_line, None
         if (
             line is None
@@ -58,7 +60,7 @@ class HeartbeatDetector:
             or int(version) <= self._newest_version
         ):
             return
-        if line.count(_VERSION) != 1:  # part of an annotation, or none
+        if line.count(_VERSION) != 1:  # there is none, or a label or annotation has the same key
             return
         start, end = _find_version(line)
         layout = _new_layout(_make_struct_format(line[end:]))
@@ -66,14 +68,14 @@ class HeartbeatDetector:
         self._prefix_hashes[key] = prefix_hash = hash(line[:start])
         self._states[prefix_hash] = layout, hash(layout.unpack_from(line, end))
 
-    def forget(self, key: str) -> None:
-        """Forget the state of the object *key*."""
+    def remove_state(self, key: str) -> None:
+        """Remove the state of the object *key*."""
         prefix_hash = self._prefix_hashes.pop(key, None)
         if prefix_hash is not None:
             self._states.pop(prefix_hash, None)
 
-    def forget_all(self) -> None:
-        """Forget all states, since events may have been missed."""
+    def clear(self) -> None:
+        """Remove all states; call it when events may have been missed."""
         self._states.clear()
         self._prefix_hashes.clear()
         self._newest_version = 0

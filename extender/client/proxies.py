@@ -8,9 +8,13 @@ from urllib.parse import urlsplit
 def find_proxy(server: str, environ: Mapping[str, str]) -> str:
     """Return the URL of the proxy for *server*; empty: no proxy.
 
-    No proxy is used for the local host, nor for a server that matches an entry of NO_PROXY. An entry is `*` (all
-    servers), a network such as `10.0.0.0/8`, or a host name (with its subdomains) or address, with or without a port.
-    A host name with a leading dot matches only subdomains.
+    No proxy is used for the local host, nor for a server that matches an entry of NO_PROXY. An entry is one of:
+
+    - `*`: all servers
+    - a network, such as `10.0.0.0/8`
+    - an address, with or without a port
+    - a host name, with or without a port, for the host and its subdomains
+    - a host name with a leading dot, with or without a port, only for its subdomains
 
     Source: golang.org/x/net/http/httpproxy/proxy.go, config.useProxy.
     """

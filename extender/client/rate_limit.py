@@ -1,6 +1,6 @@
 """Rate limits: a token bucket, exponential backoff, and Retry-After.
 
-All functions are pure: they get times as arguments and return seconds to wait.
+No function waits or reads a clock. The current time is an argument, and the result is the seconds to wait.
 """
 
 from collections.abc import Callable
@@ -45,7 +45,7 @@ class TokenBucket:
 
 
 def make_token_bucket(qps: float, burst: int) -> TokenBucket | None:
-    """Create the bucket for `clientConnection.qps` and `.burst`: 0 means 5 and 10; a negative rate means no limit.
+    """Create the bucket for `clientConnection.qps` and `.burst`; 0 means the default, a negative rate no limit.
 
     Source: client-go/rest/config.go, RESTClientForConfigAndClient (1.36).
     """

@@ -4,9 +4,9 @@
         ^                  |
         └── 410, malformed ┘                                 list again; missing objects were deleted meanwhile
 
-After a failure the reflector waits 0.8 s, doubled up to 30 s, with jitter. After a single 410, which a healthy server
-returns too, it lists again at once, because events are missing until then. The deltas of an object are delivered once
-and in order, and a list is delivered only as a whole.
+After a failure the reflector waits 0.8 s, doubled up to 30 s, with jitter. After a single 410 it lists again
+immediately, because a healthy server returns 410 too. The deltas of an object are delivered once and in order. A list
+is delivered only as a whole.
 
 Source: client-go/tools/cache/reflector.go, Reflector.ListAndWatch; client-go/tools/cache/delta_fifo.go, DeltaFIFO
 (1.36).
@@ -28,23 +28,16 @@ from extender.client.errors import (
     ForbiddenError,
     GoneError,
     InvalidResponseError,
+    NotFoundError,
     ServerError,
     TooManyRequestsError,
     UnauthorizedError,
     UnreachableError,
 )
-from extender.client.listwatch import (
-    IDLE_TIMEOUT,
-    EventType,
-    ListWatch,
-    ObjectList,
-    WatchEvent,
-    get_object_key,
-    list_all,
-    watch,
-)
+from extender.client.listwatch import ListWatch, ObjectList, get_object_key, list_all
 from extender.client.rate_limit import Backoff, Jitter
 from extender.client.transport import Transport
+from extender.client.watch import IDLE_TIMEOUT, EventType, WatchEvent, watch
 
 T = TypeVar("T", bound=KubernetesObject)
 
@@ -54,10 +47,16 @@ DELTA_BATCH: Final = 500
 """Deltas per batch; between two batches the event loop runs other tasks."""
 
 _MIN_WATCH_SECONDS: Final = 1.0
-"""A watch that ends sooner (in seconds), without any event, counts as a failure."""
+"""A watch that ends within this time and without an event counts as a failure."""
 
 _GONE_WINDOW_SECONDS: Final = 10.0
-"""Seconds within which a second 410 counts as a failure."""
+"""A 410 counts as a failure if it follows another 410 within this time."""
+
+_MAX_EARLY_RETRY_SECONDS: Final = 5.0
+"""Seconds after which a failed watch is retried at the latest, if other requests succeed."""
+
+_STABLE_SECONDS: Final = 20.0
+"""Seconds without a failure after which the next failed watch is retried as soon as another request succeeds."""
 
 _MAX_SERVER_ERRORS: Final = 3
 """Consecutive watches that may end in a server error before the list is read again."""
@@ -67,8 +66,13 @@ _MAX_SERVER_ERRORS: Final = 3
 class Delta(Generic[T]):
     """A change of one object: added (`old` is None), updated, or deleted (`new` is None).
 
-    If an object is deleted and recreated under the same name, there are two deltas. `inferred`: there was no watch
-    event of the deletion; the object is missing from a new list or was replaced, and `old` is its last known state.
+    If an object is deleted and recreated under the same name, there are two deltas.
+
+    Attributes:
+        old: the previous state of the object.
+        new: the new state of the object.
+        inferred: whether the watch had no event of the deletion. The object is missing from a new list, or it was
+            replaced; `old` is its last known state.
     """
 
     old: T | None
@@ -115,6 +119,7 @@ class Reflector(Generic[T]):
         forbidden: whether the last error was a 401 or 403, which lasts until permissions change.
         last_contact: the time of the server's last response in monotonic seconds; None before the first.
         synced: the event that is set when the whole first list was delivered.
+        is_optional: whether an API server that does not serve the kind counts as one without objects.
     """
 
     transport: Transport
@@ -128,9 +133,12 @@ class Reflector(Generic[T]):
     forbidden: bool = False
     last_contact: float | None = None
     synced: asyncio.Event = field(default_factory=asyncio.Event)
+    is_optional: bool = False
     _resource_version: str = ""
     _store: dict[str, T] = field(default_factory=dict)
     _server_errors: int = 0
+    _min_retry_seconds: float = 0.0
+    _last_failure: float = float("-inf")
 
     @property
     def resource_version(self) -> str:
@@ -142,10 +150,14 @@ class Reflector(Generic[T]):
         return float("inf") if self.last_contact is None else max(0.0, now - self.last_contact)
 
     async def run(self) -> None:
-        """List and watch until cancelled. Raises only errors of `deliver`."""
+        """List and watch until cancelled. Raises only errors of `deliver`.
+
+        After a failure of the server, the back-off ends early when another request succeeds.
+        """
         backoff, last_gone = Backoff(self.jitter), float("-inf")
         now = self.clock.monotonic
         while True:
+            is_server_failure = False
             try:
                 if not self._resource_version:
                     await self._list()
@@ -158,13 +170,32 @@ class Reflector(Generic[T]):
                 last_gone = now()
             except ApiError as error:
                 failure, wait = self._handle_error(error), backoff.compute_next_delay(now())
+                is_server_failure = isinstance(error, UnreachableError | ServerError | UnauthorizedError)
             self.last_error = f"{self.list_watch.endpoint.plural}: {failure}"
             _LOG.log(
                 logging.ERROR if self.forbidden else logging.WARNING,
                 "Not allowed to watch, trying again" if self.forbidden else "Watching failed, trying again",
                 extra={"resource": self.list_watch.endpoint.plural, "err": failure, "wait": wait},
             )
-            await asyncio.sleep(wait)
+            if is_server_failure:
+                await self._wait_for_recovery(wait)
+            else:
+                await asyncio.sleep(wait)
+
+    async def _wait_for_recovery(self, seconds: float) -> None:
+        """Wait for *seconds*, or until another request succeeds.
+
+        If retries after such a success failed too, wait at least some seconds.
+        """
+        success_count = self.transport.recovery.success_count
+        now = self.clock.monotonic()
+        if now - self._last_failure > _STABLE_SECONDS:
+            self._min_retry_seconds = 0.0
+        self._last_failure = now
+        min_seconds = min(self._min_retry_seconds, seconds)
+        await asyncio.sleep(min_seconds)
+        if await self.transport.recovery.wait(seconds - min_seconds, success_count):
+            self._min_retry_seconds = min(2 * self._min_retry_seconds + 1.0, _MAX_EARLY_RETRY_SECONDS)
 
     def _handle_error(self, error: ApiError) -> str:
         """Count an error, and reset the resource version if the list must be read again; return its message."""
@@ -199,7 +230,13 @@ class Reflector(Generic[T]):
         self.last_error, self.forbidden = "", False
 
     async def _list(self) -> None:
-        object_list = await list_all(self.transport, self.list_watch)
+        try:
+            object_list = await list_all(self.transport, self.list_watch)
+        except NotFoundError:  # the API server does not serve the kind
+            if self.is_optional:
+                self._record_contact()
+                self.synced.set()
+            raise
         self._record_contact()
         self.counts.lists += 1
         self._server_errors = 0
@@ -211,7 +248,7 @@ class Reflector(Generic[T]):
             )
         deltas = self._diff(object_list)
         for start in range(0, len(deltas), DELTA_BATCH):
-            self._deliver(deltas[start : start + DELTA_BATCH])
+            self._store_and_deliver(deltas[start : start + DELTA_BATCH])
             await asyncio.sleep(0)
         self._resource_version = object_list.resource_version
         self.synced.set()
@@ -285,13 +322,13 @@ class Reflector(Generic[T]):
             return [Delta(old, None, inferred=True), Delta(None, new)]
         return [Delta(old, new)]
 
-    def _deliver(self, deltas: Sequence[Delta[T]]) -> None:
+    def _store_and_deliver(self, deltas: Sequence[Delta[T]]) -> None:
         for delta in deltas:
             self._update_store(delta)
         self.deliver(deltas)
 
     def _update_store(self, delta: Delta[T]) -> None:
-        """Update the store with one delta; the next list repeats deltas that were not delivered."""
+        """Update the store with one delta."""
         if delta.new is not None:
             self._store[get_object_key(delta.new)] = delta.new
         elif delta.old is not None:

@@ -1,10 +1,12 @@
 """Map kinds to API paths: API version, plural, and whether they are namespaced."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import Final
 from urllib.parse import quote
+
+from extender.config.releases import Release
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +60,7 @@ _TABLE: Final[tuple[tuple[str, Mapping[str, str], Mapping[str, str]], ...]] = (
     ("apps/v1", {"ReplicaSet": "replicasets", "StatefulSet": "statefulsets"}, {}),
     ("policy/v1", {"PodDisruptionBudget": "poddisruptionbudgets"}, {}),
     ("scheduling.k8s.io/v1", {}, {"PriorityClass": "priorityclasses"}),
-    ("scheduling.k8s.io/v1alpha2", {"PodGroup": "podgroups"}, {}),
+    ("scheduling.k8s.io/v1beta1", {"PodGroup": "podgroups"}, {}),
     (
         "storage.k8s.io/v1",
         {"CSIStorageCapacity": "csistoragecapacities"},
@@ -72,9 +74,8 @@ _TABLE: Final[tuple[tuple[str, Mapping[str, str], Mapping[str, str]], ...]] = (
     (
         "resource.k8s.io/v1",
         {"ResourceClaim": "resourceclaims", "ResourceClaimTemplate": "resourceclaimtemplates"},
-        {"ResourceSlice": "resourceslices", "DeviceClass": "deviceclasses"},
+        {"ResourceSlice": "resourceslices", "DeviceClass": "deviceclasses", "DeviceTaintRule": "devicetaintrules"},
     ),
-    ("resource.k8s.io/v1beta2", {}, {"DeviceTaintRule": "devicetaintrules"}),
     ("coordination.k8s.io/v1", {"Lease": "leases"}, {}),
     ("events.k8s.io/v1", {"Event": "events"}, {}),
     ("authentication.k8s.io/v1", {}, {"TokenReview": "tokenreviews"}),
@@ -89,4 +90,10 @@ ENDPOINTS: Final[Mapping[str, Endpoint]] = MappingProxyType(
         for kind, plural in kinds.items()
     }
 )
-"""The API paths of the kinds that we read or write."""
+"""The API paths of the kinds that we read or write, in the API versions of the newest release."""
+
+
+def get_endpoint(kind: str, release: Release) -> Endpoint:
+    """Return the API path of *kind* in the API version that kube-scheduler of *release* uses."""
+    endpoint = ENDPOINTS[kind]
+    return replace(endpoint, api_version=release.api_versions.get(kind, endpoint.api_version))

@@ -1,7 +1,8 @@
 """Send requests to the API server over one session, with rate limits, credentials, timeouts and safe retries.
 
-A request is retried at most ten times: if the server returns 429, or 500 and above, with a Retry-After header, and a
-GET also if the connection broke. After a 401 the credentials are loaded again, once. Nothing else is retried here.
+A request is retried at most ten times. It is retried if the server returns 429, or 500 and above, with a Retry-After
+header. A GET is also retried if the connection broke. After the first 401, the request is retried with credentials that
+are loaded again. Nothing else is retried here.
 
 Source: client-go/rest/request.go, Request.request; client-go/rest/with_retry.go, withRetry.IsNextRetry (1.36).
 """
@@ -16,13 +17,19 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 import aiohttp
+from aiohttp.abc import AbstractStreamWriter
 from yarl import URL
 
-from extender.basics.clock import Clock
-from extender.client.body_stream import BodyStream
-from extender.client.connections import abort_unread, make_connector
+from extender.client.body_stream import BodyStream, read_body
+from extender.client.connections import RecoverySignal, abort_unread, make_connector
 from extender.client.credentials import ActiveConfig, Credentials
-from extender.client.errors import FencedError, InvalidResponseError, UnreachableError, make_error_from_response
+from extender.client.errors import (
+    ApiError,
+    FencedError,
+    InvalidResponseError,
+    UnreachableError,
+    make_error_from_response,
+)
 from extender.client.rate_limit import Jitter, make_token_bucket, parse_retry_after
 from extender.config.model import ClientConnection
 
@@ -41,8 +48,10 @@ CALL_TIMEOUT: Final = 30.0
 """Default timeout of one attempt in seconds."""
 
 _READ_BUFFER_BYTES: Final = 2**20
-"""Read buffer of a response. A watch of nodes that is read a hundred times a second would fall behind with the default
-of 64 KiB."""
+"""Read buffer of a response. With the default of 64 KiB, a watch of nodes in a large cluster would fall behind."""
+
+MAX_RESPONSE_BYTES: Final = 16 << 20
+"""Limit of a response that is one object; etcd's objects have 1.5 MiB at most."""
 
 _RECONNECT_SECONDS: Final = 1.0
 _JITTER_FACTOR: Final = 0.25
@@ -95,7 +104,9 @@ class Request:
         body: JSON, if any.
         content_type: the content type of the body.
         timeout: the timeout of one attempt in seconds.
-        is_allowed: the condition checked immediately before each attempt; if it is false, nothing is sent.
+        is_allowed: the condition checked before each attempt, and again when its body is written; if it is false,
+            nothing is sent.
+        max_response_bytes: the limit of the response's body.
     """
 
     method: str
@@ -105,20 +116,46 @@ class Request:
     content_type: str = JSON
     timeout: float = CALL_TIMEOUT
     is_allowed: Callable[[], bool] = _allow_always
+    max_response_bytes: int = MAX_RESPONSE_BYTES
+
+
+class _FencedBody(aiohttp.BytesPayload):
+    """A body that is only written while `is_allowed` returns True.
+
+    Between the call of aiohttp and the write, a connection may be opened, the event loop may run other tasks, or the
+    process may be stopped. aiohttp sends the headers together with the body.
+    """
+
+    def __init__(self, request: Request) -> None:
+        super().__init__(request.body or b"")
+        self._request = request
+
+    async def write_with_length(self, writer: AbstractStreamWriter, content_length: int | None) -> None:
+        _check_allowed(self._request)
+        await super().write_with_length(writer, content_length)
+
+
+def _check_allowed(request: Request) -> None:
+    if not request.is_allowed():
+        raise FencedError(f"{request.method} {request.path}: not sent, because it is no longer allowed")
 
 
 class Transport:
-    """One session with the API server. Use it in one event loop, and close it."""
+    """One session with the API server. Use it in one event loop, and close it.
+
+    Attributes:
+        recovery: the signal that the API server answers again.
+    """
 
     def __init__(
         self,
         credentials: Credentials,
         connection: ClientConnection,
         user_agent: str,
-        clock: Clock,
         *,
         jitter: Jitter | None = None,
         observe: AttemptObserver = _ignore_attempt,
+        recovery: RecoverySignal | None = None,
     ) -> None:
         """Create the transport without opening a connection.
 
@@ -126,14 +163,15 @@ class Transport:
             credentials: the server's address and our credentials.
             connection: the settings; `qps` and `burst` limit the rate of all requests except watches.
             user_agent: the User-Agent header, such as `extender/1.0 (linux/amd64) scheduler`.
-            clock: the clock of the rate limits.
             jitter: the source of random numbers from 0 up to 1, which spread retries.
             observe: the callback after each attempt.
+            recovery: the signal that the API server answers again; None: a new one.
         """
+        self.recovery = recovery or RecoverySignal()
         self._credentials = credentials
         self._bucket = make_token_bucket(connection.qps, connection.burst)
         self._user_agent = user_agent
-        self._clock = clock
+        self._clock = credentials.clock
         self._jitter = jitter or random.Random().random  # noqa: S311  spreads load, keeps no secret
         self._observe = observe
         self._concurrency = asyncio.Semaphore(MAX_CONCURRENT_REQUESTS)
@@ -162,8 +200,7 @@ class Transport:
             )
             try:
                 async with self._concurrency:
-                    if not request.is_allowed():
-                        raise FencedError(f"{request.method} {request.path}: not sent, because it is no longer allowed")
+                    _check_allowed(request)
                     code, headers, body = await self._send_once(request, active_config, attempt)
             except UnreachableError as error:
                 # A GET can be repeated; a write may have been executed.
@@ -207,7 +244,7 @@ class Transport:
     ) -> tuple[int, Mapping[str, str], bytes]:
         timeout = aiohttp.ClientTimeout(total=request.timeout, sock_connect=min(CONNECT_TIMEOUT, request.timeout))
         async with self._open_response(request, active_config, timeout, attempt) as response:
-            body = await response.read()
+            body = await read_body(response, request.max_response_bytes)
             attempt.response_bytes = len(body)
             return response.status, response.headers, body
 
@@ -236,7 +273,7 @@ class Transport:
                     yield BodyStream(response)
                     return
                 if response.status != 401 or is_retry:
-                    raise make_error_from_response(response.status, await response.read())
+                    raise make_error_from_response(response.status, await read_body(response, MAX_RESPONSE_BYTES))
             active_config = await self._credentials.replace_rejected(active_config)
 
     @asynccontextmanager
@@ -249,19 +286,24 @@ class Transport:
         *,
         stream: bool = False,
     ) -> AsyncIterator[aiohttp.ClientResponse]:
-        """Make one attempt and yield its response. Connection errors, also while reading, are raised as ApiError."""
+        """Make one attempt and yield its response. An error of the connection is raised as ApiError.
+
+        This includes errors that occur while the caller reads the body.
+        """
         target = f"{request.method} {request.path}"
         start_time, server = self._clock.monotonic(), active_config.config.server
 
         def report_attempt() -> None:
             attempt.seconds = self._clock.monotonic() - start_time
+            if 0 < attempt.code < 300:
+                self.recovery.record_success()
             self._observe(attempt)
 
         try:
             async with self._get_session().request(
                 request.method,
                 URL(server + request.path, encoded=True).extend_query(request.query),  # yarl would decode %2F
-                data=request.body,
+                data=None if request.body is None else _FencedBody(request),
                 headers=self._make_headers(request, active_config),
                 timeout=timeout,
                 read_bufsize=_READ_BUFFER_BYTES,
@@ -274,19 +316,10 @@ class Transport:
                     yield response
                 finally:
                     abort_unread(response)
-        except (aiohttp.ClientConnectorError, aiohttp.ConnectionTimeoutError, aiohttp.ClientHttpProxyError) as error:
-            raise UnreachableError(f"cannot connect to {server}: {_describe_error(error)}", maybe_sent=False) from error
-        except aiohttp.ClientPayloadError as error:
-            message = f"{target}: the response ended early"
-            raise UnreachableError(message, maybe_sent=True, connection_broken=True) from error
-        except aiohttp.InvalidURL as error:
-            raise UnreachableError(f"{server} is not a URL of an API server", maybe_sent=False) from error
-        except TimeoutError as error:
-            raise UnreachableError(f"{target}: no response in time", maybe_sent=True) from error
-        except aiohttp.ClientResponseError as error:
-            raise InvalidResponseError(f"{target}: not an HTTP response: {error.message}") from error
-        except (aiohttp.ClientError, OSError) as error:
-            raise UnreachableError(f"{target}: {error}", maybe_sent=True, connection_broken=True) from error
+        except (aiohttp.ClientError, OSError, RuntimeError) as error:
+            if isinstance(error, RuntimeError) and attempt.code:
+                raise  # from the caller that reads the response
+            raise _translate_error(error, target, server) from error
         finally:
             if not (stream and attempt.code):
                 report_attempt()
@@ -312,6 +345,25 @@ class Transport:
                 read_bufsize=2**18,
             )
         return self._session
+
+
+def _translate_error(error: aiohttp.ClientError | OSError | RuntimeError, target: str, server: str) -> ApiError:
+    """Return the ApiError of an exception of aiohttp or of the event loop; *target* is the request."""
+    match error:
+        case aiohttp.ClientConnectionError(__cause__=FencedError() as cause):
+            return FencedError(cause.message)
+        case aiohttp.ClientConnectorError() | aiohttp.ConnectionTimeoutError() | aiohttp.ClientHttpProxyError():
+            return UnreachableError(f"cannot connect to {server}: {_describe_error(error)}", maybe_sent=False)
+        case aiohttp.ClientPayloadError():
+            return UnreachableError(f"{target}: the response ended early", maybe_sent=True, connection_broken=True)
+        case aiohttp.InvalidURL():
+            return UnreachableError(f"{server} is not a URL of an API server", maybe_sent=False)
+        case TimeoutError():
+            return UnreachableError(f"{target}: no response in time", maybe_sent=True)
+        case aiohttp.ClientResponseError():
+            return InvalidResponseError(f"{target}: not an HTTP response: {error.message}")
+        case _:  # uvloop raises RuntimeError if the peer resets a connection while TLS is set up
+            return UnreachableError(f"{target}: {error}", maybe_sent=True, connection_broken=True)
 
 
 def _describe_error(error: aiohttp.ClientError | TimeoutError) -> str:

@@ -5,9 +5,10 @@ sent as whole objects: that would erase the other fields.
 """
 
 import asyncio
-from collections.abc import Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from enum import Enum, auto
+from itertools import chain, repeat
 from typing import Any, Final
 
 import msgspec
@@ -17,6 +18,7 @@ from extender.api.kinds.pod import Pod
 from extender.client.errors import (
     ApiError,
     ConflictError,
+    FencedError,
     InvalidResponseError,
     NotFoundError,
     ServerError,
@@ -27,43 +29,78 @@ from extender.client.transport import CALL_TIMEOUT, JSON, STRATEGIC_MERGE_PATCH,
 
 Body = Mapping[str, Any]
 WriteCondition = Callable[[], bool]
+ResendCondition = Callable[[], Awaitable[bool]]
 
 
 RESEND_DELAYS: Final = (0.5, 1.0, 2.0, 4.0, 8.0, 16.0)
-"""Seconds before a binding whose response was lost is sent again."""
+"""Seconds before each repetition of a binding whose response was lost."""
+
+BIND_TIMEOUT: Final = 15.0
+"""Seconds after which the client and the API server give up one attempt to bind a pod.
+
+The query parameter `timeout` sets the deadline of the API server. Its default is a minute.
+
+Source: apiserver/pkg/endpoints/filters/request_deadline.go, withRequestDeadline;
+apiserver/pkg/server/config.go, NewConfig, RequestTimeout (1.36).
+"""
+
+ETCD_TIMEOUT: Final = 7.0
+"""Seconds after which etcd has executed or dropped a transaction of a request that the API server has finished.
+
+Source: etcd, server/config/config.go, ServerConfig.ReqTimeout (3.6).
+"""
 
 _GATEWAY_TIMEOUT: Final = 504
 """The server, or a proxy before it, timed out; the request may still be executed."""
 
 
 class BindOutcome(Enum):
-    """The final outcome of a binding."""
+    """The outcome of a binding. `Writer.bind` returns neither NOT_BOUND nor UNKNOWN."""
 
     BOUND = auto()
     """The pod is bound to the node, by this call or an earlier one whose response was lost."""
     ON_OTHER_NODE = auto()
     """The pod is on another node: another client bound it first."""
     POD_REPLACED = auto()
-    """A new pod has its name."""
+    """The pod was deleted, and a new pod has its name."""
     POD_GONE = auto()
     """The pod does not exist any more."""
+    NOT_BOUND = auto()
+    """The pod has no node."""
+    UNKNOWN = auto()
+    """The API server does not answer."""
+
+    @property
+    def is_final(self) -> bool:
+        """Whether no later request can change the outcome."""
+        return self not in {BindOutcome.NOT_BOUND, BindOutcome.UNKNOWN}
 
 
 def _allow_always() -> bool:
     return True
 
 
-def make_binding(namespace: str, name: str, uid: str, node: str) -> Body:
-    """Return the Binding of a pod to a node; the server accepts it only for the pod with that uid.
+async def allow_resend() -> bool:
+    """Return True."""
+    return True
 
-    Source: pkg/scheduler/framework/plugins/defaultbinder/default_binder.go, DefaultBinder.Bind (1.36).
+
+@dataclass(frozen=True, slots=True)
+class WriteOptions:
+    """Options of a write.
+
+    Attributes:
+        subresource: the subresource, such as `status`; empty for the object itself.
+        timeout: the timeout in seconds.
+        is_allowed: the condition checked until the body is written; if it is false, nothing is sent.
     """
-    return {
-        "apiVersion": "v1",
-        "kind": "Binding",
-        "metadata": {"namespace": namespace, "name": name, "uid": uid},
-        "target": {"kind": "Node", "name": node},
-    }
+
+    subresource: str = ""
+    timeout: float = CALL_TIMEOUT
+    is_allowed: WriteCondition = _allow_always
+
+
+DEFAULT_OPTIONS: Final = WriteOptions()
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,42 +123,24 @@ class Writer:
         return await self.transport.call(Request("GET", path, timeout=timeout))
 
     async def create(
-        self,
-        kind: str | Endpoint,
-        namespace: str,
-        body: Body,
-        *,
-        name: str = "",
-        subresource: str = "",
-        timeout: float = CALL_TIMEOUT,
-        is_allowed: WriteCondition = _allow_always,
+        self, kind: str | Endpoint, namespace: str, body: Body, options: WriteOptions = DEFAULT_OPTIONS
     ) -> bytes:
-        """Create an object, or post to a *subresource* of the object *name*; return the response's body.
+        """Create an object and return it as JSON.
 
         Raises:
             ApiError: AlreadyExistsError and others.
         """
-        path = _get_endpoint(kind).build_path(namespace, name, subresource)
-        return await self._send("POST", path, body, JSON, timeout, is_allowed)
+        return await self._send("POST", kind, (namespace, ""), body, options=options)
 
     async def update(
-        self,
-        kind: str | Endpoint,
-        namespace: str,
-        name: str,
-        body: Body,
-        *,
-        subresource: str = "",
-        timeout: float = CALL_TIMEOUT,
-        is_allowed: WriteCondition = _allow_always,
+        self, kind: str | Endpoint, namespace: str, name: str, body: Body, options: WriteOptions = DEFAULT_OPTIONS
     ) -> bytes:
         """Replace an object by *body*, a whole object whose `resourceVersion` must be current.
 
         Raises:
             ApiError: ConflictError if another client wrote first, and others.
         """
-        path = _get_endpoint(kind).build_path(namespace, name, subresource)
-        return await self._send("PUT", path, body, JSON, timeout, is_allowed)
+        return await self._send("PUT", kind, (namespace, name), body, options=options)
 
     async def patch(
         self,
@@ -130,18 +149,15 @@ class Writer:
         name: str,
         body: Body,
         *,
-        subresource: str = "",
         content_type: str = STRATEGIC_MERGE_PATCH,
-        timeout: float = CALL_TIMEOUT,
-        is_allowed: WriteCondition = _allow_always,
+        options: WriteOptions = DEFAULT_OPTIONS,
     ) -> bytes:
         """Patch an object. `metadata.resourceVersion` and `.uid` in *body* are preconditions.
 
         Raises:
-            ApiError: ConflictError if they fail, and others.
+            ApiError: ConflictError if a precondition fails, and others.
         """
-        path = _get_endpoint(kind).build_path(namespace, name, subresource)
-        return await self._send("PATCH", path, body, content_type, timeout, is_allowed)
+        return await self._send("PATCH", kind, (namespace, name), body, content_type=content_type, options=options)
 
     async def delete(
         self,
@@ -150,34 +166,40 @@ class Writer:
         name: str,
         *,
         uid: str = "",
-        resource_version: str = "",
         grace_period_seconds: int | None = None,
         is_allowed: WriteCondition = _allow_always,
     ) -> bytes:
-        """Delete an object; *uid* and *resource_version* are preconditions.
+        """Delete an object; *uid* is a precondition.
 
         Raises:
-            ApiError: ConflictError if they fail, NotFoundError and others.
+            ApiError: ConflictError if the precondition fails, NotFoundError and others.
         """
-        conditions = {"uid": uid, "resourceVersion": resource_version}
         body: dict[str, Any] = {"apiVersion": "v1", "kind": "DeleteOptions"}
-        if preconditions := {key: value for key, value in conditions.items() if value}:
-            body["preconditions"] = preconditions
+        if uid:
+            body["preconditions"] = {"uid": uid}
         if grace_period_seconds is not None:
             body["gracePeriodSeconds"] = grace_period_seconds
-        path = _get_endpoint(kind).build_path(namespace, name)
-        return await self._send("DELETE", path, body, JSON, CALL_TIMEOUT, is_allowed)
+        options = WriteOptions(is_allowed=is_allowed)
+        return await self._send("DELETE", kind, (namespace, name), body, options=options)
 
     async def _send(
-        self, method: str, path: str, body: Body, content_type: str, timeout: float, is_allowed: WriteCondition
+        self,
+        method: str,
+        kind: str | Endpoint,
+        namespace_and_name: tuple[str, str],
+        body: Body,
+        *,
+        content_type: str = JSON,
+        options: WriteOptions,
     ) -> bytes:
+        path = _get_endpoint(kind).build_path(*namespace_and_name, options.subresource)
         request = Request(
             method,
             path,
             body=msgspec.json.encode(body),
             content_type=content_type,
-            timeout=timeout,
-            is_allowed=is_allowed,
+            timeout=options.timeout,
+            is_allowed=options.is_allowed,
         )
         return await self.transport.call(request)
 
@@ -185,89 +207,136 @@ class Writer:
         self,
         namespace: str,
         name: str,
-        uid: str,
-        node: str,
+        body: Body,
         *,
-        body: Body | None = None,
         is_allowed: WriteCondition = _allow_always,
-        timeout: float = CALL_TIMEOUT,
+        may_resend: ResendCondition = allow_resend,
     ) -> BindOutcome:
-        """Bind the pod with that uid to *node*.
+        """Bind a pod with the Binding *body*.
 
-        After a failure status the pod is read to find the outcome. If the response is lost, the outcome is unknown:
-        the pod is read, and if it has no node, the same binding is sent again, for `RESEND_DELAYS` at most. A binding
-        may be executed twice without harm. The pod must stay assumed on *node* until this returns.
+        After a failure status the pod is read to find the outcome. If the response is lost, the outcome is unknown.
+        The pod is then read repeatedly until the outcome is known. Meanwhile the same binding is sent again after
+        each of `RESEND_DELAYS`. A binding may be executed twice without harm. The pod must stay assumed on its node
+        until this method returns. The pod is not bound if it has no node when no request can be executed any more.
+        That is `ETCD_TIMEOUT` after an error of the API server, or after its deadline if there was no response.
 
         Args:
             namespace: the pod's namespace.
             name: the pod's name.
-            uid: the pod's uid; a precondition of the binding.
-            node: the node's name.
-            body: the Binding to send; None creates one.
-            is_allowed: the condition checked immediately before each attempt; if it is false, nothing is sent.
-            timeout: the timeout of one attempt in seconds.
+            body: the Binding, with the node and the pod's uid, which is a precondition.
+            is_allowed: the condition checked until each attempt is written; if it is false, nothing is sent.
+            may_resend: the function that is called before the binding is sent again; if it returns False, the pod is
+                only read.
 
         Raises:
             FencedError: *is_allowed* returned False, so the last attempt was not sent.
-            UnreachableError: there was no response; with `maybe_sent` the pod may still be bound.
-            ApiError: the server rejected the binding, and the pod has no node.
+            UnreachableError: the binding was not sent.
+            ApiError: the server rejected the binding, or did not execute it.
         """
-        unknown_outcome_error: ApiError | None = None
-        for delay in (*RESEND_DELAYS, None):
-            try:
-                return await self._bind_once(namespace, name, uid, node, body, is_allowed, timeout)
-            except UnreachableError as error:
-                if not error.maybe_sent and unknown_outcome_error is None:
-                    raise
-                unknown_outcome_error = unknown_outcome_error or error
-            except InvalidResponseError as error:
-                unknown_outcome_error = unknown_outcome_error or error
-            outcome = await self._read_outcome(namespace, name, uid, node, timeout)
-            if outcome is not None:
-                return outcome
-            if delay is None:
-                break
-            await asyncio.sleep(delay)
-        assert unknown_outcome_error is not None  # noqa: S101  the loop ends only after an unknown outcome
-        raise unknown_outcome_error
-
-    async def _bind_once(
-        self,
-        namespace: str,
-        name: str,
-        uid: str,
-        node: str,
-        body: Body | None,
-        is_allowed: WriteCondition,
-        timeout: float,
-    ) -> BindOutcome:
-        path = ENDPOINTS["Pod"].build_path(namespace, name, "binding")
+        binding = _PodBinding(namespace, name, body)
         try:
-            await self._send("POST", path, body or make_binding(namespace, name, uid, node), JSON, timeout, is_allowed)
+            return await self._bind_once(binding, is_allowed)
+        except (UnreachableError, InvalidResponseError) as error:
+            if not _is_outcome_unknown(error):
+                raise
+            return await self._resolve_unknown_outcome(binding, error, is_allowed, may_resend)
+
+    async def _resolve_unknown_outcome(
+        self,
+        binding: "_PodBinding",
+        first_error: ApiError,
+        is_allowed: WriteCondition,
+        may_resend: ResendCondition,
+    ) -> BindOutcome:
+        """Return the outcome of a binding whose response was lost; wait as long as the API server does not answer.
+
+        Raises:
+            FencedError: as for `bind`.
+            ApiError: the pod has no node, and the API server cannot execute the binding any more.
+        """
+        loop = asyncio.get_running_loop()
+        expiry_time = loop.time() + _get_execution_seconds(first_error)
+        for delay in chain(RESEND_DELAYS, repeat(None)):
+            outcome = await self._read_outcome(binding)
+            if outcome.is_final:
+                return outcome
+            remaining = expiry_time - loop.time()
+            if outcome is BindOutcome.NOT_BOUND and remaining <= 0:
+                raise ApiError(first_error.message, first_error.code, first_error.reason)
+            delay_seconds = delay or RESEND_DELAYS[-1]
+            await asyncio.sleep(min(delay_seconds, remaining) if remaining > 0 else delay_seconds)
+            if not is_allowed():
+                raise FencedError(f"the outcome of binding pod {binding.namespace}/{binding.name} is unknown")
+            if delay is None or not await may_resend():
+                continue
+            try:
+                return await self._bind_once(binding, is_allowed)
+            except FencedError:
+                raise
+            except ApiError as error:  # a rejection says nothing about the earlier request
+                if _is_outcome_unknown(error):
+                    expiry_time = max(expiry_time, loop.time() + _get_execution_seconds(error))
+        raise AssertionError("the delays do not end")
+
+    async def _bind_once(self, binding: "_PodBinding", is_allowed: WriteCondition) -> BindOutcome:
+        path = ENDPOINTS["Pod"].build_path(binding.namespace, binding.name, "binding")
+        request = Request(
+            "POST",
+            path,
+            {"timeout": f"{BIND_TIMEOUT:g}s"},
+            body=msgspec.json.encode(binding.body),
+            timeout=BIND_TIMEOUT,
+            is_allowed=is_allowed,
+        )
+        try:
+            await self.transport.call(request)
         except NotFoundError:
             return BindOutcome.POD_GONE
         except (ConflictError, ServerError) as error:
-            outcome = await self._read_outcome(namespace, name, uid, node, timeout)
-            if outcome is not None:
+            outcome = await self._read_outcome(binding)
+            if outcome.is_final:
                 return outcome
-            if error.code == _GATEWAY_TIMEOUT:
+            is_unknown = isinstance(error, ServerError) and outcome is BindOutcome.UNKNOWN
+            if is_unknown or error.code == _GATEWAY_TIMEOUT:
                 raise InvalidResponseError(error.message, error.code, error.reason) from error
             raise
         return BindOutcome.BOUND
 
-    async def _read_outcome(self, namespace: str, name: str, uid: str, node: str, timeout: float) -> BindOutcome | None:
-        """Read the pod to find the outcome; None: it has no node yet, or cannot be read now."""
+    async def _read_outcome(self, binding: "_PodBinding") -> BindOutcome:
+        """Read the pod to find the outcome."""
         try:
-            pod = decode(await self.get("Pod", namespace, name, timeout=timeout), Pod)
+            pod = decode(await self.get("Pod", binding.namespace, binding.name, timeout=BIND_TIMEOUT), Pod)
         except NotFoundError:
             return BindOutcome.POD_GONE
         except (ApiError, DecodeError):
-            return None
-        if pod.metadata.uid != uid:
+            return BindOutcome.UNKNOWN
+        if pod.metadata.uid != binding.body["metadata"]["uid"]:
             return BindOutcome.POD_REPLACED
         if not pod.spec.node_name:
-            return None
-        return BindOutcome.BOUND if pod.spec.node_name == node else BindOutcome.ON_OTHER_NODE
+            return BindOutcome.NOT_BOUND
+        node_name = binding.body["target"]["name"]
+        return BindOutcome.BOUND if pod.spec.node_name == node_name else BindOutcome.ON_OTHER_NODE
+
+
+@dataclass(frozen=True, slots=True)
+class _PodBinding:
+    """The binding of one pod to a node; `body` is the Binding."""
+
+    namespace: str
+    name: str
+    body: Body
+
+
+def _is_outcome_unknown(error: ApiError) -> bool:
+    """Return whether the request may have been executed."""
+    return isinstance(error, InvalidResponseError) or (isinstance(error, UnreachableError) and error.maybe_sent)
+
+
+def _get_execution_seconds(error: ApiError) -> float:
+    """Return the seconds in which a request of unknown outcome may still be executed."""
+    # Only the API server sends a Status with a reason. Except for a timeout, its handler has then returned.
+    is_finished = bool(error.reason) and error.code != _GATEWAY_TIMEOUT
+    return ETCD_TIMEOUT if is_finished else BIND_TIMEOUT + ETCD_TIMEOUT
 
 
 def _get_endpoint(kind: str | Endpoint) -> Endpoint:

@@ -1,7 +1,7 @@
-"""The `KubeSchedulerConfiguration`: loading, defaulting, validation, expansion of plugin sets, rendering as YAML.
+"""Load, default, validate, expand and render a `KubeSchedulerConfiguration`, and parse feature gates.
 
-Strict decoding is also used for plugin arguments, whose types are in the modules of the plugins. The package also
-contains feature gates and the legacy Policy API.
+The package also decodes plugin arguments to the types that the plugins define. `legacy_policy` converts documents of
+the old Policy API.
 
-May import `basics` and `api` only. Opens no file and knows plugins by name only.
+The package may import only `api` and `basics`. It opens no file, and it knows plugins only by name.
 """

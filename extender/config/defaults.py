@@ -22,56 +22,69 @@ from extender.config.model import (
     PluginSet,
     Profile,
 )
+from extender.config.releases import DEFAULT_RELEASE, Release
 
-# DynamicResources precedes DefaultPreemption: deallocating an unused claim is preferred to evicting a pod.
-DEFAULT_PLUGINS: Final = Plugins(
-    multi_point=PluginSet(
-        enabled=(
-            Plugin("SchedulingGates"),
-            Plugin("PrioritySort"),
-            Plugin("NodeUnschedulable"),
-            Plugin("NodeName"),
-            Plugin("TaintToleration", 3),
-            Plugin("NodeAffinity", 2),
-            Plugin("NodePorts"),
-            Plugin("NodeResourcesFit", 1),
-            Plugin("VolumeRestrictions"),
-            Plugin("NodeVolumeLimits"),
-            Plugin("VolumeBinding"),
-            Plugin("VolumeZone"),
-            Plugin("PodTopologySpread", 2),
-            Plugin("InterPodAffinity", 2),
-            Plugin("DynamicResources", 2),
-            Plugin("DefaultPreemption"),
-            Plugin("NodeResourcesBalancedAllocation", 1),
-            Plugin("ImageLocality", 1),
-            Plugin("DefaultBinder"),
-            Plugin("NodeDeclaredFeatures"),
+
+def _make_multi_point(*first_plugins: str) -> Plugins:
+    """Return the default plugins: *first_plugins*, and then the plugins with the same order in all releases."""
+    return Plugins(
+        multi_point=PluginSet(
+            enabled=(
+                *map(Plugin, first_plugins),
+                Plugin("TaintToleration", 3),
+                Plugin("NodeAffinity", 2),
+                Plugin("NodePorts"),
+                Plugin("NodeResourcesFit", 1),
+                Plugin("VolumeRestrictions"),
+                Plugin("NodeVolumeLimits"),
+                Plugin("VolumeBinding"),
+                Plugin("VolumeZone"),
+                Plugin("PodTopologySpread", 2),
+                Plugin("InterPodAffinity", 2),
+                # DynamicResources precedes DefaultPreemption: to deallocate an unused claim is better than to evict.
+                Plugin("DynamicResources", 2),
+                Plugin("DefaultPreemption"),
+                Plugin("NodeResourcesBalancedAllocation", 1),
+                Plugin("ImageLocality", 1),
+                Plugin("DefaultBinder"),
+                Plugin("NodeDeclaredFeatures"),
+            )
         )
     )
-)
-"""The default plugin sets with the feature gates of 1.36 at their defaults.
 
-Source: pkg/scheduler/apis/config/v1/default_plugins.go, getDefaultPlugins (1.36).
+
+DEFAULT_PLUGINS: Final[Mapping[str, Plugins]] = {
+    "1.36": _make_multi_point("SchedulingGates", "PrioritySort", "NodeUnschedulable", "NodeName"),
+    "1.37": _make_multi_point("SchedulingGates", "PrioritySort", "NodeName", "NodeUnschedulable"),
+}
+"""The default plugin sets by minor release, if all feature gates have their default values.
+
+Source: pkg/scheduler/apis/config/v1/default_plugins.go, getDefaultPlugins (1.36, 1.37).
 """
 
 FEATURE_GATED_PLUGINS: Final[Mapping[str, tuple[Plugin, ...]]] = {
     "GangScheduling": (Plugin("GangScheduling"),),
     "TopologyAwareWorkloadScheduling": (Plugin("TopologyPlacementGenerator"), Plugin("PodGroupPodsCount", 1)),
 }
-"""The default plugins that a feature gate adds, by gate; all of these gates are off by default.
+"""The plugins that a feature gate adds to the default plugins, by gate. All of these gates are off by default.
 
 Source: pkg/scheduler/schedule_one.go, Scheduler.ScheduleOne; pkg/scheduler/schedule_one_podgroup.go,
 Scheduler.podGroupSchedulingPlacementAlgorithm (1.36).
 """
 
-# Plugins behind a gate are included. Source: pkg/scheduler/framework/plugins/registry.go, NewInTreeRegistry (1.36).
+_DEFAULT_NAMES: Final = tuple(plugin.name for plugin in DEFAULT_PLUGINS["1.37"].multi_point.enabled)
+"""The names of the default plugins, which are the same in all releases."""
+
 IN_TREE_PLUGINS: Final = (
-    *(plugin.name for plugin in DEFAULT_PLUGINS.multi_point.enabled),
+    *_DEFAULT_NAMES,
     "GangScheduling",
     "TopologyPlacementGenerator",
     "PodGroupPodsCount",
 )
+"""The names of all in-tree plugins, including those that a feature gate adds.
+
+Source: pkg/scheduler/framework/plugins/registry.go, NewInTreeRegistry (1.36).
+"""
 
 # Source: pkg/scheduler/apis/config/validation/validation_pluginargs.go, ValidateDefaultPreemptionArgs,
 # ValidateInterPodAffinityArgs, ValidateNodeAffinityArgs (1.36).
@@ -87,23 +100,25 @@ PLUGINS_WITH_ARGS: Final = frozenset(
         "VolumeBinding",
     }
 )
-"""The in-tree plugins with arguments; the kind of the arguments is the plugin name followed by `Args`."""
+"""The names of the in-tree plugins with arguments. The kind of the arguments is the plugin name followed by `Args`."""
 
 
-def make_default_profile(scheduler_name: str = DEFAULT_SCHEDULER_NAME, path: str = "") -> Profile:
-    """Return the profile of an empty configuration.
+def make_default_profile(
+    scheduler_name: str = DEFAULT_SCHEDULER_NAME, path: str = "", release: Release = DEFAULT_RELEASE
+) -> Profile:
+    """Return the profile of an empty configuration in *release*.
 
     Source: pkg/scheduler/apis/config/v1/defaults.go, SetDefaults_KubeSchedulerConfiguration (1.36).
     """
-    return Profile(scheduler_name, plugins=DEFAULT_PLUGINS, path=path)
+    return Profile(scheduler_name, plugins=DEFAULT_PLUGINS[release.version], path=path)
 
 
-def make_default_configuration() -> Configuration:
-    """Return the configuration of an empty or missing document.
+def make_default_configuration(release: Release = DEFAULT_RELEASE) -> Configuration:
+    """Return the configuration of an empty or missing document in *release*.
 
     Source: cmd/kube-scheduler/app/options/options.go, Options.ApplyTo (1.36).
     """
-    return Configuration(profiles=(make_default_profile(path="profiles[0]"),))
+    return Configuration(profiles=(make_default_profile(path="profiles[0]", release=release),))
 
 
 def add_gated_plugins(configuration: Configuration, gates: FeatureGates) -> Configuration:
@@ -117,38 +132,38 @@ def add_gated_plugins(configuration: Configuration, gates: FeatureGates) -> Conf
     if not gated_plugins:
         return configuration
     profiles = tuple(
-        replace(profile, plugins=_add_default_plugins(profile.plugins, gated_plugins))
+        replace(profile, plugins=_insert_gated_plugins(profile.plugins, gated_plugins))
         for profile in configuration.profiles
     )
     return replace(configuration, profiles=profiles)
 
 
-def _add_default_plugins(plugins: Plugins, gated_plugins: tuple[Plugin, ...]) -> Plugins:
-    """Insert the *gated_plugins* that the profile neither disables nor lists after the last default plugin."""
+def _insert_gated_plugins(plugins: Plugins, gated_plugins: tuple[Plugin, ...]) -> Plugins:
+    """Insert *gated_plugins* after the last default plugin, except those that the profile itself disables or lists."""
     multi_point = plugins.multi_point
     disabled_names = {plugin.name for plugin in multi_point.disabled}
     listed_names = {plugin.name for plugin in multi_point.enabled}
     missing_plugins = tuple(plugin for plugin in gated_plugins if plugin.name not in disabled_names | listed_names)
     if "*" in disabled_names or not missing_plugins:
         return plugins
-    default_names = {plugin.name for plugin in DEFAULT_PLUGINS.multi_point.enabled}
     enabled_plugins = multi_point.enabled
     insert_index = max(
-        (index + 1 for index, plugin in enumerate(enabled_plugins) if plugin.name in default_names), default=0
+        (index + 1 for index, plugin in enumerate(enabled_plugins) if plugin.name in _DEFAULT_NAMES), default=0
     )
     enabled_plugins = (*enabled_plugins[:insert_index], *missing_plugins, *enabled_plugins[insert_index:])
     return msgspec.structs.replace(plugins, multi_point=PluginSet(enabled_plugins, multi_point.disabled))
 
 
-def merge_with_default_plugins(custom_plugins: Plugins | None) -> Plugins:
-    """Merge the plugin sets of a profile with the default ones.
+def merge_with_default_plugins(custom_plugins: Plugins | None, release: Release = DEFAULT_RELEASE) -> Plugins:
+    """Merge the plugin sets of a profile with the default ones of *release*.
 
     Source: pkg/scheduler/apis/config/v1/default_plugins.go, mergePluginSet (1.36).
     """
-    return DEFAULT_PLUGINS if custom_plugins is None else merge_plugins(DEFAULT_PLUGINS, custom_plugins)
+    default_plugins = DEFAULT_PLUGINS[release.version]
+    return default_plugins if custom_plugins is None else merge_plugins(default_plugins, custom_plugins)
 
 
-def default_leader_election(leader_election: LeaderElection) -> LeaderElection:
+def set_leader_election_defaults(leader_election: LeaderElection) -> LeaderElection:
     """Return *leader_election* with the defaults in place of empty strings and durations of 0.
 
     Source: component-base/config/v1alpha1/defaults.go, RecommendedDefaultLeaderElectionConfiguration;
@@ -166,7 +181,7 @@ def default_leader_election(leader_election: LeaderElection) -> LeaderElection:
     )
 
 
-def default_client_connection(client_connection: ClientConnection) -> ClientConnection:
+def set_client_connection_defaults(client_connection: ClientConnection) -> ClientConnection:
     """Return *client_connection* with the defaults in place of an empty content type and a qps or burst of 0.
 
     Source: pkg/scheduler/apis/config/v1/defaults.go, SetDefaults_KubeSchedulerConfiguration (1.36).

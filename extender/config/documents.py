@@ -1,4 +1,4 @@
-"""Parsing and dumping of YAML and JSON documents as Kubernetes does.
+"""Parse YAML and JSON documents, and dump YAML documents, as Kubernetes does.
 
 Kubernetes converts YAML to JSON before decoding. A date therefore stays a string. A duplicate key or a value without a
 JSON type is an error.
@@ -12,17 +12,22 @@ from typing import Any, Final
 
 import yaml
 
+from extender.basics.input_limits import MAX_CONFIG_BYTES, MAX_CONFIG_DEPTH, MAX_CONFIG_VALUES, format_size
 from extender.config.errors import ConfigError, FieldError
 from extender.config.field_path import child, item
-from extender.config.strict import describe_value
+from extender.config.strict_decoding import describe_value
 
-_MAX_DEPTH: Final = 100  # the parser makes several nested calls for each level
-_MAX_VALUES: Final = 200_000  # nested aliases could otherwise expand until memory is exhausted
+_EXCESSIVE_ALIASING: Final = "document contains excessive aliasing"
+# In a document with up to this number of values, 99% of the values may come from aliases.
+_ALIAS_RATIO_RANGE_LOW: Final = 400_000
+# In a document with at least this number of values, 10% may come from aliases. Between the two, the share is linear.
+_ALIAS_RATIO_RANGE_HIGH: Final = 4_000_000
 # PyYAML's resolvers of these tags are removed, so that dates and bare `=`, `*`, `&` and `!` stay strings, as in Go.
 # The resolvers of numbers are replaced below.
 _REMOVED_TAGS: Final = frozenset({"int", "float", "timestamp", "value", "yaml"})
 _STR_TAG: Final = "tag:yaml.org,2002:str"
-_UNUSUAL_LINE_BREAK: Final = re.compile("[\r\x85\u2028\u2029]")  # unquoted, PyYAML would read another line break
+# Outside double quotes, PyYAML would not read these line breaks back unchanged.
+_UNUSUAL_LINE_BREAK: Final = re.compile("[\r\x85\u2028\u2029]")
 INTEGER: Final = re.compile(r"^[-+]?(0b[01_]+|0x[0-9a-fA-F_]+|0o?[0-7_]+|0|[1-9][0-9_]*)$")
 NUMBER: Final = re.compile(
     r"^([-+]?(\.[0-9]+|[0-9]+(\.[0-9]*)?)([eE][-+]?[0-9]+)?|[-+]?\.(inf|Inf|INF)|\.(nan|NaN|NAN))$"
@@ -30,17 +35,21 @@ NUMBER: Final = re.compile(
 
 
 class _Loader(yaml.SafeLoader):
-    """PyYAML loader that recognizes numbers as Go does."""
+    """PyYAML loader that recognizes numbers as Go does. Its error messages are better than those of libyaml."""
+
+
+class _FastLoader(getattr(yaml, "CSafeLoader", yaml.SafeLoader)):  # type: ignore[misc]  # a class of unknown type
+    """`_Loader` with the parser of libyaml, which is faster."""
 
 
 class _Dumper(yaml.SafeDumper):
-    """PyYAML dumper that quotes strings which `_Loader` would not read back as strings, and writes no aliases."""
+    """PyYAML dumper that quotes strings that `_Loader` would otherwise read as another type. It writes no aliases."""
 
     def ignore_aliases(self, _data: Any) -> bool:
         return True
 
 
-for _yaml_class in (_Loader, _Dumper):
+for _yaml_class in (_Loader, _FastLoader, _Dumper):
     _yaml_class.yaml_implicit_resolvers = {
         first_character: [(tag, pattern) for tag, pattern in resolvers if tag.rpartition(":")[2] not in _REMOVED_TAGS]
         for first_character, resolvers in yaml.SafeLoader.yaml_implicit_resolvers.items()
@@ -60,7 +69,7 @@ _Dumper.add_representer(str, _represent_str)
 
 
 class _JsonObject(dict[str, object]):
-    """A JSON object with its duplicate keys."""
+    """A JSON object and the list of its duplicate keys."""
 
     duplicate_keys: tuple[str, ...] = ()
 
@@ -70,21 +79,55 @@ def format_depth_error(max_depth: int) -> str:
     return f"nested too deeply; want at most {max_depth} levels"
 
 
-def limit_depth(events: Iterable[Any], max_depth: int) -> Iterator[Any]:
-    """Yield the *events* of a YAML parser unchanged.
+def limit_events(events: Iterable[Any], max_depth: int, max_values: int | None = None) -> Iterator[Any]:
+    """Yield the *events* of a YAML parser, up to the first event that exceeds a limit.
+
+    Args:
+        events: the events.
+        max_depth: the maximum number of nested objects and lists.
+        max_values: the maximum number of values of a document, keys included; None: no maximum. An alias counts as
+            the values that it stands for.
 
     Raises:
-        yaml.MarkedYAMLError: objects and lists are nested deeper than *max_depth* levels.
+        yaml.MarkedYAMLError: a document exceeds a limit, or most of its values come from aliases.
     """
-    depth = 0
+    anchor_sizes: dict[str, int] = {}
+    open_containers: list[tuple[str | None, int]] = []  # the anchor, and the number of values before the container
+    value_count = alias_count = 0
     for event in events:
-        if isinstance(event, yaml.CollectionStartEvent):
-            depth += 1
-            if depth > max_depth:
+        if isinstance(event, yaml.ScalarEvent):
+            value_count += 1
+            if event.anchor is not None:
+                anchor_sizes[event.anchor] = 1
+        elif isinstance(event, yaml.CollectionStartEvent):
+            open_containers.append((event.anchor, value_count))
+            value_count += 1
+            if len(open_containers) > max_depth:
                 raise _make_yaml_error(event, format_depth_error(max_depth))
         elif isinstance(event, yaml.CollectionEndEvent):
-            depth -= 1
+            anchor, start_count = open_containers.pop()
+            if anchor is not None:
+                anchor_sizes[anchor] = value_count - start_count
+        elif isinstance(event, yaml.AliasEvent):
+            size = anchor_sizes.get(event.anchor or "", 1)
+            value_count, alias_count = value_count + size, alias_count + size
+            if _is_excessive(alias_count, value_count):
+                raise _make_yaml_error(event, _EXCESSIVE_ALIASING)
+        elif isinstance(event, yaml.DocumentStartEvent):
+            value_count = alias_count = 0
+            anchor_sizes = {}
+        if max_values is not None and value_count > max_values:
+            raise _make_yaml_error(event, f"more than {max_values} values; want a smaller document")
         yield event
+
+
+def _is_excessive(alias_count: int, value_count: int) -> bool:
+    """Return whether too many of the values come from aliases. Source: go.yaml.in/yaml/v2, decode.go, unmarshal."""
+    if alias_count <= 100 or value_count <= 1000:
+        return False
+    range_size = _ALIAS_RATIO_RANGE_HIGH - _ALIAS_RATIO_RANGE_LOW
+    excess = min(max(value_count - _ALIAS_RATIO_RANGE_LOW, 0) / range_size, 1.0)
+    return alias_count / value_count > 0.99 - 0.89 * excess
 
 
 def _make_yaml_error(event: Any, problem: str) -> yaml.MarkedYAMLError:
@@ -96,12 +139,14 @@ def dump_yaml(value: object) -> str:
     return yaml.dump(value, Dumper=_Dumper, sort_keys=True, default_flow_style=False, width=2**31, allow_unicode=True)
 
 
-def parse_document(data: bytes, source: str) -> tuple[object, list[FieldError]]:
-    """Parse a YAML or JSON document to plain values; duplicate keys and non-JSON values are returned as errors.
+def parse_document(data: bytes, source: str, max_bytes: int = MAX_CONFIG_BYTES) -> tuple[object, list[FieldError]]:
+    """Parse a YAML or JSON document. Return its plain values, and an error for each duplicate key or non-JSON value.
 
     Raises:
-        ConfigError: the text is neither YAML nor JSON; the message begins with *source*, line and column.
+        ConfigError: the text is too long, or neither YAML nor JSON; the message begins with *source*, line and column.
     """
+    if len(data) > max_bytes:
+        raise ConfigError([FieldError("", f"{source}: has more than {format_size(max_bytes)}")])
     try:
         text = data.decode()
     except UnicodeDecodeError as exc:
@@ -113,7 +158,7 @@ def parse_document(data: bytes, source: str) -> tuple[object, list[FieldError]]:
         except ValueError as exc:
             json_error = exc
         except RecursionError as exc:
-            raise ConfigError([FieldError("", f"{source}: {format_depth_error(_MAX_DEPTH)}")]) from exc
+            raise ConfigError([FieldError("", f"{source}: {format_depth_error(MAX_CONFIG_DEPTH)}")]) from exc
     else:
         json_error = None
     try:
@@ -131,8 +176,15 @@ def parse_document(data: bytes, source: str) -> tuple[object, list[FieldError]]:
 
 
 def _parse_yaml(text: str) -> tuple[object, list[FieldError]]:
-    _check_structure(text)
-    loader = _Loader(text)
+    try:
+        return _parse_yaml_with(_FastLoader, text)
+    except (yaml.YAMLError, ValueError):
+        return _parse_yaml_with(_Loader, text)
+
+
+def _parse_yaml_with(loader_class: type[Any], text: str) -> tuple[object, list[FieldError]]:
+    _check_structure(text, loader_class)
+    loader = loader_class(text)
     try:
         node = loader.get_single_node()
         if node is None:
@@ -145,10 +197,10 @@ def _parse_yaml(text: str) -> tuple[object, list[FieldError]]:
         loader.dispose()
 
 
-def _check_structure(text: str) -> None:
-    """Raise an error if the text is nested too deeply or has more than one document."""
+def _check_structure(text: str, loader_class: type[Any]) -> None:
+    """Raise an error if the text exceeds a limit or has more than one document."""
     document_count = 0
-    for event in limit_depth(yaml.parse(text, Loader=_Loader), _MAX_DEPTH):
+    for event in limit_events(yaml.parse(text, Loader=loader_class), MAX_CONFIG_DEPTH, MAX_CONFIG_VALUES):
         document_count += isinstance(event, yaml.DocumentStartEvent)
         if document_count > 1:
             raise _make_yaml_error(event, "a second document; want one document per file")
@@ -204,13 +256,13 @@ class _Normalizer:
 
     def __init__(self) -> None:
         self.errors: list[FieldError] = []
-        self._remaining_values = _MAX_VALUES
+        self._remaining_values = MAX_CONFIG_VALUES
         self._depth = 0
 
     def normalize_value(self, value: object, path: str) -> object:
         self._remaining_values -= 1
         if self._remaining_values < 0:
-            raise ConfigError([FieldError("", "document contains excessive aliasing")])
+            raise ConfigError([FieldError("", _EXCESSIVE_ALIASING)])
         if isinstance(value, Mapping | list | tuple):
             return self._normalize_container(value, path)
         if value is None or isinstance(value, bool | str | int) or (isinstance(value, float) and math.isfinite(value)):
@@ -222,8 +274,8 @@ class _Normalizer:
         self, value: Mapping[Any, object] | list[object] | tuple[object, ...], path: str
     ) -> object:
         self._depth += 1
-        if self._depth > _MAX_DEPTH:
-            raise ConfigError([FieldError("", format_depth_error(_MAX_DEPTH))])
+        if self._depth > MAX_CONFIG_DEPTH:
+            raise ConfigError([FieldError("", format_depth_error(MAX_CONFIG_DEPTH))])
         normalized: object
         if isinstance(value, Mapping):
             normalized = self._normalize_object(value, path)

@@ -3,7 +3,7 @@
 import re
 from typing import Annotated, Final
 
-NANOSECONDS: Final = 1_000_000_000
+NANOSECONDS_PER_SECOND: Final = 1_000_000_000
 _MAX_NANOSECONDS: Final = 2**63 - 1
 _UNITS: Final = {
     "ns": 1,
@@ -11,21 +11,21 @@ _UNITS: Final = {
     "\u00b5s": 1_000,  # micro sign
     "\u03bcs": 1_000,  # Greek mu
     "ms": 1_000_000,
-    "s": NANOSECONDS,
-    "m": 60 * NANOSECONDS,
-    "h": 3600 * NANOSECONDS,
+    "s": NANOSECONDS_PER_SECOND,
+    "m": 60 * NANOSECONDS_PER_SECOND,
+    "h": 3600 * NANOSECONDS_PER_SECOND,
 }
 _COMPONENT: Final = re.compile(r"([0-9]*)(\.([0-9]*))?([^0-9.]*)")
 
 
 class GoDuration:
-    """Annotation of a float in seconds that documents write as a Go duration."""
+    """The annotation of a field in seconds. Documents contain the field as a Go duration."""
 
     __slots__ = ()
 
 
 Duration = Annotated[float, GoDuration()]
-"""Seconds that documents write as a Go duration."""
+"""A number of seconds. Documents contain it as a Go duration, such as `1m30s`."""
 
 
 def parse(text: str) -> float:
@@ -34,7 +34,7 @@ def parse(text: str) -> float:
     Source: Go's time.ParseDuration, used by metav1.Duration.
 
     Raises:
-        ValueError: not a duration, with Go's message.
+        ValueError: *text* is not a duration. The message is Go's.
     """
     unsigned = text[1:] if text[:1] in {"-", "+"} else text
     if unsigned == "0":
@@ -56,20 +56,20 @@ def parse(text: str) -> float:
         position = component.end()
     if total > _MAX_NANOSECONDS:
         raise ValueError(f'time: invalid duration "{text}"')
-    return (-total if text[0] == "-" else total) / NANOSECONDS
+    return (-total if text[0] == "-" else total) / NANOSECONDS_PER_SECOND
 
 
 def render(seconds: float) -> str:
     """Format *seconds* as Go's Duration.String does: `15s`, `1m30s`, `1h0m0s`, `1.5ms`, `0s`."""
-    nanoseconds = round(seconds * NANOSECONDS)
+    nanoseconds = round(seconds * NANOSECONDS_PER_SECOND)
     sign, remaining = ("-", -nanoseconds) if nanoseconds < 0 else ("", nanoseconds)
     if remaining == 0:
         return "0s"
-    if remaining < NANOSECONDS:
+    if remaining < NANOSECONDS_PER_SECOND:
         unit = next(unit for unit in ("ms", "\u00b5s", "ns") if remaining >= _UNITS[unit])
         return sign + _format_decimal(remaining, _UNITS[unit]) + unit
-    minutes, remainder = divmod(remaining, 60 * NANOSECONDS)
-    text = _format_decimal(remainder, NANOSECONDS) + "s"
+    minutes, remainder = divmod(remaining, 60 * NANOSECONDS_PER_SECOND)
+    text = _format_decimal(remainder, NANOSECONDS_PER_SECOND) + "s"
     if minutes:
         hours, minutes = divmod(minutes, 60)
         text = (f"{hours}h" if hours else "") + f"{minutes}m" + text

@@ -11,7 +11,7 @@ class FieldError:
     Attributes:
         path: the field path, such as ``profiles[0].pluginConfig[1].args.scoringStrategy.type``; empty for the whole
             document.
-        message: the error and, where useful, a valid value.
+        message: the description of the error, with a valid value where this helps.
     """
 
     path: str
@@ -22,7 +22,7 @@ class FieldError:
 
 
 class ConfigError(Exception):
-    """An invalid configuration; contains all errors, not only the first."""
+    """The exception for an invalid configuration. It contains all errors, not only the first."""
 
     def __init__(self, errors: Iterable[FieldError]) -> None:
         self.errors = tuple(errors)

@@ -29,9 +29,9 @@ def expand_profile(
 
     Args:
         profile: the loaded profile, already merged with the default plugin sets.
-        get_extension_points: returns the keys of the extension points (`preFilter`, ...) that a plugin implements; None
-            for an unknown plugin.
-        known_names: the names that errors may suggest in place of an unknown name.
+        get_extension_points: returns the keys of the extension points (`preFilter`, ...) that a plugin implements, or
+            None if the plugin is unknown.
+        known_names: the names that an error about an unknown plugin may suggest.
 
     Returns:
         The plugins in execution order, by the key of the extension point, and the errors with kube-scheduler's
@@ -43,7 +43,7 @@ def expand_profile(
     expansion = _Expansion(profile, get_extension_points, tuple(known_names))
     expansion.check_multi_point()
     expanded_plugins = {point.key: expansion.order_plugins(point) for point in EXTENSION_POINTS}
-    if not expansion.errors:  # an unknown plugin would cause count errors too
+    if not expansion.errors:  # an unknown plugin would also cause errors in the counts
         expansion.check_counts(expanded_plugins)
     for key, message_prefix in _SCORE_MESSAGE_PREFIXES.items():
         weights = expansion.resolve_score_weights(key, message_prefix)
@@ -56,7 +56,7 @@ def expand_profiles(
     get_extension_points: ExtensionPointLookup,
     known_names: Iterable[str] = IN_TREE_PLUGINS,
 ) -> tuple[Mapping[str, ExpandedPlugins], list[FieldError]]:
-    """Expand every profile. Return the plugins by scheduler name, and the errors, conflicts between profiles included.
+    """Expand every profile. Return the plugins by scheduler name, and the errors, including conflicts between profiles.
 
     Source: pkg/scheduler/profile/profile.go, cfgValidator.validate;
     pkg/scheduler/apis/config/validation/validation.go, validateCommonQueueSort (1.36).
@@ -126,7 +126,11 @@ class _Expansion:
                 self._add_unknown_error(first_point, name, "plugins.multiPoint.enabled")
 
     def order_plugins(self, point: ExtensionPoint) -> list[Plugin]:
-        """Return the plugins of *point* in order: overrides of multiPoint plugins, multiPoint plugins, the rest."""
+        """Return the plugins of an extension point in execution order.
+
+        The multiPoint plugins that the extension point lists again come first. The other multiPoint plugins follow, and
+        then the plugins that only the extension point lists.
+        """
         plugin_set = point.get_plugin_set(self.profile.plugins)
         explicit_names = self._find_explicit_names(point, plugin_set)
         if _disables_all(plugin_set):
@@ -150,7 +154,7 @@ class _Expansion:
         return [Plugin(name) for name in (*overrides, *multi_point_names, *additional_names)]
 
     def _find_explicit_names(self, point: ExtensionPoint, plugin_set: PluginSet) -> dict[str, None]:
-        """Return the valid plugin names listed at the point itself.
+        """Return the valid names of the plugins that *plugin_set* enables.
 
         Source: pkg/scheduler/framework/runtime/framework.go, updatePluginList (1.36).
         """
@@ -187,9 +191,9 @@ class _Expansion:
             self._add_error("plugins.placementGenerate", message)
 
     def resolve_score_weights(self, key: str, message_prefix: str) -> dict[str, int]:
-        """Return the weights by plugin name. A weight at the point overrides the multiPoint weight; 0 means 1.
+        """Return the weights by plugin name. The extension point's weight overrides the multiPoint weight; 0 means 1.
 
-        As in kube-scheduler, the overflow check includes plugins that are disabled at the point.
+        As in kube-scheduler, the overflow check includes plugins that are disabled at the extension point.
 
         Source: pkg/scheduler/framework/runtime/framework.go, getValidScoreWeights (1.36).
         """

@@ -11,11 +11,11 @@ _QUOTA_PREFIX: Final = "requests."
 
 
 def validate_extended_resource_name(name: str) -> list[str]:
-    """Return the errors of *name* as the name of an extended resource."""
+    """Return the reasons why *name* is not the name of an extended resource; an empty list if it is."""
     errors = validate_qualified_name(name)
     if errors:
         return errors
-    native = "/" not in name or "kubernetes.io/" in name
-    if native or name.startswith(_QUOTA_PREFIX) or validate_qualified_name(_QUOTA_PREFIX + name):
+    is_native = "/" not in name or "kubernetes.io/" in name
+    if is_native or name.startswith(_QUOTA_PREFIX) or validate_qualified_name(_QUOTA_PREFIX + name):
         return ["is an invalid extended resource name"]
     return []

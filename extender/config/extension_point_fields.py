@@ -1,4 +1,4 @@
-"""The extension points: keys in a document, fields of the model, and Go interface names in messages."""
+"""The names of the extension points in a configuration, in the class `Plugins` and in kube-scheduler's messages."""
 
 from dataclasses import dataclass
 from typing import Final
@@ -8,12 +8,12 @@ from extender.config.model import Plugins, PluginSet
 
 @dataclass(frozen=True, slots=True)
 class ExtensionPoint:
-    """An extension point.
+    """The names of one extension point.
 
     Attributes:
         key: the key in a configuration, `preFilter`.
         field: the field of `Plugins`, `pre_filter`.
-        interface: the name in kube-scheduler's messages, `PreFilterPlugin`.
+        interface: the Go interface in kube-scheduler's messages, `PreFilterPlugin`.
     """
 
     key: str
@@ -26,7 +26,8 @@ class ExtensionPoint:
         return plugin_set
 
 
-# In kube-scheduler's order of expansion, because the error about an unknown plugin names the first extension point.
+# kube-scheduler expands the extension points in this order. The error about an unknown multiPoint plugin names the
+# first extension point that does not disable all multiPoint plugins.
 EXTENSION_POINTS: Final = (
     ExtensionPoint("preFilter", "pre_filter", "PreFilterPlugin"),
     ExtensionPoint("filter", "filter", "FilterPlugin"),
@@ -42,6 +43,7 @@ EXTENSION_POINTS: Final = (
     ExtensionPoint("queueSort", "queue_sort", "QueueSortPlugin"),
     ExtensionPoint("placementGenerate", "placement_generate", "PlacementGeneratePlugin"),
     ExtensionPoint("placementScore", "placement_score", "PlacementScorePlugin"),
+    ExtensionPoint("podGroupPostFilter", "pod_group_post_filter", "PodGroupPostFilterPlugin"),
 )
 
 PLACEMENT_POINTS: Final = frozenset({"placementGenerate", "placementScore"})

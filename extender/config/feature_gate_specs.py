@@ -1,7 +1,7 @@
-"""The specs of all feature gates of kube-scheduler 1.36.3: stage, default, and whether the gate is locked.
+"""The specs of all feature gates of kube-scheduler by release: stage, default, and whether the gate is locked.
 
 kube-scheduler's metric kubernetes_feature_enabled has the same gates. Gates without an effect on scheduling are
-accepted on the command line and ignored.
+accepted on the command line and ignored. Release 1.36 is listed in full; a later release is listed by its changes.
 
 Source: pkg/features/kube_features.go, SchedulerQueueingHints, GenericWorkload, TopologyAwareWorkloadScheduling;
 component-base/featuregate/feature_gate.go, featureSpecAtEmulationAndMinCompatVersion (1.36).
@@ -118,19 +118,89 @@ WinDSR WinOverlay
 """
 
 
-FEATURE_SPECS: Final[Mapping[str, FeatureSpec]] = {
-    name: FeatureSpec(stage, default, locked)
-    for names, stage, default, locked in (
-        (_ALPHA_OFF, "ALPHA", False, False),
-        (_BETA_OFF, "BETA", False, False),
-        (_BETA_ON, "BETA", True, False),
-        (_DEPRECATED_OFF, "DEPRECATED", False, False),
-        (_DEPRECATED_OFF_LOCKED, "DEPRECATED", False, True),
-        (_DEPRECATED_ON, "DEPRECATED", True, False),
-        (_DEPRECATED_ON_LOCKED, "DEPRECATED", True, True),
-        (_GA_ON, "", True, False),
-        (_GA_ON_LOCKED, "", True, True),
-    )
-    for name in names.split()
+_GONE_IN_1_37: Final = """
+APIServerTracing AnonymousAuthConfigurableEndpoints AnyVolumeDataSource AuthorizeNodeWithSelectors
+AuthorizeWithSelectors BtreeWatchCache ConsistentListFromCache GangScheduling JobBackoffLimitPerIndex
+JobPodReplacementPolicy JobSuccessPolicy LogarithmicScaleDown OrderedNamespaceDeletion PodLifecycleSleepAction
+PodLifecycleSleepActionAllowZero PreventStaticPodAPIReferences RelaxedDNSSearchValidation
+ResilientWatchCacheInitialization RetryGenerateName SchedulerQueueingHints SidecarContainers
+StreamingCollectionEncodingToJSON StreamingCollectionEncodingToProtobuf StructuredAuthenticationConfiguration
+WorkloadAwarePreemption
+"""
+
+_ALPHA_OFF_SINCE_1_37: Final = """
+APIServerWebhookAuthenticationToken AtomicWriteVolumeUserFields CompositePodGroup
+ConsistentListFromCacheSkipTimeoutFallback DRADerivedAttributes DRADeviceCompatibilityGroups
+DRAOptionalNodeOperations DRAPartitionableDevicesType DefaultPodSysctls EmptyDirVolumeMode EvictionRequestAPI
+GRPCContainerProbeTLS H2CContainerProbe InPlacePodVerticalScalingMemoryBackedVolumes
+InPlacePodVerticalScalingSchedulerPreemption InterPodAffinityHostnameFastPath KubeProxyNFTablesLocalhostNodePorts
+KubeletAllocatedPodsEndpoint NodeLifecycleConditions PodGroupPreemptionPolicy SchedulerPreQueueingHints
+StatefulSetRecreateStrategy VolumeBindMountOptions
+"""
+
+_BETA_OFF_SINCE_1_37: Final = """
+DRAWorkloadResourceClaims GenericWorkload PodAndContainerStatsFromCRI PodLevelResourceManagers
+"""
+
+_BETA_ON_SINCE_1_37: Final = """
+AllowUnsafeMalformedObjectDeletion ConcurrentWatchObjectDecode DRAFractionalCapacityRange EtcdRangeStream
+ExcludeAdmissionWebhookVirtualResources HPAGeneration HPAOptimizedSelectorStore HPAScaleToZero HugepageAwareEviction
+KubeletInUserNamespace ManifestBasedAdmissionControlConfig MaxUnavailableStatefulSet MemoryQoS NFTablesNetlink
+NativeHistograms NodeControllerLeaseCircuitBreaker PersistentVolumeClaimUnusedSinceTime
+PodLevelResourcesFixDefaulting PodLevelResourcesFixKubeletQOSClass PodsAPI StaleControllerConsistencyHPA
+StorageCapacityScoring VolumeLimitScaling WatchListCompression WebhookRoundTripLoadBalancing
+"""
+
+_DEPRECATED_OFF_LOCKED_SINCE_1_37: Final = "DeclarativeValidationTakeover"
+_DEPRECATED_ON_SINCE_1_37: Final = "KubeProxyIPVS"
+_DEPRECATED_ON_LOCKED_SINCE_1_37: Final = "DisableCPUQuotaWithExclusiveCPUs"
+
+_GA_ON_SINCE_1_37: Final = """
+ClusterTrustBundle ClusterTrustBundleProjection DRADeviceTaintRules DRADeviceTaints PodCertificateRequest SELinuxMount
+StorageVersionMigrator
+"""
+
+_GA_ON_LOCKED_SINCE_1_37: Final = """
+DRAExtendedResource DRAPrioritizedList DRAResourceClaimDeviceStatus HPAConfigurableTolerance HostnameOverride
+InPlacePodVerticalScalingInitContainers NodeDeclaredFeatures PLEGOnDemandRelist PodReadyToStartContainersCondition
+RelaxedServiceNameValidation WatchCacheInitializationPostStartHook
+"""
+
+
+def _expand(*groups: tuple[str, str, bool, bool]) -> dict[str, FeatureSpec]:
+    """Return the specs of groups of (names, stage, default, locked)."""
+    return {
+        name: FeatureSpec(stage, default, locked) for names, stage, default, locked in groups for name in names.split()
+    }
+
+
+_SPECS_1_36: Final = _expand(
+    (_ALPHA_OFF, "ALPHA", False, False),
+    (_BETA_OFF, "BETA", False, False),
+    (_BETA_ON, "BETA", True, False),
+    (_DEPRECATED_OFF, "DEPRECATED", False, False),
+    (_DEPRECATED_OFF_LOCKED, "DEPRECATED", False, True),
+    (_DEPRECATED_ON, "DEPRECATED", True, False),
+    (_DEPRECATED_ON_LOCKED, "DEPRECATED", True, True),
+    (_GA_ON, "", True, False),
+    (_GA_ON_LOCKED, "", True, True),
+)
+
+_CHANGES_IN_1_37: Final = _expand(
+    (_ALPHA_OFF_SINCE_1_37, "ALPHA", False, False),
+    (_BETA_OFF_SINCE_1_37, "BETA", False, False),
+    (_BETA_ON_SINCE_1_37, "BETA", True, False),
+    (_DEPRECATED_OFF_LOCKED_SINCE_1_37, "DEPRECATED", False, True),
+    (_DEPRECATED_ON_SINCE_1_37, "DEPRECATED", True, False),
+    (_DEPRECATED_ON_LOCKED_SINCE_1_37, "DEPRECATED", True, True),
+    (_GA_ON_SINCE_1_37, "", True, False),
+    (_GA_ON_LOCKED_SINCE_1_37, "", True, True),
+)
+
+FEATURE_SPECS: Final[Mapping[str, Mapping[str, FeatureSpec]]] = {
+    "1.36": _SPECS_1_36,
+    "1.37": {
+        name: spec for name, spec in {**_SPECS_1_36, **_CHANGES_IN_1_37}.items() if name not in _GONE_IN_1_37.split()
+    },
 }
-"""The specs by gate name; `AllAlpha` and `AllBeta` set all gates of their stage."""
+"""The specs by minor release and gate name. The gates `AllAlpha` and `AllBeta` set all gates of their stage."""

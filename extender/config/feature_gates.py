@@ -1,78 +1,89 @@
-"""The feature gates that affect scheduling, with the defaults of Kubernetes 1.36.
+"""The feature gates that affect scheduling, with their values in one release of Kubernetes.
 
 Source: pkg/features/kube_features.go, SchedulerQueueingHints, GenericWorkload, TopologyAwareWorkloadScheduling;
-component-base/featuregate/feature_gate.go, featureSpecAtEmulationAndMinCompatVersion (1.36).
+component-base/featuregate/feature_gate.go, featureSpecAtEmulationAndMinCompatVersion (1.37).
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from typing import Final
 
 from extender.config.did_you_mean import did_you_mean
 from extender.config.errors import ConfigError, FieldError
+from extender.config.feature_gate_specs import FEATURE_SPECS
+from extender.config.releases import DEFAULT_RELEASE, Release
 
-SCHEDULING_GATE_DEFAULTS: Final[Mapping[str, bool]] = {
-    "DRAAdminAccess": True,
-    "DRAConsumableCapacity": True,
-    "DRADeviceBindingConditions": True,
-    "DRADeviceTaintRules": False,
-    "DRADeviceTaints": True,
-    "DRAExtendedResource": True,
-    "DRAListTypeAttributes": False,
-    "DRANodeAllocatableResources": False,
-    "DRAPartitionableDevices": True,
-    "DRAPrioritizedList": True,
-    "DRAResourceClaimDeviceStatus": True,
-    "DRASchedulerFilterTimeout": True,
-    "DRAWorkloadResourceClaims": False,
-    "DynamicResourceAllocation": True,
-    "GangScheduling": False,
-    "GenericWorkload": False,
-    "InPlacePodLevelResourcesVerticalScaling": True,
-    "InPlacePodVerticalScaling": True,
-    "MatchLabelKeysInPodTopologySpread": True,
-    "NodeDeclaredFeatures": True,
-    "NodeInclusionPolicyInPodTopologySpread": True,
-    "NominatedNodeNameForExpectation": True,
-    "PodLevelResources": True,
-    "SchedulerAsyncPreemption": True,
-    "SchedulerPopFromBackoffQ": True,
-    "SchedulerQueueingHints": True,
-    "SidecarContainers": True,
-    "StorageCapacityScoring": False,
-    "TaintTolerationComparisonOperators": False,
-    "TopologyAwareWorkloadScheduling": False,
-    "VolumeLimitScaling": False,
-    "WorkloadAwarePreemption": False,
+_SCHEDULING_FEATURES: Final = """
+CompositePodGroup DRAAdminAccess DRAConsumableCapacity DRADerivedAttributes DRADeviceBindingConditions
+DRADeviceCompatibilityGroups DRADeviceTaintRules DRADeviceTaints DRAExtendedResource DRAFractionalCapacityRange
+DRAListTypeAttributes DRANodeAllocatableResources DRAPartitionableDevices DRAPrioritizedList
+DRAResourceClaimDeviceStatus DRASchedulerFilterTimeout DRAWorkloadResourceClaims DynamicResourceAllocation
+GangScheduling GenericWorkload InPlacePodLevelResourcesVerticalScaling InPlacePodVerticalScaling
+InPlacePodVerticalScalingSchedulerPreemption InterPodAffinityHostnameFastPath MatchLabelKeysInPodTopologySpread
+NodeDeclaredFeatures NodeInclusionPolicyInPodTopologySpread NominatedNodeNameForExpectation
+PodGroupPreemptionPolicy PodLevelResources SchedulerAsyncPreemption SchedulerPopFromBackoffQ
+SchedulerPreQueueingHints SchedulerQueueingHints SidecarContainers StorageCapacityScoring
+TaintTolerationComparisonOperators TopologyAwareWorkloadScheduling VolumeBindMountOptions VolumeLimitScaling
+WorkloadAwarePreemption
+"""
+
+SCHEDULING_FEATURES: Final[frozenset[str]] = frozenset(_SCHEDULING_FEATURES.split())
+"""The gates that change scheduling in at least one release."""
+
+_ALWAYS_ENABLED: Final[Mapping[str, tuple[str, ...]]] = {
+    "1.36": (),
+    "1.37": ("SchedulerQueueingHints", "SidecarContainers"),
 }
+"""The gates of earlier releases whose behavior is permanent, by release."""
+
+_REPLACED_GATES: Final[Mapping[str, Mapping[str, str]]] = {
+    "1.36": {},
+    "1.37": {"GangScheduling": "GenericWorkload", "WorkloadAwarePreemption": "GenericWorkload"},
+}
+"""The gates of earlier releases whose behavior another gate enables, by release."""
+
+
+def get_scheduling_defaults(release: Release) -> Mapping[str, bool]:
+    """Return the default of each gate of *release* that affects scheduling, sorted by name."""
+    specs = FEATURE_SPECS[release.version]
+    return {name: specs[name].default for name in sorted(SCHEDULING_FEATURES & specs.keys())}
 
 
 class FeatureGates:
-    """The set of enabled gates."""
+    """The set of enabled feature gates of one release.
 
-    __slots__ = ("_enabled",)
+    Gates that the release no longer has are in the set if their behavior is permanent or if the gate that replaces them
+    is enabled.
 
-    def __init__(self, overrides: Mapping[str, bool] | None = None) -> None:
-        """Enable the default gates, changed by *overrides*.
+    Attributes:
+        release: the release, with the scheduling rules that no feature gate guards.
+    """
+
+    __slots__ = ("_enabled", "release")
+
+    def __init__(self, overrides: Mapping[str, bool] | None = None, release: Release = DEFAULT_RELEASE) -> None:
+        """Create the set from the default values of *release* and *overrides*.
 
         Args:
-            overrides: values by gate name.
+            overrides: values by gate name, which replace the default values.
+            release: the emulated release.
 
         Raises:
             ConfigError: a gate is unknown.
         """
+        defaults = get_scheduling_defaults(release)
         overrides = overrides or {}
         errors = [
-            FieldError("featureGates", f'unknown feature gate "{name}"{did_you_mean(name, SCHEDULING_GATE_DEFAULTS)}')
+            FieldError("featureGates", f'unknown feature gate "{name}"{did_you_mean(name, defaults)}')
             for name in overrides
-            if name not in SCHEDULING_GATE_DEFAULTS
+            if name not in defaults
         ]
         if errors:
             raise ConfigError(errors)
-        self._enabled = frozenset(name for name, value in {**SCHEDULING_GATE_DEFAULTS, **overrides}.items() if value)
+        enabled = {name for name, value in {**defaults, **overrides}.items() if value}
+        enabled.update(_ALWAYS_ENABLED[release.version])
+        enabled.update(name for name, gate in _REPLACED_GATES[release.version].items() if gate in enabled)
+        self._enabled = frozenset(enabled)
+        self.release = release
 
     def __contains__(self, gate: object) -> bool:
         return gate in self._enabled
-
-    def list_enabled(self) -> Iterable[str]:
-        """Return the enabled gates, sorted."""
-        return sorted(self._enabled)

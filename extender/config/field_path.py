@@ -1,4 +1,4 @@
-"""Field paths such as `profiles[0].pluginConfig[1].args`."""
+"""Functions for field paths such as `profiles[0].pluginConfig[1].args`."""
 
 from collections.abc import Iterable
 
@@ -11,7 +11,7 @@ def child(path: str, key: str) -> str:
 
 
 def item(path: str, index: int) -> str:
-    """Return the path of the element *index*, from 0, of the list at *path*."""
+    """Return the path of element *index* of the list at *path*; the first index is 0."""
     return f"{path}[{index}]"
 
 
@@ -20,10 +20,10 @@ def is_within(path: str, ancestor: str) -> bool:
     return path == ancestor or path.startswith((f"{ancestor}.", f"{ancestor}["))
 
 
-def drop_consequential_errors(later: Iterable[FieldError], earlier: Iterable[FieldError]) -> list[FieldError]:
-    """Return the *later* errors whose path is not within the path of an *earlier* error.
+def drop_cascading_errors(later_errors: Iterable[FieldError], earlier_errors: Iterable[FieldError]) -> list[FieldError]:
+    """Return the later errors, except those about a field that has an earlier error, or about a field below it.
 
     A field that could not be decoded keeps its default, so validation errors about it would be misleading.
     """
-    failed_paths = [error.path for error in earlier if error.path]
-    return [error for error in later if not any(is_within(error.path, path) for path in failed_paths)]
+    failed_paths = [error.path for error in earlier_errors if error.path]
+    return [error for error in later_errors if not any(is_within(error.path, path) for path in failed_paths)]

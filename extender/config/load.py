@@ -9,7 +9,7 @@ from extender.api.defaults import DEFAULT_SCHEDULER_NAME
 from extender.config import defaults
 from extender.config.documents import normalize, parse_document
 from extender.config.errors import ConfigError, FieldError
-from extender.config.field_path import child, drop_consequential_errors, item
+from extender.config.field_path import child, drop_cascading_errors, item
 from extender.config.model import (
     API_VERSION,
     KIND,
@@ -18,19 +18,21 @@ from extender.config.model import (
     Extender,
     LeaderElection,
     Plugins,
+    PluginSet,
     Profile,
 )
-from extender.config.strict import Int32, Int64, decode_partial, describe_value
+from extender.config.releases import DEFAULT_RELEASE, Release
+from extender.config.strict_decoding import Int32, Int64, decode_partial, describe_value
 from extender.config.validation import validate_configuration
 
 _GROUP: Final = API_VERSION.partition("/")[0]
 
 
-class LoadError(ConfigError):
-    """A configuration with errors that could still be decoded.
+class InvalidConfigurationError(ConfigError):
+    """The errors of a document that is a configuration, and the configuration without its invalid fields.
 
     Attributes:
-        configuration: the configuration with defaults in place of invalid fields, for further checks.
+        configuration: the configuration, with defaults in place of invalid fields. It allows further checks.
     """
 
     def __init__(self, errors: Iterable[FieldError], configuration: Configuration) -> None:
@@ -68,31 +70,33 @@ class _Document(msgspec.Struct, frozen=True, rename="camel"):
     delay_cache_until_active: bool = False
 
 
-def load_configuration(data: bytes, source: str) -> Configuration:
+def load_configuration(data: bytes, source: str, release: Release = DEFAULT_RELEASE) -> Configuration:
     """Load a configuration from a YAML or JSON document.
 
     Args:
         data: the document, UTF-8.
         source: the file name for messages about the document as a whole.
+        release: the release whose default plugins apply.
 
     Raises:
-        ConfigError: all decoding and validation errors; a `LoadError` if the document is a configuration.
+        InvalidConfigurationError: the document is a configuration with decoding or validation errors.
+        ConfigError: the document is not a configuration.
     """
     document, errors = parse_document(data, source)
-    return _build_configuration(document, source, errors)
+    return _build_configuration(document, source, errors, release)
 
 
-def from_builtins(obj: object, source: str) -> Configuration:
-    """Load a configuration from plain values, such as the `config` of a scenario.
+def from_builtins(obj: object, source: str, release: Release = DEFAULT_RELEASE) -> Configuration:
+    """Load a configuration from plain values, such as the `config` of a scenario; see `load_configuration`.
 
     Raises:
         ConfigError: as in `load_configuration`.
     """
     document, errors = normalize(obj)
-    return _build_configuration(document, source, errors)
+    return _build_configuration(document, source, errors, release)
 
 
-def _build_configuration(document: object, source: str, errors: list[FieldError]) -> Configuration:
+def _build_configuration(document: object, source: str, errors: list[FieldError], release: Release) -> Configuration:
     if document is None:
         document = {}
     if not isinstance(document, Mapping):
@@ -102,16 +106,16 @@ def _build_configuration(document: object, source: str, errors: list[FieldError]
         raise ConfigError([*errors, type_error])
     decoded_document, decoding_errors = decode_partial(document, _Document, "")
     errors += decoding_errors
-    configuration, args_errors = _apply_defaults(decoded_document or _Document())
+    configuration, args_errors = _apply_defaults(decoded_document or _Document(), release)
     errors += args_errors
-    errors += drop_consequential_errors(validate_configuration(configuration), errors)
+    errors += drop_cascading_errors(validate_configuration(configuration), errors)
     if errors:
-        raise LoadError(errors, configuration)
+        raise InvalidConfigurationError(errors, configuration)
     return configuration
 
 
 def _check_type_meta(document: Mapping[str, object], source: str) -> FieldError | None:
-    """Return the error in `kind` or `apiVersion`, if any.
+    """Return the error in `kind` or `apiVersion`, or None.
 
     Source: cmd/kube-scheduler/app/options/configfile.go, loadConfig (1.36).
     """
@@ -131,7 +135,7 @@ def _check_type_meta(document: Mapping[str, object], source: str) -> FieldError 
     )
 
 
-def _apply_defaults(document: _Document) -> tuple[Configuration, list[FieldError]]:
+def _apply_defaults(document: _Document, release: Release) -> tuple[Configuration, list[FieldError]]:
     """Return the configuration with all defaults, and the errors in plugin arguments.
 
     Source: pkg/scheduler/apis/config/validation/validation.go, ValidateKubeSchedulerConfiguration;
@@ -145,12 +149,12 @@ def _apply_defaults(document: _Document) -> tuple[Configuration, list[FieldError
     contention_profiling = document.enable_contention_profiling
     configuration = Configuration(
         profiles=tuple(
-            _build_profile(profile, item("profiles", index), is_only_profile, errors)
+            _build_profile(profile, item("profiles", index), errors, release, is_only_profile=is_only_profile)
             for index, profile in enumerate(profiles)
         ),
         parallelism=document.parallelism,
-        leader_election=defaults.default_leader_election(document.leader_election),
-        client_connection=defaults.default_client_connection(document.client_connection),
+        leader_election=defaults.set_leader_election_defaults(document.leader_election),
+        client_connection=defaults.set_client_connection_defaults(document.client_connection),
         enable_profiling=document.enable_profiling,
         enable_contention_profiling=document.enable_profiling if contention_profiling is None else contention_profiling,
         percentage_of_nodes_to_score=document.percentage_of_nodes_to_score,
@@ -162,14 +166,26 @@ def _apply_defaults(document: _Document) -> tuple[Configuration, list[FieldError
     return configuration, errors
 
 
-def _build_profile(profile: _Profile, path: str, is_only_profile: bool, errors: list[FieldError]) -> Profile:
-    """Return the profile with its defaults. Only a single profile gets the default name, if the name is absent.
+def _build_profile(
+    profile: _Profile, path: str, errors: list[FieldError], release: Release, *, is_only_profile: bool
+) -> Profile:
+    """Return the profile with its defaults.
+
+    The only profile gets the default name if it has none. If there are several profiles, a profile without a name gets
+    an empty name.
 
     Source: pkg/scheduler/apis/config/v1/defaults.go, SetDefaults_KubeSchedulerConfiguration (1.36).
     """
     scheduler_name = profile.scheduler_name
     if scheduler_name is None:
         scheduler_name = DEFAULT_SCHEDULER_NAME if is_only_profile else ""
+    if (
+        not release.has_pod_group_post_filter
+        and profile.plugins
+        and profile.plugins.pod_group_post_filter != PluginSet()
+    ):
+        field_path = child(path, "plugins.podGroupPostFilter")
+        errors.append(FieldError(field_path, 'unknown field "podGroupPostFilter"'))
     args_by_plugin: dict[str, Mapping[str, object]] = {}
     args_paths: dict[str, str] = {}
     for index, entry in enumerate(profile.plugin_config):
@@ -185,7 +201,7 @@ def _build_profile(profile: _Profile, path: str, is_only_profile: bool, errors: 
     return Profile(
         scheduler_name=scheduler_name,
         percentage_of_nodes_to_score=profile.percentage_of_nodes_to_score,
-        plugins=defaults.merge_with_default_plugins(profile.plugins),
+        plugins=defaults.merge_with_default_plugins(profile.plugins, release),
         plugin_config=args_by_plugin,
         args_paths=args_paths,
         path=path,
@@ -193,7 +209,7 @@ def _build_profile(profile: _Profile, path: str, is_only_profile: bool, errors: 
 
 
 def _check_args(entry: _PluginConfig, path: str) -> FieldError | None:
-    """Return the error in the type, kind or apiVersion of the arguments of a plugin, if any.
+    """Return the error in the type, kind or apiVersion of a plugin's arguments, or None.
 
     Source: kube-scheduler/config/v1/types.go, PluginConfig.decodeNestedObjects;
     pkg/scheduler/apis/config/validation/validation.go, validatePluginConfig (1.36).

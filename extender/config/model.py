@@ -11,7 +11,7 @@ from typing import Final
 import msgspec
 
 from extender.config.durations import Duration
-from extender.config.strict import Int32, Int64
+from extender.config.strict_decoding import Int32, Int64
 
 API_VERSION: Final = "kubescheduler.config.k8s.io/v1"
 KIND: Final = "KubeSchedulerConfiguration"
@@ -30,7 +30,7 @@ class Plugin(msgspec.Struct, frozen=True, rename="camel"):
 
 
 class PluginSet(msgspec.Struct, frozen=True, rename="camel"):
-    """The enabled plugins, in order, and the disabled plugins (`*`: all) of one extension point.
+    """The enabled plugins of one extension point, in order, and the disabled ones; `*` disables all default plugins.
 
     Source: kube-scheduler/config/v1/types.go, Plugins (1.36).
     """
@@ -60,6 +60,7 @@ class Plugins(msgspec.Struct, frozen=True, rename="camel"):
     multi_point: PluginSet = PluginSet()
     placement_generate: PluginSet = PluginSet()
     placement_score: PluginSet = PluginSet()
+    pod_group_post_filter: PluginSet = PluginSet()
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,8 +70,8 @@ class Profile:
     Attributes:
         scheduler_name: the `spec.schedulerName` of its pods.
         percentage_of_nodes_to_score: 0 to 100; None means the value of the configuration.
-        plugins: plugin sets merged with the default ones, `multiPoint` not yet expanded.
-        plugin_config: decoded YAML arguments by plugin name.
+        plugins: plugin sets merged with the default ones, before the expansion of `multiPoint`.
+        plugin_config: plugin arguments as plain values, by plugin name.
         check_all_filters: run all Filter plugins on a rejected node instead of stopping at the first rejection. Only
             a legacy Policy can set it.
         args_paths: field path of the arguments by plugin name: `profiles[0].pluginConfig[1].args`.
@@ -116,7 +117,7 @@ class TLSConfig(msgspec.Struct, frozen=True, rename="camel"):
 
 
 class Extender(msgspec.Struct, frozen=True, rename="camel"):
-    """An HTTP extender. A verb that is empty is not supported. `http_timeout` is in seconds.
+    """An HTTP extender. It does not support the verbs that are empty. `http_timeout` is in seconds.
 
     Source: kube-scheduler/config/v1/types.go, Extender, ExtenderTLSConfig, Extender.Ignorable;
     pkg/scheduler/apis/config/validation/validation.go, validateExtenders, validateExtendedResourceName;

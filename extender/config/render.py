@@ -24,11 +24,14 @@ from extender.config.model import (
     Profile,
     TLSConfig,
 )
+from extender.config.releases import DEFAULT_RELEASE, Release
 
-Args = Mapping[str, Mapping[str, Mapping[str, object]]]
+ArgsByScheduler = Mapping[str, Mapping[str, Mapping[str, object]]]
 
 
-def render_configuration(configuration: Configuration, args: Args | None = None) -> str:
+def render_configuration(
+    configuration: Configuration, args: ArgsByScheduler | None = None, release: Release = DEFAULT_RELEASE
+) -> str:
     """Render *configuration* as YAML from which `load_configuration` returns an equal configuration.
 
     Keys are sorted and durations are Go strings. As in kube-scheduler, plugin sets are merged with the defaults, and
@@ -36,11 +39,13 @@ def render_configuration(configuration: Configuration, args: Args | None = None)
 
     Args:
         configuration: the configuration.
-        args: defaulted arguments by scheduler name and plugin name, in place of `plugin_config`. Missing kinds
-            and apiVersions are added. Plugins are sorted by name.
+        args: defaulted arguments by scheduler name and plugin name. They replace `plugin_config`. Missing kinds and
+            apiVersions are added. Plugins are sorted by name.
+        release: the release whose extension points are rendered.
     """
     profiles = [
-        _render_profile(profile, (args or {}).get(profile.scheduler_name)) for profile in configuration.profiles
+        _render_profile(profile, (args or {}).get(profile.scheduler_name), release)
+        for profile in configuration.profiles
     ]
     document: dict[str, object] = {
         "apiVersion": API_VERSION,
@@ -85,8 +90,11 @@ def _render_leader_election(election: LeaderElection) -> dict[str, object]:
     }
 
 
-def _render_profile(profile: Profile, args: Mapping[str, Mapping[str, object]] | None) -> dict[str, object]:
-    fields: dict[str, object] = {"schedulerName": profile.scheduler_name, "plugins": _render_plugins(profile.plugins)}
+def _render_profile(
+    profile: Profile, args: Mapping[str, Mapping[str, object]] | None, release: Release
+) -> dict[str, object]:
+    plugins = _render_plugins(profile.plugins, release)
+    fields: dict[str, object] = {"schedulerName": profile.scheduler_name, "plugins": plugins}
     if profile.percentage_of_nodes_to_score is not None:
         fields["percentageOfNodesToScore"] = profile.percentage_of_nodes_to_score
     plugin_config = profile.plugin_config if args is None else {name: _add_type_meta(name, args[name]) for name in args}
@@ -99,14 +107,16 @@ def _add_type_meta(name: str, args: Mapping[str, object]) -> Mapping[str, object
     return {"apiVersion": API_VERSION, "kind": f"{name}Args", **args} if name in PLUGINS_WITH_ARGS else args
 
 
-def _render_plugins(plugins: Plugins) -> dict[str, object]:
+def _render_plugins(plugins: Plugins, release: Release) -> dict[str, object]:
     return {
-        field.encode_name: _render_plugin_set(getattr(plugins, field.name)) for field in msgspec.structs.fields(Plugins)
+        field.encode_name: _render_plugin_set(getattr(plugins, field.name))
+        for field in msgspec.structs.fields(Plugins)
+        if release.has_pod_group_post_filter or field.name != "pod_group_post_filter"
     }
 
 
-def _render_plugin_set(plugins: PluginSet) -> dict[str, object]:
-    lists = {"enabled": _render_plugin_list(plugins.enabled), "disabled": _render_plugin_list(plugins.disabled)}
+def _render_plugin_set(plugin_set: PluginSet) -> dict[str, object]:
+    lists = {"enabled": _render_plugin_list(plugin_set.enabled), "disabled": _render_plugin_list(plugin_set.disabled)}
     return {key: plugin_list for key, plugin_list in lists.items() if plugin_list}
 
 

@@ -122,7 +122,8 @@ def _validate_profile(path: str, profile: Profile) -> Iterator[FieldError]:
     if not profile.scheduler_name:
         yield FieldError(f"{path}.schedulerName", "Required value")
     yield from _validate_percentage(f"{path}.percentageOfNodesToScore", profile.percentage_of_nodes_to_score)
-    # As in kube-scheduler, multiPoint and the placement points are skipped; expansion reports the plugin as unknown.
+    # As in kube-scheduler, multiPoint and the placement points are not checked for removed plugins.
+    # The expansion of the profile reports a removed plugin there as unknown.
     for point in EXTENSION_POINTS:
         if point.key in PLACEMENT_POINTS:
             continue
@@ -161,10 +162,10 @@ def _validate_common_queue_sort(profiles: Sequence[Profile]) -> Iterator[FieldEr
             yield make_invalid_value_error(args_path, args, "queueSort must be the same for all profiles")
 
 
-def _to_go_value(plugins: PluginSet) -> Mapping[str, object]:
-    """Return a plugin set as Go prints the internal type: capitalized names, and null for an empty list."""
-    enabled = [{"Name": plugin.name, "Weight": plugin.weight} for plugin in plugins.enabled]
-    disabled = [{"Name": plugin.name, "Weight": plugin.weight} for plugin in plugins.disabled]
+def _to_go_value(plugin_set: PluginSet) -> Mapping[str, object]:
+    """Return a plugin set in the form that Go prints: capitalized field names, and null for an empty list."""
+    enabled = [{"Name": plugin.name, "Weight": plugin.weight} for plugin in plugin_set.enabled]
+    disabled = [{"Name": plugin.name, "Weight": plugin.weight} for plugin in plugin_set.disabled]
     return {"Enabled": enabled or None, "Disabled": disabled or None}
 
 

@@ -1,5 +1,6 @@
-"""The scheduling cycle as plain functions: PreFilter, Filter, PostFilter, Score, host selection; the binding cycle.
+"""Implement the scheduling cycle and the binding cycle as plain functions.
 
-May import `framework`, `cache` and below. Imports no plugin: it calls the plugins of a `framework.profiles.Profile`.
-Does no I/O and reads no clock.
+The scheduling cycle runs PreFilter, Filter, PostFilter, PreScore and Score plugins and selects a node. The package may
+import `framework`, `cache` and the packages below them. It imports no plugin, but calls the plugins of a
+`framework.profiles.Profile`. It does no I/O and reads no clock.
 """

@@ -1,8 +1,8 @@
 """Recheck a node immediately before a pod is bound to it.
 
-A node may be deleted, cordoned or tainted while the pod waits for Permit, for volumes or for the client's rate limit,
-and the API server accepts any node name. kube-scheduler binds the pod nevertheless. Here the attempt fails and the pod
-is retried. Only changed nodes are rechecked.
+A node may be deleted, cordoned or tainted while the pod waits for Permit, for volumes or for the client's rate limit.
+The API server accepts any node name, and kube-scheduler binds the pod nevertheless. Here the attempt fails, and the pod
+is retried. A node is rechecked only if it changed.
 """
 
 from dataclasses import replace
@@ -14,11 +14,11 @@ from extender.cycle.diagnosis import find_nodes_that_pass_filters
 from extender.cycle.plugin_runtime import PluginRuntime
 from extender.framework.extension_points import DependsOn
 from extender.framework.profiles import Profile
-from extender.framework.status import Status, error
+from extender.framework.status import Status, error_status
 
 
 def get_node(cache: Cache, name: str) -> Node | None:
-    """Return the node *name*; None if it does not exist."""
+    """Return the node named *name*; None if it does not exist."""
     snapshot = cache.snapshot()
     row = snapshot.row(name)
     return None if row is None else snapshot.nodes[row]
@@ -27,14 +27,14 @@ def get_node(cache: Cache, name: str) -> Node | None:
 def recheck_node(
     pod: PodInfo, name: str, node_at_decision: Node | None, cache: Cache, profile: Profile, runtime: PluginRuntime
 ) -> Status | None:
-    """Return an error if node *name* no longer fits *pod*, else None.
+    """Return an error if the node named *name* no longer fits *pod*, else None.
 
-    *node_at_decision* is the node object of the scheduling cycle. Only filters that depend on the node object alone
-    run, because the pod is already assumed on the node.
+    *node_at_decision* is the node object in the scheduling cycle. Only filters that depend on the node object alone are
+    run. Other filters would count *pod* itself, which is already assumed on the node.
     """
     node = get_node(cache, name)
     if node is None:
-        return error(f'node "{name}" was deleted before the pod was bound to it')
+        return error_status(f'node "{name}" was deleted before the pod was bound to it')
     if node is node_at_decision:
         return None
     node_filter_plugins = tuple(
@@ -47,4 +47,4 @@ def recheck_node(
     if diagnosis.has_feasible_node:
         return None
     reasons = ", ".join(diagnosis.count_reasons()) or diagnosis.format_message()
-    return error(f'node "{name}" changed before the pod was bound to it: {reasons}')
+    return error_status(f'node "{name}" changed before the pod was bound to it: {reasons}')

@@ -1,6 +1,6 @@
 """The plugin calls of the binding cycle: Reserve, Permit, PreBindPreFlight, PreBind, Bind and PostBind.
 
-Nothing here writes to an API server: PreBind and Bind return plans that the caller executes.
+The module writes nothing to an API server: PreBind and Bind return plans, which the caller executes.
 
 Source: pkg/scheduler/schedule_one.go, Scheduler.assumeAndReserve, Scheduler.prepareForBindingCycle,
 Scheduler.bindingCycle; pkg/scheduler/framework/runtime/framework.go, frameworkImpl.RunPreBindPreFlights,
@@ -44,7 +44,7 @@ def run_reserve_plugins(
 def _run_reserve_until_failure(
     pod: PodInfo, node_name: str, snapshot: Snapshot, profile: Profile, runtime: PluginRuntime, cycle_state: CycleState
 ) -> Status | None:
-    """Run Reserve plugins until one fails; return its status."""
+    """Run Reserve plugins until one fails; return its status, or None if all succeed."""
     for plugin in profile.reserve_plugins:
         try:
             status = runtime.runner.call(
@@ -65,8 +65,8 @@ class UnreserveResult:
     """The result of all Unreserve plugins.
 
     Attributes:
-        api_calls: the API calls to make, in order; a failed call does not stop the next.
-        errors: the errors of plugins that raised; they did not prevent the other plugins.
+        api_calls: the API calls to make, in order. If a call fails, the next one is made nevertheless.
+        errors: the errors of plugins that raised. The other plugins ran nevertheless.
     """
 
     api_calls: tuple[ApiCall, ...] = ()
@@ -96,7 +96,7 @@ def run_unreserve_plugins(
 
 
 def make_assumed_pod(pod: Pod, node_name: str, profile: Profile, cycle_state: CycleState) -> Pod:
-    """Return the pod to assume on *node_name*: *pod* as modified by the plugins.
+    """Return the pod to assume on *node_name*: *pod* with the modifications of the plugins.
 
     Source: pkg/scheduler/schedule_one.go, Scheduler.assume (1.36).
     """
@@ -111,7 +111,7 @@ class PermitOutcome:
 
     Attributes:
         status: None approves the pod; WAIT makes it wait for the plugins in `timeouts`; any other code rejects it.
-        timeouts: the timeouts in seconds, by plugin.
+        timeouts: the timeouts in seconds, by plugin name.
         allowed_pods: the waiting pods that plugins allow, as pairs of plugin name and pod uid.
         pods_to_activate: queued pods to move to activeQ.
     """
@@ -173,8 +173,8 @@ class PreFlightOutcome:
     """The PreBind plugins to run.
 
     Attributes:
-        status: None if a plugin must run, SKIP if no plugin must run, ERROR if the binding fails.
-        groups: groups of plugins, run one after another; the plugins of a group run concurrently.
+        status: None if at least one plugin runs, SKIP if none runs, ERROR if the binding fails.
+        groups: the groups of plugins. Groups run one after another, and the plugins of a group run concurrently.
 
     Source: pkg/scheduler/framework/runtime/framework.go, frameworkImpl.getPreBindPluginGroups (1.36).
     """
@@ -186,7 +186,9 @@ class PreFlightOutcome:
 def run_pre_bind_pre_flights(
     pod: PodInfo, node_name: str, profile: Profile, runtime: PluginRuntime, cycle_state: CycleState
 ) -> PreFlightOutcome:
-    """Run PreBindPreFlight. A PreBind plugin without this method runs, in a group of its own.
+    """Run PreBindPreFlight and return the PreBind plugins to run.
+
+    A PreBind plugin without PreBindPreFlight always runs, in a group of its own.
 
     Source: pkg/scheduler/framework/runtime/framework.go, frameworkImpl.RunPreBindPreFlights (1.36).
     """
@@ -256,7 +258,7 @@ def run_pre_bind_plugin(
 def run_bind_plugins(
     pod: PodInfo, node_name: str, profile: Profile, runtime: PluginRuntime
 ) -> tuple[Bind, ApiPlan] | Status:
-    """Return the first Bind plugin that does not skip, and its plan; or the status that ends the binding.
+    """Return the first Bind plugin that does not return SKIP, with its plan; or the status that ends the binding.
 
     Source: pkg/scheduler/schedule_one.go, Scheduler.bind; pkg/scheduler/framework/runtime/framework.go,
     frameworkImpl.RunBindPlugins (1.36).

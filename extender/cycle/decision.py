@@ -16,8 +16,9 @@ class ScheduleResult:
         suggested_host: the name of the node.
         feasible_nodes: the number of nodes that passed all filters.
         evaluated_nodes: the number of nodes that were evaluated.
-        cycle_state: the PreFilter state by plugin, for Reserve and later extension points.
+        cycle_state: the PreFilter state by plugin name, for Reserve and later extension points.
         ranking: the scores; None if a single feasible node was selected without scoring.
+        skipped_plugins: the plugins whose Filter was skipped.
 
     Source: pkg/scheduler/scheduler.go, ScheduleResult (1.36).
     """
@@ -27,6 +28,7 @@ class ScheduleResult:
     evaluated_nodes: int
     cycle_state: dict[str, Any] = field(default_factory=dict)
     ranking: Ranking | None = None
+    skipped_plugins: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,10 +39,10 @@ class ScheduleFailure:
         status: UNSCHEDULABLE if nodes were rejected, ERROR after an error, UNRESOLVABLE if the cluster has no nodes.
         message: the message of the pod's event and condition.
         diagnosis: the feasible nodes and the rejections of the other nodes.
-        rejectors: the plugins whose events may make the pod schedulable. Empty after an error, which is retried after
-            the backoff.
+        rejectors: the plugins whose events may make the pod schedulable. Empty after an error: the pod is then retried
+            after its backoff.
         nominated_node: the node to nominate for the pod; None keeps the current nomination, "" clears it.
-        post_filter_details: `PostFilterResult.detail` by plugin.
+        post_filter_plans: `PostFilterResult.plan` by plugin.
     """
 
     status: Status
@@ -48,7 +50,7 @@ class ScheduleFailure:
     diagnosis: Diagnosis
     rejectors: frozenset[str] = frozenset()
     nominated_node: str | None = None
-    post_filter_details: dict[str, Any] = field(default_factory=dict)
+    post_filter_plans: dict[str, Any] = field(default_factory=dict)
 
     @property
     def reason(self) -> str:

@@ -9,7 +9,7 @@ from extender.cache.pod_info import PodInfo
 from extender.cache.snapshot import Snapshot
 from extender.cache.tables.arrays import BoolArray
 from extender.cycle.filter import FilterResults, run_filters
-from extender.cycle.nominator import run_filters_with_nominated
+from extender.cycle.nominator import run_filters_with_nominated_pods
 from extender.cycle.plugin_runtime import PluginRuntime
 from extender.cycle.pre_filter import PreFilterRun, run_pre_filter_plugins
 from extender.framework.profiles import Profile
@@ -24,11 +24,11 @@ Source: pkg/scheduler/schedule_one.go, Scheduler.schedulingAlgorithm (1.36).
 
 @dataclass(frozen=True, slots=True)
 class NodeRejection:
-    """The nodes that one plugin rejected first, for one reason.
+    """The nodes that one plugin rejected for one reason.
 
     Attributes:
         plugin: the name of the plugin.
-        reason: the reason of the rejection. A node may have several reasons of its plugin.
+        reason: the reason of the rejection. The plugin may have other reasons to reject the same node.
         nodes: the rejected nodes: bool, shape (number of nodes,).
     """
 
@@ -49,8 +49,8 @@ class Diagnosis:
         feasible: whether each node is feasible: bool, shape (number of nodes,).
         rejections: the rejections in the order of the plugins. Empty if every node is feasible, or if a node is
             feasible and rejections were not requested.
-        error: the status that ended the attempt, if there was an error.
-        excluded_count: the number of nodes that the caller excluded; messages do not count them.
+        error: the status of the error that ended the attempt; None if there was no error.
+        unrequested_count: the number of nodes that the caller did not want evaluated. Messages do not count them.
         extra_rejectors: the names of rejectors without an entry in `rejections`, such as extenders.
         feasible_count: the number of feasible nodes.
     """
@@ -60,7 +60,7 @@ class Diagnosis:
     feasible: BoolArray
     rejections: tuple[NodeRejection, ...] = ()
     error: Status | None = None
-    excluded_count: int = 0
+    unrequested_count: int = 0
     extra_rejectors: frozenset[str] = frozenset()
     feasible_count: int = field(init=False)
 
@@ -84,11 +84,11 @@ class Diagnosis:
             names.add(self.pre_filter_run.status.plugin)
         return frozenset(names) | self.extra_rejectors
 
-    def format_message(self, addition: str = "") -> str:
+    def format_message(self, post_filter_message: str = "") -> str:
         """Return the text of the pod's event and condition: `0/5 nodes are available: 2 Insufficient cpu, ...`.
 
         Args:
-            addition: the message of PostFilter.
+            post_filter_message: the message of PostFilter, which is appended.
 
         Source: pkg/scheduler/schedule_one.go, Scheduler.schedulingAlgorithm; pkg/scheduler/framework/types.go,
         FitError.Error (1.36).
@@ -97,19 +97,18 @@ class Diagnosis:
             return self.error.message
         if self.node_count == 0:
             return NO_NODES
+        node_count = self.node_count - self.unrequested_count
         if self.pre_filter_run.status is not None and self.pre_filter_run.status.reasons:
-            text = (
-                f"0/{self.node_count - self.excluded_count} nodes are available: {self.pre_filter_run.status.message}."
-            )
+            text = f"0/{node_count} nodes are available: {self.pre_filter_run.status.message}."
         else:
-            text = format_fit_error(self.node_count - self.excluded_count, self.count_reasons())
-        return f"{text} {addition}" if addition else text
+            text = format_fit_error(node_count, self.count_reasons())
+        return f"{text} {post_filter_message}" if post_filter_message else text
 
-    def restrict_to(self, rows: BoolArray) -> "Diagnosis":
-        """Return the diagnosis of *rows* only (bool, shape (number of nodes,))."""
-        rejections = (replace(rejection, nodes=rejection.nodes & rows) for rejection in self.rejections)
+    def restrict_to(self, mask: BoolArray) -> "Diagnosis":
+        """Return the diagnosis of only the nodes in *mask* (bool, shape (number of nodes,))."""
+        rejections = (replace(rejection, nodes=rejection.nodes & mask) for rejection in self.rejections)
         remaining = tuple(rejection for rejection in rejections if rejection.nodes.any())
-        return replace(self, feasible=self.feasible & rows, rejections=remaining)
+        return replace(self, feasible=self.feasible & mask, rejections=remaining)
 
     def get_rejection_code(self, row: int | None) -> Code:
         """Return the status code with which the node in *row* was rejected.
@@ -122,7 +121,7 @@ class Diagnosis:
         codes = [rejection.reason.code for rejection in self.rejections if row is not None and rejection.nodes[row]]
         return find_most_severe_code(codes) if codes else Code.UNRESOLVABLE
 
-    def find_unschedulable_nodes(self) -> BoolArray:
+    def find_nodes_where_preemption_may_help(self) -> BoolArray:
         """Return the nodes on which preemption may help: a new bool array, shape (number of nodes,).
 
         Source: pkg/scheduler/framework/preemption/preemption.go, Evaluator.findCandidates (1.36).
@@ -144,7 +143,9 @@ class Diagnosis:
             counts[rejection.reason.text] = counts.get(rejection.reason.text, 0) + int(rejection.nodes.sum())
             rejected |= rejection.nodes
         if self.pre_filter_run.node_names is not None:
-            excluded_by_pre_filter = self.node_count - self.excluded_count - int(rejected.sum()) - self.feasible_count
+            excluded_by_pre_filter = (
+                self.node_count - self.unrequested_count - int(rejected.sum()) - self.feasible_count
+            )
             if excluded_by_pre_filter:
                 counts[self.pre_filter_run.excluded_reason] = (
                     counts.get(self.pre_filter_run.excluded_reason, 0) + excluded_by_pre_filter
@@ -183,7 +184,7 @@ def find_nodes_that_pass_filters(
         profile: the profile with the plugins.
         runtime: the runtime that calls the plugins.
         with_rejections: whether rejections are returned even if a node is feasible.
-        only_nodes: the names of the nodes to evaluate; None means all. *snapshot* still has the other nodes.
+        only_nodes: the names of the nodes to evaluate; None means all. *snapshot* has the other nodes too.
     """
     if len(snapshot) == 0:
         return Diagnosis(0, PreFilterRun(), np.zeros(0, dtype=np.bool_))
@@ -191,7 +192,7 @@ def find_nodes_that_pass_filters(
     if pre_filter_run.status is not None:
         error = pre_filter_run.status if not pre_filter_run.status.is_rejected else None
         no_nodes = np.zeros(len(snapshot), dtype=np.bool_)
-        return _add_excluded_count(
+        return _add_unrequested_count(
             Diagnosis(len(snapshot), pre_filter_run, no_nodes, error=error), snapshot, only_nodes
         )
     if only_nodes is not None:
@@ -202,18 +203,20 @@ def find_nodes_that_pass_filters(
     start_time = runtime.runner.start_timer()
     check_all = profile.check_all_filters
     filter_results = run_filters(pod, snapshot, profile, runtime, pre_filter_run, all_filters=check_all)
-    filter_results = run_filters_with_nominated(filter_results, pod, snapshot, profile, runtime, pre_filter_run)
+    filter_results = run_filters_with_nominated_pods(filter_results, pod, snapshot, profile, runtime, pre_filter_run)
     diagnosis = build_diagnosis(
         filter_results, snapshot, pre_filter_run, with_rejections=with_rejections, all_filters=check_all
     )
     runtime.runner.observe_extension_point(profile.scheduler_name, "Filter", diagnosis.error, start_time)
-    return _add_excluded_count(diagnosis, snapshot, only_nodes)
+    return _add_unrequested_count(diagnosis, snapshot, only_nodes)
 
 
-def _add_excluded_count(diagnosis: Diagnosis, snapshot: Snapshot, only_nodes: frozenset[str] | None) -> Diagnosis:
+def _add_unrequested_count(diagnosis: Diagnosis, snapshot: Snapshot, only_nodes: frozenset[str] | None) -> Diagnosis:
     if only_nodes is None:
         return diagnosis
-    return replace(diagnosis, excluded_count=len(snapshot) - sum(snapshot.row(name) is not None for name in only_nodes))
+    return replace(
+        diagnosis, unrequested_count=len(snapshot) - sum(snapshot.row(name) is not None for name in only_nodes)
+    )
 
 
 def build_diagnosis(
@@ -247,10 +250,10 @@ def build_diagnosis(
     rejections: list[NodeRejection] = []
     error_rows: list[int] = []
     rejected_by_plugin = filter_results.find_all_rejections() if all_filters else filter_results.find_first_rejections()
-    for plugin, rows in rejected_by_plugin.items():
-        masks = filter_results.columns[plugin].masks_by_reason
-        for reason, nodes in sorted(masks.items(), key=lambda item: item[0].order):
-            nodes_of_reason = nodes & rows
+    for plugin, rejected in rejected_by_plugin.items():
+        masks_by_reason = filter_results.columns[plugin].masks_by_reason
+        for reason, nodes in sorted(masks_by_reason.items(), key=lambda item: item[0].order):
+            nodes_of_reason = nodes & rejected
             if nodes_of_reason.any():
                 rejections.append(NodeRejection(plugin, reason, nodes_of_reason))
                 if reason.code is Code.ERROR:

@@ -1,6 +1,6 @@
-"""Explain a pod: run every plugin on every node, without caching.
+"""Explain the scheduling of a pod: run every plugin on every node and collect all results.
 
-Slower than `scheduling_cycle.schedule_pod`.
+This is slower than `scheduling_cycle.schedule_pod`.
 """
 
 from collections.abc import Mapping
@@ -12,7 +12,7 @@ from extender.cache.pod_info import PodInfo
 from extender.cache.snapshot import Snapshot
 from extender.cycle.diagnosis import Diagnosis, build_diagnosis, find_nodes_that_pass_filters
 from extender.cycle.filter import run_filters
-from extender.cycle.nominator import run_filters_with_nominated
+from extender.cycle.nominator import run_filters_with_nominated_pods
 from extender.cycle.plugin_runtime import PluginRuntime
 from extender.cycle.post_filter import FailedAttempt, PostFilterRun, run_post_filter_plugins
 from extender.cycle.pre_enqueue import run_pre_enqueue_plugins
@@ -40,9 +40,10 @@ class PodExplanation:
 
     Attributes:
         pod: the explained pod.
-        pre_enqueue_status: the rejection of PreEnqueue. If set, no other plugin ran.
+        pre_enqueue_status: the status with which PreEnqueue rejected the pod, or None. If it is set, no other extension
+            point ran.
         diagnosis: the outcome of PreFilter, the feasible nodes and the rejections by plugin and reason.
-        nodes: the filter results of every filtered node, by name.
+        nodes: the filter results of every node on which Filter ran, by node name.
         ranking: the scores of the feasible nodes.
         node_names: the name of each row in `diagnosis` and `ranking`.
         post_filter_run: the outcome of PostFilter; None if it did not run.
@@ -91,7 +92,7 @@ def explain_pod(pod: PodInfo, snapshot: Snapshot, profile: Profile, runtime: Plu
         )
     pre_filter_run = diagnosis.pre_filter_run
     filter_results = run_filters(pod, snapshot, profile, runtime, pre_filter_run, all_filters=True)
-    filter_results = run_filters_with_nominated(filter_results, pod, snapshot, profile, runtime, pre_filter_run)
+    filter_results = run_filters_with_nominated_pods(filter_results, pod, snapshot, profile, runtime, pre_filter_run)
     diagnosis = build_diagnosis(
         filter_results, snapshot, pre_filter_run, with_rejections=True, all_filters=profile.check_all_filters
     )
@@ -99,7 +100,7 @@ def explain_pod(pod: PodInfo, snapshot: Snapshot, profile: Profile, runtime: Plu
     for row in np.flatnonzero(filter_results.evaluated).tolist():
         statuses = {name: filter_results.get_status(name, row) for name in filter_results.columns}
         rejections = {name: status for name, status in statuses.items() if status is not None}
-        nodes[node_names[row]] = NodeFilterStatus(rejections, filter_results.find_first_failure(row))
+        nodes[node_names[row]] = NodeFilterStatus(rejections, filter_results.get_first_rejection_status(row))
     ranking = None
     if diagnosis.has_feasible_node:
         ranking = prioritize_nodes(pod, snapshot, profile, runtime, diagnosis.feasible, pre_filter_run)

@@ -24,10 +24,10 @@ from extender.framework.status import Code, Reason, Rejection, Status, find_most
 
 @dataclass(frozen=True, slots=True)
 class FilterResults:
-    """The results of the Filter plugins that ran, in the order of the profile. Valid until the next cycle.
+    """The results of the Filter plugins that ran, in the order of the profile. They are valid until the next cycle.
 
     Attributes:
-        evaluated: the rows that were evaluated, bool, shape (number of nodes,).
+        evaluated: whether each node was evaluated, bool, shape (number of nodes,).
         columns: the columns by plugin; entries outside `evaluated` are undefined.
     """
 
@@ -35,7 +35,7 @@ class FilterResults:
     columns: Mapping[str, FilterColumn]
 
     def find_feasible_nodes(self) -> BoolArray:
-        """Return the evaluated rows that no plugin rejected: bool, shape (number of nodes,). Read-only."""
+        """Return a read-only mask of the evaluated nodes that no plugin rejected: bool, shape (number of nodes,)."""
         feasible = self.evaluated
         for column in self.columns.values():
             if column.masks_by_reason:
@@ -43,26 +43,26 @@ class FilterResults:
         return feasible
 
     def find_first_rejections(self) -> dict[str, BoolArray]:
-        """Return, by plugin, the rows that it rejects and that no earlier plugin rejects."""
+        """Return, by plugin, a mask of the nodes that the plugin rejects and that no earlier plugin rejects."""
         remaining = self.evaluated.copy()
-        rows_by_plugin: dict[str, BoolArray] = {}
+        masks_by_plugin: dict[str, BoolArray] = {}
         for name, column in self.columns.items():
             if column.masks_by_reason:
                 newly_rejected = remaining & column.rejected
                 if newly_rejected.any():
-                    rows_by_plugin[name] = newly_rejected
+                    masks_by_plugin[name] = newly_rejected
                     remaining &= ~newly_rejected
-        return rows_by_plugin
+        return masks_by_plugin
 
     def find_all_rejections(self) -> dict[str, BoolArray]:
-        """Return, by plugin, all rows that it rejects."""
-        rows_by_plugin = {
+        """Return, by plugin, a mask of all nodes that the plugin rejects."""
+        masks_by_plugin = {
             name: self.evaluated & column.rejected for name, column in self.columns.items() if column.masks_by_reason
         }
-        return {name: rows for name, rows in rows_by_plugin.items() if rows.any()}
+        return {name: mask for name, mask in masks_by_plugin.items() if mask.any()}
 
     def get_status(self, plugin: str, row: int) -> Status | None:
-        """Return the status of *plugin* for *row*; None if the node passes."""
+        """Return the status of *plugin* for the node in *row*; None if the node passes."""
         column = self.columns[plugin]
         if not column.rejected[row]:
             return None
@@ -73,8 +73,8 @@ class FilterResults:
             find_most_severe_code([reason.code for reason in reasons]), tuple(reason.text for reason in reasons), plugin
         )
 
-    def find_first_failure(self, row: int) -> Status | None:
-        """Return the status of the first plugin that rejects *row*; None for a feasible row."""
+    def get_first_rejection_status(self, row: int) -> Status | None:
+        """Return the status of the first plugin that rejects the node in *row*; None for a feasible node."""
         for name, column in self.columns.items():
             if column.rejected[row]:
                 status = self.get_status(name, row)
@@ -84,7 +84,10 @@ class FilterResults:
         return None
 
     def find_first_error(self, row: int) -> Status | None:
-        """Return the status of the first plugin that failed on *row*, with a prefixed message; None if none failed."""
+        """Return the ERROR status of the first plugin that failed on the node in *row*; None if none failed.
+
+        The message has kube-scheduler's prefix for a failed Filter plugin.
+        """
         for name in self.columns:
             status = self.get_status(name, row)
             if status is not None and status.code is Code.ERROR:
@@ -101,7 +104,9 @@ def run_filters(
     *,
     all_filters: bool = False,
 ) -> FilterResults:
-    """Run the Filter plugins on the nodes that PreFilter did not exclude. Ignores nominated pods, see `nominator`.
+    """Run the Filter plugins on the nodes that PreFilter did not exclude.
+
+    Nominated pods are ignored; `nominator` handles them.
 
     Args:
         pod: the pod to schedule.
@@ -133,33 +138,34 @@ def run_filters(
 
 @lru_cache(maxsize=8)
 def _make_full_mask(size: int) -> BoolArray:
-    """Return a read-only mask of all rows."""
-    rows = np.ones(size, dtype=np.bool_)
-    rows.flags.writeable = False
-    return rows
+    """Return a read-only mask of all nodes."""
+    mask = np.ones(size, dtype=np.bool_)
+    mask.flags.writeable = False
+    return mask
 
 
 def _compute_column(
-    plugin: Filter, pod: PodInfo, snapshot: Snapshot, runtime: PluginRuntime, cycle_state: Any, remaining: BoolArray
+    plugin: Filter, pod: PodInfo, snapshot: Snapshot, runtime: PluginRuntime, plugin_state: Any, remaining: BoolArray
 ) -> FilterColumn:
     """Return the column of *plugin*.
 
-    The column of a cacheable plugin has all rows. Other plugins run only on the *remaining* rows if these are few.
+    A cacheable plugin runs on all nodes. Any other plugin runs on the *remaining* nodes if they are fewer than half of
+    all nodes, else on all nodes.
     """
     try:
         if getattr(plugin, "filter_cache_key", None) is None:
             rows = np.flatnonzero(remaining)
             if len(rows) * 2 < len(remaining):
                 column = FilterColumn(np.zeros(len(remaining), dtype=np.bool_))
-                column.write(rows, runtime.runner.filter(plugin, pod, snapshot.view(rows), cycle_state))
+                column.write(rows, runtime.runner.filter(plugin, pod, snapshot.view(rows), plugin_state))
                 return column
-        return runtime.result_cache.get_filter_column(plugin, pod, snapshot, cycle_state, runtime.runner)
+        return runtime.result_cache.get_filter_column(plugin, pod, snapshot, plugin_state, runtime.runner)
     except PluginError as error:
         return make_error_column(error, len(remaining))
 
 
 def make_error_column(error: PluginError, size: int) -> FilterColumn:
-    """Return the column of a plugin that raised *error*: every node is rejected with it."""
+    """Return the column of a plugin that raised *error*. It rejects every node with the error as the reason."""
     column = FilterColumn(np.zeros(size, dtype=np.bool_))
     column.write(slice(None), (Rejection(np.ones(size, dtype=np.bool_), Reason(error.detail, Code.ERROR)),))
     return column

@@ -1,4 +1,4 @@
-"""Node sampling: a search that stops at enough feasible nodes and starts where the previous search stopped.
+"""Node sampling: a search stops at enough feasible nodes, and the next search starts where the last one stopped.
 
 Source: pkg/scheduler/schedule_one.go, Scheduler.numFeasibleNodesToFind, Scheduler.findNodesThatPassFilters,
 Scheduler.findNodesThatFitPod; pkg/scheduler/backend/cache/node_tree.go, nodeTree.list (1.36).
@@ -52,11 +52,11 @@ def order_rows_by_zone(snapshot: Snapshot) -> IntArray:
 
 @dataclass(slots=True)
 class NodeSampler:
-    """Samples nodes. One per scheduler.
+    """Selects the nodes that a search examines. A scheduler has one sampler.
 
     Attributes:
-        next_start_index: the start of the next search, a position in the order of the nodes.
-        has_extenders: whether extenders filter or score nodes; they need several nodes even if no plugin scores.
+        next_start_index: the start of the next search: a position in zone order.
+        has_extenders: whether extenders filter or score nodes. Extenders need several nodes even if no plugin scores.
 
     Source: pkg/scheduler/schedule_one.go, Scheduler.findNodesThatFitPod (1.36); pkg/scheduler/schedule_one.go,
     Scheduler.findNodesThatPassFilters (1.36).
@@ -66,18 +66,20 @@ class NodeSampler:
     has_extenders: bool = False
 
     def sample(
-        self, snapshot: Snapshot, candidates: BoolArray, feasible: BoolArray, num_nodes_to_find: int
+        self, snapshot: Snapshot, allowed: BoolArray, feasible: BoolArray, num_nodes_to_find: int
     ) -> tuple[BoolArray, BoolArray]:
-        """Return which nodes a search finds feasible and which it examines: two bool arrays, shape (number of nodes,).
+        """Return the feasible nodes that a search finds and the nodes that it examines, as two masks.
+
+        Both masks are bool with shape (number of nodes,).
 
         Args:
             snapshot: the cluster.
-            candidates: the rows that PreFilter did not exclude, bool.
-            feasible: the rows that no plugin rejects, bool.
+            allowed: whether PreFilter allows each node, bool, shape (number of nodes,).
+            feasible: whether each node passes all filters, bool, shape (number of nodes,).
             num_nodes_to_find: the number of feasible nodes after which the search stops.
         """
         order = np.roll(order_rows_by_zone(snapshot), -self.next_start_index)
-        order = order[candidates[order]]
+        order = order[allowed[order]]
         feasible_counts = np.cumsum(feasible[order])
         examined_count = (
             int(np.searchsorted(feasible_counts, num_nodes_to_find)) + 1

@@ -6,6 +6,7 @@ Source: pkg/scheduler/framework/runtime/framework.go, frameworkImpl.RunFilterPlu
 addGENominatedPods (1.36).
 """
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -22,7 +23,7 @@ from extender.framework.profiles import Profile
 from extender.framework.result_cache import FilterColumn
 
 
-def run_filters_with_nominated(
+def run_filters_with_nominated_pods(
     filter_results: FilterResults,
     pod: PodInfo,
     snapshot: Snapshot,
@@ -30,10 +31,10 @@ def run_filters_with_nominated(
     runtime: PluginRuntime,
     pre_filter_run: PreFilterRun,
 ) -> FilterResults:
-    """Return *filter_results*, in which nodes that do not fit *pod* with their nominated pods are rejected too.
+    """Return *filter_results* plus the rejections of nodes that fit *pod* only without their nominated pods.
 
-    A node must pass with and without its nominated pods, because a nominated pod may satisfy the affinity of *pod* but
-    may be bound to another node. Nominated pods of lower priority and *pod* itself are ignored.
+    A node must pass with and without its nominated pods: a nominated pod may satisfy the affinity of *pod*, but may be
+    bound to another node later. Nominated pods of lower priority and *pod* itself are ignored.
     """
     if not snapshot.nominated_pods_by_node:
         return filter_results
@@ -59,12 +60,11 @@ def run_filters_with_nominated(
     }
     for row, assumed_pods in nominated_by_row.items():
         cycle_state = add_pods_to_cycle_state(assumed_pods, row, pod, snapshot_with_nominated, profile, pre_filter_run)
-        row_columns = run_filters_on_row(
-            row, pod, snapshot_with_nominated, profile, runtime, pre_filter_run, cycle_state
-        )
+        row_run = replace(pre_filter_run, cycle_state=cycle_state)
+        row_columns = run_filters_on_row(row, pod, snapshot_with_nominated, profile, runtime, row_run)
         if any(column.rejected[0] for column in row_columns.values()):
             for name, row_column in row_columns.items():
-                if name not in columns:  # skipped, because earlier plugins rejected all nodes
+                if name not in columns:  # the plugin did not run before, because earlier plugins rejected all nodes
                     columns[name] = FilterColumn(np.zeros(len(snapshot), dtype=np.bool_))
                 _overwrite_row(columns[name], row, row_column)
     return FilterResults(filter_results.evaluated, columns)
@@ -78,7 +78,9 @@ def add_pods_to_cycle_state(
     profile: Profile,
     pre_filter_run: PreFilterRun,
 ) -> dict[str, Any]:
-    """Return the PreFilter state as if *pods* were on *row*; plugins with AddPod update a copy.
+    """Return the PreFilter state as if *pods* were on the node in *row*.
+
+    Plugins that implement `PreFilterExtensions` update a copy of their state.
 
     Source: pkg/scheduler/framework/runtime/framework.go, frameworkImpl.RunPreFilterExtensionAddPod (1.36).
     """
@@ -100,9 +102,8 @@ def run_filters_on_row(
     profile: Profile,
     runtime: PluginRuntime,
     pre_filter_run: PreFilterRun,
-    cycle_state: dict[str, Any],
 ) -> dict[str, FilterColumn]:
-    """Run all Filter plugins on *row* and return a column with one entry for each plugin."""
+    """Run all Filter plugins on the node in *row* and return, by plugin, a column with one entry."""
     view = snapshot.view(np.array([row], dtype=np.int64))
     columns: dict[str, FilterColumn] = {}
     for plugin in profile.filter_plugins:
@@ -110,7 +111,8 @@ def run_filters_on_row(
             continue
         try:
             column = FilterColumn(np.zeros(1, dtype=np.bool_))
-            column.write(slice(None), runtime.runner.filter(plugin, pod, view, cycle_state.get(plugin.name)))
+            state = pre_filter_run.cycle_state.get(plugin.name)
+            column.write(slice(None), runtime.runner.filter(plugin, pod, view, state))
         except PluginError as error:
             column = make_error_column(error, 1)
         columns[plugin.name] = column

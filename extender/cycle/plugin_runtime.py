@@ -9,11 +9,11 @@ from extender.framework.result_cache import ResultCache
 
 @dataclass(frozen=True, slots=True)
 class PluginRuntime:
-    """The plugin runner with its caches. One per scheduling thread.
+    """The plugin runner with its caches. Each scheduling thread has its own runtime.
 
     Attributes:
         runner: the runner that calls plugins.
-        result_cache: the cached Filter and Score columns.
+        result_cache: the cached results of Filter and Score plugins.
         score_table: the cached weighted scores and their sums.
     """
 

@@ -1,41 +1,45 @@
-"""The scheduling cycle of a pod group: schedule its members, or preempt pods for the group.
+"""The scheduling cycle of a pod group: schedule the members, or preempt pods for the group.
 
 Source: pkg/scheduler/schedule_one_podgroup.go, Scheduler.podGroupInfoForPod,
 Scheduler.podGroupSchedulingPlacementAlgorithm, Scheduler.runWorkloadAwarePreemption;
 pkg/scheduler/framework/preemption/types.go, newDomainForWorkloadPreemption;
-pkg/scheduler/framework/preemption/podgrouppreemption.go, PodGroupEvaluator.selectVictimsOnDomain (1.36).
+pkg/scheduler/framework/preemption/podgrouppreemption.go, PodGroupEvaluator.selectVictimsOnDomain (1.36);
+pkg/scheduler/schedule_one_podgroup.go, Scheduler.podGroupCycle (1.37).
 """
 
 from collections.abc import Sequence
 from dataclasses import replace
 from random import Random
 
+from extender.api.kinds.meta import ObjectMeta
 from extender.api.kinds.pod import Pod
 from extender.api.kinds.pod_group import PodGroup
+from extender.cache.hypothesis import Hypothesis
 from extender.cache.pod_groups import get_pod_group_key
 from extender.cache.pod_info import PodInfo
 from extender.cache.snapshot import Snapshot
 from extender.cycle.node_sampling import NodeSampler
 from extender.cycle.plugin_runtime import PluginRuntime
-from extender.cycle.pod_group_members import (
-    GroupAttempt,
-    GroupDecision,
-    MemberSteps,
-    check_scheduler_names,
-    schedule_members,
+from extender.cycle.pod_group.post_filter import (
+    FailedGroupAttempt,
+    apply_post_filter_run,
+    run_pod_group_post_filter,
+    run_pod_group_post_filter_plugins,
 )
-from extender.cycle.pod_group_placements import schedule_by_placement
-from extender.cycle.scheduling_cycle import schedule_pod
-from extender.framework.extension_points import PostFilterResult
-from extender.framework.plugin_runner import PluginError
-from extender.framework.pod_group_points import DryRunGenerator, PodGroupInfo, PodGroupPostFilter
+from extender.cycle.pod_group.validation import validate_pod_group
+from extender.cycle.pod_group_members import POD_GROUP_UNSCHEDULABLE, GroupAttempt, GroupDecision, MemberSteps
+from extender.cycle.pod_group_placements import schedule_by_placement, schedule_in_placement
+from extender.cycle.scheduling_cycle import CycleInputs, schedule_without_extenders
+from extender.framework.pod_group_points import PodGroupInfo, PodGroupPostFilterResult
 from extender.framework.profiles import PodGroupSettings, Profile
-from extender.framework.status import Code, Status, error, unschedulable
+from extender.framework.status import Code, error_status, unschedulable_status
 
-_PREEMPTION_DISABLED = unschedulable(
+_PREEMPTION_DISABLED = unschedulable_status(
     "default preemption plugin is not registered, workload aware preemption is disabled"
 )
-_CONSTRAINED = unschedulable("workload aware preemption is not supported for pod groups with scheduling constraints")
+_CONSTRAINTS_NOT_SUPPORTED = unschedulable_status(
+    "workload aware preemption is not supported for pod groups with scheduling constraints"
+)
 
 
 def get_member_sort_key(pod: Pod, first_active_time: float) -> tuple[int, float]:
@@ -47,7 +51,7 @@ def get_member_sort_key(pod: Pod, first_active_time: float) -> tuple[int, float]
 
 
 def make_group_attempt(pods: Sequence[PodInfo], profile: Profile, runtime: PluginRuntime, rng: Random) -> GroupAttempt:
-    """Make an attempt for the group of *pods*, which are in scheduling order; at least one."""
+    """Return an attempt for the group of *pods*. There must be at least one pod, and the order is scheduling order."""
     namespace, _, name = (get_pod_group_key(pods[0].pod) or "").partition("/")
     return GroupAttempt(PodGroupInfo(namespace, name), tuple(pods), profile, runtime, rng)
 
@@ -63,45 +67,66 @@ def schedule_pod_group(
     """Run the whole scheduling cycle of a pod group.
 
     Args:
-        pods: the pending members in scheduling order; at least one.
+        pods: the pending members in scheduling order. There must be at least one.
         snapshot: the cluster.
         profile: the profile of the first member's scheduler name.
         runtime: the runtime that calls the plugins.
         rng: the random generator that breaks ties between nodes and between placements.
-        node_sampler: the sampler of the nodes if the profile sets percentageOfNodesToScore.
+        node_sampler: the node sampler, used only if the profile sets percentageOfNodesToScore.
     """
-    scheduler_name_error = check_scheduler_names(pods)
-    if scheduler_name_error is not None:
-        return GroupDecision(scheduler_name_error)
+    error = validate_pod_group(pods, snapshot, profile)
+    if error is not None:
+        return GroupDecision(error)
     steps = run_pod_group_cycle(make_group_attempt(pods, profile, runtime, rng), snapshot)
     try:
         step = next(steps)
         while True:
             only_nodes = step.placement.node_names
-            step = steps.send(
-                schedule_pod(step.pod, step.snapshot, step.profile, runtime, rng, node_sampler, only_nodes=only_nodes)
-            )
+            inputs = CycleInputs(step.pod, step.snapshot, step.profile, runtime, rng, node_sampler, only_nodes)
+            step = steps.send(schedule_without_extenders(inputs))
     except StopIteration as stop:
         decision: GroupDecision = stop.value
         return decision
 
 
 def run_pod_group_cycle(attempt: GroupAttempt, snapshot: Snapshot) -> MemberSteps[GroupDecision]:
-    """Run the cycle as a generator that yields each member to its caller for scheduling.
+    """Run the cycle as a generator. It yields each member to the caller, who schedules it and sends the decision.
 
-    All members have the same scheduler name.
+    `validate_pod_group` must accept the members.
     """
-    settings = attempt.profile.pod_groups or PodGroupSettings()
+    settings = attempt.profile.get_pod_group_settings()
+    snapshot = _remove_specs_of_nominated_members(attempt, snapshot)
+    if attempt.profile.release.has_pod_group_post_filter:
+        return (yield from _run_cycle_with_post_filter(attempt, snapshot, settings))
     decision = yield from _run_scheduling_algorithm(attempt, snapshot, settings)
     if not settings.workload_aware_preemption or decision.status.code is not Code.UNSCHEDULABLE:
         return decision
-    result = yield from _run_pod_group_post_filter(attempt, snapshot, settings)
+    result = yield from _run_workload_aware_preemption(attempt, snapshot, settings)
     status = result.status
     if status.is_success:
-        return replace(decision, waits_for_preemption=True, detail=result.detail)
+        return replace(decision, waits_for_preemption=True, preemption_plan=result.plan)
     if status.code is Code.ERROR:
         return replace(decision, status=status)
     return replace(decision, status=replace(decision.status, reasons=(*decision.status.reasons, status.message)))
+
+
+def _remove_specs_of_nominated_members(attempt: GroupAttempt, snapshot: Snapshot) -> Snapshot:
+    """Return *snapshot* with only the names of nominated members: without requests, labels and priority.
+
+    kube-scheduler finds the other fields of a nominated pod in its queue, from which the members were popped.
+
+    Source: pkg/scheduler/backend/queue/scheduling_queue.go, PriorityQueue.nominatedPodToInfo (1.36).
+    """
+    uids = {pod_info.uid for pod_infos in snapshot.nominated_pods_by_node.values() for pod_info in pod_infos}
+    nominated_members = [pod for pod in attempt.pods if pod.uid in uids]
+    if not nominated_members:
+        return snapshot
+    hypothesis = Hypothesis(snapshot)
+    for pod in nominated_members:
+        metadata = pod.pod.metadata
+        names = ObjectMeta(name=metadata.name, namespace=metadata.namespace, uid=metadata.uid)
+        hypothesis.replace_nominated_pod(snapshot.make_pod_info(Pod(metadata=names)))
+    return hypothesis.snapshot()
 
 
 def _run_scheduling_algorithm(
@@ -110,52 +135,62 @@ def _run_scheduling_algorithm(
     return (
         yield from schedule_by_placement(attempt, snapshot)
         if settings.topology_aware
-        else schedule_members(attempt, snapshot)
+        else schedule_in_placement(attempt, snapshot)
     )
 
 
-def _run_pod_group_post_filter(
+def _run_cycle_with_post_filter(
     attempt: GroupAttempt, snapshot: Snapshot, settings: PodGroupSettings
-) -> MemberSteps[PostFilterResult]:
-    """Run the PodGroupPostFilter plugin. The group is scheduled on each hypothetical snapshot that the plugin yields.
+) -> MemberSteps[GroupDecision]:
+    """Run the cycle since 1.37: PostFilter does not run for members, and PodGroupPostFilter runs for the group.
+
+    Source: pkg/scheduler/schedule_one_podgroup.go, Scheduler.podGroupCycle, Scheduler.runRootSchedulingAlgorithm
+    (1.37).
+    """
+    group = snapshot.get_object(PodGroup, attempt.group.key)
+    member_attempt = replace(attempt, profile=replace(attempt.profile, post_filter_plugins=()))
+
+    def schedule_group(snapshot: Snapshot, *, is_dry_run: bool = True) -> MemberSteps[GroupDecision]:
+        decision = yield from _run_scheduling_algorithm(
+            replace(member_attempt, is_dry_run=is_dry_run), snapshot, settings
+        )
+        if decision.status.is_success and not any(member.status.is_success for member in decision.members):
+            return replace(decision, status=POD_GROUP_UNSCHEDULABLE)
+        return decision
+
+    decision = yield from schedule_group(snapshot, is_dry_run=False)
+    if decision.status.code is not Code.UNSCHEDULABLE or group is None:
+        return apply_post_filter_run(attempt, decision, None)
+    failed_attempt = FailedGroupAttempt(
+        group, attempt.pods, snapshot, attempt.profile, attempt.runtime, decision.members
+    )
+    post_filter_run = yield from run_pod_group_post_filter_plugins(failed_attempt, schedule_group)
+    return apply_post_filter_run(attempt, decision, post_filter_run)
+
+
+def _run_workload_aware_preemption(
+    attempt: GroupAttempt, snapshot: Snapshot, settings: PodGroupSettings
+) -> MemberSteps[PodGroupPostFilterResult]:
+    """Preempt for the group in 1.36. The group is scheduled on each hypothetical snapshot that the plugin yields.
 
     Source: pkg/scheduler/schedule_one_podgroup.go, Scheduler.runWorkloadAwarePreemption (1.36).
     """
-    plugin, group = settings.post_filter, snapshot.get_object(PodGroup, attempt.group.key)
-    if plugin is None:
-        return PostFilterResult(_PREEMPTION_DISABLED)
+    group = snapshot.get_object(PodGroup, attempt.group.key)
+    if not settings.post_filter_plugins:
+        return PodGroupPostFilterResult(_PREEMPTION_DISABLED)
     if group is None:
         name = attempt.group.name
-        return PostFilterResult(error(f'failed to get pod group object: podgroup.scheduling.k8s.io "{name}" not found'))
+        return PodGroupPostFilterResult(
+            error_status(f'failed to get pod group object: podgroup.scheduling.k8s.io "{name}" not found')
+        )
     constraints = group.spec.scheduling_constraints
     if constraints is not None and constraints.topology:
-        return PostFilterResult(_CONSTRAINED)
-    attempt_without_preemption = replace(attempt, profile=replace(attempt.profile, post_filter_plugins=()))
-    try:
-        generator = plugin.pod_group_post_filter(group, attempt.pods, snapshot)
-        snapshot_or_result = _advance_generator(attempt, plugin, generator, None)
-        while isinstance(snapshot_or_result, Snapshot):
-            decision = yield from _run_scheduling_algorithm(attempt_without_preemption, snapshot_or_result, settings)
-            snapshot_or_result = _advance_generator(attempt, plugin, generator, decision.status)
-    except PluginError as exception:
-        return PostFilterResult(exception.status)
-    return snapshot_or_result
+        return PodGroupPostFilterResult(_CONSTRAINTS_NOT_SUPPORTED)
+    profile_without_preemption = replace(attempt.profile, post_filter_plugins=())
 
+    def schedule_group(snapshot: Snapshot) -> MemberSteps[GroupDecision]:
+        dry_run_attempt = replace(attempt, profile=profile_without_preemption, is_dry_run=True)
+        return (yield from _run_scheduling_algorithm(dry_run_attempt, snapshot, settings))
 
-def _advance_generator(
-    attempt: GroupAttempt, plugin: PodGroupPostFilter, generator: DryRunGenerator, status: Status | None
-) -> Snapshot | PostFilterResult:
-    """Return the next snapshot to schedule the group on, or the plugin's result.
-
-    Raises:
-        PluginError: the plugin raised.
-    """
-
-    def advance() -> Snapshot | PostFilterResult:
-        try:
-            return next(generator) if status is None else generator.send(status)
-        except StopIteration as stop:
-            result: PostFilterResult = stop.value
-            return result
-
-    return attempt.runtime.runner.call(plugin, "PodGroupPostFilter", advance)
+    failed_attempt = FailedGroupAttempt(group, attempt.pods, snapshot, attempt.profile, attempt.runtime)
+    return (yield from run_pod_group_post_filter(settings.post_filter_plugins[0], failed_attempt, schedule_group))

@@ -27,22 +27,24 @@ from extender.cycle.binding_cycle import (
 )
 from extender.cycle.decision import Decision, ScheduleResult
 from extender.cycle.plugin_runtime import PluginRuntime
-from extender.framework.api_plan import ApiCall
+from extender.framework.api_plan import ApiCall, ApiPlan
 from extender.framework.pod_group_points import Placement, PodGroupInfo
 from extender.framework.profiles import Profile
-from extender.framework.status import SUCCESS, Code, Status, error, unschedulable
+from extender.framework.status import SUCCESS, Code, Status, error_status, unschedulable_status
 
 ALL_NODES: Final = Placement()
 
-_UNSCHEDULABLE: Final = "pod group is unschedulable"
+POD_GROUP_UNSCHEDULABLE_TEXT: Final = "pod group is unschedulable"
 
-UNSCHEDULABLE: Final = unschedulable(_UNSCHEDULABLE)
+POD_GROUP_UNSCHEDULABLE: Final = unschedulable_status(POD_GROUP_UNSCHEDULABLE_TEXT)
 """The status of a group that cannot be scheduled.
 
 Source: pkg/scheduler/schedule_one_podgroup.go, errPodGroupUnschedulable (1.36).
 """
 
-WAITING_FOR_PREEMPTION: Final = unschedulable(_UNSCHEDULABLE, "pod group is waiting for preemption to complete")
+WAITING_FOR_PREEMPTION: Final = unschedulable_status(
+    POD_GROUP_UNSCHEDULABLE_TEXT, "pod group is waiting for preemption to complete"
+)
 """The status of a group that can be scheduled once its preemption victims are deleted.
 
 Source: pkg/scheduler/schedule_one_podgroup.go, errPodGroupUnschedulable (1.36).
@@ -60,12 +62,14 @@ class MemberStep:
         snapshot: the snapshot with the earlier members on their nodes; valid until the decision is sent.
         profile: the profile with the plugins.
         placement: the nodes that may be selected.
+        is_dry_run: whether a PodGroupPostFilter plugin tries the group on another snapshot.
     """
 
     pod: PodInfo
     snapshot: Snapshot
     profile: Profile
     placement: Placement
+    is_dry_run: bool = False
 
 
 MemberSteps: TypeAlias = Generator[MemberStep, Decision, T]
@@ -77,10 +81,11 @@ class GroupAttempt:
 
     Attributes:
         group: the pod group.
-        pods: its pending members in scheduling order.
+        pods: the pending members in scheduling order.
         profile: the profile of the members' scheduler name.
         runtime: the runtime that calls the plugins.
         rng: the random generator that breaks ties.
+        is_dry_run: whether a PodGroupPostFilter plugin tries the group on another snapshot.
     """
 
     group: PodGroupInfo
@@ -88,6 +93,11 @@ class GroupAttempt:
     profile: Profile
     runtime: PluginRuntime
     rng: Random
+    is_dry_run: bool = False
+
+    def make_step(self, pod: PodInfo, snapshot: Snapshot, placement: Placement) -> MemberStep:
+        """Return the step that schedules *pod* on *snapshot*."""
+        return MemberStep(pod, snapshot, self.profile, placement, self.is_dry_run)
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,8 +109,8 @@ class MemberResult:
         decision: the decision of its scheduling cycle.
         status: SUCCESS if the member can be bound to its node now, else the failure.
         node_name: the selected node, or the node nominated by preemption; empty if there is none.
-        permit_status: the status of Permit, SUCCESS or WAIT, if the member has a node.
-        rejectors: the plugins whose events may make the member schedulable, if it has no node.
+        permit_status: the status of Permit: SUCCESS or WAIT. It has no meaning for a member without a node.
+        rejectors: the plugins whose events may make the member schedulable. Empty for a member that can be bound.
         nominated_node: as in `ScheduleFailure`.
     """
 
@@ -133,8 +143,8 @@ class MemberFailure:
 
     Attributes:
         status: an ERROR or a rejection, with the whole message.
-        rejectors: the plugins whose events may make the member schedulable; empty after an error, or if the group
-            failed but not the member.
+        rejectors: the plugins whose events may make the member schedulable. Empty after an error, and for
+            a member that fails only because its group fails.
         nominated_node: as in `ScheduleFailure`.
     """
 
@@ -149,20 +159,25 @@ class GroupDecision:
 
     Attributes:
         status: SUCCESS if the members with nodes can be bound; UNSCHEDULABLE or ERROR if no member can.
-        members: the members in scheduling order; incomplete after an error.
+        members: the results of the members in scheduling order. After an error, the remaining members have no result.
         waits_for_preemption: whether the group can be scheduled once preemption victims are deleted.
         placement: the nodes to which the members were restricted.
-        detail: the preemption plan for the whole group.
-        unreserve_calls: the API calls of Unreserve by pod uid; the caller makes the calls of members that are not
+        preemption_plan: the plan to preempt for the whole group; None if there is none.
+        unreserve_calls: the API calls of Unreserve by pod uid. The caller makes the calls for each member that is not
             bound.
+        api_plans: the plans of PodGroupPostFilter plugins with calls to the API server.
+        member_failures: the failure of each member; None for a member that can be bound. If the tuple is empty, the
+            failures follow from the other fields, as in 1.36.
     """
 
     status: Status
     members: tuple[MemberResult, ...] = ()
     waits_for_preemption: bool = False
     placement: Placement = ALL_NODES
-    detail: Any = None
+    preemption_plan: Any = None
     unreserve_calls: Mapping[str, Sequence[ApiCall]] = field(default_factory=dict)
+    api_plans: tuple[ApiPlan, ...] = ()
+    member_failures: "tuple[MemberFailure | None, ...]" = ()
 
     @property
     def is_feasible(self) -> bool:
@@ -174,6 +189,8 @@ class GroupDecision:
 
         Source: pkg/scheduler/schedule_one_podgroup.go, Scheduler.submitPodGroupAlgorithmResult (1.36).
         """
+        if self.member_failures:
+            return self.member_failures[index]
         member = self.members[index] if index < len(self.members) else None
         if self.status.code is Code.ERROR:
             has_own_error = member is not None and member.status.code is Code.ERROR
@@ -183,7 +200,9 @@ class GroupDecision:
         if member is None:
             return MemberFailure(self.status)
         if member.node_name and not self.is_feasible:
-            return MemberFailure(unschedulable(_UNSCHEDULABLE, member.permit_status.message), nominated_node="")
+            return MemberFailure(
+                unschedulable_status(POD_GROUP_UNSCHEDULABLE_TEXT, member.permit_status.message), nominated_node=""
+            )
         if not member.status.is_success:
             return MemberFailure(member.status, member.rejectors, member.nominated_node)
         return None if self.status.is_success else MemberFailure(self.status, nominated_node=member.node_name)
@@ -199,28 +218,28 @@ def check_scheduler_names(pods: Sequence[PodInfo]) -> Status | None:
     if other_name is None:
         return None
     message = "all pods in a single pod group should have the same .spec.schedulerName set"
-    return error(f'{message}, got: "{other_name}" and "{first_name}"')
+    return error_status(f'{message}, got: "{other_name}" and "{first_name}"')
 
 
 def schedule_members(
     attempt: GroupAttempt, snapshot: Snapshot, placement: Placement = ALL_NODES
 ) -> MemberSteps[GroupDecision]:
-    """Schedule the members within *placement*.
+    """Schedule the members on the nodes of *placement*.
 
     Source: pkg/scheduler/schedule_one_podgroup.go, Scheduler.podGroupSchedulingDefaultAlgorithm (1.36).
     """
-    group_hypothesis = _GroupHypothesis(attempt, snapshot)
+    group_hypothesis = GroupHypothesis(attempt, snapshot)
     members: list[MemberResult] = []
-    status, waits_for_preemption, needs_preemption = UNSCHEDULABLE, False, False
+    status, waits_for_preemption, needs_preemption = POD_GROUP_UNSCHEDULABLE, False, False
     try:
         for pod in attempt.pods:
-            decision = yield MemberStep(pod, group_hypothesis.hypothesis.snapshot(), attempt.profile, placement)
+            decision = yield attempt.make_step(pod, group_hypothesis.hypothesis.snapshot(), placement)
             member = group_hypothesis.assume_member(pod, decision)
             members.append(member)
             if not member.node_name:
                 if member.status.is_rejected:
                     continue
-                failure = error(f"failed to schedule other pod from a pod group: {member.status.message}")
+                failure = error_status(f"failed to schedule other pod from a pod group: {member.status.message}")
                 return GroupDecision(
                     failure, tuple(members), placement=placement, unreserve_calls=group_hypothesis.unreserve_calls
                 )
@@ -234,8 +253,13 @@ def schedule_members(
     )
 
 
-class _GroupHypothesis:
-    """A hypothesis in which the scheduled members are assumed on their nodes."""
+class GroupHypothesis:
+    """A hypothesis in which the scheduled members are assumed on their nodes.
+
+    Attributes:
+        hypothesis: the hypothesis.
+        unreserve_calls: as in `GroupDecision`.
+    """
 
     def __init__(self, attempt: GroupAttempt, snapshot: Snapshot) -> None:
         self.hypothesis = Hypothesis(snapshot)
@@ -243,11 +267,18 @@ class _GroupHypothesis:
         self._reserved_members: list[MemberResult] = []
         self.unreserve_calls: dict[str, tuple[ApiCall, ...]] = {}
 
+    def fork(self) -> None:
+        """Continue on a copy: the last snapshot, and states that share its arrays, stay valid."""
+        self.hypothesis = Hypothesis(self.hypothesis.snapshot())
+
     def assume_member(self, pod: PodInfo, decision: Decision) -> MemberResult:
-        """Assume the member on its node and run Reserve and Permit; on failure return it without a node."""
+        """Assume the member on its node and run Reserve, and Permit in 1.36. After a failure the result has no node."""
         if isinstance(decision, ScheduleResult):
             return self._reserve(MemberResult(pod, decision, SUCCESS, decision.suggested_host))
         nominated_node = decision.nominated_node
+        has_pod_group_post_filter = self._attempt.profile.release.has_pod_group_post_filter
+        if has_pod_group_post_filter and decision.status.code is Code.UNSCHEDULABLE:
+            nominated_node = None  # only PodGroupPostFilter changes it
         member = MemberResult(
             pod,
             decision,
@@ -265,8 +296,10 @@ class _GroupHypothesis:
         assumed_pod_info = self.hypothesis.assume_pod(self.hypothesis.snapshot().make_pod_info(assumed_pod), node_name)
         status = run_reserve_plugins(pod, node_name, self.hypothesis.snapshot(), profile, runtime, cycle_state)
         if status is None:
-            outcome = run_permit_plugins(pod, node_name, self.hypothesis.snapshot(), profile, runtime, cycle_state)
-            permit_status = outcome.status or SUCCESS
+            permit_status = SUCCESS
+            if not profile.release.uses_placement_feasible:
+                outcome = run_permit_plugins(pod, node_name, self.hypothesis.snapshot(), profile, runtime, cycle_state)
+                permit_status = outcome.status or SUCCESS
             if permit_status.is_success or permit_status.code is Code.WAIT:
                 self.hypothesis.remove_nomination(pod)
                 reserved_member = replace(member, permit_status=permit_status)

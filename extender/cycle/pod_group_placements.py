@@ -1,6 +1,6 @@
-"""Schedule a pod group on each of several placements and select the best.
+"""Schedule a pod group on each of several placements and select the best placement.
 
-A placement is a set of nodes, such as a zone or a rack, that all members must share.
+A placement is a set of nodes, such as those of a zone or a rack. All members must be on nodes of the same placement.
 
 Source: pkg/scheduler/schedule_one_podgroup.go, Scheduler.podGroupSchedulingPlacementAlgorithm (1.36).
 """
@@ -8,12 +8,20 @@ Source: pkg/scheduler/schedule_one_podgroup.go, Scheduler.podGroupSchedulingPlac
 from collections.abc import Sequence
 
 from extender.cache.snapshot import Snapshot
-from extender.cycle.pod_group_members import ALL_NODES, GroupAttempt, GroupDecision, MemberSteps, schedule_members
+from extender.cycle.pod_group.placement_feasible import schedule_members_while_feasible
+from extender.cycle.pod_group_members import (
+    ALL_NODES,
+    POD_GROUP_UNSCHEDULABLE_TEXT,
+    GroupAttempt,
+    GroupDecision,
+    MemberSteps,
+    schedule_members,
+)
 from extender.framework.normalize import MAX_SCORE
 from extender.framework.plugin_runner import PluginError
 from extender.framework.pod_group_points import NormalizePlacementScore, Placement, PlacementScore, PodGroupAssignments
 from extender.framework.profiles import WeightedPlacementScore
-from extender.framework.status import Code, Status, error, unschedulable
+from extender.framework.status import Code, Status, error_status, unschedulable_status
 
 NO_FEASIBLE_PLACEMENTS = "no feasible placements found"
 
@@ -25,20 +33,40 @@ def schedule_by_placement(attempt: GroupAttempt, snapshot: Snapshot) -> MemberSt
         return GroupDecision(placements)
     decisions: list[GroupDecision] = []
     for placement in placements:
-        decision = yield from schedule_members(attempt, snapshot, placement)
+        decision = yield from schedule_in_placement(attempt, snapshot, placement)
         if decision.status.code is Code.ERROR:
             return decision
         decisions.append(decision)
     feasible_decisions = [decision for decision in decisions if decision.is_feasible]
     if not feasible_decisions:
-        first_message = decisions[0].status.message
-        message = f"0/{len(placements)} placements are available, first placement status: {first_message}"
-        return GroupDecision(unschedulable(message), decisions[0].members)
+        return GroupDecision(_make_no_placement_status(attempt, decisions), decisions[0].members)
     return (
         feasible_decisions[0]
         if len(feasible_decisions) == 1
         else _select_placement(attempt, snapshot, feasible_decisions)
     )
+
+
+def schedule_in_placement(
+    attempt: GroupAttempt, snapshot: Snapshot, placement: Placement = ALL_NODES
+) -> MemberSteps[GroupDecision]:
+    """Schedule the members on the nodes of *placement*, by the rules of the profile's release."""
+    uses_placement_feasible = attempt.profile.release.uses_placement_feasible
+    schedule = schedule_members_while_feasible if uses_placement_feasible else schedule_members
+    return (yield from schedule(attempt, snapshot, placement))
+
+
+def _make_no_placement_status(attempt: GroupAttempt, decisions: Sequence[GroupDecision]) -> Status:
+    """Return the status of a group that no placement can schedule.
+
+    Since 1.37 the message starts with the text about the group, and repeats only this text of a placement that has it.
+    """
+    first_status, prefix = decisions[0].status, f"0/{len(decisions)} placements are available"
+    if not attempt.profile.release.uses_placement_feasible:
+        return unschedulable_status(f"{prefix}, first placement status: {first_status.message}")
+    is_group_text = first_status.reasons[:1] == (POD_GROUP_UNSCHEDULABLE_TEXT,)
+    detail = POD_GROUP_UNSCHEDULABLE_TEXT if is_group_text else first_status.message
+    return unschedulable_status(POD_GROUP_UNSCHEDULABLE_TEXT, f"{prefix}, first placement status: {detail}")
 
 
 def _generate_placements(attempt: GroupAttempt, snapshot: Snapshot) -> tuple[Placement, ...] | Status:
@@ -52,7 +80,7 @@ def _generate_placements(attempt: GroupAttempt, snapshot: Snapshot) -> tuple[Pla
         return exception.status
     if isinstance(placements, Status):
         return placements.with_plugin(plugin.name)
-    return placements or unschedulable(NO_FEASIBLE_PLACEMENTS).with_plugin(plugin.name)
+    return placements or unschedulable_status(NO_FEASIBLE_PLACEMENTS).with_plugin(plugin.name)
 
 
 def _select_placement(
@@ -60,7 +88,9 @@ def _select_placement(
 ) -> GroupDecision:
     assignments_by_placement = [
         PodGroupAssignments(
-            decision.placement, {member.pod.uid: member.node_name for member in decision.members if member.node_name}
+            decision.placement,
+            {member.pod.uid: member.node_name for member in decision.members if member.node_name},
+            tuple(member.pod for member in decision.members if member.node_name),
         )
         for decision in feasible_decisions
     ]
@@ -101,7 +131,7 @@ def _score_placements(
     if invalid_score is None:
         return scores
     message = f'plugin "{plugin.name}" returns an invalid score {invalid_score}'
-    return error(
+    return error_status(
         "applying score defaultWeights on PlacementScore plugins: "
         f"{message}, it should in the range of [0, {MAX_SCORE}] after normalizing"
     )
@@ -117,8 +147,8 @@ def _normalize_scores(
             plugin, "NormalizePlacementScore", plugin.normalize_placement_score, attempt.group, raw_scores
         )
     except PluginError as exception:
-        return error(exception.detail)
+        return error_status(exception.detail)
 
 
 def _make_plugin_error(action: str, plugin: str, detail: str) -> Status:
-    return error(f'{action}: plugin "{plugin}" failed with: {detail}')
+    return error_status(f'{action}: plugin "{plugin}" failed with: {detail}')

@@ -1,4 +1,4 @@
-"""Run the PostFilter plugins, which may make a pod schedulable that fits no node.
+"""Run the PostFilter plugins for a pod that fits no node. They may make the pod schedulable.
 
 Source: pkg/scheduler/framework/runtime/framework.go, frameworkImpl.RunPostFilterPlugins;
 pkg/scheduler/schedule_one.go, Scheduler.schedulingAlgorithm (1.36).
@@ -12,6 +12,7 @@ from typing import Any
 from extender.cache.pod_info import PodInfo
 from extender.cache.snapshot import Snapshot
 from extender.cycle.diagnosis import Diagnosis
+from extender.cycle.extender_steps import ExtenderSteps, PreemptStep, run_without_extenders
 from extender.cycle.plugin_runtime import PluginRuntime
 from extender.framework.extension_points import PostFilter, PostFilterResult
 from extender.framework.plugin_runner import PluginError
@@ -21,15 +22,15 @@ from extender.framework.status import Code, Status
 
 @dataclass(frozen=True, slots=True)
 class FailedAttempt:
-    """A failed filter run, with the inputs of dry runs by PostFilter plugins.
+    """A run of the Filter plugins that found no feasible node, with the inputs of dry runs by PostFilter plugins.
 
     Attributes:
         diagnosis: the rejections.
         profile: the profile with the plugins.
         runtime: the runtime that calls the plugins.
-        rng: the random generator that selects the start of a search and breaks ties. None starts at the first
-            node, and selects the first of equal nodes.
-        all_nodes: whether the search continues when there are enough candidates.
+        rng: the random generator that selects the first node of a search and breaks ties. With None, a search starts
+            at the first row, and the first of equal nodes is selected.
+        all_nodes: whether a search for candidates covers all nodes. Otherwise it stops when it has enough candidates.
     """
 
     diagnosis: Diagnosis
@@ -44,7 +45,7 @@ class PostFilterRun:
     """The outcome of all PostFilter plugins.
 
     Attributes:
-        status: SUCCESS if a plugin can make the pod schedulable.
+        status: SUCCESS if a plugin can make the pod schedulable, else a rejection or an error.
         nominated_node: as in `PostFilterResult`.
         results: the results of the plugins that ran, by plugin.
     """
@@ -54,43 +55,52 @@ class PostFilterRun:
     results: Mapping[str, PostFilterResult] = field(default_factory=dict)
 
     @property
-    def details(self) -> dict[str, Any]:
-        """`PostFilterResult.detail` by plugin, for each plugin that returned a detail."""
-        return {name: result.detail for name, result in self.results.items() if result.detail is not None}
+    def plans(self) -> dict[str, Any]:
+        """`PostFilterResult.plan` by plugin, for each plugin that returned a plan."""
+        return {name: result.plan for name, result in self.results.items() if result.plan is not None}
 
 
-@dataclass(slots=True)
-class PostFilterCollector:
-    """Collects the results of PostFilter plugins. The first result other than UNSCHEDULABLE ends the run."""
+def run_post_filter_plugins(pod: PodInfo, snapshot: Snapshot, attempt: FailedAttempt) -> PostFilterRun:
+    """Run the PostFilter plugins in order, without extenders."""
+    return run_without_extenders(make_post_filter_steps(pod, snapshot, attempt, has_extenders=False))
 
-    _results_by_plugin: dict[str, PostFilterResult] = field(default_factory=dict)
-    _reasons: list[str] = field(default_factory=list)
-    _nominated_node: str | None = None
-    _first_plugin: str = ""
 
-    def add(self, plugin: str, result: PostFilterResult) -> PostFilterRun | None:
-        """Add the next result; return the outcome if the run ends, else None."""
-        self._results_by_plugin[plugin] = result
+def make_post_filter_steps(
+    pod: PodInfo, snapshot: Snapshot, attempt: FailedAttempt, *, has_extenders: bool
+) -> ExtenderSteps[PostFilterRun]:
+    """Run the PostFilter plugins in order. A success, an error or the code UNRESOLVABLE ends the run.
+
+    Source: pkg/scheduler/framework/runtime/framework.go, frameworkImpl.RunPostFilterPlugins (1.36).
+    """
+    runner = attempt.runtime.runner
+    start_time = runner.start_timer()
+    results: dict[str, PostFilterResult] = {}
+    reasons: list[str] = []
+    nominated_node: str | None = None
+    outcome: PostFilterRun | None = None
+    for plugin in attempt.profile.post_filter_plugins:
+        result = _run_post_filter_plugin(plugin, pod, snapshot, attempt)
+        if has_extenders and result.plan is not None:
+            result = yield PreemptStep(result)
+        results[plugin.name] = result
         status = result.status
         if status.code is Code.UNRESOLVABLE or not status.is_rejected:
-            nominated_node = result.nominated_node_name if status.is_success or status.is_rejected else None
-            return PostFilterRun(status.with_plugin(plugin), nominated_node, self._results_by_plugin)
+            has_nomination = status.is_success or status.is_rejected
+            outcome = PostFilterRun(
+                status.with_plugin(plugin.name), result.nominated_node_name if has_nomination else None, results
+            )
+            break
+        reasons.extend(status.reasons)
         if result.nominated_node_name is not None:
-            self._nominated_node = result.nominated_node_name
-        self._first_plugin = self._first_plugin or plugin
-        self._reasons.extend(status.reasons)
-        return None
-
-    def finish(self) -> PostFilterRun:
-        """Return the outcome if every plugin returned UNSCHEDULABLE."""
-        return PostFilterRun(
-            Status(Code.UNSCHEDULABLE, tuple(self._reasons), self._first_plugin),
-            self._nominated_node,
-            self._results_by_plugin,
-        )
+            nominated_node = result.nominated_node_name
+    if outcome is None:
+        first_plugin = next(iter(results), "")
+        outcome = PostFilterRun(Status(Code.UNSCHEDULABLE, tuple(reasons), first_plugin), nominated_node, results)
+    runner.observe_extension_point(attempt.profile.scheduler_name, "PostFilter", outcome.status, start_time)
+    return outcome
 
 
-def run_post_filter_plugin(
+def _run_post_filter_plugin(
     plugin: PostFilter[FailedAttempt], pod: PodInfo, snapshot: Snapshot, attempt: FailedAttempt
 ) -> PostFilterResult:
     """Run one plugin. If it raises, return an ERROR result."""
@@ -100,19 +110,3 @@ def run_post_filter_plugin(
         )
     except PluginError as error:
         return PostFilterResult(error.status)
-
-
-def run_post_filter_plugins(pod: PodInfo, snapshot: Snapshot, attempt: FailedAttempt) -> PostFilterRun:
-    """Run the PostFilter plugins in order."""
-    start_time = attempt.runtime.runner.start_timer()
-    collector = PostFilterCollector()
-    outcome: PostFilterRun | None = None
-    for plugin in attempt.profile.post_filter_plugins:
-        outcome = collector.add(plugin.name, run_post_filter_plugin(plugin, pod, snapshot, attempt))
-        if outcome is not None:
-            break
-    outcome = outcome or collector.finish()
-    attempt.runtime.runner.observe_extension_point(
-        attempt.profile.scheduler_name, "PostFilter", outcome.status, start_time
-    )
-    return outcome

@@ -10,7 +10,7 @@ from typing import Any
 from extender.cache.pod_info import PodInfo
 from extender.cache.snapshot import Snapshot
 from extender.cycle.plugin_runtime import PluginRuntime
-from extender.cycle.pre_filter_cache import get_pre_filter_cache
+from extender.cycle.pod_result_cache import get_pre_filter_cache
 from extender.framework.plugin_runner import PluginError
 from extender.framework.profiles import Profile
 from extender.framework.status import Code, Status
@@ -22,10 +22,10 @@ class PreFilterRun:
 
     Attributes:
         status: None if Filter runs next, else the rejection or error.
-        node_names: the names of the nodes to filter; nodes with these names may not exist. None means all. Also None if
-            the status of a plugin ended the run early.
+        node_names: the names of the nodes to filter; None means all. Some of the nodes may be missing from the cluster.
+            Also None if the status of a plugin ended the run early.
         restricting_plugins: the plugins that returned node names, sorted.
-        cycle_state: the state by plugin.
+        cycle_state: the state by plugin name.
         skipped_plugins: the names of the plugins whose Filter is skipped.
     """
 
@@ -37,7 +37,7 @@ class PreFilterRun:
 
     @property
     def excluded_reason(self) -> str:
-        """The reason of the nodes that the plugins excluded.
+        """The rejection reason of the nodes that the plugins excluded.
 
         Source: pkg/scheduler/schedule_one.go, Scheduler.findNodesThatFitPod (1.36).
         """
@@ -54,14 +54,15 @@ def run_pre_filter_plugins(pod: PodInfo, snapshot: Snapshot, profile: Profile, r
     rejection: Status | None = None
     start_time = runner.start_timer()
 
-    def finish(status: Status | None, *, last_plugin: Any = None, ended_early: bool = False) -> PreFilterRun:
-        for skipped_plugin in () if last_plugin is None else cache.get_plugins_after(last_plugin):
-            cycle_state.pop(skipped_plugin.name, None)
-            skipped_plugins.discard(skipped_plugin.name)
+    def finish(status: Status | None, *, last_plugin: Any = None, discard_node_names: bool = False) -> PreFilterRun:
+        # `cycle_state` has all cached states from the start. Remove those of plugins after the one that ended the run.
+        for later_plugin in () if last_plugin is None else cache.get_plugins_after(last_plugin):
+            cycle_state.pop(later_plugin.name, None)
+            skipped_plugins.discard(later_plugin.name)
         runner.observe_extension_point(profile.scheduler_name, "PreFilter", status, start_time)
         return PreFilterRun(
             status,
-            None if ended_early else node_names,
+            None if discard_node_names else node_names,
             tuple(sorted(restricting_plugins)),
             cycle_state,
             frozenset(skipped_plugins),
@@ -72,7 +73,7 @@ def run_pre_filter_plugins(pod: PodInfo, snapshot: Snapshot, profile: Profile, r
             result = runner.pre_filter(plugin, pod, snapshot)
             cache.record(runner, plugin, pod, "PreFilter", result)
         except PluginError as error:
-            return finish(error.status, last_plugin=plugin, ended_early=True)
+            return finish(error.status, last_plugin=plugin, discard_node_names=True)
         cycle_state[plugin.name] = result.state
         if result.skip:
             skipped_plugins.add(plugin.name)
@@ -84,7 +85,7 @@ def run_pre_filter_plugins(pod: PodInfo, snapshot: Snapshot, profile: Profile, r
                 continue
             if not status.is_rejected:
                 status = PluginError(plugin.name, "PreFilter", status.message).status
-            return finish(status, last_plugin=plugin, ended_early=True)
+            return finish(status, last_plugin=plugin, discard_node_names=True)
         if result.node_names is not None:
             restricting_plugins.add(plugin.name)
             node_names = result.node_names if node_names is None else node_names & result.node_names

@@ -1,11 +1,13 @@
-"""The scheduling cycle of one pod: filter, score, select a host, or run PostFilter.
+"""The scheduling cycle of one pod: filter and score nodes, then select a host. If no node fits, run PostFilter.
 
-`schedule_pod` runs the whole cycle. Its steps are separate functions for a cycle that calls extenders between them.
+The cycle is one generator, `run_scheduling_cycle`. It yields an `extender_steps.ExtenderStep` when the HTTP extenders
+must be called, and is sent the answer. `schedule_pod` runs it without extenders; `scheduler.extender_cycle` runs it
+with them.
 
 Source: pkg/scheduler/schedule_one.go, Scheduler.schedulingCycle, Scheduler.schedulingAlgorithm (1.36).
 """
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from random import Random
 
 import numpy as np
@@ -14,13 +16,44 @@ from extender.cache.pod_info import PodInfo
 from extender.cache.snapshot import Snapshot
 from extender.cycle.decision import Decision, ScheduleFailure, ScheduleResult
 from extender.cycle.diagnosis import NO_NODES, Diagnosis, find_nodes_that_pass_filters
+from extender.cycle.extender_steps import (
+    ExtenderSteps,
+    FilteredNodes,
+    FilterStep,
+    PrioritizeStep,
+    run_without_extenders,
+)
 from extender.cycle.node_sampling import NodeSampler, num_feasible_nodes_to_find
 from extender.cycle.plugin_runtime import PluginRuntime
-from extender.cycle.post_filter import FailedAttempt, PostFilterRun, run_post_filter_plugins
-from extender.cycle.score import Ranking, prioritize_nodes
-from extender.cycle.select_host import select_host
+from extender.cycle.post_filter import FailedAttempt, make_post_filter_steps
+from extender.cycle.score import Ranking, prioritize_nodes, select_host
 from extender.framework.profiles import Profile
 from extender.framework.status import Code, Status
+
+
+@dataclass(frozen=True, slots=True)
+class CycleInputs:
+    """The inputs of a scheduling cycle.
+
+    Attributes:
+        pod: the pod to schedule.
+        snapshot: the cluster, or a hypothesis of it.
+        profile: the profile of the pod's scheduler name.
+        runtime: the runtime that calls the plugins.
+        rng: the random generator that breaks ties.
+        node_sampler: the node sampler, used only if the profile sets percentageOfNodesToScore.
+        only_nodes: the names of the nodes that may be selected; None means all.
+        has_extenders: whether HTTP extenders are interested in the pod.
+    """
+
+    pod: PodInfo
+    snapshot: Snapshot
+    profile: Profile
+    runtime: PluginRuntime
+    rng: Random
+    node_sampler: NodeSampler
+    only_nodes: frozenset[str] | None = None
+    has_extenders: bool = False
 
 
 def schedule_pod(
@@ -30,70 +63,60 @@ def schedule_pod(
     runtime: PluginRuntime,
     rng: Random,
     node_sampler: NodeSampler,
-    *,
-    only_nodes: frozenset[str] | None = None,
 ) -> Decision:
-    """Select a node for *pod*.
+    """Select a node for *pod* without extenders. The arguments are the fields of `CycleInputs`."""
+    return schedule_without_extenders(CycleInputs(pod, snapshot, profile, runtime, rng, node_sampler))
 
-    Args:
-        pod: the pod to schedule.
-        snapshot: the cluster.
-        profile: the profile of the pod's scheduler name.
-        runtime: the runtime that calls the plugins.
-        rng: the random generator that breaks ties.
-        node_sampler: the sampler of the nodes if the profile sets percentageOfNodesToScore.
-        only_nodes: the names of the nodes that may be selected; None means all.
-    """
-    diagnosis, evaluated_nodes = find_nodes_that_fit(
-        pod, snapshot, profile, runtime, node_sampler, only_nodes=only_nodes
-    )
+
+def schedule_without_extenders(inputs: CycleInputs) -> Decision:
+    """Run the cycle of *inputs* and skip the steps of extenders."""
+    return run_without_extenders(run_scheduling_cycle(inputs))
+
+
+def run_scheduling_cycle(inputs: CycleInputs) -> ExtenderSteps[Decision]:
+    """Run the cycle of *inputs* as a generator, which yields the steps of extenders and returns the decision."""
+    nodes, evaluated_nodes = yield from _find_nodes(inputs)
+    diagnosis, snapshot = nodes.diagnosis, inputs.snapshot
     if not diagnosis.has_feasible_node:
-        failure = make_failure_without_post_filter(diagnosis, profile)
-        if failure is not None:
-            return failure
-        return make_failure_after_post_filter(
-            diagnosis, run_post_filter_plugins(pod, snapshot, FailedAttempt(diagnosis, profile, runtime, rng))
-        )
+        return (yield from _make_failure(inputs, diagnosis))
     if diagnosis.feasible_count == 1:
-        return make_single_node_result(snapshot, diagnosis, evaluated_nodes)
-    return make_result_from_scores(
-        snapshot,
-        diagnosis,
-        prioritize_nodes(pod, snapshot, profile, runtime, diagnosis.feasible, diagnosis.pre_filter_run),
-        evaluated_nodes,
-        rng,
+        return _make_single_node_result(snapshot, diagnosis, evaluated_nodes)
+    ranking = prioritize_nodes(
+        inputs.pod, nodes.snapshot, inputs.profile, nodes.runtime, diagnosis.feasible, diagnosis.pre_filter_run
     )
+    if inputs.has_extenders and ranking.error is None:
+        ranking = yield PrioritizeStep(diagnosis, ranking)
+    return _make_result_from_scores(snapshot, diagnosis, ranking, evaluated_nodes, inputs.rng)
 
 
-def find_nodes_that_fit(
-    pod: PodInfo,
-    snapshot: Snapshot,
-    profile: Profile,
-    runtime: PluginRuntime,
-    node_sampler: NodeSampler,
-    *,
-    only_nodes: frozenset[str] | None = None,
-    with_rejections: bool = False,
-    ignore_nomination: bool = False,
-) -> tuple[Diagnosis, int]:
-    """Return a diagnosis with the nodes to select from, and the number of evaluated nodes.
+def _find_nodes(inputs: CycleInputs) -> ExtenderSteps[tuple[FilteredNodes, int]]:
+    """Return the nodes that pass the plugins and the extenders, and the number of evaluated nodes.
 
-    If the nominated node of *pod* fits, only that node is feasible in the diagnosis.
+    If the nominated node passes, only that node is feasible. Otherwise all nodes are evaluated.
 
-    Args:
-        pod: the pod to schedule.
-        snapshot: the cluster.
-        profile: the profile of the pod's scheduler name.
-        runtime: the runtime that calls the plugins.
-        node_sampler: the sampler of the nodes if the profile sets percentageOfNodesToScore.
-        only_nodes: the names of the nodes that may be selected; None means all.
-        with_rejections: whether rejections are returned even if a node is feasible.
-        ignore_nomination: whether the nominated node is not preferred.
-
-    Source: pkg/scheduler/schedule_one.go, Scheduler.evaluateNominatedNode (1.36).
+    Source: pkg/scheduler/schedule_one.go, Scheduler.evaluateNominatedNode, Scheduler.findNodesThatFitPod (1.36).
     """
+    diagnosis, evaluated_nodes = _find_nodes_that_pass_plugins(inputs)
+    nodes = FilteredNodes(diagnosis, inputs.snapshot, inputs.runtime)
+    if not inputs.has_extenders or not diagnosis.has_feasible_node:
+        return nodes, evaluated_nodes
+    nodes = yield FilterStep(diagnosis)
+    nominated_row = inputs.snapshot.row(inputs.pod.pod.status.nominated_node_name)
+    is_nominated_node = nominated_row is not None and bool(diagnosis.feasible[nominated_row])
+    if is_nominated_node and not nodes.diagnosis.has_feasible_node:
+        diagnosis, evaluated_nodes = _find_nodes_that_pass_plugins(inputs, ignore_nomination=True)
+        nodes = yield FilterStep(diagnosis)
+    return nodes, evaluated_nodes
+
+
+def _find_nodes_that_pass_plugins(inputs: CycleInputs, *, ignore_nomination: bool = False) -> tuple[Diagnosis, int]:
+    """Return a diagnosis with the nodes that pass the Filter plugins, and the number of evaluated nodes.
+
+    If the nominated node of the pod fits, only that node is feasible, unless *ignore_nomination* is set.
+    """
+    pod, snapshot, profile = inputs.pod, inputs.snapshot, inputs.profile
     diagnosis = find_nodes_that_pass_filters(
-        pod, snapshot, profile, runtime, only_nodes=only_nodes, with_rejections=with_rejections
+        pod, snapshot, profile, inputs.runtime, only_nodes=inputs.only_nodes, with_rejections=inputs.has_extenders
     )
     nominated_name = pod.pod.status.nominated_node_name
     if nominated_name and diagnosis.has_feasible_node and not ignore_nomination:
@@ -103,67 +126,75 @@ def find_nodes_that_fit(
             nominated_mask[row] = True
             return diagnosis.restrict_to(nominated_mask), 1
     if profile.percentage_of_nodes_to_score and diagnosis.has_feasible_node:
-        return _sample_nodes(diagnosis, snapshot, profile, node_sampler)
-    return diagnosis, diagnosis.node_count - diagnosis.excluded_count
+        return _sample_nodes(diagnosis, snapshot, profile, inputs.node_sampler)
+    return diagnosis, diagnosis.node_count - diagnosis.unrequested_count
 
 
-def make_single_node_result(snapshot: Snapshot, diagnosis: Diagnosis, evaluated_nodes: int) -> ScheduleResult:
-    """Return the result if only one node is feasible: it is selected without scoring.
+def _make_failure(inputs: CycleInputs, diagnosis: Diagnosis) -> ExtenderSteps[ScheduleFailure]:
+    """Return the failure of a cycle without a feasible node. PostFilter runs first, unless an error occurred.
+
+    Source: pkg/scheduler/schedule_one.go, Scheduler.schedulingAlgorithm (1.36).
+    """
+    if diagnosis.error is not None:
+        return ScheduleFailure(diagnosis.error, diagnosis.format_message(), diagnosis, nominated_node="")
+    if diagnosis.node_count == 0:
+        return ScheduleFailure(Status(Code.UNRESOLVABLE, (NO_NODES,)), NO_NODES, diagnosis, nominated_node="")
+    if not inputs.profile.post_filter_plugins:
+        message = diagnosis.format_message()
+        status = Status(Code.UNSCHEDULABLE, (message,))
+        return ScheduleFailure(status, message, diagnosis, diagnosis.rejectors, nominated_node="")
+    attempt = FailedAttempt(diagnosis, inputs.profile, inputs.runtime, inputs.rng)
+    outcome = yield from make_post_filter_steps(
+        inputs.pod, inputs.snapshot, attempt, has_extenders=inputs.has_extenders
+    )
+    message = diagnosis.format_message(outcome.status.message)
+    status = Status(Code.UNSCHEDULABLE, (message,))
+    return ScheduleFailure(status, message, diagnosis, diagnosis.rejectors, outcome.nominated_node, outcome.plans)
+
+
+def _make_single_node_result(snapshot: Snapshot, diagnosis: Diagnosis, evaluated_nodes: int) -> ScheduleResult:
+    """Return the result for a single feasible node, which is selected without scoring.
 
     Source: pkg/scheduler/schedule_one.go, Scheduler.schedulePod (1.36).
     """
     row = int(np.flatnonzero(diagnosis.feasible)[0])
-    return ScheduleResult(snapshot.names[row], 1, evaluated_nodes, diagnosis.pre_filter_run.cycle_state)
+    pre_filter_run = diagnosis.pre_filter_run
+    return ScheduleResult(
+        snapshot.names[row],
+        1,
+        evaluated_nodes,
+        pre_filter_run.cycle_state,
+        skipped_plugins=pre_filter_run.skipped_plugins,
+    )
 
 
-def make_result_from_scores(
+def _make_result_from_scores(
     snapshot: Snapshot, diagnosis: Diagnosis, ranking: Ranking, evaluated_nodes: int, rng: Random
 ) -> Decision:
-    """Return the node selected by its score if several nodes are feasible, or the error of the scoring."""
+    """Return the result for several feasible nodes: the selected node, or the error of Score."""
     if ranking.error is not None:
         return ScheduleFailure(ranking.error, ranking.error.message, diagnosis, nominated_node="")
     node_name = snapshot.names[select_host(ranking, rng)]
+    pre_filter_run = diagnosis.pre_filter_run
     return ScheduleResult(
-        node_name, diagnosis.feasible_count, evaluated_nodes, diagnosis.pre_filter_run.cycle_state, ranking
+        node_name,
+        diagnosis.feasible_count,
+        evaluated_nodes,
+        pre_filter_run.cycle_state,
+        ranking,
+        pre_filter_run.skipped_plugins,
     )
 
 
 def _sample_nodes(
     diagnosis: Diagnosis, snapshot: Snapshot, profile: Profile, node_sampler: NodeSampler
 ) -> tuple[Diagnosis, int]:
-    candidates = np.ones(diagnosis.node_count, dtype=np.bool_)
+    allowed = np.ones(diagnosis.node_count, dtype=np.bool_)
     if diagnosis.pre_filter_run.node_names is not None:
-        candidates[:] = False
-        candidates[[row for name in diagnosis.pre_filter_run.node_names if (row := snapshot.row(name)) is not None]] = (
-            True
-        )
-    num_nodes_to_find = num_feasible_nodes_to_find(int(candidates.sum()), profile.percentage_of_nodes_to_score or 100)
+        allowed[:] = False
+        allowed[[row for name in diagnosis.pre_filter_run.node_names if (row := snapshot.row(name)) is not None]] = True
+    num_nodes_to_find = num_feasible_nodes_to_find(int(allowed.sum()), profile.percentage_of_nodes_to_score or 100)
     if not profile.score_plugins and not node_sampler.has_extenders:
         num_nodes_to_find = 1  # without scores all feasible nodes are equal
-    sampled_mask, examined_mask = node_sampler.sample(snapshot, candidates, diagnosis.feasible, num_nodes_to_find)
+    sampled_mask, examined_mask = node_sampler.sample(snapshot, allowed, diagnosis.feasible, num_nodes_to_find)
     return replace(diagnosis.restrict_to(examined_mask), feasible=sampled_mask), int(examined_mask.sum())
-
-
-def make_failure_without_post_filter(diagnosis: Diagnosis, profile: Profile) -> ScheduleFailure | None:
-    """Return the failure of a cycle without feasible node; None if PostFilter must run first."""
-    if diagnosis.error is not None:
-        return ScheduleFailure(diagnosis.error, diagnosis.format_message(), diagnosis, nominated_node="")
-    if diagnosis.node_count == 0:
-        return ScheduleFailure(Status(Code.UNRESOLVABLE, (NO_NODES,)), NO_NODES, diagnosis, nominated_node="")
-    if not profile.post_filter_plugins:
-        status = Status(Code.UNSCHEDULABLE, (diagnosis.format_message(),))
-        return ScheduleFailure(status, diagnosis.format_message(), diagnosis, diagnosis.rejectors, nominated_node="")
-    return None
-
-
-def make_failure_after_post_filter(diagnosis: Diagnosis, post_filter_run: PostFilterRun) -> ScheduleFailure:
-    """Return the failure of a cycle without feasible node in which PostFilter ran."""
-    message = diagnosis.format_message(post_filter_run.status.message)
-    return ScheduleFailure(
-        Status(Code.UNSCHEDULABLE, (message,)),
-        message,
-        diagnosis,
-        diagnosis.rejectors,
-        post_filter_run.nominated_node,
-        post_filter_run.details,
-    )

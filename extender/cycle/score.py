@@ -1,4 +1,4 @@
-"""Score the feasible nodes: compute raw, normalized and weighted scores, and their sum per node.
+"""Score the feasible nodes, and select one with the highest score.
 
 Source: pkg/scheduler/framework/runtime/framework.go, frameworkImpl.RunPreScorePlugins, frameworkImpl.RunScorePlugins,
 getValidScoreWeights; pkg/scheduler/schedule_one.go, Scheduler.schedulePod, prioritizeNodes (1.36).
@@ -6,6 +6,7 @@ getValidScoreWeights; pkg/scheduler/schedule_one.go, Scheduler.schedulePod, prio
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from random import Random
 from typing import Any
 
 import numpy as np
@@ -14,9 +15,9 @@ from extender.cache.pod_info import PodInfo
 from extender.cache.snapshot import NodeView, Snapshot
 from extender.cache.tables.arrays import BoolArray, IntArray
 from extender.cycle.plugin_runtime import PluginRuntime
+from extender.cycle.pod_result_cache import get_pre_score_cache
 from extender.cycle.pre_filter import PreFilterRun
-from extender.cycle.pre_filter_cache import get_pre_score_cache
-from extender.cycle.score_table import CachedScores, PluginScores
+from extender.cycle.score_table import NodeSetScores, PluginScores
 from extender.framework.plugin_runner import PluginError, make_out_of_range_error
 from extender.framework.profiles import Profile
 from extender.framework.status import Status
@@ -30,7 +31,7 @@ class Ranking:
         rows: the feasible rows, int64, ascending.
         totals: the sum of the weighted scores of each row, int64.
         scores_by_plugin: the scores by plugin name, without skipped plugins.
-        error: the error of PreScore or Score, or None. With an error all other fields are empty.
+        error: the error of PreScore or Score, or None. If there is an error, all other fields are empty.
         best_positions: the positions in `rows` with the highest total, ascending; None if not tracked.
     """
 
@@ -65,8 +66,8 @@ def prioritize_nodes(
     Args:
         pod: the pod to schedule.
         snapshot: the cluster.
-        profile: has the plugins.
-        runtime: calls the plugins.
+        profile: the profile with the plugins.
+        runtime: the runtime that calls the plugins.
         feasible: the nodes to score, bool, shape (number of nodes,).
         pre_filter_run: the outcome of PreFilter; its state is passed to Score plugins without PreScore.
     """
@@ -74,7 +75,7 @@ def prioritize_nodes(
     rows, view = node_set.rows, node_set.view(snapshot)
     if not profile.score_plugins:  # PreScore is skipped too
         return Ranking(rows, np.ones(len(rows), dtype=np.int64))
-    cached_scores: dict[str, CachedScores] = {}
+    node_set_scores: dict[str, NodeSetScores] = {}
     point, start_time = "PreScore", runtime.runner.start_timer()
     try:
         skipped_plugins, cycle_state = _run_pre_score_plugins(pod, view, profile, runtime)
@@ -86,17 +87,17 @@ def prioritize_nodes(
                 plugin_states = (
                     cycle_state if hasattr(weighted_plugin.plugin, "pre_score") else pre_filter_run.cycle_state
                 )
-                cached_scores[name] = runtime.score_table.get_plugin_scores(
+                node_set_scores[name] = runtime.score_table.get_plugin_scores(
                     weighted_plugin, pod, view, plugin_states.get(name), node_set
                 )
-        scores_by_plugin = {name: cached.scores for name, cached in cached_scores.items()}
+        scores_by_plugin = {name: entry.scores for name, entry in node_set_scores.items()}
         _check_score_range(profile, scores_by_plugin)
     except PluginError as error:
         runtime.runner.observe_extension_point(profile.scheduler_name, point, error.status, start_time)
         no_scores = np.empty(0, dtype=np.int64)
         return Ranking(no_scores, no_scores, error=error.status)
     runtime.runner.observe_extension_point(profile.scheduler_name, point, None, start_time)
-    totals = runtime.score_table.sum_scores(tuple(cached_scores.values()), len(rows))
+    totals = runtime.score_table.sum_scores(tuple(node_set_scores.values()), len(rows))
     return Ranking(rows, totals.sums, scores_by_plugin, best_positions=totals.best_positions)
 
 
@@ -104,7 +105,8 @@ def _check_score_range(profile: Profile, scores_by_plugin: Mapping[str, PluginSc
     """Check that all final scores are in range.
 
     Raises:
-        PluginError: a score is out of range. The error names the first plugin with such a score on the first such node.
+        PluginError: a score is out of range. If there are several such scores, the error is about the first node, and
+            there about the first plugin.
 
     Source: pkg/scheduler/framework/runtime/framework.go, frameworkImpl.RunScorePlugins (1.36).
     """
@@ -138,3 +140,19 @@ def _run_pre_score_plugins(
             cycle_state[plugin.name] = result.state
     cache.finish_run()
     return skipped_plugins, cycle_state
+
+
+def select_host(ranking: Ranking, rng: Random) -> int:
+    """Return one of the best rows of *ranking*, which is not empty. Each is equally likely, as before 1.35.
+
+    Source: pkg/scheduler/schedule_one.go, nodeScoreHeap.Less (1.36).
+    """
+    positions = ranking.best_positions
+    if positions is None:
+        rows = ranking.find_best_rows()
+        return rows.item(_select_index(len(rows), rng))
+    return ranking.rows.item(positions[_select_index(len(positions), rng)])
+
+
+def _select_index(count: int, rng: Random) -> int:
+    return 0 if count == 1 else rng.randrange(count)

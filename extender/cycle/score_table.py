@@ -1,4 +1,6 @@
-"""NormalizeScore, weights and totals of the Score plugins for a set of nodes, cached between pods and updated by row.
+"""Compute and cache the normalized and weighted scores of a set of nodes, and their totals.
+
+The scores are cached between pods, and only the scores of changed nodes are updated.
 
 Cached and fresh scores are equal; a property test compares them.
 
@@ -25,11 +27,11 @@ _MAX_CACHED_TOTALS = 16
 
 @dataclass(frozen=True, slots=True)
 class PluginScores:
-    """One plugin's scores of the feasible nodes, int64, in the order of `Ranking.rows`. Valid until the next cycle.
+    """One plugin's scores of the feasible nodes, int64, in the order of `Ranking.rows`, valid until the next cycle.
 
     Attributes:
         raw: the scores that the plugin returned.
-        normalized: the scores from 0 to 100.
+        normalized: the scores after NormalizeScore. A score outside 0 to 100 is an error of the plugin.
         weight: the weight of the plugin in the profile.
         weighted: `normalized * weight`.
         out_of_range_position: the position of the first score in `normalized` outside 0 to 100; None if there is none.
@@ -43,13 +45,13 @@ class PluginScores:
 
 
 @dataclass(slots=True, eq=False)
-class CachedScores:
+class NodeSetScores:
     """One plugin's scores of a node set.
 
     Attributes:
         scores: the scores of every node in `node_set`.
         node_set: the scored nodes.
-        version: the version of the cached column from which the scores were computed; None if it is not cached.
+        version: the version of the cached column from which the scores were computed; None if the column is not cached.
         changed_positions: the positions of the scores that changed since the previous version, int64.
     """
 
@@ -86,55 +88,55 @@ class ScoreTotals:
     """The sums of the plugins' weighted scores. Read-only for callers, valid until the next cycle.
 
     Attributes:
-        sums: one per node in the node set, int64.
+        sums: the sum for each node of the node set, int64.
         best_positions: the positions with the highest sum, ascending; None if not tracked. Tracking starts when a
             single position changes and stops when several change at once.
     """
 
     __slots__ = ("_best_total", "_versions", "best_positions", "sums")
 
-    def __init__(self, cached_scores: Sequence[CachedScores], node_count: int) -> None:
+    def __init__(self, node_set_scores: Sequence[NodeSetScores], node_count: int) -> None:
         self.sums: IntArray = (
-            cached_scores[0].scores.weighted.copy() if cached_scores else np.zeros(node_count, dtype=np.int64)
+            node_set_scores[0].scores.weighted.copy() if node_set_scores else np.zeros(node_count, dtype=np.int64)
         )
         self.best_positions: list[int] | None = None
         self._best_total = 0
-        self._versions = [cached.version for cached in cached_scores]
-        for cached in cached_scores[1:]:
-            self.sums += cached.scores.weighted
+        self._versions = [entry.version for entry in node_set_scores]
+        for entry in node_set_scores[1:]:
+            self.sums += entry.scores.weighted
 
-    def with_added_scores(self, cached_scores: Sequence[CachedScores]) -> "ScoreTotals":
-        """Return new totals with *cached_scores* added."""
-        totals = ScoreTotals(cached_scores, len(self.sums))
+    def with_added_scores(self, node_set_scores: Sequence[NodeSetScores]) -> "ScoreTotals":
+        """Return new totals with *node_set_scores* added."""
+        totals = ScoreTotals(node_set_scores, len(self.sums))
         totals.sums += self.sums
         return totals
 
-    def update_to(self, cached_scores: Sequence[CachedScores]) -> bool:
-        """Update the sums to the current versions of *cached_scores*; return False if that is impossible.
+    def update_to(self, node_set_scores: Sequence[NodeSetScores]) -> bool:
+        """Update the sums to the current versions of *node_set_scores*; return False if that is impossible.
 
-        The plugins must be the ones of the last call. After False the totals must be discarded.
+        *node_set_scores* must have the same objects as before, in the same order. After False, discard the totals.
         """
         changed_positions: IntArray | None = None
-        for index, cached in enumerate(cached_scores):
+        for index, entry in enumerate(node_set_scores):
             summed_version = self._versions[index]
-            if cached.version == summed_version:
+            if entry.version == summed_version:
                 continue
-            if summed_version is None or cached.version != summed_version + 1:
+            if summed_version is None or entry.version != summed_version + 1:
                 return False
-            self._versions[index] = cached.version
-            if cached.changed_positions is not changed_positions:  # usually the same array for all plugins
-                changed_positions = cached.changed_positions
-                self._update_sums(changed_positions, cached_scores)
+            self._versions[index] = entry.version
+            if entry.changed_positions is not changed_positions:  # usually the same array for all plugins
+                changed_positions = entry.changed_positions
+                self._update_sums(changed_positions, node_set_scores)
         return True
 
-    def _update_sums(self, positions: IntArray, cached_scores: Sequence[CachedScores]) -> None:
+    def _update_sums(self, positions: IntArray, node_set_scores: Sequence[NodeSetScores]) -> None:
         if len(positions) == 1:  # usual after a pod is assumed
             position = positions.item()
-            total = sum([cached.scores.weighted.item(position) for cached in cached_scores])
+            total = sum([entry.scores.weighted.item(position) for entry in node_set_scores])
             self.sums[position] = total
             self._update_best_positions(position, total)
         elif len(positions):
-            self.sums[positions] = sum(cached.scores.weighted[positions] for cached in cached_scores)
+            self.sums[positions] = sum(entry.scores.weighted[positions] for entry in node_set_scores)
             self.best_positions = None
 
     def _update_best_positions(self, position: int, total: int) -> None:
@@ -157,7 +159,7 @@ class ScoreTotals:
 
 
 class ScoreTable:
-    """Runs Score plugins on a node set and sums the scores. One per `PluginRuntime`, not thread-safe.
+    """Runs Score plugins on a node set and sums the scores. Each `PluginRuntime` has its own table.
 
     Args:
         runner: the runner that calls plugins.
@@ -168,30 +170,32 @@ class ScoreTable:
 
     def __init__(self, runner: PluginRunner, result_cache: ResultCache) -> None:
         self._runner, self._result_cache = runner, result_cache
-        self._totals: dict[tuple[CachedScores, ...], ScoreTotals] = {}
+        self._totals: dict[tuple[NodeSetScores, ...], ScoreTotals] = {}
 
     def get_plugin_scores(
-        self, weighted_plugin: WeightedScore, pod: PodInfo, view: Any, cycle_state: Any, node_set: NodeSet
-    ) -> CachedScores:
-        """Return one plugin's scores; they are cached if its raw scores are cached and the node set is unchanged.
+        self, weighted_plugin: WeightedScore, pod: PodInfo, view: Any, plugin_state: Any, node_set: NodeSet
+    ) -> NodeSetScores:
+        """Return one plugin's scores.
+
+        The scores are cached if the raw scores of the plugin are cached. They are recomputed if the node set changes.
 
         Args:
             weighted_plugin: the plugin and its weight.
             pod: the pod to schedule.
             view: the nodes of *node_set*.
-            cycle_state: the plugin's state of PreScore or PreFilter.
+            plugin_state: the state that the plugin's PreScore or PreFilter returned.
             node_set: the nodes to score.
 
         Raises:
             PluginError: the plugin raised or returned invalid scores.
         """
         plugin = weighted_plugin.plugin
-        column = self._result_cache.get_score_column(plugin, pod, view.snapshot, cycle_state, self._runner)
+        column = self._result_cache.get_score_column(plugin, pod, view.snapshot, plugin_state, self._runner)
         if column is None:
-            raw = self._runner.score(plugin, pod, view, cycle_state)
-            scores = self._normalize_and_weight(weighted_plugin, pod, raw, view, cycle_state, in_range=False)
-            return CachedScores(scores, node_set)
-        cached: CachedScores | None = column.derived_value
+            raw = self._runner.score(plugin, pod, view, plugin_state)
+            scores = self._normalize_and_weight(weighted_plugin, pod, raw, view, plugin_state, in_range=False)
+            return NodeSetScores(scores, node_set)
+        cached: NodeSetScores | None = column.derived_value
         if (
             cached is not None
             and cached.node_set is node_set
@@ -200,23 +204,23 @@ class ScoreTable:
         ):
             return cached
         raw = view.take(column.value)
-        scores = self._normalize_and_weight(weighted_plugin, pod, raw, view, cycle_state, in_range=column.in_range)
-        cached = column.derived_value = CachedScores(scores, node_set, column.version)
+        scores = self._normalize_and_weight(weighted_plugin, pod, raw, view, plugin_state, in_range=column.in_range)
+        cached = column.derived_value = NodeSetScores(scores, node_set, column.version)
         return cached
 
-    def sum_scores(self, cached_scores: Sequence[CachedScores], node_count: int) -> ScoreTotals:
+    def sum_scores(self, node_set_scores: Sequence[NodeSetScores], node_count: int) -> ScoreTotals:
         """Return the sums of the weighted scores of *node_count* nodes."""
-        cacheable = tuple([cached for cached in cached_scores if cached.version is not None])
-        totals = self._totals.pop(cacheable, None)
-        if totals is None or not totals.update_to(cacheable):
-            totals = ScoreTotals(cacheable, node_count)
-        if cacheable:
+        cached_entries = tuple([entry for entry in node_set_scores if entry.version is not None])
+        totals = self._totals.pop(cached_entries, None)
+        if totals is None or not totals.update_to(cached_entries):
+            totals = ScoreTotals(cached_entries, node_count)
+        if cached_entries:
             while len(self._totals) >= _MAX_CACHED_TOTALS:
                 del self._totals[next(iter(self._totals))]
-            self._totals[cacheable] = totals
-        if len(cacheable) == len(cached_scores):
+            self._totals[cached_entries] = totals
+        if len(cached_entries) == len(node_set_scores):
             return totals
-        return totals.with_added_scores([cached for cached in cached_scores if cached.version is None])
+        return totals.with_added_scores([entry for entry in node_set_scores if entry.version is None])
 
     def _normalize_and_weight(
         self,
@@ -224,14 +228,14 @@ class ScoreTable:
         pod: PodInfo,
         raw: IntArray,
         view: Any,
-        cycle_state: Any,
+        plugin_state: Any,
         *,
         in_range: bool,
     ) -> PluginScores:
-        """Return the scores computed from *raw*; *in_range*: whether all raw scores are from 0 to 100."""
+        """Return the scores computed from *raw*. *in_range* is true if all raw scores are known to be from 0 to 100."""
         normalized = raw
         if hasattr(weighted_plugin.plugin, "normalize_score"):
-            normalized = self._runner.normalize_score(weighted_plugin.plugin, pod, raw, view, cycle_state)
+            normalized = self._runner.normalize_score(weighted_plugin.plugin, pod, raw, view, plugin_state)
             in_range = False
         weight = weighted_plugin.weight
         weighted = normalized if weight == 1 else normalized * weight

@@ -1,7 +1,8 @@
-"""The demo: a fake API server, the standalone scheduler, and a live view of both.
+"""Run `extender demo`: the standalone scheduler on a fake API server, with a live view of both.
 
-`scenario` builds the scenario, `timeline` records the changes in the API server, `screen` renders them, `runner` runs
-all parts in one event loop. The scheduler is the one of `extender schedule`; it accesses the API server only over HTTP.
+`scenario` builds the scenario. `timeline` records the changes in the API server, and `screen` renders them. `runner`
+runs all parts in one event loop. The scheduler is that of `extender schedule`. It accesses the API server only over
+HTTP.
 
-This room may import every room except `cli`. It makes no scheduling decision.
+The package may import every package except `cli`, `plugin` and `testing`. It makes no scheduling decision.
 """

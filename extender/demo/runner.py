@@ -3,6 +3,7 @@
 import asyncio
 import contextlib
 import signal
+import webbrowser
 from collections.abc import AsyncIterator, Callable, Coroutine, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -13,8 +14,9 @@ from typing import Any, Final
 from rich.console import Console
 from rich.live import Live
 
-from extender.app.standalone import SchedulerHooks, StandaloneScheduler
-from extender.app.wiring import Scheduling
+from extender.app.standalone import StandaloneScheduler
+from extender.app.ui_pages import make_scheduler_pages, make_scheduler_source
+from extender.app.wiring import SchedulerSetup
 from extender.basics.clock import SystemClock
 from extender.client.kubeconfig import CredentialSource
 from extender.demo.scenario import DemoSize, build_scenario
@@ -23,6 +25,10 @@ from extender.demo.timeline import Timeline, TimelineEntry
 from extender.fake_apiserver.kubelets import KubeletTiming
 from extender.fake_apiserver.scenario import Scenario, create_objects, run_scenario
 from extender.fake_apiserver.server import FakeApiServer
+from extender.metrics.scheduler_metrics import make_scheduler_metrics
+from extender.serving.http_server import format_listener_url, listen, serve_http
+from extender.ui.pages import PREFIX, make_app
+from extender.ui.response_headers import ResponseHeadersMiddleware
 
 _START_SECONDS, _JOB_SECONDS, _STOP_SECONDS = 0.3, 3.0, 0.7
 """Seconds that pods take to start, to finish, and to stop, in the scenario's time."""
@@ -30,7 +36,7 @@ _MAX_SECONDS_IN_UNSCHEDULABLE_PODS: Final = 300.0
 _QUIET_SECONDS: Final = 0.5
 """The scenario is over after this number of seconds without a change."""
 _QUIET_TIMEOUT: Final = 30.0
-"""The maximum wait for the end of changes after the last step."""
+"""The maximum seconds to wait after the last step until no object changes."""
 _REFRESH_SECONDS: Final = 0.12
 
 
@@ -39,18 +45,22 @@ class DemoOptions:
     """Options of the demo.
 
     Attributes:
-        scheduling: the scheduler's configuration with its plugins.
+        setup: the scheduler's configuration with its plugins.
         size: the size of the scenario.
         speed: the scenario's seconds per real second.
-        stay: whether the demo keeps running after the scenario, until a signal.
+        keep_running: whether the demo continues after the end of the scenario, until a signal.
         port: the port of the API server; 0 selects a free port.
+        serves_ui: whether the pages of the scheduler are served on loopback.
+        opens_browser: whether the pages are opened in the browser.
     """
 
-    scheduling: Scheduling
+    setup: SchedulerSetup
     size: DemoSize = field(default_factory=DemoSize)
     speed: float = 1.0
-    stay: bool = False
+    keep_running: bool = False
     port: int = 0
+    serves_ui: bool = False
+    opens_browser: bool = False
 
 
 class SchedulerEndedError(Exception):
@@ -77,17 +87,23 @@ async def run_demo(options: DemoOptions, console: Console) -> Timeline:
         kubeconfig = Path(temporary_directory) / "kubeconfig"
         kubeconfig.write_text(server.kubeconfig())
         scheduler = StandaloneScheduler(
-            options.scheduling,
+            options.setup,
             CredentialSource(kubeconfig=str(kubeconfig)),
             clock,
-            SchedulerHooks(),
+            make_scheduler_metrics(options.setup.profiles),
             max_in_unschedulable_pods_seconds=_MAX_SECONDS_IN_UNSCHEDULABLE_PODS,
             rng=Random(options.size.seed),  # noqa: S311  reproducible
         )
         create_objects(server.api, scenario)
         timeline = Timeline(server.store, clock)
         title = f"{scenario.title}: an API server at {server.url}, and extender as its scheduler"
-        screen = Screen(timeline, title, _make_usage_hints(kubeconfig) if options.stay else ())
+        hints = _make_usage_hints(kubeconfig) if options.keep_running else ()
+        if options.serves_ui:
+            url = await stack.enter_async_context(_serve_pages(scheduler))
+            hints = (f"The pages are at {url}", *hints)
+            if options.opens_browser:
+                await asyncio.to_thread(webbrowser.open, url)
+        screen = Screen(timeline, title, hints)
         stop_requested = stack.enter_context(_handle_stop_signals())
         await stack.enter_async_context(_show_screen(screen, console))
         await _run_scheduler_until_done(
@@ -95,6 +111,19 @@ async def run_demo(options: DemoOptions, console: Console) -> Timeline:
         )
     console.print(format_summary(timeline))
     return timeline
+
+
+@contextlib.asynccontextmanager
+async def _serve_pages(scheduler: StandaloneScheduler) -> AsyncIterator[str]:
+    """Serve the pages of the scheduler on a free port of loopback inside the block, and yield their address."""
+    source, scheduler_pages = make_scheduler_source(scheduler, "demo"), make_scheduler_pages(scheduler)
+    app = ResponseHeadersMiddleware(make_app(source, scheduler_pages))
+    with listen("127.0.0.1", 0) as listener:
+        async with serve_http(app, listener, None):
+            try:
+                yield f"{format_listener_url(listener)}{PREFIX}/"
+            finally:
+                scheduler_pages.close()  # otherwise the server would wait for the streams
 
 
 async def _run_scheduler_until_done(
@@ -126,7 +155,7 @@ async def _run_scheduler_until_done(
 async def _play_scenario(
     options: DemoOptions, scenario: Scenario, server: FakeApiServer, scheduler: StandaloneScheduler, timeline: Timeline
 ) -> None:
-    """Run the scenario and wait until no object changes; with the option `stay` wait forever."""
+    """Run the scenario, and wait until no object changes. Then wait forever if `keep_running` is set."""
     await scheduler.informers.wait_for_sync()
     timeline.start()
     await run_scenario(
@@ -139,7 +168,7 @@ async def _play_scenario(
     while previous_version != server.store.resource_version and asyncio.get_running_loop().time() < deadline:
         previous_version = server.store.resource_version
         await asyncio.sleep(_QUIET_SECONDS)
-    if options.stay:
+    if options.keep_running:
         await asyncio.Event().wait()
 
 
@@ -147,13 +176,13 @@ def _make_usage_hints(kubeconfig: Path) -> tuple[str, ...]:
     return (
         f"export KUBECONFIG={kubeconfig}",
         "kubectl get pods -A -w    kubectl describe pod -n batch month-end    kubectl drain node-1 --force",
-        "Ctrl-C ends it.",
+        "Ctrl-C ends the demo.",
     )
 
 
 @contextlib.asynccontextmanager
 async def _show_screen(screen: Screen, console: Console) -> AsyncIterator[None]:
-    """Render the screen inside the block; without a terminal, print entries as lines."""
+    """Render the screen while the context is active. Without a terminal, print each entry as a line."""
     if not console.is_terminal:
         for text in (screen.title, *screen.footer):
             console.print(text, soft_wrap=True, highlight=False)

@@ -16,7 +16,7 @@ _NODE_CPU, _NODE_MEMORY = 8000, 32 * 1024
 _CPU_UTILIZATION: Final = 0.6
 """The fraction of the nodes' CPU that the ordinary pods request in total."""
 _MAX_POD_CPU: Final = 1500
-"""The maximum CPU request of an ordinary pod in milli-CPU; small enough that each of these pods fits on a node."""
+"""The maximum CPU request of an ordinary pod in milli-CPU. Each of these pods fits on a node."""
 MAX_PODS_PER_NODE: Final = 80
 """The maximum number of ordinary pods per node. The limit of a node is 110, but pods are not spread evenly."""
 _FIRST_ARRIVAL, _LAST_ARRIVAL = 0.5, 13.0

@@ -1,4 +1,4 @@
-"""Rendering of a timeline: a live screen, lines, and a summary."""
+"""Render a timeline as a live screen, as lines, and as a summary."""
 
 from collections import deque
 from collections.abc import Sequence
@@ -13,7 +13,7 @@ from rich.text import Text
 from extender.demo.timeline import EntryKind, NodeUsage, Timeline, TimelineEntry
 
 _FIXED_LINES: Final = 9
-"""Lines of the screen other than nodes and entries."""
+"""Lines of the screen other than nodes, entries, pending pods and the footer."""
 _MAX_LINES: Final = 16
 """The maximum number of lines for nodes and entries."""
 _MIN_LINES: Final = 4
@@ -89,7 +89,7 @@ class Screen:
         usages = self.timeline.list_node_usages()
         shown_usages = usages
         if len(usages) >= line_count:
-            shown_usages = sorted(usages, key=_calculate_fullness, reverse=True)[: line_count - 2]
+            shown_usages = sorted(usages, key=_compute_max_utilization, reverse=True)[: line_count - 2]
         for usage in shown_usages:
             table.add_row(usage.name, usage.zone, _format_bar(*usage.cpu), _format_bar(*usage.memory), str(usage.pods))
         if len(usages) > len(shown_usages):
@@ -147,7 +147,7 @@ def _format_latencies(latencies: list[float]) -> str:
     return f"bound in {median * 1000:.0f} ms (median), {percentile_99 * 1000:.0f} ms (99th percentile)"
 
 
-def _calculate_fullness(usage: NodeUsage) -> float:
+def _compute_max_utilization(usage: NodeUsage) -> float:
     return max(
         (requested / allocatable for requested, allocatable in (usage.cpu, usage.memory) if allocatable), default=0.0
     )

@@ -69,7 +69,7 @@ class Timeline:
         clock: the clock for the times of entries.
         on_entry: the callback for new entries.
         counts: the numbers of entries by kind.
-        pending_reasons: the scheduler's messages by pending pod; empty before the scheduler's first message.
+        pending_reasons: the scheduler's last message for each pending pod; an empty text before the first message.
         preemptions: one sentence per preemption.
         latencies: the seconds from creation to binding, for pods that were scheduled at the first attempt.
     """
@@ -83,7 +83,7 @@ class Timeline:
     latencies: list[float] = field(default_factory=list)
     _start_time: float | None = None
     _created_at: dict[str, float] = field(default_factory=dict)
-    _pod_names: dict[str, str] = field(default_factory=dict)
+    _pod_keys: dict[str, str] = field(default_factory=dict)
     _observed_versions: dict[str, int] = field(default_factory=dict)
 
     def start(self) -> None:
@@ -124,26 +124,27 @@ class Timeline:
             return
         self._observed_versions[storage_key] = self.store.resource_version
         for change in self.store.list_changes_since(storage_key, observed_version):
+            content = change.stored_object.content
             match storage_key:
                 case PODS.storage_key:
                     self._on_pod_change(change)
-                case NODES.storage_key if change.previous is None:
-                    zone = change.stored.content["metadata"].get("labels", {}).get("topology.kubernetes.io/zone", "")
-                    self._add_entry(EntryKind.NODE, change.stored.content["metadata"]["name"], f"joins in zone {zone}")
-                case "events" if change.previous is None and change.stored.content.get("reason") == "Preempted":
-                    self._on_preempted(change.stored.content)
+                case NODES.storage_key if change.previous_object is None:
+                    zone = content["metadata"].get("labels", {}).get("topology.kubernetes.io/zone", "")
+                    self._add_entry(EntryKind.NODE, content["metadata"]["name"], f"joins in zone {zone}")
+                case "events" if change.previous_object is None and content.get("reason") == "Preempted":
+                    self._on_preempted(content)
 
     def _on_pod_change(self, change: StoreChange) -> None:
-        pod = change.stored.content
+        pod = change.stored_object.content
         uid, pod_key = pod["metadata"]["uid"], f"{pod['metadata']['namespace']}/{pod['metadata']['name']}"
         if change.event is StoreEvent.DELETED:
             self.pending_reasons.pop(pod_key, None)
             self._add_entry(EntryKind.ENDED, pod_key, "is gone")
             return
-        previous = change.previous.content if change.previous else None
+        previous = change.previous_object.content if change.previous_object else None
         node = pod["spec"].get("nodeName", "")
         if previous is None:
-            self._created_at[uid], self._pod_names[uid] = self.get_elapsed_seconds(), pod_key
+            self._created_at[uid], self._pod_keys[uid] = self.get_elapsed_seconds(), pod_key
             self._add_entry(EntryKind.CREATED, pod_key)
         if node and not (previous and previous["spec"].get("nodeName")):
             self._on_pod_scheduled(uid, pod_key, node)
@@ -171,7 +172,7 @@ class Timeline:
     def _on_preempted(self, event: Object) -> None:
         victim, preemptor = event["involvedObject"], (event.get("related") or {})
         pod_key = f"{victim['namespace']}/{victim['name']}"
-        text = f"makes room for {self._pod_names.get(preemptor.get('uid', ''), 'another pod')}"
+        text = f"makes room for {self._pod_keys.get(preemptor.get('uid', ''), 'another pod')}"
         if f"{pod_key} {text}" in self.preemptions:
             return  # the eviction is repeated until the pod's deletion is observed
         self.preemptions.append(f"{pod_key} {text}")
@@ -183,7 +184,7 @@ def _get_phase(pod: Object | None) -> str:
 
 
 def _get_pending_reason(pod: Object) -> str:
-    """Return the first sentence of the PodScheduled message, about nodes. Later sentences are about preemption."""
+    """Return the first sentence of the PodScheduled message, without the sentences about preemption."""
     for condition in pod["status"].get("conditions") or ():
         if condition["type"] == "PodScheduled" and condition["status"] == "False":
             return str(condition.get("message", "")).partition(". ")[0].rstrip(".")

@@ -1,5 +1,5 @@
-"""Dynamic resource allocation: pools of resource slices, allocated devices, and the allocator of claims on a node.
+"""Allocate devices to resource claims on a node (dynamic resource allocation).
 
-May import cache, config, api and basics. The allocator only finds allocations; the plugin DynamicResources writes them
-to the API.
+The package may import `cache`, `config`, `api` and `basics`. Its allocator only finds allocations. The plugin
+DynamicResources writes them to the API.
 """

@@ -1,16 +1,18 @@
-"""Allocated devices: in the status of a claim, or in an in-flight allocation.
+"""The devices that are allocated in the status of a claim, or by an in-flight allocation.
 
-The state is updated incrementally from the snapshots of one cache. One allocator owns it; it is not thread-safe.
+The devices are updated incrementally from the snapshots of one cache. Each allocator has its own object, which is not
+thread-safe.
 
 Source: pkg/scheduler/framework/plugins/dynamicresources/dynamicresources.go, DynamicResources.PreFilter,
 DynamicResources.Reserve (1.36).
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Final, NamedTuple
 
 from extender.api.kinds.devices import DeviceRequestAllocationResult, ResourceClaim
 from extender.cache.snapshot import Snapshot
+from extender.cache.tables.change_log import HistoryId
 from extender.dra.cel.values import to_nanos
 from extender.dra.resource_slices import DeviceId, PoolId
 
@@ -22,10 +24,24 @@ _NO_CAPACITY: Final[Mapping[str, int]] = {}
 
 
 class _AllocatedDevice(NamedTuple):
-    """A device of a claim and the capacity that the claim consumes; None: the whole device."""
+    """A device of a claim and the capacity that the claim consumes of it; None if the claim has the whole device."""
 
     device: DeviceId
     consumed_capacity: Mapping[str, int] | None
+
+
+class _WrittenAllocation(NamedTuple):
+    """An in-flight allocation that was written to the API.
+
+    Attributes:
+        claim_key: the claim's `namespace/name`.
+        resource_version: the claim's resource version with the allocation.
+        is_new_claim: whether the claim was created with the allocation.
+    """
+
+    claim_key: str
+    resource_version: str
+    is_new_claim: bool
 
 
 def is_extended_resource_claim(claim: ResourceClaim, pod_uid: str) -> bool:
@@ -57,6 +73,7 @@ class AllocatedDevices:
         "_object_history_id",
         "_revision",
         "_share_counts",
+        "_written",
         "version",
     )
 
@@ -64,15 +81,16 @@ class AllocatedDevices:
         """Start without allocated devices.
 
         Args:
-            consumable_capacity: whether claims can share a device; else a share counts as the whole device.
+            consumable_capacity: whether claims can share a device. If not, a share counts as the whole device.
         """
         self._consumable_capacity = consumable_capacity
-        self._object_history_id: object = None
+        self._object_history_id: HistoryId | None = None
         self._revision = 0
         self.version = 0
         self._changed_pools: list[PoolId] = []
         self._first_logged_version = 0
         self._in_flight: dict[str, tuple[_AllocatedDevice, ...]] = {}
+        self._written: dict[str, _WrittenAllocation] = {}
         self._clear()
 
     def _clear(self) -> None:
@@ -102,40 +120,78 @@ class AllocatedDevices:
         """Return whether a claim consumes capacity of the device."""
         return device in self._consumed_amounts
 
-    def is_in_flight(self, owner_uid: str) -> bool:
+    def has_share(self, device: DeviceId) -> bool:
+        """Return whether a share of the device is allocated to a claim, with or without recorded capacity."""
+        return device in self._share_counts
+
+    def is_in_flight(self, in_flight_key: str) -> bool:
         """Return whether an allocation is in flight.
 
         Args:
-            owner_uid: the uid of the claim, or of the pod if the claim is not created yet.
+            in_flight_key: the uid of the claim, or the uid of the pod if the claim is not created yet.
         """
-        return owner_uid in self._in_flight
+        return in_flight_key in self._in_flight
 
     def list_pools_changed_since(self, version: int) -> Sequence[PoolId] | None:
-        """Return the pools with devices that changed after *version*; None if the log does not reach back to it."""
+        """Return the pools whose devices changed after *version*; None if the log of changes starts later."""
         start = version - self._first_logged_version
         return self._changed_pools[start:] if start >= 0 else None
 
     # -- changes
 
-    def add_in_flight(self, owner_uid: str, results: Iterable[DeviceRequestAllocationResult]) -> None:
-        """Count the devices of an allocation that is not written to the API yet; *owner_uid* as for `is_in_flight`."""
-        self.remove_in_flight(owner_uid)
-        devices = self._in_flight[owner_uid] = self._collect_devices(results)
+    def add_in_flight(self, in_flight_key: str, results: Iterable[DeviceRequestAllocationResult]) -> None:
+        """Add an allocation that is not written to the API yet. For *in_flight_key* see `is_in_flight`."""
+        self.remove_in_flight(in_flight_key)
+        devices = self._in_flight[in_flight_key] = self._collect_devices(results)
         self._add_counts(devices, 1)
 
-    def remove_in_flight(self, owner_uid: str) -> bool:
+    def remove_in_flight(self, in_flight_key: str) -> bool:
         """Remove an in-flight allocation; return whether it existed."""
-        devices = self._in_flight.pop(owner_uid, None)
+        self._written.pop(in_flight_key, None)
+        devices = self._in_flight.pop(in_flight_key, None)
         if devices is not None:
             self._add_counts(devices, -1)
         return devices is not None
 
+    def remove_unwritten(self, in_flight_key: str) -> None:
+        """Remove an in-flight allocation, unless it was written to the API. A written one ends in `sync`."""
+        if in_flight_key not in self._written:
+            self.remove_in_flight(in_flight_key)
+
+    def mark_written(self, in_flight_key: str, claim_key: str, resource_version: str, *, is_new_claim: bool) -> None:
+        """Mark an in-flight allocation as written to the API.
+
+        Args:
+            in_flight_key: as for `is_in_flight`.
+            claim_key: the claim's `namespace/name`.
+            resource_version: the claim's resource version with the allocation.
+            is_new_claim: whether the claim was created with the allocation.
+        """
+        if in_flight_key in self._in_flight:
+            self._written[in_flight_key] = _WrittenAllocation(claim_key, resource_version, is_new_claim)
+
     def sync(self, snapshot: Snapshot) -> None:
-        """Update from the claims that changed since the last call; end in-flight allocations found in a status."""
+        """Update from the claims that changed since the last call.
+
+        An in-flight allocation ends when the claim's status contains it. A written allocation also ends when the claim
+        has the written version or a newer one, or is deleted. The claim may have lost the allocation since the write.
+        """
+        changed_keys = self._sync_claims(snapshot)
+        for in_flight_key, written in list(self._written.items()):
+            claim = snapshot.get_object(ResourceClaim, written.claim_key)
+            if claim is not None:
+                is_over = _is_at_least(claim.metadata.resource_version, written.resource_version)
+            else:  # a snapshot without a new claim may be older than the claim
+                is_over = not written.is_new_claim or written.claim_key in changed_keys
+            if is_over:
+                self.remove_in_flight(in_flight_key)
+
+    def _sync_claims(self, snapshot: Snapshot) -> Collection[str]:
+        """Update from the claims that changed since the last call; return their keys."""
         revision = snapshot.revision(ResourceClaim)
         same_history = self._object_history_id is snapshot.object_history_id
         if same_history and self._revision == revision:
-            return
+            return ()
         changed_keys = (
             snapshot.keys_written_since(ResourceClaim, self._revision)
             if same_history and self._revision < revision
@@ -149,6 +205,7 @@ class AllocatedDevices:
             changed_keys = frozenset(snapshot.objects(ResourceClaim))
         for key in changed_keys:
             self._update_claim(key, snapshot.get_object(ResourceClaim, key))
+        return changed_keys
 
     def _update_claim(self, key: str, claim: ResourceClaim | None) -> None:
         devices: tuple[_AllocatedDevice, ...] = ()
@@ -200,3 +257,13 @@ class AllocatedDevices:
             amounts[name] = amounts.get(name, 0) + sign * amount
         if sign < 0 and not any(amounts.values()):
             del self._consumed_amounts[device]
+
+
+def _is_at_least(resource_version: str, other_version: str) -> bool:
+    """Return whether a resource version is not older than *other_version*.
+
+    Source: apimachinery/pkg/util/resourceversion/resourceversion.go, CompareResourceVersion (1.36).
+    """
+    if not (resource_version.isdecimal() and other_version.isdecimal()):
+        return True
+    return int(resource_version) >= int(other_version)

@@ -1,9 +1,11 @@
-"""Allocation results for the claim's status: devices, their configuration, and the node selector.
+"""Allocation results for the status of claims: devices, configuration and node selector.
 
 Source: pkg/scheduler/framework/plugins/dynamicresources/dynamicresources.go, DynamicResources.bindClaim (1.36).
 """
 
 from collections.abc import Callable, Iterable, Sequence
+
+import msgspec
 
 from extender.api.kinds.affinity import NodeSelector, NodeSelectorRequirement, NodeSelectorTerm
 from extender.api.kinds.devices import (
@@ -24,7 +26,7 @@ def build_allocation_results(
     allocation: NodeAllocation,
     node_name: str,
     features: Features,
-    share_id: Callable[[], str],
+    make_share_id: Callable[[], str],
 ) -> tuple[AllocationResult, ...]:
     """Build the allocation result of each claim.
 
@@ -33,22 +35,24 @@ def build_allocation_results(
         allocation: the devices of each claim.
         node_name: the node's name.
         features: the enabled features.
-        share_id: the generator of IDs of device shares.
+        make_share_id: the function that returns a new ID of a device share.
     """
     return tuple(
         AllocationResult(
             devices=DeviceAllocationResult(
-                results=tuple(_build_device_result(result, features, share_id) for result in results),
-                config=tuple(_build_configuration(claim, results)),
+                results=tuple(_build_device_result(result, features, make_share_id) for result in results),
+                config=_build_configurations(claim, results, features),
             ),
-            node_selector=_build_node_selector(results, node_name, binds_to_node=features.distinct_attribute),
+            node_selector=_build_node_selector(
+                results, node_name, supports_binds_to_node=features.needs_non_stable_allocator
+            ),
         )
         for claim, results in zip(claims, allocation.device_results, strict=True)
     )
 
 
 def _build_device_result(
-    result: DeviceResult, features: Features, share_id: Callable[[], str]
+    result: DeviceResult, features: Features, make_share_id: Callable[[], str]
 ) -> DeviceRequestAllocationResult:
     (driver, pool, name), device = result.device.id, result.device.device
     return DeviceRequestAllocationResult(
@@ -58,17 +62,50 @@ def _build_device_result(
         device=name,
         admin_access=True if result.request.admin_access else None,
         tolerations=result.request.tolerations,
-        binding_conditions=device.binding_conditions if features.device_binding else (),
-        binding_failure_conditions=device.binding_failure_conditions if features.device_binding else (),
-        share_id=share_id() if result.consumed_capacity is not None else None,
+        binding_conditions=device.binding_conditions if features.device_binding_and_status else (),
+        binding_failure_conditions=device.binding_failure_conditions if features.device_binding_and_status else (),
+        share_id=make_share_id() if result.consumed_capacity is not None else None,
         consumed_capacity={key: amount.text for key, amount in (result.consumed_capacity or {}).items()},
     )
 
 
-def _build_configuration(
-    claim: ResourceClaim, results: Sequence[DeviceResult]
+def _build_configurations(
+    claim: ResourceClaim, results: Sequence[DeviceResult], features: Features
+) -> tuple[DeviceAllocationConfiguration, ...]:
+    """Return the configurations of an allocation.
+
+    Since 1.37, `requests` is empty in a configuration that applies to all requests.
+
+    Source: dynamic-resource-allocation/structured/internal/incubating/allocator_incubating.go, Allocator.Allocate
+    (1.36, 1.37).
+    """
+    clears_requests = features.release.clears_requests_of_common_config
+    configurations = tuple(_list_configurations(claim, results, repeats_per_request=not clears_requests))
+    if not clears_requests:
+        return configurations
+    names_by_request = {
+        request.name: {result.request.qualified_name for result in results if result.request.base_name == request.name}
+        for request in claim.spec.devices.requests
+    }
+    return tuple(
+        msgspec.structs.replace(configuration, requests=())
+        if all(
+            name in configuration.requests or (names and names <= set(configuration.requests))
+            for name, names in names_by_request.items()
+        )
+        else configuration
+        for configuration in configurations
+    )
+
+
+def _list_configurations(
+    claim: ResourceClaim, results: Sequence[DeviceResult], *, repeats_per_request: bool
 ) -> Iterable[DeviceAllocationConfiguration]:
-    """Yield the configuration of each class with the names of its requests, then the configuration of the claim."""
+    """Yield the configuration of each class with the names of its requests, then the configuration of the claim.
+
+    If *repeats_per_request*, a configuration of the claim is repeated for each request that it names, as in
+    release 1.36.
+    """
     chosen_requests = {result.request.base_name: result.request for result in results}
     request_names_by_class: dict[str, list[str]] = {}
     classes: dict[str, DeviceClass] = {}
@@ -96,18 +133,24 @@ def _build_configuration(
                 and chosen_request.qualified_name in claim_config.requests
             ):
                 yield configuration
+                if not repeats_per_request:
+                    break
 
 
 def _build_node_selector(
-    results: Sequence[DeviceResult], node_name: str, *, binds_to_node: bool
+    results: Sequence[DeviceResult], node_name: str, *, supports_binds_to_node: bool
 ) -> NodeSelector | None:
-    """Return a selector for the node if a device is usable only there, else the combined selectors or None."""
+    """Return the node selector of an allocation.
+
+    If a device is usable only on the node, the result selects this node. Else it combines the selectors of the devices.
+    If the devices have no selectors, the result is None.
+    """
     fields: list[NodeSelectorRequirement] = []
     expressions: list[NodeSelectorRequirement] = []
     for result in results:
         device, spec = result.device.device, result.device.slice.resource_slice.spec
         selection_source = device if result.device.slice.per_device_node_selection else spec
-        if selection_source.node_name is not None or (binds_to_node and device.binds_to_node):
+        if selection_source.node_name is not None or (supports_binds_to_node and device.binds_to_node):
             requirement = NodeSelectorRequirement(key="metadata.name", operator="In", values=(node_name,))
             return NodeSelector(node_selector_terms=(NodeSelectorTerm(match_fields=(requirement,)),))
         if selection_source.node_selector is not None and selection_source.node_selector.node_selector_terms:

@@ -1,14 +1,15 @@
-"""Search for devices: claim by claim, request by request, device by device, until the first complete allocation.
+"""Depth-first search for devices by claim, request and device, until the first complete allocation.
 
 The search is exhaustive and has upstream's order and shortcuts, so it selects the same devices. The selected devices
-determine the free devices for the next pod; the selected subrequests determine the score. Counters and constraints of
-a device that is rejected late are not rolled back, as in kube-scheduler up to 1.36.2 (1.36.3 rolls them back).
+determine the free devices for the next pod. The selected subrequests determine the score. If a device is
+rejected after its counters were consumed or after it was added to constraints, these changes are rolled back, as in
+kube-scheduler since 1.36.3.
 
 Source: pkg/scheduler/framework/plugins/dynamicresources/dynamicresources.go, DynamicResources.Filter;
 dynamic-resource-allocation/structured/internal/incubating/allocator_incubating.go, Allocator.Allocate (1.36).
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import Enum, auto
 from typing import Final, NamedTuple
@@ -21,7 +22,7 @@ from extender.dra.constraints import Constraint
 from extender.dra.consumable_capacity import Amount, calculate_consumed_capacities, fits_capacity
 from extender.dra.device_pools import Pool
 from extender.dra.device_requests import ALLOCATION_MODE_ALL, NormalizedRequest, has_untolerated_taint
-from extender.dra.errors import AllocationError, AllocationTimeoutError
+from extender.dra.errors import AllocationError, AllocationTimeoutError, make_selector_error
 from extender.dra.features import Features
 from extender.dra.resource_slices import DeviceId, SliceDevice
 from extender.dra.shared_counters import CounterAllocator
@@ -61,7 +62,7 @@ class RequestData:
         request: the request.
         num_devices: number of devices to allocate.
         all_devices: the devices to allocate in the mode `All`.
-        fits_by_pool: the result of `_may_fit` by pool and device index, in the mode `ExactCount`; None: not checked.
+        fits_by_pool: in the mode `ExactCount`, the results of `_may_fit` by pool and device index; None: not checked.
     """
 
     request: NormalizedRequest
@@ -88,7 +89,7 @@ class _SearchOutcome(Enum):
 
 
 class DeviceIndices(NamedTuple):
-    """The position of a device to allocate: the indices of its claim, its request, and the device in the request."""
+    """The indices of a device to allocate: its claim, its request, and the device in the request."""
 
     claim_index: int
     request_index: int
@@ -96,7 +97,11 @@ class DeviceIndices(NamedTuple):
 
 
 class AllocationSearch:
-    """One search on one node."""
+    """One search on one node.
+
+    Attributes:
+        claims: the claims to allocate, in order.
+    """
 
     def __init__(
         self,
@@ -111,7 +116,7 @@ class AllocationSearch:
         self._allocated_devices = allocated_devices
         self._features = features
         self._timed_out = timed_out
-        self._counters = CounterAllocator(allocated_devices)
+        self._counters = CounterAllocator(allocated_devices, by_driver=features.release.counts_counters_by_driver)
         self._allocating_devices: dict[DeviceId, set[int]] = {}
         self._allocating_capacity: dict[DeviceId, dict[str, int]] = {}
         self.claims: list[ClaimAllocation] = []
@@ -136,7 +141,7 @@ class AllocationSearch:
         Raises:
             AllocationError: a selector or a node selector is invalid or its evaluation fails.
         """
-        if device.device.binding_conditions and not self._features.device_binding:
+        if device.device.binding_conditions and not self._features.device_binding_and_status:
             return False
         device_class = request.device_class
         location = f"class {device_class.metadata.name}"
@@ -150,27 +155,41 @@ class AllocationSearch:
         for number, selector in enumerate(selectors):
             expression = selector.cel.expression if selector.cel is not None else ""
             try:
-                if not device.matches_expression(expression, self._features.dialect):
+                if not device.matches_expression(expression, self._features.cel_features):
                     return False
             except CompileError as error:
                 raise AllocationError(f"{location}: selector #{number}: CEL compile error: {error}") from error
             except EvaluationError as error:
-                raise AllocationError(f"{location}: selector #{number}: CEL runtime error: {error}") from error
+                explain = self._features.release.explains_selector_errors
+                raise make_selector_error(location, number, device.id, error, explain=explain) from error
         return True
 
-    def fits_capacity(self, request: NormalizedRequest, device: SliceDevice, *, allocating: bool = True) -> bool:
+    def fits_capacity(
+        self,
+        request: NormalizedRequest,
+        device: SliceDevice,
+        *,
+        include_allocating: bool = True,
+        ignore_consumed: bool = False,
+    ) -> bool:
         """Return whether the capacity of *device* is sufficient; True if consumable capacity is disabled.
 
         Args:
             request: the request with its capacity requirements.
             device: the device.
-            allocating: whether capacity consumed by this search counts.
+            include_allocating: whether to count the capacity that this search has consumed.
+            ignore_consumed: whether to ignore all consumed capacity.
         """
         if not self._features.consumable_capacity or not device.device.capacity:
             return not (self._features.consumable_capacity and request.capacity and request.capacity.requests)
-        consumed_capacity = self._allocated_devices.get_consumed_capacity(device.id)
-        allocating_capacity = self._allocating_capacity.get(device.id, _NO_CAPACITY) if allocating else _NO_CAPACITY
-        return fits_capacity(device.capacities, request.capacity, consumed_capacity, allocating_capacity)
+        consumed_capacity: Mapping[str, int] = _NO_CAPACITY
+        allocating_capacity: Mapping[str, int] = _NO_CAPACITY
+        if not ignore_consumed:
+            consumed_capacity = self._allocated_devices.get_consumed_capacity(device.id)
+            if include_allocating:
+                allocating_capacity = self._allocating_capacity.get(device.id, _NO_CAPACITY)
+        amounts, rules = (consumed_capacity, allocating_capacity), self._features.capacity_rules
+        return fits_capacity(device.capacities, request.capacity, *amounts, rules)
 
     # -- the search
 
@@ -238,7 +257,7 @@ class AllocationSearch:
         request = request_data.request
         for pool_index in range(start[0], len(self._pools)):
             pool = self._pools[pool_index]
-            if not pool.usable:
+            if not pool.is_usable:
                 continue
             device_fits = request_data.fits_by_pool.setdefault(pool_index, [None] * len(pool.devices))
             for device_index in range(start[1] if pool_index == start[0] else 0, len(device_fits)):
@@ -272,9 +291,9 @@ class AllocationSearch:
         """Return whether *device* may fit *request*, ignoring the devices that this search has allocated."""
         if not self.is_selectable(self.claims[indices.claim_index].claim, request, device):
             return False
-        if not self.fits_capacity(request, device, allocating=False):
+        if not self.fits_capacity(request, device, include_allocating=False):
             return False
-        # A device with counters has side effects even if it is rejected, see `_allocate_device`.
+        # `_allocate_device` checks the taints of a device with counters, after it consumed the counters.
         return bool(device.consumed_counters) or not self._has_untolerated_taint(request, device)
 
     def _has_untolerated_taint(self, request: NormalizedRequest, device: SliceDevice) -> bool:
@@ -297,21 +316,24 @@ class AllocationSearch:
             AllocationError: the device is required (*must*), and a constraint of the claim forbids it.
         """
         device, pool = pool_device
-        features = self._features
-        allow_multiple = features.consumable_capacity and device.allow_multiple_allocations
+        allow_multiple = self._features.consumable_capacity and device.allow_multiple_allocations
         if not (allow_multiple and request.admin_access) and self._is_in_use(device.id, request, indices.claim_index):
             return None
-        if device.consumed_counters and not self._consume_counters(device, pool, allow_multiple=allow_multiple):
+        uses_counters = bool(device.consumed_counters) and not (allow_multiple and self._is_shared_already(device.id))
+        if device.consumed_counters and not self._features.partitionable_devices:
             return None
-        if self._has_untolerated_taint(request, device):
+        if uses_counters and not self._counters.consume(device, pool):
             return None
-        if not self._add_to_constraints(indices, request, device, must=must):
+        is_tainted = self._has_untolerated_taint(request, device)
+        if is_tainted or not self._add_to_constraints(indices, request, device, must=must):
+            if uses_counters:
+                self._counters.release(device, pool)
             return None
         claim_indices = self._allocating_devices.setdefault(device.id, set())
         if not allow_multiple:
             claim_indices.add(indices.claim_index)
-        # Check again: an earlier request may have consumed the rest. As upstream, nothing is rolled back.
-        if device.id in self._allocating_capacity and not self.fits_capacity(request, device):
+        if not self.fits_capacity(request, device):  # an earlier request may have consumed the rest
+            self._roll_back(indices, request, pool_device, uses_counters=uses_counters)
             return None
         consumed_capacity = self._consume_capacity(device, request) if allow_multiple else None
         claim = self.claims[indices.claim_index]
@@ -319,26 +341,30 @@ class AllocationSearch:
         claim.results.append(DeviceResult(device, request, consumed_capacity))
 
         def deallocate() -> None:
-            for constraint in claim.constraints:
-                constraint.remove(request.base_name, request.subrequest_name, device)
-            claim_indices.discard(indices.claim_index)
+            self._roll_back(indices, request, pool_device, uses_counters=uses_counters)
             if consumed_capacity is not None:
                 self._release_capacity(device, consumed_capacity)
-            elif device.consumed_counters and features.partitionable_devices:
-                self._counters.release(device, pool)
             del claim.results[result_count:]
 
         return deallocate
 
-    def _consume_counters(self, device: SliceDevice, pool: Pool, *, allow_multiple: bool) -> bool:
-        """Consume the device's counters; a shared device in use has consumed them already."""
-        if not self._features.partitionable_devices:
-            return False
-        if allow_multiple and (
-            self._allocated_devices.has_consumed_capacity(device.id) or device.id in self._allocating_capacity
-        ):
-            return True
-        return self._counters.consume(device, pool)
+    def _roll_back(
+        self, indices: DeviceIndices, request: NormalizedRequest, pool_device: PoolDevice, *, uses_counters: bool
+    ) -> None:
+        """Remove the device from the constraints and devices of the claim, and release its counters."""
+        device, pool = pool_device
+        for constraint in self.claims[indices.claim_index].constraints:
+            constraint.remove(request.base_name, request.subrequest_name, device)
+        self._allocating_devices[device.id].discard(indices.claim_index)
+        if uses_counters:
+            self._counters.release(device, pool)
+
+    def _is_shared_already(self, device_id: DeviceId) -> bool:
+        """Return whether a share of the device is allocated, so that its counters are consumed already."""
+        devices = self._allocated_devices
+        counts_shares = self._features.release.counts_shares_without_capacity
+        is_shared = devices.has_share(device_id) if counts_shares else devices.has_consumed_capacity(device_id)
+        return is_shared or device_id in self._allocating_capacity
 
     def _add_to_constraints(
         self, indices: DeviceIndices, request: NormalizedRequest, device: SliceDevice, *, must: bool
@@ -356,7 +382,8 @@ class AllocationSearch:
         return True
 
     def _consume_capacity(self, device: SliceDevice, request: NormalizedRequest) -> dict[str, Amount]:
-        consumed_capacity = calculate_consumed_capacities(request.capacity, device.capacities)
+        rules = self._features.capacity_rules
+        consumed_capacity = calculate_consumed_capacities(request.capacity, device.capacities, rules)
         allocating_capacity = self._allocating_capacity.setdefault(device.id, {})
         for name, amount in consumed_capacity.items():
             allocating_capacity[name] = allocating_capacity.get(name, 0) + amount.nanos

@@ -1,8 +1,8 @@
 """Allocation of claims on nodes, with cached results.
 
-Claims of pods created from one template have equal requests. Their allocation on a node is valid until a device of the
-node's pools is allocated or deallocated, or a slice or class changes. So each further pod usually needs
-only one new search.
+Pods of one template have claims with equal requests. So the result of a search on a node is cached for equal claims. It
+is valid until a device of the node's pools is allocated or deallocated, or a slice or class changes. Each further pod
+usually needs only one new search.
 
 Source: pkg/scheduler/framework/plugins/dynamicresources/dynamicresources.go, DynamicResources.PreFilter,
 DynamicResources.Filter (1.36).
@@ -46,7 +46,7 @@ class NodeAllocation(NamedTuple):
 
 
 class _NodeResult(NamedTuple):
-    """The cached result for a node; `error` is empty unless the node's devices are invalid."""
+    """The cached result for a node. `error` is empty unless the node's devices are invalid."""
 
     node: Node
     allocation: NodeAllocation | None
@@ -55,7 +55,7 @@ class _NodeResult(NamedTuple):
 
 @dataclass(slots=True)
 class NodeAllocationCache:
-    """Cached results for equal claims, by node name, and the nodes of each pool."""
+    """The cached results for equal claims, by node name, and the names of the nodes of each pool."""
 
     version: int
     results_by_node: dict[str, _NodeResult] = field(default_factory=dict)
@@ -71,10 +71,12 @@ class ClaimsToAllocate:
 
 
 class Allocator:
-    """Allocates claims on the snapshots of one cache; shared by the plugins of a process; not thread-safe.
+    """Allocates claims on the snapshots of one cache. It is not thread-safe.
+
+    The DynamicResources plugins of all profiles share one allocator.
 
     Attributes:
-        allocated_devices: the devices in use.
+        allocated_devices: the allocated devices.
         classes: device classes by name.
     """
 
@@ -84,7 +86,7 @@ class Allocator:
         self.allocated_devices = AllocatedDevices(consumable_capacity=features.consumable_capacity)
         self.classes: Mapping[str, DeviceClass] = {}
         self._slice_index = SliceIndex({}, partitionable_devices=features.partitionable_devices)
-        self._state_key: tuple[object, ...] = ()
+        self._slice_and_class_version: tuple[object, ...] = ()
         self._caches: dict[bytes, NodeAllocationCache] = {}
 
     @property
@@ -96,30 +98,38 @@ class Allocator:
         """Update from the slices, classes and claims that changed since the last call."""
         self.allocated_devices.sync(snapshot)
         kinds = (ResourceSlice, DeviceClass, DeviceTaintRule)
-        state_key = (snapshot.object_history_id, *map(snapshot.revision, kinds))
-        if state_key == self._state_key:
+        slice_and_class_version = (snapshot.object_history_id, *map(snapshot.revision, kinds))
+        if slice_and_class_version == self._slice_and_class_version:
             return
-        self._state_key = state_key
+        self._slice_and_class_version = slice_and_class_version
         self._caches = {}
         self.classes = dict(snapshot.objects(DeviceClass))
         rules = snapshot.objects(DeviceTaintRule).values() if self._features.device_taint_rules else ()
         previous_slices = self._slice_index.slices
         slices: dict[str, CompiledSlice] = {}
-        for key, listed_slice in snapshot.objects(ResourceSlice).items():
-            resource_slice = apply_taint_rules(listed_slice, rules)
+        for key, stored_slice in snapshot.objects(ResourceSlice).items():
+            resource_slice = apply_taint_rules(
+                stored_slice,
+                rules,
+                applies_rules_without_selector=self._features.release.applies_rules_without_selector,
+            )
             compiled_slice = previous_slices.get(key)
             if compiled_slice is None or compiled_slice.resource_slice is not resource_slice:
                 compiled_slice = CompiledSlice(resource_slice)
             slices[key] = compiled_slice
-        self._slice_index = SliceIndex(slices, partitionable_devices=self._features.partitionable_devices)
+        self._slice_index = SliceIndex(
+            slices,
+            partitionable_devices=self._features.partitionable_devices,
+            restricts_counter_slices=self._features.release.restricts_counter_slices,
+        )
 
     @property
-    def state_key(self) -> tuple[object, ...]:
-        """The state of slices and classes; results for another state are invalid."""
-        return self._state_key
+    def slice_and_class_version(self) -> tuple[object, ...]:
+        """The version of slices and classes. Results for another version are invalid."""
+        return self._slice_and_class_version
 
     def prepare(self, claims: Sequence[ResourceClaim]) -> ClaimsToAllocate:
-        """Prepare *claims* to be allocated together; the result is valid until the next `sync`."""
+        """Prepare *claims* to be allocated together. The result is valid until the next `sync`."""
         signature = _encoder.encode([claim.spec for claim in claims])
         cache = self._caches.get(signature)
         if cache is None:
@@ -170,8 +180,8 @@ class Allocator:
         if search.allocate():
             result = _NodeResult(node, NodeAllocation(tuple(tuple(claim.results) for claim in search.claims)), "")
         else:
-            invalid = any(pool.invalid_reason for pool in pools)
-            result = _NodeResult(node, None, "invalid resource pools were encountered" if invalid else "")
+            has_invalid_pool = any(pool.invalid_reason for pool in pools)
+            result = _NodeResult(node, None, "invalid resource pools were encountered" if has_invalid_pool else "")
         name, cache = node.metadata.name, claims.cache
         cache.results_by_node[name] = result
         for pool in pools:
@@ -194,11 +204,18 @@ class Allocator:
                 for subrequest in normalize_request(claim, request, self.classes, self._features)
             )
             requests.append(subrequests)
-            min_device_count += min(subrequest.num_devices for subrequest in subrequests)
+            added_count = min(subrequest.num_devices for subrequest in subrequests)
+            if self._features.release.checks_device_limit_by_request:
+                _check_device_limit(claim, request.name, added_count, min_device_count)
+            min_device_count += added_count
         if min_device_count > ALLOCATION_RESULTS_MAX_SIZE:
             message = f"claim {claim.key}: number of requested devices {min_device_count}"
             raise AllocationError(f"{message} exceeds the claim limit of {ALLOCATION_RESULTS_MAX_SIZE}")
-        constraints = build_constraints(claim, distinct_attribute=self._features.distinct_attribute)
+        constraints = build_constraints(
+            claim,
+            supports_distinct_attribute=self._features.needs_non_stable_allocator,
+            compares_all_distinct_devices=self._features.release.compares_all_distinct_devices,
+        )
         return ClaimAllocation(claim, requests, constraints)
 
     def _prepare_request(
@@ -206,15 +223,33 @@ class Allocator:
     ) -> RequestData:
         if request.allocation_mode != ALLOCATION_MODE_ALL:
             return RequestData(request, request.num_devices)
+        ignore_consumed = self._features.release.keeps_exhausted_devices
         all_devices: list[PoolDevice] = []
         for pool in pools:
-            if not pool.usable:
+            if not pool.is_usable:
                 problem = "being updated" if pool.incomplete else "invalid"
                 message = f"claim {claim.key}, request {request.name}: asks for all devices"
                 raise AllocationError(f"{message}, but resource pool {pool.name} is currently {problem}")
             all_devices.extend(
                 PoolDevice(device, pool)
                 for device in pool.devices
-                if search.is_selectable(claim, request, device) and search.fits_capacity(request, device)
+                if search.is_selectable(claim, request, device)
+                and search.fits_capacity(request, device, ignore_consumed=ignore_consumed)
             )
         return RequestData(request, len(all_devices), tuple(all_devices))
+
+
+def _check_device_limit(claim: ResourceClaim, request_name: str, added_count: int, count: int) -> None:
+    """Check that *added_count* devices of a request do not exceed the device limit of the claim.
+
+    Raises:
+        AllocationError: the limit is exceeded.
+
+    Source: dynamic-resource-allocation/structured/internal/incubating/allocator_incubating.go, Allocator.Allocate
+    (1.37).
+    """
+    if added_count > ALLOCATION_RESULTS_MAX_SIZE - count:
+        raise AllocationError(
+            f"claim {claim.key}, request {request_name}: adding {added_count} devices exceeds the claim limit of "
+            f"{ALLOCATION_RESULTS_MAX_SIZE}, with {count} already accounted for"
+        )

@@ -1,27 +1,17 @@
-"""Constraints over the devices of a claim: an attribute that is equal on all devices, or distinct on each.
+"""Constraints over the devices of a claim: matchAttribute and distinctAttribute.
 
 As upstream, devices are added to and removed from a constraint one by one.
 
 Source: dynamic-resource-allocation/structured/internal/incubating/allocator_incubating.go, Allocator.Allocate (1.36).
 """
 
-from typing import Protocol
+from abc import ABC, abstractmethod
 
 from extender.api.kinds.devices import DeviceAttribute, DeviceConstraint, ResourceClaim
 from extender.dra.errors import AllocationError
 from extender.dra.resource_slices import SliceDevice
 
 _AttributeValue = tuple[str, object]
-
-
-class Constraint(Protocol):
-    """A constraint over the devices added so far."""
-
-    def add(self, request: str, subrequest: str, device: SliceDevice) -> bool:
-        """Add *device* if the constraint allows it for the request or subrequest; return whether it was added."""
-
-    def remove(self, request: str, subrequest: str, device: SliceDevice) -> None:
-        """Remove a device that was added."""
 
 
 def _get_attribute_value(attribute: DeviceAttribute) -> _AttributeValue | None:
@@ -37,39 +27,52 @@ def _get_attribute_value(attribute: DeviceAttribute) -> _AttributeValue | None:
     return None
 
 
-class _ConstraintScope:
-    """The requests that a constraint applies to; an empty list applies to all."""
+class Constraint(ABC):
+    """A constraint over one attribute of the devices added so far. An empty list of requests means all requests."""
 
-    __slots__ = ("_requests", "attribute")
+    __slots__ = ("_attribute", "_requests")
 
     def __init__(self, attribute: str, constraint: DeviceConstraint) -> None:
-        self.attribute = attribute
+        self._attribute = attribute
         self._requests = frozenset(constraint.requests)
 
-    def covers(self, request: str, subrequest: str) -> bool:
+    def _covers(self, request: str, subrequest: str) -> bool:
         if not self._requests or request in self._requests:
             return True
         return bool(subrequest) and f"{request}/{subrequest}" in self._requests
 
+    def add(self, request: str, subrequest: str, device: SliceDevice) -> bool:
+        """Add *device* if the constraint allows it for the request or subrequest; return whether it was added."""
+        if not self._covers(request, subrequest):
+            return True
+        attribute = device.find_attribute(self._attribute)
+        return attribute is not None and self._add_value(request, _get_attribute_value(attribute))
 
-class MatchAttributeConstraint:
-    """matchAttribute: the first device sets the required value."""
+    def remove(self, request: str, subrequest: str, device: SliceDevice) -> None:  # noqa: ARG002  values are stored
+        """Remove a device that was added. As upstream, devices are removed in reverse order."""
+        if self._covers(request, subrequest):
+            self._remove_value(request)
 
-    __slots__ = ("_attribute_value", "_count", "_scope")
+    @abstractmethod
+    def _add_value(self, request: str, value: _AttributeValue | None) -> bool:
+        """Add a device with *value*, None if it is not comparable; return whether the constraint allows it."""
+
+    @abstractmethod
+    def _remove_value(self, request: str) -> None:
+        """Remove the device of *request* that was added last."""
+
+
+class MatchAttributeConstraint(Constraint):
+    """The constraint matchAttribute: all devices have the same value of the attribute. The first device sets it."""
+
+    __slots__ = ("_attribute_value", "_count")
 
     def __init__(self, attribute: str, constraint: DeviceConstraint) -> None:
-        self._scope = _ConstraintScope(attribute, constraint)
+        super().__init__(attribute, constraint)
         self._count = 0
         self._attribute_value: _AttributeValue | None = None
 
-    def add(self, request: str, subrequest: str, device: SliceDevice) -> bool:
-        """Implement `Constraint.add`."""
-        if not self._scope.covers(request, subrequest):
-            return True
-        attribute = device.find_attribute(self._scope.attribute)
-        if attribute is None:
-            return False
-        value = _get_attribute_value(attribute)
+    def _add_value(self, request: str, value: _AttributeValue | None) -> bool:  # noqa: ARG002  equal for all requests
         if self._count == 0:
             self._attribute_value = value
         elif value is None or value != self._attribute_value:
@@ -77,49 +80,67 @@ class MatchAttributeConstraint:
         self._count += 1
         return True
 
-    def remove(self, request: str, subrequest: str, device: SliceDevice) -> None:  # noqa: ARG002  only the count changes
-        """Implement `Constraint.remove`."""
-        if self._scope.covers(request, subrequest):
-            self._count -= 1
+    def _remove_value(self, request: str) -> None:  # noqa: ARG002  only the count changes
+        self._count -= 1
 
 
-class DistinctAttributeConstraint:
-    """distinctAttribute. As upstream, only the last device's value is stored per request."""
+class DistinctAttributePerRequestConstraint(Constraint):
+    """The constraint distinctAttribute in release 1.36: devices have different values of the attribute.
 
-    __slots__ = ("_count", "_scope", "_values")
+    As upstream, only the last device's value is stored per request.
+    """
+
+    __slots__ = ("_count", "_values")
 
     def __init__(self, attribute: str, constraint: DeviceConstraint) -> None:
-        self._scope = _ConstraintScope(attribute, constraint)
+        super().__init__(attribute, constraint)
         self._count = 0
         self._values: dict[str, _AttributeValue | None] = {}
 
-    def add(self, request: str, subrequest: str, device: SliceDevice) -> bool:
-        """Implement `Constraint.add`."""
-        if not self._scope.covers(request, subrequest):
-            return True
-        attribute = device.find_attribute(self._scope.attribute)
-        if attribute is None:
-            return False
-        value = _get_attribute_value(attribute)
+    def _add_value(self, request: str, value: _AttributeValue | None) -> bool:
         if self._count and self._values and (value is None or value in self._values.values()):
             return False
         self._values[request] = value
         self._count += 1
         return True
 
-    def remove(self, request: str, subrequest: str, device: SliceDevice) -> None:  # noqa: ARG002  values are per request
-        """Implement `Constraint.remove`."""
-        if self._scope.covers(request, subrequest):
-            self._values.pop(request, None)
-            self._count -= 1
+    def _remove_value(self, request: str) -> None:
+        self._values.pop(request, None)
+        self._count -= 1
 
 
-def build_constraints(claim: ResourceClaim, *, distinct_attribute: bool) -> list[Constraint]:
-    """Return the constraints of *claim*, without devices.
+class DistinctAttributeConstraint(Constraint):
+    """The constraint distinctAttribute since 1.37: all devices have different values of the attribute.
+
+    Source: dynamic-resource-allocation/structured/internal/incubating/constraint.go, distinctAttributeConstraint
+    (1.37).
+    """
+
+    __slots__ = ("_values",)
+
+    def __init__(self, attribute: str, constraint: DeviceConstraint) -> None:
+        super().__init__(attribute, constraint)
+        self._values: list[_AttributeValue | None] = []
+
+    def _add_value(self, request: str, value: _AttributeValue | None) -> bool:  # noqa: ARG002  equal for all requests
+        if self._values and (value is None or value in self._values):
+            return False
+        self._values.append(value)
+        return True
+
+    def _remove_value(self, request: str) -> None:  # noqa: ARG002  the last value is removed
+        self._values.pop()
+
+
+def build_constraints(
+    claim: ResourceClaim, *, supports_distinct_attribute: bool, compares_all_distinct_devices: bool = False
+) -> list[Constraint]:
+    """Return the constraints of *claim*. No device is added to them yet.
 
     Args:
         claim: the claim.
-        distinct_attribute: whether distinctAttribute is supported.
+        supports_distinct_attribute: whether distinctAttribute is supported.
+        compares_all_distinct_devices: whether distinctAttribute compares all devices of a request.
 
     Raises:
         AllocationError: the type of a constraint is unknown.
@@ -128,8 +149,11 @@ def build_constraints(claim: ResourceClaim, *, distinct_attribute: bool) -> list
     for number, constraint in enumerate(claim.spec.devices.constraints):
         if constraint.match_attribute is not None:
             constraints.append(MatchAttributeConstraint(constraint.match_attribute, constraint))
-        elif constraint.distinct_attribute is not None and distinct_attribute:
-            constraints.append(DistinctAttributeConstraint(constraint.distinct_attribute, constraint))
+        elif constraint.distinct_attribute is not None and supports_distinct_attribute:
+            distinct_constraint = (
+                DistinctAttributeConstraint if compares_all_distinct_devices else DistinctAttributePerRequestConstraint
+            )
+            constraints.append(distinct_constraint(constraint.distinct_attribute, constraint))
         else:
             raise AllocationError(
                 f"claim {claim.key}, constraint #{number}: empty constraint (unsupported constraint type?)"

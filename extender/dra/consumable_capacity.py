@@ -1,21 +1,45 @@
-"""Consumable capacity: the capacity that a request consumes of a shared device, and whether it is available.
+"""Consumable capacity: the amounts that a request consumes of a shared device, and whether they are available.
 
 Amounts are integers of nano units.
 
-Source: pkg/scheduler/framework/plugins/dynamicresources/dynamicresources.go, AllocatorFeatures (1.36).
+Source: dynamic-resource-allocation/structured/internal/incubating/consumable_capacity.go, CmpRequestOverCapacity,
+roundUpRange (1.36, 1.37).
 """
 
 from collections.abc import Mapping
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from extender.api.kinds.devices import CapacityRequestPolicy, CapacityRequestPolicyRange, CapacityRequirements, Device
 from extender.api.kinds.struct_base import RawQuantity
+from extender.api.quantity import Quantity
+from extender.api.quantity_format import Format, FormattedQuantity, parse_formatted
 from extender.dra.cel.values import NANO, to_nanos
+from extender.dra.errors import CapacityError
 
-_BINARY_SUFFIXES = ("", "Ki", "Mi", "Gi", "Ti", "Pi", "Ei")
+_MILLI: Final = NANO // 1000
+_MAX_INT64: Final = (1 << 63) - 1
+
+_NOT_REPRESENTABLE: Final = "capacity request cannot be represented in the device's range arithmetic"
 
 CapacityAmounts = Mapping[str, int]
 """Capacities by name, in nano units."""
+
+
+class CapacityRules(NamedTuple):
+    """The rules of a release for amounts.
+
+    Attributes:
+        fractional_ranges: whether ranges may have fractional steps, in milli units (gate DRAFractionalCapacityRange).
+        checks_amounts: whether an amount that cannot be represented is an error, and rounded amounts have the format of
+            the step. Otherwise, as in release 1.36, rounded amounts have a binary format.
+    """
+
+    fractional_ranges: bool = True
+    checks_amounts: bool = True
+
+
+_RULES: Final = CapacityRules()
+"""The rules of the newest release."""
 
 
 class Amount(NamedTuple):
@@ -24,20 +48,29 @@ class Amount(NamedTuple):
     Attributes:
         nanos: the amount in nano units.
         text: the quantity as written.
-        computed: whether the amount was rounded. As upstream, a rounded amount never equals a default.
+        rounded: whether the scheduler rounded the amount. As upstream, a rounded amount never equals a default.
     """
 
     nanos: int
     text: str
-    computed: bool = False
+    rounded: bool = False
 
 
 class ValidRange(NamedTuple):
-    """Amounts from `minimum` to `maximum`, in multiples of `step` above `minimum`; None: unlimited."""
+    """The valid amounts: from `minimum` to `maximum`, in multiples of `step` above `minimum`. None: no restriction."""
 
     minimum: Amount | None
     maximum: int | None
     step: int | None
+    step_format: Format = Format.BINARY
+
+    def find_unit(self, rules: CapacityRules) -> int:
+        """Return the unit of the arithmetic in nano units: one, or one thousandth if all values are multiples of it."""
+        values = (None if self.minimum is None else self.minimum.nanos, self.maximum, self.step)
+        is_milli = rules.fractional_ranges and all(
+            value is None or (value % _MILLI == 0 and abs(value) // _MILLI <= _MAX_INT64) for value in values
+        )
+        return _MILLI if is_milli else NANO
 
 
 class Capacity(NamedTuple):
@@ -45,7 +78,7 @@ class Capacity(NamedTuple):
 
     Attributes:
         value: the total capacity.
-        default: the consumption of a request without an amount; None: the total.
+        default: the consumed amount of a request without an amount; None: `value`.
         valid_range: the amounts that may be requested; None: any.
         valid_values: the only amounts that may be requested, ascending; empty: any.
     """
@@ -82,46 +115,57 @@ def _parse_capacity(value: RawQuantity, policy: CapacityRequestPolicy | None) ->
 
 def _parse_range(valid_range: CapacityRequestPolicyRange) -> ValidRange:
     minimum = None if valid_range.min is None else parse_amount(valid_range.min)
-    return ValidRange(minimum, _parse_optional_nanos(valid_range.max), _parse_optional_nanos(valid_range.step))
+    step_format = Format.BINARY if valid_range.step is None else parse_formatted(valid_range.step).format
+    maximum, step = _parse_optional_nanos(valid_range.max), _parse_optional_nanos(valid_range.step)
+    return ValidRange(minimum, maximum, step, step_format)
 
 
 def _parse_optional_nanos(raw: RawQuantity | None) -> int | None:
     return None if raw is None else to_nanos(raw)
 
 
-def calculate_consumed_capacity(requested: RawQuantity | None, capacity: Capacity) -> Amount:
-    """Return the consumed amount: the request rounded up to a valid amount, else the default, else the total."""
+def calculate_consumed_capacity(
+    requested: RawQuantity | None, capacity: Capacity, rules: CapacityRules = _RULES
+) -> Amount:
+    """Return the amount that a request consumes of *capacity*.
+
+    This is the request, rounded up to a valid amount. Without a request, it is the default amount. Without a default,
+    it is the total.
+
+    Raises:
+        CapacityError: the amount cannot be represented.
+    """
     if requested is None:
         return capacity.default or capacity.value
     amount = parse_amount(requested)
     if capacity.valid_range is not None and capacity.valid_range.minimum is not None:
-        return _round_up_to_range(amount, capacity.valid_range, capacity.valid_range.minimum)
+        return _round_up_to_range(amount, capacity.valid_range, capacity.valid_range.minimum, rules)
     return next((valid_value for valid_value in capacity.valid_values if amount.nanos <= valid_value.nanos), amount)
 
 
-def _round_up_to_range(amount: Amount, valid_range: ValidRange, minimum: Amount) -> Amount:
+def _round_up_to_range(amount: Amount, valid_range: ValidRange, minimum: Amount, rules: CapacityRules) -> Amount:
     if amount.nanos < minimum.nanos:
         return minimum
     if not valid_range.step:
         return amount
-    start, step = _round_up_to_units(minimum.nanos), max(_round_up_to_units(valid_range.step), 1)
-    units = start + -(-(_round_up_to_units(amount.nanos) - start) // step) * step
-    return Amount(units * NANO, _format_binary(units), computed=True)
+    unit = valid_range.find_unit(rules)
+    if unit == _MILLI and amount.nanos % _MILLI:
+        raise CapacityError(f"{_NOT_REPRESENTABLE}: request {amount.text} is not a representable milli value")
+    start, step = _round_up_to_units(minimum.nanos, unit), max(_round_up_to_units(valid_range.step, unit), 1)
+    units = start + -(-(_round_up_to_units(amount.nanos, unit) - start) // step) * step
+    if rules.checks_amounts and units > _MAX_INT64:
+        raise CapacityError(f"{_NOT_REPRESENTABLE}: rounding request {amount.text} up to the next step passes MaxInt64")
+    quantity_format = valid_range.step_format if rules.checks_amounts else Format.BINARY
+    nanos = units * unit
+    text = FormattedQuantity(Quantity(nanos, -9, is_int64_amount=False), quantity_format).text
+    return Amount(nanos, text, rounded=True)
 
 
-def _round_up_to_units(amount_in_nanos: int) -> int:
-    return -(-amount_in_nanos // NANO)
+def _round_up_to_units(amount_in_nanos: int, unit: int) -> int:
+    return -(-amount_in_nanos // unit)
 
 
-def _format_binary(units: int) -> str:
-    """Format whole units with the largest binary suffix that divides them."""
-    power = 0
-    while units and units % 1024 == 0 and power < len(_BINARY_SUFFIXES) - 1:
-        units, power = units // 1024, power + 1
-    return f"{units}{_BINARY_SUFFIXES[power]}"
-
-
-def _violates_policy(amount: Amount, capacity: Capacity) -> bool:
+def _violates_policy(amount: Amount, capacity: Capacity, rules: CapacityRules) -> bool:
     if capacity.default is not None and amount == capacity.default:
         return False
     valid_range = capacity.valid_range
@@ -130,10 +174,12 @@ def _violates_policy(amount: Amount, capacity: Capacity) -> bool:
             return True
         if not valid_range.step:
             return False
-        return (
-            _round_up_to_units(amount.nanos)
-            - (_round_up_to_units(valid_range.minimum.nanos) if valid_range.minimum else 0)
-        ) % max(_round_up_to_units(valid_range.step), 1) != 0
+        unit = valid_range.find_unit(rules)
+        if unit == _MILLI and amount.nanos % _MILLI:
+            return True
+        start = _round_up_to_units(valid_range.minimum.nanos, unit) if valid_range.minimum else 0
+        step = max(_round_up_to_units(valid_range.step, unit), 1)
+        return (_round_up_to_units(amount.nanos, unit) - start) % step != 0
     return bool(capacity.valid_values) and all(
         amount.nanos != valid_value.nanos for valid_value in capacity.valid_values
     )
@@ -142,32 +188,55 @@ def _violates_policy(amount: Amount, capacity: Capacity) -> bool:
 def fits_capacity(
     capacities: Mapping[str, Capacity],
     requirements: CapacityRequirements | None,
-    in_use: CapacityAmounts,
-    allocating: CapacityAmounts,
+    consumed_capacity: CapacityAmounts,
+    allocating_capacity: CapacityAmounts,
+    rules: CapacityRules = _RULES,
 ) -> bool:
     """Return whether a request fits in the available capacity.
 
     Args:
         capacities: the device's capacities by name.
-        requirements: the requested capacities; a capacity that is not requested is consumed by its default.
-        in_use: the capacity consumed by other claims, in nano units.
-        allocating: the capacity consumed by this search so far, in nano units.
+        requirements: the requested capacities. If a capacity is not requested, its default amount is consumed.
+        consumed_capacity: the capacity that other claims consume, in nano units.
+        allocating_capacity: the capacity that this search has consumed so far, in nano units.
+        rules: the rules of the release.
+
+    Raises:
+        CapacityError: an amount is negative or cannot be represented.
     """
     requested = requirements.requests if requirements is not None else {}
     if any(name not in capacities for name in requested):
         return False
+    amounts = _calculate_amounts(requested, capacities, rules)
     for name, capacity in capacities.items():
-        consumed = calculate_consumed_capacity(requested.get(name), capacity)
-        if _violates_policy(consumed, capacity):
+        consumed = amounts[name]
+        if _violates_policy(consumed, capacity, rules):
             return False
-        if consumed.nanos + in_use.get(name, 0) + allocating.get(name, 0) > capacity.value.nanos:
+        if consumed.nanos + consumed_capacity.get(name, 0) + allocating_capacity.get(name, 0) > capacity.value.nanos:
             return False
     return True
 
 
 def calculate_consumed_capacities(
-    requirements: CapacityRequirements | None, capacities: Mapping[str, Capacity]
+    requirements: CapacityRequirements | None, capacities: Mapping[str, Capacity], rules: CapacityRules = _RULES
 ) -> dict[str, Amount]:
-    """Return the consumed amount of each capacity of a device."""
-    requested = requirements.requests if requirements is not None else {}
-    return {name: calculate_consumed_capacity(requested.get(name), capacity) for name, capacity in capacities.items()}
+    """Return the consumed amount of each capacity of a device.
+
+    Raises:
+        CapacityError: an amount is negative or cannot be represented.
+    """
+    return _calculate_amounts(requirements.requests if requirements is not None else {}, capacities, rules)
+
+
+def _calculate_amounts(
+    requested: Mapping[str, RawQuantity], capacities: Mapping[str, Capacity], rules: CapacityRules
+) -> dict[str, Amount]:
+    amounts: dict[str, Amount] = {}
+    for name, capacity in capacities.items():
+        try:
+            amounts[name] = calculate_consumed_capacity(requested.get(name), capacity, rules)
+        except CapacityError as error:
+            raise CapacityError(f'capacity "{name}": {error}') from error
+        if rules.checks_amounts and amounts[name].nanos < 0:
+            raise CapacityError(f'capacity "{name}": capacity value is negative')
+    return amounts

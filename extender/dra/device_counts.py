@@ -1,4 +1,4 @@
-"""Number of devices of a class per node, in total and allocated.
+"""Counts of the devices of a class on each node: all devices, and allocated devices.
 
 The counts are used to score extended resources served by devices. As upstream, all slices count, including slices of
 incomplete pools and old generations.
@@ -27,14 +27,14 @@ Rows = BoolArray | IntArray
 
 
 class DeviceCounts(NamedTuple):
-    """Devices of a class per row, int64, shape (number of nodes,); `allocated` includes shared devices."""
+    """The number of devices of a class by row: int64, shape (number of nodes,). `allocated` includes shared devices."""
 
     total: IntArray
     allocated: IntArray
 
 
 class DeviceCounter:
-    """Counts the devices in the snapshots of one cache; owned by one plugin; not thread-safe."""
+    """Counts the devices in the snapshots of one cache. Each plugin has its own counter. It is not thread-safe."""
 
     def __init__(self, features: Features) -> None:
         self._features = features
@@ -42,19 +42,19 @@ class DeviceCounter:
         self._cache: dict[str, tuple[object, DeviceCounts]] = {}
 
     def count_devices(self, device_class: DeviceClass, snapshot: Snapshot) -> DeviceCounts:
-        """Count the devices of *device_class*; 0 on nodes where a selector of the class fails."""
+        """Count the devices of *device_class*. The counts are 0 on nodes where a selector of the class fails."""
         allocator = self._allocator
         allocator.sync(snapshot)
-        state_key = (
-            *allocator.state_key,
+        cache_key = (
+            *allocator.slice_and_class_version,
             allocator.allocated_devices.version,
             snapshot.history_id,
-            snapshot.node_position,
+            snapshot.node_log_position,
         )
         name = device_class.metadata.name
         cached = self._cache.get(name)
-        if cached is None or cached[0] != state_key:
-            cached = self._cache[name] = (state_key, self._count_per_node(device_class, snapshot))
+        if cached is None or cached[0] != cache_key:
+            cached = self._cache[name] = (cache_key, self._count_per_node(device_class, snapshot))
         return cached[1]
 
     def _count_per_node(self, device_class: DeviceClass, snapshot: Snapshot) -> DeviceCounts:
@@ -81,11 +81,12 @@ class DeviceCounter:
         """Return the number of *devices* that match the class, and the number in use; None if a selector fails."""
         total_count = in_use_count = 0
         expressions = [selector.cel.expression for selector in device_class.spec.selectors if selector.cel is not None]
-        dialect = self._features.dialect
+        cel_features = self._features.cel_features
         for device in devices:
             try:
                 matches = all(
-                    device.matches_expression(expression, dialect, allow_multiple=False) for expression in expressions
+                    device.matches_expression(expression, cel_features, allow_multiple=False)
+                    for expression in expressions
                 )
             except (CompileError, EvaluationError):
                 return None
@@ -98,7 +99,7 @@ class DeviceCounter:
 def _group_by_nodes(
     compiled_slice: CompiledSlice, view: NodeView
 ) -> Iterable[tuple[Rows | None, tuple[SliceDevice, ...]]]:
-    """Return pairs of node rows and the slice's devices on them; the rows are None if a node selector is invalid."""
+    """Return node rows, each with the slice's devices on them. The rows are None if a node selector is invalid."""
     if not compiled_slice.per_device_node_selection:
         all_nodes = NodeSelection(all_nodes=True)
         return ((_find_node_rows(compiled_slice.node_selection or all_nodes, view), compiled_slice.devices),)
@@ -111,6 +112,6 @@ def _find_node_rows(node_selection: NodeSelection, view: NodeView) -> Rows | Non
     if node_selection.node_name:
         row = view.snapshot.row(node_selection.node_name)
         return np.array([] if row is None else [row], dtype=np.int64)
-    if node_selection.terms is None:
+    if node_selection.compiled_selector is None:
         return None if node_selection.error else np.zeros(len(view), dtype=np.bool_)
-    return match_node_selector(view, node_selection.terms)
+    return match_node_selector(view, node_selection.compiled_selector)

@@ -1,7 +1,8 @@
 """Device pools of one node, in allocation order.
 
-Only the newest generation of a pool is used, and only if all its slices exist. Pools are ordered by driver and name;
-pools with binding conditions come last. Slices are ordered by name, so a driver controls which devices are tried first.
+Only the newest generation of a pool is used, and only if all its slices exist. Pools are ordered by driver and name.
+Slices with compatibility groups do not count, so their pool is incomplete. Pools with binding conditions come last.
+Slices are ordered by name, so a driver controls which devices are tried first.
 
 Source: dynamic-resource-allocation/structured/internal/incubating/allocator_incubating.go, Allocator.Allocate (1.36).
 """
@@ -16,14 +17,14 @@ from extender.dra.resource_slices import CompiledSlice, CounterAmounts, PoolId, 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Pool:
-    """The part of a pool that is relevant for one node.
+    """The part of a resource pool that one node needs.
 
     Attributes:
         id: driver and pool name.
         incomplete: whether slices are missing.
-        invalid_reason: the error of its slices; empty if they are valid.
+        invalid_reason: the reason why its slices are invalid; empty if they are valid.
         devices: the devices of slices that target the node, in allocation order.
-        devices_not_targeting_node: the devices of all remaining slices; they consume the pool's counters too.
+        devices_not_targeting_node: the devices of the other slices, which also consume the pool's counters.
         counter_sets: the shared counters by name of the set.
     """
 
@@ -40,13 +41,13 @@ class Pool:
         return "/".join(self.id)
 
     @property
-    def usable(self) -> bool:
+    def is_usable(self) -> bool:
         """Whether devices may be allocated from the pool."""
         return not self.incomplete and not self.invalid_reason
 
     @property
     def has_binding_conditions(self) -> bool:
-        """Whether a device has binding conditions; such a pool is tried last."""
+        """Whether a device has binding conditions. Such a pool is tried last."""
         return any(device.device.binding_conditions for device in self.devices)
 
 
@@ -54,35 +55,46 @@ class SliceIndex:
     """The slices of a snapshot, indexed by node and by pool.
 
     Attributes:
-        slices: the compiled slices by name, in the order of arrival.
+        slices: the compiled slices by name, in the order in which they were added.
     """
 
     __slots__ = (
         "_partitionable_devices",
         "_pool_cache",
         "_pools_by_node",
+        "_restricts_counter_slices",
         "_slices_by_node",
         "_slices_by_pool",
         "_slices_not_indexed_by_node",
         "slices",
     )
 
-    def __init__(self, slices: Mapping[str, CompiledSlice], *, partitionable_devices: bool) -> None:
+    def __init__(
+        self,
+        slices: Mapping[str, CompiledSlice],
+        *,
+        partitionable_devices: bool,
+        restricts_counter_slices: bool = False,
+    ) -> None:
         """Index the slices.
 
         Args:
             slices: the compiled slices.
             partitionable_devices: whether partitionable devices are supported.
+            restricts_counter_slices: whether a slice with shared counters belongs to the nodes that it names. Otherwise
+                it belongs to all nodes.
         """
         self.slices = slices
+        usable_slices = [part for part in slices.values() if not part.uses_compatibility_groups]
+        self._restricts_counter_slices = restricts_counter_slices
         self._partitionable_devices = partitionable_devices
         self._slices_by_node: dict[str, list[CompiledSlice]] = {}
         self._slices_not_indexed_by_node: list[CompiledSlice] = []
         self._slices_by_pool: dict[PoolId, list[CompiledSlice]] = {}
-        for compiled_slice in slices.values():
+        for compiled_slice in usable_slices:
             self._slices_by_pool.setdefault(compiled_slice.pool_id, []).append(compiled_slice)
             node_name = compiled_slice.resource_slice.spec.node_name
-            if node_name and not compiled_slice.counter_sets:
+            if node_name and (restricts_counter_slices or not compiled_slice.counter_sets):
                 self._slices_by_node.setdefault(node_name, []).append(compiled_slice)
             else:
                 self._slices_not_indexed_by_node.append(compiled_slice)
@@ -107,7 +119,8 @@ class SliceIndex:
         for compiled_slice in (*self._slices_by_node.get(node.metadata.name, ()), *self._slices_not_indexed_by_node):
             if not self._partitionable_devices and compiled_slice.uses_partitionable_devices:
                 continue
-            if compiled_slice.targets_node(node):
+            has_counters_for_all_nodes = compiled_slice.counter_sets and not self._restricts_counter_slices
+            if has_counters_for_all_nodes or compiled_slice.targets_node(node):
                 _add_newest_generation(slices_by_pool.setdefault(compiled_slice.pool_id, []), compiled_slice)
         pools_without_binding_conditions: list[Pool] = []
         pools_with_binding_conditions: list[Pool] = []
@@ -150,7 +163,7 @@ class SliceIndex:
 
 
 def _add_newest_generation(pool_slices: list[CompiledSlice], compiled_slice: CompiledSlice) -> None:
-    """Add a slice to the slices of its pool; a newer generation replaces an older one."""
+    """Add a slice to *pool_slices*, which keeps only the newest generation."""
     if pool_slices and compiled_slice.generation < pool_slices[0].generation:
         return
     if pool_slices and compiled_slice.generation > pool_slices[0].generation:
@@ -175,7 +188,7 @@ def _build_pool(
     if not partitionable_devices:
         return Pool(pool_id, devices=devices)
     counter_sets: dict[str, CounterAmounts] = {}
-    for compiled_slice in slices:
+    for compiled_slice in (*slices, *other_slices):
         for name, counters in compiled_slice.counter_sets:
             if name in counter_sets:
                 return Pool(pool_id, invalid_reason=f"duplicate counter set name {name}")
@@ -213,7 +226,7 @@ def _find_unknown_counter(counter_sets: Mapping[str, CounterAmounts], slices: It
 
 
 def gather_pools(slice_index: SliceIndex, node: Node) -> tuple[Pool, ...]:
-    """Return the node's pools; add upstream's prefix to errors.
+    """Return the node's pools. Errors get upstream's prefix.
 
     Raises:
         AllocationError: a node selector of a slice is invalid.

@@ -1,4 +1,4 @@
-"""Normalized device requests: exact requests and subrequests in one form, validated before the search.
+"""Normalized device requests: exact requests and subrequests are validated and converted to one form.
 
 Source: pkg/scheduler/framework/plugins/dynamicresources/dynamicresources.go, DynamicResources.PreFilter;
 dynamic-resource-allocation/structured/internal/incubating/allocator_incubating.go, Allocator.Allocate (1.36).
@@ -24,7 +24,7 @@ ALLOCATION_MODE_ALL: Final = "All"
 """The allocation mode that takes all matching devices of the node."""
 
 _ALLOCATION_MODE_EXACT_COUNT: Final = "ExactCount"
-_PREVENTING_EFFECTS: Final = frozenset(("NoSchedule", "NoExecute"))
+_ALLOCATION_PREVENTING_EFFECTS: Final = frozenset(("NoSchedule", "NoExecute"))
 
 
 class NormalizedRequest(NamedTuple):
@@ -32,7 +32,7 @@ class NormalizedRequest(NamedTuple):
 
     Attributes:
         name: the name of the request or subrequest.
-        parent: the name of a subrequest's request; empty for an exact request.
+        parent: the name of the request that contains the subrequest; empty for an exact request.
         device_class: the class of the devices.
         allocation_mode: "All" for all matching devices, or "ExactCount" for `num_devices` devices.
         num_devices: the number of devices.
@@ -109,6 +109,8 @@ def _normalize_single_request(
     exact_request = request if isinstance(request, DeviceSubRequest) else request.exactly
     if exact_request is None:
         raise AllocationError(f"{location}: unknown request type")
+    if exact_request.derived_attributes:
+        raise AllocationError(f"{location}: cannot handle request with derived attributes, the feature is disabled")
     for number, selector in enumerate(exact_request.selectors):
         if selector.cel is None:
             raise AllocationError(f"{location}, selector #{number}: CEL expression empty (unsupported selector type?)")
@@ -152,7 +154,7 @@ def tolerates(toleration: Toleration, taint: DeviceTaint) -> bool:
 def has_untolerated_taint(taints: tuple[DeviceTaint, ...], request: NormalizedRequest) -> bool:
     """Return whether *request* does not tolerate a NoSchedule or NoExecute taint of a device."""
     return any(
-        taint.effect in _PREVENTING_EFFECTS
+        taint.effect in _ALLOCATION_PREVENTING_EFFECTS
         and not any(tolerates(toleration, taint) for toleration in request.tolerations)
         for taint in taints
     )

@@ -12,10 +12,24 @@ from extender.api.kinds.devices import Device, DeviceTaintRule, DeviceTaintSelec
 _ANY_DEVICE = DeviceTaintSelector()
 
 
-def apply_taint_rules(resource_slice: ResourceSlice, rules: Collection[DeviceTaintRule]) -> ResourceSlice:
-    """Append the taints of *rules* to the slice's devices; return the same object if no rule selects it."""
+def apply_taint_rules(
+    resource_slice: ResourceSlice, rules: Collection[DeviceTaintRule], *, applies_rules_without_selector: bool = True
+) -> ResourceSlice:
+    """Return the slice with the taints of *rules* on its devices; the same object if no rule selects it.
+
+    Args:
+        resource_slice: the slice.
+        rules: the rules.
+        applies_rules_without_selector: whether a rule without a selector applies to all devices, as in release 1.36.
+            Otherwise it applies to none.
+
+    Source: dynamic-resource-allocation/resourceslice/tracker/tracker.go, Tracker.applyPatches (1.36, 1.37).
+    """
     matching_rules = [
-        rule for rule in rules if _selects_slice(rule.spec.device_selector or _ANY_DEVICE, resource_slice)
+        rule
+        for rule in rules
+        if (applies_rules_without_selector or rule.spec.device_selector is not None)
+        and _selects_slice(rule.spec.device_selector or _ANY_DEVICE, resource_slice)
     ]
     if not matching_rules:
         return resource_slice

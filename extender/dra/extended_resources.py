@@ -1,4 +1,4 @@
-"""Extended resources served by devices: build the requests of the claim that the scheduler creates for a pod.
+"""Device requests of the claim that the scheduler creates for the extended resources of a pod.
 
 Source: pkg/scheduler/framework/plugins/dynamicresources/extendeddynamicresources.go,
 DynamicResources.filterExtendedResources (1.36).
@@ -17,7 +17,7 @@ _MAX_INT64: Final = 2**63 - 1
 
 
 class ExtendedResourceRequests(NamedTuple):
-    """The extended resources that devices must serve on a node.
+    """The device requests for the extended resources of a pod.
 
     Attributes:
         requests: the claim's requests, sorted by name.
@@ -33,12 +33,12 @@ def build_device_requests(
 ) -> ExtendedResourceRequests:
     """Build the device requests and container mappings for *resources* of *pod*.
 
-    Init containers reuse the devices of later containers. If the largest init container needs more devices, an extra
-    request is for the difference.
+    Init containers reuse the devices of later containers. If the largest init container needs more devices, it has a
+    request for the difference.
 
     Args:
         pod: the pod.
-        resources: extended resources that devices serve.
+        resources: the extended resources to allocate as devices.
         classes: device classes by extended resource.
     """
     init_containers = pod.spec.init_containers
@@ -47,18 +47,16 @@ def build_device_requests(
     requests: list[DeviceRequest] = []
     mappings: list[ContainerExtendedResourceRequest] = []
     for resource in sorted(resources):
-        resource_requests = _ResourceRequests(containers, resource, classes[resource].metadata.name)
-        resource_requests.add_long_running(
-            [position for position in range(len(containers)) if position not in init_positions]
-        )
-        resource_requests.add_init_containers(init_positions)
-        requests.extend(resource_requests.list_requests())
-        mappings.extend(resource_requests.list_mappings())
+        builder = _DeviceRequestBuilder(containers, resource, classes[resource].metadata.name)
+        builder.add_long_running([position for position in range(len(containers)) if position not in init_positions])
+        builder.add_init_containers(init_positions)
+        requests.extend(builder.list_requests())
+        mappings.extend(builder.list_mappings())
     return ExtendedResourceRequests(tuple(sorted(requests, key=lambda request: request.name)), tuple(mappings))
 
 
-class _ResourceRequests:
-    """The device requests for one extended resource."""
+class _DeviceRequestBuilder:
+    """Builds the device requests for one extended resource of a pod."""
 
     def __init__(self, containers: tuple[Container, ...], resource: str, class_name: str) -> None:
         self._containers = containers
@@ -103,7 +101,7 @@ class _ResourceRequests:
         ]
 
     def list_mappings(self) -> list[ContainerExtendedResourceRequest]:
-        """Return all mappings; mappings of smaller init requests refer to the largest init request."""
+        """Return all mappings. Those of smaller init requests refer to the largest init request."""
         init_mappings = self._init_mappings
         if self._largest_init_request is not None:
             largest_name = self._largest_init_request.name
@@ -150,7 +148,7 @@ def _get_device_count(request: DeviceRequest) -> int:
 def _to_int64(raw: str | float) -> int:
     """Return the amount as an int64; 0 if it is fractional or out of range."""
     amount = parse(raw)
-    if not amount.small or amount.scale < 0:
+    if not amount.is_int64_amount or amount.scale < 0:
         return 0
     value = int(amount.unscaled * 10**amount.scale)
     return value if abs(value) <= _MAX_INT64 else 0

@@ -6,29 +6,38 @@ Source: pkg/scheduler/framework/plugins/dynamicresources/dynamicresources.go, Al
 from typing import NamedTuple
 
 from extender.config.feature_gates import FeatureGates
-from extender.dra.cel.environment import Dialect
+from extender.config.releases import DEFAULT_RELEASE, Release
+from extender.dra.cel.environment import CelFeatures
+from extender.dra.consumable_capacity import CapacityRules
 
 
 class Features(NamedTuple):
     """The features that feature gates enable.
 
-    `device_binding` needs two gates, DRADeviceBindingConditions and DRAResourceClaimDeviceStatus. Each other feature
-    is named after its gate.
+    A bool feature is named after its gate, with one exception. `device_binding_and_status` needs two gates:
+    DRADeviceBindingConditions and DRAResourceClaimDeviceStatus. `cel_features` are the features of CEL selectors.
+    `release` has the rules that no feature gate guards. `capacity_rules` are the rules for amounts of capacities.
     """
 
     admin_access: bool = True
     prioritized_list: bool = True
     partitionable_devices: bool = True
     device_taints: bool = True
-    device_binding: bool = True
+    device_binding_and_status: bool = True
     consumable_capacity: bool = True
     device_taint_rules: bool = False
-    dialect: Dialect = Dialect()
+    cel_features: CelFeatures = CelFeatures()
+    release: Release = DEFAULT_RELEASE
+    capacity_rules: CapacityRules = CapacityRules()
 
     @property
-    def distinct_attribute(self) -> bool:
-        """Whether distinctAttribute is supported: only the allocator for the newer features has it."""
-        return self.device_binding or self.consumable_capacity
+    def needs_non_stable_allocator(self) -> bool:
+        """Whether upstream selects an allocator other than its stable one.
+
+        It does if `device_binding_and_status` or `consumable_capacity` is enabled. Its stable allocator supports
+        neither distinctAttribute nor bindsToNode.
+        """
+        return self.device_binding_and_status or self.consumable_capacity
 
 
 def make_features(gates: FeatureGates) -> Features:
@@ -39,8 +48,10 @@ def make_features(gates: FeatureGates) -> Features:
         prioritized_list="DRAPrioritizedList" in gates,
         partitionable_devices="DRAPartitionableDevices" in gates,
         device_taints="DRADeviceTaints" in gates,
-        device_binding="DRADeviceBindingConditions" in gates and "DRAResourceClaimDeviceStatus" in gates,
+        device_binding_and_status="DRADeviceBindingConditions" in gates and "DRAResourceClaimDeviceStatus" in gates,
         consumable_capacity=consumable_capacity,
         device_taint_rules="DRADeviceTaintRules" in gates,
-        dialect=Dialect(consumable_capacity, "DRAListTypeAttributes" in gates),
+        cel_features=CelFeatures(consumable_capacity, "DRAListTypeAttributes" in gates),
+        release=gates.release,
+        capacity_rules=CapacityRules("DRAFractionalCapacityRange" in gates, gates.release.checks_capacity_amounts),
     )

@@ -10,9 +10,9 @@ from extender.api.kinds.devices import Device, DeviceAttribute, ResourceSlice
 from extender.api.kinds.node import Node
 from extender.api.matching import CompiledNodeSelector, compile_strict_node_selector
 from extender.dra.cel.environment import (
+    CelFeatures,
     CompileError,
     DeviceValues,
-    Dialect,
     EvaluationError,
     compile_expression,
     to_message,
@@ -33,12 +33,20 @@ CounterAmounts = dict[str, int]
 
 @dataclass(frozen=True, slots=True)
 class NodeSelection:
-    """The nodes on which devices can be used: one node, all nodes, or the nodes of a selector. Default: no node."""
+    """The nodes on which devices can be used: no node, one node, all nodes, or the nodes of a selector.
+
+    Attributes:
+        node_name: the name of the only node; empty if there is none.
+        all_nodes: whether all nodes are selected.
+        selector: the node selector.
+        compiled_selector: the compiled node selector; None without a selector or with an invalid one.
+        error: the error of an invalid selector.
+    """
 
     node_name: str = ""
     all_nodes: bool = False
     selector: NodeSelector | None = None
-    terms: CompiledNodeSelector | None = None
+    compiled_selector: CompiledNodeSelector | None = None
     error: str = ""
 
     def matches(self, node: Node) -> bool:
@@ -51,21 +59,21 @@ class NodeSelection:
             return node.metadata.name == self.node_name
         if self.all_nodes or self.selector is None:
             return self.all_nodes
-        if self.terms is None:
+        if self.compiled_selector is None:
             raise AllocationError(f"failed to parse node selector: {self.error}")
-        return self.terms.matches(node.metadata.labels, node.metadata.name)
+        return self.compiled_selector.matches(node.metadata.labels, node.metadata.name)
 
 
 def parse_node_selection(node_name: str | None, all_nodes: bool | None, selector: NodeSelector | None) -> NodeSelection:
-    """Build the node selection from the fields of a slice or a device."""
-    terms: CompiledNodeSelector | None = None
+    """Make the node selection from the fields of a slice or a device."""
+    compiled_selector: CompiledNodeSelector | None = None
     error = ""
     if selector is not None:
         try:
-            terms = compile_strict_node_selector(selector)
+            compiled_selector = compile_strict_node_selector(selector)
         except ValueError as selector_error:
             error = str(selector_error)
-    return NodeSelection(node_name or "", bool(all_nodes), selector, terms, error)
+    return NodeSelection(node_name or "", bool(all_nodes), selector, compiled_selector, error)
 
 
 class CounterConsumption(NamedTuple):
@@ -90,7 +98,7 @@ class SliceDevice:
         self.device = device
         self.slice = compiled_slice
         self.allow_multiple_allocations = bool(device.allow_multiple_allocations)
-        self._expression_results: dict[tuple[str, Dialect, bool], bool] = {}
+        self._expression_results: dict[tuple[str, CelFeatures, bool], bool] = {}
 
     @cached_property
     def node_selection(self) -> NodeSelection:
@@ -114,19 +122,21 @@ class SliceDevice:
         )
 
     def find_attribute(self, name: str) -> DeviceAttribute | None:
-        """Return the attribute with the qualified *name*; the driver's own attributes may lack the domain."""
+        """Return the attribute with the qualified *name*. The domain may be missing if it is the driver's name."""
         attributes = self.device.attributes
         if name in attributes:
             return attributes[name]
         domain, slash, short_name = name.partition("/")
         return attributes.get(short_name) if slash and domain == self.id[0] else None
 
-    def matches_expression(self, expression: str, dialect: Dialect, *, allow_multiple: bool | None = None) -> bool:
+    def matches_expression(
+        self, expression: str, cel_features: CelFeatures, *, allow_multiple: bool | None = None
+    ) -> bool:
         """Evaluate *expression* on the device and cache the result.
 
         Args:
             expression: the CEL expression.
-            dialect: the CEL features in use.
+            cel_features: the enabled CEL features.
             allow_multiple: the value of allowMultipleAllocations in the expression; None: the device's own value.
 
         Raises:
@@ -134,22 +144,24 @@ class SliceDevice:
             EvaluationError: the evaluation fails on this device.
         """
         shareable = self.allow_multiple_allocations if allow_multiple is None else allow_multiple
-        key = (expression, dialect, shareable)
+        key = (expression, cel_features, shareable)
         result = self._expression_results.get(key)
         if result is None:
-            program = compile_with_cache(expression, dialect)
-            attributes, capacity = self._build_cel_values(dialect)
+            program = get_or_compile(expression, cel_features)
+            attributes, capacity = self._build_cel_values(cel_features)
             values = DeviceValues(self.id[0], shareable, attributes, capacity)
             result = self._expression_results[key] = program.matches(values)
         return result
 
-    def _build_cel_values(self, dialect: Dialect) -> tuple[dict[str, dict[str, Any]], dict[str, dict[str, Any]]]:
+    def _build_cel_values(
+        self, cel_features: CelFeatures
+    ) -> tuple[dict[str, dict[str, Any]], dict[str, dict[str, Any]]]:
         driver = self.id[0]
         attributes: dict[str, dict[str, Any]] = {}
         for name, attribute in self.device.attributes.items():
             domain, short_name = _split_qualified_name(name, driver)
             try:
-                attributes.setdefault(domain, {})[short_name] = _convert_attribute_value(attribute, dialect)
+                attributes.setdefault(domain, {})[short_name] = _convert_attribute_value(attribute, cel_features)
             except ValueError as error:
                 raise EvaluationError(f"attribute {name}: {error}") from error
         capacity: dict[str, dict[str, Any]] = {}
@@ -164,8 +176,8 @@ def _split_qualified_name(name: str, driver: str) -> tuple[str, str]:
     return (domain, short_name) if slash else (driver, name)
 
 
-def _convert_attribute_value(attribute: DeviceAttribute, dialect: Dialect) -> Any:
-    if dialect.list_attributes:
+def _convert_attribute_value(attribute: DeviceAttribute, cel_features: CelFeatures) -> Any:
+    if cel_features.list_type_attributes:
         for values in (attribute.int_values, attribute.bool_values, attribute.string_values):
             if values:
                 return list(values)
@@ -183,20 +195,20 @@ def _convert_attribute_value(attribute: DeviceAttribute, dialect: Dialect) -> An
 
 
 _MAX_CACHED_EXPRESSIONS = 4096
-_expression_cache: dict[tuple[str, Dialect], Any] = {}
+_expression_cache: dict[tuple[str, CelFeatures], Any] = {}
 
 
-def compile_with_cache(expression: str, dialect: Dialect) -> Any:
-    """Compile *expression*, or return the cached result; the oldest entry is evicted from a full cache.
+def get_or_compile(expression: str, cel_features: CelFeatures) -> Any:
+    """Return the compiled *expression*, from the cache if possible. A full cache evicts its oldest entry.
 
     Raises:
         CompileError: the expression does not compile.
     """
-    key = (expression, dialect)
+    key = (expression, cel_features)
     compiled = _expression_cache.get(key)
     if compiled is None:
         try:
-            compiled = compile_expression(expression, dialect)
+            compiled = compile_expression(expression, cel_features)
         except CompileError as error:
             compiled = error
         if len(_expression_cache) >= _MAX_CACHED_EXPRESSIONS:
@@ -215,10 +227,10 @@ class CompiledSlice:
         name: the name of the slice.
         driver, pool: the names of the driver and the pool.
         generation, pool_slice_count: the pool's generation and its number of slices.
-        node_selection: the nodes of all its devices; None: the slice selects no nodes.
+        node_selection: the nodes of all its devices; None if the slice selects no nodes.
         per_device_node_selection: whether each device selects its nodes.
         devices: the devices in the order of the spec.
-        counter_sets: pairs of a set's name and its shared counters.
+        counter_sets: the names of the counter sets, each with its shared counters.
     """
 
     def __init__(self, resource_slice: ResourceSlice) -> None:
@@ -248,14 +260,22 @@ class CompiledSlice:
         """Whether the slice uses fields of partitionable devices."""
         return self.resource_slice.spec.per_device_node_selection is not None or bool(self.counter_sets)
 
+    @property
+    def uses_compatibility_groups(self) -> bool:
+        """Whether a device of the slice has compatibility groups, which the allocator does not support.
+
+        Source: dynamic-resource-allocation/structured/internal/incubating/compatibility_groups.go,
+        sliceUsesCompatibilityGroups (1.37).
+        """
+        devices = self.resource_slice.spec.devices
+        return any(consumption.compatibility_groups for device in devices for consumption in device.consumes_counters)
+
     def targets_node(self, node: Node) -> bool:
-        """Return whether the slice targets *node*. A slice with counter sets targets every node.
+        """Return whether the slice targets *node*.
 
         Raises:
             AllocationError: a node selector is invalid.
         """
-        if self.counter_sets:
-            return True
         try:
             if self.node_selection is not None:
                 return self.node_selection.matches(node)

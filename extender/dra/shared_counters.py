@@ -1,20 +1,20 @@
-"""Shared counters of partitionable devices: a pool's available counters, and the counters that a search consumes.
+"""Shared counters of partitionable devices: the available counters of a pool, and those that a search consumes.
 
-As upstream, counters are indexed by the pool name without the driver.
+As upstream, release 1.36 indexes counters by the pool name without the driver. Later releases include the driver.
 
-Source: pkg/scheduler/framework/plugins/dynamicresources/dynamicresources.go, AllocatorFeatures (1.36).
+Source: dynamic-resource-allocation/structured/internal/incubating/allocator_incubating.go, allocator (1.36, 1.37).
 """
 
 from extender.dra.allocated_devices import AllocatedDevices
 from extender.dra.device_pools import Pool
-from extender.dra.resource_slices import CounterAmounts, SliceDevice
+from extender.dra.resource_slices import CounterAmounts, PoolId, SliceDevice
 
 CounterSets = dict[str, CounterAmounts]
 """Counters in nano units, by counter set and counter name."""
 
 
 def calculate_available_counters(pool: Pool, allocated_devices: AllocatedDevices) -> CounterSets:
-    """Return the counters of *pool* minus the counters of allocated devices; may be negative."""
+    """Return the counters of *pool* minus those of allocated devices. The result may be negative."""
     counters_by_set = {name: dict(counters) for name, counters in pool.counter_sets.items()}
     for device in (*pool.devices, *pool.devices_not_targeting_node):
         if not device.consumed_counters or not allocated_devices.is_in_use(device.id):
@@ -33,20 +33,25 @@ class CounterAllocator:
     The available counters of a pool are calculated when its first device is tried.
     """
 
-    __slots__ = ("_allocated_devices", "_available", "_consumed")
+    __slots__ = ("_allocated_devices", "_available", "_by_driver", "_consumed")
 
-    def __init__(self, allocated_devices: AllocatedDevices) -> None:
+    def __init__(self, allocated_devices: AllocatedDevices, *, by_driver: bool) -> None:
         self._allocated_devices = allocated_devices
-        self._available: dict[str, CounterSets] = {}
-        self._consumed: dict[str, CounterSets] = {}
+        self._by_driver = by_driver
+        self._available: dict[PoolId, CounterSets] = {}
+        self._consumed: dict[PoolId, CounterSets] = {}
+
+    def _get_key(self, pool: Pool) -> PoolId:
+        driver, name = pool.id
+        return (driver if self._by_driver else "", name)
 
     def consume(self, device: SliceDevice, pool: Pool) -> bool:
-        """Consume the counters of *device* if the pool's counters suffice; return whether they suffice."""
-        pool_name = pool.id[1]
-        available = self._available.get(pool_name)
+        """Consume the counters of *device* if the pool has enough. Return whether it has enough."""
+        key = self._get_key(pool)
+        available = self._available.get(key)
         if available is None:
-            available = self._available[pool_name] = calculate_available_counters(pool, self._allocated_devices)
-        consumed = self._consumed.setdefault(pool_name, {})
+            available = self._available[key] = calculate_available_counters(pool, self._allocated_devices)
+        consumed = self._consumed.setdefault(key, {})
         self._add_amounts(device, consumed, 1)
         for set_name, counters in available.items():
             consumed_set = consumed.get(set_name, {})
@@ -57,7 +62,7 @@ class CounterAllocator:
 
     def release(self, device: SliceDevice, pool: Pool) -> None:
         """Release the counters of *device*."""
-        self._add_amounts(device, self._consumed.setdefault(pool.id[1], {}), -1)
+        self._add_amounts(device, self._consumed.setdefault(self._get_key(pool), {}), -1)
 
     @staticmethod
     def _add_amounts(device: SliceDevice, counter_sets: CounterSets, sign: int) -> None:

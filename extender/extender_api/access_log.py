@@ -11,7 +11,7 @@ from extender.serving.http_protocol import CERTIFICATE_EXTENSION
 log = logging.getLogger("extender.access")
 
 SUCCESS_LEVEL: Final = logging.INFO - 2
-"""Log level of successful requests: written from `-v=2` on. Failed requests are always logged."""
+"""Log level of successful requests, which are logged with `-v=2` or higher. Failed requests are always logged."""
 
 
 def log_request(scope: Scope, verb: str, code: int, seconds: float, fields: dict[str, Any]) -> None:
@@ -21,7 +21,7 @@ def log_request(scope: Scope, verb: str, code: int, seconds: float, fields: dict
         scope: ASGI scope of the request.
         verb: name of the verb.
         code: HTTP status of the response.
-        seconds: time from the request's headers to the response.
+        seconds: time from the request's headers to the end of the response.
         fields: further log fields: pod, body sizes, error.
     """
     level = SUCCESS_LEVEL if code == 200 and not fields.get("err") else logging.INFO

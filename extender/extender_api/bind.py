@@ -1,10 +1,10 @@
 """The verb bind: bind a pod to a node for a scheduler, after checking the request against the current state.
 
 The pod is read from the API server first; its name, uid, scheduler and state must match the request. The node is then
-filtered by the profile of the pod's scheduler, on the newest snapshot. Only then is the pod assumed on the node, its
-volumes and claims are written, and then the Binding, with the pod's uid as precondition. Every failure forgets the
-assumed pod and is reported in the response. A pod that is already on that node is a success, so repeated requests are
-safe.
+filtered by the profile of the pod's scheduler, on the newest snapshot. If the node fits, the pod is assumed on the
+node. Then its volumes and claims are written, and last the Binding, which has the pod's uid as precondition. Every
+failure forgets the assumed pod and is reported in the response. If the pod is already on the requested node, the
+request succeeds. So repeated requests are safe.
 
 Source: kube-scheduler/extender/v1/types.go, ExtenderBindingArgs; pkg/scheduler/schedule_one.go,
 Scheduler.extendersBinding; kube-scheduler/framework/extender.go, Extender (1.36).
@@ -16,6 +16,8 @@ from collections.abc import AsyncIterator, Callable, Collection, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from typing import Any, Protocol
+
+from prometheus_client import CollectorRegistry
 
 from extender.api.extender_v1 import BindingArgs, BindingResult
 from extender.api.kinds.node import Node
@@ -31,7 +33,8 @@ from extender.cycle.pre_enqueue import run_pre_enqueue_plugins
 from extender.extender_api.decision_log import DecisionLog
 from extender.framework.profiles import Profile
 from extender.framework.status import Code, Status
-from extender.scheduler.binder import ApiCaller, Binder, BindingError, undo_api_calls
+from extender.metrics.verb_metrics import VerbMetrics
+from extender.scheduler.binder import ApiCaller, Binder, BindingError, make_unreserve_calls
 
 log = logging.getLogger("extender.extender_api")
 
@@ -53,25 +56,15 @@ class BindApi(ApiCaller, Protocol):
         """
 
 
-class BindMetrics(Protocol):
-    """Metrics of bind requests (`metrics.verb_metrics.VerbMetrics`)."""
-
-    def count_bind_result(self, outcome: str) -> None:
-        """Count one result: `bound`, `already` (bound before), `refused` (not written), `failed` (a write failed)."""
-
-
-class NullBindMetrics:
-    """Bind metrics that are discarded."""
-
-    def count_bind_result(self, outcome: str) -> None:
-        """Do nothing."""
-
-
 class BindRejectedError(Exception):
     """The bind request is rejected before anything is written; the message is the reason."""
 
 
 def _ignore_pod(_: Pod) -> None:
+    """Do nothing."""
+
+
+def _ignore_uid(_: str) -> None:
     """Do nothing."""
 
 
@@ -91,10 +84,12 @@ class BindVerb:
         api: the API server.
         metrics: the counters of results.
         extra_scheduler_names: the names of further schedulers; their pods are bound too.
-        not_ready_reason: a function that returns the reason why no request can be served now; empty if there is no such
-            reason.
+        get_not_ready_reason: a function that returns the reason why no request can be served now; empty if requests can
+            be served.
         decision_log: the log of decisions.
         on_forget: a function that is called with an assumed pod whose binding failed.
+        end_assumption: a function that ends filter's assumption of the pod with the given uid, because bind assumes the
+            pod itself.
         clock: the clock for timeouts.
     """
 
@@ -103,17 +98,18 @@ class BindVerb:
     default_profile: Profile
     runtime: PluginRuntime
     api: BindApi
-    metrics: BindMetrics = field(default_factory=NullBindMetrics)
+    metrics: VerbMetrics = field(default_factory=lambda: VerbMetrics(CollectorRegistry()))
     extra_scheduler_names: Collection[str] = ()
-    not_ready_reason: Callable[[], str] = _always_ready
+    get_not_ready_reason: Callable[[], str] = _always_ready
     decision_log: DecisionLog = field(default_factory=DecisionLog)
     on_forget: Callable[[Pod], None] = _ignore_pod
     clock: Clock = field(default_factory=SystemClock)
+    end_assumption: Callable[[str], None] = _ignore_uid
     _pod_locks: dict[str, tuple[asyncio.Lock, int]] = field(default_factory=dict)
 
     async def bind(self, args: BindingArgs) -> BindingResult:
-        """Bind the pod to the node. If that fails, return the reason in `error`; then nothing has changed."""
-        if reason := self.not_ready_reason():
+        """Bind the pod to the node. If that fails, forget the assumed pod and return the reason in `error`."""
+        if reason := self.get_not_ready_reason():
             return self._record_result(args, "refused", reason)
         fields = {
             "PodName": args.pod_name,
@@ -159,11 +155,12 @@ class BindVerb:
         pod = await self.api.pod(args.pod_namespace, args.pod_name)
         if _is_already_bound(pod, args):
             return "already"
+        self.end_assumption(args.pod_uid)
         pending_pod = self._check_pod(pod, args)
         # No other task runs between the check and the assume, so no other request can use the node's resources.
         pod_info, cycle_state = self._check_node(pending_pod, args.node)
         node_at_decision = get_node(self.cache, args.node)
-        nominated_node = self._find_nominated_node(args.pod_uid)
+        nominated_node = self.cache.find_nominated_node(args.pod_uid)
         profile = self._get_profile(pending_pod)
         self.cache.assume(binding_cycle.make_assumed_pod(pending_pod, args.node, profile, cycle_state), args.node)
         try:
@@ -174,7 +171,7 @@ class BindVerb:
             )
             for error in unreserve_result.errors:
                 log.warning("%s", error)
-            await undo_api_calls(self.api, unreserve_result.api_calls, log.warning)
+            await make_unreserve_calls(self.api, unreserve_result.api_calls, log.warning)
             if self.cache.is_assumed(args.pod_uid):
                 self.cache.forget(pending_pod)
                 self.cache.nominate(pending_pod, nominated_node)
@@ -229,11 +226,6 @@ class BindVerb:
 
     def _get_profile(self, pod: Pod) -> Profile:
         return self.profiles.get(pod.spec.scheduler_name, self.default_profile)
-
-    def _find_nominated_node(self, uid: str) -> str:
-        """Return the node that the pod is nominated for; empty if there is none."""
-        nominations = self.cache.snapshot().nominated_pods_by_node.items()
-        return next((node for node, pod_infos in nominations if any(pod_info.uid == uid for pod_info in pod_infos)), "")
 
     def _check_pod(self, pod: Pod | None, args: BindingArgs) -> Pod:
         """Return *pod* if it matches the request and is pending.

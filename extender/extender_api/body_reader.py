@@ -1,9 +1,9 @@
 """Read request bodies within size limits: one for each body, one for all bodies together.
 
-A request with node names is small, a request with whole nodes or pods is large, and only the body shows the kind of the
-request. So each body may grow to the limit for names. It may grow further only if these bytes contain the start of the
-whole objects. In requests of kube-scheduler they do: only the pod precedes the objects, and etcd limits a pod to 1.5
-MiB.
+A request with node names is small, and a request with whole nodes or pods is large. Only the body shows which kind a
+request is. So each body may grow to the limit for names. It may grow beyond that limit only if the list of whole nodes
+or victims starts before the limit. In kube-scheduler's requests the list starts before the limit, because only the pod
+precedes it and etcd limits a pod to 1.5 MiB.
 """
 
 import re
@@ -13,7 +13,7 @@ from typing import Final
 from starlette.requests import ClientDisconnect
 from starlette.types import Receive, Scope
 
-from extender.extender_api.payloads import MAX_NAMES_BYTES, MAX_NODES_BYTES, RequestError
+from extender.extender_api.request_limits import DEFAULT_LIMITS, MAX_NODES_BYTES, RequestError, RequestLimits
 
 WHOLE_NODES_PATTERN: Final = re.compile(rb'"nodes"\s*:\s*\{', re.IGNORECASE)
 """Matches a request of filter or prioritize with whole nodes. A JSON string escapes quotes, so no label or annotation
@@ -28,22 +28,22 @@ class BodyReader:
     """Reads request bodies within size limits.
 
     Attributes:
-        max_names_bytes: the limit for a request without whole objects.
-        max_bytes: the limit for any request.
+        limits: the limits of one request.
         max_total_bytes: the limit for all requests that are being read or served.
         current_total_bytes: the current size of these requests.
     """
 
-    max_names_bytes: int = MAX_NAMES_BYTES
-    max_bytes: int = MAX_NODES_BYTES
+    limits: RequestLimits = DEFAULT_LIMITS
     max_total_bytes: int = 4 * MAX_NODES_BYTES
     current_total_bytes: int = field(init=False, default=0)
 
     def __post_init__(self) -> None:
-        self.max_total_bytes = max(self.max_total_bytes, self.max_bytes)
+        self.max_total_bytes = max(self.max_total_bytes, self.limits.max_bytes)
 
     def read(self, scope: Scope, receive: Receive, whole_objects_pattern: re.Pattern[bytes] | None) -> "_BodyContext":
-        """Return an asynchronous context manager that returns the body. After its end, the bytes no longer count.
+        """Return an asynchronous context manager whose value is the body.
+
+        The body counts in `current_total_bytes` until the block ends.
 
         Args:
             scope: ASGI scope of the request.
@@ -59,8 +59,8 @@ class BodyReader:
             RequestError: 413, the size is above the limit.
         """
         if size > limit:
-            subject = "a request" if limit == self.max_bytes else "a request without whole nodes or pods"
-            raise RequestError(413, f"{subject} may have {limit} bytes, this has more")
+            subject = "a request" if limit == self.limits.max_bytes else "a request without whole nodes or pods"
+            raise RequestError(413, f"{subject} may have at most {limit} bytes")
 
 
 class _BodyContext:
@@ -83,16 +83,17 @@ class _BodyContext:
             ClientDisconnect: the client closed the connection before the end of the body.
         """
         reader, pattern = self._reader, self._pattern
-        max_bytes = reader.max_names_bytes if pattern is None else reader.max_bytes
+        limits = reader.limits
+        max_bytes = limits.max_names_bytes if pattern is None else limits.max_bytes
         reader.check_size(_get_content_length(self._scope), max_bytes)
         try:
-            await self._read_all(reader.max_names_bytes, max_bytes)
+            await self._read_all(limits.max_names_bytes, max_bytes)
         except BaseException:
             reader.current_total_bytes -= len(self._body)
             raise
         return self._body
 
-    async def _read_all(self, limit: int, max_bytes: int) -> None:
+    async def _read_all(self, current_limit: int, max_bytes: int) -> None:
         reader, body, pattern = self._reader, self._body, self._pattern
         has_more = True
         while has_more:
@@ -102,9 +103,9 @@ class _BodyContext:
             chunk, has_more = message.get("body", b""), message.get("more_body", False)
             body += chunk
             reader.current_total_bytes += len(chunk)
-            if len(body) > limit < max_bytes and pattern is not None and pattern.search(body):
-                limit = max_bytes
-            reader.check_size(len(body), limit)
+            if len(body) > current_limit < max_bytes and pattern is not None and pattern.search(body):
+                current_limit = max_bytes
+            reader.check_size(len(body), current_limit)
             if reader.current_total_bytes > reader.max_total_bytes:
                 raise RequestError(503, "too many big requests at once; retry later")
 

@@ -14,14 +14,24 @@ import numpy as np
 
 from extender.api.kinds.pod import Pod
 from extender.cycle.score import Ranking
+from extender.extender_api.best_node.choice import NodeChoice
 from extender.extender_api.failed_nodes import FEASIBLE, NodeReasons
 from extender.extender_api.host_priorities import HostPriorities
 from extender.extender_api.requested_nodes import RequestedNodes
 
 DetailsBuilder = Callable[[], Mapping[str, Any]]
 
-_OVERHEAD: Final = 512
-"""Estimated bytes of a decision without its names."""
+_DECISION_OVERHEAD: Final = 2048
+"""Estimated bytes of a decision without its names and scores. A decision of filter was measured with 1,850."""
+
+_RANKING_OVERHEAD: Final = 512
+"""Estimated bytes of the arrays of one plugin's scores, without the scores."""
+
+_SCORE_OVERHEAD: Final = 160
+"""Estimated bytes of one plugin's score of one node."""
+
+_VICTIM_OVERHEAD: Final = 64
+"""Estimated bytes of a victim without its uid."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,8 +47,8 @@ class DecisionLog:
     """Decisions by pod, newest last.
 
     Attributes:
-        max_bytes: the limit of the estimated memory of all decisions; the pod with the oldest last decision is evicted
-            first.
+        max_bytes: the limit of the estimated memory of all decisions. Beyond it, the pod without a decision for the
+            longest time is evicted first. If only one pod is left, its oldest decisions are evicted.
         max_per_pod: the limit of decisions per pod.
         now: a function that returns the time in seconds since 1970.
     """
@@ -53,7 +63,7 @@ class DecisionLog:
         """Add a decision of *verb* about the pod *key* (`namespace/name`); *build_details* returns its details."""
         decisions = self._decisions_by_pod.setdefault(key, deque())
         self._decisions_by_pod.move_to_end(key)
-        memory_bytes += 4 * len(key) + _OVERHEAD
+        memory_bytes += 4 * len(key) + _DECISION_OVERHEAD
         decisions.append(_Decision(self.now(), verb, memory_bytes, build_details))
         self._memory_bytes += memory_bytes
         if len(decisions) > self.max_per_pod:
@@ -61,6 +71,8 @@ class DecisionLog:
         while self._memory_bytes > self.max_bytes and len(self._decisions_by_pod) > 1:
             _, evicted_decisions = self._decisions_by_pod.popitem(last=False)
             self._memory_bytes -= sum(decision.memory_bytes for decision in evicted_decisions)
+        while self._memory_bytes > self.max_bytes:
+            self._memory_bytes -= decisions.popleft().memory_bytes
 
     def get_decisions(self, key: str) -> list[dict[str, Any]]:
         """Return the decisions about the pod *key*, oldest first."""
@@ -87,7 +99,23 @@ class DecisionLog:
                     groups.append({**group, "nodes": nodes})
             return {"profile": profile, "nodes": len(names), "accepted": accepted_nodes, "refused": groups}
 
-        self.add(pod.key, "filter", build_details, requested_nodes.node_names.memory_bytes)
+        reason_bytes = sum(len(reason.text) for reason in reasons.reasons)
+        memory_bytes = requested_nodes.node_names.memory_bytes + 8 * len(names) + 4 * reason_bytes
+        self.add(pod.key, "filter", build_details, memory_bytes)
+
+    def add_choice(self, pod: Pod, profile: str, requested_count: int, choice: NodeChoice) -> None:
+        """Add a result of filter that is one node among *requested_count* nodes."""
+        node_name, total, scores_by_plugin = choice.node_name, choice.total, choice.scores_by_plugin
+        counts = {"nodes": requested_count, "feasible": choice.feasible_count, "best": choice.best_count}
+
+        def build_details() -> dict[str, Any]:
+            scores = {
+                name: {"raw": score.raw, "normalized": score.normalized, "weight": score.weight}
+                for name, score in scores_by_plugin.items()
+            }
+            return {"profile": profile, **counts, "chosen": {"node": node_name, "total": total, "plugins": scores}}
+
+        self.add(pod.key, "filter", build_details, len(node_name) + _SCORE_OVERHEAD * len(scores_by_plugin))
 
     def add_prioritize(
         self, pod: Pod, profile: str, requested_nodes: RequestedNodes, ranking: Ranking, priorities: HostPriorities
@@ -121,7 +149,9 @@ class DecisionLog:
             pod.key,
             "prioritize",
             build_details,
-            requested_nodes.node_names.memory_bytes + 16 * (len(plugins) + 2) * len(names),
+            requested_nodes.node_names.memory_bytes
+            + 16 * (len(plugins) + 2) * len(names)
+            + _RANKING_OVERHEAD * len(plugins),
         )
 
     def add_preempt(
@@ -144,7 +174,9 @@ class DecisionLog:
         uids = [
             victim.uid for victims in (*offered_victims.values(), *accepted_victims.values()) for victim in victims.pods
         ]
-        self.add(pod.key, "preempt", build_details, _estimate_bytes([*offered_victims, *uids]))
+        self.add(
+            pod.key, "preempt", build_details, _estimate_bytes([*offered_victims, *uids]) + _VICTIM_OVERHEAD * len(uids)
+        )
 
     def add_failure(self, pod: Pod, verb: str, error: str) -> None:
         """Add an error of *verb*."""

@@ -1,52 +1,49 @@
 """The ASGI application of one verb.
 
-A scheduler waits for each response, so the slow handling of parameters, cookies and forms by FastAPI is skipped.
-FastAPI serves the OpenAPI document and handles unexpected exceptions.
+It is the endpoint of a Starlette route, because a scheduler waits for each response: FastAPI's own route with
+dependencies takes a fifth of a millisecond more (docs/decisions/0005-http-path-for-verbs.md).
 """
 
 import re
 import time
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
-from inspect import isawaitable
-from typing import Any, Final, Protocol
+from typing import Any, Final
 
 import msgspec
+from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect
 from starlette.types import Receive, Scope, Send
 
+from extender.api.extender_v1 import FilterResult
 from extender.extender_api import access_log
 from extender.extender_api.body_reader import BodyReader, get_header
+from extender.extender_api.cooperative_iteration import iterate_cooperatively, let_other_tasks_run
 from extender.extender_api.host_priorities import HostPriorities
 from extender.extender_api.limiter import RequestLimiter
-from extender.extender_api.payloads import RequestError
-from extender.serving.health_endpoints import make_text_response
+from extender.extender_api.node_names import NodeNames
+from extender.extender_api.request_limits import RequestError
+from extender.metrics.verb_metrics import VerbMetrics
 
 _CLIENT_CLOSED_REQUEST: Final = 499
-"""Status code in the metrics for a client that closes the connection before its request is read; it is never sent."""
+"""Status code in the metrics if a client closes the connection before its request is read. The code is never sent."""
+
+_NODES_PER_PIECE: Final = 256
+"""Whole nodes in one piece of a response: about 4 MiB."""
+
+_BYTES_PER_NAME: Final = 10
+"""Minimum bytes of a node name in a request, to estimate the number of names from the size of the body."""
 
 _encoder: Final = msgspec.json.Encoder()
 
 
-class RequestMetrics(Protocol):
-    """Metrics of requests (`metrics.verb_metrics.VerbMetrics`)."""
-
-    def observe_request_start(self, verb: str) -> None:
-        """Count a request that is in flight."""
-
-    def observe_request_end(self, verb: str, code: int, seconds: float) -> None:
-        """Observe the end of a request with the HTTP status *code*."""
-
-    def observe_body_sizes(self, verb: str, request_bytes: int, response_bytes: int) -> None:
-        """Observe the sizes of the bodies in bytes."""
-
-    def observe_event_loop_lag(self, seconds: float) -> None:
-        """Observe the delay of the event loop in seconds."""
+Decoder = Callable[[bytearray], Awaitable[Any]]
+"""Decodes the body of a request. It raises `RequestError`."""
 
 
 @dataclass(frozen=True, slots=True)
 class VerbEndpoint:
-    """Serves the requests of one verb on the event loop itself: a decision takes milliseconds.
+    """Serves the requests of one verb on the event loop itself, because a decision takes only milliseconds.
 
     Attributes:
         name: the verb's name in metrics.
@@ -56,29 +53,36 @@ class VerbEndpoint:
         whole_objects_pattern: the pattern of a request with whole objects; None if such requests are not allowed.
         limiter: the limiter of concurrent requests.
         metrics: the metrics of requests.
+        changes_cluster: whether the verb writes to the API server or assumes pods. If so, a request that a web page
+            can send is rejected.
     """
 
     name: str
-    decode: Callable[[bytearray], Any]
-    get_handler: Callable[[], Callable[[Any], Any]]
+    decode: Decoder
+    get_handler: Callable[[], Callable[[Any], Awaitable[Any]]]
     body_reader: BodyReader
     whole_objects_pattern: re.Pattern[bytes] | None
     limiter: RequestLimiter
-    metrics: RequestMetrics
+    metrics: VerbMetrics
+    changes_cluster: bool = False
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Serve one request that was routed to the verb."""
+        """Serve one request that was routed to the verb.
+
+        Raises:
+            HTTPException: the request is rejected.
+        """
         start_time = time.perf_counter()
         self.metrics.observe_request_start(self.name)
         code = 500
         log_fields: dict[str, Any] = {}
         try:
-            response_body = await self._handle(scope, receive, log_fields)
+            pieces = await self._handle(scope, receive, log_fields)
             code = 200
-            await _send_json(send, response_body)
+            await _send_json(send, pieces)
         except RequestError as error:
             code, log_fields["err"] = error.status, error.message
-            await make_text_response(error.message, code)(scope, receive, send)
+            raise HTTPException(code, error.message) from error
         except ClientDisconnect:
             code = _CLIENT_CLOSED_REQUEST
         finally:
@@ -86,32 +90,63 @@ class VerbEndpoint:
             self.metrics.observe_request_end(self.name, code, seconds)
             access_log.log_request(scope, self.name, code, seconds, log_fields)
 
-    async def _handle(self, scope: Scope, receive: Receive, log_fields: dict[str, Any]) -> bytes:
-        """Return the response in JSON, and add fields of the access log to *log_fields*.
+    async def _handle(self, scope: Scope, receive: Receive, log_fields: dict[str, Any]) -> Sequence[bytes]:
+        """Return the response in pieces of JSON, and add fields of the access log to *log_fields*.
 
         Raises:
             RequestError: the request is rejected.
             ClientDisconnect: the client closed the connection before the end of the request.
         """
         _reject_content_encoding(scope)
+        if self.changes_cluster:
+            _reject_browser_request(scope)
         async with self.body_reader.read(scope, receive, self.whole_objects_pattern) as body, self.limiter:
-            args = self.decode(body)
+            args = await self.decode(body)
             log_fields["pod"] = args.key
-            result = self.get_handler()(args)
-            if isawaitable(result):
-                result = await result
+            result = await self.get_handler()(args)
+            await let_other_tasks_run(len(body) // _BYTES_PER_NAME)
             if error := getattr(result, "error", ""):
                 log_fields["err"] = error
-            response_body = result.to_json() if isinstance(result, HostPriorities) else _encoder.encode(result)
-            self.metrics.observe_body_sizes(self.name, len(body), len(response_body))
-            log_fields["requestBytes"], log_fields["responseBytes"] = len(body), len(response_body)
-            return response_body
+            pieces = await _encode(result, getattr(args, "names", None))
+            response_bytes = sum(map(len, pieces))
+            self.metrics.observe_body_sizes(self.name, len(body), response_bytes)
+            log_fields["requestBytes"], log_fields["responseBytes"] = len(body), response_bytes
+            return pieces
 
 
-async def _send_json(send: Send, body: bytes) -> None:
-    headers = [(b"content-length", b"%d" % len(body)), (b"content-type", b"application/json")]
+async def _encode(result: Any, names: NodeNames | None = None) -> Sequence[bytes]:
+    """Return *result* in JSON. Whole nodes are encoded in pieces, because a copy of all of them takes too long.
+
+    Args:
+        result: the result of a verb.
+        names: the names of the request. If filter returns them all, their JSON is not encoded again.
+    """
+    if isinstance(result, HostPriorities):
+        return (result.to_json(),)
+    if isinstance(result, FilterResult) and names is not None and result.node_names is names.names:
+        opening, key, closing = _encoder.encode(msgspec.structs.replace(result, node_names=[])).partition(
+            b'"NodeNames":'
+        )
+        return (b"".join((opening, key, names.json, closing.removeprefix(b"[]"))),)
+    if not isinstance(result, FilterResult) or result.nodes is None:
+        return (_encoder.encode(result),)
+    items = result.nodes["items"]
+    without_items = msgspec.structs.replace(result, nodes={**result.nodes, "items": []})
+    opening, _, closing = _encoder.encode(without_items).rpartition(b'"items":[]')
+    pieces = [opening + b'"items":[']
+    async for start in iterate_cooperatively(range(0, len(items), _NODES_PER_PIECE)):
+        separator = b"," if start else b""
+        pieces.append(separator + b",".join(items[start : start + _NODES_PER_PIECE]))
+    pieces.append(b"]" + closing)
+    return pieces
+
+
+async def _send_json(send: Send, pieces: Sequence[bytes]) -> None:
+    headers = [(b"content-length", b"%d" % sum(map(len, pieces))), (b"content-type", b"application/json")]
     await send({"type": "http.response.start", "status": 200, "headers": headers})
-    await send({"type": "http.response.body", "body": body})
+    for piece in pieces[:-1]:
+        await send({"type": "http.response.body", "body": piece, "more_body": True})
+    await send({"type": "http.response.body", "body": pieces[-1]})
 
 
 def _reject_content_encoding(scope: Scope) -> None:
@@ -119,3 +154,15 @@ def _reject_content_encoding(scope: Scope) -> None:
     if encoding.strip().lower() not in {b"", b"identity"}:
         name = encoding.decode("latin-1")
         raise RequestError(415, f'Content-Encoding "{name}" is not supported; send the body uncompressed')
+
+
+def _reject_browser_request(scope: Scope) -> None:
+    """Reject a request that a web page can send through the user's browser.
+
+    A browser sends the header Origin, and a page of another site cannot set the content type to JSON.
+    """
+    if get_header(scope, b"origin"):
+        raise RequestError(403, "requests with the header Origin are not allowed: browsers send it for web pages")
+    media_type = get_header(scope, b"content-type").partition(b";")[0].strip().lower()
+    if media_type != b"application/json":
+        raise RequestError(415, "Content-Type: want application/json")

@@ -1,7 +1,8 @@
 """The reason why each requested node failed, grouped by reason."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from typing import Final
 
 import numpy as np
 
@@ -12,6 +13,9 @@ from extender.framework.status import Code, Status
 
 UNKNOWN_NODE = "node is not known to the extender (yet)"
 """The reason for a name that is not in the cache. kube-scheduler and we see a new node at different times."""
+
+_MAX_TEXT_LENGTH: Final = 1024
+"""Limit of the text for one node, in characters. Only a pod that no API server accepts needs a longer text."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,7 +34,7 @@ class FailureReason:
 
 
 FEASIBLE = FailureReason()
-"""The reason of feasible nodes."""
+"""The placeholder for nodes that did not fail."""
 
 
 @dataclass(slots=True)
@@ -63,14 +67,14 @@ class NodeReasons:
         """Set the reason of the nodes in *mask* (bool), which have no reason yet."""
         count = self._assign_reason(mask, reason)
         if count and reason.plugin:
-            key = reason.plugin, reason.text
+            key = reason.plugin, _shorten(reason).text
             self.rejection_counts[key] = self.rejection_counts.get(key, 0) + count
 
     def _assign_reason(self, mask: BoolArray, reason: FailureReason) -> int:
         count = int(mask.sum())
         if count:
             self.reason_indices[mask] = len(self.reasons)
-            self.reasons.append(reason)
+            self.reasons.append(_shorten(reason))
         return count
 
     def append_reason(self, mask: BoolArray, reason: FailureReason) -> None:
@@ -83,6 +87,13 @@ class NodeReasons:
                     f"{previous.text}, {reason.text}", previous.unresolvable or reason.unresolvable, previous.plugin
                 ),
             )
+
+
+def _shorten(reason: FailureReason) -> FailureReason:
+    """Return *reason* with a text of at most `_MAX_TEXT_LENGTH`, because the response repeats it for each node."""
+    if len(reason.text) <= _MAX_TEXT_LENGTH:
+        return reason
+    return replace(reason, text=reason.text[: _MAX_TEXT_LENGTH - 3] + "...")
 
 
 def _new_node_reasons(requested_nodes: RequestedNodes) -> NodeReasons:

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from types import TracebackType
 from typing import Final
 
-from extender.extender_api.payloads import RequestError
+from extender.extender_api.request_limits import RequestError
 
 SERVICE_UNAVAILABLE: Final = 503
 
@@ -23,7 +23,7 @@ _LOOP_ITERATIONS: Final = 5
 these iterations; the loop accepts one connection per iteration."""
 
 _IDLE_SECONDS: Final = 0.001
-"""The iterations are skipped if more seconds have passed since the end of the last request, because the loop was idle.
+"""The iterations are skipped if more than this time has passed since the last request ended: the loop was then idle.
 A single scheduler waits longer than this between two requests."""
 
 

@@ -1,208 +1,113 @@
-"""OpenAPI schemas of each verb's requests and responses.
+"""The OpenAPI document of the verbs, made from the payload types of extender/v1."""
 
-Payloads are decoded by `payloads`, not by these schemas; a test compares the two.
-"""
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass
+from inspect import getdoc
+from typing import Any, Final
 
-from typing import Any
+import msgspec
 
-from extender.extender_api.payloads import MAX_PDB_VIOLATIONS
+from extender.api.extender_v1 import (
+    ArgsByNames,
+    ArgsByNodes,
+    BindingArgs,
+    BindingResult,
+    FilterResult,
+    HostPriority,
+    PreemptionArgsByPod,
+    PreemptionArgsByUid,
+    PreemptionResult,
+)
+from extender.extender_api.bind import BindVerb
+from extender.extender_api.verbs import Verbs
 from extender.serving.health_endpoints import PLAIN_TEXT_CONTENT
 
 Schema = dict[str, Any]
 
-_TEXT: Schema = {"type": "string"}
-_NAME: Schema = {"type": "string", "minLength": 1}
-_POD: Schema = {
-    "type": "object",
-    "description": "A v1 Pod in the JSON of the Kubernetes API. Unknown fields are ignored.",
-    "additionalProperties": True,
+_REF_TEMPLATE: Final = "#/components/schemas/{name}"
+
+
+@dataclass(frozen=True, slots=True)
+class _Operation:
+    """The operation of one verb.
+
+    Attributes:
+        handler: the verb; its docstring is the summary.
+        request_types: the forms of the request.
+        response_type: the type of the response.
+        can_fail: whether a failed decision has status 500.
+    """
+
+    handler: Callable[..., Awaitable[Any]]
+    request_types: tuple[type, ...]
+    response_type: Any
+    can_fail: bool = False
+
+
+_OPERATIONS: Final[Mapping[str, _Operation]] = {
+    "filter": _Operation(Verbs.filter, (ArgsByNames, ArgsByNodes), FilterResult),
+    "prioritize": _Operation(Verbs.prioritize, (ArgsByNames, ArgsByNodes), list[HostPriority], can_fail=True),
+    "preempt": _Operation(Verbs.preempt, (PreemptionArgsByUid, PreemptionArgsByPod), PreemptionResult, can_fail=True),
+    "bind": _Operation(BindVerb.bind, (BindingArgs,), BindingResult),
 }
-_NODE: Schema = {
-    "type": "object",
-    "description": "A v1 Node in the JSON of the Kubernetes API. Unknown fields are ignored.",
-    "required": ["metadata"],
-    "properties": {
-        "metadata": {"type": "object", "required": ["name"], "properties": {"name": _NAME}},
+
+_STATUS_CONTENT: Final[Schema] = {
+    "application/json": {"schema": {"type": "object", "description": "A metav1.Status of the failure."}}
+}
+_ERROR_RESPONSES: Final[Schema] = {
+    "400": {"description": "The body is invalid; the message names the field.", "content": PLAIN_TEXT_CONTENT},
+    "401": {"description": "A client certificate is required.", "content": _STATUS_CONTENT},
+    "403": {"description": "The client certificate is not allowed.", "content": _STATUS_CONTENT},
+    "413": {"description": "The body is too big.", "content": PLAIN_TEXT_CONTENT},
+    "415": {
+        "description": "The body is compressed, or the Content-Type of a bind request is not JSON.",
+        "content": PLAIN_TEXT_CONTENT,
     },
-    "additionalProperties": True,
+    "503": {
+        "description": "The cache is not synced yet, or too many requests are waiting.",
+        "content": PLAIN_TEXT_CONTENT,
+    },
 }
-_NODE_LIST: Schema = {
-    "type": "object",
-    "description": "A v1 NodeList.",
-    "properties": {"metadata": {"type": ["object", "null"]}, "items": {"type": ["array", "null"], "items": _NODE}},
+_DECISION_FAILED: Final[Schema] = {
+    "500": {"description": "The decision failed; the message names the plugin.", "content": PLAIN_TEXT_CONTENT}
 }
-_NAMES: Schema = {"type": "array", "items": _NAME}
-_NULL: Schema = {"type": "null"}
-_REASONS: Schema = {"type": "object", "additionalProperties": {"type": "string"}}
 
 
-def _make_request_schema(title: str, description: str, node_field: str, schema: Schema, null_field: str = "") -> Schema:
-    """Return the schema of a request with a pod and *node_field*; *null_field* takes precedence, so it must be null."""
-    null_fields = {null_field: _NULL} if null_field else {}
+def add_verb_operations(document: Schema, paths: Mapping[str, str]) -> None:
+    """Add the operations of the verbs in *paths* (path by verb name), and their schemas, to an OpenAPI *document*."""
+    schemas: Schema = {}
+    for verb, path in paths.items():
+        document["paths"][path] = {"post": _make_operation(verb, schemas)}
+    document.setdefault("components", {}).setdefault("schemas", {}).update(schemas)
+
+
+def _make_operation(verb: str, schemas: Schema) -> Schema:
+    """Return the operation of *verb*, and add the schemas of its types to *schemas* by name."""
+    operation = _OPERATIONS[verb]
+    forms, request_schemas = msgspec.json.schema_components(operation.request_types, ref_template=_REF_TEMPLATE)
+    (response,), response_schemas = msgspec.json.schema_components(
+        [operation.response_type], ref_template=_REF_TEMPLATE
+    )
+    schemas.update({name: _use_first_paragraph(schema) for name, schema in request_schemas.items()})
+    schemas.update({name: _require_all_fields(schema) for name, schema in response_schemas.items()})
+    request = {"description": "Keys are case-insensitive.", "oneOf": list(forms)}
     return {
-        "title": title,
-        "description": description,
-        "type": "object",
-        "required": ["Pod", node_field],
-        "properties": {"Pod": _POD, node_field: schema, **null_fields},
-    }
-
-
-def _make_node_map_schema(victims: Schema) -> Schema:
-    return {"type": "object", "additionalProperties": victims}
-
-
-ARGS: Schema = {
-    "title": "ExtenderArgs",
-    "description": "Keys are case-insensitive.",
-    "oneOf": [
-        _make_request_schema(
-            "ByNames", "From a scheduler with nodeCacheCapable: true. Up to 8 MiB.", "NodeNames", _NAMES
-        ),
-        _make_request_schema(
-            "ByNodes", "From a scheduler with nodeCacheCapable: false. Up to 256 MiB.", "Nodes", _NODE_LIST, "NodeNames"
-        ),
-    ],
-}
-
-FILTER_RESULT: Schema = {
-    "title": "ExtenderFilterResult",
-    "description": "Nodes are returned in the form of the request. If Error is not empty, the other fields are empty.",
-    "type": "object",
-    "required": ["Nodes", "NodeNames", "FailedNodes", "FailedAndUnresolvableNodes", "Error"],
-    "properties": {
-        "Nodes": {"anyOf": [_NODE_LIST, _NULL]},
-        "NodeNames": {"anyOf": [_NAMES, _NULL]},
-        "FailedNodes": {**_REASONS, "description": "Rejected nodes on which preemption may help, with the reason."},
-        "FailedAndUnresolvableNodes": {
-            **_REASONS,
-            "description": "Rejected nodes on which preemption cannot help, with the reason.",
-        },
-        "Error": {"type": "string"},
-    },
-    "additionalProperties": False,
-}
-
-HOST_PRIORITIES: Schema = {
-    "title": "HostPriorityList",
-    "description": "Every requested node, best first. Scores are 0 to 10, or totals in the raw mode.",
-    "type": "array",
-    "items": {
-        "type": "object",
-        "required": ["Host", "Score"],
-        "properties": {"Host": {"type": "string"}, "Score": {"type": "integer", "format": "int64", "minimum": 0}},
-        "additionalProperties": False,
-    },
-}
-
-_COUNT: Schema = {"type": ["integer", "null"], "format": "int64", "minimum": 0, "maximum": MAX_PDB_VIOLATIONS}
-_META_VICTIMS: Schema = {
-    "type": ["object", "null"],
-    "description": "The pods to evict on one node, and the number of them that a disruption budget protects.",
-    "properties": {
-        "Pods": {
-            "type": ["array", "null"],
-            "items": {
-                "type": "object",
-                "required": ["UID"],
-                "properties": {"UID": _NAME},
-            },
-        },
-        "NumPDBViolations": _COUNT,
-    },
-}
-_VICTIMS: Schema = {
-    "type": ["object", "null"],
-    "description": "The pods to evict on one node as whole pods, of which only metadata.uid is read.",
-    "properties": {
-        "Pods": {
-            "type": ["array", "null"],
-            "items": {
-                "type": "object",
-                "required": ["metadata"],
-                "properties": {
-                    "metadata": {
-                        "type": "object",
-                        "required": ["uid"],
-                        "properties": {"uid": _NAME},
-                    }
-                },
-            },
-        },
-        "NumPDBViolations": _COUNT,
-    },
-}
-
-
-PREEMPTION_ARGS: Schema = {
-    "title": "ExtenderPreemptionArgs",
-    "description": "Keys are case-insensitive.",
-    "oneOf": [
-        _make_request_schema(
-            "ByUID",
-            "From a scheduler with nodeCacheCapable: true.",
-            "NodeNameToMetaVictims",
-            _make_node_map_schema(_META_VICTIMS),
-        ),
-        _make_request_schema(
-            "ByPods",
-            "From a scheduler with nodeCacheCapable: false.",
-            "NodeNameToVictims",
-            _make_node_map_schema(_VICTIMS),
-            "NodeNameToMetaVictims",
-        ),
-    ],
-}
-
-PREEMPTION_RESULT: Schema = {
-    "title": "ExtenderPreemptionResult",
-    "description": "The candidate nodes on which preemption helps, with their victims; other nodes are left out.",
-    "type": "object",
-    "required": ["NodeNameToMetaVictims"],
-    "properties": {"NodeNameToMetaVictims": {"type": "object", "additionalProperties": _META_VICTIMS}},
-    "additionalProperties": False,
-}
-
-BINDING_ARGS: Schema = {
-    "title": "ExtenderBindingArgs",
-    "description": "Keys are case-insensitive.",
-    "type": "object",
-    "required": ["PodName", "PodNamespace", "PodUID", "Node"],
-    "properties": {"PodName": _NAME, "PodNamespace": _NAME, "PodUID": _NAME, "Node": _NAME},
-}
-
-BINDING_RESULT: Schema = {
-    "title": "ExtenderBindingResult",
-    "description": "If Error is empty, the pod is on the node; else nothing has changed.",
-    "type": "object",
-    "required": ["Error"],
-    "properties": {"Error": _TEXT},
-    "additionalProperties": False,
-}
-
-_STATUS: Schema = {"application/json": {"schema": {"type": "object", "description": "A metav1.Status of the failure."}}}
-
-
-def make_operation(request: Schema, response: Schema, *, can_fail: bool = False) -> dict[str, Any]:
-    """Return a verb's OpenAPI operation from the schemas of its request and response; *can_fail* adds status 500."""
-    responses: dict[str, Any] = {
-        "200": {"description": "The result.", "content": {"application/json": {"schema": response}}},
-        "400": {"description": "The body is invalid; the message names the field.", "content": PLAIN_TEXT_CONTENT},
-        "401": {"description": "A client certificate is required.", "content": _STATUS},
-        "403": {"description": "The client certificate is not allowed.", "content": _STATUS},
-        "413": {"description": "The body is too big.", "content": PLAIN_TEXT_CONTENT},
-        "415": {"description": "The body is compressed.", "content": PLAIN_TEXT_CONTENT},
-        "503": {
-            "description": "The cache is not synced yet, or too many requests are waiting.",
-            "content": PLAIN_TEXT_CONTENT,
-        },
-    }
-    if can_fail:
-        responses["500"] = {
-            "description": "The decision failed; the message names the plugin.",
-            "content": PLAIN_TEXT_CONTENT,
-        }
-    return {
+        "summary": (getdoc(operation.handler) or "").partition("\n")[0],
+        "operationId": verb,
         "requestBody": {"required": True, "content": {"application/json": {"schema": request}}},
-        "responses": responses,
+        "responses": {
+            "200": {"description": "The result.", "content": {"application/json": {"schema": response}}},
+            **_ERROR_RESPONSES,
+            **(_DECISION_FAILED if operation.can_fail else {}),
+        },
     }
+
+
+def _use_first_paragraph(schema: Schema) -> Schema:
+    """Return *schema* with the first paragraph of the type's docstring as its description."""
+    return {**schema, "description": schema["description"].partition("\n\n")[0]}
+
+
+def _require_all_fields(schema: Schema) -> Schema:
+    """Return the schema of a response, which always has all fields of its type and no others."""
+    return {**_use_first_paragraph(schema), "required": list(schema["properties"]), "additionalProperties": False}

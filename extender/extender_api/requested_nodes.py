@@ -1,15 +1,19 @@
-"""The nodes of a request: names, looked up in the snapshot, or whole nodes, added to a hypothesis of it."""
+"""Look up the names of a request in the snapshot, or add its whole nodes to a hypothesis of the snapshot."""
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
 
+from extender.api.kinds.pod import Pod
 from extender.cache.hypothesis import Hypothesis
 from extender.cache.snapshot import Snapshot
 from extender.cache.tables.arrays import BoolArray, IntArray
 from extender.cycle.plugin_runtime import PluginRuntime
+from extender.extender_api.cooperative_iteration import iterate_cooperatively, let_other_tasks_run
+from extender.extender_api.node_list import NodeList
 from extender.extender_api.node_names import NodeNames, NodeRows
-from extender.extender_api.payloads import NodeList, RequestError
+from extender.extender_api.request_limits import RequestError
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,13 +71,16 @@ def find_nodes_by_name(node_names: NodeNames, snapshot: Snapshot, runtime: Plugi
     return RequestedNodes(snapshot, runtime, node_names, node_names.find_rows(snapshot))
 
 
-def add_requested_nodes(node_list: NodeList, snapshot: Snapshot, runtime: PluginRuntime) -> RequestedNodes:
+async def add_requested_nodes(
+    pod: Pod, node_list: NodeList, snapshot: Snapshot, runtime: PluginRuntime
+) -> RequestedNodes:
     """Add whole nodes to a hypothesis of *snapshot*; each replaces the cached node with its name.
 
     The snapshot's other nodes and all its pods stay: kube-scheduler does not send nodes that it has already rejected,
     but their pods matter for affinity and spread.
 
     Args:
+        pod: the pod of the request. Only its images are indexed.
         node_list: the nodes of the request.
         snapshot: the cluster; empty if no cluster is watched. It is not modified.
         runtime: the runtime that runs the plugins on the hypothesis; it should not cache results.
@@ -82,9 +89,10 @@ def add_requested_nodes(node_list: NodeList, snapshot: Snapshot, runtime: Plugin
         RequestError: 400, a node has a value that cannot be parsed.
     """
     hypothesis = Hypothesis(snapshot)
+    hypothesis.index_only_images(_find_image_names(pod))
     cached_nodes = snapshot.nodes
     names = []
-    for index, sent_node in enumerate(node_list.nodes):
+    async for index, sent_node in iterate_cooperatively(enumerate(node_list.nodes)):
         node = sent_node.node
         names.append(node.metadata.name)
         row = snapshot.row(node.metadata.name)
@@ -95,4 +103,15 @@ def add_requested_nodes(node_list: NodeList, snapshot: Snapshot, runtime: Plugin
             hypothesis.add_or_update_node(node)
         except ValueError as error:
             raise RequestError(400, f"Nodes.items[{index}].status.allocatable: {error}") from error
+    await let_other_tasks_run(len(names))
     return find_nodes_by_name(NodeNames(names), hypothesis.snapshot(), runtime)
+
+
+def _find_image_names(pod: Pod) -> Iterator[str]:
+    """Yield the names of the pod's images, with and without the default tag."""
+    spec = pod.spec
+    for container in (*spec.init_containers, *spec.containers):
+        yield from (container.image, f"{container.image}:latest")
+    for volume in spec.volumes:
+        if volume.image is not None:
+            yield from (volume.image.reference, f"{volume.image.reference}:latest")

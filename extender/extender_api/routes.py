@@ -1,38 +1,28 @@
-"""The FastAPI application of the extender: routes, and handlers of unexpected exceptions."""
+"""The FastAPI application of the extender and its routes."""
 
 import re
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import asdict, dataclass, field
 from functools import partial
-from inspect import getdoc
 from typing import Any
 
-from fastapi import FastAPI, Request, Response
-from fastapi.routing import APIRoute
-from starlette.exceptions import HTTPException
+from fastapi import FastAPI, Response
 from starlette.responses import PlainTextResponse
-from starlette.types import ASGIApp, Receive, Scope, Send
+from starlette.routing import BaseRoute, Route
 
 from extender import __version__
 from extender.extender_api.bind import BindVerb
 from extender.extender_api.body_reader import WHOLE_NODES_PATTERN, WHOLE_PODS_PATTERN, BodyReader
-from extender.extender_api.endpoint import RequestMetrics, VerbEndpoint
+from extender.extender_api.endpoint import Decoder, VerbEndpoint
 from extender.extender_api.limiter import RequestLimiter
-from extender.extender_api.openapi import (
-    ARGS,
-    BINDING_ARGS,
-    BINDING_RESULT,
-    FILTER_RESULT,
-    HOST_PRIORITIES,
-    PREEMPTION_ARGS,
-    PREEMPTION_RESULT,
-    make_operation,
-)
+from extender.extender_api.openapi import add_verb_operations
 from extender.extender_api.payloads import DecodeCaches, decode_args, decode_binding_args, decode_preemption_args
 from extender.extender_api.verbs import Verbs
+from extender.metrics.verb_metrics import VerbMetrics
 from extender.serving.diagnostics_app import EXPLAIN_PATH, ExplainPod, make_explain_handler
+from extender.serving.error_handlers import EXCEPTION_HANDLERS
 from extender.serving.health import Health
-from extender.serving.health_endpoints import add_health_endpoints, make_text_operation, make_text_response
+from extender.serving.health_endpoints import add_health_endpoints, make_text_operation
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,18 +44,18 @@ class ExtenderService:
         health: health checks.
         request_metrics: the metrics of requests to verbs.
         render_metrics: returns the page `/metrics`.
-        bind_verb: serves bind; None if there is no API server to write to: bind is then not served.
+        bind_verb: serves bind; None: bind is not served.
         body_reader: reads bodies within limits.
         decision_limiter: limits concurrent decisions.
         bind_limiter: limits concurrent bind requests, which mostly wait for the API server.
         paths: the paths of the verbs.
-        explain: returns the last decisions about a pod (namespace, name) as text or, if the last argument is true,
-            as JSON; None if there are no decisions.
+        explain: returns the last decisions about a pod (namespace, name), as JSON if the last argument is true, else
+            as text. It returns None if there are no decisions. If `explain` is None, the page is not served.
     """
 
     verbs: Verbs
     health: Health
-    request_metrics: RequestMetrics
+    request_metrics: VerbMetrics
     render_metrics: Callable[[], bytes]
     bind_verb: BindVerb | None = None
     body_reader: BodyReader = field(default_factory=BodyReader)
@@ -77,49 +67,15 @@ class ExtenderService:
     @property
     def served_paths(self) -> Mapping[str, str]:
         """The path of each served verb, by name."""
-        return {verb.name: verb.path for verb in _served_verbs(self)}
+        paths = {verb: path for verb, path in asdict(self.paths).items() if path}
+        if self.bind_verb is None:
+            paths.pop("bind", None)
+        return paths
 
-
-@dataclass(frozen=True, slots=True)
-class _Verb:
-    """One verb.
-
-    Attributes:
-        name: its name in metrics.
-        path: the path of its route; empty if the verb is not served.
-        decode: decodes its request.
-        openapi: its OpenAPI operation.
-        limiter: limits concurrent requests.
-        whole_objects_pattern: matches a request with whole objects; None: such requests are not allowed.
-    """
-
-    name: str
-    path: str
-    decode: Callable[[bytearray], Any]
-    openapi: dict[str, Any]
-    limiter: RequestLimiter
-    whole_objects_pattern: re.Pattern[bytes] | None = None
-
-    def get_handler(self, service: ExtenderService) -> Callable[[Any], Any]:
-        """Return the current handler, which may be a coroutine function. A reload may replace it."""
-        handler: Callable[[Any], Any] = getattr(service.bind_verb if self.name == "bind" else service.verbs, self.name)
+    def get_handler(self, verb: str) -> Callable[[Any], Awaitable[Any]]:
+        """Return the current handler of *verb*. A reload may replace it."""
+        handler: Callable[[Any], Awaitable[Any]] = getattr(self.bind_verb if verb == "bind" else self.verbs, verb)
         return handler
-
-
-def _served_verbs(service: ExtenderService) -> Iterator[_Verb]:
-    """Yield the verbs that are served."""
-    limiter, paths = service.decision_limiter, service.paths
-    decode = partial(decode_args, max_names_bytes=service.body_reader.max_names_bytes, caches=DecodeCaches())
-    openapi = make_operation(ARGS, FILTER_RESULT)
-    verbs = [_Verb("filter", paths.filter, decode, openapi, limiter, WHOLE_NODES_PATTERN)]
-    openapi = make_operation(ARGS, HOST_PRIORITIES, can_fail=True)
-    verbs.append(_Verb("prioritize", paths.prioritize, decode, openapi, limiter, WHOLE_NODES_PATTERN))
-    openapi = make_operation(PREEMPTION_ARGS, PREEMPTION_RESULT, can_fail=True)
-    verbs.append(_Verb("preempt", paths.preempt, decode_preemption_args, openapi, limiter, WHOLE_PODS_PATTERN))
-    if service.bind_verb is not None:
-        openapi = make_operation(BINDING_ARGS, BINDING_RESULT)
-        verbs.append(_Verb("bind", paths.bind, decode_binding_args, openapi, service.bind_limiter))
-    return (verb for verb in verbs if verb.path)
 
 
 def new_app(service: ExtenderService) -> FastAPI:
@@ -131,7 +87,8 @@ def new_app(service: ExtenderService) -> FastAPI:
         docs_url=None,
         redoc_url=None,
         redirect_slashes=False,
-        exception_handlers={HTTPException: _handle_http_exception, Exception: _handle_exception},
+        telemetry={"tracing": False, "metrics": False, "logs": False},  # the search for providers delays each request
+        exception_handlers=EXCEPTION_HANDLERS,
     )
     add_verb_routes(app, service)
     add_health_endpoints(app, service.health)
@@ -149,56 +106,44 @@ def new_app(service: ExtenderService) -> FastAPI:
         app.add_api_route(
             EXPLAIN_PATH, make_explain_handler(service.explain), openapi_extra=openapi, response_class=PlainTextResponse
         )
+    _add_verbs_to_openapi(app, service)
     return app
 
 
-class _VerbMiddleware:
-    """Middleware that calls the endpoint of a verb directly, because a search through all routes is slower."""
-
-    def __init__(self, app: ASGIApp, endpoints: Mapping[str, ASGIApp]) -> None:
-        self._app, self._endpoints = app, endpoints
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        endpoint = self._endpoints.get(scope["path"]) if scope["type"] == "http" and scope["method"] == "POST" else None
-        await (endpoint or self._app)(scope, receive, send)
-
-
 def add_verb_routes(app: FastAPI, service: ExtenderService) -> None:
-    """Add a route for each verb to *app*."""
-    endpoints: dict[str, ASGIApp] = {}
-    for verb in _served_verbs(service):
-        docstring = getdoc(verb.get_handler(service))
-        route = APIRoute(
-            verb.path, _openapi_placeholder, methods=["POST"], name=verb.name, openapi_extra=verb.openapi,
-            response_class=Response, summary=docstring.splitlines()[0] if docstring else None,
-        )  # fmt: skip
-        route.app = endpoints[verb.path] = _new_endpoint(verb, service)
-        app.router.routes.append(route)
-    app.add_middleware(_VerbMiddleware, endpoints=endpoints)
+    """Add a route for each verb to *app*. They are the first routes, because routes are searched in order."""
+    limits, bind_limiter = service.body_reader.limits, service.bind_limiter
+    decode = partial(decode_args, limits=limits, caches=DecodeCaches())
+    requests: dict[str, tuple[Decoder, re.Pattern[bytes] | None]] = {
+        "filter": (decode, WHOLE_NODES_PATTERN),
+        "prioritize": (decode, WHOLE_NODES_PATTERN),
+        "preempt": (partial(decode_preemption_args, limits=limits), WHOLE_PODS_PATTERN),
+        "bind": (decode_binding_args, None),
+    }
+    routes: list[BaseRoute] = []
+    for verb, path in service.served_paths.items():
+        decode_request, whole_objects_pattern = requests[verb]
+        endpoint = VerbEndpoint(
+            verb,
+            decode_request,
+            partial(service.get_handler, verb),
+            service.body_reader,
+            whole_objects_pattern,
+            bind_limiter if verb == "bind" else service.decision_limiter,
+            service.request_metrics,
+            changes_cluster=verb == "bind" or (verb == "filter" and service.verbs.assumptions is not None),
+        )
+        routes.append(Route(path, endpoint, methods=["POST"], name=verb))
+    app.router.routes[:0] = routes
 
 
-def _openapi_placeholder() -> None:
-    """Do nothing; FastAPI documents a verb with this function, since a verb has no parameters except the body."""
+def _add_verbs_to_openapi(app: FastAPI, service: ExtenderService) -> None:
+    """Add the verbs to the OpenAPI document of *app*, as FastAPI's documentation describes it."""
+    make_document = app.openapi
 
+    def openapi() -> dict[str, Any]:
+        if not app.openapi_schema:
+            add_verb_operations(make_document(), service.served_paths)
+        return make_document()
 
-def _new_endpoint(verb: _Verb, service: ExtenderService) -> VerbEndpoint:
-    return VerbEndpoint(
-        verb.name,
-        verb.decode,
-        partial(verb.get_handler, service),
-        service.body_reader,
-        verb.whole_objects_pattern,
-        verb.limiter,
-        service.request_metrics,
-    )
-
-
-async def _handle_http_exception(request: Request, error: Exception) -> Response:
-    if not isinstance(error, HTTPException):
-        return await _handle_exception(request, error)
-    return make_text_response(str(error.detail), error.status_code, dict(error.headers or {}))
-
-
-async def _handle_exception(_: Request, error: Exception) -> Response:
-    """Return status 500. The traceback is only in the server's log."""
-    return make_text_response(f"internal error: {type(error).__name__}", 500)
+    app.openapi = openapi  # type: ignore[method-assign]  # FastAPI documents this way to extend the document

@@ -1,13 +1,14 @@
 """Scale a profile's totals to the scores of prioritize.
 
-kube-scheduler takes scores from 0 to 10 from an extender, multiplies them by its weight and by 10, and adds them to its
-own totals. Totals are scaled to such scores as follows:
+kube-scheduler takes scores from 0 to 10 from an extender, multiplies them by the extender's weight and by 10, and adds
+them to its own totals. Totals are scaled to such scores as follows:
 
 - The best node has 10 and the worst 0. In between, scores are in proportion to the totals, rounded down; so only nodes
   with the best total have 10.
 - The order never changes, and equal totals have equal scores.
-- At most eleven distinct totals get distinct scores: if rounding makes two scores equal, the lower one is decreased, or
-  the higher one increased if the lower one is already at the minimum. With more than eleven, neighbours share scores.
+- If there are at most as many distinct totals as scores, distinct totals have distinct scores. If rounding makes two
+  scores equal, the lower one is decreased. If it is already at the minimum, the higher one is increased.
+- If there are more distinct totals than scores, adjacent totals share a score.
 - If all totals are equal, all nodes have 10.
 - A node that the profile rejects has no total. It gets 0, and the worst feasible node gets 1. kube-scheduler sends such
   nodes only if its configuration does not use our filter.
@@ -15,7 +16,7 @@ own totals. Totals are scaled to such scores as follows:
 The response lists the nodes best first, by total; so nodes that share a score are still in order.
 
 In the raw mode scores are the totals themselves, and 0 for rejected nodes. It is for callers that scale totals
-themselves. kube-scheduler does not check the range, so raw totals would outweigh its own.
+themselves. kube-scheduler does not check the range, so raw totals would outweigh kube-scheduler's totals.
 
 Source: kube-scheduler/extender/v1/types.go, MaxExtenderPriority; pkg/scheduler/schedule_one.go, prioritizeNodes
 (1.36).
@@ -31,7 +32,7 @@ MAX_EXTENDER_PRIORITY = 10
 """The highest score of a node. Source: kube-scheduler/extender/v1/types.go, MaxExtenderPriority (1.36)."""
 
 _MAX_SPAN_BITS = 59
-"""Maximum bit length of a span of totals: ten times the span must be an int64."""
+"""Maximum bit length of a span of totals: ten times the span must fit an int64."""
 
 
 class ScoreRange(Enum):

@@ -3,29 +3,37 @@
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import repeat
-from typing import Any, Final, Protocol
+from random import Random
+from typing import Any, Final
 
 import msgspec
 import numpy as np
+from prometheus_client import CollectorRegistry
 
 from extender.api.extender_v1 import FilterResult, PreemptionResult
 from extender.api.kinds.pod import Pod
 from extender.cache.cache import Cache
 from extender.cache.pod_info import PodInfo
+from extender.cycle.binding_cycle import make_assumed_pod
 from extender.cycle.diagnosis import find_nodes_that_pass_filters
 from extender.cycle.plugin_runtime import PluginRuntime
 from extender.cycle.pre_enqueue import run_pre_enqueue_plugins
 from extender.cycle.pre_filter import PreFilterRun
 from extender.cycle.score import Ranking, prioritize_nodes
+from extender.extender_api.best_node.assumptions import Assumptions
+from extender.extender_api.best_node.choice import NodeChoice, choose_node
+from extender.extender_api.cooperative_iteration import let_other_tasks_run
 from extender.extender_api.decision_log import DecisionLog
 from extender.extender_api.failed_nodes import FEASIBLE, NodeReasons, reasons_from_diagnosis, reasons_from_status
 from extender.extender_api.host_priorities import HostPriorities
-from extender.extender_api.payloads import ExtenderArgs, PreemptionArgs, RequestError
+from extender.extender_api.payloads import ExtenderArgs, PreemptionArgs
+from extender.extender_api.request_limits import RequestError
 from extender.extender_api.requested_nodes import RequestedNodes, add_requested_nodes, find_nodes_by_name
 from extender.extender_api.score_scaling import ScoreRange, scale_totals
 from extender.extender_api.victim_payloads import build_preemption_result, extract_victim_uids
 from extender.framework.profiles import Profile
 from extender.framework.status import Status
+from extender.metrics.verb_metrics import VerbMetrics
 from extender.preemption.extender_victims import review_victims
 
 NO_NODES_MESSAGE = "neither Nodes nor NodeNames are set; want one of them"
@@ -34,38 +42,6 @@ NO_VICTIMS_MESSAGE = "neither NodeNameToVictims nor NodeNameToMetaVictims are se
 
 _INT16_MAX: Final = np.iinfo(np.int16).max
 _NO_ROWS = np.empty(0, dtype=np.int64)
-
-
-class DecisionMetrics(Protocol):
-    """Metrics of decisions (`metrics.verb_metrics.VerbMetrics`)."""
-
-    def observe_nodes(self, verb: str, requested_count: int, returned_count: int, unknown_count: int) -> None:
-        """Observe the numbers of requested, returned and unknown nodes."""
-
-    def count_whole_nodes_request(self, verb: str) -> None:
-        """Count a request with whole nodes although the cluster is watched, so that names would be much faster."""
-
-    def count_rejected_nodes(self, rejection_counts: Mapping[tuple[str, str], int]) -> None:
-        """Count rejected nodes by (plugin, reason) of the first plugin that rejects them."""
-
-    def count_failed_decision(self, verb: str) -> None:
-        """Count a decision that ended in an error."""
-
-
-class NullDecisionMetrics:
-    """Decision metrics that are discarded."""
-
-    def observe_nodes(self, verb: str, requested_count: int, returned_count: int, unknown_count: int) -> None:
-        """Do nothing."""
-
-    def count_whole_nodes_request(self, verb: str) -> None:
-        """Do nothing."""
-
-    def count_rejected_nodes(self, rejection_counts: Mapping[tuple[str, str], int]) -> None:
-        """Do nothing."""
-
-    def count_failed_decision(self, verb: str) -> None:
-        """Do nothing."""
 
 
 def _return_unchanged(pod: Pod) -> Pod:
@@ -85,13 +61,13 @@ class PodPreparer:
     """Validates a pod and sets its defaults. The last pod is cached, because filter and prioritize get the same pod.
 
     Attributes:
-        set_defaults: a function that sets an API server's defaults; a pod from a scheduler does not change.
+        set_defaults: a function that sets the API server's defaults; a pod from a scheduler already has them.
         find_errors: a function that returns the values that cannot be parsed, as (field path, message).
     """
 
     set_defaults: Callable[[Pod], Pod] = _return_unchanged
     find_errors: Callable[[Pod], Iterable[tuple[str, str]]] = _find_no_errors
-    _last: tuple[Pod, Pod] | None = field(init=False, default=None, repr=False)
+    _last_prepared: tuple[Pod, Pod] | None = field(init=False, default=None, repr=False)
 
     def prepare(self, pod: Pod) -> Pod:
         """Return *pod* with defaults.
@@ -99,11 +75,11 @@ class PodPreparer:
         Raises:
             RequestError: 400, with the first invalid field.
         """
-        if self._last is None or self._last[0] is not pod:
+        if self._last_prepared is None or self._last_prepared[0] is not pod:
             for path, message in self.find_errors(pod):
                 raise RequestError(400, f"Pod.{path}: {message}")
-            self._last = pod, self.set_defaults(pod)
-        return self._last[1]
+            self._last_prepared = pod, self.set_defaults(pod)
+        return self._last_prepared[1]
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,9 +95,11 @@ class Verbs:
         pod_preparer: the object that validates pods and sets their defaults.
         score_range: the range of the scores of prioritize.
         metrics: the metrics of decisions.
-        not_ready_reason: a function that returns the reason why no request can be served now, such as an incomplete
+        get_not_ready_reason: a function that returns the reason why no request can be served now, such as an incomplete
             cache; empty if requests can be served.
         decision_log: the log of decisions.
+        assumptions: the pods that are assumed on the node that filter chose; None: filter answers all feasible nodes.
+        rng: the random generator that breaks ties between nodes.
     """
 
     cache: Cache
@@ -131,28 +109,76 @@ class Verbs:
     hypothesis_runtime: PluginRuntime
     pod_preparer: PodPreparer = field(default_factory=PodPreparer)
     score_range: ScoreRange = ScoreRange.TEN
-    metrics: DecisionMetrics = field(default_factory=NullDecisionMetrics)
-    not_ready_reason: Callable[[], str] = _always_ready
+    metrics: VerbMetrics = field(default_factory=lambda: VerbMetrics(CollectorRegistry()))
+    get_not_ready_reason: Callable[[], str] = _always_ready
     decision_log: DecisionLog = field(default_factory=DecisionLog)
+    assumptions: Assumptions | None = None
+    rng: Random = field(default_factory=Random)
 
-    def filter(self, args: ExtenderArgs) -> FilterResult:
+    async def filter(self, args: ExtenderArgs) -> FilterResult:
         """Return the requested nodes that fit the pod, and the reasons of the nodes that do not fit.
 
         Every requested node is in exactly one field of the result; unknown nodes are in FailedNodes. Nothing is
         reserved.
 
+        With `assumptions`, the result is the one node with the highest total, and the pod is assumed on that node. If
+        no node fits, the result is the same as without `assumptions`.
+
         Raises:
             RequestError: the request is invalid.
         """
-        if not_ready_message := self.not_ready_reason():
+        if not_ready_message := self.get_not_ready_reason():
             return FilterResult(error=not_ready_message)
-        requested_nodes = self._find_requested_nodes("filter", args)
+        self._end_assumption(args.pod)
+        requested_nodes = await self._find_requested_nodes("filter", args)
         pod_info, profile = self._prepare_pod(args.pod, requested_nodes)
+        if self.assumptions is not None:
+            choice = choose_node(pod_info, profile, requested_nodes, self.rng)
+            if isinstance(choice, NodeChoice):
+                result = self._build_choice_result(args, requested_nodes, profile, choice)
+                pod = pod_info.pod
+                del requested_nodes, pod_info  # they hold the snapshot; otherwise the next write copies the tables
+                self._assume(pod, profile, choice)
+                return result
+            if choice is not None:
+                return self._build_error_result(args.pod, choice)
         reasons = _filter_nodes(pod_info, profile, requested_nodes)
         if isinstance(reasons, Status):
-            self.metrics.count_failed_decision("filter")
-            self.decision_log.add_failure(args.pod, "filter", reasons.message)
-            return FilterResult(error=reasons.message)
+            return self._build_error_result(args.pod, reasons)
+        await let_other_tasks_run(len(requested_nodes.names))
+        result = self._build_filter_result(args, requested_nodes, profile, reasons)
+        await let_other_tasks_run(len(requested_nodes.names))  # before the nodes are freed
+        return result
+
+    def _build_error_result(self, pod: Pod, status: Status) -> FilterResult:
+        self.metrics.count_failed_decision("filter")
+        self.decision_log.add_failure(pod, "filter", status.message)
+        return FilterResult(error=status.message)
+
+    def _build_choice_result(
+        self, args: ExtenderArgs, requested_nodes: RequestedNodes, profile: Profile, choice: NodeChoice
+    ) -> FilterResult:
+        """Return the chosen node as the result of filter; the other nodes are in no field of the result."""
+        self.decision_log.add_choice(args.pod, profile.scheduler_name, len(requested_nodes.names), choice)
+        self.metrics.observe_nodes("filter", len(requested_nodes.names), 1, requested_nodes.unknown_count)
+        if args.nodes is None:
+            return FilterResult(node_names=[choice.node_name])
+        return FilterResult(nodes=args.nodes.with_items([args.nodes.raw[choice.position]]))
+
+    def _assume(self, pod: Pod, profile: Profile, choice: NodeChoice) -> None:
+        if self.assumptions is not None:
+            assumed_pod = make_assumed_pod(pod, choice.node_name, profile, choice.cycle_state)
+            self.assumptions.assume(pod, assumed_pod, choice.node_name)
+
+    def _end_assumption(self, pod: Pod) -> None:
+        """End the assumption of *pod*: the scheduler that asks about the pod has no node for it."""
+        if self.assumptions is not None:
+            self.assumptions.end_for(pod)
+
+    def _build_filter_result(
+        self, args: ExtenderArgs, requested_nodes: RequestedNodes, profile: Profile, reasons: NodeReasons
+    ) -> FilterResult:
+        """Return the feasible nodes, and the other nodes with their reasons."""
         self.decision_log.add_filter(args.pod, profile.scheduler_name, requested_nodes, reasons)
         feasible: Sequence[int] = ()
         failed_reasons: dict[str, str] = {}
@@ -179,7 +205,7 @@ class Verbs:
             nodes=nodes, failed_nodes=failed_reasons, failed_and_unresolvable_nodes=unresolvable_reasons
         )
 
-    def prioritize(self, args: ExtenderArgs) -> HostPriorities:
+    async def prioritize(self, args: ExtenderArgs) -> HostPriorities:
         """Return the scores of the requested nodes for the pod, best first; see `score_scaling`.
 
         Scores are normalized over the feasible requested nodes; infeasible and unknown nodes have 0.
@@ -191,7 +217,8 @@ class Verbs:
         Source: pkg/scheduler/schedule_one.go, prioritizeNodes (1.36).
         """
         self._ensure_ready()
-        requested_nodes = self._find_requested_nodes("prioritize", args)
+        self._end_assumption(args.pod)
+        requested_nodes = await self._find_requested_nodes("prioritize", args)
         pod_info, profile = self._prepare_pod(args.pod, requested_nodes)
         runtime = requested_nodes.runtime
         feasible = requested_nodes.make_row_mask()
@@ -214,11 +241,12 @@ class Verbs:
             self.metrics.count_failed_decision("prioritize")
             self.decision_log.add_failure(args.pod, "prioritize", status.message)
             raise RequestError(500, status.message)
+        await let_other_tasks_run(len(requested_nodes.names))
         priorities = self._build_priorities(requested_nodes, totals[requested_nodes.rows])
         self.decision_log.add_prioritize(args.pod, profile.scheduler_name, requested_nodes, ranking, priorities)
         return priorities
 
-    def preempt(self, args: PreemptionArgs) -> PreemptionResult:
+    async def preempt(self, args: PreemptionArgs) -> PreemptionResult:
         """Return the candidate nodes on which preemption helps the pod, with their victims.
 
         `preemption.extender_victims` may change the victims. Nodes on which preemption does not help are left out.
@@ -229,6 +257,7 @@ class Verbs:
         self._ensure_ready()
         if args.victims is None:
             raise RequestError(400, NO_VICTIMS_MESSAGE)
+        self._end_assumption(args.pod)
         snapshot = self.cache.snapshot()
         pod = self.pod_preparer.prepare(args.pod)
         profile = self.profiles.get(pod.spec.scheduler_name, self.default_profile)
@@ -246,7 +275,7 @@ class Verbs:
         return result
 
     def _ensure_ready(self) -> None:
-        if reason := self.not_ready_reason():
+        if reason := self.get_not_ready_reason():
             raise RequestError(503, reason)
 
     def _build_priorities(self, requested_nodes: RequestedNodes, totals: Any) -> HostPriorities:
@@ -262,14 +291,14 @@ class Verbs:
         self.metrics.observe_nodes("prioritize", len(totals), int(has_total.sum()), requested_nodes.unknown_count)
         return HostPriorities(requested_nodes.node_names, best_first, scores[best_first])
 
-    def _find_requested_nodes(self, verb: str, args: ExtenderArgs) -> RequestedNodes:
+    async def _find_requested_nodes(self, verb: str, args: ExtenderArgs) -> RequestedNodes:
         snapshot = self.cache.snapshot()
         if args.names is not None:
             return find_nodes_by_name(args.names, snapshot, self.runtime)
         if args.nodes is not None:
             if len(snapshot):
                 self.metrics.count_whole_nodes_request(verb)
-            return add_requested_nodes(args.nodes, snapshot, self.hypothesis_runtime)
+            return await add_requested_nodes(args.pod, args.nodes, snapshot, self.hypothesis_runtime)
         raise RequestError(400, NO_NODES_MESSAGE)
 
     def _prepare_pod(self, pod: Pod, requested_nodes: RequestedNodes) -> tuple[PodInfo, Profile]:

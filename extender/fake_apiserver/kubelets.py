@@ -1,7 +1,7 @@
-"""Simulated kubelets: they start bound pods, finish pods of Jobs, remove deleted pods, and report new nodes as Ready.
+"""Simulate kubelets, which start bound pods, finish pods of Jobs, remove deleted pods, and report new nodes as Ready.
 
-The kubelets use the API's clock and never wait. The caller runs `step` after each change, and when the returned time
-has passed.
+The kubelets use the clock of the API and never wait. The caller runs `Kubelets.step` after each change of a pod or
+node, and again after the number of seconds that `step` returns.
 """
 
 from dataclasses import dataclass, field
@@ -14,7 +14,7 @@ from extender.fake_apiserver.registry.pod_strategy import TERMINAL_PHASES, set_c
 from extender.fake_apiserver.registry.resources import NODES, PODS, ApiResource, Object
 
 RUN_SECONDS_ANNOTATION: Final = "fake-apiserver/run-seconds"
-"""The pod annotation with the seconds from the start of a pod until it succeeds."""
+"""The pod annotation with the number of seconds for which a pod runs before it succeeds."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,8 +23,8 @@ class KubeletTiming:
 
     Attributes:
         start_seconds: the time from the binding of a pod until it runs.
-        job_seconds: the time from the start of a Job's pod without the annotation until it finishes.
-        stop_seconds: the time from the deletion of a pod until its removal; at most its grace period.
+        job_seconds: the time for which a pod of a Job runs, unless the pod has the annotation `RUN_SECONDS_ANNOTATION`.
+        stop_seconds: the time from the deletion of a pod until its removal, limited by the pod's grace period.
     """
 
     start_seconds: float = 0.0
@@ -34,11 +34,17 @@ class KubeletTiming:
 
 @dataclass(frozen=True, slots=True)
 class _PendingAction:
-    """The next action of a pod: the pod's UID, the action, and its due time."""
+    """The next action of the pod with UID `uid`.
+
+    Attributes:
+        uid: the UID of the pod.
+        action: `start`, `finish` or `stop`.
+        due_time: the time of the action in seconds since 1970.
+    """
 
     uid: str
     action: str
-    due: float
+    due_time: float
 
 
 @dataclass(slots=True)
@@ -56,19 +62,19 @@ class Kubelets:
     _observed_version: int = 0
 
     def step(self) -> float | None:
-        """Run all due actions; return the seconds until the next one, or None if no action is pending."""
+        """Run all due actions; return the seconds until the next action, or None if no action is pending."""
         now = self.api.clock.now()
         while True:
             self._observe_changes(now)
-            due_keys = [key for key, action in self._pending_actions.items() if action.due <= now]
+            due_keys = [key for key, action in self._pending_actions.items() if action.due_time <= now]
             if not due_keys:
                 break
             for namespace, name in due_keys:
                 self._run_action(namespace, name, self._pending_actions.pop((namespace, name)).action)
-        return min((action.due - now for action in self._pending_actions.values()), default=None)
+        return min((action.due_time - now for action in self._pending_actions.values()), default=None)
 
     def _observe_changes(self, now: float) -> None:
-        """Read the changes of pods and nodes since the last call."""
+        """Report changed nodes as Ready, and schedule the next actions of changed pods."""
         store = self.api.store
         nodes, pods = self._list_changed_keys(NODES), self._list_changed_keys(PODS)
         self._observed_version = store.resource_version
@@ -85,7 +91,7 @@ class Kubelets:
         try:
             changed_objects = (
                 [
-                    change.stored.content
+                    change.stored_object.content
                     for change in store.list_changes_since(resource.storage_key, self._observed_version)
                 ]
                 if self._observed_version
@@ -116,7 +122,7 @@ class Kubelets:
         meta, phase = pod["metadata"], pod["status"].get("phase")
         if meta.get("deletionTimestamp"):
             grace = float(meta.get("deletionGracePeriodSeconds") or 0)
-            # Without grace period the pod has stopped already, and only finalizers delay its removal.
+            # With a grace period of 0 the pod has stopped already, and only finalizers delay its removal.
             return ("stop", min(self.timing.stop_seconds, grace)) if grace else ("", 0.0)
         if phase == "Pending":
             return "start", self.timing.start_seconds

@@ -1,16 +1,16 @@
-"""Scenarios: create and delete objects over time.
+"""Parse and run scenarios, which create and delete objects over time.
 
 A scenario is a YAML file:
 
     title: one line
-    durationSeconds: 20       # length of the scenario
+    durationSeconds: 20       # duration of the scenario
     objects: [...]            # manifests of the initial objects
     steps:
-    - atSeconds: 2.5          # since the start; steps are in order
+    - atSeconds: 2.5          # seconds since the start; steps are in order of time
       message: one line       # description for people
-      create: [...]           # manifests
-      copies: 3               # of each manifest, named `<name>-1` and so on
-      delete: [pods/web-1]    # `<plural>/<name>`, or `<plural>/<namespace>/<name>`
+      create: [...]           # manifests of the objects to create
+      copies: 3               # number of copies of each manifest, named `<name>-1` and so on
+      delete: [pods/web-1]    # objects to delete: `<plural>/<name>`, or `<plural>/<namespace>/<name>`
 """
 
 import asyncio
@@ -27,15 +27,15 @@ from extender.fake_apiserver.registry.resources import API_RESOURCES, ApiResourc
 
 
 class ScenarioError(ValueError):
-    """A scenario is invalid; the message has the location and the fix."""
+    """A scenario is invalid. The message names the field and the fix."""
 
 
 class Step(msgspec.Struct, frozen=True, rename="camel", forbid_unknown_fields=True):
-    """The changes at one time.
+    """The objects that are created and deleted at one time.
 
     Attributes:
-        at_seconds: the seconds since the start.
-        message: the description for people.
+        at_seconds: the time of the step in seconds since the start.
+        message: the description of the step for people.
         create: the manifests of objects to create.
         copies: the number of copies of each manifest.
         delete: the objects to delete, as `<plural>/<name>` or `<plural>/<namespace>/<name>`.
@@ -49,11 +49,11 @@ class Step(msgspec.Struct, frozen=True, rename="camel", forbid_unknown_fields=Tr
 
 
 class Scenario(msgspec.Struct, frozen=True, rename="camel", forbid_unknown_fields=True):
-    """A scenario.
+    """The initial objects of a cluster, and the steps that change them.
 
     Attributes:
         title: the title, one line.
-        duration_seconds: the length of the scenario.
+        duration_seconds: the duration of the scenario.
         objects: the manifests of the initial objects.
         steps: the steps in order of time.
     """
@@ -90,7 +90,7 @@ def parse_scenario(text: str | bytes, source: str) -> Scenario:
         if not previous_seconds <= step.at_seconds <= scenario.duration_seconds:
             raise ScenarioError(
                 f"{location}.atSeconds: {step.at_seconds} is not between {previous_seconds} and"
-                f" {scenario.duration_seconds}; put steps in order"
+                f" {scenario.duration_seconds}; put the steps in order of time, before the end"
             )
         if step.copies < 1:
             raise ScenarioError(f"{location}.copies: {step.copies} is less than 1")
@@ -117,7 +117,7 @@ def _check_manifest(manifest: Object, location: str) -> None:
 def _check_reference(reference: str, location: str) -> None:
     plural, *name_parts = reference.split("/")
     if not 1 <= len(name_parts) <= 2 or _find_resource_by_plural(plural) is None:
-        raise ScenarioError(f"{location}: {reference!r} names nothing; want something like pods/web-1")
+        raise ScenarioError(f"{location}: {reference!r} does not name an object; write one such as pods/web-1")
 
 
 def _find_resource_by_plural(plural: str) -> ApiResource | None:
@@ -145,11 +145,11 @@ async def run_scenario(
     """Run the steps, each at its time, and wait until the end of the scenario.
 
     Args:
-        api: the API with the initial objects of `create_objects`.
+        api: the API, in which `create_objects` has created the initial objects.
         scenario: the scenario.
-        on_step: the callback before each step.
-        speed: the seconds of the scenario per second.
-        sleep: the function that waits for a number of seconds.
+        on_step: is called before each step.
+        speed: the speed of the scenario; 2 runs it in half of its duration.
+        sleep: waits for a number of seconds.
 
     Raises:
         ScenarioError: the API rejects an object.
@@ -164,7 +164,7 @@ async def run_scenario(
 
 
 def apply_step(api: Api, step: Step) -> None:
-    """Create and delete the objects of a step; missing objects are ignored.
+    """Create and delete the objects of a step. Deleting a missing object has no effect.
 
     Raises:
         ScenarioError: the API rejects an object.

@@ -1,8 +1,9 @@
-"""The fake API server: starts and stops in the running event loop, on a loopback port."""
+"""Run the fake API server in the running event loop, on a loopback port."""
 
 import asyncio
 import socket
 from collections.abc import Iterable
+from dataclasses import dataclass
 from typing import Final, Self
 
 import uvicorn
@@ -24,12 +25,28 @@ _STOP_SECONDS: Final = 2
 
 
 class _BreakableHttpProtocol(HttpToolsProtocol):
-    """Lets the application close a connection; data that was already sent still arrives."""
+    """HTTP protocol that lets the application close a connection. Data that was sent before still arrives."""
 
     def on_message_begin(self) -> None:
         """Start a request."""
         super().on_message_begin()
         self.scope["extensions"] = {BREAK_CONNECTION: {"close": self.transport.close}}
+
+
+@dataclass(frozen=True, slots=True)
+class WatchSettings:
+    """Settings of watches.
+
+    Attributes:
+        bookmark_seconds: the interval between the bookmarks of a watch.
+        history_limit: the number of recent changes that are stored per resource.
+    """
+
+    bookmark_seconds: float = BOOKMARK_SECONDS
+    history_limit: int = HISTORY_LIMIT
+
+
+DEFAULT_WATCH_SETTINGS: Final = WatchSettings()
 
 
 class FakeApiServer:
@@ -38,7 +55,7 @@ class FakeApiServer:
     Attributes:
         api: the API, usable without HTTP.
         faults: the injected faults; faults can be added while the server runs.
-        kubelets: the simulated kubelets; None: none, so bound pods stay pending.
+        kubelets: the simulated kubelets; None: there are no kubelets, so bound pods stay pending.
     """
 
     def __init__(
@@ -49,31 +66,31 @@ class FakeApiServer:
         seed: int = 0,
         kubelet_timing: KubeletTiming | None = None,
         reviews: ReviewRules | None = None,
-        bookmark_seconds: float = BOOKMARK_SECONDS,
-        history_limit: int = HISTORY_LIMIT,
+        watch_settings: WatchSettings = DEFAULT_WATCH_SETTINGS,
     ) -> None:
         """Create the server without opening its port.
 
         Args:
-            clock: the clock of timestamps and kubelets; None: the system clock.
+            clock: the clock for timestamps and kubelets; None: the system clock.
             faults: the faults to inject.
             seed: the seed of faults, UIDs and generated names.
-            kubelet_timing: the durations of the kubelets' actions; None: no kubelets, so bound pods stay pending.
-            reviews: the rules of authentication and authorization; default: all requests are allowed.
-            bookmark_seconds: the interval between the bookmarks of a watch.
-            history_limit: the number of changes stored per resource.
+            kubelet_timing: the durations of the kubelets' actions; None: there are no kubelets.
+            reviews: the rules of authentication and authorization; None: all requests are allowed.
+            watch_settings: the bookmarks and the history of watches.
         """
-        self.api = Api(Store(history_limit), clock, seed)
+        self.api = Api(Store(watch_settings.history_limit), clock, seed)
         self.faults = FaultInjector(faults, seed)
         self.kubelets = Kubelets(self.api, kubelet_timing) if kubelet_timing is not None else None
-        self._app = HttpApp(self.api, self.faults, reviews or ReviewRules(), bookmark_seconds=bookmark_seconds)
+        self._app = HttpApp(
+            self.api, self.faults, reviews or ReviewRules(), bookmark_seconds=watch_settings.bookmark_seconds
+        )
         self._server: uvicorn.Server | None = None
         self._socket: socket.socket | None = None
         self._kubelet_task: asyncio.Task[None] | None = None
 
     @property
     def store(self) -> Store:
-        """The stored objects, without validation or defaults."""
+        """The store of the API; a write to it skips validation and defaults."""
         return self.api.store
 
     @property
@@ -98,9 +115,9 @@ class FakeApiServer:
         await self.stop()
 
     async def start(self, port: int = 0) -> None:
-        """Listen on the loopback interface; port 0 selects a free port.
+        """Listen on the loopback interface. Port 0 selects a free port.
 
-        A stopped server can be started again and still has its objects.
+        A stopped server can be started again, and still has its objects.
 
         Raises:
             OSError: the port is in use.
@@ -123,7 +140,7 @@ class FakeApiServer:
             timeout_graceful_shutdown=_STOP_SECONDS,
         )
         config.load()
-        # Server.serve is not used: it would install signal handlers, and only updates a Date header.
+        # Server.serve would install signal handlers. Its loop updates only the Date header, which is disabled.
         self._server = uvicorn.Server(config)
         self._server.lifespan = config.lifespan_class(config)
         await self._server.startup(sockets=[self._socket])
@@ -131,7 +148,7 @@ class FakeApiServer:
             self._kubelet_task = asyncio.create_task(_run_kubelets(self.kubelets), name="kubelets")
 
     async def stop(self) -> None:
-        """End all watches and close the port; the objects remain."""
+        """End all watches and close the port. The objects remain."""
         if self._kubelet_task is not None:
             self._kubelet_task.cancel()
             await asyncio.wait({self._kubelet_task})

@@ -1,5 +1,5 @@
-"""The plugin framework: extension points, their arguments and results, and the runner that calls plugins.
+"""Define the extension points with their arguments and results, build profiles, and call plugins.
 
-May import `dra`, `volumes`, `cache` and below. Imports no built-in plugin: `profile_builder` receives the plugin
-registry. Only `plugin_runner` calls plugins.
+The package may import `dra`, `volumes`, `cache` and the packages below them. It imports no built-in plugin:
+`profile_builder` receives the plugin registry as an argument. Only `plugin_runner` calls plugins.
 """

@@ -1,11 +1,15 @@
 """API calls that a plugin returns and the scheduler makes, because plugins do no I/O."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
 from extender.cache.snapshot import Snapshot
-from extender.framework.status import Status, error
+from extender.framework.status import Status, error_status
+
+
+def ignore_version(resource_version: str) -> None:
+    """Do nothing."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,7 +23,8 @@ class ApiCall:
         name: the object's name.
         body: the request body in plain values.
         subresource: `status`, `binding` or empty.
-        strategic: whether a patch is a strategic merge patch; a patch of a pod's status always is.
+        strategic: whether a patch is a strategic merge patch. The patch of a pod's or pod group's status always is.
+        on_written: the function that is called after a write, with the new resource version of the object.
     """
 
     verb: str
@@ -29,31 +34,32 @@ class ApiCall:
     body: Mapping[str, Any]
     subresource: str = ""
     strategic: bool = False
+    on_written: Callable[[str], None] = field(default=ignore_version, compare=False)
 
 
-_DEADLINE_EXCEEDED = error("context deadline exceeded")
+_DEADLINE_EXCEEDED = error_status("context deadline exceeded")
 
 WaitCondition: TypeAlias = Callable[[Snapshot], Status | None]
-"""A function of a snapshot: None continues the wait; a status ends it."""
+"""A function of a snapshot. If it returns None, the wait continues; a status ends the wait."""
 
 
 @dataclass(frozen=True, slots=True)
 class ApiPlan:
-    """The API calls of PreBind or Bind, and the condition to wait for afterwards.
+    """The API calls of PreBind, Bind or PostFilter. A PreBind plan may also have a condition to wait for afterwards.
 
     Attributes:
-        calls: the API calls, made in order; the first failure ends the binding.
-        wait_for: the wait condition, called after the calls each time the cluster changes, until it returns a status or
-            `timeout` expires. Success continues the binding; any other status ends it. None if nothing must be awaited.
+        calls: the API calls, made in order; no call is made after a failure.
+        wait_condition: the function that is polled after the API calls until it returns a status or `timeout` expires.
+            SUCCESS continues the binding; any other status ends it. None if the binding continues without a wait.
         timeout: the timeout of the wait, in seconds.
         timeout_status: the result of a wait that timed out.
         event: the reason and note of an event on the pod, recorded before the wait.
-        allocated_devices: the driver of each allocated device, and whether the device has binding conditions; for
-            metrics.
+        allocated_devices: a pair for each allocated device: its driver, and whether it has binding conditions. Only
+            metrics use the pairs.
     """
 
     calls: tuple[ApiCall, ...] = ()
-    wait_for: WaitCondition | None = None
+    wait_condition: WaitCondition | None = None
     timeout: float = 0.0
     timeout_status: Status = _DEADLINE_EXCEEDED
     event: tuple[str, str] | None = None

@@ -8,13 +8,15 @@ UnrollWildCardResource; kube-scheduler/framework/types.go, ActionType.String, Cl
 from collections.abc import Callable
 from dataclasses import dataclass
 from enum import Enum, IntFlag
-from typing import Any
+from typing import Any, Final
 
+from extender.api.kinds.pod import Pod
 from extender.cache.pod_info import PodInfo
+from extender.config.releases import Release
 
 
 class ActionType(IntFlag):
-    """The kind of change of an object; an update has one member for each changed property.
+    """The kind of change of an object. Updates have one member for each property that may change.
 
     The values are in kube-scheduler's order, because `ClusterEventWithHint.matches` compares them.
     """
@@ -29,12 +31,15 @@ class ActionType(IntFlag):
     UPDATE_NODE_DECLARED_FEATURE = 1 << 7
     UPDATE_POD_LABEL = 1 << 8
     UPDATE_POD_SCALE_DOWN = 1 << 9
-    UPDATE_POD_TOLERATION = 1 << 10
-    UPDATE_POD_SCHEDULING_GATES_ELIMINATED = 1 << 11
-    UPDATE_POD_GENERATED_RESOURCE_CLAIM = 1 << 12
-    UPDATE = (1 << 13) - (1 << 2)
-    ALL = (1 << 13) - 1
+    UPDATE_POD_SCALE_UP = 1 << 10
+    UPDATE_POD_TOLERATION = 1 << 11
+    UPDATE_POD_SCHEDULING_GATES_ELIMINATED = 1 << 12
+    UPDATE_POD_GENERATED_RESOURCE_CLAIM = 1 << 13
+    UPDATE = (1 << 14) - (1 << 2)
+    ALL = (1 << 14) - 1
 
+
+_NO_ACTION: Final = ActionType(0)
 
 _ACTION_TYPE_LABELS = {
     action: "".join(map(str.capitalize, (action.name or "").split("_"))) for action in ActionType
@@ -45,11 +50,18 @@ _ACTION_TYPE_LABELS = {
 
 
 class EventResource(Enum):
-    """The kind of object of an event."""
+    """The kind of object of an event.
+
+    POD stands for ASSIGNED_POD, UNSCHEDULED_POD and TARGET_POD in the registration of a plugin. TARGET_POD is a waiting
+    pod in the events of its own updates. UNSCHEDULED_POD is any other pod without a node.
+
+    Source: kube-scheduler/framework/types.go, EventResource (1.37).
+    """
 
     POD = "Pod"
     ASSIGNED_POD = "AssignedPod"
-    UNSCHEDULABLE_POD = "UnschedulablePod"
+    UNSCHEDULED_POD = "UnscheduledPod"
+    TARGET_POD = "TargetPod"
     NODE = "Node"
     PERSISTENT_VOLUME = "PersistentVolume"
     PERSISTENT_VOLUME_CLAIM = "PersistentVolumeClaim"
@@ -81,7 +93,8 @@ class ClusterEvent:
         action: the kind of change.
         old: the object before the event; None if it was added.
         new: the object after the event; None if it was deleted.
-        label_override: the label of an event that does not come from the API server, such as `BackoffComplete`.
+        label_override: the label of an event that does not come from the API server, such as `BackoffComplete`, or
+            that has another label in the emulated release.
     """
 
     resource: EventResource
@@ -106,7 +119,7 @@ QueueingHintFunction = Callable[[PodInfo, ClusterEvent], QueueingHint]
 class ClusterEventWithHint:
     """An event that a plugin registers for.
 
-    Without `hint`, every matching event requeues the pod. A hint that raises counts as QUEUE.
+    Without `hint`, every matching event requeues the pod. If the hint raises, the pod is requeued too.
 
     Source: pkg/scheduler/backend/queue/scheduling_queue.go, PriorityQueue.isPodWorthRequeuing (1.36).
     """
@@ -121,6 +134,40 @@ class ClusterEventWithHint:
             return True
         matches_resource = self.resource in (EventResource.ANY, event.resource) or (
             self.resource is EventResource.POD
-            and event.resource in (EventResource.ASSIGNED_POD, EventResource.UNSCHEDULABLE_POD)
+            and event.resource in (EventResource.ASSIGNED_POD, EventResource.UNSCHEDULED_POD, EventResource.TARGET_POD)
         )
         return matches_resource and bool(self.action & event.action) and event.action.value <= self.action.value
+
+
+def make_pod_event(
+    release: Release, resource: EventResource, action: ActionType, old: Pod | None = None, new: Pod | None = None
+) -> ClusterEvent:
+    """Return an event of the pod resource *resource* with the label that it has in *release*.
+
+    Source: pkg/scheduler/framework/events.go, PodSchedulingPropertiesChange (1.36, 1.37).
+    """
+    label = release.pod_event_labels.get(resource.value)
+    return ClusterEvent(resource, action, old, new, f"{label}{_ACTION_TYPE_LABELS[action]}" if label else "")
+
+
+def register_pod_events(
+    release: Release,
+    hint: QueueingHintFunction,
+    *,
+    assigned: ActionType = _NO_ACTION,
+    target: ActionType = _NO_ACTION,
+) -> tuple[ClusterEventWithHint, ...]:
+    """Return the registrations for changes of assigned pods and of the waiting pod itself.
+
+    Args:
+        release: the emulated release. If it does not split pod events, there is one registration for all pods.
+        hint: the queueing hint of all registrations.
+        assigned: the changes of assigned pods.
+        target: the changes of the waiting pod.
+
+    Source: pkg/scheduler/framework/types.go, UnrollPodEvent (1.37).
+    """
+    if not release.splits_pod_events:
+        return (ClusterEventWithHint(EventResource.POD, assigned | target, hint),)
+    actions = {EventResource.ASSIGNED_POD: assigned, EventResource.TARGET_POD: target}
+    return tuple(ClusterEventWithHint(resource, action, hint) for resource, action in actions.items() if action)

@@ -1,8 +1,8 @@
-"""The extension points, one Protocol each; those of pod groups are in `pod_group_points`.
+"""The extension points, one Protocol each. `pod_group_points` has the extension points of pod groups.
 
 A plugin is a plain class with a `name` and the methods of its extension points. It sees pods, snapshots and node views,
-and has no API client, clock or logger. State that PreFilter or PreScore computes for a pod is returned as `state`, and
-passed to all later methods of the plugin in the same scheduling cycle.
+and has no API client, clock or logger. PreFilter and PreScore return the state that they compute as `state`. It
+is passed to all later methods of the plugin in the same scheduling cycle.
 
 Source: kube-scheduler/framework/interface.go, PreEnqueuePlugin, QueueSortPlugin, PreFilterPlugin;
 pkg/scheduler/framework/runtime/framework.go, frameworkImpl.RunPreFilterPlugins,
@@ -26,7 +26,7 @@ from extender.framework.status import Rejection, Status
 
 
 class DependsOn(Enum):
-    """The inputs of a plugin's result for a node other than the pod; their changes invalidate a cached result."""
+    """The inputs of a plugin's result for a node, besides the pod. If an input changes, a cached result is invalid."""
 
     NODE = auto()
     """The node object only."""
@@ -43,13 +43,13 @@ class NamedPlugin(Protocol):
 
 
 class PreEnqueue(NamedPlugin, Protocol):
-    """Checks a pod before it enters the active queue; must be cheap.
+    """Checks a pod before it enters the active queue. The check must be cheap.
 
     Source: kube-scheduler/framework/interface.go, PreEnqueuePlugin (1.36).
     """
 
     def pre_enqueue(self, pod: PodInfo, snapshot: Snapshot) -> Status | None:
-        """Return None to admit the pod; a status gates it until an event that this plugin registered for."""
+        """Return None to admit the pod, or a status to gate it until an event that this plugin registered for."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,7 +82,7 @@ class PreFilterResult:
     """The result of PreFilter.
 
     Attributes:
-        status: None if the pod passes. UNRESOLVABLE and ERROR skip the remaining plugins, UNSCHEDULABLE does not.
+        status: None if the pod passes, else a rejection or an error. The next plugins run after None or UNSCHEDULABLE.
         node_names: the only nodes to filter; None means all.
         state: the state passed to `filter`, `add_pod`, `remove_pod`, `reserve`, `pre_bind`.
         skip: whether `filter` is skipped for this pod.
@@ -99,7 +99,7 @@ SKIP = PreFilterResult(skip=True)
 
 
 class PreFilter(NamedPlugin, Protocol):
-    """Runs once a scheduling cycle, before Filter.
+    """Runs once per scheduling cycle, before Filter.
 
     Source: kube-scheduler/framework/interface.go, PreFilterPlugin; pkg/scheduler/framework/runtime/framework.go,
     frameworkImpl.RunPreFilterPlugins; pkg/scheduler/schedule_one.go, Scheduler.findNodesThatFitPod (1.36).
@@ -117,9 +117,9 @@ class CacheablePreFilter(Protocol):
         """Return whether the result for *pod* depends only on its signature, and not on the cluster.
 
         If true, a result without a status and without `node_names` is cached; its `state` must not be modified. The
-        plugin still runs for the first three pods of a signature. If the result depends only on `pod.spec` without the
-        amounts of resources, the attribute `cacheable_for_spec_class` may be true. The result is then cached for all
-        pods of an `extender.cache.spec_class`.
+        plugin still runs for the first three pods of a signature. If the result depends only on `pod.spec`, and not on
+        the requested amounts in it, the attribute `cacheable_for_spec_class` may be true. The result is then cached for
+        all pods of a `SpecClass`.
         """
 
 
@@ -146,15 +146,15 @@ class PreFilterExtensions(Protocol):
 class BatchDryRunFilter(Protocol):
     """A filter that checks many nodes in one call, each with its own hypothetically added or removed pods.
 
-    Requires `PreFilterExtensions`. Without this method, the filter is called once per node with a clone of the state.
+    Requires `PreFilterExtensions`. Without `filter_each`, the filter is called once per node with a clone of the state.
     """
 
     def filter_each(
-        self, pod: PodInfo, nodes: NodeView, state: Any, moved_pods: PodBatch, deltas: IntArray
+        self, pod: PodInfo, nodes: NodeView, state: Any, dry_run_pods: PodBatch, pod_deltas: IntArray
     ) -> Sequence[Rejection]:
-        """Return the rejections as `filter`, with each of *moved_pods* added to or removed from the node of its row.
+        """Return the rejections like `filter`, with *dry_run_pods* added to or removed from the nodes of their rows.
 
-        *deltas* are 1 for added, -1 for removed, 0 for unchanged pods. *state* has no move applied; do not modify it.
+        *pod_deltas* are 1 for added, -1 for removed, 0 for unchanged pods. Do not modify *state*.
         """
 
 
@@ -165,7 +165,7 @@ class Filter(NamedPlugin, Protocol):
     """
 
     def filter(self, pod: PodInfo, nodes: NodeView, state: Any) -> Sequence[Rejection]:
-        """Return the rejected nodes by reason; empty if all pass. Masks have one entry for each node of the view."""
+        """Return one rejection for each reason; empty if all nodes pass. A rejection's mask has one entry per node."""
 
 
 @runtime_checkable
@@ -175,7 +175,7 @@ class CacheableFilter(Protocol):
     filter_depends_on: ClassVar[DependsOn]
 
     def filter_cache_key(self, pod: PodInfo) -> Hashable | None:
-        """Return a key of all inputs of the result other than the node; None if the result must not be cached.
+        """Return a key made of all inputs of the result except the node; None if the result must not be cached.
 
         The plugin's PreFilter `state` must depend only on this key too.
         """
@@ -189,12 +189,12 @@ class PostFilterResult:
         status: SUCCESS if the pod can be made schedulable. After UNSCHEDULABLE the next plugin runs. Any other code
             ends PostFilter.
         nominated_node_name: the node nominated for the pod; None leaves the nomination unchanged, "" clears it.
-        detail: a plan for the scheduler to execute, such as the victims to evict.
+        plan: the plan for the scheduler to execute, such as a `PreemptionPlan`; None if there is none.
     """
 
     status: Status
     nominated_node_name: str | None = None
-    detail: Any = None
+    plan: Any = None
 
 
 AttemptT_contra = TypeVar("AttemptT_contra", contravariant=True)
@@ -231,7 +231,7 @@ SKIP_SCORE = PreScoreResult(skip=True)
 
 
 class PreScore(NamedPlugin, Protocol):
-    """Runs once a scheduling cycle with the feasible nodes, before Score."""
+    """Runs once per scheduling cycle with the feasible nodes, before Score."""
 
     def pre_score(self, pod: PodInfo, nodes: NodeView) -> PreScoreResult:
         """Compute state for `score`."""
@@ -252,7 +252,7 @@ class Score(NamedPlugin, Protocol):
     """
 
     def score(self, pod: PodInfo, nodes: NodeView, state: Any) -> IntArray:
-        """Return one int64 for each node of the view: 0 to 100, or any number if the plugin normalizes."""
+        """Return one int64 score for each node of the view: 0 to 100, or any number if the plugin normalizes scores."""
 
 
 @runtime_checkable
@@ -262,7 +262,7 @@ class CacheableScore(Protocol):
     score_depends_on: ClassVar[DependsOn]
 
     def score_cache_key(self, pod: PodInfo) -> Hashable | None:
-        """Return a key of all inputs of the raw score other than the node; None if it must not be cached."""
+        """Return a key made of all inputs of the raw score except the node; None if the score must not be cached."""
 
 
 @runtime_checkable
@@ -288,19 +288,19 @@ class Reserve(NamedPlugin, Protocol):
     def unreserve(self, pod: PodInfo, node_name: str, state: Any) -> Sequence[ApiCall] | None:
         """Undo `reserve` if it ran, and return the API calls that undo those of `pre_bind`.
 
-        Plugins are called in reverse order. Must not raise. A failed API call does not prevent the next.
+        Plugins are called in reverse order. The method must not raise. A failed API call does not prevent the next.
         """
 
 
 @runtime_checkable
 class AssumeExtensions(NamedPlugin, Protocol):
-    """A Reserve plugin that adds to the assumed pod resources which its requests do not include.
+    """A Reserve plugin that modifies the assumed pod, for example to add resources that the pod does not request.
 
     Source: pkg/scheduler/schedule_one.go, Scheduler.assume (1.36).
     """
 
     def make_assumed_pod(self, pod: Pod, node_name: str, state: Any) -> Pod:
-        """Return the pod to assume on the node: *pod* with these resources."""
+        """Return the pod to assume on the node: a modified copy of *pod*."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -355,11 +355,11 @@ class PreBindPreFlight(Protocol):
     """
 
     def pre_bind_pre_flight(self, pod: PodInfo, node_name: str, state: Any) -> PreBindPreFlightResult | Status:
-        """Return a result; the status SKIP means `PreBindPreFlightResult(skip=True)`."""
+        """Return a result, or a status. The status SKIP means `PreBindPreFlightResult(skip=True)`."""
 
 
 class PreBind(NamedPlugin, Protocol):
-    """Prepares the node for the pod, before it is bound.
+    """Prepares the node before the pod is bound to it.
 
     Source: pkg/scheduler/framework/runtime/framework.go, frameworkImpl.RunPreBindPlugins (1.36).
     """
@@ -369,7 +369,7 @@ class PreBind(NamedPlugin, Protocol):
 
 
 class Bind(NamedPlugin, Protocol):
-    """Binds the pod to the node; the first Bind plugin that does not skip is used.
+    """Binds the pod to the node. The first Bind plugin that does not return SKIP is used.
 
     Source: pkg/scheduler/schedule_one.go, Scheduler.bind; pkg/scheduler/framework/runtime/framework.go,
     frameworkImpl.RunBindPlugins (1.36).
@@ -391,7 +391,7 @@ class PostBind(NamedPlugin, Protocol):
 
 @runtime_checkable
 class EnqueueExtensions(Protocol):
-    """A plugin that registers for events that may make the pods that it rejected schedulable.
+    """A plugin that registers for events. Such an event may make a pod schedulable that the plugin rejected.
 
     Source: pkg/scheduler/framework/runtime/framework.go, frameworkImpl.fillEnqueueExtensions (1.36).
     """

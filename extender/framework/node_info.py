@@ -1,15 +1,17 @@
 """The node that per-node plugins receive: the typed object, its pods and its resources."""
 
 from collections.abc import Callable, Iterator, Mapping
+from types import MappingProxyType
 
 from extender.api.kinds.node import Node, Taint
 from extender.cache.pod_info import AssignedPodInfo
 from extender.cache.snapshot import NodeView
 from extender.cache.tables.arrays import IntArray
+from extender.framework.plugin_inputs import ReadOnlyAssignedPodInfo, ReadOnlyNodeView, make_node_read_only
 
 
 class _ResourceAmounts:
-    """The resource amounts of all nodes of a view. Each resource is read when first used."""
+    """The resource amounts of all nodes of a view. The amounts of a resource are read at their first use."""
 
     __slots__ = ("_amounts", "view")
 
@@ -45,14 +47,13 @@ class NodeInfo:
     Amounts are whole numbers in base units: milli-CPU for `cpu`, bytes for `memory` and `ephemeral-storage`, counts
     for all other resources, including `pods`. The amount of a resource that the node does not have is 0.
 
-    Attributes:
-        node: the typed object.
+    Everything that can be read here is read-only: the labels, the fields of `node` and of the pods.
     """
 
-    __slots__ = ("_amounts", "_position", "node")
+    __slots__ = ("_amounts", "_node", "_position")
 
     def __init__(self, node: Node, position: int, amounts: _ResourceAmounts) -> None:
-        self.node = node
+        self._node = node
         self._position = position
         self._amounts = amounts
 
@@ -60,29 +61,34 @@ class NodeInfo:
         return f"NodeInfo({self.name!r})"
 
     @property
+    def node(self) -> Node:
+        """The typed object."""
+        return make_node_read_only(self._node, self._amounts.view.snapshot)
+
+    @property
     def name(self) -> str:
         """The node's name."""
-        return self.node.metadata.name
+        return self._node.metadata.name
 
     @property
     def labels(self) -> Mapping[str, str]:
-        """The node's labels; do not modify them."""
-        return self.node.metadata.labels
+        """The node's labels."""
+        return MappingProxyType(self._node.metadata.labels)
 
     @property
     def annotations(self) -> Mapping[str, str]:
-        """The node's annotations; do not modify them."""
-        return self.node.metadata.annotations
+        """The node's annotations."""
+        return MappingProxyType(self._node.metadata.annotations)
 
     @property
     def taints(self) -> tuple[Taint, ...]:
         """The node's taints."""
-        return self.node.spec.taints
+        return self._node.spec.taints
 
     @property
     def pods(self) -> tuple[AssignedPodInfo, ...]:
-        """The pods on the node; `.pod` is the typed object, whose `spec.node_name` is empty."""
-        return tuple(self._amounts.view.snapshot.pods_on(self.name).values())
+        """The pods on the node. `AssignedPodInfo.pod` is the typed object, whose `spec.node_name` is empty."""
+        return tuple(map(ReadOnlyAssignedPodInfo, self._amounts.view.snapshot.pods_on(self.name).values()))
 
     def allocatable(self, resource: str) -> int:
         """Return the node's allocatable amount of *resource*."""
@@ -99,6 +105,8 @@ class NodeInfo:
 
 def iter_node_infos(view: NodeView) -> Iterator[NodeInfo]:
     """Yield the nodes of a view, in its order."""
+    if isinstance(view, ReadOnlyNodeView):
+        view = view.source  # a `NodeInfo` is read-only itself
     amounts = _ResourceAmounts(view)
     for position, node in enumerate(view.nodes):
         yield NodeInfo(node, position, amounts)

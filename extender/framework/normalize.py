@@ -11,8 +11,8 @@ def default_normalize_score(scores: IntArray, *, reverse: bool = False) -> IntAr
     """Scale raw scores so that the maximum becomes 100. If all scores are 0, they stay 0.
 
     Args:
-        scores: raw scores, none negative; not modified.
-        reverse: subtract the scaled scores from 100, so that the maximum becomes 0.
+        scores: the raw scores, none of which is negative. The array is not modified.
+        reverse: whether the scaled scores are subtracted from 100, so that the maximum becomes 0.
 
     Returns:
         A new int64 array in the order of *scores*, rounded down (before reversing).

@@ -6,7 +6,7 @@ from extender.framework.status import Code
 
 
 class PluginObserver(Protocol):
-    """Observes plugin calls. Must be cheap and must not raise."""
+    """Observes plugin calls. The methods must be cheap and must not raise."""
 
     def observe_plugin_call(self, plugin: str, point: str, code: Code, seconds: float) -> None:
         """Observe one call of a plugin at an extension point, such as `Filter`, and its duration."""

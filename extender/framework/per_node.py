@@ -1,4 +1,4 @@
-"""Decorators that make a function or class a plugin. It filters or scores one node per call.
+"""Decorators that turn a function or class into a plugin. The function or class filters or scores one node per call.
 
     @filter_plugin("GpuModel")
     def gpu_model(pod: Pod, node: NodeInfo) -> str | None:
@@ -63,21 +63,21 @@ def filter_plugin(
     name: str, *, options: type[Options], cacheable: Cacheable = False
 ) -> Callable[[FilterWithOptions[Options]], FilterWithOptions[Options]]: ...
 def filter_plugin(name: str, *, options: type[Any] | None = None, cacheable: Cacheable = False) -> Callable[[Any], Any]:
-    """Make a function of a pod and a node a Filter plugin.
+    """Decorate a function of a pod and a node, to turn it into a Filter plugin.
 
     Args:
         name: the plugin's name in the configuration.
         options: a msgspec Struct with defaults; the function then takes the options as its third argument.
-        cacheable: whether results are cached across scheduling cycles. With True, they must depend only on the node,
-            the pods on it and the pod's signature (namespace, labels, owners, spec), and the function receives a pod
-            without name, uid, annotations and times. Alternatively, a function from the pod to a cache key; no result
-            is cached if it returns None.
+        cacheable: whether results are cached across scheduling cycles. With True, results must depend only on the node,
+            the pods on it and the pod's signature (namespace, labels, owners, spec). The function then receives a pod
+            without name, uid, annotations and times. Instead of True, *cacheable* may be a function that returns a
+            cache key for a pod; if it returns None, the result is not cached.
 
     Raises:
         DefinitionError: the name, the options or the function are invalid for a plugin.
     """
     return _make_function_decorator(
-        PerNodeDefinition(name, _create_placeholder, frozenset({"filter"}), options, cacheable)
+        PerNodeDefinition(name, _raise_not_implemented, frozenset({"filter"}), options, cacheable)
     )
 
 
@@ -97,22 +97,22 @@ def score_plugin(
     normalize: bool = False,
     reverse: bool = False,
 ) -> Callable[[Any], Any]:
-    """Make a function of a pod and a node a Score plugin.
+    """Decorate a function of a pod and a node, to turn it into a Score plugin.
 
     Args:
         name: the plugin's name in the configuration.
         options: as for `filter_plugin`.
         cacheable: as for `filter_plugin`.
-        normalize: scale the scores, which must be at least 0, to 0..100 in proportion to the maximum. If false, they
-            must be 0 to 100.
-        reverse: reverse the normalized scores: 0 becomes 100, and the maximum becomes 0.
+        normalize: whether scores are scaled to 0..100 in proportion to the maximum. Such scores must be at least 0;
+            other scores must be 0 to 100.
+        reverse: whether normalized scores are reversed: 0 becomes 100, and the maximum becomes 0.
 
     Raises:
         DefinitionError: the name, the options or the function are invalid for a plugin.
     """
     methods = frozenset({"score"})
     return _make_function_decorator(
-        PerNodeDefinition(name, _create_placeholder, methods, options, cacheable, normalize, reverse)
+        PerNodeDefinition(name, _raise_not_implemented, methods, options, cacheable, normalize, reverse)
     )
 
 
@@ -124,9 +124,10 @@ def per_node_plugin(
     normalize: bool = False,
     reverse: bool = False,
 ) -> Callable[[PerNodeClass], PerNodeClass]:
-    """Make a class with a method `filter(pod, node)` or `score(pod, node)`, or both, a plugin.
+    """Decorate a class with a method `filter(pod, node)` or `score(pod, node)`, or both, to turn it into a plugin.
 
-    The class may have a method `events_to_register()`. Without it, every event requeues its rejected pods.
+    The class may have a method `events_to_register()`. Without this method, every event requeues the pods that
+    the plugin rejected.
 
     Args:
         name: the plugin's name in the configuration.
@@ -166,13 +167,14 @@ def _require_name(name: object, decorator: str) -> None:
     """Check that the decorator was called with a name.
 
     Raises:
-        DefinitionError: it was applied to a function or class without a call.
+        DefinitionError: the decorator was written without parentheses.
     """
     if callable(name):
-        raise DefinitionError(getattr(name, "__name__", str(name)), f'want its name: write @{decorator}("Name")')
+        message = f'the decorator needs the name of the plugin: write @{decorator}("Name")'
+        raise DefinitionError(getattr(name, "__name__", str(name)), message)
 
 
-def _create_placeholder(_: PluginArgs[Any]) -> Any:
+def _raise_not_implemented(_: PluginArgs[Any]) -> Any:
     raise NotImplementedError
 
 
@@ -205,7 +207,7 @@ def _get_constructor_parameters(name: str, cls: type[Any], options: type[Any] | 
     """Return the parameters of the constructor.
 
     Raises:
-        DefinitionError: the constructor requires several parameters, or has none although the plugin has options.
+        DefinitionError: the constructor requires several parameters, or takes none although the plugin has options.
     """
     parameters = list(inspect.signature(cls).parameters.values())
     required_parameters = [
@@ -257,5 +259,5 @@ def _attach_plugin_class(target: Any, definition: PerNodeDefinition, errors: lis
     if errors:
         raise DefinitionError(str(definition.name), "; ".join(errors))
     plugin_class = make_plugin_class(definition)
-    plugin_class.__module__ = target.__module__
+    plugin_class.__module__ = plugin_class.defining_module = target.__module__
     setattr(target, _PLUGIN_CLASS, plugin_class)

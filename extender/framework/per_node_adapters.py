@@ -1,4 +1,4 @@
-"""Adapters that make plugins of per-node filters and scores: the runner calls a plugin for all nodes at once."""
+"""Adapters that turn per-node filters and scores into plugins, which the plugin runner calls for all nodes at once."""
 
 import math
 from collections.abc import Callable, Hashable, Sequence
@@ -11,6 +11,7 @@ import numpy as np
 
 from extender.api.kinds.meta import ObjectMeta
 from extender.api.kinds.pod import Pod, PodStatus
+from extender.api.read_only import copy_read_only
 from extender.cache.pod_info import PodInfo
 from extender.cache.snapshot import NodeView
 from extender.cache.tables.arrays import IntArray
@@ -19,7 +20,8 @@ from extender.framework.extension_points import DependsOn
 from extender.framework.node_info import iter_node_infos
 from extender.framework.normalize import default_normalize_score
 from extender.framework.plugin_args import PluginArgs
-from extender.framework.plugin_runner import format_exception
+from extender.framework.plugin_errors import format_exception
+from extender.framework.plugin_inputs import make_pod_read_only, make_signature_read_only, protect_hints
 from extender.framework.status import Reason, Rejection
 
 FilterReasons = str | Reason | tuple[str | Reason, ...] | None
@@ -28,7 +30,7 @@ FilterReasons = str | Reason | tuple[str | Reason, ...] | None
 Cacheable = bool | Callable[[Pod], Hashable]
 
 MAX_REASONS: Final = 100
-"""The maximum number of different reasons of a filter in one call, because messages list all of them."""
+"""The maximum number of different reasons of a filter in one call. It is limited because messages list every reason."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +42,7 @@ class PerNodeDefinition:
         create: the function that creates the author's object from the plugin's args; the object has `filter`, `score`
             or both.
         methods: the names of the object's methods: `filter`, `score`, `events_to_register`.
-        options: the type of its options, or None.
+        options: the type of the plugin's options, or None.
         cacheable: whether results are cached across scheduling cycles, or a function that returns the cache key.
         normalize: whether scores are scaled to 0..100 in proportion to the maximum.
         reverse: whether normalized scores are subtracted from 100.
@@ -78,32 +80,34 @@ def make_plugin_class(definition: PerNodeDefinition) -> type[Any]:
 
 
 class _Adapter:
-    """The base of all adapters: creates the author's object, its pod argument and the cache key."""
+    """The base class of the adapters. It creates the author's object, the object's pod argument and the cache key."""
 
     name: ClassVar[str]
     definition: ClassVar[PerNodeDefinition]
+    defining_module: ClassVar[str] = ""
 
     def __init__(self, args: PluginArgs[Any]) -> None:
-        self.per_node = self.definition.create(args)
+        self.per_node_object = self.definition.create(args)
 
     def get_pod_argument(self, pod: PodInfo) -> Pod:
-        """Return the pod to pass to the author's methods, reduced to its signature if that is the cache key."""
-        return (
-            pod.signature.get_or_create(_Adapter, lambda: _reduce_to_signature(pod.signature.pod))
-            if self.definition.cacheable is True
-            else pod.pod
+        """Return the read-only pod for the author's methods. It is reduced to the signature if `cacheable` is True."""
+        signature = pod.signature
+        if self.definition.cacheable is not True:
+            return make_pod_read_only(pod.pod, make_signature_read_only(signature))
+        return signature.get_or_create(
+            _Adapter, lambda: copy_read_only(_reduce_to_signature(signature.representative_pod))
         )
 
     def get_cache_key(self, pod: PodInfo) -> Hashable | None:
         """Return the cache key: the pod's signature, or the author's key."""
         cacheable = self.definition.cacheable
-        return cacheable(pod.pod) if callable(cacheable) else pod.signature
+        return cacheable(self.get_pod_argument(pod)) if callable(cacheable) else pod.signature
 
 
 class _FilterAdapter(_Adapter):
     def filter(self, pod: PodInfo, nodes: NodeView, state: Any) -> Sequence[Rejection]:  # noqa: ARG002  contract
         """Return the rejected nodes by reason."""
-        return _filter_nodes(self.per_node.filter, self.get_pod_argument(pod), nodes)
+        return _filter_nodes(self.per_node_object.filter, self.get_pod_argument(pod), nodes, self.defining_module)
 
 
 class _CacheableFilterAdapter(_FilterAdapter):
@@ -117,7 +121,7 @@ class _CacheableFilterAdapter(_FilterAdapter):
 class _ScoreAdapter(_Adapter):
     def score(self, pod: PodInfo, nodes: NodeView, state: Any) -> IntArray:  # noqa: ARG002  contract
         """Return the raw scores, int64, one for each node."""
-        return _score_nodes(self.per_node.score, self.get_pod_argument(pod), nodes)
+        return _score_nodes(self.per_node_object.score, self.get_pod_argument(pod), nodes, self.defining_module)
 
 
 class _CacheableScoreAdapter(_ScoreAdapter):
@@ -144,8 +148,7 @@ class _NormalizeScoreAdapter(_Adapter):
 class _EnqueueAdapter(_Adapter):
     def events_to_register(self) -> Sequence[ClusterEventWithHint]:
         """Return the author's events."""
-        events: Sequence[ClusterEventWithHint] = self.per_node.events_to_register()
-        return events
+        return protect_hints(self.per_node_object.events_to_register())
 
 
 def _reduce_to_signature(pod: Pod) -> Pod:
@@ -165,18 +168,18 @@ def _reduce_to_signature(pod: Pod) -> Pod:
     )
 
 
-def _filter_nodes(function: Callable[..., Any], pod: Pod, nodes: NodeView) -> tuple[Rejection, ...]:
+def _filter_nodes(function: Callable[..., Any], pod: Pod, nodes: NodeView, module: str) -> tuple[Rejection, ...]:
     positions_by_reason: dict[str | Reason, list[int]] = {}
     for position, node in enumerate(iter_node_infos(nodes)):
         try:
             node_reasons = function(pod, node)
         except Exception as error:
-            raise ValueError(f"node {node.name}: {format_exception(error)}") from error
+            raise ValueError(f"node {node.name}: {format_exception(error, module)}") from error
         if node_reasons is None:
             continue
         for reason in node_reasons if isinstance(node_reasons, tuple) else (node_reasons,):
             if not isinstance(reason, str | Reason) or not reason:
-                expectation = "want None to accept the node or a text with the reason against it"
+                expectation = "want None if the node fits the pod, else a text with the reason"
                 raise ValueError(f"node {node.name}: returned {_describe(reason)}, {expectation}")
             positions_by_reason.setdefault(reason, []).append(position)
         if len(positions_by_reason) > MAX_REASONS:
@@ -194,13 +197,13 @@ def _make_mask(positions: list[int], size: int) -> np.ndarray[Any, np.dtype[np.b
     return mask
 
 
-def _score_nodes(function: Callable[..., Any], pod: Pod, nodes: NodeView) -> IntArray:
+def _score_nodes(function: Callable[..., Any], pod: Pod, nodes: NodeView, module: str) -> IntArray:
     scores = np.empty(len(nodes), dtype=np.int64)
     for position, node in enumerate(iter_node_infos(nodes)):
         try:
             score = function(pod, node)
         except Exception as error:
-            raise ValueError(f"node {node.name}: {format_exception(error)}") from error
+            raise ValueError(f"node {node.name}: {format_exception(error, module)}") from error
         if type(score) is not int and (isinstance(score, bool) or not isinstance(score, Integral)):
             raise ValueError(f"node {node.name}: the score is {_describe_bad_score(score)}")
         try:

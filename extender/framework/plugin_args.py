@@ -15,23 +15,23 @@ class PluginArgs(Generic[OptionsT_co]):
     """The argument of a plugin's constructor.
 
     Attributes:
-        options: an instance of the plugin's class attribute `options` (a frozen msgspec Struct with camelCase names
-            and defaults); None for a plugin without options.
+        options: an instance of the class in the plugin's class attribute `options`; None for a plugin without options.
+            The class is a frozen msgspec Struct with camelCase names and defaults.
         gates: the feature gates.
         scheduler_name: the scheduler name of the profile for which the plugin is created.
-        shared: state that the plugins of all profiles share, by key. It survives a reload of the configuration, so
-            that reservations of pods that are being bound are not lost.
+        shared_state: the state that the plugins of all profiles share, by key. It survives a reload of the
+            configuration, so that reservations of pods that are being bound are not lost.
     """
 
     options: OptionsT_co
     gates: FeatureGates
     scheduler_name: str = "default-scheduler"
-    shared: dict[str, Any] = field(default_factory=dict)
+    shared_state: dict[str, Any] = field(default_factory=dict)
 
 
 @runtime_checkable
 class ValidatedOptions(Protocol):
-    """Options that validate more than their types."""
+    """Options with a validation beyond the types of the fields."""
 
     def validate(self, path: str, gates: FeatureGates) -> list[FieldError]:
         """Return all errors of the options, with kube-scheduler's texts, each with its field path below *path*."""

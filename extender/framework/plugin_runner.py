@@ -1,8 +1,7 @@
-"""The plugin runner calls plugins, measures the duration of the calls, and validates the results."""
+"""Call plugins, measure the duration of the calls, and validate the results."""
 
 import time
 from collections.abc import Callable, Hashable, Iterator
-from types import TracebackType
 from typing import Any, TypeVar
 
 import numpy as np
@@ -21,13 +20,14 @@ from extender.framework.extension_points import (
 )
 from extender.framework.normalize import MAX_SCORE
 from extender.framework.observer import NullObserver, PluginObserver
+from extender.framework.plugin_errors import format_exception, get_defining_module
 from extender.framework.status import Code, Reason, Rejection, Status
 
 T = TypeVar("T")
 
 
 SCORE_RANGE = "ScoreRange"
-"""The name, in place of an extension point, of the range check of final scores."""
+"""The name of the range check of final scores. Errors have this name in place of an extension point."""
 
 _ERROR_PREFIXES = {
     "Filter": 'running "{plugin}" filter plugin',
@@ -44,7 +44,7 @@ Source: pkg/scheduler/framework/runtime/framework.go, frameworkImpl.RunFilterPlu
 
 
 class PluginError(Exception):
-    """A plugin raised or returned an invalid result. Ends the attempt, never the process.
+    """A plugin raised or returned an invalid result. The error ends the attempt, never the process.
 
     Attributes:
         plugin: the name of the plugin.
@@ -69,33 +69,24 @@ class PluginError(Exception):
 
 
 _REJECTION_CODES = frozenset((Code.UNSCHEDULABLE, Code.UNRESOLVABLE, Code.PENDING, Code.ERROR))
-_TYPES_RAISED_WITH_SENTENCES = frozenset((Exception, LookupError, RuntimeError, ValueError))
-"""The exception types that this package raises with a full sentence; other messages start with the type's name."""
 
 
-def format_exception(error: BaseException) -> str:
-    """Return the message of *error* in one line, after its type unless this package raised it with a full sentence."""
-    text, error_type = " ".join(str(error).split()), type(error)
-    if not text:
-        return error_type.__name__
-    if error_type in _TYPES_RAISED_WITH_SENTENCES and _is_raised_by_this_package(error.__traceback__):
-        return text
-    return f"{error_type.__name__}: {text}"
-
-
-def _is_raised_by_this_package(traceback: TracebackType | None) -> bool:
-    """Return whether the exception was raised in this package, not in a third-party plugin."""
-    while traceback is not None and traceback.tb_next is not None:
-        traceback = traceback.tb_next
-    return traceback is not None and str(traceback.tb_frame.f_globals.get("__name__")).startswith("extender.")
+ExceptionObserver = Callable[[PluginError, Exception], None]
+"""Called with the error of a plugin call, and the exception that the plugin raised, with its traceback."""
 
 
 class PluginRunner:
-    """Calls the plugins of any profile."""
+    """Calls the plugins of any profile.
 
-    __slots__ = ("_is_observed", "_observer")
+    Args:
+        observer: receives the duration and the code of each call.
+        on_exception: called when a plugin raises; must not raise.
+    """
 
-    def __init__(self, observer: PluginObserver | None = None) -> None:
+    __slots__ = ("_is_observed", "_observer", "_on_exception")
+
+    def __init__(self, observer: PluginObserver | None = None, on_exception: ExceptionObserver | None = None) -> None:
+        self._on_exception = on_exception
         self._is_observed = observer is not None  # without an observer, calls are not timed
         self._observer: PluginObserver = observer or NullObserver()
 
@@ -105,7 +96,7 @@ class PluginRunner:
         return time.perf_counter()
 
     def observe_extension_point(self, profile: str, point: str, status: Status | None, start_time: float) -> None:
-        """Observe the end of a run of all plugins of an extension point for one pod.
+        """Observe that the plugins of an extension point ran for one pod, and how long they took.
 
         Source: pkg/scheduler/metrics/metrics.go, FrameworkExtensionPointDuration (1.36).
         """
@@ -113,7 +104,7 @@ class PluginRunner:
         self._observer.observe_extension_point(profile, point, code, time.perf_counter() - start_time)
 
     def call(self, plugin: NamedPlugin, point: str, method: Callable[..., T], *args: Any) -> T:
-        """Call *method* of *plugin* and observe the call, unless it returns an `ApiPlan`: see `observe_plan`.
+        """Call *method* of *plugin* and observe the call. If it returns an `ApiPlan`, use `observe_plan` afterwards.
 
         Raises:
             PluginError: the plugin raised.
@@ -123,7 +114,7 @@ class PluginRunner:
             result = method(*args)
         except Exception as error:
             self._observer.observe_plugin_call(plugin.name, point, Code.ERROR, time.perf_counter() - start_time)
-            raise PluginError(plugin.name, point, format_exception(error)) from error
+            raise self._make_error(plugin, point, error) from error
         if self._is_observed and not isinstance(result, ApiPlan):
             seconds = time.perf_counter() - start_time
             self._observer.observe_plugin_call(plugin.name, point, _get_result_code(result), seconds)
@@ -192,7 +183,7 @@ class PluginRunner:
         """Return *status* if it is a valid status or None.
 
         Raises:
-            PluginError: it has another type, or its reasons are not text.
+            PluginError: *status* has another type, or its reasons are not text.
         """
         if status is None:
             return None
@@ -215,8 +206,14 @@ class PluginRunner:
             key = method(pod)
             hash(key)
         except Exception as error:
-            raise PluginError(plugin.name, point, f"{_get_method_name(method)}: {format_exception(error)}") from error
+            raise self._make_error(plugin, point, error, f"{_get_method_name(method)}: ") from error
         return key
+
+    def _make_error(self, plugin: NamedPlugin, point: str, error: Exception, prefix: str = "") -> PluginError:
+        plugin_error = PluginError(plugin.name, point, prefix + format_exception(error, get_defining_module(plugin)))
+        if self._on_exception is not None:
+            self._on_exception(plugin_error, error)
+        return plugin_error
 
     def filter(self, plugin: Any, pod: Any, nodes: NodeView, state: Any) -> tuple[Rejection, ...]:
         """Run Filter of *plugin* on *nodes*.
@@ -227,14 +224,14 @@ class PluginRunner:
         return _check_rejections(plugin, self.call(plugin, "Filter", plugin.filter, pod, nodes, state), len(nodes))
 
     def filter_each(
-        self, plugin: Any, pod: Any, nodes: NodeView, state: Any, moved_pods: PodBatch, deltas: IntArray
+        self, plugin: Any, pod: Any, nodes: NodeView, state: Any, dry_run_pods: PodBatch, pod_deltas: IntArray
     ) -> tuple[Rejection, ...]:
-        """Run Filter of *plugin* on *nodes*, each with its own moved pods: see `BatchDryRunFilter`.
+        """Run Filter of *plugin* on *nodes*, each with its own added or removed pods: see `BatchDryRunFilter`.
 
         Raises:
             PluginError: as `filter`.
         """
-        rejections = self.call(plugin, "Filter", plugin.filter_each, pod, nodes, state, moved_pods, deltas)
+        rejections = self.call(plugin, "Filter", plugin.filter_each, pod, nodes, state, dry_run_pods, pod_deltas)
         return _check_rejections(plugin, rejections, len(nodes))
 
     def score(self, plugin: Any, pod: Any, nodes: NodeView, state: Any) -> IntArray:
@@ -261,7 +258,7 @@ def _make_wrong_type_error(plugin: NamedPlugin, point: str, result_type: type[An
 
 
 def _get_result_code(result: Any) -> Code:
-    """Return the code of an unvalidated result of any extension point; of rejections, the first one's code.
+    """Return the code of an unvalidated result of any extension point. For rejections, this is the code of the first.
 
     Source: pkg/scheduler/metrics/metrics.go, PluginExecutionDuration (1.36).
     """
@@ -291,7 +288,7 @@ def find_first_out_of_range(scores: IntArray) -> int | None:
     """
     if len(scores) == 1:
         return None if 0 <= scores.item() <= MAX_SCORE else 0
-    if not len(scores) or scores.view(np.uint64).max() <= MAX_SCORE:  # negative numbers are large as unsigned ones
+    if not len(scores) or scores.view(np.uint64).max() <= MAX_SCORE:  # as unsigned numbers, negative ones are large
         return None
     return int(np.flatnonzero((scores < 0) | (scores > MAX_SCORE))[0])
 

@@ -55,7 +55,7 @@ _REQUIRED_METHODS: Final = {
 _POSITIONAL: Final = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
 
 
-def _collect_contract_parameters() -> Mapping[str, tuple[str, ...]]:
+def _collect_method_parameters() -> Mapping[str, tuple[str, ...]]:
     parameters: dict[str, tuple[str, ...]] = {}
     for protocol in _PROTOCOLS:
         for name, member in vars(protocol).items():
@@ -64,7 +64,7 @@ def _collect_contract_parameters() -> Mapping[str, tuple[str, ...]]:
     return parameters
 
 
-CONTRACT_PARAMETERS: Final = _collect_contract_parameters()
+METHOD_PARAMETERS: Final = _collect_method_parameters()
 """The parameter names, without `self`, of all methods that the scheduler calls, by method name."""
 
 
@@ -80,8 +80,8 @@ def validate_plugin(plugin: object) -> list[str]:
     if not isinstance(plugin, type):
         decorators = "filter_plugin, score_plugin or per_node_plugin"
         return [f"want a class, or something decorated with {decorators}, got {_describe(plugin)}"]
-    errors = [*_validate_class_name(plugin), *_validate_extension_points(plugin)]
-    for method, parameters in CONTRACT_PARAMETERS.items():
+    errors = [*_validate_name_attribute(plugin), *_validate_extension_points(plugin)]
+    for method, parameters in METHOD_PARAMETERS.items():
         if callable(getattr(plugin, method, None)):
             errors += validate_signature(method, _bind_method(plugin, method), parameters)
     return [*errors, *_validate_method_groups(plugin), *_validate_constructor(plugin)]
@@ -104,8 +104,8 @@ def validate_signature(
     Args:
         name: the name of the function.
         function: a function or bound method, without the parameter `self`.
-        expected_parameters: the wanted names; *function* may put underscores before the names of unused parameters.
-        ignore_names: check only the number of parameters.
+        expected_parameters: the expected names. In *function*, names of unused parameters may start with underscores.
+        ignore_names: whether only the number of parameters is checked.
     """
     if inspect.iscoroutinefunction(function) or inspect.isasyncgenfunction(function):
         return [f"{name} is async; plugins return at once, so write a plain def"]
@@ -140,7 +140,7 @@ def _format_parameters(parameters: Sequence[inspect.Parameter]) -> str:
 
 
 def _bind_method(plugin: type[Any], method: str) -> Callable[..., Any]:
-    """Return the method without the parameter `self`."""
+    """Return a bound method, so that its signature has no parameter `self`."""
     function = getattr(plugin, method)
     if inspect.isfunction(function) and not isinstance(inspect.getattr_static(plugin, method), staticmethod):
         function = function.__get__(object())
@@ -148,7 +148,7 @@ def _bind_method(plugin: type[Any], method: str) -> Callable[..., Any]:
     return bound_method
 
 
-def _validate_class_name(plugin: type[Any]) -> list[str]:
+def _validate_name_attribute(plugin: type[Any]) -> list[str]:
     if getattr(plugin, "name", None) is None:
         return [f'the class {plugin.__name__} has no name; write name: ClassVar[str] = "{plugin.__name__}" in it']
     return validate_name(plugin.name)
@@ -158,14 +158,14 @@ def _validate_extension_points(plugin: type[Any]) -> list[str]:
     if get_extension_points(plugin):
         return []
     methods = EXTENSION_POINT_METHODS.values()
-    own_names = [name for name in vars(plugin) if not name.startswith("_") and name not in CONTRACT_PARAMETERS]
+    own_names = [name for name in vars(plugin) if not name.startswith("_") and name not in METHOD_PARAMETERS]
     suggestion = next((f"; it has {name}{hint}" for name in own_names if (hint := did_you_mean(name, methods))), "")
     return [f"it implements no extension point: it has none of the methods {', '.join(methods)}{suggestion}"]
 
 
 def _validate_method_groups(plugin: type[Any]) -> list[str]:
-    """Return the errors of methods and attributes that require each other."""
-    implemented = {name for name in CONTRACT_PARAMETERS if callable(getattr(plugin, name, None))}
+    """Return an error for each method whose required methods or attributes are missing."""
+    implemented = {name for name in METHOD_PARAMETERS if callable(getattr(plugin, name, None))}
     errors = []
     for group in _METHOD_GROUPS:
         missing = [name for name in group if name not in implemented]

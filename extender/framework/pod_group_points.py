@@ -2,17 +2,18 @@
 
 Source: kube-scheduler/framework/interface.go, PlacementGeneratePlugin; pkg/scheduler/framework/interface.go,
 PodGroupPostFilterPlugin; pkg/scheduler/schedule_one_podgroup.go, Scheduler.podGroupSchedulingPlacementAlgorithm
-(1.36).
+(1.36);
+pkg/scheduler/framework/interface.go, PlacementFeasiblePlugin, PlacementProgress (1.37).
 """
 
-from collections.abc import Generator, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Protocol, TypeAlias, runtime_checkable
+from collections.abc import Generator, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Protocol, TypeAlias, runtime_checkable
 
 from extender.api.kinds.pod_group import PodGroup
 from extender.cache.pod_info import PodInfo
 from extender.cache.snapshot import Snapshot
-from extender.framework.extension_points import NamedPlugin, PostFilterResult
+from extender.framework.extension_points import AttemptT_contra, NamedPlugin
 from extender.framework.status import Status
 
 
@@ -31,7 +32,7 @@ class PodGroupInfo:
 
 @dataclass(frozen=True, slots=True)
 class Placement:
-    """A set of nodes to which a pod group is restricted. `node_names` is None for all nodes.
+    """A set of nodes to which a pod group is restricted. If `node_names` is None, the set has all nodes.
 
     Source: pkg/scheduler/schedule_one_podgroup.go, Scheduler.podGroupSchedulingPlacementAlgorithm (1.36).
     """
@@ -42,14 +43,47 @@ class Placement:
 
 @dataclass(frozen=True, slots=True)
 class PodGroupAssignments:
-    """The nodes assigned to a pod group's members in one placement; node names by pod uid."""
+    """The nodes assigned to a pod group's members in one placement.
+
+    Attributes:
+        placement: the placement.
+        node_name_by_uid: the node of each assigned member, by uid.
+        assigned_pods: the assigned members.
+    """
 
     placement: Placement
     node_name_by_uid: Mapping[str, str]
+    assigned_pods: tuple[PodInfo, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class PlacementProgress:
+    """The progress of a pod group's cycle.
+
+    Attributes:
+        scheduled: the number of members that are scheduled, in this cycle or before.
+        remaining: the number of pending members that are not tried yet.
+
+    Source: pkg/scheduler/framework/interface.go, PlacementProgress (1.37).
+    """
+
+    scheduled: int
+    remaining: int
+
+
+@runtime_checkable
+class PlacementFeasible(NamedPlugin, Protocol):
+    """Decides before the first member and after each member whether the pod group can be scheduled. Since 1.37.
+
+    Source: pkg/scheduler/framework/interface.go, PlacementFeasiblePlugin (1.37).
+    """
+
+    def placement_feasible(self, pod_group: PodGroup, progress: PlacementProgress) -> Status | None:
+        """Return None if the scheduled members suffice, WAIT if more are needed, or UNSCHEDULABLE to end the cycle."""
 
 
 class PlacementGenerate(NamedPlugin, Protocol):
-    """Generates the candidate placements of a pod group; at most one plugin in a profile.
+    """Generates the candidate placements of a pod group. A profile has at most one such plugin.
 
     Source: pkg/scheduler/schedule_one_podgroup.go, Scheduler.podGroupSchedulingPlacementAlgorithm;
     pkg/scheduler/framework/plugins/topologyaware/topology_placement.go, TopologyPlacement.GeneratePlacements (1.36).
@@ -69,7 +103,7 @@ class PlacementScore(NamedPlugin, Protocol):
     def score_placement(
         self, pod_group: PodGroupInfo, snapshot: Snapshot, assignments: PodGroupAssignments
     ) -> int | Status:
-        """Return a score, 0 to 100 unless the plugin normalizes, or an error."""
+        """Return a score or an error. The score is 0 to 100, or any number if the plugin normalizes scores."""
 
 
 @runtime_checkable
@@ -80,19 +114,37 @@ class NormalizePlacementScore(Protocol):
         """Return scores from 0 to 100 in the same order, or an error."""
 
 
-DryRunGenerator: TypeAlias = Generator[Snapshot, Status, PostFilterResult]
-"""Yields hypothetical snapshots, is sent the status of scheduling the pod group on each, and returns the result."""
+@dataclass(frozen=True, slots=True)
+class PodGroupPostFilterResult:
+    """The result of PodGroupPostFilter.
+
+    Attributes:
+        status: SUCCESS if the group can be scheduled once the plan is executed, else a rejection or an error.
+        plan: the plan to execute, such as a `preemption.plan.GroupPreemptionPlan`; None if there is none.
+        nominated_node_names: the node to nominate for each member, by the member's uid.
+
+    Source: kube-scheduler/framework/interface.go, PodGroupPostFilterResult (1.37).
+    """
+
+    status: Status
+    plan: Any = None
+    nominated_node_names: Mapping[str, str] = field(default_factory=dict)
+
+
+DryRunGenerator: TypeAlias = Generator[Snapshot, Any, PodGroupPostFilterResult]
+"""A generator that yields hypothetical snapshots and returns the result.
+
+It is sent the `cycle.pod_group_members.GroupDecision` on each snapshot.
+"""
 
 
 @runtime_checkable
-class PodGroupPostFilter(NamedPlugin, Protocol):
-    """Runs when a pod group cannot be scheduled.
+class PodGroupPostFilter(NamedPlugin, Protocol[AttemptT_contra]):
+    """Runs when a pod group cannot be scheduled. *attempt* is a `cycle.pod_group_post_filter.FailedGroupAttempt`.
 
     Source: pkg/scheduler/framework/interface.go, PodGroupPostFilterPlugin; pkg/scheduler/schedule_one_podgroup.go,
     Scheduler.runWorkloadAwarePreemption (1.36).
     """
 
-    def pod_group_post_filter(
-        self, pod_group: PodGroup, pods: Sequence[PodInfo], snapshot: Snapshot
-    ) -> DryRunGenerator:
-        """Try to make *pod_group* schedulable; *pods* are its pending members."""
+    def pod_group_post_filter(self, attempt: AttemptT_contra) -> DryRunGenerator:
+        """Try to make the pod group of *attempt* schedulable."""

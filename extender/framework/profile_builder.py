@@ -16,11 +16,12 @@ from extender.config.defaults import IN_TREE_PLUGINS
 from extender.config.errors import ConfigError, FieldError
 from extender.config.expand import ExpandedPlugins, expand_profiles
 from extender.config.feature_gates import FeatureGates
-from extender.config.strict import decode_strict
+from extender.config.strict_decoding import decode_strict
 from extender.framework.extension_points import AssumeExtensions
 from extender.framework.plugin_args import DefaultedOptions, PluginArgs, ValidatedOptions
-from extender.framework.plugin_runner import format_exception
-from extender.framework.pod_group_points import PodGroupPostFilter
+from extender.framework.plugin_errors import format_exception
+from extender.framework.plugin_inputs import protect_inputs
+from extender.framework.pod_group_points import PlacementFeasible, PodGroupPostFilter
 from extender.framework.profiles import PodGroupSettings, Profile, WeightedPlacementScore, WeightedScore
 
 PluginRegistry = Mapping[str, type[Any]]
@@ -41,6 +42,7 @@ EXTENSION_POINT_METHODS: Mapping[str, str] = {
     "postBind": "post_bind",
     "placementGenerate": "generate_placements",
     "placementScore": "score_placement",
+    "podGroupPostFilter": "pod_group_post_filter",
 }
 """The method of each extension point; points are named as in the configuration."""
 
@@ -59,6 +61,9 @@ _PROFILE_FIELDS = {
 }
 
 
+_POD_GROUP_POST_FILTER = "podGroupPostFilter"
+
+
 @dataclass(frozen=True, slots=True)
 class ProfileSet:
     """The built profiles of one configuration.
@@ -66,12 +71,12 @@ class ProfileSet:
     Attributes:
         profiles: the profiles by scheduler name.
         options: the plugins' options, by scheduler name and plugin name.
-        shared: the state that plugins of all profiles share, see `PluginArgs`.
+        shared_state: the state that plugins of all profiles share; see `PluginArgs`.
     """
 
     profiles: Mapping[str, Profile]
     options: Mapping[str, Mapping[str, Mapping[str, object]]]
-    shared: dict[str, Any]
+    shared_state: dict[str, Any]
 
 
 def get_extension_points(plugin: type[Any]) -> frozenset[str]:
@@ -84,26 +89,30 @@ def build_profiles(
     configuration: model.Configuration,
     registry: PluginRegistry,
     gates: FeatureGates,
-    shared: dict[str, Any] | None = None,
+    shared_state: dict[str, Any] | None = None,
 ) -> ProfileSet:
     """Build the profiles of *configuration*. Each profile has its own plugin instances.
 
     Raises:
-        ConfigError: a plugin is unknown, options are invalid, or plugins or profiles conflict; it has all errors.
+        ConfigError: a plugin is unknown, options are invalid, or plugins or profiles conflict. The exception has all
+            errors.
     """
 
     def find_extension_points(name: str) -> frozenset[str] | None:
         plugin = registry.get(name)
         if plugin is None:
             return frozenset() if name in IN_TREE_PLUGINS else None
-        return get_extension_points(plugin)
+        extension_points = get_extension_points(plugin) - gates.release.later_extension_points.get(name, frozenset())
+        return (
+            extension_points if gates.release.has_pod_group_post_filter else extension_points - {_POD_GROUP_POST_FILTER}
+        )
 
     expanded, errors = expand_profiles(configuration.profiles, find_extension_points, registry)
     profiles: dict[str, Profile] = {}
-    shared = {} if shared is None else shared
+    shared_state = {} if shared_state is None else shared_state
     options: dict[str, Mapping[str, Mapping[str, object]]] = {}
     for profile in configuration.profiles:
-        builder = _ProfileBuilder(profile, configuration, registry, gates, shared)
+        builder = _ProfileBuilder(profile, configuration, registry, gates, shared_state)
         builder.decode_options()
         plugins = expanded.get(profile.scheduler_name, {})
         if not errors and not builder.errors:
@@ -114,7 +123,7 @@ def build_profiles(
         errors = [*errors, *builder.errors]
     if errors:
         raise ConfigError(errors)
-    return ProfileSet(profiles, options, shared)
+    return ProfileSet(profiles, options, shared_state)
 
 
 @dataclass(slots=True)
@@ -125,7 +134,7 @@ class _ProfileBuilder:
     configuration: model.Configuration
     registry: PluginRegistry
     gates: FeatureGates
-    shared: dict[str, Any]
+    shared_state: dict[str, Any]
     errors: list[FieldError] = field(default_factory=list)
     options: dict[str, Any] = field(default_factory=dict)
 
@@ -143,7 +152,7 @@ class _ProfileBuilder:
             self.options[name] = self._decode(name, options_type, raw, path)
 
     def _decode(self, name: str, options_type: type[msgspec.Struct], raw: dict[str, Any], path: str) -> Any:
-        if name == "NodeResourcesFit" and (ignored_resources := self._list_resources_ignored_by_extenders()):
+        if name == "NodeResourcesFit" and (ignored_resources := self._list_resources_ignored_by_scheduler()):
             raw["ignoredResources"] = (
                 ignored_resources  # overrides the profile, as in pkg/scheduler/scheduler.go, buildExtenders
             )
@@ -156,14 +165,14 @@ class _ProfileBuilder:
             self.errors.extend(options.validate(path, self.gates))
         return options
 
-    def _list_resources_ignored_by_extenders(self) -> list[str]:
+    def _list_resources_ignored_by_scheduler(self) -> list[str]:
         managed_resources = (
             resource for extender in self.configuration.extenders for resource in extender.managed_resources
         )
         return [resource.name for resource in managed_resources if resource.ignored_by_scheduler]
 
     def build(self, plugins: ExpandedPlugins) -> Profile | None:
-        """Return the profile with its plugin instances; None and an added error if a plugin could not be created."""
+        """Return the profile with its plugin instances. If a plugin cannot be created, add an error and return None."""
         names = dict.fromkeys(plugin.name for point in plugins.values() for plugin in point)
         instances = {name: self._create_plugin(name) for name in names}
         if self.errors:
@@ -191,18 +200,26 @@ class _ProfileBuilder:
             ),
             plugins=instances,
             check_all_filters=self.profile.check_all_filters,
-            pod_groups=_make_pod_group_settings(self.gates, instances),
+            pod_group_settings=_make_pod_group_settings(
+                self.gates,
+                instances,
+                tuple(instances[plugin.name] for plugin in plugins.get(_POD_GROUP_POST_FILTER, ())),
+            ),
+            release=self.gates.release,
             **plugins_by_field,
         )
 
     def _create_plugin(self, name: str) -> Any:
         plugin = self.registry[name]
         try:
+            protected_plugin = protect_inputs(plugin)
             if not inspect.signature(plugin).parameters:
-                return plugin()
-            return plugin(PluginArgs(self.options.get(name), self.gates, self.profile.scheduler_name, self.shared))
+                return protected_plugin()
+            return protected_plugin(
+                PluginArgs(self.options.get(name), self.gates, self.profile.scheduler_name, self.shared_state)
+            )
         except Exception as error:  # noqa: BLE001  a third-party plugin may raise anything
-            message = f'initializing plugin "{name}": {format_exception(error)}'
+            message = f'initializing plugin "{name}": {format_exception(error, plugin.__module__)}'
             self.errors.append(FieldError(self.profile.path, message))
             return None
 
@@ -219,18 +236,33 @@ class _ProfileBuilder:
         }
 
 
-def _make_pod_group_settings(gates: FeatureGates, plugins: Mapping[str, Any]) -> PodGroupSettings | None:
-    """Return the pod group settings for *gates*. Only DefaultPreemption preempts for pod groups.
+def _make_pod_group_settings(
+    gates: FeatureGates, plugins: Mapping[str, Any], post_filter_plugins: tuple[Any, ...]
+) -> PodGroupSettings | None:
+    """Return the pod group settings for *gates*.
+
+    In 1.36 only DefaultPreemption runs for a pod group that cannot be scheduled, and no configuration changes this.
+
+    Args:
+        gates: the feature gates.
+        plugins: all plugins of the profile, by name.
+        post_filter_plugins: the plugins of the extension point podGroupPostFilter, in order.
 
     Source: pkg/scheduler/framework/interface.go, PodGroupPostFilterPlugin; pkg/scheduler/schedule_one.go,
     Scheduler.ScheduleOne (1.36).
     """
     if "GenericWorkload" not in gates:
         return None
-    post_filter = plugins.get("DefaultPreemption")
+    if not gates.release.has_pod_group_post_filter:
+        post_filter = plugins.get("DefaultPreemption")
+        post_filter_plugins = (post_filter,) if isinstance(post_filter, PodGroupPostFilter) else ()
     return PodGroupSettings(
         gang_scheduling="GangScheduling" in gates,
         topology_aware="TopologyAwareWorkloadScheduling" in gates,
         workload_aware_preemption="WorkloadAwarePreemption" in gates,
-        post_filter=post_filter if isinstance(post_filter, PodGroupPostFilter) else None,
+        preemption_policy_of_group="PodGroupPreemptionPolicy" in gates,
+        post_filter_plugins=post_filter_plugins,
+        placement_feasible_plugins=tuple(
+            plugin for plugin in plugins.values() if isinstance(plugin, PlacementFeasible)
+        ),
     )

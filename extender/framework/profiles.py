@@ -1,9 +1,10 @@
-"""A profile: its plugin instances by extension point."""
+"""A profile: the plugin instances of each extension point, and settings."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from extender.config.releases import DEFAULT_RELEASE, Release
 from extender.framework.extension_points import (
     AssumeExtensions,
     Bind,
@@ -19,7 +20,7 @@ from extender.framework.extension_points import (
     Reserve,
     Score,
 )
-from extender.framework.pod_group_points import PlacementGenerate, PlacementScore, PodGroupPostFilter
+from extender.framework.pod_group_points import PlacementFeasible, PlacementGenerate, PlacementScore, PodGroupPostFilter
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +53,10 @@ class PodGroupSettings:
         gang_scheduling: whether a new pod requeues the waiting pods of its gang (gate GangScheduling).
         topology_aware: whether several placements are tried (gate TopologyAwareWorkloadScheduling).
         workload_aware_preemption: whether victims are selected for a whole group (gate WorkloadAwarePreemption).
-        post_filter: the plugin that selects these victims, or None.
+        preemption_policy_of_group: whether the preemption policy is the group's (gate PodGroupPreemptionPolicy).
+            Otherwise it is that of its members.
+        post_filter_plugins: the plugins that run for a group that cannot be scheduled, in order.
+        placement_feasible_plugins: the plugins that decide after each member whether the group can be scheduled.
 
     Source: pkg/scheduler/schedule_one.go, Scheduler.ScheduleOne; pkg/scheduler/schedule_one_podgroup.go,
     Scheduler.podGroupSchedulingPlacementAlgorithm, Scheduler.runWorkloadAwarePreemption (1.36).
@@ -61,7 +65,9 @@ class PodGroupSettings:
     gang_scheduling: bool = False
     topology_aware: bool = False
     workload_aware_preemption: bool = False
-    post_filter: PodGroupPostFilter | None = None
+    preemption_policy_of_group: bool = False
+    post_filter_plugins: tuple[PodGroupPostFilter[Any], ...] = ()
+    placement_feasible_plugins: tuple[PlacementFeasible, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,16 +77,17 @@ class Profile:
     Each field with a name such as `filter_plugins` has the plugins of one extension point, in execution order.
 
     Attributes:
-        scheduler_name: the `spec.schedulerName` of its pods.
+        scheduler_name: the `spec.schedulerName` of the pods that use the profile.
         queue_sort: the plugin that orders the active queue.
-        percentage_of_nodes_to_score: the percentage of all nodes that is enough as feasible nodes; None or 0: every
-            feasible node is scored.
+        percentage_of_nodes_to_score: the search for feasible nodes stops when it has found this percentage of the
+            nodes. With None or 0, all feasible nodes are found and scored.
         assume_extensions: the plugins in `reserve_plugins` that modify the assumed pod.
         plugins: all plugins of the profile, by name.
-        check_all_filters: whether a rejected node lists the reasons of all plugins that reject it, not only of the
-            first.
-        pod_groups: the settings of pod groups; None if their members are scheduled one by one (gate GenericWorkload
-            is off).
+        check_all_filters: whether messages have the reasons of all plugins that reject a node, and not only the reasons
+            of the first such plugin.
+        pod_group_settings: the settings of pod group scheduling. None if the gate GenericWorkload is off: the members
+            of a pod group are then scheduled one by one.
+        release: the emulated release, with the scheduling rules that no feature gate guards.
 
     Source: pkg/scheduler/schedule_one.go, Scheduler.numFeasibleNodesToFind (1.36).
     """
@@ -104,4 +111,9 @@ class Profile:
     assume_extensions: tuple[AssumeExtensions, ...] = ()
     plugins: Mapping[str, Any] = field(default_factory=dict)
     check_all_filters: bool = False
-    pod_groups: PodGroupSettings | None = None
+    pod_group_settings: PodGroupSettings | None = None
+    release: Release = DEFAULT_RELEASE
+
+    def get_pod_group_settings(self) -> PodGroupSettings:
+        """Return the settings of pod group scheduling; if the gate GenericWorkload is off, settings without plugins."""
+        return self.pod_group_settings or PodGroupSettings()

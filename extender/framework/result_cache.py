@@ -1,7 +1,8 @@
-"""Cache filter results and raw scores across scheduling cycles: one column for each plugin and cache key of the pod.
+"""Cache filter results and raw scores across scheduling cycles.
 
-Only the rows of changed nodes are recomputed. Cached and fresh columns are equal; a property test compares them. Only
-results of plugins that implement `CacheableFilter` or `CacheableScore` are cached.
+The cache has one column for each plugin and cache key of a pod. A column has one row for each node. Only the rows of
+changed nodes are recomputed. Cached and fresh columns are equal; a property test compares them. Only results of plugins
+that implement `CacheableFilter` or `CacheableScore` are cached.
 """
 
 from collections.abc import Hashable
@@ -14,6 +15,7 @@ import numpy as np
 
 from extender.cache.snapshot import NodeView, Snapshot
 from extender.cache.tables.arrays import BoolArray, IntArray
+from extender.cache.tables.change_log import HistoryId
 from extender.framework.extension_points import DependsOn
 from extender.framework.plugin_runner import PluginRunner, find_first_out_of_range
 from extender.framework.status import Reason, Rejection
@@ -33,7 +35,7 @@ class FilterColumn:
 
     Attributes:
         rejected: whether each node is rejected, bool, shape (number of nodes,).
-        masks_by_reason: by reason, the rejected nodes, bool, shape (number of nodes,).
+        masks_by_reason: the nodes rejected for each reason, bool, shape (number of nodes,).
     """
 
     rejected: BoolArray
@@ -67,21 +69,21 @@ class CachedColumn:
 
     Attributes:
         value: a `FilterColumn`, or raw scores.
-        history_id: the `history_id` of that snapshot.
+        history_id: the identity of that snapshot's change logs; see `Snapshot.history_id`.
         node_count: the number of nodes in that snapshot.
-        node_position: the position of that snapshot in the change log of nodes.
-        pod_position: the position of that snapshot in the change log of pods.
-        version: incremented by each write.
+        node_log_position: the position of that snapshot in the change log of nodes.
+        pod_log_position: the position of that snapshot in the change log of pods.
+        version: the number of writes after the first one.
         last_written_rows: the rows of the last write.
         in_range: whether all raw scores written so far are from 0 to 100.
-        derived_value: a value that a caller computed from the column and stored with it.
+        derived_value: a value that a caller computed from the column and stored here.
     """
 
     value: Any
-    history_id: object
+    history_id: HistoryId
     node_count: int
-    node_position: int
-    pod_position: int
+    node_log_position: int
+    pod_log_position: int
     version: int = 0
     last_written_rows: IntArray = field(default_factory=lambda: _NO_ROWS)
     in_range: bool = False
@@ -89,7 +91,7 @@ class CachedColumn:
 
     def mark_current(self, snapshot: Snapshot) -> None:
         """Record that the column is current for *snapshot*."""
-        self.node_position, self.pod_position = snapshot.node_position, snapshot.pod_position
+        self.node_log_position, self.pod_log_position = snapshot.node_log_position, snapshot.pod_log_position
 
 
 def _run_filter(plugin: Any, pod: Any, snapshot: Snapshot, state: Any, runner: PluginRunner) -> FilterColumn:
@@ -134,7 +136,7 @@ class NodeSet:
         return rows if self.is_all_nodes else rows[self.mask[rows]]
 
     def find_positions(self, rows: IntArray) -> IntArray:
-        """Return the positions (int64) in `self.rows` of *rows*, all of which are in the set."""
+        """Return the positions (int64) of *rows* in `self.rows`. All of *rows* must be in the set."""
         return rows if self.is_all_nodes else self.rows.searchsorted(rows)
 
 
@@ -153,7 +155,7 @@ class ResultCache:
     def get_filter_column(
         self, plugin: Any, pod: Any, snapshot: Snapshot, state: Any, runner: PluginRunner
     ) -> FilterColumn:
-        """Return the filter results of *plugin* for all nodes. Valid until the next cycle; do not modify it.
+        """Return the filter results of *plugin* for all nodes. Do not modify them. They are valid until the next cycle.
 
         Raises:
             PluginError: the plugin failed.
@@ -179,7 +181,7 @@ class ResultCache:
     ) -> CachedColumn | None:
         """Return the raw scores of all nodes (int64), or None if *plugin* does not allow caching them.
 
-        Valid until the next cycle; do not modify them.
+        Do not modify the scores. They are valid until the next cycle.
 
         Raises:
             PluginError: the plugin failed.
@@ -204,7 +206,7 @@ class ResultCache:
         return cached
 
     def get_node_set(self, mask: BoolArray) -> NodeSet:
-        """Return the set of the nodes in *mask* (bool, shape (number of nodes,)), a cached one if it is equal."""
+        """Return the set of the nodes in *mask* (bool, shape (number of nodes,)). An equal cached set is reused."""
         for node_set in self._node_sets:
             if node_set.equals_mask(mask):
                 return node_set
@@ -215,20 +217,24 @@ class ResultCache:
     def _lookup(
         self, table: dict[Hashable, CachedColumn], key: Hashable, snapshot: Snapshot, depends_on: DependsOn
     ) -> tuple[CachedColumn | None, IntArray | None]:
-        """Return the cached column, or None if it must be recomputed; and its stale rows, or None if it is current."""
+        """Return a cached column and its stale rows.
+
+        The column is None if it must be recomputed. The rows are None if the column is current.
+        """
         cached = table.get(key)
         if cached is None or cached.history_id is not snapshot.history_id:
             return None, None
         depends_on_pods = depends_on is DependsOn.NODE_AND_PODS
-        if cached.node_position == snapshot.node_position:  # the number of nodes is unchanged too
-            if not depends_on_pods or cached.pod_position == snapshot.pod_position:
+        if cached.node_log_position == snapshot.node_log_position:  # the number of nodes is unchanged too
+            if not depends_on_pods or cached.pod_log_position == snapshot.pod_log_position:
                 return cached, None
         elif depends_on is DependsOn.ALL_NODES or cached.node_count != len(snapshot):
             return None, None
-        if cached.node_position > snapshot.node_position or cached.pod_position > snapshot.pod_position:
+        if cached.node_log_position > snapshot.node_log_position or cached.pod_log_position > snapshot.pod_log_position:
             return None, None  # the snapshot is older than the cached column
         stale_rows = snapshot.changed_rows(
-            node_position=cached.node_position, pod_position=cached.pod_position if depends_on_pods else None
+            node_log_position=cached.node_log_position,
+            pod_log_position=cached.pod_log_position if depends_on_pods else None,
         )
         if stale_rows is None or len(stale_rows) * 2 > cached.node_count + 2:
             return None, None
@@ -241,8 +247,10 @@ class ResultCache:
         max_columns = max(16, _MAX_BYTES // 2 // max(byte_count, 1))
         table.pop(key, None)
         while len(table) >= max_columns:
-            # At random: if the same keys recur in turn and not all fit, the oldest column is the next one to be used.
+            # Evict a random column: if the keys repeat in a cycle, the oldest column is the one that is needed next.
             del table[next(islice(table, int(self._rng.random() * len(table)), None))]
-        cached = CachedColumn(value, snapshot.history_id, len(snapshot), snapshot.node_position, snapshot.pod_position)
+        cached = CachedColumn(
+            value, snapshot.history_id, len(snapshot), snapshot.node_log_position, snapshot.pod_log_position
+        )
         table[key] = cached
         return cached

@@ -1,4 +1,4 @@
-"""Report each slow plugin once."""
+"""Report each plugin that is slow, at its first slow call."""
 
 from collections.abc import Callable, Collection
 

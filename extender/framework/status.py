@@ -13,13 +13,13 @@ from extender.cache.tables.arrays import BoolArray
 class Code(IntEnum):
     """The outcome of a plugin call.
 
-    SUCCESS: continue.
+    SUCCESS: the attempt continues.
     ERROR: the attempt ends at once; the pod is retried after its error backoff.
-    UNSCHEDULABLE: rejected; preemption may help, so it considers the node.
-    UNRESOLVABLE: rejected; preemption cannot help, so it skips the node.
+    UNSCHEDULABLE: the pod or node is rejected. Preemption considers the node, because evictions may help.
+    UNRESOLVABLE: the pod or node is rejected. Preemption skips the node, because evictions cannot help.
     WAIT: the pod waits before it is bound; only for Permit.
     SKIP: the plugin does not apply to this pod and is not called again in this cycle.
-    PENDING: rejected until an external event, which requeues the pod without backoff.
+    PENDING: the pod is rejected until an external event, which requeues it without backoff.
     """
 
     SUCCESS = 0
@@ -53,8 +53,8 @@ class Status:
 
     Attributes:
         code: the outcome.
-        reasons: kube-scheduler's texts in the plugin's order, without node names, so that they can be counted.
-        plugin: the name of the plugin; plugins leave it empty.
+        reasons: kube-scheduler's texts in the plugin's order. Texts have no node names, so that they can be counted.
+        plugin: the name of the plugin that returned the status. Plugins leave it empty, and the caller sets it.
     """
 
     code: Code
@@ -69,7 +69,7 @@ class Status:
     @property
     def is_rejected(self) -> bool:
         """Whether the pod was rejected, other than by an error."""
-        return self.code in _REJECTED
+        return self.code in _REJECTED_CODES
 
     @property
     def message(self) -> str:
@@ -81,33 +81,33 @@ class Status:
         return replace(self, plugin=plugin)
 
 
-_REJECTED = frozenset((Code.UNSCHEDULABLE, Code.UNRESOLVABLE, Code.PENDING))
+_REJECTED_CODES = frozenset((Code.UNSCHEDULABLE, Code.UNRESOLVABLE, Code.PENDING))
 SUCCESS = Status(Code.SUCCESS)
 
 
-def unschedulable(*reasons: str) -> Status:
+def unschedulable_status(*reasons: str) -> Status:
     """Return a rejection that preemption may resolve."""
     return Status(Code.UNSCHEDULABLE, reasons)
 
 
-def unresolvable(*reasons: str) -> Status:
+def unresolvable_status(*reasons: str) -> Status:
     """Return a rejection that preemption cannot resolve."""
     return Status(Code.UNRESOLVABLE, reasons)
 
 
-def error(*reasons: str) -> Status:
+def error_status(*reasons: str) -> Status:
     """Return an error status."""
     return Status(Code.ERROR, reasons)
 
 
 @dataclass(frozen=True, slots=True)
 class Reason:
-    """The reason of a rejection, shared by all nodes that it rejects.
+    """The reason of a rejection, for one or more nodes.
 
     Attributes:
         text: kube-scheduler's text, without node names.
         code: UNSCHEDULABLE, UNRESOLVABLE or ERROR. A node with several reasons of one plugin has the most severe code.
-        order: the sort key among a node's reasons; reasons of equal order stay as returned.
+        order: the sort key of a node's reasons. Reasons with equal keys stay in the order in which they were returned.
     """
 
     text: str

@@ -1,11 +1,11 @@
-"""Pods that wait for approval after Permit, as a state machine. The caller passes the time as an argument.
+"""The pods that wait on Permit. Each pod is a state machine. The caller passes the time as an argument.
 
     waiting --every plugin allows--> allowed
        |------a plugin rejects-----> rejected   (Unschedulable)
        |------timeout--------------> rejected   (Unschedulable)
        +------preempted------------> failed     (Error)
 
-A pod that is allowed, rejected or failed stays so.
+The states allowed, rejected and failed are final.
 
 Source: pkg/scheduler/framework/runtime/framework.go, frameworkImpl.RunPermitPlugins;
 pkg/scheduler/framework/runtime/waiting_pods_map.go, newWaitingPod (1.36).
@@ -62,7 +62,7 @@ class WaitingPod:
         self.status = status
         return True
 
-    def reject_expired(self, now: float) -> None:
+    def reject_if_expired(self, now: float) -> None:
         """Reject the pod if the deadline of a plugin has passed at *now*."""
         for plugin, (timeout, deadline) in self.pending_plugins.items():
             if now >= deadline:
@@ -80,7 +80,7 @@ class WaitingPods:
         self._pods: dict[str, WaitingPod] = {}
 
     def add(self, pod: PodInfo, node_name: str, timeouts: Mapping[str, float], now: float) -> WaitingPod:
-        """Make *pod*, assumed on a node, wait for plugins. *timeouts* are by plugin, in seconds from *now*."""
+        """Add *pod*, which is assumed on a node. *timeouts* are by plugin name, in seconds from *now*."""
         pending_plugins = {plugin: (timeout, now + timeout) for plugin, timeout in timeouts.items()}
         waiting_pod = self._pods[pod.uid] = WaitingPod(pod, node_name, pending_plugins)
         return waiting_pod
@@ -95,16 +95,11 @@ class WaitingPods:
     def __len__(self) -> int:
         return len(self._pods)
 
-    def pop_decided(self, now: float) -> list[WaitingPod]:
+    def pop_decided_pods(self, now: float) -> list[WaitingPod]:
         """Remove and return the pods whose wait has ended at *now*."""
         decided_pods = []
         for uid, waiting_pod in list(self._pods.items()):
-            waiting_pod.reject_expired(now)
+            waiting_pod.reject_if_expired(now)
             if waiting_pod.status is not None:
                 decided_pods.append(self._pods.pop(uid))
         return decided_pods
-
-    def get_next_deadline(self) -> float | None:
-        """Return the earliest deadline of a plugin; None if no pod waits."""
-        deadlines = (deadline for pod in self._pods.values() for _, deadline in pod.pending_plugins.values())
-        return min(deadlines, default=None)

@@ -1,4 +1,4 @@
-"""Log output in the formats of Kubernetes components: klog text, or JSON.
+"""Write log lines in the formats of Kubernetes components: klog text or JSON.
 
-May import `basics`. Contains no scheduling logic.
+The package may import `basics`. It contains no scheduling logic.
 """

@@ -1,8 +1,8 @@
 """Log formats of Kubernetes components: klog text, or JSON with the keys of component-base. Levels follow klog.
 
-V(0) is level INFO, and V(n) is n below it: `log.log(verbosity(4), ...)` is written with `-v=4` or higher. The items of
-`extra` become key-value pairs. API objects are written as `{"namespace", "name"}`. All text is quoted, so a message is
-always one line.
+V(0) is level INFO, and V(n) is level INFO - n: `log.log(verbosity(4), ...)` is written with `-v=4` or higher. The items
+of `extra` become key-value pairs. API objects are written as `{"namespace", "name"}`. All text is quoted, so a message
+is always one line.
 
 Source: component-base/logs/json/json.go, NewJSONLogger; component-base/logs/api/v1/options.go, apply (1.36).
 """

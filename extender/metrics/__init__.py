@@ -1,4 +1,4 @@
-"""Metrics in the Prometheus format.
+"""Collect the metrics of the scheduler and of the extender verbs, and render them in the Prometheus format.
 
-This room may import `framework` and the rooms below it. It makes no scheduling decision and never blocks one.
+The package may import `framework` and the packages below it. It makes no scheduling decision and never blocks one.
 """

@@ -1,13 +1,6 @@
-"""Rendering of metrics; and plugin metrics with kube-scheduler's names.
-
-Source: pkg/scheduler/metrics/metrics.go, PodSchedulingAttempts, FrameworkExtensionPointDuration, ExtensionPoints
-(1.36).
-"""
+"""Make a registry with the metrics of the Python process, and render a registry in the Prometheus text format."""
 
 import re
-from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Sequence
-from random import Random
 from typing import Final
 
 from prometheus_client import (
@@ -18,23 +11,9 @@ from prometheus_client import (
     disable_created_metrics,
     generate_latest,
 )
-from prometheus_client.metrics_core import Metric
-from prometheus_client.registry import Collector
 
-from extender.framework.profiles import Profile
-from extender.framework.status import Code
-from extender.metrics.families import MetricFamilies
 from extender.metrics.process_collector import NetworkCollector
-from extender.metrics.scheduler_families import PLUGIN_FAMILIES
 
-PLUGIN_METRICS_SAMPLE_RATE: Final = 0.1
-"""The share of plugin calls whose duration is observed.
-
-Source: pkg/scheduler/metrics/metrics.go, PluginExecutionDuration (1.36).
-"""
-
-_COUNTED_EXTENSION_POINTS: Final = frozenset(("PreFilter", "Filter", "PreScore", "Score"))
-_UPSTREAM_EXTENSION_POINTS: Final = {"NormalizeScore": "ScoreExtensionNormalize"}
 _COUNTERS_WITHOUT_TOTAL: Final = re.compile(rb"\b(authenticated_user_requests|authentication_attempts)_total\b")
 """Counters that kube-scheduler exposes without `_total`, which prometheus_client appends."""
 
@@ -55,90 +34,3 @@ def make_registry() -> CollectorRegistry:
 def render_metrics(registry: CollectorRegistry) -> bytes:
     """Render all metrics in the Prometheus text format, with names and bucket bounds as Go's client writes them."""
     return _COUNTERS_WITHOUT_TOTAL.sub(rb"\1", _INTEGER_BOUND.sub(rb'\1"', generate_latest(registry)))
-
-
-def join_profiles(profiles: Iterable[str]) -> str:
-    """Return the label value `profile` for calls whose profile is unknown."""
-    return ",".join(profiles)
-
-
-class _CollectHook(Collector):
-    """A collector without metrics that runs a callback before later collectors."""
-
-    def __init__(self, callback: Callable[[], None]) -> None:
-        self._callback = callback
-
-    def collect(self) -> Iterable[Metric]:
-        """Run the callback; return no metrics."""
-        self._callback()
-        return ()
-
-
-class PluginMetrics:
-    """A `framework.observer.PluginObserver` that counts plugin calls and samples their durations.
-
-    `observe_plugin_call` has no profile, since all profiles share a runner: the label `profile` of its counter has all
-    profiles, joined by commas. The runner of a single profile calls `observe_profile_plugin_call`.
-    """
-
-    def __init__(
-        self,
-        registry: CollectorRegistry,
-        profiles: Sequence[str],
-        draw: Callable[[], float] | None = None,
-        hidden: Collection[str] = (),
-    ) -> None:
-        """Register all families except the *hidden* ones.
-
-        *draw* returns random numbers in [0, 1), which determine the sampled calls.
-        """
-        self._evaluations: Counter[tuple[str, str, str]] = Counter()
-        registry.register(_CollectHook(self._flush_evaluations))
-        self.families = MetricFamilies(registry, PLUGIN_FAMILIES, hidden)
-        self._profile = join_profiles(profiles)
-        self._draw = draw or Random().random  # noqa: S311  a sample, no secret
-
-    def set_profiles(self, profiles: Sequence[str]) -> None:
-        """Set the profiles of the current configuration."""
-        self._profile = join_profiles(profiles)
-
-    def register_profile(self, profile: Profile) -> None:
-        """Expose the counters of the profile's plugins, starting at 0."""
-        plugins_by_point = {
-            "PreFilter": profile.pre_filter_plugins,
-            "Filter": profile.filter_plugins,
-            "PreScore": profile.pre_score_plugins,
-            "Score": [weighted.plugin for weighted in profile.score_plugins],
-        }
-        for point, plugins in plugins_by_point.items():
-            for plugin in plugins:
-                self.families.get_child("scheduler_plugin_evaluation_total", plugin.name, point, profile.scheduler_name)
-
-    def observe_plugin_call(self, plugin: str, point: str, code: Code, seconds: float) -> None:
-        """Observe a plugin call at an extension point."""
-        self.observe_profile_plugin_call(self._profile, plugin, point, code, seconds)
-
-    def observe_profile_plugin_call(self, profile: str, plugin: str, point: str, code: Code, seconds: float) -> None:
-        """Observe a plugin call for a pod of *profile*."""
-        if point in _COUNTED_EXTENSION_POINTS:
-            self._evaluations[plugin, point, profile] += 1
-        if self._draw() < PLUGIN_METRICS_SAMPLE_RATE:
-            upstream_point = _UPSTREAM_EXTENSION_POINTS.get(point, point)
-            family = "scheduler_plugin_execution_duration_seconds"
-            self.families.observe(family, plugin, upstream_point, code.label, value=seconds)
-
-    def reset(self) -> None:
-        """Reset all counts. Source: cmd/kube-scheduler/app/server.go, installMetricHandler (1.36)."""
-        self._evaluations.clear()
-        self.families.reset()
-
-    def _flush_evaluations(self) -> None:
-        """Add the buffered counts to the counters; direct updates would be too slow for fifty plugin calls per pod."""
-        for labels, count in self._evaluations.items():
-            self.families.increment("scheduler_plugin_evaluation_total", *labels, by=count)
-        self._evaluations.clear()
-
-    def observe_extension_point(self, profile: str, point: str, code: Code, seconds: float) -> None:
-        """Observe a run of all plugins of an extension point for one pod."""
-        family = "scheduler_framework_extension_point_duration_seconds"
-        self.families.observe(family, _UPSTREAM_EXTENSION_POINTS.get(point, point), code.label, profile, value=seconds)

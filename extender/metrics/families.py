@@ -39,6 +39,7 @@ class MetricFamily:
         labels: the label names in kube-scheduler's order.
         buckets: the ascending upper bounds of a histogram, without infinity.
         stability: the stability level in kube-scheduler.
+        deprecated_version: the release that deprecated the family, such as `1.37.0`; empty if it is not deprecated.
     """
 
     name: str
@@ -47,6 +48,7 @@ class MetricFamily:
     labels: tuple[str, ...] = ()
     buckets: tuple[float, ...] = ()
     stability: Stability = Stability.ALPHA
+    deprecated_version: str = ""
 
 
 def exponential_buckets(start: float, factor: float, count: int) -> list[float]:
@@ -66,11 +68,11 @@ class MetricFamilies:
     __slots__ = ("_children", "_collectors")
 
     def __init__(
-        self, registry: CollectorRegistry, families: Iterable[MetricFamily], hidden: Collection[str] = ()
+        self, registry: CollectorRegistry, families: Iterable[MetricFamily], disabled: Collection[str] = ()
     ) -> None:
-        """Register *families* except the *hidden* ones, which are counted but not exposed."""
+        """Register *families* except the *disabled* ones, which are counted but not exposed."""
         self._collectors: dict[str, Any] = {
-            family.name: _create_collector(family, None if family.name in hidden else registry) for family in families
+            family.name: _create_collector(family, None if family.name in disabled else registry) for family in families
         }
         self._children: dict[tuple[str, ...], Any] = {}
 
@@ -118,7 +120,8 @@ class MetricFamilies:
 
 
 def _create_collector(family: MetricFamily, registry: CollectorRegistry | None) -> Counter | Gauge | Histogram:
-    text = f"[{family.stability.value}] {family.help}"
+    deprecation = f"(Deprecated since {family.deprecated_version}) " if family.deprecated_version else ""
+    text = f"[{family.stability.value}] {deprecation}{family.help}"
     match family.type:
         case MetricType.COUNTER:
             return Counter(family.name, text, family.labels, registry=registry)

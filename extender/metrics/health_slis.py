@@ -18,7 +18,7 @@ class HealthMetrics:
     """Counts health checks by name, endpoint and result."""
 
     def __init__(self, start_time: float) -> None:
-        """Start without checks; *start_time* is the start of the process in seconds since 1970."""
+        """Create the metrics; *start_time* is the start of the process in seconds since 1970."""
         self._registry = CollectorRegistry()
         self._families = MetricFamilies(self._registry, HEALTH_FAMILIES)
         Gauge(_START_TIME, "[ALPHA] Seconds since 1970 at which the process started.", registry=self._registry).set(

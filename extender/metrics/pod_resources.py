@@ -45,7 +45,7 @@ def render_pod_resources(pods: Iterable[tuple[Pod, str]], batch_size: int = 1000
 
 
 def sum_pod_resources(pod: Pod, field: ResourceField) -> dict[str, Quantity]:
-    """Return the requests or limits of a pod's spec: the maximum of its concurrent containers, plus the overhead.
+    """Return the requests or limits of a pod's spec: the maximum sum of concurrent containers, plus the overhead.
 
     Source: pkg/scheduler/util/utils.go, IsScalarResourceName; component-helpers/resource/helpers.go, PodRequests
     (1.36).

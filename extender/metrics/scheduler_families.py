@@ -268,7 +268,10 @@ FAMILIES_BY_GATE: Final[Mapping[str, tuple[str, ...]]] = MappingProxyType(
             "scheduler_async_api_call_execution_duration_seconds",
             "scheduler_pending_async_api_calls",
         ),
-        "DRAExtendedResource": ("scheduler_resourceclaim_creates_total",),
+        "DRAExtendedResource": (
+            "scheduler_resourceclaim_creates_total",
+            "dynamic_resource_allocation_resourceclaim_creates_total",
+        ),
         "GenericWorkload": tuple(family.name for family in _POD_GROUP_FAMILIES),
         "DRADeviceBindingConditions": (
             "scheduler_dra_bindingconditions_allocations_total",

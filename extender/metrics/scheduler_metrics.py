@@ -5,21 +5,30 @@ Callers pass durations in seconds. Gauges are read when the page is rendered (se
 Source: pkg/scheduler/metrics/metrics.go, InitMetrics (1.36).
 """
 
+from collections import Counter
 from collections.abc import Callable, Collection, Container, Mapping
 from dataclasses import dataclass
 from typing import Final
 
 from prometheus_client import CollectorRegistry
 
+from extender.config.releases import DEFAULT_RELEASE, Release
+from extender.framework.profiles import Profile
 from extender.framework.status import Code
 from extender.metrics.client_metrics import ClientMetrics
-from extender.metrics.exposition import PluginMetrics, render_metrics
+from extender.metrics.exposition import make_registry, render_metrics
 from extender.metrics.families import MetricFamilies
+from extender.metrics.families_by_release import select_families
+from extender.metrics.plugin_metrics import PluginMetrics
 from extender.metrics.process_families import PROCESS_FAMILIES
 from extender.metrics.scheduler_families import FAMILIES_BY_GATE, PLUGIN_FAMILIES, SCHEDULER_FAMILIES
 
+_CLAIM_CREATES: Final = "dynamic_resource_allocation_resourceclaim_creates_total"
+_INCOMING_ENTITIES: Final = "scheduler_queue_incoming_entities_total"
+_QUEUED_ENTITIES: Final = "scheduler_queued_entities"
+
 MAX_ATTEMPTS_LABEL: Final = 15
-"""This number of attempts and all higher numbers have the same label value.
+"""The label value `15+` stands for this number of attempts and all higher numbers.
 
 Source: pkg/scheduler/metrics/metrics.go, PodSchedulingSLIDuration (1.36).
 """
@@ -36,7 +45,7 @@ _VOLUME_STAGES: Final = {"Filter": "predicate", "Reserve": "assume", "PreBind": 
 
 @dataclass(frozen=True, slots=True)
 class GaugeSources:
-    """Functions that return the values of gauges when the page is rendered.
+    """Sources of the values that gauges have when the page is rendered. All but `session_count` are functions.
 
     Attributes:
         pending_pods: the numbers of pending pods by queue.
@@ -78,35 +87,45 @@ class BuildInfo:
 
 
 class SchedulerMetrics(ClientMetrics):
-    """All metrics of a standalone scheduler; implements `scheduler.metrics_recorder.MetricsRecorder`."""
+    """All metrics of a standalone scheduler.
+
+    Attributes:
+        registry: the registry with all families.
+        plugin_metrics: the metrics of plugin calls.
+    """
 
     def __init__(
         self,
         registry: CollectorRegistry,
         plugin_metrics: PluginMetrics,
-        hidden: Collection[str] = (),
+        disabled: Collection[str] = (),
         gates: Container[str] = FAMILIES_BY_GATE,
+        release: Release = DEFAULT_RELEASE,
     ) -> None:
-        """Register all families except the *hidden* ones and those of disabled feature gates.
+        """Register all families except the *disabled* ones and those of disabled feature gates.
 
         Args:
             registry: the registry, which already contains the families of *plugin_metrics*.
             plugin_metrics: the metrics of plugin calls.
-            hidden: the names of hidden families.
+            disabled: the names of disabled families.
             gates: the enabled feature gates; default: all gates of `FAMILIES_BY_GATE`.
+            release: the emulated release, which is also that of *plugin_metrics*.
         """
-        self._registry, self._plugins = registry, plugin_metrics
+        self.registry, self.plugin_metrics = registry, plugin_metrics
         families_of_disabled_gates = {
             name for gate, names in FAMILIES_BY_GATE.items() if gate not in gates for name in names
         }
-        super().__init__(
-            MetricFamilies(registry, (*SCHEDULER_FAMILIES, *PROCESS_FAMILIES), families_of_disabled_gates.union(hidden))
+        families = select_families((*SCHEDULER_FAMILIES, *PROCESS_FAMILIES), release)
+        super().__init__(MetricFamilies(registry, families, families_of_disabled_gates.union(disabled)))
+        self._registered = Counter(
+            (family.stability.value, family.deprecated_version)
+            for family in (*families, *select_families(PLUGIN_FAMILIES, release))
         )
-        self._families.increment("disabled_metrics_total", by=len(hidden))
+        self._families.increment("disabled_metrics_total", by=len(disabled))
         self._gauge_sources: GaugeSources | None = None
         self._build_info: BuildInfo | None = None
 
-    # -- scheduler.metrics_recorder.MetricsRecorder
+    # -- attempts, preemption and pod groups
 
     def observe_attempt(self, profile: str, result: str, seconds: float) -> None:
         """Observe a scheduling attempt; *result* is scheduled, unschedulable or error.
@@ -174,8 +193,14 @@ class SchedulerMetrics(ClientMetrics):
     # -- queue and event handlers
 
     def count_queue_move(self, queue: str, event: str) -> None:
-        """Count a pod added to a queue. Source: pkg/scheduler/metrics/metrics.go, SchedulerQueueIncomingPods (1.36)."""
+        """Count a pod added to a queue.
+
+        Source: pkg/scheduler/metrics/metrics.go, SchedulerQueueIncomingPods (1.36), SchedulerQueueIncomingEntities
+        (1.37).
+        """
         self._families.increment("scheduler_queue_incoming_pods_total", queue, event)
+        if _INCOMING_ENTITIES in self._families:
+            self._families.increment(_INCOMING_ENTITIES, queue, event, "pod")
 
     def observe_queueing_hint(self, plugin: str, event: str, hint: str, seconds: float) -> None:
         """Observe a queueing hint call.
@@ -193,14 +218,19 @@ class SchedulerMetrics(ClientMetrics):
 
     def make_profile_observer(self, profile: str) -> "ProfileObserver":
         """Return the plugin observer of a profile."""
-        return ProfileObserver(profile, self._plugins, self._families)
+        return ProfileObserver(profile, self.plugin_metrics, self._families)
 
     def count_claim_creation(self, *, succeeded: bool) -> None:
-        """Count a resource claim creation.
+        """Count a creation of a resource claim for the extended resources of a pod.
 
-        Source: pkg/scheduler/metrics/metrics.go, ResourceClaimCreatesTotal (1.36).
+        Source: pkg/scheduler/metrics/metrics.go, ResourceClaimCreatesTotal (1.36);
+        pkg/scheduler/framework/plugins/dynamicresources/extendeddynamicresources.go, createClaimInAPI (1.37).
         """
-        self._families.increment("scheduler_resourceclaim_creates_total", "success" if succeeded else "failure")
+        status = "success" if succeeded else "failure"
+        if _CLAIM_CREATES in self._families:
+            self._families.increment(_CLAIM_CREATES, status, "false", "", "Pod")
+        else:
+            self._families.increment("scheduler_resourceclaim_creates_total", status)
 
     def observe_device_binding(
         self, profile: str, driver: str, status: str, seconds: float, *, count_binding: bool
@@ -232,12 +262,12 @@ class SchedulerMetrics(ClientMetrics):
         """Return the current page."""
         self._set_gauges()
         self._set_build_info()
-        return render_metrics(self._registry)
+        return render_metrics(self.registry)
 
     def reset(self) -> None:
         """Reset all labelled counts. Source: cmd/kube-scheduler/app/server.go, installMetricHandler (1.36)."""
         self._families.reset()
-        self._plugins.reset()
+        self.plugin_metrics.reset()
 
     def _set_gauges(self) -> None:
         sources = self._gauge_sources
@@ -251,6 +281,8 @@ class SchedulerMetrics(ClientMetrics):
             ("scheduler_goroutines", sources.running_tasks()),
         ):
             set_gauges(name, {(label,): value for label, value in values.items()})
+        if _QUEUED_ENTITIES in self._families:
+            set_gauges(_QUEUED_ENTITIES, {(queue, "pod"): count for queue, count in sources.pending_pods().items()})
         set_gauges(
             "scheduler_unschedulable_pods", {(*key,): count for key, count in sources.unschedulable_pods().items()}
         )
@@ -283,8 +315,8 @@ class SchedulerMetrics(ClientMetrics):
         self._families.set_gauges(
             "kubernetes_feature_enabled", {key: float(enabled) for key, enabled in build_info.features.items()}
         )
-        for stability, count in _count_families_by_stability().items():
-            counter = self._families.get_child("registered_metrics_total", stability, "")
+        for (stability, deprecated_version), count in self._registered.items():
+            counter = self._families.get_child("registered_metrics_total", stability, deprecated_version)
             counter.reset()
             counter.inc(count)
 
@@ -314,8 +346,13 @@ class ProfileObserver:
         self._plugins.observe_extension_point(profile, point, code, seconds)
 
 
-def _count_families_by_stability() -> dict[str, int]:
-    counts: dict[str, int] = {}
-    for family in (*PLUGIN_FAMILIES, *SCHEDULER_FAMILIES, *PROCESS_FAMILIES):
-        counts[family.stability.value] = counts.get(family.stability.value, 0) + 1
-    return counts
+def make_scheduler_metrics(
+    profiles: Mapping[str, Profile], disabled: Collection[str] = (), gates: Container[str] = FAMILIES_BY_GATE
+) -> SchedulerMetrics:
+    """Return the metrics of a scheduler in a new registry. `SchedulerMetrics` explains *disabled* and *gates*."""
+    registry = make_registry()
+    release = next(iter(profiles.values())).release
+    plugin_metrics = PluginMetrics(registry, list(profiles), disabled=disabled, release=release)
+    for profile in profiles.values():
+        plugin_metrics.register_profile(profile)
+    return SchedulerMetrics(registry, plugin_metrics, disabled, gates, release)

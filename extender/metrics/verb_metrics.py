@@ -14,7 +14,7 @@ _SIZE_BUCKETS = exponential_buckets(256, 4, 11)
 """256 bytes to 256 MiB."""
 
 _MAX_REASON_LABELS = 200
-"""The maximum number of reasons that are label values, since third-party plugins may have unbounded reasons."""
+"""The maximum number of reasons that are label values. The reasons of third-party plugins may be unbounded."""
 
 _LAG_BUCKETS = (0.001, 0.002, 0.005, 0.01, 0.015, 0.02, 0.03, 0.05, 0.1, 0.2, 0.5, 1, 5)
 
@@ -30,7 +30,7 @@ class VerbMetrics:
         self._reason_labels, self._children = set[str](), dict[tuple[Any, ...], Any]()
         self._durations = Histogram(
             "extender_request_duration_seconds",
-            "Time from the first byte of a request's body to the response, by verb and HTTP status.",
+            "Time from a request's headers to the end of the response, by verb and HTTP status.",
             ("verb", "code"),
             buckets=exponential_buckets(0.0005, 2, 15),
             registry=registry,
@@ -70,6 +70,11 @@ class VerbMetrics:
             registry=registry,
         )
 
+        self._assumption_events = _create_assumption_events(registry)
+        self._assumed_pods = Gauge(
+            "extender_assumed_pods", "Pods that are assumed on the node that filter chose.", registry=registry
+        )
+
     def observe_request_start(self, verb: str) -> None:
         """Count a request as in flight."""
         self._get_child(self._in_flight, verb).inc()
@@ -92,11 +97,11 @@ class VerbMetrics:
             self._get_child(self._unknown_nodes, verb).inc(unknown_count)
 
     def count_whole_nodes_request(self, verb: str) -> None:
-        """Count a request with whole nodes although the cluster is cached; log a warning for the first one."""
+        """Count a request with whole nodes although the cluster is cached; warn at the first such request."""
         self._get_child(self._whole_node_requests, verb).inc()
         if not self._warned_of_whole_nodes:
             self._warned_of_whole_nodes = True
-            log.warning("Requests bring whole nodes though the cluster is known; set nodeCacheCapable: true for names")
+            log.warning("Requests contain whole nodes, but their names are enough; set nodeCacheCapable: true")
 
     def count_rejected_nodes(self, rejection_counts: Mapping[tuple[str, str], int]) -> None:
         """Count rejected nodes by the first rejecting plugin and its reason; reasons above the limit are "other"."""
@@ -105,6 +110,14 @@ class VerbMetrics:
                 self._reason_labels.add(reason)
             label = reason if reason in self._reason_labels else "other"
             self._get_child(self._rejected_nodes, plugin, label).inc(count)
+
+    def count_assumption_event(self, event: str) -> None:
+        """Count an event of a pod on the node that filter chose; see `extender_api.best_node.assumptions.EVENTS`."""
+        self._get_child(self._assumption_events, event).inc()
+
+    def set_assumed_pods_source(self, get_count: Callable[[], int]) -> None:
+        """Expose the result of *get_count* as the number of pods that are assumed now."""
+        self._assumed_pods.set_function(get_count)
 
     def set_staleness_source(self, kind: str, get_seconds: Callable[[], float]) -> None:
         """Expose the result of *get_seconds* as the time since the API server's last response for *kind*."""
@@ -153,6 +166,16 @@ def _create_whole_node_requests(registry: CollectorRegistry) -> Counter:
         "extender_requests_with_whole_nodes",
         "Requests with whole nodes although the cluster is cached; with nodeCacheCapable: true, only names are sent.",
         ("verb",),
+        registry=registry,
+    )
+
+
+def _create_assumption_events(registry: CollectorRegistry) -> Counter:
+    return Counter(
+        "extender_assumption_events",
+        "Pods on the node that filter chose, by event: chosen, assumed, and the end: confirmed, superseded, "
+        "unscheduled, deleted or expired.",
+        ("event",),
         registry=registry,
     )
 

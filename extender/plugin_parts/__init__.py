@@ -1,4 +1,4 @@
-"""Code shared by several built-in plugins: resource scores, node conditions, in-tree disk limits.
+"""Code that several built-in plugins share: resource scores, node conditions, in-tree disk limits.
 
-The package may import `framework` and the layers below. It contains no plugin.
+The package may import `framework` and the packages below it. It contains no plugin.
 """

@@ -13,7 +13,7 @@ import numpy as np
 from extender.cache.tables.arrays import IntArray
 from extender.config.errors import FieldError
 from extender.config.field_path import child, item
-from extender.config.strict import Int32
+from extender.config.strict_decoding import Int32
 from extender.config.validation import make_invalid_value_error
 
 MAX_UTILIZATION = 100
@@ -63,8 +63,8 @@ def build_broken_linear_function(shape: Sequence[UtilizationShapePoint]) -> IntA
     """Return the scores, 0 to 100, by utilization in percent: int64, shape (201,).
 
     Entries 0 to 100 are the scores at these utilizations. The function is constant before the first point and after
-    the last. The other 100 entries repeat entry 0: a negative utilization, possible only after an overflow, has the
-    score at 0, as upstream.
+    the last. The other 100 entries repeat entry 0. They are for negative utilizations, which are possible only after an
+    overflow. Their score is the score at 0, as upstream.
 
     Source: pkg/scheduler/framework/plugins/noderesources/requested_to_capacity_ratio.go,
     buildRequestedToCapacityRatioScorerFunction (1.36).

@@ -20,11 +20,11 @@ from extender.framework.extension_points import DependsOn
 from extender.framework.status import Reason, Rejection
 
 
-class NodePressure:
-    """Rejects nodes under pressure. All pods share the cached results.
+class NodePressureFilter:
+    """Rejects nodes whose pressure condition is `True`. All pods share the cached results.
 
     Attributes:
-        condition: the condition type.
+        condition: the type of the condition.
         rejection_reason: the reason for nodes whose condition is `True`.
     """
 
@@ -37,7 +37,7 @@ class NodePressure:
         return ""
 
     def filter(self, pod: PodInfo, nodes: NodeView, state: Any) -> Sequence[Rejection]:  # noqa: ARG002
-        """Reject the nodes under pressure."""
+        """Reject the nodes whose condition is `True`."""
         has_pressure = (self._has_pressure(node) for node in nodes.nodes)
         mask = np.fromiter(has_pressure, dtype=np.bool_, count=len(nodes))
         return (Rejection(mask, self.rejection_reason),)

@@ -1,6 +1,6 @@
 """Base class of plugins that score nodes by the weighted mean of the configured resources' scores.
 
-These are plugins of releases up to 1.22. They differ only in how they score a single resource.
+Releases up to 1.22 have these plugins. They differ only in the score of a single resource.
 
 Source: pkg/scheduler/framework/plugins/noderesources/least_allocated.go, leastRequestedScore;
 pkg/scheduler/framework/plugins/noderesources/most_allocated.go, mostRequestedScore (1.21).

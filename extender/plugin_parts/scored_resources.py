@@ -1,4 +1,4 @@
-"""Resources that plugins score: their configuration, and their amounts on each node.
+"""Resources that plugins score: their configuration and their amounts on each node.
 
 Source: pkg/scheduler/framework/plugins/noderesources/resource_allocation.go,
 resourceAllocationScorer.calculateNodeAllocatableRequest; pkg/scheduler/framework/plugins/noderesources/fit.go,
@@ -16,7 +16,7 @@ from extender.api.requests import is_scalar_resource
 from extender.basics.intern import Interner
 from extender.cache.snapshot import NodeView
 from extender.cache.tables.arrays import IntArray
-from extender.config.strict import Int64
+from extender.config.strict_decoding import Int64
 
 _NATIVE_RESOURCES: Final = ("cpu", "memory", "ephemeral-storage")
 _NONZERO_INDEX: Final[Mapping[str, int]] = {"cpu": 0, "memory": 1}
@@ -104,7 +104,7 @@ class ScoredResource:
 def build_scored_resources(
     specs: Sequence[ResourceSpec], requests: Sequence[int], symbols: Interner[str], *, nonzero: bool
 ) -> tuple[ScoredResource, ...]:
-    """Return the resources of *specs* that are scored for a pod, in the same order.
+    """Return the resources of *specs* that are scored for a pod, in the order of *specs*.
 
     Scalar resources that the pod does not request are omitted. So are names that are not schedulable resources.
 
@@ -112,7 +112,7 @@ def build_scored_resources(
         specs: the configured resources.
         requests: the pod's request for each of *specs*, in base units.
         symbols: the symbol table of resources.
-        nonzero: whether containers on nodes without cpu or memory requests count as 100m and 200Mi.
+        nonzero: whether containers of assigned pods count as 100m and 200Mi if they request no cpu or memory.
 
     Source: pkg/scheduler/framework/plugins/noderesources/resource_allocation.go,
     resourceAllocationScorer.calculateNodeAllocatableRequest (1.36).

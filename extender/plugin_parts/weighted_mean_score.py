@@ -1,7 +1,7 @@
-"""The weighted mean of resource scores, as in plugins of releases up to 1.22.
+"""The weighted mean of resource scores, for plugins of releases up to 1.22.
 
-Unlike the strategies of NodeResourcesFit, these plugins score every configured resource on every node, even if the node
-does not have the resource.
+These plugins score every configured resource on every node, even if the node does not have the resource. The strategies
+of NodeResourcesFit skip such resources.
 
 Source: pkg/scheduler/framework/plugins/noderesources/least_allocated.go, leastRequestedScore;
 pkg/scheduler/framework/plugins/noderesources/most_allocated.go, mostRequestedScore;
@@ -11,7 +11,7 @@ buildRequestedToCapacityRatioScorerFunction (1.21).
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 
@@ -19,7 +19,7 @@ from extender.api.requests import fit_score_requests, is_scalar_resource
 from extender.basics.intern import Interner
 from extender.cache.pod_info import PodInfo
 from extender.cache.snapshot import NodeView
-from extender.cache.tables.arrays import IntArray
+from extender.cache.tables.arrays import BoolArray, IntArray
 from extender.config.errors import FieldError
 from extender.config.field_path import child, item
 from extender.config.validation import make_invalid_value_error
@@ -48,7 +48,7 @@ class WeightedResource:
     request: int
     nonzero_index: int | None
 
-    def requested_and_allocatable(self, nodes: NodeView) -> tuple[IntArray, IntArray]:
+    def requested_with_pod_and_allocatable(self, nodes: NodeView) -> tuple[IntArray, IntArray]:
         """Return each node's requested amount with the pod, and its allocatable amount; do not modify them."""
         if self.resource_id is None:
             zeros = np.zeros(len(nodes), dtype=np.int64)
@@ -59,7 +59,7 @@ class WeightedResource:
 
 
 def get_scored_requests(pod: PodInfo, specs: Sequence[ResourceSpec]) -> tuple[int, ...]:
-    """Return the pod's request for each resource of *specs*, in base units. Cached in the pod's signature."""
+    """Return the pod's request for each resource of *specs*, in base units. The pod's signature caches the result."""
 
     def compute() -> tuple[int, ...]:
         amounts = fit_score_requests(pod.pod)
@@ -89,7 +89,7 @@ def compute_weighted_mean_score(
     """Return the weighted mean of the resources' scores, rounded down: int64, shape (len(nodes),)."""
     total = np.zeros(len(nodes), dtype=np.int64)
     for resource in resources:
-        total += scorer(*resource.requested_and_allocatable(nodes)) * resource.weight
+        total += scorer(*resource.requested_with_pod_and_allocatable(nodes)) * resource.weight
     return total // max(1, sum(resource.weight for resource in resources))
 
 
@@ -107,17 +107,15 @@ def validate_resources(specs: Sequence[ResourceSpec], path: str) -> list[FieldEr
     return errors
 
 
-def compute_percentages(
-    amount: IntArray, capacity: IntArray, checked_amount: IntArray | None = None, default: int = 0
-) -> IntArray:
-    """Return *amount* in percent of *capacity*, rounded down, or *default* if the capacity is 0 or exceeded.
+def compute_percentages(amount: IntArray, capacity: IntArray, requested: IntArray) -> IntArray:
+    """Return *amount* in percent of *capacity*, rounded down: int64, one entry for each node.
+
+    The result is 0 where the capacity is 0 or lower than the requested amount.
 
     Args:
-        amount: one entry for each node, int64.
-        capacity: one entry for each node, int64.
-        checked_amount: the amount to compare with the capacity, int64; None: *amount*.
-        default: the result where the capacity is 0 or exceeded.
+        amount: the requested or the free amount of each node, int64.
+        capacity: the capacity of each node, int64.
+        requested: the requested amount of each node, int64.
     """
-    is_valid: Any = (capacity != 0) & ((amount if checked_amount is None else checked_amount) <= capacity)
-    percent = np.where(is_valid, amount, 0) * 100 // np.where(is_valid, capacity, 1)
-    return np.where(is_valid, percent, np.int64(default))
+    is_valid: BoolArray = (capacity != 0) & (requested <= capacity)
+    return np.where(is_valid, amount, 0) * 100 // np.where(is_valid, capacity, 1)

@@ -1,11 +1,11 @@
 """NodeAffinity compares nodes with the pod's node selector and node affinity, and with an affinity added to all pods.
 
-**Rejects** a node, unresolvable, that does not match the pod's `spec.nodeSelector` and required node affinity, or the
-required part of `addedAffinity`. An invalid term matches no node. If all terms of a pod select nodes by
-`metadata.name`, only those nodes are checked. If such terms conflict, the pod is rejected in PreFilter.
+**Rejects** a node that does not match the pod's `spec.nodeSelector`, its required node affinity, or the required part
+of `addedAffinity`. The rejection is unresolvable. An invalid term matches no node. If all terms of a pod select nodes
+by `metadata.name`, only those nodes are checked. If such terms conflict, the pod is rejected in PreFilter.
 
 **Scores** nodes by the summed weights of the matching preferred terms of the pod and of `addedAffinity`. The highest
-sum becomes 100. Skipped if neither has preferred terms. An invalid preferred term is an error.
+sum becomes 100. Scoring is skipped if neither has preferred terms. An invalid preferred term is an error.
 
 **Requeued on** a new node that matches, or a change of labels that makes a node match.
 
@@ -22,20 +22,20 @@ from typing import Any, ClassVar
 import msgspec
 import numpy as np
 
-from extender.api.kinds.affinity import NodeAffinity as Affinity
+from extender.api.kinds.affinity import NodeAffinity as ApiNodeAffinity
 from extender.api.kinds.affinity import NodeSelectorTerm
 from extender.api.kinds.node import Node
 from extender.api.matching import (
     CompiledNodeSelector,
     CompiledPreferredTerm,
     compile_node_selector,
-    compile_node_term,
+    compile_node_selector_term,
     compile_preferred_terms,
 )
 from extender.cache.node_matching import (
-    get_compiled_node_affinity,
+    get_compiled_required_node_affinity,
     match_node_selector,
-    match_node_term,
+    match_node_selector_term,
     match_required_node_affinity,
 )
 from extender.cache.pod_info import PodInfo
@@ -48,24 +48,24 @@ from extender.framework.events import ActionType, ClusterEvent, ClusterEventWith
 from extender.framework.extension_points import PASS, SKIP, SKIP_SCORE, DependsOn, PreFilterResult, PreScoreResult
 from extender.framework.normalize import default_normalize_score
 from extender.framework.plugin_args import PluginArgs
-from extender.framework.status import Code, Reason, Rejection, Status, error, unresolvable
+from extender.framework.status import Code, Reason, Rejection, Status, error_status, unresolvable_status
 
 _ADDED_AFFINITY = Reason("node(s) didn't match scheduler-enforced node affinity", Code.UNRESOLVABLE)
 _POD_AFFINITY = Reason("node(s) didn't match Pod's node affinity/selector", Code.UNRESOLVABLE)
-_CONFLICT = unresolvable("pod affinity terms conflict")
+_CONFLICT = unresolvable_status("pod affinity terms conflict")
 _NAME_FIELD = "metadata.name"
 
 _REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
 _PREFERRED = "preferredDuringSchedulingIgnoredDuringExecution"
 
 
-class NodeAffinityOptions(msgspec.Struct, frozen=True, rename="camel"):
+class NodeAffinityArgs(msgspec.Struct, frozen=True, rename="camel"):
     """Options of NodeAffinity.
 
     Source: pkg/scheduler/framework/plugins/nodeaffinity/node_affinity.go, New (1.36).
     """
 
-    added_affinity: Affinity | None = None
+    added_affinity: ApiNodeAffinity | None = None
 
     def validate(self, path: str, gates: FeatureGates) -> list[FieldError]:  # noqa: ARG002  signature of all options
         """Return an error for each invalid term.
@@ -87,7 +87,7 @@ class NodeAffinityOptions(msgspec.Struct, frozen=True, rename="camel"):
 
 
 def _validate_term(term: NodeSelectorTerm, path: str) -> list[FieldError]:
-    compiled = compile_node_term(term)
+    compiled = compile_node_selector_term(term)
     if compiled is None:
         return []
     messages = (error.partition(": ") for error in compiled.errors)
@@ -99,18 +99,18 @@ class NodeAffinity:
 
     name: ClassVar[str] = "NodeAffinity"
     cacheable_for_spec_class: ClassVar[bool] = True
-    options: ClassVar[type[NodeAffinityOptions]] = NodeAffinityOptions
+    options: ClassVar[type[NodeAffinityArgs]] = NodeAffinityArgs
     filter_depends_on: ClassVar[DependsOn] = DependsOn.NODE
     score_depends_on: ClassVar[DependsOn] = DependsOn.NODE
 
-    def __init__(self, args: PluginArgs[NodeAffinityOptions]) -> None:
-        added_affinity = args.options.added_affinity or Affinity()
+    def __init__(self, args: PluginArgs[NodeAffinityArgs]) -> None:
+        added_affinity = args.options.added_affinity or ApiNodeAffinity()
         required = added_affinity.required_during_scheduling_ignored_during_execution
-        self._added_required: CompiledNodeSelector | None = (
+        self._added_node_selector: CompiledNodeSelector | None = (
             None if required is None else compile_node_selector(required)
         )
-        self._has_added_preferred = bool(added_affinity.preferred_during_scheduling_ignored_during_execution)
-        self._added_preferred = compile_preferred_terms(
+        self._has_added_preferred_terms = bool(added_affinity.preferred_during_scheduling_ignored_during_execution)
+        self._added_preferred_terms = compile_preferred_terms(
             added_affinity.preferred_during_scheduling_ignored_during_execution
         )
 
@@ -121,7 +121,11 @@ class NodeAffinity:
 
         Source: pkg/scheduler/framework/plugins/nodeaffinity/node_affinity.go, NodeAffinity.PreFilter (1.36).
         """
-        if self._added_required is None and not pod.signature.spec.node_selector and _get_required_terms(pod) is None:
+        if (
+            self._added_node_selector is None
+            and not pod.signature.spec.node_selector
+            and _get_required_terms(pod) is None
+        ):
             return SKIP
         return pod.signature.get_or_create(
             (self.name, "pre_filter"), lambda: _select_nodes_by_name(_get_required_terms(pod) or ())
@@ -133,20 +137,25 @@ class NodeAffinity:
 
     def filter_cache_key(self, pod: PodInfo) -> Hashable | None:
         """Return the pod's required affinity. Results of pods that select nodes by name are not cached."""
-        required = get_compiled_node_affinity(pod)
-        selects_by_name = required.terms is not None and any(term.field_requirements for term in required.terms.terms)
+        required = get_compiled_required_node_affinity(pod)
+        selects_by_name = required.node_selector is not None and any(
+            term.field_requirements for term in required.node_selector.terms
+        )
         return None if selects_by_name else required
 
     def filter(self, pod: PodInfo, nodes: NodeView, state: Any) -> Sequence[Rejection]:  # noqa: ARG002
-        """Reject nodes that do not match both the added affinity and the pod's affinity.
+        """Reject nodes that do not match the added affinity, and nodes that do not match the pod's affinity.
 
         Source: pkg/scheduler/framework/plugins/nodeaffinity/node_affinity.go, NodeAffinity.Filter (1.36).
         """
-        mismatches_pod = ~match_required_node_affinity(nodes, pod)
-        if self._added_required is None:
-            return (Rejection(mismatches_pod, _POD_AFFINITY),)
-        matches_added = match_node_selector(nodes, self._added_required)
-        return (Rejection(~matches_added, _ADDED_AFFINITY), Rejection(mismatches_pod & matches_added, _POD_AFFINITY))
+        mismatches_pod_affinity = ~match_required_node_affinity(nodes, pod)
+        if self._added_node_selector is None:
+            return (Rejection(mismatches_pod_affinity, _POD_AFFINITY),)
+        matches_added_affinity = match_node_selector(nodes, self._added_node_selector)
+        return (
+            Rejection(~matches_added_affinity, _ADDED_AFFINITY),
+            Rejection(mismatches_pod_affinity & matches_added_affinity, _POD_AFFINITY),
+        )
 
     # -- score
 
@@ -156,7 +165,7 @@ class NodeAffinity:
         Source: pkg/scheduler/framework/plugins/nodeaffinity/node_affinity.go, NodeAffinity.PreScore (1.36).
         """
         affinity = _get_node_affinity(pod)
-        if not self._has_added_preferred and not affinity.preferred_during_scheduling_ignored_during_execution:
+        if not self._has_added_preferred_terms and not affinity.preferred_during_scheduling_ignored_during_execution:
             return SKIP_SCORE
         preferred = _get_preferred_terms(pod)
         return PreScoreResult(status=preferred) if isinstance(preferred, Status) else PreScoreResult()
@@ -174,7 +183,7 @@ class NodeAffinity:
         """Return the summed weights of the preferred terms that match each node.
 
         Raises:
-            ValueError: a preferred term is invalid, and PreScore, which would have reported it, is disabled.
+            ValueError: PreScore is disabled, and a preferred term is invalid.
 
         Source: pkg/scheduler/framework/plugins/nodeaffinity/node_affinity.go, NodeAffinity.Score (1.36).
         """
@@ -182,8 +191,8 @@ class NodeAffinity:
         if isinstance(preferred_terms, Status):
             raise ValueError(preferred_terms.message)  # noqa: TRY004  the term is invalid, not of a wrong type
         weight_sums = np.zeros(len(nodes), dtype=np.int64)
-        for preferred in (*self._added_preferred, *preferred_terms):
-            weight_sums += match_node_term(nodes, preferred.term) * np.int64(preferred.weight)
+        for preferred in (*self._added_preferred_terms, *preferred_terms):
+            weight_sums += match_node_selector_term(nodes, preferred.term) * np.int64(preferred.weight)
         return weight_sums
 
     def normalize_score(self, pod: PodInfo, scores: IntArray, nodes: NodeView, state: Any) -> IntArray:  # noqa: ARG002
@@ -211,7 +220,7 @@ class NodeAffinity:
 
     def _is_schedulable_after_node_change(self, pod: PodInfo, event: ClusterEvent) -> QueueingHint:
         node: Node = event.new
-        if self._added_required is not None and not self._added_required.matches(
+        if self._added_node_selector is not None and not self._added_node_selector.matches(
             node.metadata.labels, node.metadata.name
         ):
             return QueueingHint.SKIP
@@ -224,16 +233,16 @@ class NodeAffinity:
 
 def _matches_required_affinity(pod: PodInfo, node: Node) -> bool | None:
     """Return whether *node* matches the pod's required affinity; None if an invalid term makes this undecidable."""
-    required, labels = get_compiled_node_affinity(pod), node.metadata.labels
+    required, labels = get_compiled_required_node_affinity(pod), node.metadata.labels
     if required.matches(labels, node.metadata.name):
         return True
-    has_invalid_term = required.terms is not None and bool(required.terms.errors)
-    return None if has_invalid_term and required.selector.matches(labels) else False
+    has_invalid_term = required.node_selector is not None and bool(required.node_selector.errors)
+    return None if has_invalid_term and required.label_selector.matches(labels) else False
 
 
-def _get_node_affinity(pod: PodInfo) -> Affinity:
+def _get_node_affinity(pod: PodInfo) -> ApiNodeAffinity:
     affinity = pod.signature.spec.affinity
-    return (affinity and affinity.node_affinity) or Affinity()
+    return (affinity and affinity.node_affinity) or ApiNodeAffinity()
 
 
 def _get_required_terms(pod: PodInfo) -> tuple[NodeSelectorTerm, ...] | None:
@@ -264,8 +273,8 @@ def _get_preferred_terms(pod: PodInfo) -> tuple[CompiledPreferredTerm, ...] | St
     )
 
 
-def _compile_preferred_terms(affinity: Affinity) -> tuple[CompiledPreferredTerm, ...] | Status:
+def _compile_preferred_terms(affinity: ApiNodeAffinity) -> tuple[CompiledPreferredTerm, ...] | Status:
     try:
         return compile_preferred_terms(affinity.preferred_during_scheduling_ignored_during_execution)
     except ValueError as invalid_term:
-        return error(str(invalid_term))
+        return error_status(str(invalid_term))

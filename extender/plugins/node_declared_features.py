@@ -1,18 +1,21 @@
-"""NodeDeclaredFeatures keeps pods off nodes that do not declare the kubelet features that the pod requires.
+"""NodeDeclaredFeatures rejects nodes that do not declare a kubelet feature that the pod requires.
 
-**Rejects** a node, unresolvable, if a required feature is missing in its `status.declaredFeatures`. A pod requires
-`RestartAllContainersOnContainerExits` if a container has a restart rule with the action `RestartAllContainers`, and
-`UserNamespacesHostNetworkSupport` if it has `hostNetwork: true` and `hostUsers: false`. Skipped for pods that require
-no feature.
+**Rejects** a node if a required feature is missing in its `status.declaredFeatures`. The rejection is unresolvable. A
+pod requires `RestartAllContainersOnContainerExits` if a container has a restart rule with the action
+`RestartAllContainers`. It requires `UserNamespacesHostNetworkSupport` if it has `hostNetwork: true` and
+`hostUsers: false`. It requires `VolumeBindMountOptions` if a volume mount has `bindMountOptions`, a field of 1.37. The
+plugin skips pods that require no feature.
 
 **Scores** no node.
 
 **Requeued on** a new node, a change of a node's declared features, or an update of the pod that changes its required
 features.
 
-**Options** none. Does nothing without the feature gate `NodeDeclaredFeatures`.
+**Options** none. The plugin does nothing without the feature gate `NodeDeclaredFeatures`.
 
 Source: component-helpers/nodedeclaredfeatures/framework.go, Framework.InferForPodScheduling;
+component-helpers/nodedeclaredfeatures/features/volumebindmountoptions/feature.go,
+volumeBindMountOptionsFeature.InferForScheduling (1.37);
 pkg/scheduler/framework/plugins/nodedeclaredfeatures/nodedeclaredfeatures.go, NodeDeclaredFeatures.Filter,
 NodeDeclaredFeatures.EventsToRegister (1.36).
 """
@@ -25,7 +28,14 @@ import numpy as np
 from extender.api.kinds.pod import PodSpec
 from extender.cache.pod_info import PodInfo
 from extender.cache.snapshot import NodeView, Snapshot
-from extender.framework.events import ActionType, ClusterEvent, ClusterEventWithHint, EventResource, QueueingHint
+from extender.framework.events import (
+    ActionType,
+    ClusterEvent,
+    ClusterEventWithHint,
+    EventResource,
+    QueueingHint,
+    register_pod_events,
+)
 from extender.framework.extension_points import SKIP, DependsOn, PreFilterResult
 from extender.framework.plugin_args import PluginArgs
 from extender.framework.status import Code, Reason, Rejection
@@ -42,6 +52,7 @@ class NodeDeclaredFeatures:
     filter_depends_on: ClassVar[DependsOn] = DependsOn.NODE
 
     def __init__(self, args: PluginArgs[None]) -> None:
+        self._release = args.gates.release
         self._enabled = "NodeDeclaredFeatures" in args.gates
 
     def pre_filter(self, pod: PodInfo, snapshot: Snapshot) -> PreFilterResult:  # noqa: ARG002  the extension point's signature
@@ -90,7 +101,7 @@ class NodeDeclaredFeatures:
                 ActionType.ADD | ActionType.UPDATE_NODE_DECLARED_FEATURE,
                 _is_schedulable_after_node_change,
             ),
-            ClusterEventWithHint(EventResource.POD, ActionType.UPDATE, _is_schedulable_after_pod_update),
+            *register_pod_events(self._release, _is_schedulable_after_pod_update, target=ActionType.UPDATE),
         )
 
 
@@ -110,6 +121,8 @@ def _infer_required_features(spec: PodSpec) -> frozenset[str]:
     rules = (rule for container in containers for rule in container.restart_policy_rules)
     if any(rule.action == "RestartAllContainers" for rule in rules):
         features.add("RestartAllContainersOnContainerExits")
+    if any(mount.bind_mount_options for container in containers for mount in container.volume_mounts):
+        features.add("VolumeBindMountOptions")
     if spec.host_network and spec.host_users is False:
         features.add("UserNamespacesHostNetworkSupport")
     return frozenset(features)

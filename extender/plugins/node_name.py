@@ -1,6 +1,6 @@
 """NodeName allows only the node named in `spec.nodeName`, if the pod has this field.
 
-**Rejects** every other node, unresolvable.
+**Rejects** every other node. The rejection is unresolvable. Since 1.37 only this node is evaluated.
 
 **Scores** no node.
 
@@ -8,7 +8,7 @@
 
 **Options** none.
 
-Source: pkg/scheduler/framework/plugins/nodename/node_name.go, NodeName.Filter (1.36).
+Source: pkg/scheduler/framework/plugins/nodename/node_name.go, NodeName.Filter (1.36), NodeName.PreFilter (1.37).
 """
 
 from collections.abc import Hashable, Sequence
@@ -16,9 +16,9 @@ from typing import Any, ClassVar
 
 from extender.cache.node_matching import match_names
 from extender.cache.pod_info import PodInfo
-from extender.cache.snapshot import NodeView
+from extender.cache.snapshot import NodeView, Snapshot
 from extender.framework.events import ActionType, ClusterEventWithHint, EventResource
-from extender.framework.extension_points import DependsOn
+from extender.framework.extension_points import PASS, DependsOn, PreFilterResult
 from extender.framework.status import Code, Reason, Rejection
 
 _OTHER_NODE = Reason("node(s) didn't match the requested node name", Code.UNRESOLVABLE)
@@ -29,6 +29,18 @@ class NodeName:
 
     name: ClassVar[str] = "NodeName"
     filter_depends_on: ClassVar[DependsOn] = DependsOn.NODE
+
+    def pre_filter(self, pod: PodInfo, snapshot: Snapshot) -> PreFilterResult:  # noqa: ARG002  the extension point's signature
+        """Restrict the nodes to the requested one. Runs only in releases since 1.37.
+
+        Source: pkg/scheduler/framework/plugins/nodename/node_name.go, NodeName.PreFilter (1.37).
+        """
+        node_name = pod.spec.node_name
+        return PreFilterResult(node_names=frozenset({node_name})) if node_name else PASS
+
+    def pre_filter_is_cacheable(self, pod: PodInfo) -> bool:
+        """Return whether the pod has no node name."""
+        return not pod.spec.node_name
 
     def filter_cache_key(self, pod: PodInfo) -> Hashable | None:
         """Return one key for all pods without a node name. Results for other pods are not cached."""

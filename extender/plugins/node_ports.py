@@ -1,7 +1,7 @@
-"""NodePorts keeps pods off nodes where a host port of the pod is in use.
+"""NodePorts rejects nodes where a host port of the pod is in use.
 
-**Rejects** a node if a pod there uses the same protocol and host port on the same address, or if one of the two pods
-listens on all addresses. Skipped for pods without host ports.
+**Rejects** a node if a pod there uses the same protocol and host port, and the addresses conflict. Addresses conflict
+if they are equal, or if one of the two pods listens on all addresses. The plugin skips pods without host ports.
 
 **Scores** no node.
 
@@ -75,7 +75,7 @@ class NodePorts:
         (1.36).
         """
         return (
-            ClusterEventWithHint(EventResource.POD, ActionType.DELETE, _is_schedulable_after_pod_deleted),
+            ClusterEventWithHint(EventResource.ASSIGNED_POD, ActionType.DELETE, _is_schedulable_after_pod_deleted),
             ClusterEventWithHint(EventResource.NODE, ActionType.ADD),
         )
 

@@ -1,11 +1,12 @@
 """NodeResourcesBalancedAllocation prefers nodes where the pod makes the resource utilization more balanced.
 
 **Scores** the change of the node's balance. The balance is `(1 - std) * 100`, where `std` is the standard deviation of
-the requested fractions of its resources: half the difference for two resources, 0 for fewer. The score is `50 + (50 +
-balance with the pod - balance without it) / 2` in integers, so 75 means no change. Containers without requests count as
-0. Fractions are 1 at most. Resources that the node does not have are ignored, and scalar resources that the pod does
-not request. Skipped for pods that request none of the resources. Scores are not normalized. On nodes that do not have
-an extended resource themselves, the DRA devices that back it count.
+the requested fractions of its resources. For two resources, `std` is half the difference of the fractions. For fewer
+resources, `std` is 0. The score is `50 + (50 + balance with the pod - balance without it) / 2` in integers, so 75 means
+no change. Containers without requests count as 0. Fractions are at most 1. Resources that the node does not have are
+ignored, as are scalar resources that the pod does not request. The plugin skips pods that request none of the
+resources. Scores are not normalized. If a node does not have an extended resource itself, the DRA devices that back the
+resource are scored.
 
 **Options** `resources`: the resources that count, a list of `name` and `weight`; cpu and memory if it is empty. A
 weight must be 1. A name must not occur twice.
@@ -24,8 +25,8 @@ from typing import Any, ClassVar, Final, cast
 import numpy as np
 
 from extender.api.requests import pod_requests
-from extender.cache.counted_resources import make_pod_resources_options
 from extender.cache.pod_info import PodInfo
+from extender.cache.pod_resources_options import make_pod_resources_options
 from extender.cache.snapshot import NodeView
 from extender.cache.tables.arrays import FloatArray, IntArray
 from extender.config.errors import FieldError
@@ -34,8 +35,8 @@ from extender.config.field_path import child, item
 from extender.config.validation import make_invalid_value_error
 from extender.framework.extension_points import SKIP_SCORE, DependsOn, PreScoreResult
 from extender.framework.plugin_args import PluginArgs
+from extender.plugin_parts.device_backed_resources import DeviceBackedResourceBuilder
 from extender.plugin_parts.resource_allocation_scorer import ScoredResourcesArgs
-from extender.plugin_parts.scored_devices import DeviceBackedResources
 from extender.plugin_parts.scored_resources import ScoredResource, build_scored_resources
 
 _HALF_SCORE: Final = 50
@@ -73,11 +74,12 @@ class NodeResourcesBalancedAllocationArgs(ScoredResourcesArgs, frozen=True, rena
 
 @dataclass(frozen=True, slots=True)
 class _BalancedResource:
-    """A resource, and the amounts that are added to a node's requested amount without and with the pod.
+    """A resource to score without and with the pod.
 
     Attributes:
         resource: the resource.
-        added_amounts: 0 and the pod's request: int64, shape (2, 1).
+        added_amounts: the amounts to add to a node's requested amount. The first is 0, for the score without the pod.
+            The second is the pod's request. int64, shape (2, 1).
     """
 
     resource: ScoredResource
@@ -95,7 +97,7 @@ class NodeResourcesBalancedAllocation:
         self._resource_specs = args.options.resources
         gates = args.gates
         self._resources_options = make_pod_resources_options(gates)._replace(dra_node_allocatable=False)
-        self._device_backed_resources = DeviceBackedResources(gates, self._resource_specs)
+        self._device_backed_resource_builder = DeviceBackedResourceBuilder(gates, self._resource_specs)
 
     def _get_requests(self, pod: PodInfo) -> tuple[int, ...]:
         """Return the pod's request for each resource, in the order of the options, in base units.
@@ -114,13 +116,13 @@ class NodeResourcesBalancedAllocation:
         return True
 
     def score_cache_key(self, pod: PodInfo) -> Hashable | None:
-        """Return the pod's requests; None if devices may back one, since scores then depend on other objects."""
+        """Return the pod's requests; None if devices may back a request: scores then depend on other objects."""
         return pod.signature.get_or_create(
-            (self, "key"), lambda: self._device_backed_resources.make_cache_key(self._get_requests(pod))
+            (self, "key"), lambda: self._device_backed_resource_builder.make_cache_key(self._get_requests(pod))
         )
 
     def pre_score(self, pod: PodInfo, nodes: NodeView) -> PreScoreResult:
-        """Return the resources that count as the state. Skip pods that request none of the resources.
+        """Store the resources to score as the state. Skip pods that request none of the resources.
 
         Source: pkg/scheduler/framework/plugins/noderesources/balanced_allocation.go, BalancedAllocation.PreScore
         (1.36).
@@ -147,7 +149,7 @@ class NodeResourcesBalancedAllocation:
     def score(self, pod: PodInfo, nodes: NodeView, state: Any) -> IntArray:
         """Return a score from 50 to 100 for each node, above 75 where the pod improves the balance.
 
-        If PreScore is disabled, it is computed here. If it skips the pod, all nodes score 0.
+        If PreScore is disabled, its result is computed here. If PreScore skips the pod, all nodes score 0.
 
         Source: pkg/scheduler/framework/plugins/noderesources/balanced_allocation.go, balancedResourceScorer (1.36).
         """
@@ -166,14 +168,14 @@ class NodeResourcesBalancedAllocation:
     def _replace_device_backed(
         self, pod: PodInfo, nodes: NodeView, resources: Sequence[_BalancedResource]
     ) -> Sequence[_BalancedResource]:
-        """Return *resources*, with the amounts of devices for each resource that a device class backs.
+        """Return *resources*. A resource that a device class backs has the amounts of the devices.
 
         Source: pkg/scheduler/framework/plugins/noderesources/resource_allocation.go,
         resourceAllocationScorer.calculateDRAResourceTotals (1.36).
         """
         if self.score_cache_key(pod) is not None:
             return resources
-        replaced = self._device_backed_resources.replace_device_backed(
+        replaced = self._device_backed_resource_builder.replace_device_backed(
             [balanced.resource for balanced in resources], nodes.snapshot
         )
         return [
@@ -186,27 +188,27 @@ class NodeResourcesBalancedAllocation:
         allocatable: list[tuple[_BalancedResource, IntArray]] = []
         for balanced in resources:
             capacity = balanced.resource.allocatable(nodes)
-            node_count = np.count_nonzero(capacity)
-            if node_count == len(capacity):
+            nonzero_count = np.count_nonzero(capacity)
+            if nonzero_count == len(capacity):
                 allocatable.append((balanced, capacity))
-            elif node_count:
-                return self._compute_scores_by_capacity(resources, nodes, capacity)
+            elif nonzero_count:
+                return self._compute_scores_separately(resources, nodes, capacity)
         fractions: list[FloatArray] = []
         for balanced, capacity in allocatable:
             fraction = (balanced.resource.requested(nodes) + balanced.added_amounts) / capacity
             fractions.append(np.minimum(fraction, 1.0, out=fraction))
         balance = ((1 - _compute_standard_deviation(fractions, len(nodes))) * _MAX_SCORE).astype(np.int64)
-        gain: IntArray = balance[1] - balance[0]
-        gain += _HALF_SCORE
-        gain += gain < 0  # Go's division truncates, a shift does not; negative only after an overflow
-        gain >>= 1
-        gain += _HALF_SCORE
-        return gain
+        scores: IntArray = balance[1] - balance[0]
+        scores += _HALF_SCORE
+        scores += scores < 0  # truncate as Go; a score is negative only after an overflow
+        scores >>= 1
+        scores += _HALF_SCORE
+        return scores
 
-    def _compute_scores_by_capacity(
+    def _compute_scores_separately(
         self, resources: Sequence[_BalancedResource], nodes: NodeView, capacity: IntArray
     ) -> IntArray:
-        """Return the scores if some nodes have a *capacity* of 0. Score these nodes separately from the other nodes."""
+        """Return the scores if some nodes have a *capacity* of 0. These nodes are scored separately from the others."""
         scores = np.empty(len(nodes), dtype=np.int64)
         for positions in (np.flatnonzero(capacity), np.flatnonzero(capacity == 0)):
             rows = positions if nodes.rows is None else nodes.rows[positions]
@@ -215,9 +217,10 @@ class NodeResourcesBalancedAllocation:
 
 
 def _score_single_row(resources: Sequence[_BalancedResource], nodes: NodeView, row: int) -> int | None:
-    """Return the score of the only *row* of *nodes* if exactly two resources count: a fast path after an assume.
+    """Return the score of *row*, the only row of *nodes*, if exactly two resources count.
 
-    Return None for another number of resources, or if a float cannot represent an amount exactly.
+    Return None for another number of resources, or if a float cannot represent an amount exactly. This is the fast path
+    after an assume.
     """
     without_pod: list[float] = []
     with_pod: list[float] = []
@@ -240,11 +243,11 @@ def _score_single_row(resources: Sequence[_BalancedResource], nodes: NodeView, r
 def _compute_standard_deviation(fractions: Sequence[FloatArray], size: int) -> FloatArray:
     """Return the standard deviation of the requested fractions of a node's resources: float64, shape (2, size).
 
-    The first row is without the pod, the second with it. The order of operations is upstream's, so that results are
-    equal to the last digit.
+    The first row is without the pod, the second with it. The order of operations is upstream's, so the results
+    are equal to upstream's to the last digit.
 
     Args:
-        fractions: for each resource, shape (2, size); they are overwritten.
+        fractions: the fractions of each resource, shape (2, size); they are overwritten.
         size: number of nodes.
 
     Source: pkg/scheduler/framework/plugins/noderesources/balanced_allocation.go, balancedResourceScore (1.36).

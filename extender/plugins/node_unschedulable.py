@@ -1,7 +1,7 @@
-"""NodeUnschedulable keeps pods off cordoned nodes.
+"""NodeUnschedulable rejects cordoned nodes.
 
-**Rejects** a node with `spec.unschedulable: true`, unresolvable, unless the pod tolerates the taint
-`node.kubernetes.io/unschedulable:NoSchedule`.
+**Rejects** a node with `spec.unschedulable: true`, unless the pod tolerates the taint
+`node.kubernetes.io/unschedulable:NoSchedule`. The rejection is unresolvable.
 
 **Scores** no node.
 
@@ -21,9 +21,16 @@ from extender.api.kinds.affinity import Toleration
 from extender.api.kinds.node import Taint
 from extender.api.tolerations import tolerates
 from extender.cache.pod_info import PodInfo
-from extender.cache.snapshot import NodeView
-from extender.framework.events import ActionType, ClusterEvent, ClusterEventWithHint, EventResource, QueueingHint
-from extender.framework.extension_points import DependsOn
+from extender.cache.snapshot import NodeView, Snapshot
+from extender.framework.events import (
+    ActionType,
+    ClusterEvent,
+    ClusterEventWithHint,
+    EventResource,
+    QueueingHint,
+    register_pod_events,
+)
+from extender.framework.extension_points import PASS, DependsOn, PreFilterResult
 from extender.framework.plugin_args import PluginArgs
 from extender.framework.status import Code, Reason, Rejection
 
@@ -38,6 +45,7 @@ class NodeUnschedulable:
     filter_depends_on: ClassVar[DependsOn] = DependsOn.NODE
 
     def __init__(self, args: PluginArgs[None]) -> None:
+        self._release = args.gates.release
         self._comparison_operators = "TaintTolerationComparisonOperators" in args.gates
 
     def _tolerates_unschedulable(self, tolerations: Sequence[Toleration]) -> bool:
@@ -45,6 +53,18 @@ class NodeUnschedulable:
             tolerates(toleration, _UNSCHEDULABLE_TAINT, comparison_operators=self._comparison_operators)
             for toleration in tolerations
         )
+
+    def pre_filter(self, pod: PodInfo, snapshot: Snapshot) -> PreFilterResult:  # noqa: ARG002  the extension point's signature
+        """Return an empty result. Runs only in releases since 1.37.
+
+        Source: pkg/scheduler/framework/plugins/nodeunschedulable/node_unschedulable.go, NodeUnschedulable.PreFilter
+        (1.37).
+        """
+        return PASS
+
+    def pre_filter_is_cacheable(self, pod: PodInfo) -> bool:  # noqa: ARG002  the extension point's signature
+        """Return True: the result is the same for all pods."""
+        return True
 
     def filter_cache_key(self, pod: PodInfo) -> bool:
         """Return whether the pod tolerates the unschedulable taint."""
@@ -72,8 +92,10 @@ class NodeUnschedulable:
             ClusterEventWithHint(
                 EventResource.NODE, ActionType.ADD | ActionType.UPDATE_NODE_TAINT, _is_schedulable_after_node_change
             ),
-            ClusterEventWithHint(
-                EventResource.POD, ActionType.UPDATE_POD_TOLERATION, self._is_schedulable_after_pod_toleration_change
+            *register_pod_events(
+                self._release,
+                self._is_schedulable_after_pod_toleration_change,
+                target=ActionType.UPDATE_POD_TOLERATION,
             ),
         )
 

@@ -6,7 +6,7 @@ the provisioner of its class. Disks of in-tree drivers (EBS, GCE PD, Azure Disk,
 driver that replaces them, if the node has a CSINode. Nodes without a CSINode, or without a limit in it, are not
 limited. With the gate VolumeLimitScaling, a node that lacks a driver is rejected if the CSIDriver has
 `preventPodSchedulingIfMissing`. Preemption may help. If a claim of the pod does not exist, the rejection is
-unresolvable. Skipped for pods that have neither claims nor disks of in-tree drivers.
+unresolvable. The plugin skips pods that have neither claims nor disks of in-tree drivers.
 
 **Scores** no node.
 
@@ -76,17 +76,17 @@ class NodeVolumeLimits:
         return not may_need_attachment(pod.signature)
 
     def _collect_volumes(self, pod: PodInfo, snapshot: Snapshot) -> _PreFilterState:
-        volumes_by_csi_node = [
-            find_attachable_volumes(pod.pod, pod.signature, snapshot, migrated=migrated, assigned=False)
-            for migrated in (True, False)
-        ]
+        with_csi_node, without_csi_node = (
+            find_attachable_volumes(pod.pod, pod.signature, snapshot, translate_in_tree=has_csi_node, assigned=False)
+            for has_csi_node in (True, False)
+        )
         required_drivers: frozenset[str] = frozenset()
         if self._volume_limit_scaling:
-            drivers = {driver for pod_volumes in volumes_by_csi_node for driver, _ in pod_volumes.volumes}
+            drivers = {driver for pod_volumes in (with_csi_node, without_csi_node) for driver, _ in pod_volumes.volumes}
             required_drivers = frozenset(
                 driver for driver in drivers if _must_be_installed(snapshot.get_object(CSIDriver, driver))
             )
-        return _PreFilterState(volumes_by_csi_node[0], volumes_by_csi_node[1], required_drivers)
+        return _PreFilterState(with_csi_node, without_csi_node, required_drivers)
 
     def filter(self, pod: PodInfo, nodes: NodeView, state: Any) -> Sequence[Rejection]:
         """Reject nodes over a limit. If PreFilter is disabled, get the pod's volumes here.
@@ -118,7 +118,7 @@ class NodeVolumeLimits:
                     remaining_nodes &= ~lacks_driver
         if pre_filter_state.with_csi_node.volumes:
             remaining_nodes &= table.has_limits[slots]
-            rejections += _reject_undetermined(table, slots, remaining_nodes)
+            rejections += _reject_nodes_with_errors(table, slots, remaining_nodes)
             rejections.append(
                 Rejection(
                     remaining_nodes & _exceeds_limits(table, slots, pre_filter_state.with_csi_node),
@@ -135,7 +135,7 @@ class NodeVolumeLimits:
         return (
             ClusterEventWithHint(EventResource.CSI_NODE, ActionType.ADD),
             ClusterEventWithHint(EventResource.CSI_NODE, ActionType.UPDATE, _is_schedulable_after_csi_node_updated),
-            ClusterEventWithHint(EventResource.POD, ActionType.DELETE, _is_schedulable_after_pod_deleted),
+            ClusterEventWithHint(EventResource.ASSIGNED_POD, ActionType.DELETE, _is_schedulable_after_pod_deleted),
             ClusterEventWithHint(
                 EventResource.PERSISTENT_VOLUME_CLAIM, ActionType.ADD, _is_schedulable_after_claim_added
             ),
@@ -149,8 +149,8 @@ def _must_be_installed(driver: CSIDriver | None) -> bool:
     return driver is not None and bool(driver.spec.prevent_pod_scheduling_if_missing)
 
 
-def _reject_undetermined(table: AttachmentTable, slots: IntArray, remaining_nodes: BoolArray) -> list[Rejection]:
-    """Return rejections of nodes whose volumes cannot be determined, and remove them from *remaining_nodes*."""
+def _reject_nodes_with_errors(table: AttachmentTable, slots: IntArray, remaining_nodes: BoolArray) -> list[Rejection]:
+    """Return an error for each node with unknown volumes, and remove these nodes from *remaining_nodes*."""
     if not table.errors:
         return []
     rejections: list[Rejection] = []

@@ -1,9 +1,9 @@
 """PodGroupPodsCount prefers the placement that schedules the most pods of the group.
 
-**Scores** placements, not nodes. The score counts the group's pods that are already scheduled and those that the
-placement would schedule, in percent of the highest count of all placements.
+**Scores** placements, not nodes, by the number of the group's pods that are already scheduled or that the placement
+would schedule. The score is this number in percent of the highest number of all placements.
 
-**Options** none. Alpha: on by default only with the feature gate `TopologyAwareWorkloadScheduling`.
+**Options** none. The plugin is alpha. It is on by default only with the feature gate `TopologyAwareWorkloadScheduling`.
 
 Source: pkg/scheduler/framework/plugins/podgrouppodscount/podgroup_pods_count.go, PodGroupPodsCount.ScorePlacement
 (1.36).
@@ -14,9 +14,9 @@ from typing import ClassVar, Final
 from extender.cache.snapshot import Snapshot
 from extender.framework.normalize import MAX_SCORE
 from extender.framework.pod_group_points import PodGroupAssignments, PodGroupInfo
-from extender.framework.status import Status, error
+from extender.framework.status import Status, error_status
 
-_NO_PODS: Final = error("no pods from pod group are assigned to any of the candidate placements")
+_NO_PODS: Final = error_status("no pods from pod group are assigned to any of the candidate placements")
 
 
 class PodGroupPodsCount:

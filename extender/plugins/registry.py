@@ -9,12 +9,14 @@ from typing import Any
 
 from extender.config.errors import ConfigError, FieldError
 from extender.framework.per_node import unwrap_plugin
+from extender.framework.plugin_errors import find_source_location
 from extender.framework.plugin_validation import DefinitionError, validate_plugin
 from extender.framework.profile_builder import PluginRegistry
 from extender.plugins.default_binder import DefaultBinder
 from extender.plugins.default_preemption import DefaultPreemption
 from extender.plugins.dynamic_resources.plugin import DynamicResources
 from extender.plugins.gang_scheduling import GangScheduling
+from extender.plugins.gpu_share.plugin import GpuShare
 from extender.plugins.image_locality import ImageLocality
 from extender.plugins.inter_pod_affinity.plugin import InterPodAffinity
 from extender.plugins.legacy.azure_disk_limits import AzureDiskLimits
@@ -66,6 +68,7 @@ BUILT_IN_PLUGINS: tuple[type[Any], ...] = (
     EBSLimits,
     GangScheduling,
     GCEPDLimits,
+    GpuShare,
     ImageLocality,
     InterPodAffinity,
     NodeAffinity,
@@ -139,9 +142,9 @@ def _load_plugin(entry_point: EntryPoint, errors: list[FieldError]) -> type[Any]
         errors.append(FieldError(_describe_entry_point(entry_point), str(error)))
         return None
     except Exception as error:  # noqa: BLE001  importing a third-party module can raise any exception
-        errors.append(
-            FieldError(_describe_entry_point(entry_point), f"cannot be imported: {type(error).__name__}: {error}")
-        )
+        location = find_source_location(error.__traceback__, entry_point.module)
+        message = f"cannot be imported: {type(error).__name__}: {error}" + (f" ({location})" if location else "")
+        errors.append(FieldError(_describe_entry_point(entry_point), message))
         return None
     plugin = unwrap_plugin(loaded_object)
     messages = validate_plugin(plugin)

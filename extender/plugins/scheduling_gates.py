@@ -19,7 +19,7 @@ from typing import ClassVar
 from extender.cache.pod_info import PodInfo
 from extender.cache.snapshot import Snapshot
 from extender.framework.events import ActionType, ClusterEvent, ClusterEventWithHint, EventResource, QueueingHint
-from extender.framework.status import Status, unresolvable
+from extender.framework.status import Status, unresolvable_status
 
 
 class SchedulingGates:
@@ -36,7 +36,7 @@ class SchedulingGates:
         gates = pod.spec.scheduling_gates
         if not gates:
             return None
-        return unresolvable(f"waiting for scheduling gates: [{' '.join(gate.name for gate in gates)}]")
+        return unresolvable_status(f"waiting for scheduling gates: [{' '.join(gate.name for gate in gates)}]")
 
     def events_to_register(self) -> Sequence[ClusterEventWithHint]:
         """Return the event of a pod whose last gate was removed.
@@ -46,7 +46,7 @@ class SchedulingGates:
         """
         return (
             ClusterEventWithHint(
-                EventResource.POD,
+                EventResource.TARGET_POD,
                 ActionType.UPDATE_POD_SCHEDULING_GATES_ELIMINATED,
                 _is_schedulable_after_gates_eliminated,
             ),

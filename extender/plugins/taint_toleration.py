@@ -1,6 +1,7 @@
-"""TaintToleration keeps pods off nodes with untolerated taints.
+"""TaintToleration rejects and scores nodes by the taints that the pod does not tolerate.
 
-**Rejects** a node, unresolvable, with a taint of effect `NoSchedule` or `NoExecute` that the pod does not tolerate.
+**Rejects** a node with a taint of effect `NoSchedule` or `NoExecute` that the pod does not tolerate. The rejection is
+unresolvable.
 
 **Scores** nodes by the number of their `PreferNoSchedule` taints that the pod does not tolerate: 100 for none, 0 for
 the highest number among the feasible nodes. If no node has such a taint, all get 100.
@@ -22,10 +23,17 @@ from extender.api.kinds.node import Node, Taint
 from extender.api.tolerations import find_untolerated_taint, tolerates
 from extender.cache.node_matching import map_taint_sets, match_untolerated_taints
 from extender.cache.pod_info import PodInfo
-from extender.cache.snapshot import NodeView
+from extender.cache.snapshot import NodeView, Snapshot
 from extender.cache.tables.arrays import IntArray
-from extender.framework.events import ActionType, ClusterEvent, ClusterEventWithHint, EventResource, QueueingHint
-from extender.framework.extension_points import DependsOn, PreScoreResult
+from extender.framework.events import (
+    ActionType,
+    ClusterEvent,
+    ClusterEventWithHint,
+    EventResource,
+    QueueingHint,
+    register_pod_events,
+)
+from extender.framework.extension_points import PASS, DependsOn, PreFilterResult, PreScoreResult
 from extender.framework.normalize import default_normalize_score
 from extender.framework.plugin_args import PluginArgs
 from extender.framework.status import Code, Reason, Rejection
@@ -43,7 +51,19 @@ class TaintToleration:
     score_depends_on: ClassVar[DependsOn] = DependsOn.NODE
 
     def __init__(self, args: PluginArgs[None]) -> None:
+        self._release = args.gates.release
         self._comparison_operators = "TaintTolerationComparisonOperators" in args.gates
+
+    def pre_filter(self, pod: PodInfo, snapshot: Snapshot) -> PreFilterResult:  # noqa: ARG002  the extension point's signature
+        """Return an empty result. Runs only in releases since 1.37.
+
+        Source: pkg/scheduler/framework/plugins/tainttoleration/taint_toleration.go, TaintToleration.PreFilter (1.37).
+        """
+        return PASS
+
+    def pre_filter_is_cacheable(self, pod: PodInfo) -> bool:  # noqa: ARG002  the extension point's signature
+        """Return True: the result is the same for all pods."""
+        return True
 
     def filter_cache_key(self, pod: PodInfo) -> Hashable | None:
         """Return the pod's tolerations."""
@@ -60,7 +80,7 @@ class TaintToleration:
         return (Rejection(mask, _UNTOLERATED),)
 
     def pre_score(self, pod: PodInfo, nodes: NodeView) -> PreScoreResult:  # noqa: ARG002  the extension point's signature
-        """Return the tolerations that apply to `PreferNoSchedule` taints as the state. Score is never skipped.
+        """Store the tolerations that apply to `PreferNoSchedule` taints as the state. Score is never skipped.
 
         Source: pkg/scheduler/framework/plugins/tainttoleration/taint_toleration.go, TaintToleration.PreScore (1.36).
         """
@@ -118,8 +138,8 @@ class TaintToleration:
                 ActionType.ADD | ActionType.UPDATE_NODE_TAINT,
                 self._is_schedulable_after_node_change,
             ),
-            ClusterEventWithHint(
-                EventResource.POD, ActionType.UPDATE_POD_TOLERATION, _is_schedulable_after_pod_toleration_change
+            *register_pod_events(
+                self._release, _is_schedulable_after_pod_toleration_change, target=ActionType.UPDATE_POD_TOLERATION
             ),
         )
 

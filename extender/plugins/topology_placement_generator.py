@@ -1,15 +1,15 @@
 """TopologyPlacementGenerator generates one placement per topology domain for a pod group.
 
-**Rejects** no node. For a pod group with a topology constraint it generates one placement for each value of that node
-label. Nodes without the label are in no placement. If pods of the group are already scheduled, only the placement of
-their domain is generated. It is an error if they are in several domains, or on a node without the label. A group
-without a constraint gets a single placement with all nodes.
+**Rejects** no node. For a pod group with a topology constraint it generates one placement for each value of the
+constraint's node label. Nodes without the label are in no placement. If pods of the group are already scheduled, only
+the placement of their domain is generated. If they are in several domains or on a node without the label, generation
+fails. A group without a constraint gets a single placement with all nodes.
 
 **Scores** no node.
 
 **Requeued on** no event. The group is retried after its backoff.
 
-**Options** none. Alpha: on by default only with the feature gate `TopologyAwareWorkloadScheduling`.
+**Options** none. The plugin is alpha. It is on by default only with the feature gate `TopologyAwareWorkloadScheduling`.
 
 Source: pkg/scheduler/framework/plugins/topologyaware/topology_placement.go, TopologyPlacement.GeneratePlacements
 (1.36).
@@ -20,7 +20,7 @@ from typing import ClassVar
 from extender.api.kinds.pod_group import PodGroup
 from extender.cache.snapshot import Snapshot
 from extender.framework.pod_group_points import Placement, PodGroupInfo
-from extender.framework.status import Status, error
+from extender.framework.status import Status, error_status
 
 
 class TopologyPlacementGenerator:
@@ -36,7 +36,7 @@ class TopologyPlacementGenerator:
         """
         group_object = snapshot.get_object(PodGroup, pod_group.key)
         if group_object is None:
-            return error(f'podgroup.scheduling.k8s.io "{pod_group.name}" not found')
+            return error_status(f'podgroup.scheduling.k8s.io "{pod_group.name}" not found')
         constraints = group_object.spec.scheduling_constraints
         if constraints is None or not constraints.topology:
             return (Placement(),)
@@ -71,4 +71,4 @@ def _get_scheduled_pods_domain(pod_group: PodGroupInfo, key: str, snapshot: Snap
 
 
 def _make_domain_error(message: str) -> Status:
-    return error(f"cannot determine domain for already scheduled pods: {message}")
+    return error_status(f"cannot determine domain for already scheduled pods: {message}")

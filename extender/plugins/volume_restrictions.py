@@ -1,10 +1,11 @@
-"""VolumeRestrictions keeps pods off nodes where another pod uses the same disk, and enforces ReadWriteOncePod.
+"""VolumeRestrictions rejects nodes where another pod uses the same disk, and enforces ReadWriteOncePod.
 
-**Rejects** in PreFilter, unresolvable, a pod whose claim does not exist. Rejects a node where a pod uses the same disk.
-Disks of Amazon EBS always conflict; GCE, iSCSI and Ceph RBD disks conflict unless both pods only read them. iSCSI disks
-are the same if their qualified names are equal, RBD images if they share a monitor, the pool and the image. Rejects all
-nodes if any pod uses a claim of the pod with the access mode ReadWriteOncePod. Preemption may help in both cases. Disks
-behind claims are not compared. Skipped for pods that have neither such disks nor such claims in use.
+**Rejects** a pod in PreFilter if one of its claims does not exist. This rejection is unresolvable. Rejects a node where
+a pod uses the same disk. Disks of Amazon EBS always conflict. GCE, iSCSI and Ceph RBD disks conflict unless both pods
+only read them. iSCSI disks are the same if their qualified names are equal. RBD images are the same if they share a
+monitor, the pool and the image. Rejects all nodes if another pod uses one of the pod's ReadWriteOncePod claims.
+Preemption may help in both cases. Disks behind claims are not compared. The plugin skips pods that have neither such
+disks nor such claims in use.
 
 **Scores** no node.
 
@@ -30,7 +31,7 @@ from extender.cache.snapshot import NodeView, Snapshot
 from extender.cache.tables.volume_uses import VolumeUses, collect_volume_uses, disks_conflict
 from extender.framework.events import ActionType, ClusterEvent, ClusterEventWithHint, EventResource, QueueingHint
 from extender.framework.extension_points import SKIP, PreFilterResult
-from extender.framework.status import Code, Reason, Rejection, unresolvable
+from extender.framework.status import Code, Reason, Rejection, unresolvable_status
 from extender.volumes.claims import format_not_found_message
 
 _DISK_CONFLICT = Reason("node(s) had no available disk")
@@ -66,7 +67,7 @@ class VolumeRestrictions:
         for name in _get_claim_names(uses):
             claim = snapshot.get_object(PersistentVolumeClaim, f"{pod.namespace}/{name}")
             if claim is None:
-                return PreFilterResult(status=unresolvable(format_not_found_message(name)))
+                return PreFilterResult(status=unresolvable_status(format_not_found_message(name)))
             if _READ_WRITE_ONCE_POD in claim.spec.access_modes:
                 claim_names.add(name)
         conflicting_uses = sum(snapshot.is_pvc_used_by_pods(f"{pod.namespace}/{name}") for name in claim_names)
@@ -143,7 +144,7 @@ class VolumeRestrictions:
         VolumeRestrictions.EventsToRegister (1.36).
         """
         return (
-            ClusterEventWithHint(EventResource.POD, ActionType.DELETE, _is_schedulable_after_pod_deleted),
+            ClusterEventWithHint(EventResource.ASSIGNED_POD, ActionType.DELETE, _is_schedulable_after_pod_deleted),
             ClusterEventWithHint(EventResource.NODE, ActionType.ADD),
             ClusterEventWithHint(
                 EventResource.PERSISTENT_VOLUME_CLAIM, ActionType.ADD, _is_schedulable_after_claim_added

@@ -1,15 +1,15 @@
-"""VolumeZone keeps pods off nodes outside the zones and regions of the pod's volumes.
+"""VolumeZone rejects nodes outside the zones and regions of the pod's volumes.
 
-**Rejects** in PreFilter, unresolvable, a pod whose claim or volume does not exist, or whose claim has neither a volume
-nor a class with delayed binding. Rejects a node, unresolvable, whose zone or region differs from the labels of a bound
-volume. The label of a volume may list several zones, separated by `__`. A node without any zone or region label passes.
-If a node has only the new labels, they are compared with the beta labels of a volume. Generic ephemeral volumes are
-ignored. Skipped for pods without volumes to check.
+**Rejects** a pod in PreFilter as unresolvable if a claim or volume does not exist. Also rejects a pod with an unbound
+claim, unless the class of the claim delays binding. Rejects a node as unresolvable if its zone or region differs from
+the labels of a bound volume. The label of a volume may list several zones, separated by `__`. A node without any zone
+or region label passes. If a node has only the stable labels, they are compared with the beta labels of a volume.
+Generic ephemeral volumes are ignored. The plugin skips pods without volumes to check.
 
 **Scores** no node.
 
-**Requeued on** a new class with delayed binding, a new or relabelled node, a change of a claim of the pod, a new volume
-or one whose zones change.
+**Requeued on** a new class with delayed binding, a new or relabelled node, a changed claim of the pod, a new volume, or
+a volume whose zones change.
 
 **Options** none.
 
@@ -31,7 +31,7 @@ from extender.cache.tables.arrays import BoolArray
 from extender.cache.tables.node_table import ABSENT
 from extender.framework.events import ActionType, ClusterEvent, ClusterEventWithHint, EventResource, QueueingHint
 from extender.framework.extension_points import SKIP, PreFilterResult
-from extender.framework.status import Code, Reason, Rejection, unresolvable
+from extender.framework.status import Code, Reason, Rejection, unresolvable_status
 from extender.volumes.claims import WAIT_FOR_FIRST_CONSUMER, format_not_found_message, get_claim_class
 from extender.volumes.csi_migration import BETA_REGION, BETA_ZONE, REGION, ZONE, ZONE_DELIMITER
 
@@ -60,7 +60,7 @@ class VolumeZone:
         """
         topologies = _get_pod_topologies(pod, snapshot)
         if isinstance(topologies, str):
-            return PreFilterResult(status=unresolvable(topologies))
+            return PreFilterResult(status=unresolvable_status(topologies))
         return PreFilterResult(state=topologies) if topologies else SKIP
 
     def pre_filter_is_cacheable(self, pod: PodInfo) -> bool:
@@ -68,7 +68,7 @@ class VolumeZone:
         return not pod.signature.volume_uses.claims
 
     def filter(self, pod: PodInfo, nodes: NodeView, state: Any) -> Sequence[Rejection]:
-        """Reject nodes outside a volume's topology. If PreFilter is disabled, return its rejection for every node.
+        """Reject nodes outside a volume's topology. If PreFilter is disabled, get the topologies here.
 
         Source: pkg/scheduler/framework/plugins/volumezone/volume_zone.go, VolumeZone.Filter (1.36).
         """
@@ -82,7 +82,7 @@ class VolumeZone:
             return ()
         has_topology = np.zeros(len(nodes), dtype=np.bool_)
         for label in _TOPOLOGY_LABELS:
-            has_topology |= nodes.label(label) != ABSENT
+            has_topology |= nodes.label_value_ids(label) != ABSENT
         mismatches &= has_topology
         return (Rejection(mismatches, _TOPOLOGY_CONFLICT),) if mismatches.any() else ()
 
@@ -170,7 +170,7 @@ def _matches_topology(nodes: NodeView, topology: _Topology) -> BoolArray:
     if stable_label == topology.label:
         return matches
     matches_stable_label = match_requirements(nodes, (Requirement(stable_label, "In", topology.values),))
-    return np.where(nodes.label(topology.label) == ABSENT, matches_stable_label, matches)
+    return np.where(nodes.label_value_ids(topology.label) == ABSENT, matches_stable_label, matches)
 
 
 def _is_schedulable_after_storage_class_added(pod: PodInfo, event: ClusterEvent) -> QueueingHint:  # noqa: ARG001  a hint's signature

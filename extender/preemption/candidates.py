@@ -1,4 +1,4 @@
-"""Search the nodes on which preemption helps, until there are enough candidates.
+"""Search for nodes on which preemption helps, until there are enough candidates.
 
 Source: pkg/scheduler/framework/preemption/preemption.go, Evaluator.findCandidates, Evaluator.Preempt;
 pkg/scheduler/framework/plugins/defaultpreemption/default_preemption.go, DefaultPreemption.GetOffsetAndNumCandidates
@@ -6,20 +6,25 @@ pkg/scheduler/framework/plugins/defaultpreemption/default_preemption.go, Default
 """
 
 from collections import Counter
+from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 
 from extender.cache.pod_info import PodInfo
 from extender.cache.snapshot import Snapshot
+from extender.cache.tables.arrays import BoolArray, IntArray
 from extender.cycle.post_filter import FailedAttempt
-from extender.preemption.disruption_budgets import list_budgets
+from extender.framework.status import Code
+from extender.preemption.disruption_budgets import Budgets, list_budgets
 from extender.preemption.dry_run import DryRunInputs
+from extender.preemption.group_victims_on_node import find_rows_with_group_members, select_victims_on_node
 from extender.preemption.plan import Candidate
 from extender.preemption.victims import find_potential_victims, select_victims
 
 _MIN_BATCH_SIZE = 256
-"""The smallest number of nodes to dry run together."""
+"""The smallest number of nodes in one dry run."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,8 +32,8 @@ class CandidateLimit:
     """The number of candidates at which a search stops.
 
     Attributes:
-        min_candidate_nodes_percentage: the number as a percentage of the nodes on which preemption may help.
-        min_candidate_nodes_absolute: the number must be at least this.
+        min_candidate_nodes_percentage: the limit as a percentage of the nodes on which preemption may help.
+        min_candidate_nodes_absolute: the lowest limit. If there are fewer nodes, their number is the limit.
     """
 
     min_candidate_nodes_percentage: int
@@ -62,6 +67,48 @@ class CandidateSearchResult:
     errors: tuple[str, ...]
 
 
+@dataclass(frozen=True, slots=True)
+class _BatchSelection:
+    """The candidates among the nodes of a batch.
+
+    Attributes:
+        candidates: pairs of the number of PDB violations and a function that makes the candidate, in order of nodes.
+        reason_counts: the number of failed nodes by reason.
+        errors: the error messages of plugins.
+    """
+
+    candidates: list[tuple[int, Callable[[], Candidate]]]
+    reason_counts: Counter[str]
+    errors: list[str]
+
+
+def _select_victims(
+    inputs: DryRunInputs, rows: IntArray, group_rows: frozenset[int], budgets: Budgets
+) -> _BatchSelection:
+    """Select the victims on each of *rows*, and on *group_rows* by pod groups."""
+    is_group_row: BoolArray = np.isin(rows, list(group_rows))
+    pod_rows = rows[~is_group_row]
+    potential_victims = find_potential_victims(inputs.pod, inputs.snapshot, pod_rows)
+    selection = select_victims(inputs, pod_rows, potential_victims, budgets)
+    reason_counts, errors = Counter(selection.reason_counts), list(selection.errors)
+    positions = np.flatnonzero(~is_group_row)
+    candidates: dict[int, tuple[int, Callable[[], Candidate]]] = {
+        int(positions[index]): (int(selection.num_pdb_violations[index]), partial(selection.make_candidate, index))
+        for index in np.flatnonzero(selection.is_candidate).tolist()
+    }
+    group_candidates: dict[int, Candidate] = {}
+    for position in np.flatnonzero(is_group_row).tolist():
+        result = select_victims_on_node(inputs, inputs.snapshot.names[int(rows[position])], budgets)
+        if isinstance(result, Candidate):
+            group_candidates[position] = result
+            candidates[position] = result.num_pdb_violations, partial(group_candidates.__getitem__, position)
+            continue
+        reason_counts.update(result.reasons)
+        if result.code is Code.ERROR:
+            errors.append(result.message)
+    return _BatchSelection([candidates[position] for position in sorted(candidates)], reason_counts, errors)
+
+
 def find_candidates(
     pod: PodInfo, snapshot: Snapshot, attempt: FailedAttempt, limit: CandidateLimit
 ) -> CandidateSearchResult:
@@ -73,7 +120,7 @@ def find_candidates(
         attempt: the failed attempt of *pod*.
         limit: the search stops at this number of candidates if at least one of them has no PDB violation.
     """
-    rows = np.flatnonzero(attempt.diagnosis.find_unschedulable_nodes())
+    rows = np.flatnonzero(attempt.diagnosis.find_nodes_where_preemption_may_help())
     num_candidates = len(rows) if attempt.all_nodes else limit.calculate_num_candidates(len(rows))
     if len(rows) and attempt.rng is not None and not attempt.all_nodes:
         rows = np.roll(rows, -attempt.rng.randrange(len(rows)))
@@ -83,20 +130,21 @@ def find_candidates(
     reason_counts: Counter[str] = Counter()
     errors: list[str] = []
     failed_count = 0
-    budgets = list_budgets(snapshot)
+    budgets = list_budgets(snapshot, attempt.profile.release)
+    group_rows = find_rows_with_group_members(snapshot, attempt.profile)
     next_index = 0
     while next_index < len(rows) and not (non_violating and len(non_violating) + len(violating) >= num_candidates):
-        # Batches grow because each has a fixed cost, and if the first nodes fail, most other nodes fail too.
+        # If the first nodes fail, most other nodes fail too. Batches grow, because each batch has a fixed cost.
         batch_rows = rows[next_index : next_index + max(num_candidates, 3 * next_index, _MIN_BATCH_SIZE)]
         next_index += len(batch_rows)
-        selection = select_victims(inputs, batch_rows, find_potential_victims(pod, snapshot, batch_rows), budgets)
+        selection = _select_victims(inputs, batch_rows, group_rows, budgets)
         reason_counts += selection.reason_counts
         errors += selection.errors
-        failed_count += int(np.count_nonzero(~selection.is_candidate))
-        for index in np.flatnonzero(selection.is_candidate).tolist():
-            candidates = violating if selection.num_pdb_violations[index] else non_violating
+        failed_count += len(batch_rows) - len(selection.candidates)
+        for num_pdb_violations, make_candidate in selection.candidates:
+            candidates = violating if num_pdb_violations else non_violating
             if len(candidates) < num_candidates:
-                candidates.append(selection.make_candidate(index))
+                candidates.append(make_candidate())
             if non_violating and len(non_violating) + len(violating) >= num_candidates:
                 break
     return CandidateSearchResult((*non_violating, *violating), failed_count, reason_counts, tuple(errors))

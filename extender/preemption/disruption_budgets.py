@@ -1,9 +1,13 @@
 """Pod disruption budgets, and the evictions that violate them.
 
-Source: pkg/scheduler/framework/plugins/defaultpreemption/default_preemption.go, filterPodsWithPDBViolation (1.36).
+In release 1.36 an eviction uses all budgets that match the pod. Since 1.37 it uses them in order up to the first one
+that it violates. kube-scheduler's order of budgets is not fixed; here it is the order of namespace and name.
+
+Source: pkg/scheduler/framework/plugins/defaultpreemption/default_preemption.go, filterPodsWithPDBViolation (1.36);
+pkg/scheduler/framework/preemption/util.go, FilterVictimsWithPDBViolation (1.37).
 """
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
 
@@ -16,6 +20,7 @@ from extender.cache.pod_info import AssignedPodInfo
 from extender.cache.pod_signature import PodSignature
 from extender.cache.snapshot import Snapshot
 from extender.cache.tables.arrays import BoolArray, IntArray
+from extender.config.releases import DEFAULT_RELEASE, Release
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,7 +30,7 @@ class Budget:
     Attributes:
         namespace, selector: select the pods.
         disruptions_allowed: the number of pods that may be evicted now.
-        disrupted_pods: the names of pods whose eviction is in progress; their eviction does not count again.
+        disrupted_pods: the names of pods whose eviction is in progress and already counted.
     """
 
     namespace: str
@@ -40,12 +45,14 @@ class Budgets:
     Attributes:
         budgets: all budgets.
         disruptions_allowed: the allowed disruptions of each budget, int64.
+        stops_at_violation: whether the eviction of a pod uses no budget after the first one that it violates.
     """
 
-    __slots__ = ("_indices_by_key", "_indices_by_signature", "budgets", "disruptions_allowed")
+    __slots__ = ("_indices_by_key", "_indices_by_signature", "budgets", "disruptions_allowed", "stops_at_violation")
 
-    def __init__(self, budgets: Iterable[Budget]) -> None:
+    def __init__(self, budgets: Iterable[Budget], *, stops_at_violation: bool = False) -> None:
         self.budgets = tuple(budgets)
+        self.stops_at_violation = stops_at_violation
         allowed = [budget.disruptions_allowed for budget in self.budgets]
         self.disruptions_allowed: IntArray = np.array(allowed, dtype=np.int64)
         self._indices_by_key: dict[_IndexKey, list[int]] = {}
@@ -75,17 +82,17 @@ _IndexKey: TypeAlias = tuple[str, tuple[str, str] | None]
 
 
 def _make_index_keys(budget: Budget) -> Iterator[_IndexKey]:
-    """Return the index keys of *budget*. A pod has at most one of these keys, so it finds each budget at most once."""
+    """Return the index keys of *budget*. A pod has at most one of them, so a lookup finds the budget at most once."""
     for requirement in budget.selector.requirements:
         if requirement.operator == "In":
             return ((budget.namespace, (requirement.key, value)) for value in requirement.values)
     return iter([(budget.namespace, None)])
 
 
-def list_budgets(snapshot: Snapshot) -> Budgets:
-    """Return the budgets of *snapshot*. Empty, missing and invalid selectors match no pods."""
+def list_budgets(snapshot: Snapshot, release: Release = DEFAULT_RELEASE) -> Budgets:
+    """Return the budgets of *snapshot* by namespace and name, except those whose selector is empty or invalid."""
     budgets: list[Budget] = []
-    for budget in snapshot.objects(PodDisruptionBudget).values():
+    for _, budget in sorted(snapshot.objects(PodDisruptionBudget).items()):
         try:
             selector = selector_from_label_selector(budget.spec.selector)
         except ValueError:
@@ -93,15 +100,33 @@ def list_budgets(snapshot: Snapshot) -> Budgets:
         if not selector.is_empty:
             namespace, status = budget.metadata.namespace, budget.status
             budgets.append(Budget(namespace, selector, status.disruptions_allowed, status.disrupted_pods))
-    return Budgets(budgets)
+    return Budgets(budgets, stops_at_violation=release.stops_at_violated_budget)
 
 
 def find_violating_units(budgets: Budgets, units: Sequence[Sequence[AssignedPodInfo]]) -> list[bool]:
     """Return, for each of *units*, whether it violates a budget if the units are evicted in this order.
 
-    After the first violation of a unit, its other pods use no budget.
+    After the first violation of a unit, the other pods of the unit use no budget.
 
     Source: pkg/scheduler/framework/preemption/podgrouppreemption.go, PodGroupEvaluator.selectVictimsOnDomain (1.36).
+    """
+    evict_and_check_violation = _make_violation_check(budgets)
+    return [any(map(evict_and_check_violation, unit)) for unit in units]
+
+
+def count_violations(budgets: Budgets, units: Sequence[Sequence[AssignedPodInfo]]) -> list[int]:
+    """Return, for each of *units*, how many of its pods violate a budget if the units are evicted in this order.
+
+    Source: pkg/scheduler/framework/preemption/util.go, FilterVictimsWithPDBViolation (1.37).
+    """
+    evict_and_check_violation = _make_violation_check(budgets)
+    return [sum(map(evict_and_check_violation, unit)) for unit in units]
+
+
+def _make_violation_check(budgets: Budgets) -> Callable[[AssignedPodInfo], bool]:
+    """Return a function that evicts a pod and returns whether this violates a budget.
+
+    A pod uses the budgets that match it, up to the first one that it violates.
     """
     remaining_disruptions = budgets.disruptions_allowed.tolist()
 
@@ -113,7 +138,7 @@ def find_violating_units(budgets: Budgets, units: Sequence[Sequence[AssignedPodI
                     return True
         return False
 
-    return [any(map(evict_and_check_violation, unit)) for unit in units]
+    return evict_and_check_violation
 
 
 def find_violating_pods(budgets: Budgets, batch: PodBatch, node_numbers: IntArray) -> BoolArray:
@@ -126,6 +151,8 @@ def find_violating_pods(budgets: Budgets, batch: PodBatch, node_numbers: IntArra
     """
     violating = np.zeros(len(batch), dtype=np.bool_)
     pod_indices, budget_indices = _pair_pods_with_budgets(budgets, batch)
+    if budgets.stops_at_violation and (pod_indices[1:] == pod_indices[:-1]).any():
+        return _evict_in_order(budgets, len(batch), node_numbers, pod_indices, budget_indices)
     budget_keys = node_numbers[pod_indices] * len(budgets.budgets) + budget_indices  # one per node and budget
     order = np.argsort(budget_keys, kind="stable")
     pod_indices, budget_indices, budget_keys = pod_indices[order], budget_indices[order], budget_keys[order]
@@ -134,8 +161,32 @@ def find_violating_pods(budgets: Budgets, batch: PodBatch, node_numbers: IntArra
     return violating
 
 
+def _evict_in_order(
+    budgets: Budgets, pod_count: int, node_numbers: IntArray, pod_indices: IntArray, budget_indices: IntArray
+) -> BoolArray:
+    """Return which pods violate a budget if a pod uses no budget after the first one that it violates.
+
+    Args:
+        budgets: the budgets.
+        pod_count: the number of pods.
+        node_numbers: a number for the node of each pod, ascending.
+        pod_indices: pods, ascending.
+        budget_indices: for each of *pod_indices*, a budget that its eviction uses.
+    """
+    violating = np.zeros(pod_count, dtype=np.bool_)
+    remaining_by_node: dict[int, list[int]] = {}
+    for pod_index, budget_index in zip(pod_indices.tolist(), budget_indices.tolist(), strict=True):
+        if violating[pod_index]:
+            continue
+        node_number = int(node_numbers[pod_index])
+        remaining = remaining_by_node.setdefault(node_number, budgets.disruptions_allowed.tolist())
+        remaining[budget_index] -= 1
+        violating[pod_index] = remaining[budget_index] < 0
+    return violating
+
+
 def _pair_pods_with_budgets(budgets: Budgets, batch: PodBatch) -> tuple[IntArray, IntArray]:
-    """Return the pods of *batch* with each budget that their eviction uses: indices of pods and of budgets, int64."""
+    """Return pairs of a pod of *batch* and a budget that its eviction uses: the pod and budget indices, int64."""
     indices_by_signature = [budgets.find_matching_budgets(signature) for signature in batch.signatures]
     counts_by_signature: IntArray = np.array([len(indices) for indices in indices_by_signature], dtype=np.int64)
     indices: IntArray = np.array([index for indices in indices_by_signature for index in indices], dtype=np.int64)

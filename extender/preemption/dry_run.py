@@ -1,4 +1,4 @@
-"""Run filters on nodes from which pods are hypothetically removed, each node independently of the other nodes.
+"""Run Filter plugins on nodes from which pods are hypothetically removed. Each node is tried independently.
 
 One hypothesis covers thousands of nodes, because most filters depend only on a node and its pods. Filters that depend
 on other nodes use PreFilter state, which must be updated for each node. A `BatchDryRunFilter` does this for all nodes
@@ -74,7 +74,7 @@ class DryRunResult:
         for _, filter_results in self.filter_runs:
             columns = filter_results.columns.values()
             if any(reason.code is Code.ERROR for column in columns for reason in column.masks_by_reason):
-                statuses = map(filter_results.find_first_failure, range(len(filter_results.evaluated)))
+                statuses = map(filter_results.get_first_rejection_status, range(len(filter_results.evaluated)))
                 messages += [status.message for status in statuses if status is not None and status.code is Code.ERROR]
         return messages
 
@@ -90,7 +90,7 @@ class DryRun:
     """
 
     __slots__ = (
-        "_batch_plugins",
+        "_batch_dry_run_plugins",
         "_count_deltas",
         "_hypothesis",
         "_inputs",
@@ -120,13 +120,13 @@ class DryRun:
             for index, row in enumerate(nominated_rows, len(pods)):
                 self._nominated_indices.setdefault(row, []).append(index)
         self._count_deltas: IntArray = np.zeros(len(self.batch), dtype=np.int64)
-        self._batch_plugins: frozenset[str] = frozenset()
+        self._batch_dry_run_plugins: frozenset[str] = frozenset()
         self._states_by_row: dict[str, dict[int, Any]] = {}
         for plugin in inputs.profile.pre_filter_plugins:
             if plugin.name in inputs.pre_filter_run.skipped_plugins or not isinstance(plugin, PreFilterExtensions):
                 continue
             if isinstance(plugin, BatchDryRunFilter):
-                self._batch_plugins |= {plugin.name}
+                self._batch_dry_run_plugins |= {plugin.name}
             else:
                 self._states_by_row[plugin.name] = {}
         self.errors: dict[int, str] = {}
@@ -139,9 +139,9 @@ class DryRun:
         self._count_deltas[indices] -= 1
         self._update_states(indices, adding=False)
 
-    def add_pods(self, indices: IntArray) -> None:
+    def restore_pods(self, indices: IntArray) -> None:
         """Add the removed pods at *indices* of `batch` to their nodes."""
-        self._hypothesis.add_pods(self.batch, indices)
+        self._hypothesis.restore_pods(self.batch, indices)
         self._count_deltas[indices] += 1
         self._update_states(indices, adding=True)
 
@@ -211,7 +211,7 @@ class DryRun:
                 for row in rows.tolist():
                     if row in states_by_row:
                         states_by_row[row] = plugin.clone(states_by_row[row])
-        self.add_pods(indices)
+        self.restore_pods(indices)
         filter_results = self._run_filter_plugins(rows)
         self._hypothesis.remove_pods(self.batch, indices)
         self._count_deltas[indices] -= 1
@@ -250,7 +250,7 @@ class DryRun:
                 row_state = states_by_row.get(int(rows[position]), state)
                 run_filter = partial(_run_filter, runner, plugin, pod, row_state)
                 _write_column(column, np.array([position], dtype=np.int64), run_filter, snapshot, rows)
-        elif plugin.name in self._batch_plugins:
+        elif plugin.name in self._batch_dry_run_plugins:
             _write_column(column, positions, filter_each, snapshot, rows)
         else:
             _write_column(column, positions, partial(_run_filter, runner, plugin, pod, state), snapshot, rows)

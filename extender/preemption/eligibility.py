@@ -8,8 +8,9 @@ from extender.cache.pod_info import AssignedPodInfo, PodInfo
 from extender.cache.snapshot import Snapshot
 from extender.cycle.diagnosis import Diagnosis
 from extender.framework.status import Code
+from extender.preemption.preemption_units import get_victim_priority
 
-_NEVER = "not eligible due to preemptionPolicy=Never."
+_PREEMPTION_POLICY_NEVER = "not eligible due to preemptionPolicy=Never."
 _TERMINATING_VICTIM = "not eligible due to a terminating pod on the nominated node."
 
 
@@ -22,28 +23,36 @@ def is_preemption_allowed(victim: AssignedPodInfo, preemptor: PodInfo) -> bool:
     return victim.priority < preemptor.priority
 
 
-def get_ineligibility_reason(pod: PodInfo, snapshot: Snapshot, diagnosis: Diagnosis) -> str:
+def get_ineligibility_reason(
+    pod: PodInfo, snapshot: Snapshot, diagnosis: Diagnosis, *, has_group_victims: bool = False
+) -> str:
     """Return the reason why *pod* may not preempt others now; empty if it may.
 
     Args:
         pod: the preemptor.
         snapshot: the cluster.
         diagnosis: the diagnosis of the failed attempt.
+        has_group_victims: whether a victim has the priority of its pod group.
     """
     if pod.spec.preemption_policy == "Never":
-        return _NEVER
-    nominated_name = pod.pod.status.nominated_node_name
-    if not nominated_name or diagnosis.get_rejection_code(snapshot.row(nominated_name)) is Code.UNRESOLVABLE:
+        return _PREEMPTION_POLICY_NEVER
+    nominated_node_name = pod.pod.status.nominated_node_name
+    if not nominated_node_name or diagnosis.get_rejection_code(snapshot.row(nominated_node_name)) is Code.UNRESOLVABLE:
         return ""
-    if snapshot.row(nominated_name) is None:
+    if snapshot.row(nominated_node_name) is None:
         return ""
-    pods_on_node = snapshot.pods_on(nominated_name).values()
-    if any(is_preemption_allowed(victim, pod) and _is_being_preempted(victim) for victim in pods_on_node):
+    pods_on_node = snapshot.pods_on(nominated_node_name).values()
+    for victim in filter(is_being_preempted, pods_on_node):
+        is_allowed = is_preemption_allowed(victim, pod)
+        if has_group_victims:
+            is_allowed = get_victim_priority(victim, snapshot) < pod.priority
+        if not is_allowed:
+            continue
         return _TERMINATING_VICTIM
     return ""
 
 
-def _is_being_preempted(pod: AssignedPodInfo) -> bool:
+def is_being_preempted(pod: AssignedPodInfo) -> bool:
     """Return whether *pod* is terminating because a scheduler preempted it."""
     if pod.pod.metadata.deletion_timestamp is None:
         return False

@@ -46,10 +46,10 @@ def review_victims(
 ) -> ReviewedVictims:
     """Review the victims of each node with the Filter plugins of *profile*.
 
-    Unnecessary victims are reprieved, first the victims that a disruption budget protects. If the proposed victims are
-    not enough, as few other pods of lower priority as possible are added. The node is dropped if these are not enough
-    either, or if the node is unknown. If all proposed victims are unnecessary, they are accepted unchanged, because
-    kube-scheduler may have plugins that this profile does not have.
+    Unnecessary victims are reprieved. Victims whose eviction violates a disruption budget are tried first. If the
+    proposed victims are not enough, as few other pods of lower priority as possible are added. A node is dropped if it
+    is unknown, if PreFilter excludes it, or if the added victims are not enough. If all proposed victims are
+    unnecessary, they are accepted unchanged, because kube-scheduler may have plugins that this profile does not have.
 
     Args:
         pod: the preemptor.
@@ -68,7 +68,7 @@ def review_victims(
     missing_uids = {name: _find_missing_uids(snapshot, name, victim_uids[name]) for name in node_names}
     unknown_uids = {name: uids for name, uids in missing_uids.items() if uids}
     inputs = DryRunInputs(pod, snapshot, profile, runtime, pre_filter_run)
-    budgets = list_budgets(snapshot)
+    budgets = list_budgets(snapshot, profile.release)
     proposed_victims = [_find_evictable_pods(pod, snapshot, name, victim_uids[name]) for name in node_names]
     candidates = _find_candidates(inputs, node_names, proposed_victims, unknown_uids, budgets) if node_names else {}
     recounted_candidates = {
@@ -86,7 +86,7 @@ def _find_candidates(
     unknown_uids: Mapping[str, Sequence[str]],
     budgets: Budgets,
 ) -> dict[str, Candidate]:
-    """Return the candidates among *node_names*, by name; *proposed_victims* has the victims of each node."""
+    """Return the candidates among *node_names*, by name. *proposed_victims* holds the proposed victims of each node."""
     candidates: dict[str, Candidate] = {}
     rows = inputs.snapshot.rows(node_names)
     fits = _check_fit_without_victims(inputs, rows, proposed_victims)

@@ -1,4 +1,4 @@
-"""Preemption plans, each a node and the pods to evict. `scheduler.evictions` executes them."""
+"""Preemption plans: which pods to evict, and from which node. `scheduler.evictions` executes the plans."""
 
 from dataclasses import dataclass
 
@@ -12,7 +12,7 @@ class Candidate:
     Attributes:
         node_name: the name of the node.
         victims: the pods to evict, the most important first; at least one.
-        num_pdb_violations: the number of victims that a disruption budget protects.
+        num_pdb_violations: the number of victims whose eviction violates a disruption budget.
 
     Source: pkg/scheduler/framework/plugins/defaultpreemption/default_preemption.go,
     DefaultPreemption.SelectVictimsOnNode (1.36).
@@ -25,10 +25,10 @@ class Candidate:
 
 @dataclass(frozen=True, slots=True)
 class PreemptionPlan:
-    """The best candidate, and all candidates.
+    """The plan to preempt for one pod: the best candidate, and all candidates.
 
     Attributes:
-        best_candidate: the node and pods to evict.
+        best_candidate: the selected node and the pods to evict from it.
         tied_nodes: the names of the best candidate's node and of all nodes that tie with it, sorted.
         candidates: all candidates; the candidates without PDB violations are first.
     """
@@ -36,6 +36,15 @@ class PreemptionPlan:
     best_candidate: Candidate
     tied_nodes: tuple[str, ...]
     candidates: tuple[Candidate, ...]
+
+
+def describe_placement(candidate: Candidate) -> str:
+    """Return kube-scheduler's message about a successful preemption, without the plugin's prefix.
+
+    Source: pkg/scheduler/framework/preemption/preemption.go, Evaluator.Preempt (1.37).
+    """
+    node_name, count = candidate.node_name, len(candidate.victims)
+    return f"found a potential placement for pod on node {node_name}, preempting {count} victims"
 
 
 @dataclass(frozen=True, slots=True)

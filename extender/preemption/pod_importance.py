@@ -1,4 +1,4 @@
-"""The importance of pods: the more important pod is reprieved first.
+"""Order pods by importance. More important pods are reprieved first.
 
 Source: pkg/scheduler/util/utils.go, MoreImportantPod (1.36).
 """
@@ -21,18 +21,18 @@ def get_start_time(pod: AssignedPodInfo) -> float:
     return start_time.timestamp() if start_time else NOT_STARTED
 
 
-def order_by_importance(pods: PodBatch, groups: IntArray) -> IntArray:
-    """Return indices of *pods* by group, then by descending priority, then by start time: int64.
+def order_by_importance(pods: PodBatch, node_numbers: IntArray) -> IntArray:
+    """Return indices of *pods* by node, then by descending priority, then by start time: int64.
 
     Args:
         pods: the pods in any order; equally important pods keep their order.
-        groups: the index of each pod's group, such as its node: int64.
+        node_numbers: a number for the node of each pod: int64.
     """
     priorities = pods.map_signatures(lambda signature: signature.priority)
-    order: IntArray = np.lexsort((-priorities, groups))
-    ordered_priorities, ordered_groups = priorities[order], groups[order]
+    order: IntArray = np.lexsort((-priorities, node_numbers))
+    ordered_priorities, ordered_node_numbers = priorities[order], node_numbers[order]
     has_equal_priority = (ordered_priorities[1:] == ordered_priorities[:-1]) & (
-        ordered_groups[1:] == ordered_groups[:-1]
+        ordered_node_numbers[1:] == ordered_node_numbers[:-1]
     )
     if not has_equal_priority.any():
         return order  # start times are needed only for equal priorities
@@ -41,4 +41,4 @@ def order_by_importance(pods: PodBatch, groups: IntArray) -> IntArray:
     start_times: FloatArray = np.zeros(len(pods), dtype=np.float64)
     indices = np.flatnonzero(needs_start_time).tolist()
     start_times[needs_start_time] = [get_start_time(pods.pods[index]) for index in indices]
-    return np.lexsort((start_times, -priorities, groups))
+    return np.lexsort((start_times, -priorities, node_numbers))

@@ -4,6 +4,7 @@ Source: pkg/scheduler/framework/preemption/types.go, newDomainForWorkloadPreempt
 pkg/scheduler/framework/preemption/podgrouppreemption.go, PodGroupEvaluator.selectVictimsOnDomain (1.36).
 """
 
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from extender.api.kinds.pod import Pod
@@ -11,9 +12,8 @@ from extender.api.kinds.pod_group import PodGroup
 from extender.cache.pod_groups import get_pod_group_key
 from extender.cache.pod_info import AssignedPodInfo
 from extender.cache.snapshot import Snapshot
+from extender.config.releases import DEFAULT_RELEASE, Release
 from extender.preemption.pod_importance import get_start_time
-
-_DISRUPT_POD_GROUP = "PodGroup"
 
 
 @dataclass(slots=True)
@@ -28,15 +28,15 @@ class PreemptionUnit:
     priority: int
     pods: list[AssignedPodInfo] = field(default_factory=list)
 
-    @property
-    def importance_key(self) -> tuple[float, ...]:
-        """The sort key: the most important unit is first.
+    def get_importance_key(self, release: Release) -> tuple[float, ...]:
+        """Return the sort key, by which the most important unit is first.
 
         Group members are more important than other pods of the same priority, even if the group is not evicted as a
-        whole. As in kube-scheduler, only the first pod's start time is used.
+        whole. In 1.36 only the start time of the first pod is used, and later that of the oldest pod.
         """
         in_group = self.pods[0].pod.spec.scheduling_group is not None
-        return (-self.priority, not in_group, -len(self.pods) if in_group else 0, get_start_time(self.pods[0]))
+        start_times = map(get_start_time, self.pods if release.has_group_victims else self.pods[:1])
+        return (-self.priority, not in_group, -len(self.pods) if in_group else 0, min(start_times))
 
 
 def get_group_priority(group: PodGroup) -> int:
@@ -44,21 +44,51 @@ def get_group_priority(group: PodGroup) -> int:
     return group.spec.priority or 0
 
 
-def list_units(snapshot: Snapshot) -> list[PreemptionUnit]:
-    """Return the preemption units of all assigned pods."""
+def get_victim_priority(pod: AssignedPodInfo, snapshot: Snapshot) -> int:
+    """Return the priority of the group of *pod*; that of the pod if it has no group or the group does not exist.
+
+    Source: pkg/scheduler/framework/preemption/util.go, GetPodPriority (1.37).
+    """
+    group = _find_group(pod.pod, snapshot)
+    return pod.priority if group is None else get_group_priority(group)
+
+
+def list_units(snapshot: Snapshot, release: Release = DEFAULT_RELEASE) -> list[PreemptionUnit]:
+    """Return the preemption units of all assigned pods.
+
+    In 1.36 a pod that is evicted alone has its own priority. Later it has that of its group.
+    """
+    return _group_pods((pod for name in snapshot.names for pod in snapshot.pods_on(name).values()), snapshot, release)
+
+
+def list_units_on_node(node_name: str, snapshot: Snapshot, release: Release) -> list[PreemptionUnit]:
+    """Return the preemption units with a pod on *node_name*, including their pods on other nodes.
+
+    Source: pkg/scheduler/framework/preemption/types.go, getCrossNodesVictims (1.37).
+    """
+    pods = {pod.uid: pod for pod in snapshot.pods_on(node_name).values()}
+    for pod in list(pods.values()):
+        group = _find_group(pod.pod, snapshot)
+        if group is not None and group.spec.is_disrupted_as_a_whole:
+            members = snapshot.pod_group(get_pod_group_key(pod.pod) or "").assigned
+            pods.update({uid: other for uid, other in members.items() if snapshot.row(other.node_name) is not None})
+    return _group_pods(pods.values(), snapshot, release)
+
+
+def _group_pods(pods: Iterable[AssignedPodInfo], snapshot: Snapshot, release: Release) -> list[PreemptionUnit]:
     units_by_key: dict[str, PreemptionUnit] = {}
-    for node_name in snapshot.names:
-        for pod in snapshot.pods_on(node_name).values():
-            group = _find_disruption_group(pod.pod, snapshot)
-            key, priority = (
-                (pod.uid, pod.priority) if group is None else (group.metadata.uid, get_group_priority(group))
-            )
-            units_by_key.setdefault(key, PreemptionUnit(priority)).pods.append(pod)
+    for pod in pods:
+        group = _find_group(pod.pod, snapshot)
+        if group is not None and group.spec.is_disrupted_as_a_whole:
+            key, priority = group.metadata.uid, get_group_priority(group)
+        else:
+            key = pod.uid
+            priority = get_victim_priority(pod, snapshot) if release.has_group_victims else pod.priority
+        units_by_key.setdefault(key, PreemptionUnit(priority)).pods.append(pod)
     return list(units_by_key.values())
 
 
-def _find_disruption_group(pod: Pod, snapshot: Snapshot) -> PodGroup | None:
-    """Return the group with which *pod* is evicted; None if it is evicted alone."""
+def _find_group(pod: Pod, snapshot: Snapshot) -> PodGroup | None:
+    """Return the group of *pod*; None if it has none or the group does not exist."""
     key = get_pod_group_key(pod)
-    group = None if key is None else snapshot.get_object(PodGroup, key)
-    return group if group is not None and group.spec.disruption_mode == _DISRUPT_POD_GROUP else None
+    return None if key is None else snapshot.get_object(PodGroup, key)

@@ -38,7 +38,7 @@ class VictimSelection:
     Attributes:
         node_names: the evaluated nodes.
         is_candidate: whether preemption helps on each node: bool, one entry per node.
-        num_pdb_violations: the number of victims on each node that a disruption budget protects: int64.
+        num_pdb_violations: the number of victims on each node whose eviction violates a disruption budget: int64.
         reason_counts: the number of nodes that are no candidates, by reason.
         errors: the error messages of plugins.
 
@@ -70,7 +70,7 @@ def find_potential_victims(pod: PodInfo, snapshot: Snapshot, rows: IntArray) -> 
     pods_by_row = snapshot.pods_by_row(rows)
     counts = np.fromiter(map(len, pods_by_row), dtype=np.int64, count=len(pods_by_row))
     batch = PodBatch(list(chain.from_iterable(pods_by_row)), np.repeat(rows, counts))
-    # `is_preemption_allowed`, evaluated once per signature
+    # This is `is_preemption_allowed`, evaluated once per signature.
     return batch.select(np.flatnonzero(batch.map_signatures(lambda signature: signature.priority) < pod.priority))
 
 
@@ -87,15 +87,15 @@ def select_victims(
         inputs: the preemptor and the plugins.
         rows: the rows of the nodes to evaluate, without duplicates, int64.
         potential_victims: the pods on *rows* that may be evicted.
-        budgets: the disruption budgets; pods that they protect are reprieved first.
+        budgets: the disruption budgets; pods whose eviction violates a budget are reprieved first.
         uids_to_reprieve_last: the uids of pods that are reprieved after all other pods.
     """
     order = _ReprieveOrder(rows, potential_victims)
     node_names = tuple(map(inputs.snapshot.names.__getitem__, rows.tolist()))
     is_candidate = np.zeros(len(rows), dtype=np.bool_)
     reason_counts: Counter[str] = Counter()
-    if order.empty_count:
-        reason_counts[NO_VICTIMS] += order.empty_count
+    if order.empty_row_count:
+        reason_counts[NO_VICTIMS] += order.empty_row_count
     dry_run = DryRun(inputs, rows, order.batch)
     dry_run.remove_pods(np.arange(len(order.batch)))
     tried_positions = np.flatnonzero(order.counts)
@@ -117,18 +117,18 @@ def select_victims(
 
 
 class _ReprieveOrder:
-    """The potential victims by node and importance.
+    """The potential victims, grouped by node and ordered by importance.
 
     Attributes:
         rows: the rows of the evaluated nodes.
         batch: the pods, grouped by row, the most important first.
-        positions: for each pod the position of its row in `rows`, ascending, int64.
+        positions: the position in `rows` of each pod's row, ascending, int64.
         counts: the number of pods on each row.
         start_offsets: the index in `batch` of the first pod of each row.
-        empty_count: the number of rows without pods.
+        empty_row_count: the number of rows without pods.
     """
 
-    __slots__ = ("batch", "counts", "empty_count", "positions", "rows", "start_offsets")
+    __slots__ = ("batch", "counts", "empty_row_count", "positions", "rows", "start_offsets")
 
     def __init__(self, rows: IntArray, potential_victims: PodBatch) -> None:
         self.rows = rows
@@ -139,7 +139,7 @@ class _ReprieveOrder:
         self.batch, self.positions = potential_victims.select(order), positions[order]
         self.counts: IntArray = np.bincount(positions, minlength=len(rows))
         self.start_offsets: IntArray = np.cumsum(self.counts) - self.counts
-        self.empty_count = int(np.count_nonzero(self.counts == 0))
+        self.empty_row_count = int(np.count_nonzero(self.counts == 0))
 
     def reprieve(
         self, dry_run: DryRun, positions: IntArray, violating: BoolArray, uids_to_reprieve_last: frozenset[str]
@@ -160,7 +160,7 @@ class _ReprieveOrder:
         for step in range(int(self.counts[positions].max(initial=0))):
             positions = positions[self.counts[positions] > step]
             reprieved = reprieve_order[self.start_offsets[positions] + step]
-            dry_run.add_pods(reprieved)
+            dry_run.restore_pods(reprieved)
             rejected = reprieved[~dry_run.run_filters(self.rows[positions]).fits]
             dry_run.remove_pods(rejected)
             evicted[rejected] = True

@@ -23,8 +23,8 @@ Source: pkg/scheduler/backend/queue/backoff_queue.go, backoffQueue.getBackoffTim
 class BackoffQueue:
     """Two heaps ordered by backoff expiration: one of rejected pods, one of pods with an error.
 
-    A pod is in at most one heap. A rejected pod can be held: until `release_held_pods` it is in the heap of errors,
-    from which `pop_backoff` does not pop.
+    A pod is in at most one heap. `pop_backoff` pops only from the heap of rejected pods. A rejected pod is held if
+    it must not be popped before the next event: it is in the heap of errors until `release_held_pods` is called.
     """
 
     __slots__ = (
@@ -77,11 +77,11 @@ class BackoffQueue:
         """Return the time at which the backoff of *pod* expires; minus infinity if it has no backoff."""
         if self._max_backoff == 0 or pod.backoff_count == 0:
             return -math.inf
-        return self._align_to_window(
+        return self._round_down_to_window(
             pod.timestamp + calculate_backoff(pod.backoff_count, self._initial_backoff, self._max_backoff)
         )
 
-    def _align_to_window(self, time: float) -> float:
+    def _round_down_to_window(self, time: float) -> float:
         return math.floor(time / ORDERING_WINDOW) * ORDERING_WINDOW if self._align_to_windows else time
 
     def is_pod_backing_off(self, pod: QueuedPodInfo, now: float) -> bool:
@@ -89,16 +89,16 @@ class BackoffQueue:
 
         Source: pkg/scheduler/backend/queue/backoff_queue.go, backoffQueue.isPodBackingoff (1.36).
         """
-        return self.get_backoff_expiration(pod) >= self._align_to_window(now)
+        return self.get_backoff_expiration(pod) >= self._round_down_to_window(now)
 
-    def add_or_update(self, pod: QueuedPodInfo, *, is_held: bool = False) -> None:
-        """Add *pod* to the heap of rejected pods; if it is held or no plugin rejected it, to the heap of errors."""
+    def add_or_update(self, pod: QueuedPodInfo, *, hold_until_event: bool = False) -> None:
+        """Add *pod* to the heap of errors if it is held or no plugin rejected it, else to the heap of rejected pods."""
         if self._held_pods.pop(pod.key, None) is not None:
             self._error_backoff_q.remove(pod.key)
-        if is_held and pod.rejector_plugins:
+        if hold_until_event and pod.rejector_plugins:
             self._held_pods[pod.key] = pod
-        is_error = is_held or not pod.rejector_plugins
-        (self._error_backoff_q if is_error else self._pod_backoff_q).add_or_update(pod)
+        uses_error_heap = hold_until_event or not pod.rejector_plugins
+        (self._error_backoff_q if uses_error_heap else self._pod_backoff_q).add_or_update(pod)
 
     def release_held_pods(self) -> None:
         """Move the held pods to the heap of rejected pods."""
@@ -138,8 +138,3 @@ class BackoffQueue:
                 self._held_pods.pop(pod.key, None)
                 completed_pods.append(pod)
         return completed_pods
-
-    def get_next_backoff_expiration(self) -> float | None:
-        """Return the time at which the first backoff expires; None if the queue is empty."""
-        first_pods = [pod for heap in (self._pod_backoff_q, self._error_backoff_q) if (pod := heap.peek()) is not None]
-        return min((self.get_backoff_expiration(pod) for pod in first_pods), default=None)

@@ -23,7 +23,8 @@ def dump_queue(queue: SchedulingQueue) -> tuple[str, str]:
     """Return the number of pods in each queue, and the pods, one per line."""
     counts = queue.count_pending_pods()
     unschedulable = counts["unschedulable"] + counts["gated"]
-    summary = f"activeQ:{counts['active']}; backoffQ:{counts['backoff']}; unschedulablePods:{unschedulable}"
+    unschedulable_name = queue.release.unschedulable_queue_name
+    summary = f"activeQ:{counts['active']}; backoffQ:{counts['backoff']}; {unschedulable_name}:{unschedulable}"
     return summary, "".join(_format_pod(queued_pod.pod_info.pod) for queued_pod in queue)
 
 

@@ -12,7 +12,7 @@ from extender.queueing.queued_pod_info import QueuedPodInfo
 
 
 class InFlightEvents:
-    """Stores events in order of arrival while a pod that was popped before them is in flight."""
+    """A store of cluster events. It keeps an event while a pod that was popped before the event is in flight."""
 
     __slots__ = ("_event_number_at_pop", "_events", "_first_event_number")
 
@@ -52,7 +52,7 @@ class InFlightEvents:
             self._events.append(event)
 
     def get_events_since_pop(self, uid: str) -> Iterator[ClusterEvent] | None:
-        """Return the events since the pod with *uid* was popped, oldest first; None if it is not in flight."""
+        """Return the events since the pod with *uid* was popped, oldest first; None if the pod is not in flight."""
         event_number = self._event_number_at_pop.get(uid)
         if event_number is None:
             return None
@@ -60,7 +60,7 @@ class InFlightEvents:
         return (event for position, event in enumerate(list(self._events)) if position >= skipped_count)
 
     def done(self, uid: str) -> None:
-        """Remove the pod with *uid*, and the events that arrived before all other pods in flight were popped."""
+        """Remove the pod with *uid*, and the events that no other pod in flight needs."""
         if self._event_number_at_pop.pop(uid, None) is None:
             return
         oldest_number = min(self._event_number_at_pop.values(), default=self._first_event_number + len(self._events))

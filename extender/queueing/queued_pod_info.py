@@ -16,16 +16,20 @@ class QueuedPodInfo:
 
     Attributes:
         pod_info: the pod.
-        timestamp: the time at which it was last added to the queue, in seconds.
-        attempts: the number of times it was popped.
-        initial_attempt_timestamp: the time at which it first entered the active queue, in seconds, or None.
+        timestamp: the time at which the pod was last added to the queue, in seconds.
+        attempts: the number of times the pod was popped.
+        initial_attempt_timestamp: the time at which the pod first entered the active queue, in seconds, or None.
         unschedulable_count: the number of attempts that ended with a rejection.
         consecutive_error_count: the number of attempts that ended with an error since the last rejection.
-        unschedulable_plugins: the plugins that rejected it in the last attempt.
-        pending_plugins: the plugins that rejected it in the last attempt with the code PENDING.
-        gating_plugin: the PreEnqueue plugin that gates it; empty if it is not gated.
-        gating_plugin_events: the events for which this plugin registered.
-        was_flushed_from_unschedulable: whether it was requeued because it was unschedulable for too long.
+        unschedulable_plugins: the plugins that rejected the pod in the last attempt.
+        pending_plugins: the plugins that rejected the pod in the last attempt with the code PENDING.
+        gating_plugin: the PreEnqueue plugin that gates the pod; empty if the pod is not gated.
+        gating_plugin_events: the events for which the gating plugin registered.
+        event_while_gated: the label of the last event that would have requeued the pod if it were not gated; empty if
+            there was none since the pod was gated.
+        flush_timestamp: the time at which the pod was last unschedulable for too long, in seconds; always 0 in a
+            release that does not evaluate gated pods again.
+        was_flushed_from_unschedulable: whether the pod was requeued because it was unschedulable for too long.
     """
 
     pod_info: PodInfo
@@ -38,6 +42,8 @@ class QueuedPodInfo:
     pending_plugins: frozenset[str] = frozenset()
     gating_plugin: str = ""
     gating_plugin_events: tuple[ClusterEventWithHint, ...] = field(default=())
+    event_while_gated: str = ""
+    flush_timestamp: float = 0.0
     was_flushed_from_unschedulable: bool = False
 
     @property

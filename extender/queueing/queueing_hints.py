@@ -22,17 +22,17 @@ Scheduler.findNodesThatFitPod (1.36).
 """
 
 EXTENDER_NAME = "Extender"
-"""The plugin name of rejections by outbound extenders.
+"""The plugin name under which rejections by outbound extenders are recorded.
 
 Source: pkg/scheduler/schedule_one.go, Scheduler.findNodesThatFitPod (1.36).
 """
 
 QueueingHintObserver = Callable[[str, str, str, float], None]
-"""Called after every queueing hint with plugin, event label, outcome (Queue, QueueSkip, Error) and seconds."""
+"""Called after every queueing hint with plugin, event label, outcome (Queue, QueueSkip or Error) and seconds taken."""
 
 
 class QueueingStrategy(IntEnum):
-    """How to requeue a pod; the maximum of several strategies applies."""
+    """Where to requeue a pod. If several strategies apply, the maximum is used."""
 
     SKIP = 0
     AFTER_BACKOFF = 1
@@ -40,7 +40,10 @@ class QueueingStrategy(IntEnum):
 
 
 def is_wildcard_event(event: ClusterEvent) -> bool:
-    """Return whether *event* matches all registrations. It is then for the pod `event.new`, or for all pods if None."""
+    """Return whether *event* matches all registrations.
+
+    A wildcard event concerns only the pod `event.new`, or all pods if `event.new` is None.
+    """
     return event.resource is EventResource.ANY and event.action == ActionType.ALL
 
 
@@ -72,9 +75,9 @@ class QueueingHints:
 
     __slots__ = ("_hint_maps", "_interest_by_event_type", "_last_matches", "_on_hint")
 
-    def __init__(self, profiles: Mapping[str, Profile], observe: QueueingHintObserver | None = None) -> None:
+    def __init__(self, profiles: Mapping[str, Profile], on_hint: QueueingHintObserver | None = None) -> None:
         self._hint_maps = {name: build_queueing_hint_map(profile) for name, profile in profiles.items()}
-        self._on_hint = observe
+        self._on_hint = on_hint
         self._last_matches: tuple[ClusterEvent | None, dict[tuple[str, str], tuple[ClusterEventWithHint, ...]]] = (
             None,
             {},
@@ -102,7 +105,7 @@ class QueueingHints:
         return is_of_interest
 
     def is_pod_worth_requeuing(self, pod: QueuedPodInfo, event: ClusterEvent) -> QueueingStrategy:
-        """Return how to requeue *pod* after *event*, by the hints of the plugins that rejected it.
+        """Return how to requeue *pod* after *event*, according to the hints of the plugins that rejected the pod.
 
         Source: pkg/scheduler/backend/queue/scheduling_queue.go, PriorityQueue.isPodWorthRequeuing (1.36).
         """

@@ -6,25 +6,22 @@ Source: pkg/scheduler/backend/queue/scheduling_queue.go, PriorityQueue (1.36).
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass
 from typing import Any
 
 from extender.basics.heap import KeyedHeap
 from extender.cache.pod_info import PodInfo
-from extender.framework.events import ActionType, ClusterEvent, EventResource
+from extender.framework.events import ActionType, ClusterEvent, EventResource, make_pod_event
 from extender.framework.profiles import Profile
 from extender.framework.status import Status
 from extender.queueing.backoff_queue import BackoffQueue
 from extender.queueing.in_flight_events import InFlightEvents
+from extender.queueing.queue_settings import QueueSettings
 from extender.queueing.queued_pod_info import QueuedPodInfo
-from extender.queueing.queueing_hints import QueueingHintObserver, QueueingHints, QueueingStrategy
+from extender.queueing.queueing_hints import QueueingHintObserver, QueueingHints, QueueingStrategy, is_wildcard_event
 
-POD_ADD, POD_UPDATE = "UnschedulablePodAdd", "UnschedulablePodUpdate"
 SCHEDULE_ATTEMPT_FAILURE = "ScheduleAttemptFailure"
-BACKOFF_COMPLETE = "BackoffComplete"
-POP_FROM_BACKOFF_Q = "PopFromBackoffQ"
-FORCE_ACTIVATE = "ForceActivate"
-UNSCHEDULABLE_TIMEOUT = "UnschedulableTimeout"
+BACKOFF_COMPLETE, POP_FROM_BACKOFF_Q = "BackoffComplete", "PopFromBackoffQ"
+FORCE_ACTIVATE, UNSCHEDULABLE_TIMEOUT = "ForceActivate", "UnschedulableTimeout"
 """Labels of events that do not come from the API server.
 
 Source: kube-scheduler/framework/types.go, ClusterEvent.Label (1.36).
@@ -45,35 +42,13 @@ Source: pkg/scheduler/metrics/metrics.go, SchedulerQueueIncomingPods (1.36).
 """
 
 
-@dataclass(frozen=True, slots=True)
-class QueueSettings:
-    """Settings of the queue.
-
-    Attributes:
-        initial_backoff: the backoff after the first failure, in seconds.
-        max_backoff: the maximum backoff, in seconds.
-        max_in_unschedulable_pods: the time in seconds after which an unschedulable pod is requeued without an event.
-        pop_from_backoff_q: the gate SchedulerPopFromBackoffQ.
-        generic_workload: the gate GenericWorkload. Members of pod groups then always back off after a rejection, and
-            are not popped from the backoff queue before the next event. kube-scheduler pops them, and so retries a
-            group endlessly while no other pod is queued.
-
-    Source: pkg/scheduler/apis/config/validation/validation.go, ValidateKubeSchedulerConfiguration (1.36);
-    pkg/scheduler/backend/queue/scheduling_queue.go, PriorityQueue.flushUnschedulablePodsLeftover (1.36);
-    pkg/scheduler/backend/queue/active_queue.go, activeQueue.unlockedPop (1.36).
-    """
-
-    initial_backoff: float = 1.0
-    max_backoff: float = 10.0
-    max_in_unschedulable_pods: float = 300.0
-    pop_from_backoff_q: bool = True
-    generic_workload: bool = False
-
-
 class SchedulingQueue:
     """A queue of pods, each in at most one of activeQ, backoffQ, the unschedulable pods and the pods in flight.
 
     Gated pods are among the unschedulable pods.
+
+    Attributes:
+        release: the emulated release, which is that of all profiles.
 
     Source: pkg/scheduler/backend/queue/scheduling_queue.go, PriorityQueue (1.36).
     """
@@ -96,12 +71,13 @@ class SchedulingQueue:
             on_hint: called after every queueing hint.
             on_move: called for every pod that is added to a queue.
         """
-        queue_sort = next(iter(profiles.values())).queue_sort
+        profile = next(iter(profiles.values()))
 
         def sort_key(pod: QueuedPodInfo) -> Any:
-            return queue_sort.sort_key(pod.queue_sort_entry)
+            return profile.queue_sort.sort_key(pod.queue_sort_entry)
 
         self._run_pre_enqueue, self._settings, self._on_move = run_pre_enqueue, settings, on_move
+        self.release = profile.release
         self._active_q: KeyedHeap[QueuedPodInfo] = KeyedHeap(lambda pod: pod.key, sort_key)
         self._backoff_q = BackoffQueue(
             sort_key,
@@ -148,14 +124,15 @@ class SchedulingQueue:
         yield from list(self._unschedulable_pods.values())
 
     def get_pod(self, key: str) -> QueuedPodInfo | None:
-        """Return the queued pod with *key* (`namespace/name`); None if it is in flight or not in the queue."""
+        """Return the queued pod with *key* (`namespace/name`); None if the pod is in flight or not in the queue."""
         return self._active_q.get(key) or self._backoff_q.get(key) or self._unschedulable_pods.get(key)
 
     # -- add, update and delete
 
     def add(self, pod_info: PodInfo, now: float) -> None:
         """Add a new pod. Source: pkg/scheduler/backend/queue/scheduling_queue.go, PriorityQueue.Add (1.36)."""
-        self._move_to_active_q(QueuedPodInfo(pod_info, now), POD_ADD, now)
+        event = make_pod_event(self.release, EventResource.UNSCHEDULED_POD, ActionType.ADD)
+        self._move_to_active_q(QueuedPodInfo(pod_info, now), event.label, now)
 
     def update(self, pod_info: PodInfo, events: Iterable[ClusterEvent], now: float) -> None:
         """Update a pod; *events* has one event for each changed property.
@@ -210,7 +187,7 @@ class SchedulingQueue:
                 return pod
 
     def pop_specific_pod(self, pod_info: PodInfo, now: float) -> QueuedPodInfo | None:
-        """Pop the pod *pod_info*, which is then in flight; return None if it is not queued or is gated.
+        """Pop the pod *pod_info*, which is then in flight; return None if the pod is not queued or is gated.
 
         Source: pkg/scheduler/backend/queue/scheduling_queue.go, PriorityQueue.PopSpecificPod (1.36).
         """
@@ -231,7 +208,8 @@ class SchedulingQueue:
     def add_unschedulable_if_not_present(self, pod: QueuedPodInfo, now: float) -> None:
         """Requeue a popped pod that could not be scheduled.
 
-        A rejected pod backs off if an event in flight may make it schedulable, else it waits for such an event.
+        A rejected pod backs off if an event during the attempt may make it schedulable. Otherwise it waits for such an
+        event among the unschedulable pods.
 
         The caller has set `unschedulable_plugins` and `pending_plugins`. If both are empty, the attempt ended with an
         error and the pod backs off.
@@ -247,11 +225,14 @@ class SchedulingQueue:
             else:
                 pod.consecutive_error_count += 1
             pod.timestamp, pod.was_flushed_from_unschedulable = now, False
-            events = self._in_flight_events.get_events_since_pop(pod.uid)
+            events: Iterable[ClusterEvent] | None = self._in_flight_events.get_events_since_pop(pod.uid)
             strategy = QueueingStrategy.AFTER_BACKOFF
             if pod.rejector_plugins and events is not None and not self._is_pod_group_member(pod):
                 strategy = self._queueing_hints.get_strategy_for_events(pod, events)
             self._requeue_with_strategy(pod, strategy, SCHEDULE_ATTEMPT_FAILURE, now)
+            events = self._in_flight_events.get_events_since_pop(pod.uid) or ()
+            if pod.gating_plugin and self._queueing_hints.get_strategy_for_events(pod, events):
+                pod.event_while_gated = SCHEDULE_ATTEMPT_FAILURE
         finally:
             self._in_flight_events.done(pod.uid)
 
@@ -280,17 +261,26 @@ class SchedulingQueue:
             self._move_to_active_or_backoff_queue(pods, event, now)
 
     def _move_to_active_or_backoff_queue(self, pods: list[QueuedPodInfo], event: ClusterEvent, now: float) -> None:
-        event_label = event.label
         for pod in pods:
-            if pod.gating_plugin and not any(
-                registered_event.matches(event) for registered_event in pod.gating_plugin_events
-            ):
+            if pod.gating_plugin and not self._may_ungate(pod, event):
                 continue
             strategy = self._queueing_hints.is_pod_worth_requeuing(pod, event)
             if strategy is not QueueingStrategy.SKIP:
                 self._unschedulable_pods.pop(pod.key)  # so that `on_move` is called if the pod is gated again
-                self._requeue_with_strategy(pod, strategy, event_label, now)
+                self._requeue_with_strategy(pod, strategy, event.label, now)
+                pod.event_while_gated = event.label if pod.gating_plugin else ""
         self._in_flight_events.add_event(event)
+
+    def _may_ungate(self, pod: QueuedPodInfo, event: ClusterEvent) -> bool:
+        if self.release.reevaluates_gated_pods and is_wildcard_event(event):
+            return True
+        return any(registered_event.matches(event) for registered_event in pod.gating_plugin_events)
+
+    def retry_gated_pod(self, key: str, now: float) -> None:
+        """Requeue the gated pod with *key* if an event would have requeued it while it was gated."""
+        pod = self._unschedulable_pods.get(key)
+        if pod is not None and pod.event_while_gated:
+            self._requeue_with_strategy(pod, QueueingStrategy.AFTER_BACKOFF, pod.event_while_gated, now)
 
     def activate(self, pod_infos: Iterable[PodInfo], now: float) -> None:
         """Move *pod_infos* to the active queue. Pods in flight are moved when they are requeued.
@@ -303,7 +293,7 @@ class SchedulingQueue:
                 self._in_flight_events.add_event(event)
 
     def _activate(self, pod_info: PodInfo, now: float) -> bool:
-        """Move a pod from backoffQ or the unschedulable pods to activeQ; return whether it was in one of them."""
+        """Move a pod from backoffQ or the unschedulable pods to activeQ; return whether the pod was there."""
         was_backing_off = pod_info.key in self._backoff_q
         pod = self._backoff_q.remove(pod_info.key) or self._unschedulable_pods.get(pod_info.key)
         if pod is not None:
@@ -322,12 +312,15 @@ class SchedulingQueue:
         """Requeue the pods that were unschedulable for too long. Called every 30 seconds.
 
         Source: pkg/scheduler/backend/queue/scheduling_queue.go, PriorityQueue.flushUnschedulablePodsLeftover,
-        PriorityQueue.movePodsToActiveOrBackoffQueue (1.36).
+        PriorityQueue.movePodsToActiveOrBackoffQueue (1.36); PriorityQueue.flushUnschedulableEntitiesLeftover (1.37).
         """
-        max_seconds = self._settings.max_in_unschedulable_pods
-        leftover_pods = [pod for pod in self._unschedulable_pods.values() if now - pod.timestamp > max_seconds]
+        max_seconds = self._settings.max_in_unschedulable_pods_duration
+        pods = self._unschedulable_pods.values()
+        leftover_pods = [pod for pod in pods if now - max(pod.timestamp, pod.flush_timestamp) > max_seconds]
         for pod in leftover_pods:
             pod.was_flushed_from_unschedulable = True
+            if self.release.reevaluates_gated_pods:
+                pod.flush_timestamp = now
         if leftover_pods:
             event = ClusterEvent(EventResource.ANY, ActionType.ALL, label_override=UNSCHEDULABLE_TIMEOUT)
             self._move_to_active_or_backoff_queue(leftover_pods, event, now)
@@ -335,7 +328,7 @@ class SchedulingQueue:
     def _requeue_with_strategy(
         self, pod: QueuedPodInfo, strategy: QueueingStrategy, event_label: str, now: float
     ) -> bool:
-        """Add *pod* to the queue that *strategy* selects; return whether that is activeQ or backoffQ.
+        """Add *pod* to the queue that *strategy* selects; return whether the pod is now in activeQ or backoffQ.
 
         Source: pkg/scheduler/backend/queue/scheduling_queue.go, PriorityQueue.requeuePodWithQueueingStrategy (1.36).
         """
@@ -346,7 +339,7 @@ class SchedulingQueue:
             if self._settings.pop_from_backoff_q and not self._passes_pre_enqueue(pod, event_label):
                 return False
             self._unschedulable_pods.pop(pod.key, None)
-            self._backoff_q.add_or_update(pod, is_held=self._is_pod_group_member(pod))
+            self._backoff_q.add_or_update(pod, hold_until_event=self._is_pod_group_member(pod))
             self._observe_move("backoff", event_label)
             return True
         return self._move_to_active_q(pod, event_label, now)
@@ -356,7 +349,7 @@ class SchedulingQueue:
     ) -> bool:
         """Move *pod* to the active queue unless a PreEnqueue plugin gates it; return whether it was moved.
 
-        With *passed_pre_enqueue*, the plugins already ran when the pod entered the backoff queue.
+        *passed_pre_enqueue* means that the plugins already ran when the pod entered the backoff queue.
         """
         skip_pre_enqueue = passed_pre_enqueue and self._settings.pop_from_backoff_q
         if not skip_pre_enqueue and not self._passes_pre_enqueue(pod, event_label):
@@ -373,8 +366,10 @@ class SchedulingQueue:
         """Return whether no PreEnqueue plugin gates *pod*; a gated pod is added to the unschedulable pods."""
         status = self._run_pre_enqueue(pod.pod_info, pod.gating_plugin)
         if status is None:
-            pod.gating_plugin, pod.gating_plugin_events = "", ()
+            pod.gating_plugin, pod.gating_plugin_events, pod.event_while_gated = "", (), ""
             return True
+        if self.release.reevaluates_gated_pods:
+            pod.was_flushed_from_unschedulable = False
         pod.gating_plugin = status.plugin
         pod.gating_plugin_events = self._queueing_hints.get_registered_events(
             pod.pod_info.spec.scheduler_name, status.plugin

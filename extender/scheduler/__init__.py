@@ -1,7 +1,9 @@
-"""The standalone scheduler: event handlers, the loop that schedules one pod after another, and the binding of pods.
+"""Run the standalone scheduler: update the cache and the queue, schedule one pod after another, and bind pods.
 
 `event_handlers` writes changes of API objects to the cache and to the queue. `scheduler` takes pods from the queue and
 runs scheduling cycles. `binder` and `binding_task` run binding cycles. `failure_handler`, `evictions` and
 `status_patches` handle failed attempts.
-May import `queueing`, `cycle`, `client` and below. Reads no files and no flags; the clock is injected.
+
+The package may import `plugins`, `queueing`, `cycle`, `client` and the packages below them. It reads no files and no
+flags. Its clock is injected.
 """

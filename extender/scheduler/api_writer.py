@@ -1,92 +1,116 @@
-"""Writes to the API server: API calls of plugins and the scheduler, and events."""
+"""Write to the API server: make the API calls of plugins and of the scheduler, and record events."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final
 
+import msgspec
+from msgspec import field
+
+from extender.api.codec import DecodeError, decode
+from extender.api.kinds.meta import ObjectMeta
 from extender.api.kinds.pod import Pod
 from extender.api.kinds.pod_group import PodGroup
 from extender.client.errors import ConflictError, NotFoundError
-from extender.client.event_recorder import EventBroadcaster
+from extender.client.event_broadcaster import EventBroadcaster
 from extender.client.events import Event, make_object_reference
+from extender.client.rest_mapping import Endpoint, get_endpoint
 from extender.client.transport import MERGE_PATCH, STRATEGIC_MERGE_PATCH
-from extender.client.writer import BindOutcome, Writer
-from extender.framework.api_plan import ApiCall
-from extender.scheduler.binder import ignore
+from extender.client.writer import BindOutcome, ResendCondition, WriteOptions, Writer, allow_resend
+from extender.config.releases import DEFAULT_RELEASE, Release
+from extender.framework.api_plan import ApiCall, ignore_version
+from extender.scheduler.binder import do_nothing
 from extender.scheduler.leadership import Leadership
 
 _STRATEGIC_MERGE_KINDS: Final = ("Pod", "PodGroup")
 """Kinds whose status gets a strategic merge patch, which keeps the conditions of other writers."""
 
-_API_VERSIONS: Final = {Pod: "v1", PodGroup: "scheduling.k8s.io/v1alpha2"}
+
+def _get_resource_version(body: bytes) -> str:
+    """Return the resource version of an object in JSON; empty if the response has none."""
+    try:
+        return decode(body, _WrittenObject).metadata.resource_version
+    except DecodeError:
+        return ""
+
+
+class _WrittenObject(msgspec.Struct):
+    metadata: ObjectMeta = field(default_factory=ObjectMeta)
 
 
 @dataclass(slots=True)
 class ApiWriter:
-    """Makes API calls (implements `binder.ApiCaller`).
+    """Makes API calls. The class implements `binder.ApiCaller`.
 
     Attributes:
-        writer: the client's writer, which uses the connection for bindings.
-        leadership: the leadership, checked just before each call is sent, after any wait for the rate limit.
-        in_flight: the number of calls in progress.
+        writer: the writer that sends the requests to the API server.
+        leadership: the leadership of this process. It is checked after the wait for the rate limit, just before each
+            call is sent.
+        in_flight_call_count: the number of calls in progress.
+        release: the emulated release, which determines the API versions of the kinds.
     """
 
     writer: Writer
     leadership: Leadership
-    in_flight: int = 0
+    in_flight_call_count: int = 0
+    release: Release = DEFAULT_RELEASE
 
-    async def call(self, api_call: ApiCall, check_before_send: Callable[[], None] = ignore, /) -> None:
-        """Make one API call. *check_before_send* runs just before the call is sent and may raise to stop it.
+    async def call(
+        self,
+        api_call: ApiCall,
+        check_before_send: Callable[[], None] = do_nothing,
+        may_resend: ResendCondition = allow_resend,
+        /,
+    ) -> None:
+        """Make the call (see `ApiCaller.call`).
 
         Raises:
-            ApiError: the call failed. NotFoundError also if a new pod has the name; ConflictError also if the pod is on
-                another node.
+            ApiError: the call failed. For a bind call, NotFoundError may mean that another pod now has the name, and
+                ConflictError may mean that the pod is on another node.
         """
 
         def may_act() -> bool:
             check_before_send()
             return self.leadership.may_act()
 
-        self.in_flight += 1
+        self.in_flight_call_count += 1
         try:
-            await self._send(api_call, may_act)
+            response = await self._send(api_call, may_act, may_resend)
         finally:
-            self.in_flight -= 1
+            self.in_flight_call_count -= 1
+        if api_call.on_written is not ignore_version:
+            api_call.on_written(_get_resource_version(response))
 
-    async def _send(self, api_call: ApiCall, may_act: Callable[[], bool]) -> None:
+    async def _send(self, api_call: ApiCall, may_act: Callable[[], bool], may_resend: ResendCondition) -> bytes:
+        """Send the request and return the response's body; empty for a binding."""
         writer = self.writer
-        kind, namespace, name, body = api_call.kind, api_call.namespace, api_call.name, api_call.body
-        subresource = api_call.subresource
+        namespace, name, body = api_call.namespace, api_call.name, api_call.body
+        kind: str | Endpoint = api_call.kind
+        if api_call.kind in self.release.api_versions:
+            kind = get_endpoint(api_call.kind, self.release)
+        options = WriteOptions(subresource=api_call.subresource, is_allowed=may_act)
         match api_call.verb:
             case "bind":
-                await self._bind(api_call, may_act)
+                await self._bind(api_call, may_act, may_resend)
+                return b""
             case "create":
-                await writer.create(kind, namespace, body, subresource=subresource, is_allowed=may_act)
+                return await writer.create(kind, namespace, body, options)
             case "update":
-                await writer.update(kind, namespace, name, body, subresource=subresource, is_allowed=may_act)
+                return await writer.update(kind, namespace, name, body, options)
             case "patch":
-                is_strategic = api_call.strategic or (kind in _STRATEGIC_MERGE_KINDS and subresource == "status")
+                merges_lists = api_call.kind in _STRATEGIC_MERGE_KINDS and api_call.subresource == "status"
+                is_strategic = api_call.strategic or merges_lists
                 content_type = STRATEGIC_MERGE_PATCH if is_strategic else MERGE_PATCH
-                await writer.patch(
-                    kind,
-                    namespace,
-                    name,
-                    body,
-                    subresource=subresource,
-                    content_type=content_type,
-                    is_allowed=may_act,
-                )
+                return await writer.patch(kind, namespace, name, body, content_type=content_type, options=options)
             case "delete":
                 uid = body.get("preconditions", {}).get("uid", "")
-                await writer.delete(kind, namespace, name, uid=uid, is_allowed=may_act)
+                return await writer.delete(kind, namespace, name, uid=uid, is_allowed=may_act)
             case verb:
                 raise ValueError(f"unknown verb {verb!r} in an API call of a plugin")
 
-    async def _bind(self, api_call: ApiCall, may_act: Callable[[], bool]) -> None:
-        node = api_call.body["target"]["name"]
-        uid = api_call.body["metadata"]["uid"]
+    async def _bind(self, api_call: ApiCall, may_act: Callable[[], bool], may_resend: ResendCondition) -> None:
         namespace, name = api_call.namespace, api_call.name
-        result = await self.writer.bind(namespace, name, uid, node, body=api_call.body, is_allowed=may_act)
+        result = await self.writer.bind(namespace, name, api_call.body, is_allowed=may_act, may_resend=may_resend)
         pod = f"{namespace}/{name}"
         match result:
             case BindOutcome.BOUND:
@@ -96,7 +120,26 @@ class ApiWriter:
             case BindOutcome.POD_REPLACED:
                 raise NotFoundError(f"pod {pod} was deleted and recreated")
             case BindOutcome.POD_GONE:
-                raise NotFoundError(f"pod {pod} does not exist any more")
+                raise NotFoundError(f'pods "{name}" not found', 404, "NotFound")
+
+
+@dataclass(frozen=True, slots=True)
+class PodEvent:
+    """What an event says about a pod.
+
+    Attributes:
+        reason: why the action was taken.
+        action: what was done.
+        note: the text of the event.
+        warning: whether the type is Warning instead of Normal.
+        related: the object for which the action was taken, such as the preemptor.
+    """
+
+    reason: str
+    action: str
+    note: str
+    warning: bool = False
+    related: Pod | PodGroup | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,35 +147,26 @@ class EventRecorder:
     """Records events under the name of the pod's scheduler.
 
     Attributes:
-        recorders: the event broadcasters by scheduler name.
+        broadcasters: the event broadcasters by scheduler name.
+        release: the emulated release, which determines the API versions of the kinds.
     """
 
-    recorders: dict[str, EventBroadcaster]
+    broadcasters: dict[str, EventBroadcaster]
+    release: Release = DEFAULT_RELEASE
 
-    def event(
-        self,
-        pod: Pod,
-        *,
-        warning: bool,
-        reason: str,
-        action: str,
-        note: str,
-        related: Pod | PodGroup | None = None,
-        scheduler: str = "",
-    ) -> None:
-        """Record an event about *pod*. *scheduler* overrides the pod's scheduler name. Never blocks and never raises.
+    def event(self, pod: Pod, event: PodEvent, scheduler_name: str = "") -> None:
+        """Record *event* about *pod*. *scheduler_name* overrides that of the pod. The call never blocks or raises.
 
         Source: pkg/scheduler/schedule_one.go, Scheduler.finishBinding;
         pkg/scheduler/framework/preemption/executor.go, NewExecutor;
         pkg/scheduler/framework/plugins/dynamicresources/dynamicresources.go, DynamicResources.PreBind (1.36).
         """
-        name = scheduler or pod.spec.scheduler_name
-        recorder = self.recorders.get(name) or next(iter(self.recorders.values()))
-        related_reference = None
+        name = scheduler_name or pod.spec.scheduler_name
+        broadcaster = self.broadcasters.get(name) or next(iter(self.broadcasters.values()))
+        related, related_reference = event.related, None
         if related is not None:
-            related_kind = type(related)
-            related_reference = make_object_reference(related, _API_VERSIONS[related_kind], related_kind.__name__)
-        event_type = "Warning" if warning else "Normal"
-        recorder.record(
-            Event(make_object_reference(pod, "v1", "Pod"), event_type, reason, action, note, related_reference)
-        )
+            kind = type(related).__name__
+            related_reference = make_object_reference(related, get_endpoint(kind, self.release).api_version, kind)
+        event_type = "Warning" if event.warning else "Normal"
+        regarding = make_object_reference(pod, "v1", "Pod")
+        broadcaster.record(Event(regarding, event_type, event.reason, event.action, event.note, related_reference))

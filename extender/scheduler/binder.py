@@ -14,6 +14,7 @@ from extender.basics.clock import Clock
 from extender.cache.cache import Cache
 from extender.cache.pod_info import PodInfo
 from extender.client.errors import ApiError, UnreachableError
+from extender.client.writer import ResendCondition, allow_resend
 from extender.cycle import binding_cycle
 from extender.cycle.bind_precheck import recheck_node
 from extender.cycle.plugin_runtime import PluginRuntime
@@ -26,7 +27,7 @@ _BIND_CONFIRM_SECONDS = 60.0
 """Seconds to wait for the watch to confirm a binding of unknown outcome. The timeout of the API server is shorter."""
 
 _POLL_SECONDS = 1.0
-"""Seconds between checks of a plan's condition.
+"""Seconds between checks of a plan's wait condition, and between checks whether a binding is confirmed.
 
 Source: pkg/scheduler/framework/plugins/volumebinding/binder.go, volumeBinder.BindPodVolumes (1.36).
 """
@@ -43,23 +44,41 @@ class BindingError(Exception):
         self.status = status
 
 
-def ignore(*_: object) -> None:
+def do_nothing(*_: object) -> None:
     """Accept any arguments and do nothing."""
+
+
+async def skip_freshness_check(_: str) -> str:
+    """Return "": the cached node counts as up to date."""
+    return ""
 
 
 class ApiCaller(Protocol):
     """Makes API calls that write objects."""
 
-    async def call(self, api_call: ApiCall, check_before_send: Callable[[], None] = ignore, /) -> None:
-        """Make one API call. *check_before_send* runs just before the call is sent and may raise to stop it.
+    async def call(
+        self,
+        api_call: ApiCall,
+        check_before_send: Callable[[], None] = do_nothing,
+        may_resend: ResendCondition = allow_resend,
+        /,
+    ) -> None:
+        """Make one API call.
+
+        Args:
+            api_call: the call.
+            check_before_send: the function that runs just before the call is sent, and may raise to stop it.
+            may_resend: the function that returns whether a binding of unknown outcome may be sent again.
 
         Raises:
             client.errors.ApiError: the call failed, or its outcome is unknown.
         """
 
 
-async def undo_api_calls(api: ApiCaller, api_calls: Sequence[ApiCall], log_warning: Callable[[str], None]) -> None:
-    """Make the API calls of Unreserve; a failed call is only logged.
+async def make_unreserve_calls(
+    api: ApiCaller, api_calls: Sequence[ApiCall], log_warning: Callable[[str], None]
+) -> None:
+    """Make the API calls of Unreserve. If a call fails, log a warning and make the next one.
 
     Source: pkg/scheduler/framework/plugins/dynamicresources/dynamicresources.go, DynamicResources.Unreserve (1.36).
     """
@@ -76,19 +95,22 @@ class Binder:
 
     Attributes:
         pod: the pod to bind.
-        node_name: the node that the pod is assumed on.
-        node_at_decision: the node in the scheduling cycle; None if it may have changed since.
-        profile: has the plugins.
-        runtime: calls the plugins.
-        cycle_state: PreFilter state by plugin.
-        cache: has the assumed pod.
-        api: makes API calls.
-        clock: returns the current time.
-        sleep: waits for a number of seconds.
-        ensure_still_valid: called before each API call; raises `BindingError` to stop the binding.
-        on_pre_bind_call: called after each API call of PreBind with its success.
-        record_event: records an event about the pod with a reason and a note.
-        on_devices_bound: called after the wait for a plan's devices with the devices, the outcome and the seconds.
+        node_name: the name of the node on which the pod is assumed.
+        node_at_decision: the node object in the scheduling cycle; None if the node may have changed since then.
+        profile: the profile with the plugins.
+        runtime: the runtime that calls the plugins.
+        cycle_state: the PreFilter state by plugin name.
+        cache: the cache with the assumed pod.
+        api: the caller of the API server.
+        clock: the source of the current time.
+        sleep: the function that waits for a number of seconds.
+        ensure_still_valid: the function that is called before each API call. It raises `BindingError` to stop the
+            binding.
+        on_pre_bind_call: the function that is called after each API call of PreBind with the call and its success.
+        record_event: the function that records an event about the pod with a reason and a note.
+        on_wait_end: the function that is called when the wait of a plan ends. Its arguments are the allocated
+            devices of the plan, the result of the wait and its duration in seconds.
+        check_node_freshness: the function that returns why the cached node may be out of date; empty if it is current.
     """
 
     pod: PodInfo
@@ -102,13 +124,16 @@ class Binder:
     clock: Clock
     sleep: Callable[[float], Awaitable[None]]
     ensure_still_valid: Callable[[], None]
-    on_pre_bind_call: Callable[[ApiCall, bool], None] = ignore
-    record_event: Callable[[str, str], None] = ignore
-    on_devices_bound: Callable[[Sequence[tuple[str, bool]], Status, float], None] = ignore
+    on_pre_bind_call: Callable[[ApiCall, bool], None] = do_nothing
+    record_event: Callable[[str, str], None] = do_nothing
+    on_wait_end: Callable[[Sequence[tuple[str, bool]], Status, float], None] = do_nothing
+    check_node_freshness: Callable[[str], Awaitable[str]] = skip_freshness_check
 
     @contextmanager
     def _observe(self, point: str, plugin: NamedPlugin | None = None) -> Iterator[None]:
-        """Report the status and duration of *point*, or of *plugin* at *point* including the execution of its plan.
+        """Observe the status and duration of the `with` block, for *plugin* at the extension point *point*.
+
+        Without *plugin*, the observation is for the extension point as a whole.
 
         Source: pkg/scheduler/metrics/metrics.go, FrameworkExtensionPointDuration, PluginExecutionDuration (1.36).
         """
@@ -132,7 +157,7 @@ class Binder:
         observe(None)
 
     async def run_pre_bind_plugins(self, plugin_groups: Sequence[Sequence[PreBind]]) -> None:
-        """Run the PreBind plugins and execute their plans, the plugins of a group concurrently.
+        """Run the PreBind plugins and execute their plans. The plugins of a group run concurrently.
 
         Raises:
             BindingError: a plugin, an API call or a wait failed.
@@ -168,20 +193,20 @@ class Binder:
         self.on_pre_bind_call(api_call, True)
 
     async def _wait_for_condition(self, plugin: str, plan: ApiPlan) -> None:
-        """Poll the condition of *plan* until it is met or fails."""
-        if plan.wait_for is None:
+        """Poll the wait condition of *plan* until it returns a status or the timeout expires."""
+        if plan.wait_condition is None:
             return
         if plan.event is not None:
             self.record_event(*plan.event)
         start_time = self.clock.monotonic()
         deadline = start_time + plan.timeout
         while True:
-            result = plan.wait_for(self.cache.snapshot())
+            result = plan.wait_condition(self.cache.snapshot())
             if result is None:
                 self.ensure_still_valid()
                 result = plan.timeout_status if self.clock.monotonic() >= deadline else None
             if result is not None:
-                self.on_devices_bound(plan.allocated_devices, result, self.clock.monotonic() - start_time)
+                self.on_wait_end(plan.allocated_devices, result, self.clock.monotonic() - start_time)
                 if result.is_success:
                     return
                 message = f'running PreBind plugin "{plugin}": {result.message}'
@@ -191,7 +216,7 @@ class Binder:
             await self.sleep(_POLL_SECONDS)
 
     def ensure_node_still_fits(self) -> None:
-        """Recheck the node. Called just before the binding is sent.
+        """Recheck the node. This is called just before the binding is sent.
 
         Raises:
             BindingError: the node was deleted, or the pod no longer fits it.
@@ -201,7 +226,7 @@ class Binder:
             raise BindingError(status)
 
     async def bind(self) -> None:
-        """Bind the pod with the first Bind plugin that does not skip.
+        """Bind the pod with the first Bind plugin that does not return SKIP.
 
         Raises:
             BindingError: the binding failed, or was not confirmed within `_BIND_CONFIRM_SECONDS`.
@@ -226,21 +251,35 @@ class Binder:
 
         def check_before_send() -> None:
             nonlocal is_sent
-            if not is_sent:  # after the first send the outcome may be unknown, so a retry must not be stopped
+            if not is_sent:  # a retry must not be stopped, because the pod may be bound already
                 self.ensure_still_valid()
                 self.ensure_node_still_fits()
                 is_sent = True
 
         try:
             for api_call in plan.calls:
-                await self.api.call(api_call, check_before_send)
+                await self.api.call(api_call, check_before_send, self._may_resend)
         except ApiError as error:
             if isinstance(error, UnreachableError) and error.maybe_sent and await self._wait_until_bound():
                 return
             raise BindingError(Status(Code.ERROR, (f'running Bind plugin "{plugin.name}": {error}',))) from error
 
+    async def _may_resend(self) -> bool:
+        """Return whether the binding is still valid, and the pod still fits a cached node that is up to date."""
+        if await self.check_node_freshness(self.node_name):
+            return False
+        try:
+            self.ensure_still_valid()
+            self.ensure_node_still_fits()
+        except BindingError:
+            return False
+        return True
+
     async def _wait_until_bound(self) -> bool:
-        """Return whether the watch shows the pod on its node in time."""
+        """Wait until the watch shows the pod on a node, and return whether this is the selected node.
+
+        Return False too if the pod is deleted, or after a timeout.
+        """
         deadline = self.clock.monotonic() + _BIND_CONFIRM_SECONDS
         while True:
             assigned_pod_info = self.cache.assigned_pods.get(self.pod.uid)

@@ -1,4 +1,6 @@
-"""The binding cycle of one pod: wait on Permit, run PreBind and Bind, record the result; undo all steps on failure.
+"""The binding cycle of one pod: wait on Permit, run PreBind and Bind, and record the result.
+
+After a failure, all steps are undone and the pod is requeued.
 
 Source: pkg/scheduler/schedule_one.go, Scheduler.bindingCycle (1.36).
 """
@@ -19,10 +21,13 @@ from extender.framework.status import Code, Status
 from extender.framework.waiting_pods import WaitingPod
 from extender.queueing.queued_pod_info import QueuedPodInfo
 from extender.scheduler import log_messages
-from extender.scheduler.binder import Binder, BindingError, undo_api_calls
+from extender.scheduler.api_writer import PodEvent
+from extender.scheduler.attempt_history import Attempt
+from extender.scheduler.binder import Binder, BindingError, make_unreserve_calls
 from extender.scheduler.context import SchedulerContext, log
 from extender.scheduler.extender_preemption import is_error_ignored
 from extender.scheduler.failure_handler import (
+    AttemptFailure,
     handle_scheduling_failure,
     requeue_after_pod_removal,
     run_in_background,
@@ -36,15 +41,16 @@ class BindingTask:
     """The binding cycle of one pod.
 
     Attributes:
-        queued_pod_info: the pod, in flight.
-        assigned_pod_info: the assumed pod.
+        queued_pod_info: the pod in the queue, which is in flight.
+        assigned_pod_info: the pod in the cache, which is assumed on its node.
         profile: the profile with the plugins.
-        cycle_state: the PreFilter state by plugin.
+        cycle_state: the PreFilter state by plugin name.
         start_time: the start of the attempt, in seconds on the monotonic clock.
         waiting_pod: the pod's entry in `WaitingPods` if it waits on Permit.
         permit_decided: the event that is set when Permit is decided.
         cancel_reason: the reason why the binding is cancelled; empty if it is not.
-        node_at_decision: the node in the scheduling cycle; None if it may have changed since.
+        node_at_decision: the node object in the scheduling cycle; None if the node may have changed since then.
+        evaluated_nodes, feasible_nodes: as in `ScheduleResult`.
     """
 
     queued_pod_info: QueuedPodInfo
@@ -56,9 +62,11 @@ class BindingTask:
     permit_decided: asyncio.Event = field(default_factory=asyncio.Event)
     cancel_reason: str = ""
     node_at_decision: Node | None = None
+    evaluated_nodes: int = 0
+    feasible_nodes: int = 0
 
     def cancel(self, reason: str) -> None:
-        """Cancel the binding at its next step, because another pod preempts this one.
+        """Cancel the binding at its next step, because the pod is a preemption victim.
 
         Source: pkg/scheduler/schedule_one.go, Scheduler.bindingCycle;
         pkg/scheduler/framework/runtime/pods_in_prebind_map.go, podInPreBind.MarkPrebound (1.36).
@@ -67,7 +75,7 @@ class BindingTask:
 
 
 async def run_binding_cycle(context: SchedulerContext, task: BindingTask) -> None:
-    """Run the binding cycle of *task*. Failures go to the failure handler; nothing is raised."""
+    """Run the binding cycle of *task*. Failures are passed to the failure handler, so nothing is raised."""
     uid = task.queued_pod_info.uid
     try:
         await _run_steps(context, task)
@@ -78,7 +86,7 @@ async def run_binding_cycle(context: SchedulerContext, task: BindingTask) -> Non
         log.exception("binding of pod %s to node %s failed", assigned_pod_info.key, assigned_pod_info.node_name)
         fail_binding(context, task, Status(Code.ERROR, (f"{type(error).__name__}: {error}",)))
     finally:
-        context.pre_bind_cancels.pop(uid, None)
+        context.pre_bind_cancel_functions.pop(uid, None)
 
 
 async def _run_steps(context: SchedulerContext, task: BindingTask) -> None:
@@ -86,7 +94,7 @@ async def _run_steps(context: SchedulerContext, task: BindingTask) -> None:
     runtime = context.runtimes[task.profile.scheduler_name]
 
     def record_event(reason: str, note: str) -> None:
-        context.recorder.event(pod.pod, warning=False, reason=reason, action="Scheduling", note=note)
+        context.recorder.event(pod.pod, PodEvent(reason, "Scheduling", note))
 
     binder = Binder(
         pod,
@@ -102,7 +110,8 @@ async def _run_steps(context: SchedulerContext, task: BindingTask) -> None:
         ensure_still_valid=lambda: _ensure_still_valid(context, task),
         on_pre_bind_call=partial(_count_pre_bind_call, context),
         record_event=record_event,
-        on_devices_bound=partial(_count_device_bindings, context, task.profile.scheduler_name),
+        check_node_freshness=context.check_node_freshness,
+        on_wait_end=partial(_observe_device_bindings, context, task.profile.scheduler_name),
     )
     pre_flights = binding_cycle.run_pre_bind_pre_flights(pod, node, task.profile, runtime, task.cycle_state)
     if pre_flights.status is not None and pre_flights.status.code is not Code.SKIP:
@@ -114,9 +123,11 @@ async def _run_steps(context: SchedulerContext, task: BindingTask) -> None:
     await _wait_on_permit(context, task)
     context.queue.done(task.queued_pod_info.uid)  # from here on, cluster events cannot help this pod
     if pre_flights.status is None:
-        context.pre_bind_cancels[task.queued_pod_info.uid] = task.cancel
+        context.pre_bind_cancel_functions[task.queued_pod_info.uid] = task.cancel
         await binder.run_pre_bind_plugins(pre_flights.groups)
-    context.pre_bind_cancels.pop(task.queued_pod_info.uid, None)
+    context.pre_bind_cancel_functions.pop(task.queued_pod_info.uid, None)
+    if problem := await context.check_node_freshness(node):
+        raise BindingError(Status(Code.ERROR, (problem,)))
     _ensure_still_valid(context, task)
     binder.ensure_node_still_fits()
     if not await _bind_by_extender(context, task):
@@ -174,10 +185,10 @@ def _count_pre_bind_call(context: SchedulerContext, api_call: ApiCall, succeeded
         context.metrics.count_claim_creation(succeeded=succeeded)
 
 
-def _count_device_bindings(
+def _observe_device_bindings(
     context: SchedulerContext, profile: str, devices: Sequence[tuple[str, bool]], outcome: Status, seconds: float
 ) -> None:
-    """Record the wait for devices.
+    """Observe the duration and the outcome of a wait for devices.
 
     Source: pkg/scheduler/metrics/metrics.go, DRABindingConditionsAllocationsTotal (1.36).
     """
@@ -194,12 +205,16 @@ def _ensure_still_valid(context: SchedulerContext, task: BindingTask) -> None:
     """Check that the binding is not cancelled, the pod is still assumed and this process still leads.
 
     Raises:
-        BindingError: one of these conditions is false.
+        BindingError: the binding is cancelled, the pod is no longer assumed, or this process is not the leader.
     """
     if task.cancel_reason:
         raise BindingError(Status(Code.ERROR, (task.cancel_reason,)))
     if not context.cache.is_assumed(task.queued_pod_info.uid):
-        raise BindingError(Status(Code.ERROR, ("pod does not exist any more",)))
+        bind_plugin = next((plugin.name for plugin in task.profile.bind_plugins), "")
+        message = (
+            f'running Bind plugin "{bind_plugin}": pods "{task.queued_pod_info.pod_info.pod.metadata.name}" not found'
+        )
+        raise BindingError(Status(Code.ERROR, (message,)))
     if not context.leadership.may_act():
         raise BindingError(Status(Code.ERROR, ("the lease is lost, so nothing is bound",)))
 
@@ -212,13 +227,17 @@ def _finish_binding(context: SchedulerContext, task: BindingTask) -> None:
     pod, node = task.queued_pod_info.pod_info, task.assigned_pod_info.node_name
     now = context.clock.monotonic()
     note = f"Successfully assigned {pod.key} to {node}"
-    context.recorder.event(pod.pod, warning=False, reason="Scheduled", action="Binding", note=note)
-    log_messages.log_bound(pod.pod, node)
+    context.recorder.event(pod.pod, PodEvent("Scheduled", "Binding", note))
+    log_messages.log_bound(pod.pod, node, task.evaluated_nodes, task.feasible_nodes)
     first_active_time = task.queued_pod_info.initial_attempt_timestamp
     context.metrics.observe_bound_pod(
         task.queued_pod_info.attempts, now - (first_active_time if first_active_time is not None else task.start_time)
     )
-    context.metrics.observe_attempt(task.profile.scheduler_name, "scheduled", now - task.start_time)
+    seconds, attempts = now - task.start_time, task.queued_pod_info.attempts
+    context.metrics.observe_attempt(task.profile.scheduler_name, "scheduled", seconds)
+    context.attempt_history.record(
+        Attempt(context.clock.now(), pod.key, pod.uid, "scheduled", node, "", seconds, attempts)
+    )
     if task.queued_pod_info.was_flushed_from_unschedulable:
         context.metrics.count_bound_after_flush()
     runtime = context.runtimes[task.profile.scheduler_name]
@@ -237,19 +256,19 @@ def fail_binding(context: SchedulerContext, task: BindingTask, status: Status) -
     for error in result.errors:
         log.warning("%s", error)
     if result.api_calls and context.leadership.may_act():
-        run_in_background(context, _undo_api_calls_and_requeue(context, task, status, result.api_calls))
+        run_in_background(context, _make_unreserve_calls_and_requeue(context, task, status, result.api_calls))
     else:
         _forget_and_requeue(context, task, status)
 
 
-async def _undo_api_calls_and_requeue(
+async def _make_unreserve_calls_and_requeue(
     context: SchedulerContext, task: BindingTask, status: Status, api_calls: tuple[ApiCall, ...]
 ) -> None:
     """Make the API calls of Unreserve before the pod is requeued, so that the next attempt sees their effect.
 
     Source: pkg/scheduler/framework/plugins/dynamicresources/dynamicresources.go, DynamicResources.Unreserve (1.36).
     """
-    await undo_api_calls(context.api, api_calls, log.warning)
+    await make_unreserve_calls(context.api, api_calls, log.warning)
     _forget_and_requeue(context, task, status)
 
 
@@ -261,7 +280,8 @@ def _forget_and_requeue(context: SchedulerContext, task: BindingTask, status: St
     message = f"0/1 nodes are available: 1 {status.message}." if status.is_rejected else status.message
     if not status.is_rejected:
         requeue_after_pod_removal(context, task.assigned_pod_info)
-    handle_scheduling_failure(context, task.queued_pod_info, status, message, rejectors, "", task.start_time)
+    failure = AttemptFailure(status, message, rejectors)
+    handle_scheduling_failure(context, task.queued_pod_info, failure, task.start_time)
     if status.is_rejected:
         requeue_after_pod_removal(context, task.assigned_pod_info, except_uid=task.queued_pod_info.uid)
 

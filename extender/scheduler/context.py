@@ -8,17 +8,18 @@ from random import Random
 
 from extender.basics.clock import Clock
 from extender.cache.cache import Cache
+from extender.cache.raw_objects import RawObjectCache
 from extender.client.extender import HttpExtender
-from extender.client.raw_objects import RawObjectCache
 from extender.cycle.node_sampling import NodeSampler
 from extender.cycle.plugin_runtime import PluginRuntime
 from extender.framework.profiles import Profile
 from extender.framework.waiting_pods import WaitingPods
+from extender.metrics.scheduler_metrics import SchedulerMetrics
 from extender.queueing.scheduling_queue import SchedulingQueue
 from extender.scheduler.api_writer import EventRecorder
-from extender.scheduler.binder import ApiCaller
+from extender.scheduler.attempt_history import AttemptHistory
+from extender.scheduler.binder import ApiCaller, skip_freshness_check
 from extender.scheduler.leadership import Leadership
-from extender.scheduler.metrics_recorder import MetricsRecorder
 
 log = logging.getLogger("extender.scheduler")
 
@@ -35,18 +36,23 @@ class SchedulerContext:
         api: the caller of the API server.
         recorder: the event recorder.
         leadership: whether this process may write.
-        metrics: the metrics recorder.
+        metrics: the metrics of the process.
         clock: the source of the current time.
         rng: the random generator for ties and jitter.
-        wake: the function that is called when the queue may have a pod, or a waiting pod's Permit may be decided.
+        wake: the function that wakes the scheduling loop. It is called when the queue may have a pod, or a waiting pod
+            may have been allowed or rejected.
         nominate_before_binding: whether pods are nominated before binding (gate NominatedNodeNameForExpectation).
         sleep: the function that waits for a number of seconds.
         node_sampler: the node sampler, with the start index of searches that stop early.
         extenders: the HTTP extenders in configured order.
         raw_objects: the raw JSON of nodes and pods for extenders.
         waiting_pods: the pods that wait on Permit.
-        pre_bind_cancels: the functions that cancel the binding of a pod in PreBind, by uid.
+        pre_bind_cancel_functions: for each pod in PreBind, the function that cancels its binding, by pod uid.
         tasks: the bindings, evictions and status writes in progress; they finish before the process ends.
+        status_retries: the retries of conditions that could not be written; they are cancelled when the process ends.
+        check_node_freshness: the function that returns why the cached node may be out of date; empty if it is current.
+            No pod is bound to a node that may be out of date.
+        attempt_history: the last attempts, for pages.
 
     Source: pkg/scheduler/schedule_one.go, Scheduler.bindingCycle (1.36).
     """
@@ -58,7 +64,7 @@ class SchedulerContext:
     api: ApiCaller
     recorder: EventRecorder
     leadership: Leadership
-    metrics: MetricsRecorder
+    metrics: SchedulerMetrics
     clock: Clock
     rng: Random
     wake: Callable[[], None]
@@ -68,5 +74,8 @@ class SchedulerContext:
     extenders: Sequence[HttpExtender] = ()
     raw_objects: RawObjectCache = field(default_factory=RawObjectCache)
     waiting_pods: WaitingPods = field(default_factory=WaitingPods)
-    pre_bind_cancels: dict[str, Callable[[str], None]] = field(default_factory=dict)
+    pre_bind_cancel_functions: dict[str, Callable[[str], None]] = field(default_factory=dict)
     tasks: set[asyncio.Task[None]] = field(default_factory=set)
+    status_retries: set[asyncio.Task[None]] = field(default_factory=set)
+    check_node_freshness: Callable[[str], Awaitable[str]] = skip_freshness_check
+    attempt_history: AttemptHistory = field(default_factory=AttemptHistory)

@@ -23,11 +23,12 @@ from extender.api.kinds.storage import (
 )
 from extender.cache.cache import Cache, PodOrNode
 from extender.cache.tables.object_store import ApiObject, get_object_key
+from extender.config.releases import DEFAULT_RELEASE, Release
 from extender.dra.device_taint_rules import apply_taint_rules
 from extender.framework.events import ActionType, ClusterEvent, EventResource
-from extender.scheduler.object_changes import find_node_events, find_pod_events
+from extender.scheduler.update_events import find_node_events, find_pod_events
 
-RESOURCES: dict[type, EventResource] = {
+EVENT_RESOURCE_BY_KIND: dict[type, EventResource] = {
     CSIDriver: EventResource.CSI_DRIVER,
     CSINode: EventResource.CSI_NODE,
     CSIStorageCapacity: EventResource.CSI_STORAGE_CAPACITY,
@@ -40,11 +41,11 @@ RESOURCES: dict[type, EventResource] = {
     StorageClass: EventResource.STORAGE_CLASS,
     VolumeAttachment: EventResource.VOLUME_ATTACHMENT,
 }
-"""Kinds with cluster events, without nodes and pods. Other kinds only update the cache."""
+"""The event resource of each kind with cluster events, except nodes and pods. Other kinds have no event resource."""
 
 
 class EventHandler(Protocol):
-    """Receives changes after the cache is updated."""
+    """Handles changes of API objects, after the cache is updated."""
 
     def on_pending_pod_add(self, pod: Pod) -> None:
         """Handle a new pod without a node."""
@@ -56,17 +57,17 @@ class EventHandler(Protocol):
         """Handle a pending pod that was deleted or got a node."""
 
     def on_assumed_pod_delete(self, pod: Pod) -> None:
-        """Handle an assumed pod that is terminating or deleted before its binding was seen.
+        """Handle an assumed pod that is terminating or deleted, although the watch has not shown its binding yet.
 
         Source: pkg/scheduler/eventhandlers.go, Scheduler.handleAssumedPodDeletion (1.36).
         """
 
     def on_cluster_event(self, event: ClusterEvent, *, max_priority: int | None = None) -> None:
-        """Handle an event that may make pods schedulable; with *max_priority*, only pods of at most that priority."""
+        """Handle an event that may make pods schedulable. Only pods of at most *max_priority* are requeued."""
 
 
 class NullEventHandler:
-    """Ignores all events: for an extender, which has no queue."""
+    """Ignores all events. Processes without a scheduling queue use this handler."""
 
     def on_pending_pod_add(self, pod: Pod) -> None:
         """Do nothing."""
@@ -85,28 +86,39 @@ class NullEventHandler:
 
 
 class ClusterEventDispatcher:
-    """Receives the changes of all kinds, each kind in the order of its watch."""
+    """Applies changes of API objects to the cache and notifies an event handler.
 
-    __slots__ = ("_cache", "_handler", "_scheduler_names")
+    The changes of each kind must arrive in the order of the watch.
+    """
 
-    def __init__(self, cache: Cache, handler: EventHandler, scheduler_names: Collection[str]) -> None:
-        """Update *cache* and notify *handler*.
+    __slots__ = ("_cache", "_handler", "_release", "_scheduler_names")
+
+    def __init__(
+        self,
+        cache: Cache,
+        handler: EventHandler,
+        scheduler_names: Collection[str],
+        release: Release = DEFAULT_RELEASE,
+    ) -> None:
+        """Create a dispatcher that updates *cache* and notifies *handler*.
 
         Args:
             cache: the cluster.
             handler: the handler that is notified after each update of the cache.
-            scheduler_names: the scheduler names of the pods to schedule here.
+            scheduler_names: the scheduler names for which this process is responsible.
+            release: the emulated release, which has its own events of pods.
 
         Source: pkg/scheduler/eventhandlers.go, responsibleForPod (1.36).
         """
         self._cache, self._handler, self._scheduler_names = cache, handler, frozenset(scheduler_names)
+        self._release = release
 
     def deduplicate(self, obj: PodOrNode) -> PodOrNode:
-        """Return a pod or node equal to *obj*. It shares equal parts with cached objects, to save memory."""
+        """Return a pod or node equal to *obj* that shares equal parts with cached objects, to save memory."""
         return self._cache.deduplicate(obj)
 
-    def set_schedulers(self, scheduler_names: Collection[str]) -> None:
-        """Replace the scheduler names of the pods to schedule here."""
+    def set_scheduler_names(self, scheduler_names: Collection[str]) -> None:
+        """Replace the scheduler names for which this process is responsible."""
         self._scheduler_names = frozenset(scheduler_names)
 
     def on_add(self, obj: ApiObject) -> None:
@@ -148,7 +160,7 @@ class ClusterEventDispatcher:
             self._cache.add_or_update_object(new)
         elif old is not None:
             self._cache.remove_object(kind, get_object_key(old))
-        resource = RESOURCES.get(kind)
+        resource = EVENT_RESOURCE_BY_KIND.get(kind)
         if resource is not None:
             self._handler.on_cluster_event(ClusterEvent(resource, action, old, new))
         for old_slice, new_slice in zip(old_slices, self._list_slices_with_taints() if old_slices else [], strict=True):
@@ -158,7 +170,9 @@ class ClusterEventDispatcher:
                 )
 
     def _list_slices_with_taints(self) -> list[ResourceSlice]:
-        """Return the slices with the taints of all DeviceTaintRules. A changed rule counts as a change of slices.
+        """Return all ResourceSlices with the taints of all DeviceTaintRules.
+
+        The caller compares the slices before and after a rule changes. Each slice whose taints differ causes an event.
 
         Source: pkg/scheduler/framework/plugins/dynamicresources/dynamicresources.go, DynamicResources.PreFilter,
         DynamicResources.EventsToRegister (1.36).
@@ -186,7 +200,7 @@ class ClusterEventDispatcher:
             return
         if old.spec.node_name:
             self._cache.add_or_update_pod(new)
-            for event in find_pod_events(old, new):
+            for event in find_pod_events(old, new, self._release):
                 self._handler.on_cluster_event(event)
         elif new.spec.node_name:
             self._cache.add_or_update_pod(new)
@@ -204,7 +218,7 @@ class ClusterEventDispatcher:
         self._cache.add_or_update_pod(new)
         if not self._is_responsible_for(old):
             return
-        self._handler.on_pending_pod_update(old, new, find_pod_events(old, new))
+        self._handler.on_pending_pod_update(old, new, find_pod_events(old, new, self._release))
         old_nomination = old.status.nominated_node_name
         if old_nomination and old_nomination != new.status.nominated_node_name:
             self._notify_nomination_removed(old)
@@ -226,7 +240,7 @@ class ClusterEventDispatcher:
             self._notify_nomination_removed(pod)
 
     def _notify_nomination_removed(self, pod: Pod) -> None:
-        """Notify that *pod* lost its nomination, so that pods of the same or a lower priority may use its resources.
+        """Notify the handler that *pod* lost its nomination. Pods of at most its priority may use its resources.
 
         Source: pkg/scheduler/eventhandlers.go, Scheduler.deletePodFromSchedulingQueue, hasNominatedNodeNameChanged
         (1.36).

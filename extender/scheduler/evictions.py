@@ -1,18 +1,20 @@
-"""Execute a preemption: set the victims' conditions, delete them or cancel their bindings.
+"""Execute a preemption: set the victims' conditions, and delete the victims or cancel their bindings.
 
 Source: pkg/scheduler/framework/preemption/executor.go, Executor (1.36).
 """
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from extender.api.kinds.pod import Pod
 from extender.api.kinds.pod_group import PodGroup
 from extender.cache.pod_info import AssignedPodInfo
 from extender.client.errors import ApiError, NotFoundError
+from extender.framework.api_plan import ApiPlan
 from extender.plugins.default_preemption import DefaultPreemption
-from extender.preemption.plan import Candidate, GroupPreemptionPlan
+from extender.preemption.plan import Candidate, GroupPreemptionPlan, PreemptionPlan
+from extender.scheduler.api_writer import PodEvent
 from extender.scheduler.context import SchedulerContext, log
 from extender.scheduler.failure_handler import run_in_background, write_status
 from extender.scheduler.status_patches import make_delete_call, make_disruption_target_patch, make_nomination_patch
@@ -66,10 +68,45 @@ def preempt(context: SchedulerContext, preemptor: Pod, candidate: Candidate) -> 
     _evict_victims(context, Preemptor(preemptor, (preemptor,)), candidate.victims)
 
 
+def execute_post_filter_plans(context: SchedulerContext, pod: Pod, plans: Iterable[object]) -> None:
+    """Execute the plans that PostFilter plugins returned for *pod*, in the background.
+
+    The victims of the best candidate of a `PreemptionPlan` are evicted. The calls of an `ApiPlan`, such as the
+    deallocation of a claim, are made in order. If a call fails, the pod is activated, so that it is retried.
+
+    Source: pkg/scheduler/framework/plugins/dynamicresources/dynamicresources.go, DynamicResources.PostFilter (1.36).
+    """
+    for plan in plans:
+        if isinstance(plan, PreemptionPlan):
+            preempt(context, pod, plan.best_candidate)
+        elif isinstance(plan, ApiPlan):
+            run_in_background(context, _make_calls(context, pod, plan))
+
+
+async def _make_calls(context: SchedulerContext, pod: Pod, plan: ApiPlan) -> None:
+    try:
+        for api_call in plan.calls:
+            await context.api.call(api_call)
+    except ApiError as error:
+        log.warning("PostFilter of pod %s failed: %s", pod.key, error)
+        _activate_pods(context, (pod,))
+
+
+def _activate_pods(context: SchedulerContext, pods: Iterable[Pod]) -> None:
+    """Move *pods* to activeQ if they are still pending."""
+    snapshot = context.cache.snapshot()
+    pending_pods = (context.cache.pending_pods.get(pod.metadata.uid) for pod in pods)
+    pod_infos = [snapshot.make_pod_info(pod) for pod in pending_pods if pod is not None]
+    context.queue.activate(pod_infos, context.clock.monotonic())
+    context.wake()
+
+
 def preempt_for_group(
     context: SchedulerContext, group: PodGroup, pods: Sequence[Pod], plan: GroupPreemptionPlan
 ) -> None:
-    """Evict the victims of *plan* for *group*, in the background. Nominations stay, since no node is selected.
+    """Evict the victims of *plan* for *group*, in the background.
+
+    Nominations are not cleared, because no node is selected for the members yet.
 
     Source: pkg/scheduler/framework/preemption/executor.go, Executor.actuatePodGroupPreemption (1.36).
     """
@@ -77,24 +114,26 @@ def preempt_for_group(
 
 
 def _evict_victims(context: SchedulerContext, preemptor: Preemptor, victims: Sequence[AssignedPodInfo]) -> None:
-    running_victims = [victim for victim in victims if not victim.terminating]
-    if not running_victims:
+    non_terminating_victims = [victim for victim in victims if not victim.terminating]
+    if not non_terminating_victims:
         return
     context.metrics.observe_preemption(len(victims))
-    victims_to_delete = [victim for victim in running_victims if not _cancel_binding(context, preemptor, victim)]
+    victims_to_delete = [
+        victim for victim in non_terminating_victims if not _cancel_binding(context, preemptor, victim)
+    ]
     if not victims_to_delete:
         return
-    preempting_uids = _get_preempting_uids(context, preemptor)
-    preempting_uids.add(preemptor.uid)
-    run_in_background(context, _evict_all(context, preemptor, victims_to_delete, preempting_uids))
+    last_victims = _get_last_victims(context, preemptor)
+    last_victims[preemptor.uid] = None
+    run_in_background(context, _evict_all(context, preemptor, victims_to_delete, last_victims))
 
 
-def _get_preempting_uids(context: SchedulerContext, preemptor: Preemptor) -> set[str]:
-    """Return the uids of preemptors with evictions in progress. The plugin keeps these preemptors out of activeQ."""
+def _get_last_victims(context: SchedulerContext, preemptor: Preemptor) -> dict[str, AssignedPodInfo | None]:
+    """Return the last victims by preemptor uid. The plugin gates a preemptor until its last victim is being deleted."""
     plugin = context.profiles[preemptor.scheduler_name].plugins.get("DefaultPreemption")
     if not isinstance(plugin, DefaultPreemption):
-        return set()
-    return plugin.preempting if isinstance(preemptor.object, Pod) else plugin.preempting_groups
+        return {}
+    return plugin.last_victims if isinstance(preemptor.object, Pod) else plugin.last_victims_of_groups
 
 
 def _clear_lower_priority_nominations(context: SchedulerContext, preemptor: Pod, node: str) -> None:
@@ -112,12 +151,12 @@ def _clear_lower_priority_nominations(context: SchedulerContext, preemptor: Pod,
 
 
 def _cancel_binding(context: SchedulerContext, preemptor: Preemptor, victim: AssignedPodInfo) -> bool:
-    """Cancel the binding of *victim* if it is not bound yet; return False if it must be deleted instead.
+    """Cancel the binding of *victim*. Return False if the pod may be bound already, so that it must be deleted instead.
 
     Source: pkg/scheduler/framework/preemption/executor.go, NewExecutor (1.36).
     """
     waiting_pod = context.waiting_pods.get(victim.uid)
-    cancel = context.pre_bind_cancels.get(victim.uid)
+    cancel = context.pre_bind_cancel_functions.get(victim.uid)
     if waiting_pod is not None:
         waiting_pod.preempt("DefaultPreemption", "preempted")
         context.wake()
@@ -132,7 +171,7 @@ def _cancel_binding(context: SchedulerContext, preemptor: Preemptor, victim: Ass
 def _record_preempted_event(
     context: SchedulerContext, preemptor: Preemptor, victim: AssignedPodInfo, *, in_memory: bool
 ) -> None:
-    """Record the Preempted event of *victim*; *in_memory* means that the victim was assumed but not bound.
+    """Record the Preempted event of *victim*. *in_memory* is true if the victim was assumed but not bound.
 
     Source: pkg/scheduler/framework/preemption/executor.go, NewExecutor (1.36).
     """
@@ -140,39 +179,36 @@ def _record_preempted_event(
     note = f"Preempted by {preemptor.kind} {preemptor.uid} on node {node}"
     if in_memory:
         note += " (in kube-scheduler memory)."
-    context.recorder.event(
-        victim.pod,
-        warning=False,
-        reason="Preempted",
-        action="Preempting",
-        note=note,
-        related=preemptor.object,
-        scheduler=preemptor.scheduler_name,
-    )
+    event = PodEvent("Preempted", "Preempting", note, related=preemptor.object)
+    context.recorder.event(victim.pod, event, preemptor.scheduler_name)
 
 
 async def _evict_all(
-    context: SchedulerContext, preemptor: Preemptor, victims: list[AssignedPodInfo], preempting_uids: set[str]
+    context: SchedulerContext,
+    preemptor: Preemptor,
+    victims: list[AssignedPodInfo],
+    last_victims: dict[str, AssignedPodInfo | None],
 ) -> None:
-    """Evict all victims except the last concurrently, then the last one, whose deletion activates the preemptor.
+    """Evict all victims but the last one concurrently, then the last one. Its deletion requeues the preemptor.
 
     Source: pkg/scheduler/framework/preemption/executor.go, Executor.prepareCandidateAsync (1.36).
     """
     start_time = context.clock.monotonic()
     try:
         await asyncio.gather(*(_evict(context, preemptor, victim) for victim in victims[:-1]))
-        preempting_uids.discard(preemptor.uid)
+        last_victims[preemptor.uid] = victims[-1]
         await _evict(context, preemptor, victims[-1])
+        last_victims.pop(preemptor.uid, None)
         context.metrics.observe_evictions("success", context.clock.monotonic() - start_time)
+        # kube-scheduler does not retry, so it loses an event that occurred while the preemptor was gated.
+        for pod in preemptor.pods:
+            context.queue.retry_gated_pod(pod.key, context.clock.monotonic())
+        context.wake()
     except ApiError as error:
         context.metrics.observe_evictions("error", context.clock.monotonic() - start_time)
         log.warning("preemption for %s failed: %s", preemptor, error)
-        preempting_uids.discard(preemptor.uid)
-        snapshot = context.cache.snapshot()
-        pending_pods = (context.cache.pending_pods.get(pod.metadata.uid) for pod in preemptor.pods)
-        pod_infos = [snapshot.make_pod_info(pod) for pod in pending_pods if pod is not None]
-        context.queue.activate(pod_infos, context.clock.monotonic())
-        context.wake()
+        last_victims.pop(preemptor.uid, None)
+        _activate_pods(context, preemptor.pods)
 
 
 async def _evict(context: SchedulerContext, preemptor: Preemptor, victim: AssignedPodInfo) -> None:

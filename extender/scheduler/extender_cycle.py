@@ -1,7 +1,7 @@
 """The scheduling cycle of a pod with HTTP extenders, which are called after Filter, after Score and during preemption.
 
-The cycle has the steps of `cycle.scheduling_cycle` and adds the calls. Pods are still scheduled one at a time, each on
-one snapshot. The cache may change during the calls, so the selected node is rechecked on a new snapshot.
+`cycle.scheduling_cycle` yields the steps; this module makes the calls. One pod is scheduled at a time, on one snapshot.
+The cache may change during the calls, so the selected node is rechecked on a new snapshot.
 
 Source: pkg/scheduler/schedule_one.go, Scheduler.findNodesThatFitPod, findNodesThatPassExtenders,
 Scheduler.findNodesThatPassFilters; pkg/scheduler/extender.go, HTTPExtender.Filter, HTTPExtender.Prioritize;
@@ -10,8 +10,8 @@ pkg/scheduler/framework/interface.go, NewDefaultNodeToStatus (1.36).
 
 import asyncio
 from collections.abc import Sequence
+from contextlib import closing
 from dataclasses import replace
-from functools import partial
 
 import msgspec
 import numpy as np
@@ -22,20 +22,15 @@ from extender.cache.pod_batch import PodBatch
 from extender.cache.pod_info import AssignedPodInfo, PodInfo
 from extender.cache.snapshot import Snapshot
 from extender.cache.tables.arrays import BoolArray, IntArray
-from extender.client.extender import ExtenderFilterResult, ExtenderQuery, HttpExtender, ReturnedNode
+from extender.client.extender import ExtenderArgs, ExtenderFilterResult, HttpExtender, ReturnedNode
 from extender.client.extender_transport import ExtenderError
 from extender.cycle.decision import Decision, ScheduleFailure, ScheduleResult
 from extender.cycle.diagnosis import Diagnosis, NodeRejection, find_nodes_that_pass_filters
+from extender.cycle.extender_steps import ExtenderStep, FilteredNodes, FilterStep, PreemptStep, PrioritizeStep
 from extender.cycle.plugin_runtime import PluginRuntime
-from extender.cycle.post_filter import FailedAttempt, PostFilterCollector, PostFilterRun, run_post_filter_plugin
-from extender.cycle.scheduling_cycle import (
-    find_nodes_that_fit,
-    make_failure_after_post_filter,
-    make_failure_without_post_filter,
-    make_result_from_scores,
-    make_single_node_result,
-)
-from extender.cycle.score import Ranking, prioritize_nodes
+from extender.cycle.scheduling_cycle import CycleInputs, run_scheduling_cycle
+from extender.cycle.score import Ranking
+from extender.framework.extension_points import PostFilterResult
 from extender.framework.profiles import Profile
 from extender.framework.result_cache import ResultCache
 from extender.framework.status import Code, Reason, Status
@@ -45,7 +40,7 @@ from extender.scheduler.context import SchedulerContext, log
 from extender.scheduler.extender_preemption import call_extenders, is_error_ignored
 
 _SCORE_FACTOR = 10
-"""Factor of extender scores in addition to the weight: extender scores range up to 10, plugin scores up to 100.
+"""The factor that scales extender scores, which are 0 to 10, to the range of plugin scores, 0 to 100.
 
 Source: kube-scheduler/extender/v1/types.go, MaxExtenderPriority; pkg/scheduler/schedule_one.go, prioritizeNodes
 (1.36).
@@ -56,83 +51,71 @@ _NO_NODE_FITS_ANY_MORE = (
 )
 
 
-class ExtenderCycle:
-    """One scheduling cycle of one pod."""
+async def schedule_with_extenders(
+    context: SchedulerContext,
+    pod: PodInfo,
+    profile: Profile,
+    extenders: Sequence[HttpExtender],
+    snapshot: Snapshot,
+    only_nodes: frozenset[str] | None = None,
+) -> Decision:
+    """Run the scheduling cycle of *pod* and call the extenders at its steps.
+
+    Args:
+        context: the context of the scheduler.
+        pod: the pod to schedule.
+        profile: the profile of the pod's scheduler name.
+        extenders: the extenders that are interested in the pod, in order; at least one.
+        snapshot: the cluster, or a hypothesis of it.
+        only_nodes: the names of the nodes that may be selected; None means all.
+    """
+    runtime = context.runtimes[profile.scheduler_name]
+    inputs = CycleInputs(
+        pod, snapshot, profile, runtime, context.rng, context.node_sampler, only_nodes, has_extenders=True
+    )
+    calls = _ExtenderCalls(context, pod, extenders, snapshot, runtime)
+    with closing(run_scheduling_cycle(inputs)) as steps:
+        try:
+            step = next(steps)
+            while True:
+                step = steps.send(await calls.make(step))
+        except StopIteration as stop:
+            decision: Decision = stop.value
+            return decision
+
+
+class _ExtenderCalls:
+    """The calls of extenders in one scheduling cycle."""
 
     def __init__(
         self,
         context: SchedulerContext,
         pod: PodInfo,
-        profile: Profile,
         extenders: Sequence[HttpExtender],
         snapshot: Snapshot,
-        only_nodes: frozenset[str] | None = None,
+        runtime: PluginRuntime,
     ) -> None:
-        """Prepare the cycle without calling an extender.
-
-        Args:
-            context: the context of the scheduler.
-            pod: the pod to schedule.
-            profile: the profile of the pod's scheduler name.
-            extenders: the extenders that are interested in the pod, in order.
-            snapshot: the cluster, or a hypothesis of it.
-            only_nodes: the names of the nodes that may be selected; None means all.
-        """
-        self._context, self._pod, self._profile, self._extenders = context, pod, profile, extenders
-        self._runtime = context.runtimes[profile.scheduler_name]
-        self._snapshot, self._only_nodes = snapshot, only_nodes
+        self._context, self._pod, self._extenders = context, pod, extenders
+        self._snapshot, self._runtime = snapshot, runtime
         self._returned_nodes: dict[str, ReturnedNode] = {}
 
-    async def run_and_recheck(self) -> Decision:
-        """Run the cycle and recheck the selected node on a new snapshot."""
-        decision, diagnosis = await self._schedule()
-        return self._recheck(decision, diagnosis) if isinstance(decision, ScheduleResult) else decision
+    async def make(self, step: ExtenderStep) -> FilteredNodes | Ranking | PostFilterResult:
+        """Make the calls of *step* and return its answer."""
+        match step:
+            case FilterStep(diagnosis):
+                return self._replace_returned_nodes(await self._run_filters(diagnosis))
+            case PrioritizeStep(diagnosis, ranking):
+                return await self._add_scores(diagnosis.feasible, ranking)
+            case PreemptStep(result):
+                if not isinstance(result.plan, PreemptionPlan):
+                    return result
+                return await call_extenders(
+                    result, result.plan, self._pod.pod, self._snapshot, self._extenders, self._context.rng
+                )
 
-    async def run(self) -> Decision:
-        """Run the cycle."""
-        return (await self._schedule())[0]
+    # -- filter
 
-    async def _schedule(self) -> tuple[Decision, Diagnosis]:
-        diagnosis, evaluated_nodes = await self._find_nodes()
-        if not diagnosis.has_feasible_node:
-            return await self._run_post_filter(diagnosis), diagnosis
-        if diagnosis.feasible_count == 1:
-            return make_single_node_result(self._snapshot, diagnosis, evaluated_nodes), diagnosis
-        ranking = await self._prioritize_nodes(diagnosis)
-        return make_result_from_scores(
-            self._snapshot, diagnosis, ranking, evaluated_nodes, self._context.rng
-        ), diagnosis
-
-    # -- filtering
-
-    async def _find_nodes(self) -> tuple[Diagnosis, int]:
-        """Return the nodes that pass plugins and extenders; only the nominated node if it is one of them.
-
-        Source: pkg/scheduler/schedule_one.go, Scheduler.evaluateNominatedNode (1.36).
-        """
-        snapshot = self._snapshot
-        find_nodes = partial(
-            find_nodes_that_fit,
-            self._pod,
-            snapshot,
-            self._profile,
-            self._runtime,
-            self._context.node_sampler,
-            only_nodes=self._only_nodes,
-            with_rejections=True,
-        )
-        diagnosis, evaluated_nodes = find_nodes()
-        nominated_row = snapshot.row(self._pod.pod.status.nominated_node_name)
-        if diagnosis.has_feasible_node and nominated_row is not None and diagnosis.feasible[nominated_row]:
-            passed_diagnosis = await self._run_extender_filters(diagnosis)
-            if passed_diagnosis.has_feasible_node:
-                return passed_diagnosis, evaluated_nodes
-            diagnosis, evaluated_nodes = find_nodes(ignore_nomination=True)
-        if diagnosis.has_feasible_node:
-            diagnosis = await self._run_extender_filters(diagnosis)
-        return diagnosis, evaluated_nodes
-
-    async def _run_extender_filters(self, diagnosis: Diagnosis) -> Diagnosis:
+    async def _run_filters(self, diagnosis: Diagnosis) -> Diagnosis:
         """Call the extenders' filter verbs one after another.
 
         Source: pkg/scheduler/schedule_one.go, findNodesThatPassExtenders (1.36).
@@ -144,7 +127,7 @@ class ExtenderCycle:
             if not diagnosis.feasible.any():
                 break
             try:
-                result = await extender.filter(self._make_query(diagnosis.feasible))
+                result = await extender.filter(self._make_extender_args(diagnosis.feasible))
             except ExtenderError as error:
                 if is_error_ignored(extender, error):
                     continue
@@ -154,7 +137,7 @@ class ExtenderCycle:
             diagnosis = apply_filter_result(diagnosis, result, self._snapshot)
         return diagnosis
 
-    def _make_query(self, feasible: BoolArray) -> ExtenderQuery:
+    def _make_extender_args(self, feasible: BoolArray) -> ExtenderArgs:
         rows = np.flatnonzero(feasible).tolist()
         names, nodes, returned_nodes = self._snapshot.names, self._snapshot.nodes, self._returned_nodes
 
@@ -165,32 +148,53 @@ class ExtenderCycle:
                 for row in rows
             ]
 
-        return ExtenderQuery(self._pod.pod, [names[row] for row in rows], list_raw_nodes)
+        return ExtenderArgs(self._pod.pod, [names[row] for row in rows], list_raw_nodes)
 
-    # -- scoring
+    def _replace_returned_nodes(self, diagnosis: Diagnosis) -> FilteredNodes:
+        """Return the feasible nodes with the snapshot for Score plugins.
 
-    async def _prioritize_nodes(self, diagnosis: Diagnosis) -> Ranking:
-        """Score with plugins and, if these succeed, add the scores of extenders.
+        In the snapshot, the nodes that an extender returned replace the cached nodes. The returned nodes have no pods
+        and no images, because kube-scheduler also builds a new NodeInfo from each of them.
+
+        Source: pkg/scheduler/extender.go, HTTPExtender.Filter (1.36).
+        """
+        snapshot = self._snapshot
+        if not self._returned_nodes or diagnosis.feasible_count <= 1:
+            return FilteredNodes(diagnosis, snapshot, self._runtime)
+        hypothesis = Hypothesis(snapshot)
+        pods: list[AssignedPodInfo] = []
+        rows: list[int] = []
+        try:
+            for row in np.flatnonzero(diagnosis.feasible).tolist():
+                node = self._returned_nodes[snapshot.names[row]].node
+                status = msgspec.structs.replace(node.status, images=())
+                hypothesis.add_or_update_node(msgspec.structs.replace(node, status=status))
+                pods_on_node = snapshot.pods_on(snapshot.names[row]).values()
+                pods.extend(pods_on_node)
+                rows.extend([row] * len(pods_on_node))
+        except ValueError as error:  # an invalid quantity
+            error_status = Status(Code.ERROR, (f"an extender returned an invalid node: {error}",))
+            return FilteredNodes(replace(diagnosis, error=error_status), snapshot, self._runtime)
+        batch = PodBatch(pods, np.array(rows, dtype=np.int64))
+        hypothesis.remove_pods(batch, np.arange(len(batch)))
+        runtime = PluginRuntime(self._runtime.runner, ResultCache(enabled=False))
+        return FilteredNodes(diagnosis, hypothesis.snapshot(), runtime)
+
+    # -- prioritize
+
+    async def _add_scores(self, feasible: BoolArray, ranking: Ranking) -> Ranking:
+        """Call the extenders' prioritize verbs concurrently and return *ranking* with their scores added.
 
         Source: pkg/scheduler/schedule_one.go, prioritizeNodes (1.36).
         """
-        try:
-            snapshot, runtime = self._make_snapshot_for_scoring(diagnosis.feasible)
-        except ValueError as error:
-            no_scores = np.empty(0, dtype=np.int64)
-            return Ranking(
-                no_scores, no_scores, error=Status(Code.ERROR, (f"an extender returned an invalid node: {error}",))
-            )
-        feasible, pre_filter_run = diagnosis.feasible, diagnosis.pre_filter_run
-        ranking = prioritize_nodes(self._pod, snapshot, self._profile, runtime, feasible, pre_filter_run)
         prioritizers = [extender for extender in self._extenders if extender.config.prioritize_verb]
-        if ranking.error is not None or not prioritizers:
+        if not prioritizers:
             return ranking
-        query = self._make_query(feasible)
-        calls = (_run_extender_prioritize(extender, query) for extender in prioritizers)
+        args = self._make_extender_args(feasible)
+        calls = (_run_extender_prioritize(extender, args) for extender in prioritizers)
         score_lists = await asyncio.gather(*calls)
         totals = ranking.totals.copy()
-        position_by_name = {name: position for position, name in enumerate(query.node_names)}
+        position_by_name = {name: position for position, name in enumerate(args.node_names)}
         for extender, scores in zip(prioritizers, score_lists, strict=True):
             known_scores = [score for score in scores if score.host in position_by_name]
             positions = np.array([position_by_name[score.host] for score in known_scores], dtype=np.int64)
@@ -198,98 +202,45 @@ class ExtenderCycle:
             np.add.at(totals, positions, _scale_scores(raw_scores, extender.config.weight))
         return replace(ranking, totals=totals, best_positions=None)
 
-    def _make_snapshot_for_scoring(self, feasible: BoolArray) -> tuple[Snapshot, PluginRuntime]:
-        """Return the snapshot for scoring, in which nodes that an extender returned replace the cached nodes.
 
-        The returned nodes have no pods or images, because kube-scheduler too builds a new NodeInfo from each.
+def recheck_selected_node(
+    context: SchedulerContext, pod: PodInfo, profile: Profile, old_snapshot: Snapshot, decision: ScheduleResult
+) -> Decision:
+    """Recheck *decision*, which was made on *old_snapshot*, because the cache may have changed during the calls.
 
-        Raises:
-            ValueError: a returned node has an invalid quantity.
+    Return it if its node still fits, else a decision for the best scored node that still fits. If no scored node fits,
+    return a failure.
+    """
+    snapshot = context.cache.snapshot()
+    if snapshot is old_snapshot:
+        return decision
+    diagnosis = find_nodes_that_pass_filters(pod, snapshot, profile, context.runtimes[profile.scheduler_name])
+    if diagnosis.error is not None:
+        return ScheduleFailure(diagnosis.error, diagnosis.format_message(), diagnosis, nominated_node="")
 
-        Source: pkg/scheduler/extender.go, HTTPExtender.Filter (1.36).
-        """
-        if not self._returned_nodes:
-            return self._snapshot, self._runtime
-        snapshot = self._snapshot
-        hypothesis = Hypothesis(snapshot)
-        pods: list[AssignedPodInfo] = []
-        rows: list[int] = []
-        for row in np.flatnonzero(feasible).tolist():
-            node = self._returned_nodes[snapshot.names[row]].node
-            status = msgspec.structs.replace(node.status, images=())
-            hypothesis.add_or_update_node(msgspec.structs.replace(node, status=status))
-            pods_on_node = snapshot.pods_on(snapshot.names[row]).values()
-            pods.extend(pods_on_node)
-            rows.extend([row] * len(pods_on_node))
-        batch = PodBatch(pods, np.array(rows, dtype=np.int64))
-        hypothesis.remove_pods(batch, np.arange(len(batch)))
-        return hypothesis.snapshot(), PluginRuntime(self._runtime.runner, ResultCache(enabled=False))
+    def fits(name: str) -> bool:
+        row = snapshot.row(name)
+        return row is not None and bool(diagnosis.feasible[row])
 
-    # -- PostFilter
-
-    async def _run_post_filter(self, diagnosis: Diagnosis) -> ScheduleFailure:
-        failure = make_failure_without_post_filter(diagnosis, self._profile)
-        if failure is not None:
-            return failure
-        start_time = self._runtime.runner.start_timer()
-        attempt = FailedAttempt(diagnosis, self._profile, self._runtime, self._context.rng)
-        post_filter_run = await self._run_post_filter_plugins(attempt)
-        self._runtime.runner.observe_extension_point(
-            self._profile.scheduler_name, "PostFilter", post_filter_run.status, start_time
-        )
-        return make_failure_after_post_filter(diagnosis, post_filter_run)
-
-    async def _run_post_filter_plugins(self, attempt: FailedAttempt) -> PostFilterRun:
-        """Run the PostFilter plugins; extenders may change a preemption plan."""
-        collector = PostFilterCollector()
-        for plugin in self._profile.post_filter_plugins:
-            result = run_post_filter_plugin(plugin, self._pod, self._snapshot, attempt)
-            if isinstance(result.detail, PreemptionPlan):
-                result = await call_extenders(
-                    result, result.detail, self._pod.pod, self._snapshot, self._extenders, self._context.rng
-                )
-            post_filter_run = collector.add(plugin.name, result)
-            if post_filter_run is not None:
-                return post_filter_run
-        return collector.finish()
-
-    # -- rechecking on the newest snapshot
-
-    def _recheck(self, decision: ScheduleResult, diagnosis: Diagnosis) -> Decision:
-        """Return *decision* if its node still fits, else a decision for the best node that fits, or a failure."""
-        new_snapshot = self._context.cache.snapshot()
-        if new_snapshot is self._snapshot:
-            return decision
-        new_diagnosis = find_nodes_that_pass_filters(self._pod, new_snapshot, self._profile, self._runtime)
-        if new_diagnosis.error is not None:
-            return ScheduleFailure(
-                new_diagnosis.error, new_diagnosis.format_message(), new_diagnosis, nominated_node=""
-            )
-
-        def fits(name: str) -> bool:
-            row = new_snapshot.row(name)
-            return row is not None and bool(new_diagnosis.feasible[row])
-
-        cycle_state = new_diagnosis.pre_filter_run.cycle_state
-        if fits(decision.suggested_host):
-            return replace(decision, cycle_state=cycle_state)
-        names, ranking = self._snapshot.names, decision.ranking
-        if ranking is not None:
-            for position in np.argsort(-ranking.totals, kind="stable").tolist():
-                name = names[int(ranking.rows[position])]
-                if fits(name):
-                    return replace(decision, suggested_host=name, cycle_state=cycle_state)
-        status = Status(Code.ERROR, (_NO_NODE_FITS_ANY_MORE,))
-        return ScheduleFailure(status, _NO_NODE_FITS_ANY_MORE, diagnosis, nominated_node="")
+    cycle_state = diagnosis.pre_filter_run.cycle_state
+    if fits(decision.suggested_host):
+        return replace(decision, cycle_state=cycle_state)
+    if decision.ranking is not None:
+        for position in np.argsort(-decision.ranking.totals, kind="stable").tolist():
+            name = old_snapshot.names[int(decision.ranking.rows[position])]
+            if fits(name):
+                return replace(decision, suggested_host=name, cycle_state=cycle_state)
+    status = Status(Code.ERROR, (_NO_NODE_FITS_ANY_MORE,))
+    return ScheduleFailure(status, _NO_NODE_FITS_ANY_MORE, diagnosis, nominated_node="")
 
 
-async def _run_extender_prioritize(extender: HttpExtender, query: ExtenderQuery) -> list[HostPriority]:
+async def _run_extender_prioritize(extender: HttpExtender, args: ExtenderArgs) -> list[HostPriority]:
     """Return the extender's scores; an empty list if the call failed.
 
     Source: pkg/scheduler/schedule_one.go, prioritizeNodes (1.36).
     """
     try:
-        return await extender.prioritize(query)
+        return await extender.prioritize(args)
     except ExtenderError as error:
         fields = {"extender": extender.name, "err": str(error)}
         log.debug("Failed to run extender's priority function. No score given by this extender.", extra=fields)
@@ -302,10 +253,10 @@ def _scale_scores(scores: IntArray, weight: int) -> IntArray:
 
 
 def apply_filter_result(diagnosis: Diagnosis, result: ExtenderFilterResult, snapshot: Snapshot) -> Diagnosis:
-    """Return *diagnosis* after an extender's filter: the nodes that it rejected are infeasible, for its reasons.
+    """Return *diagnosis* with the result of an extender's filter verb.
 
-    The extender's reason for a node replaces earlier ones. A node that it omits without a reason counts as
-    UNRESOLVABLE. Unknown node names are ignored.
+    Only the nodes that the extender returned are feasible. The extender's reason for a node replaces earlier reasons.
+    If the extender omits a node without a reason, the node counts as UNRESOLVABLE. Unknown node names are ignored.
 
     Source: pkg/scheduler/schedule_one.go, findNodesThatPassExtenders, Scheduler.findNodesThatFitPod;
     pkg/scheduler/framework/interface.go, NewDefaultNodeToStatus (1.36).

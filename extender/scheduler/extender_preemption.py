@@ -1,10 +1,11 @@
-"""Preemption with HTTP extenders: they may drop candidates and change victims.
+"""Preemption with HTTP extenders, which may drop candidates and change victims.
 
 Source: pkg/scheduler/framework/preemption/preemption.go, Evaluator.callExtenders; pkg/scheduler/extender.go,
 HTTPExtender.convertPodUIDToPod (1.36).
 """
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from random import Random
 
 import msgspec
@@ -16,8 +17,8 @@ from extender.cache.snapshot import Snapshot
 from extender.client.extender import HttpExtender, NodeVictims
 from extender.client.extender_transport import ExtenderError
 from extender.framework.extension_points import PostFilterResult
-from extender.framework.status import error, unschedulable
-from extender.preemption.plan import Candidate, PreemptionPlan
+from extender.framework.status import error_status, unschedulable_status
+from extender.preemption.plan import Candidate, PreemptionPlan, describe_placement
 from extender.preemption.select_candidate import select_candidate
 from extender.scheduler.context import log
 
@@ -29,7 +30,7 @@ Source: pkg/scheduler/framework/plugins/defaultpreemption/default_preemption.go,
 
 
 def is_error_ignored(extender: HttpExtender, exception: ExtenderError) -> bool:
-    """Return whether the extender is ignorable; if it is, log the ignored error.
+    """Return whether errors of the extender are ignored. If they are, log the error.
 
     Source: pkg/scheduler/schedule_one.go, findNodesThatPassExtenders, Scheduler.extendersBinding;
     pkg/scheduler/framework/preemption/preemption.go, Evaluator.callExtenders (1.36).
@@ -73,16 +74,19 @@ async def call_extenders(
         except ExtenderError as exception:
             if is_error_ignored(extender, exception):
                 continue
-            return PostFilterResult(error(f"{_PREFIX}{exception}"))
+            return PostFilterResult(error_status(f"{_PREFIX}{exception}"))
         empty_candidate = next((candidate for candidate in reviewed_candidates if not candidate.victims), None)
         if empty_candidate is not None and not extender.config.ignorable:
             node = empty_candidate.node_name
-            return PostFilterResult(error(f'{_PREFIX}expected at least one victim pod on node "{node}"'))
+            return PostFilterResult(error_status(f'{_PREFIX}expected at least one victim pod on node "{node}"'))
         candidates = [candidate for candidate in reviewed_candidates if candidate.victims]
         if not candidates:
-            return PostFilterResult(unschedulable(f"{_PREFIX}no candidate node for preemption"))
+            return PostFilterResult(unschedulable_status(f"{_PREFIX}no candidate node for preemption"))
     new_plan = select_candidate(candidates, rng)
-    return PostFilterResult(result.status, new_plan.best_candidate.node_name, new_plan)
+    status = result.status
+    if status.reasons:  # the message of the plugin names the node and the number of victims
+        status = replace(status, reasons=(f"{_PREFIX}{describe_placement(new_plan.best_candidate)}",))
+    return PostFilterResult(status, new_plan.best_candidate.node_name, new_plan)
 
 
 def _convert_to_node_victims(candidate: Candidate) -> NodeVictims:

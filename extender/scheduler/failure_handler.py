@@ -1,83 +1,109 @@
-"""Handle a failed attempt: requeue the pod, record an event and patch its status.
+"""Handle a failed attempt: requeue the pod, record an event and patch the pod's status.
 
 Source: pkg/scheduler/schedule_one.go, Scheduler.handleSchedulingFailure (1.36).
 """
 
 import asyncio
 from collections.abc import Coroutine
+from dataclasses import dataclass
 from typing import Any
 
 import msgspec
 
 from extender.cache.pod_info import AssignedPodInfo
-from extender.client.errors import ApiError, ConflictError, NotFoundError, ServerError, UnreachableError
+from extender.client.errors import (
+    ApiError,
+    ConflictError,
+    FencedError,
+    NotFoundError,
+    ServerError,
+    UnreachableError,
+)
 from extender.client.events import truncate_note
 from extender.framework.api_plan import ApiCall
 from extender.framework.events import ActionType, ClusterEvent, EventResource
 from extender.framework.status import Code, Status
 from extender.queueing.queued_pod_info import QueuedPodInfo
 from extender.scheduler import log_messages
+from extender.scheduler.api_writer import PodEvent
+from extender.scheduler.attempt_history import Attempt
 from extender.scheduler.context import SchedulerContext, log
 from extender.scheduler.status_patches import make_pod_scheduled_patch
 
 _MAX_TRIES = 4
 _INITIAL_DELAY_SECONDS, _DELAY_FACTOR = 0.01, 5.0
-"""Seconds before a failed status write is retried, and the growth factor.
+"""Seconds before the first retry of a failed status write, and the factor by which each later delay grows.
 
 Source: pkg/scheduler/schedule_one.go, updatePod (1.36).
 """
 
+_MIN_RETRY_SECONDS, _MAX_RETRY_SECONDS = 1.0, 30.0
+"""Shortest and longest delay before a condition is written again after all tries failed."""
+
 
 def run_in_background(context: SchedulerContext, coroutine: Coroutine[Any, Any, Any]) -> None:
     """Start *coroutine* as a task of the context."""
+    _start_task(context.tasks, coroutine)
+
+
+def _start_task(tasks: set[asyncio.Task[None]], coroutine: Coroutine[Any, Any, Any]) -> None:
+    """Start *coroutine* as a task, which is in *tasks* until it ends."""
     task = asyncio.get_running_loop().create_task(coroutine)
-    context.tasks.add(task)
-    task.add_done_callback(context.tasks.discard)
+    tasks.add(task)
+    task.add_done_callback(tasks.discard)
+
+
+@dataclass(frozen=True, slots=True)
+class AttemptFailure:
+    """Why an attempt to schedule a pod failed.
+
+    Attributes:
+        status: the status of the attempt: ERROR or a rejection.
+        message: the full message for the log, the event and the condition.
+        rejectors: the plugins that rejected the pod; empty after an error.
+        nominated_node: the node to nominate for the pod; None keeps the current nomination, "" clears it.
+    """
+
+    status: Status
+    message: str
+    rejectors: frozenset[str] = frozenset()
+    nominated_node: str | None = ""
 
 
 def handle_scheduling_failure(
-    context: SchedulerContext,
-    queued_pod_info: QueuedPodInfo,
-    status: Status,
-    message: str,
-    rejectors: frozenset[str],
-    nominated_node: str | None,
-    start_time: float,
+    context: SchedulerContext, queued_pod_info: QueuedPodInfo, failure: AttemptFailure, start_time: float
 ) -> None:
-    """Handle the failed attempt of *queued_pod_info*.
+    """Handle the failed attempt of *queued_pod_info*, which is in flight.
 
-    Args:
-        context: the scheduler's context.
-        queued_pod_info: the pod, in flight.
-        status: ERROR or a rejection.
-        message: the full message for the log, the event and the condition.
-        rejectors: the plugins that rejected the pod; empty after an error.
-        nominated_node: the node to nominate the pod for; None keeps the current nomination, "" clears it.
-        start_time: the start of the attempt, on the monotonic clock.
+    *start_time* is the start of the attempt, on the monotonic clock.
     """
     pod = queued_pod_info.pod_info.pod
+    status, message, nominated_node = failure.status, failure.message, failure.nominated_node
     is_rejected = status.is_rejected
     reason = "Unschedulable" if is_rejected else "SchedulerError"
     scheduler_name = pod.spec.scheduler_name
     now = context.clock.monotonic()
-    context.metrics.observe_attempt(scheduler_name, "unschedulable" if is_rejected else "error", now - start_time)
+    result = "unschedulable" if is_rejected else "error"
+    seconds, attempts = now - start_time, queued_pod_info.attempts
+    context.metrics.observe_attempt(scheduler_name, result, seconds)
+    context.attempt_history.record(
+        Attempt(context.clock.now(), pod.key, queued_pod_info.uid, result, "", message, seconds, attempts)
+    )
     (log_messages.log_unschedulable if is_rejected else log_messages.log_error)(pod, message)
-    queued_pod_info.pending_plugins = rejectors if status.code is Code.PENDING else frozenset()
-    queued_pod_info.unschedulable_plugins = rejectors - queued_pod_info.pending_plugins
+    queued_pod_info.pending_plugins = failure.rejectors if status.code is Code.PENDING else frozenset()
+    queued_pod_info.unschedulable_plugins = failure.rejectors - queued_pod_info.pending_plugins
     still_exists = _requeue(context, queued_pod_info, now)
     if not still_exists and _has_pod_with_key(context, queued_pod_info.key):
         return
     newest_pod = queued_pod_info.pod_info.pod
-    context.recorder.event(
-        newest_pod, warning=True, reason="FailedScheduling", action="Scheduling", note=truncate_note(message)
-    )
+    context.recorder.event(newest_pod, PodEvent("FailedScheduling", "Scheduling", truncate_note(message), warning=True))
     if not still_exists:
         return
     if nominated_node is not None:
         context.cache.nominate(newest_pod, nominated_node)
     api_call = make_pod_scheduled_patch(newest_pod, reason, message, nominated_node, context.clock.now())
     if api_call is not None:
-        run_in_background(context, write_status(context, api_call))
+        run_in_background(context, _write_condition(context, queued_pod_info, api_call))
 
 
 def _requeue(context: SchedulerContext, queued_pod_info: QueuedPodInfo, now: float) -> bool:
@@ -102,13 +128,13 @@ def _has_pod_with_key(context: SchedulerContext, key: str) -> bool:
 
 
 def is_still_pending(context: SchedulerContext, queued_pod_info: QueuedPodInfo) -> bool:
-    """Return whether the pod is still pending and not being deleted; this may change during extender calls."""
+    """Return whether the pod is still pending and not terminating. This may change during extender calls."""
     newest_pod = context.cache.pending_pods.get(queued_pod_info.uid)
     return newest_pod is not None and newest_pod.metadata.deletion_timestamp is None
 
 
 async def write_status(context: SchedulerContext, api_call: ApiCall) -> bool:
-    """Patch a status with retries and return whether it succeeded. Failures are logged.
+    """Write a status, retry failed writes, and return whether a write succeeded. The last failure is logged.
 
     Source: pkg/scheduler/schedule_one.go, updatePod (1.36).
     """
@@ -132,13 +158,40 @@ async def write_status(context: SchedulerContext, api_call: ApiCall) -> bool:
     return False
 
 
+async def _write_condition(context: SchedulerContext, queued_pod_info: QueuedPodInfo, api_call: ApiCall) -> None:
+    """Write the condition of a failed attempt. If all tries fail, retry in the background until the next attempt.
+
+    kube-scheduler does not retry. Without a retry, the reason is missing until the next attempt, perhaps for minutes.
+    """
+    attempts = queued_pod_info.attempts
+    if await write_status(context, api_call):
+        return
+
+    async def retry() -> None:
+        delay = _MIN_RETRY_SECONDS
+        while True:
+            await context.sleep(delay * (1 + 0.1 * context.rng.random()))
+            delay = min(2 * delay, _MAX_RETRY_SECONDS)
+            if queued_pod_info.attempts != attempts or queued_pod_info.uid not in context.cache.pending_pods:
+                return
+            try:
+                await context.api.call(api_call)
+            except (NotFoundError, ConflictError, FencedError):
+                return
+            except ApiError:
+                continue
+            return
+
+    _start_task(context.status_retries, retry())
+
+
 def _log_failed_write(api_call: ApiCall, error: ApiError) -> None:
     log.warning("status of %s %s/%s could not be written: %s", api_call.kind, api_call.namespace, api_call.name, error)
 
 
 def requeue_after_pod_removal(context: SchedulerContext, removed_pod: AssignedPodInfo, *, except_uid: str = "") -> None:
-    """Move the pods that may fit without *removed_pod* to activeQ or backoffQ, except the pod *except_uid*."""
-    # Queueing hints ignore a deleted pod without a node; the removed pod has its node only in the cache.
+    """Requeue the pods that may fit without *removed_pod*, except the pod with the uid *except_uid*."""
+    # The spec of an assumed pod has no node name, and the queueing hints ignore a deleted pod without a node name.
     spec = msgspec.structs.replace(removed_pod.pod.spec, node_name=removed_pod.node_name)
     event = ClusterEvent(
         EventResource.ASSIGNED_POD, ActionType.DELETE, msgspec.structs.replace(removed_pod.pod, spec=spec), None

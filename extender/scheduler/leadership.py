@@ -1,4 +1,4 @@
-"""Leadership: the leader process alone may write."""
+"""Leadership: whether this process is the leader. Only the leader writes to the API server."""
 
 from typing import Protocol
 
@@ -7,11 +7,11 @@ class Leadership(Protocol):
     """The leader state of this process."""
 
     def may_act(self) -> bool:
-        """Return whether this process may bind and evict now. Called before each such write, so it is cheap."""
+        """Return whether this process may bind and evict now. The call is cheap, because it precedes each write."""
 
 
 class AlwaysLeader:
-    """Leadership without leader election."""
+    """The leadership of a process without leader election, which may always write."""
 
     def may_act(self) -> bool:
         """Return True."""

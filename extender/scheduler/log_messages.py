@@ -1,4 +1,4 @@
-"""The log messages about each pod: kube-scheduler's text and verbosity.
+"""Log what happens to each pod, with kube-scheduler's texts and verbosities.
 
 Source: cmd/kube-scheduler/app/server.go, Run; pkg/scheduler/schedule_one.go, Scheduler.handleSchedulingFailure
 (1.36).
@@ -20,10 +20,11 @@ def log_attempt(pod: Pod) -> None:
         log.log(_ATTEMPT_LEVEL, "Attempting to schedule pod", extra={"pod": pod})
 
 
-def log_bound(pod: Pod, node: str) -> None:
-    """Log that the pod is bound."""
+def log_bound(pod: Pod, node: str, evaluated_count: int, feasible_count: int) -> None:
+    """Log that the pod is bound, with the numbers of evaluated and of feasible nodes."""
     if log.isEnabledFor(_OUTCOME_LEVEL):
-        log.log(_OUTCOME_LEVEL, "Successfully bound pod to node", extra={"pod": pod, "node": node})
+        counts = {"evaluatedNodes": evaluated_count, "feasibleNodes": feasible_count}
+        log.log(_OUTCOME_LEVEL, "Successfully bound pod to node", extra={"pod": pod, "node": node, **counts})
 
 
 def log_unschedulable(pod: Pod, message: str) -> None:

@@ -1,4 +1,4 @@
-"""Schedule pod groups: pop the pending members together, schedule them, then bind or requeue each member.
+"""Schedule pod groups: pop all pending members of a group, schedule them, then bind or requeue each member.
 
 Source: pkg/scheduler/schedule_one.go, Scheduler.ScheduleOne; pkg/scheduler/schedule_one_podgroup.go,
 Scheduler.podGroupInfoForPod, Scheduler.frameworkForPodGroup, Scheduler.podGroupSchedulingDefaultAlgorithm;
@@ -13,43 +13,47 @@ from extender.api.kinds.pod_group import PodGroup
 from extender.cache.pod_groups import get_pod_group_key
 from extender.cache.snapshot import Snapshot
 from extender.cycle.decision import Decision, ScheduleFailure, ScheduleResult
+from extender.cycle.pod_group.validation import validate_pod_group
 from extender.cycle.pod_group_cycle import get_member_sort_key, make_group_attempt, run_pod_group_cycle
 from extender.cycle.pod_group_members import (
     GroupAttempt,
     GroupDecision,
     MemberResult,
     MemberStep,
-    check_scheduler_names,
 )
-from extender.cycle.scheduling_cycle import schedule_pod
+from extender.cycle.scheduling_cycle import CycleInputs, schedule_without_extenders
 from extender.framework.pod_group_points import PodGroupInfo
 from extender.framework.profiles import Profile
-from extender.framework.status import Code, Status, error
-from extender.preemption.plan import GroupPreemptionPlan, PreemptionPlan
+from extender.framework.status import Code, Status, error_status
+from extender.preemption.plan import GroupPreemptionPlan
 from extender.queueing.queued_pod_info import QueuedPodInfo
-from extender.scheduler.binder import undo_api_calls
+from extender.scheduler.binder import make_unreserve_calls
 from extender.scheduler.context import SchedulerContext, log
-from extender.scheduler.evictions import preempt, preempt_for_group
-from extender.scheduler.extender_cycle import ExtenderCycle
-from extender.scheduler.failure_handler import handle_scheduling_failure, is_still_pending, write_status
+from extender.scheduler.evictions import execute_post_filter_plans, preempt_for_group
+from extender.scheduler.extender_cycle import schedule_with_extenders
+from extender.scheduler.failure_handler import AttemptFailure, handle_scheduling_failure, is_still_pending, write_status
 from extender.scheduler.status_patches import apply_condition_patch, make_pod_group_scheduled_patch
 
 _YIELD_SECONDS = 0.05
-"""Seconds after which the event loop may run other tasks; preemption for a group schedules its members many times."""
+"""Seconds after which the event loop may run other tasks. Preemption for a group takes long, because it schedules the
+members many times.
+"""
 
 FindProfile = Callable[[QueuedPodInfo], Profile | None]
-"""Returns the profile of a pod; None if the pod needs no scheduling and was removed from the queue."""
+"""A function that returns the profile of a pod. If the pod needs no scheduling, it takes the pod out of the queue and
+returns None.
+"""
 
 StartBinding = Callable[[QueuedPodInfo, ScheduleResult, float], None]
-"""Assumes the pod on its node and starts its binding cycle."""
+"""A function that assumes a pod on its node and starts the binding cycle. The float is the start of the attempt."""
 
 
 class PodGroupScheduler:
-    """Runs the attempts of pod groups."""
+    """Runs the scheduling attempts of pod groups."""
 
     def __init__(self, context: SchedulerContext, find_profile: FindProfile, start_binding: StartBinding) -> None:
         self._context, self._find_profile, self._start_binding = context, find_profile, start_binding
-        self._durations: dict[str, float] = {}
+        self._durations_by_uid: dict[str, float] = {}
         self._last_yield = 0.0
 
     async def attempt(self, first_member: QueuedPodInfo) -> None:
@@ -59,7 +63,7 @@ class PodGroupScheduler:
             await self._attempt(members)
         except Exception as exception:  # noqa: BLE001  logged with its traceback; one group's error must not end the loop
             log.exception("scheduling the pod group of %s failed", first_member.key)
-            status = error(f"{type(exception).__name__}: {exception}")
+            status = error_status(f"{type(exception).__name__}: {exception}")
             assigned_pods, in_flight = self._context.cache.assigned_pods, self._context.queue.in_flight_events
             members_in_flight = [
                 member for member in members if member.uid in in_flight and member.uid not in assigned_pods
@@ -87,15 +91,12 @@ class PodGroupScheduler:
 
     def _fail_all(self, members: Sequence[QueuedPodInfo], status: Status) -> None:
         for member in members:
-            handle_scheduling_failure(
-                self._context, member, status, status.message, frozenset(), "", self._context.clock.monotonic()
-            )
+            failure = AttemptFailure(status, status.message)
+            handle_scheduling_failure(self._context, member, failure, self._context.clock.monotonic())
 
     async def _attempt(self, members: list[QueuedPodInfo]) -> None:
         context = self._context
-        scheduler_name_error = check_scheduler_names([member.pod_info for member in members])
-        if scheduler_name_error is not None:
-            self._fail_all(members, scheduler_name_error)
+        if not await self._validate(members):
             return
         profiles = {member.uid: profile for member in members if (profile := self._find_profile(member)) is not None}
         members = [member for member in members if member.uid in profiles]
@@ -105,14 +106,28 @@ class PodGroupScheduler:
         profile = profiles[members[0].uid]
         runtime = context.runtimes[profile.scheduler_name]
         attempt = make_group_attempt([member.pod_info for member in members], profile, runtime, context.rng)
-        self._durations = {}
+        self._durations_by_uid = {}
         decision = await self._schedule_group(attempt, context.cache.snapshot(), start_time)
-        await self._undo_api_calls(members, decision)
+        await self._make_unreserve_calls(members, decision)
         self._submit(attempt, members, decision)
         context.metrics.observe_pod_group_attempt(
             profile.scheduler_name, _get_result_label(decision), context.clock.monotonic() - start_time
         )
         await self._write_group_status(attempt.group, decision)
+
+    async def _validate(self, members: Sequence[QueuedPodInfo]) -> bool:
+        """Return whether the members can be scheduled together. If not, they fail, and the group since 1.37 too."""
+        context, pods = self._context, [member.pod_info for member in members]
+        profile = context.profiles.get(pods[0].spec.scheduler_name)
+        error = None if profile is None else validate_pod_group(pods, context.cache.snapshot(), profile)
+        if error is None or profile is None:
+            return True
+        self._fail_all(members, error)
+        if profile.release.checks_member_priorities:
+            runtime = context.runtimes[profile.scheduler_name]
+            attempt = make_group_attempt(pods, profile, runtime, context.rng)
+            await self._write_group_status(attempt.group, GroupDecision(error))
+        return False
 
     # -- scheduling
 
@@ -124,7 +139,7 @@ class PodGroupScheduler:
                 step = next(steps)
                 while True:
                     decision = await self._schedule_member(step, attempt)
-                    if step.profile is attempt.profile:  # steps with another profile are part of preemption
+                    if not step.is_dry_run:
                         end_time = clock.monotonic()
                     step = steps.send(decision)
             except StopIteration as stop:
@@ -141,24 +156,28 @@ class PodGroupScheduler:
             self._last_yield = context.clock.monotonic()
         extenders = [extender for extender in context.extenders if extender.is_interested(step.pod.pod)]
         if extenders:
-            decision = await ExtenderCycle(context, step.pod, step.profile, extenders, step.snapshot, only_nodes).run()
-        else:
-            decision = schedule_pod(
-                step.pod,
-                step.snapshot,
-                step.profile,
-                attempt.runtime,
-                context.rng,
-                context.node_sampler,
-                only_nodes=only_nodes,
+            decision = await schedule_with_extenders(
+                context, step.pod, step.profile, extenders, step.snapshot, only_nodes
             )
-        self._durations[step.pod.uid] = context.clock.monotonic() - start_time
-        context.metrics.observe_scheduling_algorithm(self._durations[step.pod.uid])
+        else:
+            decision = schedule_without_extenders(
+                CycleInputs(
+                    step.pod,
+                    step.snapshot,
+                    step.profile,
+                    attempt.runtime,
+                    context.rng,
+                    context.node_sampler,
+                    only_nodes,
+                )
+            )
+        self._durations_by_uid[step.pod.uid] = context.clock.monotonic() - start_time
+        context.metrics.observe_scheduling_algorithm(self._durations_by_uid[step.pod.uid])
         return decision
 
     # -- handling the result
 
-    async def _undo_api_calls(self, members: Sequence[QueuedPodInfo], decision: GroupDecision) -> None:
+    async def _make_unreserve_calls(self, members: Sequence[QueuedPodInfo], decision: GroupDecision) -> None:
         """Make the API calls of Unreserve for members that are not bound, before they are retried.
 
         Source: pkg/scheduler/framework/plugins/dynamicresources/dynamicresources.go, DynamicResources.Unreserve
@@ -169,7 +188,7 @@ class PodGroupScheduler:
         )
         api_calls = [api_call for uid in failed_uids for api_call in decision.unreserve_calls.get(uid, ())]
         if api_calls and self._context.leadership.may_act():
-            await undo_api_calls(self._context.api, api_calls, log.warning)
+            await make_unreserve_calls(self._context.api, api_calls, log.warning)
 
     def _submit(self, attempt: GroupAttempt, members: Sequence[QueuedPodInfo], decision: GroupDecision) -> None:
         """Start evictions, then bind or requeue each member.
@@ -181,25 +200,33 @@ class PodGroupScheduler:
         group = context.cache.snapshot().get_object(PodGroup, attempt.group.key)
         for result in decision.members:
             _preempt(context, result)
-        if isinstance(decision.detail, GroupPreemptionPlan) and group is not None:
-            preempt_for_group(context, group, [pod.pod for pod in attempt.pods], decision.detail)
+        execute_post_filter_plans(context, attempt.pods[0].pod, decision.api_plans)
+        if isinstance(decision.preemption_plan, GroupPreemptionPlan) and group is not None:
+            preempt_for_group(context, group, [pod.pod for pod in attempt.pods], decision.preemption_plan)
         for index, member in enumerate(members):
-            start_time = context.clock.monotonic() - self._durations.get(member.uid, 0.0)
+            start_time = context.clock.monotonic() - self._durations_by_uid.get(member.uid, 0.0)
             failure = decision.get_member_failure(index)
             if failure is not None:
-                handle_scheduling_failure(
-                    context,
-                    member,
-                    failure.status,
-                    failure.status.message,
-                    failure.rejectors,
-                    failure.nominated_node,
-                    start_time,
+                attempt_failure = AttemptFailure(
+                    failure.status, failure.status.message, failure.rejectors, failure.nominated_node
                 )
+                timestamp = member.timestamp
+                handle_scheduling_failure(context, member, attempt_failure, start_time)
+                if decision.status.is_success and attempt.profile.release.uses_placement_feasible:
+                    self._retry_without_backoff(member, timestamp)
             elif is_still_pending(context, member):
                 self._bind_member(member, decision.members[index], start_time)
             else:
                 context.queue.done(member.uid)
+
+    def _retry_without_backoff(self, member: QueuedPodInfo, timestamp: float) -> None:
+        """Move a member that remains after its group was scheduled to activeQ, at its old position.
+
+        Source: pkg/scheduler/backend/queue/scheduling_queue.go, PriorityQueue.AddAttemptedPodGroupIfNeeded (1.37).
+        """
+        member.unschedulable_count = member.consecutive_error_count = 0
+        member.timestamp = timestamp
+        self._context.queue.activate([member.pod_info], self._context.clock.monotonic())
 
     async def _write_group_status(self, group_info: PodGroupInfo, decision: GroupDecision) -> None:
         """Write the group's condition, which the next attempt reads.
@@ -208,7 +235,9 @@ class PodGroupScheduler:
         """
         context = self._context
         group = context.cache.snapshot().get_object(PodGroup, group_info.key)
-        api_call = None if group is None else make_pod_group_scheduled_patch(group, decision, context.clock.now())
+        condition_type = next(iter(context.profiles.values())).release.pod_group_condition
+        now = context.clock.now()
+        api_call = None if group is None else make_pod_group_scheduled_patch(group, decision, condition_type, now)
         if group is None or api_call is None or not await write_status(context, api_call):
             return
         if (
@@ -218,21 +247,19 @@ class PodGroupScheduler:
 
     def _bind_member(self, member: QueuedPodInfo, result: MemberResult, start_time: float) -> None:
         if self._context.cache.snapshot().row(result.node_name) is None:  # deleted while other members were scheduled
-            status = error(f'nodeinfo not found for node name "{result.node_name}"')
-            handle_scheduling_failure(self._context, member, status, status.message, frozenset(), "", start_time)
+            status = error_status(f'nodeinfo not found for node name "{result.node_name}"')
+            handle_scheduling_failure(self._context, member, AttemptFailure(status, status.message), start_time)
         elif isinstance(result.decision, ScheduleResult):
             self._start_binding(member, result.decision, start_time)
 
 
 def _preempt(context: SchedulerContext, result: MemberResult) -> None:
-    """Start the evictions for one member. They continue whether or not the group is scheduled.
+    """Start the evictions for one member. The evictions continue even if the group is not scheduled.
 
     Source: pkg/scheduler/schedule_one_podgroup.go, Scheduler.podGroupSchedulingDefaultAlgorithm (1.36).
     """
     if isinstance(result.decision, ScheduleFailure):
-        for detail in result.decision.post_filter_details.values():
-            if isinstance(detail, PreemptionPlan):
-                preempt(context, result.pod.pod, detail.best_candidate)
+        execute_post_filter_plans(context, result.pod.pod, result.decision.post_filter_plans.values())
 
 
 def _get_result_label(decision: GroupDecision) -> str:

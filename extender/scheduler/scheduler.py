@@ -14,17 +14,22 @@ from extender.cycle import binding_cycle
 from extender.cycle.bind_precheck import get_node
 from extender.cycle.decision import ScheduleFailure, ScheduleResult
 from extender.cycle.scheduling_cycle import schedule_pod
-from extender.framework.events import ActionType, ClusterEvent, EventResource
+from extender.framework.events import ActionType, ClusterEvent, EventResource, make_pod_event
 from extender.framework.profiles import Profile
 from extender.framework.status import Code, Status
-from extender.preemption.plan import PreemptionPlan
 from extender.queueing.queued_pod_info import QueuedPodInfo
 from extender.scheduler import log_messages
+from extender.scheduler.api_writer import PodEvent
 from extender.scheduler.binding_task import BindingTask, fail_binding, start_binding_task
 from extender.scheduler.context import SchedulerContext, log
-from extender.scheduler.evictions import preempt
-from extender.scheduler.extender_cycle import ExtenderCycle
-from extender.scheduler.failure_handler import handle_scheduling_failure, is_still_pending, requeue_after_pod_removal
+from extender.scheduler.evictions import execute_post_filter_plans
+from extender.scheduler.extender_cycle import recheck_selected_node, schedule_with_extenders
+from extender.scheduler.failure_handler import (
+    AttemptFailure,
+    handle_scheduling_failure,
+    is_still_pending,
+    requeue_after_pod_removal,
+)
 from extender.scheduler.pod_groups import PodGroupScheduler
 
 FLUSH_BACKOFF_SECONDS, FLUSH_UNSCHEDULABLE_SECONDS = 1.0, 30.0
@@ -36,19 +41,21 @@ PriorityQueue.flushUnschedulablePodsLeftover (1.36).
 
 
 class Scheduler:
-    """Runs the scheduling loop and handles events (implements `event_handlers.EventHandler`)."""
+    """Runs the scheduling loop and handles events. The class implements `event_handlers.EventHandler`."""
 
     def __init__(self, context: SchedulerContext) -> None:
-        """Use *context*, whose `wake` must set the `wake_event` of `run`."""
+        """Create the scheduler of *context*. The function `context.wake` must set the `wake_event` of `run`."""
         self._context = context
         self._waiting_tasks: dict[str, BindingTask] = {}
         pod_group_settings = [
-            profile.pod_groups for profile in context.profiles.values() if profile.pod_groups is not None
+            profile.pod_group_settings
+            for profile in context.profiles.values()
+            if profile.pod_group_settings is not None
         ]
         self._pod_group_scheduler = (
             PodGroupScheduler(context, self._find_profile, self._assume_and_bind) if pod_group_settings else None
         )
-        self._has_gangs = any(settings.gang_scheduling for settings in pod_group_settings)
+        self._gang_scheduling_enabled = any(settings.gang_scheduling for settings in pod_group_settings)
         self._next_unschedulable_flush = context.clock.monotonic() + FLUSH_UNSCHEDULABLE_SECONDS
 
     # -- loop
@@ -76,13 +83,13 @@ class Scheduler:
 
     def resume_decided_pods(self) -> None:
         """Resume the binding cycles of waiting pods whose Permit is decided."""
-        for waiting_pod in self._context.waiting_pods.pop_decided(self._context.clock.monotonic()):
+        for waiting_pod in self._context.waiting_pods.pop_decided_pods(self._context.clock.monotonic()):
             task = self._waiting_tasks.pop(waiting_pod.pod.uid, None)
             if task is not None:
                 task.permit_decided.set()
 
     async def schedule_one(self) -> bool:
-        """Schedule the next pod; return False if activeQ is empty. Waits only for extenders and for pod groups."""
+        """Schedule the next pod or pod group, and await extender calls. Return False if no pod can be popped."""
         queued_pod_info = self._context.queue.pop()
         if queued_pod_info is None:
             return False
@@ -101,9 +108,8 @@ class Scheduler:
         except Exception as error:  # noqa: BLE001  logged with its traceback; one pod's error must not end the loop
             log.exception("scheduling pod %s failed", queued_pod_info.key)
             status = Status(Code.ERROR, (f"{type(error).__name__}: {error}",))
-            handle_scheduling_failure(
-                self._context, queued_pod_info, status, status.message, frozenset(), "", self._context.clock.monotonic()
-            )
+            failure = AttemptFailure(status, status.message)
+            handle_scheduling_failure(self._context, queued_pod_info, failure, self._context.clock.monotonic())
         return True
 
     def _attempt(self, queued_pod_info: QueuedPodInfo) -> None:
@@ -129,9 +135,11 @@ class Scheduler:
         profile = self._find_profile(queued_pod_info)
         if profile is None:
             return
-        decision = await ExtenderCycle(
-            context, queued_pod_info.pod_info, profile, extenders, context.cache.snapshot()
-        ).run_and_recheck()
+        pod_info, snapshot = queued_pod_info.pod_info, context.cache.snapshot()
+        decision = await schedule_with_extenders(context, pod_info, profile, extenders, snapshot)
+        if isinstance(decision, ScheduleResult):
+            decision = recheck_selected_node(context, pod_info, profile, snapshot, decision)
+        del snapshot  # a live snapshot would make later cache writes copy its tables
         context.metrics.observe_scheduling_algorithm(context.clock.monotonic() - start_time)
         if not is_still_pending(context, queued_pod_info):
             context.queue.done(queued_pod_info.uid)
@@ -152,7 +160,7 @@ class Scheduler:
         task.result()
 
     def _find_profile(self, queued_pod_info: QueuedPodInfo) -> Profile | None:
-        """Return the profile of the pod; None if it needs no scheduling and was removed from the queue."""
+        """Return the profile of the pod. If the pod needs no scheduling, take it out of the queue and return None."""
         profile = self._context.profiles.get(queued_pod_info.pod_info.spec.scheduler_name)
         if profile is None:
             log.error("profile not found for scheduler name %r", queued_pod_info.pod_info.spec.scheduler_name)
@@ -162,31 +170,22 @@ class Scheduler:
         return None
 
     def _skip_pod_schedule(self, queued_pod_info: QueuedPodInfo) -> bool:
-        """Return whether to skip the pod, since it is terminating or assumed. Record an event for a terminating pod.
+        """Return whether to skip the pod, because it is terminating or assigned. Record an event if it is terminating.
 
         Source: pkg/scheduler/schedule_one.go, Scheduler.skipPodSchedule (1.36).
         """
         pod = queued_pod_info.pod_info.pod
         if pod.metadata.deletion_timestamp is not None:
             note = f"skip schedule deleting pod: {pod.key}"
-            self._context.recorder.event(pod, warning=True, reason="FailedScheduling", action="Scheduling", note=note)
+            self._context.recorder.event(pod, PodEvent("FailedScheduling", "Scheduling", note, warning=True))
             return True
         return queued_pod_info.uid in self._context.cache.assigned_pods
 
     def _handle_failure(self, queued_pod_info: QueuedPodInfo, decision: ScheduleFailure, start_time: float) -> None:
         pod = queued_pod_info.pod_info.pod
-        handle_scheduling_failure(
-            self._context,
-            queued_pod_info,
-            decision.status,
-            decision.message,
-            decision.rejectors,
-            decision.nominated_node,
-            start_time,
-        )
-        for detail in decision.post_filter_details.values():
-            if isinstance(detail, PreemptionPlan):
-                preempt(self._context, pod, detail.best_candidate)
+        failure = AttemptFailure(decision.status, decision.message, decision.rejectors, decision.nominated_node)
+        handle_scheduling_failure(self._context, queued_pod_info, failure, start_time)
+        execute_post_filter_plans(self._context, pod, decision.post_filter_plans.values())
 
     def _assume_and_bind(
         self,
@@ -198,10 +197,10 @@ class Scheduler:
         """Assume the pod, run Reserve and Permit, and start the binding cycle.
 
         Args:
-            queued_pod_info: the pod.
-            decision: has the selected node.
+            queued_pod_info: the pod to bind.
+            decision: the result with the selected node.
             start_time: the start of the attempt, on the monotonic clock.
-            node_at_decision: the node in the scheduling cycle; None if it may have changed since.
+            node_at_decision: the node object in the scheduling cycle; None if the node may have changed since then.
 
         Source: pkg/scheduler/schedule_one.go, Scheduler.assume, Scheduler.assumeAndReserve,
         Scheduler.prepareForBindingCycle (1.36).
@@ -211,14 +210,9 @@ class Scheduler:
         runtime = context.runtimes[profile.scheduler_name]
         pod = binding_cycle.make_assumed_pod(pod_info.pod, decision.suggested_host, profile, decision.cycle_state)
         assigned_pod_info = context.cache.assume(pod, decision.suggested_host)
-        task = BindingTask(
-            queued_pod_info,
-            assigned_pod_info,
-            profile,
-            decision.cycle_state,
-            start_time,
-            node_at_decision=node_at_decision,
-        )
+        task = BindingTask(queued_pod_info, assigned_pod_info, profile, decision.cycle_state, start_time)
+        task.node_at_decision = node_at_decision
+        task.evaluated_nodes, task.feasible_nodes = decision.evaluated_nodes, decision.feasible_nodes
         status = binding_cycle.run_reserve_plugins(
             pod_info, decision.suggested_host, context.cache.snapshot(), profile, runtime, decision.cycle_state
         )
@@ -240,7 +234,7 @@ class Scheduler:
         start_binding_task(context, task)
 
     def _release_waiting_pods(self, outcome: binding_cycle.PermitOutcome) -> None:
-        """Allow and activate the other pods that Permit plugins returned.
+        """Allow the waiting pods and activate the queued pods that Permit plugins returned.
 
         Source: pkg/scheduler/framework/plugins/gangscheduling/gangscheduling.go, GangScheduling.Permit (1.36).
         """
@@ -262,8 +256,9 @@ class Scheduler:
         if pod.status.nominated_node_name:
             self._context.cache.nominate(pod, pod.status.nominated_node_name)
         self._context.queue.add(self._context.cache.snapshot().make_pod_info(pod), self._context.clock.monotonic())
-        if self._has_gangs:  # the new pod may complete a gang
-            event = ClusterEvent(EventResource.UNSCHEDULABLE_POD, ActionType.ADD, None, pod)
+        if self._gang_scheduling_enabled:  # the new pod may complete a gang
+            release = self._context.profiles[pod.spec.scheduler_name].release
+            event = make_pod_event(release, EventResource.UNSCHEDULED_POD, ActionType.ADD, None, pod)
             self._context.queue.move_all_to_active_or_backoff_queue(event, self._context.clock.monotonic())
         self._context.wake()
 
@@ -280,7 +275,7 @@ class Scheduler:
         self._context.wake()
 
     def on_pending_pod_delete(self, pod: Pod) -> None:
-        """Remove a pod that was deleted or got a node from the queue."""
+        """Remove from the queue a pod that was deleted or got a node."""
         self._context.queue.delete(pod.key)
 
     def on_assumed_pod_delete(self, pod: Pod) -> None:

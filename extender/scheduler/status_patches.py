@@ -1,4 +1,4 @@
-"""Patches for the status of pods and pod groups: conditions and nominated node.
+"""Make the patches for the conditions and the nominated node in the status of pods and pod groups.
 
 Source: pkg/scheduler/schedule_one.go, truncateMessage, updatePod, Scheduler.handleSchedulingFailure;
 pkg/scheduler/schedule_one_podgroup.go, Scheduler.updatePodGroupCondition, Scheduler.submitPodGroupAlgorithmResult;
@@ -18,7 +18,7 @@ from extender.framework.api_plan import ApiCall
 
 
 def _with_transition_time(old_condition: Condition | None, condition: dict[str, Any], now: float) -> dict[str, Any]:
-    """Return *condition* with its last transition time, which changes only with the status."""
+    """Return *condition* with the last transition time: *now* if the status changed, else the old one."""
     transition_time = now
     if (
         old_condition is not None
@@ -56,7 +56,7 @@ def make_pod_scheduled_patch(
         pod: the pod in its last known state.
         reason: `Unschedulable` or `SchedulerError`.
         message: the whole message.
-        nominated_node: the node to nominate the pod for; None keeps the nomination, the empty name clears it.
+        nominated_node: the node to nominate for the pod; None keeps the current nomination, "" clears it.
         now: the current time in seconds since 1970.
     """
     old_condition = _find_condition(pod, "PodScheduled")
@@ -77,23 +77,27 @@ def make_pod_scheduled_patch(
     return _make_status_patch(pod, status) if status else None
 
 
-def make_pod_group_scheduled_patch(group: PodGroup, decision: GroupDecision, now: float) -> ApiCall | None:
+def make_pod_group_scheduled_patch(
+    group: PodGroup, decision: GroupDecision, condition_type: str, now: float
+) -> ApiCall | None:
     """Return the patch for *group* with the result of its attempt; None if the status is up to date.
 
-    A group that was scheduled once keeps that condition, even if later members fail.
+    The type of the condition depends on the release.
+
+    If the condition says that the group was scheduled, a later failure does not change it.
 
     Source: pkg/scheduler/schedule_one_podgroup.go, Scheduler.updatePodGroupCondition (1.36).
     """
     status = decision.status
     reason = "Scheduled" if status.is_success else "Unschedulable" if status.is_rejected else "SchedulerError"
     condition = {
-        "type": "PodGroupScheduled",
+        "type": condition_type,
         "status": str(status.is_success),
         "reason": reason,
         "message": status.message,
         "observedGeneration": group.metadata.generation,
     }
-    old_condition = _find_condition(group, "PodGroupScheduled")
+    old_condition = _find_condition(group, condition_type)
     if old_condition is not None and old_condition.status == "True" and not status.is_success:
         return None
     if _has_values(old_condition, condition["status"], reason, status.message) and (
@@ -119,19 +123,19 @@ def apply_condition_patch(group: PodGroup, patch: ApiCall) -> PodGroup:
 
 
 def make_nomination_patch(pod: Pod, node: str) -> ApiCall | None:
-    """Return the patch that nominates *pod* for *node* (empty clears it); None if the status is up to date."""
+    """Return the patch that nominates *node* for *pod*; None if the status is up to date. "" clears the nomination."""
     if pod.status.nominated_node_name == node:
         return None
     return _make_status_patch(pod, {"nominatedNodeName": node or None})
 
 
-def make_disruption_target_patch(victim: Pod, scheduler: str, preemptor: str, now: float) -> ApiCall | None:
+def make_disruption_target_patch(victim: Pod, scheduler_name: str, preemptor_kind: str, now: float) -> ApiCall | None:
     """Return the patch for the DisruptionTarget condition of *victim*; None if the status is up to date.
 
     Args:
         victim: the victim in its last known state.
-        scheduler: the name of the scheduler.
-        preemptor: `pod` or `podgroup`.
+        scheduler_name: the scheduler name of the preemptor.
+        preemptor_kind: `pod` or `podgroup`.
         now: the current time in seconds since 1970.
 
     Source: pkg/scheduler/framework/preemption/executor.go, NewExecutor (1.36).
@@ -140,7 +144,7 @@ def make_disruption_target_patch(victim: Pod, scheduler: str, preemptor: str, no
         "type": "DisruptionTarget",
         "status": "True",
         "reason": "PreemptionByScheduler",
-        "message": f"{scheduler}: preempting to accommodate a higher priority {preemptor}",
+        "message": f"{scheduler_name}: preempting to accommodate a higher priority {preemptor_kind}",
         "observedGeneration": victim.metadata.generation,
         "lastProbeTime": None,
     }

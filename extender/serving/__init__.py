@@ -1,4 +1,4 @@
-"""HTTP serving: sockets, TLS, authentication, authorization, health checks and the diagnostic pages.
+"""Serve HTTP and HTTPS: sockets, TLS, authentication, authorization, health checks and diagnostic pages.
 
-May import `framework` and below. Knows nothing of the extender verbs.
+The package may import `framework` and the packages below it. It does not know the extender verbs.
 """

@@ -27,13 +27,15 @@ _NO_CACHE: Final = (b"cache-control", b"no-cache, private")
 
 @dataclass(frozen=True, slots=True)
 class AuthMiddleware:
-    """An ASGI application that passes only authorized requests to *app*.
+    """An ASGI application that passes only authorized requests to `app`.
 
     Attributes:
         app: the application that serves authorized requests.
-        authenticator, authorizer: the checks of requests to all paths except `verb_paths`.
+        authenticator: authenticates requests to all paths except `verb_paths`.
+        authorizer: authorizes requests to all paths except `verb_paths`.
         verb_paths: the paths of the extender verbs, which need no review by the API server.
-        client_cert_verifier: the verifier of the callers of the verbs; None: all callers are allowed.
+        client_cert_verifier: verifies the client certificates of requests to `verb_paths`; None: all requests are
+            allowed.
     """
 
     app: AsgiApp
@@ -61,16 +63,16 @@ class AuthMiddleware:
 
     def _check_verb_caller(self, scope: Scope) -> dict[str, Any] | None:
         certificate = scope.get("extensions", {}).get(CERTIFICATE_EXTENSION)
-        rejection = (
-            self.client_cert_verifier.find_rejection(certificate) if self.client_cert_verifier is not None else ""
-        )
-        if not rejection:
+        if self.client_cert_verifier is None:
+            return None
+        reason = self.client_cert_verifier.find_rejection_reason(certificate)
+        if not reason:
             return None
         path, caller = scope["path"], scope.get("client")
-        log.warning("Rejected the caller of a verb", extra={"path": path, "from": caller, "why": rejection})
+        log.warning("Rejected the caller of a verb", extra={"path": path, "from": caller, "why": reason})
         if certificate is None:
-            return make_failure_status(401, "Unauthorized", f'Unauthorized: "{path}": {rejection}')
-        return make_failure_status(403, "Forbidden", f'forbidden: "{path}": {rejection}', details={})
+            return make_failure_status(401, "Unauthorized", f'Unauthorized: "{path}": {reason}')
+        return make_failure_status(403, "Forbidden", f'forbidden: "{path}": {reason}', details={})
 
     async def _check_user(self, scope: Scope) -> dict[str, Any] | None:
         certificate = scope.get("extensions", {}).get(CERTIFICATE_EXTENSION)
@@ -101,7 +103,7 @@ class AuthMiddleware:
 
 @dataclass(frozen=True, slots=True)
 class HiddenPathsMiddleware:
-    """An ASGI application that returns 404 for *paths*, and passes all other requests to *app*."""
+    """An ASGI application that responds 404 to requests for `paths`, and passes all other requests to `app`."""
 
     app: AsgiApp
     paths: frozenset[str]
@@ -132,7 +134,7 @@ async def _send_failure(send: Send, failure: dict[str, Any]) -> None:
     body = msgspec.json.encode(failure) + b"\n"
     headers = [(b"content-type", b"application/json"), (b"content-length", str(len(body)).encode())]
     headers.append((b"x-content-type-options", b"nosniff"))
-    # The rest of a rejected request is not read.
+    # The body of a rejected request is not read, so the connection cannot be reused.
     headers.append((b"connection", b"close"))
     await send({"type": "http.response.start", "status": failure["code"], "headers": headers})
     await send({"type": "http.response.body", "body": body})

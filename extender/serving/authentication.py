@@ -1,6 +1,7 @@
-"""Authenticate requests by bearer token, client certificate or front proxy headers; all others are anonymous.
+"""Authenticate requests by bearer token, client certificate or front proxy headers.
 
-Tokens are reviewed by the API server (TokenReview); the result is cached by the token's digest.
+A request without credentials is anonymous. The API server reviews tokens (TokenReview), and each result is cached by
+the token's digest.
 
 Source: apiserver/pkg/server/options/authentication.go, DelegatingAuthenticationOptions.ApplyTo,
 DelegatingAuthenticationOptions.AddFlags (1.36).
@@ -34,7 +35,7 @@ class Reviewer(Protocol):
     """Creates reviews on the API server."""
 
     async def review(self, kind: str, body: Mapping[str, Any]) -> bytes:
-        """Create a `TokenReview` or `SubjectAccessReview`; return it with its status, as JSON.
+        """Create a review of *kind* (`TokenReview` or `SubjectAccessReview`), and return it with its status as JSON.
 
         Raises:
             ReviewError: the request failed.
@@ -48,16 +49,16 @@ class AuthMetrics(Protocol):
         """Observe a request to the API server; *kind* is `authn` or `authz`."""
 
     def count_token_fetch(self, status: str) -> None:
-        """Count a TokenReview with status ok or error."""
+        """Count a TokenReview; *status* is `ok` or `error`."""
 
     def observe_token_lookup(self, status: str, seconds: float) -> None:
-        """Observe a token's lookup in the cache with status hit or miss."""
+        """Observe the lookup of a token in the cache; *status* is `hit` or `miss`."""
 
     def observe_authentication(self, result: str, username: str, seconds: float) -> None:
-        """Observe an authentication with result success (and the user name) or failure."""
+        """Observe an authentication; *result* is `success` or `failure`, and *username* is empty after a failure."""
 
     def observe_authorization(self, result: str, seconds: float) -> None:
-        """Observe an authorization with result allowed, no-opinion (not allowed) or error."""
+        """Observe an authorization; *result* is `allowed`, `no-opinion` (not allowed) or `error`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,11 +123,12 @@ class Authenticator:
 
     Attributes:
         settings: the options.
-        reviewer: the reviewer of tokens; None: tokens are ignored.
-        metrics: authentication metrics.
-        client_cas, front_proxy_cas: CAs of client certificates, and of front proxies' certificates.
-        get_extra_client_cas: the function that returns further CAs of client certificates, from a file that may change.
-        now: the clock in monotonic seconds.
+        reviewer: creates TokenReviews; None: tokens are ignored.
+        metrics: the metrics of authentication.
+        client_cas: the CAs of client certificates.
+        front_proxy_cas: the CAs of the certificates of front proxies.
+        get_client_ca_file_cas: returns more CAs of client certificates, from a file that may change.
+        now: returns monotonic seconds.
     """
 
     settings: AuthenticationOptions
@@ -134,7 +136,7 @@ class Authenticator:
     metrics: AuthMetrics
     client_cas: tuple[x509.Certificate, ...] = ()
     front_proxy_cas: tuple[x509.Certificate, ...] = ()
-    get_extra_client_cas: Callable[[], tuple[x509.Certificate, ...]] = tuple
+    get_client_ca_file_cas: Callable[[], tuple[x509.Certificate, ...]] = tuple
     now: Callable[[], float] = time.monotonic
     _token_cache: ExpiringCache[UserInfo | str] = field(init=False)
 
@@ -156,7 +158,7 @@ class Authenticator:
                 user = make_user_from_front_proxy(client_cert, headers, self.settings.front_proxy)
                 if user is not None:
                     return user
-            if is_signed_by(client_cert, (*self.client_cas, *self.get_extra_client_cas())):
+            if is_signed_by(client_cert, (*self.client_cas, *self.get_client_ca_file_cas())):
                 return make_user_from_certificate(client_cert)
         token = parse_bearer_token(headers)
         if token and self.reviewer is not None:
@@ -178,7 +180,7 @@ class Authenticator:
         return result if isinstance(result, UserInfo) else None
 
     async def _review_token(self, token: str, reviewer: Reviewer) -> UserInfo | str | None:
-        """Return the user of *token*, or the reason of its rejection; None if the review failed (not cached)."""
+        """Return the user of *token*, or the reason why it is invalid; None if the review failed."""
         start_time = self.now()
         body = {"apiVersion": "authentication.k8s.io/v1", "kind": "TokenReview", "spec": {"token": token}}
         try:
@@ -214,7 +216,10 @@ def make_user_from_certificate(certificate: x509.Certificate) -> UserInfo | None
 def make_user_from_front_proxy(
     certificate: x509.Certificate, headers: Sequence[tuple[bytes, bytes]], settings: FrontProxyOptions
 ) -> UserInfo | None:
-    """Return the user in a front proxy's *headers*; None if they name no user, or the proxy's name is not allowed."""
+    """Return the user that a front proxy names in *headers*.
+
+    None: the headers name no user, or the name of the proxy is not allowed.
+    """
     names = _get_subject_values(certificate, NameOID.COMMON_NAME)
     if settings.allowed_names and not (names and names[0] in settings.allowed_names):
         return None

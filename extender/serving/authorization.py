@@ -1,4 +1,4 @@
-"""Authorize requests: some paths are always allowed, for others the API server reviews access (SubjectAccessReview).
+"""Authorize requests by SubjectAccessReviews of the API server. Some paths are always allowed.
 
 Source: apiserver/pkg/server/options/authentication.go, DelegatingAuthenticationOptions.ApplyTo;
 apiserver/pkg/server/options/authorization.go, DelegatingAuthorizationOptions.toAuthorizer,
@@ -42,9 +42,10 @@ class Authorizer:
 
     Attributes:
         settings: the options.
-        reviewer: the reviewer of access; None: only the always allowed paths are allowed.
+        reviewer: creates SubjectAccessReviews; None: only the always allowed paths and the group `system:masters` are
+            allowed.
         metrics: the metrics of reviews.
-        now: the clock in monotonic seconds.
+        now: returns monotonic seconds.
     """
 
     settings: AuthorizationOptions
@@ -57,7 +58,12 @@ class Authorizer:
         self._decision_cache = ExpiringCache(self.now)
 
     async def authorize(self, user: UserInfo, verb: str, path: str) -> AuthorizationDecision:
-        """Decide whether *user* is allowed to *verb* (a method in lower case) *path*.
+        """Decide whether *user* may send a request.
+
+        Args:
+            user: the authenticated user.
+            verb: the HTTP method in lower case.
+            path: the path of the request.
 
         Raises:
             ReviewError: the review failed.

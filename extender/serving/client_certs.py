@@ -1,7 +1,8 @@
-"""Check the client certificates of callers of the verbs, the only credentials that kube-scheduler can send.
+"""Check the client certificates of requests to the extender verbs.
 
-TLS has verified that a known CA signed the certificate. The verifier checks that it is a CA for callers of the verbs,
-that the certificate is still valid (a connection may outlive it), and that it has an allowed name.
+A client certificate is the only credential that kube-scheduler can send to an extender. TLS has verified that one of
+the trusted CAs signed the certificate. The verifier checks that this CA is trusted for the verbs, and that the
+certificate has an allowed name. It also checks that the certificate has not expired since the connection was opened.
 
 Source: kube-scheduler/config/v1/types.go, ExtenderTLSConfig; pkg/scheduler/extender.go, HTTPExtender.send (1.36).
 """
@@ -36,12 +37,12 @@ class _CheckedCertificate:
 
 @dataclass(slots=True)
 class ClientCertVerifier:
-    """Verifies the client certificates of callers.
+    """Verifies the client certificates of requests to the verbs.
 
     Attributes:
-        get_cas: the function that returns the current CAs of callers' certificates.
-        allowed_names: common names and DNS names, one of which a certificate must have; empty: any.
-        now: the clock.
+        get_cas: returns the CAs that are currently trusted for the verbs.
+        allowed_names: a certificate must have one of these common names or DNS names; empty: any name is allowed.
+        now: returns the current time.
     """
 
     get_cas: Callable[[], Sequence[x509.Certificate]]
@@ -49,8 +50,8 @@ class ClientCertVerifier:
     now: CurrentTime = _get_current_time
     _checked_certificates: OrderedDict[bytes, _CheckedCertificate] = field(init=False, default_factory=OrderedDict)
 
-    def find_rejection(self, certificate: bytes | None) -> str:
-        """Return the reason to reject *certificate* (DER); empty: it is accepted."""
+    def find_rejection_reason(self, certificate: bytes | None) -> str:
+        """Return the reason to reject *certificate* (in DER), or an empty string to accept it."""
         if certificate is None:
             return "a client certificate is required"
         cas = self.get_cas()

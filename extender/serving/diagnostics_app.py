@@ -1,13 +1,13 @@
-"""The HTTPS pages of a standalone scheduler: health checks, metrics, zpages and explain.
+"""The ASGI application with the diagnostic pages of a standalone scheduler.
 
-`auth_middleware` authenticates and authorizes the requests.
+The pages are health checks, metrics, zpages and explanations of pods. `auth_middleware` authenticates and
+authorizes the requests.
 
 Source: apiserver/pkg/server/healthz/healthz.go, InstallPathHandlerWithHealthyFunc; cmd/kube-scheduler/app/server.go,
 Run, installMetricHandler, newEndpointsHandler; component-base/configz/configz.go, InstallHandler (1.36).
 """
 
 import asyncio
-import logging
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping
 from dataclasses import dataclass
@@ -15,12 +15,12 @@ from typing import Final
 
 import msgspec
 from fastapi import FastAPI, Request, Response
-from starlette.exceptions import HTTPException
 from starlette.responses import PlainTextResponse, StreamingResponse
 
 from extender.serving.auth_middleware import make_failure_status
+from extender.serving.error_handlers import EXCEPTION_HANDLERS, make_text_response
 from extender.serving.health import Health
-from extender.serving.health_endpoints import add_health_endpoints, make_not_found_response, make_text_response
+from extender.serving.health_endpoints import add_health_endpoints, make_not_found_response
 from extender.serving.zpages import (
     NOT_ACCEPTABLE_MESSAGE,
     ProcessInfo,
@@ -32,18 +32,16 @@ from extender.serving.zpages import (
     negotiate_format,
 )
 
-log = logging.getLogger("extender.extender_api")
-
 PATHS: Final = ("/configz", "/debug", "/explain", "/flagz", "/healthz", "/livez", "/metrics", "/readyz", "/statusz")
 _MAX_BODY_BYTES: Final = 4096
-"""Limit of a request's body."""
+"""Limit of the body of a request that changes the log verbosity."""
 
 EXPLAIN_PATH: Final = "/explain/{namespace}/{pod}"
 
 ExplainPod = Callable[[str, str, bool], str | None]
-"""Returns the explanation of a pod (namespace, name) as text, or as JSON if the last argument is true.
+"""Returns the explanation of a pod, or None if there is no such pod.
 
-None: no such pod.
+The arguments are the pod's namespace, its name, and whether the explanation is JSON instead of text.
 """
 
 _READ_METHODS: Final = ["GET", "HEAD"]
@@ -52,7 +50,7 @@ _METRICS_TYPE: Final = "text/plain; version=0.0.4; charset=utf-8; escaping=under
 
 @dataclass(frozen=True, slots=True)
 class MetricsPage:
-    """A page of metrics, and the function that resets them."""
+    """A metrics page: one function renders its text, and the other resets its metrics."""
 
     render: Callable[[], bytes]
     reset: Callable[[], None]
@@ -63,14 +61,16 @@ class DiagnosticsService:
     """The contents of the pages.
 
     Attributes:
-        health: health checks.
-        metrics, slis: the pages `/metrics` and `/metrics/slis`.
-        resource_metrics: the function that returns `/metrics/resources` in chunks; empty while another instance leads.
-        configuration: the current configuration as builtins.
-        flags: command line flags and their values.
-        process_info: the process data on `/statusz`.
-        explain: the function that explains a pending pod: see `ExplainPod`.
-        set_verbosity: the function that sets the log verbosity; None: it cannot be changed.
+        health: the health checks.
+        metrics: the page `/metrics`.
+        slis: the page `/metrics/slis`.
+        render_resource_metrics: returns the page `/metrics/resources` in chunks; no chunks while another
+            instance leads.
+        configuration: the current configuration as dictionaries and lists.
+        flags: the values of the command line flags by name.
+        process_info: the properties of the process on `/statusz`.
+        explain: explains a pod (see `ExplainPod`).
+        set_verbosity: sets the log verbosity; None: it cannot be changed.
 
     Source: pkg/scheduler/metrics/resources/resources.go, podResourceCollector.CollectWithStability (1.36).
     """
@@ -78,7 +78,7 @@ class DiagnosticsService:
     health: Health
     metrics: MetricsPage
     slis: MetricsPage
-    resource_metrics: Callable[[], Iterator[str]]
+    render_resource_metrics: Callable[[], Iterator[str]]
     configuration: Mapping[str, object]
     flags: Mapping[str, str]
     process_info: ProcessInfo
@@ -87,13 +87,13 @@ class DiagnosticsService:
 
 
 def make_diagnostics_app(diagnostics: DiagnosticsService) -> FastAPI:
-    """Return the ASGI application without authentication."""
+    """Return the ASGI application. It does not authenticate requests."""
     app = FastAPI(
         docs_url=None,
         redoc_url=None,
         openapi_url=None,
         redirect_slashes=False,
-        exception_handlers={HTTPException: _handle_http_exception, Exception: _handle_exception},
+        exception_handlers={**EXCEPTION_HANDLERS, 404: _handle_not_found},
     )
     add_health_endpoints(app, diagnostics.health)
     for path, page in (("/metrics", diagnostics.metrics), ("/metrics/slis", diagnostics.slis)):
@@ -132,13 +132,15 @@ def _make_resource_metrics_handler(diagnostics: DiagnosticsService) -> Handler:
     async def handle(request: Request) -> Response:
         if request.method == "DELETE":
             return PlainTextResponse("metrics reset\n")
-        return StreamingResponse(_iterate_cooperatively(diagnostics.resource_metrics()), media_type=_METRICS_TYPE)
+        return StreamingResponse(
+            _iterate_cooperatively(diagnostics.render_resource_metrics()), media_type=_METRICS_TYPE
+        )
 
     return handle
 
 
 async def _iterate_cooperatively(chunks: Iterator[str]) -> AsyncIterator[str]:
-    """Yield *chunks*; between two of them the event loop runs other tasks."""
+    """Yield *chunks*, and let the event loop run other tasks after each chunk."""
     for chunk in chunks:
         yield chunk
         await asyncio.sleep(0)
@@ -212,13 +214,5 @@ def _make_verbosity_handler(set_verbosity: Callable[[int], None]) -> Handler:
     return handle
 
 
-async def _handle_http_exception(_: Request, error: Exception) -> Response:
-    if isinstance(error, HTTPException) and error.status_code != 404:
-        return make_text_response(str(error.detail), error.status_code, dict(error.headers or {}))
+async def _handle_not_found(_: Request, __: Exception) -> Response:
     return make_not_found_response()
-
-
-async def _handle_exception(request: Request, error: Exception) -> Response:
-    """Return status 500. The traceback is only in the log."""
-    log.error("A request failed with an exception", extra={"path": request.scope["path"]}, exc_info=error)
-    return make_text_response(f"internal error: {type(error).__name__}", 500)

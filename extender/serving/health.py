@@ -15,7 +15,7 @@ HealthCheck = Callable[[], str]
 
 
 CheckObserver = Callable[[str, str, bool], None]
-"""Called after each check with its name, the endpoint, and whether it passed."""
+"""Is called after each check with the check's name, the endpoint, and whether the check passed."""
 
 
 def _ping() -> str:
@@ -31,12 +31,12 @@ class Health:
     """The health checks of a process. A draining process is alive but not ready.
 
     Attributes:
-        readiness_checks: further checks of `readyz` by name.
+        readiness_checks: additional checks of `readyz` by name.
         draining: whether the process is stopping.
-        healthz_checks: checks of `healthz` by name, instead of the ping.
-        public: whether the endpoints need no authentication. If so, only the page of a failed check and the log have
-            the reason, and `readyz` has no ping.
-        observe_check: the callback after each check.
+        healthz_checks: checks of `healthz` by name, which replace the ping.
+        public: whether the endpoints need no authentication. If so, `readyz` has no ping, and the list of checks omits
+            the reasons of failures. A reason is then only in the log and on the page of the failed check.
+        observe_check: is called after each check.
 
     Source: cmd/kube-scheduler/app/server.go, Run (1.36).
     """
@@ -59,12 +59,12 @@ class Health:
         return {**({} if self.public else {"ping": _ping}), **self.readiness_checks, "shutdown": self._check_shutdown}
 
     def run_check(self, endpoint: str, name: str) -> str | None:
-        """Run one check; return its error message, empty if it passes; None if there is no such check."""
+        """Run one check. Return its error message, which is empty if it passes; None if there is no such check."""
         check = self.get_checks(endpoint).get(name)
         return None if check is None else check()
 
     def run_checks(self, endpoint: str, *, verbose: bool = False, exclude: Iterable[str] = ()) -> tuple[bool, str]:
-        """Run the checks; return whether all pass, and the page: `ok`, or one line per check.
+        """Run the checks; return whether all pass, and the text of the page (`ok`, or one line per check).
 
         Args:
             endpoint: `livez`, `healthz` or `readyz`.

@@ -10,6 +10,7 @@ from typing import Any, Final
 from fastapi import FastAPI, Request, Response
 from starlette.responses import PlainTextResponse
 
+from extender.serving.error_handlers import make_text_response
 from extender.serving.health import Health
 
 ENDPOINTS: Final = ("livez", "healthz", "readyz")
@@ -21,7 +22,7 @@ _NOSNIFF: Final = {"X-Content-Type-Options": "nosniff"}
 
 
 def make_text_operation(description: str, *, can_fail: bool = False) -> dict[str, Any]:
-    """Return the OpenAPI operation of a plain-text page; with *can_fail* it includes status 500."""
+    """Return the OpenAPI operation of a plain-text page; *can_fail* adds the response with status 500."""
     responses: dict[str, Any] = {"200": {"description": description, "content": PLAIN_TEXT_CONTENT}}
     if can_fail:
         responses["500"] = {"description": "A check fails; one line per check.", "content": PLAIN_TEXT_CONTENT}
@@ -46,12 +47,6 @@ def add_health_endpoints(app: FastAPI, health: Health) -> None:
             include_in_schema=False,
             response_class=PlainTextResponse,
         )
-
-
-def make_text_response(text: str, status: int, headers: dict[str, str] | None = None) -> Response:
-    """Return a plain-text response of one line; line breaks in *text* become spaces."""
-    one_line = " ".join(text.split())
-    return PlainTextResponse(f"{one_line}\n", status, headers)
 
 
 def make_not_found_response() -> Response:

@@ -1,7 +1,7 @@
-"""uvicorn's HTTP protocol with timeouts, size limits, and the client certificate in the ASGI scope.
+"""Extend uvicorn's HTTP protocol with timeouts, size limits, and the client certificate in the ASGI scope.
 
-uvicorn itself does not pass the certificate to applications. It has no timeout for receiving a request or sending a
-response, and no limit for the head, the chunk extensions and the trailers of a request.
+uvicorn itself does not pass the client certificate to applications. It has no timeout for receiving a request or
+sending a response. It does not limit the size of a request's headers, chunk extensions and trailers.
 """
 
 from asyncio import AbstractEventLoop, TimerHandle, Transport
@@ -13,23 +13,29 @@ from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol, RequestResp
 from extender.serving.invalid_request_log import InvalidRequestLog
 
 CERTIFICATE_EXTENSION: Final = "tls.client_certificate"
-"""Key in the scope's `extensions`: the client certificate in DER. TLS has verified that a CA signed it."""
+"""Key of the client certificate (DER) in the scope's `extensions`. TLS has verified that a trusted CA signed it."""
 
 TRANSFER_TIMEOUT: Final = 30.0
-"""Timeout in seconds, from the start of a connection or request to the end of the request; also for a client to read a
-response that fills the write buffer."""
+"""Timeout in seconds for receiving a request, and for writing a response to a slow client.
+
+The timeout for receiving starts with the connection, or with the first byte of a request. The timeout for writing
+starts when the write buffer is full.
+"""
 
 MAX_CONNECTION_SECONDS: Final = 3600.0
-"""Seconds after which a connection is closed with its next response."""
+"""Age in seconds after which a connection is closed when its next response is complete."""
 
 MAX_HEAD_BYTES: Final = 64 << 10
-"""Limit of a request line with its headers."""
+"""Limit of the size of a request line with its headers."""
 
 MAX_FRAMING_RATIO: Final = 8
-"""Limit of chunk sizes, chunk extensions and trailers, per byte of the body; a chunk of one byte takes 5 bytes more."""
+"""Limit of framing bytes per byte of the body. Framing bytes are chunk sizes, chunk extensions and trailers.
+
+The framing of a chunk of one byte takes 5 bytes.
+"""
 
 MAX_PIPELINED_REQUESTS: Final = 16
-"""Limit of requests that wait on one connection for the response to an earlier one."""
+"""Limit of requests on one connection that wait for the response to an earlier request."""
 
 _RESPONSE_HEAD: Final = (
     b"HTTP/1.1 %d %s\r\ncontent-type: text/plain; charset=utf-8\r\ncontent-length: %d\r\nconnection: close\r\n\r\n"
@@ -39,8 +45,12 @@ _STATUS_TEXTS: Final = {400: b"Bad Request", 431: b"Request Header Fields Too La
 _invalid_request_log: Final = InvalidRequestLog()
 
 
+_MAX_BUFFERED_BYTES: Final = 256 * 1024
+"""The number of buffered bytes from which the buffer is flushed at once."""
+
+
 class _InvalidRequestError(Exception):
-    """The parser must stop: the request is rejected with `status` and one line."""
+    """The request is rejected with status `status` and a body of one line."""
 
     def __init__(self, status: int, message: str) -> None:
         super().__init__(message)
@@ -48,27 +58,32 @@ class _InvalidRequestError(Exception):
 
 
 class _BufferedTransport:
-    """Buffers the writes of one event loop iteration, and writes them to the transport at once.
+    """Buffers the writes of one iteration of the event loop, and passes them to the transport together.
 
     uvicorn writes the head and the body of a response separately. Without a buffer, each write would be a system call
-    and would wake the client.
+    and would wake the client. A large response is passed on in parts, so that the application waits until the client
+    has read them, and other tasks run meanwhile.
     """
 
-    __slots__ = ("_chunks", "_loop", "_transport")
+    __slots__ = ("_chunks", "_loop", "_size", "_transport")
 
     def __init__(self, transport: Transport, loop: AbstractEventLoop) -> None:
         self._transport, self._loop = transport, loop
         self._chunks: list[bytes] = []
+        self._size = 0
 
     def write(self, chunk: bytes) -> None:
-        """Buffer *chunk* until the next iteration."""
+        """Buffer *chunk* until the next iteration, or until the buffer is full."""
         if not self._chunks:
             self._loop.call_soon(self.flush)
         self._chunks.append(chunk)
+        self._size += len(chunk)
+        if self._size >= _MAX_BUFFERED_BYTES:
+            self.flush()
 
     def flush(self) -> None:
         """Write the buffered chunks."""
-        chunks, self._chunks = self._chunks, []
+        chunks, self._chunks, self._size = self._chunks, [], 0
         if chunks and not self._transport.is_closing():
             self._transport.writelines(chunks)
 
@@ -87,7 +102,7 @@ class _BufferedTransport:
 
 
 class BoundedHttpProtocol(HttpToolsProtocol):
-    """HTTP/1.1 with the client certificate in the scope, and limits on time and size."""
+    """HTTP/1.1 protocol with limits on time and size, and with the client certificate in the scope."""
 
     _deadline_timer: TimerHandle | None = None
     _deadline = 0.0
@@ -128,7 +143,7 @@ class BoundedHttpProtocol(HttpToolsProtocol):
             self.parser.feed_data(data)
             self._check_framing()
         except httptools.HttpParserUpgrade:
-            self.cycle.keep_alive = False  # the request is served without the upgrade; what follows it is not parsed
+            self.cycle.keep_alive = False  # serve the request without the upgrade, and do not parse later data
         except httptools.HttpParserCallbackError as error:
             reason = error.__context__
             self._reject(reason if isinstance(reason, _InvalidRequestError) else _InvalidRequestError(400, str(error)))
@@ -147,16 +162,16 @@ class BoundedHttpProtocol(HttpToolsProtocol):
             self.scope["extensions"] = {CERTIFICATE_EXTENSION: certificate}
 
     def on_header(self, name: bytes, value: bytes) -> None:
-        """Add a header; trailers are dropped."""
+        """Add a header, or ignore a trailer."""
         if self._is_in_head:
             super().on_header(name, value)
 
     def on_headers_complete(self) -> None:
-        """Check the head; make this request the last one of an old connection.
+        """Check the headers. If the connection is too old, close it after this request.
 
         Raises:
-            _InvalidRequestError: the head is too big, its transfer encoding is not supported, or too many requests
-                wait.
+            _InvalidRequestError: the headers are too big, the transfer encoding is not supported, or too many requests
+                wait on the connection.
         """
         self._is_in_head = False
         if len(self.url) + sum(len(name) + len(value) for name, value in self.headers) > MAX_HEAD_BYTES:
@@ -183,10 +198,10 @@ class BoundedHttpProtocol(HttpToolsProtocol):
         super().on_message_complete()
 
     def _check_framing(self) -> None:
-        """Check the bytes that were received for the current request and are not its body.
+        """Check the number of bytes that the current request has besides its body.
 
         Raises:
-            _InvalidRequestError: there are too many of them.
+            _InvalidRequestError: there are too many such bytes.
         """
         if self._framing_bytes > MAX_HEAD_BYTES + MAX_FRAMING_RATIO * self._body_bytes:
             if self._is_in_head:
@@ -194,7 +209,7 @@ class BoundedHttpProtocol(HttpToolsProtocol):
             raise _InvalidRequestError(400, "the chunk extensions or trailers are too big")
 
     def _reject(self, error: _InvalidRequestError) -> None:
-        """Send the response of an invalid request, and close the connection."""
+        """Log an invalid request, respond to it, and close the connection."""
         _invalid_request_log.log(self.client, error.message, self.loop.time())
         cycle: RequestResponseCycle | None = self.cycle
         if cycle is None or cycle.response_complete or not cycle.response_started:
@@ -209,7 +224,7 @@ class BoundedHttpProtocol(HttpToolsProtocol):
         super().on_response_complete()
 
     def pause_writing(self) -> None:
-        """Start the write timeout, because the client reads slower than we write."""
+        """Start the write timeout, because the write buffer is full."""
         super().pause_writing()
         self._write_timer = self.loop.call_later(TRANSFER_TIMEOUT, self.transport.abort)
 
@@ -224,7 +239,7 @@ class BoundedHttpProtocol(HttpToolsProtocol):
             self._write_timer = None
 
     def _start_deadline(self) -> None:
-        """Start the deadline of a request. One timer serves many requests: it checks the deadline when it fires."""
+        """Set the deadline of the current request. One timer serves many requests, and checks the latest deadline."""
         self._deadline = self.loop.time() + TRANSFER_TIMEOUT
         if self._deadline_timer is None:
             self._deadline_timer = self.loop.call_later(TRANSFER_TIMEOUT, self._check_deadline)

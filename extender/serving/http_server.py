@@ -1,4 +1,4 @@
-"""The uvicorn server: its listening socket, connection limit and graceful shutdown."""
+"""Run a uvicorn server with a listening socket, a connection limit and a graceful shutdown."""
 
 import asyncio
 import socket
@@ -16,33 +16,41 @@ if sys.platform != "win32":
     import resource
 
 VERBS_KEEP_ALIVE_SECONDS = 120
-"""Seconds for which an idle connection to the verbs stays open. Go's client closes it after 90 seconds. The server
-must not close it first: a request in flight would fail, and kube-scheduler does not retry it.
+"""Seconds for which an idle connection to the extender verbs stays open.
+
+Go's client closes an idle connection after 90 seconds. The server must not close the connection first, because a
+request in flight would fail, and kube-scheduler does not retry it.
 
 Source: pkg/scheduler/extender.go, HTTPExtender.send (1.36).
 """
 
 VERBS_SHUTDOWN_SECONDS = 30
-"""Seconds for requests to verbs to finish when the process stops."""
+"""Seconds that requests to the extender verbs have to finish when the process stops."""
 
 DEFAULT_SHUTDOWN_SECONDS = 5
-"""Seconds for requests to a standalone scheduler to finish when it stops.
+"""Seconds that requests to a standalone scheduler have to finish when it stops.
 
 Source: cmd/kube-scheduler/app/server.go, Run (1.36).
 """
 
 _MAX_CONNECTIONS = 4096
-"""Limit of open connections; beyond it, requests get 503. A slow client uses one for `TRANSFER_TIMEOUT` at most."""
+"""Limit of open connections. Beyond the limit, requests get 503.
+
+A slow client occupies a connection for at most `TRANSFER_TIMEOUT` seconds.
+"""
 
 _RESERVED_FILES = 256
-"""Open files that are not connections."""
+"""Number of open files reserved for purposes other than connections."""
+
+HANDSHAKE_SECONDS = 10.0
+"""Seconds that a client has for the TLS handshake."""
 
 _DEFAULT_KEEP_ALIVE_SECONDS = 5
 _BACKLOG = 2048
 
 
 def listen(address: str, port: int, *, reuse_port: bool = False) -> socket.socket:
-    """Return a listening socket. Port 0 means any free port; with *reuse_port*, other processes may listen there too.
+    """Return a listening socket. Port 0 selects a free port; *reuse_port* lets other processes share the port.
 
     Raises:
         OSError: the address cannot be used, or is in use.
@@ -60,7 +68,7 @@ def format_listener_url(listener: socket.socket, *, secure: bool = False) -> str
     return f"{scheme}://[{host}]:{port}" if ":" in host else f"{scheme}://{host}:{port}"
 
 
-def _raise_connection_limit() -> int:
+def _raise_open_file_limit() -> int:
     """Raise the limit of open files, and return the connection limit that it allows."""
     if sys.platform == "win32":
         return _MAX_CONNECTIONS
@@ -74,12 +82,34 @@ def _raise_connection_limit() -> int:
 
 
 class _EmbeddedServer(uvicorn.Server):
-    """A uvicorn server without signal handlers."""
+    """A uvicorn server without signal handlers, and with a short timeout for TLS handshakes."""
 
     @contextmanager
     def capture_signals(self) -> Iterator[None]:
         """Do not change the signal handlers."""
         yield
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        """Accept connections of *sockets*. A connection without a finished handshake is closed soon.
+
+        uvicorn leaves the handshake timeout at 60 seconds, and such a connection takes 50 KiB.
+        """
+        config, loop = self.config, asyncio.get_running_loop()
+
+        def create_protocol() -> asyncio.Protocol:
+            return BoundedHttpProtocol(config=config, server_state=self.server_state, app_state=self.lifespan.state)
+
+        self.servers = [
+            await loop.create_server(
+                create_protocol,
+                sock=listener,
+                ssl=config.ssl,
+                backlog=config.backlog,
+                ssl_handshake_timeout=None if config.ssl is None else HANDSHAKE_SECONDS,
+            )
+            for listener in sockets or ()
+        ]
+        self.started = True
 
 
 @asynccontextmanager
@@ -93,15 +123,14 @@ async def serve_http(
 ) -> AsyncIterator[None]:
     """Serve requests in the running event loop while the block runs.
 
-    When the block ends, no more requests are accepted, and requests in flight have *shutdown_timeout* seconds to
-    finish.
+    When the block ends, the server accepts no more requests, and waits for requests in flight.
 
     Args:
-        app: an ASGI application; client certificates are in its scope (see `http_protocol`).
+        app: an ASGI application, which gets client certificates in its scope (see `http_protocol`).
         listener: the listening socket.
         tls_context: the TLS context for HTTPS; None: plain HTTP.
-        shutdown_timeout: seconds for requests in flight to finish at the end.
-        keep_alive_timeout: seconds for which an idle connection is kept.
+        shutdown_timeout: seconds that requests in flight have to finish when the block ends.
+        keep_alive_timeout: seconds for which an idle connection stays open.
     """
     config = uvicorn.Config(
         app,
@@ -111,7 +140,7 @@ async def serve_http(
         log_config=None,
         access_log=False,
         server_header=False,
-        limit_concurrency=_raise_connection_limit(),
+        limit_concurrency=_raise_open_file_limit(),
         timeout_keep_alive=keep_alive_timeout,
         timeout_graceful_shutdown=shutdown_timeout,
         ssl_context_factory=None if tls_context is None else lambda _config, _default: tls_context,

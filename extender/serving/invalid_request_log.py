@@ -1,4 +1,4 @@
-"""Log invalid HTTP requests with the peer's address, a few lines per second."""
+"""Log invalid HTTP requests with the client's address, at most a few lines per second."""
 
 import logging
 from dataclasses import dataclass, field
@@ -9,10 +9,10 @@ _LOG: Final = logging.getLogger("extender.extender_api")
 
 @dataclass(slots=True)
 class InvalidRequestLog:
-    """Logs invalid requests. Requests beyond the limit are counted, and the next line has their number.
+    """Logs invalid requests up to a limit. The first line after omitted requests contains their number.
 
     Attributes:
-        max_lines: the limit of lines in `interval`.
+        max_lines: the limit of lines per interval.
         interval: the length of an interval in seconds.
     """
 
@@ -23,7 +23,13 @@ class InvalidRequestLog:
     _omitted_count: int = field(init=False, default=0)
 
     def log(self, peer: tuple[str, int] | None, message: str, now: float) -> None:
-        """Log that the request of *peer* (host and port; None: unknown) was rejected with *message* at *now* (s)."""
+        """Log that a request was rejected.
+
+        Args:
+            peer: the host and port of the client; None if unknown.
+            message: the reason of the rejection.
+            now: the current time in monotonic seconds.
+        """
         if now - self._interval_start >= self.interval:
             self._interval_start, self._line_count = now, 0
         if self._line_count >= self.max_lines:

@@ -20,13 +20,16 @@ class ServingOptions:
     """The address and TLS settings of the server.
 
     Attributes:
-        address: an IP address; an unspecified one means all interfaces.
-        port: 1 to 65535.
-        cert_file, key_file: in PEM; both empty: the pair `kube-scheduler` in *cert_dir*, else a self-signed one.
-        cert_dir: folder of that pair, which is created if it is missing; empty: a self-signed pair in memory.
-        min_tls_version: `VersionTLS12` or `VersionTLS13`; empty means 1.2.
-        cipher_suites: for TLS 1.2; empty means the library's default.
-        reuse_address, reuse_port: SO_REUSEADDR and SO_REUSEPORT.
+        address: an IP address; `0.0.0.0` or `::` means all interfaces.
+        port: the port, 1 to 65535.
+        cert_file: the file with the certificate in PEM; empty: the certificate is in `cert_dir` or self-signed.
+        key_file: the file with the private key in PEM; empty if `cert_file` is empty.
+        cert_dir: the folder of `kube-scheduler.crt` and `kube-scheduler.key`. Missing files are created. Empty: a
+            self-signed certificate is created in memory.
+        min_tls_version: `VersionTLS12` or `VersionTLS13`; empty means TLS 1.2.
+        cipher_suites: the cipher suites of TLS 1.2; empty means the defaults of OpenSSL.
+        reuse_address: has no effect, because Python always sets SO_REUSEADDR on listening sockets.
+        reuse_port: whether the socket has SO_REUSEPORT.
     """
 
     address: str = "0.0.0.0"  # noqa: S104  kube-scheduler's default; requests are authenticated
@@ -53,10 +56,13 @@ class FrontProxyOptions:
     """Options of front proxies, which name the user in request headers.
 
     Attributes:
-        ca_file: file in PEM with the CA of their certificates; empty: there are no front proxies.
-        allowed_names: allowed common names; empty: any.
-        username_headers, uid_headers, group_headers: headers with the user's name, uid and groups.
-        extra_header_prefixes: prefixes of headers with extra information.
+        ca_file: the file in PEM with the CAs of the front proxies' certificates; empty: the CAs are looked up in the
+            cluster.
+        allowed_names: the allowed common names of front proxies; empty: any name is allowed.
+        username_headers: the headers with the user's name.
+        uid_headers: the headers with the user's UID.
+        group_headers: the headers with the user's groups.
+        extra_header_prefixes: the prefixes of headers with extra information about the user.
 
     Source: apiserver/pkg/server/options/authentication.go, DelegatingAuthenticationOptions.ApplyTo (1.36).
     """
@@ -74,12 +80,14 @@ class AuthenticationOptions:
     """Options of authentication.
 
     Attributes:
-        kubeconfig: the kubeconfig of the API server that reviews tokens; empty: the service account, or no reviews.
-        token_cache_ttl: seconds for which a token's review is cached.
+        kubeconfig: the kubeconfig of the API server that reviews tokens. If it is empty, the pod's service account is
+            used. Without a service account, tokens are not reviewed.
+        token_cache_ttl: the seconds for which the review of a token is cached.
         skip_lookup: whether the lookup of CAs in the cluster is skipped.
         tolerate_lookup_failure: whether startup continues if the CAs cannot be looked up.
-        client_ca_file: file in PEM with the CAs of client certificates.
-        front_proxy: options of front proxies.
+        client_ca_file: the file in PEM with the CAs of client certificates; empty: the CAs are looked up in the
+            cluster.
+        front_proxy: the options of front proxies.
     """
 
     kubeconfig: str = ""
@@ -95,9 +103,11 @@ class AuthorizationOptions:
     """Options of authorization.
 
     Attributes:
-        kubeconfig: the kubeconfig of the API server that reviews access; empty: the service account, or no reviews.
-        always_allowed_paths: paths that need no authorization; a trailing `*` matches any suffix.
-        allowed_cache_ttl, denied_cache_ttl: seconds for which a decision is cached.
+        kubeconfig: the kubeconfig of the API server that reviews access. If it is empty, the pod's service account is
+            used. Without a service account, access is not reviewed.
+        always_allowed_paths: the paths that need no authorization; a trailing `*` matches any suffix.
+        allowed_cache_ttl: the seconds for which a decision to allow access is cached.
+        denied_cache_ttl: the seconds for which a decision to deny access is cached.
     """
 
     kubeconfig: str = ""

@@ -1,4 +1,7 @@
-"""TLS of the server: its certificate, from files or self-signed, and the CAs of client certificates. Both rotate."""
+"""Load the server's certificate and the CAs of client certificates, and reload them when their files change.
+
+Without files, the server has a self-signed certificate.
+"""
 
 import ipaddress
 import os
@@ -16,10 +19,11 @@ from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 
+from extender.basics.input_limits import MAX_CERTIFICATE_BYTES, InputLimitError, read_limited_file
 from extender.serving.serving_options import ServingOptions
 
 PAIR_NAME: Final = "kube-scheduler"
-"""Name of the pair of files in `--cert-dir`.
+"""Name of the certificate and key files in `--cert-dir`, without their extension.
 
 Source: apiserver/pkg/server/options/serving.go, SecureServingOptions.AddFlags (1.36).
 """
@@ -43,15 +47,15 @@ class CertificateError(Exception):
 class ServingCertificate:
     """The server's certificate and key, and the CAs of client certificates.
 
-    `refresh` reads the files again. New connections then get a new context, since a CA cannot be removed from an
-    existing one.
+    `refresh` reads the files again, and creates a new TLS context for new connections. The old context is not updated,
+    because OpenSSL cannot remove a CA from a context.
 
     Attributes:
         settings: the TLS versions and cipher suites.
-        pem_pair: certificate and key in PEM; None: they are in *pair_files*.
-        pair_files: the files of certificate and key.
-        client_ca_file: file with the CAs of client certificates; None: no client CAs.
-        context: the context of the server; new connections switch to the newest context.
+        pem_pair: the certificate and key in PEM; None: they are in `pair_files`.
+        pair_files: the files of the certificate and key; None: they are in `pem_pair`.
+        client_ca_file: the file with the CAs of client certificates; None: there are no client CAs.
+        context: the TLS context of the server. Each new connection switches to the newest context.
     """
 
     settings: ServingOptions
@@ -75,7 +79,7 @@ class ServingCertificate:
         return self._client_cas
 
     def refresh(self) -> bool:
-        """Load the files if they have changed, and return whether they changed. Open connections are not affected.
+        """Load the files if they have changed; return whether they have. Open connections are not affected.
 
         Raises:
             CertificateError: the new files are invalid; the old ones stay in use.
@@ -87,7 +91,7 @@ class ServingCertificate:
         return True
 
     def trust_cas(self, cas: Sequence[str]) -> None:
-        """Also accept client certificates signed by one of *cas* (PEM).
+        """Accept client certificates signed by one of *cas* (PEM), in addition to the CAs in `client_ca_file`.
 
         Raises:
             CertificateError: one of them is not a certificate.
@@ -100,13 +104,13 @@ class ServingCertificate:
         return (*(self.pair_files or ()), *((self.client_ca_file,) if self.client_ca_file else ()))
 
     def _load(self, contents: tuple[bytes, ...]) -> None:
-        """Use *contents*, the contents of the watched files, for new connections."""
+        """Create the TLS context of new connections from *contents*, the contents of the watched files."""
         context = _make_context(self.settings)
         certificate, key = self.pem_pair or contents[:2]
         with _open_pair_files(certificate, key) as files:
             _load_pair(context, files, self.pair_files)
         file_cas = _parse_cas(contents[-1], str(self.client_ca_file)) if self.client_ca_file else ()
-        extra_cas = [ca for pem in self._extra_cas for ca in _parse_cas(pem.encode(), "a client authority")]
+        extra_cas = [ca for pem in self._extra_cas for ca in _parse_cas(pem.encode(), "a client CA")]
         _trust_cas(context, (*file_cas, *extra_cas))
         # OpenSSL decides whether to request a client certificate before the SNI callback runs.
         self.context.verify_mode = context.verify_mode
@@ -117,7 +121,11 @@ class ServingCertificate:
 
 
 def load_serving_certificate(settings: ServingOptions, client_ca_file: str = "") -> ServingCertificate:
-    """Load or create the certificate. *client_ca_file* is a PEM file with the CAs of client certificates, or empty.
+    """Load or create the server's certificate.
+
+    Args:
+        settings: the options of the server.
+        client_ca_file: the PEM file with the CAs of client certificates; empty: there are no client CAs.
 
     Raises:
         CertificateError: a file or option is invalid.
@@ -157,9 +165,9 @@ def _make_context(settings: ServingOptions) -> ssl.SSLContext:
         )
     context.minimum_version = _TLS_VERSIONS[settings.min_tls_version]
     context.verify_flags &= ~getattr(ssl, "VERIFY_X509_STRICT", ssl.VerifyFlags(0))
-    # Trust every CA in the file, whether it is self-signed or an intermediate, like Go.
+    # As in Go, trust every CA in the file, also an intermediate one that is not self-signed.
     context.verify_flags |= ssl.VERIFY_X509_PARTIAL_CHAIN
-    # Verify the client on each new connection, and only once on each.
+    # A resumed session would skip the verification of the client, and a renegotiation would repeat it.
     context.options |= ssl.OP_NO_TICKET | ssl.OP_NO_RENEGOTIATION
     context.num_tickets = 0
     ciphers = [
@@ -188,7 +196,9 @@ def _read_files(files: tuple[Path, ...]) -> tuple[bytes, ...]:
     contents = []
     for file in files:
         try:
-            contents.append(file.read_bytes())
+            contents.append(read_limited_file(file, MAX_CERTIFICATE_BYTES))
+        except InputLimitError as error:
+            raise CertificateError(f"open {file}: {error}") from error
         except OSError as error:
             raise CertificateError(f"open {file}: {(error.strerror or str(error)).lower()}") from error
     return tuple(contents)
@@ -206,7 +216,7 @@ def _load_pair(context: ssl.SSLContext, files: tuple[Path, Path], configured_fil
 
 
 def make_self_signed_pair(now: datetime | None = None) -> tuple[bytes, bytes]:
-    """Create a certificate for localhost and 127.0.0.1, valid for a year, and its key; both in PEM.
+    """Create a key and a certificate for localhost and 127.0.0.1, both in PEM. The certificate is valid for a year.
 
     Source: apiserver/pkg/server/options/serving.go, SecureServingOptions.AddFlags (1.36).
     """
@@ -234,7 +244,7 @@ def make_self_signed_pair(now: datetime | None = None) -> tuple[bytes, bytes]:
 
 
 def _find_or_create_pair(folder: Path) -> tuple[Path, Path]:
-    """Return the pair in *folder*; create it if it is missing."""
+    """Return the certificate and key files in *folder*; create them if one is missing."""
     files = (folder / f"{PAIR_NAME}.crt", folder / f"{PAIR_NAME}.key")
     if not all(file.exists() for file in files):
         certificate, key = make_self_signed_pair()
@@ -254,7 +264,10 @@ def _write_private_file(file: Path, data: bytes) -> None:
 
 @contextmanager
 def _open_pair_files(certificate: bytes, key: bytes) -> Iterator[tuple[Path, Path]]:
-    """Yield temporary files with the pair, which the ssl module needs; in memory if the system supports it."""
+    """Yield temporary files with the certificate and key, because the ssl module loads them only from files.
+
+    The files are in memory if the system supports it.
+    """
     if hasattr(os, "memfd_create"):
         descriptors = [os.memfd_create(f"{PAIR_NAME}.{kind}") for kind in ("crt", "key")]
         try:

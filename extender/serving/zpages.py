@@ -1,4 +1,4 @@
-"""The contents of the zpages `/statusz` and `/flagz`, and the negotiation of their format.
+"""Build the contents of the zpages `/statusz` and `/flagz`, and negotiate their format.
 
 Source: component-base/configz/configz.go, InstallHandler; cmd/kube-scheduler/app/server.go, newEndpointsHandler
 (1.36).
@@ -47,16 +47,21 @@ class ProcessInfo:
 
 @dataclass(frozen=True, slots=True)
 class PageFormat:
-    """The format of a page: `text/plain`, or JSON or YAML of an API version."""
+    """The format of a page.
+
+    Attributes:
+        media_type: `text/plain`, `application/json` or `application/yaml`.
+        version: the API version of JSON or YAML, such as `v1beta1`; empty for text.
+    """
 
     media_type: str = "text/plain"
     version: str = ""
 
 
 def negotiate_format(accept: str, kind: str) -> PageFormat | None:
-    """Return the first supported format in the *accept* header for a page of *kind*; None if there is none.
+    """Return the first supported format in the Accept header *accept* for a page of *kind*; None if there is none.
 
-    JSON and YAML need the type's parameters: `application/json;v=v1beta1;g=config.k8s.io;as=Statusz`.
+    JSON and YAML are supported only with parameters, as in `application/json;v=v1beta1;g=config.k8s.io;as=Statusz`.
     """
     if not accept.strip():
         return PageFormat()

@@ -1,5 +1,5 @@
-"""Persistent volumes for plugins: binding, provisioning, node volume limits and CSI migration.
+"""Find the volumes that a pod can use on each node: binding, provisioning, node volume limits, CSI migration.
 
-Computes which volumes a pod can use on which nodes; the plugins turn this into Filter results. May import `cache`,
-`config`, `api` and `basics`.
+The volume plugins convert these results to Filter results. The package may import `cache`, `config`, `api` and
+`basics`.
 """

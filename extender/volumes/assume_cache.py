@@ -16,7 +16,7 @@ from extender.volumes.claims import BOUND_BY_CONTROLLER, SELECTED_NODE
 
 
 def is_volume_bound_to_claim(volume: PersistentVolume, claim: PersistentVolumeClaim) -> bool:
-    """Return whether the claim reference of *volume* names *claim*. A reference without uid suffices."""
+    """Return whether the claim reference of *volume* refers to *claim*. The reference may lack the uid."""
     claim_ref = volume.spec.claim_ref
     if claim_ref is None or (claim_ref.namespace, claim_ref.name) != (claim.metadata.namespace, claim.metadata.name):
         return False
@@ -73,7 +73,7 @@ def copy_with_selected_node(claim: PersistentVolumeClaim, node_name: str) -> Per
 
 @dataclass(slots=True)
 class AssumeCache:
-    """Assumed PVs and PVCs. Each plugin has its own cache.
+    """Assumed PVs and PVCs. Each profile has its own cache.
 
     Attributes:
         volumes: assumed PVs by name.
@@ -96,7 +96,7 @@ class AssumeCache:
     def assume(
         self, volumes: tuple[PersistentVolume, ...], claims: tuple[PersistentVolumeClaim, ...], snapshot: Snapshot
     ) -> str | None:
-        """Assume changed PVs and PVCs. On an error, assume none of them.
+        """Assume the changed *volumes* and *claims*. On an error, assume none of them.
 
         Returns:
             None, or an error message if the resource version of a stored object differs.

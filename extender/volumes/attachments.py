@@ -1,6 +1,6 @@
-"""The volumes attached to each node and its volume limits per driver, in columns that are cached between cycles.
+"""The attached volumes and the volume limits of each node, by CSI driver. They are cached between cycles.
 
-Nodes whose CSINode limits no driver, and nodes without a CSINode, have no limits and are skipped.
+Nodes without a CSINode, and nodes whose CSINode has no limit, are skipped.
 
 Source: pkg/scheduler/framework/plugins/nodevolumelimits/csi.go, CSILimits.Filter (1.36).
 """
@@ -21,13 +21,14 @@ from extender.api.kinds.storage import (
 from extender.cache.object_index import ObjectIndex
 from extender.cache.snapshot import NodeView, Snapshot
 from extender.cache.tables.arrays import BoolArray, IntArray
+from extender.cache.tables.change_log import HistoryId
 from extender.volumes.volume_ids import VolumeId, find_attachable_volumes
 
 UNLIMITED: Final = 1 << 62
-"""The value in a limit column for nodes that do not limit the driver."""
+"""The limit of a driver on nodes that do not limit it."""
 
 _MAX_UNCACHED_NODES: Final = 64
-"""The maximum size of views of another history, such as a hypothesis, that bypass the cached table."""
+"""Views with at most this many nodes get a temporary table if the cached table is of another history."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,8 +40,8 @@ class _NodeAttachments:
         drivers: the installed CSI drivers.
         limits: the maximum number of volumes by driver.
         used_volumes: the volumes of the pods on the node.
-        counts: the number of volumes attached or to be attached, by driver.
-        error: the first error while computing `used_volumes`; empty if there is none.
+        counts: the number of volumes of pods and VolumeAttachments, by driver.
+        error: the first error in the computation of `used_volumes`; empty if there is none.
     """
 
     has_csi_node: bool = False
@@ -55,11 +56,11 @@ _EMPTY: Final = _NodeAttachments()
 
 
 class AttachmentTable:
-    """The attached volumes and volume limits of nodes, in columns of int64 or bool. Each node has one slot.
+    """The attached volumes and volume limits of nodes. Each node has one slot in each array.
 
     Attributes:
-        has_csi_node: whether the node has a CSINode.
-        has_limits: whether the node limits a driver.
+        has_csi_node: whether the node has a CSINode, bool, by slot.
+        has_limits: whether the node limits a driver, bool, by slot.
         errors: error messages by slot.
     """
 
@@ -88,19 +89,19 @@ class AttachmentTable:
         return len(self._nodes)
 
     def get_counts(self, driver: str) -> IntArray:
-        """Return the number of volumes of *driver* attached or to be attached, by slot."""
+        """Return the number of volumes of *driver*, in use by pods or attached, by slot: int64."""
         return self._counts.get(driver, np.zeros(len(self), dtype=np.int64))
 
     def get_limits(self, driver: str) -> IntArray:
-        """Return the maximum number of volumes of *driver* by slot; `UNLIMITED` without a limit."""
+        """Return the maximum number of volumes of *driver* by slot: int64; `UNLIMITED` without a limit."""
         return self._limits.get(driver, np.full(len(self), UNLIMITED, dtype=np.int64))
 
     def is_installed(self, driver: str) -> BoolArray:
-        """Return whether *driver* is installed, by slot."""
+        """Return whether *driver* is installed, by slot: bool."""
         return self._installed.get(driver, np.zeros(len(self), dtype=np.bool_))
 
     def uses_volume(self, volume: VolumeId) -> BoolArray:
-        """Return whether a pod of the node uses *volume*, by slot. The array is new."""
+        """Return whether a pod on the node uses *volume*, by slot: bool. The caller may modify the array."""
         mask = np.zeros(len(self), dtype=np.bool_)
         mask[list(self._slots_by_volume.get(volume, ()))] = True
         return mask
@@ -133,7 +134,7 @@ class AttachmentTable:
 
 
 class AttachmentCache:
-    """The attachment table of a cluster, updated incrementally. Each plugin has its own cache; not thread-safe."""
+    """A cache of a cluster's attachment table, updated incrementally. One cache per plugin; not thread-safe."""
 
     __slots__ = (
         "_attachments_by_node",
@@ -156,14 +157,14 @@ class AttachmentCache:
             lambda attachment: attachment.spec.source.persistent_volume_name or "",
             lambda attachment: attachment.spec.node_name,
         )
-        self._read_position: tuple[object, object, int, int] = (None, None, 0, 0)
+        self._read_position: tuple[HistoryId | None, HistoryId | None, int, int] = (None, None, 0, 0)
         self._revisions: dict[type[object], int] = {}
         self._table = AttachmentTable(0)
 
     def get_table(self, nodes: NodeView) -> tuple[AttachmentTable, IntArray]:
         """Return a table and the slot of each node in it: int64, shape (len(nodes),).
 
-        Do not modify the results, and do not use them after the next call.
+        Do not modify the results. They are valid until the next call.
         """
         snapshot = nodes.snapshot
         rows = np.arange(len(snapshot), dtype=np.int64) if nodes.rows is None else nodes.rows
@@ -187,23 +188,23 @@ class AttachmentCache:
         self._read_position = (
             snapshot.history_id,
             snapshot.object_history_id,
-            snapshot.node_position,
-            snapshot.pod_position,
+            snapshot.node_log_position,
+            snapshot.pod_log_position,
         )
         self._revisions = {kind: snapshot.revision(kind) for kind in _KINDS}
 
     def _find_stale_rows(self, snapshot: Snapshot) -> Sequence[int] | None:
         """Return the rows to update; None if all rows must be updated."""
-        history_id, object_history_id, node_position, pod_position = self._read_position
+        history_id, object_history_id, node_log_position, pod_log_position = self._read_position
         if history_id is not snapshot.history_id or object_history_id is not snapshot.object_history_id:
             return None
         if len(self._table) != len(snapshot):
             return None
-        if node_position > snapshot.node_position or pod_position > snapshot.pod_position:
+        if node_log_position > snapshot.node_log_position or pod_log_position > snapshot.pod_log_position:
             return None  # the snapshot is older than the table
         if self._revisions[StorageClass] != snapshot.revision(StorageClass):
             return None
-        changed_rows = snapshot.changed_rows(node_position=node_position, pod_position=pod_position)
+        changed_rows = snapshot.changed_rows(node_log_position=node_log_position, pod_log_position=pod_log_position)
         claim_keys = snapshot.keys_written_since(PersistentVolumeClaim, self._revisions[PersistentVolumeClaim])
         volume_names = snapshot.keys_written_since(PersistentVolume, self._revisions[PersistentVolume])
         csi_node_names = snapshot.keys_written_since(CSINode, self._revisions[CSINode])
@@ -239,7 +240,9 @@ class AttachmentCache:
         used_volumes: set[VolumeId] = set()
         error = ""
         for pod in snapshot.pods_on(name).values():
-            pod_volumes = find_attachable_volumes(pod.pod, pod.signature, snapshot, migrated=True, assigned=True)
+            pod_volumes = find_attachable_volumes(
+                pod.pod, pod.signature, snapshot, translate_in_tree=True, assigned=True
+            )
             error = error or pod_volumes.error
             used_volumes.update(pod_volumes.volumes)
         counts: dict[str, int] = {}
@@ -255,7 +258,7 @@ class AttachmentCache:
         )
 
     def _get_attached_volumes(self, snapshot: Snapshot, node_name: str) -> set[VolumeId]:
-        """Return the CSI volumes that VolumeAttachments attach to a node. In-tree volumes do not count, as upstream."""
+        """Return the CSI volumes that VolumeAttachments attach to a node. As upstream, in-tree ones do not count."""
         volume_ids: set[VolumeId] = set()
         for attachment in self._attachments_by_node.get_entries(snapshot, node_name).values():
             volume_name, attacher = attachment.spec.source.persistent_volume_name, attachment.spec.attacher

@@ -1,4 +1,4 @@
-"""The PVCs of a pod: their names, binding state, class and size.
+"""Names, binding state, class and size of PVCs.
 
 Source: pkg/scheduler/framework/plugins/volumebinding/volume_binding.go, VolumeBinding.podHasPVCs;
 pkg/scheduler/framework/plugins/volumebinding/binder.go, volumeBinder.GetPodVolumeClaims;
@@ -12,7 +12,7 @@ from extender.api.kinds.pod import Pod
 from extender.api.kinds.storage import PersistentVolume, PersistentVolumeClaim
 from extender.api.kinds.struct_base import ResourceList
 from extender.api.quantity import ZERO, Quantity, parse
-from extender.cache.tables.volume_uses import ClaimUse
+from extender.cache.tables.volume_uses import PVCUse
 
 SELECTED_NODE: Final = "volume.kubernetes.io/selected-node"
 """The annotation of a claim that names the node to provision its volume for."""
@@ -21,7 +21,7 @@ BIND_COMPLETED: Final = "pv.kubernetes.io/bind-completed"
 """The annotation of a fully bound claim."""
 
 BOUND_BY_CONTROLLER: Final = "pv.kubernetes.io/bound-by-controller"
-"""The annotation of a volume that was bound by a controller or scheduler and not by its creator."""
+"""The annotation of a volume that a controller or scheduler bound to its claim."""
 
 WAIT_FOR_FIRST_CONSUMER: Final = "WaitForFirstConsumer"
 
@@ -29,7 +29,7 @@ _BETA_CLASS: Final = "volume.beta.kubernetes.io/storage-class"
 _STORAGE: Final = "storage"
 
 
-def resolve_claim_uses(pod: Pod, uses: tuple[ClaimUse, ...]) -> Iterator[tuple[ClaimUse, str, str]]:
+def resolve_claim_uses(pod: Pod, uses: tuple[PVCUse, ...]) -> Iterator[tuple[PVCUse, str, str]]:
     """Yield each claim use of *pod* with the claim's name and key (`namespace/name`), in the order of the volumes."""
     meta = pod.metadata
     for use in uses:
@@ -37,8 +37,8 @@ def resolve_claim_uses(pod: Pod, uses: tuple[ClaimUse, ...]) -> Iterator[tuple[C
         yield use, name, f"{meta.namespace}/{name}"
 
 
-def uses_claim(pod: Pod, uses: tuple[ClaimUse, ...], claim: PersistentVolumeClaim) -> bool:
-    """Return whether *pod* uses *claim*, also through an ephemeral volume."""
+def uses_claim(pod: Pod, uses: tuple[PVCUse, ...], claim: PersistentVolumeClaim) -> bool:
+    """Return whether *pod* uses *claim*, directly or through an ephemeral volume."""
     if claim.metadata.namespace != pod.metadata.namespace:
         return False
     return any(name == claim.metadata.name for _, name, _ in resolve_claim_uses(pod, uses))
@@ -97,6 +97,6 @@ def _parse_storage(amounts: ResourceList) -> Quantity | None:
     return None if quantity_text is None else parse(quantity_text)
 
 
-def to_nano(quantity: Quantity) -> int:
-    """Return the exact amount in billionths, the finest unit of a quantity, for comparison and sorting."""
+def to_nanos(quantity: Quantity) -> int:
+    """Return the exact amount in nano units, the finest unit of a quantity, for comparison and sorting."""
     return int(quantity.unscaled * 10 ** (quantity.scale + 9)) if quantity.unscaled else 0

@@ -1,4 +1,4 @@
-"""Translate volumes of in-tree drivers to the CSI drivers that replaced them.
+"""Translate volumes of in-tree drivers to volumes of the CSI drivers that replaced them.
 
 Source: csi-translation-lib/translate.go, CSITranslator;
 pkg/scheduler/framework/plugins/nodevolumelimits/csi.go, CSILimits.getCSIDriverInfo (1.36).
@@ -36,7 +36,7 @@ class InTreeDriver:
         name: the driver's name in storage classes.
         csi_driver: the name of the CSI driver that replaced it.
         source_field: the field of `Volume` and `PersistentVolumeSpec` for volumes of the driver.
-        zone_label: the CSI driver's node label for zones; empty if its translation does not change node affinity.
+        zone_label: the CSI driver's node label for zones; empty if the translation does not change node affinity.
         migrated: whether the scheduler translates volumes of the driver.
     """
 

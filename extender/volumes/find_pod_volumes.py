@@ -33,12 +33,12 @@ class PodVolumeClaims:
     """The valid claims of a pod.
 
     Attributes:
-        bound: fully bound claims.
-        delayed: unbound claims with delayed binding.
+        bound_claims: fully bound claims.
+        unbound_claims_delay_binding: unbound claims whose class delays binding until the pod is scheduled.
     """
 
-    bound: tuple[PersistentVolumeClaim, ...] = ()
-    delayed: tuple[PersistentVolumeClaim, ...] = ()
+    bound_claims: tuple[PersistentVolumeClaim, ...] = ()
+    unbound_claims_delay_binding: tuple[PersistentVolumeClaim, ...] = ()
 
 
 @dataclass(slots=True)
@@ -52,7 +52,7 @@ class PodVolumesResult:
         pv_not_found: the nodes rejected because the volume of a bound claim does not exist.
         errors: masks of nodes with an error, and the error messages. These nodes are in no other mask.
         matches: the volumes chosen for claims.
-        provisions: the claims to provision a volume for.
+        provisions: the claims to provision volumes for.
     """
 
     node_conflict: BoolArray
@@ -78,9 +78,9 @@ def find_pod_volumes(
     no_nodes = np.zeros(len(nodes), dtype=np.bool_)
     result = PodVolumesResult(no_nodes.copy(), no_nodes.copy(), no_nodes.copy(), no_nodes.copy())
     topology = TopologyIndex(nodes)
-    _check_bound_claims(claims.bound, nodes, topology, volume_index, result)
-    if claims.delayed:
-        _check_delayed_claims(claims.delayed, nodes, topology, volume_index, assume_cache, result)
+    _check_bound_claims(claims.bound_claims, nodes, topology, volume_index, result)
+    if claims.unbound_claims_delay_binding:
+        _check_delayed_claims(claims.unbound_claims_delay_binding, nodes, topology, volume_index, assume_cache, result)
     error_mask = no_nodes
     for mask, _ in result.errors:
         error_mask = error_mask | mask
@@ -117,7 +117,7 @@ def _check_bound_claims(
 
 @dataclass(frozen=True, slots=True)
 class NodeAffinityResult:
-    """The nodes that a volume's node affinity matches. Masks are bool with one entry for each node of the view.
+    """The result of `check_node_affinity`. Masks are bool with one entry for each node of the view.
 
     Attributes:
         matches: the nodes that the node affinity matches.
@@ -133,13 +133,15 @@ class NodeAffinityResult:
 def check_node_affinity(
     volume: PersistentVolume, nodes: NodeView, topology: TopologyIndex, volume_index: VolumeIndex
 ) -> NodeAffinityResult:
-    """Match the node affinity of *volume*, translated to CSI labels on nodes that migrated its driver.
+    """Match the node affinity of *volume* with *nodes*.
+
+    On nodes that migrated the volume's driver, the node affinity is translated to the labels of the CSI driver.
 
     Source: pkg/scheduler/framework/plugins/volumebinding/binder.go, volumeBinder.FindPodVolumes (1.36).
     """
     no_nodes = np.zeros(len(nodes), dtype=np.bool_)
     matches = no_nodes.copy()
-    matches[topology.match_terms(compile_node_affinity(volume))] = True
+    matches[topology.match_node_selector(compile_node_affinity(volume))] = True
     driver = find_in_tree_driver(volume.spec)
     if driver is None or not driver.migrated:
         return NodeAffinityResult(matches, no_nodes)
@@ -153,7 +155,7 @@ def check_node_affinity(
     selector = translate_node_affinity(volume, driver)
     translated_matches = no_nodes.copy()
     compiled_selector = None if selector is None else compile_volume_node_selector(selector)
-    translated_matches[topology.match_terms(compiled_selector)] = True
+    translated_matches[topology.match_node_selector(compiled_selector)] = True
     return NodeAffinityResult(np.where(migrated, translated_matches, matches), no_nodes)
 
 
@@ -221,7 +223,7 @@ def _check_delayed_claims(
 def _get_latest_volumes(
     class_name: str, snapshot: Snapshot, volume_index: VolumeIndex, assume_cache: AssumeCache
 ) -> list[IndexedVolume]:
-    """Return the volumes of a class; assumed versions replace stored ones."""
+    """Return the volumes of a class, with assumed versions in place of stored ones."""
     stored_volumes = volume_index.get_volumes(snapshot, class_name)
     if not assume_cache.volumes:
         return stored_volumes

@@ -1,4 +1,4 @@
-"""Count the disks of an in-tree driver on each node, and compare them with the node's limit.
+"""Limits of the disks of an in-tree driver on each node.
 
 Source: pkg/scheduler/framework/plugins/nodevolumelimits/non_csi.go, getMaxEBSVolume, defaultMaxGCEPDVolumes,
 defaultMaxAzureDiskVolumes (1.21); pkg/scheduler/algorithm/predicates/csi_volume_predicate.go,
@@ -27,11 +27,12 @@ from extender.api.quantity import to_base_units
 from extender.cache.pod_info import PodInfo
 from extender.cache.snapshot import NodeView, Snapshot
 from extender.cache.tables.arrays import BoolArray, IntArray
+from extender.cache.tables.change_log import HistoryId
 from extender.volumes.claims import get_claim_class
 from extender.volumes.csi_migration import get_migrated_plugins
 
 LIMIT_VARIABLE: Final = "KUBE_MAX_PD_VOLS"
-"""The environment variable that replaces the default limit of every driver.
+"""The environment variable that overrides the default limit of every driver.
 
 Source: pkg/scheduler/framework/plugins/nodevolumelimits/non_csi.go, getMaxVolLimitFromEnv (1.21).
 """
@@ -43,7 +44,7 @@ _INSTANCE_TYPE_LABELS: Final = ("beta.kubernetes.io/instance-type", "node.kubern
 _KINDS: Final = (PersistentVolume, PersistentVolumeClaim, StorageClass, CSINode)
 
 
-def find_environment_error(environment: Mapping[str, str] | None = None) -> str | None:
+def get_limit_variable_error(environment: Mapping[str, str] | None = None) -> str | None:
     """Return an error message if the limit in the environment is invalid and therefore ignored, else None.
 
     Source: pkg/scheduler/framework/plugins/nodevolumelimits/non_csi.go, getMaxVolLimitFromEnv (1.21).
@@ -60,7 +61,7 @@ class LimitedDriver:
 
     Attributes:
         provisioner: the driver's name in storage classes.
-        resource: the allocatable resource of a node that sets its limit.
+        resource: the allocatable resource that contains the limit of a node.
         get_disk_name: the function that returns the name of a volume's disk; None for volumes of other drivers.
         get_default_limit: the function that returns the limit of a node whose allocatable lacks `resource`.
     """
@@ -128,10 +129,10 @@ def read_environment_limit(environment: Mapping[str, str] | None = None) -> int 
 _UNLIMITED: Final = 1 << 40
 
 
-class InTreeLimits:
-    """The number of disks of one driver and the limit of each node, cached between calls and updated incrementally.
+class DiskLimitChecker:
+    """Compares the number of disks of one driver on each node with the node's limit.
 
-    Each plugin has its own cache; it is not thread-safe.
+    Counts and limits are cached and updated incrementally. Each plugin has its own checker. It is not thread-safe.
     """
 
     __slots__ = (
@@ -141,27 +142,27 @@ class InTreeLimits:
         "_history_id",
         "_limit_override",
         "_limits",
-        "_node_position",
-        "_pod_position",
+        "_node_log_position",
+        "_pod_log_position",
         "_revisions",
         "_rows_by_disk",
     )
 
     def __init__(self, driver: LimitedDriver, limit_override: int | None = None) -> None:
-        """Create an empty cache.
+        """Start with an empty cache.
 
         Args:
             driver: the driver whose disks count.
-            limit_override: the limit that replaces the driver's default limit.
+            limit_override: a limit that overrides the driver's default limit.
         """
         self._driver, self._limit_override = driver, limit_override
         self._disks_by_row: dict[int, frozenset[str]] = {}
         self._rows_by_disk: dict[str, set[int]] = {}
         self._counts: IntArray = np.empty(0, dtype=np.int64)
         self._limits: IntArray = np.empty(0, dtype=np.int64)
-        self._history_id: object = None
-        self._revisions: object = None
-        self._node_position = self._pod_position = 0
+        self._history_id: HistoryId | None = None
+        self._revisions: tuple[object, ...] = ()
+        self._node_log_position = self._pod_log_position = 0
 
     def find_nodes_over_limit(self, pod: PodInfo, nodes: NodeView) -> BoolArray | None:
         """Find the nodes whose limit the disks of *pod* would exceed; None if the pod has no disks of the driver.
@@ -190,7 +191,9 @@ class InTreeLimits:
         revisions = (snapshot.object_history_id, *map(snapshot.revision, _KINDS))
         changed_rows = None
         if snapshot.history_id is self._history_id and revisions == self._revisions:
-            changed_rows = snapshot.changed_rows(node_position=self._node_position, pod_position=self._pod_position)
+            changed_rows = snapshot.changed_rows(
+                node_log_position=self._node_log_position, pod_log_position=self._pod_log_position
+            )
         if changed_rows is None:
             self._disks_by_row, self._rows_by_disk = {}, {}
         else:
@@ -203,7 +206,7 @@ class InTreeLimits:
                 for array in (self._counts, self._limits)
             )
         self._history_id, self._revisions = snapshot.history_id, revisions
-        self._node_position, self._pod_position = snapshot.node_position, snapshot.pod_position
+        self._node_log_position, self._pod_log_position = snapshot.node_log_position, snapshot.pod_log_position
 
     def _read_node(self, row: int, snapshot: Snapshot) -> None:
         node = snapshot.nodes[row]
@@ -248,9 +251,9 @@ class InTreeLimits:
                 disk = self._driver.get_disk_name(bound_volume.spec)
                 if disk is not None:
                     yield disk
-            elif self._will_be_provisioned(claim, snapshot):
+            elif self._matches_provisioner(claim, snapshot):
                 yield f"\0{claim.key}"
 
-    def _will_be_provisioned(self, claim: PersistentVolumeClaim, snapshot: Snapshot) -> bool:
+    def _matches_provisioner(self, claim: PersistentVolumeClaim, snapshot: Snapshot) -> bool:
         storage_class = snapshot.get_object(StorageClass, get_claim_class(claim))
         return storage_class is not None and storage_class.provisioner == self._driver.provisioner

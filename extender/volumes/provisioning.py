@@ -24,7 +24,7 @@ _NO_PROVISIONER = "kubernetes.io/no-provisioner"
 
 @dataclass(frozen=True, slots=True)
 class ProvisionableClaim:
-    """A claim that a volume can be provisioned for, on some nodes.
+    """A claim, and the nodes on which a volume can be provisioned for it.
 
     Attributes:
         claim: the claim.
@@ -44,7 +44,7 @@ class ProvisioningResult:
     """The result of `check_volume_provisions`. Masks are bool with one entry for each node of the view.
 
     Attributes:
-        provisions: the provisions of the checked claims, in order, on nodes where no earlier claim failed.
+        provisions: the checked claims in order. Nodes where an earlier claim failed are not in their masks.
         bind_conflict: the nodes where no volume can be provisioned for a claim.
         not_enough_space: the nodes with too little storage capacity left for a claim.
         errors: masks of nodes with an error, and the error messages.
@@ -120,7 +120,7 @@ def _choose_pools(
     volume_index: VolumeIndex,
     can_provision: BoolArray,
 ) -> tuple[Sequence[StoragePool], IntArray, BoolArray]:
-    """Return the pools of the class, the index of the first sufficient pool by node, and the nodes with such a pool."""
+    """Return the class's pools, the index of the first sufficient pool by node, and the nodes with enough space."""
     pool_index = np.full(len(topology), NO_POOL, dtype=np.int64)
     request = get_requested_storage(claim)
     driver = snapshot.get_object(CSIDriver, storage_class.provisioner)
@@ -130,9 +130,9 @@ def _choose_pools(
     remaining_nodes = can_provision.copy()
     requested_bytes = value(request)
     for index, pool in enumerate(pools):
-        if pool.max_volume_size is None or pool.max_volume_size < requested_bytes:
+        if pool.volume_size_limit is None or pool.volume_size_limit < requested_bytes:
             continue
-        positions = topology.match_selector(pool.selector)
+        positions = topology.match_label_selector(pool.selector)
         positions = positions[remaining_nodes[positions]]
         if len(positions):
             pool_index[positions] = index

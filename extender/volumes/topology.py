@@ -1,8 +1,8 @@
 """Match the topology requirements of volumes with the nodes of a view.
 
-A cluster may have one volume for each node, each with a requirement on the node's name. Evaluating each volume on all
-nodes would take volumes x nodes evaluations. Instead, the nodes are sorted once by the values of a label, and a
-requirement that lists values looks up the nodes with these values.
+A cluster may have one volume for each node, each with a requirement on the node's name. To evaluate each volume on all
+nodes would take volumes x nodes evaluations. So the nodes are sorted once by the values of a label. A requirement that
+lists values looks up the nodes with these values.
 """
 
 from collections.abc import Sequence
@@ -28,40 +28,40 @@ def compile_volume_node_selector(selector: NodeSelector) -> CompiledNodeSelector
 
 
 class TopologyIndex:
-    """Index the nodes of one view by label values. Results are positions in the view, int64.
+    """Index of the nodes of one view by label values. Results are positions in the view, int64.
 
     Attributes:
         all_positions: the positions of all nodes.
     """
 
-    __slots__ = ("_nodes", "_positions_by_terms", "_sorted_by_label", "all_positions")
+    __slots__ = ("_nodes", "_positions_by_selector", "_sorted_by_label", "all_positions")
 
     def __init__(self, nodes: NodeView) -> None:
         self._nodes = nodes
         self._sorted_by_label: dict[str, tuple[IntArray, IntArray]] = {}
-        self._positions_by_terms: dict[CompiledNodeSelector, IntArray] = {}
+        self._positions_by_selector: dict[CompiledNodeSelector, IntArray] = {}
         self.all_positions: IntArray = np.arange(len(nodes), dtype=np.int64)
 
     def __len__(self) -> int:
         return len(self.all_positions)
 
-    def match_terms(self, terms: CompiledNodeSelector | None) -> IntArray:
-        """Return the positions of nodes that match any of *terms*; None matches all. Ignores requirements on fields."""
-        if terms is None:
+    def match_node_selector(self, selector: CompiledNodeSelector | None) -> IntArray:
+        """Return the positions of nodes that *selector* matches; None matches all. Field requirements are ignored."""
+        if selector is None:
             return self.all_positions
-        positions = self._positions_by_terms.get(terms)
+        positions = self._positions_by_selector.get(selector)
         if positions is None:
             positions_by_term = [
-                self.match_requirements(term.label_requirements) for term in terms.terms if not term.errors
+                self.match_requirements(term.label_requirements) for term in selector.terms if not term.errors
             ]
             if len(positions_by_term) == 1:
                 positions = positions_by_term[0]
             else:
                 positions = np.unique(np.concatenate([*positions_by_term, self.all_positions[:0]]))
-            self._positions_by_terms[terms] = positions
+            self._positions_by_selector[selector] = positions
         return positions
 
-    def match_selector(self, selector: Selector) -> IntArray:
+    def match_label_selector(self, selector: Selector) -> IntArray:
         """Return the positions of nodes that *selector* matches."""
         return self.all_positions[:0] if selector.matches_nothing else self.match_requirements(selector.requirements)
 
@@ -115,10 +115,10 @@ class TopologyIndex:
         )
 
     def _sort_by_value(self, key: str) -> tuple[IntArray, IntArray]:
-        """Return the positions sorted by label value, and the start of each value; nodes without a value come first."""
+        """Return the positions sorted by label value, and each value's start. Nodes without the label come first."""
         sorted_positions = self._sorted_by_label.get(key)
         if sorted_positions is None:
-            shifted_ids = self._nodes.label(key) + 1
+            shifted_ids = self._nodes.label_value_ids(key) + 1
             starts = np.concatenate([[0], np.cumsum(np.bincount(shifted_ids))]).astype(np.int64)
             sorted_positions = self._sorted_by_label[key] = (np.argsort(shifted_ids, kind="stable"), starts)
         return sorted_positions

@@ -47,7 +47,7 @@ _NO_VOLUMES: Final = AttachableVolumes()
 
 
 def may_need_attachment(signature: PodSignature) -> bool:
-    """Return whether pods with this signature have claims or disks of an in-tree driver, which may need attachment.
+    """Return whether pods with this signature have claims or in-tree disks, which may need attachment.
 
     Source: pkg/scheduler/framework/plugins/nodevolumelimits/csi.go, CSILimits.PreFilter (1.36).
     """
@@ -63,7 +63,7 @@ def may_need_attachment(signature: PodSignature) -> bool:
 
 
 def find_attachable_volumes(
-    pod: Pod, signature: PodSignature, snapshot: Snapshot, *, migrated: bool, assigned: bool
+    pod: Pod, signature: PodSignature, snapshot: Snapshot, *, translate_in_tree: bool, assigned: bool
 ) -> AttachableVolumes:
     """Return the volumes of *pod* that its node must attach.
 
@@ -71,14 +71,15 @@ def find_attachable_volumes(
         pod: the pod.
         signature: the signature of the pod.
         snapshot: a snapshot with claims, volumes and storage classes.
-        migrated: whether the node has a CSINode; then volumes of in-tree drivers count for their CSI drivers.
-        assigned: whether the pod is on a node; then missing claims are skipped.
+        translate_in_tree: whether volumes of in-tree drivers count for their CSI drivers; true if the node has a
+            CSINode.
+        assigned: whether the pod is on a node. Missing claims of such a pod are skipped.
     """
     if not may_need_attachment(signature):
         return _NO_VOLUMES
     volume_ids: dict[VolumeId, None] = {}
     for volume in signature.spec.volumes:
-        volume_id = _get_volume_id(pod, volume, snapshot, migrated=migrated)
+        volume_id = _get_volume_id(pod, volume, snapshot, translate_in_tree=translate_in_tree)
         if isinstance(volume_id, AttachableVolumes):
             if volume_id.claim_missing and assigned:
                 continue
@@ -89,7 +90,7 @@ def find_attachable_volumes(
 
 
 def _get_volume_id(
-    pod: Pod, volume: Volume, snapshot: Snapshot, *, migrated: bool
+    pod: Pod, volume: Volume, snapshot: Snapshot, *, translate_in_tree: bool
 ) -> VolumeId | AttachableVolumes | None:
     """Return the id of the pod's *volume*, a result with an error, or None if the volume does not count."""
     meta = pod.metadata
@@ -98,7 +99,7 @@ def _get_volume_id(
     elif volume.ephemeral is not None:
         claim_name = f"{meta.name}-{volume.name}"
     else:
-        return _get_inline_volume_id(volume, migrated=migrated)
+        return _get_inline_volume_id(volume, translate_in_tree=translate_in_tree)
     if not claim_name:
         return AttachableVolumes(error="PersistentVolumeClaim had no name")
     claim = snapshot.get_object(PersistentVolumeClaim, f"{meta.namespace}/{claim_name}")
@@ -107,11 +108,11 @@ def _get_volume_id(
         return AttachableVolumes(error=message, claim_missing=True)
     if volume.persistent_volume_claim is None and (error := get_ownership_error(pod, claim)) is not None:
         return AttachableVolumes(error=error)
-    return get_claim_volume_id(claim, snapshot, migrated=migrated)
+    return get_claim_volume_id(claim, snapshot, translate_in_tree=translate_in_tree)
 
 
-def _get_inline_volume_id(volume: Volume, *, migrated: bool) -> VolumeId | AttachableVolumes | None:
-    driver = find_in_tree_driver(volume) if migrated else None
+def _get_inline_volume_id(volume: Volume, *, translate_in_tree: bool) -> VolumeId | AttachableVolumes | None:
+    driver = find_in_tree_driver(volume) if translate_in_tree else None
     if driver is None or not driver.migrated:
         return None
     try:
@@ -120,23 +121,25 @@ def _get_inline_volume_id(volume: Volume, *, migrated: bool) -> VolumeId | Attac
         return AttachableVolumes(error=f"converting volume({volume.name}) from inline to csi: {error}")
 
 
-def get_claim_volume_id(claim: PersistentVolumeClaim, snapshot: Snapshot, *, migrated: bool) -> VolumeId | None:
-    """Return the id of the claim's volume, or a placeholder if it is unbound; None if it does not count.
+def get_claim_volume_id(
+    claim: PersistentVolumeClaim, snapshot: Snapshot, *, translate_in_tree: bool
+) -> VolumeId | None:
+    """Return the id of the claim's volume; a placeholder if the claim is unbound; None if the volume does not count.
 
     Source: pkg/scheduler/framework/plugins/nodevolumelimits/csi.go, CSILimits.getCSIDriverInfo (1.36).
     """
     volume = snapshot.get_object(PersistentVolume, claim.spec.volume_name) if claim.spec.volume_name else None
     if volume:
-        volume_id = _get_bound_volume_id(volume, migrated=migrated)
+        volume_id = _get_bound_volume_id(volume, translate_in_tree=translate_in_tree)
     else:
-        volume_id = _get_unbound_volume_id(claim, snapshot, migrated=migrated)
+        volume_id = _get_unbound_volume_id(claim, snapshot, translate_in_tree=translate_in_tree)
     return volume_id if volume_id is not None and all(volume_id) else None
 
 
-def _get_bound_volume_id(volume: PersistentVolume, *, migrated: bool) -> VolumeId | None:
+def _get_bound_volume_id(volume: PersistentVolume, *, translate_in_tree: bool) -> VolumeId | None:
     if volume.spec.csi is not None:
         return volume.spec.csi.driver, volume.spec.csi.volume_handle
-    driver = find_in_tree_driver(volume.spec) if migrated else None
+    driver = find_in_tree_driver(volume.spec) if translate_in_tree else None
     if driver is None or not driver.migrated:
         return None
     try:
@@ -145,7 +148,9 @@ def _get_bound_volume_id(volume: PersistentVolume, *, migrated: bool) -> VolumeI
         return None
 
 
-def _get_unbound_volume_id(claim: PersistentVolumeClaim, snapshot: Snapshot, *, migrated: bool) -> VolumeId | None:
+def _get_unbound_volume_id(
+    claim: PersistentVolumeClaim, snapshot: Snapshot, *, translate_in_tree: bool
+) -> VolumeId | None:
     class_name = get_claim_class(claim)
     storage_class = snapshot.get_object(StorageClass, class_name) if class_name else None
     if storage_class is None:
@@ -154,4 +159,4 @@ def _get_unbound_volume_id(claim: PersistentVolumeClaim, snapshot: Snapshot, *, 
     in_tree_driver = IN_TREE_DRIVERS_BY_NAME.get(storage_class.provisioner)
     if in_tree_driver is None:
         return storage_class.provisioner, handle
-    return (in_tree_driver.csi_driver, handle) if in_tree_driver.migrated and migrated else None
+    return (in_tree_driver.csi_driver, handle) if in_tree_driver.migrated and translate_in_tree else None

@@ -1,6 +1,7 @@
-"""Index volumes and storage capacity by storage class. An object is compiled once for each write.
+"""Index of volumes and storage capacity by storage class.
 
-The index contains only stored objects; `assume_cache` contains the assumed versions.
+Each object is compiled once after each write. The index contains only stored objects. `assume_cache` contains the
+assumed versions.
 """
 
 from dataclasses import dataclass
@@ -11,7 +12,7 @@ from extender.api.matching import NOTHING, CompiledNodeSelector, Selector, selec
 from extender.api.quantity import parse, value
 from extender.cache.object_index import ObjectIndex
 from extender.cache.snapshot import Snapshot
-from extender.volumes.claims import get_volume_capacity, get_volume_class, to_nano
+from extender.volumes.claims import get_volume_capacity, get_volume_class, to_nanos
 from extender.volumes.csi_migration import get_migrated_plugins
 from extender.volumes.topology import compile_volume_node_selector
 
@@ -22,7 +23,7 @@ class IndexedVolume:
 
     Attributes:
         volume: the persistent volume.
-        size: the capacity of the volume in billionths of a byte, exact.
+        size: the exact capacity of the volume, in nano units (billionths of a byte).
         node_affinity: the compiled node affinity; None matches all nodes.
     """
 
@@ -36,18 +37,18 @@ class StoragePool:
     """Storage capacity of a class for the nodes of a topology segment.
 
     Attributes:
-        max_volume_size: the size of the largest volume that can be provisioned, in bytes; None if unknown.
+        volume_size_limit: the maximum size of a volume to provision, in bytes; None if unknown.
         capacity: the remaining capacity in bytes; 0 if unknown.
         selector: the label selector of the nodes.
     """
 
-    max_volume_size: int | None
+    volume_size_limit: int | None
     capacity: int
     selector: Selector
 
 
-def get_max_volume_size(capacity: CSIStorageCapacity) -> int | None:
-    """Return the size of the largest volume that can be provisioned, in bytes: `maximumVolumeSize`, else `capacity`.
+def get_volume_size_limit(capacity: CSIStorageCapacity) -> int | None:
+    """Return the maximum size of a volume to provision, in bytes: `maximumVolumeSize`, else `capacity`, else None.
 
     Source: pkg/scheduler/framework/plugins/volumebinding/binder.go, volumeBinder.checkVolumeProvisions (1.36).
     """
@@ -65,12 +66,12 @@ def compile_node_affinity(volume: PersistentVolume) -> CompiledNodeSelector | No
 
 
 def _index_volume(volume: PersistentVolume) -> IndexedVolume:
-    return IndexedVolume(volume, to_nano(get_volume_capacity(volume)), compile_node_affinity(volume))
+    return IndexedVolume(volume, to_nanos(get_volume_capacity(volume)), compile_node_affinity(volume))
 
 
 def _make_pool(capacity: CSIStorageCapacity) -> StoragePool:
     remaining = 0 if capacity.capacity is None else value(parse(capacity.capacity))
-    return StoragePool(get_max_volume_size(capacity), remaining, _compile_selector(capacity.node_topology))
+    return StoragePool(get_volume_size_limit(capacity), remaining, _compile_selector(capacity.node_topology))
 
 
 def _compile_selector(topology: LabelSelector | None) -> Selector:
@@ -81,7 +82,7 @@ def _compile_selector(topology: LabelSelector | None) -> Selector:
 
 
 class VolumeIndex:
-    """Volumes and storage pools by class, and nodes by migrated in-tree driver. Each plugin has its own index."""
+    """Index of volumes and storage pools by class, and of nodes by migrated in-tree driver. Each plugin has its own."""
 
     __slots__ = ("_migrated_nodes", "_pools", "_volumes")
 

@@ -1,4 +1,4 @@
-"""Match unbound claims with existing volumes: on each node, the smallest volume that fits.
+"""Choose volumes for unbound claims: on each node the smallest suitable volume.
 
 Source: component-helpers/storage/volume/pv_helpers.go, FindMatchingVolume (1.36).
 """
@@ -13,12 +13,12 @@ from extender.api.matching import Selector, selector_from_label_selector
 from extender.api.quantity import ZERO
 from extender.cache.tables.arrays import BoolArray, IntArray
 from extender.volumes.assume_cache import is_volume_bound_to_claim
-from extender.volumes.claims import get_claim_class, get_requested_storage, get_volume_class, to_nano
+from extender.volumes.claims import get_claim_class, get_requested_storage, get_volume_class, to_nanos
 from extender.volumes.topology import TopologyIndex
 from extender.volumes.volume_index import IndexedVolume
 
 NO_VOLUME = -1
-"""The volume index if no volume matches."""
+"""The value in place of the index of a volume on a node where no volume matches."""
 
 _FILESYSTEM = "Filesystem"
 _AVAILABLE = "Available"
@@ -49,7 +49,7 @@ def sort_by_request(claims: Iterable[PersistentVolumeClaim]) -> list[PersistentV
 
 
 def _get_requested_size(claim: PersistentVolumeClaim) -> int:
-    return to_nano(get_requested_storage(claim) or ZERO)
+    return to_nanos(get_requested_storage(claim) or ZERO)
 
 
 def match_volumes(
@@ -60,7 +60,7 @@ def match_volumes(
     """Choose a volume for each claim on each node.
 
     Args:
-        claims: the claims in order of precedence, each with the volumes of its class in their assumed versions.
+        claims: the claims in order of precedence, each with the latest versions of the volumes of its class.
         topology: the topology index of the nodes.
         candidates: the nodes to match on, bool, shape (len(topology),).
 
@@ -79,7 +79,7 @@ def match_volumes(
             if not choice.remaining_node_count:
                 break
             choice.choose_available(indexed_volume, _add_volume(indexed_volume.volume, index_by_name, volumes))
-        choices.append(choice.volume_index)
+        choices.append(choice.chosen_indices)
     return VolumeMatches(tuple(claim for claim, _ in claims), tuple(volumes), tuple(choices))
 
 
@@ -93,21 +93,21 @@ def _add_volume(volume: PersistentVolume, index_by_name: dict[str, int], volumes
 
 
 class _ClaimChoice:
-    """The volume chosen for one claim on each node. Volumes are tried one after another.
+    """The choice of a volume for one claim on each node. The caller offers one volume after another.
 
     Attributes:
-        volume_index: the index of the chosen volume on each node, or `NO_VOLUME`; int64.
-        remaining_node_count: the number of nodes without a chosen volume.
+        chosen_indices: the index of the chosen volume on each node, or `NO_VOLUME`; int64.
+        remaining_node_count: the number of nodes on which a volume may still be chosen.
     """
 
     __slots__ = (
         "_earlier_choices",
         "_earlier_volume_count",
         "_exhausted_array_ids",
-        "_open_mask",
+        "_remaining_mask",
         "_topology",
+        "chosen_indices",
         "remaining_node_count",
-        "volume_index",
     )
 
     def __init__(
@@ -117,9 +117,9 @@ class _ClaimChoice:
         earlier_choices: Sequence[IntArray],
         index_by_name: dict[str, int],
     ) -> None:
-        self.volume_index: IntArray = np.full(len(topology), NO_VOLUME, dtype=np.int64)
+        self.chosen_indices: IntArray = np.full(len(topology), NO_VOLUME, dtype=np.int64)
         self.remaining_node_count = int(candidates.sum())
-        self._open_mask = candidates.copy()
+        self._remaining_mask = candidates.copy()
         self._topology = topology
         self._earlier_choices = earlier_choices
         # Earlier claims can only have chosen volumes with an index below this.
@@ -127,37 +127,39 @@ class _ClaimChoice:
         self._exhausted_array_ids: set[int] = set()
 
     def choose_prebound(self, indexed_volume: IndexedVolume, index: int) -> None:
-        """Choose a volume bound to the claim, on each node that it matches, unless an earlier claim chose it there.
+        """Choose a prebound volume of the claim on the remaining nodes that the volume matches.
 
-        The claim gets no volume on nodes that the prebound volume does not match.
+        A node is skipped if an earlier claim uses the volume there.
+
+        On nodes that the prebound volume does not match, the claim gets no volume.
         """
         unused_positions = np.flatnonzero(self._make_unused_mask(self._topology.all_positions, index))
-        matching_positions = self._topology.match_terms(indexed_volume.node_affinity)
+        matching_positions = self._topology.match_node_selector(indexed_volume.node_affinity)
         self._choose(np.intersect1d(matching_positions, unused_positions), index)
-        self._open_mask[unused_positions] = False
-        self.remaining_node_count = int(self._open_mask.sum())
+        self._remaining_mask[unused_positions] = False
+        self.remaining_node_count = int(self._remaining_mask.sum())
 
     def choose_available(self, indexed_volume: IndexedVolume, index: int) -> None:
-        """Choose an available volume on matching open nodes. Calls must be in order of volume size, smallest first."""
-        positions = self._topology.match_terms(indexed_volume.node_affinity)
+        """Choose an available volume on the remaining nodes that the volume matches. Pass small volumes first."""
+        positions = self._topology.match_node_selector(indexed_volume.node_affinity)
         may_be_in_use = index < self._earlier_volume_count
         if id(positions) in self._exhausted_array_ids:
             return
-        mask = self._make_unused_mask(positions, index) if may_be_in_use else self._open_mask[positions]
+        mask = self._make_unused_mask(positions, index) if may_be_in_use else self._remaining_mask[positions]
         self._choose(positions[mask], index)
         if not may_be_in_use:
-            self._exhausted_array_ids.add(id(positions))  # the topology index returns the same array for equal terms
+            self._exhausted_array_ids.add(id(positions))  # volumes with an equal selector share the array
 
     def _make_unused_mask(self, positions: IntArray, index: int) -> BoolArray:
-        mask: BoolArray = self._open_mask[positions]
+        mask: BoolArray = self._remaining_mask[positions]
         for earlier_choice in self._earlier_choices:
             mask &= earlier_choice[positions] != index
         return mask
 
     def _choose(self, positions: IntArray, index: int) -> None:
         if len(positions):
-            self.volume_index[positions] = index
-            self._open_mask[positions] = False
+            self.chosen_indices[positions] = index
+            self._remaining_mask[positions] = False
             self.remaining_node_count -= len(positions)
 
 

@@ -45,7 +45,7 @@ def schedule_pods(cache: Cache, pods: list[Pod], profile: Profile, runtime: Plug
 
 def measure(workload: str, nodes: int, init: int, count: int, *, cache_results: bool = True) -> dict[str, object]:
     """Run a workload once on a new cluster."""
-    profile = wiring.build_scheduling().first_profile
+    profile = wiring.build_setup().first_profile
     runtime = wiring.make_runtime(cache_results=cache_results)
     rng = Random(1)
     cache = Cache()

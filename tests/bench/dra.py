@@ -93,7 +93,7 @@ def make_cluster(nodes: int, devices: int, pods: int) -> Cache:
 
 def measure(nodes: int, devices: int, pods: int) -> dict[str, object]:
     """Run the benchmark once."""
-    profile, runtime = wiring.build_scheduling().first_profile, wiring.make_runtime()
+    profile, runtime = wiring.build_setup().first_profile, wiring.make_runtime()
     cache, rng, node_sampler = make_cluster(nodes, devices, pods), Random(1), NodeSampler()
     queue = [make_pod(number) for number in range(pods)]
     gc_tuning.freeze_heap()

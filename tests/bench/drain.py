@@ -3,9 +3,15 @@
     python tests/bench/drain.py [--nodes 5000] [--init 2000] [--measure 2000] [--runs 1] [--by ours,kube] [WORKLOAD ...]
 
 A scheduler schedules the first pods and is stopped while the measured pods are created. The time is measured from its
-continuation until the last pod has a node. `ours` is `extender schedule`, `kube` is kube-scheduler, `called` is
-kube-scheduler with `extender serve` as its extender for filter and prioritize, by node names. Prints one JSON line per
-run, and a summary per workload: the medians, and the median ratios to kube-scheduler in the same turn.
+continuation until the last pod has a node. Prints one JSON line per run, and a summary per workload: the medians, and
+the median ratios to kube-scheduler in the same turn. The schedulers:
+
+- `ours`: `extender schedule`
+- `kube`: kube-scheduler
+- `called`: kube-scheduler with `extender serve` as its extender for filter and prioritize, by node names
+- `best`: the same with `extender serve --filter-answer=best`
+- `handed`: as `best`, but kube-scheduler does not run InterPodAffinity, PodTopologySpread and its Score plugins
+- `full`: as `handed`, and kube-scheduler sends all nodes
 """
 
 import argparse
@@ -20,14 +26,20 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
+import yaml
+
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
 from tests.bench.harness import POD_PATHS, BulkClient, cpu_seconds, open_bulk_client, peak_mb, run_control_plane
 from tests.bench.workloads import SPECS, pod_body
 from tests.controlplane.control_plane import ControlPlane
 from tests.controlplane.process import Process, free_ports
+from tests.controlplane.programs import make_extender_command
 
-SCHEDULERS = ("ours", "kube", "called")
+SCHEDULERS = ("ours", "kube", "called", "best", "handed", "full")
+HANDED_OVER = yaml.safe_load(
+    (Path(__file__).resolve().parents[2] / "scheduler-config" / "handed-over.yaml").read_text()
+)["profiles"]
 
 
 def start(plane: ControlPlane, scheduler_name: str) -> tuple[Process, list[Process]]:
@@ -41,9 +53,15 @@ def start(plane: ControlPlane, scheduler_name: str) -> tuple[Process, list[Proce
         kube = plane.start_kube_scheduler(configuration)
         return kube, [kube]
     port = free_ports(1)[0]
-    serve = [sys.executable, "-m", "extender", "serve", f"--kubeconfig={plane.write_kubeconfig()}", f"--port={port}"]
+    serve = make_extender_command("serve", f"--kubeconfig={plane.write_kubeconfig()}", f"--port={port}")
+    if scheduler_name != "called":
+        serve.append("--filter-answer=best")
+    if scheduler_name in ("handed", "full"):
+        configuration["profiles"] = HANDED_OVER
+    if scheduler_name == "full":
+        configuration["percentageOfNodesToScore"] = 100
     extender_process = plane.start_program(serve, "extender")
-    extender_process.wait_for_output("the extender knows the cluster", 60)
+    extender_process.wait_for_output("the cache of the extender is synced", 60)
     extender = {
         "urlPrefix": f"http://127.0.0.1:{port}", "filterVerb": "filter", "prioritizeVerb": "prioritize", "weight": 1,
         "nodeCacheCapable": True,
@@ -122,7 +140,7 @@ def main() -> None:
     parser.add_argument("--init", type=int, default=2000, help="pods scheduled before the measurement (2000)")
     parser.add_argument("--measure", type=int, default=2000, help="pods scheduled in the measurement (2000)")
     parser.add_argument("--runs", type=int, default=1, help="turns (1)")
-    parser.add_argument("--by", type=lambda text: text.split(","), default=["ours", "kube"], help="ours,kube,called")
+    parser.add_argument("--by", type=lambda text: text.split(","), default=["ours", "kube"], help=",".join(SCHEDULERS))
     parser.add_argument("--timeout", type=float, default=300, help="timeout of a run in seconds (300)")
     args = parser.parse_args()
     unknown = sorted({*args.workloads} - {*SPECS} | {*args.by} - {*SCHEDULERS})

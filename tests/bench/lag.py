@@ -27,6 +27,7 @@ from tests.bench.verbs import encode
 from tests.bench.workloads import pod_body
 from tests.controlplane.control_plane import SCHEDULER, ControlPlane
 from tests.controlplane.process import free_ports
+from tests.controlplane.programs import make_extender_command
 
 BUCKET = re.compile(r'extender_event_loop_lag_seconds_bucket\{le="([^"]+)"\} (\S+)')
 
@@ -77,10 +78,10 @@ async def measure(plane: ControlPlane, client: BulkClient, args: argparse.Namesp
     config = plane.write_configuration(
         {"clientConnection": {"kubeconfig": str(plane.write_kubeconfig(SCHEDULER)), "qps": 5000, "burst": 5000}}
     )
-    command = [sys.executable, "-m", "extender", "serve", "--standalone", f"--config={config}", f"--port={port}"]
+    command = make_extender_command("serve", "--standalone", f"--config={config}", f"--port={port}")
     command.append("--authorization-always-allow-paths=/metrics,/healthz,/readyz,/livez")
     process = plane.start_program(command, "extender")
-    await asyncio.to_thread(process.wait_for_output, "knows the cluster", 120)
+    await asyncio.to_thread(process.wait_for_output, "is synced", 120)
     url = f"http://127.0.0.1:{port}"
     await client.create(POD_PATHS["init"], (pod_body("basic", number, "init", "init") for number in range(200)))
     await client.wait_until_bound("init", 120)

@@ -50,7 +50,7 @@ async def measure_startup(plane: ControlPlane, args: argparse.Namespace) -> None
     """Measure the start of the scheduler until its informers have synced."""
     started = time.perf_counter()
     process = start(plane)
-    while "knows the cluster" not in process.output():
+    while "is synced" not in process.output():
         await asyncio.to_thread(process.pause, 0.02)
         if time.perf_counter() - started > 300:
             raise SystemExit(f"the scheduler does not become ready:\n{process.tail()}")
@@ -70,7 +70,7 @@ def compile_modules(plane: ControlPlane) -> Iterator[None]:
         os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
         os.environ["PYTHONPYCACHEPREFIX"] = folder
         first = start(plane)
-        first.wait_for_output("knows the cluster", 300)
+        first.wait_for_output("is synced", 300)
         plane.stop_program(first)
         yield
 
@@ -96,7 +96,7 @@ async def watch_pods(client: BulkClient) -> AsyncIterator[asyncio.Queue[tuple[fl
 async def measure_latency(plane: ControlPlane, client: BulkClient, args: argparse.Namespace) -> None:
     """Measure the latency of pods one after another."""
     process = start(plane)
-    await asyncio.to_thread(process.wait_for_output, "knows the cluster", 300)
+    await asyncio.to_thread(process.wait_for_output, "is synced", 300)
     times: list[float] = []
     async with watch_pods(client) as events:
         for number in range(args.measure):

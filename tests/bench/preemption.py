@@ -93,7 +93,7 @@ def measure(workload: str, nodes: int, runs: int, *, all_nodes: bool) -> dict[st
         "kind": "KubeSchedulerConfiguration",
         "profiles": [{"pluginConfig": [{"name": "DefaultPreemption", "args": arguments}]}],
     }
-    profile, runtime = wiring.build_scheduling_from_builtins(config, "bench").first_profile, wiring.make_runtime()
+    profile, runtime = wiring.build_setup_from_document(config, "bench").first_profile, wiring.make_runtime()
     cache = _make_cluster(nodes, guarded=workload == "guarded")
     pod = _make_pod("high", "2", {"app": "high", "tier": "1"}, priority=1000, **SPECS[workload])
     gc_tuning.freeze_heap()
@@ -103,9 +103,9 @@ def measure(workload: str, nodes: int, runs: int, *, all_nodes: bool) -> dict[st
         started = time.perf_counter()
         decision = schedule_pod(snapshot.make_pod_info(pod), snapshot, profile, runtime, Random(run), NodeSampler())
         times.append((time.perf_counter() - started) * 1000)
-        if not isinstance(decision, ScheduleFailure) or not decision.post_filter_details.get("DefaultPreemption"):
+        if not isinstance(decision, ScheduleFailure) or not decision.post_filter_plans.get("DefaultPreemption"):
             raise SystemExit(f"{workload}: expected a preemption, got {decision}")
-    preemption = decision.post_filter_details["DefaultPreemption"]
+    preemption = decision.post_filter_plans["DefaultPreemption"]
     return {
         "benchmark": "preemption",
         "workload": workload,

@@ -22,7 +22,8 @@ from extender.app import wiring
 from extender.basics import gc_tuning
 from extender.cache.cache import Cache
 from extender.framework.events import ActionType, ClusterEvent, EventResource
-from extender.queueing.scheduling_queue import QueueSettings, SchedulingQueue
+from extender.queueing.queue_settings import QueueSettings
+from extender.queueing.scheduling_queue import SchedulingQueue
 from tests.bench.arguments import check_names
 from tests.bench.core import schedule_pods
 from tests.bench.workloads import make_node, make_pod, make_pods, pod_body
@@ -45,7 +46,7 @@ def make_running_pod(number: int, nodes: int) -> Pod:
 
 def measure_scheduling(workload: str, nodes: int, assigned_count: int, count: int) -> dict[str, object]:
     """Measure the cost of scheduling *count* pods."""
-    profile, runtime, cache = wiring.build_scheduling().first_profile, wiring.make_runtime(), Cache()
+    profile, runtime, cache = wiring.build_setup().first_profile, wiring.make_runtime(), Cache()
     for number in range(nodes):
         cache.add_or_update_node(make_node(number))
     for number in range(assigned_count):
@@ -64,7 +65,7 @@ def measure_scheduling(workload: str, nodes: int, assigned_count: int, count: in
 
 def measure_queue(count: int) -> dict[str, object]:
     """Measure the queue operations of *count* pending pods, and one event that moves them all."""
-    profiles, snapshot = wiring.build_scheduling().profiles, Cache().snapshot()
+    profiles, snapshot = wiring.build_setup().profiles, Cache().snapshot()
     settings = QueueSettings(1.0, 10.0, 300.0, pop_from_backoff_q=True, generic_workload=False)
     queue = SchedulingQueue(profiles, lambda *_: None, settings)
     pod_infos = [snapshot.make_pod_info(make_pod("basic", number)) for number in range(count)]

@@ -1,6 +1,6 @@
 """Time of filter and prioritize over HTTP: one JSON line per verb, form and number of nodes.
 
-    python tests/bench/verbs.py [--requests 300] [--whole 20] [--slow 1000] [CASE ...]
+    python tests/bench/verbs.py [--requests 300] [--whole 20] [--slow 1000] [--filter-answer feasible] [CASE ...]
 
 `extender serve` runs in a process of its own, with 5,000 nodes of realistic size. The requests are those of
 kube-scheduler: filter, then prioritize, one after another on one connection. `user_ms` and `system_ms` are the CPU time
@@ -188,13 +188,14 @@ def open_slow_connections(port: int, count: int) -> Iterator[None]:
 
 
 @contextmanager
-def run_server(nodes: list[bytes]) -> Iterator[VerbClient]:
-    """Run `extender serve` with *nodes*; yield a client."""
+def run_server(nodes: list[bytes], filter_answer: str) -> Iterator[VerbClient]:
+    """Run `extender serve` with *nodes* and a value of its flag; yield a client."""
     with tempfile.TemporaryDirectory() as folder:
         file = Path(folder) / "cluster.json"
         items = b",".join(b'{"apiVersion":"v1","kind":"Node",' + node[1:] for node in nodes)
         file.write_bytes(b'{"apiVersion":"v1","kind":"List","items":[' + items + b"]}")
-        command = [sys.executable, "-m", "extender", "serve", "-f", str(file), "--port", "0"]
+        command = [sys.executable, "-m", "extender", "serve", "-f", str(file), "--port", "0",
+                   f"--filter-answer={filter_answer}"]  # fmt: skip
         server = subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
         assert server.stderr is not None
         try:
@@ -219,6 +220,7 @@ def main() -> None:
     parser.add_argument("--requests", type=int, default=300, help="requests with node names (300)")
     parser.add_argument("--whole", type=int, default=20, help="requests with whole nodes (20)")
     parser.add_argument("--slow", type=int, default=1000, help="slow clients (1,000)")
+    parser.add_argument("--filter-answer", choices=("feasible", "best"), default="feasible")
     args = parser.parse_args()
     cases = check_names(parser, "case", args.cases, CASES) or CASES
     nodes = [encode(make_node(number)) for number in range(NODES)]
@@ -227,7 +229,7 @@ def main() -> None:
         body_end = b',"Nodes":null,"NodeNames":' + encode([node_name(number) for number in range(count)]) + b"}"
         return lambda number: (b'{"Pod":' + make_pod(number) + body_end,)
 
-    with run_server(nodes) as client:
+    with run_server(nodes, args.filter_answer) as client:
         if "500-names" in cases:
             measure(client, "500-names", args.requests, by_names(500))
         if "5000-names" in cases:

@@ -25,6 +25,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 from tests.bench.arguments import check_names
 from tests.bench.harness import cpu_seconds, peak_mb
 from tests.bench.simulated_apiserver import SimulatedApiServer, run_simulated_apiserver
+from tests.controlplane.programs import make_extender_command
 
 CASES = ("memory", "heartbeats", "churn")
 
@@ -37,12 +38,12 @@ async def run_scheduler(config: Path, nodes: int) -> AsyncIterator[int]:
         SystemExit: it has read another number of nodes.
     """
     process = await asyncio.create_subprocess_exec(
-        sys.executable, "-m", "extender", "schedule", f"--config={config}", "--secure-port=0",
+        *make_extender_command("schedule", f"--config={config}", "--secure-port=0"),
         stderr=asyncio.subprocess.PIPE,
     )  # fmt: skip
     try:
         text = ""
-        while process.stderr and "knows the cluster" not in text:
+        while process.stderr and "is synced" not in text:
             line = await process.stderr.readline()
             if not line:
                 raise SystemExit(f"extender schedule ended:\n{text}")

@@ -3,14 +3,13 @@
 import json
 import signal
 import ssl
-import sys
 from pathlib import Path
 from time import monotonic
 from typing import Final
 
 from tests.controlplane.api_client import ApiClient, UnreachableError
 from tests.controlplane.process import Process, ProcessEndedError, free_ports, is_listening
-from tests.controlplane.programs import Programs
+from tests.controlplane.programs import Programs, make_extender_command
 
 USERS: Final = {
     "admin": "system:masters",
@@ -230,8 +229,7 @@ class ControlPlane:
     def start_extender(self, configuration: dict[str, object] | None = None, *flags: str) -> Process:
         """Start `extender schedule`; the arguments are those of `start_kube_scheduler`."""
         file = self.write_configuration(configuration or {})
-        command = [sys.executable, "-m", "extender", "schedule", f"--config={file}", "--secure-port=0"]
-        return self.start_program([*command, *flags])
+        return self.start_program(make_extender_command("schedule", f"--config={file}", "--secure-port=0", *flags))
 
     def write_configuration(self, configuration: dict[str, object], user: str = SCHEDULER) -> Path:
         """Write a KubeSchedulerConfiguration without leader election, and return its file.

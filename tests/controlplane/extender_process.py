@@ -4,8 +4,7 @@ import base64
 import json
 import os
 import ssl
-import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
 
@@ -20,9 +19,10 @@ from tests.controlplane.api_client import ApiClient, JsonObject, object_key
 from tests.controlplane.control_plane import EXTENDER, ControlPlane
 from tests.controlplane.offline_scheduler import list_objects
 from tests.controlplane.process import Process, free_ports
+from tests.controlplane.programs import make_extender_command
 
 CLIENT_NAME: Final = "system:kube-scheduler"
-READY_MESSAGE: Final = "the extender knows the cluster"
+READY_MESSAGE: Final = "the cache of the extender is synced"
 
 _PLUGIN_PATH: Final = Path(__file__).resolve().parents[2] / "docs" / "examples" / "plugin" / "src"
 _READ_RESOURCES: Final = {
@@ -31,7 +31,7 @@ _READ_RESOURCES: Final = {
     "apps": ["replicasets", "statefulsets"],
     "policy": ["poddisruptionbudgets"],
     "storage.k8s.io": ["csidrivers", "csinodes", "csistoragecapacities", "storageclasses", "volumeattachments"],
-    "resource.k8s.io": ["deviceclasses", "resourceclaims", "resourceslices"],
+    "resource.k8s.io": ["deviceclasses", "devicetaintrules", "resourceclaims", "resourceslices"],
 }  # fmt: skip
 _RULES: Final = [
     *(
@@ -69,10 +69,17 @@ class ExtenderProcess:
         config: fields of its KubeSchedulerConfiguration that differ from the default.
         plugins: whether the plugins of the example are installed.
         port: the port; 0 means a free one.
+        more_flags: additional flags.
     """
 
     def __init__(
-        self, plane: ControlPlane, config: Mapping[str, Any] | None = None, *, plugins: bool = False, port: int = 0
+        self,
+        plane: ControlPlane,
+        config: Mapping[str, Any] | None = None,
+        *,
+        plugins: bool = False,
+        port: int = 0,
+        more_flags: Sequence[str] = (),
     ) -> None:
         self._plane = plane
         self.port = port or free_ports(1)[0]
@@ -99,13 +106,9 @@ class ExtenderProcess:
             "client-ca-file": folder / "ca.crt",
             "allowed-client-names": CLIENT_NAME,
         }
-        self._command = [
-            sys.executable,
-            "-m",
-            "extender",
-            "serve",
-            *(f"--{name}={value}" for name, value in flags.items()),
-        ]
+        self._command = make_extender_command(
+            "serve", *(f"--{name}={value}" for name, value in flags.items()), *more_flags
+        )
         if plugins:
             self._command = ["env", f"PYTHONPATH={_install_plugins(folder)}", *self._command]
         self.process = self._start()
@@ -144,6 +147,12 @@ class ExtenderProcess:
         with httpx2.Client(verify=self._tls_context(identity), trust_env=False, timeout=20.0) as client:
             return client.post(f"https://127.0.0.1:{self.port}/{verb}", json=body)
 
+    def read_metrics(self) -> dict[str, float]:
+        """Return the values of `/metrics` by name and labels; the process needs a flag that allows the page."""
+        with httpx2.Client(verify=self._tls_context(), trust_env=False, timeout=20.0) as client:
+            lines = client.get(f"https://127.0.0.1:{self.port}/metrics").raise_for_status().text.splitlines()
+        return {name: float(value) for name, _, value in (line.rpartition(" ") for line in lines) if name[:1] != "#"}
+
     def _tls_context(self, identity: str = "") -> ssl.SSLContext:
         trust = ssl.create_default_context()
         self._ca.configure_trust(trust)
@@ -154,7 +163,9 @@ class ExtenderProcess:
     def forward(self, path: str, body: bytes) -> tuple[int, bytes]:
         """Forward a request of kube-scheduler; return status and body of the response."""
         with httpx2.Client(verify=self._tls_context(), trust_env=False, timeout=20.0) as client:
-            response = client.post(f"https://127.0.0.1:{self.port}{path}", content=body)
+            response = client.post(
+                f"https://127.0.0.1:{self.port}{path}", content=body, headers={"Content-Type": "application/json"}
+            )
             return response.status_code, response.content
 
     def bind(self, **names: str) -> str:
@@ -188,7 +199,7 @@ def find_rejected_assignments(api: ApiClient) -> list[str]:
 
 
 def _rejection_reason(cache: Cache, pod: Any, node: str) -> str:
-    profile, snapshot = wiring.build_scheduling().first_profile, cache.snapshot()
+    profile, snapshot = wiring.build_setup().first_profile, cache.snapshot()
     result = find_nodes_that_pass_filters(
         snapshot.make_pod_info(pod), snapshot, profile, wiring.make_runtime(), with_rejections=True
     )

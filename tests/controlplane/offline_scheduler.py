@@ -4,12 +4,14 @@ import json
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from extender.analysis.explain_json import make_explanation_values
+from extender.analysis.explanation.explain_json import make_explanation_values
 from extender.analysis.pending_pods import nominate_pending_pods
 from extender.analysis.recorded_cluster import load_cache, parse_recording
 from extender.app import wiring
+from extender.cli.recording_options import parse_gates_of_release
 from extender.cycle.explain_pod import explain_pod
 from tests.controlplane.api_client import ApiClient, JsonObject
+from tests.controlplane.programs import RELEASE
 from tests.controlplane.resources import RESOURCES
 
 
@@ -19,18 +21,19 @@ def list_objects(api: ApiClient, kinds: Iterable[str] = RESOURCES) -> bytes:
 
 
 class OfflineScheduler:
-    """Explains pods with the default profile, or that of *configuration*."""
+    """Explains pods as the release of the control plane does, with the default profile or that of *configuration*."""
 
     def __init__(self, configuration: Mapping[str, Any] | None = None) -> None:
         document = {"apiVersion": "kubescheduler.config.k8s.io/v1", "kind": "KubeSchedulerConfiguration"}
-        self._profile = wiring.build_scheduling_from_builtins(
-            {**document, **(configuration or {})}, "test"
+        self._gates = parse_gates_of_release([RELEASE], [])
+        self._profile = wiring.build_setup_from_document(
+            {**document, **(configuration or {})}, "test", self._gates
         ).first_profile
         self._runtime = wiring.make_runtime()
 
     def explain(self, pod: JsonObject, lists: bytes) -> dict[str, Any]:
         """Return the explanation of the new pod *pod* in the cluster of *lists*, which `list_objects` returned."""
-        cache = load_cache(parse_recording(lists + b"\n" + json.dumps(pod).encode(), "API server"))
+        cache = load_cache(parse_recording(lists + b"\n" + json.dumps(pod).encode(), "API server"), self._gates)
         nominate_pending_pods(cache, self._profile, self._runtime)
         snapshot = cache.snapshot()
         pod_info = snapshot.make_pod_info(cache.pending_pods[pod["metadata"]["uid"]])

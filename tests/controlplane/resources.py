@@ -4,6 +4,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
+from tests.controlplane.programs import RELEASE
+
 
 @dataclass(frozen=True, slots=True)
 class Resource:
@@ -68,8 +70,11 @@ RESOURCES: Final[Mapping[str, Resource]] = {
 }
 """By kind, in an order in which objects can be created."""
 
-ALPHA_RESOURCES: Final = {"PodGroup": Resource("scheduling.k8s.io/v1alpha2", "podgroups", namespaced=True)}
-"""Kinds of alpha versions, which an API server serves only with a flag."""
+POD_GROUP_VERSION: Final = {"1.36": "scheduling.k8s.io/v1alpha2", "1.37": "scheduling.k8s.io/v1beta1"}[RELEASE]
+"""The API version of pod groups in the release of the control plane."""
+
+OPTIONAL_RESOURCES: Final = {"PodGroup": Resource(POD_GROUP_VERSION, "podgroups", namespaced=True)}
+"""Kinds which an API server serves only with a flag."""
 
 RBAC_RESOURCES: Final = {
     "ClusterRole": Resource("rbac.authorization.k8s.io/v1", "clusterroles"),
@@ -77,4 +82,4 @@ RBAC_RESOURCES: Final = {
 }
 """Kinds of RBAC."""
 
-ALL_RESOURCES: Final = {**RESOURCES, **ALPHA_RESOURCES, **RBAC_RESOURCES}
+ALL_RESOURCES: Final = {**RESOURCES, **OPTIONAL_RESOURCES, **RBAC_RESOURCES}

@@ -10,6 +10,7 @@ from typing import Any, Final
 from tests.controlplane.api_client import ApiClient
 from tests.controlplane.control_plane import SCHEDULER, ControlPlane
 from tests.controlplane.process import Process, free_ports, is_listening
+from tests.controlplane.programs import make_extender_command
 
 FAST_ELECTION: Final = {"leaseDuration": "4s", "renewDeadline": "3s", "retryPeriod": "500ms"}
 """Leader election with shorter times than the default."""
@@ -50,7 +51,7 @@ def start_scheduler(
     """Start `extender schedule`, without a port unless a flag sets it."""
     file = plane.folder / f"{log_name}.json"
     file.write_text(json.dumps(configuration))
-    command = [sys.executable, "-m", "extender", "schedule", f"--config={file}", *(flags or ("--secure-port=0",))]
+    command = make_extender_command("schedule", f"--config={file}", *(flags or ("--secure-port=0",)))
     return plane.start_program(command, log_name)
 
 

@@ -3,7 +3,6 @@
 import socket
 import ssl
 import subprocess
-import sys
 from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
@@ -15,6 +14,7 @@ import pytest
 from tests.controlplane.api_client import ApiClient, ApiStatusError
 from tests.controlplane.control_plane import EXTENDER, SCHEDULER, ControlPlane
 from tests.controlplane.process import free_ports
+from tests.controlplane.programs import make_extender_command
 from tests.controlplane.scheduler_processes import (
     create_all,
     make_configuration,
@@ -37,7 +37,7 @@ profiles:
 def run_schedule(folder: Path, *arguments: str) -> list[str]:
     """Run the command without a cluster in its environment, and return the lines on stderr."""
     process = subprocess.run(
-        [sys.executable, "-m", "extender", "schedule", *arguments],
+        make_extender_command("schedule", *arguments),
         env={"HOME": str(folder), "PATH": "/usr/bin:/bin", "PYTHONPATH": str(Path.cwd())},
         capture_output=True,
         text=True,
@@ -86,7 +86,8 @@ def test_a_port_in_use(control_plane: ControlPlane, tmp_path: Path) -> None:
         port = taken.getsockname()[1]
         flags = [f"--kubeconfig={control_plane.write_kubeconfig(SCHEDULER)}", f"--secure-port={port}"]
         assert run_schedule(tmp_path, *flags, "--bind-address=127.0.0.1") == [
-            f"extender: failed to listen on 127.0.0.1:{port}: address already in use; choose another with --secure-port"
+            f"extender: failed to listen on 127.0.0.1:{port}: "
+            "address already in use; choose another port with --secure-port"
         ]
 
 

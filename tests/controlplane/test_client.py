@@ -16,7 +16,7 @@ from extender.api.kinds.pod import Pod
 from extender.basics.clock import SystemClock
 from extender.client.credentials import Credentials
 from extender.client.errors import ApiError, ConflictError, ForbiddenError, NotFoundError, UnauthorizedError
-from extender.client.event_recorder import EventBroadcaster
+from extender.client.event_broadcaster import EventBroadcaster
 from extender.client.events import Event, EventSeriesCache, make_object_reference
 from extender.client.kubeconfig import CredentialSource
 from extender.client.leader_election import Election
@@ -25,9 +25,10 @@ from extender.client.listwatch import PAGE_SIZE, ListWatch, list_all
 from extender.client.reflector import Delta, Reflector
 from extender.client.rest_mapping import ENDPOINTS
 from extender.client.transport import Request, Transport
-from extender.client.writer import BindOutcome, Writer
+from extender.client.writer import BindOutcome, WriteOptions, Writer
 from extender.config.model import ClientConnection, LeaderElection
 from tests.controlplane.control_plane import ADMIN, SCHEDULER, ControlPlane
+from tests.unit.client.builders import make_binding
 
 PODS = ListWatch(Pod, ENDPOINTS["Pod"], "default")
 CLOCK = SystemClock()
@@ -38,7 +39,7 @@ TIMEOUT = 60.0
 async def open_transport(plane: ControlPlane, user: str = ADMIN) -> AsyncIterator[Transport]:
     """Open a transport with the kubeconfig of *user*."""
     credentials = Credentials(CredentialSource(str(plane.write_kubeconfig(user))), CLOCK)
-    transport = Transport(credentials, ClientConnection(qps=-1), "extender/test", CLOCK)
+    transport = Transport(credentials, ClientConnection(qps=-1), "extender/test")
     try:
         yield transport
     finally:
@@ -176,7 +177,7 @@ def test_a_watch_from_a_compacted_version_lists_again_and_misses_nothing(control
 def test_a_watch_that_times_out_is_resumed_without_a_list(
     control_plane: ControlPlane, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("extender.client.listwatch.WATCH_TIMEOUT_RANGE", (2.0, 2.0))
+    monkeypatch.setattr("extender.client.watch.WATCH_TIMEOUT_RANGE", (2.0, 2.0))
 
     async def main() -> None:
         mirror = ObjectMirror()
@@ -197,16 +198,24 @@ def test_a_pod_is_bound_once_and_only_with_its_uid(control_plane: ControlPlane) 
             created = decode(await Writer(admin).create("Pod", "default", make_pod("a")), Pod)
             writer = Writer(transport)
             uid = created.metadata.uid
-            assert await writer.bind("default", "a", "other-uid", "n1") is BindOutcome.POD_REPLACED
-            assert await writer.bind("default", "a", uid, "n1") is BindOutcome.BOUND
-            assert await writer.bind("default", "a", uid, "n1") is BindOutcome.BOUND
-            assert await writer.bind("default", "a", uid, "n2") is BindOutcome.ON_OTHER_NODE
-            assert await writer.bind("default", "missing", uid, "n1") is BindOutcome.POD_GONE
+            assert (
+                await writer.bind("default", "a", make_binding("default", "a", "other-uid", "n1"))
+                is BindOutcome.POD_REPLACED
+            )
+            assert await writer.bind("default", "a", make_binding("default", "a", uid, "n1")) is BindOutcome.BOUND
+            assert await writer.bind("default", "a", make_binding("default", "a", uid, "n1")) is BindOutcome.BOUND
+            assert (
+                await writer.bind("default", "a", make_binding("default", "a", uid, "n2")) is BindOutcome.ON_OTHER_NODE
+            )
+            assert (
+                await writer.bind("default", "missing", make_binding("default", "missing", uid, "n1"))
+                is BindOutcome.POD_GONE
+            )
             gated = make_pod("gated")
             gated["spec"]["schedulingGates"] = [{"name": "example.com/gate"}]
             gated_pod = decode(await Writer(admin).create("Pod", "default", gated), Pod)
             with pytest.raises(ConflictError):
-                await writer.bind("default", "gated", gated_pod.metadata.uid, "n1")
+                await writer.bind("default", "gated", make_binding("default", "gated", gated_pod.metadata.uid, "n1"))
 
     asyncio.run(main())
 
@@ -218,11 +227,17 @@ def test_a_status_patch_and_a_deletion_change_only_the_pod_with_the_uid(control_
             created = decode(await writer.create("Pod", "default", make_pod("a")), Pod)
             condition = {"type": "PodScheduled", "status": "False", "reason": "Unschedulable", "message": "no room"}
             patch = {"metadata": {"uid": created.metadata.uid}, "status": {"conditions": [condition]}}
-            await writer.patch("Pod", "default", "a", patch, subresource="status")
+            await writer.patch("Pod", "default", "a", patch, options=WriteOptions(subresource="status"))
             current = decode(await writer.get("Pod", "default", "a"), Pod)
             assert [(entry.type, entry.message) for entry in current.status.conditions] == [("PodScheduled", "no room")]
             with pytest.raises(ApiError, match="field is immutable"):
-                await writer.patch("Pod", "default", "a", {**patch, "metadata": {"uid": "x"}}, subresource="status")
+                await writer.patch(
+                    "Pod",
+                    "default",
+                    "a",
+                    {**patch, "metadata": {"uid": "x"}},
+                    options=WriteOptions(subresource="status"),
+                )
             with pytest.raises(ConflictError):
                 await writer.delete("Pod", "default", "a", uid="x")
             await writer.delete("Pod", "default", "a", uid=created.metadata.uid)
@@ -238,7 +253,7 @@ def test_forbidden_requests_and_unknown_tokens_raise_errors(control_plane: Contr
         file = control_plane.write_kubeconfig(SCHEDULER)
         file.write_text(file.read_text().replace(control_plane.token(SCHEDULER), "unknown"))
         credentials = Credentials(CredentialSource(str(file)), CLOCK)
-        transport = Transport(credentials, ClientConnection(), "extender/test", CLOCK)
+        transport = Transport(credentials, ClientConnection(), "extender/test")
         with pytest.raises(UnauthorizedError):
             await transport.call(Request("GET", "/api/v1/pods"))
         await transport.close()

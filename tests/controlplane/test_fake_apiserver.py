@@ -25,12 +25,15 @@ from tests.controlplane.api_requests import (
     STORAGE,
 )
 from tests.controlplane.control_plane import ADMIN, ControlPlane
+from tests.controlplane.programs import RELEASE
 
 Object = dict[str, Any]
 
 _UUID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 _VARYING = {"uid", "resourceVersion", "creationTimestamp", "managedFields", "deletionTimestamp", "lastTransitionTime"}
 _VARYING |= {"lastPhaseTransitionTime"}
+if RELEASE != "1.36":
+    _VARYING.add("preventPodSchedulingIfMissing")  # the fake API server sets the defaults of 1.36
 # Finalizers of controllers that do not exist for the fake API server.
 _PROTECTED = ("kubernetes.io/pv-protection", "kubernetes.io/pvc-protection")
 _AGE = re.compile(r"^\d+s$|^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ$")

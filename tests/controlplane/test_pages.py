@@ -82,6 +82,7 @@ def test_the_readme_section_on_your_own_cluster(runner: PageRunner) -> None:
     runner.run_step(Step("kubectl apply -f giant.yaml", ("pod/giant created",)), time.sleep)
     section = (ROOT / "README.md").read_text().partition("## On your own cluster")[2].partition("\n## ")[0]
     page = runner.folder / "readme.md"
-    page.write_text(section.replace("shop/api-7f4b-g3ypl", "default/giant"))
+    section = section.replace("shop/api-7f4b-g3ypl", "default/giant")
+    page.write_text(section.replace("deployment/web -n shop", "pod/giant -n default"))
     assert len(parse_steps(parse_blocks(page))) >= 5
     run_page(runner, page)

@@ -2,7 +2,6 @@
 
 import re
 import ssl
-import sys
 from http.client import HTTPSConnection
 from pathlib import Path
 from time import monotonic
@@ -14,6 +13,7 @@ import yaml
 from tests.controlplane.api_client import ApiClient
 from tests.controlplane.control_plane import ADMIN, EXTENDER, SCHEDULER, ControlPlane
 from tests.controlplane.process import Process, free_ports
+from tests.controlplane.programs import make_extender_command
 
 METRICS_FILE: Final = Path(__file__).parents[1] / "cases" / "kube_scheduler_metrics.yaml"
 PATHS: Final = (
@@ -89,7 +89,7 @@ def both_endpoints(control_plane: ControlPlane, api: ApiClient) -> tuple[Schedul
     kube_scheduler = control_plane.start_kube_scheduler({}, *serving_flags(control_plane, upstream_port))
     config = control_plane.folder / "kube-scheduler.json"
     flags = serving_flags(control_plane, own_port)
-    extender = control_plane.start_program([sys.executable, "-m", "extender", "schedule", f"--config={config}", *flags])
+    extender = control_plane.start_program(make_extender_command("schedule", f"--config={config}", *flags))
     both = SchedulerEndpoints(kube_scheduler, upstream_port), SchedulerEndpoints(extender, own_port)
     for endpoints in both:
         endpoints.wait_until_ready()
@@ -97,9 +97,9 @@ def both_endpoints(control_plane: ControlPlane, api: ApiClient) -> tuple[Schedul
 
 
 def metric_types(metrics: str) -> dict[str, str]:
-    """Return the types of the metrics by name, without those of the Go runtime."""
+    """Return the types of the metrics by name, without those of the Go runtime and of shared informers."""
     types = dict(re.findall(r"(?m)^# TYPE (\S+) (\S+)$", metrics))
-    return {name: kind for name, kind in types.items() if not name.startswith("go_")}
+    return {name: kind for name, kind in types.items() if not name.startswith(("go_", "informer_"))}
 
 
 def test_all_metrics_of_kube_scheduler_exist_with_the_listed_types(

@@ -24,6 +24,7 @@ KNOWN_DIFFERENCES: Final = {
     r"rest_client_.*=PUT": "claims and volumes are patched",
     r"rest_client_transport_create_calls_total.result=hit": "connection pools are not shared",
     r"workqueue_": "there are no work queues",
+    r"informer_": "there are no shared informers, which have metrics since 1.37",
     r"kubernetes_build_info|version_info": "versions differ",
     r"scheduler_unschedulable_pods|scheduler_inflight_events": "appear after a request for metrics",
     r"scheduler_plugin_execution_duration_seconds": "a random tenth of the calls",

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
 
@@ -12,11 +12,16 @@ from tests.controlplane.api_client import ApiClient, JsonObject, WaitTimeoutErro
 from tests.controlplane.conftest import running_control_plane
 from tests.controlplane.control_plane import ControlPlane
 from tests.controlplane.process import Process
+from tests.controlplane.programs import RELEASE
+from tests.controlplane.resources import POD_GROUP_VERSION
 from tests.controlplane.scheduler_processes import make_configuration, start_scheduler
 
-GANG_GATES = "GenericWorkload=true,GangScheduling=true"
-ALL_GATES = f"{GANG_GATES},TopologyAwareWorkloadScheduling=true,WorkloadAwarePreemption=true"
+GANG_GATES = {"1.36": "GenericWorkload=true,GangScheduling=true", "1.37": "GenericWorkload=true"}[RELEASE]
+ALL_GATES = f"{GANG_GATES},TopologyAwareWorkloadScheduling=true"
+if RELEASE == "1.36":
+    ALL_GATES += ",WorkloadAwarePreemption=true"
 
+GROUP_CONDITION = {"1.36": "PodGroupScheduled", "1.37": "PodGroupInitiallyScheduled"}[RELEASE]
 MIN_COUNT_NOT_REACHED = (
     "pod group is unschedulable, waiting for minCount pods from a gang to be scheduled, "
     "one or more plugins asked to wait and no plugin rejected pod"
@@ -28,7 +33,7 @@ WORKLOAD_AWARE = f"{NO_CLAIMS} not eligible due to workload aware preemption ena
 @pytest.fixture(scope="module")
 def control_plane(tmp_path_factory: pytest.TempPathFactory, request: pytest.FixtureRequest) -> Iterator[ControlPlane]:
     """Run an API server with pod groups."""
-    flags = (f"--feature-gates={ALL_GATES}", "--runtime-config=scheduling.k8s.io/v1alpha2=true")
+    flags = (f"--feature-gates={ALL_GATES}", f"--runtime-config={POD_GROUP_VERSION}=true")
     with running_control_plane(tmp_path_factory.mktemp("groups"), request.session, *flags) as plane:
         yield plane
 
@@ -184,6 +189,65 @@ ALL_GATES_CASES = {
 }
 
 
+NO_VICTIMS = "pod group preemption: No preemption victims found for incoming preemptor"
+PREEMPTING = "pod group preemption: found a placement for podgroup, preempting"
+NO_RACK = f"{UNSCHEDULABLE}, 0/2 placements are available, first placement status: "
+NO_PLACEMENT = f"{UNSCHEDULABLE}, 0/1 placements are available, first placement status: "
+
+
+def min_count(count: int, scheduled: int, remaining: int) -> str:
+    return f"minCount ({count}) cannot be satisfied: {scheduled} scheduled, {remaining} remaining"
+
+
+GANG_CHANGES_IN_1_37: dict[str, dict[str, Any]] = {
+    "members beyond minCount wait": {"messages": (insufficient_cpu(2, "").strip(),)},
+    "a gang that does not fit is not bound": {
+        "messages": (
+            insufficient_cpu(2, "").strip(),
+            *(f"{UNSCHEDULABLE}, {min_count(3, 2, 0)}, {NO_VICTIMS}",) * 2,
+        ),
+        "group_condition": ("False", f"{min_count(3, 2, 0)}, {NO_VICTIMS}"),
+    },
+    "members preempt and the group waits": {
+        "messages": (insufficient_cpu(2, "").strip(), min_count(2, 0, 1)),
+        "group_condition": ("False", f"{min_count(2, 0, 1)}, {PREEMPTING} 2 victims"),
+    },
+}
+
+ALL_GATES_CHANGES_IN_1_37: dict[str, dict[str, Any]] = {
+    "no rack has enough free nodes": {
+        "messages": (
+            insufficient_cpu(1, "").strip(),
+            f"{UNSCHEDULABLE}, {NO_RACK}{min_count(2, 1, 0)}, {NO_VICTIMS}",
+        ),
+        "group_condition": ("False", f"{NO_RACK}{min_count(2, 1, 0)}, {NO_VICTIMS}"),
+    },
+    "a group is evicted as a whole, with only the necessary other pods": {
+        "messages": (insufficient_cpu(3, "").strip(), f"{NO_PLACEMENT}{min_count(2, 0, 1)}"),
+        "group_condition": ("False", f"{NO_PLACEMENT}{min_count(2, 0, 1)}, {PREEMPTING} 3 victims"),
+        "evicted": ("p0", "p1", "s0"),
+    },
+    "no pod has a lower priority": {
+        "messages": (insufficient_cpu(1, "").strip(),),
+        "group_condition": ("False", f"{NO_PLACEMENT}{min_count(1, 0, 0)}, {NO_VICTIMS}"),
+    },
+    "evicting all pods is not sufficient": {
+        "messages": (insufficient_cpu(1, "").strip(), f"{NO_PLACEMENT}{min_count(2, 0, 1)}"),
+        "group_condition": (
+            "False",
+            f"{NO_PLACEMENT}{min_count(2, 0, 1)}, deallocation and deletion of ResourceClaims completed, "
+            f"pod group preemption: {NO_PLACEMENT}{min_count(2, 1, 0)}",
+        ),
+    },
+}
+
+if RELEASE != "1.36":
+    GANG_CASES |= {name: replace(GANG_CASES[name], **changes) for name, changes in GANG_CHANGES_IN_1_37.items()}
+    ALL_GATES_CASES |= {
+        name: replace(ALL_GATES_CASES[name], **changes) for name, changes in ALL_GATES_CHANGES_IN_1_37.items()
+    }
+
+
 def make_pod(name: str, cpu: int, group: str, spec: JsonObject) -> JsonObject:
     """Make a pod, of *group* unless it is empty."""
     container = {"name": "app", "image": "app", "resources": {"requests": {"cpu": str(cpu)}}}
@@ -207,7 +271,10 @@ def create_objects(api: ApiClient, case: Case) -> None:
         api.create({"kind": "Node", "metadata": meta, "status": {"capacity": capacity, "allocatable": capacity}})
     letters = [name[0] for name, *_ in case.running]
     for letter in {letter for letter in letters if letters.count(letter) > 1}:
-        api.create(make_pod_group(letter, {"basic": {}}, {"disruptionMode": "PodGroup", "priorityClassName": "low"}))
+        disruption_mode: Any = "PodGroup" if RELEASE == "1.36" else {"all": {}}
+        api.create(
+            make_pod_group(letter, {"basic": {}}, {"disruptionMode": disruption_mode, "priorityClassName": "low"})
+        )
     for minute, (name, node, cpu, priority_class) in enumerate(case.running):
         group = name[0] if letters.count(name[0]) > 1 else ""
         pod = api.create(make_pod(name, cpu, group, {"nodeName": f"n{node}", "priorityClassName": priority_class}))
@@ -260,7 +327,8 @@ def run_case_once(api: ApiClient, case: Case, scheduler: Scheduler) -> None:
     if case.evicted:
         for name in case.evicted:
             condition = find_condition(pods[f"default/{name}"], "DisruptionTarget")
-            preemptor = "podgroup" if case in ALL_GATES_CASES.values() else "pod"
+            is_group_preemption = RELEASE != "1.36" or case in ALL_GATES_CASES.values()
+            preemptor = "podgroup" if is_group_preemption else "pod"
             assert condition["message"] == f"default-scheduler: preempting to accommodate a higher priority {preemptor}"
         for name in case.evicted:
             api.delete(pods[f"default/{name}"])
@@ -284,7 +352,7 @@ def wait_until_group_is_bound(api: ApiClient, scheduler: Scheduler) -> None:
 
 def has_condition(status: str, message: str, group: JsonObject) -> bool:
     """Return whether the group has this condition."""
-    condition = find_condition(group, "PodGroupScheduled")
+    condition = find_condition(group, GROUP_CONDITION)
     return (condition.get("status"), condition.get("message")) == (status, message)
 
 

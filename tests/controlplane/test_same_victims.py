@@ -10,6 +10,7 @@ import pytest
 from tests.controlplane.api_client import ApiClient, JsonObject, find_condition, object_key
 from tests.controlplane.control_plane import ControlPlane
 from tests.controlplane.offline_scheduler import OfflineScheduler, list_objects
+from tests.controlplane.programs import RELEASE
 
 HOST = "kubernetes.io/hostname"
 REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
@@ -137,9 +138,10 @@ def test_a_pod_that_must_not_preempt_is_rejected_with_the_same_message(cluster: 
     cluster.create({"kind": "PriorityClass", "metadata": {"name": "polite"}, "value": 500, **spec})
     pod = cluster.create(make_pod("polite", "3", "polite", {}))
     upstream = cluster.wait_for(pod, lambda pod: bool(find_condition(pod, "PodScheduled")), "a rejection")
+    deallocation = "no new claims to deallocate, " if RELEASE == "1.36" else ""
     message = (
         "0/6 nodes are available: 6 Insufficient cpu. "
-        "no new claims to deallocate, preemption: not eligible due to preemptionPolicy=Never."
+        f"{deallocation}preemption: not eligible due to preemptionPolicy=Never."
     )
     assert find_condition(upstream, "PodScheduled")["message"] == message
     assert OfflineScheduler().explain(pod, lists)["message"] == message

@@ -2,7 +2,6 @@
 
 import json
 import ssl
-import sys
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
@@ -14,10 +13,11 @@ import yaml
 
 from extender.app import wiring
 from extender.config.legacy_policy import policy_document
-from extender.config.legacy_policy.policy_yaml import render_without_defaults
+from extender.config.legacy_policy.converted_configuration_yaml import render_without_defaults
 from tests.controlplane.api_client import ApiClient
 from tests.controlplane.control_plane import ADMIN, ControlPlane
 from tests.controlplane.process import free_ports
+from tests.controlplane.programs import make_extender_command
 from tests.controlplane.scheduler_processes import create_all, make_configuration, start_scheduler, wait_until_bound
 
 FOLDER: Final = Path(__file__).parents[2] / "scheduler-config"
@@ -53,9 +53,9 @@ class ServedExtender:
                 "client-ca-file": self.folder / "ca.crt",
                 "allowed-client-names": CLIENT_NAME,
             }
-        command = [sys.executable, "-m", "extender", "serve", *(f"--{name}={value}" for name, value in flags.items())]
+        command = make_extender_command("serve", *(f"--{name}={value}" for name, value in flags.items()))
         self.plane.start_program(command, f"served-extender-{self.port}").wait_for_output(
-            "the extender knows the cluster"
+            "the cache of the extender is synced"
         )
 
     def localize(self, entry: dict[str, Any]) -> dict[str, Any]:
@@ -83,9 +83,7 @@ def load_configuration(file: str) -> dict[str, Any]:
     if file != "policy.yaml":
         return dict(yaml.safe_load(data))
     converted = yaml.safe_load(
-        render_without_defaults(
-            wiring.build_scheduling_from_policy(policy_document.load_policy(data, file)).configuration
-        )
+        render_without_defaults(wiring.build_setup_from_policy(policy_document.load_policy(data, file)).configuration)
     )
     return {"extenders": converted["extenders"]}
 

@@ -10,14 +10,15 @@ from typing import Any
 import msgspec
 
 from extender.app import wiring
-from extender.app.standalone import SchedulerHooks, StandaloneScheduler
-from extender.cache.consistency import find_inconsistencies
+from extender.app.standalone import StandaloneScheduler
 from extender.client.kubeconfig import CredentialSource, Impersonation
 from extender.config.model import LeaderElection
 from extender.fake_apiserver.endpoints.fault_injection import Fault, FaultKind
 from extender.fake_apiserver.kubelets import KubeletTiming
 from extender.fake_apiserver.registry.resources import NODES, PODS
 from extender.fake_apiserver.server import FakeApiServer
+from extender.metrics.scheduler_metrics import make_scheduler_metrics
+from tests.consistency import find_inconsistencies
 from tests.faults.history_recorder import HistoryRecorder, RecordingApp
 from tests.faults.tcp_proxy import TcpProxy
 from tests.unit.client.virtual_time import current_loop
@@ -89,17 +90,17 @@ class FaultHarness:
         port = int(self.server.url.rpartition(":")[2])
         proxy = TcpProxy(port)
         await proxy.start()
-        scheduling_input = wiring.build_scheduling_from_builtins(_CONFIGURATION, "trial")
+        scheduling_input = wiring.build_setup_from_document(_CONFIGURATION, "trial")
         client_connection = msgspec.structs.replace(scheduling_input.configuration.client_connection, qps=-1.0)
         self.lease_seconds = settings.get("leader_election", LeaderElection()).lease_duration
         configuration = replace(scheduling_input.configuration, client_connection=client_connection, **settings)
-        scheduling = replace(scheduling_input, configuration=configuration)
+        setup = replace(scheduling_input, configuration=configuration)
         credential_source = CredentialSource(master=proxy.url)
         scheduler = StandaloneScheduler(
-            scheduling,
+            setup,
             credential_source,
             current_loop(),
-            SchedulerHooks(),
+            make_scheduler_metrics(setup.profiles),
             max_in_unschedulable_pods_seconds=300.0,
             rng=self.random,
         )
@@ -157,7 +158,7 @@ class FaultHarness:
             assert find_inconsistencies(scheduler.cache.snapshot()) == []
             assert len(scheduler.queue.in_flight_events) == 0
             assert len(scheduler.context.waiting_pods) == 0
-            assert scheduler.context.pre_bind_cancels == {}
+            assert scheduler.context.pre_bind_cancel_functions == {}
         error = self.recorder.violations(self.lease_seconds)
         assert not error, error[:5]
         return seconds_taken

@@ -80,13 +80,13 @@ class HistoryRecorder:
         for change in self.store.list_changes_since(
             resource, self.store.resource_version - 1
         ):  # the change that triggered this call
-            obj, time, user = change.stored.content, self.clock.monotonic(), _SENDER.get()
+            obj, time, user = change.stored_object.content, self.clock.monotonic(), _SENDER.get()
             metadata, is_deleted = obj["metadata"], change.event is StoreEvent.DELETED
             key = f"{metadata['namespace']}/{metadata['name']}" if metadata.get("namespace") else metadata["name"]
             self._states.append(
                 ObjectState(change.resource_version, _KINDS[resource], key, None if is_deleted else obj)
             )
-            old_spec = change.previous.content["spec"] if change.previous else obj.get("spec", {})
+            old_spec = change.previous_object.content["spec"] if change.previous_object else obj.get("spec", {})
             if resource == "pods" and not is_deleted and obj["spec"].get("nodeName") != old_spec.get("nodeName"):
                 self._bindings.append(Binding(user, metadata["uid"], time))
             elif resource.startswith("leases") and not is_deleted:

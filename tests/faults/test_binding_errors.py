@@ -13,7 +13,7 @@ from extender.fake_apiserver.registry.resources import NODES, PODS, RESOURCES_BY
 from tests.faults.builders import LONG_LEASE, FaultHarness, Replica, make_node, make_pod, run
 from tests.unit.client.virtual_time import current_loop
 
-SLOW = Fault(FaultKind.DELAY, "create", "pods/binding", seconds=2.0, times=1)
+SLOW = Fault(FaultKind.DELAY, "create", "pods/binding", delay_seconds=2.0, times=1)
 
 
 def bind_by_other_scheduler(harness: FaultHarness, name: str, node: str) -> None:
@@ -63,10 +63,10 @@ def test_a_recreated_pod_is_bound_as_a_new_pod() -> None:
 @pytest.mark.parametrize(
     "fault",
     [
-        Fault(FaultKind.LOST, "create", "pods/binding", times=3),
-        Fault(FaultKind.LOST, "create", "pods/binding", seconds=20, times=2),
-        Fault(FaultKind.CUT, "create", "pods/binding", times=3),
-        Fault(FaultKind.DELAY, "create", "pods/binding", seconds=100, times=2),
+        Fault(FaultKind.TIMEOUT, "create", "pods/binding", times=3),
+        Fault(FaultKind.TIMEOUT, "create", "pods/binding", delay_seconds=20, times=2),
+        Fault(FaultKind.NO_RESPONSE, "create", "pods/binding", times=3),
+        Fault(FaultKind.DELAY, "create", "pods/binding", delay_seconds=100, times=2),
         Fault(FaultKind.STATUS, "create", "pods/binding", code=504, times=3),
         Fault(FaultKind.STATUS, "create", "pods/binding", code=500, times=8),
         Fault(FaultKind.STATUS, "create", "pods/binding", code=503, retry_after="3", times=5),
@@ -76,7 +76,7 @@ def test_a_recreated_pod_is_bound_as_a_new_pod() -> None:
         ),
         Fault(FaultKind.STATUS, "create", "pods/binding", code=403, times=4),
     ],
-    ids=lambda fault: f"{fault.kind.value} {fault.code} {fault.seconds:g} s {fault.retry_after}",
+    ids=lambda fault: f"{fault.kind.value} {fault.code} {fault.delay_seconds:g} s {fault.retry_after}",
 )
 @pytest.mark.parametrize("blind", [False, True], ids=["seen by the watch", "not seen by the watch"])
 def test_a_binding_with_a_failed_response_is_neither_lost_nor_repeated(fault: Fault, blind: bool) -> None:
@@ -85,7 +85,7 @@ def test_a_binding_with_a_failed_response_is_neither_lost_nor_repeated(fault: Fa
         await harness.start_leader(**LONG_LEASE)
         harness.server.faults.add(fault)
         if blind:
-            harness.inject_fault(FaultKind.STALL, "watch", "pods", times=1, after=3)
+            harness.inject_fault(FaultKind.STALL_WATCH, "watch", "pods", times=1, after_events=3)
         harness.create_pods("a", "b", cpu="1")
         await harness.wait_until_consistent()
         harness.create_pods("c", cpu="1")
@@ -127,11 +127,30 @@ def test_pods_are_bound_while_the_server_rejects_events_and_statuses(resource: s
     run(scenario)
 
 
+def test_a_condition_is_written_when_the_server_accepts_statuses_again() -> None:
+    async def scenario(harness: FaultHarness) -> None:
+        harness.create_nodes(1)
+        await harness.start_leader()
+        harness.inject_fault(FaultKind.STATUS, "*", "pods/status*", code=403)
+        harness.create_pods("large", cpu="16")
+        await asyncio.sleep(60)
+        harness.server.faults.clear()
+
+        def has_condition() -> bool:
+            (pod,) = harness.server.api.list_objects(PODS)
+            return any(condition["type"] == "PodScheduled" for condition in pod["status"].get("conditions", ()))
+
+        assert not has_condition()
+        assert await harness.wait_until(has_condition, 40) < 35
+
+    run(scenario)
+
+
 def test_unanswered_event_requests_delay_nothing() -> None:
     async def scenario(harness: FaultHarness) -> None:
         harness.create_nodes(2)
         await harness.start_leader()
-        harness.inject_fault(FaultKind.DELAY, "create", "events*", seconds=1000)
+        harness.inject_fault(FaultKind.DELAY, "create", "events*", delay_seconds=1000)
         for number in range(8):
             harness.create_pods(f"p{number}")
             assert await harness.wait_until(lambda: not harness.unbound_names(), 5) < 1
@@ -166,7 +185,7 @@ def test_failed_victim_deletions_are_retried_and_no_other_pod_is_deleted() -> No
         harness.create_pods("a", "b", "c", "d", cpu="1")
         await harness.wait_until_consistent()
         harness.inject_fault(FaultKind.STATUS, "delete", "pods", code=500, times=2)
-        harness.inject_fault(FaultKind.LOST, "delete", "pods", skip=2, times=1)
+        harness.inject_fault(FaultKind.TIMEOUT, "delete", "pods", skip=2, times=1)
         harness.server.api.create_from_manifest(make_pod("urgent", cpu="1", priorityClassName="high"))
         await harness.wait_until_consistent()
         left = [pod["metadata"]["name"] for pod in harness.server.api.list_objects(PODS)]
@@ -208,7 +227,7 @@ def test_a_node_deleted_or_cordoned_before_the_binding_is_sent_gets_no_pod(chang
         if change is None:
             harness.server.api.delete_now(NODES, "", "n1")
         else:
-            harness.server.api.patch(NODES, "", "n1", change, strategic=True)
+            harness.server.api.patch_strategically(NODES, "", "n1", change)
         await harness.wait_until_consistent()
         assert (harness.node_of("a"), count_binding_requests(harness, "a")) == ("n2", 1)
         assert message in [
@@ -224,7 +243,7 @@ def test_a_node_with_an_irrelevant_change_gets_its_pod_at_once() -> None:
         held = limit_request_rate(await harness.start_leader(**LONG_LEASE))
         harness.create_pods("a")
         await harness.wait_until(held)
-        harness.server.api.patch(NODES, "", "n1", READY, strategic=True, subresource="status")
+        harness.server.api.patch_strategically(NODES, "", "n1", READY, subresource="status")
         assert await harness.wait_until_consistent() < 12
         assert (harness.node_of("a"), count_binding_requests(harness, "a")) == ("n1", 1)
 

@@ -84,7 +84,7 @@ def deleted(harness: FaultHarness) -> None:
 
 
 def touched(harness: FaultHarness) -> None:
-    harness.server.api.patch(LEASES, SYSTEM, "kube-scheduler", {"metadata": {"labels": {"a": "b"}}}, strategic=False)
+    harness.server.api.patch(LEASES, SYSTEM, "kube-scheduler", {"metadata": {"labels": {"a": "b"}}})
 
 
 @pytest.mark.parametrize("meddle", [deleted, touched])
@@ -107,7 +107,7 @@ def test_a_leader_that_finds_another_holder_ends_and_reacquires_the_lease_later(
         harness.create_nodes(2)
         first = await harness.start_leader()
         robbed = {"spec": {"holderIdentity": "somebody", "leaseDurationSeconds": 15}}
-        harness.server.api.patch(LEASES, SYSTEM, "kube-scheduler", robbed, strategic=False)
+        harness.server.api.patch(LEASES, SYSTEM, "kube-scheduler", robbed)
         assert await harness.wait_until(first.task.done) <= 12.5
         assert first.task.result() == 1
         harness.create_pods("a")
@@ -125,7 +125,7 @@ def test_a_terminating_leader_finishes_its_work_and_releases_the_lease() -> None
         harness.create_nodes(2)
         first = await harness.start_leader()
         second = await harness.start_scheduler()
-        harness.server.faults.add(Fault(FaultKind.DELAY, "create", "pods/binding", seconds=2, times=3))
+        harness.server.faults.add(Fault(FaultKind.DELAY, "create", "pods/binding", delay_seconds=2, times=3))
         harness.create_pods("a", "b", "c")
         await harness.wait_until(lambda: len(harness.recorder.requests("POST", "/binding")) == 3)
         first.stopping.set()

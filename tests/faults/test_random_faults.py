@@ -18,19 +18,27 @@ SEEDS = range(int(os.environ.get("STORMS", "4")))
 STEPS = 60
 
 RANDOM_FAULTS = (
-    *(Fault(what, "watch", share=0.3) for what in (FaultKind.DROP, FaultKind.END, FaultKind.GONE, FaultKind.STALL)),
     *(
-        Fault(what, "watch", share=0.3, after=after)
-        for after in (1, 4)
-        for what in (FaultKind.TRUNCATE, FaultKind.GARBAGE, FaultKind.DUPLICATE, FaultKind.REPLAY)
+        Fault(what, "watch", probability=0.3)
+        for what in (FaultKind.BREAK_WATCH, FaultKind.END_WATCH, FaultKind.GONE, FaultKind.STALL_WATCH)
     ),
-    *(Fault(FaultKind.STATUS, share=0.1, code=code) for code in (500, 503, 504)),
-    Fault(FaultKind.STATUS, share=0.1, code=429, retry_after="1"),
-    Fault(FaultKind.GONE, "list", share=0.3),
-    *(Fault(what, "create", "pods/binding", share=0.3) for what in (FaultKind.LOST, FaultKind.CUT)),
-    Fault(FaultKind.DELAY, "create", "pods/binding", share=0.3, seconds=3.0),
-    Fault(FaultKind.LOST, "patch", share=0.3),
-    Fault(FaultKind.LOST, "delete", share=0.3),
+    *(
+        Fault(what, "watch", probability=0.3, after_events=after)
+        for after in (1, 4)
+        for what in (
+            FaultKind.TRUNCATE_EVENT,
+            FaultKind.INVALID_JSON,
+            FaultKind.DUPLICATE_EVENT,
+            FaultKind.REPLAY_EVENT,
+        )
+    ),
+    *(Fault(FaultKind.STATUS, probability=0.1, code=code) for code in (500, 503, 504)),
+    Fault(FaultKind.STATUS, probability=0.1, code=429, retry_after="1"),
+    Fault(FaultKind.GONE, "list", probability=0.3),
+    *(Fault(what, "create", "pods/binding", probability=0.3) for what in (FaultKind.TIMEOUT, FaultKind.NO_RESPONSE)),
+    Fault(FaultKind.DELAY, "create", "pods/binding", probability=0.3, delay_seconds=3.0),
+    Fault(FaultKind.TIMEOUT, "patch", probability=0.3),
+    Fault(FaultKind.TIMEOUT, "delete", probability=0.3),
 )
 
 
@@ -47,7 +55,7 @@ async def inject_random_event(harness: FaultHarness, random: Random, step: int) 
             await random.choice(harness.replicas).kill()
         case 4:
             spec = {"spec": {"unschedulable": random.random() < 0.5}}
-            harness.server.api.patch(NODES, "", f"n{random.randint(1, 4)}", spec, strategic=True)
+            harness.server.api.patch_strategically(NODES, "", f"n{random.randint(1, 4)}", spec)
         case 5:
             harness.server.api.create_from_manifest(make_node(f"late-{step}"))
         case _:

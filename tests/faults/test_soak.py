@@ -12,10 +12,11 @@ from pathlib import Path
 
 import pytest
 
-from extender.client.event_recorder import SENDERS
+from extender.client.event_broadcaster import SENDER_COUNT
 from extender.client.transport import MAX_CONCURRENT_REQUESTS
 from extender.fake_apiserver.kubelets import KubeletTiming
 from extender.fake_apiserver.registry.resources import PODS
+from extender.fake_apiserver.server import WatchSettings
 from tests.build import make_node as a_bare_node
 from tests.build import make_pod as a_bare_pod
 from tests.faults.builders import FaultHarness, run
@@ -23,9 +24,9 @@ from tests.unit.scheduler.builders import SchedulerHarness as Memory
 
 IN_MEMORY = int(os.environ.get("SOAK", "20000"))
 OVER_HTTP = max(1000, IN_MEMORY // 50)
-ROUND = 100
+ROUND = 150
 MEGABYTE = 2**20
-CONNECTION_TOLERANCE = 2 * (MAX_CONCURRENT_REQUESTS + SENDERS)
+CONNECTION_TOLERANCE = 2 * (MAX_CONCURRENT_REQUESTS + SENDER_COUNT)
 """How many open connections may differ between rounds.
 
 Each is a file and a task at both ends. A round has more pods than this, so one leaked file per pod would show.
@@ -109,7 +110,7 @@ def test_a_scheduler_over_http_leaks_no_memory_of_deleted_pods() -> None:
         assert len(replica.scheduler.queue.in_flight_events) == 0
         assert replica.scheduler.context.tasks == set()
 
-    run(scenario, kubelet_timing=KubeletTiming(), history_limit=2_000)
+    run(scenario, kubelet_timing=KubeletTiming(), watch_settings=WatchSettings(history_limit=2_000))
     resident, files, threads = sizes.growth()
     assert files <= CONNECTION_TOLERANCE
     assert threads <= 0

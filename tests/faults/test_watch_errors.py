@@ -69,19 +69,21 @@ def test_watches_resume_without_a_list_after_a_minute_of_downtime() -> None:
 @pytest.mark.parametrize(
     "fault",
     [
-        Fault(FaultKind.DROP, "watch"),
-        Fault(FaultKind.END, "watch"),
+        Fault(FaultKind.BREAK_WATCH, "watch"),
+        Fault(FaultKind.END_WATCH, "watch"),
         Fault(FaultKind.GONE, "watch"),
-        Fault(FaultKind.GONE, "watch", after=1),
-        Fault(FaultKind.TRUNCATE, "watch", after=1),
-        Fault(FaultKind.GARBAGE, "watch", after=1),
+        Fault(FaultKind.GONE, "watch", after_events=1),
+        Fault(FaultKind.TRUNCATE_EVENT, "watch", after_events=1),
+        Fault(FaultKind.INVALID_JSON, "watch", after_events=1),
         Fault(FaultKind.STATUS, "watch", code=500),
         Fault(FaultKind.STATUS, "watch", code=503, retry_after="2"),
         Fault(FaultKind.STATUS, "watch", code=429, retry_after="2"),
         Fault(FaultKind.STATUS, "watch", code=504),
-        Fault(FaultKind.STALL, "watch", after=1),
+        Fault(FaultKind.STALL_WATCH, "watch", after_events=1),
     ],
-    ids=lambda fault: f"{fault.kind.value} {fault.code if fault.kind is FaultKind.STATUS else ''} after {fault.after}",
+    ids=lambda fault: (
+        f"{fault.kind.value} {fault.code if fault.kind is FaultKind.STATUS else ''} after {fault.after_events}"
+    ),
 )
 def test_events_during_a_broken_watch_are_caught_up(fault: Fault) -> None:
     async def scenario(harness: FaultHarness) -> None:
@@ -137,12 +139,12 @@ def test_a_list_with_expired_pages_restarts_and_is_never_applied_in_part() -> No
     run(scenario)
 
 
-@pytest.mark.parametrize("what", [FaultKind.DUPLICATE, FaultKind.REPLAY])
+@pytest.mark.parametrize("what", [FaultKind.DUPLICATE_EVENT, FaultKind.REPLAY_EVENT])
 def test_duplicate_and_late_events_change_nothing(what: FaultKind) -> None:
     async def scenario(harness: FaultHarness) -> None:
         harness.create_nodes(3)
         for after in range(60):
-            harness.inject_fault(what, "watch", after=after)
+            harness.inject_fault(what, "watch", after_events=after)
         await harness.start_leader()
         for number in range(10):
             harness.create_pods(f"p{number}")
@@ -194,7 +196,9 @@ def test_a_revoked_permission_makes_the_scheduler_unready_and_is_retried_with_ba
         harness.inject_fault(FaultKind.STATUS, "watch", "nodes", code=403)
         before = len(harness.recorder.requests("GET", "/nodes", watch=True))
         await harness.wait_until(lambda: replica.scheduler.informers.describe_staleness() != "", 51)
-        assert replica.scheduler.informers.describe_staleness() == "Node may not be read: nodes: injected fault: 403"
+        assert (
+            replica.scheduler.informers.describe_staleness() == "reading Node is forbidden: nodes: injected fault: 403"
+        )
         await asyncio.sleep(300)
         assert len(harness.recorder.requests("GET", "/nodes", watch=True)) - before < 25
         assert not replica.task.done()

@@ -71,7 +71,7 @@ def test_a_port_in_use_is_a_one_line_error() -> None:
         done = run_demo("--port", port)
     assert (done.returncode, done.stderr) == (
         1,
-        f"extender: port {port}: address already in use; choose another with --port\n",
+        f"extender: port {port}: address already in use; choose another port with --port\n",
     )
 
 

@@ -93,7 +93,7 @@ def test_a_port_in_use_is_one_line() -> None:
     with socket.create_server(("127.0.0.1", 0)) as listener:
         port = listener.getsockname()[1]
         result = subprocess.run(command("--port", str(port)), capture_output=True, text=True, timeout=60, check=False)
-    line = f"extender: failed to listen on 127.0.0.1:{port}: address already in use; choose another with --port\n"
+    line = f"extender: failed to listen on 127.0.0.1:{port}: address already in use; choose another port with --port\n"
     assert (result.returncode, result.stdout, result.stderr) == (1, "", line)
 
 

@@ -1,5 +1,6 @@
 """Installed plugins on the command line: slow ones are reported, failing ones named, invalid ones rejected."""
 
+import json
 import os
 import re
 import subprocess
@@ -23,6 +24,15 @@ def slow(pod, node):
 def fails(pod, node):
     return None if node.labels["zone"] else "never"
 """
+PRINTING_SOURCE = """
+from extender.plugin import filter_plugin
+
+print("imported")
+
+@filter_plugin("Prints")
+def prints(pod, node):
+    print("called for", pod.metadata.name)
+"""
 CLUSTER = """
 apiVersion: v1
 kind: List
@@ -45,14 +55,15 @@ def folder(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def explain(folder: Path, plugin: str) -> subprocess.CompletedProcess[str]:
+def explain(folder: Path, plugin: str, *flags: str, command: str = "explain") -> subprocess.CompletedProcess[str]:
     (folder / "profile.yaml").write_text(
         "apiVersion: kubescheduler.config.k8s.io/v1\nkind: KubeSchedulerConfiguration\n"
         f"profiles: [{{plugins: {{multiPoint: {{enabled: [{{name: {plugin}}}]}}}}}}]\n"
     )
-    command = [sys.executable, "-m", "extender", "explain", "-f", "cluster.yaml", "--config", "profile.yaml"]
+    arguments = ["-f", "cluster.yaml", "--config", "profile.yaml", *flags]
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join((str(folder), str(ROOT)))}
-    return subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, check=False)
+    words = [sys.executable, "-m", "extender", command, *arguments]
+    return subprocess.run(words, cwd=folder, env=environment, capture_output=True, text=True, check=False)
 
 
 def test_a_slow_plugin_is_reported_once_and_used(folder: Path) -> None:
@@ -66,7 +77,43 @@ def test_a_slow_plugin_is_reported_once_and_used(folder: Path) -> None:
 def test_a_plugin_that_raises_fails_only_its_pods(folder: Path) -> None:
     process = explain(folder, "Fails")
     assert process.returncode == 0
-    assert process.stdout.count("running \"Fails\" filter plugin: node one: KeyError: 'zone'") >= 2
+    message = "running \"Fails\" filter plugin: node one: KeyError: 'zone' (trial_module.py:13)"
+    assert process.stdout.count(message) >= 2
+    assert "Traceback" not in process.stderr
+
+
+@pytest.mark.parametrize("command", ["explain", "simulate"])
+def test_the_flag_v_prints_the_traceback_of_a_plugin_once(folder: Path, command: str) -> None:
+    process = explain(folder, "Fails", "-v", command=command)
+    assert process.returncode == 0
+    message = "running \"Fails\" filter plugin: node one: KeyError: 'zone' (trial_module.py:13)"
+    assert f"extender: {message}\nTraceback (most recent call last):\n" in process.stderr
+    assert process.stderr.count('trial_module.py", line 13, in fails\n') == 1
+    assert "Traceback" not in process.stdout
+
+
+@pytest.mark.parametrize("command", ["explain", "simulate"])
+def test_what_a_plugin_prints_goes_to_standard_error(folder: Path, command: str) -> None:
+    (folder / "printing_module.py").write_text(PRINTING_SOURCE)
+    with (folder / "trial-1.0.dist-info" / "entry_points.txt").open("a") as file:
+        file.write("Prints = printing_module:prints\n")
+    process = explain(folder, "Prints", "-o", "json", command=command)
+    assert process.returncode == 0
+    assert json.loads(process.stdout)
+    lines = process.stderr.splitlines()
+    assert lines[0] == "imported"
+    assert {"called for web", "called for job"} <= set(lines[1:])
+
+
+@pytest.mark.parametrize("arguments", [("config", "check", "profile.yaml", "--show"), ("config", "defaults")])
+def test_what_a_plugin_prints_is_not_in_a_printed_configuration(folder: Path, arguments: tuple[str, ...]) -> None:
+    explain(folder, "Slow")  # writes the profile
+    (folder / "trial_module.py").write_text(SOURCE + 'print("imported")\n')
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join((str(folder), str(ROOT)))}
+    words = [sys.executable, "-m", "extender", *arguments]
+    process = subprocess.run(words, cwd=folder, env=environment, capture_output=True, text=True, check=False)
+    assert (process.returncode, process.stderr) == (0, "imported\n")
+    assert process.stdout.startswith("apiVersion: kubescheduler.config.k8s.io/v1\n")
 
 
 def test_a_misspelled_plugin_is_rejected_with_a_suggestion(folder: Path) -> None:

@@ -115,7 +115,9 @@ async def live_extender(
                 await extender.wait_until(has_started)
                 yield extender
         finally:
-            os.kill(os.getpid(), signal.SIGTERM)
+            # Without a handler, which the extender removes when it ends, the signal would end the test process.
+            if not serving.done():
+                os.kill(os.getpid(), signal.SIGTERM)
             assert await asyncio.wait_for(serving, SECONDS) == 0
 
 
@@ -208,7 +210,7 @@ def test_before_all_caches_are_synced_it_is_not_ready_and_the_verbs_return_error
     async def main() -> None:
         async with live_extender(tmp_path, faults=(list_fault,), ready=False) as extender:
             pod = extender.api_server.api.create_from_manifest(make_pod("web"))
-            missing = "the extender does not know the cluster yet: "
+            missing = "the cache of the extender is not synced yet: "
 
             async def reports_missing_kind() -> bool:
                 return "Service not listed yet (services: " in (await extender.filter(pod, "n1"))["Error"]
@@ -316,7 +318,7 @@ def test_explain_shows_the_last_verb_results_for_a_pod(tmp_path: Path) -> None:
             assert (bind_result["node"], bind_result["result"]) == ("n1", "bound")
             assert values["node"] == "n1"
             status, page = await extender.get("/explain/default/web", bearer="any")
-            assert (status, page.splitlines()[0]) == (200, "pod: default/web")
+            assert (status, page.splitlines()[:2]) == (200, ["Pod default/web", "  is on node n1"])
             assert (await extender.get("/explain/default/nobody", bearer="any"))[0] == 404
             page = (await extender.get("/metrics", bearer="any"))[1]
             assert 'extender_refused_nodes_total{plugin="NodeResourcesFit",reason="Insufficient cpu"} 1.0' in page
@@ -382,7 +384,7 @@ def test_a_port_in_use_is_an_error(tmp_path: Path) -> None:
     async def main() -> None:
         listener = await asyncio.start_server(lambda *_: None, "127.0.0.1", port)
         async with listener:
-            with pytest.raises(StartError, match="address already in use; choose another with --port"):
+            with pytest.raises(StartError, match="address already in use; choose another port with --port"):
                 await run(options)
 
     go(main())

@@ -21,6 +21,9 @@ from tests.image.kubelet import Kubelet, RunningPod
 
 RELEASE: Final = "x"
 NAMESPACE: Final = "scheduling"
+# Building the image takes five minutes on two cores that run other tests.
+pytestmark = pytest.mark.timeout(1200)
+
 _TIMEOUT: Final = 60.0
 _POLL_INTERVAL: Final = 0.1
 

@@ -19,6 +19,9 @@ from tests.image.container import Container, ContainerSpec
 from tests.image.image_builder import ROOT, Builder, Image
 
 DEMO: Final = ROOT / "docs" / "examples" / "demo" / "cluster.yaml"
+# Building the image takes five minutes on two cores that run other tests.
+pytestmark = pytest.mark.timeout(1200)
+
 _TIMEOUT: Final = 60.0
 _POLL_INTERVAL: Final = 0.1
 

@@ -1,4 +1,7 @@
-"""Recorded scenarios with the results of kube-scheduler 1.36: 14 categories, six scenarios each."""
+"""Recorded scenarios with the results of kube-scheduler 1.36 and 1.37: 14 categories, six scenarios each.
+
+The archive of 1.36 has the scenarios and its results; the archive of 1.37 has only its results.
+"""
 
 import json
 import re
@@ -7,12 +10,14 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-ARCHIVE = Path(__file__).parent / "data" / "kube-scheduler-1.36.tar.xz"
+from extender.config.releases import DEFAULT_RELEASE
+
+DATA = Path(__file__).parent / "data"
 
 
 @cache
-def _members() -> dict[str, bytes]:
-    with tarfile.open(ARCHIVE) as archive:
+def _members(version: str = "1.36") -> dict[str, bytes]:
+    with tarfile.open(DATA / f"kube-scheduler-{version}.tar.xz") as archive:
         return {
             member.name: stream.read()
             for member in archive.getmembers()
@@ -31,9 +36,9 @@ def read_scenario(name: str) -> bytes:
     return _members()[f"{name}.scenario.json"]
 
 
-def read_results(name: str) -> dict[str, Any]:
-    """Return the results of kube-scheduler for every pending pod of one scenario."""
-    pods: dict[str, Any] = json.loads(_members()[f"{name}.golden.json"])["pods"]
+def read_results(name: str, version: str = DEFAULT_RELEASE.version) -> dict[str, Any]:
+    """Return the results of kube-scheduler of a minor release for every pending pod of one scenario."""
+    pods: dict[str, Any] = json.loads(_members(version)[f"{name}.golden.json"])["pods"]
     return pods
 
 

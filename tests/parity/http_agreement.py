@@ -23,13 +23,13 @@ _UNRESOLVABLE = "UnschedulableAndUnresolvable"
 def make_client(recording: Recording, score_range: ScoreRange = ScoreRange.TEN) -> TestClient:
     """Return a client of an application that serves *recording* with its configuration."""
     if recording.config is None:
-        scheduling = wiring.build_scheduling()
+        setup = wiring.build_setup()
     else:
-        scheduling = wiring.build_scheduling_from_builtins(recording.config, recording.config_location)
+        setup = wiring.build_setup_from_document(recording.config, recording.config_location)
     cache = load_cache(recording)
-    for profile in scheduling.profiles.values():
+    for profile in setup.profiles.values():
         nominate_pending_pods(cache, profile, wiring.make_runtime())
-    return TestClient(make_recorded_backend(scheduling, cache, score_range).app)
+    return TestClient(make_recorded_backend(setup, cache, score_range).app)
 
 
 def find_differences(recording: Recording, scenario: Json, golden: Json) -> list[str]:

@@ -10,9 +10,9 @@ from extender.api.kinds.pod import Pod
 from extender.api.kinds.workload import Namespace
 from extender.api.matching import EVERYTHING, NOTHING, selector_from_labels
 from extender.cache.cache import Cache
-from extender.cache.consistency import find_inconsistencies
 from extender.cache.hypothesis import Hypothesis
 from extender.cache.tables.pod_selectors import PodMatcher, PodSelector
+from tests.consistency import find_inconsistencies
 
 NODES = st.sampled_from([f"node-{i}" for i in range(5)])
 PODS = st.sampled_from([f"pod-{i}" for i in range(8)])
@@ -87,15 +87,15 @@ class Events(RuleBasedStateMachine):
 
     @rule(
         app=APPS,
-        live_only=st.booleans(),
+        ignore_terminating_pods=st.booleans(),
         key=st.sampled_from(["kubernetes.io/hostname", "topology.kubernetes.io/zone"]),
     )
-    def count_pods(self, app: str, live_only: bool, key: str) -> None:
+    def count_pods(self, app: str, ignore_terminating_pods: bool, key: str) -> None:
         snapshot = self.cache.snapshot()
         by_name = PodSelector(frozenset(("default",)), NOTHING, selector_from_labels({"app": app}))
         by_team = PodSelector(frozenset(), selector_from_labels({"team": "x"}), EVERYTHING)
         for selectors in ((by_name,), (by_team,), (by_name, by_team)):
-            counts = snapshot.pod_counts(PodMatcher(selectors, live_only=live_only))
+            counts = snapshot.pod_counts(PodMatcher(selectors, ignore_terminating_pods=ignore_terminating_pods))
             snapshot.counts_by_domain(counts, key)
 
     @rule()

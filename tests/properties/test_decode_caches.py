@@ -12,10 +12,12 @@ from hypothesis import strategies as st
 from extender.app import wiring
 from extender.cache.cache import Cache
 from extender.extender_api.payloads import DecodeCaches, RequestError, decode_args
+from extender.extender_api.request_limits import RequestLimits
 from extender.extender_api.verbs import Verbs
 from tests.build import make_node
+from tests.coroutines import run_now
 
-PROFILE = wiring.build_scheduling().first_profile
+PROFILE = wiring.build_setup().first_profile
 NAMES = ("n0", "n1", "n2", "n3", "new")
 ZONE = "topology.kubernetes.io/zone"
 
@@ -59,8 +61,8 @@ STEPS = st.lists(
 
 
 def _answers(verbs: Verbs, body: bytes, caches: DecodeCaches | None) -> tuple[bytes, bytes]:
-    args = decode_args(bytearray(body), caches=caches)
-    return msgspec.json.encode(verbs.filter(args)), verbs.prioritize(args).to_json()
+    args = run_now(decode_args(bytearray(body), caches=caches))
+    return msgspec.json.encode(run_now(verbs.filter(args))), run_now(verbs.prioritize(args)).to_json()
 
 
 @settings(max_examples=150, deadline=None, suppress_health_check=list(HealthCheck))
@@ -77,7 +79,7 @@ def test_cached_and_new_requests_get_equal_responses(first: list[Any], steps: li
         elif kind == "drop":
             cache.remove_node(value)
         elif kind == "place":
-            pod = decode_args(json.dumps({"Pod": value[0], "NodeNames": []}).encode()).pod
+            pod = run_now(decode_args(json.dumps({"Pod": value[0], "NodeNames": []}).encode())).pod
             meta = msgspec.structs.replace(pod.metadata, uid=str(number), name=str(number))
             cache.assume(msgspec.structs.replace(pod, metadata=meta), value[1])
         elif kind == "ask" or bodies:
@@ -112,7 +114,7 @@ def _corrupt(body: bytes, rng: Random) -> bytes:
 def _outcome(body: bytes, caches: DecodeCaches | None) -> Any:
     """Return the decoded *body*, or its error."""
     try:
-        args = decode_args(bytearray(body), caches=caches)
+        args = run_now(decode_args(bytearray(body), caches=caches))
     except RequestError as error:
         return error.status, error.message
     names = None if args.names is None else args.names.names
@@ -128,7 +130,7 @@ def test_a_corrupted_request_is_rejected_with_and_without_caches(nodes: Any, pod
     """A request that differs by a few bytes from a cached one is decoded or rejected as without caches."""
     rng, caches = Random(seed), DecodeCaches()
     body = json.dumps({"Pod": pod, **nodes}, separators=(",", ":")).encode()
-    decode_args(body, caches=caches)
+    run_now(decode_args(body, caches=caches))
     corrupted = _corrupt(body, rng)
     assert _outcome(corrupted, caches) == _outcome(corrupted, None)
 
@@ -145,7 +147,37 @@ def test_a_request_in_go_s_encoding_is_decoded_like_any_other(nodes: Any, pod: A
 def test_a_duplicate_key_is_rejected_beside_cached_parts() -> None:
     caches = DecodeCaches()
     good = b'{"Pod":{"metadata":{"name":"web"}},"Nodes":null,"NodeNames":["n1"]}'
-    assert decode_args(good, caches=caches) is not None
+    assert run_now(decode_args(good, caches=caches)) is not None
     for twin in (b'"nodenames":null', b'"Nodes":null', b'"pod":{}'):
         with pytest.raises(RequestError, match="duplicate key"):
-            decode_args(good[:-1] + b"," + twin + b"}", caches=caches)
+            run_now(decode_args(good[:-1] + b"," + twin + b"}", caches=caches))
+
+
+@settings(max_examples=300, deadline=None)
+@given(names=st.lists(st.sampled_from(NAMES), max_size=6), first=PODS, second=PODS, seed=st.integers(0, 2**32))
+def test_a_request_that_differs_from_an_earlier_one_by_its_pod_is_decoded_as_without_caches(
+    names: list[str], first: Any, second: Any, seed: int
+) -> None:
+    """The list of names is found by the end of the body, also if the part before it is not one pod."""
+    caches = DecodeCaches()
+    ending = b',"Nodes":null,"NodeNames":' + json.dumps(names, separators=(",", ":")).encode() + b"}"
+
+    def make_body(pod: Any) -> bytes:
+        return b'{"Pod":' + json.dumps(pod, separators=(",", ":")).encode() + ending
+
+    decoded = run_now(decode_args(make_body(first), caches=caches))
+    again = run_now(decode_args(make_body(second), caches=caches))
+    assert again.names is decoded.names
+    rng, body = Random(seed), make_body(second)
+    corrupted = _corrupt(body[: -len(ending)], rng) + ending
+    for changed in (corrupted, body[: -len(ending)] + b',"pod":{}' + ending, b'{"Pod":null' + ending):
+        assert _outcome(changed, caches) == _outcome(changed, None)
+
+
+def test_a_limit_holds_for_a_request_with_a_known_list_of_names() -> None:
+    caches = DecodeCaches()
+    ending = b',"Nodes":null,"NodeNames":["n1"]}'
+    run_now(decode_args(b'{"Pod":{}' + ending, caches=caches))
+    big = b'{"Pod":{"metadata":{"name":"' + b"x" * 2000 + b'"}}' + ending
+    with pytest.raises(RequestError, match="a request with NodeNames may have at most 1000 bytes; it has"):
+        run_now(decode_args(big, RequestLimits(max_names_bytes=1000), caches))

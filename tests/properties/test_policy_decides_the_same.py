@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from extender.app import wiring
 from extender.cache.cache import Cache
-from extender.config.legacy_policy.policy_yaml import render_without_defaults
+from extender.config.legacy_policy.converted_configuration_yaml import render_without_defaults
 from extender.cycle.diagnosis import find_nodes_that_pass_filters
 from extender.cycle.score import prioritize_nodes
 from tests import policy_oracle as oracle
@@ -225,10 +225,10 @@ def policies(draw: st.DrawFn) -> dict[str, Any]:
 
 
 def assert_same_decision(
-    policy: dict[str, Any], scheduling: wiring.Scheduling, pod: oracle.Pod, cluster: oracle.Cluster
+    policy: dict[str, Any], setup: wiring.SchedulerSetup, pod: oracle.Pod, cluster: oracle.Cluster
 ) -> None:
     snapshot = build_cache(cluster).snapshot()
-    profile, runtime = scheduling.first_profile, wiring.make_runtime()
+    profile, runtime = setup.first_profile, wiring.make_runtime()
     pod_info = snapshot.make_pod_info(build_pod(pod))
     diagnosis = find_nodes_that_pass_filters(pod_info, snapshot, profile, runtime)
     feasible_nodes = oracle.find_feasible_nodes(policy, pod, cluster)
@@ -244,8 +244,8 @@ def assert_same_decision(
 @given(data=st.data())
 @SETTINGS
 def test_a_sample_policy_decides_like_its_conversion(path: Path, data: st.DataObject) -> None:
-    scheduling = wiring.load_scheduling(path.read_bytes(), path.name)
-    assert_same_decision(load_sample(path), scheduling, *data.draw(pods_and_clusters()))
+    setup = wiring.load_setup(path.read_bytes(), path.name)
+    assert_same_decision(load_sample(path), setup, *data.draw(pods_and_clusters()))
 
 
 @given(policy=policies(), pod_and_cluster=pods_and_clusters())
@@ -253,5 +253,5 @@ def test_a_sample_policy_decides_like_its_conversion(path: Path, data: st.DataOb
 def test_any_policy_decides_like_its_rendered_conversion(
     policy: dict[str, Any], pod_and_cluster: tuple[oracle.Pod, oracle.Cluster]
 ) -> None:
-    rendered = render_without_defaults(wiring.build_scheduling_from_builtins(policy, "policy").configuration)
-    assert_same_decision(policy, wiring.load_scheduling(rendered.encode(), "converted"), *pod_and_cluster)
+    rendered = render_without_defaults(wiring.build_setup_from_document(policy, "policy").configuration)
+    assert_same_decision(policy, wiring.load_setup(rendered.encode(), "converted"), *pod_and_cluster)

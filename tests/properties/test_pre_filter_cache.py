@@ -12,7 +12,7 @@ from extender.cache.snapshot import Snapshot
 from extender.framework.profiles import Profile
 from tests.build import make_node, make_object, make_pod
 
-PROFILE: Profile = wiring.build_scheduling().first_profile
+PROFILE: Profile = wiring.build_setup().first_profile
 ZONE = "topology.kubernetes.io/zone"
 BEFORE = [plugin for plugin in PROFILE.pre_filter_plugins if hasattr(plugin, "pre_filter_is_cacheable")]
 BEFORE_SCORES = [plugin for plugin in PROFILE.pre_score_plugins if hasattr(plugin, "pre_score_is_cacheable")]

@@ -19,7 +19,7 @@ from extender.preemption.candidates import CandidateLimit, CandidateSearchResult
 from tests.build import make_node, make_object, make_pod
 
 HOST, ZONE = "kubernetes.io/hostname", "topology.kubernetes.io/zone"
-PROFILE = wiring.build_scheduling().first_profile
+PROFILE = wiring.build_setup().first_profile
 ENOUGH = CandidateLimit(100, 0)
 
 
@@ -196,7 +196,8 @@ def _find_all_candidates(
     failed = find_nodes_that_pass_filters(pod_info, snapshot, profile, runtime)
     if failed.has_feasible_node or failed.pre_filter_run.status is not None:
         return None
-    nodes = [name for name, helps in zip(snapshot.names, failed.find_unschedulable_nodes(), strict=True) if helps]
+    may_help = failed.find_nodes_where_preemption_may_help()
+    nodes = [name for name, helps in zip(snapshot.names, may_help, strict=True) if helps]
     return find_candidates(pod_info, snapshot, FailedAttempt(failed, profile, runtime, all_nodes=True), ENOUGH), nodes
 
 

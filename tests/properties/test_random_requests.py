@@ -11,6 +11,7 @@ from starlette.testclient import TestClient
 
 from extender.extender_api.payloads import RequestError, decode_args, decode_binding_args, decode_preemption_args
 from extender.extender_api.routes import new_app
+from tests.coroutines import run_now
 from tests.unit.extender_api.http_harness import make_service
 
 SELECTOR = {
@@ -164,7 +165,7 @@ CLIENT = TestClient(new_app(make_service()), raise_server_exceptions=False)
 def test_random_bytes_are_decoded_or_rejected(decode: Any, body: bytes) -> None:
     rejection = RequestError(400, "")
     try:
-        decode(body)
+        run_now(decode(body))
     except RequestError as error:
         rejection = error
     assert rejection.status == 400

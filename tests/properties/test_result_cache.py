@@ -16,12 +16,11 @@ from extender.cycle.decision import ScheduleFailure, ScheduleResult
 from extender.cycle.diagnosis import find_nodes_that_pass_filters
 from extender.cycle.node_sampling import NodeSampler
 from extender.cycle.scheduling_cycle import schedule_pod
-from extender.cycle.score import prioritize_nodes
-from extender.cycle.select_host import select_host
+from extender.cycle.score import prioritize_nodes, select_host
 from tests.build import make_node, make_object, make_pod
 
 HOST, ZONE = "kubernetes.io/hostname", "topology.kubernetes.io/zone"
-PROFILE = wiring.build_scheduling().first_profile
+PROFILE = wiring.build_setup().first_profile
 
 
 def _near(app: str, key: str) -> dict[str, Any]:

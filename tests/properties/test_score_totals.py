@@ -4,7 +4,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from extender.cycle.score_table import CachedScores, PluginScores, ScoreTotals
+from extender.cycle.score_table import NodeSetScores, PluginScores, ScoreTotals
 from extender.framework.result_cache import NodeSet
 
 NODES = 6
@@ -14,9 +14,9 @@ WRITES = st.dictionaries(st.integers(0, NODES - 1), st.tuples(st.integers(0, 3),
 NODE_SET = NodeSet.from_mask(np.ones(NODES, dtype=np.bool_))
 
 
-def _part(scores: list[int], weight: int) -> CachedScores:
+def _part(scores: list[int], weight: int) -> NodeSetScores:
     raw = np.array(scores, dtype=np.int64)
-    return CachedScores(PluginScores(raw, raw, weight, raw * weight), NODE_SET, version=0)
+    return NodeSetScores(PluginScores(raw, raw, weight, raw * weight), NODE_SET, version=0)
 
 
 @given(first=SCORES, second=SCORES, writes=st.lists(WRITES, min_size=1, max_size=12))

@@ -26,7 +26,7 @@ PUBLIC_NAMES = {
         "PreScoreResult", "QueueSort", "QueueSortEntry", "QueueingHint", "Reason", "Rejection", "Reserve", "SKIP",
         "SKIP_SCORE", "Score", "Snapshot", "Status", "Taint", "ValidatedOptions", "WaitCondition",
         "default_normalize_score", "filter_plugin", "incoming_pod_requests", "iter_node_infos", "per_node_plugin",
-        "score_plugin", "unresolvable", "unresolvable_reason", "unschedulable",
+        "score_plugin", "unresolvable_status", "unresolvable_reason", "unschedulable_status",
     },
     "extender.testing": {
         "Cluster", "PluginDecision", "PluginFailedError", "check_cached_results", "load_registry", "make_cluster",
@@ -96,7 +96,7 @@ def test_built_in_plugins_are_valid(plugin: type) -> None:
 SIGNATURES = """
 import msgspec
 from extender.plugin import FailedAttempt, NodeInfo, PluginArgs, Pod, PodInfo, PostFilter, PostFilterResult, Snapshot
-from extender.plugin import filter_plugin, per_node_plugin, score_plugin, unschedulable
+from extender.plugin import filter_plugin, per_node_plugin, score_plugin, unschedulable_status
 
 class Options(msgspec.Struct, frozen=True):
     limit: int = 0
@@ -119,12 +119,13 @@ class RightClass:
 class RightPostFilter:
     name = "RightPostFilter"
     def post_filter(self, pod: PodInfo, snapshot: Snapshot, attempt: FailedAttempt) -> PostFilterResult:
-        return PostFilterResult(unschedulable(*(rejection.reason.text for rejection in attempt.diagnosis.rejections)))
+        texts = (rejection.reason.text for rejection in attempt.diagnosis.rejections)
+        return PostFilterResult(unschedulable_status(*texts))
 
 class WrongPostFilter:
     name = "WrongPostFilter"
     def post_filter(self, pod: PodInfo, snapshot: Snapshot, attempt: FailedAttempt) -> PostFilterResult:
-        return PostFilterResult(unschedulable(attempt.no_such_attribute))  # wrong
+        return PostFilterResult(unschedulable_status(attempt.no_such_attribute))  # wrong
 
 @filter_plugin("OneParameter")  # wrong
 def one_parameter(pod: Pod) -> str | None:

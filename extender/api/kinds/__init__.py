@@ -1,4 +1,4 @@
-"""The Kubernetes kinds that scheduling reads, as frozen structs without the fields that are not read.
+"""Define the Kubernetes kinds that scheduling reads, as frozen structs with only the fields that it reads.
 
-May import `basics`. Contains fields and defaults only; the modules of `api` interpret them.
+The package may import `basics`. It contains only fields and their defaults. The modules of `api` interpret them.
 """

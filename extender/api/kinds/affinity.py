@@ -40,7 +40,7 @@ class NodeAffinity(KubernetesStruct, frozen=True, kw_only=True):
 
 
 class PodAffinityTerm(KubernetesStruct, frozen=True, kw_only=True):
-    """The pods of a pod affinity term and its topology key. An absent selector and an empty one differ."""
+    """A pod affinity term. An absent selector does not mean the same as an empty selector."""
 
     label_selector: LabelSelector | None = None
     namespaces: tuple[str, ...] = ()
@@ -93,7 +93,7 @@ class TopologySpreadConstraint(KubernetesStruct, frozen=True, kw_only=True):
 
 
 class Toleration(KubernetesStruct, frozen=True, kw_only=True):
-    """A toleration of taints; an empty key or effect matches all."""
+    """A toleration of taints; an empty key matches all keys, and an empty effect matches all effects."""
 
     key: str = ""
     operator: str = ""

@@ -40,7 +40,7 @@ class CapacityRequestPolicy(KubernetesStruct, frozen=True, kw_only=True):
 
 
 class DeviceCapacity(KubernetesStruct, frozen=True, kw_only=True):
-    """The value of a device capacity and the policy for requests that share it."""
+    """The amount of a device capacity, and the policy for the requests that share the capacity."""
 
     value: RawQuantity = "0"
     request_policy: CapacityRequestPolicy | None = None
@@ -60,14 +60,18 @@ class CounterSet(KubernetesStruct, frozen=True, kw_only=True):
 
 
 class DeviceCounterConsumption(KubernetesStruct, frozen=True, kw_only=True):
-    """The counters of a counter set that an allocated device consumes."""
+    """The counters of a counter set that an allocated device consumes.
+
+    Devices with compatibility groups may only be allocated together if they have a group in common.
+    """
 
     counter_set: str = ""
     counters: dict[str, Counter] = field(default_factory=dict)
+    compatibility_groups: tuple[str, ...] = ()
 
 
 class DeviceTaint(KubernetesStruct, frozen=True, kw_only=True):
-    """A taint of a device, which repels claims without a toleration."""
+    """A taint of a device, which repels claims without a matching toleration."""
 
     key: str = ""
     value: str = ""
@@ -76,7 +80,7 @@ class DeviceTaint(KubernetesStruct, frozen=True, kw_only=True):
 
 
 class NodeAllocatableResourceMapping(KubernetesStruct, frozen=True, kw_only=True):
-    """The amount of a node resource that a device consumes: a device capacity, a multiplier, or both."""
+    """The amount of a node resource that a device consumes, computed from a device capacity, a multiplier, or both."""
 
     capacity_key: str | None = None
     allocation_multiplier: RawQuantity | None = None
@@ -145,8 +149,15 @@ class CapacityRequirements(KubernetesStruct, frozen=True, kw_only=True):
     requests: ResourceList = field(default_factory=dict)
 
 
+class DeviceDerivedAttribute(KubernetesStruct, frozen=True, kw_only=True):
+    """An attribute that a CEL expression computes for each device."""
+
+    name: str = ""
+    expression: str = ""
+
+
 class ExactDeviceRequest(KubernetesStruct, frozen=True, kw_only=True):
-    """A request for a number of devices of one class, or for all of them."""
+    """A request for a number of devices of one class, or for all devices of the class."""
 
     device_class_name: str = ""
     selectors: tuple[DeviceSelector, ...] = ()
@@ -155,6 +166,7 @@ class ExactDeviceRequest(KubernetesStruct, frozen=True, kw_only=True):
     admin_access: bool | None = None
     tolerations: tuple[Toleration, ...] = ()
     capacity: CapacityRequirements | None = None
+    derived_attributes: tuple[DeviceDerivedAttribute, ...] = ()
 
 
 class DeviceSubRequest(KubernetesStruct, frozen=True, kw_only=True):
@@ -167,10 +179,11 @@ class DeviceSubRequest(KubernetesStruct, frozen=True, kw_only=True):
     count: Int64 = 0
     tolerations: tuple[Toleration, ...] = ()
     capacity: CapacityRequirements | None = None
+    derived_attributes: tuple[DeviceDerivedAttribute, ...] = ()
 
 
 class DeviceRequest(KubernetesStruct, frozen=True, kw_only=True):
-    """A request of a claim: an exact request, or alternatives of which the first that fits is allocated."""
+    """A request of a claim: an exact request, or alternatives. The first alternative that fits is allocated."""
 
     name: str = ""
     exactly: ExactDeviceRequest | None = None
@@ -178,7 +191,10 @@ class DeviceRequest(KubernetesStruct, frozen=True, kw_only=True):
 
 
 class DeviceConstraint(KubernetesStruct, frozen=True, kw_only=True):
-    """An attribute that must be equal or distinct across the devices of the listed (default: all) requests."""
+    """A constraint on an attribute, which must be equal or distinct across the devices of the listed requests.
+
+    If no request is listed, the constraint applies to all requests of the claim.
+    """
 
     requests: tuple[str, ...] = ()
     match_attribute: str | None = None
@@ -193,7 +209,7 @@ class OpaqueDeviceConfiguration(KubernetesStruct, frozen=True, kw_only=True):
 
 
 class DeviceClaimConfiguration(KubernetesStruct, frozen=True, kw_only=True):
-    """Configuration of the devices of the listed requests, or of all if none is listed."""
+    """Configuration of the devices of the listed requests, or of all requests if none is listed."""
 
     requests: tuple[str, ...] = ()
     opaque: OpaqueDeviceConfiguration | None = None
@@ -298,7 +314,7 @@ class ResourceClaimTemplateSpec(KubernetesStruct, frozen=True, kw_only=True):
 
 
 class ResourceClaimTemplate(KubernetesObject, frozen=True, kw_only=True):
-    """A template; one claim is created from it per pod."""
+    """A template from which one resource claim is created for each pod."""
 
     spec: ResourceClaimTemplateSpec = ResourceClaimTemplateSpec()
 

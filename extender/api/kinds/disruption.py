@@ -9,7 +9,7 @@ from extender.api.kinds.struct_base import Int32, KubernetesStruct
 
 
 class PodDisruptionBudgetSpec(KubernetesStruct, frozen=True, kw_only=True):
-    """The pods that a budget protects and its limits, as numbers or percentages."""
+    """The pods that a budget protects, and the limits as numbers or percentages."""
 
     selector: LabelSelector | None = None
     min_available: Int32 | str | None = None
@@ -17,7 +17,7 @@ class PodDisruptionBudgetSpec(KubernetesStruct, frozen=True, kw_only=True):
 
 
 class PodDisruptionBudgetStatus(KubernetesStruct, frozen=True, kw_only=True):
-    """The number of evictions still allowed, and the pods with an eviction that is already counted."""
+    """The number of evictions that are still allowed, and the pods whose eviction is already counted."""
 
     disruptions_allowed: Int32 = 0
     disrupted_pods: dict[str, datetime] = field(default_factory=dict)

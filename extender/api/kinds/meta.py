@@ -43,7 +43,10 @@ class LabelSelectorRequirement(KubernetesStruct, frozen=True, kw_only=True):
 
 
 class LabelSelector(KubernetesStruct, frozen=True, kw_only=True):
-    """A label selector: all requirements must hold. An empty selector matches all objects, an absent one none."""
+    """A label selector: all requirements must hold.
+
+    An empty selector matches all objects. An absent selector matches none.
+    """
 
     match_labels: dict[str, str] = field(default_factory=dict)
     match_expressions: tuple[LabelSelectorRequirement, ...] = ()
@@ -72,6 +75,6 @@ class ObjectReference(KubernetesStruct, frozen=True, kw_only=True):
 
 
 class KubernetesObject(KubernetesStruct, frozen=True, kw_only=True):
-    """A top-level object with its own kind."""
+    """The base class of the top-level kinds, such as Pod: objects with metadata."""
 
     metadata: ObjectMeta = ObjectMeta()

@@ -56,6 +56,12 @@ class ContainerResizePolicy(KubernetesStruct, frozen=True, kw_only=True):
     restart_policy: str = ""
 
 
+class VolumeMount(KubernetesStruct, frozen=True, kw_only=True):
+    """The mount of a volume in a container. Nodes must support its bind mount options."""
+
+    bind_mount_options: tuple[str, ...] = ()
+
+
 class Container(KubernetesStruct, frozen=True, kw_only=True):
     """An app container or init container; an init container with `restart_policy` Always is a sidecar."""
 
@@ -66,6 +72,7 @@ class Container(KubernetesStruct, frozen=True, kw_only=True):
     resize_policy: tuple[ContainerResizePolicy, ...] = ()
     restart_policy: str | None = None
     restart_policy_rules: tuple[ContainerRestartRule, ...] = ()
+    volume_mounts: tuple[VolumeMount, ...] = ()
 
     @property
     def is_sidecar(self) -> bool:
@@ -122,7 +129,7 @@ class PodSpec(KubernetesStruct, frozen=True, kw_only=True):
 
 
 class ContainerStatus(KubernetesStruct, frozen=True, kw_only=True):
-    """The resources that the kubelet allocated to a running container, and those in effect (`resources`)."""
+    """The resources that the kubelet allocated to a container, and the resources in effect (`resources`)."""
 
     name: str = ""
     allocated_resources: ResourceList = field(default_factory=dict)

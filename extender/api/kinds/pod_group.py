@@ -1,15 +1,17 @@
-"""Pod groups of scheduling.k8s.io/v1alpha2."""
+"""Pod groups of scheduling.k8s.io: v1beta1, and v1alpha2 of release 1.36, whose disruption mode is a string."""
 
 from extender.api.kinds.meta import Condition, KubernetesObject
 from extender.api.kinds.struct_base import Int32, KubernetesStruct
 
+_DISRUPTION_MODE_POD_GROUP = "PodGroup"
+
 
 class BasicSchedulingPolicy(KubernetesStruct, frozen=True, kw_only=True):
-    """Policy that schedules the pods of a group individually."""
+    """A policy that schedules the pods of a group individually."""
 
 
 class GangSchedulingPolicy(KubernetesStruct, frozen=True, kw_only=True):
-    """Policy that schedules at least `min_count` pods of a group together, or none."""
+    """A policy that schedules at least `min_count` pods of a group together, or none."""
 
     min_count: Int32 = 0
 
@@ -41,15 +43,38 @@ class PodGroupResourceClaim(KubernetesStruct, frozen=True, kw_only=True):
     resource_claim_template_name: str | None = None
 
 
+class SingleDisruptionMode(KubernetesStruct, frozen=True, kw_only=True):
+    """The pods of a group are evicted one by one."""
+
+
+class AllDisruptionMode(KubernetesStruct, frozen=True, kw_only=True):
+    """The pods of a group are evicted together."""
+
+
+class DisruptionMode(KubernetesStruct, frozen=True, kw_only=True):
+    """How the pods of a group are evicted; exactly one field is set."""
+
+    single: SingleDisruptionMode | None = None
+    all: AllDisruptionMode | None = None
+
+
 class PodGroupSpec(KubernetesStruct, frozen=True, kw_only=True):
     """The spec of a group."""
 
     scheduling_policy: PodGroupSchedulingPolicy = PodGroupSchedulingPolicy()
     scheduling_constraints: PodGroupSchedulingConstraints | None = None
     resource_claims: tuple[PodGroupResourceClaim, ...] = ()
-    disruption_mode: str | None = None
+    disruption_mode: str | DisruptionMode | None = None
     priority_class_name: str = ""
     priority: Int32 | None = None
+    preemption_policy: str | None = None
+    parent_composite_pod_group_name: str | None = None
+
+    @property
+    def is_disrupted_as_a_whole(self) -> bool:
+        """Whether the pods of the group are evicted together: mode `all`, or `PodGroup` in v1alpha2."""
+        mode = self.disruption_mode
+        return mode.all is not None if isinstance(mode, DisruptionMode) else mode == _DISRUPTION_MODE_POD_GROUP
 
 
 class PodGroupResourceClaimStatus(KubernetesStruct, frozen=True, kw_only=True):

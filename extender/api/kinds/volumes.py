@@ -117,7 +117,7 @@ class VolumeResourceRequirements(KubernetesStruct, frozen=True, kw_only=True):
 
 
 class PersistentVolumeClaimSpec(KubernetesStruct, frozen=True, kw_only=True):
-    """The spec of a claim. An absent storage class and an empty one differ."""
+    """The spec of a claim. An absent storage class name does not mean the same as an empty name."""
 
     access_modes: tuple[str, ...] = ()
     selector: LabelSelector | None = None
@@ -136,7 +136,7 @@ class PersistentVolumeClaimTemplate(KubernetesStruct, frozen=True, kw_only=True)
 
 
 class EphemeralVolumeSource(KubernetesStruct, frozen=True, kw_only=True):
-    """A generic ephemeral volume; its claim is created for the pod, which owns it."""
+    """A generic ephemeral volume. Its claim is created for the pod and is owned by the pod."""
 
     volume_claim_template: PersistentVolumeClaimTemplate | None = None
 

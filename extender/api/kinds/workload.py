@@ -11,7 +11,7 @@ class Namespace(KubernetesObject, frozen=True, kw_only=True):
 
 
 class ServiceSpec(KubernetesStruct, frozen=True, kw_only=True):
-    """The pod selector of a service; an empty one matches no pod."""
+    """The pod selector of a service; an empty selector matches no pod."""
 
     selector: dict[str, str] = field(default_factory=dict)
 

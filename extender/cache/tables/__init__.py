@@ -1,4 +1,4 @@
-"""The tables of the cache: node columns, and pod counts by node and by topology domain.
+"""Store the columns of the nodes, and count pods by node and by topology domain.
 
-May import `api` and below. Does not know snapshots or assumed pods.
+The package may import `api` and the packages below it. It knows neither snapshots nor assumed pods.
 """

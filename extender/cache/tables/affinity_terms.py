@@ -10,14 +10,16 @@ from enum import Enum
 
 import numpy as np
 
-from extender.basics.intern import Interner
-from extender.cache.tables.node_counts import NodeCounts
+from extender.cache.tables.node_counts import NodeCounts, OwnerToken
 from extender.cache.tables.node_table import NodeTable
 from extender.cache.tables.pod_selectors import PodSelector
 from extender.cache.tables.symbols import PodLabels
 
 _MAX_TERMS = 1024
-"""When there are more terms, terms without pods are removed."""
+"""Above this number of terms, terms without pods are removed if they are more than half of the terms."""
+
+_MAX_CACHED_LABELS = 4096
+"""Limit of the labels for which the matching terms are cached."""
 
 
 class TermKind(Enum):
@@ -47,34 +49,33 @@ class AffinityTerm:
 
 
 class AffinityTermTable:
-    """Counts by node of the assigned pods with each affinity term."""
+    """The number of assigned pods with each affinity term, by node."""
 
-    __slots__ = ("_counts", "_owner_token", "_pod_labels", "_terms_by_pod_labels_id", "namespace_labels")
+    __slots__ = ("_counts", "_owner_token", "_terms_by_pod_labels", "namespace_labels")
 
-    def __init__(self, pod_labels: Interner[PodLabels]) -> None:
-        self._owner_token = object()
-        self._pod_labels = pod_labels
+    def __init__(self) -> None:
+        self._owner_token = OwnerToken()
         self._counts: dict[AffinityTerm, NodeCounts] = {}
-        self._terms_by_pod_labels_id: dict[int, tuple[AffinityTerm, ...]] = {}
+        self._terms_by_pod_labels: dict[PodLabels, tuple[AffinityTerm, ...]] = {}
         self.namespace_labels: dict[str, dict[str, str]] = {}
 
     def fork(self) -> "AffinityTermTable":
         """Return a copy-on-write copy of the table."""
-        child = AffinityTermTable(self._pod_labels)
+        child = AffinityTermTable()
         child._counts = dict(self._counts)
-        child._terms_by_pod_labels_id = dict(self._terms_by_pod_labels_id)
+        child._terms_by_pod_labels = dict(self._terms_by_pod_labels)
         child.namespace_labels = self.namespace_labels
         return child
 
-    def count(self, terms: tuple[AffinityTerm, ...], row: int, nodes: NodeTable, *, sign: int = 1) -> None:
-        """Count a pod with these terms on *row* (*sign* 1) or stop counting it (-1)."""
+    def add_or_remove(self, terms: tuple[AffinityTerm, ...], row: int, nodes: NodeTable, *, sign: int = 1) -> None:
+        """Add a pod with these terms to *row* (*sign* 1) or remove it (-1)."""
         for term in terms:
             counts = self._counts.get(term)
             if counts is None:
                 counts = self._counts[term] = NodeCounts(
                     np.zeros(nodes.columns.capacity, dtype=np.int64), self._owner_token
                 )
-                self._terms_by_pod_labels_id = {}
+                self._terms_by_pod_labels = {}
             elif counts.owner is not self._owner_token:
                 counts = self._counts[term] = counts.fork(self._owner_token)
             counts.add(row, sign, nodes)
@@ -86,19 +87,20 @@ class AffinityTermTable:
             return
         used_terms = {term: counts for term, counts in self._counts.items() if counts.total}
         if len(used_terms) < len(self._counts) // 2:
-            self._counts, self._terms_by_pod_labels_id = used_terms, {}
+            self._counts, self._terms_by_pod_labels = used_terms, {}
 
-    def find_matching_terms(self, pod_labels_id: int) -> tuple[tuple[AffinityTerm, NodeCounts], ...]:
-        """Return the terms of assigned pods that match pods with these labels, and the counts of pods with each term.
+    def find_matching_terms(self, pod_labels: PodLabels) -> tuple[tuple[AffinityTerm, NodeCounts], ...]:
+        """Return the assigned pods' terms that match pods with these labels, with the counts of pods by term.
 
         Do not modify the counts.
         """
-        terms = self._terms_by_pod_labels_id.get(pod_labels_id)
+        terms = self._terms_by_pod_labels.get(pod_labels)
         if terms is None:
-            pod_labels = self._pod_labels[pod_labels_id]
+            if len(self._terms_by_pod_labels) >= _MAX_CACHED_LABELS:
+                self._terms_by_pod_labels.clear()
             labels = dict(pod_labels.labels)
             namespace_labels = self.namespace_labels.get(pod_labels.namespace, {})
-            terms = self._terms_by_pod_labels_id[pod_labels_id] = tuple(
+            terms = self._terms_by_pod_labels[pod_labels] = tuple(
                 term
                 for term in self._counts
                 if term.pod_selector.matches(pod_labels.namespace, labels, namespace_labels)
@@ -110,13 +112,14 @@ class AffinityTermTable:
         return list(self._counts.items())
 
     def invalidate_domains(self, keys: set[str]) -> None:
-        """Drop the sums by domain of topology *keys*; they are recomputed on next use."""
+        """Drop the sums by domain of the topology *keys*. The sums are recomputed on next use."""
         for term, counts in self._counts.items():
-            # Older snapshots share the counts of another owner and sum them by their own node labels.
+            # An older snapshot shares the counts that this table does not own. It can still add sums to them by its
+            # older node labels.
             if counts.owner is not self._owner_token or keys & counts.domain_counts.keys():
                 self._counts[term] = counts.drop_domains(keys)
 
     def set_namespace_labels(self, labels_by_namespace: dict[str, dict[str, str]]) -> None:
         """Set the labels of all namespaces, by namespace."""
         self.namespace_labels = labels_by_namespace
-        self._terms_by_pod_labels_id = {}
+        self._terms_by_pod_labels = {}

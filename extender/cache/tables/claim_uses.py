@@ -8,7 +8,7 @@ from types import MappingProxyType
 from typing import Final, TypeAlias
 
 from extender.api.kinds.pod import Pod
-from extender.basics.cow import CowDict
+from extender.basics.copy_on_write import CopyOnWriteDict
 
 _UidsByRow: TypeAlias = dict[int, frozenset[str]]
 
@@ -21,7 +21,7 @@ class ResourceClaimUseTable:
     __slots__ = ("_users",)
 
     def __init__(self) -> None:
-        self._users: CowDict[str, _UidsByRow] = CowDict(dict)
+        self._users: CopyOnWriteDict[str, _UidsByRow] = CopyOnWriteDict(dict)
 
     def fork(self) -> "ResourceClaimUseTable":
         """Return a copy-on-write copy of the table."""
@@ -29,7 +29,7 @@ class ResourceClaimUseTable:
         child._users = self._users.fork()
         return child
 
-    def count(self, pod: Pod, uid: str, row: int, sign: int) -> None:
+    def add_or_remove(self, pod: Pod, uid: str, row: int, sign: int) -> None:
         """Add *pod* to *row* (*sign* 1) or remove it (-1)."""
         for claim in pod.status.node_allocatable_resource_claim_statuses:
             key = f"{pod.metadata.namespace}/{claim.resource_claim_name}"

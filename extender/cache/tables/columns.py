@@ -58,7 +58,7 @@ class Columns:
             self._arrays[name] = widen(array, self.capacity)
             self._owned_names.add(name)
 
-    def reserve_resources(self, name: str, resource_count: int) -> None:
+    def grow_resource_columns(self, name: str, resource_count: int) -> None:
         """Grow the two-dimensional column *name* to at least *resource_count* resources."""
         array = self._arrays[name]
         if array.shape[0] >= resource_count:
@@ -69,7 +69,7 @@ class Columns:
         self._owned_names.add(name)
 
     def move_row(self, source: int, target: int) -> None:
-        """Move row *source* to row *target* and clear *source*. If they are equal, only clear the row."""
+        """Move row *source* to row *target* and clear *source*. If both are the same row, only clear it."""
         for name in self._arrays:
             array = self.get_writable(name)
             if source != target:

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from typing import TypeAlias
 
 from extender.api.kinds.pod import ContainerPort, Pod
-from extender.basics.cow import CowDict
+from extender.basics.copy_on_write import CopyOnWriteDict
 
 HostPort: TypeAlias = tuple[str, int, str]
 """Protocol, port and host IP. The IP is never empty; `0.0.0.0` is the wildcard."""
@@ -59,7 +59,7 @@ class HostPortTable:
     __slots__ = ("_uses",)
 
     def __init__(self) -> None:
-        self._uses: CowDict[tuple[str, int], _CountByIpByRow] = CowDict(_copy_counts)
+        self._uses: CopyOnWriteDict[tuple[str, int], _CountByIpByRow] = CopyOnWriteDict(_copy_counts)
 
     def fork(self) -> "HostPortTable":
         """Return a copy-on-write copy of the table."""
@@ -90,10 +90,10 @@ class HostPortTable:
             if not uses:
                 self._uses.remove(key)
 
-    def remove_all(self, row: int, ports: tuple[HostPort, ...]) -> None:
+    def free_ports(self, row: int, ports: tuple[HostPort, ...]) -> None:
         """Free *ports* on *row*, even if several pods there use them.
 
-        As upstream: in a preemption dry run, removing a pod frees its host ports even if another pod uses them.
+        As upstream, removing a pod in a preemption dry run frees its host ports even if another pod uses them.
 
         Source: kube-scheduler/framework/types.go, HostPortInfo.CheckConflict (1.36).
         """

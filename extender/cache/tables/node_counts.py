@@ -8,6 +8,12 @@ from extender.cache.tables.arrays import IntArray, widen
 from extender.cache.tables.node_table import ABSENT, NodeTable
 
 
+class OwnerToken:
+    """The identity of the table that may write counts. Two tokens are equal only if they are one object."""
+
+    __slots__ = ()
+
+
 @dataclass(slots=True)
 class NodeCounts:
     """Counts of pods by node and by topology domain.
@@ -18,27 +24,30 @@ class NodeCounts:
         domain_counts: the number of pods in each domain by topology key: int64, indexed by the id of the label value.
             Nodes without the label do not count. Only topology keys that were used have an entry.
         total: the number of pods on all rows.
-        last_used: the logical time of the last use, by the table's use counter.
+        last_used: the value of the table's use counter at the last use.
     """
 
     row_counts: IntArray
-    owner: object
+    owner: OwnerToken
     domain_counts: dict[str, IntArray] = field(default_factory=dict)
     total: int = 0
     last_used: int = 0
 
-    def fork(self, owner: object) -> "NodeCounts":
+    def fork(self, owner: OwnerToken) -> "NodeCounts":
         """Return a copy that another table owns."""
         domain_counts = {key: counts.copy() for key, counts in self.domain_counts.items()}
         return NodeCounts(self.row_counts.copy(), owner, domain_counts, self.total, self.last_used)
 
     def drop_domains(self, keys: set[str]) -> "NodeCounts":
-        """Return the counts without the sums by *keys*. The result shares `row_counts`: fork it before writing."""
+        """Return the counts without the sums by topology *keys*.
+
+        The result shares `row_counts` with this object. After this call, do not write this object.
+        """
         domain_counts = {key: counts for key, counts in self.domain_counts.items() if key not in keys}
         return NodeCounts(self.row_counts, self.owner, domain_counts, self.total, self.last_used)
 
     def add(self, row: int, amount: int, nodes: NodeTable) -> None:
-        """Add *amount* pods, which may be negative, to *row*."""
+        """Add *amount*, which may be negative, to the number of pods on *row*."""
         if row >= len(self.row_counts):
             self.row_counts = widen(self.row_counts, nodes.columns.capacity)
         self.row_counts[row] += amount
@@ -58,7 +67,7 @@ class NodeCounts:
         return self.row_counts[: len(nodes)]
 
     def get_by_domain(self, key: str, nodes: NodeTable) -> IntArray:
-        """Return the pods in each domain of topology *key*: int64, indexed by the id of the label value.
+        """Return the number of pods in each domain of topology *key*: int64, indexed by the id of the label value.
 
         The array has an entry for each interned label value, and at least one.
         """

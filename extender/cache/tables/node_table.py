@@ -17,6 +17,12 @@ ABSENT = -1
 """The id in a label column for nodes without the label."""
 
 
+class RowMapVersion:
+    """A version of the mapping of node names to rows. Two versions are equal only if they are one object."""
+
+    __slots__ = ()
+
+
 def is_heartbeat(old: Node, new: Node) -> bool:
     """Return whether *new* differs from *old* only in its resource version and fields that are not decoded."""
     return (
@@ -50,8 +56,8 @@ class NodeTable:
         "images",
         "names",
         "objects",
+        "row_by_name",
         "row_map_version",
-        "row_of",
         "symbols",
     )
 
@@ -68,8 +74,8 @@ class NodeTable:
         self._image_pool: InternPool[ContainerImage] = InternPool()
         self.names: list[str] = []
         self.objects: list[Node] = []
-        self.row_of: dict[str, int] = {}
-        self.row_map_version = object()
+        self.row_by_name: dict[str, int] = {}
+        self.row_map_version = RowMapVersion()
         self._owns_lists = True
         self._label_columns: dict[str, NDArray[np.int64]] = {}
         self._owned_label_columns: set[str] = set()
@@ -81,7 +87,7 @@ class NodeTable:
         child.columns = self.columns.fork()
         child.images = self.images.fork()
         child._image_pool = self._image_pool
-        child.names, child.objects, child.row_of = self.names, self.objects, self.row_of
+        child.names, child.objects, child.row_by_name = self.names, self.objects, self.row_by_name
         child.row_map_version = self.row_map_version
         child._owns_lists = False
         child._label_columns = dict(self._label_columns)
@@ -93,21 +99,21 @@ class NodeTable:
 
     def _copy_shared_lists(self) -> None:
         if not self._owns_lists:
-            self.names, self.objects, self.row_of = list(self.names), list(self.objects), dict(self.row_of)
+            self.names, self.objects, self.row_by_name = list(self.names), list(self.objects), dict(self.row_by_name)
             self._owns_lists = True
 
     def add_or_update(self, node: Node) -> int:
-        """Add *node*, or replace the node of the same name. Returns its row."""
+        """Add *node* or replace the node of the same name, and return the row of the node."""
         self._copy_shared_lists()
         name = node.metadata.name
-        row = self.row_of.get(name)
+        row = self.row_by_name.get(name)
         if row is None:
             row = len(self.names)
             self.columns.reserve_rows(row + 1)
             self.names.append(name)
             self.objects.append(node)
-            self.row_of[name] = row
-            self.row_map_version = object()
+            self.row_by_name[name] = row
+            self.row_map_version = RowMapVersion()
             self.images.add(row, node)
         else:
             if node.status.images != self.objects[row].status.images:
@@ -124,7 +130,7 @@ class NodeTable:
 
     def deduplicate(self, node: Node) -> Node:
         """Return a node equal to *node*. It shares equal images with other nodes, to save memory."""
-        row = self.row_of.get(node.metadata.name)
+        row = self.row_by_name.get(node.metadata.name)
         images = () if row is None else self.objects[row].status.images
         if images != node.status.images:
             images = tuple(map(self._image_pool.intern, node.status.images))
@@ -139,11 +145,11 @@ class NodeTable:
                 allowed_pods = to_base_units(name, quantity)
             else:
                 amounts[symbols.resources.intern(name)] = to_base_units(name, quantity)
-        self.reserve_resources()
+        self.grow_resource_columns()
         allocatable = columns.get_writable("allocatable")
         allocatable[:, row] = 0
-        for resource, amount in amounts.items():
-            allocatable[resource, row] = amount
+        for resource_id, amount in amounts.items():
+            allocatable[resource_id, row] = amount
         columns.get_writable("allowed_pods")[row] = allowed_pods
         columns.get_writable("taint_set_id")[row] = symbols.taint_sets.intern(node.spec.taints)
         declared_features = frozenset(node.status.declared_features)
@@ -152,28 +158,29 @@ class NodeTable:
         for key in self._label_columns:
             self._write_label(key, row, node)
 
-    def reserve_resources(self) -> None:
+    def grow_resource_columns(self) -> None:
         """Grow the columns `allocatable` and `requested` to all resources in `symbols`."""
         resource_count = len(self.symbols.resources)
-        self.columns.reserve_resources("allocatable", resource_count)
-        self.columns.reserve_resources("requested", resource_count)
+        self.columns.grow_resource_columns("allocatable", resource_count)
+        self.columns.grow_resource_columns("requested", resource_count)
 
     def remove(self, name: str) -> tuple[int, int]:
         """Remove the node *name*; the last row moves into its row.
 
         Returns:
-            The row of the removed node and the row whose node moved there; equal if it was the last row.
+            The row of the removed node, and the last row, whose node moved there. Both are equal if the removed node
+            was in the last row.
         """
         self._copy_shared_lists()
-        row, last_row = self.row_of.pop(name), len(self.names) - 1
-        self.row_map_version = object()
+        row, last_row = self.row_by_name.pop(name), len(self.names) - 1
+        self.row_map_version = RowMapVersion()
         self.images.remove(row, self.objects[row])
         if row != last_row:
             moved_node = self.objects[last_row]
             self.images.remove(last_row, moved_node)
             self.images.add(row, moved_node)
             self.names[row], self.objects[row] = self.names[last_row], moved_node
-            self.row_of[self.names[row]] = row
+            self.row_by_name[self.names[row]] = row
         self.names.pop()
         self.objects.pop()
         self.columns.move_row(last_row, row)
@@ -209,6 +216,6 @@ class NodeTable:
         if self.get_label_column(key)[row] != value_id:
             self._get_writable_label_column(key)[row] = value_id
 
-    def list_indexed_labels(self) -> Sequence[str]:
+    def list_label_column_keys(self) -> Sequence[str]:
         """Return the label keys that have a column; a label gets its column when it is first read."""
         return tuple(self._label_columns)

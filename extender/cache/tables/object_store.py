@@ -1,11 +1,12 @@
-"""Objects that are neither nodes nor pods by kind and key: namespaces, services, controllers, volumes, claims, PDBs."""
+"""Objects other than nodes and pods, by kind and key: namespaces, services, controllers, volumes, claims, PDBs."""
 
 from collections.abc import Iterator, Mapping
 from types import MappingProxyType
 from typing import Any, Protocol, TypeVar
 
 from extender.api.kinds.meta import ObjectMeta
-from extender.basics.cow import CowDict
+from extender.basics.copy_on_write import CopyOnWriteDict
+from extender.cache.tables.change_log import HistoryId
 
 _NO_OBJECTS: Mapping[str, Any] = MappingProxyType({})
 
@@ -31,7 +32,7 @@ _MIN_RETAINED_KEYS = 1 << 16
 
 
 class _WriteLog:
-    """The keys of written and removed objects, in order; the oldest are dropped."""
+    """The keys of written and removed objects, in order. The oldest keys are dropped."""
 
     __slots__ = ("first_revision", "keys")
 
@@ -47,26 +48,27 @@ class _WriteLog:
 
 
 class ObjectStore:
-    """Objects by type and key. The revision of a type is its number of writes and removals; readers cache by revision.
+    """Objects by type and key. The revision of a type is its number of writes and removals.
 
     Attributes:
-        history_id: the identity of the history of writes. Revisions can be compared between stores of one history.
+        history_id: identifies the sequence of writes. Revisions can be compared between stores with the same id.
     """
 
     __slots__ = ("_objects", "_revisions", "_start_new_history_on_write", "_write_logs", "history_id")
 
     def __init__(self) -> None:
-        self._objects: CowDict[type, dict[str, Any]] = CowDict(dict)
+        self._objects: CopyOnWriteDict[type, dict[str, Any]] = CopyOnWriteDict(dict)
         self._revisions: dict[type[Any], int] = {}
         self._write_logs: dict[type[Any], _WriteLog] = {}
         self._start_new_history_on_write = False
-        self.history_id = object()
+        self.history_id = HistoryId()
 
     def fork(self, *, new_history: bool = True) -> "ObjectStore":
         """Return a copy-on-write copy of the store.
 
         Args:
-            new_history: whether the first write to the fork starts a new history; needed if both are written.
+            new_history: whether the first write to the fork starts a new history. This is necessary if the original
+                store is written too.
         """
         child = ObjectStore()
         child._objects = self._objects.fork()
@@ -87,7 +89,7 @@ class ObjectStore:
 
     def _record_write(self, kind: type[Any], key: str) -> None:
         if self._start_new_history_on_write:
-            self._write_logs, self.history_id, self._start_new_history_on_write = {}, object(), False
+            self._write_logs, self.history_id, self._start_new_history_on_write = {}, HistoryId(), False
         revision = self._revisions.get(kind, 0)
         write_log = self._write_logs.get(kind)
         if write_log is None:

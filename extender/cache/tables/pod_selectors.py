@@ -53,33 +53,35 @@ class PodSelector:
 
 
 class PodMatcher:
-    """Matches pods that every selector matches.
+    """A combination of selectors. It matches the pods that every selector matches.
 
     The hash is computed once, because every cycle looks up counts by matcher.
     """
 
-    __slots__ = ("_hash", "live_only", "reads_namespace_labels", "selectors")
+    __slots__ = ("_hash", "ignore_terminating_pods", "reads_namespace_labels", "selectors")
 
-    def __init__(self, selectors: tuple[PodSelector, ...], *, live_only: bool = False) -> None:
+    def __init__(self, selectors: tuple[PodSelector, ...], *, ignore_terminating_pods: bool = False) -> None:
         """Combine selectors.
 
         Args:
             selectors: the selectors that must all match.
-            live_only: ignore terminating pods, as PodTopologySpread does and InterPodAffinity does not.
+            ignore_terminating_pods: do not count terminating pods, as in PodTopologySpread; `matches` ignores this.
         """
         self.selectors = selectors
-        self.live_only = live_only
+        self.ignore_terminating_pods = ignore_terminating_pods
         self.reads_namespace_labels = any(not selector.namespace_selector.matches_nothing for selector in selectors)
-        self._hash = hash((selectors, live_only))
+        self._hash = hash((selectors, ignore_terminating_pods))
 
     def __hash__(self) -> int:
         return self._hash
 
     def __eq__(self, other: object) -> bool:
         return self is other or (
-            isinstance(other, PodMatcher) and self.live_only == other.live_only and self.selectors == other.selectors
+            isinstance(other, PodMatcher)
+            and self.ignore_terminating_pods == other.ignore_terminating_pods
+            and self.selectors == other.selectors
         )
 
     def matches(self, namespace: str, labels: Mapping[str, str], namespace_labels: Mapping[str, str] | None) -> bool:
-        """Return whether all selectors match a pod with *labels* in *namespace*. Does not evaluate `live_only`."""
+        """Return whether all selectors match a pod with *labels* in *namespace*, terminating or not."""
         return all(selector.matches(namespace, labels, namespace_labels) for selector in self.selectors)

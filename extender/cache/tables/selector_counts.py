@@ -1,7 +1,7 @@
 """Count the assigned pods that match a selector, by node and topology domain.
 
-The first use of a matcher counts all pods. From then on, adding or removing a pod increments the counts of the
-matchers that match its namespace and labels, at a cost independent of the number of pods in the cluster.
+The first use of a matcher counts all pods. From then on, adding or removing a pod updates the counts of the matchers
+that match its namespace and labels. The cost of an update does not depend on the number of pods in the cluster.
 
 Source: kube-scheduler/framework/types.go, AffinityTerm.Matches;
 pkg/scheduler/framework/plugins/interpodaffinity/filtering.go, preFilterState;
@@ -10,18 +10,20 @@ pkg/scheduler/framework/plugins/podtopologyspread/common.go, countPodsMatchSelec
 
 import numpy as np
 
-from extender.basics.cow import CowDict
-from extender.basics.intern import Interner
-from extender.cache.tables.node_counts import NodeCounts
+from extender.basics.copy_on_write import CopyOnWriteDict
+from extender.cache.tables.node_counts import NodeCounts, OwnerToken
 from extender.cache.tables.node_table import NodeTable
 from extender.cache.tables.pod_selectors import PodMatcher
 from extender.cache.tables.symbols import PodLabels
 
 _MAX_MATCHERS = 2048
-"""When there are more matchers, the least recently used half is evicted."""
+"""Above this number of matchers, the least recently used half is evicted."""
+
+_MAX_UNUSED_LISTS = 4096
+"""Limit of the lists of matchers for labels that no pod has. Later pods may have the same labels."""
 
 _PodCountsByRow = dict[int, list[int]]
-"""[pods, terminating pods] with the same namespace and labels, by node row."""
+"""By node row, the list [number of pods, number of terminating pods] for pods with the same namespace and labels."""
 
 
 def _copy_counts(counts_by_row: _PodCountsByRow) -> _PodCountsByRow:
@@ -29,59 +31,59 @@ def _copy_counts(counts_by_row: _PodCountsByRow) -> _PodCountsByRow:
 
 
 class SelectorCountTable:
-    """The counts of each matcher in use, and the pods with the same namespace and labels, by node."""
+    """The number of pods by node, for each matcher in use and for each combination of namespace and labels."""
 
     __slots__ = (
         "_counts",
-        "_matchers_by_pod_labels_id",
+        "_matchers_by_pod_labels",
         "_owner_token",
-        "_pod_labels",
-        "_row_counts_by_pod_labels_id",
+        "_row_counts_by_pod_labels",
         "_use_counter",
         "namespace_labels",
     )
 
-    def __init__(self, pod_labels: Interner[PodLabels]) -> None:
-        self._owner_token = object()
-        self._pod_labels = pod_labels
+    def __init__(self) -> None:
+        self._owner_token = OwnerToken()
         self._counts: dict[PodMatcher, NodeCounts] = {}
-        self._matchers_by_pod_labels_id: dict[int, list[PodMatcher]] = {}
-        self._row_counts_by_pod_labels_id: CowDict[int, _PodCountsByRow] = CowDict(_copy_counts)
+        self._matchers_by_pod_labels: dict[PodLabels, list[PodMatcher]] = {}
+        self._row_counts_by_pod_labels: CopyOnWriteDict[PodLabels, _PodCountsByRow] = CopyOnWriteDict(_copy_counts)
         self._use_counter = 0
         self.namespace_labels: dict[str, dict[str, str]] = {}
 
     def fork(self) -> "SelectorCountTable":
         """Return a copy-on-write copy of the table."""
-        child = SelectorCountTable(self._pod_labels)
+        child = SelectorCountTable()
         child._counts = dict(self._counts)
-        child._matchers_by_pod_labels_id = {
-            pod_labels_id: list(matchers) for pod_labels_id, matchers in self._matchers_by_pod_labels_id.items()
+        child._matchers_by_pod_labels = {
+            pod_labels: list(matchers) for pod_labels, matchers in self._matchers_by_pod_labels.items()
         }
-        child._row_counts_by_pod_labels_id = self._row_counts_by_pod_labels_id.fork()
+        child._row_counts_by_pod_labels = self._row_counts_by_pod_labels.fork()
         child._use_counter = self._use_counter
         child.namespace_labels = self.namespace_labels
         return child
 
-    def count(self, pod_labels_id: int, row: int, nodes: NodeTable, *, terminating: bool, sign: int = 1) -> None:
-        """Count a pod with the labels *pod_labels_id* on *row* (*sign* 1) or stop counting it (-1)."""
-        counts_by_row = self._row_counts_by_pod_labels_id.get_writable(pod_labels_id, dict)
+    def add_or_remove(
+        self, pod_labels: PodLabels, row: int, nodes: NodeTable, *, terminating: bool, sign: int = 1
+    ) -> None:
+        """Add a pod with the labels *pod_labels* to *row* (*sign* 1) or remove it (-1)."""
+        counts_by_row = self._row_counts_by_pod_labels.get_writable(pod_labels, dict)
         pod_counts = counts_by_row.setdefault(row, [0, 0])
         pod_counts[0] += sign
         pod_counts[1] += sign * terminating
         if pod_counts[0] == 0:
             del counts_by_row[row]
             if not counts_by_row:
-                self._row_counts_by_pod_labels_id.remove(pod_labels_id)
-        matchers = self._matchers_by_pod_labels_id.get(pod_labels_id)
+                self._row_counts_by_pod_labels.remove(pod_labels)
+                self._remove_unused_matcher_lists()
+        matchers = self._matchers_by_pod_labels.get(pod_labels)
         if matchers is None:
-            matchers = [matcher for matcher in self._counts if self._matches_labels(matcher, pod_labels_id)]
-            self._matchers_by_pod_labels_id[pod_labels_id] = matchers
+            matchers = [matcher for matcher in self._counts if self._matches_labels(matcher, pod_labels)]
+            self._matchers_by_pod_labels[pod_labels] = matchers
         for matcher in matchers:
-            if not (terminating and matcher.live_only):
+            if not (terminating and matcher.ignore_terminating_pods):
                 self._get_writable_counts(matcher).add(row, sign, nodes)
 
-    def _matches_labels(self, matcher: PodMatcher, pod_labels_id: int) -> bool:
-        pod_labels = self._pod_labels[pod_labels_id]
+    def _matches_labels(self, matcher: PodMatcher, pod_labels: PodLabels) -> bool:
         return matcher.matches(
             pod_labels.namespace, dict(pod_labels.labels), self.namespace_labels.get(pod_labels.namespace)
         )
@@ -110,39 +112,48 @@ class SelectorCountTable:
     def _count_matcher(self, matcher: PodMatcher, nodes: NodeTable) -> NodeCounts:
         row_counts = np.zeros(nodes.columns.capacity, dtype=np.int64)
         total = 0
-        for pod_labels_id, counts_by_row in self._row_counts_by_pod_labels_id.items():
-            if not self._matches_labels(matcher, pod_labels_id):
+        for pod_labels, counts_by_row in self._row_counts_by_pod_labels.items():
+            if not self._matches_labels(matcher, pod_labels):
                 continue
             for row, (pod_count, terminating_count) in counts_by_row.items():
-                count = pod_count - terminating_count if matcher.live_only else pod_count
+                count = pod_count - terminating_count if matcher.ignore_terminating_pods else pod_count
                 row_counts[row] += count
                 total += count
-            if pod_labels_id in self._matchers_by_pod_labels_id:
-                self._matchers_by_pod_labels_id[pod_labels_id].append(matcher)
-        # Drop the lists of classes without pods, which lack the new matcher; the next pod of a class creates its list.
-        for unused_id in self._matchers_by_pod_labels_id.keys() - set(self._row_counts_by_pod_labels_id):
-            del self._matchers_by_pod_labels_id[unused_id]
+            if pod_labels in self._matchers_by_pod_labels:
+                self._matchers_by_pod_labels[pod_labels].append(matcher)
+        # The loop skips labels that no pod has, so their lists lack the new matcher.
+        self._remove_unused_matcher_lists(max_unused=0)
         return NodeCounts(row_counts, self._owner_token, total=total)
+
+    def _remove_unused_matcher_lists(self, max_unused: int = _MAX_UNUSED_LISTS) -> None:
+        """Remove the lists of labels that no pod has, if there are more than *max_unused*."""
+        if len(self._matchers_by_pod_labels) - len(self._row_counts_by_pod_labels) > max_unused:
+            for unused_labels in self._matchers_by_pod_labels.keys() - set(self._row_counts_by_pod_labels):
+                del self._matchers_by_pod_labels[unused_labels]
 
     def _evict(self) -> None:
         matchers_by_last_use = sorted(self._counts, key=lambda matcher: self._counts[matcher].last_used)
         for matcher in matchers_by_last_use[: len(matchers_by_last_use) // 2]:
             del self._counts[matcher]
-        self._matchers_by_pod_labels_id = {}
+        self._matchers_by_pod_labels = {}
 
     def invalidate_domains(self, keys: set[str]) -> None:
-        """Drop the sums by domain of topology *keys*; they are recomputed on next use."""
+        """Drop the sums by domain of the topology *keys*. The sums are recomputed on next use."""
         for matcher, counts in self._counts.items():
-            # Older snapshots share the counts of another owner and sum them by their own node labels.
+            # An older snapshot shares the counts that this table does not own. It can still add sums to them by its
+            # older node labels.
             if counts.owner is not self._owner_token or keys & counts.domain_counts.keys():
                 self._counts[matcher] = counts.drop_domains(keys)
 
     def set_namespace_labels(self, labels_by_namespace: dict[str, dict[str, str]]) -> None:
-        """Set the labels of all namespaces, by namespace. Matchers that read them count again on next use."""
+        """Set the labels of all namespaces, by namespace.
+
+        Matchers that read these labels count all pods again on next use.
+        """
         self.namespace_labels = labels_by_namespace
         valid_counts = {
             matcher: counts for matcher, counts in self._counts.items() if not matcher.reads_namespace_labels
         }
         if len(valid_counts) != len(self._counts):
             self._counts = valid_counts
-            self._matchers_by_pod_labels_id = {}
+            self._matchers_by_pod_labels = {}

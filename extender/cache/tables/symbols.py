@@ -1,12 +1,12 @@
 """Intern values of a cluster as small integers: resource names, taints, features, label values and labels of pods.
 
-Values are interned when an object is written, never in a scheduling cycle. Ids are never reused, so all tables and
-snapshots of a cluster share one `Symbols`.
+A value is interned when it is first needed. Ids are never reused, so all tables and snapshots of a cluster share one
+`Symbols`.
 """
 
-from collections.abc import Callable, Hashable
-from dataclasses import dataclass
+from collections.abc import Callable, Hashable, Mapping
 from typing import Any, TypeVar, cast
+from weakref import WeakValueDictionary
 
 from extender.api.kinds.node import Taint
 from extender.basics.intern import Interner
@@ -19,12 +19,19 @@ CPU, MEMORY, EPHEMERAL_STORAGE = 0, 1, 2
 """Ids of the first three resources in `Symbols.resources`. Units: milli-CPU, bytes, bytes."""
 
 
-@dataclass(frozen=True, slots=True)
 class PodLabels:
-    """The namespace of a pod and its labels, sorted by key."""
+    """The namespace of a pod and its labels, sorted by key. Equal `PodLabels` are the same object (see `Symbols`).
 
-    namespace: str
-    labels: tuple[tuple[str, str], ...]
+    Attributes:
+        namespace: the namespace.
+        labels: the labels as pairs of key and value.
+    """
+
+    __slots__ = ("__weakref__", "labels", "namespace")
+
+    def __init__(self, namespace: str, labels: tuple[tuple[str, str], ...]) -> None:
+        self.namespace = namespace
+        self.labels = labels
 
 
 class Symbols:
@@ -32,18 +39,18 @@ class Symbols:
 
     Attributes:
         resources: resource names; the first three are cpu, memory and ephemeral-storage.
-        taint_sets: the taints of a node, in the node's order.
-        feature_sets: the declared features of a node.
-        pod_labels: the namespace and labels of a pod.
+        taint_sets: lists of taints, each in the order of a node's spec.
+        feature_sets: sets of declared node features.
     """
 
-    __slots__ = ("_label_values", "_memo", "feature_sets", "pod_labels", "resources", "taint_sets")
+    __slots__ = ("_label_values", "_memo", "_pod_labels", "feature_sets", "resources", "taint_sets")
 
     def __init__(self) -> None:
         self.resources: Interner[str] = Interner(("cpu", "memory", "ephemeral-storage"))
         self.taint_sets: Interner[tuple[Taint, ...]] = Interner(((),))
         self.feature_sets: Interner[frozenset[str]] = Interner((frozenset(),))
-        self.pod_labels: Interner[PodLabels] = Interner()
+        # Many pods have labels of their own. So their labels are kept only as long as a pod or a count has them.
+        self._pod_labels: WeakValueDictionary[object, PodLabels] = WeakValueDictionary()
         self._label_values: dict[str, Interner[str]] = {}
         self._memo: dict[Hashable, Any] = {}
 
@@ -65,3 +72,11 @@ class Symbols:
         if values is None:
             values = self._label_values[key] = Interner()
         return values
+
+    def intern_pod_labels(self, namespace: str, labels: Mapping[str, str]) -> PodLabels:
+        """Return the one object with this namespace and these labels."""
+        sorted_labels = tuple(sorted(labels.items()))
+        pod_labels = self._pod_labels.get((namespace, sorted_labels))
+        if pod_labels is None:
+            pod_labels = self._pod_labels[namespace, sorted_labels] = PodLabels(namespace, sorted_labels)
+        return pod_labels

@@ -10,7 +10,7 @@ from typing import TypeAlias, TypeVar
 
 from extender.api.kinds.pod import Pod
 from extender.api.kinds.volumes import Volume
-from extender.basics.cow import CowDict
+from extender.basics.copy_on_write import CopyOnWriteDict
 
 K = TypeVar("K", bound=Hashable)
 
@@ -19,12 +19,12 @@ DiskKey: TypeAlias = tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class ClaimUse:
+class PVCUse:
     """A pod volume that uses a PVC in the pod's namespace.
 
     Attributes:
         name: the name of the PVC; for a generic ephemeral volume, the name of the volume.
-        ephemeral: whether it is a generic ephemeral volume. The names of the pod and the volume form its PVC's name.
+        ephemeral: whether it is a generic ephemeral volume. The PVC's name is then the pod's name, `-` and `name`.
     """
 
     name: str
@@ -47,7 +47,7 @@ class VolumeUses:
         disks: inline disks, with True for read-only use. An RBD image has one entry for each monitor.
     """
 
-    claims: tuple[ClaimUse, ...] = ()
+    claims: tuple[PVCUse, ...] = ()
     disks: tuple[tuple[DiskKey, bool], ...] = ()
 
 
@@ -59,15 +59,15 @@ def collect_volume_uses(pod: Pod) -> VolumeUses:
     volumes = pod.spec.volumes
     if not volumes:
         return NO_USES
-    claims = tuple(use for volume in volumes if (use := _make_claim_use(volume)) is not None)
+    claims = tuple(use for volume in volumes if (use := _make_pvc_use(volume)) is not None)
     disks = tuple(disk for volume in volumes for disk in _iterate_disks(volume))
     return VolumeUses(claims, disks) if claims or disks else NO_USES
 
 
-def _make_claim_use(volume: Volume) -> ClaimUse | None:
+def _make_pvc_use(volume: Volume) -> PVCUse | None:
     if volume.persistent_volume_claim is not None:
-        return ClaimUse(volume.persistent_volume_claim.claim_name)
-    return ClaimUse(volume.name, ephemeral=True) if volume.ephemeral is not None else None
+        return PVCUse(volume.persistent_volume_claim.claim_name)
+    return PVCUse(volume.name, ephemeral=True) if volume.ephemeral is not None else None
 
 
 def _iterate_disks(volume: Volume) -> Iterator[tuple[DiskKey, bool]]:
@@ -103,10 +103,10 @@ class VolumeUseTable:
     __slots__ = ("_claims", "_disks", "_ephemeral_claims", "_writable_disks")
 
     def __init__(self) -> None:
-        self._claims: CowDict[str, _PodCountByRow] = CowDict(dict)
-        self._ephemeral_claims: CowDict[str, _PodCountByRow] = CowDict(dict)
-        self._disks: CowDict[DiskKey, _PodCountByRow] = CowDict(dict)
-        self._writable_disks: CowDict[DiskKey, _PodCountByRow] = CowDict(dict)
+        self._claims: CopyOnWriteDict[str, _PodCountByRow] = CopyOnWriteDict(dict)
+        self._ephemeral_claims: CopyOnWriteDict[str, _PodCountByRow] = CopyOnWriteDict(dict)
+        self._disks: CopyOnWriteDict[DiskKey, _PodCountByRow] = CopyOnWriteDict(dict)
+        self._writable_disks: CopyOnWriteDict[DiskKey, _PodCountByRow] = CopyOnWriteDict(dict)
 
     def fork(self) -> "VolumeUseTable":
         """Return a copy-on-write copy of the table."""
@@ -117,7 +117,7 @@ class VolumeUseTable:
         child._writable_disks = self._writable_disks.fork()
         return child
 
-    def count(self, pod: Pod, uses: VolumeUses, row: int, sign: int) -> None:
+    def add_or_remove(self, pod: Pod, uses: VolumeUses, row: int, sign: int) -> None:
         """Add *pod* to *row* (*sign* 1) or remove it (-1)."""
         meta = pod.metadata
         for use in uses.claims:
@@ -152,7 +152,7 @@ class VolumeUseTable:
         return conflicts
 
 
-def _add_pod_count(table: CowDict[K, _PodCountByRow], key: K, row: int, sign: int) -> None:
+def _add_pod_count(table: CopyOnWriteDict[K, _PodCountByRow], key: K, row: int, sign: int) -> None:
     counts_by_row = table.get_writable(key, dict)
     pod_count = counts_by_row.get(row, 0) + sign
     if pod_count > 0:

@@ -1,4 +1,4 @@
-"""The Policy API of releases up to 1.22, and its conversion to an equivalent `KubeSchedulerConfiguration`.
+"""Load a Policy document of releases up to 1.22, and convert it to an equivalent `KubeSchedulerConfiguration`.
 
-May import `config` and `basics`. Knows plugins by name only and reads no file.
+The package may import `config`, `api` and `basics`. It opens no file, and it knows plugins only by name.
 """

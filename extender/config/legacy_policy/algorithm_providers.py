@@ -13,8 +13,8 @@ from extender.config.did_you_mean import did_you_mean
 from extender.config.errors import ConfigError, FieldError
 from extender.config.legacy_policy.policy import Policy, PredicatePolicy, PriorityPolicy
 
-# As in the last releases with algorithm providers. Earlier releases had no EvenPodsSpread. They had CheckNodeCondition
-# and the pressure predicates, which taints replaced in 1.17.
+# The lists are those of the last releases with algorithm providers. Earlier releases had no EvenPodsSpread. Releases
+# before 1.17 also had CheckNodeCondition and the pressure predicates, which node taints replaced.
 _PREDICATES: Final = (
     "CheckNodeUnschedulable",
     "GeneralPredicates",
@@ -50,7 +50,7 @@ def _build_policy(priorities: Mapping[str, int]) -> Policy:
 
 
 def _build_most_requested_priorities() -> Mapping[str, int]:
-    """Return the priorities of ClusterAutoscalerProvider, which prefers full nodes."""
+    """Return the priorities of ClusterAutoscalerProvider, which prefers nodes with many requested resources."""
     replacements = {"LeastRequestedPriority": "MostRequestedPriority"}
     return {replacements.get(name, name): weight for name, weight in _PRIORITIES.items()}
 
@@ -61,14 +61,14 @@ ALGORITHM_PROVIDERS: Final[Mapping[str, Policy]] = {
     "ClusterAutoscalerProvider": _build_policy(_build_most_requested_priorities()),
     DEFAULT_PROVIDER: _build_policy(_PRIORITIES),
 }
-"""The equivalent Policy of each provider."""
+"""The equivalent Policy of each algorithm provider, by provider name."""
 
 
 def get_provider(name: str) -> Policy:
     """Return the Policy of the provider *name*.
 
     Raises:
-        ConfigError: an unknown provider.
+        ConfigError: the provider is unknown.
 
     Source: pkg/scheduler/scheduler.go, New; pkg/scheduler/algorithmprovider/registry.go, ListAlgorithmProviders
     (1.21).

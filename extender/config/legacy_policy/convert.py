@@ -19,13 +19,13 @@ from extender.config.model import Configuration, Extender, Plugin, Plugins, Plug
 _LEADING_PLUGINS: Final = ("SchedulingGates", "PrioritySort")
 _TRAILING_PLUGINS: Final = ("DefaultPreemption", "DefaultBinder")
 _ALL_PLUGINS: Final = Plugin("*")
-_NANOSECONDS: Final = 1e9
+_NANOSECONDS_PER_SECOND: Final = 1e9
 _DEFAULT_HARD_POD_AFFINITY_WEIGHT: Final = 1
 
 
 @dataclass(frozen=True, slots=True)
 class ConvertedPolicy:
-    """The equivalent configuration of a Policy, and a warning for each difference in behavior."""
+    """The configuration that is equivalent to a Policy, and a warning for each difference in behavior."""
 
     configuration: Configuration
     warnings: tuple[str, ...]
@@ -34,8 +34,9 @@ class ConvertedPolicy:
 def convert_policy(policy: Policy, warnings: Iterable[str] = ()) -> ConvertedPolicy:
     """Convert *policy* to a configuration with one profile.
 
-    The plugins are listed in `multiPoint` in the order of the predicates, because validation rejects some names at
-    other points. A plugin that is requested only as predicate or only as priority is disabled at the other points.
+    The plugins are listed at `multiPoint`, in the order of the predicates, because validation rejects some plugin names
+    at other extension points. If the Policy requests a plugin as predicate but not as priority, the plugin's Score is
+    disabled. If the Policy requests a plugin as priority but not as predicate, the plugin's Filter is disabled.
 
     Args:
         policy: the decoded policy.
@@ -47,44 +48,53 @@ def convert_policy(policy: Policy, warnings: Iterable[str] = ()) -> ConvertedPol
     errors = validate_policy(policy)
     if errors:
         raise ConfigError(errors)
-    requested = collect_requested_plugins(policy)
-    _add_policy_settings(policy, requested)
+    requested_plugins = collect_requested_plugins(policy)
+    _add_policy_settings(policy, requested_plugins)
     profile = Profile(
         scheduler_name=DEFAULT_SCHEDULER_NAME,
-        plugins=merge_with_default_plugins(_build_plugin_sets(requested)),
-        plugin_config={name: dict(args) for name, args in requested.args.items()},
+        plugins=merge_with_default_plugins(_build_plugin_sets(requested_plugins)),
+        plugin_config={name: dict(args) for name, args in requested_plugins.args.items()},
         check_all_filters=policy.always_check_all_predicates,
-        args_paths=dict(requested.args_paths),
+        args_paths=dict(requested_plugins.args_paths),
         path="profiles[0]",
     )
     extenders = tuple(_convert_extender(extender) for extender in policy.extenders)
-    return ConvertedPolicy(Configuration(profiles=(profile,), extenders=extenders), (*warnings, *requested.warnings))
+    return ConvertedPolicy(
+        Configuration(profiles=(profile,), extenders=extenders), (*warnings, *requested_plugins.warnings)
+    )
 
 
-def _add_policy_settings(policy: Policy, requested: RequestedPlugins) -> None:
-    """Add the arguments and warnings that follow from the top-level settings of the Policy."""
-    plugin_names = {*requested.filters, *requested.scores}
+def _add_policy_settings(policy: Policy, requested_plugins: RequestedPlugins) -> None:
+    """Add the plugin arguments and warnings for the top-level settings of the Policy."""
+    plugin_names = {*requested_plugins.filter_plugins, *requested_plugins.score_weights}
     weight = policy.hard_pod_affinity_symmetric_weight or _DEFAULT_HARD_POD_AFFINITY_WEIGHT
     if weight != _DEFAULT_HARD_POD_AFFINITY_WEIGHT and "InterPodAffinity" in plugin_names:
-        requested.args["InterPodAffinity"] = {"hardPodAffinityWeight": weight}
-        requested.args_paths["InterPodAffinity"] = "hardPodAffinitySymmetricWeight"
+        requested_plugins.args["InterPodAffinity"] = {"hardPodAffinityWeight": weight}
+        requested_plugins.args_paths["InterPodAffinity"] = "hardPodAffinitySymmetricWeight"
     if "PodTopologySpread" in plugin_names:
         # The default constraints of PodTopologySpread would duplicate SelectorSpread.
-        requested.args["PodTopologySpread"] = {"defaultingType": "List"}
-        requested.args_paths["PodTopologySpread"] = "predicates"
+        requested_plugins.args["PodTopologySpread"] = {"defaultingType": "List"}
+        requested_plugins.args_paths["PodTopologySpread"] = "predicates"
     if policy.always_check_all_predicates:
-        requested.add_warning(
-            "alwaysCheckAllPredicates: not supported by KubeSchedulerConfiguration; only the first plugin that rejects "
-            "a node is reported. The rejected nodes are the same"
+        requested_plugins.add_warning(
+            "alwaysCheckAllPredicates: not supported by KubeSchedulerConfiguration, which reports only the first "
+            "plugin that rejects a node. The rejected nodes are the same"
         )
 
 
-def _build_plugin_sets(requested: RequestedPlugins) -> Plugins:
-    score_only_names = [name for name in requested.scores if name not in requested.filters]
-    enabled_plugins = [Plugin(name, requested.scores.get(name, 0)) for name in (*requested.filters, *score_only_names)]
+def _build_plugin_sets(requested_plugins: RequestedPlugins) -> Plugins:
+    score_only_names = [
+        name for name in requested_plugins.score_weights if name not in requested_plugins.filter_plugins
+    ]
+    enabled_plugins = [
+        Plugin(name, requested_plugins.score_weights.get(name, 0))
+        for name in (*requested_plugins.filter_plugins, *score_only_names)
+    ]
     disabled_filters = _build_disabled_set(name for name in score_only_names if name in FILTER_AND_SCORE_PLUGINS)
     disabled_scores = _build_disabled_set(
-        name for name in requested.filters if name in FILTER_AND_SCORE_PLUGINS and name not in requested.scores
+        name
+        for name in requested_plugins.filter_plugins
+        if name in FILTER_AND_SCORE_PLUGINS and name not in requested_plugins.score_weights
     )
     return Plugins(
         multi_point=PluginSet(
@@ -116,7 +126,7 @@ def _convert_extender(extender: LegacyExtender) -> Extender:
         bind_verb=extender.bind_verb,
         enable_https=extender.enable_https,
         tls_config=extender.tls_config,
-        http_timeout=extender.http_timeout / _NANOSECONDS,
+        http_timeout=extender.http_timeout / _NANOSECONDS_PER_SECOND,
         node_cache_capable=extender.node_cache_capable,
         managed_resources=extender.managed_resources,
         ignorable=extender.ignorable,

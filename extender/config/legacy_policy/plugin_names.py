@@ -88,7 +88,7 @@ PLUGIN_BY_PRIORITY: Final[Mapping[str, str]] = {
     "ResourceLimitsPriority": "NodeResourceLimits",
     "EvenPodsSpreadPriority": "PodTopologySpread",
 }
-"""The plugin of each priority.
+"""The plugin that implements each priority.
 
 Source: pkg/scheduler/framework/plugins/selectorspread/selector_spread.go, SelectorSpread.NormalizeScore;
 pkg/scheduler/framework/plugins/legacy_registry.go, LegacyRegistry.ProcessPriorityPolicy, EvenPodsSpreadPriority
@@ -129,12 +129,13 @@ BEHAVIOR_DIFFERENCES: Final[Mapping[str, str]] = {
     "both are above or below 0",
     "ServiceSpreadingPriority": "SelectorSpread counts the pods that services and controllers select, as releases from "
     "1.18 did under this name",
-    "NoVolumeZoneConflict": "VolumeZone also checks the labels topology.kubernetes.io/zone and region",
+    "NoVolumeZoneConflict": "VolumeZone also checks the labels topology.kubernetes.io/zone and "
+    "topology.kubernetes.io/region",
     "MaxCSIVolumeCountPred": "NodeVolumeLimits reads limits from CSINode objects only",
     "CheckVolumeBinding": "VolumeBinding also checks the capacity that CSI drivers publish",
     "PodToleratesNodeNoExecuteTaints": "the mandatory PodToleratesNodeTaints rejects the same nodes",
 }
-"""The differences between a predicate or priority and the current plugin that implements it."""
+"""The difference between a predicate or priority and the plugin that implements it now, by predicate or priority."""
 
 FILTER_AND_SCORE_PLUGINS: Final = (
     "NodeResourcesFit",
@@ -146,4 +147,4 @@ FILTER_AND_SCORE_PLUGINS: Final = (
     "PodTopologySpread",
     "InterPodAffinity",
 )
-"""The plugins that implement both Filter and Score; a Policy can request one of them without the other."""
+"""The plugins that implement both Filter and Score. A Policy can request one without the other."""

@@ -7,7 +7,7 @@ validatePredicate (1.21).
 import msgspec
 
 from extender.config.model import ManagedResource, TLSConfig
-from extender.config.strict import Int32, Int64
+from extender.config.strict_decoding import Int32, Int64
 
 KIND = "Policy"
 API_VERSIONS = ("v1", "kubescheduler.config.k8s.io/v1")
@@ -33,7 +33,7 @@ class LabelsPresence(msgspec.Struct, frozen=True, rename="camel"):
 
 
 class PredicateArgument(msgspec.Struct, frozen=True, rename="camel"):
-    """The argument of a predicate; exactly one field is set."""
+    """The argument of a predicate. A valid argument has exactly one field."""
 
     service_affinity: ServiceAffinity | None = None
     labels_presence: LabelsPresence | None = None
@@ -47,7 +47,7 @@ class PredicatePolicy(msgspec.Struct, frozen=True, rename="camel"):
 
 
 class ServiceAntiAffinity(msgspec.Struct, frozen=True, rename="camel"):
-    """The argument `serviceAntiAffinity`: a node label. The pods of a service are spread across its values.
+    """The argument `serviceAntiAffinity`: a node label. The pods of a service are spread across the label's values.
 
     Source: pkg/scheduler/framework/plugins/serviceaffinity/service_affinity.go,
     ServiceAffinity.updateNodeScoresForLabel (1.21).
@@ -89,7 +89,7 @@ class ResourceSpec(msgspec.Struct, frozen=True, rename="camel"):
 
 
 class RequestedToCapacityRatioArguments(msgspec.Struct, frozen=True, rename="camel"):
-    """The argument `requestedToCapacityRatioArguments`.
+    """The argument `requestedToCapacityRatioArguments`: a function from utilization to score, and the resources.
 
     Source: pkg/scheduler/framework/plugins/noderesources/requested_to_capacity_ratio.go,
     buildRequestedToCapacityRatioScorerFunction (1.21).
@@ -100,7 +100,7 @@ class RequestedToCapacityRatioArguments(msgspec.Struct, frozen=True, rename="cam
 
 
 class PriorityArgument(msgspec.Struct, frozen=True, rename="camel"):
-    """The argument of a priority; exactly one field is set."""
+    """The argument of a priority. A valid argument has exactly one field."""
 
     service_anti_affinity: ServiceAntiAffinity | None = None
     label_preference: LabelPreference | None = None
@@ -116,7 +116,10 @@ class PriorityPolicy(msgspec.Struct, frozen=True, rename="camel"):
 
 
 class LegacyExtender(msgspec.Struct, frozen=True, rename="camel"):
-    """An HTTP extender of a Policy, with `enableHttps` and with `httpTimeout` in nanoseconds.
+    """An HTTP extender of a Policy.
+
+    Its fields are those of `model.Extender`, but `enableHTTPS` is named `enableHttps`, and `httpTimeout` is in
+    nanoseconds.
 
     Source: kube-scheduler/config/v1/types.go, LegacyExtender (1.21).
     """
@@ -136,11 +139,11 @@ class LegacyExtender(msgspec.Struct, frozen=True, rename="camel"):
 
 
 class Policy(msgspec.Struct, frozen=True, rename="camel"):
-    """A Policy.
+    """A Policy: the predicates, the priorities and the HTTP extenders of a scheduler.
 
     Attributes:
-        predicates: None means the predicates of the default provider; an empty list, the mandatory predicates only.
-        priorities: None means the priorities of the default provider; an empty list, no priorities.
+        predicates: None means the predicates of the default provider. An empty list means the mandatory ones only.
+        priorities: None means the priorities of the default provider. An empty list means no priorities.
         extenders: the HTTP extenders in order.
         hard_pod_affinity_symmetric_weight: 1 to 100; 0 means unset, which is treated as 1.
         always_check_all_predicates: evaluate all predicates instead of stopping at the first failure.

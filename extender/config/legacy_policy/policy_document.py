@@ -1,8 +1,8 @@
 """Loading of a `Policy` from a Policy document, or from a ConfigMap with a Policy in `policy.cfg`.
 
-Decoding follows releases 1.17 to 1.22. An unknown field is an error, except in `extenders`. There it is ignored with a
-warning, and field names are case-insensitive. Releases up to 1.16 ignored unknown fields everywhere; here they are
-errors, so that misspelled fields are reported.
+Decoding follows releases 1.17 to 1.22. Inside `extenders`, an unknown field is ignored with a warning, and field names
+are case-insensitive. Elsewhere, an unknown field is an error. Releases up to 1.16 ignored unknown fields everywhere.
+This loader does not, because it should report misspelled fields.
 
 Source: kube-scheduler/config/v1/types.go, Policy, LegacyExtender; pkg/scheduler/scheduler.go, initPolicyFromConfigMap
 (1.21).
@@ -19,7 +19,7 @@ from extender.config.documents import normalize, parse_document
 from extender.config.errors import ConfigError, FieldError
 from extender.config.field_path import child, item
 from extender.config.legacy_policy.policy import API_VERSIONS, KIND, LegacyExtender, Policy
-from extender.config.strict import decode_strict, describe_value
+from extender.config.strict_decoding import decode_strict, describe_value
 
 CONFIG_MAP_KEY: Final = "policy.cfg"
 """The key of the Policy in a ConfigMap."""
@@ -38,7 +38,7 @@ class LoadedPolicy:
     warnings: tuple[str, ...] = ()
 
 
-def is_policy(document: object) -> bool:
+def is_policy_or_config_map(document: object) -> bool:
     """Return whether *document* is a Policy or a ConfigMap."""
     if not isinstance(document, Mapping):
         return False
@@ -79,7 +79,8 @@ def _decode_document(document: object, source: str, errors: list[FieldError]) ->
         return _decode_config_map(document, source)
     kind, version = document.get("kind") or KIND, document.get("apiVersion") or API_VERSIONS[0]
     if kind != KIND or version not in API_VERSIONS:
-        actual_type = f"{version}, Kind={kind}" if isinstance(kind, str) and isinstance(version, str) else "no text"
+        has_strings = isinstance(kind, str) and isinstance(version, str)
+        actual_type = f"{version}, Kind={kind}" if has_strings else "a kind or apiVersion that is not a string"
         message = f"couldn't decode as {KIND}, got {actual_type}: write apiVersion: {API_VERSIONS[0]} and kind: {KIND}"
         raise ConfigError([*errors, FieldError("", message)])
     field_filter = _ExtenderFieldFilter()
@@ -110,13 +111,13 @@ def _decode_config_map(document: Mapping[str, object], source: str) -> LoadedPol
 
 
 class _ExtenderFieldFilter:
-    """Drops unknown fields in extenders and records a warning for each."""
+    """Drops the unknown fields in extenders, and records a warning for each of these fields."""
 
     def __init__(self) -> None:
         self.warnings: list[str] = []
 
     def filter_fields(self, raw: object, target: type[msgspec.Struct], path: str, *, in_extender: bool) -> Any:
-        """Return *raw*; in an extender, only its known fields, matched in any case and renamed to their exact names."""
+        """Return a copy of *raw*. In extenders, drop unknown fields and give known fields their exact names."""
         if not isinstance(raw, Mapping):
             return raw
         in_extender = in_extender or target is LegacyExtender

@@ -23,7 +23,7 @@ from extender.config.legacy_policy.plugin_names import (
 )
 from extender.config.legacy_policy.policy import LegacyExtender, Policy, PredicatePolicy, PriorityPolicy
 
-_MAX_WEIGHT: Final = 2**31 - 1  # the largest weight of a profile; a greater one is reported as an overflow
+_MAX_WEIGHT: Final = 2**31 - 1  # the largest weight in a profile
 _KIND_BY_ARGUMENT: Final[Mapping[str, str]] = {
     "label_preference": "LabelPreference",
     "service_anti_affinity": "ServiceAntiAffinity",
@@ -95,6 +95,8 @@ def _validate_custom_priority(
     kind: str, priority: PriorityPolicy, first_by_kind: dict[str, PriorityPolicy], path: str
 ) -> Iterator[FieldError]:
     """Check that priorities of one kind have the same weight, because they become one plugin.
+
+    Only one priority of the kind RequestedToCapacityRatio is allowed.
 
     Source: pkg/scheduler/framework/plugins/legacy_registry.go, LegacyRegistry.ProcessPredicatePolicy (1.21).
     """

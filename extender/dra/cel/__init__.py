@@ -1,7 +1,7 @@
-"""CEL expressions of device selectors in device classes and claims.
+"""Compile and evaluate the CEL expressions of device selectors in device classes and claims.
 
-May import api and basics. The package compiles and evaluates expressions; it does not depend on nodes, claims
-or pods. The CEL library is loaded with the first expression.
+The package may import `api` and `basics`. It does not depend on nodes, claims or pods. The CEL library is imported when
+the first expression is compiled.
 
 Source: dynamic-resource-allocation/cel/compile.go, newCompiler (1.36).
 """

@@ -1,10 +1,13 @@
 """Rewrites of calls that Kubernetes supports but the CEL library lacks.
 
-- `transformMap` and `transformMapEntry` become a `transformList` of small maps that are merged afterwards.
-- `existsOne` and `exists_one` are one macro with one or two variables; the library has a name for each form.
-- `indexOf` of a list would conflict with `indexOf` of a string, and `string` of an address with `string` of a number.
-- `validate` and `format.named` return optional values; `unwrapOpt` and `optional.unwrap` take a list of them.
-- List functions whose cost depends on the length spend their cost first (see `costs`).
+- `transformMap` and `transformMapEntry` become a `transformList` of small maps, which are then merged.
+- `existsOne` and `exists_one` are two names of one macro. The library has `exists_one` only with one variable and
+  `existsOne` only with two.
+- The library's `indexOf` and `lastIndexOf` do not accept lists, and its `string` does not accept addresses. Overloads
+  for lists and addresses would conflict with the library's overloads.
+- `validate` and `format.named` return optional values, which are made from lists (see `formats`).
+- `unwrapOpt` and `optional.unwrap` become a `filter` and a `map` of a list of optional values.
+- List functions whose cost depends on the length first add their cost (see `costs`).
 
 Names in rewritten expressions begin with two underscores; `find_reserved_name` rejects such names in the input.
 
@@ -16,6 +19,7 @@ from typing import Final, NamedTuple
 
 from extender.dra.cel.tokens import Edit, Token, apply_edits, get_text_at, match_brackets, tokenize
 
+_MAX_OPERAND_STEPS: Final = 200  # the library rejects an operand with more than 32 calls or fields
 _LINEAR_COST: Final = "__it.size()"
 _QUADRATIC_COST: Final = "2 * __it.size() * __it.size()"
 _UNWRAP_OPTIONALS: Final = "__it, __it.hasValue()).map(__it, __it.value())"
@@ -26,21 +30,21 @@ class _Call(NamedTuple):
 
     Attributes:
         tokens: the tokens of the expression.
-        receiver: the index of the receiver's first token, or of the name without a receiver.
-        name: the index of the name.
-        commas: the indices of the commas between its arguments.
-        close: the index of its closing bracket.
+        receiver_index: the index of the receiver's first token; without a receiver, `name_index`.
+        name_index: the index of the name.
+        comma_indices: the indices of the commas between its arguments.
+        close_index: the index of its closing bracket.
     """
 
     tokens: Sequence[Token]
-    receiver: int
-    name: int
-    commas: tuple[int, ...]
-    close: int
+    receiver_index: int
+    name_index: int
+    comma_indices: tuple[int, ...]
+    close_index: int
 
     def insert_before(self, text: str) -> Edit:
         """Return the edit that inserts *text* before the receiver."""
-        start = self.tokens[self.receiver].start
+        start = self.tokens[self.receiver_index].start
         return start, start, text
 
     def replace_token(self, index: int, text: str) -> Edit:
@@ -52,38 +56,38 @@ _Rewrite = Callable[[_Call], tuple[Edit, ...]]
 
 
 def _rename_to(name: str) -> _Rewrite:
-    return lambda call: (call.replace_token(call.name, name),)
+    return lambda call: (call.replace_token(call.name_index, name),)
 
 
 def _spend_cost_before(cost: str) -> _Rewrite:
-    """Spend the receiver's cost before the call."""
+    """Return the rewrite that adds *cost* before the call. In the expression *cost*, `__it` is the receiver."""
     spending = f", __spend({cost}) ? __it : __it)."
-    return lambda call: (call.insert_before("cel.bind(__it, "), call.replace_token(call.name - 1, spending))
+    return lambda call: (call.insert_before("cel.bind(__it, "), call.replace_token(call.name_index - 1, spending))
 
 
 def _pass_arguments_as_list(name: str) -> _Rewrite:
     return lambda call: (
-        call.replace_token(call.name, name),
-        call.replace_token(call.name + 1, "(["),
-        call.replace_token(call.close, "])"),
+        call.replace_token(call.name_index, name),
+        call.replace_token(call.name_index + 1, "(["),
+        call.replace_token(call.close_index, "])"),
     )
 
 
 def _rewrite_transform_map_entry(call: _Call) -> tuple[Edit, ...]:
     return (
-        call.insert_before("__merged("),
-        call.replace_token(call.name, "transformList"),
-        call.replace_token(call.close, "))"),
+        call.insert_before("__mergeMaps("),
+        call.replace_token(call.name_index, "transformList"),
+        call.replace_token(call.close_index, "))"),
     )
 
 
 def _rewrite_transform_map(call: _Call) -> tuple[Edit, ...]:
-    key = call.tokens[call.name + 2].text
+    key = call.tokens[call.name_index + 2].text
     return (
-        call.insert_before("__merged("),
-        call.replace_token(call.name, "transformList"),
-        call.replace_token(call.commas[-1], f", {{{key}: "),
-        call.replace_token(call.close, "}))"),
+        call.insert_before("__mergeMaps("),
+        call.replace_token(call.name_index, "transformList"),
+        call.replace_token(call.comma_indices[-1], f", {{{key}: "),
+        call.replace_token(call.close_index, "}))"),
     )
 
 
@@ -96,27 +100,30 @@ _METHODS: Final[dict[tuple[str, int], _Rewrite]] = {
     **dict.fromkeys((("lastIndexOf", 1), ("lastIndexOf", 2)), _pass_arguments_as_list("__lastIndexOf")),
     ("validate", 1): lambda call: (
         call.insert_before("optional.ofNonZeroValue("),
-        call.replace_token(call.name, "__validate"),
-        call.replace_token(call.close, "))"),
+        call.replace_token(call.name_index, "__validate"),
+        call.replace_token(call.close_index, "))"),
     ),
     ("unwrapOpt", 0): lambda call: (
-        call.replace_token(call.name, "filter"),
-        call.replace_token(call.close, _UNWRAP_OPTIONALS),
+        call.replace_token(call.name_index, "filter"),
+        call.replace_token(call.close_index, _UNWRAP_OPTIONALS),
     ),
     **dict.fromkeys((("reverse", 0), ("flatten", 0), ("flatten", 1), ("slice", 2)), _spend_cost_before(_LINEAR_COST)),
     **dict.fromkeys((("distinct", 0), ("sort", 0), ("sortBy", 2)), _spend_cost_before(_QUADRATIC_COST)),
 }
 
 _FUNCTIONS: Final[dict[tuple[str, int], _Rewrite]] = {
-    ("string", 1): lambda call: (call.replace_token(call.name + 1, "(__plain("), call.replace_token(call.close, "))")),
-    ("lists.range", 1): lambda call: (
-        call.replace_token(call.name + 1, "(cel.bind(__it, "),
-        call.replace_token(call.close, ", __spend(__it) && __it > 0 ? __it : 0))"),
+    ("string", 1): lambda call: (
+        call.replace_token(call.name_index + 1, "(__stringArgument("),
+        call.replace_token(call.close_index, "))"),
     ),
-    ("format.named", 1): lambda call: (call.replace_token(call.close, ")[?0]"),),
+    ("lists.range", 1): lambda call: (
+        call.replace_token(call.name_index + 1, "(cel.bind(__it, "),
+        call.replace_token(call.close_index, ", __spend(__it) && __it > 0 ? __it : 0))"),
+    ),
+    ("format.named", 1): lambda call: (call.replace_token(call.close_index, ")[?0]"),),
     ("optional.unwrap", 1): lambda call: (
-        (call.tokens[call.receiver].start, call.tokens[call.name].end, ""),
-        call.replace_token(call.close, f").filter({_UNWRAP_OPTIONALS}"),
+        (call.tokens[call.receiver_index].start, call.tokens[call.name_index].end, ""),
+        call.replace_token(call.close_index, f").filter({_UNWRAP_OPTIONALS}"),
     ),
 }
 
@@ -145,7 +152,7 @@ def find_reserved_name(expression: str) -> str:
 
 
 def _find_calls(tokens: Sequence[Token]) -> Iterator[tuple[_Call, _Rewrite]]:
-    """Yield the calls to rewrite, last first, so that nested calls with an equal start are edited from the outside."""
+    """Yield the calls to rewrite, from last to first. Of nested calls with an equal start, the outer comes first."""
     bracket_pairs = match_brackets(tokens)
     for index in range(len(tokens) - 1, -1, -1):
         if tokens[index].kind != "name" or get_text_at(tokens, index + 1) != "(" or index + 1 not in bracket_pairs:
@@ -155,7 +162,7 @@ def _find_calls(tokens: Sequence[Token]) -> Iterator[tuple[_Call, _Rewrite]]:
         argument_count = len(commas) + 1 if close > index + 2 else 0
         is_method = get_text_at(tokens, index - 1) == "."
         receiver = _find_operand_start(tokens, bracket_pairs, index - 2) if is_method else index
-        qualified_name = "".join(token.text for token in tokens[receiver : index + 1])
+        qualified_name = "".join(token.text for token in tokens[max(receiver, index - 3) : index + 1])
         rewrite = _FUNCTIONS.get((qualified_name, argument_count)) or (
             _METHODS.get((tokens[index].text, argument_count)) if is_method else None
         )
@@ -164,7 +171,7 @@ def _find_calls(tokens: Sequence[Token]) -> Iterator[tuple[_Call, _Rewrite]]:
 
 
 def _find_commas(tokens: Sequence[Token], bracket_pairs: dict[int, int], opening: int) -> tuple[int, ...]:
-    """Return the commas between the arguments of the call whose bracket opens at *opening*."""
+    """Return the indices of the commas between the arguments in the brackets that open at *opening*."""
     commas: list[int] = []
     index = opening + 1
     while index < bracket_pairs[opening]:
@@ -175,8 +182,8 @@ def _find_commas(tokens: Sequence[Token], bracket_pairs: dict[int, int], opening
 
 
 def _find_operand_start(tokens: Sequence[Token], bracket_pairs: dict[int, int], index: int) -> int:
-    """Return the first token of the operand that ends at *index*: `a.b(c)[d]` is one operand."""
-    while True:
+    """Return the index of the first token of the operand that ends at *index*. `a.b(c)[d]` is one operand."""
+    for _ in range(_MAX_OPERAND_STEPS):
         index = min(index, bracket_pairs.get(index, index))
         previous = index - 1
         if get_text_at(tokens, previous) == "?" and get_text_at(tokens, previous - 1) == ".":
@@ -190,6 +197,7 @@ def _find_operand_start(tokens: Sequence[Token], bracket_pairs: dict[int, int], 
             index = previous
         else:
             return index
+    return index
 
 
 def _ends_operand(tokens: Sequence[Token], index: int) -> bool:

@@ -1,8 +1,8 @@
 """The cost of an evaluation.
 
-The library limits only the iterations of loops. So functions that are slow with long lists count their cost, in
-Kubernetes' units, and an evaluation over the limit is cancelled. The library passes no evaluation context to functions,
-so all evaluations use one meter, which is reset before each evaluation.
+The library limits only the iterations of loops. So functions that are slow with long lists add their cost, in
+Kubernetes' units. An evaluation over the limit is cancelled. The library passes no evaluation context to functions. So
+all evaluations use one meter, which is reset before each evaluation.
 
 Source: dynamic-resource-allocation/cel/compile.go, newCompiler (1.36).
 """

@@ -1,11 +1,11 @@
 """Rewrites of accesses to the variable `device`, so that the library follows Kubernetes' semantics.
 
-The library has `device.attributes` as a variable of its own. Kubernetes differs in two ways:
+For the library, `device.attributes` is one variable. Kubernetes differs in two ways:
 
-- A domain without attributes yields an empty map when indexed, while `in`, macros and functions see only existing
-  domains. So each such field has two variables: the first also has empty maps for domains in the expression, the
-  second has only existing domains. `UNFILLED_MAPS` maps the name of the first to the name of the second.
-- `has(device.driver)` is true, since a device always has its fields.
+- An index with an unknown domain yields an empty map. But `in`, macros and functions use only existing domains. So
+  `attributes` and `capacity` have two variables each. The variable with the field's name also has an empty map for each
+  domain in the expression. The variable in `EXISTING_DOMAIN_MAPS` has only existing domains.
+- `has(device.driver)` is true, because a device always has its fields.
 
 Source: dynamic-resource-allocation/cel/compile.go, newCompiler (1.36).
 """
@@ -19,8 +19,8 @@ from extender.dra.cel.tokens import Edit, Token, apply_edits, get_text_at, token
 FIELDS: Final = ("driver", "attributes", "capacity", "allowMultipleAllocations")
 """The fields of a device."""
 
-UNFILLED_MAPS: Final = {"attributes": "__everyAttribute", "capacity": "__everyCapacity"}
-"""Fields that are maps by domain, and the names of the variables with existing domains only."""
+EXISTING_DOMAIN_MAPS: Final = {"attributes": "__existingAttributes", "capacity": "__existingCapacity"}
+"""The fields that are maps by domain, and the names of their variables with existing domains only."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,46 +29,48 @@ class RewrittenExpression:
 
     Attributes:
         text: the rewritten expression.
-        domains: the domains that get an empty map if they do not exist.
-        whole_device: whether `device` is used as a value.
-        whole_maps: fields of `UNFILLED_MAPS` that are used as a value.
+        domains: the domains in the expression. Unknown domains get an empty map.
+        device_as_value: whether `device` is used as a value.
+        maps_as_values: the fields of `EXISTING_DOMAIN_MAPS` that are used as a value.
     """
 
     text: str
     domains: frozenset[str]
-    whole_device: bool
-    whole_maps: frozenset[str]
+    device_as_value: bool
+    maps_as_values: frozenset[str]
 
 
 def rewrite_device(expression: str) -> RewrittenExpression:
-    """Rewrite *expression*; collect the accessed domains and the maps used as values."""
+    """Rewrite the accesses to `device` in *expression*."""
     tokens = tokenize(expression)
     edits: list[Edit] = []
     domains: set[str] = set()
-    whole_maps: set[str] = set()
-    whole_device = False
+    maps_as_values: set[str] = set()
+    device_as_value = False
     for index, token in enumerate(tokens):
         if token.kind != "name" or token.text != "device" or get_text_at(tokens, index - 1) in {".", "?"}:
             continue
         field = get_text_at(tokens, index + 2)
         if get_text_at(tokens, index + 1) != "." or get_text_at(tokens, index + 2) == "?":
-            whole_device = whole_device or get_text_at(tokens, index + 1) != "["  # a device is no map
+            device_as_value = device_as_value or get_text_at(tokens, index + 1) != "["  # a device has no index
             continue
-        if field in FIELDS and _is_has_argument(tokens, index):
+        if field in FIELDS and _is_argument_of_has(tokens, index):
             first, last = tokens[index - 2], tokens[index + 3]
             edits.append((first.start, last.start + 1, "(true)"))
-        elif field in UNFILLED_MAPS:
+        elif field in EXISTING_DOMAIN_MAPS:
             accessed_domains = _find_accessed_domains(tokens, index + 3)
             if accessed_domains is None:
-                whole_maps.add(field)
+                maps_as_values.add(field)
                 field_token = tokens[index + 2]
-                edits.append((field_token.start, field_token.start + len(field), UNFILLED_MAPS[field]))
+                edits.append((field_token.start, field_token.start + len(field), EXISTING_DOMAIN_MAPS[field]))
             else:
                 domains.update(accessed_domains)
-    return RewrittenExpression(apply_edits(expression, edits), frozenset(domains), whole_device, frozenset(whole_maps))
+    return RewrittenExpression(
+        apply_edits(expression, edits), frozenset(domains), device_as_value, frozenset(maps_as_values)
+    )
 
 
-def _is_has_argument(tokens: Sequence[Token], index: int) -> bool:
+def _is_argument_of_has(tokens: Sequence[Token], index: int) -> bool:
     """Return whether the token at *index* starts the only argument of `has`, as in `has(device.driver)`."""
     return (
         get_text_at(tokens, index - 2) == "has"
@@ -81,9 +83,9 @@ def _find_accessed_domains(tokens: Sequence[Token], index: int) -> set[str] | No
     """Return the domains that the access at *index* may use; None if the map is used as a value."""
     if get_text_at(tokens, index) == "[":
         key_index = index + 2 if get_text_at(tokens, index + 1) == "?" else index + 1
-        if get_text_at(tokens, key_index + 1) == "]" and tokens[key_index].kind == "text":
+        if get_text_at(tokens, key_index + 1) == "]" and tokens[key_index].kind == "string":
             return {_unquote(tokens[key_index].text)}
-        return {_unquote(token.text) for token in tokens if token.kind == "text"}
+        return {_unquote(token.text) for token in tokens if token.kind == "string"}
     if get_text_at(tokens, index) == ".":
         key_index = index + 2 if get_text_at(tokens, index + 1) == "?" else index + 1
         if key_index < len(tokens) and tokens[key_index].kind == "name" and get_text_at(tokens, key_index + 1) != "(":

@@ -1,8 +1,8 @@
-"""Compilation and evaluation of expressions with the CEL library.
+"""Compile and evaluate expressions with the CEL library.
 
-The library is loaded when the first expression is compiled: loading takes some tenths of a second and is unnecessary
-in clusters without devices. The library accepts only values of CEL's own types and messages, so quantities and versions
-are passed as messages (see `values`). It limits loops to 10,000 iterations per evaluation.
+The library is loaded when the first expression is compiled. Loading takes some tenths of a second, and clusters without
+devices do not need it. The library accepts only values of CEL's own types and messages. So quantities and versions are
+messages (see `values`). The library limits loops to 10,000 iterations per evaluation.
 
 Source: dynamic-resource-allocation/cel/compile.go, newCompiler (1.36).
 """
@@ -13,17 +13,21 @@ from functools import cache
 from importlib import import_module
 from typing import Any, Final, NamedTuple
 
+from extender.basics.input_limits import shorten
 from extender.dra.cel.call_rewrites import find_reserved_name, rewrite_calls
 from extender.dra.cel.costs import COST_LIMIT_EXCEEDED, COST_METER
-from extender.dra.cel.device_rewrites import UNFILLED_MAPS, RewrittenExpression, rewrite_device
+from extender.dra.cel.device_rewrites import EXISTING_DOMAIN_MAPS, RewrittenExpression, rewrite_device
 from extender.dra.cel.function_signature import CEL_VALUE, Function
 from extender.dra.cel.functions import FUNCTIONS
 from extender.dra.cel.lists import INCLUDES
+from extender.dra.cel.size_estimate import SizeLimitError, check_size
 from extender.dra.cel.values import CelValue
 
 MAX_LENGTH: Final = 10 * 1024
 """The maximum length of an expression, in characters."""
 
+_MAX_MESSAGE_LENGTH: Final = 300
+_MAX_RAW_LENGTH: Final = 4000
 _MESSAGE_TYPE: Final = "kubernetes.Value"
 _EXTENSIONS: Final = """
 extensions:
@@ -36,16 +40,16 @@ extensions:
 """The library's extensions that are part of Kubernetes' environment."""
 
 
-class Dialect(NamedTuple):
-    """The optional CEL features.
+class CelFeatures(NamedTuple):
+    """The optional features of CEL selectors, named after their gates.
 
     Attributes:
-        multiple_allocations: whether devices have the field allowMultipleAllocations (gate DRAConsumableCapacity).
-        list_attributes: whether list-type attributes and the function `includes` exist (gate DRAListTypeAttributes).
+        consumable_capacity: whether devices have the field allowMultipleAllocations.
+        list_type_attributes: whether list-type attributes and the function `includes` exist.
     """
 
-    multiple_allocations: bool = True
-    list_attributes: bool = False
+    consumable_capacity: bool = True
+    list_type_attributes: bool = False
 
 
 class CompileError(ValueError):
@@ -57,11 +61,11 @@ class EvaluationError(ValueError):
 
 
 class _Library(NamedTuple):
-    """The CEL module, its descriptor pool, and the message class."""
+    """The CEL module, its descriptor pool, and the message class of `CelValue`."""
 
     cel: Any
     pool: Any
-    message: Any
+    message_class: Any
 
 
 @cache
@@ -83,11 +87,11 @@ def _load_library() -> _Library:
 
 def to_message(value: CelValue) -> Any:
     """Convert *value* to a message of the library."""
-    return _load_library().message(kind=value.kind, text=value.text)
+    return _load_library().message_class(kind=value.kind, text=value.text)
 
 
 def _wrap_body(body: Callable[..., Any], library: _Library) -> Callable[..., Any]:
-    """Wrap *body* for calls by the library: convert messages to values in its arguments, and back in its result."""
+    """Adapt *body* to the library: its arguments are converted from messages, and its result to messages."""
 
     def convert_and_call(*arguments: Any) -> Any:
         result = body(*(_convert_from_library(argument, library) for argument in arguments))
@@ -99,11 +103,11 @@ def _wrap_body(body: Callable[..., Any], library: _Library) -> Callable[..., Any
 
 
 def _convert_to_library(result: Any, library: _Library) -> Any:
-    return library.message(kind=result.kind, text=result.text) if isinstance(result, CelValue) else result
+    return library.message_class(kind=result.kind, text=result.text) if isinstance(result, CelValue) else result
 
 
 def _convert_from_library(argument: Any, library: _Library) -> Any:
-    return CelValue(argument.kind, argument.text) if isinstance(argument, library.message) else argument
+    return CelValue(argument.kind, argument.text) if isinstance(argument, library.message_class) else argument
 
 
 def _build_declarations(functions: tuple[Function, ...], types: Mapping[str, Any], library: _Library) -> list[Any]:
@@ -113,7 +117,7 @@ def _build_declarations(functions: tuple[Function, ...], types: Mapping[str, Any
             f"kubernetes_{number}",
             types[function.result],
             [types[parameter] for parameter in function.parameters],
-            is_member=function.method,
+            is_member=function.is_method,
             impl=_wrap_body(function.body, library),
         )
         overloads.setdefault(function.name, []).append(overload)
@@ -121,7 +125,7 @@ def _build_declarations(functions: tuple[Function, ...], types: Mapping[str, Any
 
 
 @cache
-def _create_environment(dialect: Dialect, *, whole_device: bool) -> Any:
+def _create_environment(cel_features: CelFeatures, *, device_as_value: bool) -> Any:
     library = _load_library()
     cel_types = library.cel.Type
     message_type = cel_types(_MESSAGE_TYPE)
@@ -136,23 +140,23 @@ def _create_environment(dialect: Dialect, *, whole_device: bool) -> Any:
         "timestamp": cel_types.TIMESTAMP,
         "duration": cel_types.DURATION,
         "dyn": cel_types.DYN,
-        "list": cel_types.List(cel_types.DYN),
-        "strings": cel_types.List(cel_types.STRING),
-        "values": cel_types.List(message_type),
-        "dyns": cel_types.Map(cel_types.DYN, cel_types.DYN),
-        "maps": cel_types.List(cel_types.Map(cel_types.DYN, cel_types.DYN)),
-        "map": cel_types.Map(cel_types.STRING, cel_types.List(cel_types.STRING)),
+        "list(dyn)": cel_types.List(cel_types.DYN),
+        "list(string)": cel_types.List(cel_types.STRING),
+        f"list({CEL_VALUE})": cel_types.List(message_type),
+        "map(dyn, dyn)": cel_types.Map(cel_types.DYN, cel_types.DYN),
+        "list(map(dyn, dyn))": cel_types.List(cel_types.Map(cel_types.DYN, cel_types.DYN)),
+        "map(string, list(string))": cel_types.Map(cel_types.STRING, cel_types.List(cel_types.STRING)),
     }
     attributes = cel_types.Map(cel_types.STRING, cel_types.Map(cel_types.STRING, cel_types.DYN))
     capacity = cel_types.Map(cel_types.STRING, cel_types.Map(cel_types.STRING, message_type))
     variables = {"device.driver": cel_types.STRING}
     for name, cel_type in (("attributes", attributes), ("capacity", capacity)):
-        variables[f"device.{name}"] = variables[f"device.{UNFILLED_MAPS[name]}"] = cel_type
-    if dialect.multiple_allocations:
+        variables[f"device.{name}"] = variables[f"device.{EXISTING_DOMAIN_MAPS[name]}"] = cel_type
+    if cel_features.consumable_capacity:
         variables["device.allowMultipleAllocations"] = cel_types.BOOL
-    if whole_device:
+    if device_as_value:
         variables["device"] = cel_types.Map(cel_types.STRING, cel_types.DYN)
-    functions = (*FUNCTIONS, *INCLUDES) if dialect.list_attributes else FUNCTIONS
+    functions = (*FUNCTIONS, *INCLUDES) if cel_features.list_type_attributes else FUNCTIONS
     return library.cel.NewEnv(
         library.pool,
         variables=variables,
@@ -177,7 +181,7 @@ class DeviceValues(NamedTuple):
     capacity: Mapping[str, Mapping[str, Any]]
 
 
-class Expression:
+class CompiledExpression:
     """A compiled expression."""
 
     __slots__ = ("_program", "_source")
@@ -214,14 +218,14 @@ class Expression:
             "device.attributes": {**empty_maps, **device.attributes},
             "device.capacity": {**empty_maps, **device.capacity},
         }
-        for name in source.whole_maps:
-            variables[f"device.{UNFILLED_MAPS[name]}"] = getattr(device, name)
-        if source.whole_device:
+        for name in source.maps_as_values:
+            variables[f"device.{EXISTING_DOMAIN_MAPS[name]}"] = getattr(device, name)
+        if source.device_as_value:
             variables["device"] = {name.partition(".")[2]: value for name, value in variables.items()}
         return variables
 
 
-def compile_expression(expression: str, dialect: Dialect) -> Expression:
+def compile_expression(expression: str, cel_features: CelFeatures) -> CompiledExpression:
     """Compile *expression*.
 
     Raises:
@@ -232,7 +236,7 @@ def compile_expression(expression: str, dialect: Dialect) -> Expression:
     if name := find_reserved_name(expression):
         raise CompileError(f"compilation failed: undeclared reference to '{name}'")
     source = rewrite_device(rewrite_calls(expression))
-    environment = _create_environment(dialect, whole_device=source.whole_device)
+    environment = _create_environment(cel_features, device_as_value=source.device_as_value)
     try:
         program, type_checked = _compile_program(environment, source.text)
     except Exception as error:
@@ -240,7 +244,11 @@ def compile_expression(expression: str, dialect: Dialect) -> Expression:
     return_type = str(program.return_type())
     if return_type not in {"BOOL", "DYN"}:
         raise CompileError(f"must evaluate to bool or the unknown type, not {return_type.lower()}")
-    return Expression(program, source if type_checked else replace(source, whole_device=True))
+    try:
+        check_size(program.serialize())
+    except SizeLimitError as error:
+        raise CompileError("too complex, its values or the work to compute them may exceed the limits") from error
+    return CompiledExpression(program, source if type_checked else replace(source, device_as_value=True))
 
 
 _MIXED_NUMBER_TYPES: Final = tuple(
@@ -250,7 +258,7 @@ _COMPARISON_ERRORS: Final = tuple(f"overload for '_{sign}_'" for sign in ("<", "
 
 
 def _compile_program(environment: Any, text: str) -> tuple[Any, bool]:
-    """Compile *text*; also return whether its types were checked.
+    """Return the program of *text*, and whether its types were checked.
 
     Kubernetes can compare numbers of different types, which the library supports only without type checking.
     """
@@ -270,7 +278,7 @@ def _is_number_comparison_error(message: str) -> bool:
 
 
 def _translate_message(text: str) -> str:
-    """Translate a message of the library to upstream's text; unknown messages are only cleaned."""
+    """Translate a message of the library to upstream's text. In an unknown message, only spaces and prefixes change."""
     _, _, detail = text.partition(": ")
     if detail.startswith("Key not found in map"):
         return f"no such key: {detail.rpartition(':')[2].strip().strip(chr(34))}"
@@ -278,4 +286,4 @@ def _translate_message(text: str) -> str:
         return "no such overload"
     if detail.startswith("Iteration budget exceeded"):
         return COST_LIMIT_EXCEEDED
-    return " ".join((detail or text).split()).replace("'__", "'")
+    return shorten(" ".join((detail or text)[:_MAX_RAW_LENGTH].split()).replace("'__", "'"), _MAX_MESSAGE_LENGTH)

@@ -1,7 +1,7 @@
-"""Named formats: the validation of labels, names, dates and other strings.
+"""Named formats, which validate labels, names, dates and other strings.
 
-In expressions, `format.named("date")` and `validate` return optional values. Here both return lists; an empty list is
-no value (see `call_rewrites`).
+In expressions, `format.named("date")` and `validate` return optional values. The functions here return lists. An empty
+list is the value `none` (see `call_rewrites`).
 
 Source: dynamic-resource-allocation/cel/compile.go, newCompiler (1.36).
 """
@@ -118,7 +118,7 @@ def _make_format_constant(name: str) -> Callable[[], CelValue]:
 
 FORMATS: Final = (
     *(Function(f"format.{name}", CEL_VALUE, (), False, _make_format_constant(name)) for name in _CHECKS),
-    Function("format.named", "values", ("string",), False, _find_format),
-    Function("__validate", "strings", (CEL_VALUE, "string"), True, check_kind(FORMAT, _validate)),
+    Function("format.named", "list(value)", ("string",), False, _find_format),
+    Function("__validate", "list(string)", (CEL_VALUE, "string"), True, check_kind(FORMAT, _validate)),
 )
 """Functions of named formats."""

@@ -9,8 +9,7 @@ from typing import Any, Final, NamedTuple
 from extender.dra.cel.values import CelValue
 
 CEL_VALUE: Final = "value"
-"""The type name of `CelValue` parameters and results; other types have their CEL names, such as `list` and `dyn`.
-"""
+"""The type name of `CelValue` parameters and results. Other types have their CEL names, such as `list(dyn)`."""
 
 
 class Function(NamedTuple):
@@ -20,19 +19,19 @@ class Function(NamedTuple):
         name: the name in expressions.
         result: the result type.
         parameters: the types of the parameters; the first is a method's receiver.
-        method: whether the function is a method of its first argument.
+        is_method: whether the function is a method of its first argument.
         body: the implementation; raises ValueError for invalid arguments.
     """
 
     name: str
     result: str
     parameters: tuple[str, ...]
-    method: bool
+    is_method: bool
     body: Callable[..., Any]
 
 
 def check_kind(kind: str, body: Callable[..., Any]) -> Callable[..., Any]:
-    """Wrap *body*, a function of texts, to accept only values of one kind."""
+    """Adapt *body*, a function of texts, to values of one kind. Values of other kinds raise ValueError."""
 
     def check_and_call(*arguments: Any) -> Any:
         for argument in arguments:

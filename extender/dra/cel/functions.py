@@ -1,9 +1,9 @@
 """Functions that Kubernetes adds to CEL and the library lacks.
 
-All such functions for device selectors of Kubernetes 1.36 exist: quantities, semantic versions, URLs, IP addresses and
-CIDRs, sets, lists, named formats, and regular expressions. `call_rewrites` rewrites unsupported calls to these
+The module has all functions for device selectors of Kubernetes 1.36: quantities, semantic versions, URLs, IP addresses
+and CIDRs, sets, lists, named formats, and regular expressions. `call_rewrites` rewrites unsupported calls to these
 functions. Kubernetes rejects type errors in lists at compile time: lists of mixed types, and sets or `indexOf` with a
-value of another type. Here these expressions fail at evaluation or not at all.
+value of a type that the list does not have. Here such expressions fail at evaluation, or do not fail.
 
 Source: dynamic-resource-allocation/cel/compile.go, newCompiler (1.36).
 """
@@ -159,7 +159,7 @@ _URLS: Final = (
     ),
     Function(
         "getQuery",
-        "map",
+        "map(string, list(string))",
         (CEL_VALUE,),
         True,
         check_kind(URL, lambda text: parse_qs(values.split_url(text).query, keep_blank_values=True)),
@@ -262,8 +262,8 @@ _IPS_AND_CIDRS: Final = (
 
 _REGEXES: Final = (
     Function("find", "string", ("string", "string"), True, find),
-    Function("findAll", "strings", ("string", "string"), True, find_all),
-    Function("findAll", "strings", ("string", "string", "int"), True, find_all),
+    Function("findAll", "list(string)", ("string", "string"), True, find_all),
+    Function("findAll", "list(string)", ("string", "string", "int"), True, find_all),
 )
 
 
@@ -273,14 +273,14 @@ def _get_ip_or_cidr_text(value: CelValue) -> str:
     return value.text
 
 
-_PLAIN_CONVERSIONS: Final = (
-    Function("__plain", "string", (CEL_VALUE,), False, _get_ip_or_cidr_text),
+_STRING_ARGUMENTS: Final = (
+    Function("__stringArgument", "string", (CEL_VALUE,), False, _get_ip_or_cidr_text),
     *(
-        Function("__plain", kind, (kind,), False, lambda value: value)
+        Function("__stringArgument", kind, (kind,), False, lambda value: value)
         for kind in ("bool", "int", "uint", "double", "string", "bytes", "timestamp", "duration")
     ),
 )
-"""Arguments of `string`: IP addresses and CIDRs become text, other values are unchanged."""
+"""The function for the arguments of `string`. IP addresses and CIDRs become text; other values are unchanged."""
 
 FUNCTIONS: Final[tuple[Function, ...]] = (
     *_COMPARISONS,
@@ -290,7 +290,7 @@ FUNCTIONS: Final[tuple[Function, ...]] = (
     *_IPS_AND_CIDRS,
     *LISTS,
     *_REGEXES,
-    *_PLAIN_CONVERSIONS,
+    *_STRING_ARGUMENTS,
     *FORMATS,
 )
-"""Functions of every dialect."""
+"""The functions that need no feature gate."""

@@ -1,4 +1,4 @@
-"""List and set functions that the library lacks, or has without a cost limit.
+"""List and set functions that the Python CEL library lacks, or whose cost it does not limit.
 
 Source: dynamic-resource-allocation/cel/compile.go, newCompiler (1.36).
 """
@@ -97,27 +97,27 @@ def _merge_maps(maps: Sequence[Mapping[Any, Any]]) -> dict[Any, Any]:
 
 
 LISTS: Final = (
-    Function("sets.contains", "bool", ("list", "list"), False, _contains_all),
+    Function("sets.contains", "bool", ("list(dyn)", "list(dyn)"), False, _contains_all),
     Function(
         "sets.equivalent",
         "bool",
-        ("list", "list"),
+        ("list(dyn)", "list(dyn)"),
         False,
         lambda left, right: _contains_all(left, right) and _contains_all(right, left),
     ),
-    Function("sets.intersects", "bool", ("list", "list"), False, _intersects),
-    Function("isSorted", "bool", ("list",), True, _is_sorted),
-    Function("sum", "dyn", ("list",), True, _sum),
-    Function("min", "dyn", ("list",), True, _make_extremum_function(min, "min")),
-    Function("max", "dyn", ("list",), True, _make_extremum_function(max, "max")),
-    Function("__indexOf", "int", ("list", "list"), True, _find_index_in_list),
-    Function("__indexOf", "int", ("string", "list"), True, _find_index_in_string),
-    Function("__lastIndexOf", "int", ("list", "list"), True, _find_last_index_in_list),
-    Function("__lastIndexOf", "int", ("string", "list"), True, _find_last_index_in_string),
-    Function("__merged", "dyns", ("maps",), False, _merge_maps),
+    Function("sets.intersects", "bool", ("list(dyn)", "list(dyn)"), False, _intersects),
+    Function("isSorted", "bool", ("list(dyn)",), True, _is_sorted),
+    Function("sum", "dyn", ("list(dyn)",), True, _sum),
+    Function("min", "dyn", ("list(dyn)",), True, _make_extremum_function(min, "min")),
+    Function("max", "dyn", ("list(dyn)",), True, _make_extremum_function(max, "max")),
+    Function("__indexOf", "int", ("list(dyn)", "list(dyn)"), True, _find_index_in_list),
+    Function("__indexOf", "int", ("string", "list(dyn)"), True, _find_index_in_string),
+    Function("__lastIndexOf", "int", ("list(dyn)", "list(dyn)"), True, _find_last_index_in_list),
+    Function("__lastIndexOf", "int", ("string", "list(dyn)"), True, _find_last_index_in_string),
+    Function("__mergeMaps", "map(dyn, dyn)", ("list(map(dyn, dyn))",), False, _merge_maps),
     Function("__spend", "bool", ("int",), False, COST_METER.spend),
 )
-"""Functions of every dialect; names with two leading underscores are used by `call_rewrites` only."""
+"""The functions that need no feature gate. Only `call_rewrites` uses names with two leading underscores."""
 
 
 def _includes(attribute: Any, value: Any) -> bool:
@@ -132,7 +132,7 @@ _SCALARS: Final = ("bool", "int", "string", CEL_VALUE)
 
 INCLUDES: Final = tuple(
     Function("includes", "bool", (attribute_type, value_type), True, _includes)
-    for attribute_type in ("list", *_SCALARS)
+    for attribute_type in ("list(dyn)", *_SCALARS)
     for value_type in _SCALARS
 )
-"""Functions of the gate DRAListTypeAttributes."""
+"""The functions of the gate DRAListTypeAttributes."""

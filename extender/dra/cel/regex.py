@@ -1,60 +1,80 @@
-"""`find` and `findAll`: the parts of a text that match a regular expression.
+"""The functions `find` and `findAll`, which return the matches of a regular expression.
 
-The library reports only whether a text matches. The matches are found with Python's `re`, whose run time is unbounded.
-So long texts and potentially slow patterns are rejected: nested repeats, and many unbounded repeats. Lookaround and
-backreferences are rejected too, since the library's own expressions lack them.
+The matches are found by RE2 through the library's extension `regex`. The run time of RE2 is linear in the length of the
+text for every pattern. If a pattern has a capturing group, the extension's `extract` returns the text of the group, not
+of the whole match. Therefore the capturing groups of a pattern are made non-capturing first.
+The extension's `extractAll` omits empty matches and searches the rest of the text for each further match, so that `^`
+matches there too. Its `replace` finds the same matches as Go. Therefore `findAll` puts each match between two marks.
 
-Source: dynamic-resource-allocation/cel/compile.go, newCompiler (1.36).
+Source: apiserver/pkg/cel/library/regex.go; apiserver/pkg/cel/library/cost.go, CallCost, find (1.36).
 """
 
 import re
-from functools import lru_cache
-from typing import Final
+from functools import cache
+from importlib import import_module
+from typing import Any, Final
 
-from extender.dra.cel.costs import COST_LIMIT_EXCEEDED
+from extender.dra.cel.costs import COST_METER
 
-_MAX_TEXT_LENGTH: Final = 64
-_MAX_REPEATS: Final = 4
-_UNSUPPORTED_SYNTAX: Final = re.compile(r"\\[1-9]|\(\?(?!:|[imsU-]+[:)]|P<)|\(\?P[=>]")
-_CHARACTER_CLASS: Final = re.compile(r"\\.|\[\^?\]?(?:\\.|[^\]\\])*\]", re.DOTALL)
-_REPEATED_GROUP: Final = re.compile(r"\)[*+{]")
-_REPEAT: Final = re.compile(r"[*+]|\{\d+,\}")
+_STRING_FACTOR: Final = 10
+"""The number of characters of a text per unit of cost."""
 
+_PATTERN_FACTOR: Final = 4
+"""The number of characters of a pattern per unit of cost."""
 
-@lru_cache(maxsize=256)
-def _compile(pattern: str) -> re.Pattern[str]:
-    without_classes = _CHARACTER_CLASS.sub("x", pattern)
-    if _UNSUPPORTED_SYNTAX.search(pattern):
-        raise ValueError("invalid regular expression: not supported")
-    if _REPEATED_GROUP.search(without_classes) or len(_REPEAT.findall(without_classes)) > _MAX_REPEATS:
-        raise ValueError(COST_LIMIT_EXCEEDED)
-    try:
-        return re.compile(pattern)
-    except (re.error, RecursionError, OverflowError) as error:
-        raise ValueError(f"invalid regular expression: {error}") from error
+_EXTENSIONS: Final = "extensions:\n  - {name: regex}\n  - {name: optional}\n"
+_MARKS: Final = (*range(0xE000, 0xF900), *range(0xF0000, 0x10FFFE))
+"""The code points for private use. A text within the limits of a CEL value rarely contains the first of them."""
+
+# An escape, a quotation, a character class, or the beginning of a group. Only the last one, `open`, is replaced.
+_SYNTAX: Final = re.compile(
+    r"\\Q.*?(?:\\E|\Z)|\\.|\[\^?\]?(?:\\.|\[:\^?\w+:\]|[^\]\\])*\]|(?P<open>\((?:\?P?<\w+>|(?!\?)))", re.DOTALL
+)
 
 
-def _compile_for_text(text: str, pattern: str) -> re.Pattern[str]:
-    if len(text) > _MAX_TEXT_LENGTH:
-        raise ValueError(COST_LIMIT_EXCEEDED)
-    return _compile(pattern)
+@cache
+def _compile_programs() -> tuple[Any, Any]:
+    """Return the programs that extract the first match and replace all matches."""
+    cel = import_module("cel_expr_python.cel")
+    pool = import_module("google.protobuf.descriptor_pool").DescriptorPool()
+    variables = dict.fromkeys(("text", "pattern", "replacement"), cel.Type.STRING)
+    environment = cel.NewEnv(pool, variables=variables, config=cel.NewEnvConfigFromYaml(_EXTENSIONS))
+    first_match = "regex.extract(text, pattern).orValue('')"
+    return environment.compile(first_match), environment.compile("regex.replace(text, pattern, replacement)")
+
+
+def _evaluate(program: Any, text: str, pattern: str, replacement: str = "") -> Any:
+    COST_METER.spend(-(-len(text) // _STRING_FACTOR) * max(1, -(-len(pattern) // _PATTERN_FACTOR)))
+    result = program.eval(data={"text": text, "pattern": _remove_captures(pattern), "replacement": replacement})
+    value = result.value()
+    if str(result.type()) == "ERROR":
+        _, _, message = str(value).partition(": ")
+        raise ValueError(message)
+    return value
+
+
+def _remove_captures(pattern: str) -> str:
+    """Make all groups of *pattern* non-capturing."""
+    return _SYNTAX.sub(lambda match: "(?:" if match["open"] else match.group(), pattern)
 
 
 def find(text: str, pattern: str) -> str:
     """Return the first match in *text*, or an empty string.
 
     Raises:
-        ValueError: the pattern is invalid or potentially slow.
+        ValueError: the pattern is invalid, or the cost limit is exceeded.
     """
-    match = _compile_for_text(text, pattern).search(text)
-    return match.group() if match else ""
+    first_match: str = _evaluate(_compile_programs()[0], text, pattern)
+    return first_match
 
 
 def find_all(text: str, pattern: str, limit: int = -1) -> list[str]:
-    """Return all matches in *text*, or the first *limit*.
+    """Return all matches in *text*, or the first *limit* of them. An empty match directly after another is left out.
 
     Raises:
-        ValueError: the pattern is invalid or potentially slow.
+        ValueError: the pattern is invalid, or the cost limit is exceeded.
     """
-    matches = [match.group() for match in _compile_for_text(text, pattern).finditer(text)]
+    mark = next(character for character in map(chr, _MARKS) if character not in text)
+    marked_text: str = _evaluate(_compile_programs()[1], text, pattern, rf"{mark}\0{mark}")
+    matches = marked_text.split(mark)[1::2]
     return matches if limit < 0 else matches[:limit]

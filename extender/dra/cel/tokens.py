@@ -1,4 +1,4 @@
-"""Tokens and edits of an expression.
+"""Split an expression into tokens, and apply edits to it.
 
 Source: dynamic-resource-allocation/cel/compile.go, newCompiler (1.36).
 """
@@ -10,7 +10,7 @@ from typing import Final
 
 _TOKEN: Final = re.compile(
     r"""(?P<skip>\s+|//[^\n]*)
-    |(?P<text>[rRbB]{0,2}(?:\"\"\".*?\"\"\"|'''.*?'''|"(?:[^"\\\n]|\\.)*"|'(?:[^'\\\n]|\\.)*'))
+    |(?P<string>[rRbB]{0,2}(?:\"\"\".*?\"\"\"|'''.*?'''|"(?:[^"\\\n]|\\.)*"|'(?:[^'\\\n]|\\.)*'))
     |(?P<name>[A-Za-z_][A-Za-z0-9_]*)
     |(?P<other>\d[\w.]*|.)""",
     re.DOTALL | re.VERBOSE,
@@ -24,8 +24,8 @@ class Token:
     """A token of an expression.
 
     Attributes:
-        kind: `text`, `name` or `other`.
-        text: the text as written.
+        kind: `string` for a string or bytes literal, `name`, or `other`.
+        text: the text in the expression.
         start: the position in the expression.
     """
 
@@ -44,7 +44,7 @@ Edit = tuple[int, int, str]
 
 
 def tokenize(expression: str) -> list[Token]:
-    """Split *expression* into tokens, without space and comments."""
+    """Return the tokens of *expression*, without space and comments."""
     return [
         Token(match.lastgroup or "", match.group(), match.start())
         for match in _TOKEN.finditer(expression)

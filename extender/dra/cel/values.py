@@ -1,7 +1,7 @@
 """Values of Kubernetes' CEL types: quantities, semantic versions, IP addresses, CIDRs, URLs and formats.
 
-Each value has a kind and a text; the library has one message type for all kinds. Two values are equal if kind
-and text are equal, so texts are canonical.
+Each value has a kind and a text. The library has one message type for all kinds. Two values are equal if kind and text
+are equal, so texts are canonical.
 
 Source: dynamic-resource-allocation/cel/compile.go, newCompiler (1.36).
 """
@@ -14,7 +14,7 @@ from urllib.parse import SplitResult, urlsplit
 from extender.api.quantity import parse
 
 NANO: Final = 10**9
-"""Nano units per unit. Quantities are integers of nano units, their finest precision."""
+"""Nano units per unit. Quantities are integers of nano units, the finest precision of a quantity."""
 
 QUANTITY: Final = "quantity"
 SEMVER: Final = "semver"
@@ -94,7 +94,7 @@ def get_semver_numbers(text: str) -> tuple[int, int, int]:
 
 
 def make_semver_sort_key(text: str) -> tuple[object, ...]:
-    """Return a sort key of a canonical version: prereleases come before releases, numbers before identifiers."""
+    """Return a sort key of a canonical version. Prereleases sort before releases, numbers before other identifiers."""
     prerelease = text.partition("-")[2]
     identifiers = (
         tuple(
@@ -115,7 +115,7 @@ def parse_ip_address(text: str) -> CelValue:
     """
     address = ipaddress.ip_address(text)
     if isinstance(address, ipaddress.IPv6Address) and (address.scope_id is not None or address.ipv4_mapped is not None):
-        raise ValueError(f'IP address "{text[:64]}": want one without a zone that is not an IPv4 address in IPv6 form')
+        raise ValueError(f'IP address "{text[:64]}": zones and IPv4 addresses in IPv6 form are not supported')
     return CelValue(IP, str(address))
 
 
@@ -132,7 +132,7 @@ def parse_cidr(text: str) -> CelValue:
 
 
 def parse_url(text: str) -> CelValue:
-    """Parse a URL: absolute, or an absolute path.
+    """Parse an absolute URL or an absolute path.
 
     Raises:
         ValueError: *text* is invalid.

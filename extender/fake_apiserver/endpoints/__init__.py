@@ -1,4 +1,4 @@
-"""The HTTP endpoints: requests, lists, watches, tables, discovery and fault injection.
+"""Handle the HTTP requests to the fake API server: lists, watches, writes, tables, discovery and injected faults.
 
-May import `registry` and below.
+The package may import `registry` and the packages below it.
 """

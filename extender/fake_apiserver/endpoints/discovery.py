@@ -1,4 +1,4 @@
-"""Discovery: version, API groups and resources, and an OpenAPI document that announces field validation."""
+"""Build the discovery documents: the version, the API groups and resources, and a minimal OpenAPI document."""
 
 from collections.abc import Mapping
 from typing import Final
@@ -33,7 +33,7 @@ _VERSIONS_BY_GROUP: Final = _collect_group_versions()
 
 
 def find_discovery_document(path: str) -> Object | None:
-    """Return the discovery document at *path*; None if the path has no such document."""
+    """Return the discovery document at *path*; None if there is none."""
     match path.strip("/").split("/"):
         case ["version"]:
             major, minor, _ = VERSION.removeprefix("v").split(".")

@@ -1,4 +1,4 @@
-"""The ASGI application for all paths. Bodies are JSON or YAML; protobuf is not supported."""
+"""The ASGI application of the fake API server. Bodies are JSON or YAML; protobuf is not supported."""
 
 import asyncio
 import logging
@@ -35,7 +35,7 @@ from extender.fake_apiserver.registry.resources import Object
 from extender.fake_apiserver.registry.reviews import ReviewRules
 
 BREAK_CONNECTION: Final = "fake_apiserver.break_connection"
-"""The ASGI extension that closes the connection."""
+"""The name of the ASGI extension whose function `close` closes the connection."""
 
 _LOG: Final = logging.getLogger(__name__)
 _HEALTH_PATHS: Final = ("/livez", "/readyz", "/healthz")
@@ -61,11 +61,11 @@ Sleep = Callable[[float], Awaitable[None]]
 
 
 class HttpApp:
-    """The ASGI application.
+    """The ASGI application, which handles the requests for all paths.
 
     Attributes:
         api: the API.
-        faults: the injected faults.
+        faults: the injector of faults.
     """
 
     def __init__(
@@ -81,10 +81,10 @@ class HttpApp:
 
         Args:
             api: the API.
-            faults: the faults to inject.
-            reviews: the rules for reviews.
+            faults: the injector of faults.
+            reviews: the rules for the results of TokenReviews and SubjectAccessReviews.
             bookmark_seconds: the interval between the bookmarks of a watch.
-            sleep: the function that waits, for faults with a delay.
+            sleep: waits for the number of seconds by which a fault delays the response.
         """
         self.api = api
         self.faults = faults
@@ -94,7 +94,7 @@ class HttpApp:
         self._closing = asyncio.Event()
 
     def open(self) -> None:
-        """Accept watches."""
+        """Accept watches again after `close`."""
         self._closing = asyncio.Event()
 
     def close(self) -> None:
@@ -142,7 +142,7 @@ class HttpApp:
         serializer = negotiate_serializer(request.headers.get("accept", ""), request_info.query)
         name = request_info.name or str((body.get("metadata") or {}).get("name", ""))
         faults = self.faults.match(request_info.verb, request_info.resource_path, name)
-        fault_response = await self._inject_before(request_info, faults)
+        fault_response = await self._inject_before_execution(request_info, faults)
         if fault_response is not None:
             return fault_response
         if request_info.verb == "watch":
@@ -153,18 +153,18 @@ class HttpApp:
                 serializer.encode_list(self.api.store, request_info, now), media_type="application/json"
             )
         else:
-            content, code, is_object = execute(self.api, request_info, body, _get_media_type(request))
+            content, code, is_requested_resource = execute(self.api, request_info, body, _get_media_type(request))
             response = _make_json_response(
-                serializer.convert_object(request_info, content, now) if is_object else content, code
+                serializer.convert_object(request_info, content, now) if is_requested_resource else content, code
             )
-        await self._inject_after(faults)
+        await self._inject_after_execution(faults)
         return response
 
-    async def _inject_before(self, request_info: RequestInfo, faults: list[Fault]) -> Response | None:
-        """Inject faults before the request is handled; return a response if a fault replaces the handling."""
+    async def _inject_before_execution(self, request_info: RequestInfo, faults: list[Fault]) -> Response | None:
+        """Inject faults before the request is executed; return the response of a fault that prevents the execution."""
         for fault in faults:
             if fault.kind is FaultKind.DELAY:
-                await self._sleep(fault.seconds)
+                await self._sleep(fault.delay_seconds)
             elif fault.kind is FaultKind.STATUS:
                 status = make_failure_status(fault.code, _REASONS.get(fault.code, ""), f"injected fault: {fault.code}")
                 return _make_json_response(
@@ -174,23 +174,25 @@ class HttpApp:
                 raise new_expired(_TOO_OLD_MESSAGE)
         return None
 
-    async def _inject_after(self, faults: list[Fault]) -> None:
-        """Inject faults after the request was handled."""
+    async def _inject_after_execution(self, faults: list[Fault]) -> None:
+        """Inject faults after the request was executed."""
         for fault in faults:
-            if fault.kind is FaultKind.LOST:
-                await self._sleep(fault.seconds)
+            if fault.kind is FaultKind.TIMEOUT:
+                await self._sleep(fault.delay_seconds)
                 message = "Timeout: request did not complete within the allotted timeout"
                 raise StatusError(504, "Timeout", message)
-            if fault.kind is FaultKind.CUT:
+            if fault.kind is FaultKind.NO_RESPONSE:
                 raise BrokenConnectionError
 
     def _stream_watch(self, request_info: RequestInfo, serializer: Serializer, faults: list[Fault]) -> Response:
         watch = Watch(self.api.store, request_info, self._closing, self._bookmark_seconds)
-        lines = self._encode_watch_lines(watch, request_info, serializer)
+        line_batches = self._encode_watch_lines(watch, request_info, serializer)
         gone_line = serializer.encode_watch_event(
             request_info, make_error_event(new_expired(_TOO_OLD_MESSAGE)), 0.0, with_columns=False
         )
-        chunks = inject_watch_faults(lines, faults, gone_line, self._closing) if faults else _join_batches(lines)
+        chunks = (
+            inject_watch_faults(line_batches, faults, gone_line, self._closing) if faults else _join_lines(line_batches)
+        )
         return StreamingResponse(chunks, media_type="application/json")
 
     async def _encode_watch_lines(
@@ -206,16 +208,18 @@ class HttpApp:
             yield lines
 
 
-async def _join_batches(lines: AsyncIterator[list[bytes]]) -> AsyncIterator[bytes]:
-    async for batch in lines:
+async def _join_lines(line_batches: AsyncIterator[list[bytes]]) -> AsyncIterator[bytes]:
+    async for batch in line_batches:
         yield b"".join(batch)
 
 
 async def _parse_body(request: Request) -> Any:
-    """Parse the body from JSON or YAML: an object, or the list of a JSON patch; an empty object without a body.
+    """Parse the body, which is JSON or YAML. An empty body gives an empty object.
+
+    A JSON patch is a list. Any other body is an object.
 
     Raises:
-        StatusError: 400, or 415 for another media type.
+        StatusError: 400 for a malformed body, or 415 for an unsupported media type.
     """
     raw_body = await request.body()
     if not raw_body.strip():

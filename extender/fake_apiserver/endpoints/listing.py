@@ -1,4 +1,4 @@
-"""Lists: complete or in chunks, current or at a resource version.
+"""Read lists from the store. A list is complete or in chunks, and current or at an older resource version.
 
 Source: the API concepts page of Kubernetes, "Resource versions" and "Retrieving large results sets in chunks".
 """
@@ -17,7 +17,7 @@ from extender.fake_apiserver.registry.api_errors import (
     new_bad_request,
     new_expired,
     new_invalid_options,
-    new_too_large,
+    new_too_large_resource_version,
 )
 from extender.fake_apiserver.registry.store import Store, StoredObject
 
@@ -38,7 +38,7 @@ class _ContinueToken(msgspec.Struct, frozen=True):
 
 @dataclass(frozen=True, slots=True)
 class ListPage:
-    """A complete list, or one chunk of it.
+    """A complete list, or one chunk of a list.
 
     Attributes:
         resource_version: the resource version of the list.
@@ -57,7 +57,7 @@ def parse_list_selector(request: RequestInfo) -> ListSelector:
     """Return the selector of a list, watch or deletecollection.
 
     Raises:
-        StatusError: 400.
+        StatusError: 400 if a selector is invalid.
     """
     fields = request.query.get("fieldSelector", "")
     if request.name:
@@ -66,17 +66,18 @@ def parse_list_selector(request: RequestInfo) -> ListSelector:
 
 
 def read_list_page(store: Store, request: RequestInfo) -> ListPage:
-    """Return the requested chunk.
+    """Return the requested list, or the requested chunk of it.
 
     Raises:
-        StatusError: 400, 410 if the requested version is too old, 422, or 504 if the version is not reached yet.
+        StatusError: 400 or 422, a parameter is invalid; 410, the requested version is too old; 504, the version is in
+            the future.
     """
     selector = parse_list_selector(request)
     limit = request.parse_int_param("limit") or 0
     token = _decode_token(request.query.get("continue", ""))
     resource_version, is_exact = _resolve_version(store, request, token, limit)
     if request.query.get("resourceVersion") == "0":
-        limit = 0  # lists from the watch cache are not chunked. Source: cacher.go
+        limit = 0  # the watch cache returns complete lists. Source: cacher.go
     try:
         objects = (
             store.list_objects_at(request.resource.storage_key, resource_version, request.namespace)
@@ -108,7 +109,7 @@ def _resolve_version(store: Store, request: RequestInfo, token: _ContinueToken |
             raise new_bad_request("specifying resource version is not allowed when using continue")
         return token.resource_version, True
     if requested_version is not None and requested_version > store.resource_version:
-        raise new_too_large(requested_version, store.resource_version)
+        raise new_too_large_resource_version(requested_version, store.resource_version)
     if requested_version and (version_match == "Exact" or (limit and not version_match)):
         return requested_version, True
     return store.resource_version, False

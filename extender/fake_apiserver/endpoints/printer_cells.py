@@ -1,4 +1,4 @@
-"""Table cells of pods, nodes and other objects, as in `kubectl get`.
+"""Format the table cells of pods, nodes and other objects, as in `kubectl get`.
 
 Source: pkg/printers/internalversion/printers.go.
 """
@@ -17,21 +17,21 @@ _SHORT_MODES = {
 }
 
 
-def get_field(content: Object, path: str, absent: Any = "") -> Any:
-    """Return a field of an object, or *absent*."""
+def get_field(content: Object, path: str, default: Any = "") -> Any:
+    """Return the field of an object at a path such as `spec.nodeName`, or *default* if the field is absent."""
     value: Any = content
     for part in path.split("."):
         value = value.get(part) if isinstance(value, dict) else None
-    return absent if value is None else value
+    return default if value is None else value
 
 
-def join_values(values: Iterable[Any], absent: str = "<none>") -> str:
-    """Join values with commas."""
-    return ",".join(str(value) for value in values) or absent
+def join_values(values: Iterable[Any], default: str = "<none>") -> str:
+    """Join values with commas, or return *default* if there are no values."""
+    return ",".join(str(value) for value in values) or default
 
 
 def format_labels(labels: Object | None) -> str:
-    """Format labels as a selector."""
+    """Format labels as a label selector, such as `app=web,tier=front`."""
     return join_values(f"{key}={value}" for key, value in sorted((labels or {}).items()))
 
 
@@ -76,7 +76,7 @@ def format_ready_containers(pod: Object, _: float) -> str:
 
 
 def format_pod_status(pod: Object, _: float) -> str:
-    """Return the status of a pod."""
+    """Return the status of a pod, such as `Running`, `Completed` or `Terminating`."""
     status_text = get_field(pod, "status.reason") or get_field(pod, "status.phase")
     for condition in get_field(pod, "status.conditions", []):
         if condition["type"] == "PodScheduled" and condition.get("reason") == "SchedulingGated":
@@ -87,7 +87,7 @@ def format_pod_status(pod: Object, _: float) -> str:
 
 
 def format_pod_restarts(pod: Object, _: float) -> str:
-    """Return the restart count of all containers."""
+    """Return the sum of the containers' restart counts."""
     return str(sum(int(status.get("restartCount", 0)) for status in get_field(pod, "status.containerStatuses", [])))
 
 
@@ -111,7 +111,7 @@ def format_node_status(node: Object, _: float) -> str:
 
 
 def format_node_roles(node: Object, _: float) -> str:
-    """Return the roles in a node's labels."""
+    """Return the roles that a node's labels give it."""
     prefix = "node-role.kubernetes.io/"
     labels = get_field(node, "metadata.labels", {})
     roles = {label.removeprefix(prefix) for label in labels if label.startswith(prefix) and label != prefix}
@@ -119,7 +119,7 @@ def format_node_roles(node: Object, _: float) -> str:
 
 
 def find_node_address(node: Object, address_type: str) -> str:
-    """Return a node's address of one type."""
+    """Return the first address of *address_type* of a node, or `<none>`."""
     addresses = (
         str(address["address"])
         for address in get_field(node, "status.addresses", [])
@@ -129,7 +129,7 @@ def find_node_address(node: Object, address_type: str) -> str:
 
 
 def format_claim_state(claim: Object, _: float) -> str:
-    """Return the state of a resource claim."""
+    """Return the state of a resource claim, such as `allocated,reserved` or `pending`."""
     states = ["deleted"] if get_field(claim, "metadata.deletionTimestamp") else []
     states += ["allocated"] if get_field(claim, "status.allocation", None) is not None else []
     states += ["reserved"] if get_field(claim, "status.reservedFor", []) else []
@@ -142,13 +142,13 @@ def format_access_modes(content: Object, path: str) -> str:
 
 
 def format_volume_claim(volume: Object, _: float) -> str:
-    """Return the claim of a volume."""
+    """Return the claim of a volume as `namespace/name`; empty if it has none."""
     name = get_field(volume, "spec.claimRef.name")
     return f"{get_field(volume, 'spec.claimRef.namespace')}/{name}" if name else ""
 
 
 def format_storage_class_name(content: Object, _: float) -> str:
-    """Return the name of a storage class, marked if it is the default."""
+    """Return the name of a storage class, followed by ` (default)` if it is the default."""
     is_default = (
         get_field(content, "metadata.annotations", {}).get("storageclass.kubernetes.io/is-default-class") == "true"
     )
@@ -156,7 +156,7 @@ def format_storage_class_name(content: Object, _: float) -> str:
 
 
 def format_service_ports(service: Object, _: float) -> str:
-    """Return the ports of a service."""
+    """Return the ports of a service, such as `80:30080/TCP,443/TCP`."""
     return join_values(
         f"{port['port']}{':' + str(port['nodePort']) if port.get('nodePort') else ''}/{port.get('protocol', 'TCP')}"
         for port in get_field(service, "spec.ports", [])
@@ -164,7 +164,7 @@ def format_service_ports(service: Object, _: float) -> str:
 
 
 def format_event_object(event: Object, _: float) -> str:
-    """Return the object of an event."""
+    """Return the object that an event is about, such as `pod/web-1`."""
     kind = str(get_field(event, "involvedObject.kind")).lower()
     return f"{kind}/{get_field(event, 'involvedObject.name')}"
 
@@ -205,6 +205,6 @@ def format_event_source(event: Object, _: float) -> str:
 
 
 def format_workload_selector(workload: Object, _: float) -> str:
-    """Return the selector of a workload; the selector of a replication controller is a map of labels."""
+    """Return the label selector of a workload. A ReplicationController has only a map of labels."""
     label_selector = get_field(workload, "spec.selector", {})
     return format_labels(label_selector.get("matchLabels") if "matchLabels" in label_selector else label_selector)

@@ -1,4 +1,4 @@
-"""Tables: the columns that `kubectl get` shows for each kind.
+"""Build the tables that `kubectl get` shows, with the columns of each kind.
 
 Source: pkg/printers/internalversion/printers.go; meta.k8s.io/v1 Table.
 """
@@ -8,52 +8,52 @@ from typing import Any, Final, NamedTuple
 
 from extender.fake_apiserver.endpoints import printer_cells
 from extender.fake_apiserver.endpoints.printer_cells import get_field
-from extender.fake_apiserver.registry.event_conversion import to_core
+from extender.fake_apiserver.registry.event_conversion import to_core_event
 from extender.fake_apiserver.registry.resources import ApiResource, Object
 
-Cell = Callable[[Object, float], Any]
-"""Returns a cell for an object and the current time in seconds since 1970."""
+CellFormatter = Callable[[Object, float], Any]
+"""Returns the value of a cell. The arguments are the object and the current time in seconds since 1970."""
 
 
 class Column(NamedTuple):
-    """A column.
+    """A column of a table.
 
     Attributes:
         name: the header.
-        cell: the function that returns the value for an object.
-        type: `string`, `integer`, `boolean` or `date`.
+        format_cell: returns the value of the column for an object.
+        type: the type of the values: `string`, `integer`, `boolean` or `date`.
         wide: whether the column is shown only with `-o wide`.
     """
 
     name: str
-    cell: Cell
+    format_cell: CellFormatter
     type: str = "string"
     wide: bool = False
 
 
-def _make_field_cell(path: str, absent: Any = "") -> Cell:
-    return lambda content, _: get_field(content, path, absent)
+def _make_field_formatter(path: str, default: Any = "") -> CellFormatter:
+    return lambda content, _: get_field(content, path, default)
 
 
-def _make_wide_column(name: str, cell: Cell) -> Column:
-    return Column(name, cell, "string", True)
+def _make_wide_column(name: str, format_cell: CellFormatter) -> Column:
+    return Column(name, format_cell, "string", True)
 
 
 def _make_integer_column(name: str, path: str) -> Column:
-    return Column(name, _make_field_cell(path, 0), "integer")
+    return Column(name, _make_field_formatter(path, 0), "integer")
 
 
-def _make_boolean_column(name: str, path: str, *, absent: bool = False) -> Column:
-    return Column(name, _make_field_cell(path, absent), "boolean")
+def _make_boolean_column(name: str, path: str, *, default: bool = False) -> Column:
+    return Column(name, _make_field_formatter(path, default), "boolean")
 
 
-def _make_node_address_cell(kind: str) -> Cell:
-    return lambda node, _: printer_cells.find_node_address(node, kind)
+def _make_node_address_formatter(address_type: str) -> CellFormatter:
+    return lambda node, _: printer_cells.find_node_address(node, address_type)
 
 
-_NAME: Final = Column("Name", _make_field_cell("metadata.name"))
+_NAME: Final = Column("Name", _make_field_formatter("metadata.name"))
 _AGE: Final = Column("Age", printer_cells.format_age)
-_CONTAINERS: Final = (
+_CONTAINER_COLUMNS: Final = (
     _make_wide_column(
         "Containers",
         lambda content, _: printer_cells.join_values(
@@ -67,13 +67,13 @@ _CONTAINERS: Final = (
         ),
     ),
 )
-_REPLICAS: Final = (
+_REPLICA_COLUMNS: Final = (
     _NAME,
     _make_integer_column("Desired", "spec.replicas"),
     _make_integer_column("Current", "status.replicas"),
     _make_integer_column("Ready", "status.readyReplicas"),
     _AGE,
-    *_CONTAINERS,
+    *_CONTAINER_COLUMNS,
     _make_wide_column("Selector", printer_cells.format_workload_selector),
 )
 
@@ -84,9 +84,9 @@ _COLUMNS: Final[Mapping[str, tuple[Column, ...]]] = {
         Column("Status", printer_cells.format_pod_status),
         Column("Restarts", printer_cells.format_pod_restarts),
         _AGE,
-        _make_wide_column("IP", _make_field_cell("status.podIP", "<none>")),
-        _make_wide_column("Node", _make_field_cell("spec.nodeName", "<none>")),
-        _make_wide_column("Nominated Node", _make_field_cell("status.nominatedNodeName", "<none>")),
+        _make_wide_column("IP", _make_field_formatter("status.podIP", "<none>")),
+        _make_wide_column("Node", _make_field_formatter("spec.nodeName", "<none>")),
+        _make_wide_column("Nominated Node", _make_field_formatter("status.nominatedNodeName", "<none>")),
         _make_wide_column("Readiness Gates", printer_cells.format_pod_readiness_gates),
     ),
     "Node": (
@@ -94,32 +94,32 @@ _COLUMNS: Final[Mapping[str, tuple[Column, ...]]] = {
         Column("Status", printer_cells.format_node_status),
         Column("Roles", printer_cells.format_node_roles),
         _AGE,
-        Column("Version", _make_field_cell("status.nodeInfo.kubeletVersion")),
-        _make_wide_column("Internal-IP", _make_node_address_cell("InternalIP")),
-        _make_wide_column("External-IP", _make_node_address_cell("ExternalIP")),
-        _make_wide_column("OS-Image", _make_field_cell("status.nodeInfo.osImage", "<unknown>")),
-        _make_wide_column("Kernel-Version", _make_field_cell("status.nodeInfo.kernelVersion", "<unknown>")),
+        Column("Version", _make_field_formatter("status.nodeInfo.kubeletVersion")),
+        _make_wide_column("Internal-IP", _make_node_address_formatter("InternalIP")),
+        _make_wide_column("External-IP", _make_node_address_formatter("ExternalIP")),
+        _make_wide_column("OS-Image", _make_field_formatter("status.nodeInfo.osImage", "<unknown>")),
+        _make_wide_column("Kernel-Version", _make_field_formatter("status.nodeInfo.kernelVersion", "<unknown>")),
         _make_wide_column(
-            "Container-Runtime", _make_field_cell("status.nodeInfo.containerRuntimeVersion", "<unknown>")
+            "Container-Runtime", _make_field_formatter("status.nodeInfo.containerRuntimeVersion", "<unknown>")
         ),
     ),
-    "Namespace": (_NAME, Column("Status", _make_field_cell("status.phase")), _AGE),
+    "Namespace": (_NAME, Column("Status", _make_field_formatter("status.phase")), _AGE),
     "Event": (
         Column("Last Seen", printer_cells.format_event_last_seen),
-        Column("Type", _make_field_cell("type")),
-        Column("Reason", _make_field_cell("reason")),
+        Column("Type", _make_field_formatter("type")),
+        Column("Reason", _make_field_formatter("reason")),
         Column("Object", printer_cells.format_event_object),
-        _make_wide_column("Subobject", _make_field_cell("involvedObject.fieldPath")),
+        _make_wide_column("Subobject", _make_field_formatter("involvedObject.fieldPath")),
         _make_wide_column("Source", printer_cells.format_event_source),
         Column("Message", lambda content, _: str(get_field(content, "message")).strip()),
         _make_wide_column("First Seen", printer_cells.format_event_first_seen),
         _make_wide_column("Count", printer_cells.get_event_count),
-        Column("Name", _make_field_cell("metadata.name"), "string", True),
+        Column("Name", _make_field_formatter("metadata.name"), "string", True),
     ),
     "Service": (
         _NAME,
-        Column("Type", _make_field_cell("spec.type")),
-        Column("Cluster-IP", _make_field_cell("spec.clusterIP", "<none>")),
+        Column("Type", _make_field_formatter("spec.type")),
+        Column("Cluster-IP", _make_field_formatter("spec.clusterIP", "<none>")),
         Column("External-IP", lambda content, _: printer_cells.join_values(get_field(content, "spec.externalIPs", []))),
         Column("Port(s)", printer_cells.format_service_ports),
         _AGE,
@@ -127,8 +127,8 @@ _COLUMNS: Final[Mapping[str, tuple[Column, ...]]] = {
             "Selector", lambda content, _: printer_cells.format_labels(get_field(content, "spec.selector", {}))
         ),
     ),
-    "ReplicaSet": _REPLICAS,
-    "ReplicationController": _REPLICAS,
+    "ReplicaSet": _REPLICA_COLUMNS,
+    "ReplicationController": _REPLICA_COLUMNS,
     "StatefulSet": (
         _NAME,
         Column(
@@ -138,7 +138,7 @@ _COLUMNS: Final[Mapping[str, tuple[Column, ...]]] = {
             ),
         ),
         _AGE,
-        *_CONTAINERS,
+        *_CONTAINER_COLUMNS,
     ),
     "PodDisruptionBudget": (
         _NAME,
@@ -150,40 +150,40 @@ _COLUMNS: Final[Mapping[str, tuple[Column, ...]]] = {
     "PriorityClass": (
         _NAME,
         _make_integer_column("Value", "value"),
-        Column("Global-Default", _make_field_cell("globalDefault", False), "boolean"),
+        Column("Global-Default", _make_field_formatter("globalDefault", False), "boolean"),
         _AGE,
-        Column("PreemptionPolicy", _make_field_cell("preemptionPolicy")),
+        Column("PreemptionPolicy", _make_field_formatter("preemptionPolicy")),
     ),
     "PersistentVolume": (
         _NAME,
-        Column("Capacity", _make_field_cell("spec.capacity.storage")),
+        Column("Capacity", _make_field_formatter("spec.capacity.storage")),
         Column("Access Modes", lambda content, _: printer_cells.format_access_modes(content, "spec.accessModes")),
-        Column("Reclaim Policy", _make_field_cell("spec.persistentVolumeReclaimPolicy")),
-        Column("Status", _make_field_cell("status.phase")),
+        Column("Reclaim Policy", _make_field_formatter("spec.persistentVolumeReclaimPolicy")),
+        Column("Status", _make_field_formatter("status.phase")),
         Column("Claim", printer_cells.format_volume_claim),
-        Column("StorageClass", _make_field_cell("spec.storageClassName")),
-        Column("VolumeAttributesClass", _make_field_cell("spec.volumeAttributesClassName", "<unset>")),
-        Column("Reason", _make_field_cell("status.reason")),
+        Column("StorageClass", _make_field_formatter("spec.storageClassName")),
+        Column("VolumeAttributesClass", _make_field_formatter("spec.volumeAttributesClassName", "<unset>")),
+        Column("Reason", _make_field_formatter("status.reason")),
         _AGE,
-        _make_wide_column("VolumeMode", _make_field_cell("spec.volumeMode")),
+        _make_wide_column("VolumeMode", _make_field_formatter("spec.volumeMode")),
     ),
     "PersistentVolumeClaim": (
         _NAME,
-        Column("Status", _make_field_cell("status.phase")),
-        Column("Volume", _make_field_cell("spec.volumeName")),
-        Column("Capacity", _make_field_cell("status.capacity.storage")),
+        Column("Status", _make_field_formatter("status.phase")),
+        Column("Volume", _make_field_formatter("spec.volumeName")),
+        Column("Capacity", _make_field_formatter("status.capacity.storage")),
         Column("Access Modes", lambda content, _: printer_cells.format_access_modes(content, "status.accessModes")),
-        Column("StorageClass", _make_field_cell("spec.storageClassName")),
-        Column("VolumeAttributesClass", _make_field_cell("spec.volumeAttributesClassName", "<unset>")),
+        Column("StorageClass", _make_field_formatter("spec.storageClassName")),
+        Column("VolumeAttributesClass", _make_field_formatter("spec.volumeAttributesClassName", "<unset>")),
         _AGE,
-        _make_wide_column("VolumeMode", _make_field_cell("spec.volumeMode")),
+        _make_wide_column("VolumeMode", _make_field_formatter("spec.volumeMode")),
     ),
     "StorageClass": (
         Column("Name", printer_cells.format_storage_class_name),
-        Column("Provisioner", _make_field_cell("provisioner")),
-        Column("ReclaimPolicy", _make_field_cell("reclaimPolicy")),
-        Column("VolumeBindingMode", _make_field_cell("volumeBindingMode")),
-        Column("AllowVolumeExpansion", _make_field_cell("allowVolumeExpansion", False)),
+        Column("Provisioner", _make_field_formatter("provisioner")),
+        Column("ReclaimPolicy", _make_field_formatter("reclaimPolicy")),
+        Column("VolumeBindingMode", _make_field_formatter("volumeBindingMode")),
+        Column("AllowVolumeExpansion", _make_field_formatter("allowVolumeExpansion", False)),
         _AGE,
     ),
     "CSINode": (
@@ -193,7 +193,7 @@ _COLUMNS: Final[Mapping[str, tuple[Column, ...]]] = {
     ),
     "CSIDriver": (
         _NAME,
-        _make_boolean_column("AttachRequired", "spec.attachRequired", absent=True),
+        _make_boolean_column("AttachRequired", "spec.attachRequired", default=True),
         _make_boolean_column("PodInfoOnMount", "spec.podInfoOnMount"),
         _make_boolean_column("StorageCapacity", "spec.storageCapacity"),
         Column(
@@ -213,23 +213,23 @@ _COLUMNS: Final[Mapping[str, tuple[Column, ...]]] = {
     "ResourceClaim": (_NAME, Column("State", printer_cells.format_claim_state), _AGE),
     "ResourceSlice": (
         _NAME,
-        Column("Node", _make_field_cell("spec.nodeName")),
-        Column("Driver", _make_field_cell("spec.driver")),
-        Column("Pool", _make_field_cell("spec.pool.name")),
+        Column("Node", _make_field_formatter("spec.nodeName")),
+        Column("Driver", _make_field_formatter("spec.driver")),
+        Column("Pool", _make_field_formatter("spec.pool.name")),
         _AGE,
     ),
     "VolumeAttachment": (
         _NAME,
-        Column("Attacher", _make_field_cell("spec.attacher")),
-        Column("PV", _make_field_cell("spec.source.persistentVolumeName")),
-        Column("Node", _make_field_cell("spec.nodeName")),
-        Column("Attached", _make_field_cell("status.attached", False), "boolean"),
+        Column("Attacher", _make_field_formatter("spec.attacher")),
+        Column("PV", _make_field_formatter("spec.source.persistentVolumeName")),
+        Column("Node", _make_field_formatter("spec.nodeName")),
+        Column("Attached", _make_field_formatter("status.attached", False), "boolean"),
         _AGE,
     ),
-    "Lease": (_NAME, Column("Holder", _make_field_cell("spec.holderIdentity")), _AGE),
+    "Lease": (_NAME, Column("Holder", _make_field_formatter("spec.holderIdentity")), _AGE),
 }
-_NAME_COLUMNS: Final = ("Name", "Attacher")
-_DEFAULT_COLUMNS: Final = (_NAME, Column("Created At", _make_field_cell("metadata.creationTimestamp"), "date"))
+_COLUMNS_OF_NAME_FORMAT: Final = ("Name", "Attacher")
+_DEFAULT_COLUMNS: Final = (_NAME, Column("Created At", _make_field_formatter("metadata.creationTimestamp"), "date"))
 
 
 def print_table(
@@ -237,40 +237,44 @@ def print_table(
     objects: Iterable[Object],
     now: float,
     meta: Object,
-    include: str = "Metadata",
+    include_object: str = "Metadata",
     *,
     with_columns: bool = True,
 ) -> Object:
-    """Return a Table of objects.
+    """Return a `meta.k8s.io/v1` Table with one row per object.
 
     Args:
         resource: the resource of the objects.
-        objects: the rows.
+        objects: the objects.
         now: the current time for ages, in seconds since 1970.
         meta: the metadata of the list.
-        include: the part of each object in its row: `None`, `Metadata` or `Object`.
+        include_object: the part of each object in its row: `None`, `Metadata` or `Object`.
         with_columns: whether column definitions are included; a watch sends them once.
     """
     columns = _COLUMNS.get(resource.kind, _DEFAULT_COLUMNS)
     document: Object = {"kind": "Table", "apiVersion": "meta.k8s.io/v1", "metadata": meta}
     document["columnDefinitions"] = [_make_column_definition(column) for column in columns] if with_columns else None
-    document["rows"] = [_make_table_row(resource, columns, content, now, include) for content in objects]
+    document["rows"] = [_make_table_row(resource, columns, content, now, include_object) for content in objects]
     return document
 
 
 def _make_column_definition(column: Column) -> Object:
-    definition = {"name": column.name, "type": column.type, "format": "name" if column.name in _NAME_COLUMNS else ""}
+    definition = {
+        "name": column.name,
+        "type": column.type,
+        "format": "name" if column.name in _COLUMNS_OF_NAME_FORMAT else "",
+    }
     return {**definition, "description": column.name, "priority": int(column.wide)}
 
 
 def _make_table_row(
-    resource: ApiResource, columns: tuple[Column, ...], content: Object, now: float, include: str
+    resource: ApiResource, columns: tuple[Column, ...], content: Object, now: float, include_object: str
 ) -> Object:
-    core_content = to_core(content) if resource.group_version == "events.k8s.io/v1" else content
-    row: Object = {"cells": [column.cell(core_content, now) for column in columns]}
-    if include == "Object":
+    core_content = to_core_event(content) if resource.group_version == "events.k8s.io/v1" else content
+    row: Object = {"cells": [column.format_cell(core_content, now) for column in columns]}
+    if include_object == "Object":
         row["object"] = content
-    elif include != "None":
+    elif include_object != "None":
         row["object"] = {
             "kind": "PartialObjectMetadata",
             "apiVersion": "meta.k8s.io/v1",

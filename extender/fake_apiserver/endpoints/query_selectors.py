@@ -1,19 +1,15 @@
-"""Label and field selectors of a query: `app in (a,b),!old`, `spec.nodeName=n1,status.phase!=Failed`."""
+"""Parse the label and field selectors of a list or watch.
 
-import re
+A label selector is `app in (a,b),!old`, for example. A field selector is `spec.nodeName=n1,status.phase!=Failed`.
+"""
+
 from dataclasses import dataclass
-from typing import Final
 
-from extender.api.matching import Requirement, RequirementError, new_requirement
+from extender.api.label_selectors import parse_label_selector
+from extender.api.matching import Requirement
 from extender.fake_apiserver.registry.api_errors import new_bad_request
-from extender.fake_apiserver.registry.event_conversion import to_core_path
+from extender.fake_apiserver.registry.event_conversion import to_core_field_path
 from extender.fake_apiserver.registry.resources import ApiResource, Object
-
-_SET_REQUIREMENT: Final = re.compile(r"(?P<key>\S+)\s+(?P<operator>in|notin)\s*\((?P<values>[^)]*)\)")
-_COMPARISON: Final = re.compile(r"(?P<key>[^=!<>\s]+)\s*(?P<operator>==|=|!=|>|<)\s*(?P<value>[^=!<>\s]*)")
-_EXISTENCE: Final = re.compile(r"(?P<no>!?)\s*(?P<key>[^=!<>\s(),]+)")
-_OPERATORS: Final = {"in": "In", "notin": "NotIn", "=": "In", "==": "In", "!=": "NotIn", ">": "Gt", "<": "Lt"}
-_COMMA: Final = re.compile(r",(?![^(]*\))")
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,8 +18,9 @@ class ListSelector:
 
     Attributes:
         namespace: the namespace of the objects; empty: all namespaces.
-        labels: the label requirements; all must match.
-        fields: the field requirements (path, value, whether the field must be equal); all must match.
+        labels: the requirements on labels, all of which must match.
+        fields: the requirements on fields, all of which must match. A requirement has the path of the field, a value,
+            and whether the field must be equal to the value (else it must differ).
     """
 
     namespace: str = ""
@@ -31,7 +28,7 @@ class ListSelector:
     fields: tuple[tuple[str, str, bool], ...] = ()
 
     def matches(self, content: Object) -> bool:
-        """Return whether an object matches."""
+        """Return whether an object is in the namespace and matches the selectors."""
         meta = content["metadata"]
         if self.namespace and meta.get("namespace") != self.namespace:
             return False
@@ -42,7 +39,7 @@ class ListSelector:
 
     @property
     def selects_all(self) -> bool:
-        """Whether only the namespace restricts the selection."""
+        """Whether there are no requirements, so that all objects in the namespace match."""
         return not self.labels and not self.fields
 
 
@@ -56,22 +53,10 @@ def parse_selectors(resource: ApiResource, namespace: str, labels: str, fields: 
 
 
 def _parse_labels(text: str) -> tuple[Requirement, ...]:
-    requirements = [requirement.strip() for requirement in _COMMA.split(text)] if text.strip() else []
-    return tuple(_parse_requirement(requirement, text) for requirement in requirements)
-
-
-def _parse_requirement(requirement: str, text: str) -> Requirement:
     try:
-        if match := _SET_REQUIREMENT.fullmatch(requirement):
-            values = tuple(value.strip() for value in match["values"].split(","))
-            return new_requirement(match["key"], _OPERATORS[match["operator"]], values)
-        if match := _COMPARISON.fullmatch(requirement):
-            return new_requirement(match["key"], _OPERATORS[match["operator"]], (match["value"],))
-        if match := _EXISTENCE.fullmatch(requirement):
-            return new_requirement(match["key"], "DoesNotExist" if match["no"] else "Exists", ())
-    except RequirementError as error:
-        raise new_bad_request(f"unable to parse requirement: {error}") from error
-    raise new_bad_request(f"couldn't parse the selector string {text!r}: unable to parse requirement {requirement!r}")
+        return parse_label_selector(text)
+    except ValueError as error:
+        raise new_bad_request(str(error)) from error
 
 
 def _parse_fields(resource: ApiResource, text: str) -> tuple[tuple[str, str, bool], ...]:
@@ -87,7 +72,7 @@ def _parse_fields(resource: ApiResource, text: str) -> tuple[tuple[str, str, boo
         if path not in {"metadata.name", "metadata.namespace", *resource.selectable_fields}:
             raise new_bad_request(f"field label not supported: {path}")
         if resource.group_version == "events.k8s.io/v1":  # events are stored as core/v1
-            path = to_core_path(path)
+            path = to_core_field_path(path)
         requirements.append((path, value.removeprefix("=").strip(), must_be_equal))
     return tuple(requirements)
 

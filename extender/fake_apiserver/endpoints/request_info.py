@@ -1,4 +1,4 @@
-"""RequestInfo: the verb, resource and object of a request, parsed from method, path and query.
+"""Parse the verb, the resource and the object of a request from its method, path and query.
 
 Source: apiserver's RequestInfoFactory.
 """
@@ -25,7 +25,7 @@ _POD_SUBRESOURCES: Final = ("binding", "eviction")
 
 @dataclass(frozen=True, slots=True)
 class RequestInfo:
-    """A request for objects.
+    """The verb of a request, and the object or objects that it addresses.
 
     Attributes:
         verb: the verb (get, list, watch, create, update, patch, delete or deletecollection).
@@ -45,7 +45,7 @@ class RequestInfo:
 
     @property
     def resource_path(self) -> str:
-        """The plural and, after a slash, the subresource, as in RBAC roles."""
+        """The plural with the subresource, such as `pods` or `pods/binding`, as in RBAC roles."""
         return f"{self.resource.plural}/{self.subresource}" if self.subresource else self.resource.plural
 
     @property
@@ -54,10 +54,10 @@ class RequestInfo:
         return self.query.get("dryRun") == "All"
 
     def parse_int_param(self, name: str) -> int | None:
-        """Return an integer parameter; None if absent.
+        """Return an integer parameter of the query; None if it is absent.
 
         Raises:
-            StatusError: 400.
+            StatusError: 400 if the parameter is not an integer.
         """
         text = self.query.get(name, "")
         if not text:
@@ -68,7 +68,7 @@ class RequestInfo:
             raise new_bad_request(f'strconv.ParseInt: parsing "{text}": invalid syntax') from error
 
     def parse_bool_param(self, name: str) -> bool:
-        """Return a boolean parameter."""
+        """Return a boolean parameter of the query; false if it is absent."""
         return self.query.get(name, "") in {"true", "1", "True", "TRUE", "t", "T"}
 
 
@@ -77,7 +77,7 @@ def parse_request(method: str, path: str, query: Mapping[str, str]) -> RequestIn
 
     Args:
         method: the HTTP method.
-        path: the escaped path.
+        path: the path, percent-encoded.
         query: the query parameters.
 
     Raises:

@@ -1,4 +1,4 @@
-"""Serialization of lists, single objects and watch events, as objects, tables or metadata."""
+"""Encode lists, single objects and watch events in the form that the client accepts."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -11,7 +11,7 @@ from extender.fake_apiserver.endpoints.printers import print_table
 from extender.fake_apiserver.endpoints.request_info import RequestInfo
 from extender.fake_apiserver.endpoints.watch import WatchEvent
 from extender.fake_apiserver.registry.api_errors import new_not_acceptable
-from extender.fake_apiserver.registry.event_conversion import to_events_v1
+from extender.fake_apiserver.registry.event_conversion import to_events_v1_event
 from extender.fake_apiserver.registry.resources import ApiResource, Object
 from extender.fake_apiserver.registry.store import Store, StoredObject
 
@@ -23,21 +23,21 @@ _JSON_MEDIA_TYPES: Final = ("application/json", "application/*", "*/*", "")
 
 @dataclass(frozen=True, slots=True)
 class Serializer:
-    """The requested form of a response.
+    """Encodes responses in the form that the client requests.
 
     Attributes:
-        form: the form: `Table`, `PartialObjectMetadata`, `PartialObjectMetadataList`, or empty for objects.
-        include: the part of each object in a table row: `None`, `Metadata` or `Object`.
+        form: `Table`, `PartialObjectMetadata` or `PartialObjectMetadataList`; empty for complete objects.
+        include_object: the part of each object in a table row: `None`, `Metadata` or `Object`.
     """
 
     form: str = _OBJECT_FORM
-    include: str = "Metadata"
+    include_object: str = "Metadata"
 
     def encode_list(self, store: Store, request: RequestInfo, now: float) -> bytes:
         """Encode the requested list.
 
         Raises:
-            StatusError: as for `read_list_page`.
+            StatusError: `read_list_page` fails.
         """
         page = read_list_page(store, request)
         meta: Object = {"resourceVersion": str(page.resource_version)}
@@ -48,7 +48,7 @@ class Serializer:
         resource = request.resource
         if self.form == _TABLE_FORM:
             rows = [_convert_version(resource, stored.content) for stored in page.items]
-            return msgspec.json.encode(print_table(resource, rows, now, meta, self.include))
+            return msgspec.json.encode(print_table(resource, rows, now, meta, self.include_object))
         if self.form in _PARTIAL_FORMS:
             document: Object = {"kind": "PartialObjectMetadataList", "apiVersion": "meta.k8s.io/v1", "metadata": meta}
             return msgspec.json.encode(
@@ -66,12 +66,12 @@ class Serializer:
         converted = _convert_version(request.resource, content)
         if self.form == _TABLE_FORM:
             meta = {"resourceVersion": content["metadata"].get("resourceVersion", "")}
-            return print_table(request.resource, [converted], now, meta, self.include)
+            return print_table(request.resource, [converted], now, meta, self.include_object)
         return _make_partial_metadata(content) if self.form in _PARTIAL_FORMS else converted
 
     def encode_watch_event(self, request: RequestInfo, event: WatchEvent, now: float, *, with_columns: bool) -> bytes:
-        """Encode a watch event with its line feed; *with_columns* includes column definitions in tables."""
-        stored = event.stored
+        """Encode a watch event as a line. *with_columns* includes the column definitions in a table."""
+        stored = event.stored_object
         if event.type == "ERROR" or self.form == _OBJECT_FORM:
             object_json = (
                 stored.json if event.type in {"ERROR", "BOOKMARK"} else _encode_object(request.resource, stored)
@@ -79,7 +79,7 @@ class Serializer:
         elif self.form == _TABLE_FORM:
             rows = [] if event.type == "BOOKMARK" else [_convert_version(request.resource, stored.content)]
             meta = {"resourceVersion": stored.content["metadata"]["resourceVersion"]}
-            table = print_table(request.resource, rows, now, meta, self.include, with_columns=with_columns)
+            table = print_table(request.resource, rows, now, meta, self.include_object, with_columns=with_columns)
             object_json = msgspec.json.encode(table)
         else:
             object_json = msgspec.json.encode(_make_partial_metadata(stored.content))
@@ -102,12 +102,12 @@ def negotiate_serializer(accept: str, query: Mapping[str, str]) -> Serializer:
 
 
 def _convert_version(resource: ApiResource, content: Object) -> Object:
-    return to_events_v1(content) if resource.group_version == "events.k8s.io/v1" else content
+    return to_events_v1_event(content) if resource.group_version == "events.k8s.io/v1" else content
 
 
 def _encode_object(resource: ApiResource, stored: StoredObject) -> bytes:
     return (
-        msgspec.json.encode(to_events_v1(stored.content))
+        msgspec.json.encode(to_events_v1_event(stored.content))
         if resource.group_version == "events.k8s.io/v1"
         else stored.json
     )
@@ -115,7 +115,7 @@ def _encode_object(resource: ApiResource, stored: StoredObject) -> bytes:
 
 def _encode_item(resource: ApiResource, stored: StoredObject) -> bytes:
     return (
-        StoredObject(to_events_v1(stored.content), 0).item_json
+        StoredObject(to_events_v1_event(stored.content), 0).item_json
         if resource.group_version == "events.k8s.io/v1"
         else stored.item_json
     )

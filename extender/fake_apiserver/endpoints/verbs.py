@@ -1,4 +1,4 @@
-"""The verbs: execute a request, and return an object or Status with the HTTP status."""
+"""Execute a request with any verb except list and watch."""
 
 from typing import Any, Final, NamedTuple
 
@@ -6,7 +6,7 @@ from extender.fake_apiserver.endpoints.listing import parse_list_selector
 from extender.fake_apiserver.endpoints.request_info import RequestInfo
 from extender.fake_apiserver.registry.api import Api
 from extender.fake_apiserver.registry.api_errors import make_success_status, new_unsupported_media
-from extender.fake_apiserver.registry.event_conversion import to_core
+from extender.fake_apiserver.registry.event_conversion import to_core_event
 from extender.fake_apiserver.registry.pod_subresources import bind, evict
 from extender.fake_apiserver.registry.resources import Object, get_storage_resource
 
@@ -19,23 +19,23 @@ class VerbResult(NamedTuple):
     """The result of a request.
 
     Attributes:
-        content: the object or Status.
+        content: the object, list or Status.
         code: the HTTP status.
-        is_object: whether the content is an object of the requested resource.
+        is_requested_resource: whether the content is an object of the requested resource, not a list or a Status.
     """
 
     content: Object
     code: int = 200
-    is_object: bool = True
+    is_requested_resource: bool = True
 
 
 def execute(api: Api, request: RequestInfo, body: Any, media_type: str) -> VerbResult:
-    """Execute a request: any verb except list and watch.
+    """Execute a request with any verb except list and watch.
 
     Args:
         api: the API.
         request: the request.
-        body: the object, or the operations of a JSON patch.
+        body: the object, the DeleteOptions or the patch; a list for a JSON patch.
         media_type: the media type of the body.
 
     Raises:
@@ -43,9 +43,9 @@ def execute(api: Api, request: RequestInfo, body: Any, media_type: str) -> VerbR
     """
     resource, namespace, name = get_storage_resource(request.resource), request.namespace, request.name
     if isinstance(body, list) and resource is not request.resource:
-        raise new_unsupported_media()  # the patch has the paths of events.k8s.io/v1
+        raise new_unsupported_media()  # the paths in the patch are not converted to core/v1
     if resource is not request.resource and "delete" not in request.verb:
-        body = to_core(body)
+        body = to_core_event(body)
     match request.verb, request.subresource:
         case "get", _:
             return VerbResult(api.get(resource, namespace, name))
@@ -63,11 +63,8 @@ def execute(api: Api, request: RequestInfo, body: Any, media_type: str) -> VerbR
         case "patch", subresource:
             if media_type not in {MERGE_PATCH, STRATEGIC_MERGE_PATCH, JSON_PATCH}:
                 raise new_unsupported_media()
-            strategic = media_type == STRATEGIC_MERGE_PATCH
-            content = api.patch(
-                resource, namespace, name, body, strategic=strategic, subresource=subresource, dry_run=request.dry_run
-            )
-            return VerbResult(content)
+            patch = api.patch_strategically if media_type == STRATEGIC_MERGE_PATCH else api.patch
+            return VerbResult(patch(resource, namespace, name, body, subresource=subresource, dry_run=request.dry_run))
         case "delete", _:
             return _delete(api, request, _parse_delete_options(request, body))
         case _:
@@ -75,7 +72,7 @@ def execute(api: Api, request: RequestInfo, body: Any, media_type: str) -> VerbR
 
 
 def _parse_delete_options(request: RequestInfo, body: Object) -> Object:
-    """Return the DeleteOptions from the body, or else from the query."""
+    """Return the DeleteOptions in the body, or else the options in the query."""
     seconds = request.parse_int_param("gracePeriodSeconds")
     return body if body or seconds is None else {"gracePeriodSeconds": seconds}
 
@@ -88,7 +85,8 @@ def _delete(api: Api, request: RequestInfo, options: Object) -> VerbResult:
         return VerbResult(last_state)
     details = {"name": request.name, "kind": resource.plural, "uid": last_state["metadata"]["uid"]}
     return VerbResult(
-        make_success_status({**details, "group": resource.group} if resource.group else details), is_object=False
+        make_success_status({**details, "group": resource.group} if resource.group else details),
+        is_requested_resource=False,
     )
 
 
@@ -106,4 +104,4 @@ def _delete_collection(api: Api, request: RequestInfo, options: Object) -> VerbR
         "metadata": meta,
         "items": items,
     }
-    return VerbResult(content_list, is_object=False)
+    return VerbResult(content_list, is_requested_resource=False)

@@ -1,4 +1,4 @@
-"""Watches: send the changes after a resource version, with bookmarks, until the timeout.
+"""Watch a resource: stream its changes after a resource version, and bookmarks, until the timeout.
 
 Source: the API concepts page of Kubernetes, "Efficient detection of changes"; cacher.go and cache_watcher.go.
 """
@@ -11,7 +11,7 @@ from typing import Final
 from extender.fake_apiserver.endpoints.listing import parse_list_selector
 from extender.fake_apiserver.endpoints.query_selectors import ListSelector
 from extender.fake_apiserver.endpoints.request_info import RequestInfo
-from extender.fake_apiserver.registry.api_errors import StatusError, new_invalid_options, new_too_large
+from extender.fake_apiserver.registry.api_errors import StatusError, new_invalid_options, new_too_large_resource_version
 from extender.fake_apiserver.registry.resources import Object
 from extender.fake_apiserver.registry.store import Store, StoreChange, StoredObject, StoreEvent
 
@@ -23,7 +23,10 @@ WATCH_SECONDS: Final = 1800.0
 
 _INITIAL_EVENTS_END: Final = "k8s.io/initial-events-end"
 _MIN_WAIT_SECONDS: Final = 1e-6
-"""The shortest wait. A simulated clock advances only while tasks wait, so it might never reach an earlier time."""
+"""A time counts as reached if fewer seconds than this remain.
+
+A simulated clock advances only while tasks wait, and rounding might turn a shorter wait into no wait.
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,30 +34,31 @@ class WatchEvent:
     """An event of a watch.
 
     Attributes:
-        type: the type: ADDED, MODIFIED, DELETED, BOOKMARK or ERROR.
-        stored: the object; BOOKMARK has an object with only a resource version, ERROR has a Status.
+        type: ADDED, MODIFIED, DELETED, BOOKMARK or ERROR.
+        stored_object: the object. A BOOKMARK has an object with only a type and metadata. An ERROR has a
+            Status instead.
     """
 
     type: str
-    stored: StoredObject
+    stored_object: StoredObject
 
 
 class Watch:
-    """A watch of one resource; it must run in the event loop that writes the store."""
+    """A watch of one resource. It must run in the event loop whose tasks write the store."""
 
     def __init__(
         self, store: Store, request: RequestInfo, closing: asyncio.Event, bookmark_seconds: float = BOOKMARK_SECONDS
     ) -> None:
-        """Parse the request.
+        """Validate the request without starting the watch.
 
         Args:
             store: the store to watch.
             request: the request.
-            closing: the event that the server stops.
+            closing: is set when the server stops.
             bookmark_seconds: the interval between bookmarks.
 
         Raises:
-            StatusError: 400, 422, or 504 for a version that is not reached yet.
+            StatusError: 400, 422, or 504 if the requested resource version is in the future.
         """
         self._store = store
         self._request = request
@@ -76,10 +80,10 @@ class Watch:
             message = "Forbidden: resourceVersionMatch is forbidden for watch unless sendInitialEvents is provided"
             raise new_invalid_options("resourceVersionMatch", message)
         if self._resource_version is not None and self._resource_version > self._store.resource_version:
-            raise new_too_large(self._resource_version, self._store.resource_version)
+            raise new_too_large_resource_version(self._resource_version, self._store.resource_version)
 
     async def stream_events(self) -> AsyncIterator[list[WatchEvent]]:
-        """Yield the events in batches until the watch ends; after an ERROR event the watch ends."""
+        """Yield the events in batches until the watch ends. An ERROR event ends the watch."""
         loop = asyncio.get_running_loop()
         changed = asyncio.Event()
         storage_key = self._request.resource.storage_key
@@ -118,7 +122,12 @@ class Watch:
             stop_task.cancel()
 
     def _list_initial_events(self) -> list[WatchEvent]:
-        """Return the current objects, unless the watch starts at a resource version."""
+        """Return the initial events: one ADDED event for each current object.
+
+        The initial events are omitted if `sendInitialEvents` is false. Without `sendInitialEvents`, they are omitted if
+        the watch starts at a resource version other than 0. If `sendInitialEvents` is true and bookmarks are allowed, a
+        bookmark marks their end.
+        """
         if self._resource_version and not self._sends_initial_events:
             return []
         self._resource_version = self._store.resource_version
@@ -155,20 +164,20 @@ class Watch:
 
 
 def make_error_event(error: StatusError) -> WatchEvent:
-    """Return the event that ends a watch with a Status."""
+    """Return the ERROR event with the Status of *error*."""
     return WatchEvent("ERROR", StoredObject(error.status, 0))
 
 
 def _to_watch_events(changes: Iterator[StoreChange], selector: ListSelector) -> Iterator[WatchEvent]:
-    """Convert changes to the events for a selector; DELETED if an object no longer matches."""
+    """Convert changes to watch events for a selector. An object that no longer matches gives DELETED."""
     matches: Callable[[Object], bool] = selector.matches
     for change in changes:
-        matched_before = change.previous is not None and matches(change.previous.content)
-        matches_now = change.event is not StoreEvent.DELETED and matches(change.stored.content)
+        matched_before = change.previous_object is not None and matches(change.previous_object.content)
+        matches_now = change.event is not StoreEvent.DELETED and matches(change.stored_object.content)
         if matches_now:
-            yield WatchEvent(StoreEvent.MODIFIED if matched_before else StoreEvent.ADDED, change.stored)
-        elif matched_before and change.previous is not None:
-            yield WatchEvent(StoreEvent.DELETED, _set_resource_version(change.previous, change.resource_version))
+            yield WatchEvent(StoreEvent.MODIFIED if matched_before else StoreEvent.ADDED, change.stored_object)
+        elif matched_before and change.previous_object is not None:
+            yield WatchEvent(StoreEvent.DELETED, _set_resource_version(change.previous_object, change.resource_version))
 
 
 def _set_resource_version(stored: StoredObject, resource_version: int) -> StoredObject:

@@ -1,4 +1,4 @@
-"""The registry: stored objects, and the defaults, validation and strategy of each resource.
+"""Store the objects of the fake API server, with the defaults, validation and strategy of each resource.
 
-May import `api` and below. Independent of HTTP.
+The package may import `api` and the packages below it. It does not depend on HTTP.
 """

@@ -1,4 +1,4 @@
-"""The API without HTTP: operations on objects with the server's defaults and validation.
+"""Create, read, update, patch and delete objects with the server's defaults and validation, without HTTP.
 
 All operations are synchronous.
 """
@@ -30,7 +30,6 @@ from extender.fake_apiserver.registry.metadata import (
 from extender.fake_apiserver.registry.patch import apply_merge_patch, apply_strategic_merge_patch
 from extender.fake_apiserver.registry.resources import (
     NAMESPACES,
-    NODES,
     PRIORITY_CLASSES,
     ApiResource,
     Object,
@@ -38,30 +37,30 @@ from extender.fake_apiserver.registry.resources import (
 )
 from extender.fake_apiserver.registry.store import Store
 
-_NAMESPACES: Final = (DEFAULT_NAMESPACE, "kube-node-lease", "kube-public", "kube-system")
+_INITIAL_NAMESPACES: Final = (DEFAULT_NAMESPACE, "kube-node-lease", "kube-public", "kube-system")
 
 
 class Api:
-    """The API over one store.
+    """The operations of the Kubernetes API on the objects of one store.
 
     Attributes:
-        store: the objects.
-        clock: the clock of timestamps.
+        store: the store of the objects.
+        clock: the clock for timestamps.
     """
 
     def __init__(self, store: Store | None = None, clock: Clock | None = None, seed: int = 0) -> None:
         """Create the initial objects of a cluster: four namespaces and two priority classes.
 
         Args:
-            store: the objects; None: a new store.
-            clock: the clock of timestamps; None: the system clock.
+            store: the store of the objects; None: a new store.
+            clock: the clock for timestamps; None: the system clock.
             seed: the seed of UIDs and generated names.
         """
         self.store = store or Store()
         self.clock = clock or SystemClock()
         self._rng = random.Random(seed)  # noqa: S311  not used for secrets
         self._deleter = Deleter(self.store, self.now)
-        for name in _NAMESPACES:
+        for name in _INITIAL_NAMESPACES:
             if self.store.get(NAMESPACES.storage_key, "", name) is None:
                 self.create(NAMESPACES, "", {"metadata": {"name": name}})
         for name, value in SYSTEM_PRIORITIES.items():
@@ -113,11 +112,11 @@ class Api:
             raise new_already_exists(resource, meta["name"])
         content = {**body, "apiVersion": resource.group_version, "kind": resource.kind, "metadata": meta}
         if resource.kind == "Pod":
-            classes = {
+            priority_classes = {
                 stored.content["metadata"]["name"]: stored.content
                 for stored in self.store.list_objects(PRIORITY_CLASSES.storage_key)
             }
-            content = pod_strategy.prepare_for_create(content, classes)
+            content = pod_strategy.prepare_for_create(content, priority_classes)
         else:
             content = strategies.prepare_for_create(resource.kind, content, has_status=resource.has_status)
         return content if dry_run else self.store.put(resource.storage_key, content)
@@ -138,14 +137,14 @@ class Api:
         subresource: str = "",
         dry_run: bool = False,
     ) -> tuple[Object, bool]:
-        """Replace an object; return the result and whether it was created.
+        """Replace an object; return the stored object and whether it was created.
 
         Args:
             resource: the object's resource.
             namespace: the object's namespace.
             name: the object's name.
             body: the new object.
-            subresource: `status` for an update of only the status; empty for an update of all remaining fields.
+            subresource: `status` to update only the status; empty to update all fields except the status.
             dry_run: whether the result is returned without being stored.
 
         Raises:
@@ -167,24 +166,45 @@ class Api:
         name: str,
         patch: Object | Sequence[Any],
         *,
-        strategic: bool = False,
         subresource: str = "",
         dry_run: bool = False,
     ) -> Object:
-        """Apply a patch. A list is a JSON patch; an object is a strategic merge patch or a JSON merge patch.
+        """Apply a JSON merge patch, or a JSON patch if *patch* is a list.
 
         Raises:
             StatusError: 400, 404, 409 or 422.
         """
         old_object = self.get(resource, namespace, name)
-        if not isinstance(patch, dict):
-            patched_object = apply_json_patch(old_object, patch)
-        else:
-            patched_object = (
-                apply_strategic_merge_patch(old_object, patch, resource.kind)
-                if strategic
-                else apply_merge_patch(old_object, patch)
-            )
+        patched_object = (
+            apply_merge_patch(old_object, patch) if isinstance(patch, dict) else apply_json_patch(old_object, patch)
+        )
+        return self._store_patched(resource, old_object, patched_object, subresource, dry_run=dry_run)
+
+    def patch_strategically(
+        self,
+        resource: ApiResource,
+        namespace: str,
+        name: str,
+        patch: Object,
+        *,
+        subresource: str = "",
+        dry_run: bool = False,
+    ) -> Object:
+        """Apply a strategic merge patch.
+
+        Raises:
+            StatusError: 400, 404, 409 or 422.
+        """
+        old_object = self.get(resource, namespace, name)
+        patched_object = apply_strategic_merge_patch(old_object, patch, resource.kind)
+        return self._store_patched(resource, old_object, patched_object, subresource, dry_run=dry_run)
+
+    def _store_patched(
+        self, resource: ApiResource, old_object: Object, patched_object: Object, subresource: str, *, dry_run: bool
+    ) -> Object:
+        """Store *patched_object* if its name, uid and resource version are those of *old_object*."""
+        name = old_object["metadata"]["name"]
+        namespace = old_object["metadata"].get("namespace", "")
         check_names(namespace, name, patched_object.get("metadata") or {})
         patched_meta = patched_object.get("metadata") or {}
         if patched_meta.get("uid", uid := old_object["metadata"]["uid"]) != uid:
@@ -216,7 +236,7 @@ class Api:
     def guaranteed_update(
         self, resource: ApiResource, namespace: str, name: str, update: Callable[[Object], Object]
     ) -> Object:
-        """Store the result of *update* without validation; used by the server itself and by kubelets.
+        """Store the result of *update* without validation. The server itself and the kubelets use this method.
 
         Raises:
             StatusError: 404, or an error that *update* raises.
@@ -228,7 +248,7 @@ class Api:
     def delete(
         self, resource: ApiResource, namespace: str, name: str, options: Object | None = None, *, dry_run: bool = False
     ) -> tuple[Object, bool]:
-        """Delete an object or start its deletion; return its last state and whether it is removed.
+        """Delete an object or start its deletion; return its last state and whether it was removed.
 
         Args:
             resource: the object's resource.
@@ -243,9 +263,9 @@ class Api:
         return self._deleter.delete(resource, self.get(resource, namespace, name), options or {}, dry_run=dry_run)
 
     def delete_now(self, resource: ApiResource, namespace: str, name: str) -> None:
-        """Delete an object without grace period, as a kubelet does; ignore a missing object.
+        """Delete an object without a grace period, as a kubelet does. A missing object is ignored.
 
-        Finalizers still delay the removal.
+        Finalizers delay the removal nevertheless.
         """
         try:
             self.delete(resource, namespace, name, {"gracePeriodSeconds": 0})
@@ -253,10 +273,6 @@ class Api:
             if error.code != 404:
                 raise
 
-    def list_nodes(self) -> list[Object]:
-        """Return all nodes, by name."""
-        return [stored.content for stored in self.store.list_objects(NODES.storage_key)]
-
     def list_objects(self, resource: ApiResource, namespace: str = "") -> list[dict[str, Any]]:
-        """Return all objects of a resource, by namespace and name."""
+        """Return the objects of a resource, sorted by namespace and name; an empty namespace means all."""
         return [stored.content for stored in self.store.list_objects(resource.storage_key, namespace)]

@@ -1,4 +1,4 @@
-"""Errors of the API as Status objects, with upstream's texts."""
+"""Create the API's errors as Status objects, with upstream's messages."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -8,7 +8,7 @@ from extender.fake_apiserver.registry.resources import ApiResource, Object
 
 
 class StatusError(Exception):
-    """A request failed; the response is a Status.
+    """A request failed. The response is a Status.
 
     Attributes:
         status: the Status.
@@ -18,7 +18,7 @@ class StatusError(Exception):
     def __init__(
         self, code: int, reason: str, message: str, details: Object | None = None, retry_after: int = 0
     ) -> None:
-        """Create the Status; a *retry_after* of 0 omits Retry-After."""
+        """Create the Status. If *retry_after* is 0, the response has no header Retry-After."""
         super().__init__(message)
         self.retry_after = retry_after or None
         self.status = make_failure_status(code, reason, message, details)
@@ -81,7 +81,10 @@ def new_already_exists(resource: ApiResource, name: str) -> StatusError:
 
 
 def new_conflict(resource: ApiResource, name: str, message: str, subresource: str = "") -> StatusError:
-    """Return a 409 error: the object is not in the expected state. *subresource* is, for example, `binding`."""
+    """Return a 409 error: the object is not in the state that the request needs.
+
+    *subresource* is the subresource of the request, such as `binding`, or empty.
+    """
     path = f"{resource.plural}/{subresource}"
     details = {**_make_details(resource, name), "kind": path if subresource else resource.plural}
     target = path if subresource else resource.qualified_resource
@@ -139,7 +142,7 @@ def new_method_not_allowed() -> StatusError:
 
 
 def new_unsupported_media(supported: Iterable[str] = ()) -> StatusError:
-    """Return a 415 error: the body's media type is not *supported*."""
+    """Return a 415 error: the body's media type is not one of *supported*."""
     if not supported:
         return StatusError(415, "UnsupportedMediaType", "415: Unsupported Media Type")
     text = f"the body of the request was in an unknown format - accepted media types include: {', '.join(supported)}"
@@ -157,19 +160,19 @@ def new_expired(message: str) -> StatusError:
     return StatusError(410, "Expired", message)
 
 
-def new_too_old(requested: int, oldest: int) -> StatusError:
-    """Return a 410 error: the resource version of a watch is no longer available."""
-    return new_expired(f"too old resource version: {requested} ({oldest})")
+def new_too_old_resource_version(requested_version: int, oldest_version: int) -> StatusError:
+    """Return a 410 error: the changes since the requested resource version are no longer stored."""
+    return new_expired(f"too old resource version: {requested_version} ({oldest_version})")
 
 
-def new_too_large(requested: int, current: int) -> StatusError:
-    """Return a 504 error: the resource version is not reached yet."""
-    message = f"Too large resource version: {requested}, current: {current}"
+def new_too_large_resource_version(requested_version: int, current_version: int) -> StatusError:
+    """Return a 504 error: the requested resource version is in the future."""
+    message = f"Too large resource version: {requested_version}, current: {current_version}"
     causes = [{"reason": "ResourceVersionTooLarge", "message": "Too large resource version"}]
     return StatusError(504, "Timeout", message, {"causes": causes}, retry_after=1)
 
 
 def new_too_many_requests(message: str, cause: str, retry_after: int = 0) -> StatusError:
-    """Return a 429 error: a disruption budget forbids the eviction now."""
+    """Return a 429 error: a disruption budget currently forbids the eviction."""
     details: Object = {"causes": [{"reason": "DisruptionBudget", "message": cause}]}
     return StatusError(429, "TooManyRequests", message, details, retry_after)

@@ -1,4 +1,6 @@
-"""Deletion of objects: immediately, or after the grace period, the finalizers, or the contents of a namespace.
+"""Delete objects, with grace periods and finalizers.
+
+An object with a grace period or finalizers is first only marked as deleted. A namespace is removed when it is empty.
 
 Source: registry.Store.Delete, rest.BeforeDelete, pkg/registry/core/pod/strategy.go.
 """
@@ -22,15 +24,15 @@ class Deleter:
     """Deletes objects from a store.
 
     Attributes:
-        store: the objects.
-        now: the function that returns the current timestamp.
+        store: the store of the objects.
+        now: returns the current timestamp.
     """
 
     store: Store
     now: Callable[[], str]
 
     def delete(self, resource: ApiResource, old: Object, options: Object, *, dry_run: bool) -> tuple[Object, bool]:
-        """Delete an object or start its deletion; return its last state and whether it is removed.
+        """Delete an object or start its deletion; return its last state and whether it was removed.
 
         Raises:
             StatusError: 403 or 409.
@@ -72,7 +74,7 @@ class Deleter:
         return stored_content, False
 
     def _make_final_state(self, pod: Object) -> Object:
-        """Return the state of a pod at its removal, with a grace period of 0."""
+        """Return the last state of a pod, which has a deletion timestamp and a grace period of 0."""
         meta = pod["metadata"]
         return {
             **pod,
@@ -82,7 +84,10 @@ class Deleter:
         }
 
     def finish_deletion(self, resource: ApiResource, content: Object) -> Object:
-        """Remove an updated object if it is being deleted without finalizers and grace period; return its state."""
+        """Remove an updated object if it is being deleted and has neither finalizers nor a grace period.
+
+        Return the last state of the object.
+        """
         meta = content["metadata"]
         removable = meta.get("deletionTimestamp") and not meta.get("finalizers") and resource is not NAMESPACES
         if removable and not meta.get("deletionGracePeriodSeconds"):
@@ -104,11 +109,11 @@ class Deleter:
                     try:
                         self.delete(resource, stored.content, {}, dry_run=False)
                     except StatusError:
-                        continue  # an object that cannot be deleted blocks its namespace
+                        continue  # the namespace is not removed while it contains the object
         self._remove_empty_namespace(namespace)
 
     def _remove_empty_namespace(self, namespace: str) -> None:
-        """Remove a terminating namespace that is empty."""
+        """Remove a namespace if it is terminating and empty."""
         stored_namespace = self.store.get(NAMESPACES.storage_key, "", namespace)
         if stored_namespace is None or not stored_namespace["metadata"].get("deletionTimestamp"):
             return
@@ -121,7 +126,7 @@ class Deleter:
 
 
 def _increment_generation(old_meta: Object, new_meta: Object) -> Object:
-    """Return the new metadata; increment its generation, if any, when the deletion starts."""
+    """Return *new_meta*, with the next generation if the old object has a generation and is not being deleted yet."""
     if "generation" in old_meta and not old_meta.get("deletionTimestamp"):
         return {**new_meta, "generation": old_meta["generation"] + 1}
     return new_meta

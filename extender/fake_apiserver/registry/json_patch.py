@@ -1,6 +1,6 @@
-"""JSON patch: a list of operations that are applied in order; if one fails, none is applied.
+"""Apply a JSON patch, which is a list of operations. If one operation fails, none is applied.
 
-As in the real API server, `replace` may name a missing field. Source: RFC 6902, RFC 6901.
+As in the real API server, `replace` may add a missing field. Source: RFC 6902, RFC 6901.
 """
 
 from collections.abc import Sequence
@@ -30,11 +30,11 @@ def apply_json_patch(target: Object, patch: Sequence[Any]) -> Object:
 
 
 def _apply_operation(root: Object, operation: Object) -> None:
-    """Apply one operation; *root* contains the object under the empty name.
+    """Apply one operation to the object `root[""]`.
 
     Raises:
-        LookupError: a part of the operation or of the object is missing.
-        TypeError: a part has the wrong type.
+        LookupError: a field of the operation or of the object is missing.
+        TypeError: a field has the wrong type.
         ValueError: a test fails, or the operation is unknown.
     """
     path = _parse_pointer(operation["path"])
@@ -60,7 +60,7 @@ def _apply_operation(root: Object, operation: Object) -> None:
 
 
 def _parse_pointer(pointer: Any) -> list[str]:
-    """Split a JSON pointer into steps, starting with the empty name."""
+    """Return the path from the root, such as `["", "spec", "nodeName"]`, of the JSON pointer `/spec/nodeName`."""
     if not isinstance(pointer, str):
         raise TypeError(f"{pointer!r} is not a JSON pointer")
     first, *steps = pointer.split("/")
@@ -70,7 +70,10 @@ def _parse_pointer(pointer: Any) -> list[str]:
 
 
 def _resolve_parent(root: Object, steps: Sequence[str]) -> tuple[Any, Any]:
-    """Return the parent of the last step, and the step's name or index; `-` is the end of a list."""
+    """Return the object or list that contains the value at the path *steps*, and the value's name or index in it.
+
+    The last step may be `-`, which means the end of a list.
+    """
     parent: Any = root
     for step in steps[:-1]:
         parent = parent[_resolve_key(parent, step)]

@@ -1,4 +1,4 @@
-"""Object metadata: fields set by the server, and the checks of names, versions and preconditions."""
+"""Set the metadata fields that the server owns, and check names, resource versions and preconditions."""
 
 import random
 import re
@@ -45,26 +45,28 @@ def parse_timestamp(text: str) -> float:
     return datetime.fromisoformat(text).timestamp()
 
 
-def build_metadata(resource: ApiResource, requested: Object, now: str, rng: random.Random) -> Object:
+def build_metadata(resource: ApiResource, requested_meta: Object, now: str, rng: random.Random) -> Object:
     """Return the metadata of a new object.
 
     Args:
         resource: the resource of the object.
-        requested: the metadata of the request, with the namespace set.
+        requested_meta: the metadata in the request, with the namespace set.
         now: the creation timestamp.
-        rng: the generator of name suffixes and UIDs.
+        rng: the random generator for name suffixes and UIDs.
 
     Raises:
         StatusError: 422 if the name is missing or invalid.
     """
-    name = requested.get("name") or ""
-    if not name and requested.get("generateName"):
-        name = requested["generateName"] + "".join(rng.choices(_SUFFIX_CHARACTERS, k=5))
+    name = requested_meta.get("name") or ""
+    if not name and requested_meta.get("generateName"):
+        name = requested_meta["generateName"] + "".join(rng.choices(_SUFFIX_CHARACTERS, k=5))
     cause = _validate_name(name)
     if cause is not None:
         raise new_invalid(resource, name, [cause])
     caller_fields = {
-        key: value for key, value in requested.items() if key not in {*_SERVER_FIELDS, "resourceVersion", "selfLink"}
+        key: value
+        for key, value in requested_meta.items()
+        if key not in {*_SERVER_FIELDS, "resourceVersion", "selfLink"}
     }
     server_fields = {"uid": str(uuid.UUID(int=rng.getrandbits(128), version=4)), "creationTimestamp": now}
     return {**caller_fields, "name": name, **server_fields, **({"generation": 1} if _has_generation(resource) else {})}
@@ -84,10 +86,14 @@ def _has_generation(resource: ApiResource) -> bool:
 
 
 def update_metadata(resource: ApiResource, old: Object, new: Object, *, spec_changed: bool) -> Object:
-    """Return the metadata of an updated object: the fields of the request, except those that the server sets."""
-    old_meta, requested = old["metadata"], new.get("metadata") or {}
+    """Return the metadata of an updated object.
+
+    The names, the resourceVersion and the server's fields are those of *old*. All other fields are those of *new*.
+    If *spec_changed* is true and the resource has a generation, the generation is incremented.
+    """
+    old_meta, requested_meta = old["metadata"], new.get("metadata") or {}
     caller_fields = {
-        key: value for key, value in requested.items() if key not in _SERVER_FIELDS and value not in (None, {}, [])
+        key: value for key, value in requested_meta.items() if key not in _SERVER_FIELDS and value not in (None, {}, [])
     }
     server_fields = {key: old_meta[key] for key in _SERVER_FIELDS if key in old_meta}
     if spec_changed and _has_generation(resource):
@@ -97,7 +103,7 @@ def update_metadata(resource: ApiResource, old: Object, new: Object, *, spec_cha
 
 
 def check_names(namespace: str, name: str, meta: Object) -> None:
-    """Reject a body whose name or namespace differs from the path's.
+    """Reject a body whose name or namespace differs from the name or namespace in the path.
 
     Raises:
         StatusError: 400.
@@ -122,9 +128,11 @@ def check_resource_version(resource: ApiResource, old: Object, new: Object) -> N
     version = meta.get("resourceVersion") or ""
     if not version and not resource.allow_unconditional_update:
         message = "Invalid value: 0: must be specified for an update"
-        # This error has the plural instead of the kind. Source: registry.Store.Update.
-        plural = replace(resource, kind=resource.plural)
-        raise new_invalid(plural, name, [StatusCause("metadata.resourceVersion", "FieldValueInvalid", message)])
+        # Upstream's error names the plural here instead of the kind. Source: registry.Store.Update.
+        resource_named_by_plural = replace(resource, kind=resource.plural)
+        raise new_invalid(
+            resource_named_by_plural, name, [StatusCause("metadata.resourceVersion", "FieldValueInvalid", message)]
+        )
     if version and version != old["metadata"]["resourceVersion"]:
         raise new_object_modified(resource, name)
 
@@ -132,14 +140,17 @@ def check_resource_version(resource: ApiResource, old: Object, new: Object) -> N
 def make_precondition_error(
     resource: ApiResource, old: Object, field: str, expected: str, *, deleting: bool = False
 ) -> StatusError:
-    """Return the error of a failed precondition; *field* is `UID` or `ResourceVersion`."""
+    """Return the error of a failed precondition. *field* is `UID` or `ResourceVersion`.
+
+    The message for a deletion (*deleting*) differs from the message for an update.
+    """
     meta = old["metadata"]
     actual = meta["uid" if field == "UID" else "resourceVersion"]
     if deleting:
         ending = "deleted and then recreated" if field == "UID" else "modified"
         message = f"the {field} in the precondition ({expected}) does not match the {field} in record ({actual})."
-        by_kind = replace(resource, plural=resource.kind)
-        return new_conflict(by_kind, meta["name"], f"{message} The object might have been {ending}")
+        resource_named_by_kind = replace(resource, plural=resource.kind)
+        return new_conflict(resource_named_by_kind, meta["name"], f"{message} The object might have been {ending}")
     text = f"Precondition failed: {field} in precondition: {expected}, {field} in object meta: {actual}"
     key = "/".join(part for part in ("", "registry", resource.plural, meta.get("namespace", ""), meta["name"]) if part)
     storage_error = (

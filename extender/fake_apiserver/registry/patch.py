@@ -1,4 +1,4 @@
-"""Patches: JSON merge patch and strategic merge patch.
+"""Apply JSON merge patches and strategic merge patches.
 
 Source: RFC 7386; the patchStrategy and patchMergeKey tags of k8s.io/api; apimachinery's strategicpatch.
 """
@@ -33,10 +33,10 @@ _MERGE_KEYS: Final[Mapping[str, str]] = {
     "volumeMounts": "mountPath",
     "volumes": "name",
 }
-"""The merge keys of lists; other lists are replaced as a whole."""
+"""The merge key of each list of objects. A list without a merge key is replaced as a whole."""
 
-_SET_FIELDS: Final = frozenset({"finalizers", "podCIDRs"})
-"""Lists of strings that a patch extends."""
+_MERGED_STRING_LISTS: Final = frozenset({"finalizers", "podCIDRs"})
+"""Lists of strings to which a patch adds its elements, instead of replacing the list."""
 
 _DIRECTIVE: Final = "$patch"
 _DELETE_PREFIX: Final = "$deleteFromPrimitiveList/"
@@ -45,7 +45,9 @@ _RETAIN_KEYS: Final = "$retainKeys"
 
 
 def apply_merge_patch(target: Any, patch: Any) -> Any:
-    """Apply a JSON merge patch: null removes a field, an object is merged, any other value replaces the field.
+    """Apply a JSON merge patch.
+
+    In the patch, null removes a field, an object is merged into the field, and any other value replaces the field.
 
     Source: RFC 7386.
     """
@@ -102,7 +104,7 @@ def _get_merge_key(name: str, kind: str) -> str | None:
 
 def _merge_list(name: str, target: Sequence[Any], patch: list[Any], order: Any, kind: str) -> list[Any]:
     merge_key = _get_merge_key(name, kind)
-    if name in _SET_FIELDS:
+    if name in _MERGED_STRING_LISTS:
         result = [*target, *(element for element in patch if element not in target)]
         return _order_elements(result, order if isinstance(order, list) else patch, target, None)
     if merge_key is None:
@@ -129,32 +131,34 @@ def _merge_list(name: str, target: Sequence[Any], patch: list[Any], order: Any, 
 def _order_elements(
     elements: list[Any], order: Sequence[Any], original: Sequence[Any], merge_key: str | None
 ) -> list[Any]:
-    """Order the elements as in the patch; elements missing from the patch stay before elements that they preceded.
+    """Sort the elements of a patched list.
 
-    New elements come first. Source: strategicpatch.normalizeElementOrder.
+    The elements in *order* (listed) have that order. The elements that are not in *order* (unlisted) keep their order.
+    The two sequences are merged: the next unlisted element precedes the next listed element if it does so in
+    *original*. Otherwise the next listed element is first.
+
+    Source: strategicpatch.normalizeElementOrder.
     """
-    patch_positions, original_positions = (
+    order_positions, original_positions = (
         _map_positions_by_key(order, merge_key),
         _map_positions_by_key(original, merge_key),
     )
-    patch_elements = sorted(
-        (element for element in elements if _get_element_key(element, merge_key) in patch_positions),
-        key=lambda element: patch_positions[_get_element_key(element, merge_key)],
+    listed_elements = sorted(
+        (element for element in elements if _get_element_key(element, merge_key) in order_positions),
+        key=lambda element: order_positions[_get_element_key(element, merge_key)],
     )
-    other_elements = [element for element in elements if _get_element_key(element, merge_key) not in patch_positions]
+    unlisted_elements = [element for element in elements if _get_element_key(element, merge_key) not in order_positions]
     ordered_elements: list[Any] = []
-    while patch_elements and other_elements:
-        other_position, patch_element_position = (
-            original_positions.get(_get_element_key(other_elements[0], merge_key)),
-            original_positions.get(_get_element_key(patch_elements[0], merge_key)),
+    while listed_elements and unlisted_elements:
+        unlisted_position, listed_position = (
+            original_positions.get(_get_element_key(unlisted_elements[0], merge_key)),
+            original_positions.get(_get_element_key(listed_elements[0], merge_key)),
         )
-        other_is_first = (
-            other_position is not None
-            and patch_element_position is not None
-            and other_position < patch_element_position
+        unlisted_is_first = (
+            unlisted_position is not None and listed_position is not None and unlisted_position < listed_position
         )
-        ordered_elements.append((other_elements if other_is_first else patch_elements).pop(0))
-    return [*ordered_elements, *patch_elements, *other_elements]
+        ordered_elements.append((unlisted_elements if unlisted_is_first else listed_elements).pop(0))
+    return [*ordered_elements, *listed_elements, *unlisted_elements]
 
 
 def _get_element_key(element: Any, merge_key: str | None) -> str:
@@ -166,7 +170,7 @@ def _map_positions_by_key(elements: Sequence[Any], merge_key: str | None) -> dic
 
 
 def _reorder_lists(target: Object, patch: Object, kind: str) -> None:
-    """Reorder lists that a patch mentions only with an element order."""
+    """Reorder the lists for which the patch has a `$setElementOrder` directive but no elements."""
     for name, order in patch.items():
         field = name.removeprefix(_ORDER_PREFIX)
         elements = target.get(field)

@@ -1,4 +1,4 @@
-"""Defaults of new pods: fields, priority, tolerations and QoS class.
+"""Set the defaults of new pods: default fields, priority, tolerations and QoS class.
 
 Source: pkg/apis/core/v1/defaults.go; the admission plugins Priority and DefaultTolerationSeconds.
 """
@@ -6,7 +6,12 @@ Source: pkg/apis/core/v1/defaults.go; the admission plugins Priority and Default
 from collections.abc import Mapping, Sequence
 from typing import Final
 
-from extender.api.defaults import DEFAULT_SCHEDULER_NAME, SYSTEM_PRIORITIES, default_host_port, default_requests
+from extender.api.defaults import (
+    DEFAULT_SCHEDULER_NAME,
+    SYSTEM_PRIORITIES,
+    default_host_port,
+    fill_requests_from_limits,
+)
 from extender.api.quantity import milli_value
 from extender.fake_apiserver.registry.api_errors import new_forbidden
 from extender.fake_apiserver.registry.resources import PODS, Object
@@ -18,7 +23,7 @@ _QOS_RESOURCES: Final = ("cpu", "memory")
 
 
 def set_defaults(spec: Object, *, template: bool = False) -> Object:
-    """Return the spec of a pod with default fields; a pod template has fewer defaults."""
+    """Return the spec of a pod with default fields. The spec of a pod template gets fewer defaults."""
     host_network = bool(spec.get("hostNetwork")) and not template
     defaulted_spec: Object = {} if template else {"enableServiceLinks": True}
     defaulted_spec |= {
@@ -44,7 +49,7 @@ def _set_container_defaults(container: Object, template: bool, host_network: boo
     resources = dict(container.get("resources") or {})
     limits = resources.get("limits")
     if limits and not template:
-        resources["requests"] = default_requests(resources.get("requests") or {}, limits)
+        resources["requests"] = fill_requests_from_limits(resources.get("requests") or {}, limits)
     defaulted_container: Object = {
         "imagePullPolicy": "Always" if is_latest else "IfNotPresent",
         "terminationMessagePath": "/dev/termination-log",
@@ -65,36 +70,38 @@ def _set_port_defaults(port: Object, *, host_network: bool) -> Object:
     return {**defaulted_port, "hostPort": host_port} if host_port else defaulted_port
 
 
-def admit(spec: Object, name: str, classes: Mapping[str, Object]) -> Object:
-    """Return the spec with its priority and with tolerations of not-ready and unreachable nodes.
+def admit(spec: Object, name: str, priority_classes: Mapping[str, Object]) -> Object:
+    """Return the spec after admission, which adds the priority, the preemption policy and default tolerations.
 
     Args:
         spec: the spec with defaults.
         name: the name of the pod, for error messages.
-        classes: the priority classes by name.
+        priority_classes: the priority classes by name.
 
     Raises:
-        StatusError: 403 if the class is unknown, or the requested priority differs from the class's priority.
+        StatusError: 403 if the priority class is unknown, or the priority or preemption policy in the spec differs from
+            the priority class.
     """
     return {
         **spec,
-        **_resolve_priority(spec, name, classes),
+        **_resolve_priority(spec, name, priority_classes),
         "tolerations": _add_default_tolerations(spec.get("tolerations") or []),
     }
 
 
-def _resolve_priority(spec: Object, name: str, classes: Mapping[str, Object]) -> Object:
+def _resolve_priority(spec: Object, name: str, priority_classes: Mapping[str, Object]) -> Object:
+    """Return the fields of the spec that depend on the priority class."""
     class_name = spec.get("priorityClassName", "")
     policy = "PreemptLowerPriority"
     priority = 0
-    if class_name in classes:
-        priority_class: Object | None = classes[class_name]
+    if class_name in priority_classes:
+        priority_class: Object | None = priority_classes[class_name]
     elif class_name in SYSTEM_PRIORITIES:
         priority_class, priority = None, SYSTEM_PRIORITIES[class_name]
     elif class_name:
         raise new_forbidden(PODS, name, f"no PriorityClass with name {class_name} was found")
     else:
-        global_defaults = [candidate for candidate in classes.values() if candidate.get("globalDefault")]
+        global_defaults = [candidate for candidate in priority_classes.values() if candidate.get("globalDefault")]
         priority_class = min(global_defaults, key=lambda candidate: int(candidate.get("value", 0)), default=None)
     if priority_class is not None:
         class_name = priority_class["metadata"]["name"]

@@ -1,4 +1,4 @@
-"""The pod strategy: creation, validation of updates, and grace periods.
+"""Prepare new pods, validate updates of pods, and choose their grace periods.
 
 Source: pkg/registry/core/pod/strategy.go, pkg/apis/core/validation.
 """
@@ -21,14 +21,16 @@ TERMINAL_PHASES: Final = ("Succeeded", "Failed")
 """Phases of finished pods."""
 
 
-def prepare_for_create(pod: Object, classes: Mapping[str, Object]) -> Object:
+def prepare_for_create(pod: Object, priority_classes: Mapping[str, Object]) -> Object:
     """Return a new pod after admission, with defaults and its initial status.
 
+    *priority_classes* maps the name of each priority class to the class.
+
     Raises:
-        StatusError: 403 if admission rejects the pod, or 422.
+        StatusError: 403 if admission rejects the pod, or 422 if the pod is invalid.
     """
     name = pod["metadata"]["name"]
-    spec = admit(set_defaults(pod.get("spec") or {}), name, classes)
+    spec = admit(set_defaults(pod.get("spec") or {}), name, priority_classes)
     causes = _validate(spec)
     if causes:
         raise new_invalid(PODS, name, causes)
@@ -93,20 +95,28 @@ def _select_immutable_fields(spec: Object, mutable_fields: Sequence[str]) -> Obj
     return immutable_fields
 
 
-def get_grace_period(pod: Object, requested: int | None) -> int:
-    """Return the requested or else the pod's own grace period in seconds; 0 for a pod that does not run.
+def get_grace_period(pod: Object, requested_seconds: int | None) -> int:
+    """Return the grace period of a pod's deletion in seconds.
+
+    It is 0 for a pod without a node and for a finished pod. For any other pod it is *requested_seconds*, or else the
+    grace period in the pod's spec. A negative grace period counts as 1.
 
     Source: CheckGracefulDelete.
     """
     spec = pod.get("spec") or {}
     if not spec.get("nodeName") or (pod.get("status") or {}).get("phase") in TERMINAL_PHASES:
         return 0
-    seconds = requested if requested is not None else int(spec.get("terminationGracePeriodSeconds") or 0)
+    seconds = (
+        requested_seconds if requested_seconds is not None else int(spec.get("terminationGracePeriodSeconds") or 0)
+    )
     return seconds if seconds >= 0 else 1
 
 
 def set_condition(pod: Object, condition: Object, now: str) -> Object:
-    """Return the pod with a condition; the transition time changes only with the condition's status."""
+    """Return the pod with a new or updated condition.
+
+    The transition time is *now* if the status of the condition changes, else it stays as it was.
+    """
     status = pod.get("status") or {}
     conditions = list(status.get("conditions") or [])
     index = next((index for index, existing in enumerate(conditions) if existing["type"] == condition["type"]), None)

@@ -1,4 +1,4 @@
-"""The subresources pods/binding and pods/eviction.
+"""Handle the subresources pods/binding and pods/eviction.
 
 Source: pkg/registry/core/pod/storage/storage.go and eviction.go.
 """
@@ -37,13 +37,11 @@ _EVICTED_CONDITION: Final = {
 
 
 def bind(api: Api, namespace: str, name: str, binding: Object, *, dry_run: bool = False) -> Object:
-    """Assign a pod to a node; return a Status.
-
-    The existence of the node is not checked.
+    """Assign a pod to a node, which need not exist; return a Status.
 
     Raises:
-        StatusError: 400, 404, 422; 409 if the pod has a node, is gated or is being deleted, or if its uid differs from
-            the binding's uid.
+        StatusError: 400, 404, 422, or 409 if the pod has a node, is gated, is being deleted, or has a uid that
+            differs from the uid in the binding.
     """
     meta = binding.get("metadata") or {}
     if meta.get("name") != name:
@@ -91,7 +89,8 @@ def evict(api: Api, namespace: str, name: str, eviction: Object, *, dry_run: boo
     """Delete a pod if its disruption budget allows the eviction; return a Status.
 
     Raises:
-        StatusError: 400, 404, 409; 429 if the budget forbids it now; 500 if the pod has several budgets.
+        StatusError: 400, 404, 409, 429 if the budget currently forbids the eviction, or 500 if the pod has several
+            budgets.
     """
     meta = eviction.get("metadata") or {}
     if meta.get("name") != name:
@@ -106,7 +105,7 @@ def evict(api: Api, namespace: str, name: str, eviction: Object, *, dry_run: boo
     if len(budgets) > 1:
         raise StatusError(500, "", _SEVERAL_BUDGETS_MESSAGE)
     if budgets:
-        _consume_disruption(api, pod, budgets[0], dry_run=dry_run)
+        _check_and_decrement(api, pod, budgets[0], dry_run=dry_run)
     if not dry_run:
         api.guaranteed_update(PODS, namespace, name, lambda pod: set_condition(pod, _EVICTED_CONDITION, api.now()))
         delete_options = {key: value for key, value in options.items() if key != "preconditions"}
@@ -123,7 +122,7 @@ def _find_budgets(api: Api, pod: Object) -> list[Object]:
     ]
 
 
-def _consume_disruption(api: Api, pod: Object, budget: Object, *, dry_run: bool) -> None:
+def _check_and_decrement(api: Api, pod: Object, budget: Object, *, dry_run: bool) -> None:
     meta, spec, status = budget["metadata"], budget["spec"], budget.get("status") or {}
     name = meta["name"]
     healthy_count, desired_count = int(status.get("currentHealthy", 0)), int(status.get("desiredHealthy", 0))

@@ -1,4 +1,4 @@
-"""The resources of this server: their names in paths, lists and kubectl, and their update rules."""
+"""Describe the resources of this server: names in paths, lists and kubectl, selectable fields, and update rules."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -6,12 +6,12 @@ from types import MappingProxyType
 from typing import Any, Final
 
 Object = dict[str, Any]
-"""A Kubernetes object as parsed JSON; never mutated once stored."""
+"""A Kubernetes object as parsed JSON. A stored object is never mutated."""
 
 
 @dataclass(frozen=True, slots=True)
 class ApiResource:
-    """A resource in one version.
+    """A resource in one version of its API group.
 
     Attributes:
         group_version: the group and version, such as `v1` or `apps/v1`.
@@ -20,7 +20,7 @@ class ApiResource:
         namespaced: whether objects are in a namespace.
         short_names: the short names in kubectl.
         has_status: whether the resource has a status subresource.
-        selectable_fields: the fields of field selectors, in addition to name and namespace.
+        selectable_fields: the fields that field selectors support, in addition to name and namespace.
         allow_unconditional_update: whether an update may omit the resourceVersion.
         allow_create_on_update: whether an update of a missing object creates it.
         return_deleted_object: whether a deletion returns the object instead of a Status.
@@ -44,7 +44,7 @@ class ApiResource:
 
     @property
     def storage_key(self) -> str:
-        """The key of the objects in the store; both versions of events have the same key."""
+        """The key of the resource in the store. Both API groups of events have the same key."""
         return "events" if self.kind == "Event" else self.qualified_resource
 
     @property
@@ -78,9 +78,9 @@ _EVENTS_V1_FIELDS: Final = (
     "type",
 )
 
-_STORAGE_VERSION: Final = "storage.k8s.io/v1"
-_RESOURCE_VERSION: Final = "resource.k8s.io/v1"
-_COORDINATION_VERSION: Final = "coordination.k8s.io/v1"
+_STORAGE_GROUP_VERSION: Final = "storage.k8s.io/v1"
+_RESOURCE_GROUP_VERSION: Final = "resource.k8s.io/v1"
+_COORDINATION_GROUP_VERSION: Final = "coordination.k8s.io/v1"
 
 API_RESOURCES: Final = (
     ApiResource(
@@ -134,17 +134,28 @@ API_RESOURCES: Final = (
         allow_unconditional_update=False,
     ),
     ApiResource("scheduling.k8s.io/v1", "PriorityClass", "priorityclasses", False, ("pc",)),
+    ApiResource("scheduling.k8s.io/v1beta1", "PodGroup", "podgroups", has_status=True),
     ApiResource("scheduling.k8s.io/v1alpha2", "PodGroup", "podgroups", has_status=True),
-    ApiResource(_STORAGE_VERSION, "StorageClass", "storageclasses", False, ("sc",), return_deleted_object=True),
+    ApiResource(_STORAGE_GROUP_VERSION, "StorageClass", "storageclasses", False, ("sc",), return_deleted_object=True),
     ApiResource(
-        _STORAGE_VERSION, "CSINode", "csinodes", False, allow_unconditional_update=False, return_deleted_object=True
+        _STORAGE_GROUP_VERSION,
+        "CSINode",
+        "csinodes",
+        False,
+        allow_unconditional_update=False,
+        return_deleted_object=True,
     ),
     ApiResource(
-        _STORAGE_VERSION, "CSIDriver", "csidrivers", False, allow_unconditional_update=False, return_deleted_object=True
+        _STORAGE_GROUP_VERSION,
+        "CSIDriver",
+        "csidrivers",
+        False,
+        allow_unconditional_update=False,
+        return_deleted_object=True,
     ),
-    ApiResource(_STORAGE_VERSION, "CSIStorageCapacity", "csistoragecapacities", allow_unconditional_update=False),
+    ApiResource(_STORAGE_GROUP_VERSION, "CSIStorageCapacity", "csistoragecapacities", allow_unconditional_update=False),
     ApiResource(
-        _STORAGE_VERSION,
+        _STORAGE_GROUP_VERSION,
         "VolumeAttachment",
         "volumeattachments",
         False,
@@ -153,10 +164,12 @@ API_RESOURCES: Final = (
         allow_unconditional_update=False,
         return_deleted_object=True,
     ),
-    ApiResource(_RESOURCE_VERSION, "ResourceClaim", "resourceclaims", has_status=True, return_deleted_object=True),
-    ApiResource(_RESOURCE_VERSION, "ResourceClaimTemplate", "resourceclaimtemplates", return_deleted_object=True),
     ApiResource(
-        _RESOURCE_VERSION,
+        _RESOURCE_GROUP_VERSION, "ResourceClaim", "resourceclaims", has_status=True, return_deleted_object=True
+    ),
+    ApiResource(_RESOURCE_GROUP_VERSION, "ResourceClaimTemplate", "resourceclaimtemplates", return_deleted_object=True),
+    ApiResource(
+        _RESOURCE_GROUP_VERSION,
         "ResourceSlice",
         "resourceslices",
         False,
@@ -165,9 +178,10 @@ API_RESOURCES: Final = (
         ("spec.driver", "spec.nodeName"),
         return_deleted_object=True,
     ),
-    ApiResource(_RESOURCE_VERSION, "DeviceClass", "deviceclasses", False, return_deleted_object=True),
+    ApiResource(_RESOURCE_GROUP_VERSION, "DeviceClass", "deviceclasses", False, return_deleted_object=True),
+    ApiResource(_RESOURCE_GROUP_VERSION, "DeviceTaintRule", "devicetaintrules", False, has_status=True),
     ApiResource(
-        _COORDINATION_VERSION, "Lease", "leases", allow_unconditional_update=False, allow_create_on_update=True
+        _COORDINATION_GROUP_VERSION, "Lease", "leases", allow_unconditional_update=False, allow_create_on_update=True
     ),
 )
 """All resources. The contents of a deleted namespace are deleted in this order."""
@@ -203,5 +217,5 @@ def find_resource(manifest: Object) -> ApiResource:
 
 
 def get_storage_resource(resource: ApiResource) -> ApiResource:
-    """Return the resource in its stored version: core/v1 for events."""
+    """Return the resource in the version in which its objects are stored (core/v1 for events)."""
     return RESOURCES_BY_KIND["v1", "Event"] if resource.kind == "Event" else resource

@@ -1,6 +1,7 @@
-"""TokenReview and SubjectAccessReview; by default every token is valid and every request is allowed.
+"""Answer TokenReviews and SubjectAccessReviews.
 
-Tests of delegated authentication and authorization pass their own rules.
+By default, every token is valid and every request is allowed. Tests of delegated authentication and authorization pass
+other rules.
 """
 
 from collections.abc import Callable
@@ -28,7 +29,7 @@ def _authorize_all(_: Object) -> tuple[bool, str]:
 
 @dataclass(frozen=True, slots=True)
 class ReviewRules:
-    """The rules of authentication and authorization.
+    """The rules for the results of reviews.
 
     Attributes:
         authenticate: returns the user of a token (`username`, `uid` and `groups`); None if the token is invalid.

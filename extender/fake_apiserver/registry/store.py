@@ -1,7 +1,7 @@
-"""In-memory store of objects with one resource version counter, and their recent changes.
+"""Store objects and their recent changes in memory, with one counter of resource versions.
 
-Stored objects are never mutated: a write stores a new object. So an old version can be listed while the changes
-since then are stored, and watches share the stored objects.
+A stored object is never mutated, because a write stores a new object. Watches therefore share the stored objects. The
+objects at an old resource version can be listed as long as all changes since that version are stored.
 """
 
 from bisect import bisect_right
@@ -13,11 +13,11 @@ from typing import Final
 
 import msgspec
 
-from extender.fake_apiserver.registry.api_errors import new_too_old
+from extender.fake_apiserver.registry.api_errors import new_too_old_resource_version
 from extender.fake_apiserver.registry.resources import Object
 
 HISTORY_LIMIT: Final = 20_000
-"""Default number of changes stored per resource."""
+"""Default number of recent changes that are stored per resource."""
 
 _TYPE_FIELDS: Final = ("kind", "apiVersion")
 
@@ -48,7 +48,7 @@ class StoredObject:
 
     @property
     def item_json(self) -> bytes:
-        """The JSON of a list item, without kind and apiVersion; encoded once."""
+        """The JSON of the object as a list item, without kind and apiVersion. It is encoded once."""
         if self._item_json is None:
             self._item_json = msgspec.json.encode(
                 {key: self.content[key] for key in self.content if key not in _TYPE_FIELDS}
@@ -57,7 +57,7 @@ class StoredObject:
 
     @property
     def json(self) -> bytes:
-        """The complete JSON."""
+        """The JSON of the object with kind and apiVersion."""
         head = msgspec.json.encode({key: self.content[key] for key in _TYPE_FIELDS if key in self.content})
         return self.item_json if head == b"{}" else head[:-1] + b"," + self.item_json[1:]
 
@@ -69,14 +69,15 @@ class StoreChange:
     Attributes:
         resource_version: the resource version of the change.
         event: the type of the change.
-        stored: the new state, or the last state with the version of the deletion.
-        previous: the state before the change; None for a new object.
+        stored_object: the object after the change. A deleted object has its last state, with the resource version of
+            the deletion.
+        previous_object: the object before the change; None for a new object.
     """
 
     resource_version: int
     event: StoreEvent
-    stored: StoredObject
-    previous: StoredObject | None
+    stored_object: StoredObject
+    previous_object: StoredObject | None
 
 
 StoreListener = Callable[[str], None]
@@ -89,10 +90,16 @@ def make_namespaced_key(content: Object) -> str:
 
 
 class Store:
-    """Objects by `ApiResource.storage_key`, such as `pods` or `leases.coordination.k8s.io`."""
+    """The objects of all resources.
+
+    The storage key of a resource is `ApiResource.storage_key`, such as `pods` or `leases.coordination.k8s.io`.
+
+    Attributes:
+        resource_version: the resource version of the last write.
+    """
 
     def __init__(self, history_limit: int = HISTORY_LIMIT) -> None:
-        """Create an empty store with the last *history_limit* changes of each resource."""
+        """Create an empty store, which keeps the last *history_limit* changes of each resource."""
         self.resource_version = 1
         self._history_limit = history_limit
         self._objects: defaultdict[str, dict[str, StoredObject]] = defaultdict(dict)
@@ -115,31 +122,31 @@ class Store:
         return len(self._objects[storage_key])
 
     def list_objects_at(self, storage_key: str, resource_version: int, namespace: str = "") -> list[StoredObject]:
-        """Return the objects at *resource_version*, sorted.
+        """Return the objects at *resource_version*, sorted by namespace and name; an empty namespace means all.
 
         Raises:
-            StatusError: the changes since then are no longer stored.
+            StatusError: 410 if the changes since *resource_version* are no longer stored.
         """
         if resource_version < self._oldest_versions[storage_key]:
-            raise new_too_old(resource_version, self._oldest_versions[storage_key])
+            raise new_too_old_resource_version(resource_version, self._oldest_versions[storage_key])
         objects = dict(self._objects[storage_key])
         for change in reversed(self._changes[storage_key]):
             if change.resource_version <= resource_version:
                 break
-            if change.previous is None:
-                objects.pop(make_namespaced_key(change.stored.content), None)
+            if change.previous_object is None:
+                objects.pop(make_namespaced_key(change.stored_object.content), None)
             else:
-                objects[make_namespaced_key(change.previous.content)] = change.previous
+                objects[make_namespaced_key(change.previous_object.content)] = change.previous_object
         return _sort_objects(objects, namespace)
 
     def list_changes_since(self, storage_key: str, resource_version: int) -> Iterator[StoreChange]:
         """Return the changes after *resource_version*, oldest first.
 
         Raises:
-            StatusError: the changes since then are no longer stored.
+            StatusError: 410 if the changes since *resource_version* are no longer stored.
         """
         if resource_version < self._oldest_versions[storage_key]:
-            raise new_too_old(resource_version, self._oldest_versions[storage_key])
+            raise new_too_old_resource_version(resource_version, self._oldest_versions[storage_key])
         changes = self._changes[storage_key]
         if not changes or changes[-1].resource_version <= resource_version:
             return iter(())
@@ -160,9 +167,9 @@ class Store:
         return stored.content
 
     def remove(self, storage_key: str, namespace: str, name: str, last_content: Object | None = None) -> Object | None:
-        """Remove an object; return its last state with the version of the deletion, or None if it does not exist.
+        """Remove an object; return its last state with the resource version of the deletion, or None if it is missing.
 
-        *last_content* replaces the stored state as the last state.
+        The last state is *last_content*, or else the stored object.
         """
         previous = self._objects[storage_key].pop(f"{namespace}/{name}", None)
         if previous is None:
@@ -172,7 +179,7 @@ class Store:
         return stored.content
 
     def compact(self) -> None:
-        """Discard all changes, as etcd's compaction does; the objects remain."""
+        """Discard all stored changes, as a compaction of etcd does. The objects remain."""
         self._compacted_version = self.resource_version
         self._oldest_versions.clear()
         self._changes.clear()

@@ -1,4 +1,4 @@
-"""Strategies of resources other than pods: defaults on create and update, and validation of updates."""
+"""Prepare objects for create and update, and validate updates, for all resources except pods."""
 
 from collections.abc import Callable, Mapping
 from typing import Final
@@ -133,9 +133,9 @@ _PREPARE_FOR_CREATE: Final[Mapping[str, _PrepareForCreate]] = {
 
 
 def prepare_for_create(kind: str, content: Object, *, has_status: bool) -> Object:
-    """Return a new object with defaults and an empty status.
+    """Return a new object with defaults and an initial status.
 
-    The status of a node is preserved, since kubelets create nodes with a status.
+    A node keeps the status in the request, because kubelets create nodes with a status.
     """
     if prepare := _PREPARE_FOR_CREATE.get(kind):
         return prepare(content)
@@ -143,10 +143,10 @@ def prepare_for_create(kind: str, content: Object, *, has_status: bool) -> Objec
 
 
 def validate_update(kind: str, old: Object, new: Object) -> None:
-    """Reject an update that is invalid for the kind.
+    """Reject an invalid update of an object of *kind*.
 
     Raises:
-        StatusError: 422.
+        StatusError: 422 if the value of a PriorityClass changes.
     """
     if kind == "PriorityClass" and old.get("value", 0) != new.get("value", 0):
         cause = StatusCause("value", "FieldValueForbidden", "Forbidden: may not be changed in an update.")

@@ -1,4 +1,4 @@
-"""DynamicResources: the plugin, its options, filter and scores, the pod's claims, and the API calls that bind them.
+"""Implement the plugin DynamicResources, which allocates devices to the claims of a pod.
 
-The package may import `extender.dra`.
+The package may import `dra`, in addition to what all plugins may import.
 """

@@ -1,8 +1,8 @@
 """The API calls that bind, unreserve, deallocate and delete claims.
 
-Claims are written by merge patches. The first patch of a claim contains the claim's resource version, so it fails if
-the claim has changed since. Later patches contain no version, because the first patch changes it. A pod is removed from
-`reservedFor` by a strategic merge patch without a version.
+Merge patches write the claims. The first patch of a claim contains the claim's resource version, so it fails if the
+claim has changed since. Later patches contain no version, because the first patch changes it. A strategic merge patch
+without a version removes a pod from `reservedFor`.
 
 Source: pkg/scheduler/framework/plugins/dynamicresources/dynamicresources.go, DynamicResources.PostFilter,
 DynamicResources.bindClaim (1.36).
@@ -10,17 +10,19 @@ DynamicResources.bindClaim (1.36).
 
 import secrets
 from collections.abc import Sequence
+from dataclasses import replace
 from datetime import UTC, datetime
+from functools import partial
 from typing import Any, Final
 
 import msgspec
 
-from extender.api.kinds.devices import AllocationResult, ResourceClaim
+from extender.api.kinds.devices import AllocationResult, ResourceClaim, ResourceClaimConsumerReference
 from extender.api.kinds.meta import ObjectMeta, OwnerReference
 from extender.api.kinds.pod import NodeAllocatableResourceClaimStatus, Pod, PodExtendedResourceClaimStatus
-from extender.dra.allocated_devices import EXTENDED_RESOURCE_CLAIM_ANNOTATION
+from extender.dra.allocated_devices import EXTENDED_RESOURCE_CLAIM_ANNOTATION, AllocatedDevices
 from extender.framework.api_plan import ApiCall, ApiPlan
-from extender.plugins.dynamic_resources.pod_claims import is_reserved
+from extender.plugins.dynamic_resources.pod_claims import is_reserved_for_pod
 from extender.plugins.dynamic_resources.pod_group_claims import is_reserved_for_pod_group, make_pod_consumer
 from extender.plugins.dynamic_resources.state import SPECIAL_CLAIM_IN_MEM_NAME, StateData
 
@@ -31,7 +33,7 @@ _MAX_NAME_LENGTH: Final = 63
 
 
 def make_extended_resource_claim(pod: Pod) -> ResourceClaim:
-    """Return a claim, not created yet and without requests, for the extended resources of *pod*.
+    """Return a claim for the extended resources of *pod*. It is not created yet and has no requests.
 
     Source: pkg/scheduler/framework/plugins/dynamicresources/extendeddynamicresources.go,
     DynamicResources.filterExtendedResources (1.36).
@@ -49,38 +51,45 @@ def make_extended_resource_claim(pod: Pod) -> ResourceClaim:
 
 
 def get_in_flight_key(claim: ResourceClaim, pod: Pod) -> str:
-    """Return the key of an in-flight allocation: the claim's uid, or the pod's if the claim is not created yet."""
+    """Return the key of an in-flight allocation: the claim's uid, or the pod's uid if the claim is not created yet."""
     return pod.metadata.uid if claim.metadata.name == SPECIAL_CLAIM_IN_MEM_NAME else claim.metadata.uid
 
 
 def plan_deallocation(claim: ResourceClaim) -> ApiPlan:
-    """Return the call that removes the allocation of *claim*."""
+    """Return the plan that removes the allocation of *claim*."""
     status = {"allocation": None, "reservedFor": None, "devices": None}
-    return ApiPlan((_patch(claim, {"status": status}, versioned=True, subresource="status"),))
+    return ApiPlan((_make_claim_patch(claim, {"status": status}, versioned=True, subresource="status"),))
 
 
 def plan_unreserve_for_pod_group(claim: ResourceClaim, pod: Pod) -> ApiPlan:
-    """Return the call that removes the group of *pod* from `reservedFor` of *claim*."""
-    replace = msgspec.structs.replace
+    """Return the plan that removes the group of *pod* from `reservedFor` of *claim*."""
     remaining_consumers = [
         consumer
         for consumer in claim.status.reserved_for
-        if not is_reserved_for_pod_group(replace(claim, status=replace(claim.status, reserved_for=(consumer,))), pod)
+        if not is_reserved_for_pod_group(_copy_with_consumer(claim, consumer), pod)
     ]
     body = {"status": {"reservedFor": _to_builtins(remaining_consumers)}}
-    return ApiPlan((_patch(claim, body, versioned=True, subresource="status"),))
+    return ApiPlan((_make_claim_patch(claim, body, versioned=True, subresource="status"),))
+
+
+def _copy_with_consumer(claim: ResourceClaim, consumer: ResourceClaimConsumerReference) -> ResourceClaim:
+    status = msgspec.structs.replace(claim.status, reserved_for=(consumer,))
+    return msgspec.structs.replace(claim, status=status)
 
 
 def plan_deletion(claim: ResourceClaim) -> ApiPlan:
-    """Return the calls that remove the finalizer of *claim* and delete it."""
+    """Return the plan that removes the finalizer of *claim* and deletes the claim."""
     remaining_finalizers = [name for name in claim.metadata.finalizers if name != FINALIZER]
     meta = claim.metadata
-    patch = _patch(claim, {"metadata": {"finalizers": remaining_finalizers}}, versioned=True)
+    patch = _make_claim_patch(claim, {"metadata": {"finalizers": remaining_finalizers}}, versioned=True)
     return ApiPlan((patch, ApiCall("delete", _CLAIM_KIND, meta.namespace, meta.name, {})))
 
 
 def make_undo_calls(state_data: StateData, index: int) -> tuple[ApiCall, ...]:
-    """Return the calls that undo PreBind: remove the pod from `reservedFor`, or delete the pod's generated claim."""
+    """Return the calls that undo PreBind for a claim.
+
+    They remove the pod from `reservedFor`, or delete the claim that was created for its extended resources.
+    """
     claim, pod = state_data.bound_claims.get(index, state_data.claims[index]), state_data.pod
     meta = claim.metadata
     if state_data.claims[index] is state_data.extended_resource_claim:
@@ -88,13 +97,13 @@ def make_undo_calls(state_data: StateData, index: int) -> tuple[ApiCall, ...]:
             return ()
         patch = ApiCall("patch", _CLAIM_KIND, meta.namespace, meta.name, {"metadata": {"finalizers": []}})
         return patch, ApiCall("delete", _CLAIM_KIND, meta.namespace, meta.name, {})
-    if claim.status.allocation is None or not is_reserved(claim, pod):
+    if claim.status.allocation is None or not is_reserved_for_pod(claim, pod):
         return ()
     body = {"metadata": {"uid": meta.uid}, "status": {"reservedFor": [{"$patch": "delete", "uid": pod.metadata.uid}]}}
     return (ApiCall("patch", _CLAIM_KIND, meta.namespace, meta.name, body, "status", strategic=True),)
 
 
-def patch_node_allocatable_statuses(pod: Pod, statuses: Sequence[NodeAllocatableResourceClaimStatus]) -> ApiCall:
+def make_node_allocatable_statuses_patch(pod: Pod, statuses: Sequence[NodeAllocatableResourceClaimStatus]) -> ApiCall:
     """Return the call that writes *statuses* to the pod's status. Empty *statuses* clear the field.
 
     Source: pkg/scheduler/framework/plugins/dynamicresources/dynamicresources.go, DynamicResources.bindClaim (1.36).
@@ -112,32 +121,37 @@ def _to_builtins(value: Any) -> Any:
     return msgspec.json.decode(msgspec.json.encode(value))
 
 
-def _patch(claim: ResourceClaim, body: dict[str, Any], *, versioned: bool, subresource: str = "") -> ApiCall:
+def _make_claim_patch(claim: ResourceClaim, body: dict[str, Any], *, versioned: bool, subresource: str = "") -> ApiCall:
     meta = claim.metadata
     metadata = {"uid": meta.uid} | ({"resourceVersion": meta.resource_version} if versioned else {})
     body = {**body, "metadata": {**metadata, **body.get("metadata", {})}}
     return ApiCall("patch", _CLAIM_KIND, meta.namespace, meta.name, body, subresource)
 
 
-def bind_claim(state_data: StateData, index: int, now: float | None) -> tuple[tuple[ApiCall, ...], ResourceClaim]:
+def bind_claim(
+    state_data: StateData, index: int, now: float | None, allocated_devices: AllocatedDevices
+) -> tuple[tuple[ApiCall, ...], ResourceClaim]:
     """Return the calls that write a claim's allocation and reserve the claim, and the resulting claim.
 
     Args:
         state_data: the state, with the results of Reserve.
         index: the index of the claim.
         now: the timestamp of the allocation; None writes no timestamp.
+        allocated_devices: the allocated devices. When the claim is written, its in-flight allocation is marked as
+            written.
 
     Source: pkg/scheduler/framework/plugins/dynamicresources/dynamicresources.go, DynamicResources.bindClaim (1.36).
     """
     claim, allocation = state_data.claims[index], state_data.allocation_results.get(index)
     calls: list[ApiCall] = []
     claim_exists = claim.metadata.name != SPECIAL_CLAIM_IN_MEM_NAME
+    in_flight_key = get_in_flight_key(claim, state_data.pod)
     if not claim_exists:
         claim = _name_extended_resource_claim(state_data, claim)
         calls.append(_make_create_call(claim))
     elif allocation is not None and FINALIZER not in claim.metadata.finalizers:
         finalizers = [*claim.metadata.finalizers, FINALIZER]
-        calls.append(_patch(claim, {"metadata": {"finalizers": finalizers}}, versioned=True))
+        calls.append(_make_claim_patch(claim, {"metadata": {"finalizers": finalizers}}, versioned=True))
     status = claim.status
     allocation_to_write = allocation or status.allocation
     if allocation_to_write is not None and allocation_to_write.allocation_timestamp is None and now is not None:
@@ -150,11 +164,14 @@ def bind_claim(state_data: StateData, index: int, now: float | None) -> tuple[tu
         status, allocation=allocation_to_write, reserved_for=(*status.reserved_for, consumer)
     )
     body = {"status": {"reservedFor": _to_builtins(status.reserved_for), **_make_allocation_patch(allocation_to_write)}}
+    on_written = partial(allocated_devices.mark_written, in_flight_key, claim.key, is_new_claim=not claim_exists)
     if claim_exists:
-        calls.append(_patch(claim, body, versioned=not calls, subresource="status"))
+        patch = _make_claim_patch(claim, body, versioned=not calls, subresource="status")
+        calls.append(replace(patch, on_written=on_written))
     else:
-        calls.append(ApiCall("patch", _CLAIM_KIND, claim.metadata.namespace, claim.metadata.name, body, "status"))
-        calls.append(_patch_extended_resource_status(state_data, claim))
+        meta = claim.metadata
+        patch = ApiCall("patch", _CLAIM_KIND, meta.namespace, meta.name, body, "status", on_written=on_written)
+        calls += [patch, _make_extended_resource_status_patch(state_data, claim)]
     return tuple(calls), msgspec.structs.replace(claim, status=status)
 
 
@@ -163,7 +180,7 @@ def _make_allocation_patch(allocation: AllocationResult | None) -> dict[str, Any
 
 
 def _name_extended_resource_claim(state_data: StateData, claim: ResourceClaim) -> ResourceClaim:
-    """Return the claim for extended resources with the node's requests and a generated name."""
+    """Return the claim for extended resources with the requests for the node and a generated name."""
     request = state_data.reserved_request
     request_claim = (request.extended_resource_claim if request is not None else None) or claim
     prefix = f"{state_data.pod.metadata.name}-extended-resources-"[: _MAX_NAME_LENGTH - 5]
@@ -182,8 +199,8 @@ def _make_create_call(claim: ResourceClaim) -> ApiCall:
     return ApiCall("create", _CLAIM_KIND, claim.metadata.namespace, claim.metadata.name, body)
 
 
-def _patch_extended_resource_status(state_data: StateData, claim: ResourceClaim) -> ApiCall:
-    """Return the call that writes the mapping of container resources to device requests to the pod's status."""
+def _make_extended_resource_status_patch(state_data: StateData, claim: ResourceClaim) -> ApiCall:
+    """Return the call that writes `extendedResourceClaimStatus`: the claim and the device requests of containers."""
     request = state_data.reserved_request
     extended_requests = request.extended_requests if request is not None else None
     mappings = extended_requests.mappings if extended_requests is not None else ()

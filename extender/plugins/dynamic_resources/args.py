@@ -16,8 +16,8 @@ from extender.config.field_path import child
 from extender.config.validation import make_invalid_value_error
 
 
-class DynamicResourcesOptions(msgspec.Struct, frozen=True, rename="camel"):
-    """Options of DynamicResources: Go durations, or null if the option's feature gate is off.
+class DynamicResourcesArgs(msgspec.Struct, frozen=True, rename="camel"):
+    """Options of DynamicResources. Each is a Go duration, or None if its feature gate is off.
 
     Source: pkg/scheduler/apis/config/v1/defaults.go, SetDefaults_DynamicResourcesArgs;
     pkg/scheduler/apis/config/validation/validation_pluginargs.go, ValidateDynamicResourcesArgs (1.36).
@@ -28,7 +28,7 @@ class DynamicResourcesOptions(msgspec.Struct, frozen=True, rename="camel"):
 
     @classmethod
     def apply_defaults(cls, raw: Mapping[str, Any], gates: FeatureGates) -> Mapping[str, Any]:
-        """Return *raw* with durations in their shortest form, and defaults for options whose feature gates are on."""
+        """Return *raw* with durations as Go prints them (`10m0s`). Options whose feature gates are on have defaults."""
         options = dict(raw)
         for key, default, is_enabled in (
             ("filterTimeout", "10s", "DRASchedulerFilterTimeout" in gates),
@@ -45,7 +45,7 @@ class DynamicResourcesOptions(msgspec.Struct, frozen=True, rename="camel"):
         return options
 
     def validate(self, path: str, gates: FeatureGates) -> list[FieldError]:
-        """Return an error for each invalid duration and each duration whose feature gate is off.
+        """Return an error for each invalid duration, and for each duration whose feature gate is off.
 
         Source: pkg/scheduler/apis/config/validation/validation_pluginargs.go, ValidateDynamicResourcesArgs (1.36).
         """
@@ -84,5 +84,5 @@ class DynamicResourcesOptions(msgspec.Struct, frozen=True, rename="camel"):
 
 
 def are_binding_conditions_enabled(gates: FeatureGates) -> bool:
-    """Return whether binding conditions are supported: both gates are on."""
+    """Return whether binding conditions are supported. They need two feature gates."""
     return "DRADeviceBindingConditions" in gates and "DRAResourceClaimDeviceStatus" in gates

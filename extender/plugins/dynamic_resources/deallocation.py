@@ -1,43 +1,155 @@
-"""PostFilter of DynamicResources: free a claim that is not available on some nodes.
+"""PostFilter of DynamicResources: release a claim that is not available on some nodes.
 
 Source: pkg/scheduler/framework/plugins/dynamicresources/dynamicresources.go, DynamicResources.PostFilter (1.36).
 """
 
+from collections.abc import Sequence
+from typing import Final
+
+import numpy as np
+
 from extender.api.kinds.devices import ResourceClaim
 from extender.cache.snapshot import Snapshot
 from extender.cache.tables.arrays import BoolArray
+from extender.config.releases import Release
+from extender.cycle.decision import ScheduleResult
+from extender.cycle.diagnosis import Diagnosis
+from extender.cycle.pod_group.post_filter import FailedGroupAttempt
+from extender.framework.api_plan import ApiPlan
 from extender.framework.extension_points import PostFilterResult
-from extender.framework.status import unresolvable, unschedulable
+from extender.framework.pod_group_points import DryRunGenerator, PodGroupPostFilterResult
+from extender.framework.status import error_status, unresolvable_status, unschedulable_status
 from extender.plugins.dynamic_resources import api_calls
+from extender.plugins.dynamic_resources.filter import UNAVAILABLE
 from extender.plugins.dynamic_resources.pod_group_claims import find_unused_pod_group_claim
 from extender.plugins.dynamic_resources.state import StateData
 
-_STILL_UNSCHEDULABLE = PostFilterResult(unschedulable("still not schedulable"))
+_PLUGIN_NAME: Final = "DynamicResources"
+_RELEASE_COMPLETED: Final = unschedulable_status("deallocation and deletion of ResourceClaims completed")
+_NO_STATE: Final = error_status("not found")
+"""The status if PreFilter of the plugin ran for no member, for example because the cluster has no nodes."""
 
 
-def free_claim(
-    state_data: StateData, unavailable_nodes: BoolArray, snapshot: Snapshot, *, workload_claims: bool
+def make_idle_result(reason: str, release: Release) -> PostFilterResult:
+    """Return the rejection of a PostFilter that deallocates no claim. Since 1.37 the rejection has no reason."""
+    return PostFilterResult(unschedulable_status(*((reason,) if release.reports_missing_deallocation else ())))
+
+
+def plan_claim_release(
+    state_data: StateData, unavailable_nodes: BoolArray, snapshot: Snapshot, release: Release, *, workload_claims: bool
 ) -> PostFilterResult:
-    """Return the plan to deallocate, delete or unreserve a claim of the pod; a rejection if no claim can be freed.
+    """Return the plan that deallocates, deletes or unreserves a claim of the pod; a rejection if there is none.
 
     Args:
         state_data: the state of the failed attempt.
         unavailable_nodes: the nodes rejected for unavailable claims: bool, by row.
         snapshot: a snapshot with the claims of the pod's group.
+        release: the emulated release.
         workload_claims: whether claims may be reserved for the pod's group.
     """
-    claim = _find_claim_to_deallocate(state_data, unavailable_nodes)
-    if claim is not None:
-        status = unschedulable("deallocation of ResourceClaim completed")
-        return PostFilterResult(status, detail=api_calls.plan_deallocation(claim))
-    if state_data.extended_resource_claim is not None and state_data.extended_claim_exists:
-        status = unschedulable("deletion of ResourceClaim completed")
-        return PostFilterResult(status, detail=api_calls.plan_deletion(state_data.extended_resource_claim))
+    result = _release_pod_claim(state_data, unavailable_nodes)
+    if result is not None:
+        return result
     unused_claim = find_unused_pod_group_claim(state_data.pod, snapshot) if workload_claims else None
     if unused_claim is not None:
-        status = unresolvable("ResourceClaim unreserved for PodGroup")
-        return PostFilterResult(status, detail=api_calls.plan_unreserve_for_pod_group(unused_claim, state_data.pod))
-    return _STILL_UNSCHEDULABLE
+        status = unresolvable_status("ResourceClaim unreserved for PodGroup")
+        return PostFilterResult(status, plan=api_calls.plan_unreserve_for_pod_group(unused_claim, state_data.pod))
+    return make_idle_result("still not schedulable", release)
+
+
+def _release_pod_claim(state_data: StateData, unavailable_nodes: BoolArray) -> PostFilterResult | None:
+    """Return the result that deallocates or deletes a claim of the pod; None if there is no such claim."""
+    claim = _find_claim_to_deallocate(state_data, unavailable_nodes)
+    if claim is not None:
+        status = unschedulable_status("deallocation of ResourceClaim completed")
+        return PostFilterResult(status, plan=api_calls.plan_deallocation(claim))
+    if state_data.extended_resource_claim is not None and state_data.extended_claim_exists:
+        status = unschedulable_status("deletion of ResourceClaim completed")
+        return PostFilterResult(status, plan=api_calls.plan_deletion(state_data.extended_resource_claim))
+    return None
+
+
+def find_unavailable_nodes(diagnosis: Diagnosis) -> BoolArray:
+    """Return the nodes that the plugin rejected for unavailable claims: bool, by row."""
+    unavailable_nodes = np.zeros(diagnosis.node_count, dtype=np.bool_)
+    for rejection in diagnosis.rejections:
+        if rejection.plugin == _PLUGIN_NAME and rejection.reason == UNAVAILABLE:
+            unavailable_nodes |= rejection.nodes
+    return unavailable_nodes
+
+
+def release_group_claims(attempt: FailedGroupAttempt, *, enabled: bool, workload_claims: bool) -> DryRunGenerator:
+    """Return the plan that deallocates, deletes or unreserves claims of a pod group and its members, without a dry run.
+
+    Args:
+        attempt: the failed attempt of the group.
+        enabled: whether the plugin is enabled.
+        workload_claims: whether claims may be reserved for the group.
+
+    Source: pkg/scheduler/framework/plugins/dynamicresources/dynamicresources.go, DynamicResources.PodGroupPostFilter
+    (1.37).
+    """
+    yield from ()
+    is_topology_aware = attempt.profile.get_pod_group_settings().topology_aware
+    if not enabled or (is_topology_aware and attempt.group.spec.scheduling_constraints is not None):
+        return PodGroupPostFilterResult(unschedulable_status())
+    if not any(_PLUGIN_NAME in member.cycle_state for member in attempt.members):
+        return PodGroupPostFilterResult(_NO_STATE)
+    all_nodes = np.ones(len(attempt.snapshot), dtype=np.bool_)
+    pod_states = [
+        (
+            state_data,
+            all_nodes
+            if isinstance(member.decision, ScheduleResult)
+            else find_unavailable_nodes(member.decision.diagnosis),
+        )
+        for member in attempt.members
+        if isinstance(state_data := member.cycle_state.get(_PLUGIN_NAME), StateData)
+    ]
+    return _plan_group_claim_release(pod_states, attempt, workload_claims=workload_claims)
+
+
+def _plan_group_claim_release(
+    pod_states: Sequence[tuple[StateData, BoolArray]], attempt: FailedGroupAttempt, *, workload_claims: bool
+) -> PodGroupPostFilterResult:
+    """Return the plan for a group.
+
+    Args:
+        pod_states: for each member with claims, its state and the nodes rejected for unavailable claims: bool, by row.
+        attempt: the failed attempt of the group.
+        workload_claims: whether claims may be reserved for the group.
+
+    Source: pkg/scheduler/framework/plugins/dynamicresources/dynamicresources.go,
+    DynamicResources.deallocatePodGroupClaims (1.37).
+    """
+    results = [_release_pod_claim(*pod_state) for pod_state in pod_states]
+    calls = [call for result in results if result is not None for call in result.plan.calls]
+    status = _RELEASE_COMPLETED
+    if workload_claims and None in results:
+        claim = _find_unavailable_group_claim(pod_states, attempt)
+        unused_claim = None if claim is not None else find_unused_pod_group_claim(attempt.pods[0].pod, attempt.snapshot)
+        if claim is not None:
+            status = unschedulable_status("deallocation of PodGroup ResourceClaim completed")
+            calls.extend(api_calls.plan_deallocation(claim).calls)
+        elif unused_claim is not None:
+            status = unresolvable_status("ResourceClaim unreserved for PodGroup")
+            calls.extend(api_calls.plan_unreserve_for_pod_group(unused_claim, attempt.pods[0].pod).calls)
+    return PodGroupPostFilterResult(status, ApiPlan(tuple(calls)) if calls else None)
+
+
+def _find_unavailable_group_claim(
+    pod_states: Sequence[tuple[StateData, BoolArray]], attempt: FailedGroupAttempt
+) -> ResourceClaim | None:
+    """Return the first unavailable claim that is reserved only for the group; None if a member is scheduled."""
+    group = attempt.group.metadata
+    if attempt.snapshot.pod_group(f"{group.namespace}/{group.name}").assigned:
+        return None
+    for state_data, unavailable_nodes in pod_states:
+        for index, rows in sorted(state_data.unavailable_claims.items()):
+            uids = [consumer.uid for consumer in state_data.claims[index].status.reserved_for]
+            if (rows & unavailable_nodes).any() and uids in ([], [group.uid]):
+                return state_data.claims[index]
+    return None
 
 
 def _find_claim_to_deallocate(state_data: StateData, unavailable_nodes: BoolArray) -> ResourceClaim | None:

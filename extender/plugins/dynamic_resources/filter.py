@@ -1,4 +1,4 @@
-"""Filter of DynamicResources: a node must match the pod's allocated claims and have devices for the other claims.
+"""Filter of DynamicResources: reject nodes that do not match the allocated claims or lack devices for other claims.
 
 Source: pkg/scheduler/framework/plugins/dynamicresources/dynamicresources.go, DynamicResources.Filter;
 pkg/scheduler/framework/plugins/dynamicresources/extendeddynamicresources.go, DynamicResources.filterExtendedResources
@@ -31,7 +31,7 @@ _CANNOT_FIT: Final = Reason("cannot fit resource", Code.UNRESOLVABLE)
 
 
 class FilterContext(NamedTuple):
-    """Dependencies and options of the filter.
+    """The dependencies and options of Filter.
 
     Attributes:
         allocator: the allocator of devices.
@@ -68,13 +68,13 @@ class _RejectedNodes:
 
 
 def find_rejections(state_data: StateData, nodes: NodeView, context: FilterContext) -> tuple[Rejection, ...]:
-    """Return the rejected nodes. Store the allocations on the other nodes in *state_data*."""
+    """Return the rejections of nodes. Store the allocations on the other nodes in *state_data*."""
     size = len(nodes)
     extended_resource_claim = state_data.extended_resource_claim
     if extended_resource_claim is not None and extended_resource_claim.spec.devices.requests:
         return (Rejection(np.ones(size, dtype=np.bool_), _CLAIM_EXISTS),)
-    rejected = _RejectedNodes(size)
-    node_groups = _group_nodes_by_required_devices(state_data, nodes, rejected)
+    rejected_nodes = _RejectedNodes(size)
+    node_groups = _group_nodes_by_required_devices(state_data, nodes, rejected_nodes)
     unavailable_by_claim = _find_unavailable(state_data, nodes)
     has_unavailable_claim = np.zeros(size, dtype=np.bool_)
     for mask in unavailable_by_claim.values():
@@ -88,19 +88,19 @@ def find_rejections(state_data: StateData, nodes: NodeView, context: FilterConte
             continue  # a device plugin provides all requested resources
         allowed_nodes = group_nodes
         for mask, reason in shared_claim_nodes:
-            rejected.add(allowed_nodes & mask, reason)
+            rejected_nodes.add(allowed_nodes & mask, reason)
             allowed_nodes = allowed_nodes & ~mask
         if must_allocate:
             request = _get_allocation_request(state_data, resources, context)
-            allowed_nodes = _allocate(state_data, nodes, allowed_nodes, request, context, rejected)
-        rejected.add(allowed_nodes & has_unavailable_claim, UNAVAILABLE)
+            allowed_nodes = _allocate(state_data, nodes, allowed_nodes, request, context, rejected_nodes)
+        rejected_nodes.add(allowed_nodes & has_unavailable_claim, UNAVAILABLE)
         for index, mask in unavailable_by_claim.items():
             _record_unavailable(state_data, index, nodes, allowed_nodes & mask)
-    return rejected.build_rejections()
+    return rejected_nodes.build_rejections()
 
 
 def _group_nodes_by_required_devices(
-    state_data: StateData, nodes: NodeView, rejected: _RejectedNodes
+    state_data: StateData, nodes: NodeView, rejected_nodes: _RejectedNodes
 ) -> list[tuple[frozenset[str], BoolArray]]:
     """Group the nodes by the extended resources that must be allocated as devices on them."""
     node_groups = [(frozenset[str](), np.ones(len(nodes), dtype=np.bool_))]
@@ -120,7 +120,7 @@ def _group_nodes_by_required_devices(
             continue
         for position in np.flatnonzero(lacks_resource).tolist():
             lacks_resource[position] = name not in _get_node(nodes, position).status.allocatable
-        rejected.add(lacks_resource, _CANNOT_FIT)
+        rejected_nodes.add(lacks_resource, _CANNOT_FIT)
         node_groups = [(resources, group_nodes & ~lacks_resource) for resources, group_nodes in node_groups]
     return node_groups
 
@@ -186,7 +186,7 @@ def _allocate(
     candidate_nodes: BoolArray,
     request: AllocationRequest,
     context: FilterContext,
-    rejected: _RejectedNodes,
+    rejected_nodes: _RejectedNodes,
 ) -> BoolArray:
     """Return the *candidate_nodes* on which all claims can be allocated. Reject the other candidates."""
     allowed_nodes = np.zeros(len(nodes), dtype=np.bool_)
@@ -201,7 +201,7 @@ def _allocate(
     for position in np.flatnonzero(candidate_nodes).tolist():
         node = node_objects[position]
         if has_timed_out:
-            rejected.add_node(position, _make_timeout_reason(node.metadata.name))
+            rejected_nodes.add_node(position, _make_timeout_reason(node.metadata.name))
             continue
         try:
             allocation = allocate(claims, node, context.timeout)
@@ -209,20 +209,20 @@ def _allocate(
                 insufficient_reasons = resources_check.check(position, claims.claims, allocation)
         except AllocationTimeoutError:
             has_timed_out = True  # the attempt has failed: skip the remaining nodes
-            rejected.add_node(position, _make_timeout_reason(node.metadata.name))
+            rejected_nodes.add_node(position, _make_timeout_reason(node.metadata.name))
             continue
         except AllocationError as allocation_error:
-            rejected.add_node(position, Reason(str(allocation_error), Code.ERROR))
+            rejected_nodes.add_node(position, Reason(str(allocation_error), Code.ERROR))
             continue
         except NodeAllocationError as allocation_error:
-            rejected.add_node(position, Reason(str(allocation_error), Code.UNRESOLVABLE))
+            rejected_nodes.add_node(position, Reason(str(allocation_error), Code.UNRESOLVABLE))
             continue
         if allocation is None:
-            rejected.add_node(position, _CANNOT_ALLOCATE)
+            rejected_nodes.add_node(position, _CANNOT_ALLOCATE)
             continue
         if insufficient_reasons:
             for reason in insufficient_reasons:
-                rejected.add_node(position, reason)
+                rejected_nodes.add_node(position, reason)
             continue
         allowed_nodes[position] = True
         node_allocations[node.metadata.name] = (allocation, request)

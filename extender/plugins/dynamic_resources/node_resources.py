@@ -1,4 +1,4 @@
-"""Node resources that a pod consumes through its claims, and the check that a node has enough of them.
+"""Node resources that a pod consumes through its claims, and the check that nodes have enough of them.
 
 A device may map to cpu, memory, ephemeral storage or huge pages of its node (gate DRANodeAllocatableResources).
 
@@ -18,7 +18,7 @@ from extender.api.quantity import parse
 from extender.api.quantity_format import Format, FormattedQuantity, parse_formatted
 from extender.api.requests import (
     PodResourcesOptions,
-    find_resources_above_pod_level,
+    find_exceeded_pod_level_requests,
     is_hugepages_resource,
     pod_requests,
 )
@@ -51,7 +51,9 @@ def find_nodes_with_shared_claims(state_data: StateData, nodes: NodeView) -> lis
     remaining: BoolArray = np.ones(len(nodes), dtype=np.bool_)
     uid = state_data.pod.metadata.uid or state_data.pod.key
     for claim, selector in zip(state_data.claims, state_data.node_selectors, strict=True):
-        uids_by_row = nodes.snapshot.resource_claim_users(claim.key) if claim.status.allocation is not None else {}
+        uids_by_row = (
+            nodes.snapshot.node_allocatable_claim_users(claim.key) if claim.status.allocation is not None else {}
+        )
         if not uids_by_row:
             continue
         candidates = remaining if selector is None else remaining & match_node_selector(nodes, selector)
@@ -103,8 +105,8 @@ class NodeResourcesCheck:
             for claim, results in zip(claims, allocation.device_results, strict=True)
             if _has_mappings(results)
         }
-        name = self._names[position]
-        self._statuses_by_node.pop(name, None)
+        node_name = self._names[position]
+        self._statuses_by_node.pop(node_name, None)
         if not device_results:
             return ()
         statuses = tuple(self._build_claim_status(name, device_results[name]) for name in sorted(device_results))
@@ -117,7 +119,7 @@ class NodeResourcesCheck:
             self._find_insufficient_resources(position, self._compute_requests(claim_statuses))
         )
         if claim_statuses and not insufficient_reasons:
-            self._statuses_by_node[name] = claim_statuses
+            self._statuses_by_node[node_name] = claim_statuses
         return insufficient_reasons
 
     def _build_claim_status(
@@ -146,7 +148,7 @@ class NodeResourcesCheck:
         if requests is None:
             pod = copy_with_claim_statuses(self._pod, claim_statuses)
             insufficient_resources = (
-                find_resources_above_pod_level(pod)
+                find_exceeded_pod_level_requests(pod)
                 if self._resources_options.pod_level_resources and pod.spec.resources is not None
                 else []
             )
@@ -185,7 +187,9 @@ class NodeResourcesCheck:
 def _group_containers_by_claim(pod: Pod) -> dict[str, tuple[str, ...]]:
     """Return the names of the containers that refer to each claim, by claim name. Each reference adds one name."""
     claim_names = {
-        entry.name: name for entry in pod.spec.resource_claims if isinstance(name := get_claim_name(pod, entry)[0], str)
+        pod_claim.name: name
+        for pod_claim in pod.spec.resource_claims
+        if isinstance(name := get_claim_name(pod, pod_claim)[0], str)
     }
     containers: dict[str, tuple[str, ...]] = {}
     for container in (*pod.spec.init_containers, *pod.spec.containers):
@@ -201,12 +205,12 @@ def _has_mappings(device_results: Iterable[DeviceResult]) -> bool:
 
 
 def _compute_mapped_amount(
-    device_result: DeviceResult, resource: str, mapping: NodeAllocatableResourceMapping, claim: str
+    device_result: DeviceResult, resource: str, mapping: NodeAllocatableResourceMapping, claim_key: str
 ) -> FormattedQuantity | None:
     """Return the amount of *resource* that a device consumes; None if its mapped capacity is not consumed.
 
     Raises:
-        AllocationError: the device has no consumable capacity.
+        AllocationError: *mapping* has a capacity key, but *device_result* has no consumed capacity.
     """
     factor = mapping.allocation_multiplier
     if not mapping.capacity_key:
@@ -214,12 +218,12 @@ def _compute_mapped_amount(
     if not device_result.consumed_capacity:
         problem = f"ConsumedCapacity is nil, but Capacity key '{mapping.capacity_key}' is set"
         location = f"in NodeAllocatableResourceMappings for resource {resource}"
-        raise AllocationError(f"claim {claim}, device {device_result.device.device.name}: {problem} {location}")
+        raise AllocationError(f"claim {claim_key}, device {device_result.device.device.name}: {problem} {location}")
     consumed = device_result.consumed_capacity.get(mapping.capacity_key)
     if consumed is None:
         return None
     mapped_amount = parse_formatted(consumed.text)
-    if consumed.computed:
+    if consumed.rounded:
         mapped_amount = mapped_amount._replace(format=Format.BINARY)  # upstream always rounds to this format
     return mapped_amount if factor is None else mapped_amount.times(parse(factor))
 

@@ -1,27 +1,27 @@
 """DynamicResources allocates devices for the pod's claims and for extended resources that a device class backs.
 
-**Rejects** in PreFilter, unresolvable, a pod if one of its claims does not exist, is being deleted, is owned by another
-pod, is being allocated for another pod, or requests an unknown device class. Rejects nodes, unresolvable, where an
-allocated claim is not usable or its devices failed to bind (`resourceclaim not available on the node`), where an
-unallocated claim cannot be allocated (`cannot allocate all claims`), or that lack an extended resource without a device
-class. An invalid selector and an allocation timeout are errors. Since all rejections are unresolvable, no pod is
-preempted for devices. PostFilter deallocates an unusable allocation that no other pod uses.
+**Rejects** a pod in PreFilter if one of its claims does not exist, is being deleted, is owned by another pod, is being
+allocated for another pod, or requests an unknown device class. Rejects a node if an allocated claim is not usable there
+or its devices failed to bind (`resourceclaim not available on the node`), if an unallocated claim cannot be allocated
+(`cannot allocate all claims`), or if it lacks an extended resource without a device class. These rejections are
+unresolvable: no pod is preempted for devices. An invalid selector and an allocation timeout are errors. PostFilter
+deallocates an unusable allocation that no other pod uses.
 
 With the gate DRANodeAllocatableResources a device may map to cpu, memory, ephemeral storage or huge pages of its node.
-These amounts are added to the pod's requests. A node with too few free resources is rejected (`Insufficient cpu`;
-unresolvable only if its allocatable amount is too low). Nodes are also rejected if another pod on the node uses such a
-claim, if no container refers to the claim, or if a pod-level request is lower than the sum of these amounts and the
-containers' requests.
+These amounts are added to the pod's requests. A node with too few free resources is rejected (`Insufficient cpu`). The
+rejection is unresolvable only if the node's allocatable amount is too low. A node is also rejected if another pod there
+uses a claim with such a device, if no container refers to the claim, or if a pod-level request is lower than the sum of
+these amounts and the containers' requests.
 
-**Scores** nodes by the preference of the allocated subrequests of prioritized lists: 8 for the first, 7 for the second
-and so on. The highest score becomes 100.
+**Scores** nodes by the preference of the subrequests that are allocated there: 8 for the first subrequest of a
+prioritized list, 7 for the second, and so on. The highest score becomes 100.
 
-**Requeued on** changes of claims, of the pod's generated claims, of device classes and resource slices, new nodes, and
-nodes whose labels or allocatable resources change.
+**Requeued on** changes of claims, device classes, resource slices and the pod's list of generated claims, or on a node
+that is new or whose labels or allocatable resources change.
 
 **Options** `filterTimeout`: the timeout for the allocation on one node, `10s`; `0s` is no limit. `bindingTimeout`: the
-timeout for binding conditions, `10m0s`, at least `1s`. Each exists only if its feature gates are on
-(`DRASchedulerFilterTimeout`; `DRADeviceBindingConditions` and `DRAResourceClaimDeviceStatus`).
+timeout for binding conditions, `10m0s`, at least `1s`. `filterTimeout` needs the gate DRASchedulerFilterTimeout, and
+`bindingTimeout` the gates DRADeviceBindingConditions and DRAResourceClaimDeviceStatus.
 
 Source: pkg/scheduler/framework/plugins/noderesources/fit.go, shouldDelegateResourceToDRA;
 pkg/scheduler/framework/plugins/dynamicresources/dynamicresources.go, statusUnschedulable,
@@ -45,12 +45,14 @@ from extender.api.kinds.pod import Pod
 from extender.api.matching import CompiledNodeSelector, compile_strict_node_selector
 from extender.api.requests import is_dra_extended_resource
 from extender.basics.clock import Clock, SystemClock
-from extender.cache.counted_resources import make_pod_resources_options
 from extender.cache.device_classes import map_resources_to_device_classes
 from extender.cache.pod_info import PodInfo
+from extender.cache.pod_resources_options import make_pod_resources_options
 from extender.cache.snapshot import NodeView, Snapshot
 from extender.cache.tables.arrays import IntArray
+from extender.cache.tables.change_log import HistoryId
 from extender.config import durations
+from extender.cycle.pod_group.post_filter import FailedGroupAttempt
 from extender.cycle.post_filter import FailedAttempt
 from extender.dra.allocated_devices import is_extended_resource_claim
 from extender.dra.allocation_results import build_allocation_results
@@ -61,12 +63,12 @@ from extender.framework.events import ClusterEventWithHint
 from extender.framework.extension_points import DependsOn, PostFilterResult, PreBindPreFlightResult, PreFilterResult
 from extender.framework.normalize import default_normalize_score
 from extender.framework.plugin_args import PluginArgs
-from extender.framework.status import Code, Reason, Rejection, Status, error, unresolvable, unschedulable
-from extender.plugins.dynamic_resources import api_calls
-from extender.plugins.dynamic_resources.args import DynamicResourcesOptions, are_binding_conditions_enabled
+from extender.framework.pod_group_points import DryRunGenerator
+from extender.framework.status import Code, Reason, Rejection, Status, error_status, unresolvable_status
+from extender.plugins.dynamic_resources import api_calls, deallocation
+from extender.plugins.dynamic_resources.args import DynamicResourcesArgs, are_binding_conditions_enabled
 from extender.plugins.dynamic_resources.binding import bind_claims, check_bindings, get_allocated_devices
-from extender.plugins.dynamic_resources.deallocation import free_claim
-from extender.plugins.dynamic_resources.filter import UNAVAILABLE, FilterContext, find_rejections
+from extender.plugins.dynamic_resources.filter import FilterContext, find_rejections
 from extender.plugins.dynamic_resources.node_resources import copy_with_claim_statuses
 from extender.plugins.dynamic_resources.pod_claims import (
     get_binding_error,
@@ -82,26 +84,25 @@ from extender.plugins.dynamic_resources.queueing_hints import events_to_register
 from extender.plugins.dynamic_resources.score import compute_scores
 from extender.plugins.dynamic_resources.state import StateData
 
-_NO_CLAIMS_TO_DEALLOCATE = PostFilterResult(unschedulable("no new claims to deallocate"))
-_DISABLED = PostFilterResult(unschedulable("plugin disabled"))
-_NO_PRE_FILTER_STATE = PostFilterResult(error("not found"))
+_NO_PRE_FILTER_STATE = PostFilterResult(error_status("not found"))
 _SKIP_WITHOUT_CLAIMS = PreFilterResult(skip=True, state=())
-"""Skips Filter. The state, which is empty but not None, shows Score that PreFilter ran."""
+"""The result that skips Filter. Its state is not None, which shows Score that PreFilter ran."""
 _NO_STATE = Reason("not found", Code.ERROR)
 _SKIP = Status(Code.SKIP)
-_TIMED_OUT = error("device binding timeout: context deadline exceeded")
+_TIMED_OUT = error_status("device binding timeout: context deadline exceeded")
 
 
 class DynamicResources:
-    """Allocates devices. An allocation is in flight from Reserve until the claim is written."""
+    """The plugin DynamicResources. An allocation is in flight from Reserve until the claim is written."""
 
     name: ClassVar[str] = "DynamicResources"
     cacheable_for_spec_class: ClassVar[bool] = True
-    options: ClassVar[type[DynamicResourcesOptions]] = DynamicResourcesOptions
+    options: ClassVar[type[DynamicResourcesArgs]] = DynamicResourcesArgs
     score_depends_on: ClassVar[DependsOn] = DependsOn.NODE
 
-    def __init__(self, args: PluginArgs[DynamicResourcesOptions], clock: Clock | None = None) -> None:
+    def __init__(self, args: PluginArgs[DynamicResourcesArgs], clock: Clock | None = None) -> None:
         gates = args.gates
+        self._release = gates.release
         self._enabled = "DynamicResourceAllocation" in gates
         self._extended_resources_enabled = "DRAExtendedResource" in gates
         self._binding_conditions_enabled = are_binding_conditions_enabled(gates)
@@ -109,13 +110,13 @@ class DynamicResources:
         self._resources_options = make_pod_resources_options(gates) if "DRANodeAllocatableResources" in gates else None
         self._features = make_features(gates)
         self._clock = clock or SystemClock()
-        self.reads = (DeviceTaintRule,) if self._features.device_taint_rules else ()
+        self.read_kinds = (DeviceTaintRule,) if self._features.device_taint_rules else ()
         # All profiles share one allocator with its in-flight allocations.
-        self._allocator: Allocator = args.shared.setdefault(self.name, Allocator(self._features, self._clock))
+        self._allocator: Allocator = args.shared_state.setdefault(self.name, Allocator(self._features, self._clock))
         filter_timeout = args.options.filter_timeout
         self._filter_timeout = durations.parse(filter_timeout or "0s") if "DRASchedulerFilterTimeout" in gates else 0.0
         self._binding_timeout = durations.parse(args.options.binding_timeout or "10m0s")
-        self._versioned_device_classes: tuple[object, dict[str, DeviceClass]] = (None, {})
+        self._versioned_device_classes: tuple[tuple[HistoryId, int] | None, dict[str, DeviceClass]] = (None, {})
 
     def events_to_register(self) -> Sequence[ClusterEventWithHint]:
         """Return the events that may make devices available.
@@ -123,7 +124,7 @@ class DynamicResources:
         Source: pkg/scheduler/framework/plugins/dynamicresources/dynamicresources.go,
         DynamicResources.EventsToRegister (1.36).
         """
-        return events_to_register() if self._enabled else ()
+        return events_to_register(self._release) if self._enabled else ()
 
     # -- PreEnqueue and PreFilter
 
@@ -156,10 +157,8 @@ class DynamicResources:
         if not user_claims and not extended_resources:
             return _SKIP_WITHOUT_CLAIMS
         self._allocator.sync(snapshot)
-        state_data = self._make_state_data(pod, user_claims, extended_resources, snapshot)
-        if isinstance(state_data, Status):
-            return PreFilterResult(status=state_data)
-        return PreFilterResult(state=state_data)
+        data = self._make_state_data(pod, user_claims, extended_resources, snapshot)
+        return PreFilterResult(status=data) if isinstance(data, Status) else PreFilterResult(state=data)
 
     def pre_filter_is_cacheable(self, pod: PodInfo) -> bool:
         """Return whether the pod cannot have claims, for any set of device classes."""
@@ -197,12 +196,12 @@ class DynamicResources:
         extended_resources: tuple[str, ...],
         snapshot: Snapshot,
     ) -> StateData | Status:
-        state_data = StateData(pod.pod, self._make_snapshot_version(snapshot), list(user_claims))
+        state_data = StateData(pod.pod, list(user_claims))
         if self._workload_claims:
             group = get_pod_group(pod.pod, snapshot)
             if isinstance(group, str):
-                return unresolvable(group)
-            state_data.consumers = [get_claim_consumer(pod.pod, group, entry) for entry in pod.spec.resource_claims]
+                return unresolvable_status(group)
+            state_data.consumers = [get_claim_consumer(pod.pod, group, claim) for claim in pod.spec.resource_claims]
         if extended_resources:
             uid = pod.pod.metadata.uid
             claims = snapshot.objects(ResourceClaim).values()
@@ -222,17 +221,14 @@ class DynamicResources:
             try:
                 node_selectors.append(None if selector is None else compile_strict_node_selector(selector))
             except ValueError as invalid_selector:
-                return error(str(invalid_selector))
+                return error_status(str(invalid_selector))
         state_data.node_selectors = tuple(node_selectors)
         state_data.binding_failed = tuple(self._has_binding_failed(claim) for claim in state_data.claims)
         return state_data
 
-    def _make_snapshot_version(self, snapshot: Snapshot) -> object:
-        return (snapshot.object_history_id, snapshot.revision(ResourceClaim), *self._allocator.state_key)
-
     def _validate_claim(self, claim: ResourceClaim, state_data: StateData) -> Status | None:
         if self._allocator.allocated_devices.is_in_flight(api_calls.get_in_flight_key(claim, state_data.pod)):
-            return unresolvable(f"resource claim {claim.key} is in the process of being allocated")
+            return unresolvable_status(f"resource claim {claim.key} is in the process of being allocated")
         if claim is state_data.extended_resource_claim:
             return None
         return validate_claim(claim, self._allocator.classes, prioritized_list=self._features.prioritized_list)
@@ -283,7 +279,7 @@ class DynamicResources:
         return compute_scores(state, nodes)
 
     def score_cache_key(self, pod: PodInfo) -> Hashable | None:
-        """Return one key for all pods that cannot have claims, whose scores are 0; None for other pods."""
+        """Return one key for all pods that cannot have claims: all nodes score 0. Return None for other pods."""
         return pod.signature.spec_class.get_or_create((self, "key"), lambda: None if may_have_claims(pod) else ())
 
     def normalize_score(self, pod: PodInfo, scores: IntArray, nodes: NodeView, state: Any) -> IntArray:  # noqa: ARG002
@@ -303,18 +299,21 @@ class DynamicResources:
         (1.36).
         """
         if not self._enabled:
-            return _DISABLED
+            return deallocation.make_idle_result("plugin disabled", self._release)
         pre_filter_run = attempt.diagnosis.pre_filter_run
         if self.name not in pre_filter_run.skipped_plugins and self.name not in pre_filter_run.cycle_state:
             return _NO_PRE_FILTER_STATE
         state_data = pre_filter_run.cycle_state.get(self.name)
         if not isinstance(state_data, StateData):
-            return _NO_CLAIMS_TO_DEALLOCATE
-        unavailable_nodes = np.zeros(attempt.diagnosis.node_count, dtype=np.bool_)
-        for rejection in attempt.diagnosis.rejections:
-            if rejection.plugin == self.name and rejection.reason == UNAVAILABLE:
-                unavailable_nodes |= rejection.nodes
-        return free_claim(state_data, unavailable_nodes, snapshot, workload_claims=self._workload_claims)
+            return deallocation.make_idle_result("no new claims to deallocate", self._release)
+        unavailable_nodes = deallocation.find_unavailable_nodes(attempt.diagnosis)
+        return deallocation.plan_claim_release(
+            state_data, unavailable_nodes, snapshot, self._release, workload_claims=self._workload_claims
+        )
+
+    def pod_group_post_filter(self, attempt: FailedGroupAttempt) -> DryRunGenerator:
+        """Release claims of the pod group and its members."""
+        return deallocation.release_group_claims(attempt, enabled=self._enabled, workload_claims=self._workload_claims)
 
     # -- Reserve, PreBind and Unreserve
 
@@ -327,7 +326,7 @@ class DynamicResources:
             return None
         node_allocation = state.node_allocations.get(node_name)
         if node_allocation is None:
-            return error("claim allocation not found for node") if state.has_unallocated_user_claim else None
+            return error_status("claim allocation not found for node") if state.has_unallocated_user_claim else None
         allocation, request = node_allocation
         claims = request.claims_to_allocate.claims
         allocation_results = build_allocation_results(
@@ -356,12 +355,12 @@ class DynamicResources:
         if not isinstance(state, StateData):
             return ()
         for index in state.allocation_results:
-            self._allocator.allocated_devices.remove_in_flight(
+            self._allocator.allocated_devices.remove_unwritten(
                 api_calls.get_in_flight_key(state.claims[index], pod.pod)
             )
         calls = [call for index in range(len(state.claims)) for call in api_calls.make_undo_calls(state, index)]
         if node_name in state.node_allocatable_statuses:
-            calls.append(api_calls.patch_node_allocatable_statuses(pod.pod, ()))
+            calls.append(api_calls.make_node_allocatable_statuses_patch(pod.pod, ()))
         state.allocation_results, state.reserved_request, state.bound_claims = {}, None, {}
         return calls
 
@@ -382,13 +381,13 @@ class DynamicResources:
         if not isinstance(state, StateData):
             return ApiPlan()
         now = self._clock.now() if self._binding_conditions_enabled else None
-        binding_plan = bind_claims(state, snapshot, now, workload_claims=self._workload_claims)
+        devices = self._allocator.allocated_devices
+        binding_plan = bind_claims(state, snapshot, now, devices, workload_claims=self._workload_claims)
         if isinstance(binding_plan, str):
-            return error(binding_plan)
+            return error_status(binding_plan)
         calls, claims = binding_plan
-        statuses = state.node_allocatable_statuses.get(node_name)
-        if statuses:
-            calls.append(api_calls.patch_node_allocatable_statuses(pod.pod, statuses))
+        if statuses := state.node_allocatable_statuses.get(node_name):
+            calls.append(api_calls.make_node_allocatable_statuses_patch(pod.pod, statuses))
         if not self._binding_conditions_enabled or not any(map(has_binding_conditions, claims)):
             return ApiPlan(tuple(calls))
         keys = tuple(claim.key for claim in claims if claim.status.allocation is not None)

@@ -1,4 +1,4 @@
-"""Look up and validate the claims of a pod, and check their reservations and binding conditions.
+"""Look up and validate the claims of a pod, and check reservations and binding conditions.
 
 Source: pkg/scheduler/framework/plugins/dynamicresources/dynamicresources.go,
 DynamicResources.foreachPodResourceClaim, DynamicResources.PreFilter (1.36).
@@ -11,7 +11,7 @@ from extender.api.kinds.pod import Pod, PodResourceClaim
 from extender.api.requests import incoming_pod_requests, is_dra_extended_resource
 from extender.cache.pod_info import PodInfo
 from extender.cache.snapshot import Snapshot
-from extender.framework.status import Status, error, unresolvable
+from extender.framework.status import Status, error_status, unresolvable_status
 from extender.plugins.dynamic_resources.pod_group_claims import (
     get_pod_group_name,
     is_owned_by_pod_group,
@@ -33,8 +33,8 @@ def get_pod_claims(
     DynamicResources.foreachPodResourceClaim (1.36).
     """
     claims: list[ResourceClaim] = []
-    for entry in pod.spec.resource_claims:
-        name, is_generated = get_claim_name(pod, entry)
+    for pod_claim in pod.spec.resource_claims:
+        name, is_generated = get_claim_name(pod, pod_claim)
         if isinstance(name, Status):
             return name
         if name is None:
@@ -42,42 +42,43 @@ def get_pod_claims(
         key = f"{pod.metadata.namespace}/{name}"
         claim = snapshot.get_object(ResourceClaim, key)
         if claim is None:
-            return unresolvable(f'could not find ResourceClaim "{key}"')
+            return unresolvable_status(f'could not find ResourceClaim "{key}"')
         if claim.metadata.deletion_timestamp is not None:
-            return unresolvable(f'resourceclaim "{name}" is being deleted')
-        if is_generated and not _is_controlled(claim, pod):
+            return unresolvable_status(f'resourceclaim "{name}" is being deleted')
+        if is_generated and not _is_controlled_by(claim, pod):
             if not workload_claims:
-                return unresolvable(f"ResourceClaim {key} was not created for Pod {pod.key} (Pod is not owner)")
+                return unresolvable_status(f"ResourceClaim {key} was not created for Pod {pod.key} (Pod is not owner)")
             if not is_owned_by_pod_group(claim, pod):
                 owner_message = f"(neither Pod nor PodGroup {get_pod_group_name(pod)} is the owner)"
-                return unresolvable(f"ResourceClaim {key} was not created for Pod {pod.key} {owner_message}")
+                return unresolvable_status(f"ResourceClaim {key} was not created for Pod {pod.key} {owner_message}")
         claims.append(claim)
     return tuple(claims)
 
 
-def get_claim_name(pod: Pod, entry: PodResourceClaim) -> tuple[str | Status | None, bool]:
-    """Return the claim name of *entry*, and whether the claim is generated for the pod.
+def get_claim_name(pod: Pod, pod_claim: PodResourceClaim) -> tuple[str | Status | None, bool]:
+    """Return the claim name of *pod_claim*, and whether the claim is generated for the pod.
 
-    The name is None if no claim was needed, and a status if the claim is not created yet or *entry* is invalid.
+    The name is None if the pod needs no claim for *pod_claim*. Instead of a name, a status is returned if the claim is
+    not created yet or *pod_claim* is invalid.
     """
-    if entry.resource_claim_name is not None:
-        return entry.resource_claim_name, False
+    if pod_claim.resource_claim_name is not None:
+        return pod_claim.resource_claim_name, False
     meta = pod.metadata
-    if entry.resource_claim_template_name is None:
-        description = f'pod "{meta.namespace}/{meta.name}", spec.resourceClaim "{entry.name}"'
-        return unresolvable(f"{description}: none of the supported fields are set"), False
+    if pod_claim.resource_claim_template_name is None:
+        description = f'pod "{meta.namespace}/{meta.name}", spec.resourceClaim "{pod_claim.name}"'
+        return unresolvable_status(f"{description}: none of the supported fields are set"), False
     for status in pod.status.resource_claim_statuses:
-        if status.name == entry.name:
+        if status.name == pod_claim.name:
             return status.resource_claim_name, True
-    return unresolvable(f'pod "{meta.namespace}/{meta.name}": ResourceClaim not created yet'), True
+    return unresolvable_status(f'pod "{meta.namespace}/{meta.name}": ResourceClaim not created yet'), True
 
 
-def _is_controlled(claim: ResourceClaim, pod: Pod) -> bool:
+def _is_controlled_by(claim: ResourceClaim, pod: Pod) -> bool:
     controller = next((owner for owner in claim.metadata.owner_references if owner.controller), None)
     return controller is not None and controller.uid == pod.metadata.uid
 
 
-def is_reserved(claim: ResourceClaim, pod: Pod, *, workload_claims: bool = False) -> bool:
+def is_reserved_for_pod(claim: ResourceClaim, pod: Pod, *, workload_claims: bool = False) -> bool:
     """Return whether *claim* is reserved for *pod* or its group."""
     if any(consumer.uid == pod.metadata.uid for consumer in claim.status.reserved_for):
         return True
@@ -99,9 +100,9 @@ def validate_claim(
         if request.exactly is not None:
             device_classes = [(request.exactly.device_class_name, request.name)]
         elif not request.first_available:
-            return unresolvable(f"{location}: unknown request type")
+            return unresolvable_status(f"{location}: unknown request type")
         elif not prioritized_list:
-            return unresolvable(f"{location}: has subrequests, but the DRAPrioritizedList feature is disabled")
+            return unresolvable_status(f"{location}: has subrequests, but the DRAPrioritizedList feature is disabled")
         else:
             device_classes = [
                 (subrequest.device_class_name, f"{request.name}/{subrequest.name}")
@@ -109,9 +110,9 @@ def validate_claim(
             ]
         for name, request_name in device_classes:
             if not name:
-                return error(f"request {request_name}: unsupported request type")
+                return error_status(f"request {request_name}: unsupported request type")
             if name not in classes:
-                return unresolvable(f"request {request_name}: device class {name} does not exist")
+                return unresolvable_status(f"request {request_name}: device class {name} does not exist")
     return None
 
 

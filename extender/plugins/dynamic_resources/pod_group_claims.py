@@ -48,9 +48,9 @@ def get_pod_group(pod: Pod, snapshot: Snapshot) -> PodGroup | str | None:
     return pod_group or f'podgroup.{_API_GROUP} "{name}" not found'
 
 
-def get_claim_consumer(pod: Pod, group: PodGroup | None, entry: PodResourceClaim) -> ResourceClaimConsumerReference:
-    """Return the consumer of the claim of *entry*: the pod group if its spec has the same claim, else the pod."""
-    if group is not None and any(_is_same_claim(group_entry, entry) for group_entry in group.spec.resource_claims):
+def get_claim_consumer(pod: Pod, group: PodGroup | None, pod_claim: PodResourceClaim) -> ResourceClaimConsumerReference:
+    """Return the consumer of *pod_claim*: the pod group if its spec has the same claim, else the pod."""
+    if group is not None and any(_is_same_claim(group_claim, pod_claim) for group_claim in group.spec.resource_claims):
         meta = group.metadata
         return ResourceClaimConsumerReference(api_group=_API_GROUP, resource=_RESOURCE, name=meta.name, uid=meta.uid)
     return make_pod_consumer(pod)
@@ -61,16 +61,16 @@ def make_pod_consumer(pod: Pod) -> ResourceClaimConsumerReference:
     return ResourceClaimConsumerReference(resource="pods", name=pod.metadata.name, uid=pod.metadata.uid)
 
 
-def _is_same_claim(group_entry: PodGroupResourceClaim, pod_entry: PodResourceClaim) -> bool:
-    return (group_entry.name, group_entry.resource_claim_name, group_entry.resource_claim_template_name) == (
-        pod_entry.name,
-        pod_entry.resource_claim_name,
-        pod_entry.resource_claim_template_name,
+def _is_same_claim(group_claim: PodGroupResourceClaim, pod_claim: PodResourceClaim) -> bool:
+    return (group_claim.name, group_claim.resource_claim_name, group_claim.resource_claim_template_name) == (
+        pod_claim.name,
+        pod_claim.resource_claim_name,
+        pod_claim.resource_claim_template_name,
     )
 
 
 def find_unused_pod_group_claim(pod: Pod, snapshot: Snapshot) -> ResourceClaim | None:
-    """Return an allocated claim that is reserved for the group of *pod*, if no pod of the group is assigned.
+    """Return an allocated claim that is reserved for the group of *pod*; None if a pod of the group is assigned.
 
     Source: pkg/scheduler/framework/plugins/dynamicresources/dynamicresources.go, DynamicResources.PostFilter (1.36).
     """
@@ -79,19 +79,21 @@ def find_unused_pod_group_claim(pod: Pod, snapshot: Snapshot) -> ResourceClaim |
         _is_in_same_group(assigned_pod.pod, pod) for assigned_pod in snapshot.assigned_pods()
     ):
         return None
-    for entry in group.spec.resource_claims:
-        name = entry.resource_claim_name or _get_generated_claim_name(group, entry.name)
+    for group_claim in group.spec.resource_claims:
+        name = group_claim.resource_claim_name or _get_generated_claim_name(group, group_claim.name)
         claim = snapshot.get_object(ResourceClaim, f"{group.metadata.namespace}/{name}") if name else None
         if claim is None or claim.status.allocation is None:
             continue
-        if (entry.resource_claim_name or is_owned_by_pod_group(claim, pod)) and is_reserved_for_pod_group(claim, pod):
+        if (group_claim.resource_claim_name or is_owned_by_pod_group(claim, pod)) and is_reserved_for_pod_group(
+            claim, pod
+        ):
             return claim
     return None
 
 
-def _get_generated_claim_name(group: PodGroup, entry: str) -> str | None:
+def _get_generated_claim_name(group: PodGroup, claim_name: str) -> str | None:
     statuses = group.status.resource_claim_statuses
-    return next((status.resource_claim_name for status in statuses if status.name == entry), None)
+    return next((status.resource_claim_name for status in statuses if status.name == claim_name), None)
 
 
 def _is_in_same_group(assigned_pod: Pod, pod: Pod) -> bool:

@@ -8,23 +8,32 @@ from collections.abc import Sequence
 
 from extender.api.kinds.devices import ResourceClaim
 from extender.cache.pod_info import PodInfo
-from extender.framework.events import ActionType, ClusterEvent, ClusterEventWithHint, EventResource, QueueingHint
+from extender.config.releases import Release
+from extender.framework.events import (
+    ActionType,
+    ClusterEvent,
+    ClusterEventWithHint,
+    EventResource,
+    QueueingHint,
+    register_pod_events,
+)
 from extender.plugins.dynamic_resources.pod_claims import get_claim_name
 
 
-def events_to_register() -> Sequence[ClusterEventWithHint]:
+def events_to_register(release: Release) -> Sequence[ClusterEventWithHint]:
     """Return the events that may make devices available.
 
     Source: pkg/scheduler/framework/plugins/dynamicresources/dynamicresources.go, DynamicResources.EventsToRegister
-    (1.36).
+    (1.36, 1.37).
     """
     add_or_update = ActionType.ADD | ActionType.UPDATE
     node_actions = ActionType.ADD | ActionType.UPDATE_NODE_LABEL | ActionType.UPDATE_NODE_ALLOCATABLE
+    claim_actions = add_or_update | ActionType.DELETE if release.requeues_after_claim_deletion else add_or_update
     return (
         ClusterEventWithHint(EventResource.NODE, node_actions),
-        ClusterEventWithHint(EventResource.RESOURCE_CLAIM, add_or_update, _is_schedulable_after_claim_change),
-        ClusterEventWithHint(
-            EventResource.POD, ActionType.UPDATE_POD_GENERATED_RESOURCE_CLAIM, _is_schedulable_after_pod_change
+        ClusterEventWithHint(EventResource.RESOURCE_CLAIM, claim_actions, _is_schedulable_after_claim_change),
+        *register_pod_events(
+            release, _is_schedulable_after_pod_change, target=ActionType.UPDATE_POD_GENERATED_RESOURCE_CLAIM
         ),
         ClusterEventWithHint(EventResource.DEVICE_CLASS, add_or_update),
         ClusterEventWithHint(EventResource.RESOURCE_SLICE, add_or_update),
@@ -32,12 +41,15 @@ def events_to_register() -> Sequence[ClusterEventWithHint]:
 
 
 def _is_schedulable_after_claim_change(pod: PodInfo, event: ClusterEvent) -> QueueingHint:
-    """Queue *pod* if a claim was deallocated or a claim of the pod changed. PreEnqueue checks its other claims."""
+    """Queue *pod* if a claim lost its allocation or a claim of the pod changed. PreEnqueue checks its other claims."""
     old_claim: ResourceClaim | None = event.old
-    new_claim: ResourceClaim = event.new
+    new_claim: ResourceClaim | None = event.new
+    if new_claim is None:
+        was_allocated = old_claim is not None and old_claim.status.allocation is not None
+        return QueueingHint.QUEUE if was_allocated else QueueingHint.SKIP
     if old_claim is not None and old_claim.status.allocation is not None and new_claim.status.allocation is None:
         return QueueingHint.QUEUE
-    claim_names = [get_claim_name(pod.pod, entry)[0] for entry in pod.spec.resource_claims]
+    claim_names = [get_claim_name(pod.pod, pod_claim)[0] for pod_claim in pod.spec.resource_claims]
     if new_claim.metadata.namespace != pod.namespace or new_claim.metadata.name not in claim_names:
         return QueueingHint.SKIP
     return QueueingHint.SKIP if old_claim is not None and old_claim.status == new_claim.status else QueueingHint.QUEUE

@@ -1,4 +1,4 @@
-"""Scores by the preference of the allocated subrequests of prioritized lists.
+"""Score nodes by the preference of the subrequests that are allocated there.
 
 Source: pkg/scheduler/framework/plugins/dynamicresources/dynamicresources.go, computeScore (1.36).
 """
@@ -19,7 +19,7 @@ _FIRST_SUBREQUEST_SCORE: Final = 8
 def compute_scores(state_data: StateData, nodes: NodeView) -> IntArray:
     """Return the scores of the allocations.
 
-    Each prioritized list adds 8 for its first subrequest, 7 for the second, and so on. Nodes without an allocation
+    An allocated first subrequest of a prioritized list adds 8, a second one 7, and so on. Nodes without an allocation
     score 0. The result is int64, shape (len(nodes),).
     """
     scores = np.zeros(len(nodes), dtype=np.int64)

@@ -39,25 +39,23 @@ class StateData:
 
     Attributes:
         pod: the pod.
-        snapshot_version: the version of the claims and allocations that the state is based on.
         claims: the claims in the order of the pod's spec, then the claim for extended resources, if any.
         consumers: for each claim of the pod's spec, the pod or pod group to reserve the claim for.
         extended_resource_claim: the claim for extended resources, if any.
         node_selectors: for each claim, the node selector of its allocation; None if it has no selector.
         binding_failed: for each claim, whether its devices failed to bind.
         extended_resources: the names of the extended resources that the pod requests.
-        dra_backed_resources: the names in `extended_resources` that have a device class.
-        allocation_requests: the claims to allocate, by the extended resources to allocate as devices.
-        node_allocations: the allocated devices and the request, by node name.
+        dra_backed_resources: those of `extended_resources` that have a device class.
+        allocation_requests: the claims to allocate, by the set of extended resources that the node lacks.
+        node_allocations: the allocated devices and the claims to allocate, by node name.
         node_allocatable_statuses: the node resources that the pod consumes through its claims, by node name.
         unavailable_claims: the rows where a claim is not available, by claim index.
         allocation_results: the allocations to write, by claim index; set by Reserve.
-        reserved_request: the request that was allocated on the node; set by Reserve.
-        bound_claims: the claims after their writes, by claim index; set by PreBind.
+        reserved_request: the element of `allocation_requests` that was allocated on the node; set by Reserve.
+        bound_claims: the claims as PreBind writes them, by claim index; set by PreBind.
     """
 
     pod: Pod
-    snapshot_version: object
     claims: list[ResourceClaim]
     consumers: list[ResourceClaimConsumerReference] = field(default_factory=list)
     extended_resource_claim: ResourceClaim | None = None

@@ -1,1 +1,1 @@
-"""InterPodAffinity: the plugin, its filter rules, and counts of matched terms by topology domain."""
+"""Implement the plugin InterPodAffinity, which filters and scores nodes by the affinity terms of pods."""

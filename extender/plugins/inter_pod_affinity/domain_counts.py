@@ -52,14 +52,6 @@ class TopologyToMatchedTermCount:
         self._owned_keys = set()  # both objects now share the arrays and copy them before writing
         return clone
 
-    def get_nonzero_counts(self) -> dict[tuple[str, int], int]:
-        """Return the counts that are not zero, by topology key and value id."""
-        return {
-            (key, value): int(counts[value])
-            for key, counts in self._counts.items()
-            for value in np.flatnonzero(counts).tolist()
-        }
-
     @property
     def is_empty(self) -> bool:
         """Whether all counts are zero."""
@@ -82,7 +74,7 @@ class TopologyToMatchedTermCount:
         counts = self._counts.get(key)
         if counts is not None:
             padded[: min(size, len(counts))] = counts[:size]
-        return padded[nodes.label(key)]  # ABSENT, -1, selects the last entry
+        return padded[nodes.label_value_ids(key)]  # ABSENT, -1, selects the last entry
 
     def is_positive_by_node(self, nodes: NodeView, key: str) -> BoolArray:
         """Return the nodes whose domain has a count above 0: bool, shape (len(nodes),), False without label *key*."""
@@ -91,4 +83,4 @@ class TopologyToMatchedTermCount:
         counts = self._counts.get(key)
         if counts is not None:
             padded[: min(size, len(counts))] = counts[:size] > 0
-        return padded[nodes.label(key)]
+        return padded[nodes.label_value_ids(key)]

@@ -36,7 +36,10 @@ def count_terms_of_batch(batch: PodBatch, iter_keys: Callable[[PodSignature], It
 
 
 class DryRunMatchedTermCount:
-    """Counts of matched terms. On each node, the counts include the pods added to or removed from only that node."""
+    """Counts of matched terms in a batch dry run. The counts for a node include only that node's changes.
+
+    A change is a pod that is added to the node or removed from it.
+    """
 
     __slots__ = ("_batch", "_counts", "_deltas", "_term_counts")
 
@@ -71,7 +74,7 @@ class DryRunMatchedTermCount:
         if node_deltas is None:
             return self._counts.is_positive_by_node(nodes, key)
         is_positive_by_node: BoolArray = (self._counts.get_counts_by_node(nodes, key) + node_deltas > 0) & (
-            nodes.label(key) != ABSENT
+            nodes.label_value_ids(key) != ABSENT
         )
         return is_positive_by_node
 
@@ -82,7 +85,7 @@ class DryRunMatchedTermCount:
             node_deltas = self._compute_node_deltas(nodes, key)
             if node_deltas is None:
                 continue
-            has_label = nodes.label(key) != ABSENT
+            has_label = nodes.label_value_ids(key) != ABSENT
             counts = self._counts.get_counts_by_node(nodes, key)
             nonzero_count += has_label & (counts == 0) & (node_deltas != 0)
             nonzero_count -= has_label & (counts != 0) & (counts + node_deltas == 0)

@@ -64,4 +64,6 @@ def _fails_affinity(
 ) -> BoolArray:
     """Return the nodes whose domain has no pod that matches the affinity terms. The first pod needs only the label."""
     has_no_match = ~affinity_counts.is_positive_by_node(nodes, key)
-    return has_no_match if is_first_pod is False else np.where(is_first_pod, nodes.label(key) < 0, has_no_match)
+    return (
+        has_no_match if is_first_pod is False else np.where(is_first_pod, nodes.label_value_ids(key) < 0, has_no_match)
+    )

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from extender.cache.pod_info import AssignedPodInfo, PodInfo
 from extender.cache.pod_signature import PodSignature
 from extender.cache.snapshot import Snapshot
+from extender.config.releases import Release
 from extender.plugins.inter_pod_affinity.domain_counts import TopologyToMatchedTermCount
 from extender.plugins.inter_pod_affinity.pod_terms import compile_terms
 
@@ -19,9 +20,9 @@ class PreFilterState:
     """Counts of matched terms by topology domain.
 
     Attributes:
-        affinity_counts: numbers of pods that match all of the pod's required affinity terms.
-        anti_affinity_counts: numbers of matches of the pod's required anti-affinity terms by existing pods.
-        existing_anti_affinity_counts: numbers of matches of existing pods' required anti-affinity terms by the pod.
+        affinity_counts: the number of existing pods that match all required affinity terms of the pod.
+        anti_affinity_counts: the number of matches between required anti-affinity terms of the pod and existing pods.
+        existing_anti_affinity_counts: the number of required anti-affinity terms of existing pods that match the pod.
     """
 
     affinity_counts: TopologyToMatchedTermCount
@@ -34,14 +35,15 @@ class PreFilterState:
         return self.affinity_counts, self.anti_affinity_counts, self.existing_anti_affinity_counts
 
 
-def build_matched_key_iterators(
-    pod: PodInfo, snapshot: Snapshot
-) -> tuple[Callable[[PodSignature], Iterator[str]], ...]:
-    """Return an iterator function for each of `PreFilterState.all_counts`.
+TopologyKeyIterators = tuple[Callable[[PodSignature], Iterator[str]], ...]
 
-    The function yields the topology key of each matched term, for an existing pod with the given signature.
+
+def build_topology_key_iterators(pod: PodInfo, snapshot: Snapshot, release: Release) -> TopologyKeyIterators:
+    """Return one function for each of `PreFilterState.all_counts`.
+
+    The function takes the signature of an existing pod and yields the topology key of each matched term.
     """
-    compiled, namespace_labels = compile_terms(pod), snapshot.namespace_labels
+    compiled, namespace_labels = compile_terms(pod, release), snapshot.namespace_labels
     own_namespace_labels = namespace_labels(pod.namespace) or {}
 
     def iter_affinity_keys(signature: PodSignature) -> Iterator[str]:
@@ -56,7 +58,7 @@ def build_matched_key_iterators(
                 yield term.topology_key
 
     def iter_existing_anti_affinity_keys(signature: PodSignature) -> Iterator[str]:
-        for term in signature.affinity.required_anti:
+        for term in signature.pod_affinity_terms.required_anti_affinity:
             if term.pod_selector.matches(pod.namespace, pod.labels, own_namespace_labels):
                 yield term.topology_key
 
@@ -64,10 +66,19 @@ def build_matched_key_iterators(
 
 
 def update_with_pod(
-    pod: PodInfo, assigned_pod: AssignedPodInfo, row: int, snapshot: Snapshot, state: PreFilterState, *, multiplier: int
+    key_iterators: TopologyKeyIterators,
+    assigned_pod: AssignedPodInfo,
+    row: int,
+    snapshot: Snapshot,
+    state: PreFilterState,
+    *,
+    multiplier: int,
 ) -> None:
-    """Add *multiplier* to the counts of the terms that *assigned_pod* matches; *row* is the row of its node."""
-    labels = snapshot.view().label
-    for counts, iter_keys in zip(state.all_counts, build_matched_key_iterators(pod, snapshot), strict=True):
+    """Add *multiplier* to the counts for each term that matches *assigned_pod*, whose node is *row*.
+
+    *key_iterators* are those of `build_topology_key_iterators`.
+    """
+    get_label_value_ids = snapshot.view().label_value_ids
+    for counts, iter_keys in zip(state.all_counts, key_iterators, strict=True):
         for key in iter_keys(assigned_pod.signature):
-            counts.update(key, int(labels(key)[row]), multiplier)
+            counts.update(key, int(get_label_value_ids(key)[row]), multiplier)

@@ -4,20 +4,24 @@
     The first rule that a node fails determines the reason:
 
     - `node(s) didn't match pod affinity rules`, unresolvable: the node lacks a topology key of a required affinity
-      term, or the domain of one of the keys has no pod that matches all terms. The first pod of a group with affinity
-      to itself may pass: no domain has a pod that matches all terms, and the pod itself matches them.
+      term, or the domain of one of the keys has no pod that matches all terms. The first pod of a group is an
+      exception. If no existing pod matches all terms, but the pod to schedule does, the node needs only the keys.
     - `node(s) didn't match pod anti-affinity rules`: the node's domain has a pod that matches a required anti-affinity
       term. A node without the key is in no domain.
     - `node(s) didn't satisfy existing pods anti-affinity rules`: a pod in the node's domain has a required
       anti-affinity term that matches this pod.
 
-    A pod with invalid terms is rejected in PreFilter: `parsing pod: ...`, unresolvable.
+    PreFilter rejects a pod with invalid terms: `parsing pod: ...`. This rejection is unresolvable.
 
 **Scores**
-    The score is a sum of weights over the node's domains: the weight of each preferred term of the pod for each pod
-    that it matches, the weight of each preferred term of another pod that matches this pod, and `hardPodAffinityWeight`
-    for each required affinity term of another pod that matches this pod. Weights of anti-affinity terms are negative.
-    The scores are normalized from the lowest to the highest sum, 0 to 100. If all sums are equal, all scores are 0.
+    The raw score is the sum of these weights, for each existing pod in the node's domains:
+
+    - the weight of each preferred term of the incoming pod that matches the existing pod;
+    - the weight of each preferred term of the existing pod that matches the incoming pod;
+    - `hardPodAffinityWeight` for each required affinity term of the existing pod that matches the incoming pod.
+
+    Weights of anti-affinity terms are negative. The lowest sum is normalized to 0, the highest to 100. If all sums are
+    equal, all scores are 0.
 
 **Requeued on**
     Pods that match a term and are added, deleted or relabelled, new nodes, and changed node labels.
@@ -35,6 +39,7 @@ pkg/scheduler/apis/config/validation/validation_pluginargs.go, ValidateInterPodA
 """
 
 from collections.abc import Sequence
+from functools import partial
 from typing import ClassVar
 
 import msgspec
@@ -47,18 +52,18 @@ from extender.cache.tables.affinity_terms import AffinityTerm, TermKind
 from extender.cache.tables.arrays import IntArray
 from extender.config.errors import FieldError
 from extender.config.feature_gates import FeatureGates
-from extender.config.strict import Int32
+from extender.config.strict_decoding import Int32
 from extender.config.validation import make_invalid_value_error
-from extender.framework.events import ActionType, ClusterEventWithHint, EventResource
+from extender.framework.events import ActionType, ClusterEventWithHint, EventResource, register_pod_events
 from extender.framework.extension_points import SKIP, SKIP_SCORE, PreFilterResult, PreScoreResult
 from extender.framework.plugin_args import PluginArgs
-from extender.framework.status import Code, Reason, Rejection, error, unresolvable
+from extender.framework.status import Code, Reason, Rejection, error_status, unresolvable_status
 from extender.plugins.inter_pod_affinity.domain_counts import TopologyToMatchedTermCount
 from extender.plugins.inter_pod_affinity.dry_run import BatchTermCounts, DryRunMatchedTermCount, count_terms_of_batch
 from extender.plugins.inter_pod_affinity.filter_rules import find_rejections
 from extender.plugins.inter_pod_affinity.filter_state import (
     PreFilterState,
-    build_matched_key_iterators,
+    build_topology_key_iterators,
     update_with_pod,
 )
 from extender.plugins.inter_pod_affinity.pod_terms import (
@@ -102,27 +107,30 @@ class InterPodAffinity:
         self._node_actions = ActionType.ADD | ActionType.UPDATE_NODE_LABEL
         if "SchedulerQueueingHints" not in args.gates:
             self._node_actions |= ActionType.UPDATE_NODE_TAINT
+        self._release = args.gates.release
         self._hard_pod_affinity_weight = args.options.hard_pod_affinity_weight
 
     # -- filtering
 
     def pre_filter(self, pod: PodInfo, snapshot: Snapshot) -> PreFilterResult:
-        """Count matched terms by domain. Skip pods without required terms that match no existing anti-affinity term.
+        """Count matched terms by domain.
+
+        Skip a pod that has no required terms and that no existing pod's required anti-affinity term matches.
 
         Source: pkg/scheduler/framework/plugins/interpodaffinity/filtering.go, preFilterState,
         InterPodAffinity.PreFilter (1.36).
         """
-        terms = pod.signature.affinity
+        terms = pod.signature.pod_affinity_terms
         if terms.error is not None:
-            return PreFilterResult(unresolvable(f"parsing pod: {terms.error}"))
+            return PreFilterResult(unresolvable_status(f"parsing pod: {terms.error}"))
         existing_anti_affinity_counts = TopologyToMatchedTermCount()
-        for term, term_counts in snapshot.affinity_terms_matching(pod.signature.pod_labels_id):
+        for term, term_counts in snapshot.affinity_terms_matching(pod.signature.pod_labels):
             if term.kind is TermKind.REQUIRED_ANTI_AFFINITY:
                 key = term.topology_key
                 existing_anti_affinity_counts.add(key, snapshot.counts_by_domain(term_counts, key))
-        if not terms.required and not terms.required_anti and existing_anti_affinity_counts.is_empty:
+        if not terms.required_affinity and not terms.required_anti_affinity and existing_anti_affinity_counts.is_empty:
             return SKIP
-        compiled = compile_terms(pod)
+        compiled = compile_terms(pod, self._release)
         affinity_counts, anti_affinity_counts = TopologyToMatchedTermCount(), TopologyToMatchedTermCount()
         if compiled.affinity_matcher is not None:
             pod_counts = snapshot.pod_counts(compiled.affinity_matcher)
@@ -151,7 +159,8 @@ class InterPodAffinity:
 
         Source: pkg/scheduler/framework/plugins/interpodaffinity/filtering.go, preFilterState.updateWithPod (1.36).
         """
-        update_with_pod(pod, pod_to_add, row, snapshot, state, multiplier=1)
+        key_iterators = build_topology_key_iterators(pod, snapshot, self._release)
+        update_with_pod(key_iterators, pod_to_add, row, snapshot, state, multiplier=1)
 
     def remove_pod(
         self, pod: PodInfo, pod_to_remove: AssignedPodInfo, row: int, snapshot: Snapshot, state: PreFilterState
@@ -160,7 +169,8 @@ class InterPodAffinity:
 
         Source: pkg/scheduler/framework/plugins/interpodaffinity/filtering.go, preFilterState.updateWithPod (1.36).
         """
-        update_with_pod(pod, pod_to_remove, row, snapshot, state, multiplier=-1)
+        key_iterators = build_topology_key_iterators(pod, snapshot, self._release)
+        update_with_pod(key_iterators, pod_to_remove, row, snapshot, state, multiplier=-1)
 
     def filter(self, pod: PodInfo, nodes: NodeView, state: PreFilterState | None) -> Sequence[Rejection]:
         """Reject nodes by the three filter rules.
@@ -172,34 +182,36 @@ class InterPodAffinity:
         """
         if state is None:
             return (Rejection(np.ones(len(nodes), dtype=np.bool_), _NO_STATE),)
-        affinity_keys = compile_terms(pod).affinity_keys
-        is_first_pod = (
-            bool(affinity_keys) and state.affinity_counts.is_empty and matches_own_affinity_terms(pod, nodes.snapshot)
+        snapshot, release = nodes.snapshot, self._release
+        affinity_keys = compile_terms(pod, release).affinity_keys
+        is_first_pod = bool(affinity_keys) and (
+            state.affinity_counts.is_empty and matches_own_affinity_terms(pod, snapshot, release)
         )
         return find_rejections(affinity_keys, is_first_pod, nodes, state.all_counts)
 
     def filter_each(
-        self, pod: PodInfo, nodes: NodeView, state: PreFilterState, moved_pods: PodBatch, deltas: IntArray
+        self, pod: PodInfo, nodes: NodeView, state: PreFilterState, dry_run_pods: PodBatch, pod_deltas: IntArray
     ) -> Sequence[Rejection]:
-        """Filter many nodes in one call, each as if only the *moved_pods* of that node had been added or removed.
+        """Filter many nodes in one call, each as if only its own *dry_run_pods* had been added or removed.
 
         Source: pkg/scheduler/framework/plugins/interpodaffinity/filtering.go, preFilterState.updateWithPod (1.36).
         """
-        snapshot, affinity_keys = nodes.snapshot, compile_terms(pod).affinity_keys
+        snapshot, affinity_keys = nodes.snapshot, compile_terms(pod, self._release).affinity_keys
 
         def count_terms() -> tuple[BatchTermCounts, ...]:
             return tuple(
-                count_terms_of_batch(moved_pods, iter_keys) for iter_keys in build_matched_key_iterators(pod, snapshot)
+                count_terms_of_batch(dry_run_pods, iter_keys)
+                for iter_keys in build_topology_key_iterators(pod, snapshot, self._release)
             )
 
-        term_counts = moved_pods.get_or_create((self, pod.signature), count_terms)
+        term_counts = dry_run_pods.get_or_create((self, pod.signature), count_terms)
         affinity_counts, anti_affinity_counts, existing_anti_affinity_counts = (
-            DryRunMatchedTermCount(counts, batch_counts, moved_pods, deltas)
+            DryRunMatchedTermCount(counts, batch_counts, dry_run_pods, pod_deltas)
             for counts, batch_counts in zip(state.all_counts, term_counts, strict=True)
         )
         is_first_pod = (
             affinity_counts.is_empty_by_node(nodes)
-            if affinity_keys and matches_own_affinity_terms(pod, snapshot)
+            if affinity_keys and matches_own_affinity_terms(pod, snapshot, self._release)
             else False
         )
         return find_rejections(
@@ -209,24 +221,26 @@ class InterPodAffinity:
     # -- scoring
 
     def pre_score(self, pod: PodInfo, nodes: NodeView) -> PreScoreResult:
-        """Sum the weights of matched terms by domain. Skip pods if no term matches a pod.
+        """Sum the weights of matched terms by domain.
+
+        Skip the pod if none of its terms matches an existing pod and no existing pod's scored term matches it.
 
         Source: pkg/scheduler/framework/plugins/interpodaffinity/scoring.go, InterPodAffinity.PreScore,
         InterPodAffinity.processExistingPod (1.36).
         """
-        snapshot, terms = nodes.snapshot, pod.signature.affinity
+        snapshot, terms = nodes.snapshot, pod.signature.pod_affinity_terms
         if self._ignore_preferred_terms_of_existing_pods and not has_preferred_terms(pod):
             return SKIP_SCORE
         if terms.error is not None:
-            return PreScoreResult(status=error(f"failed to parse pod: {terms.error}"))
+            return PreScoreResult(status=error_status(f"failed to parse pod: {terms.error}"))
         topology_score = TopologyToMatchedTermCount()
         any_match = False
-        for term, matcher, signed_weight in compile_terms(pod).preferred:
+        for term, matcher, signed_weight in compile_terms(pod, self._release).preferred_matchers:
             domain_counts = snapshot.counts_by_domain(snapshot.pod_counts(matcher), term.topology_key)
             if domain_counts.any():
                 any_match = True
                 topology_score.add(term.topology_key, domain_counts * signed_weight)
-        for term, term_counts in snapshot.affinity_terms_matching(pod.signature.pod_labels_id):
+        for term, term_counts in snapshot.affinity_terms_matching(pod.signature.pod_labels):
             weight = self._get_term_weight(term)
             if weight is None:
                 continue
@@ -254,7 +268,7 @@ class InterPodAffinity:
         Raises:
             LookupError: PreScore is disabled; scoring fails as upstream.
 
-        Source: pkg/scheduler/framework/plugins/interpodaffinity/scoring.go, InterPodAffinity.NormalizeScore (1.36).
+        Source: pkg/scheduler/framework/plugins/interpodaffinity/scoring.go, InterPodAffinity.Score (1.36).
         """
         if state is None:
             raise LookupError('failed to read "PreScoreInterPodAffinity" from cycleState: not found')
@@ -286,7 +300,9 @@ class InterPodAffinity:
         Source: pkg/scheduler/framework/plugins/interpodaffinity/plugin.go, InterPodAffinity.EventsToRegister (1.36).
         """
         pod_actions = ActionType.ADD | ActionType.UPDATE_POD_LABEL | ActionType.DELETE
+        one_suffices = self._release.one_anti_affinity_term_suffices
+        pod_hint = partial(is_schedulable_after_pod_change, one_anti_affinity_term_suffices=one_suffices)
         return (
-            ClusterEventWithHint(EventResource.POD, pod_actions, is_schedulable_after_pod_change),
+            *register_pod_events(self._release, pod_hint, assigned=pod_actions, target=ActionType.UPDATE_POD_LABEL),
             ClusterEventWithHint(EventResource.NODE, self._node_actions, is_schedulable_after_node_change),
         )

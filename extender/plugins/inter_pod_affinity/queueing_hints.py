@@ -1,7 +1,9 @@
 """Queueing hints of InterPodAffinity.
 
-Source: pkg/scheduler/framework/plugins/interpodaffinity/plugin.go, InterPodAffinity.EventsToRegister (1.36).
+Source: pkg/scheduler/framework/plugins/interpodaffinity/plugin.go, InterPodAffinity.EventsToRegister (1.36, 1.37).
 """
+
+from collections.abc import Callable
 
 from extender.api.kinds.node import Node
 from extender.api.kinds.pod import Pod
@@ -17,12 +19,26 @@ def _matches_all_terms(terms: tuple[AffinityTerm, ...], pod: Pod) -> bool:
     return bool(terms) and all(term.pod_selector.matches(meta.namespace, meta.labels, {}) for term in terms)
 
 
+def _matches_any_term(terms: tuple[AffinityTerm, ...], pod: Pod) -> bool:
+    """Return whether *pod* matches one of *terms*. Namespace labels count as empty, as upstream."""
+    meta = pod.metadata
+    return any(term.pod_selector.matches(meta.namespace, meta.labels, {}) for term in terms)
+
+
 def _is_pending(pod: Pod | None) -> bool:
     return pod is not None and not pod.spec.node_name and not pod.status.nominated_node_name
 
 
-def is_schedulable_after_pod_change(pod: PodInfo, event: ClusterEvent) -> QueueingHint:
-    """Queue *pod* if the changed pod may satisfy one of its terms.
+def is_schedulable_after_pod_change(
+    pod: PodInfo, event: ClusterEvent, *, one_anti_affinity_term_suffices: bool
+) -> QueueingHint:
+    """Queue *pod* if the change of another pod may satisfy a term of *pod*, or if *pod* itself changed.
+
+    Args:
+        pod: the unschedulable pod.
+        event: the change of a pod.
+        one_anti_affinity_term_suffices: whether one matching anti-affinity term is enough; otherwise all anti-affinity
+            terms must match.
 
     Source: pkg/scheduler/framework/plugins/interpodaffinity/plugin.go, InterPodAffinity.isSchedulableAfterPodChange
     (1.36).
@@ -33,42 +49,50 @@ def is_schedulable_after_pod_change(pod: PodInfo, event: ClusterEvent) -> Queuei
         return QueueingHint.QUEUE
     if _is_pending(old_pod) or _is_pending(new_pod):
         return QueueingHint.SKIP
-    terms = pod.signature.affinity
+    terms = pod.signature.pod_affinity_terms
+    matches_anti_terms = _matches_any_term if one_anti_affinity_term_suffices else _matches_all_terms
     return (
         QueueingHint.QUEUE
-        if terms.error is not None or _pod_change_may_help(terms, pod.pod, old_pod, new_pod)
+        if terms.error is not None or _pod_change_may_help(terms, pod.pod, old_pod, new_pod, matches_anti_terms)
         else QueueingHint.SKIP
     )
 
 
-def _pod_change_may_help(terms: PodAffinityTerms, pending_pod: Pod, old_pod: Pod | None, new_pod: Pod | None) -> bool:
+def _pod_change_may_help(
+    terms: PodAffinityTerms,
+    pending_pod: Pod,
+    old_pod: Pod | None,
+    new_pod: Pod | None,
+    matches_anti_terms: Callable[[tuple[AffinityTerm, ...], Pod], bool],
+) -> bool:
     if old_pod is not None and new_pod is not None:
-        matches_affinity_now = not _matches_all_terms(terms.required, old_pod) and _matches_all_terms(
-            terms.required, new_pod
+        matches_affinity_now = not _matches_all_terms(terms.required_affinity, old_pod) and _matches_all_terms(
+            terms.required_affinity, new_pod
         )
         return matches_affinity_now or (
-            _matches_all_terms(terms.required_anti, old_pod) and not _matches_all_terms(terms.required_anti, new_pod)
+            matches_anti_terms(terms.required_anti_affinity, old_pod)
+            and not matches_anti_terms(terms.required_anti_affinity, new_pod)
         )
     if new_pod is not None:
-        return _matches_all_terms(terms.required, new_pod)
-    if old_pod is None or _matches_all_terms(terms.required_anti, old_pod):
+        return _matches_all_terms(terms.required_affinity, new_pod)
+    if old_pod is None or matches_anti_terms(terms.required_anti_affinity, old_pod):
         return True
     old_terms = compile_pod_affinity_terms(old_pod)
-    return old_terms.error is not None or _matches_all_terms(old_terms.required_anti, pending_pod)
+    return old_terms.error is not None or matches_anti_terms(old_terms.required_anti_affinity, pending_pod)
 
 
 def is_schedulable_after_node_change(pod: PodInfo, event: ClusterEvent) -> QueueingHint:
-    """Queue *pod* if the changed node may satisfy one of its terms.
+    """Queue *pod* if the change of a node may satisfy a term of *pod*.
 
     Source: pkg/scheduler/framework/plugins/interpodaffinity/plugin.go, InterPodAffinity.isSchedulableAfterNodeChange
     (1.36).
     """
     old_node: Node | None = event.old
     new_node: Node = event.new
-    terms = pod.signature.affinity
+    terms = pod.signature.pod_affinity_terms
     new_labels = new_node.metadata.labels
-    affinity_keys = {term.topology_key for term in terms.required}
-    anti_affinity_keys = {term.topology_key for term in terms.required_anti}
+    affinity_keys = {term.topology_key for term in terms.required_affinity}
+    anti_affinity_keys = {term.topology_key for term in terms.required_anti_affinity}
     if old_node is None:
         may_help = bool(anti_affinity_keys) or not affinity_keys.isdisjoint(new_labels)
     else:

@@ -1,4 +1,4 @@
-"""Plugins of older kube-scheduler releases, for converted Policy documents.
+"""Implement plugins of older kube-scheduler releases, which converted Policy documents use.
 
-They may import the same packages as `plugins`, but not each other.
+These plugins may import the same packages as the other plugins, and do not import each other.
 """

@@ -1,14 +1,14 @@
-"""CheckNodeCondition keeps pods off nodes that are cordoned or not ready.
+"""CheckNodeCondition rejects nodes that are cordoned or not ready.
 
-**Rejects** a node, unresolvable, with `spec.unschedulable`, with a condition `Ready` that is not `True`, or with a
-condition `OutOfDisk` or `NetworkUnavailable` that is not `False`. Missing conditions are ignored. All reasons are
-reported. Tolerations are ignored.
+**Rejects** a node with `spec.unschedulable`, with a condition `Ready` that is not `True`, or with a condition
+`OutOfDisk` or `NetworkUnavailable` that is not `False`. The rejection is unresolvable. Missing conditions are ignored.
+All reasons are reported. Tolerations are ignored.
 
 **Scores** no node.
 
 **Requeued on** a node that is added or uncordoned, or whose conditions change.
 
-**Options** none. A predicate of releases up to 1.17. Later releases use the taints of the node controller instead.
+**Options** none. Releases up to 1.17 have this predicate. Later releases use the taints of the node controller instead.
 
 Source: pkg/scheduler/algorithm/predicates/predicates.go, CheckNodeConditionPredicate;
 pkg/scheduler/core/generic_scheduler.go, nodesWherePreemptionMightHelp (1.14).
@@ -38,7 +38,7 @@ _REQUIRED_CONDITIONS: Final = {
 
 
 class CheckNodeCondition:
-    """Filters by node conditions. Results are cached and the same for all pods."""
+    """Filters by node conditions. Results are cached, and are the same for all pods."""
 
     name: ClassVar[str] = "CheckNodeCondition"
     filter_depends_on: ClassVar[DependsOn] = DependsOn.NODE
@@ -67,11 +67,12 @@ class CheckNodeCondition:
 
 
 def _get_rejection_reasons(node: Node) -> list[Reason]:
-    reasons = [
-        requirement[1]
-        for condition in node.status.conditions
-        if (requirement := _REQUIRED_CONDITIONS.get(condition.type)) is not None and condition.status != requirement[0]
-    ]
+    reasons: list[Reason] = []
+    for condition in node.status.conditions:
+        if condition.type in _REQUIRED_CONDITIONS:
+            required_status, reason = _REQUIRED_CONDITIONS[condition.type]
+            if condition.status != required_status:
+                reasons.append(reason)
     return [*reasons, _UNSCHEDULABLE] if node.spec.unschedulable else reasons
 
 

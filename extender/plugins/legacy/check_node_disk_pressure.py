@@ -1,13 +1,13 @@
-"""CheckNodeDiskPressure keeps pods off nodes that are short of disk space.
+"""CheckNodeDiskPressure rejects nodes that are short of disk space.
 
-**Rejects** a node, unresolvable, whose condition `DiskPressure` is `True`.
+**Rejects** a node whose condition `DiskPressure` is `True`. The rejection is unresolvable.
 
 **Scores** no node.
 
 **Requeued on** a node that is added without this condition, or loses it.
 
-**Options** none. A predicate of releases up to 1.17. Later releases use the taint `node.kubernetes.io/disk-pressure`
-instead.
+**Options** none. Releases up to 1.17 have this predicate. Later releases use the taint
+`node.kubernetes.io/disk-pressure` instead.
 
 Source: pkg/scheduler/algorithm/predicates/predicates.go, CheckNodeDiskPressurePredicate;
 pkg/scheduler/core/generic_scheduler.go, nodesWherePreemptionMightHelp (1.14).
@@ -16,10 +16,10 @@ pkg/scheduler/core/generic_scheduler.go, nodesWherePreemptionMightHelp (1.14).
 from typing import ClassVar
 
 from extender.framework.status import Code, Reason
-from extender.plugin_parts.node_pressure import NodePressure
+from extender.plugin_parts.node_pressure import NodePressureFilter
 
 
-class CheckNodeDiskPressure(NodePressure):
+class CheckNodeDiskPressure(NodePressureFilter):
     """Rejects nodes with disk pressure.
 
     Source: pkg/scheduler/algorithm/predicates/predicates.go, CheckNodeDiskPressurePredicate (1.14).

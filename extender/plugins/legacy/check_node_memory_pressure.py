@@ -1,14 +1,14 @@
-"""CheckNodeMemoryPressure keeps BestEffort pods off nodes that are short of memory.
+"""CheckNodeMemoryPressure rejects nodes that are short of memory if the pod is BestEffort.
 
-**Rejects** a node, unresolvable, whose condition `MemoryPressure` is `True`, if the pod is BestEffort: none of its
-containers has a request or a limit of cpu or memory.
+**Rejects** a node whose condition `MemoryPressure` is `True`, if the pod is BestEffort. The rejection is unresolvable.
+A pod is BestEffort if none of its containers has a request or a limit of cpu or memory.
 
 **Scores** no node.
 
 **Requeued on** a node that is added without this condition, or loses it.
 
-**Options** none. A predicate of releases up to 1.17. Later releases use the taint `node.kubernetes.io/memory-pressure`
-instead.
+**Options** none. Releases up to 1.17 have this predicate. Later releases use the taint
+`node.kubernetes.io/memory-pressure` instead.
 
 Source: pkg/scheduler/algorithm/predicates/predicates.go, CheckNodeMemoryPressurePredicate;
 pkg/scheduler/core/generic_scheduler.go, nodesWherePreemptionMightHelp (1.14).
@@ -22,10 +22,10 @@ from extender.api.quantity import parse
 from extender.cache.pod_info import PodInfo
 from extender.cache.snapshot import NodeView
 from extender.framework.status import Code, Reason, Rejection
-from extender.plugin_parts.node_pressure import NodePressure
+from extender.plugin_parts.node_pressure import NodePressureFilter
 
 
-class CheckNodeMemoryPressure(NodePressure):
+class CheckNodeMemoryPressure(NodePressureFilter):
     """Rejects nodes with memory pressure for BestEffort pods.
 
     Source: pkg/scheduler/algorithm/predicates/predicates.go, CheckNodeMemoryPressurePredicate (1.14).

@@ -10,9 +10,9 @@ Preemption may help.
 
 **Requeued on** a deleted pod, a new node, or a new claim.
 
-**Options** none. The environment variable `KUBE_MAX_PD_VOLS` replaces the default limit if it is an integer above 0. A
-plugin of older releases: a v1 profile can enable it in `multiPoint` only, since kube-scheduler rejects its name at the
-extension points and in `pluginConfig`.
+**Options** none. The environment variable `KUBE_MAX_PD_VOLS` replaces the default limit if it is an integer above 0.
+Only older releases have this plugin. A v1 profile can enable it only in `multiPoint`. kube-scheduler rejects its name
+at the extension points and in `pluginConfig`.
 
 Source: pkg/scheduler/framework/plugins/nodevolumelimits/non_csi.go, getMaxEBSVolume, getMaxVolLimitFromEnv (1.21);
 pkg/scheduler/apis/config/validation/validation.go, invalidPluginsByVersion (1.36).
@@ -20,11 +20,11 @@ pkg/scheduler/apis/config/validation/validation.go, invalidPluginsByVersion (1.3
 
 from typing import ClassVar
 
-from extender.plugin_parts.in_tree_disks import InTreeDiskLimits
+from extender.plugin_parts.non_csi_limits import NonCSILimits
 from extender.volumes.in_tree_limits import EBS
 
 
-class EBSLimits(InTreeDiskLimits):
+class EBSLimits(NonCSILimits):
     """Limits EBS disks by node.
 
     Source: pkg/scheduler/framework/plugins/nodevolumelimits/non_csi.go, getMaxEBSVolume (1.21).

@@ -1,15 +1,15 @@
-"""NodeLabel filters and scores nodes by the presence of labels, independent of the pod.
+"""NodeLabel filters and scores nodes by the presence of labels, independently of the pod.
 
-**Rejects** a node, unresolvable, that lacks a label of `presentLabels` or has a label of `absentLabels`. Label values
-do not matter.
+**Rejects** a node that lacks a label of `presentLabels` or has a label of `absentLabels`. The rejection is
+unresolvable. Label values do not matter.
 
-**Scores** 100 for each label of `presentLabelsPreference` that the node has and each of `absentLabelsPreference` that
-it lacks, divided by the number of these labels. Scores are not normalized.
+**Scores** nodes by the percentage of their satisfied preferences. A label of `presentLabelsPreference` is satisfied if
+the node has it. A label of `absentLabelsPreference` is satisfied if the node lacks it. Scores are not normalized.
 
 **Requeued on** a new node, or changed node labels.
 
 **Options** `presentLabels`, `absentLabels`, `presentLabelsPreference`, `absentLabelsPreference`: lists of label keys. A
-key must not be both in the present and in the absent list. A plugin of releases up to 1.22.
+key must not be both in the present and in the absent list. Releases up to 1.22 have this plugin.
 
 Source: pkg/scheduler/framework/plugins/nodelabel/node_label.go, NodeLabel.Filter, NodeLabel.Score (1.21).
 """
@@ -131,5 +131,5 @@ class NodeLabel:
 
 
 def _has_label(nodes: NodeView, label: str) -> BoolArray:
-    has_label: BoolArray = nodes.label(label) != ABSENT
+    has_label: BoolArray = nodes.label_value_ids(label) != ABSENT
     return has_label

@@ -1,11 +1,11 @@
 """NodePreferAvoidPods avoids nodes whose annotation lists the pod's controller.
 
-**Scores** 0 for a node whose annotation `scheduler.alpha.kubernetes.io/preferAvoidPods` lists the pod's controller, by
-kind and uid, and 100 for all others. Only the pods of a ReplicationController or ReplicaSet can be listed. An invalid
-annotation lists no pod. Scores are not normalized. The plugin's default weight was 10000, more than that of all other
-plugins together.
+**Scores** a node with 0 if its annotation `scheduler.alpha.kubernetes.io/preferAvoidPods` lists the pod's controller by
+kind and uid. All other nodes score 100. Only a ReplicationController or ReplicaSet can be listed. An invalid annotation
+lists no controller. Scores are not normalized. The plugin's default weight was 10000, more than that of all
+other plugins together.
 
-**Options** none. A plugin of releases up to 1.22.
+**Options** none. Releases up to 1.22 have this plugin.
 
 Source: pkg/scheduler/framework/plugins/nodepreferavoidpods/node_prefer_avoid_pods.go, NodePreferAvoidPods.Score
 (1.21).

@@ -1,11 +1,11 @@
 """NodeResourceLimits slightly prefers nodes that can satisfy the pod's resource limits.
 
-**Scores** 1 for a node whose allocatable cpu covers the pod's cpu limit, or whose allocatable memory covers its memory
-limit, and 0 for others. The pod's limit is the sum of its containers' limits, or the largest limit of an init container
-if that is higher. Resources without a limit and the requests of other pods on the node are ignored. Scores are not
-normalized, so a node gets at most 1 of the 100 points that other plugins can give.
+**Scores** a node with 1 if its allocatable cpu covers the pod's cpu limit, or its allocatable memory covers the memory
+limit. All other nodes score 0. The pod's limit is the sum of its containers' limits, or the largest limit of an init
+container if that is higher. Resources without a limit and the requests of other pods on the node are ignored. Scores
+are not normalized, so a node gets at most 1 of the 100 points that other plugins can give.
 
-**Options** none. A plugin of releases up to 1.20.
+**Options** none. Releases up to 1.20 have this plugin.
 
 Source: pkg/scheduler/algorithm/priorities/resource_limits.go, ResourceLimitsPriorityMap (1.14).
 """
@@ -42,7 +42,7 @@ class NodeResourceLimits:
         covers_limit = np.zeros(len(nodes), dtype=np.bool_)
         for resource, limit in zip((CPU, MEMORY), _get_pod_limits(pod), strict=True):
             if limit:
-                # Upstream also requires an allocatable amount above 0; a covered limit above 0 implies it.
+                # Upstream also requires an allocatable amount above 0, which a covered limit above 0 implies.
                 covers_limit |= nodes.allocatable(resource) >= limit
         return covers_limit.astype(np.int64)
 

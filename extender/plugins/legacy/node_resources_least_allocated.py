@@ -1,11 +1,11 @@
 """NodeResourcesLeastAllocated prefers nodes with low resource utilization.
 
-**Scores** the weighted mean of the free percentages of the resources with the pod, rounded down. A resource that the
-node has too little of, or does not have, counts as 0. Containers without a request for cpu or memory count as 100m and
-200Mi. Scores are not normalized.
+**Scores** a node with the weighted mean of its resources' free percentages, rounded down. The pod's requests count as
+used. A resource that the node has too little of, or does not have, counts as 0. Containers without a request for cpu or
+memory count as 100m and 200Mi. Scores are not normalized.
 
 **Options** `resources`: the resources that count, a list of `name` and `weight` (1 to 100); cpu and memory if it is
-empty. A plugin of releases up to 1.22. The strategy LeastAllocated of NodeResourcesFit replaces it, but ignores
+empty. Releases up to 1.22 have this plugin. The strategy LeastAllocated of NodeResourcesFit replaces it, but ignores
 resources that the node does not have.
 
 Source: pkg/scheduler/framework/plugins/noderesources/least_allocated.go, leastRequestedScore (1.21);
@@ -35,4 +35,4 @@ class NodeResourcesLeastAllocated(ResourceAllocationScorer):
     @staticmethod
     def score_resource(requested: IntArray, capacity: IntArray) -> IntArray:
         """Return the free percentage of the capacity."""
-        return compute_percentages(capacity - requested, capacity, checked_amount=requested)
+        return compute_percentages(capacity - requested, capacity, requested)

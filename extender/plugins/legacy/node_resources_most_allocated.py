@@ -1,11 +1,11 @@
 """NodeResourcesMostAllocated prefers nodes with high resource utilization.
 
-**Scores** the weighted mean of the requested percentages of the resources with the pod, rounded down. A resource that
-the node has too little of, or does not have, counts as 0. Containers without a request for cpu or memory count as 100m
-and 200Mi. Scores are not normalized.
+**Scores** a node with the weighted mean of its resources' requested percentages, rounded down. The pod's requests are
+included. A resource that the node has too little of, or does not have, counts as 0. Containers without a request for
+cpu or memory count as 100m and 200Mi. Scores are not normalized.
 
 **Options** `resources`: the resources that count, a list of `name` and `weight` (1 to 100); cpu and memory if it is
-empty. A plugin of releases up to 1.22. The strategy MostAllocated of NodeResourcesFit replaces it, but scores
+empty. Releases up to 1.22 have this plugin. The strategy MostAllocated of NodeResourcesFit replaces it, but scores
 overcommitted resources with 100.
 
 Source: pkg/scheduler/framework/plugins/noderesources/most_allocated.go, mostRequestedScore (1.21);
@@ -35,4 +35,4 @@ class NodeResourcesMostAllocated(ResourceAllocationScorer):
     @staticmethod
     def score_resource(requested: IntArray, capacity: IntArray) -> IntArray:
         """Return the requested percentage of the capacity."""
-        return compute_percentages(requested, capacity)
+        return compute_percentages(requested, capacity, requested)

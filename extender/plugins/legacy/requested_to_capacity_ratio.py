@@ -1,14 +1,14 @@
 """RequestedToCapacityRatio scores nodes by a configured function of resource utilization.
 
-**Scores** the weighted mean of the resources' scores. The function maps the utilization of a resource with the pod to a
-score. Scores of 0 are not included in the mean. The mean is rounded, halves up. Utilization is 100 minus the free
-percentage, which is rounded down. A resource that the node has too little of, or does not have, has utilization 100.
-Containers without a request for cpu or memory count as 100m and 200Mi. Scores are not normalized.
+**Scores** a node with the weighted mean of its resources' scores. The function maps a resource's utilization, including
+the pod's request, to a score. Scores of 0 are not included in the mean. The mean is rounded, halves up. Utilization is
+100 minus the free percentage, which is rounded down. A resource that the node has too little of, or does not have, has
+utilization 100. Containers without a request for cpu or memory count as 100m and 200Mi. Scores are not normalized.
 
-**Options** `shape`: points of `utilization` (0 to 100, rising) and `score` (0 to 10); by default 10 at 0 falling to 0
-at 100. `resources`: the resources that count, a list of `name` and `weight` (1 to 100); cpu and memory if it is empty.
-A plugin of releases up to 1.22. The strategy of the same name in NodeResourcesFit replaces it, but rounds utilization
-down.
+**Options** `shape`: points of `utilization` (0 to 100, rising) and `score` (0 to 10); by default score 10 at
+utilization 0 and score 0 at 100. `resources`: the resources that count, a list of `name` and `weight` (1 to 100); cpu
+and memory if it is empty. Releases up to 1.22 have this plugin. The strategy of the same name in NodeResourcesFit
+replaces it, but rounds utilization down.
 
 Source: pkg/scheduler/framework/plugins/noderesources/requested_to_capacity_ratio.go,
 buildRequestedToCapacityRatioScorerFunction (1.21); pkg/scheduler/apis/config/validation/validation.go,
@@ -96,9 +96,9 @@ class RequestedToCapacityRatio:
         weights = np.zeros(len(nodes), dtype=np.int64)
         requests = get_scored_requests(pod, self._resource_specs)
         for resource in build_weighted_resources(self._resource_specs, requests, nodes.snapshot.symbols.resources):
-            requested, capacity = resource.requested_and_allocatable(nodes)
+            requested, capacity = resource.requested_with_pod_and_allocatable(nodes)
             scores = self._scores_by_utilization[
-                MAX_UTILIZATION - compute_percentages(capacity - requested, capacity, checked_amount=requested)
+                MAX_UTILIZATION - compute_percentages(capacity - requested, capacity, requested)
             ]
             total += scores * resource.weight
             weights += (scores > 0) * np.int64(resource.weight)

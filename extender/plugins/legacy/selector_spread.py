@@ -1,11 +1,11 @@
 """SelectorSpread spreads the pods of a service or controller over nodes and zones.
 
-**Scores** nodes by the number of their pods that match the selectors of the pod's services and controller. Only pods of
-the same namespace that are not terminating count. A node without such pods scores 100, a node with the highest number
-of all feasible nodes scores 0. If nodes have zones, the node's score counts one third and its zone's score two thirds.
-If no selector matches the pod, all nodes get 100. Skipped for pods with topology spread constraints.
+**Scores** nodes by the number of their pods that match the selectors of the pod's services and controller. Pods of
+other namespaces and terminating pods do not count. A node without such pods scores 100. The feasible nodes with the
+highest number score 0. If nodes have zones, the node's score counts one third and its zone's score two thirds. If no
+selector matches the pod, all nodes get 100. The plugin skips pods with topology spread constraints.
 
-**Options** none. A plugin of releases up to 1.24. The default constraints of PodTopologySpread replace it.
+**Options** none. Releases up to 1.24 have this plugin. The default constraints of PodTopologySpread replace it.
 
 Source: pkg/scheduler/framework/plugins/selectorspread/selector_spread.go, SelectorSpread.NormalizeScore;
 pkg/scheduler/framework/plugins/legacy_registry.go, LegacyRegistry.ProcessPriorityPolicy (1.21);
@@ -28,7 +28,7 @@ from extender.framework.normalize import MAX_SCORE
 
 _ZONE_WEIGHT: Final = 2.0 / 3.0
 _MAX_SPARSE_ZONE_IDS: Final = 1 << 16
-"""Zone ids up to this limit are not made contiguous, since that is slower."""
+"""Zone ids are renumbered only if more ids than this are possible. Renumbering is slower than sparse ids."""
 
 _ZONES: Final = ("failure-domain.beta.kubernetes.io/zone", "topology.kubernetes.io/zone")
 _REGIONS: Final = ("failure-domain.beta.kubernetes.io/region", "topology.kubernetes.io/region")
@@ -40,14 +40,14 @@ class SelectorSpread:
     name: ClassVar[str] = "SelectorSpread"
 
     def pre_score(self, pod: PodInfo, nodes: NodeView) -> PreScoreResult:
-        """Return a matcher of the pods to count as the state; None if the pod has no selector."""
+        """Store the matcher of the pods to count as the state. Store None if the pod has no selector."""
         if pod.spec.topology_spread_constraints:
             return SKIP_SCORE
         selector = default_selector(pod, nodes.snapshot)
         if selector.is_empty:
             return PreScoreResult()
         term = PodSelector(frozenset((pod.namespace,)), NOTHING, selector)
-        return PreScoreResult(state=PodMatcher((term,), live_only=True))
+        return PreScoreResult(state=PodMatcher((term,), ignore_terminating_pods=True))
 
     def score(self, pod: PodInfo, nodes: NodeView, state: PodMatcher | None) -> IntArray:  # noqa: ARG002
         """Return the number of matching pods on each node.
@@ -85,7 +85,7 @@ def _compute_spread_scores(counts: IntArray) -> np.ndarray[Any, np.dtype[np.floa
 
 
 def _get_zone_ids(nodes: NodeView) -> IntArray:
-    """Return an id for each node's pair of region and zone, `ABSENT` without both labels: int64, shape (len(nodes),).
+    """Return the id of each node's region and zone, ABSENT if it has neither label: int64, shape (len(nodes),).
 
     The beta labels take precedence over the stable labels.
     """
@@ -101,11 +101,11 @@ def _get_zone_ids(nodes: NodeView) -> IntArray:
 def _get_value_ids(nodes: NodeView, keys: tuple[str, str], id_by_value: dict[str, int]) -> IntArray:
     """Return the id of each node's label value; 0 without the label. Add new values to *id_by_value*."""
     beta_ids, stable_ids = (_get_label_value_ids(nodes, key, id_by_value) for key in keys)
-    return np.where(nodes.label(keys[0]) == ABSENT, stable_ids, beta_ids)
+    return np.where(nodes.label_value_ids(keys[0]) == ABSENT, stable_ids, beta_ids)
 
 
 def _get_label_value_ids(nodes: NodeView, key: str, id_by_value: dict[str, int]) -> IntArray:
     label_values = nodes.snapshot.symbols.get_label_values(key)
-    node_value_ids = nodes.label(key)  # adds the label's values to the symbol table, so it must come first
+    node_value_ids = nodes.label_value_ids(key)  # may add values to `label_values`, which the next line reads
     ids = np.array([*(id_by_value.setdefault(value, len(id_by_value)) for value in label_values), 0], dtype=np.int64)
     return ids[node_value_ids]

@@ -1,18 +1,19 @@
 """ServiceAffinity groups the pods of a service by some node labels, and spreads them by other node labels.
 
-**Rejects** a node if a label in `affinityLabels` does not have the required value. The required value is in the pod's
-node selector. For labels that are not in the selector it is the value on the node of the first assigned pod that is in
-the same namespace and has all labels of the pod, if a service selects the pod and that node has the label. Other labels
-are not checked. Preemption may help.
+**Rejects** a node if a label in `affinityLabels` does not have the required value. The value in the pod's node selector
+is required. For a label that is not in the selector, the value on the first matching pod's node is required. The first
+matching pod is the first assigned pod of the same namespace that has all labels of the pod. A label that is not in the
+selector is not checked if no service selects the pod, no pod matches, or the node of the first matching pod lacks it.
+Preemption may help.
 
-**Scores** nodes by the pods of the pod's first service. For each label in `antiAffinityLabelsPreference`, the share of
-these pods that are on nodes with the same label value determines the score: 100 if none of them are, 0 if all of them
-are. A node without the label scores 0. The node's score is the mean over the labels. Terminating pods and pods on
-infeasible nodes do not count. If the pod has no service, each label that a node has scores 100.
+**Scores** nodes by the pods of the pod's first service. For each label in `antiAffinityLabelsPreference`, a node scores
+the percentage of these pods that are not on nodes with its value of the label. A node without the label scores 0. The
+node's score is the mean over the labels. Terminating pods and pods on infeasible nodes do not count. If the pod has no
+service, the node scores 100 for each of these labels that it has.
 
 **Requeued on** a deleted or changed pod, or a new or changed node.
 
-**Options** `affinityLabels`, `antiAffinityLabelsPreference`: lists of label keys. A plugin of releases up to 1.22.
+**Options** `affinityLabels`, `antiAffinityLabelsPreference`: lists of label keys. Releases up to 1.22 have this plugin.
 
 Source: pkg/scheduler/framework/plugins/serviceaffinity/service_affinity.go, ServiceAffinity.Filter,
 ServiceAffinity.updateNodeScoresForLabel (1.21).
@@ -55,11 +56,12 @@ class _PreFilterState:
 
     Attributes:
         has_service: whether a service selects the pod.
-        matching_pods: the node names of the assigned pods with the pod's labels, by pod uid, in order.
+        node_name_by_matching_pod: the node names of the assigned pods with the pod's labels, by pod uid, in node
+            order. Pods that a dry run adds come last.
     """
 
     has_service: bool
-    matching_pods: dict[str, str]
+    node_name_by_matching_pod: dict[str, str]
 
 
 class ServiceAffinity:
@@ -75,7 +77,7 @@ class ServiceAffinity:
     # -- filtering
 
     def pre_filter(self, pod: PodInfo, snapshot: Snapshot) -> PreFilterResult:
-        """Find the assigned pods with the pod's labels. Skip all pods without `affinityLabels`."""
+        """Find the assigned pods with the pod's labels. Skip all pods if the option `affinityLabels` is empty."""
         if not self._affinity_labels:
             return SKIP
         has_service = _find_first_service(pod, snapshot) is not None
@@ -93,7 +95,7 @@ class ServiceAffinity:
         """
         selector = pod.spec.node_selector
         required_labels = {label: selector[label] for label in self._affinity_labels if label in selector}
-        first_pod_node = next(iter(state.matching_pods.values()), None) if state.has_service else None
+        first_pod_node = next(iter(state.node_name_by_matching_pod.values()), None) if state.has_service else None
         row = None if first_pod_node is None else nodes.snapshot.row(first_pod_node)
         if row is not None:
             node_labels = nodes.snapshot.nodes[row].metadata.labels
@@ -110,14 +112,14 @@ class ServiceAffinity:
 
     def clone(self, state: _PreFilterState) -> _PreFilterState:
         """Return a copy that can be updated independently."""
-        return _PreFilterState(state.has_service, dict(state.matching_pods))
+        return _PreFilterState(state.has_service, dict(state.node_name_by_matching_pod))
 
     def add_pod(
         self, pod: PodInfo, pod_to_add: AssignedPodInfo, row: int, snapshot: Snapshot, state: _PreFilterState
     ) -> None:
         """Append *pod_to_add* to the matching pods if it has the pod's labels."""
         if pod_to_add.namespace == pod.namespace and pod.labels.items() <= pod_to_add.labels.items():
-            state.matching_pods[pod_to_add.uid] = snapshot.names[row]
+            state.node_name_by_matching_pod[pod_to_add.uid] = snapshot.names[row]
 
     def remove_pod(
         self,
@@ -128,7 +130,7 @@ class ServiceAffinity:
         state: _PreFilterState,
     ) -> None:
         """Remove *pod_to_remove* from the matching pods."""
-        state.matching_pods.pop(pod_to_remove.uid, None)
+        state.node_name_by_matching_pod.pop(pod_to_remove.uid, None)
 
     # -- scoring
 
@@ -152,7 +154,7 @@ class ServiceAffinity:
         mean_scores = np.zeros(len(nodes), dtype=np.float64)
         total_pods = int(scores.sum())
         for label in self._anti_affinity_labels:
-            value_ids = nodes.label(label)
+            value_ids = nodes.label_value_ids(label)
             has_label = value_ids != ABSENT
             if not has_label.any():
                 continue
@@ -166,7 +168,7 @@ class ServiceAffinity:
     # -- events
 
     def events_to_register(self) -> Sequence[ClusterEventWithHint]:
-        """Return the events of pods and nodes; none without `affinityLabels`."""
+        """Return the events of pods and nodes; none if the option `affinityLabels` is empty."""
         if not self._affinity_labels:
             return ()
         return (
@@ -184,19 +186,21 @@ def _find_first_service(pod: PodInfo, snapshot: Snapshot) -> Service | None:
     return None
 
 
-def _make_matcher(namespace: str, selector: Selector, *, live_only: bool) -> PodMatcher:
-    return PodMatcher((PodSelector(frozenset((namespace,)), NOTHING, selector),), live_only=live_only)
+def _make_matcher(namespace: str, selector: Selector, *, ignore_terminating_pods: bool) -> PodMatcher:
+    return PodMatcher(
+        (PodSelector(frozenset((namespace,)), NOTHING, selector),), ignore_terminating_pods=ignore_terminating_pods
+    )
 
 
 def _count_pods(nodes: NodeView, namespace: str, selector: Selector) -> IntArray:
     snapshot = nodes.snapshot
-    counts = snapshot.pod_counts(_make_matcher(namespace, selector, live_only=True))
+    counts = snapshot.pod_counts(_make_matcher(namespace, selector, ignore_terminating_pods=True))
     return nodes.take(snapshot.counts_by_row(counts)).copy()
 
 
 def _find_matching_pods(pod: PodInfo, snapshot: Snapshot) -> dict[str, str]:
     """Return the node names of assigned pods in the namespace with all labels of *pod*, by uid, in node order."""
-    matcher = _make_matcher(pod.namespace, selector_from_labels(pod.labels), live_only=False)
+    matcher = _make_matcher(pod.namespace, selector_from_labels(pod.labels), ignore_terminating_pods=False)
     rows = np.flatnonzero(snapshot.counts_by_row(snapshot.pod_counts(matcher))).tolist()
     return {
         assigned_pod.uid: name

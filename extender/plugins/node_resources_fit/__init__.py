@@ -1,1 +1,1 @@
-"""NodeResourcesFit: the plugin, its scoring strategies and its queueing hints."""
+"""Implement the plugin NodeResourcesFit, with its scoring strategies and queueing hints."""

@@ -47,7 +47,7 @@ class ResourceRequest:
     delegated_to_dra: bool = False
 
     def fits(self, nodes: NodeView, row: int) -> bool:
-        """Return whether *row*, the only row of *nodes*, has enough free. After an overflow, return False.
+        """Return whether *row*, the only row of *nodes*, has enough of the resource free; False after an overflow.
 
         Source: pkg/scheduler/framework/plugins/noderesources/fit.go, fitsRequest (1.36).
         """

@@ -3,14 +3,14 @@
 **Rejects** a node that has its maximum number of pods (`Too many pods`), or fewer free resources than the pod requests
 (`Insufficient cpu`). All reasons are reported. The free amount is the allocatable amount minus the requests of the
 node's pods. Preemption may help, unless the allocatable amount is below the request. Requests of 0 are not checked. A
-pod with a sidecar is rejected on all nodes if the gate SidecarContainers is off. An extended resource that the node
-does not have itself is delegated to DynamicResources if a device class backs it.
+pod with a sidecar is rejected on all nodes if the gate SidecarContainers is off. If a device class backs an extended
+resource that the node does not have itself, DynamicResources checks the resource.
 
 **Scores** by `scoringStrategy.type`, over the resources in `scoringStrategy.resources` with their weights.
 LeastAllocated prefers nodes with low utilization, MostAllocated nodes with high utilization. RequestedToCapacityRatio
 applies a configured function of utilization. Containers without a request for cpu or memory count as 100m and 200Mi.
-Pod-level requests and actual resources (in-place resize) of the incoming pod are ignored. Scores are not normalized. On
-nodes that do not have an extended resource themselves, the DRA devices that back it count.
+Pod-level requests and actual resources (in-place resize) of the incoming pod are ignored. Scores are not normalized. If
+a node does not have an extended resource itself, the DRA devices that back the resource are scored.
 
 **Requeued on** a pod that is deleted or scaled down, a node that is added or whose allocatable resources grow, or a
 device class that is added or changed.
@@ -58,9 +58,10 @@ from extender.config.validation import make_invalid_value_error
 from extender.framework.events import ClusterEventWithHint
 from extender.framework.extension_points import DependsOn, PreFilterResult, PreScoreResult
 from extender.framework.plugin_args import PluginArgs
-from extender.framework.status import Code, Reason, Rejection, error, unresolvable
+from extender.framework.pod_group_points import PodGroupAssignments, PodGroupInfo
+from extender.framework.status import Code, Reason, Rejection, error_status, unresolvable_status
+from extender.plugin_parts.device_backed_resources import DeviceBackedResourceBuilder
 from extender.plugin_parts.function_shape import UtilizationShapePoint, validate_function_shape
-from extender.plugin_parts.scored_devices import DeviceBackedResources
 from extender.plugin_parts.scored_resources import (
     DEFAULT_RESOURCES,
     ResourceSpec,
@@ -69,6 +70,7 @@ from extender.plugin_parts.scored_resources import (
     build_scored_resources,
 )
 from extender.plugins.node_resources_fit.filter import ResourceRequest, fits_request, get_insufficient_reasons
+from extender.plugins.node_resources_fit.placement_score import compute_placement_score
 from extender.plugins.node_resources_fit.queueing_hints import FitQueueingHints
 from extender.plugins.node_resources_fit.scoring_strategies import (
     Strategy,
@@ -82,14 +84,14 @@ _STRATEGIES: Final[Mapping[str, Strategy]] = {
     "LeastAllocated": score_least_allocated,
     "MostAllocated": score_most_allocated,
 }
-_TYPES: Final = (*_STRATEGIES, _REQUESTED_TO_CAPACITY_RATIO)
+_STRATEGY_TYPES: Final = (*_STRATEGIES, _REQUESTED_TO_CAPACITY_RATIO)
 
 _TOO_MANY_PODS: Final = Reason("Too many pods")
 _NO_STATE: Final = Reason('error reading "PreFilterNodeResourcesFit" from cycleState: not found', Code.ERROR)
 _NO_SIDECARS: Final = PreFilterResult(
-    unresolvable("Pod has a restartable init container and the SidecarContainers feature is disabled")
+    unresolvable_status("Pod has a restartable init container and the SidecarContainers feature is disabled")
 )
-_NO_RESOURCES: Final = PreScoreResult(status=error("resources not found"))
+_NO_RESOURCES: Final = PreScoreResult(status=error_status("resources not found"))
 
 
 class RequestedToCapacityRatioParam(msgspec.Struct, frozen=True, rename="camel"):
@@ -121,8 +123,8 @@ class ScoringStrategy(msgspec.Struct, frozen=True, rename="camel"):
         Source: pkg/scheduler/apis/config/validation/validation_pluginargs.go, ValidateNodeResourcesFitArgs,
         validateFunctionShape (1.36).
         """
-        if self.type not in _TYPES:
-            supported = ", ".join(f'"{name}"' for name in _TYPES)
+        if self.type not in _STRATEGY_TYPES:
+            supported = ", ".join(f'"{name}"' for name in _STRATEGY_TYPES)
             yield FieldError(child(path, "type"), f'Unsupported value: "{self.type}": supported values: {supported}')
         for index, spec in enumerate(self.resources):
             if not 0 < spec.weight <= 100:
@@ -204,7 +206,7 @@ class NodeResourcesFit:
         self._sidecars = "SidecarContainers" in gates
         self._dra_extended_resource = "DRAExtendedResource" in gates
         self._queueing_hints = FitQueueingHints(gates)
-        self._device_backed_resources = DeviceBackedResources(gates, self._resource_specs)
+        self._device_backed_resource_builder = DeviceBackedResourceBuilder(gates, self._resource_specs)
 
     def events_to_register(self) -> Sequence[ClusterEventWithHint]:
         """Return the events that may free resources.
@@ -282,7 +284,7 @@ class NodeResourcesFit:
         return not self._may_be_delegated_to_dra(pod)
 
     def filter_cache_key(self, pod: PodInfo) -> Hashable | None:
-        """Return the requests to check; None if devices may back one, since results then depend on device classes."""
+        """Return the requests to check; None if devices may back a request: results then depend on device classes."""
         return None if self._may_be_delegated_to_dra(pod) else self._get_requests_to_check(pod)
 
     def filter(self, pod: PodInfo, nodes: NodeView, state: Any) -> Sequence[Rejection]:  # noqa: ARG002
@@ -322,13 +324,13 @@ class NodeResourcesFit:
         return pod.signature.get_or_create((self, "requests"), compute)
 
     def score_cache_key(self, pod: PodInfo) -> Hashable | None:
-        """Return the pod's requests; None if devices may back one, since scores then depend on other objects."""
+        """Return the pod's requests; None if devices may back a request: scores then depend on other objects."""
         return pod.signature.get_or_create(
-            (self, "key"), lambda: self._device_backed_resources.make_cache_key(self._get_score_requests(pod))
+            (self, "key"), lambda: self._device_backed_resource_builder.make_cache_key(self._get_score_requests(pod))
         )
 
     def pre_score(self, pod: PodInfo, nodes: NodeView) -> PreScoreResult:
-        """Return the resources to score as the state. Score is never skipped.
+        """Store the resources to score as the state. Score is never skipped.
 
         Source: pkg/scheduler/framework/plugins/noderesources/resource_allocation.go,
         resourceAllocationScorer.calculateNodeAllocatableRequest, resourceAllocationScorer.score (1.36).
@@ -367,5 +369,18 @@ class NodeResourcesFit:
             state = self.pre_score(pod, nodes).state
         resources = cast("tuple[ScoredResource, ...]", state)
         if self.score_cache_key(pod) is None:
-            resources = self._device_backed_resources.replace_device_backed(resources, nodes.snapshot)
+            resources = self._device_backed_resource_builder.replace_device_backed(resources, nodes.snapshot)
         return self._strategy(resources, nodes)
+
+    def score_placement(
+        self,
+        pod_group: PodGroupInfo,  # noqa: ARG002  the extension point's signature
+        snapshot: Snapshot,
+        assignments: PodGroupAssignments,
+    ) -> int:
+        """Return how much of the placement's resources is requested with the group's pods, from 0 to 100.
+
+        Source: pkg/scheduler/framework/plugins/noderesources/fit.go, Fit.ScorePlacement (1.36).
+        """
+        pod_requests = map(self._get_score_requests, assignments.assigned_pods)
+        return compute_placement_score(self._resource_specs, pod_requests, assignments.placement, snapshot)

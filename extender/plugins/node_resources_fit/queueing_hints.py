@@ -11,10 +11,17 @@ from extender.api.kinds.node import Node
 from extender.api.kinds.pod import Pod
 from extender.api.quantity import to_base_units
 from extender.api.requests import PodResourcesOptions, is_dra_extended_resource, is_scalar_resource, pod_requests
-from extender.cache.device_classes import IMPLICIT_PREFIX
+from extender.cache.device_classes import IMPLICIT_RESOURCE_PREFIX
 from extender.cache.pod_info import PodInfo
 from extender.config.feature_gates import FeatureGates
-from extender.framework.events import ActionType, ClusterEvent, ClusterEventWithHint, EventResource, QueueingHint
+from extender.framework.events import (
+    ActionType,
+    ClusterEvent,
+    ClusterEventWithHint,
+    EventResource,
+    QueueingHint,
+    register_pod_events,
+)
 
 _NATIVE_RESOURCES: Final = ("cpu", "memory", "ephemeral-storage")
 
@@ -27,18 +34,23 @@ class FitQueueingHints:
         self._in_place_resize = "InPlacePodVerticalScaling" in gates
         self._pod_level_resize = "InPlacePodLevelResourcesVerticalScaling" in gates
         self._dra_extended_resource = "DRAExtendedResource" in gates
-        self._queueing_hints = "SchedulerQueueingHints" in gates
+        self._maximum_of_sums = gates.release.takes_maximum_of_resize_sums
+        self._release = gates.release
+        self._queueing_hints_enabled = "SchedulerQueueingHints" in gates
 
     def events_to_register(self) -> Sequence[ClusterEventWithHint]:
         """Return the events with their hints."""
-        pod_actions = (
-            ActionType.DELETE | ActionType.UPDATE_POD_SCALE_DOWN if self._in_place_resize else ActionType.DELETE
-        )
+        scale_down = ActionType.UPDATE_POD_SCALE_DOWN if self._in_place_resize else ActionType(0)
         node_actions = ActionType.ADD | ActionType.UPDATE_NODE_ALLOCATABLE
-        if not self._queueing_hints:
+        if not self._queueing_hints_enabled:
             node_actions |= ActionType.UPDATE_NODE_TAINT | ActionType.UPDATE_NODE_LABEL
         events = [
-            ClusterEventWithHint(EventResource.POD, pod_actions, self.is_schedulable_after_pod_event),
+            *register_pod_events(
+                self._release,
+                self.is_schedulable_after_pod_event,
+                assigned=ActionType.DELETE | scale_down,
+                target=scale_down,
+            ),
             ClusterEventWithHint(EventResource.NODE, node_actions, self.is_schedulable_after_node_change),
         ]
         if self._dra_extended_resource:
@@ -85,7 +97,9 @@ class FitQueueingHints:
         return pod_requests(
             pod,
             PodResourcesOptions(
-                use_status_resources=self._in_place_resize, in_place_pod_level_resize=self._pod_level_resize
+                use_status_resources=self._in_place_resize,
+                in_place_pod_level_resize=self._pod_level_resize,
+                maximum_of_sums=self._maximum_of_sums,
             ),
         )
 
@@ -135,7 +149,7 @@ class FitQueueingHints:
     # -- device classes
 
     def is_schedulable_after_device_class_event(self, pod: PodInfo, event: ClusterEvent) -> QueueingHint:
-        """Queue *pod* if the device class now backs a resource that it requests."""
+        """Queue *pod* if the device class now backs a resource that *pod* requests."""
         old_class: DeviceClass | None = event.old
         new_class: DeviceClass = event.new
         requests = pod_requests(pod.pod, PodResourcesOptions(use_status_resources=False))
@@ -143,7 +157,7 @@ class FitQueueingHints:
         if old_class is not None:
             if (old_class.spec.extended_resource_name or "") == (resource_name or ""):
                 return QueueingHint.SKIP
-        elif IMPLICIT_PREFIX + new_class.metadata.name in requests:
+        elif IMPLICIT_RESOURCE_PREFIX + new_class.metadata.name in requests:
             return QueueingHint.QUEUE
         return QueueingHint.QUEUE if resource_name is not None and resource_name in requests else QueueingHint.SKIP
 

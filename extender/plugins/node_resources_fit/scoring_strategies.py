@@ -1,4 +1,4 @@
-"""The three scoring strategies of NodeResourcesFit. Each scores a node's utilization with the pod from 0 to 100.
+"""The three scoring strategies of NodeResourcesFit: scores from 0 to 100 for a node's utilization with the pod.
 
 As upstream, integers are int64 and wrap around, and division truncates.
 
@@ -25,7 +25,7 @@ Strategy = Callable[[Sequence[ScoredResource], NodeView], IntArray]
 """Returns the scores of a view's nodes, int64, from the scored resources of a pod."""
 
 _Scorer = Callable[[IntArray, IntArray], IntArray]
-"""Returns one resource's scores from requested amounts, which it may overwrite, and capacities, which are above 0."""
+"""Returns one resource's scores from requested amounts and capacities above 0. May overwrite the requested amounts."""
 
 _SingleNodeScorer = Callable[[int, int], int]
 """Returns one resource's score on one node, from the requested amount and the capacity."""
@@ -81,11 +81,11 @@ def _sum_scores(
     weights: IntArray | int = 0
     for resource in resources:
         capacity = resource.allocatable(nodes)
-        node_count = np.count_nonzero(capacity)
-        if not node_count:
+        nonzero_count = np.count_nonzero(capacity)
+        if not nonzero_count:
             continue
         weight_mask: BoolArray | None = None
-        if node_count < len(capacity):
+        if nonzero_count < len(capacity):
             weight_mask = capacity != 0
             capacity = np.maximum(capacity, 1)
         scores = scorer(resource.requested(nodes) + resource.request, capacity)
@@ -111,12 +111,12 @@ def _compute_single_node_mean(
     """Return the weighted mean of *scorer* for *row*, the only row of *nodes*; None if int64 might overflow."""
     total = weights = 0
     for resource in resources:
-        used, capacity = resource.requested_and_allocatable(nodes, row)
+        requested, capacity = resource.requested_and_allocatable(nodes, row)
         if capacity:
-            requested = used + resource.request
-            if not (0 <= requested < _MAX_SAFE_AMOUNT and 0 < capacity < _MAX_SAFE_AMOUNT):
+            requested_with_pod = requested + resource.request
+            if not (0 <= requested_with_pod < _MAX_SAFE_AMOUNT and 0 < capacity < _MAX_SAFE_AMOUNT):
                 return None
-            total += scorer(requested, capacity) * resource.weight
+            total += scorer(requested_with_pod, capacity) * resource.weight
             weights += resource.weight
     return total // weights if weights else 0
 
@@ -134,7 +134,7 @@ def _compute_mean(
 
 
 def score_least_allocated(resources: Sequence[ScoredResource], nodes: NodeView) -> IntArray:
-    """Return the weighted mean of the percentages of each resource that stay free with the pod, at least 0.
+    """Return the weighted mean of the resources' free percentages, each at least 0. The pod's requests count as used.
 
     Source: pkg/scheduler/framework/plugins/noderesources/least_allocated.go, leastResourceScorer (1.36).
     """
@@ -142,17 +142,20 @@ def score_least_allocated(resources: Sequence[ScoredResource], nodes: NodeView) 
         resources,
         nodes,
         _least_requested_score,
-        lambda used, capacity: max(capacity - used, 0) * _MAX_SCORE // capacity,
+        lambda requested, capacity: max(capacity - requested, 0) * _MAX_SCORE // capacity,
     )
 
 
 def score_most_allocated(resources: Sequence[ScoredResource], nodes: NodeView) -> IntArray:
-    """Return the weighted mean of the percentages of each resource that are requested with the pod, at most 100.
+    """Return the weighted mean of the resources' requested percentages, each at most 100, including the pod's requests.
 
     Source: pkg/scheduler/framework/plugins/noderesources/most_allocated.go, mostResourceScorer (1.36).
     """
     return _compute_mean(
-        resources, nodes, _most_requested_score, lambda used, capacity: min(used, capacity) * _MAX_SCORE // capacity
+        resources,
+        nodes,
+        _most_requested_score,
+        lambda requested, capacity: min(requested, capacity) * _MAX_SCORE // capacity,
     )
 
 

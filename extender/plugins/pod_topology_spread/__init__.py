@@ -1,1 +1,1 @@
-"""PodTopologySpread: the plugin, compiled constraints, eligible nodes, counts of matching pods, and queueing hints."""
+"""Implement the plugin PodTopologySpread, which spreads the pods that match a selector over topology domains."""

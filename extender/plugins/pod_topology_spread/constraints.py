@@ -28,7 +28,7 @@ class SpreadConstraint:
         selector: the label selector of matching pods in the pod's namespace.
         honors_node_affinity: whether nodes that do not match the pod's node selector and affinity are ineligible.
         honors_node_taints: whether nodes with an untolerated `NoSchedule` or `NoExecute` taint are ineligible.
-        pod_matcher: the matcher of the pods to count; None if no pod can match, as for an empty selector.
+        pod_matcher: the matcher of the pods to count; None if no pods are counted, as for an empty selector.
         self_match_num: 1 if the pod matches its own selector, else 0.
 
     Source: pkg/scheduler/framework/plugins/podtopologyspread/common.go, countPodsMatchSelector (1.36).
@@ -127,7 +127,7 @@ def _compile_constraint(
         selector=selector,
         honors_node_affinity=affinity_policy == "Honor",
         honors_node_taints=taints_policy == "Honor",
-        pod_matcher=PodMatcher((pod_selector,), live_only=True) if may_match else None,
+        pod_matcher=PodMatcher((pod_selector,), ignore_terminating_pods=True) if may_match else None,
         self_match_num=int(selector.matches(labels)),
     )
 

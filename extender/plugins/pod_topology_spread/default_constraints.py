@@ -18,7 +18,7 @@ SYSTEM_DEFAULT_CONSTRAINTS = (
         topology_key="topology.kubernetes.io/zone", when_unsatisfiable=SCHEDULE_ANYWAY, max_skew=5
     ),
 )
-"""The constraints of pods without constraints, with `defaultingType: System`."""
+"""The constraints for pods that have none, with `defaultingType: System`."""
 
 _REQUIRED_MESSAGE = "Required value: can not be empty"
 

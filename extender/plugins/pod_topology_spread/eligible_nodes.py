@@ -1,4 +1,4 @@
-"""The nodes that are eligible for a constraint, and their topology domains. Cached until a node changes.
+"""The nodes that are eligible for a constraint, and their topology domains. Both are cached until a node changes.
 
 Usually all nodes with the label are eligible. Then the snapshot's cached counts by domain are used.
 
@@ -12,13 +12,14 @@ from dataclasses import dataclass
 import numpy as np
 
 from extender.cache.node_matching import (
-    get_compiled_node_affinity,
+    get_compiled_required_node_affinity,
     match_required_node_affinity,
     match_untolerated_taints,
 )
 from extender.cache.pod_info import PodInfo
 from extender.cache.snapshot import Snapshot
 from extender.cache.tables.arrays import BoolArray, IntArray, widen
+from extender.cache.tables.change_log import HistoryId
 from extender.cache.tables.node_counts import NodeCounts
 from extender.cache.tables.node_table import ABSENT
 from extender.plugins.pod_topology_spread.constraints import SpreadConstraint
@@ -61,7 +62,7 @@ class EligibleNodes:
         """Return the domains of topology *key* among these nodes."""
         domains = self._domains.get(key)
         if domains is None:
-            value_ids = snapshot.view().label(key)
+            value_ids = snapshot.view().label_value_ids(key)
             has_label = value_ids != ABSENT
             is_eligible = self.mask & has_label
             rows = np.flatnonzero(is_eligible)
@@ -93,7 +94,7 @@ class EligibleNodesCache:
             comparison_operators: whether the gate TaintTolerationComparisonOperators is on.
         """
         self._comparison_operators = comparison_operators
-        self._nodes_version: tuple[object, int] = (None, -1)
+        self._nodes_version: tuple[HistoryId | None, int] = (None, -1)
         self._cache: dict[Hashable, EligibleNodes] = {}
 
     def get(
@@ -103,15 +104,15 @@ class EligibleNodesCache:
         keys: tuple[str, ...],
         constraint: SpreadConstraint,
     ) -> EligibleNodes:
-        """Return the nodes that have the labels *keys* and match the pod's affinity and tolerations.
+        """Return the nodes that have all labels *keys*, match the pod's node affinity and have no untolerated taints.
 
-        Affinity and tolerations are checked only if *constraint* honors them.
+        Node affinity and taints are checked only if *constraint* honors them.
         """
-        nodes_version = (snapshot.history_id, snapshot.node_position)
+        nodes_version = (snapshot.history_id, snapshot.node_log_position)
         if nodes_version != self._nodes_version or len(self._cache) >= _MAX_ENTRIES:
             self._nodes_version, self._cache = nodes_version, {}
-        required = get_compiled_node_affinity(pod) if constraint.honors_node_affinity else None
-        if required is not None and required.terms is None and required.selector.is_empty:
+        required = get_compiled_required_node_affinity(pod) if constraint.honors_node_affinity else None
+        if required is not None and required.node_selector is None and required.label_selector.is_empty:
             required = None
         cache_key = (keys, required, pod.signature.tolerations if constraint.honors_node_taints else None)
         eligible_nodes = self._cache.get(cache_key)
@@ -138,7 +139,7 @@ class EligibleNodesCache:
         nodes = snapshot.view()
         mask = match_required_node_affinity(nodes, pod) if checks_node_affinity else np.ones(len(nodes), dtype=np.bool_)
         for key in keys:
-            mask &= nodes.label(key) != ABSENT
+            mask &= nodes.label_value_ids(key) != ABSENT
         if checks_taints:
             mask &= ~match_untolerated_taints(
                 nodes, pod.signature.tolerations, comparison_operators=self._comparison_operators

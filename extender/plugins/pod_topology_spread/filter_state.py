@@ -41,7 +41,7 @@ def update_with_pod(
         state.constraints, state.eligible_nodes, state.domain_match_nums, strict=True
     ):
         if eligible_nodes.mask[row] and constraint.selector.matches(assigned_pod.labels):
-            match_nums.update(int(nodes.label(constraint.topology_key)[row]), multiplier)
+            match_nums.update(int(nodes.label_value_ids(constraint.topology_key)[row]), multiplier)
 
 
 def compute_batch_match_nums(
@@ -61,14 +61,17 @@ def exceeds_max_skew(nodes: NodeView, constraint: SpreadConstraint, domain_match
     """Return the nodes whose domain would exceed the maximum skew with the pod."""
     min_match_num = 0 if domain_match_nums.domain_count < constraint.min_domains else domain_match_nums.min_match_num
     limit = constraint.max_skew + min_match_num - constraint.self_match_num
-    labels = nodes.label(constraint.topology_key)
-    return pad_to_label_values(domain_match_nums.match_nums > limit, nodes, constraint.topology_key, limit < 0)[labels]
+    value_ids = nodes.label_value_ids(constraint.topology_key)
+    exceeds_limit = domain_match_nums.match_nums > limit
+    return pad_to_label_values(exceeds_limit, nodes, constraint.topology_key, limit < 0)[value_ids]
 
 
-def exceeds_max_skew_each(
+def exceeds_max_skew_with_deltas(
     nodes: NodeView, constraint: SpreadConstraint, domain_match_nums: DomainMatchNums, deltas: IntArray
 ) -> BoolArray:
-    """Return the nodes whose domain would exceed the maximum skew; False for nodes without the label.
+    """Return the nodes whose domain would exceed the maximum skew, each with its own change of matching pods.
+
+    Nodes without the label are False.
 
     Args:
         nodes: the nodes to check.
@@ -76,7 +79,7 @@ def exceeds_max_skew_each(
         domain_match_nums: the constraint's numbers of matching pods without changes.
         deltas: the number of matching pods added on each node, minus those removed from it.
     """
-    value_ids = nodes.label(constraint.topology_key)
+    value_ids = nodes.label_value_ids(constraint.topology_key)
     padded_match_nums = widen(
         domain_match_nums.match_nums, len(nodes.snapshot.symbols.get_label_values(constraint.topology_key))
     )

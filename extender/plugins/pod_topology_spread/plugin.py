@@ -1,4 +1,4 @@
-"""PodTopologySpread spreads pods evenly over topology domains, by the constraints of the pod or default constraints.
+"""PodTopologySpread spreads pods evenly over topology domains, by the pod's constraints or default constraints.
 
 **Rejects**
     Each constraint with `whenUnsatisfiable: DoNotSchedule` is checked in order. The first constraint that fails
@@ -15,18 +15,18 @@
     constraint's selector. An empty selector matches only the pod itself.
 
 **Scores**
-    Each constraint with `ScheduleAnyway` adds to the node's score the number of matching pods in the node's domain,
-    times the logarithm of the number of domains, plus `maxSkew` - 1. For the topology key `kubernetes.io/hostname`,
-    only the pods on the node itself are counted. The sum is rounded, and normalized so that the lowest sum becomes the
-    highest score. Nodes without the key of a constraint score 0, except with the system's default constraints.
+    The raw score is a sum over the constraints with `whenUnsatisfiable: ScheduleAnyway`. The summand is
+    `count * log(domains + 2) + maxSkew - 1`. `count` is the number of matching pods in the node's domain. `domains` is
+    the number of domains of the feasible nodes. For the topology key `kubernetes.io/hostname`, only the pods on the
+    node itself are counted. The sum is rounded and normalized: the lowest sum becomes the highest score. Nodes without
+    the key of a constraint score 0, except with the system's default constraints.
 
 **Requeued on**
     Pods of the namespace that are added, deleted or relabelled and match a constraint; changed tolerations of the pod
-    if taints are honored; nodes that are added, deleted, or whose labels or taints change.
+    if taints are honored; nodes that are added or deleted, or whose labels or taints change.
 
 **Options** (PodTopologySpreadArgs)
-    `defaultingType`: `System` (the default: host name with maxSkew 3 and zone with maxSkew 5, both ScheduleAnyway) or
-    `List`.
+    `defaultingType`: `System` (the default: host name with maxSkew 3, zone with maxSkew 5, ScheduleAnyway) or `List`.
     `defaultConstraints`: with `List`, the constraints for pods that have none and are selected by a service,
     ReplicationController, ReplicaSet or StatefulSet; empty by default.
 
@@ -61,7 +61,7 @@ from extender.config.feature_gates import FeatureGates
 from extender.framework.events import ActionType, ClusterEvent, ClusterEventWithHint, EventResource, QueueingHint
 from extender.framework.extension_points import SKIP, SKIP_SCORE, PreFilterResult, PreScoreResult
 from extender.framework.plugin_args import PluginArgs
-from extender.framework.status import Code, Reason, Rejection, error
+from extender.framework.status import Code, Reason, Rejection, error_status
 from extender.plugins.pod_topology_spread.constraints import (
     DO_NOT_SCHEDULE,
     SCHEDULE_ANYWAY,
@@ -80,11 +80,11 @@ from extender.plugins.pod_topology_spread.filter_state import (
     PreFilterState,
     compute_batch_match_nums,
     exceeds_max_skew,
-    exceeds_max_skew_each,
+    exceeds_max_skew_with_deltas,
     update_with_pod,
 )
 from extender.plugins.pod_topology_spread.pod_counts import (
-    add_unlabelled_nodes,
+    add_pods_on_unlabelled_nodes,
     count_pods_by_domain,
     count_pods_by_row,
     pad_to_label_values,
@@ -92,6 +92,7 @@ from extender.plugins.pod_topology_spread.pod_counts import (
 from extender.plugins.pod_topology_spread.queueing_hints import (
     is_schedulable_after_node_change,
     is_schedulable_after_pod_change,
+    register_for_pods,
 )
 from extender.plugins.pod_topology_spread.score_state import (
     PreScoreState,
@@ -150,9 +151,9 @@ class PodTopologySpread:
         self._eligible_nodes_cache = EligibleNodesCache(
             comparison_operators="TaintTolerationComparisonOperators" in gates
         )
-        self._pod_actions = ActionType.ADD | ActionType.UPDATE_POD_LABEL | ActionType.DELETE
-        if "SchedulerQueueingHints" in gates:
-            self._pod_actions |= ActionType.UPDATE_POD_TOLERATION
+        self._release = gates.release
+        tolerations = ActionType.UPDATE_POD_TOLERATION if "SchedulerQueueingHints" in gates else ActionType(0)
+        self._target_actions = ActionType.UPDATE_POD_LABEL | tolerations
 
     # -- constraints
 
@@ -202,7 +203,7 @@ class PodTopologySpread:
             constraints = self._get_constraints(pod, snapshot, DO_NOT_SCHEDULE)
         except ValueError as invalid_selector:
             message = f"get constraints from pod: obtaining pod's hard topology spread constraints: {invalid_selector}"
-            return PreFilterResult(error(message))
+            return PreFilterResult(error_status(message))
         if not constraints:
             return SKIP
         keys = get_topology_keys(constraints)
@@ -260,24 +261,24 @@ class PodTopologySpread:
         )
 
     def filter_each(
-        self, pod: PodInfo, nodes: NodeView, state: PreFilterState, moved_pods: PodBatch, deltas: IntArray
+        self, pod: PodInfo, nodes: NodeView, state: PreFilterState, dry_run_pods: PodBatch, pod_deltas: IntArray
     ) -> Sequence[Rejection]:
-        """Filter many nodes in one call, each as if only the *moved_pods* of that node had been added or removed.
-
-        *deltas* are 1 for added, -1 for removed, 0 for unchanged pods.
+        """Filter many nodes in one call, each as if only its own *dry_run_pods* had been added or removed.
 
         Source: pkg/scheduler/framework/plugins/podtopologyspread/filtering.go, preFilterState.minMatchNum (1.36).
         """
         pairs = zip(state.constraints, state.eligible_nodes, strict=True)
-        match_nums = moved_pods.get_or_create(
+        match_nums = dry_run_pods.get_or_create(
             (self, pod.signature),
             lambda: [
-                compute_batch_match_nums(pod.namespace, constraint, eligible_nodes, moved_pods)
+                compute_batch_match_nums(pod.namespace, constraint, eligible_nodes, dry_run_pods)
                 for constraint, eligible_nodes in pairs
             ],
         )
-        node_deltas = [nodes.take(moved_pods.sum_by_row(nums * deltas, len(nodes.snapshot))) for nums in match_nums]
-        skew_masks = map(partial(exceeds_max_skew_each, nodes), state.constraints, state.domain_match_nums, node_deltas)
+        size = len(nodes.snapshot)
+        node_deltas = [nodes.take(dry_run_pods.sum_by_row(nums * pod_deltas, size)) for nums in match_nums]
+        exceeds_skew = partial(exceeds_max_skew_with_deltas, nodes)
+        skew_masks = map(exceeds_skew, state.constraints, state.domain_match_nums, node_deltas)
         return _build_rejections(nodes, state.constraints, skew_masks)
 
     # -- scoring
@@ -293,7 +294,7 @@ class PodTopologySpread:
             constraints = self._get_constraints(pod, snapshot, SCHEDULE_ANYWAY)
         except ValueError as invalid_selector:
             message = f"calculating preScoreState: obtaining pod's soft topology spread constraints: {invalid_selector}"
-            return PreScoreResult(status=error(message))
+            return PreScoreResult(status=error_status(message))
         if not constraints or not len(snapshot):
             return SKIP_SCORE
         require_all_topologies = bool(pod.spec.topology_spread_constraints) or not self._system_defaulted
@@ -303,16 +304,16 @@ class PodTopologySpread:
         weights: list[float] = []
         for constraint in constraints:
             if constraint.topology_key == _HOSTNAME:
-                size = len(nodes) - (0 if ignored is None else int(np.count_nonzero(ignored)))
+                domain_count = len(nodes) - (0 if ignored is None else int(np.count_nonzero(ignored)))
                 pod_counts.append(count_pods_by_row(snapshot, constraint))
             else:
-                size = count_topology_values(nodes, constraint.topology_key, ignored)
+                domain_count = count_topology_values(nodes, constraint.topology_key, ignored)
                 eligible_nodes = self._eligible_nodes_cache.get(snapshot, pod, required_topology_keys, constraint)
                 counts = count_pods_by_domain(snapshot, constraint, eligible_nodes)
                 if not require_all_topologies:
-                    counts = add_unlabelled_nodes(snapshot, constraint, eligible_nodes, counts)
+                    counts = add_pods_on_unlabelled_nodes(snapshot, constraint, eligible_nodes, counts)
                 pod_counts.append(counts)
-            weights.append(math.log(size + 2))
+            weights.append(math.log(domain_count + 2))
         return PreScoreResult(
             state=PreScoreState(constraints, required_topology_keys, tuple(pod_counts), tuple(weights))
         )
@@ -331,7 +332,7 @@ class PodTopologySpread:
         weights = state.topology_normalizing_weights
         for constraint, counts, weight in zip(state.constraints, state.pod_counts, weights, strict=True):
             key, max_skew_offset = constraint.topology_key, float(constraint.max_skew - 1)
-            value_ids = nodes.label(key)
+            value_ids = nodes.label_value_ids(key)
             if key == _HOSTNAME:
                 node_scores = nodes.take(counts) * weight + max_skew_offset
                 node_scores[value_ids == ABSENT] = 0.0
@@ -368,7 +369,7 @@ class PodTopologySpread:
         """
         node_actions = ActionType.ADD | ActionType.DELETE | ActionType.UPDATE_NODE_LABEL | ActionType.UPDATE_NODE_TAINT
         return (
-            ClusterEventWithHint(EventResource.POD, self._pod_actions, self._is_schedulable_after_pod_change),
+            *register_for_pods(self._release, self._is_schedulable_after_pod_change, self._target_actions),
             ClusterEventWithHint(EventResource.NODE, node_actions, self._is_schedulable_after_node_change),
         )
 
@@ -393,7 +394,7 @@ def _build_rejections(
     skewed_nodes = np.zeros(len(nodes), dtype=np.bool_)
     for constraint, is_skewed in zip(constraints, skew_masks, strict=True):
         remaining = ~(unlabelled_nodes | skewed_nodes)
-        unlabelled_nodes |= (nodes.label(constraint.topology_key) == ABSENT) & remaining
+        unlabelled_nodes |= (nodes.label_value_ids(constraint.topology_key) == ABSENT) & remaining
         skewed_nodes |= is_skewed & remaining
     masks = ((unlabelled_nodes, _MISSING_LABEL), (skewed_nodes, _MAX_SKEW_EXCEEDED))
     return [Rejection(mask, reason) for mask, reason in masks if mask.any()]

@@ -31,15 +31,18 @@ def count_pods_by_row(snapshot: Snapshot, constraint: SpreadConstraint) -> IntAr
     return snapshot.counts_by_row(snapshot.pod_counts(constraint.pod_matcher))
 
 
-def add_unlabelled_nodes(
+def add_pods_on_unlabelled_nodes(
     snapshot: Snapshot, constraint: SpreadConstraint, eligible_nodes: EligibleNodes, totals: IntArray
 ) -> IntArray:
-    """Return *totals* with the pods on nodes without the label added to the domain of the empty value, if it exists."""
+    """Return *totals* with the matching pods on eligible nodes without the label.
+
+    They are added to the domain of the empty label value. If that value does not exist, *totals* is unchanged.
+    """
     key = constraint.topology_key
     empty_value_id = snapshot.symbols.get_label_values(key).get("")
     if empty_value_id is None or constraint.pod_matcher is None:
         return totals
-    is_unlabelled = eligible_nodes.mask & (snapshot.view().label(key) == ABSENT)
+    is_unlabelled = eligible_nodes.mask & (snapshot.view().label_value_ids(key) == ABSENT)
     extended_totals = totals.copy()
     extended_totals[empty_value_id] += count_pods_by_row(snapshot, constraint)[is_unlabelled].sum()
     return extended_totals
@@ -49,7 +52,7 @@ def pad_to_label_values(values: NDArray[ScalarT], nodes: NodeView, key: str, fil
     """Return *values* with one entry for each value of label *key*, and a last entry of 0 for ABSENT.
 
     Args:
-        values: one entry for each label value that existed when *values* was computed, or more.
+        values: one entry for each label value that existed when *values* was computed. Further entries are cut off.
         nodes: the view with the symbol table.
         key: the label key.
         fill_value: the entry for label values that were added later.

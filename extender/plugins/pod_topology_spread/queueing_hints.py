@@ -8,8 +8,24 @@ from collections.abc import Mapping, Sequence
 from extender.api.kinds.node import Node
 from extender.api.kinds.pod import Pod
 from extender.cache.pod_info import PodInfo
-from extender.framework.events import ClusterEvent, QueueingHint
+from extender.config.releases import Release
+from extender.framework.events import (
+    ActionType,
+    ClusterEvent,
+    ClusterEventWithHint,
+    QueueingHint,
+    QueueingHintFunction,
+    register_pod_events,
+)
 from extender.plugins.pod_topology_spread.constraints import SpreadConstraint
+
+
+def register_for_pods(
+    release: Release, hint: QueueingHintFunction, target_actions: ActionType
+) -> tuple[ClusterEventWithHint, ...]:
+    """Return the registrations for pods with *hint*; *target_actions* are the changes of the waiting pod itself."""
+    assigned_actions = ActionType.ADD | ActionType.UPDATE_POD_LABEL | ActionType.DELETE
+    return register_pod_events(release, hint, assigned=assigned_actions, target=target_actions)
 
 
 def is_schedulable_after_pod_change(
@@ -19,7 +35,8 @@ def is_schedulable_after_pod_change(
     old_pod: Pod | None = event.old
     new_pod: Pod | None = event.new
     if any(
-        changed_pod is not None and not _is_relevant_pod(changed_pod, pod.pod) for changed_pod in (old_pod, new_pod)
+        changed_pod is not None and not _involved_in_topology_spreading(changed_pod, pod.pod)
+        for changed_pod in (old_pod, new_pod)
     ):
         return QueueingHint.SKIP
     if old_pod is not None and new_pod is not None:
@@ -32,7 +49,7 @@ def is_schedulable_after_pod_change(
     return QueueingHint.QUEUE if may_help else QueueingHint.SKIP
 
 
-def _is_relevant_pod(changed_pod: Pod, pod: Pod) -> bool:
+def _involved_in_topology_spreading(changed_pod: Pod, pod: Pod) -> bool:
     if changed_pod.metadata.uid == pod.metadata.uid:
         return True
     node_name = changed_pod.spec.node_name or changed_pod.status.nominated_node_name
@@ -52,7 +69,7 @@ def _pod_update_may_help(pod: Pod, old_pod: Pod, new_pod: Pod, constraints: Sequ
 
 
 def is_schedulable_after_node_change(event: ClusterEvent, constraints: Sequence[SpreadConstraint]) -> QueueingHint:
-    """Queue the pod if an added, updated or deleted node changes the domains of one of its *constraints*."""
+    """Queue the pod if an added, updated or deleted node changes the domains of one of the pod's *constraints*."""
     old_node: Node | None = event.old
     new_node: Node | None = event.new
     old_has_keys = old_node is not None and _has_keys(old_node, constraints)

@@ -35,7 +35,7 @@ def find_ignored_nodes(nodes: NodeView, required_topology_keys: tuple[str, ...])
     """Return the nodes that lack one of *required_topology_keys*; None if no node does."""
     ignored: BoolArray | None = None
     for key in required_topology_keys:
-        lacks_label = nodes.label(key) == ABSENT
+        lacks_label = nodes.label_value_ids(key) == ABSENT
         ignored = lacks_label if ignored is None else ignored | lacks_label
     return ignored if ignored is not None and ignored.any() else None
 
@@ -43,9 +43,9 @@ def find_ignored_nodes(nodes: NodeView, required_topology_keys: tuple[str, ...])
 def count_topology_values(nodes: NodeView, key: str, ignored: BoolArray | None) -> int:
     """Return the number of values of label *key* on nodes that are not *ignored*. A missing label is an empty value."""
     label_values = nodes.snapshot.symbols.get_label_values(key)
-    labels = nodes.label(key)
+    value_ids = nodes.label_value_ids(key)
     is_used = np.zeros(len(label_values) + 1, dtype=np.bool_)
-    is_used[labels if ignored is None else labels[~ignored]] = True
+    is_used[value_ids if ignored is None else value_ids[~ignored]] = True
     empty_value_id = label_values.get("")
     if empty_value_id is not None and is_used[ABSENT]:
         is_used[empty_value_id], is_used[ABSENT] = True, False

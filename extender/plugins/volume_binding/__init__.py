@@ -1,1 +1,1 @@
-"""VolumeBinding: the plugin, lookup and binding of the pod's claims, capacity scores and queueing hints."""
+"""Implement the plugin VolumeBinding, which finds and binds volumes for the claims of a pod."""

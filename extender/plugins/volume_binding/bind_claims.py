@@ -1,4 +1,4 @@
-"""Bind a pod's claims: make the API calls, and check that all claims are bound.
+"""Bind a pod's claims: build the API calls, and check that all claims are bound.
 
 Source: pkg/scheduler/framework/plugins/volumebinding/binder.go, volumeBinder.AssumePodVolumes,
 volumeBinder.BindPodVolumes (1.36).
@@ -14,7 +14,7 @@ from extender.api.kinds.storage import PersistentVolume, PersistentVolumeClaim
 from extender.cache.pod_info import PodInfo
 from extender.cache.snapshot import NodeView, Snapshot
 from extender.framework.api_plan import ApiCall, ApiPlan
-from extender.framework.status import SUCCESS, Status, error
+from extender.framework.status import SUCCESS, Status, error_status
 from extender.volumes.assume_cache import bind_volume_to_claim, copy_with_selected_node
 from extender.volumes.claims import SELECTED_NODE, is_fully_bound
 from extender.volumes.find_pod_volumes import PodVolumesResult, check_node_affinity
@@ -22,7 +22,7 @@ from extender.volumes.topology import TopologyIndex
 from extender.volumes.volume_index import VolumeIndex
 from extender.volumes.volume_matching import NO_VOLUME
 
-_TIMED_OUT: Final = error("binding volumes: context deadline exceeded")
+_TIMED_OUT: Final = error_status("binding volumes: context deadline exceeded")
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,8 +31,8 @@ class BindingInfo:
 
     Attributes:
         claim: the claim.
-        original: the current volume.
-        assumed: the volume bound to the claim; the same object if the current volume is bound already.
+        original: the volume before the binding.
+        assumed: the volume bound to the claim; the same object if it was bound already.
     """
 
     claim: PersistentVolumeClaim
@@ -42,11 +42,11 @@ class BindingInfo:
 
 @dataclass(frozen=True, slots=True)
 class DynamicProvision:
-    """A claim to provision a volume for.
+    """A claim for which a volume is provisioned.
 
     Attributes:
-        original: the current claim.
-        assumed: the claim with the selected node; the same object if the current claim has it already.
+        original: the claim before the binding.
+        assumed: the claim with the selected node; the same object if it had that node already.
     """
 
     original: PersistentVolumeClaim
@@ -97,20 +97,22 @@ def plan_binding(pod: PodInfo, pod_volumes: PodVolumes, volume_index: VolumeInde
         volume_index: the plugin's volume index.
         timeout: the timeout for binding, in seconds.
     """
-    writes = [
-        _patch_volume(binding) for binding in pod_volumes.static_bindings if binding.assumed is not binding.original
+    calls = [
+        _make_volume_patch(binding)
+        for binding in pod_volumes.static_bindings
+        if binding.assumed is not binding.original
     ]
     provisions = pod_volumes.dynamic_provisions
-    writes += [_patch_claim(provision) for provision in provisions if provision.assumed is not provision.original]
+    calls += [_make_claim_patch(provision) for provision in provisions if provision.assumed is not provision.original]
 
-    def wait_for(snapshot: Snapshot) -> Status | None:
+    def wait_condition(snapshot: Snapshot) -> Status | None:
         outcome = _check_bindings(pod, pod_volumes, snapshot, volume_index)
-        return error(f"binding volumes: {outcome}") if isinstance(outcome, str) else SUCCESS if outcome else None
+        return error_status(f"binding volumes: {outcome}") if isinstance(outcome, str) else SUCCESS if outcome else None
 
-    return ApiPlan(tuple(writes), wait_for, timeout, _TIMED_OUT)
+    return ApiPlan(tuple(calls), wait_condition, timeout, _TIMED_OUT)
 
 
-def _patch_volume(binding: BindingInfo) -> ApiCall:
+def _make_volume_patch(binding: BindingInfo) -> ApiCall:
     original, assumed = binding.original.metadata, binding.assumed.metadata
     body: dict[str, Any] = {
         "metadata": _make_metadata_patch(original.resource_version, original.annotations, assumed.annotations)
@@ -120,15 +122,18 @@ def _patch_volume(binding: BindingInfo) -> ApiCall:
     return ApiCall("patch", "PersistentVolume", "", original.name, body)
 
 
-def _patch_claim(provision: DynamicProvision) -> ApiCall:
+def _make_claim_patch(provision: DynamicProvision) -> ApiCall:
     original, assumed = provision.original.metadata, provision.assumed.metadata
     body = {"metadata": _make_metadata_patch(original.resource_version, original.annotations, assumed.annotations)}
     return ApiCall("patch", "PersistentVolumeClaim", original.namespace, original.name, body)
 
 
-def _make_metadata_patch(version: str, original: dict[str, str], assumed: dict[str, str]) -> dict[str, Any]:
-    added_annotations = {key: text for key, text in assumed.items() if original.get(key) != text}
-    return {"resourceVersion": version, **({"annotations": added_annotations} if added_annotations else {})}
+def _make_metadata_patch(resource_version: str, original: dict[str, str], assumed: dict[str, str]) -> dict[str, Any]:
+    changed_annotations = {key: text for key, text in assumed.items() if original.get(key) != text}
+    return {
+        "resourceVersion": resource_version,
+        **({"annotations": changed_annotations} if changed_annotations else {}),
+    }
 
 
 def _check_bindings(pod: PodInfo, pod_volumes: PodVolumes, snapshot: Snapshot, volume_index: VolumeIndex) -> bool | str:

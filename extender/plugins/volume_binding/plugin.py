@@ -1,22 +1,27 @@
 """VolumeBinding allows only nodes where the pod's volumes are usable, and binds the pod's claims before the pod.
 
-**Rejects** in PreFilter, unresolvable, a pod with a claim that is missing, lost, being deleted or owned by another pod,
-or that is unbound and has immediate binding. Rejects a node, unresolvable, for each of these reasons: a bound volume is
-not usable there (`node(s) didn't match PersistentVolume's node affinity`); a claim with delayed binding has no matching
-volume and cannot be provisioned (`node(s) didn't find available persistent volumes to bind`); the storage capacity is
-too low to provision it (`node(s) did not have enough free storage`); the volume of a bound claim does not exist.
+**Rejects** a pod in PreFilter if one of its claims is missing, lost, being deleted, owned by another pod, or unbound
+with immediate binding. All rejections are unresolvable. Rejects a node for each of these reasons:
+
+- `node(s) didn't match PersistentVolume's node affinity`: a bound volume is not usable there.
+- `node(s) didn't find available persistent volumes to bind`: a claim with delayed binding has no matching volume and
+  cannot be provisioned.
+- `node(s) did not have enough free storage`: the storage capacity is too low to provision a claim.
+- `node(s) unavailable due to one or more pvc(s) bound to non-existent pv(s)`: the volume of a bound claim does not
+  exist.
+
 Unbound claims are matched in order of size, smallest first, each with the smallest suitable volume of its class. The
 remaining claims can be provisioned if their class has a provisioner and allows the node's topology. Storage capacity is
-checked if the driver tracks it. Skipped for pods without claims.
+checked if the driver tracks it. The plugin skips pods without claims.
 
-**Scores** no node, unless the gate StorageCapacityScoring is on. Then each storage class is scored by the function
-`shape`, from the utilization of the matched volumes or, without such volumes, of the storage pools to provision from.
-The node's score is the mean over the storage classes.
+**Scores** no node, unless the gate StorageCapacityScoring is on. Then the function `shape` maps the utilization of each
+storage class to a score. The utilization is that of the matched volumes. If no volume matches, it is that of the
+storage pools to provision from. The node's score is the mean over the storage classes.
 
 **Binds.** Reserve assumes the volumes for the pod, so that no other pod gets them. PreBind writes the bindings to the
 API server. All claims must be bound within `bindTimeoutSeconds`.
 
-**Requeued on** a new or changed storage class, claim of the pod or volume, storage capacity that is added or grows, a
+**Requeued on** a new or changed storage class, volume or claim of the pod, storage capacity that is added or grows, a
 node that is added or relabelled, a node whose CSI migration changes, or a driver that stops tracking capacity.
 
 **Options** `bindTimeoutSeconds`: 600. `shape`: points of `utilization`, 0 to 100, and `score`, 0 to 10, only with the
@@ -42,7 +47,7 @@ from extender.cache.tables.arrays import IntArray
 from extender.config.errors import FieldError
 from extender.config.feature_gates import FeatureGates
 from extender.config.field_path import child
-from extender.config.strict import Int64
+from extender.config.strict_decoding import Int64
 from extender.config.validation import make_invalid_value_error
 from extender.framework.api_plan import ApiPlan
 from extender.framework.events import ClusterEventWithHint
@@ -53,7 +58,7 @@ from extender.framework.extension_points import (
     PreScoreResult,
 )
 from extender.framework.plugin_args import PluginArgs
-from extender.framework.status import Code, Reason, Rejection, Status, error
+from extender.framework.status import Code, Reason, Rejection, Status, error_status
 from extender.plugin_parts.function_shape import (
     UtilizationShapePoint,
     build_broken_linear_function,
@@ -67,7 +72,7 @@ from extender.volumes.assume_cache import AssumeCache
 from extender.volumes.find_pod_volumes import PodVolumeClaims, find_pod_volumes
 from extender.volumes.volume_index import VolumeIndex
 
-_GATE: Final = "StorageCapacityScoring"
+_STORAGE_CAPACITY_SCORING: Final = "StorageCapacityScoring"
 _NODE_CONFLICT: Final = Reason("node(s) didn't match PersistentVolume's node affinity", Code.UNRESOLVABLE)
 _BIND_CONFLICT: Final = Reason("node(s) didn't find available persistent volumes to bind", Code.UNRESOLVABLE)
 _NOT_ENOUGH_SPACE: Final = Reason("node(s) did not have enough free storage", Code.UNRESOLVABLE)
@@ -98,7 +103,7 @@ class VolumeBindingArgs(msgspec.Struct, frozen=True, rename="camel"):
         options = dict(raw)
         if options.get("bindTimeoutSeconds") is None:
             options.pop("bindTimeoutSeconds", None)
-        if not options.get("shape") and _GATE in gates:
+        if not options.get("shape") and _STORAGE_CAPACITY_SCORING in gates:
             options["shape"] = [{"utilization": 0, "score": 10}, {"utilization": 100, "score": 0}]
         return options
 
@@ -118,10 +123,10 @@ class VolumeBindingArgs(msgspec.Struct, frozen=True, rename="camel"):
                 )
             )
         field_path = child(path, "shape")
-        if _GATE in gates:
+        if _STORAGE_CAPACITY_SCORING in gates:
             errors.extend(validate_function_shape(self.shape or (), field_path))
         elif self.shape is not None:
-            message = f"unexpected field `shape`, remove it or turn on the feature gate {_GATE}"
+            message = f"unexpected field `shape`, remove it or turn on the feature gate {_STORAGE_CAPACITY_SCORING}"
             errors.append(make_invalid_value_error(field_path, msgspec.to_builtins(self.shape), message))
         return errors
 
@@ -140,7 +145,7 @@ class _StateData:
 
 
 _SKIP_WITHOUT_CLAIMS: Final = PreFilterResult(skip=True, state=_StateData(PodVolumeClaims()))
-"""Skips Filter. The state, which is not None, shows Reserve that PreFilter ran."""
+"""The result that skips Filter. Its state is not None, which shows Reserve that PreFilter ran."""
 
 
 class VolumeBinding:
@@ -154,10 +159,14 @@ class VolumeBinding:
         options = args.options
         self._timeout = float(options.bind_timeout_seconds)
         self._scores_by_utilization = (
-            build_broken_linear_function(options.shape) if options.shape and _GATE in args.gates else None
+            build_broken_linear_function(options.shape)
+            if options.shape and _STORAGE_CAPACITY_SCORING in args.gates
+            else None
         )
         self._volume_index = VolumeIndex()
-        self._assume_cache: AssumeCache = args.shared.setdefault(f"{self.name} of {args.scheduler_name}", AssumeCache())
+        self._assume_cache: AssumeCache = args.shared_state.setdefault(
+            f"{self.name} of {args.scheduler_name}", AssumeCache()
+        )
 
     # -- filter
 
@@ -202,7 +211,7 @@ class VolumeBinding:
     # -- score
 
     def pre_score(self, pod: PodInfo, nodes: NodeView) -> PreScoreResult:
-        """Get the pod's claims. Skip if the gate is off.
+        """Get the pod's claims. Skip if the gate StorageCapacityScoring is off.
 
         Source: pkg/scheduler/framework/plugins/volumebinding/volume_binding.go, VolumeBinding.PreScore (1.36).
         """
@@ -214,7 +223,7 @@ class VolumeBinding:
         return PreScoreResult(status=claims) if isinstance(claims, Status) else PreScoreResult(state=claims)
 
     def pre_score_is_cacheable(self, pod: PodInfo) -> bool:
-        """Return whether the pod has no claims, or the gate is off."""
+        """Return whether the pod has no claims, or the gate StorageCapacityScoring is off."""
         return self._scores_by_utilization is None or not pod.signature.volume_uses.claims
 
     def score(self, pod: PodInfo, nodes: NodeView, state: Any) -> IntArray:  # noqa: ARG002  the extension point's signature
@@ -223,10 +232,13 @@ class VolumeBinding:
         Source: pkg/scheduler/framework/plugins/volumebinding/volume_binding.go, VolumeBinding.Score (1.36).
         """
         claims: PodVolumeClaims | None = state
-        if self._scores_by_utilization is None or claims is None or not claims.delayed:
+        if self._scores_by_utilization is None or claims is None or not claims.unbound_claims_delay_binding:
             return np.zeros(len(nodes), dtype=np.int64)
         pod_volumes = find_pod_volumes(
-            PodVolumeClaims(delayed=claims.delayed), nodes, self._volume_index, self._assume_cache
+            PodVolumeClaims(unbound_claims_delay_binding=claims.unbound_claims_delay_binding),
+            nodes,
+            self._volume_index,
+            self._assume_cache,
         )
         return compute_capacity_scores(pod_volumes, len(nodes), self._scores_by_utilization)
 
@@ -239,18 +251,21 @@ class VolumeBinding:
         """
         state_data: _StateData | None = state
         if state_data is None:
-            return error(_NO_STATE.text)
+            return error_status(_NO_STATE.text)
         row = snapshot.row(node_name)
-        if not state_data.claims.delayed or row is None:
+        if not state_data.claims.unbound_claims_delay_binding or row is None:
             return None
         node_view = snapshot.view(np.array([row], dtype=np.int64))
         pod_volumes = find_pod_volumes(
-            PodVolumeClaims(delayed=state_data.claims.delayed), node_view, self._volume_index, self._assume_cache
+            PodVolumeClaims(unbound_claims_delay_binding=state_data.claims.unbound_claims_delay_binding),
+            node_view,
+            self._volume_index,
+            self._assume_cache,
         )
         reserved_volumes = make_pod_volumes(node_name, pod_volumes)
         message = self._assume_cache.assume(reserved_volumes.volumes, reserved_volumes.claims, snapshot)
         if message is not None:
-            return error(message)
+            return error_status(message)
         state_data.reserved_volumes = reserved_volumes
         return None
 
@@ -265,13 +280,13 @@ class VolumeBinding:
             state_data.reserved_volumes = None
 
     def pre_bind_pre_flight(self, pod: PodInfo, node_name: str, state: Any) -> PreBindPreFlightResult | Status:  # noqa: ARG002
-        """Skip pods without claims with delayed binding.
+        """Skip pods that have no claim with delayed binding.
 
         Source: pkg/scheduler/framework/plugins/volumebinding/volume_binding.go, VolumeBinding.PreBindPreFlight
         (1.36).
         """
         state_data: _StateData | None = state
-        if state_data is None or not state_data.claims.delayed:
+        if state_data is None or not state_data.claims.unbound_claims_delay_binding:
             return PreBindPreFlightResult(allow_parallel=True, skip=True)
         return (
             PreBindPreFlightResult(allow_parallel=True)
@@ -285,7 +300,7 @@ class VolumeBinding:
         Source: pkg/scheduler/framework/plugins/volumebinding/binder.go, volumeBinder.BindPodVolumes (1.36).
         """
         state_data: _StateData | None = state
-        if state_data is None or not state_data.claims.delayed:
+        if state_data is None or not state_data.claims.unbound_claims_delay_binding:
             return ApiPlan()
         reserved_volumes = state_data.reserved_volumes
         if reserved_volumes is None or not _is_reserved_on(state_data, node_name):
@@ -308,4 +323,4 @@ def _is_reserved_on(state_data: _StateData, node_name: str) -> bool:
 
 
 def _make_no_volumes_error(node_name: str) -> Status:
-    return error(f'no pod volume found for node "{node_name}"')
+    return error_status(f'no pod volume found for node "{node_name}"')

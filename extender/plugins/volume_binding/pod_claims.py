@@ -4,8 +4,8 @@ from extender.api.kinds.pod import Pod
 from extender.api.kinds.storage import PersistentVolumeClaim, StorageClass
 from extender.cache.pod_info import PodInfo
 from extender.cache.snapshot import Snapshot
-from extender.cache.tables.volume_uses import ClaimUse
-from extender.framework.status import Status, error, unresolvable
+from extender.cache.tables.volume_uses import PVCUse
+from extender.framework.status import Status, error_status, unresolvable_status
 from extender.volumes.assume_cache import AssumeCache
 from extender.volumes.claims import (
     WAIT_FOR_FIRST_CONSUMER,
@@ -17,7 +17,7 @@ from extender.volumes.claims import (
 )
 from extender.volumes.find_pod_volumes import PodVolumeClaims
 
-_IMMEDIATE = unresolvable("pod has unbound immediate PersistentVolumeClaims")
+_IMMEDIATE = unresolvable_status("pod has unbound immediate PersistentVolumeClaims")
 
 
 def get_pod_volume_claims(pod: PodInfo, snapshot: Snapshot, assume_cache: AssumeCache) -> PodVolumeClaims | Status:
@@ -31,7 +31,7 @@ def get_pod_volume_claims(pod: PodInfo, snapshot: Snapshot, assume_cache: Assume
         claim = snapshot.get_object(PersistentVolumeClaim, key)
         message = _get_claim_error(pod.pod, use, name, claim)
         if claim is None or message is not None:
-            return unresolvable(message or format_not_found_message(name))
+            return unresolvable_status(message or format_not_found_message(name))
         claims.append(assume_cache.get_latest_claim(claim))
     bound_claims: list[PersistentVolumeClaim] = []
     delayed_claims: list[PersistentVolumeClaim] = []
@@ -40,7 +40,7 @@ def get_pod_volume_claims(pod: PodInfo, snapshot: Snapshot, assume_cache: Assume
         if is_fully_bound(claim):
             bound_claims.append(claim)
             continue
-        is_delayed = _is_delay_binding(claim, snapshot)
+        is_delayed = _is_delay_binding_mode(claim, snapshot)
         if isinstance(is_delayed, Status):
             return is_delayed
         if is_delayed and not claim.spec.volume_name:
@@ -50,7 +50,7 @@ def get_pod_volume_claims(pod: PodInfo, snapshot: Snapshot, assume_cache: Assume
     return _IMMEDIATE if has_unbound_immediate else PodVolumeClaims(tuple(bound_claims), tuple(delayed_claims))
 
 
-def _get_claim_error(pod: Pod, use: ClaimUse, name: str, claim: PersistentVolumeClaim | None) -> str | None:
+def _get_claim_error(pod: Pod, use: PVCUse, name: str, claim: PersistentVolumeClaim | None) -> str | None:
     if claim is None:
         if use.ephemeral:
             return f'waiting for ephemeral volume controller to create the persistentvolumeclaim "{name}"'
@@ -62,12 +62,12 @@ def _get_claim_error(pod: Pod, use: ClaimUse, name: str, claim: PersistentVolume
     return get_ownership_error(pod, claim) if use.ephemeral else None
 
 
-def _is_delay_binding(claim: PersistentVolumeClaim, snapshot: Snapshot) -> bool | Status:
+def _is_delay_binding_mode(claim: PersistentVolumeClaim, snapshot: Snapshot) -> bool | Status:
     """Return whether the claim's class delays binding until the pod is scheduled; False without a class."""
     class_name = get_claim_class(claim)
     storage_class = snapshot.get_object(StorageClass, class_name) if class_name else None
     if storage_class is None:
         return False
     if storage_class.volume_binding_mode is None:
-        return error(f'VolumeBindingMode not set for StorageClass "{class_name}"')
+        return error_status(f'VolumeBindingMode not set for StorageClass "{class_name}"')
     return storage_class.volume_binding_mode == WAIT_FOR_FIRST_CONSUMER

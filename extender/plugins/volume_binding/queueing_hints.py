@@ -16,7 +16,7 @@ from extender.cache.pod_info import PodInfo
 from extender.framework.events import ActionType, ClusterEvent, ClusterEventWithHint, EventResource, QueueingHint
 from extender.volumes.claims import uses_claim
 from extender.volumes.csi_migration import have_migrated_plugins_changed
-from extender.volumes.volume_index import get_max_volume_size
+from extender.volumes.volume_index import get_volume_size_limit
 
 _ADD_OR_UPDATE = ActionType.ADD | ActionType.UPDATE
 
@@ -59,8 +59,8 @@ def _is_schedulable_after_storage_capacity_change(pod: PodInfo, event: ClusterEv
     new_capacity: CSIStorageCapacity = event.new
     if old_capacity is None:
         return QueueingHint.QUEUE
-    old_size, new_size = get_max_volume_size(old_capacity), get_max_volume_size(new_capacity)
-    return _queue_if(new_size is not None and (old_size is None or new_size > old_size))
+    old_limit, new_limit = get_volume_size_limit(old_capacity), get_volume_size_limit(new_capacity)
+    return _queue_if(new_limit is not None and (old_limit is None or new_limit > old_limit))
 
 
 EVENTS_TO_REGISTER: Sequence[ClusterEventWithHint] = (

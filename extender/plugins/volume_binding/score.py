@@ -15,14 +15,20 @@ from extender.volumes.volume_matching import NO_VOLUME
 
 
 class _ClassResource:
-    """The requested bytes, capacity and use of a storage class. Each array has one entry for each node."""
+    """The utilization of a storage class on each node.
+
+    Attributes:
+        requested: the requested bytes: int64, shape (number of nodes,).
+        capacity: the capacity in bytes: int64, shape (number of nodes,).
+        is_used: whether a claim uses the class: bool, shape (number of nodes,).
+    """
 
     __slots__ = ("capacity", "is_used", "requested")
 
-    def __init__(self, size: int) -> None:
-        self.requested: IntArray = np.zeros(size, dtype=np.int64)
-        self.capacity: IntArray = np.zeros(size, dtype=np.int64)
-        self.is_used: BoolArray = np.zeros(size, dtype=np.bool_)
+    def __init__(self, node_count: int) -> None:
+        self.requested: IntArray = np.zeros(node_count, dtype=np.int64)
+        self.capacity: IntArray = np.zeros(node_count, dtype=np.int64)
+        self.is_used: BoolArray = np.zeros(node_count, dtype=np.bool_)
 
     def compute_scores(self, scores_by_utilization: IntArray) -> IntArray:
         is_full = (self.capacity == 0) | (self.requested > self.capacity)
@@ -31,22 +37,24 @@ class _ClassResource:
         return scores
 
 
-def compute_capacity_scores(pod_volumes: PodVolumesResult, size: int, scores_by_utilization: IntArray) -> IntArray:
-    """Return the mean score of the storage classes used on each node; 0 for unused nodes: int64, shape (size,).
+def compute_capacity_scores(
+    pod_volumes: PodVolumesResult, node_count: int, scores_by_utilization: IntArray
+) -> IntArray:
+    """Return the mean score of the storage classes used on each node; 0 if none is used: int64, shape (node_count,).
 
     Args:
         pod_volumes: the matched volumes and the storage pools for the claims.
-        size: the number of nodes.
+        node_count: the number of nodes.
         scores_by_utilization: the score for each utilization in percent.
     """
     static_resources: dict[str, _ClassResource] = {}
-    has_static_binding = np.zeros(size, dtype=np.bool_)
+    has_static_binding = np.zeros(node_count, dtype=np.bool_)
     for claim, choice in zip(pod_volumes.matches.claims, pod_volumes.matches.choices, strict=True):
         request = value(get_requested_storage(claim) or ZERO)
         for index in np.unique(choice[choice != NO_VOLUME]).tolist():
             volume = pod_volumes.matches.volumes[index]
             node_mask = choice == index
-            class_resource = static_resources.setdefault(volume.spec.storage_class_name, _ClassResource(size))
+            class_resource = static_resources.setdefault(volume.spec.storage_class_name, _ClassResource(node_count))
             class_resource.requested[node_mask] += request
             class_resource.capacity[node_mask] += value(get_volume_capacity(volume))
             class_resource.is_used |= node_mask
@@ -56,12 +64,12 @@ def compute_capacity_scores(pod_volumes: PodVolumesResult, size: int, scores_by_
         node_mask = provision.node_mask & (provision.pool_index != NO_POOL) & ~has_static_binding
         if not node_mask.any():
             continue
-        class_resource = dynamic_resources.setdefault(get_claim_class(provision.claim), _ClassResource(size))
+        class_resource = dynamic_resources.setdefault(get_claim_class(provision.claim), _ClassResource(node_count))
         pool_capacities = np.array([pool.capacity for pool in provision.pools], dtype=np.int64)
         class_resource.requested[node_mask] += value(get_requested_storage(provision.claim) or ZERO)
         class_resource.capacity[node_mask] = pool_capacities[provision.pool_index[node_mask]]
         class_resource.is_used |= node_mask
-    total, class_counts = np.zeros(size, dtype=np.int64), np.zeros(size, dtype=np.int64)
+    total, class_counts = np.zeros(node_count, dtype=np.int64), np.zeros(node_count, dtype=np.int64)
     for class_resource in (*static_resources.values(), *dynamic_resources.values()):
         total += np.where(class_resource.is_used, class_resource.compute_scores(scores_by_utilization), 0)
         class_counts += class_resource.is_used

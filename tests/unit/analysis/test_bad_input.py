@@ -3,12 +3,13 @@
 import errno
 import gzip
 import io
+import os
 import sys
 from pathlib import Path
 
 import pytest
 
-from extender.analysis.input_errors import InputError
+from extender.analysis.input.input_errors import InputError
 from extender.analysis.recorded_cluster import read_recording
 
 POD_HEADER = "apiVersion: v1\nkind: Pod\nmetadata: {name: web}\n"
@@ -36,7 +37,7 @@ INVALID_FILES = {
     "a file of comments": ("# nothing\n---\n", f"c.yaml: holds no object; {EXPECTED_OBJECT}"),
     "text that is not UTF-8": (
         b"kind: Pod\nname: \xff\n",
-        "c.yaml: line 2: byte 0xff is not UTF-8; save the file as UTF-8 text, or gzipped",
+        "c.yaml: line 2: byte 0xff is not UTF-8; save the file as UTF-8 text, plain or gzipped",
     ),
     "broken YAML": (
         "apiVersion: v1\nkind: Pod\nmetadata: [\n",
@@ -66,15 +67,6 @@ INVALID_FILES = {
         '{"kind":"List","apiVersion":"v1","items":[{"apiVersion":"v1"}]}',
         f"c.yaml: items[0]: kind: is missing; {EXPECTED_OBJECT}",
     ),
-    "too many Lists": (
-        "kind: List\napiVersion: v1\na: &a {kind: List, apiVersion: v1, items: []}\n"
-        + "".join(
-            f"{name}: &{name} {{kind: List, apiVersion: v1, items: [{', '.join([f'*{inner}'] * 30)}]}}\n"
-            for inner, name in ("ab", "bc", "cd")
-        )
-        + "items: [*d, *d, *d, *d]\n",
-        "c.yaml: line 3: more than 100000 Lists; is there an alias of a List inside it?",
-    ),
     "a key that is a list": ("? [a]\n: b\n", "c.yaml: line 1: a key must be text"),
     "broken JSON": (
         '{"apiVersion": "v1",\n "kind": "Pod",\n "metadata": {"name": web}}',
@@ -98,7 +90,7 @@ INVALID_FILES = {
     ),
     "200,000 nested arrays": (
         "[" * 200_000 + "]" * 200_000,
-        "c.yaml: nested too deeply; no Kubernetes object is",
+        "c.yaml: is nested more deeply than any Kubernetes object",
     ),
     "200,000 nested arrays in YAML": (
         "a: " + "[" * 200_000 + "]" * 200_000,
@@ -106,7 +98,7 @@ INVALID_FILES = {
     ),
     "200,000 nested arrays in an object": (
         '{"apiVersion":"v1","kind":"Pod","metadata":' + "[" * 200_000 + "]" * 200_000 + "}",
-        "c.yaml: nested too deeply; no Kubernetes object is",
+        "c.yaml: is nested more deeply than any Kubernetes object",
     ),
     "a list": ("[1]", f"c.yaml: line 1: is a list; {EXPECTED_OBJECT}"),
     "a list in JSON": ('["a"]', f"c.yaml: is a list; {EXPECTED_OBJECT}"),
@@ -114,7 +106,7 @@ INVALID_FILES = {
     "an object without a kind": ("a: 1", f"c.yaml: line 1: kind: is missing; {EXPECTED_OBJECT}"),
     "an object without a version": (
         "\nkind: Pod",
-        "c.yaml: line 2: apiVersion: is missing in this Pod; write it, such as apiVersion: v1",
+        "c.yaml: line 2: apiVersion: is missing in this Pod; add it, for example apiVersion: v1",
     ),
     "a kind that is a number": ("{kind: 1, apiVersion: v1}", "c.yaml: line 1: kind and apiVersion: want text"),
     "items that are no list": (
@@ -131,11 +123,11 @@ INVALID_FILES = {
     ),
     "a List in itself": (
         "&a\nkind: List\napiVersion: v1\nitems: [*a]\n",
-        "c.yaml: Lists nested too deeply; name the objects one by one",
+        "c.yaml: Lists are nested too deeply; put the objects into one List",
     ),
     "truncated gzip": (
         gzip.compress(NODE.encode())[:-12],
-        "c.yaml: the gzip data ends too early; the file was cut short, copy it again",
+        "c.yaml: the gzip data ends too early; copy the complete file again",
     ),
 }
 
@@ -148,7 +140,9 @@ def test_an_unreadable_file_is_one_error(tmp_path: Path, text: str | bytes, mess
 def test_damaged_gzip_has_another_error_than_truncated_gzip(tmp_path: Path) -> None:
     data = bytearray(gzip.compress(NODE.encode()))
     data[-6] ^= 0xFF
-    assert errors_in_text(tmp_path, bytes(data))[0].startswith("c.yaml: the gzip data is damaged (CRC check failed")
+    assert errors_in_text(tmp_path, bytes(data))[0].startswith(
+        "c.yaml: the gzip data is damaged (Error -3 while decompressing data: incorrect data check"
+    )
 
 
 def test_a_missing_file_and_a_directory_are_errors(tmp_path: Path) -> None:
@@ -169,10 +163,10 @@ def test_a_missing_file_and_a_directory_are_errors(tmp_path: Path) -> None:
 def test_an_operating_system_error_names_the_file(
     monkeypatch: pytest.MonkeyPatch, error: OSError, message: str
 ) -> None:
-    def raise_error(_: Path) -> bytes:
+    def raise_error(*_: object) -> int:
         raise error
 
-    monkeypatch.setattr(Path, "read_bytes", raise_error)
+    monkeypatch.setattr(os, "open", raise_error)
     assert errors_in_files("x") == [message]
 
 
@@ -322,16 +316,15 @@ def test_a_duplicate_pod_is_reported_with_both_locations(tmp_path: Path) -> None
     pod = NODE.replace("Node", "Pod").replace('"n1"', '"n1","namespace":"default"')
     second.write_text(f'{{"kind":"List","apiVersion":"v1","items":[{NODE},{pod}]}}')
     assert errors_in_files(first, second) == [
-        f"{second}: items[1]: Pod default/n1: is defined twice; the first definition is in {first}; keep one of them"
+        f"{second}: items[1]: Pod default/n1: is defined twice; the first definition is in {first}; "
+        "keep one of them, or pass --override to use the last one"
     ]
 
 
 def test_a_second_configuration_is_an_error(tmp_path: Path) -> None:
     text = "kind: List\napiVersion: v1\nconfig: {kind: X}\n---\nkind: List\napiVersion: v1\nconfig: {kind: X}\n"
     assert errors_in_text(tmp_path, text) == [
-        f"c.yaml: line 5: a second configuration; the first is in {tmp_path}/c.yaml: line 1; keep one of them".replace(
-            f"{tmp_path}/", ""
-        )
+        "c.yaml: line 5: is a second configuration; the first is in c.yaml: line 1; keep one of them"
     ]
 
 

@@ -5,11 +5,12 @@ from typing import Any
 
 import pytest
 
-from extender.analysis.explain import PodReport, explain_pods
-from extender.analysis.explain_json import make_explanation_values
-from extender.analysis.explain_text import format_explanation
+from extender.analysis.explain import PodReport
+from extender.analysis.explanation.explain_json import make_explanation_values
+from extender.analysis.explanation.explain_text import format_explanation
 from extender.analysis.recorded_cluster import Recording, read_recording
 from extender.app import wiring
+from tests.explain import explain_pods
 
 CLUSTER = """\
 apiVersion: v1
@@ -76,10 +77,8 @@ def recording(tmp_path: Path) -> Recording:
 
 
 def explain(recording: Recording, *names: str, config: dict[str, Any] | None = None) -> list[PodReport]:
-    scheduling = (
-        wiring.build_scheduling() if config is None else wiring.build_scheduling_from_builtins(config, "config")
-    )
-    return explain_pods(recording, names, scheduling.profiles, scheduling.profiles, wiring.make_runtime())
+    setup = wiring.build_setup() if config is None else wiring.build_setup_from_document(config, "config")
+    return explain_pods(recording, names, setup.profiles, setup.profiles, wiring.make_runtime())
 
 
 def make_config(*plugins: str, score: str = "") -> dict[str, Any]:
@@ -207,7 +206,8 @@ Pod default/one
         "nowhere",
         """\
 Pod default/nowhere
-  fits on none of 3 nodes
+  fits on none of 3 nodes: 1 node does not match its node selector or affinity, 1 node has too little cpu, \
+1 node has a taint that it does not tolerate
   0/3 nodes are available: 1 Insufficient cpu, 1 node(s) didn't match Pod's node affinity/selector, \
 1 node(s) had untolerated taint(s).
 
@@ -218,10 +218,10 @@ Pod default/nowhere
         1          0  TaintToleration   node(s) had untolerated taint(s)
 
   Near misses, and what they lack
-    small: Insufficient cpu: wants 500m, 300m free; 200m short
-    large: node(s) didn't match Pod's node affinity/selector: wants zone=a, the node has "b"
+    small: Insufficient cpu: wants 500m, but only 300m are free (200m short)
+    large: node(s) didn't match Pod's node affinity/selector: wants zone=a, but the node has "b"
     tainted: node(s) had untolerated taint(s): tolerate dedicated=db:NoSchedule, or remove it from the node
-      node(s) didn't match Pod's node affinity/selector: wants zone=a, the node has "b"
+      node(s) didn't match Pod's node affinity/selector: wants zone=a, but the node has "b"
 """,
     ),
     "a gated pod": (

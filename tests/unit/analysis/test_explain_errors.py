@@ -8,9 +8,9 @@ from typing import Any, ClassVar
 import numpy as np
 import pytest
 
-from extender.analysis.explain import PodReport, explain_pods
-from extender.analysis.explain_json import make_explanation_values
-from extender.analysis.explain_text import format_explanation
+from extender.analysis.explain import PodReport
+from extender.analysis.explanation.explain_json import make_explanation_values
+from extender.analysis.explanation.explain_text import format_explanation
 from extender.analysis.recorded_cluster import read_recording
 from extender.app import wiring
 from extender.cache.pod_info import PodInfo
@@ -19,6 +19,7 @@ from extender.cache.tables.arrays import IntArray
 from extender.framework.extension_points import PreFilterResult
 from extender.framework.profiles import Profile, WeightedScore
 from extender.framework.status import Code, Rejection, Status
+from tests.explain import explain_pods
 
 NODE = "{apiVersion: v1, kind: Node, metadata: {name: %s}, status: {allocatable: {pods: 9}}}\n---\n"
 POD = "{apiVersion: v1, kind: Pod, metadata: {name: web}}\n"
@@ -66,7 +67,7 @@ NO_PLUGINS: dict[str, Any] = {
 def explain(tmp_path: Path, names: Sequence[str], **plugins: Any) -> PodReport:
     path = tmp_path / "c.yaml"
     path.write_text("".join(NODE % name for name in names) + POD)
-    profile: Profile = replace(wiring.build_scheduling().first_profile, **{**NO_PLUGINS, **plugins})
+    profile: Profile = replace(wiring.build_setup().first_profile, **{**NO_PLUGINS, **plugins})
     scheduler = profile.scheduler_name
     (report,) = explain_pods(
         read_recording([str(path)]), ["web"], {scheduler: profile}, [scheduler], wiring.make_runtime()
@@ -86,7 +87,7 @@ def test_a_filter_plugin_that_raises_ends_the_attempt(tmp_path: Path) -> None:
     assert values["message"] == 'running "Broken" filter plugin: RuntimeError: boom'
     assert text(report) == (
         "Pod default/web\n"
-        "  is not scheduled: an error ends the attempt, another follows after a while (reason SchedulerError)\n"
+        "  is not scheduled: an error ends the attempt; the pod is retried after a while (reason SchedulerError)\n"
         '  running "Broken" filter plugin: RuntimeError: boom\n'
     )
 
@@ -98,7 +99,7 @@ def test_a_score_plugin_that_raises_ends_the_attempt(tmp_path: Path) -> None:
     assert values["message"] == 'running Score plugins: plugin "Broken" failed with: RuntimeError: boom'
     assert text(report) == (
         "Pod default/web\n  fits on 2 of 2 nodes\n"
-        "  is not scheduled: an error ends the attempt, another follows after a while (reason SchedulerError)\n"
+        "  is not scheduled: an error ends the attempt; the pod is retried after a while (reason SchedulerError)\n"
         '  running Score plugins: plugin "Broken" failed with: RuntimeError: boom\n'
     )
 

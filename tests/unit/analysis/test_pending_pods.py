@@ -4,10 +4,12 @@ from pathlib import Path
 
 import pytest
 
-from extender.analysis.input_errors import InputError
+from extender.analysis.input.input_errors import InputError
 from extender.analysis.pending_pods import find_pods, list_pending_pods, nominate_pending_pods
 from extender.analysis.recorded_cluster import Recording, load_cache, read_recording
 from extender.app import wiring
+from extender.config.feature_gates import FeatureGates
+from extender.config.releases import RELEASE_1_36, RELEASE_1_37, Release
 
 CLUSTER = """\
 apiVersion: v1
@@ -83,29 +85,35 @@ def test_pods_are_found_by_name(recording: Recording, names: list[str], keys: li
 @pytest.mark.parametrize(
     ("name", "message"),
     [
-        ("shop/wep", "Pod shop/wep: there is no such pod; did you mean shop/web, shop/api-1?"),
+        ("shop/wep", "Pod shop/wep: there is no such pod; did you mean shop/web?"),
         ("kube-system/web", "Pod kube-system/web: there is no such pod; did you mean shop/web, default/web?"),
         ("api-2", "Pod api-2: there is no such pod; did you mean shop/api-1?"),
         ("zzz", "Pod zzz: there is no such pod"),
         ("cron", "Pod cron: several pods have this name; want one of a/cron, b/cron"),
-        ("placed", "Pod default/placed: is on node n1 already; only pods without a node can be explained"),
-        ("done", "Pod default/done: is over, its phase is Failed"),
+        ("done", "Pod default/done: has finished; its phase is Failed"),
         ("leaving", "Pod default/leaving: is being deleted"),
         (
             "other",
-            'Pod default/other: waits for scheduler "other"; the configuration in force is for default-scheduler; '
-            "give its own with --config",
+            'Pod default/other: waits for scheduler "other"; the current configuration is for default-scheduler; '
+            'pass one for "other" with --config',
         ),
     ],
 )
-def test_a_name_without_a_pending_pod_is_an_error(recording: Recording, name: str, message: str) -> None:
+def test_a_name_that_cannot_be_explained_is_an_error(recording: Recording, name: str, message: str) -> None:
     with pytest.raises(InputError) as caught:
         find_pods([name], recording, ["default-scheduler"])
     assert [str(error).partition(": ")[2] for error in caught.value.errors] == [message]
 
 
-def test_gated_pods_and_pods_of_other_schedulers_are_not_nominated(recording: Recording) -> None:
-    cache = load_cache(recording)
-    nominate_pending_pods(cache, wiring.build_scheduling().first_profile, wiring.make_runtime())
+@pytest.mark.parametrize(
+    ("release", "nominated_pods"), [(RELEASE_1_36, ["b/cron"]), (RELEASE_1_37, ["b/cron", "default/gated"])]
+)
+def test_gated_pods_are_nominated_since_1_37_and_pods_of_other_schedulers_are_not(
+    recording: Recording, release: Release, nominated_pods: list[str]
+) -> None:
+    """Source: pkg/scheduler/backend/queue/scheduling_queue.go, PriorityQueue.addPod (1.37)."""
+    gates = FeatureGates(release=release)
+    cache = load_cache(recording, gates)
+    nominate_pending_pods(cache, wiring.build_setup(gates=gates).first_profile, wiring.make_runtime())
     nominated = {name: [pod.key for pod in pods] for name, pods in cache.snapshot().nominated_pods_by_node.items()}
-    assert nominated == {"n1": ["b/cron"]}
+    assert nominated == {"n1": nominated_pods}

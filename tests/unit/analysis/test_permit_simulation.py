@@ -3,19 +3,20 @@
 from dataclasses import replace
 from typing import Any
 
-from extender.analysis.simulate import Placement, Simulation, simulate
+from extender.analysis.simulate import PodPlacement, Simulation, simulate
 from extender.app import wiring
 from extender.cache.cache import Cache
 from extender.config.feature_gates import FeatureGates
+from extender.config.releases import RELEASE_1_36
 from extender.cycle.plugin_runtime import PluginRuntime
 from extender.framework.extension_points import PermitResult
-from extender.framework.status import unschedulable
+from extender.framework.status import unschedulable_status
 from tests.build import make_cluster, make_node, make_pod
 from tests.pod_group_builders import make_group_member, make_pod_group
 from tests.unit.cycle.fakes import make_profile
 
-GATES = FeatureGates({"GenericWorkload": True, "GangScheduling": True})
-GANG_PROFILES = wiring.build_scheduling(gates=GATES).profiles
+GATES = FeatureGates({"GenericWorkload": True, "GangScheduling": True}, RELEASE_1_36)
+GANG_PROFILES = wiring.build_setup(gates=GATES).profiles
 ALLOCATABLE = {"cpu": "2", "memory": "4Gi", "pods": "9"}
 CPU = {"cpu": "1"}
 
@@ -61,7 +62,7 @@ def test_a_pod_group_with_two_schedulers_is_rejected() -> None:
         "profiles": [{"schedulerName": "x"}, {"schedulerName": "y"}],
     }
     members = [make_group_member(name, spec={"schedulerName": name}) for name in "xy"]
-    profiles = wiring.build_scheduling_from_builtins(document, "f", GATES).profiles
+    profiles = wiring.build_setup_from_document(document, "f", GATES).profiles
     simulation = run_simulation(
         make_cluster(make_node("n", allocatable=ALLOCATABLE), make_pod_group(), *members), profiles
     )
@@ -77,12 +78,12 @@ def test_without_the_pod_group_cycle_a_gang_that_does_not_fit_is_unreserved() ->
     members = [make_group_member(name, requests=CPU) for name in "abc"]
     cache = make_cluster(make_node("n", allocatable=ALLOCATABLE), make_pod_group(min_count=3), *members)
     simulation = run_simulation(
-        cache, {name: replace(profile, pod_groups=None) for name, profile in GANG_PROFILES.items()}
+        cache, {name: replace(profile, pod_group_settings=None) for name, profile in GANG_PROFILES.items()}
     )
     assert nodes_by_pod(simulation) == {"default/a": "", "default/b": "", "default/c": ""}
     reason = "waiting for minCount pods from a gang to be scheduled"
     timeout = "rejected due to timeout after waiting 5m0s at plugin GangScheduling"
-    assert simulation.placements[0] == Placement(
+    assert simulation.placements[0] == PodPlacement(
         "default/a", reason=reason, message=f"0/1 nodes are available: 1 {timeout}."
     )
     assert simulation.placements[2].reason == "Insufficient cpu"
@@ -109,12 +110,12 @@ def test_a_pod_rejected_by_permit_frees_its_node() -> None:
         name = "Gatekeeper"
 
         def permit(self, pod: Any, *_: Any) -> PermitResult:
-            return PermitResult(unschedulable("not this one") if pod.pod.metadata.name == "a" else None)
+            return PermitResult(unschedulable_status("not this one") if pod.pod.metadata.name == "a" else None)
 
     cache = make_cluster(make_node("n", allocatable=ALLOCATABLE), make_pod("a"), make_pod("b"))
     simulation = run_simulation(cache, {"default-scheduler": make_profile(Gatekeeper())})
     assert simulation.placements == (
-        Placement("default/a", reason="not this one", message="0/1 nodes are available: 1 not this one."),
-        Placement("default/b", "n"),
+        PodPlacement("default/a", reason="not this one", message="0/1 nodes are available: 1 not this one."),
+        PodPlacement("default/b", "n"),
     )
     assert len(cache.snapshot().pods_on("n")) == 1

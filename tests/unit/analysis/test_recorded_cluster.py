@@ -10,7 +10,8 @@ from typing import Any
 import msgspec
 import pytest
 
-from extender.analysis.recorded_cluster import Recording, load_cache, read_recording
+from extender.analysis.input.input_errors import InputError
+from extender.analysis.recorded_cluster import Recording, check_nodes, load_cache, read_recording
 from extender.api.kinds.devices import ResourceClaim, ResourceClaimTemplate
 from extender.api.kinds.node import Node
 from extender.api.kinds.pod import Pod
@@ -103,13 +104,14 @@ def test_several_files_and_standard_input_are_read_in_order(tmp_path: Path, monk
 def test_kinds_that_scheduling_does_not_read_are_skipped_and_counted(tmp_path: Path) -> None:
     text = (
         "kind: List\napiVersion: v1\nitems:\n- {kind: Secret, apiVersion: v1, data: 7}\n"
-        "- {kind: Deployment, apiVersion: apps/v1}\n- {kind: Secret, apiVersion: v1}\n"
+        "- {kind: Ingress, apiVersion: networking.k8s.io/v1}\n- {kind: Secret, apiVersion: v1}\n"
         "- {kind: PodDisruptionBudget, apiVersion: policy/v1beta1}\n- {kind: AllowList, apiVersion: example.com/v1}\n"
+        "- {kind: Node, apiVersion: v1, metadata: {name: n1}}\n"
     )
     recording = read_cluster(tmp_path, text)
-    assert recording.objects == ()
-    assert recording.skipped == Counter(
-        {"Secret": 2, "Deployment": 1, "PodDisruptionBudget of policy/v1beta1": 1, "AllowList": 1}
+    assert names(recording) == ["Node n1"]
+    assert recording.skipped_kinds == Counter(
+        {"Secret": 2, "Ingress": 1, "PodDisruptionBudget of policy/v1beta1": 1, "AllowList": 1}
     )
 
 
@@ -273,3 +275,84 @@ def test_the_cache_has_nodes_assigned_pods_and_pending_pods_in_any_file_order(tm
     assert [pod.key for pod in cache.assigned_pods.values()] == ["default/on"]
     assert [pod.key for pod in cache.pending_pods.values()] == ["shop/web"]
     assert list(cache.snapshot().pods_on("n1")) == ["default/on"]
+
+
+def test_the_cache_has_the_pending_pods_of_the_named_schedulers_and_all_assigned_pods(tmp_path: Path) -> None:
+    def make_member(name: str, scheduler: str, node: str = "") -> dict[str, Any]:
+        spec = {"schedulerName": scheduler, "nodeName": node, "schedulingGroup": {"podGroupName": "ring"}}
+        return {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": name}, "spec": spec}
+
+    members = [make_member("a", "one"), make_member("b", "two"), make_member("c", "two", "n1")]
+    cache = load_cache(read_cluster(tmp_path, to_json(make_list(*members, NODE))), scheduler_names=("one",))
+    assert [pod.key for pod in cache.pending_pods.values()] == ["default/a"]
+    assert cache.snapshot().pod_group("default/ring").count == 2
+
+
+def test_an_object_with_generate_name_has_the_prefix_and_a_number(tmp_path: Path) -> None:
+    pod = {"apiVersion": "v1", "kind": "Pod", "metadata": {"generateName": "job-"}}
+    assert names(read_cluster(tmp_path, to_json(make_list(pod, pod)))) == ["Pod job-1", "Pod job-2"]
+
+
+def test_a_later_object_replaces_an_earlier_one_with_override(tmp_path: Path) -> None:
+    first, second = tmp_path / "first.json", tmp_path / "second.json"
+    first.write_text(to_json({**NODE, "spec": {"unschedulable": True}}))
+    second.write_text(to_json(NODE))
+    with pytest.raises(InputError, match="pass --override to use the last one"):
+        read_recording([str(first), str(second)])
+    (node,) = read_recording([str(first), str(second)], override=True).objects
+    assert isinstance(node, Node)
+    assert not node.spec.unschedulable
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        (to_json(make_list()), "adds nothing to the cluster: it has no object"),
+        (
+            to_json({"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "s"}}),
+            "adds nothing to the cluster: scheduling does not read its kinds, such as Secret",
+        ),
+        (to_json({**NODE, "kind": "Nod"}), 'kind: "Nod" is no kind of v1; did you mean "Node"?'),
+        (
+            to_json({"apiVersion": "apps/v1", "kind": "Deploymnet", "metadata": {"name": "web"}}),
+            'kind: "Deploymnet" is no kind of apps/v1; did you mean "Deployment"?',
+        ),
+    ],
+)
+def test_a_file_that_adds_nothing_and_a_misspelled_kind_are_errors(tmp_path: Path, text: str, message: str) -> None:
+    with pytest.raises(InputError) as caught:
+        read_cluster(tmp_path, text)
+    assert str(caught.value).partition(": ")[2].splitlines()[0].endswith(message)
+
+
+def test_a_similar_kind_of_another_api_group_is_skipped(tmp_path: Path) -> None:
+    service = {"apiVersion": "serving.knative.dev/v1", "kind": "Servic", "metadata": {"name": "s"}}
+    assert read_cluster(tmp_path, to_json(make_list(NODE, service))).skipped_kinds == Counter({"Servic": 1})
+
+
+def test_a_node_without_status_is_an_error(tmp_path: Path) -> None:
+    recording = read_cluster(tmp_path, to_json(make_list(NODE, POD)))
+    with pytest.raises(InputError) as caught:
+        check_nodes(recording)
+    assert str(caught.value).endswith(
+        "Node n1: status.allocatable: is missing; add it, such as {cpu: 4, memory: 8Gi, pods: 110}"
+    )
+    check_nodes(read_cluster(tmp_path, to_json({**NODE, "status": {"capacity": {"cpu": "4"}}})))
+
+
+def test_the_kinds_of_objects_and_of_empty_typed_lists_are_recorded(tmp_path: Path) -> None:
+    empty = {"apiVersion": "v1", "kind": "ServiceList", "items": []}
+    assert read_cluster(tmp_path, to_json(NODE) + to_json(empty)).recorded_kinds == {"Node", "Service"}
+
+
+@pytest.mark.parametrize(
+    ("field", "message"),
+    [
+        ({"recordedKinds": "Node"}, "recordedKinds: want a list of kinds"),
+        ({"unreadableKinds": ["Node"]}, "unreadableKinds: want a mapping of kinds to reasons"),
+    ],
+)
+def test_a_malformed_list_of_recorded_kinds_is_an_error(tmp_path: Path, field: dict[str, Any], message: str) -> None:
+    with pytest.raises(InputError) as caught:
+        read_cluster(tmp_path, to_json({**make_list(NODE), **field}))
+    assert str(caught.value).endswith(message)

@@ -35,7 +35,11 @@ def test_fractions_are_in_percent(part: int, whole: int, text: str) -> None:
 
 
 def test_columns_are_as_wide_as_their_widest_cell() -> None:
-    assert format_table([("A", "B"), ("long", "7"), ("x",)], right=[1], indent=" ") == [" A     B", " long  7", " x"]
+    assert format_table([("A", "B"), ("long", "7"), ("x",)], right_aligned=[1], indent=" ") == [
+        " A     B",
+        " long  7",
+        " x",
+    ]
     assert format_table([]) == []
 
 

@@ -3,11 +3,13 @@
 from pathlib import Path
 from typing import Any
 
-from extender.analysis.recorded_cluster import load_cache, read_recording
-from extender.analysis.simulate import Placement, Simulation, simulate
+from extender.analysis.recorded_cluster import load_cache, parse_recording, read_recording
+from extender.analysis.simulate import PodPlacement, Simulation, SimulationOptions, simulate
 from extender.analysis.simulation_text import format_simulation, make_simulation_values
 from extender.analysis.utilization import ResourceUsage
+from extender.api.kinds.disruption import PodDisruptionBudget
 from extender.app import wiring
+from extender.cache.cache import Cache
 
 NODES = """\
 apiVersion: v1
@@ -34,13 +36,14 @@ def run_simulation(tmp_path: Path, cluster: str, seed: int = 0, progress: Any = 
     path = tmp_path / "c.yaml"
     path.write_text(cluster)
     cache = load_cache(read_recording([str(path)]))
-    return simulate(cache, wiring.build_scheduling().profiles, wiring.make_runtime(), seed=seed, progress=progress)
+    profiles = wiring.build_setup().profiles
+    return simulate(cache, profiles, wiring.make_runtime(), SimulationOptions(seed), progress=progress)
 
 
 def test_placed_pods_use_resources_that_later_pods_lack(tmp_path: Path) -> None:
     simulation = run_simulation(tmp_path, NODES + pod("a", "1500m") + pod("b", "800m") + pod("c", "800m"))
     *placed, unplaced = simulation.placements
-    assert placed == [Placement("default/a", "n1"), Placement("default/b", "n2")]
+    assert placed == [PodPlacement("default/a", "n1"), PodPlacement("default/b", "n2")]
     assert (unplaced.pod, unplaced.node, unplaced.reason) == ("default/c", "", "Insufficient cpu")
     assert unplaced.message.startswith("0/2 nodes are available: 2 Insufficient cpu.")
 
@@ -57,7 +60,7 @@ def test_pods_are_scheduled_by_priority_then_by_file_order(tmp_path: Path) -> No
 def test_gated_pods_have_their_own_reason(tmp_path: Path) -> None:
     simulation = run_simulation(tmp_path, NODES + pod("a", "1m", "schedulingGates: [{name: x}], "))
     assert simulation.placements == (
-        Placement(
+        PodPlacement(
             "default/a",
             reason="not enqueued because of SchedulingGates: waiting for scheduling gates: [x]",
             message="waiting for scheduling gates: [x]",
@@ -72,7 +75,7 @@ def test_a_pod_of_another_scheduler_is_not_simulated(tmp_path: Path) -> None:
 def test_a_cluster_without_nodes_places_nothing(tmp_path: Path) -> None:
     simulation = run_simulation(tmp_path, pod("a", "1m"))
     assert simulation.placements == (
-        Placement(
+        PodPlacement(
             "default/a",
             reason="no nodes available to schedule pods",
             message="no nodes available to schedule pods",
@@ -122,8 +125,8 @@ def test_usage_has_requested_and_allocatable_amounts(tmp_path: Path) -> None:
         "example.com/gpu": ResourceUsage(0, 2),
     }
     assert simulation.usage_after.total["cpu"] == ResourceUsage(2000, 3000)
-    assert [(node.name, node.max_fraction) for node in simulation.usage_after.list_fullest(1)] == [("n1", 0.75)]
-    assert [(node.name, node.max_fraction) for node in simulation.usage_after.list_emptiest(1)] == [("n2", 0.5)]
+    assert [(node.name, node.max_fraction) for node in simulation.usage_after.list_fullest_nodes(1)] == [("n1", 0.75)]
+    assert [(node.name, node.max_fraction) for node in simulation.usage_after.list_emptiest_nodes(1)] == [("n2", 0.5)]
 
 
 CLUSTER = NODES + pod("a", "1500m") + "".join(pod(f"big-{i}", "3") for i in range(5)) + pod("b", "900m")
@@ -183,3 +186,71 @@ def test_the_values_have_every_placement(tmp_path: Path) -> None:
             "example.com/gpu": {"requested": 0, "allocatable": 2},
         },
     }
+
+
+PREEMPTION = """\
+apiVersion: v1
+kind: Node
+metadata: {name: n1}
+status: {allocatable: {cpu: 2, memory: 4Gi, pods: 10}}
+---
+apiVersion: v1
+kind: Pod
+metadata: {name: low, labels: {app: low}}
+spec: {nodeName: n1, priority: 0, containers: [{name: a, resources: {requests: {cpu: 1500m}}}]}
+---
+apiVersion: v1
+kind: Pod
+metadata: {name: high}
+spec: {priority: 100, containers: [{name: a, resources: {requests: {cpu: 1}}}]}
+---
+apiVersion: v1
+kind: Pod
+metadata: {name: late}
+spec: {priority: 50, containers: [{name: a, resources: {requests: {cpu: 1}}}]}
+---
+apiVersion: policy/v1
+kind: PodDisruptionBudget
+metadata: {name: low}
+spec: {selector: {matchLabels: {app: low}}}
+status: {disruptionsAllowed: 1}
+"""
+
+
+def simulate_preemption(*, preempt: bool) -> tuple[Simulation, Cache]:
+    setup = wiring.build_setup()
+    recording = parse_recording(PREEMPTION.encode(), "c.yaml")
+    cache = load_cache(recording)
+    options = SimulationOptions(preempt=preempt)
+    simulation = simulate(cache, setup.profiles, wiring.make_runtime(), options, recording=recording)
+    return simulation, cache
+
+
+def test_a_pod_that_would_preempt_names_the_node_and_the_victims() -> None:
+    simulation, cache = simulate_preemption(preempt=False)
+    assert [(placement.pod, placement.node, placement.victims) for placement in simulation.placements] == [
+        ("default/high", "", ("default/low",)),
+        ("default/late", "", ("default/low",)),
+    ]
+    assert simulation.evicted_pods == ()
+    assert "default/low" in cache.assigned_pods
+    text = format_simulation(simulation, 0)
+    assert "\nCould be placed after evictions (--preempt)\n  default/high on n1, in place of default/low\n" in text
+
+
+def test_with_preemption_the_victims_are_evicted_and_their_budget_is_used() -> None:
+    simulation, cache = simulate_preemption(preempt=True)
+    assert [(placement.pod, placement.node) for placement in simulation.placements] == [
+        ("default/high", "n1"),
+        ("default/late", "n1"),
+    ]
+    assert simulation.evicted_pods == ("default/low",)
+    assert sorted(cache.assigned_pods) == ["default/high", "default/late"]
+    (budget,) = cache.snapshot().objects(PodDisruptionBudget).values()
+    assert budget.status.disruptions_allowed == 0
+    values = make_simulation_values(simulation, 0)
+    assert values["evicted"] == ["default/low"]
+    assert values["placements"][0]["preemption"] == {"node": "n1", "victims": ["default/low"]}
+    text = format_simulation(simulation, 0)
+    assert text.startswith("2 pods waiting, 2 placed, 0 not placed, 1 evicted (seed 0)\n")
+    assert "\nPlaced after evictions\n  default/high on n1, in place of default/low\n" in text

@@ -7,7 +7,7 @@ from extender.analysis.text_table import format_count, format_table
 
 def test_columns_are_aligned_and_lines_have_no_trailing_spaces() -> None:
     rows = [("NODES", "PLUGIN"), ("8", "NodeResourcesFit"), ("12", "X")]
-    assert format_table(rows, right=[0]) == ["  NODES  PLUGIN", "      8  NodeResourcesFit", "     12  X"]
+    assert format_table(rows, right_aligned=[0]) == ["  NODES  PLUGIN", "      8  NodeResourcesFit", "     12  X"]
 
 
 def test_rows_may_have_different_lengths_and_an_indent() -> None:

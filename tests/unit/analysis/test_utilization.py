@@ -22,8 +22,8 @@ def test_totals_are_sums_over_all_nodes() -> None:
 
 def test_nodes_are_ordered_by_their_largest_fraction() -> None:
     usage = calculate_cluster_usage(make_cluster().snapshot())
-    assert [(node.name, node.max_fraction) for node in usage.list_fullest(2)] == [("full", 0.75), ("empty", 0.0)]
-    assert [node.name for node in usage.list_emptiest(1)] == ["empty"]
+    assert [(node.name, node.max_fraction) for node in usage.list_fullest_nodes(2)] == [("full", 0.75), ("empty", 0.0)]
+    assert [node.name for node in usage.list_emptiest_nodes(1)] == ["empty"]
 
 
 def test_a_resource_without_allocatable_amount_has_the_fraction_0() -> None:

@@ -12,7 +12,7 @@ from extender.api.extender_v1 import (
     HostPriority,
     MetaPod,
     MetaVictims,
-    decode_folded_fields,
+    decode_fields_ignoring_case,
     decode_victims,
 )
 
@@ -34,7 +34,7 @@ def test_the_key_of_binding_args_is_that_of_the_pod() -> None:
 
 
 def test_fields_are_decoded_in_any_case_and_without_nulls() -> None:
-    assert decode_folded_fields(b'{"NODENAMES": ["a"], "nodes": null}') == {"nodenames": msgspec.Raw(b'["a"]')}
+    assert decode_fields_ignoring_case(b'{"NODENAMES": ["a"], "nodes": null}') == {"nodenames": msgspec.Raw(b'["a"]')}
 
 
 VICTIMS = {

@@ -17,7 +17,7 @@ from extender.api.matching import (
     NOTHING,
     Requirement,
     compile_node_selector,
-    compile_node_term,
+    compile_node_selector_term,
     compile_preferred_terms,
     compile_strict_node_selector,
     get_required_node_affinity,
@@ -224,7 +224,7 @@ def test_a_node_selector_matches_a_node_or_not(terms: tuple[NodeSelectorTerm, ..
 
 
 def test_a_node_without_a_name_meets_all_field_requirements() -> None:
-    compiled = compile_node_term(field_term(rule("metadata.name", "In", "n1")))
+    compiled = compile_node_selector_term(field_term(rule("metadata.name", "In", "n1")))
     assert compiled is not None
     assert compiled.matches({}, "")
 

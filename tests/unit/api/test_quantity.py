@@ -104,14 +104,14 @@ def test_a_big_sum_that_exceeds_int64_wraps() -> None:
     total = quantity.ZERO
     for _ in range(11):
         total = total.plus(term)
-    assert term.small
-    assert not total.small
+    assert term.is_int64_amount
+    assert not total.is_int64_amount
     assert total.scaled_value(0) == -8546744073709551616
 
 
 def test_a_small_sum_that_exceeds_int64_is_zero() -> None:
     total = quantity.parse("7E").plus(quantity.parse("7E"))
-    assert total.small
+    assert total.is_int64_amount
     assert total.scaled_value(0) == 0
 
 

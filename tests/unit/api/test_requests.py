@@ -10,6 +10,9 @@ from extender.api.kinds.struct_base import RawQuantity
 MIB = 1024 * 1024
 
 
+OPTIONS_1_36 = requests.PodResourcesOptions(maximum_of_sums=False)
+
+
 def resource_requests(**resources: RawQuantity) -> ResourceRequirements:
     return ResourceRequirements(requests={name.replace("_", "-"): amount for name, amount in resources.items()})
 
@@ -117,10 +120,11 @@ def test_the_status_of_the_pod_to_schedule_counts_only_with_status_resources() -
     assert requests.pod_requests(pod, requests.DEFAULT_POD_RESOURCES_OPTIONS) == {"cpu": 3000, "memory": MIB}
 
 
-def test_a_status_without_resources_is_ignored() -> None:
+def test_in_1_36_a_status_without_resources_is_ignored() -> None:
     status = ContainerStatus(name="c", allocated_resources={"cpu": "9"})
     pod = Pod(spec=PodSpec(containers=(container(cpu="1"),)), status=PodStatus(container_statuses=(status,)))
-    assert requests.assigned_pod_requests(pod) == {"cpu": 1000}
+    assert requests.assigned_pod_requests(pod, OPTIONS_1_36) == {"cpu": 1000}
+    assert requests.assigned_pod_requests(pod) == {"cpu": 9000}
 
 
 def test_the_status_of_sidecars_counts_and_that_of_init_containers_does_not() -> None:
@@ -145,14 +149,15 @@ def test_pod_level_resources_in_the_status_count_for_an_assigned_pod() -> None:
     }
 
 
-def test_an_infeasible_pod_level_request_without_status_is_zero() -> None:
+def test_an_infeasible_pod_level_request_without_status_is_zero_in_1_36_and_absent_since_1_37() -> None:
     pod = Pod(
         spec=PodSpec(resources=resource_requests(cpu="2", memory="1Mi")),
         status=PodStatus(
             resources=resource_requests(cpu="1"), conditions=(Condition(type="PodResizePending", reason="Infeasible"),)
         ),
     )
-    assert requests.assigned_pod_requests(pod) == {"cpu": 1000, "memory": 0}
+    assert requests.assigned_pod_requests(pod, OPTIONS_1_36) == {"cpu": 1000, "memory": 0}
+    assert requests.assigned_pod_requests(pod) == {"cpu": 1000}
 
 
 def test_containers_without_requests_get_defaults_in_scores() -> None:

@@ -17,7 +17,6 @@ import pytest
 import trustme
 
 from extender.app.delegated_auth import DelegatedAuth, DelegatedAuthError, set_up_delegated_auth
-from extender.basics.clock import SystemClock
 from extender.client.kubeconfig import CredentialSource
 from extender.serving.serving_options import AuthenticationOptions, AuthorizationOptions, FrontProxyOptions
 from tests.unit.serving.auth_fakes import NullAuthMetrics
@@ -32,7 +31,6 @@ def set_up(authentication: AuthenticationOptions, authorization: AuthorizationOp
             authentication,
             authorization or AuthorizationOptions(),
             CredentialSource(),
-            SystemClock(),
             "test",
             NullAuthMetrics(),
         )
@@ -92,15 +90,30 @@ def test_the_front_proxy_ca_is_read_from_its_file(tmp_path: Path) -> None:
     assert auth.authenticator.client_cas == ()
 
 
-def test_an_unreadable_ca_file_is_an_error() -> None:
+@pytest.mark.parametrize(
+    ("file", "reason"),
+    [
+        ("/no/ca", "No such file or directory"),
+        ("/", "Is a directory"),
+        ("/dev/zero", "is a device; name a file with text"),
+    ],
+)
+def test_an_unreadable_ca_file_is_an_error(file: str, reason: str) -> None:
     with pytest.raises(DelegatedAuthError) as caught:
-        set_up(AuthenticationOptions(front_proxy=FrontProxyOptions(ca_file="/no/ca")))
-    assert str(caught.value) == "unable to load client CA: open /no/ca: No such file or directory"
+        set_up(AuthenticationOptions(front_proxy=FrontProxyOptions(ca_file=file)))
+    assert str(caught.value) == f"unable to load client CA: open {file}: {reason}"
+
+
+def test_a_ca_file_of_more_than_16_mib_is_an_error(tmp_path: Path) -> None:
+    with (tmp_path / "ca.crt").open("wb") as stream:
+        stream.truncate(16 * 1024**2 + 1)
+    with pytest.raises(DelegatedAuthError, match="has more than 16 MiB"):
+        set_up(AuthenticationOptions(front_proxy=FrontProxyOptions(ca_file=str(tmp_path / "ca.crt"))))
 
 
 def test_a_ca_file_without_a_certificate_is_an_error(tmp_path: Path) -> None:
     (tmp_path / "ca.crt").write_text("nothing")
-    with pytest.raises(DelegatedAuthError, match="a client authority is not a certificate in PEM"):
+    with pytest.raises(DelegatedAuthError, match="a client or front proxy CA is not a certificate in PEM"):
         set_up(AuthenticationOptions(front_proxy=FrontProxyOptions(ca_file=str(tmp_path / "ca.crt"))))
 
 
@@ -142,5 +155,5 @@ def test_a_failed_lookup_is_an_error_only_if_failures_are_not_tolerated(tmp_path
             ).client_cas
             == ()
         )
-        with pytest.raises(DelegatedAuthError, match=r"^client authorities could not be looked up: "):
+        with pytest.raises(DelegatedAuthError, match=r"^client and front proxy CAs could not be looked up: "):
             set_up(AuthenticationOptions(kubeconfig=kubeconfig, tolerate_lookup_failure=False))

@@ -5,18 +5,17 @@ from typing import Any
 from extender.app import wiring
 from extender.app.informers import list_kinds_to_watch
 from extender.config.feature_gates import FeatureGates
+from extender.config.releases import DEFAULT_RELEASE, RELEASE_1_37, Release
 
 
-def kinds(profile: dict[str, Any], **feature_gates: bool) -> set[str]:
+def kinds(profile: dict[str, Any], release: Release = DEFAULT_RELEASE, **feature_gates: bool) -> set[str]:
     document = {
         "apiVersion": "kubescheduler.config.k8s.io/v1",
         "kind": "KubeSchedulerConfiguration",
         "profiles": [profile],
     }
-    gates = FeatureGates(feature_gates)
-    return {
-        kind.__name__ for kind in list_kinds_to_watch(wiring.build_scheduling_from_builtins(document, "test", gates))
-    }
+    gates = FeatureGates(feature_gates, release)
+    return {kind.__name__ for kind in list_kinds_to_watch(wiring.build_setup_from_document(document, "test", gates))}
 
 
 def profile_with_only(*names: str) -> dict[str, Any]:
@@ -54,6 +53,7 @@ def test_device_taint_rules_are_watched_with_their_feature_gate() -> None:
     Source: pkg/scheduler/framework/plugins/dynamicresources/dynamicresources.go, DynamicResources.PreFilter (1.36).
     """
     assert kinds({}, DRADeviceTaintRules=True) - kinds({}) == {"DeviceTaintRule"}
+    assert kinds({}, RELEASE_1_37) - kinds({}, RELEASE_1_37, DRADeviceTaintRules=False) == {"DeviceTaintRule"}
 
 
 def test_pod_groups_are_watched_with_the_feature_gate_generic_workload() -> None:
@@ -63,3 +63,4 @@ def test_pod_groups_are_watched_with_the_feature_gate_generic_workload() -> None
     """
     assert kinds(profile_with_only("NodeName"), GenericWorkload=True) == {"Node", "Pod", "PodGroup"}
     assert kinds({}, GenericWorkload=True, GangScheduling=True) - kinds({}) == {"PodGroup"}
+    assert kinds({}, RELEASE_1_37, GenericWorkload=True) - kinds({}, RELEASE_1_37) == {"PodGroup"}

@@ -5,17 +5,18 @@ from collections.abc import Callable
 
 from extender.api.kinds.pod import Pod
 from extender.app.live_cluster import LiveCluster
-from extender.app.wiring import Scheduling, load_scheduling
+from extender.app.wiring import SchedulerSetup, load_setup
 from extender.basics.clock import SystemClock
 from extender.client.kubeconfig import CredentialSource
 from extender.client.reflector import Delta
+from extender.extender_api.best_node.assumptions import Assumptions
 from tests.build import make_node, make_pod
 
 HEAD = "apiVersion: kubescheduler.config.k8s.io/v1\nkind: KubeSchedulerConfiguration\n"
 
 
-def make_scheduling(name: str) -> Scheduling:
-    return load_scheduling(f"{HEAD}profiles: [{{schedulerName: {name}}}]\n".encode(), "config")
+def make_setup(name: str) -> SchedulerSetup:
+    return load_setup(f"{HEAD}profiles: [{{schedulerName: {name}}}]\n".encode(), "config")
 
 
 def with_cluster(inspect: Callable[[LiveCluster], None]) -> None:
@@ -23,7 +24,7 @@ def with_cluster(inspect: Callable[[LiveCluster], None]) -> None:
 
     async def main() -> None:
         cluster = LiveCluster(
-            make_scheduling("default-scheduler"), CredentialSource(), SystemClock(), "test", observe=lambda _: None
+            make_setup("default-scheduler"), CredentialSource(), SystemClock(), "test", observe=lambda _: None
         )
         cluster.cache.add_or_update_node(make_node("n1"))
         inspect(cluster)
@@ -65,7 +66,63 @@ def test_nominations_of_removed_schedulers_are_removed_and_those_of_new_schedule
         deliver(cluster, None, old)
         deliver(cluster, None, new)
         assert nominated_pods(cluster) == ["old"]
-        cluster.set_scheduling(make_scheduling("renamed"))
+        cluster.apply_setup(make_setup("renamed"))
         assert nominated_pods(cluster) == ["new"]
+
+    with_cluster(inspect)
+
+
+def test_the_watch_confirms_and_ends_assumptions_of_pods_of_any_scheduler() -> None:
+    ours, other = make_pod("ours"), make_pod("other", spec={"schedulerName": "unknown"})
+    conditions = [{"type": "PodScheduled", "status": "False", "reason": "Unschedulable"}]
+    failed = make_pod("other", spec={"schedulerName": "unknown"}, status={"conditions": conditions})
+
+    def inspect(cluster: LiveCluster) -> None:
+        events: list[str] = []
+        assumptions = Assumptions(cluster.cache, 60.0, events.append)
+        cluster.observe_pods(assumptions.on_pod_change)
+        for pod in (ours, other):
+            deliver(cluster, None, pod)
+            assumptions.assume(pod, pod, "n1")
+        deliver(cluster, ours, make_pod("ours", node="n1"))
+        deliver(cluster, other, failed)
+        assert events == ["chosen", "assumed", "chosen", "assumed", "confirmed", "unscheduled"]
+        assert list(cluster.cache.assigned_pods) == ["uid-default-ours"]
+        assert list(cluster.cache.pending_pods) == ["uid-default-other"]
+
+    with_cluster(inspect)
+
+
+def test_the_watch_ends_assumptions_of_deleted_and_recreated_pods() -> None:
+    first, second = make_pod("first"), make_pod("second", spec={"schedulerName": "unknown"})
+
+    def inspect(cluster: LiveCluster) -> None:
+        events: list[str] = []
+        assumptions = Assumptions(cluster.cache, 60.0, events.append)
+        cluster.observe_pods(assumptions.on_pod_change)
+        for pod in (first, second):
+            deliver(cluster, None, pod)
+            assumptions.assume(pod, pod, "n1")
+        deliver(cluster, first, make_pod("first", metadata={"uid": "recreated"}))
+        deliver(cluster, second, None)
+        assert events[-2:] == ["deleted", "deleted"]
+        assert len(assumptions) == 0
+        assert dict(cluster.cache.assigned_pods) == {}
+        assert list(cluster.cache.pending_pods) == ["recreated"]
+
+    with_cluster(inspect)
+
+
+def test_a_pod_that_was_assumed_before_its_first_event_is_not_nominated() -> None:
+    nominated = make_pod("web", status={"nominatedNodeName": "n1"})
+
+    def inspect(cluster: LiveCluster) -> None:
+        assumptions = Assumptions(cluster.cache)
+        cluster.observe_pods(assumptions.on_pod_change)
+        assumptions.assume(make_pod("web"), make_pod("web"), "n1")
+        deliver(cluster, None, nominated)
+        assert nominated_pods(cluster) == []
+        assumptions.end_for(nominated)
+        assert nominated_pods(cluster) == ["web"]
 
     with_cluster(inspect)

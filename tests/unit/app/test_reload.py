@@ -14,7 +14,7 @@ from extender.api.kinds.node import Node
 from extender.app import reload
 from extender.app.reload import ConfigurationFile, ReloadError, reload_periodically
 from extender.app.serve_backend import make_recorded_backend
-from extender.app.wiring import load_scheduling
+from extender.app.wiring import SchedulerSetup, load_setup
 from extender.cache.cache import Cache
 from extender.metrics.reload_metrics import ReloadMetrics
 
@@ -33,15 +33,19 @@ def requested_nodes(request: pytest.FixtureRequest) -> Any:
     return request.param
 
 
+async def fail_to_apply(_setup: SchedulerSetup) -> None:
+    raise AssertionError
+
+
 def test_a_changed_configuration_applies_to_the_next_request(tmp_path: Path, requested_nodes: Any) -> None:
     cache = Cache()
     if "NodeNames" in requested_nodes:
         cache.add_or_update_node(from_builtins(SMALL, Node))
     file = tmp_path / "config.yaml"
     file.write_text(HEAD)
-    scheduling = load_scheduling(HEAD.encode(), "config.yaml")
-    backend = make_recorded_backend(scheduling, cache)
-    configuration_file, client = ConfigurationFile(file, scheduling, backend.install), TestClient(backend.app)
+    setup = load_setup(HEAD.encode(), "config.yaml")
+    backend = make_recorded_backend(setup, cache)
+    configuration_file, client = ConfigurationFile(file, setup, backend.apply_setup), TestClient(backend.app)
 
     def rejected_nodes() -> Any:
         return client.post("/filter", json={"Pod": POD, **requested_nodes}).json()["FailedAndUnresolvableNodes"]
@@ -64,11 +68,29 @@ def test_a_changed_configuration_applies_to_the_next_request(tmp_path: Path, req
     assert rejected_nodes() == rejection
 
 
+@pytest.mark.parametrize("size", [1024**2 + 1, 1024**4], ids=["one byte too long", "a sparse file of a terabyte"])
+def test_a_configuration_of_more_than_a_mebibyte_is_not_read(tmp_path: Path, size: int) -> None:
+    file = tmp_path / "config.yaml"
+    with file.open("wb") as stream:
+        stream.truncate(size)
+    configuration_file = ConfigurationFile(file, load_setup(HEAD.encode(), "config.yaml"), fail_to_apply)
+    with pytest.raises(ReloadError) as caught:
+        asyncio.run(configuration_file.refresh())
+    assert str(caught.value) == f"{file} has more than 1 MiB"
+
+
+def test_a_configuration_that_became_a_device_is_not_read() -> None:
+    setup = load_setup(HEAD.encode(), "config.yaml")
+    with pytest.raises(ReloadError) as caught:
+        asyncio.run(ConfigurationFile(Path("/dev/zero"), setup, fail_to_apply).refresh())
+    assert str(caught.value) == "/dev/zero is a device; name a file with text"
+
+
 def test_shared_plugin_state_is_handed_over_to_the_new_configuration(tmp_path: Path) -> None:
-    old = load_scheduling(HEAD.encode(), "config.yaml")
-    new = load_scheduling(WITHOUT_FIT.encode(), "config.yaml", old.gates, old.profile_set.shared)
-    assert new.profile_set.shared is old.profile_set.shared
-    assert set(old.profile_set.shared) == {"DynamicResources", "VolumeBinding of default-scheduler"}
+    old = load_setup(HEAD.encode(), "config.yaml")
+    new = load_setup(WITHOUT_FIT.encode(), "config.yaml", old.gates, old.profile_set.shared_state)
+    assert new.profile_set.shared_state is old.profile_set.shared_state
+    assert set(old.profile_set.shared_state) == {"DynamicResources", "VolumeBinding of default-scheduler"}
 
 
 def test_an_unexpected_error_is_logged_once_and_does_not_end_the_loop(

@@ -99,7 +99,7 @@ def test_a_port_in_use_is_an_error_before_any_request(closed_address: str) -> No
         port = listener.getsockname()[1]
         with pytest.raises(StartError) as caught:
             run_schedule(f"--master={closed_address}", f"--secure-port={port}", "--bind-address=127.0.0.1")
-    message = f"failed to listen on 127.0.0.1:{port}: address already in use; choose another with --secure-port"
+    message = f"failed to listen on 127.0.0.1:{port}: address already in use; choose another port with --secure-port"
     assert str(caught.value) == message
 
 

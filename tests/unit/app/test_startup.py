@@ -28,7 +28,7 @@ def test_a_port_in_use_is_an_error_with_the_flag() -> None:
             open_listening_socket(ServingOptions("127.0.0.1", port), "--secure-port"),
         ):
             pass
-    message = f"failed to listen on 127.0.0.1:{port}: address already in use; choose another with --secure-port"
+    message = f"failed to listen on 127.0.0.1:{port}: address already in use; choose another port with --secure-port"
     assert str(caught.value) == message
 
 

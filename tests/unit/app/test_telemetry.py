@@ -6,23 +6,23 @@ from starlette.testclient import TestClient
 
 from extender.app.options import ScheduleOptions
 from extender.app.standalone import StandaloneScheduler
-from extender.app.telemetry import Telemetry, make_scheduler_diagnostics_app, make_scheduler_hooks, make_telemetry
-from extender.app.wiring import build_scheduling
+from extender.app.telemetry import Telemetry, make_scheduler_diagnostics_app, make_telemetry
+from extender.app.wiring import build_setup
 from extender.basics.clock import SystemClock
 from extender.client.kubeconfig import CredentialSource
 from tests.build import make_node
 
 
 def make_client() -> tuple[Telemetry, TestClient]:
-    options = ScheduleOptions(build_scheduling(), CredentialSource(), flags={"v": "2"})
+    options = ScheduleOptions(build_setup(), CredentialSource(), flags={"v": "2"})
     telemetry = make_telemetry(options, 0.0)
 
     async def make_scheduler() -> StandaloneScheduler:
         return StandaloneScheduler(
-            options.scheduling,
+            options.setup,
             options.credential_source,
             SystemClock(),
-            make_scheduler_hooks(telemetry),
+            telemetry.metrics,
             max_in_unschedulable_pods_seconds=300.0,
         )
 
@@ -40,11 +40,9 @@ def test_the_process_is_alive_but_not_ready_before_its_caches_are_synced() -> No
     assert "[-]informer-sync failed: reason withheld" in response.text
 
 
-def test_metrics_include_the_cache_and_the_hooks() -> None:
+def test_metrics_include_the_cache_and_event_handling() -> None:
     telemetry, client = make_client()
-    observer = make_scheduler_hooks(telemetry).on_event
-    assert observer is not None
-    observer("NodeAdd", 0.5)
+    telemetry.metrics.observe_event_handling("NodeAdd", 0.5)
     page = client.get("/metrics").text
     assert 'scheduler_cache_size{type="nodes"} 1.0' in page
     assert 'scheduler_event_handling_duration_seconds_count{event="NodeAdd"} 1.0' in page

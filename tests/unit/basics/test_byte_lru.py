@@ -1,8 +1,8 @@
-"""ByteLRU: values are created once per byte string and evicted when the keys exceed the size limit."""
+"""ByteLRU: values are created once per byte string and evicted when their estimated memory exceeds the limit."""
 
 import pytest
 
-from extender.basics.byte_lru import ByteLRU
+from extender.basics.byte_lru import ByteLRU, estimate_decoded_bytes
 
 
 class RecordingDecoder:
@@ -18,7 +18,7 @@ class RecordingDecoder:
 
 
 def test_an_equal_key_is_not_decoded_again() -> None:
-    cache, decoder = ByteLRU[bytes](100), RecordingDecoder()
+    cache, decoder = ByteLRU[bytes](100, len), RecordingDecoder()
     first = cache.get_or_create(b"ab", decoder)
     assert first == b"AB"
     assert cache.get_or_create(bytes(bytearray(b"ab")), decoder) is first
@@ -27,7 +27,7 @@ def test_an_equal_key_is_not_decoded_again() -> None:
 
 
 def test_the_least_recently_used_key_is_evicted_first() -> None:
-    cache, decoder = ByteLRU[bytes](6), RecordingDecoder()
+    cache, decoder = ByteLRU[bytes](6, len), RecordingDecoder()
     for data in (b"aa", b"bb", b"cc", b"aa", b"dd"):
         cache.get_or_create(data, decoder)
     decoder.calls.clear()
@@ -36,10 +36,12 @@ def test_the_least_recently_used_key_is_evicted_first() -> None:
     assert decoder.calls == [b"bb"]
 
 
-def test_a_key_above_the_size_limit_is_decoded_but_not_cached() -> None:
-    cache, decoder = ByteLRU[bytes](3), RecordingDecoder()
+def test_a_value_above_the_limit_is_decoded_and_evicts_nothing() -> None:
+    cache, decoder = ByteLRU[bytes](3, len), RecordingDecoder()
+    cache.get_or_create(b"abc", decoder)
     assert cache.get_or_create(b"long", decoder) == b"LONG"
-    assert len(cache) == 0
+    assert cache.get_or_create(b"abc", decoder) == b"ABC"
+    assert decoder.calls == [b"abc", b"long"]
 
 
 def test_a_failed_decode_is_not_cached() -> None:
@@ -47,3 +49,12 @@ def test_a_failed_decode_is_not_cached() -> None:
     with pytest.raises(ValueError, match="invalid literal"):
         cache.get_or_create(b"x", int)
     assert len(cache) == 0
+
+
+@pytest.mark.parametrize(
+    ("data", "estimate"),
+    [(b"", 512), (b"1234", 520), (b'{"a":["b"]}', 512 + 2 * 11 + 70 + 55 + 4 * 30)],
+    ids=["nothing", "a number", "an object"],
+)
+def test_the_estimate_counts_objects_arrays_and_strings(data: bytes, estimate: int) -> None:
+    assert estimate_decoded_bytes(data) == estimate

@@ -4,8 +4,8 @@ import pytest
 
 from extender.cache.assumed_pods import AssumeError
 from extender.cache.cache import Cache
-from extender.cache.consistency import find_inconsistencies
 from tests.build import make_cluster, make_node, make_pod
+from tests.consistency import find_inconsistencies
 
 CPU, MEMORY = 0, 1
 
@@ -45,6 +45,19 @@ def test_sums_beyond_int64_wrap_around_and_are_restored() -> None:
     assert memory() == (-446_744_073_709_551_616, -446_744_073_709_551_616)
     cache.remove_pod(second.metadata.uid)
     assert memory() == (9_000_000_000_000_000_000, 9_000_000_000_000_000_000)
+
+
+def test_a_pod_may_request_resources_that_no_node_has() -> None:
+    requests = {"cpu": "300m", "example.com/fpga": "1", "example.com/gpu": "2"}
+    cache = make_cluster(make_node("n1"), make_pod("web", node="n1", requests=requests))
+
+    nodes = cache.snapshot().view()
+    resources = nodes.snapshot.symbols.resources
+    assert {name: nodes.requested(resources.intern(name)).item(0) for name in requests} == {
+        "cpu": 300,
+        "example.com/fpga": 1,
+        "example.com/gpu": 2,
+    }
 
 
 def test_an_assumed_pod_counts_until_it_is_forgotten() -> None:
@@ -211,15 +224,3 @@ def test_a_pod_is_nominated_for_one_node_at_a_time() -> None:
 
     assert [pod_info.key for pod_info in cache.snapshot().nominated_pods("n1")] == []
     assert [pod_info.key for pod_info in cache.snapshot().nominated_pods("n2")] == ["default/web"]
-
-
-def test_the_history_of_a_pod_lists_its_events_in_order() -> None:
-    pod = make_pod("web")
-    cache = make_cluster(make_node("n1"), pod)
-    cache.assume(pod, "n1")
-    cache.add_or_update_pod(make_pod("web", node="n1"))
-    cache.remove_pod(pod.metadata.uid)
-
-    events = [event.partition(": ")[2] for event in cache.list_pod_events(pod.metadata.uid)]
-
-    assert events == ["pending", "assumed on n1", "confirmed on n1", "removed on n1"]

@@ -56,6 +56,23 @@ def test_nominations_of_one_pod_are_removed() -> None:
     assert [pod.key for pod in snapshot.nominated_pods("n")] == ["default/first", "default/second"]
 
 
+def test_a_nominated_pod_is_replaced_on_its_node() -> None:
+    first, second = make_pod("first", priority=5), make_pod("second", priority=5)
+    cache = make_cluster(make_node("n"), first, second)
+    cache.nominate(first, "n")
+    cache.nominate(second, "n")
+    snapshot = cache.snapshot()
+    hypothesis = Hypothesis(snapshot)
+
+    hypothesis.replace_nominated_pod(snapshot.make_pod_info(make_pod("first")))
+
+    assert [(pod.key, pod.priority) for pod in hypothesis.snapshot().nominated_pods("n")] == [
+        ("default/first", 0),
+        ("default/second", 5),
+    ]
+    assert [pod.priority for pod in snapshot.nominated_pods("n")] == [5, 5]
+
+
 def test_pods_of_a_replaced_node_still_count() -> None:
     snapshot = make_cluster(make_node("n"), make_pod("a", node="n", requests={"cpu": "1"})).snapshot()
     hypothesis = Hypothesis(snapshot)
@@ -84,7 +101,7 @@ def test_a_hypothesis_of_a_hypothesis_has_its_removed_pods_too() -> None:
 
     second = Hypothesis(first.snapshot())
     second.remove_pods(batch, np.array([1]))
-    first.add_pods(batch, np.array([4]))
+    first.restore_pods(batch, np.array([4]))
 
     assert pod_names(second.snapshot()) == [[], ["c", "d"]]
     assert pod_names(first.snapshot()) == [["b"], ["c", "d", "e"]]

@@ -4,12 +4,12 @@ import numpy as np
 import pytest
 
 from extender.api.kinds.affinity import Toleration
-from extender.api.matching import CompiledNodeSelector, CompiledNodeTerm, Requirement
+from extender.api.matching import CompiledNodeSelector, CompiledNodeSelectorTerm, Requirement
 from extender.cache.node_matching import (
     map_taint_sets,
     match_names,
     match_node_selector,
-    match_node_term,
+    match_node_selector_term,
     match_required_node_affinity,
     match_requirements,
     match_untolerated_taints,
@@ -79,40 +79,49 @@ def test_a_caller_may_modify_a_mask() -> None:
     ("term", "rows"),
     [
         pytest.param(
-            CompiledNodeTerm(field_requirements=(Requirement("metadata.name", "In", ("n2",)),)), [2], id="by name"
+            CompiledNodeSelectorTerm(field_requirements=(Requirement("metadata.name", "In", ("n2",)),)),
+            [2],
+            id="by name",
         ),
         pytest.param(
-            CompiledNodeTerm(field_requirements=(Requirement("metadata.name", "NotIn", ("n2",)),)),
+            CompiledNodeSelectorTerm(field_requirements=(Requirement("metadata.name", "NotIn", ("n2",)),)),
             [0, 1, 3],
             id="all but a name",
         ),
         pytest.param(
-            CompiledNodeTerm(field_requirements=(Requirement("metadata.name", "In", ("gone",)),)),
+            CompiledNodeSelectorTerm(field_requirements=(Requirement("metadata.name", "In", ("gone",)),)),
             [],
             id="a name no node has",
         ),
         pytest.param(
-            CompiledNodeTerm(field_requirements=(Requirement("spec.x", "NotIn", ("y",)),)),
+            CompiledNodeSelectorTerm(field_requirements=(Requirement("spec.x", "NotIn", ("y",)),)),
             [0, 1, 2, 3],
             id="a field taken as empty",
         ),
         pytest.param(
-            CompiledNodeTerm((Requirement("zone", "In", ("a",)),), (Requirement("metadata.name", "NotIn", ("n0",)),)),
+            CompiledNodeSelectorTerm(
+                (Requirement("zone", "In", ("a",)),), (Requirement("metadata.name", "NotIn", ("n0",)),)
+            ),
             [2],
             id="labels and name",
         ),
-        pytest.param(CompiledNodeTerm((Requirement("zone", "Exists"),), errors=("bad",)), [], id="a term with errors"),
+        pytest.param(
+            CompiledNodeSelectorTerm((Requirement("zone", "Exists"),), errors=("bad",)), [], id="a term with errors"
+        ),
     ],
 )
-def test_a_term_matches_nodes(term: CompiledNodeTerm, rows: list[int]) -> None:
-    assert matching_rows(match_node_term(all_nodes(), term)) == rows
+def test_a_term_matches_nodes(term: CompiledNodeSelectorTerm, rows: list[int]) -> None:
+    assert matching_rows(match_node_selector_term(all_nodes(), term)) == rows
     positions = [position for position, row in enumerate([3, 1]) if row in rows]
-    assert matching_rows(match_node_term(view_of([3, 1]), term)) == positions
+    assert matching_rows(match_node_selector_term(view_of([3, 1]), term)) == positions
 
 
 def test_a_selector_matches_nodes_that_any_term_matches() -> None:
     terms = CompiledNodeSelector(
-        (CompiledNodeTerm((Requirement("zone", "In", ("b",)),)), CompiledNodeTerm((Requirement("n", "Gt", ("1",)),)))
+        (
+            CompiledNodeSelectorTerm((Requirement("zone", "In", ("b",)),)),
+            CompiledNodeSelectorTerm((Requirement("n", "Gt", ("1",)),)),
+        )
     )
     assert matching_rows(match_node_selector(all_nodes(), terms)) == [0, 1]
     assert matching_rows(match_node_selector(all_nodes(), CompiledNodeSelector())) == []

@@ -35,14 +35,17 @@ def test_terms_are_listed_by_kind_and_preferred_terms_have_a_weight() -> None:
             "podAntiAffinity": {REQUIRED: [term(HOST), term(ZONE)]},
         }
     )
-    assert [(compiled.topology_key, compiled.weight) for compiled in terms.required] == [(ZONE, 0)]
-    assert [(compiled.topology_key, compiled.weight) for compiled in terms.required_anti] == [(HOST, 0), (ZONE, 0)]
-    assert [(compiled.topology_key, compiled.weight) for compiled in terms.preferred] == [(HOST, 7)]
-    assert (terms.preferred_anti, len(terms.all_terms), terms.error) == ((), 4, None)
+    assert [(compiled.topology_key, compiled.weight) for compiled in terms.required_affinity] == [(ZONE, 0)]
+    assert [(compiled.topology_key, compiled.weight) for compiled in terms.required_anti_affinity] == [
+        (HOST, 0),
+        (ZONE, 0),
+    ]
+    assert [(compiled.topology_key, compiled.weight) for compiled in terms.preferred_affinity] == [(HOST, 7)]
+    assert (terms.preferred_anti_affinity, len(terms.all_terms), terms.error) == ((), 4, None)
 
 
 def test_a_term_without_namespaces_selects_pods_of_the_pod_s_own_namespace() -> None:
-    (compiled,) = with_affinity({"podAffinity": {REQUIRED: [term()]}}).required
+    (compiled,) = with_affinity({"podAffinity": {REQUIRED: [term()]}}).required_affinity
     assert compiled.pod_selector.namespaces == {"shop"}
     assert compiled.pod_selector.namespace_selector is NOTHING
     assert compiled.pod_selector.matches("shop", {"app": "web"}, {})
@@ -50,7 +53,7 @@ def test_a_term_without_namespaces_selects_pods_of_the_pod_s_own_namespace() -> 
 
 
 def test_an_empty_namespace_selector_selects_pods_of_all_namespaces() -> None:
-    (compiled,) = with_affinity({"podAffinity": {REQUIRED: [term(namespaceSelector={})]}}).required
+    (compiled,) = with_affinity({"podAffinity": {REQUIRED: [term(namespaceSelector={})]}}).required_affinity
     assert compiled.pod_selector.namespaces == frozenset()
     assert compiled.pod_selector.matches("other", {"app": "web"}, None)
 
@@ -59,7 +62,7 @@ def test_a_list_with_an_error_is_empty_and_the_others_are_valid() -> None:
     terms = with_affinity(
         {"podAffinity": {REQUIRED: [term(), UNKNOWN_OPERATOR]}, "podAntiAffinity": {REQUIRED: [term()]}}
     )
-    assert (terms.required, len(terms.required_anti)) == ((), 1)
+    assert (terms.required_affinity, len(terms.required_anti_affinity)) == ((), 1)
     assert terms.error.startswith("requiredAffinityTerms: ")
 
 

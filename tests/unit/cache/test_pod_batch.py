@@ -71,10 +71,10 @@ def test_removed_pods_can_be_added_again() -> None:
     hypothesis = Hypothesis(snapshot)
 
     hypothesis.remove_pods(batch, all_pods)
-    hypothesis.add_pods(batch, all_pods[:2])
+    hypothesis.restore_pods(batch, all_pods[:2])
     hypothesis.remove_pod(batch.pods[1])
     hypothesis.restore_pod(batch.pods[1])
-    hypothesis.add_pods(batch, all_pods[2:])
+    hypothesis.restore_pods(batch, all_pods[2:])
 
     assert _rows(hypothesis.snapshot()) == _rows(snapshot)
 
@@ -92,7 +92,7 @@ def test_removing_one_of_two_pods_with_a_host_port_frees_the_port() -> None:
     hypothesis.remove_pods(batch, np.array([0]))
     assert _rows(hypothesis.snapshot())["ports"] == set()
 
-    hypothesis.add_pods(batch, np.array([0]))
+    hypothesis.restore_pods(batch, np.array([0]))
     assert _rows(hypothesis.snapshot())["ports"] == {0}
 
 
@@ -105,7 +105,7 @@ def test_moving_pods_is_recorded_in_the_change_log() -> None:
 
     new = hypothesis.snapshot()
     assert new.history_id is old.history_id
-    changed = new.changed_rows(node_position=old.node_position, pod_position=old.pod_position)
+    changed = new.changed_rows(node_log_position=old.node_log_position, pod_log_position=old.pod_log_position)
     assert changed is not None
     assert changed.tolist() == [1]
 
@@ -124,7 +124,7 @@ def test_selected_pods_form_a_batch_in_the_order_of_their_indices() -> None:
 
     assert [pod.key for pod in selected.pods] == ["default/e", "default/c", "default/a"]
     assert selected.rows.tolist() == [1, 1, 0]
-    assert selected.indices_with_ports_or_volumes == {1}, "the pod with a port"
+    assert selected.indices_with_ports_volumes_or_claims == {1}, "the pod with a port"
     batched, one_by_one = Hypothesis(snapshot), Hypothesis(snapshot)
     batched.remove_pods(selected, np.arange(3))
     for pod in selected.pods:

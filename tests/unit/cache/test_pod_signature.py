@@ -1,6 +1,7 @@
 """Pods with equal scheduling-relevant parts share one signature; names, uids and node names do not count."""
 
 from typing import Any
+from weakref import ref
 
 import pytest
 
@@ -73,3 +74,27 @@ def test_deduplicated_pods_are_equal_and_share_the_parts_of_their_template() -> 
     assert second_copy.spec.containers is first_copy.spec.containers
     assert second_copy.metadata.labels is first_copy.metadata.labels
     assert second_copy.status.container_statuses is first_copy.status.container_statuses
+
+
+def make_pod_with_labels(number: int, labels: int) -> Pod:
+    return make_pod("a", labels={f"key-{at}": f"value-{number}-{at}" for at in range(labels)})
+
+
+@pytest.mark.parametrize(("labels", "retained"), [(1, 10_800), (100, 1_411)], ids=["small pods", "large pods"])
+def test_signatures_without_pods_are_retained_up_to_a_number_of_bytes(labels: int, retained: int) -> None:
+    signatures = SignatureCache(Symbols())
+    references = [ref(signatures.get_signature(make_pod_with_labels(number, labels))) for number in range(12_000)]
+    alive = [number for number, reference in enumerate(references) if reference() is not None]
+    assert 0.9 * retained < len(alive) < 1.1 * retained
+    assert alive == list(range(12_000 - len(alive), 12_000))
+
+
+def test_a_signature_that_is_used_again_is_retained() -> None:
+    signatures = SignatureCache(Symbols())
+    first = ref(signatures.get_signature(make_pod("a", labels={"app": "web"})))
+    for number in range(12_000):
+        signatures.get_signature(make_pod_with_labels(number, 1))
+        if number % 1000 == 0:
+            signatures.get_signature(make_pod(f"b-{number}", labels={"app": "web"}))
+    assert first() is signatures.get_signature(make_pod("c", labels={"app": "web"}))
+    assert first() is not None

@@ -16,8 +16,8 @@ def two_nodes() -> Cache:
 
 
 def changed_rows(old: Snapshot, new: Snapshot, *, pods: bool = True) -> list[int] | None:
-    pod_position = old.pod_position if pods else None
-    rows = new.changed_rows(node_position=old.node_position, pod_position=pod_position)
+    pod_log_position = old.pod_log_position if pods else None
+    rows = new.changed_rows(node_log_position=old.node_log_position, pod_log_position=pod_log_position)
     return None if rows is None else rows.tolist()
 
 
@@ -66,7 +66,7 @@ def test_a_view_has_one_entry_for_each_of_its_rows() -> None:
     assert (view.names, len(view)) == (["n", "m"], 2)
     assert (view.requested(0).tolist(), view.allocatable(0).tolist()) == ([1000, 0], [2000, 4000])
     assert (view.pod_count.tolist(), view.allowed_pods.tolist()) == ([1, 0], [5, 110])
-    assert view.label("zone").tolist() == [-1, 0]
+    assert view.label_value_ids("zone").tolist() == [-1, 0]
 
 
 def test_a_resource_that_no_node_has_is_zero_everywhere() -> None:

@@ -73,7 +73,7 @@ def test_a_selector_error_is_explained_as_the_error_of_the_attempt(
     assert (status, err) == (0, "")
     assert out.startswith(
         "Pod default/web\n"
-        "  is not scheduled: an error ends the attempt, another follows after a while (reason SchedulerError)\n"
+        "  is not scheduled: an error ends the attempt; the pod is retried after a while (reason SchedulerError)\n"
         f'  running "DynamicResources" filter plugin: {error}'
     )
 

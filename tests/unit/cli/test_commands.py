@@ -48,8 +48,11 @@ def test_explain_prints_a_text_for_each_pending_pod(extender: Command, cluster: 
     status, out, err = extender("explain", "-f", cluster)
     assert (status, err) == (0, "")
     assert out.startswith("Pod default/web\n  fits on 1 of 1 node\n")
-    assert "\n\nPod default/big\n  fits on none of 1 node\n  0/1 nodes are available: 1 Insufficient cpu." in out
-    assert "    n1: Insufficient cpu: wants 3, 2 free, and only 2 with nothing else on the node; 1 short\n" in out
+    assert (
+        "\n\nPod default/big\n  fits on none of 1 node: 1 node has too little cpu\n"
+        "  0/1 nodes are available: 1 Insufficient cpu."
+    ) in out
+    assert "    n1: Insufficient cpu: wants 3, but only 2 are free (1 short); even the empty node has only 2\n" in out
 
 
 def test_explain_prints_the_same_values_as_json_and_as_yaml(extender: Command, cluster: str) -> None:
@@ -141,13 +144,42 @@ def test_simulate_prints_a_report(extender: Command, cluster: str) -> None:
 def test_simulate_prints_the_same_values_as_json_and_as_yaml(extender: Command, cluster: str) -> None:
     as_json = json.loads(extender("simulate", "-f", cluster, "-o", "json")[1])
     as_yaml = yaml.safe_load(extender("simulate", "-f", cluster, "-o", "yaml")[1])
-    assert as_json["placements"][0] == {"pod": "default/web", "node": "n1", "message": None}
+    assert as_json["placements"][0] == {
+        "pod": "default/web",
+        "node": "n1",
+        "message": None,
+        "preemption": None,
+    }
+    assert as_json["evicted"] == []
+    assert as_json["notRecorded"] == []
     assert as_json == as_yaml
 
 
 def test_a_valid_configuration_passes_the_check(extender: Command, config: Path) -> None:
     config.write_text(ONLY_NAME)
     assert extender("config", "check", str(config)) == (0, f"{config}: fine; decides for default-scheduler\n", "")
+
+
+def test_the_check_names_what_kube_scheduler_no_longer_calls(extender: Command, config: Path) -> None:
+    config.write_text(
+        HEAD + "percentageOfNodesToScore: 100\n"
+        "extenders: [{urlPrefix: 'http://x:1', filterVerb: filter, nodeCacheCapable: true}]\n"
+    )
+    status, out, err = extender("config", "check", "--filter-answer", "best", str(config))
+    assert (status, err) == (0, "")
+    assert out.splitlines()[0] == f"{config}: fine; decides for default-scheduler"
+    assert out.splitlines()[1].startswith("kube-scheduler calls no Score plugin for pods of default-scheduler: ")
+    assert "NodeResourcesFit, " in out.splitlines()[1]
+
+
+def test_the_check_rejects_a_configuration_that_contradicts_an_answer_of_one_node(
+    extender: Command, config: Path
+) -> None:
+    config.write_text(HEAD)
+    line = f"extender: {config}: extenders: none has filterVerb; want one that calls filter\n"
+    assert extender("config", "check", "--filter-answer", "best", str(config)) == (2, "", line)
+    line = "extender: --extender: has no effect without --filter-answer best\n"
+    assert extender("config", "check", "--extender", "http://x:1", str(config)) == (2, "", line)
 
 
 def test_every_error_of_a_configuration_is_one_line_with_its_path(extender: Command, config: Path) -> None:
@@ -205,3 +237,16 @@ def test_the_default_configuration_passes_the_check(extender: Command, config: P
     assert "\nkind: KubeSchedulerConfiguration\n" in out
     config.write_text(out)
     assert extender("config", "check", "--show", str(config)) == (0, out, "")
+
+
+def test_the_configuration_commands_emulate_a_release(extender: Command, tmp_path: Path) -> None:
+    """Source: pkg/scheduler/apis/config/v1/defaults.go, SetDefaults_VolumeBindingArgs (1.36, 1.37)."""
+    capacity_scores = "shape:\n      - score: 10\n        utilization: 0\n"
+    assert capacity_scores in extender("config", "defaults", "--emulated-version", "1.37")[1]
+    assert capacity_scores not in extender("config", "defaults", "--emulated-version", "1.36")[1]
+    config = tmp_path / "scheduler.yaml"
+    config.write_text("apiVersion: kubescheduler.config.k8s.io/v1\nkind: KubeSchedulerConfiguration\n")
+    assert capacity_scores in extender("config", "check", "--show", "--emulated-version", "1.37", str(config))[1]
+    assert capacity_scores not in extender("config", "check", "--show", "--emulated-version", "1.36", str(config))[1]
+    line = "extender: --emulated-version: 1.30 cannot be emulated; want 1.36 or 1.37\n"
+    assert extender("config", "defaults", "--emulated-version", "1.30") == (2, "", line)

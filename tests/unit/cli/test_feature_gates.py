@@ -73,7 +73,11 @@ def cluster(tmp_path: Path) -> str:
     [
         pytest.param([], {"default/a": "n1", "default/b": "n1"}, id="off by default"),
         pytest.param([ON], {"default/a": "n1", "default/b": None}, id="enabled"),
-        pytest.param(["--feature-gates=AllAlpha=true"], {"default/a": "n1", "default/b": None}, id="with all alphas"),
+        pytest.param(
+            ["--feature-gates=AllAlpha=true,GenericWorkload=true"],
+            {"default/a": "n1", "default/b": None},
+            id="with all alphas",
+        ),
     ],
 )
 def test_a_simulated_placement_counts_the_node_resources_of_its_devices(
@@ -92,7 +96,8 @@ def test_a_pod_is_explained_with_the_feature_gates(extender: Command, cluster: s
     assert without_gate.startswith("Pod default/a\n  fits on 1 of 1 node\n")
 
     with_gate = extender("explain", "-f", cluster, "a", ON)[1]
-    assert "\n  fits on none of 1 node\n  0/1 nodes are available: 1 Insufficient cpu." in with_gate
+    assert "\n  fits on none of 1 node: 1 node has no free device for it\n" in with_gate
+    assert "\n  0/1 nodes are available: 1 Insufficient cpu." in with_gate
     assert "    n1: Insufficient cpu\n" in with_gate
 
 

@@ -2,6 +2,7 @@
 
 import errno
 import io
+import subprocess
 import sys
 from collections.abc import Callable
 
@@ -10,7 +11,7 @@ import pytest
 from extender import __version__
 from extender.cli.recording_options import read_inputs
 
-NODE = '{"apiVersion":"v1","kind":"Node","metadata":{"name":"n1"}}'
+NODE = '{"apiVersion":"v1","kind":"Node","metadata":{"name":"n1"},"status":{"allocatable":{"pods":"10"}}}'
 
 
 Command = Callable[..., tuple[int, str, str]]
@@ -24,13 +25,13 @@ def test_the_help_lists_every_command_and_an_example(extender: Command) -> None:
     status, out, _ = extender("--help")
     assert status == 0
     assert all(f"\n  {name} " in out for name in ("explain", "simulate", "serve", "config"))
-    assert "\n    extender explain -f cluster.json shop/api-7f4b-g3ypl\n" in out
+    assert "\n    extender explain -f cluster.json.gz shop/api-7f4b-g3ypl\n" in out
 
 
 @pytest.mark.parametrize(
     ("arguments", "example"),
     [
-        (("explain",), "kubectl get nodes,pods -A -o json | extender explain -f -"),
+        (("explain",), "extender record -o - | extender explain -f -"),
         (("simulate",), "extender simulate -f cluster.json -f more-nodes.yaml"),
         (("config", "check"), "extender config check --show scheduler.yaml"),
         (("config", "defaults"), "extender config defaults > scheduler.yaml"),
@@ -52,7 +53,7 @@ def test_the_help_of_each_command_has_examples(extender: Command, arguments: tup
         ((), "Missing command"),
         (("frobnicate",), "No such command 'frobnicate'"),
         (("simulat",), "No such command 'simulat'. Did you mean 'simulate'?"),
-        (("explain",), "Missing option '--file' / '-f'"),
+        (("record",), "Missing option '--output' / '-o'"),
         (("explain", "-f", "x", "--colour"), "No such option: --colour"),
         (("explain", "-f", "x", "-o", "xml"), "'-o': 'xml' is not one of 'table', 'json', 'yaml'."),
         (("simulate", "-f", "x", "--seed", "y"), "Invalid value for '--seed'"),
@@ -106,7 +107,7 @@ def test_skipped_kinds_are_listed_on_standard_error(extender: Command) -> None:
 def test_any_other_exception_is_one_line_and_status_1(
     extender: Command, monkeypatch: pytest.MonkeyPatch, raised: Exception, line: str
 ) -> None:
-    def fail(*_: object) -> None:
+    def fail(*_: object, **__: object) -> None:
         raise raised
 
     monkeypatch.setattr(sys.modules[read_inputs.__module__], "read_recording", fail)
@@ -119,7 +120,7 @@ def test_any_other_exception_is_one_line_and_status_1(
 def test_an_interrupt_and_a_closed_pipe_end_the_command_without_a_message(
     extender: Command, monkeypatch: pytest.MonkeyPatch, raised: BaseException, status: int
 ) -> None:
-    def fail(*_: object) -> None:
+    def fail(*_: object, **__: object) -> None:
         raise raised
 
     monkeypatch.setattr(sys.modules[read_inputs.__module__], "read_recording", fail)
@@ -150,3 +151,14 @@ def test_a_terminal_shows_a_progress_bar_that_is_erased_at_the_end(
         "\r[######################........]  75% 3 of 4 pods"
         "\r\x1b[K"
     )
+
+
+def test_the_import_of_a_command_leaves_the_garbage_collector_enabled_and_its_objects_frozen() -> None:
+    program = (
+        "import gc, sys; from extender.cli.main import main; sys.argv = ['extender', 'explain', '--help']\n"
+        "try: main()\n"
+        "except SystemExit: pass\n"
+        "print(gc.isenabled(), gc.get_freeze_count() > 10_000)"
+    )
+    process = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert process.stdout.endswith("\nTrue True\n")

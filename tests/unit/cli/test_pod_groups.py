@@ -29,9 +29,10 @@ metadata: {name: b}
 spec: {schedulingGroup: {podGroupName: ring}, containers: [{name: a, resources: {requests: {cpu: 1}}}]}
 """
 GATES = "GenericWorkload=true,GangScheduling=true"
+RELEASE = ("--emulated-version", "1.36")
 
 
-@pytest.mark.parametrize(("flags", "placed"), [((), 1), (("--feature-gates", GATES), 0)], ids=["off", "on"])
+@pytest.mark.parametrize(("flags", "placed"), [((), 1), (("--feature-gates", GATES, *RELEASE), 0)], ids=["off", "on"])
 def test_a_simulation_places_a_gang_as_a_whole_if_the_feature_gates_are_enabled(
     extender: Command, flags: tuple[str, ...], placed: int
 ) -> None:
@@ -40,10 +41,30 @@ def test_a_simulation_places_a_gang_as_a_whole_if_the_feature_gates_are_enabled(
 
 
 def test_an_explanation_includes_the_pod_group(extender: Command) -> None:
-    flags = ("--feature-gates", "GenericWorkload=true", "--feature-gates", "GangScheduling=true")
+    flags = ("--feature-gates", "GenericWorkload=true", "--feature-gates", "GangScheduling=true", *RELEASE)
     _, out, _ = extender("explain", "-f", "-", "-o", "json", *flags, stdin=GANG)
     assert json.loads(out)["pods"]["default/a"]["podGroup"]["message"] == "pod group is unschedulable"
     _, out, _ = extender("explain", "-f", "-", *flags, stdin=GANG)
-    assert "  As a member of pod group default/ring, scheduled together with 1 other pod\n    it is not placed\n" in out
+    assert "member of pod group default/ring, scheduled together with 1 other pod\n    the pod is not placed\n" in out
     _, out, _ = extender("explain", "-f", "-", "-o", "json", stdin=GANG)
     assert json.loads(out)["pods"]["default/a"]["podGroup"] is None
+
+
+def test_an_explanation_in_1_37_says_how_many_members_fit(extender: Command) -> None:
+    flags = ("--feature-gates", "GenericWorkload=true", "--emulated-version", "1.37")
+    group = GANG.replace("v1alpha2", "v1beta1")
+    _, out, _ = extender("explain", "-f", "-", "-o", "json", *flags, stdin=group)
+    reason = "minCount (2) cannot be satisfied: 1 scheduled, 0 remaining"
+    assert json.loads(out)["pods"]["default/a"]["podGroup"]["message"] == (
+        f"{reason}, pod group preemption: No preemption victims found for incoming preemptor"
+    )
+
+
+def test_an_explanation_in_1_37_names_the_member_that_holds_its_group(extender: Command) -> None:
+    flags = ("--feature-gates", "GenericWorkload=true", "--emulated-version", "1.37")
+    held = GANG.replace("v1alpha2", "v1beta1").replace(
+        "metadata: {name: b}\nspec: {", "metadata: {name: b}\nspec: {schedulingGates: [{name: hold}], "
+    )
+    _, out, _ = extender("explain", "-f", "-", "-o", "json", *flags, stdin=held)
+    message = json.loads(out)["pods"]["default/a"]["podGroup"]["message"]
+    assert message.startswith("held by pod default/b, which SchedulingGates rejects: ")

@@ -18,9 +18,12 @@ tls-cipher-suites tls-curve-preferences tls-min-version tls-private-key-file tls
 write-config-to
 """
 
+# Flags that kube-scheduler does not have.
+OWN_FLAGS = ["ui"]
 
-def test_the_flags_are_exactly_those_of_kube_scheduler() -> None:
-    assert sorted(FLAGS) == UPSTREAM.split()
+
+def test_the_flags_are_those_of_kube_scheduler_and_our_own() -> None:
+    assert sorted(FLAGS) == sorted([*UPSTREAM.split(), *OWN_FLAGS])
 
 
 def test_the_flags_are_in_the_groups_of_kube_scheduler() -> None:

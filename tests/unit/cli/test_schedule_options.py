@@ -36,7 +36,7 @@ def file(tmp_path: Path) -> Callable[[str], str]:
 
 def test_the_defaults_are_those_of_kube_scheduler() -> None:
     result = options()
-    configuration = result.scheduling.configuration
+    configuration = result.setup.configuration
     assert (configuration.client_connection.qps, configuration.client_connection.burst) == (50.0, 100)
     assert configuration.leader_election.leader_elect is True
     assert result.serving is not None
@@ -51,9 +51,9 @@ def test_without_a_configuration_file_the_deprecated_flags_apply() -> None:
     result = options(
         "--kubeconfig=k", "--kube-api-qps=5", "--kube-api-burst=7", "--profiling=false", "--master=http://m"
     )
-    connection = result.scheduling.configuration.client_connection
+    connection = result.setup.configuration.client_connection
     assert (connection.kubeconfig, connection.qps, connection.burst) == ("k", 5.0, 7)
-    assert result.scheduling.configuration.enable_profiling is False
+    assert result.setup.configuration.enable_profiling is False
     assert (result.credential_source.kubeconfig, result.credential_source.master) == ("k", "http://m")
 
 
@@ -63,7 +63,7 @@ def test_a_file_overrides_deprecated_flags_and_election_flags_override_the_file(
         f"--config={config}", "--kubeconfig=k", "--kube-api-qps=5", "--leader-elect=false",
         "--pod-max-in-unschedulable-pods-duration=1m",
     )  # fmt: skip
-    configuration = result.scheduling.configuration
+    configuration = result.setup.configuration
     assert (configuration.client_connection.kubeconfig, configuration.client_connection.qps) == ("f", 9.0)
     assert configuration.leader_election.leader_elect is False
     assert configuration.leader_election.resource_name == "ours"
@@ -74,8 +74,15 @@ def test_port_0_serves_nothing() -> None:
     assert options("--secure-port=0").serving is None
 
 
+def test_the_pages_are_off_by_default() -> None:
+    assert options().serves_ui is False
+    assert options("--ui").serves_ui is True
+    words = ("--ui", "--bind-address=127.0.0.1", "--authorization-always-allow-paths=/ui/*")
+    assert options(*words).serves_ui is True
+
+
 def test_feature_gates_are_passed_to_the_plugins() -> None:
-    assert "SchedulerPopFromBackoffQ" not in options("--feature-gates=SchedulerPopFromBackoffQ=false").scheduling.gates
+    assert "SchedulerPopFromBackoffQ" not in options("--feature-gates=SchedulerPopFromBackoffQ=false").setup.gates
 
 
 def test_deprecated_flags_and_flags_without_effect_are_accepted_with_a_warning() -> None:
@@ -102,7 +109,13 @@ def test_deprecated_flags_and_flags_without_effect_are_accepted_with_a_warning()
             "--show-hidden-metrics-for-version=1.30",
             '--show-hidden-metrics-for-version: "1.30" must be omitted or have the value 1.35',
         ),
-        ("--emulated-version=1.30", "--emulated-version: 1.30 cannot be emulated; want 1.36"),
+        ("--ui --secure-port=0", "--ui: the pages need a port; leave out --secure-port=0"),
+        (
+            "--ui --authorization-always-allow-paths=/ui*",
+            "--authorization-always-allow-paths: every client of 0.0.0.0 could read the pages; "
+            'leave out "/ui*" or --ui',
+        ),
+        ("--emulated-version=1.30", "--emulated-version: 1.30 cannot be emulated; want 1.36 or 1.37"),
         ("--emulated-version=wardle=1.2", "--emulated-version: component not registered: wardle; want kube=1.36"),
         ("--logging-format=xml", '--logging-format: unsupported log format "xml"; want text or json'),
         ("--vmodule=a=1 --logging-format=json", "--vmodule: only supported for text log format"),

@@ -64,10 +64,10 @@ class RecordedDeltas:
 
     def __call__(self, deltas: Sequence[Delta[Pod]]) -> None:
         self.batches.append(len(deltas))
-        self.deltas += map(_short, deltas)
+        self.deltas += map(_describe_delta, deltas)
 
 
-def _short(delta: Delta[Pod]) -> str:
+def _describe_delta(delta: Delta[Pod]) -> str:
     new, old = delta.new, delta.old
     if new is None:
         assert old is not None
@@ -104,3 +104,13 @@ def watched_versions(server: ScriptedServer) -> list[str]:
 def list_count(server: ScriptedServer) -> int:
     """Return the number of requests for first pages."""
     return sum("watch" not in request.query and "continue" not in request.query for request in server.requests_to(PODS))
+
+
+def make_binding(namespace: str, name: str, uid: str, node: str) -> dict[str, Any]:
+    """Return the Binding of a pod to a node."""
+    return {
+        "apiVersion": "v1",
+        "kind": "Binding",
+        "metadata": {"namespace": namespace, "name": name, "uid": uid},
+        "target": {"kind": "Node", "name": node},
+    }

@@ -16,7 +16,7 @@ class BytesInFlight:
         self._in_flight: Counter[tuple[Address, Address]] = Counter()
         self._open: set[tuple[Address, Address]] = set()
 
-    def busy(self) -> dict[tuple[Address, Address], int]:
+    def get_counts(self) -> dict[tuple[Address, Address], int]:
         """Return the bytes in flight by sender and receiver; a closed end counts as one."""
         return {ends: count for ends, count in self._in_flight.items() if count > 0}
 
@@ -24,22 +24,22 @@ class BytesInFlight:
         """Add *count* bytes that were sent, or if negative received."""
         self._in_flight[sender, receiver] += count
 
-    def open_end(self, one: Address, other: Address) -> None:
+    def add_open_end(self, end: Address, other_end: Address) -> None:
         """Record an open end at *one*."""
-        self._open.add((one, other))
+        self._open.add((end, other_end))
 
-    def end_stream(self, sender: Address, receiver: Address) -> None:
+    def add_stream_end(self, sender: Address, receiver: Address) -> None:
         """Record that the receiver has seen the end of the stream."""
         self._in_flight.pop((sender, receiver), None)
 
-    def close_end(self, one: Address, other: Address) -> None:
+    def add_closed_end(self, end: Address, other_end: Address) -> None:
         """Record that the end at *one* was closed, which the other end has not seen yet."""
-        self._open.discard((one, other))
-        self.end_stream(other, one)
-        if (other, one) in self._open:
-            self._in_flight[one, other] += 1
+        self._open.discard((end, other_end))
+        self.add_stream_end(other_end, end)
+        if (other_end, end) in self._open:
+            self._in_flight[end, other_end] += 1
         else:
-            self.end_stream(one, other)
+            self.add_stream_end(end, other_end)
 
 
 class CountingSocket(socket.socket):
@@ -49,14 +49,14 @@ class CountingSocket(socket.socket):
     ends: tuple[Address, Address] = (None, None)
 
     @classmethod
-    def take_over(cls, sock: socket.socket, wires: BytesInFlight) -> "CountingSocket":
+    def from_socket(cls, sock: socket.socket, bytes_in_flight: BytesInFlight) -> "CountingSocket":
         """Take over the descriptor of a connected socket."""
         ends = sock.getsockname(), sock.getpeername()
-        made = cls(sock.family, sock.type, sock.proto, fileno=sock.detach())
-        made.bytes_in_flight, made.ends = wires, ends
-        wires.open_end(*ends)
-        made.setblocking(False)
-        return made
+        counting_socket = cls(sock.family, sock.type, sock.proto, fileno=sock.detach())
+        counting_socket.bytes_in_flight, counting_socket.ends = bytes_in_flight, ends
+        bytes_in_flight.add_open_end(*ends)
+        counting_socket.setblocking(False)
+        return counting_socket
 
     def send(self, *arguments: Any) -> int:
         count = super().send(*arguments)
@@ -81,14 +81,14 @@ class CountingSocket(socket.socket):
         return count
 
     def close(self) -> None:
-        self.bytes_in_flight.close_end(*self.ends)
+        self.bytes_in_flight.add_closed_end(*self.ends)
         super().close()
 
     def _count_received(self, count: int) -> None:
         if count:
             self.bytes_in_flight.add(*reversed(self.ends), -count)
         else:
-            self.bytes_in_flight.end_stream(*reversed(self.ends))
+            self.bytes_in_flight.add_stream_end(*reversed(self.ends))
 
     @contextmanager
     def _end_on_error(self) -> Iterator[None]:
@@ -97,5 +97,5 @@ class CountingSocket(socket.socket):
         except BlockingIOError:
             raise
         except OSError:
-            self.bytes_in_flight.end_stream(*reversed(self.ends))
+            self.bytes_in_flight.add_stream_end(*reversed(self.ends))
             raise

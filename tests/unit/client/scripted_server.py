@@ -73,7 +73,7 @@ class ScriptedServer:
         self.tls = tls
         self.requests: list[ReceivedRequest] = []
         self.unexpected: list[str] = []
-        self._answers: dict[str, deque[ScriptedResponse]] = defaultdict(deque)
+        self._responses: dict[str, deque[ScriptedResponse]] = defaultdict(deque)
         self._server: asyncio.Server | None = None
         self._open: set[asyncio.StreamWriter] = set()
         self.port = 0
@@ -83,7 +83,7 @@ class ScriptedServer:
         return f"{'https' if self.tls else 'http'}://127.0.0.1:{self.port}"
 
     def respond(self, request_line: str, *responses: ScriptedResponse) -> None:
-        self._answers[request_line].extend(responses)
+        self._responses[request_line].extend(responses)
 
     def requests_to(self, request_line: str) -> list[ReceivedRequest]:
         """Return the requests so far with this method and path."""
@@ -116,7 +116,7 @@ class ScriptedServer:
     async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         self._open.add(writer)
         try:
-            while await self._one(reader, writer):
+            while await self._serve_request(reader, writer):
                 pass
         except (ConnectionError, asyncio.IncompleteReadError, asyncio.CancelledError):
             pass
@@ -124,7 +124,7 @@ class ScriptedServer:
             self._open.discard(writer)
             writer.close()
 
-    async def _one(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> bool:
+    async def _serve_request(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> bool:
         head = (await reader.readuntil(b"\r\n\r\n")).decode().split("\r\n")
         method, target, _ = head[0].split(" ")
         headers = {name.lower(): value.strip() for name, _, value in (line.partition(":") for line in head[1:] if line)}
@@ -133,12 +133,12 @@ class ScriptedServer:
         query = dict(parse_qsl(url.query))
         content = json.loads(body) if body else None
         self.requests.append(
-            ReceivedRequest(method, url.path, query, headers, content, current_loop().time(), _client(writer))
+            ReceivedRequest(method, url.path, query, headers, content, current_loop().time(), _get_client_name(writer))
         )
-        return await self._answer(self._next(self.requests[-1]), writer)
+        return await self._send_response(self._take_response(self.requests[-1]), writer)
 
-    def _next(self, request: ReceivedRequest) -> ScriptedResponse:
-        responses = self._answers[f"{request.method} {request.path}"]
+    def _take_response(self, request: ReceivedRequest) -> ScriptedResponse:
+        responses = self._responses[f"{request.method} {request.path}"]
         if responses:
             return responses.popleft()
         if self.handler is not None:
@@ -146,7 +146,7 @@ class ScriptedServer:
         self.unexpected.append(f"{request.method} {request.path} {request.query}")
         return Reply(418, {"message": "the test expects no such request"})
 
-    async def _answer(self, response: ScriptedResponse, writer: asyncio.StreamWriter) -> bool:
+    async def _send_response(self, response: ScriptedResponse, writer: asyncio.StreamWriter) -> bool:
         if response is CUT:
             writer.transport.abort()
             return False
@@ -179,7 +179,7 @@ class ScriptedServer:
         return True
 
 
-def _client(writer: asyncio.StreamWriter) -> str:
+def _get_client_name(writer: asyncio.StreamWriter) -> str:
     """Return the common name in the client's certificate."""
     certificate = writer.get_extra_info("peercert") or {}
     subject = dict(pair for part in certificate.get("subject", ()) for pair in part)
@@ -198,9 +198,7 @@ async def open_transport(
     """A transport to *server*, by default without a rate limit."""
     credentials = Credentials(CredentialSource(master=server.url), current_loop())
     await credentials.get_current_config()
-    transport = Transport(
-        credentials, ClientConnection(qps=qps, burst=burst), "extender/test", current_loop(), jitter=jitter
-    )
+    transport = Transport(credentials, ClientConnection(qps=qps, burst=burst), "extender/test", jitter=jitter)
     try:
         yield transport
     finally:

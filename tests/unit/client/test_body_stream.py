@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 
 from extender.client.body_stream import BodyStream
-from extender.client.errors import UnreachableError
+from extender.client.errors import InvalidResponseError, UnreachableError
 from extender.client.transport import Request
-from tests.unit.client.scripted_server import CUT, SILENCE, ScriptedServer, Stream, open_transport
+from tests.unit.client.scripted_server import CUT, SILENCE, Reply, ScriptedServer, Stream, open_transport
 from tests.unit.client.virtual_time import run
 
 WATCH = Request("GET", "/api/v1/nodes")
@@ -85,3 +85,15 @@ def test_a_connection_that_breaks_during_a_pause_raises_afterwards() -> None:
     with pytest.raises(UnreachableError):
         run(main())
     assert received == [b"one"]
+
+
+def test_a_response_of_one_object_is_limited() -> None:
+    async def main() -> None:
+        async with ScriptedServer() as server, open_transport(server) as transport:
+            server.respond("GET /x", Reply(body=b"1" * 100), Reply(body=b"1" * 101))
+            request = Request("GET", "/x", max_response_bytes=100)
+            assert await transport.call(request) == b"1" * 100
+            with pytest.raises(InvalidResponseError, match="GET /x: a response of more than 100 bytes"):
+                await transport.call(request)
+
+    run(main())

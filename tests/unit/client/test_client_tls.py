@@ -59,7 +59,7 @@ class Certificates:
 
 @asynccontextmanager
 async def connected(source: CredentialSource) -> AsyncIterator[Transport]:
-    transport = Transport(Credentials(source, current_loop()), ClientConnection(qps=-1), "x", current_loop())
+    transport = Transport(Credentials(source, current_loop()), ClientConnection(qps=-1), "x")
     try:
         yield transport
     finally:

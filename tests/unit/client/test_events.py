@@ -50,6 +50,15 @@ def test_finished_series_are_written_and_single_events_only_removed() -> None:
     assert len(cache) == 0
 
 
+def test_events_of_bindings_are_written_but_not_cached() -> None:
+    cache = make_cache()
+    for number in range(1000):
+        write = cache.observe(make_event(name=f"web-{number}", reason="Scheduled"), 10.0, WALL_NS + number, FALLBACK)
+        assert write is not None
+        assert write.patch is None
+    assert len(cache) == 0
+
+
 @pytest.mark.parametrize("name", ["Web_1", "x" * 250], ids=["an invalid name", "a long name"])
 def test_an_invalid_event_name_becomes_the_fallback(name: str) -> None:
     write = make_cache().observe(make_event(name=name), 0.0, WALL_NS, FALLBACK)

@@ -119,13 +119,34 @@ def test_the_expected_server_name_may_be_configured(
         ),
         (TLSConfig(ca_file="/nowhere/ca.pem"), "extenders[0].tlsConfig: [Errno 2] No such file or directory: "),
         (TLSConfig(ca_data=base64.b64decode("AAAA")), "extenders[0].tlsConfig: "),
+        (TLSConfig(ca_file="/dev/zero"), "extenders[0].tlsConfig: /dev/zero is a device; name a file with text"),
+        (
+            TLSConfig(cert_file="/dev/zero", key_file="/dev/zero", insecure=True),
+            "extenders[0].tlsConfig: /dev/zero is a device; name a file with text",
+        ),
     ],
-    ids=["an authority and no verification", "a file that is not there", "an authority that is none"],
+    ids=[
+        "an authority and no verification",
+        "a file that is not there",
+        "an authority that is none",
+        "an endless authority",
+        "an endless certificate",
+    ],
 )
 def test_invalid_tls_settings_are_rejected_at_the_start(config: TLSConfig, message: str) -> None:
     with pytest.raises(ConfigError) as caught:
         build_extenders([Extender(url_prefix="https://127.0.0.1", enable_https=True, tls_config=config)])
     assert str(caught.value).startswith(message)
+
+
+@pytest.mark.parametrize("name", ["ca", "cert", "key"])
+def test_a_tls_file_of_more_than_16_mib_is_rejected_at_the_start(files: dict[str, str], name: str) -> None:
+    with Path(files[name]).open("r+b") as stream:
+        stream.truncate(16 * 1024**2 + 1)
+    config = TLSConfig(ca_file=files["ca"], cert_file=files["cert"], key_file=files["key"])
+    with pytest.raises(ConfigError) as caught:
+        build_extenders([Extender(url_prefix="https://127.0.0.1", enable_https=True, tls_config=config)])
+    assert str(caught.value) == f"extenders[0].tlsConfig: {files[name]} has more than 16 MiB"
 
 
 def test_ignorable_extenders_are_called_last() -> None:

@@ -1,12 +1,14 @@
 """Kubeconfig files, exec plugins, service accounts and impersonation."""
 
 import base64
+import os
 import ssl
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from extender.basics import input_limits
 from extender.client.credentials import Credentials
 from extender.client.errors import CredentialsError
 from extender.client.kubeconfig import CredentialSource, Impersonation, load_config
@@ -119,7 +121,7 @@ def test_missing_credentials_are_reported_in_one_line(source: CredentialSource, 
     ("text", "message"),
     [
         ("", "the file is empty$"),
-        ("a: [", "while parsing"),
+        ("a: [", "line 1, column 5: expected the node content"),
         ("just text", "want a mapping with clusters, contexts and users$"),
         ("[1]", "want a mapping with clusters, contexts and users$"),
         ("clusters: 3", "clusters: want a list$"),
@@ -154,6 +156,103 @@ def test_an_invalid_kubeconfig_is_reported_with_its_path_and_error(tmp_path: Pat
     with pytest.raises(CredentialsError, match=message) as caught:
         load_config(CredentialSource(str(file)))
     assert str(file) in caught.value.message
+
+
+BILLION = "a0: &a0 [x,x,x,x,x,x,x,x,x,x]\n" + "".join(
+    f"a{level}: &a{level} [{','.join([f'*a{level - 1}'] * 10)}]\n" for level in range(1, 10)
+)
+MERGES = "a0: &a0 {x: 1, y: 2}\n" + "".join(
+    f"a{level}: &a{level} {{<<: [{','.join([f'*a{level - 1}'] * 10)}]}}\n" for level in range(1, 10)
+)
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        (b" " * (16 * 1024**2 + 1), "has more than 16 MiB"),
+        (b"users: " + b"[" * 100_000, "line 1, column 107: nested too deeply; want at most 100 levels"),
+        (BILLION.encode(), "line 4, column 10: document contains excessive aliasing"),
+        (MERGES.encode(), "line 4, column 23: document contains excessive aliasing"),
+        (
+            b"users: [" + b"x," * 200_000 + b"]",
+            "line 1, column 400003: more than 200000 values; want a smaller document",
+        ),
+        (b"users: \xff", "line 1: not UTF-8"),
+        (b"users: [{name: a}]\n---\na: b\n", "line 2, column 1: a second document; want one document per file"),
+    ],
+    ids=["17 MB", "100,000 levels", "aliases", "merges", "200,000 values", "not UTF-8", "two documents"],
+)
+def test_a_kubeconfig_beyond_a_limit_is_one_line(tmp_path: Path, text: bytes, message: str) -> None:
+    file = tmp_path / "config"
+    file.write_bytes(text)
+    with pytest.raises(CredentialsError) as caught:
+        load_config(CredentialSource(str(file)))
+    assert caught.value.message == f"kubeconfig {file}: {message}"
+
+
+def test_a_kubeconfig_of_1000_clusters_is_read(tmp_path: Path) -> None:
+    clusters = [{"name": f"c{index}", "cluster": {"server": "http://x", "data": "A" * 4000}} for index in range(1000)]
+    clusters.append({"name": "there", "cluster": {"server": "http://one:8080"}})
+    file = write_kubeconfig(tmp_path / "config", clusters=clusters)
+    assert Path(file).stat().st_size > 4_000_000
+    assert load_config(CredentialSource(file)).server == "http://one:8080"
+
+
+def test_the_first_of_equal_names_and_the_last_of_duplicate_keys_apply(tmp_path: Path) -> None:
+    first = write_kubeconfig(tmp_path / "first")
+    second = write_kubeconfig(tmp_path / "second", cluster={"server": "http://two:8080"})
+    environ = {"KUBECONFIG": f"{first}:{second}"}
+    assert load_config(CredentialSource(environ=environ)).server == "http://one:8080"
+    Path(first).write_text(Path(first).read_text() + "\ncurrent-context: x\ncurrent-context: here\n")
+    assert load_config(CredentialSource(first)).server == "http://one:8080"
+
+
+@pytest.mark.parametrize("kubeconfig", ["/dev/zero", "/dev/fd/0", "pipe"])
+def test_a_kubeconfig_that_is_no_regular_file_is_not_opened(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kubeconfig: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    os.mkfifo("pipe")
+    with pytest.raises(CredentialsError, match="does not exist or is not a regular file"):
+        load_config(CredentialSource(kubeconfig))
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (b"x" * (1024**2 + 1), "has more than 1 MiB"),
+        (b"one\ntwo\n", "has a line break or a control character; want one token"),
+        (b"to\0ken", "has a line break or a control character; want one token"),
+        (b"tok\xc3\xa9n", "byte 0xc3 is not ASCII"),
+    ],
+    ids=["more than 1 MiB", "two lines", "a null character", "not ASCII"],
+)
+def test_an_invalid_token_file_is_one_line(tmp_path: Path, content: bytes, message: str) -> None:
+    (tmp_path / "token").write_bytes(content)
+    file = write_kubeconfig(tmp_path / "config", user={"tokenFile": "token"})
+    with pytest.raises(CredentialsError) as caught:
+        load_config(CredentialSource(file))
+    assert caught.value.message == f"token file {tmp_path}/token: {message}"
+
+
+def test_a_token_file_that_is_a_device_or_an_idle_pipe_is_not_read(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(input_limits, "PIPE_WRITER_TIMEOUT_SECONDS", 0)
+    os.mkfifo(tmp_path / "pipe")
+    for token_file, message in (("/dev/zero", "is a device"), ("pipe", "is a pipe without a writer")):
+        file = write_kubeconfig(tmp_path / "config", user={"tokenFile": token_file})
+        with pytest.raises(CredentialsError, match=f"{token_file}: {message}"):
+            load_config(CredentialSource(file))
+
+
+@pytest.mark.parametrize(
+    "user", [{"as": "a", "as-user-extra": [1]}, {"as": "a", "as-user-extra": {"a": 1}}], ids=["a list", "a number"]
+)
+def test_invalid_impersonation_is_one_line(tmp_path: Path, user: dict[str, Any]) -> None:
+    file = write_kubeconfig(tmp_path / "config", user=user)
+    with pytest.raises(CredentialsError, match=f"kubeconfig {file}: "):
+        load_config(CredentialSource(file))
 
 
 def test_an_exec_plugin_returns_a_token_with_its_expiry(tmp_path: Path) -> None:

@@ -38,8 +38,8 @@ class Leases:
     @property
     def spec(self) -> dict[str, Any]:
         assert self.lease is not None
-        candidates_: dict[str, Any] = self.lease["spec"]
-        return candidates_
+        spec: dict[str, Any] = self.lease["spec"]
+        return spec
 
     def edit(self, holder: str) -> None:
         """Change the holder by hand."""
@@ -71,18 +71,18 @@ class Candidate:
 
     elector: LeaderElector
     server: ScriptedServer
-    ended: str = ""
+    end_reason: str = ""
     led_since: float = 0.0
-    seen: list[str] = field(default_factory=list)
+    new_leaders: list[str] = field(default_factory=list)
     task: "asyncio.Task[None] | None" = None
 
-    async def live(self) -> None:
+    async def run(self) -> None:
         await self.elector.acquire()
         self.led_since = current_loop().time()
-        self.ended = await self.elector.renew()
+        self.end_reason = await self.elector.renew()
 
     def start(self) -> None:
-        self.task = asyncio.create_task(self.live())
+        self.task = asyncio.create_task(self.run())
 
     async def kill(self) -> None:
         """End without cleanup, like `kill -9`."""
@@ -97,7 +97,7 @@ async def candidates(leases: Leases, *names: str, seed: int = 1) -> AsyncIterato
     """Create candidates that have not started yet."""
     async with asyncio.TaskGroup() as group:
         candidates_: list[Candidate] = []
-        leave = asyncio.Event()
+        stop_requested = asyncio.Event()
 
         async def candidate(name: str, ready: asyncio.Event) -> None:
             jitter = random.Random(f"{seed}{name}").random
@@ -105,10 +105,10 @@ async def candidates(leases: Leases, *names: str, seed: int = 1) -> AsyncIterato
                 candidate = Candidate(
                     LeaderElector(Election(LeaderElection(), name), Writer(transport), current_loop(), jitter), server
                 )
-                candidate.elector.on_new_leader = candidate.seen.append
+                candidate.elector.on_new_leader = candidate.new_leaders.append
                 candidates_.append(candidate)
                 ready.set()
-                await leave.wait()
+                await stop_requested.wait()
                 if candidate.task is not None:
                     await candidate.kill()
 
@@ -119,7 +119,7 @@ async def candidates(leases: Leases, *names: str, seed: int = 1) -> AsyncIterato
         try:
             yield candidates_
         finally:
-            leave.set()
+            stop_requested.set()
 
 
 @asynccontextmanager
@@ -156,7 +156,7 @@ def test_one_candidate_leads_and_renews_while_the_other_waits() -> None:
             await assert_never_two_leaders([candidate, two], 60)
             assert (candidate.elector.may_act(), two.elector.may_act()) == (True, False)
             assert leases.spec["leaseTransitions"] == 0
-            assert (candidate.seen, two.seen) == (["one"], ["one"])
+            assert (candidate.new_leaders, two.new_leaders) == (["one"], ["one"])
             # A renewal is one request; the lease is looked at once, before it is made.
             assert [request.method for request in candidate.server.requests].count("GET") == 1
 
@@ -175,7 +175,7 @@ def test_fault_22_after_a_kill_the_other_leads_within_17_seconds(seed: int) -> N
             assert two.led_since - killed <= 17.0
             assert two.elector.may_act()
             assert leases.spec["leaseTransitions"] == 1
-            assert two.seen == ["one", "two"]
+            assert two.new_leaders == ["one", "two"]
 
     run(main())
 
@@ -193,7 +193,7 @@ def test_fault_17_a_partitioned_leader_stops_before_the_other_starts(seed: int, 
                 await candidate.server.stop()
             cut = current_loop().time()
             await assert_never_two_leaders([candidate, two], 20)
-            assert candidate.ended == "the lease could not be renewed within 10 s"
+            assert candidate.end_reason == "the lease could not be renewed within 10 s"
             assert two.elector.may_act()
             assert two.led_since - cut <= 17.0
             if not silent:
@@ -211,7 +211,7 @@ def test_an_outage_shorter_than_the_renew_deadline_keeps_the_lead() -> None:
             await candidate.server.start()
             await asyncio.sleep(10)
             assert candidate.elector.may_act()
-            assert (candidate.ended, leases.spec["leaseTransitions"]) == ("", 0)
+            assert (candidate.end_reason, leases.spec["leaseTransitions"]) == ("", 0)
 
     run(main())
 
@@ -226,7 +226,7 @@ def test_fault_18_a_leader_that_was_stopped_may_not_act_and_steps_down() -> None
             leases.edit("other")
             assert not candidate.elector.may_act()
             await asyncio.sleep(5)
-            assert candidate.ended == "the lease is held by other"
+            assert candidate.end_reason == "the lease is held by other"
             assert not candidate.elector.may_act()
 
     run(main())
@@ -265,7 +265,7 @@ def test_fault_20_after_a_conflict_on_renewal_the_lease_is_read_and_the_lead_con
             leases.put(leases.spec)
             await asyncio.sleep(5)
             assert candidate.elector.may_act()
-            assert candidate.ended == ""
+            assert candidate.end_reason == ""
 
     run(main())
 
@@ -276,7 +276,7 @@ def test_fault_20_a_holder_edited_by_hand_ends_the_lead() -> None:
         async with leader(leases) as candidate:
             leases.edit("other")
             await asyncio.sleep(5)
-            assert candidate.ended == "the lease is held by other"
+            assert candidate.end_reason == "the lease is held by other"
             assert leases.spec["holderIdentity"] == "other"
 
     run(main())

@@ -30,7 +30,7 @@ def detector_after(line: bytes, *more: bytes) -> HeartbeatDetector:
     detector = HeartbeatDetector()
     for number, event_line in enumerate((line, *more), 1):
         detector.find_heartbeat_version(event_line)
-        detector.remember("n1", str(number))
+        detector.set_state("n1", str(number))
     return detector
 
 
@@ -46,7 +46,7 @@ def test_objects_with_equal_layouts_are_distinguished() -> None:
     other = {"name": "n2", "uid": "u2"}
     detector = detector_after(make_event("1"))
     assert detector.find_heartbeat_version(make_event("2", meta=other)) == ""
-    detector.remember("n2", "2")
+    detector.set_state("n2", "2")
     assert detector.find_heartbeat_version(make_event("3", LATE, meta=other)) == "3"
     assert detector.find_heartbeat_version(make_event("4", LATE)) == "4"
 
@@ -55,7 +55,7 @@ def test_times_at_new_positions_are_searched_again() -> None:
     detector = detector_after(make_event("1"))
     moved = {"labels": {"zone": "a"}}
     assert detector.find_heartbeat_version(make_event("2", meta=moved)) == ""
-    detector.remember("n1", "2")
+    detector.set_state("n1", "2")
     assert detector.find_heartbeat_version(make_event("3", LATE, meta=moved)) == "3"
 
 
@@ -89,17 +89,17 @@ def test_a_change_back_to_an_earlier_state_is_decoded() -> None:
 def test_a_repeated_older_event_is_not_remembered() -> None:
     detector = detector_after(make_event("1"), make_event("2", ready="False"))
     detector.find_heartbeat_version(make_event("1"))
-    detector.remember("n1", "1")
+    detector.set_state("n1", "1")
     assert detector.find_heartbeat_version(make_event("3", LATE)) == ""
 
 
 def test_after_a_new_list_every_object_is_decoded_again() -> None:
     detector = detector_after(make_event("1"))
-    detector.forget_all()
+    detector.clear()
     assert detector.find_heartbeat_version(make_event("2", LATE)) == ""
 
 
 def test_a_forgotten_object_is_decoded_again() -> None:
     detector = detector_after(make_event("1"))
-    detector.forget("n1")
+    detector.remove_state("n1")
     assert detector.find_heartbeat_version(make_event("2", LATE)) == ""

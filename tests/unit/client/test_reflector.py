@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from extender.client.transport import Request
 from tests.unit.client.builders import (
     PODS,
     added,
@@ -69,6 +70,22 @@ def test_fault_1_delays_between_attempts_grow_from_0_8_to_30_seconds() -> None:
             at = [request.at for request in server.requests]
             waits = [round(later - earlier, 1) for earlier, later in pairwise(at)]
             assert waits == [0.8, 1.6, 3.2, 6.4, 12.8, 25.6, 30.0]
+
+    run(main())
+
+
+def test_a_reflector_retries_once_as_soon_as_another_request_succeeds() -> None:
+    async def main() -> None:
+        async with ScriptedServer() as server:
+            server.respond(PODS, *[failure_reply(503)] * 6)
+            server.respond("GET /livez", *[Reply()] * 20)
+            async with run_reflector(server) as (reflector, _):
+                await asyncio.sleep(15)  # the failures are at 0, 0.8, 2.4, 5.6 and 12 seconds
+                assert len(server.requests_to(PODS)) == 5
+                for _ in range(20):
+                    await reflector.transport.call(Request("GET", "/livez"))
+                await asyncio.sleep(0.1)
+                assert len(server.requests_to(PODS)) == 6
 
     run(main())
 
@@ -281,6 +298,24 @@ def test_fault_13_without_permission_it_reports_so_and_backs_off() -> None:
                 await asyncio.sleep(30)
                 assert reflector.synced.is_set()
                 assert reflector.last_error == ""
+
+    run(main())
+
+
+@pytest.mark.parametrize("is_optional", [True, False])
+def test_an_optional_kind_that_the_server_does_not_serve_has_no_objects_until_it_does(is_optional: bool) -> None:
+    async def main() -> None:
+        async with ScriptedServer() as server:
+            missing = failure_reply(404, "NotFound", "the server could not find the requested resource")
+            server.respond(PODS, *[missing] * 7, list_reply(5, make_pod("a", 5)), QUIET)
+            async with run_reflector(server) as (reflector, recorded):
+                reflector.is_optional = is_optional
+                await asyncio.sleep(60)
+                assert reflector.synced.is_set() is is_optional
+                assert recorded.deltas == []
+                await asyncio.sleep(30)
+                assert reflector.synced.is_set()
+                assert (len(recorded.deltas), reflector.last_error) == (1, "")
 
     run(main())
 

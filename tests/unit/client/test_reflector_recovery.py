@@ -25,13 +25,13 @@ from tests.unit.client.scripted_server import (
 from tests.unit.client.virtual_time import current_loop, run
 
 SEEDS = range(6)
-STORM_SECONDS = 1200.0
-CALM_SECONDS = 180.0
-PAGE = 4
+FAULTY_SECONDS = 1200.0
+HEALTHY_SECONDS = 180.0
+PAGE_SIZE = 4
 
 
 class Cluster:
-    """Pods that are added, changed and deleted, and a server of them, which fails at random while *stormy*."""
+    """Pods that are added, changed and deleted, and a server of them, which fails at random while *faulty*."""
 
     def __init__(self, random: Random) -> None:
         self.random = random
@@ -39,7 +39,7 @@ class Cluster:
         self.oldest = 100
         self.pods: dict[str, dict[str, Any]] = {}
         self.history: list[tuple[int, dict[str, Any]]] = []
-        self.stormy = True
+        self.faulty = True
 
     def change(self) -> None:
         """Add, change or delete one pod."""
@@ -61,7 +61,7 @@ class Cluster:
         self.history.append((self.version, watch_event(type_, pod)))
 
     def __call__(self, request: ReceivedRequest) -> ScriptedResponse:
-        reply = self._fault()
+        reply = self._make_faulty_response()
         if reply is not None:
             return reply
         if "watch" not in request.query:
@@ -71,8 +71,8 @@ class Cluster:
             return failure_reply(410, "Expired")
         return Stream(self._events(since, float(request.query["timeoutSeconds"])))  # type: ignore[arg-type]
 
-    def _fault(self) -> ScriptedResponse | None:
-        if not self.stormy or self.random.random() < 0.7:
+    def _make_faulty_response(self) -> ScriptedResponse | None:
+        if not self.faulty or self.random.random() < 0.7:
             return None
         retry_after = {"Retry-After": str(self.random.randint(0, 5))}
         replies: list[ScriptedResponse] = [
@@ -97,8 +97,8 @@ class Cluster:
         if token and int(version) != self.version:
             return failure_reply(410, "Expired")
         pods = [self.pods[name] for name in sorted(self.pods)]
-        page, rest = pods[int(start or 0) :][:PAGE], pods[int(start or 0) + PAGE :]
-        return list_reply(self.version, *page, more=f"{self.version}/{int(start or 0) + PAGE}" if rest else "")
+        page, rest = pods[int(start or 0) :][:PAGE_SIZE], pods[int(start or 0) + PAGE_SIZE :]
+        return list_reply(self.version, *page, more=f"{self.version}/{int(start or 0) + PAGE_SIZE}" if rest else "")
 
     def _events(self, since: int, seconds: float) -> Iterator[Any]:
         end = current_loop().time() + seconds
@@ -109,20 +109,20 @@ class Cluster:
                     since = version
                     sent.append(event)
                     yield event
-                    yield from self._mischief(sent)
+                    yield from self._make_faulty_steps(sent)
             if self.random.random() < 0.1:
                 yield bookmark(since)
             yield 0.5
 
-    def _mischief(self, sent: Sequence[Any]) -> Iterator[Any]:
-        if not self.stormy or self.random.random() < 0.8:
+    def _make_faulty_steps(self, sent: Sequence[Any]) -> Iterator[Any]:
+        if not self.faulty or self.random.random() < 0.8:
             return
         bad = [[CUT], [SILENCE], [b'{"type":"MODIF', CUT], [b"{]\n"], [error_event(410, "Expired")]]
         bad += [[error_event(500)], [self.random.choice(sent)], [sent[-1], sent[0]], [b"\n"], [70.0]]
         yield from self.random.choice(bad)
 
 
-class Mirror:
+class DeltaChecker:
     """Applies deltas to a store, and asserts that each follows from the previous state."""
 
     def __init__(self) -> None:
@@ -155,27 +155,27 @@ def versions(pods: dict[str, Any]) -> dict[str, tuple[str, str]]:
 def test_after_random_failures_the_store_equals_the_server_s_objects(seed: int) -> None:
     async def main() -> None:
         random = Random(seed)
-        cluster, mirror = Cluster(random), Mirror()
+        cluster, checker = Cluster(random), DeltaChecker()
         async with ScriptedServer(cluster) as server, open_transport(server, jitter=random.random) as transport:
-            reflector = Reflector(transport, POD_LIST_WATCH, mirror, current_loop(), jitter=random.random)
+            reflector = Reflector(transport, POD_LIST_WATCH, checker, current_loop(), jitter=random.random)
             task = asyncio.create_task(reflector.run())
-            end = current_loop().time() + STORM_SECONDS
+            end = current_loop().time() + FAULTY_SECONDS
             while current_loop().time() < end:
                 await asyncio.sleep(random.random() * 4)
                 cluster.change()
                 if random.random() < 0.05:
                     cluster.oldest = cluster.version
-            cluster.stormy = False
-            await asyncio.sleep(CALM_SECONDS)
+            cluster.faulty = False
+            await asyncio.sleep(HEALTHY_SECONDS)
             assert not task.done()
             task.cancel()
             with suppress(asyncio.CancelledError):
                 await task
-            previous = {name: (pod.metadata.uid, pod.metadata.resource_version) for name, pod in mirror.pods.items()}
+            previous = {name: (pod.metadata.uid, pod.metadata.resource_version) for name, pod in checker.pods.items()}
             assert previous == versions(cluster.pods)
             assert (reflector.synced.is_set(), reflector.last_error) == (True, "")
             assert reflector.counts.failures + reflector.counts.gone + reflector.counts.malformed > 5
-            assert mirror.delta_count > 100
+            assert checker.delta_count > 100
             # Failures cause no flood of requests.
             assert len(server.requests) < 800
 

@@ -2,7 +2,8 @@
 
 import pytest
 
-from extender.client.rest_mapping import ENDPOINTS, Endpoint
+from extender.client.rest_mapping import ENDPOINTS, Endpoint, get_endpoint
+from extender.config.releases import RELEASE_1_36, RELEASE_1_37, Release
 
 
 @pytest.mark.parametrize(
@@ -25,3 +26,18 @@ def test_endpoints_return_escaped_paths(endpoint: Endpoint, arguments: tuple[str
 def test_a_name_of_a_namespaced_kind_needs_a_namespace() -> None:
     with pytest.raises(ValueError, match="pods/a: a namespace is missing"):
         ENDPOINTS["Pod"].build_path("", "a")
+
+
+@pytest.mark.parametrize(
+    ("kind", "release", "path"),
+    [
+        ("PodGroup", RELEASE_1_36, "/apis/scheduling.k8s.io/v1alpha2/podgroups"),
+        ("PodGroup", RELEASE_1_37, "/apis/scheduling.k8s.io/v1beta1/podgroups"),
+        ("DeviceTaintRule", RELEASE_1_36, "/apis/resource.k8s.io/v1beta2/devicetaintrules"),
+        ("DeviceTaintRule", RELEASE_1_37, "/apis/resource.k8s.io/v1/devicetaintrules"),
+        ("Pod", RELEASE_1_36, "/api/v1/pods"),
+    ],
+)
+def test_the_api_version_depends_on_the_release(kind: str, release: Release, path: str) -> None:
+    """Source: pkg/scheduler/scheduler.go, New (1.36, 1.37)."""
+    assert get_endpoint(kind, release).build_path() == path

@@ -4,7 +4,9 @@ import asyncio
 import random
 from email.utils import formatdate
 from pathlib import Path
+from typing import Any
 
+import aiohttp
 import pytest
 
 from extender.client import errors
@@ -205,6 +207,21 @@ def test_a_request_that_is_no_longer_allowed_after_its_wait_is_not_sent() -> Non
     run(main())
 
 
+def test_a_request_that_is_no_longer_allowed_when_its_body_is_written_is_not_sent() -> None:
+    """The process may be stopped after the first check, while it opens the connection."""
+
+    async def main() -> None:
+        async with ScriptedServer() as server, open_transport(server) as transport:
+            server.respond("POST /api/v1/pods", Reply())
+            answers = iter([True, False])
+            with pytest.raises(errors.FencedError):
+                await transport.call(Request("POST", "/api/v1/pods", body=b"{}", is_allowed=lambda: next(answers)))
+            assert await transport.call(POST) == b"{}"
+            assert len(server.requests) == 1
+
+    run(main())
+
+
 def test_a_redirect_is_not_followed() -> None:
     async def main() -> None:
         async with ScriptedServer() as server, open_transport(server) as transport:
@@ -226,7 +243,6 @@ def test_every_attempt_is_reported() -> None:
                 credentials,
                 connection,
                 "x",
-                current_loop(),
                 observe=lambda attempt: attempts.append((attempt.method, attempt.code)),
             )
             server.respond("GET /api/v1/pods", failure_reply(503, headers={"Retry-After": "1"}), Reply())
@@ -263,7 +279,7 @@ def test_fault_13_a_rejected_token_is_loaded_again_once(tmp_path: Path) -> None:
         async with ScriptedServer() as server:
             file = kubeconfig_with(tmp_path, server.url, "{tokenFile: token, as: someone, as-groups: [a, b]}")
             credentials = Credentials(CredentialSource(kubeconfig=str(file)), current_loop())
-            transport = Transport(credentials, ClientConnection(qps=-1), "x", current_loop())
+            transport = Transport(credentials, ClientConnection(qps=-1), "x")
             server.respond("GET /api/v1/pods", Reply(), failure_reply(401), Reply())
             await transport.call(GET)
             token.write_text("new\n")
@@ -281,7 +297,7 @@ def test_fault_13_a_token_rejected_twice_is_an_error(tmp_path: Path) -> None:
         async with ScriptedServer() as server:
             file = kubeconfig_with(tmp_path, server.url, "{token: wrong}")
             credentials = Credentials(CredentialSource(kubeconfig=str(file)), current_loop())
-            transport = Transport(credentials, ClientConnection(qps=-1), "x", current_loop())
+            transport = Transport(credentials, ClientConnection(qps=-1), "x")
             server.respond("GET /api/v1/pods", failure_reply(401), failure_reply(401))
             with pytest.raises(errors.UnauthorizedError):
                 await transport.call(GET)
@@ -300,7 +316,7 @@ def test_requests_rejected_together_load_the_credentials_once(tmp_path: Path) ->
         async with ScriptedServer() as server:
             file = kubeconfig_with(tmp_path, server.url, exec_)
             credentials = Credentials(CredentialSource(kubeconfig=str(file)), current_loop())
-            transport = Transport(credentials, ClientConnection(qps=-1), "x", current_loop())
+            transport = Transport(credentials, ClientConnection(qps=-1), "x")
             server.respond("GET /api/v1/pods", *[failure_reply(401)] * 4, *[Reply()] * 4)
             await asyncio.gather(*(transport.call(GET) for _ in range(4)))
             await transport.close()
@@ -320,3 +336,18 @@ def test_impersonation_is_sent_in_headers() -> None:
         ("Impersonate-Extra-example.org%2FScopes", "view"),
         ("Impersonate-Extra-example.org%2FScopes", "edit"),
     )
+
+
+def test_a_runtime_error_of_the_event_loop_is_an_unreachable_server(monkeypatch: pytest.MonkeyPatch) -> None:
+    """uvloop raises it if the peer resets a connection while TLS is set up."""
+
+    async def fail(*_: Any, **__: Any) -> Any:
+        raise RuntimeError("File descriptor 12 is used by transport")
+
+    async def main() -> None:
+        async with ScriptedServer() as server, open_transport(server) as transport:
+            monkeypatch.setattr(aiohttp.TCPConnector, "connect", fail)
+            with pytest.raises(errors.UnreachableError, match="File descriptor 12 is used by transport"):
+                await transport.call(Request("POST", "/x"))
+
+    run(main())

@@ -7,8 +7,8 @@ import pytest
 
 from extender.client import errors
 from extender.client.transport import MERGE_PATCH
-from extender.client.writer import BindOutcome, Writer
-from tests.unit.client.builders import make_pod
+from extender.client.writer import BindOutcome, WriteOptions, Writer
+from tests.unit.client.builders import make_binding, make_pod
 from tests.unit.client.scripted_server import (
     CUT,
     SILENCE,
@@ -34,42 +34,44 @@ def test_the_four_writes_reach_their_objects() -> None:
             server.respond("PATCH /api/v1/persistentvolumes/pv", Reply())
             server.respond("DELETE /api/v1/namespaces/ns/pods/a", Reply())
             assert await writer.create("ResourceClaim", "ns", {"spec": {}}) == b'{"made":1}'
-            await writer.update("ResourceClaim", "ns", "c", {"status": {}}, subresource="status")
+            await writer.update("ResourceClaim", "ns", "c", {"status": {}}, WriteOptions(subresource="status"))
             await writer.patch("PersistentVolume", "", "pv", {"spec": {}}, content_type=MERGE_PATCH)
-            await writer.delete("Pod", "ns", "a", uid="u", resource_version="7", grace_period_seconds=0)
+            await writer.delete("Pod", "ns", "a", uid="u", grace_period_seconds=0)
             patched, removed = server.requests[2:]
             assert patched.headers["content-type"] == "application/merge-patch+json"
             assert removed.body == {
                 "apiVersion": "v1",
                 "kind": "DeleteOptions",
-                "preconditions": {"uid": "u", "resourceVersion": "7"},
+                "preconditions": {"uid": "u"},
                 "gracePeriodSeconds": 0,
             }
 
     run(main())
 
 
-def bind_pod(*responses: tuple[str, ScriptedResponse], may_act: Any = lambda: True) -> tuple[Any, list[Any], float]:
+def bind_pod(*responses: tuple[str, ScriptedResponse], is_allowed: Any = lambda: True) -> tuple[Any, list[Any], float]:
     """How binding ns/a with uid-a to n1 ended, the bodies that were posted, and the seconds it took."""
 
     async def main() -> tuple[Any, list[Any], float]:
         async with ScriptedServer() as server, open_transport(server) as transport:
-            for what, response in responses:
-                server.respond(what, response)
+            for request_line, response in responses:
+                server.respond(request_line, response)
             start_time = current_loop().time()
-            ended: Any
+            result: Any
             try:
-                ended = await Writer(transport).bind("ns", "a", "uid-a", "n1", is_allowed=may_act)
-            except errors.ApiError as fault:
-                ended = fault
-            return ended, [request.body for request in server.requests_to(BIND)], current_loop().time() - start_time
+                result = await Writer(transport).bind(
+                    "ns", "a", make_binding("ns", "a", "uid-a", "n1"), is_allowed=is_allowed
+                )
+            except errors.ApiError as error:
+                result = error
+            return result, [request.body for request in server.requests_to(BIND)], current_loop().time() - start_time
 
     return run(main())
 
 
 def test_a_binding_names_the_pod_by_its_uid() -> None:
-    ended, bodies, _ = bind_pod((BIND, Reply(201)))
-    assert ended is BindOutcome.BOUND
+    result, bodies, _ = bind_pod((BIND, Reply(201)))
+    assert result is BindOutcome.BOUND
     assert bodies == [
         {
             "apiVersion": "v1",
@@ -163,7 +165,7 @@ def test_fault_11_a_binding_waits_for_a_server_that_became_unreachable() -> None
     async def main() -> None:
         async with ScriptedServer() as server, open_transport(server) as transport:
             server.respond(BIND, SILENCE)
-            task = asyncio.create_task(Writer(transport).bind("ns", "a", "uid-a", "n1"))
+            task = asyncio.create_task(Writer(transport).bind("ns", "a", make_binding("ns", "a", "uid-a", "n1")))
             await asyncio.sleep(1)
             await server.stop()
             await asyncio.sleep(20)
@@ -176,17 +178,87 @@ def test_fault_11_a_binding_waits_for_a_server_that_became_unreachable() -> None
     run(main())
 
 
-def test_fault_11_an_outcome_that_stays_unknown_is_an_error_with_sent() -> None:
+NO_RIGHTS = failure_reply(403, "Forbidden")
+NO_SERVICE = failure_reply(503, "ServiceUnavailable")
+BOUND_POD = Reply(body=make_pod("a", 9, node="n1"))
+
+
+@pytest.mark.parametrize(
+    "responses",
+    [
+        [(BIND, CUT), *[(GET, NO_RIGHTS)] * 3, *[(BIND, NO_RIGHTS)] * 3, (GET, BOUND_POD)],
+        [(BIND, CUT), *[(GET, NO_SERVICE)] * 4, *[(BIND, NO_SERVICE)] * 2, (GET, BOUND_POD)],
+        [(BIND, NO_SERVICE), *[(GET, NO_RIGHTS)] * 2, (BIND, Reply(201))],
+        [(BIND, CUT), *[(GET, NO_RIGHTS)] * 12, *[(BIND, NO_RIGHTS)] * 6, (GET, BOUND_POD)],
+    ],
+    ids=["no rights meanwhile", "no service meanwhile", "no service, then no rights", "no rights after all retries"],
+)
+def test_a_rejection_after_a_lost_response_leaves_the_outcome_unknown(
+    responses: list[tuple[str, ScriptedResponse]],
+) -> None:
+    result, _, _ = bind_pod(*responses)
+    assert result is BindOutcome.BOUND
+
+
+def test_a_binding_fails_when_the_server_cannot_execute_it_any_more() -> None:
+    result, bodies, seconds = bind_pod((BIND, CUT), *[(GET, UNBOUND)] * 20, *[(BIND, NO_RIGHTS)] * 6)
+    assert type(result) is errors.ApiError
+    assert len(bodies) == 7
+    assert 22 <= seconds < 23
+
+
+@pytest.mark.parametrize(
+    ("responses", "expected_seconds"),
+    [
+        pytest.param([(BIND, CUT)], 22, id="no response: the deadline of the server and the timeout of etcd"),
+        pytest.param([(BIND, SILENCE)], 37, id="a timeout of the client"),
+        pytest.param([(BIND, failure_reply(504, "Timeout"))], 22, id="the server gave up waiting"),
+        pytest.param([(BIND, Reply(503)), (GET, Reply(503))], 22, id="an error of a proxy before the server"),
+        pytest.param([(BIND, NO_SERVICE), (GET, NO_SERVICE)], 7, id="an error of the server: only the timeout of etcd"),
+    ],
+)
+def test_a_binding_is_only_read_until_it_cannot_be_executed_any_more_if_the_node_changed(
+    responses: list[tuple[str, ScriptedResponse]], expected_seconds: int
+) -> None:
+    async def main() -> None:
+        async def refuse() -> bool:
+            return False
+
+        async with ScriptedServer() as server, open_transport(server) as transport:
+            for request_line, response in responses:
+                server.respond(request_line, response)
+            server.respond(GET, *[UNBOUND] * 20)
+            start_time = current_loop().time()
+            with pytest.raises(errors.ApiError):
+                await Writer(transport).bind("ns", "a", make_binding("ns", "a", "uid-a", "n1"), may_resend=refuse)
+            assert expected_seconds <= current_loop().time() - start_time < expected_seconds + 1
+            assert len(server.requests_to(BIND)) == 1
+
+    run(main())
+
+
+def test_the_server_gets_the_deadline_of_the_client_for_a_binding() -> None:
+    async def main() -> None:
+        async with ScriptedServer() as server, open_transport(server) as transport:
+            server.respond(BIND, Reply(201))
+            await Writer(transport).bind("ns", "a", make_binding("ns", "a", "uid-a", "n1"))
+            assert dict(server.requests[0].query) == {"timeout": "15s"}
+
+    run(main())
+
+
+def test_a_binding_of_unknown_outcome_is_not_forgotten_while_the_server_is_down() -> None:
     async def main() -> None:
         async with ScriptedServer() as server, open_transport(server) as transport:
             server.respond(BIND, SILENCE)
-            task = asyncio.create_task(Writer(transport).bind("ns", "a", "uid-a", "n1"))
+            task = asyncio.create_task(Writer(transport).bind("ns", "a", make_binding("ns", "a", "uid-a", "n1")))
             await asyncio.sleep(0.1)
             await server.stop()
-            with pytest.raises(errors.UnreachableError) as caught:
-                await task
-            assert caught.value.maybe_sent
+            await asyncio.sleep(1000)
+            assert not task.done()
+            server.respond(GET, BOUND_POD)
             await server.start()
+            assert await task is BindOutcome.BOUND
 
     run(main())
 
@@ -198,7 +270,9 @@ def test_fault_17_a_binding_with_unknown_outcome_is_not_sent_again_after_the_lea
             server.respond(GET, UNBOUND)
             until = current_loop().time() + 10
             with pytest.raises(errors.FencedError):
-                await Writer(transport).bind("ns", "a", "uid-a", "n1", is_allowed=lambda: current_loop().time() < until)
+                await Writer(transport).bind(
+                    "ns", "a", make_binding("ns", "a", "uid-a", "n1"), is_allowed=lambda: current_loop().time() < until
+                )
             assert len(server.requests_to(BIND)) == 1
 
     run(main())
@@ -220,13 +294,15 @@ def test_fault_18_a_binding_that_waited_is_not_sent_after_the_lease_is_lost() ->
             until = current_loop().time() + 1.5
             writer = Writer(transport)
             tasks = [
-                writer.bind("ns", "a", "uid-a", "n1", is_allowed=lambda: current_loop().time() < until)
+                writer.bind(
+                    "ns", "a", make_binding("ns", "a", "uid-a", "n1"), is_allowed=lambda: current_loop().time() < until
+                )
                 for _ in range(4)
             ]
             server.respond(BIND, Reply(201))
-            ended = await asyncio.gather(*tasks, return_exceptions=True)
-            assert ended[:2] == [BindOutcome.BOUND, BindOutcome.BOUND]
-            assert [type(fault) for fault in ended[2:]] == [errors.FencedError] * 2
+            result = await asyncio.gather(*tasks, return_exceptions=True)
+            assert result[:2] == [BindOutcome.BOUND, BindOutcome.BOUND]
+            assert [type(error) for error in result[2:]] == [errors.FencedError] * 2
             assert len(server.requests_to(BIND)) == 2
 
     run(main())
@@ -238,6 +314,8 @@ def test_fault_18_a_binding_is_not_retried_after_the_lease_is_lost() -> None:
             server.respond(BIND, failure_reply(429, headers={"Retry-After": "20"}))
             until = current_loop().time() + 10
             with pytest.raises(errors.FencedError):
-                await Writer(transport).bind("ns", "a", "uid-a", "n1", is_allowed=lambda: current_loop().time() < until)
+                await Writer(transport).bind(
+                    "ns", "a", make_binding("ns", "a", "uid-a", "n1"), is_allowed=lambda: current_loop().time() < until
+                )
 
     run(main())

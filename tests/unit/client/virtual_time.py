@@ -20,20 +20,20 @@ STUCK_SECONDS = 20.0
 GRACE_SECONDS = 0.0005
 """Real seconds before a jump, for kernel work that is not counted."""
 
-CARRY_SECONDS = 0.2
+DELIVERY_SECONDS = 0.2
 """Real seconds for the kernel to connect and to deliver bytes; bytes still in flight then have no reader."""
 
 
-class _Jumping(selectors.BaseSelector):
+class _TimeJumpingSelector(selectors.BaseSelector):
     """A selector that advances the loop's time instead of waiting."""
 
     def __init__(self) -> None:
         self.real = selectors.DefaultSelector()
         self.now = 1000.0
         self.threads = 0
-        self.wires = BytesInFlight()
+        self.bytes_in_flight = BytesInFlight()
         self.connecting: dict[Any, int] = {}
-        self._stuck: dict[Any, int] = {}
+        self._undelivered: dict[Any, int] = {}
 
     def register(self, fileobj: Any, events: int, data: Any = None) -> selectors.SelectorKey:
         return self.real.register(fileobj, events, data)
@@ -60,11 +60,15 @@ class _Jumping(selectors.BaseSelector):
                 raise AssertionError("nothing is due, nothing happens: the test is stuck")
             return ready
         ready = self.real.select(GRACE_SECONDS)
-        while not ready and (busy := self.wires.busy() | self.connecting) and busy != self._stuck:
-            self._stuck = busy
-            ready = self.real.select(CARRY_SECONDS)
+        while (
+            not ready
+            and (in_flight := self.bytes_in_flight.get_counts() | self.connecting)
+            and in_flight != self._undelivered
+        ):
+            self._undelivered = in_flight
+            ready = self.real.select(DELIVERY_SECONDS)
         if ready:
-            self._stuck = {}
+            self._undelivered = {}
         else:
             self.now += max(timeout, 0.0)
         return ready
@@ -74,44 +78,44 @@ class VirtualLoop(asyncio.SelectorEventLoop):
     """The event loop and its clock; `wall_offset` is the difference from monotonic to wall clock time."""
 
     def __init__(self) -> None:
-        self._jumping = _Jumping()
-        super().__init__(self._jumping)
+        self._jumping_selector = _TimeJumpingSelector()
+        super().__init__(self._jumping_selector)
         self.wall_offset = 1_790_000_000.0
 
     def time(self) -> float:
-        return self._jumping.now
+        return self._jumping_selector.now
 
     def monotonic(self) -> float:
-        return self._jumping.now
+        return self._jumping_selector.now
 
     def now(self) -> float:
-        return self._jumping.now + self.wall_offset
+        return self._jumping_selector.now + self.wall_offset
 
     def suspend(self, seconds: float) -> None:
         """Advance time while nothing runs, like SIGSTOP and SIGCONT."""
-        self._jumping.now += seconds
+        self._jumping_selector.now += seconds
 
     async def sock_connect(self, sock: socket.socket, address: Any) -> None:
-        self._jumping.connecting[sock] = 1
+        self._jumping_selector.connecting[sock] = 1
         try:
             await super().sock_connect(sock, address)
         finally:
-            del self._jumping.connecting[sock]
+            del self._jumping_selector.connecting[sock]
 
     def _make_socket_transport(self, sock: socket.socket, *arguments: Any, **more: Any) -> Any:
-        counted = CountingSocket.take_over(sock, self._jumping.wires)
-        return super()._make_socket_transport(counted, *arguments, **more)  # type: ignore[misc]
+        counting_socket = CountingSocket.from_socket(sock, self._jumping_selector.bytes_in_flight)
+        return super()._make_socket_transport(counting_socket, *arguments, **more)  # type: ignore[misc]
 
     def run_in_executor(  # type: ignore[override]
         self, executor: Executor | None, func: Callable[..., Any], *args: Any
     ) -> asyncio.Future[Any]:
-        self._jumping.threads += 1
+        self._jumping_selector.threads += 1
         future = super().run_in_executor(executor, func, *args)
         future.add_done_callback(self._thread_ended)
         return future
 
     def _thread_ended(self, _: object) -> None:
-        self._jumping.threads -= 1
+        self._jumping_selector.threads -= 1
 
 
 def current_loop() -> VirtualLoop:

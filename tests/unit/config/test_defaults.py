@@ -3,28 +3,44 @@
 from extender.config.defaults import (
     DEFAULT_PLUGINS,
     add_gated_plugins,
-    default_client_connection,
-    default_leader_election,
     make_default_configuration,
+    set_client_connection_defaults,
+    set_leader_election_defaults,
 )
 from extender.config.feature_gates import FeatureGates
 from extender.config.load import from_builtins
 from extender.config.model import API_VERSION, KIND, ClientConnection, LeaderElection
+from extender.config.releases import RELEASE_1_36, RELEASE_1_37
 
-GATES = FeatureGates({"GenericWorkload": True, "GangScheduling": True})
-DEFAULT_NAMES = [plugin.name for plugin in DEFAULT_PLUGINS.multi_point.enabled]
+GATES = FeatureGates({"GenericWorkload": True, "GangScheduling": True}, RELEASE_1_36)
+DEFAULT_NAMES = [plugin.name for plugin in DEFAULT_PLUGINS["1.36"].multi_point.enabled]
 
 
 def multi_point_names(**multi_point: list[str]) -> list[str]:
     sets = {key: [{"name": name} for name in names] for key, names in multi_point.items()}
     document = {"apiVersion": API_VERSION, "kind": KIND, "profiles": [{"plugins": {"multiPoint": sets}}]}
-    (profile,) = add_gated_plugins(from_builtins(document, "f"), GATES).profiles
+    (profile,) = add_gated_plugins(from_builtins(document, "f", RELEASE_1_36), GATES).profiles
     return [plugin.name for plugin in profile.plugins.multi_point.enabled]
 
 
 def test_without_enabled_gates_the_configuration_is_not_changed() -> None:
     configuration = make_default_configuration()
     assert add_gated_plugins(configuration, FeatureGates()) is configuration
+
+
+def test_node_name_comes_before_node_unschedulable_since_1_37() -> None:
+    """Source: pkg/scheduler/apis/config/v1/default_plugins.go, getDefaultPlugins (1.36, 1.37)."""
+    names_1_37 = [plugin.name for plugin in DEFAULT_PLUGINS["1.37"].multi_point.enabled]
+    assert DEFAULT_NAMES[2:5] == ["NodeUnschedulable", "NodeName", "TaintToleration"]
+    assert names_1_37[2:5] == ["NodeName", "NodeUnschedulable", "TaintToleration"]
+    assert names_1_37[4:] == DEFAULT_NAMES[4:]
+
+
+def test_generic_workload_alone_adds_gang_scheduling_since_1_37() -> None:
+    """Source: pkg/scheduler/apis/config/v1/default_plugins.go, applyFeatureGates (1.37)."""
+    gates = FeatureGates({"GenericWorkload": True}, RELEASE_1_37)
+    (profile,) = add_gated_plugins(make_default_configuration(RELEASE_1_37), gates).profiles
+    assert profile.plugins.multi_point.enabled[-1].name == "GangScheduling"
 
 
 def test_a_gated_plugin_follows_the_default_plugins() -> None:
@@ -40,5 +56,7 @@ def test_a_gated_plugin_that_is_listed_or_disabled_is_not_added() -> None:
 
 def test_empty_strings_and_zeros_get_the_default() -> None:
     empty = LeaderElection(lease_duration=0.0, retry_period=3.0, resource_lock="", resource_name="x")
-    assert default_leader_election(empty) == LeaderElection(retry_period=3.0, resource_name="x")
-    assert default_client_connection(ClientConnection(content_type="", qps=0.0, burst=7)) == ClientConnection(burst=7)
+    assert set_leader_election_defaults(empty) == LeaderElection(retry_period=3.0, resource_name="x")
+    assert set_client_connection_defaults(ClientConnection(content_type="", qps=0.0, burst=7)) == ClientConnection(
+        burst=7
+    )

@@ -3,7 +3,7 @@
 import pytest
 import yaml
 
-from extender.config.documents import dump_yaml, limit_depth, normalize, parse_document
+from extender.config.documents import dump_yaml, limit_events, normalize, parse_document
 from extender.config.errors import ConfigError, FieldError
 
 SCALARS = {
@@ -59,12 +59,44 @@ def test_values_without_a_json_type_are_errors() -> None:
 
 def test_the_depth_of_yaml_events_is_limited() -> None:
     events = list(yaml.parse("[[1]]"))
-    assert list(limit_depth(events, 2)) == events
+    assert list(limit_events(events, 2)) == events
     with pytest.raises(yaml.MarkedYAMLError, match="nested too deeply; want at most 1 levels"):
-        list(limit_depth(events, 1))
+        list(limit_events(events, 1))
 
 
 def test_yaml_is_dumped_with_sorted_keys_and_quotes_where_needed() -> None:
     shared = ["x"]
     value = {"b": shared, "a": shared, "c": "1e3", "d": "", "e": "two\nlines\n", "f": True}
     assert dump_yaml(value) == 'a:\n- x\nb:\n- x\nc: "1e3"\nd: ""\ne: |\n  two\n  lines\nf: true\n'
+
+
+def test_values_are_counted_with_aliases_and_keys() -> None:
+    events = list(yaml.parse("a: &a [1, 2]\nb: [*a, *a]\n"))
+    assert list(limit_events(events, 3, 13)) == events  # 1 object, 2 keys, 3 in a, 1 list in b, and twice 3 in it
+    with pytest.raises(yaml.MarkedYAMLError, match="more than 12 values; want a smaller document"):
+        list(limit_events(events, 3, 12))
+
+
+@pytest.mark.parametrize(
+    ("values", "aliases", "is_valid"),
+    [(10_000, 40, True), (10_000, 50, False), (100_000, 3, True), (100_000, 10, False), (100, 40_000, False)],
+)
+def test_most_values_of_a_large_document_may_not_come_from_aliases(values: int, aliases: int, is_valid: bool) -> None:
+    mark = yaml.Mark("f", 0, 0, 0, None, None)
+    anchor = yaml.SequenceStartEvent("a", None, True, mark, mark)
+    scalars = [yaml.ScalarEvent(None, None, (True, False), "x")] * (values - 1)
+    alias_events = [yaml.AliasEvent("a", mark, mark)] * aliases
+    events = [anchor, *scalars, yaml.SequenceEndEvent(), *alias_events]
+    if is_valid:
+        assert len(list(limit_events(events, 2))) == len(events)
+    else:
+        with pytest.raises(yaml.MarkedYAMLError, match="document contains excessive aliasing"):
+            list(limit_events(events, 2))
+
+
+def test_a_document_of_more_than_a_mebibyte_or_200_000_values_is_rejected() -> None:
+    with pytest.raises(ConfigError, match="f: has more than 1 MiB"):
+        parse_document(b"#" * (1024**2 + 1), "f")
+    assert parse_document(b"#" * 1024**2, "f") == (None, [])
+    with pytest.raises(ConfigError, match="f: line 1, column 400000: more than 200000 values"):
+        parse_document(b"[" + b"x," * 200_000 + b"]", "f")

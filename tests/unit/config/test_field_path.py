@@ -3,7 +3,7 @@
 import pytest
 
 from extender.config.errors import FieldError
-from extender.config.field_path import child, drop_consequential_errors, is_within, item
+from extender.config.field_path import child, drop_cascading_errors, is_within, item
 
 
 def test_paths_are_joined_with_dots_and_indices() -> None:
@@ -21,4 +21,4 @@ def test_a_path_is_within_itself_and_its_ancestors(path: str, within: bool) -> N
 def test_errors_within_the_path_of_an_earlier_error_are_dropped() -> None:
     earlier = [FieldError("profiles[1]", "expected an object"), FieldError("", "not a field")]
     later = [FieldError(path, "Required value") for path in ("profiles[1].schedulerName", "profiles[10]", "profiles")]
-    assert drop_consequential_errors(later, earlier) == later[1:]
+    assert drop_cascading_errors(later, earlier) == later[1:]

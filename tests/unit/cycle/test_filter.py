@@ -56,7 +56,7 @@ def test_the_first_failure_of_a_node(row: int, status: Status | None) -> None:
     odd = RejectingFilter("Odd", "b", text="lost", code=Code.ERROR)
     results = filter_nodes(RejectingFilter("Full", "a", text="full"), odd)
 
-    assert results.find_first_failure(row) == status
+    assert results.get_first_rejection_status(row) == status
     assert results.find_first_error(row) == (status if row == 1 else None)
 
 

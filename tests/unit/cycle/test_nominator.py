@@ -7,7 +7,7 @@ from extender.cycle.diagnosis import find_nodes_that_pass_filters
 from extender.cycle.plugin_runtime import PluginRuntime
 from tests.build import make_cluster, make_node, make_pod
 
-PROFILE = wiring.build_scheduling().first_profile
+PROFILE = wiring.build_setup().first_profile
 NODE = {"cpu": "1", "memory": "4Gi", "pods": "9"}
 
 

@@ -8,21 +8,24 @@ from extender.cache.cache import Cache
 from extender.cache.pod_info import PodInfo
 from extender.cache.snapshot import Snapshot
 from extender.config.feature_gates import FeatureGates
+from extender.config.releases import RELEASE_1_36
 from extender.cycle.node_sampling import NodeSampler
 from extender.cycle.plugin_runtime import PluginRuntime
 from extender.cycle.pod_group_cycle import schedule_pod_group
 from extender.cycle.pod_group_members import WAITING_FOR_PREEMPTION, GroupDecision, MemberFailure, check_scheduler_names
 from extender.framework.extension_points import PermitResult
+from extender.framework.plugin_args import PluginArgs
 from extender.framework.profiles import Profile
-from extender.framework.status import SUCCESS, Code, Status, error, unschedulable
+from extender.framework.status import SUCCESS, Code, Status, error_status, unschedulable_status
 from extender.plugins.gang_scheduling import GangScheduling
 from tests.build import make_cluster, make_node, make_pod, make_pod_info
 from tests.pod_group_builders import make_group_member, make_pod_group
 from tests.unit.cycle.fakes import FakePostFilter, RaisingPlugin, RejectingFilter, make_profile
 
-GATES = FeatureGates({"GenericWorkload": True, "GangScheduling": True, "TopologyAwareWorkloadScheduling": True})
-GANGS = wiring.build_scheduling(gates=GATES).first_profile
-ANYWHERE = wiring.build_scheduling(gates=FeatureGates({"GenericWorkload": True, "GangScheduling": True})).first_profile
+GATE_NAMES = ("GenericWorkload", "GangScheduling", "TopologyAwareWorkloadScheduling")
+GATES = FeatureGates(dict.fromkeys(GATE_NAMES, True), RELEASE_1_36)
+GANGS = wiring.build_setup(gates=GATES).first_profile
+ANYWHERE = wiring.build_setup(gates=FeatureGates(dict.fromkeys(GATE_NAMES[:2], True), RELEASE_1_36)).first_profile
 TIGHT = {"cpu": "1", "memory": "4Gi", "pods": "9"}
 NO_ROOM = RejectingFilter("Full", "n1")
 FIT = GANGS.plugins["NodeResourcesFit"]
@@ -77,11 +80,11 @@ def test_a_gang_with_too_few_nodes_is_unschedulable() -> None:
     (1.36).
     """
     decision = schedule(make_gang_cluster("n1", min_count=2), "a", "b", profile=ANYWHERE)
-    assert decision.status == unschedulable("pod group is unschedulable")
+    assert decision.status == unschedulable_status("pod group is unschedulable")
     wait = "waiting for minCount pods from a gang to be scheduled"
     message = f"{wait}, one or more plugins asked to wait and no plugin rejected pod"
     assert decision.get_member_failure(0) == MemberFailure(
-        unschedulable("pod group is unschedulable", message), nominated_node=""
+        unschedulable_status("pod group is unschedulable", message), nominated_node=""
     )
     failure = decision.get_member_failure(1)
     assert failure is not None
@@ -117,7 +120,7 @@ def test_an_error_ends_the_cycle_of_the_group() -> None:
     """Source: pkg/scheduler/schedule_one_podgroup.go, Scheduler.podGroupSchedulingDefaultAlgorithm (1.36)."""
     decision = schedule(make_gang_cluster("n1"), "a", "b", profile=make_profile(RaisingPlugin()))
     message = 'running PreFilter plugin "Broken": ValueError: out of order'
-    assert decision.status == error(f"failed to schedule other pod from a pod group: {message}")
+    assert decision.status == error_status(f"failed to schedule other pod from a pod group: {message}")
     assert len(decision.members) == 1
     assert decision.get_member_failure(0) == MemberFailure(Status(Code.ERROR, (message,), "Broken"), nominated_node="")
     assert decision.get_member_failure(1) == MemberFailure(decision.status, nominated_node="")
@@ -135,7 +138,12 @@ def test_a_member_that_preempts_makes_the_group_wait() -> None:
             return NO_ROOM.filter(pod, nodes, _notes) if pod.pod.metadata.name == "b" else ()
 
     helping = FakePostFilter("Helping", Code.SUCCESS, nominated="n1")
-    decision = schedule(make_gang_cluster("n1"), "a", "b", profile=make_profile(Full(), helping, GangScheduling()))
+    decision = schedule(
+        make_gang_cluster("n1"),
+        "a",
+        "b",
+        profile=make_profile(Full(), helping, GangScheduling(PluginArgs(None, GATES))),
+    )
     assert (decision.status, decision.waits_for_preemption) == (WAITING_FOR_PREEMPTION, True)
     reason = "pod group is unschedulable, pod group is waiting for preemption to complete"
     assert decision.status.message == reason
@@ -154,7 +162,7 @@ def test_a_member_that_permit_rejects_frees_its_node() -> None:
         name = "Gatekeeper"
 
         def permit(self, pod: Any, *_: Any) -> Any:
-            return PermitResult(unschedulable("not this one") if pod.pod.metadata.name == "a" else None)
+            return PermitResult(unschedulable_status("not this one") if pod.pod.metadata.name == "a" else None)
 
     decision = schedule(make_gang_cluster("n1"), "a", "b", profile=make_profile(FIT, Gatekeeper()))
     assert [member.node_name for member in decision.members] == ["", "n1"]
@@ -165,5 +173,5 @@ def test_members_of_several_schedulers_cannot_be_scheduled_together() -> None:
     """Source: pkg/scheduler/schedule_one_podgroup.go, Scheduler.frameworkForPodGroup (1.36)."""
     pods = [make_pod_info(make_pod(name, spec={"schedulerName": name})) for name in ("x", "x", "y")]
     message = "all pods in a single pod group should have the same .spec.schedulerName set"
-    assert check_scheduler_names(pods) == error(f'{message}, got: "y" and "x"')
+    assert check_scheduler_names(pods) == error_status(f'{message}, got: "y" and "x"')
     assert check_scheduler_names(pods[:2]) is None

@@ -2,7 +2,7 @@
 
 import pytest
 
-from extender.framework.status import SUCCESS, Code, Status, unschedulable
+from extender.framework.status import SUCCESS, Code, Status, unschedulable_status
 from tests.unit.cycle.test_pod_group_members import make_gang_cluster, schedule
 
 
@@ -32,7 +32,7 @@ def test_ties_between_racks_are_broken_at_random() -> None:
 def test_a_group_that_fits_no_rack_is_unschedulable() -> None:
     decision = schedule(make_gang_cluster("a1", "b1", rack="rack"), "a", "b")
     first = "0/2 placements are available, first placement status: pod group is unschedulable"
-    assert decision.status == unschedulable(first)
+    assert decision.status == unschedulable_status(first)
     failure = decision.get_member_failure(1)
     assert failure is not None
     assert "0/1 nodes are available: 1 Insufficient cpu." in failure.status.message

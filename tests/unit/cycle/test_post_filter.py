@@ -69,10 +69,8 @@ def test_an_exception_ends_the_run_with_an_error() -> None:
     assert run.results["Broken"].status.code is Code.ERROR
 
 
-def test_details_are_grouped_by_plugin() -> None:
-    assert (
-        _run_post_filter(FakePostFilter("First", UNSCHEDULABLE), FakePostFilter("Second", Code.SUCCESS)).details == {}
-    )
+def test_plans_are_grouped_by_plugin() -> None:
+    assert _run_post_filter(FakePostFilter("First", UNSCHEDULABLE), FakePostFilter("Second", Code.SUCCESS)).plans == {}
 
 
 # -- which nodes there is hope for
@@ -83,7 +81,7 @@ def test_nodes_that_are_unresolvable_first_are_no_preemption_candidates() -> Non
         RejectingFilter("First", "a", code=UNRESOLVABLE), RejectingFilter("Second", "a", "b", "c")
     )
 
-    assert diagnosis.find_unschedulable_nodes().tolist() == [False, True, True]
+    assert diagnosis.find_nodes_where_preemption_may_help().tolist() == [False, True, True]
     assert [diagnosis.get_rejection_code(row) for row in (0, 1, None)] == [UNRESOLVABLE, UNSCHEDULABLE, UNRESOLVABLE]
 
 
@@ -92,7 +90,7 @@ def test_excluded_nodes_are_no_preemption_candidates() -> None:
         FakePreFilter("Choosing", PreFilterResult(node_names=frozenset("b"))), RejectingFilter("Refusing", "b")
     )
 
-    assert diagnosis.find_unschedulable_nodes().tolist() == [False, True, False]
+    assert diagnosis.find_nodes_where_preemption_may_help().tolist() == [False, True, False]
     assert diagnosis.get_rejection_code(0) is UNRESOLVABLE
 
 
@@ -100,5 +98,5 @@ def test_excluded_nodes_are_no_preemption_candidates() -> None:
 def test_a_pre_filter_rejection_decides_for_all_nodes_whether_preemption_may_help(code: Code, may_help: bool) -> None:
     *_, diagnosis, _ = _diagnose(FakePreFilter("Refusing", PreFilterResult(Status(code, ("no",)))))
 
-    assert diagnosis.find_unschedulable_nodes().tolist() == [may_help] * 3
+    assert diagnosis.find_nodes_where_preemption_may_help().tolist() == [may_help] * 3
     assert [diagnosis.get_rejection_code(row) for row in (0, None)] == [code, code]

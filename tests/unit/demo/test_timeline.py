@@ -36,7 +36,7 @@ class DemoFixture:
     ) -> None:
         condition = {"type": "PodScheduled", "status": "False", "reason": "Unschedulable", "message": message}
         status = {"status": {"conditions": [condition]}}
-        self.api.patch(PODS, "default", name, status, strategic=True, subresource="status")
+        self.api.patch_strategically(PODS, "default", name, status, subresource="status")
 
     def render(self, renderable: Any, *, width: int = 120, height: int = 30) -> str:
         out = StringIO()
@@ -88,13 +88,15 @@ def test_the_scheduler_s_event_of_a_preemption_makes_one_entry(demo: DemoFixture
         demo.api.create_from_manifest(make_pod("urgent")),
     )
 
-    def about(pod: dict[str, Any]) -> dict[str, Any]:
+    def make_reference(pod: dict[str, Any]) -> dict[str, Any]:
         meta = pod["metadata"]
         return {"kind": "Pod", "name": meta["name"], "namespace": "default", "uid": meta["uid"]}
 
     event = {"apiVersion": "v1", "kind": "Event", "metadata": {"name": "e"}, "reason": "Preempted"}
-    made = demo.api.create_from_manifest({**event, "involvedObject": about(victim), "related": about(urgent)})
-    demo.api.store.put("events", {**made, "count": 2})
+    event_object = demo.api.create_from_manifest(
+        {**event, "involvedObject": make_reference(victim), "related": make_reference(urgent)}
+    )
+    demo.api.store.put("events", {**event_object, "count": 2})
     assert demo.lines[2:] == ["0.0 preempted default/victim makes room for default/urgent"]
     assert demo.timeline.preemptions == ["default/victim makes room for default/urgent"]
 
@@ -105,7 +107,7 @@ def test_the_usage_of_a_node_counts_its_running_pods(demo: DemoFixture) -> None:
         pod = make_pod(name, nodeName="n1")
         pod["spec"]["containers"][0]["resources"] = {"requests": {"cpu": "500m", "memory": "1Gi"}}
         demo.api.create_from_manifest(pod)
-        demo.api.patch(PODS, "default", name, {"status": {"phase": phase}}, strategic=True, subresource="status")
+        demo.api.patch_strategically(PODS, "default", name, {"status": {"phase": phase}}, subresource="status")
     assert demo.timeline.list_node_usages() == [NodeUsage("n1", "", (500, 4000), (2**30, 2**33), 1)]
     assert "default/b has finished on n1" in demo.lines[-1]
 

@@ -7,6 +7,7 @@ from extender.api.kinds.devices import ResourceClaim
 from extender.basics.clock import SystemClock
 from extender.cache.cache import Cache
 from extender.config.feature_gates import FeatureGates
+from extender.config.releases import DEFAULT_RELEASE, Release
 from extender.dra.allocator import Allocator, NodeAllocation
 from extender.dra.features import make_features
 from tests.build import make_cluster, make_node, make_object
@@ -16,7 +17,7 @@ V1 = "resource.k8s.io/v1"
 Raw = Mapping[str, Any]
 
 
-def attribute_value(raw: Any) -> dict[str, Any]:
+def make_attribute_value(raw: Any) -> dict[str, Any]:
     """Return an attribute's value; `v1.2.3` is a version."""
     if isinstance(raw, bool):
         return {"bool": raw}
@@ -38,7 +39,7 @@ def make_device(name: str, body: Raw | None) -> dict[str, Any]:
     device: dict[str, Any] = {"name": name, **{key: body.pop(key) for key in fields & body.keys()}}
     device["attributes"] = {
         **device.get("attributes", {}),
-        **{key: attribute_value(value) for key, value in body.items()},
+        **{key: make_attribute_value(value) for key, value in body.items()},
     }
     device["capacity"] = {
         key: value if isinstance(value, Mapping) else {"value": value}
@@ -48,7 +49,7 @@ def make_device(name: str, body: Raw | None) -> dict[str, Any]:
 
 
 def make_slice(raw: Raw) -> Any:
-    """Build a slice of all nodes by default; `node` names one node, `by_device` lets devices select their nodes."""
+    """Build a slice of all nodes by default; `node` names one node, with `by_device` each device selects its nodes."""
     selection_fields = {"node": "nodeName", "selector": "nodeSelector", "by_device": "perDeviceNodeSelection"}
     node_selection = {selection_fields[key]: raw[key] for key in selection_fields if key in raw} or {"allNodes": True}
     pool = {"name": raw.get("pool", "pool"), "generation": raw.get("generation", 1)}
@@ -75,7 +76,7 @@ def make_device_class(name: str, *expressions: str, **spec: Any) -> Any:
     return make_object({"apiVersion": V1, "kind": "DeviceClass", "metadata": {"name": name}, "spec": body})
 
 
-def _exact(raw: Raw) -> dict[str, Any]:
+def _make_exact_request(raw: Raw) -> dict[str, Any]:
     request = {"deviceClassName": "gpu", "allocationMode": "ExactCount", **raw}
     if request["allocationMode"] == "ExactCount":
         request.setdefault("count", 1)
@@ -84,11 +85,11 @@ def _exact(raw: Raw) -> dict[str, Any]:
 
 
 def make_request(name: str, raw: Raw | None) -> dict[str, Any]:
-    """Build a request, by default for one device of class `gpu`; a list gives subrequests by name."""
+    """Build a request, by default for one device of class `gpu`; `firstAvailable` contains subrequests by name."""
     if isinstance(raw, Mapping) and "firstAvailable" in raw:
-        subrequests = [{"name": key, **_exact(body or {})} for key, body in raw["firstAvailable"].items()]
+        subrequests = [{"name": key, **_make_exact_request(body or {})} for key, body in raw["firstAvailable"].items()]
         return {"name": name, "firstAvailable": subrequests}
-    return {"name": name, "exactly": _exact(raw or {})}
+    return {"name": name, "exactly": _make_exact_request(raw or {})}
 
 
 def make_claim(name: str, requests: Raw, *, constraints: Sequence[Raw] = (), **body: Any) -> ResourceClaim:
@@ -117,9 +118,9 @@ def make_allocated_claim(name: str, allocated: Sequence[str | Raw], **status: An
     return make_claim(name, {"r": {}}, status={"allocation": allocation, **status})
 
 
-def make_allocator(gates: Mapping[str, bool] | None = None) -> Allocator:
+def make_allocator(gates: Mapping[str, bool] | None = None, release: Release = DEFAULT_RELEASE) -> Allocator:
     """Build an allocator with the system clock."""
-    return Allocator(make_features(FeatureGates(gates)), SystemClock())
+    return Allocator(make_features(FeatureGates(gates, release)), SystemClock())
 
 
 def make_cluster_with_devices(case: Raw) -> Cache:

@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 import yaml
 
+from extender.config.releases import DEFAULT_RELEASE, RELEASES
 from extender.dra.errors import AllocationError, AllocationTimeoutError, NodeAllocationError
 from tests.unit.dra.builders import (
     format_allocation,
@@ -26,7 +27,7 @@ from tests.unit.dra.builders import (
 CASES = Path(__file__).resolve().parents[2] / "cases" / "devices"
 
 
-def cases() -> Iterator[Any]:
+def load_cases() -> Iterator[Any]:
     for path in sorted(CASES.glob("*.yaml")):
         for name, case in yaml.safe_load(path.read_text()).items():
             yield pytest.param(case, id=f"{path.stem}: {name}")
@@ -34,7 +35,7 @@ def cases() -> Iterator[Any]:
 
 def allocate_case(case: Mapping[str, Any]) -> Any:
     cluster = make_cluster_with_devices(case).snapshot()
-    allocator = make_allocator(case.get("gates"))
+    allocator = make_allocator(case.get("gates"), RELEASES[case.get("release", DEFAULT_RELEASE.version)])
     allocator.sync(cluster)
     constraints = case.get("constraints", ())
     claims = [make_claim(f"c{n}", raw, constraints=constraints) for n, raw in enumerate(case["claims"])]
@@ -44,9 +45,9 @@ def allocate_case(case: Mapping[str, Any]) -> Any:
         return str(error)
 
 
-@pytest.mark.parametrize("case", list(cases()))
+@pytest.mark.parametrize("case", list(load_cases()))
 def test_claims_are_allocated_as_in_the_case(case: Mapping[str, Any]) -> None:
-    assert case.keys() <= {"gates", "labels", "slices", "classes", "taken", "constraints", "claims", "want"}
+    assert case.keys() <= {"release", "gates", "labels", "slices", "classes", "taken", "constraints", "claims", "want"}
     assert allocate_case(case) == case["want"]
 
 

@@ -53,3 +53,12 @@ def test_claims_avoid_devices_that_rules_taint(gates: dict[str, bool], want: str
     allocator.sync(cluster)
     claims = allocator.prepare([make_claim("c", {"r": {}})])
     assert format_allocation(allocator.allocate(claims, cluster.nodes[0], 0)) == [[f"r: {want}"]]
+
+
+def test_since_1_37_a_rule_without_a_selector_taints_no_device() -> None:
+    """Source: dynamic-resource-allocation/resourceslice/tracker/tracker.go, Tracker.applyPatches (1.37)."""
+    assert isinstance(SLICE, ResourceSlice)
+    rule = make_rule()
+    assert rule.spec.device_selector is None
+    assert apply_taint_rules(SLICE, [rule], applies_rules_without_selector=False) is SLICE
+    assert apply_taint_rules(SLICE, [rule], applies_rules_without_selector=True) is not SLICE

@@ -30,7 +30,7 @@ def make_service(profile: Profile | None = None, **more: Any) -> ExtenderService
     """Return the service of two nodes and *profile*, by default kube-scheduler's default profile."""
     registry = make_registry()
     metrics = VerbMetrics(registry)
-    profile = profile or wiring.build_scheduling().first_profile
+    profile = profile or wiring.build_setup().first_profile
     cache = make_cluster(make_node("n1"), make_node("n2"))
     runtime, hypothesis_runtime = wiring.make_runtime(), wiring.make_runtime(cache_results=False)
     pod_preparer = PodPreparer(find_errors=validate_object)
@@ -82,13 +82,15 @@ def client_tls_context(server: trustme.CA, client: trustme.LeafCert | None = Non
 def send_request(
     port: int, method: str, path: str, body: Any = None, *, tls: ssl.SSLContext | None = None, **headers: str
 ) -> tuple[int, str]:
-    """Send one request on a new connection; return status and text. *body* is bytes, or sent as JSON."""
+    """Send one request on a new connection; return status and text. *body* is JSON in bytes, or is encoded."""
     data = body if isinstance(body, bytes) else None if body is None else json.dumps(body).encode()
     connection: HTTPConnection = HTTPConnection("127.0.0.1", port, timeout=TIMEOUT)
     if tls is not None:
         connection = HTTPSConnection("localhost", port, timeout=TIMEOUT, context=tls)
     try:
-        connection.request(method, path, data, {name.replace("_", "-"): value for name, value in headers.items()})
+        content_type = {"Content-Type": "application/json"} if data is not None else {}
+        other_headers = {name.replace("_", "-"): value for name, value in headers.items()}
+        connection.request(method, path, data, content_type | other_headers)
         response = connection.getresponse()
         return response.status, response.read().decode()
     finally:

@@ -21,12 +21,12 @@ from extender.extender_api.verbs import Verbs
 from extender.framework.api_plan import ApiCall, ApiPlan
 from extender.framework.extension_points import PermitResult
 from extender.framework.profiles import Profile
-from extender.framework.status import Code, Status, error
-from extender.scheduler.binder import ignore
+from extender.framework.status import Code, Status, error_status
+from extender.scheduler.binder import do_nothing
 from extender.serving.health import Health
 from tests.build import make_cluster, make_node, make_pod
 
-SCHEDULING = wiring.build_scheduling()
+SCHEDULING = wiring.build_setup()
 WEB = make_pod("web", requests={"cpu": "1"})
 ARGS = BindingArgs("web", "default", "uid-default-web", "n1")
 
@@ -47,7 +47,7 @@ class FakeApiServer:
             raise PodReadError(self.unreadable)
         return self.pods.get(f"{namespace}/{name}")
 
-    async def call(self, api_call: ApiCall, ask: Callable[[], None] = ignore, /) -> None:
+    async def call(self, api_call: ApiCall, ask: Callable[[], None] = do_nothing, _: Any = None, /) -> None:
         await asyncio.sleep(0)
         ask()
         if self.error:
@@ -215,7 +215,7 @@ def test_a_binding_without_a_response_counts_if_the_watch_confirms_it() -> None:
     server = FakeApiServer(WEB)
     bind_verb, metrics = make_bind_verb(server, WEB)
 
-    async def call(api_call: ApiCall, ask: Callable[[], None]) -> None:
+    async def call(api_call: ApiCall, ask: Callable[[], None], _: Any) -> None:
         ask()
         bind_verb.cache.add_or_update_pod(make_pod("web", node="n1", requests={"cpu": "1"}))
         raise UnreachableError("timed out", maybe_sent=True)
@@ -302,7 +302,7 @@ def test_a_node_that_changes_during_pre_bind_gets_no_pod(changed_node: Node | No
     [
         (PreBindPlugin(Status(Code.UNSCHEDULABLE, ("no volume left",))), "no volume left", "refused"),
         (PreBindPlugin(ApiPlan(), Status(Code.UNSCHEDULABLE, ("not yet",))), "not yet", "refused"),
-        (PreBindPlugin(error("broken")), 'running PreBind plugin "Prepares": broken', "failed"),
+        (PreBindPlugin(error_status("broken")), 'running PreBind plugin "Prepares": broken', "failed"),
     ],
     ids=["PreBind refuses", "Permit refuses", "PreBind fails"],
 )
@@ -324,7 +324,7 @@ def test_pods_of_extra_schedulers_are_bound_by_the_default_profile() -> None:
 
 def test_nothing_is_bound_while_the_cache_is_not_synced() -> None:
     server = FakeApiServer(WEB)
-    bind_verb, metrics = make_bind_verb(server, WEB, not_ready_reason=lambda: "Pod not listed yet")
+    bind_verb, metrics = make_bind_verb(server, WEB, get_not_ready_reason=lambda: "Pod not listed yet")
     assert bind_all(bind_verb, ARGS) == ["Pod not listed yet"]
     assert (server.bound, metrics.outcomes) == ([], ["refused"])
 
@@ -348,6 +348,16 @@ def test_bind_is_served_if_there_is_a_bind_verb() -> None:
     body = {"PodName": "web", "PodNamespace": "default", "PodUID": "uid-default-web", "Node": "n1"}
     assert client.post("/bind", json=body).json() == {"Error": ""}
     assert client.post("/bind", json={**body, "PodUID": "x"}).status_code == 200
-    assert client.post("/bind", content=b"[").status_code == 400
-    operation = client.get("/openapi.json").json()["paths"]["/bind"]["post"]
-    assert operation["requestBody"]["content"]["application/json"]["schema"]["required"] == list(body)
+    json_type = {"content-type": "application/json; charset=utf-8"}
+    assert client.post("/bind", content=b"[", headers=json_type).status_code == 400
+    for headers, code in (
+        ({"content-type": "text/plain"}, 415),
+        ({}, 415),
+        ({**json_type, "origin": "https://example.com"}, 403),
+        ({**json_type, "origin": "null"}, 403),
+    ):
+        assert client.post("/bind", content=b"{}", headers=headers).status_code == code
+    document = client.get("/openapi.json").json()
+    assert list(document["paths"]["/bind"]) == ["post"]
+    schemas = document["components"]["schemas"]
+    assert schemas["BindingArgs"]["required"] == list(body)

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 import pytest
 
 from extender.extender_api.body_reader import WHOLE_NODES_PATTERN, WHOLE_PODS_PATTERN, BodyReader
+from extender.extender_api.request_limits import RequestLimits
 from extender.extender_api.routes import new_app
 from tests.unit.extender_api.http_harness import TIMEOUT, make_service, send_request, serve_in_thread
 
@@ -14,7 +15,7 @@ NAMES, WHOLE = 2_000, 100_000
 
 @pytest.fixture(scope="module")
 def port() -> Iterator[int]:
-    with serve_in_thread(new_app(make_service(body_reader=BodyReader(NAMES, WHOLE)))) as found:
+    with serve_in_thread(new_app(make_service(body_reader=BodyReader(RequestLimits(NAMES, WHOLE))))) as found:
         yield found
 
 
@@ -93,7 +94,9 @@ def test_chunks_without_a_length_are_counted(port: int) -> None:
 
 
 def test_all_requests_together_have_a_limit() -> None:
-    with serve_in_thread(new_app(make_service(body_reader=BodyReader(NAMES, 3_000, max_total_bytes=3_000)))) as port:
+    with serve_in_thread(
+        new_app(make_service(body_reader=BodyReader(RequestLimits(NAMES, 3_000), max_total_bytes=3_000)))
+    ) as port:
         head = b"POST /filter HTTP/1.1\r\nHost: x\r\nContent-Length: 2000\r\n\r\n"
         with socket.create_connection(("127.0.0.1", port), TIMEOUT) as slow:
             slow.sendall(head + b" " * 1_500)

@@ -49,3 +49,11 @@ def test_reasons_without_a_plugin_are_not_counted() -> None:
     reasons = make_reasons(1)
     reasons.set_reason(mask(1), FailureReason("unknown"))
     assert reasons.rejection_counts == {}
+
+
+def test_a_text_of_more_than_1024_characters_is_cut_because_it_is_repeated_for_each_node() -> None:
+    reasons = make_reasons(2)
+    reasons.set_reason(mask(1, 0), FailureReason("x" * 1024, plugin="P"))
+    reasons.set_reason(mask(0, 1), FailureReason("y" * 1025, plugin="P"))
+    assert [reason.text for reason in reasons.reasons] == ["", "x" * 1024, "y" * 1021 + "..."]
+    assert reasons.rejection_counts == {("P", "x" * 1024): 1, ("P", "y" * 1021 + "..."): 1}

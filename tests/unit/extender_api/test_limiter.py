@@ -6,7 +6,7 @@ from collections.abc import Awaitable, Callable
 import pytest
 
 from extender.extender_api.limiter import RequestLimiter
-from extender.extender_api.payloads import RequestError
+from extender.extender_api.request_limits import RequestError
 
 
 def test_requests_run_in_their_order() -> None:

@@ -3,8 +3,30 @@
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
+import msgspec
+
+from extender.api.extender_v1 import (
+    ArgsByNames,
+    ArgsByNodes,
+    MetaPod,
+    MetaVictims,
+    NodeListObject,
+    NodeMetadata,
+    NodeObject,
+    PreemptionArgsByPod,
+    PreemptionArgsByUid,
+    VictimByUid,
+    VictimMetadata,
+    VictimObject,
+    VictimsByPod,
+    VictimsByUid,
+)
+from extender.extender_api.openapi import add_verb_operations
+from extender.extender_api.payloads import decode_args, decode_preemption_args
 from extender.extender_api.routes import new_app
+from tests.coroutines import run_now
 from tests.unit.extender_api.http_harness import make_service, serve_in_thread
 from tests.unit.extender_api.test_bind import FakeApiServer, make_bind_verb
 
@@ -23,3 +45,40 @@ def test_requests_generated_from_the_openapi_document_pass(tmp_path: Path) -> No
         )
     assert found.returncode == 0, found.stdout[-4000:]
     assert "Tested: 8" in found.stdout
+
+
+POD: dict[str, Any] = {"metadata": {"name": "web"}}
+
+
+def test_the_request_types_of_the_document_are_what_the_decoder_reads() -> None:
+    by_names = run_now(decode_args(msgspec.json.encode(ArgsByNames(POD, ["n1", "n2"]))))
+    assert (by_names.pod.metadata.name, by_names.names and by_names.names.names) == ("web", ["n1", "n2"])
+    node_list = NodeListObject(items=[NodeObject(NodeMetadata("n1"))])
+    by_nodes = run_now(decode_args(msgspec.json.encode(ArgsByNodes(POD, node_list))))
+    assert by_nodes.nodes is not None
+    assert [sent_node.node.metadata.name for sent_node in by_nodes.nodes.nodes] == ["n1"]
+    expected = {"n1": MetaVictims((MetaPod("u1"),), 2)}
+    by_uid = PreemptionArgsByUid(POD, {"n1": VictimsByUid([VictimByUid("u1")], 2)})
+    assert run_now(decode_preemption_args(msgspec.json.encode(by_uid))).victims == expected
+    by_pod = PreemptionArgsByPod(POD, {"n1": VictimsByPod([VictimObject(VictimMetadata("u1"))], 2)})
+    assert run_now(decode_preemption_args(msgspec.json.encode(by_pod))).victims == expected
+
+
+def test_a_response_has_all_fields_of_its_type_and_no_others() -> None:
+    document: dict[str, Any] = {"paths": {}}
+    add_verb_operations(document, {"filter": "/scheduler/filter", "bind": "/bind"})
+    assert list(document["paths"]) == ["/scheduler/filter", "/bind"]
+    schemas = document["components"]["schemas"]
+    assert schemas["FilterResult"]["required"] == [
+        "Nodes",
+        "NodeNames",
+        "FailedNodes",
+        "FailedAndUnresolvableNodes",
+        "Error",
+    ]
+    assert schemas["FilterResult"]["additionalProperties"] is False
+    assert schemas["FilterResult"]["description"].count("\n") == 0
+    assert schemas["BindingArgs"]["required"] == ["PodName", "PodNamespace", "PodUID", "Node"]
+    assert schemas["BindingArgs"]["properties"]["PodUID"] == {"type": "string", "minLength": 1}
+    assert document["paths"]["/bind"]["post"]["summary"].endswith(".")
+    assert ("500" in document["paths"]["/bind"]["post"]["responses"]) is False

@@ -15,13 +15,14 @@ from extender.api.extender_v1 import (
     MetaVictims,
     PreemptionResult,
 )
+from extender.extender_api.json_parts import MAX_DECODE_BYTES
 from extender.extender_api.payloads import (
-    MAX_NAMES_BYTES,
-    RequestError,
     decode_args,
     decode_binding_args,
     decode_preemption_args,
 )
+from extender.extender_api.request_limits import MAX_NAMES_BYTES, MAX_OBJECT_BYTES, RequestError, RequestLimits
+from tests.coroutines import run_now
 
 CASES = Path(__file__).resolve().parents[2] / "wire"
 POD = '{"metadata": {"name": "web", "namespace": "shop", "creationTimestamp": null}, "spec": {"containers": []}}'
@@ -41,7 +42,7 @@ BIND = cases("bind.yaml")
 
 @pytest.mark.parametrize("case", REQUESTS.values(), ids=REQUESTS)
 def test_keys_of_a_request_are_case_insensitive(case: dict[str, Any]) -> None:
-    args = decode_args(case["body"].replace("{pod}", POD).replace("{nodes}", NODES).encode())
+    args = run_now(decode_args(case["body"].replace("{pod}", POD).replace("{nodes}", NODES).encode()))
     assert (args.pod.metadata.namespace, args.pod.metadata.name) == ("shop", "web")
     assert (None if args.names is None else args.names.names) == case.get("names")
     assert (args.nodes and [node_.node.metadata.name for node_ in args.nodes.nodes]) == case.get("nodes")
@@ -50,7 +51,7 @@ def test_keys_of_a_request_are_case_insensitive(case: dict[str, Any]) -> None:
 @pytest.mark.parametrize("case", INVALID.values(), ids=INVALID)
 def test_an_invalid_request_is_rejected_with_its_field(case: dict[str, str]) -> None:
     with pytest.raises(RequestError) as caught:
-        decode_args(case["body"].encode())
+        run_now(decode_args(case["body"].encode()))
     assert (caught.value.status, caught.value.message) == (400, case["error"])
 
 
@@ -81,7 +82,7 @@ def test_an_invalid_request_is_rejected_with_its_field(case: dict[str, str]) -> 
 )
 def test_json_made_to_break_decoders_is_rejected(body: bytes) -> None:
     with pytest.raises(RequestError) as caught:
-        decode_args(body)
+        run_now(decode_args(body))
     assert caught.value.status == 400
     assert len(caught.value.message) < 200
 
@@ -89,14 +90,14 @@ def test_json_made_to_break_decoders_is_rejected(body: bytes) -> None:
 def test_more_bytes_of_names_than_allowed_are_rejected() -> None:
     name = "n" * (MAX_NAMES_BYTES // 2)
     with pytest.raises(RequestError) as caught:
-        decode_args(f'{{"Pod": {{}}, "NodeNames": ["{name}", "{name}"]}}'.encode())
+        run_now(decode_args(f'{{"Pod": {{}}, "NodeNames": ["{name}", "{name}"]}}'.encode()))
     assert caught.value.status == 413
 
 
 def test_a_list_of_nodes_is_returned_byte_for_byte() -> None:
     node = b'{"metadata": {"name":"n1",  "unknown": [1.50, "\\u00e9"]}, "extra": 12345678901234567890123}'
     body = b'{"Pod": {}, "Nodes": {"kind":"NodeList", "metadata": {"continue": ""}, "items": [%b]}}' % node
-    nodes = decode_args(body).nodes
+    nodes = run_now(decode_args(body)).nodes
     assert nodes is not None
     written = msgspec.json.encode(FilterResult(nodes=nodes.with_items(nodes.raw)))
     assert written == (
@@ -124,10 +125,10 @@ def test_a_preempt_request_is_decoded_in_both_forms(case: dict[str, Any]) -> Non
     body = case["body"].replace("{pod}", POD).encode()
     if "error" in case:
         with pytest.raises(RequestError) as caught:
-            decode_preemption_args(body)
+            run_now(decode_preemption_args(body))
         assert (caught.value.status, caught.value.message) == (400, case["error"])
         return
-    args = decode_preemption_args(body)
+    args = run_now(decode_preemption_args(body))
     assert args.pod.metadata.name == "web"
     assert (args.victims is None) == ("victims" not in case)
     victims = {
@@ -142,8 +143,159 @@ def test_a_bind_request_is_decoded(case: dict[str, Any]) -> None:
     body = case["body"].encode()
     if "error" in case:
         with pytest.raises(RequestError) as caught:
-            decode_binding_args(body)
+            run_now(decode_binding_args(body))
         assert (caught.value.status, caught.value.message) == (400, case["error"])
         return
-    args = decode_binding_args(body)
+    args = run_now(decode_binding_args(body))
     assert [args.pod_name, args.pod_namespace, args.pod_uid, args.node] == case["fields"]
+
+
+def test_the_last_of_duplicate_keys_in_a_pod_wins_as_in_go() -> None:
+    args = run_now(decode_args(b'{"Pod":{"metadata":{"name":"a","name":"b"}},"Nodes":null,"NodeNames":[]}'))
+    assert args.pod.metadata.name == "b"
+
+
+NODE = b'{"metadata":{"name":"n%d"},"spec":{},"status":{"capacity":{"cpu":"4"}}}'
+
+
+def encode_like_go(*nodes: bytes, pod: bytes = b"{}") -> bytes:
+    return b'{"Pod":%b,"Nodes":{"metadata":{},"items":[%b]},"NodeNames":null}' % (pod, b",".join(nodes))
+
+
+@pytest.mark.parametrize("count", [0, 1, 2, 40], ids=lambda count: f"{count} nodes")
+def test_nodes_in_go_s_form_are_decoded_one_by_one(count: int) -> None:
+    raw = [NODE % number for number in range(count)]
+    nodes = run_now(decode_args(encode_like_go(*raw))).nodes
+    assert nodes is not None
+    assert [sent_node.node.metadata.name for sent_node in nodes.nodes] == [f"n{number}" for number in range(count)]
+    assert list(map(bytes, nodes.raw)) == raw
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        encode_like_go(b'{"metadata":{"name":"a"},"x":[{"y":1},{"metadata":{}}]}'),
+        encode_like_go(b'{"metadata":{"name":"a"}}', pod=b'{"x":1,"Nodes":{"metadata":{},"items":[]}}'),
+        encode_like_go(b'{"metadata":{"name":"a"}} '),
+    ],
+    ids=["the separator in a node", "the opening in the pod", "whitespace after a node"],
+)
+def test_a_small_body_that_is_cut_wrongly_is_decoded_as_a_whole(body: bytes) -> None:
+    nodes = run_now(decode_args(body)).nodes
+    assert nodes is not None
+    assert [sent_node.node.metadata.name for sent_node in nodes.nodes] == ["a"]
+
+
+LIMITS = RequestLimits(max_nodes=2, max_victims=2)
+BIG_POD = b'{"x":"%b"}' % (b"x" * MAX_OBJECT_BYTES)
+BIG_REQUEST = b'{"NodeNames":[], "Pod":{"x":"%b"}}' % (b"x" * MAX_DECODE_BYTES)
+RULES_ERROR = (
+    "Pod.spec: nodeSelector, affinity, topologySpreadConstraints and tolerations have more than 1000 fields or "
+    "262144 bytes"
+)
+VICTIM = b'{"UID":"u"}'
+
+
+@pytest.mark.parametrize(
+    ("body", "error"),
+    [
+        (b'{"Pod":{},"NodeNames":["a","b","c"]}', "NodeNames: more than 2 nodes; --max-nodes sets the limit"),
+        (
+            encode_like_go(*(NODE % number for number in range(3))),
+            "Nodes: more than 2 nodes; --max-nodes sets the limit",
+        ),
+        (
+            b'{"Pod":{},"Nodes":{"items":[%b,%b,%b]}}' % (NODE % 1, NODE % 2, NODE % 3),
+            "Nodes: more than 2 nodes; --max-nodes sets the limit",
+        ),
+        (b'{"Pod":%b,"NodeNames":[]}' % BIG_POD, "Pod: more than 3145728 bytes"),
+        (
+            b'{"Pod":{"x":[%b]},"NodeNames":[]}' % b",".join([b"{}"] * 20_000),
+            "Pod: more than 20000 JSON objects",
+        ),
+        (b'{"Pod":{"spec":{"tolerations":[%b]}},"NodeNames":[]}' % b",".join([b'{"key":"a"}'] * 1001), RULES_ERROR),
+        (b'{"Pod":{"spec":{"nodeSelector":{"a":"%b"}}},"NodeNames":[]}' % (b"x" * 262_144), RULES_ERROR),
+        (encode_like_go(BIG_POD), "Nodes.items[0]: more than 3145728 bytes"),
+        (
+            BIG_REQUEST,
+            "a request of more than 16777216 bytes must have the form that kube-scheduler sends: the fields in the "
+            "order of the Go struct, without whitespace",
+        ),
+    ],
+    ids=[
+        "names",
+        "nodes in Go's form",
+        "nodes in another form",
+        "a big pod",
+        "a pod of many objects",
+        "many tolerations",
+        "a big node selector",
+        "a big node",
+        "a big request",
+    ],
+)
+def test_a_request_above_a_limit_is_rejected(body: bytes, error: str) -> None:
+    with pytest.raises(RequestError) as caught:
+        run_now(decode_args(body, LIMITS))
+    assert (caught.value.status, caught.value.message) == (413, error)
+
+
+@pytest.mark.parametrize(
+    ("field", "value", "error"),
+    [
+        (
+            "NodeNameToMetaVictims",
+            b'{"n1":{"Pods":[%b,%b]},"n2":{"Pods":[%b]}}' % (VICTIM, VICTIM, VICTIM),
+            "NodeNameToMetaVictims: more than 2 victims; --max-victims sets the limit",
+        ),
+        (
+            "NodeNameToVictims",
+            b'{"n1":{},"n2":{},"n3":{}}',
+            "NodeNameToVictims: more than 2 nodes; --max-nodes sets the limit",
+        ),
+        (
+            "NodeNameToMetaVictims",
+            b'{"n1":{"Pods":[%b]}}' % b",".join([b"{}"] * 200_001),
+            "NodeNameToMetaVictims: more than 200000 JSON objects on one node",
+        ),
+    ],
+    ids=["victims", "nodes", "victims on one node"],
+)
+def test_victims_above_a_limit_are_rejected(field: str, value: bytes, error: str) -> None:
+    with pytest.raises(RequestError) as caught:
+        run_now(decode_preemption_args(b'{"Pod":{},"%b":%b}' % (field.encode(), value), LIMITS))
+    assert (caught.value.status, caught.value.message) == (413, error)
+
+
+def test_whole_victims_in_go_s_form_are_decoded_node_by_node() -> None:
+    pod = b'{"metadata":{"name":"a","uid":"u%d"},"spec":{"containers":[]},"status":{}}'
+    parts = [
+        b'"n%d":{"Pods":[%b],"NumPDBViolations":%d}' % (number, b",".join(pod % i for i in range(number)), number)
+        for number in range(3)
+    ]
+    body = b'{"Pod":{},"NodeNameToVictims":{%b},"NodeNameToMetaVictims":null}' % b",".join(parts)
+    assert run_now(decode_preemption_args(body)).victims == {
+        "n0": MetaVictims((), 0),
+        "n1": MetaVictims((MetaPod("u0"),), 1),
+        "n2": MetaVictims((MetaPod("u0"), MetaPod("u1")), 2),
+    }
+
+
+INVALID_SELECTOR = b'{"matchLabels":{"app":"%b"}}' % (b"x" * 64)
+TERM = b'{"topologyKey":"zone","labelSelector":%b}' % INVALID_SELECTOR
+
+
+@pytest.mark.parametrize(
+    "spec",
+    [
+        b'{"affinity":{"podAffinity":{"requiredDuringSchedulingIgnoredDuringExecution":[%b]}}}' % TERM,
+        b'{"affinity":{"podAntiAffinity":{"preferredDuringSchedulingIgnoredDuringExecution":'
+        b'[{"weight":1,"podAffinityTerm":%b}]}}}' % TERM,
+        b'{"topologySpreadConstraints":[%b]}' % TERM,
+    ],
+    ids=["a required term", "a preferred term", "a topology spread constraint"],
+)
+def test_an_invalid_label_selector_is_rejected_before_a_plugin_reads_it(spec: bytes) -> None:
+    with pytest.raises(RequestError, match=r"Pod\.spec: a label selector is invalid: .*no more than 63") as caught:
+        run_now(decode_args(b'{"Pod":{"spec":%b},"NodeNames":[]}' % spec))
+    assert caught.value.status == 400

@@ -6,14 +6,17 @@ import numpy as np
 import pytest
 
 from extender.cycle.plugin_runtime import PluginRuntime
+from extender.extender_api.node_list import NodeList
 from extender.extender_api.node_names import NodeNames
-from extender.extender_api.payloads import NodeList, RequestError, decode_args
+from extender.extender_api.payloads import decode_args
+from extender.extender_api.request_limits import RequestError
 from extender.extender_api.requested_nodes import add_requested_nodes, find_nodes_by_name
-from tests.build import make_cluster, make_node
+from tests.build import make_cluster, make_node, make_pod
+from tests.coroutines import run_now
 
 
 def decode_nodes(*nodes: dict[str, object]) -> NodeList:
-    node_list = decode_args(json.dumps({"Pod": {}, "Nodes": {"items": nodes}}).encode()).nodes
+    node_list = run_now(decode_args(json.dumps({"Pod": {}, "Nodes": {"items": nodes}}).encode())).nodes
     assert node_list is not None
     return node_list
 
@@ -36,22 +39,33 @@ def test_a_column_is_selected_in_the_order_of_the_request() -> None:
 def test_whole_nodes_are_added_and_the_snapshot_does_not_change() -> None:
     snapshot = make_cluster(make_node("n1")).snapshot()
     nodes = decode_nodes({"metadata": {"name": "n1", "labels": {"a": "b"}}}, {"metadata": {"name": "n2"}})
-    requested = add_requested_nodes(nodes, snapshot, PluginRuntime())
+    requested = run_now(add_requested_nodes(make_pod("web"), nodes, snapshot, PluginRuntime()))
     assert (requested.names, requested.unknown_count) == (["n1", "n2"], 0)
     assert [node.metadata.labels for node in requested.snapshot.nodes] == [{"a": "b"}, {}]
     assert list(snapshot.names) == ["n1"]
+
+
+def test_only_the_images_of_the_pod_are_indexed_and_every_image_is_found() -> None:
+    names = [[f"app-{number}:1", f"app-{number}@sha256:0"] for number in range(3)]
+    images = [{"names": pair, "sizeBytes": 100} for pair in names]
+    nodes = decode_nodes(*({"metadata": {"name": f"n{n}"}, "status": {"images": images[: n + 1]}} for n in range(3)))
+    pod = make_pod("web", spec={"containers": [{"name": "app", "image": "app-1:1"}]})
+    snapshot = run_now(add_requested_nodes(pod, nodes, make_cluster().snapshot(), PluginRuntime())).snapshot
+    assert list(snapshot._tables.nodes.images._states) == ["app-1:1"]
+    rows = {name: sorted(state.rows) for name in ("app-0:1", "app-1:1") if (state := snapshot.image_state(name))}
+    assert rows == {"app-0:1": [0, 1, 2], "app-1:1": [1, 2]}
 
 
 def test_an_equal_node_is_replaced_by_that_of_the_cache() -> None:
     snapshot = make_cluster(make_node("n1")).snapshot()
     nodes = decode_nodes({"metadata": {"name": "n2"}})
     nodes.nodes[0].node = make_node("n1")
-    add_requested_nodes(nodes, snapshot, PluginRuntime())
+    run_now(add_requested_nodes(make_pod("web"), nodes, snapshot, PluginRuntime()))
     assert nodes.nodes[0].node is snapshot.nodes[0]
 
 
 def test_an_invalid_quantity_is_rejected_with_its_index() -> None:
     nodes = decode_nodes({"metadata": {"name": "n1"}, "status": {"allocatable": {"cpu": "lots"}}})
     with pytest.raises(RequestError, match=r"Nodes\.items\[0\]\.status\.allocatable: ") as caught:
-        add_requested_nodes(nodes, make_cluster().snapshot(), PluginRuntime())
+        run_now(add_requested_nodes(make_pod("web"), nodes, make_cluster().snapshot(), PluginRuntime()))
     assert caught.value.status == 400

@@ -7,7 +7,7 @@ import pytest
 from starlette.testclient import TestClient
 
 from extender.cycle.plugin_runtime import PluginRuntime
-from extender.extender_api.payloads import MAX_NODES_BYTES
+from extender.extender_api.request_limits import MAX_NODES_BYTES
 from extender.extender_api.routes import ExtenderService, new_app
 from extender.extender_api.verbs import Verbs
 from extender.framework.status import Reason
@@ -78,7 +78,7 @@ def test_the_content_type_of_a_request_is_ignored(caller: TestClient) -> None:
             "/prioritize",
             {"content-length": str(MAX_NODES_BYTES + 1)},
             413,
-            "a request may have 268435456 bytes, this has more",
+            "a request may have at most 268435456 bytes",
         ),
     ],
     ids=[
@@ -151,13 +151,16 @@ def test_requests_are_counted_in_the_metrics(caller: TestClient) -> None:
 
 def test_the_openapi_document_has_both_forms_of_the_request(caller: TestClient) -> None:
     document = caller.get("/openapi.json").json()
+    schemas = document["components"]["schemas"]
     for verb in ("filter", "prioritize"):
         operation = document["paths"][f"/{verb}"]["post"]
-        forms = operation["requestBody"]["content"]["application/json"]["schema"]["oneOf"]
+        references = operation["requestBody"]["content"]["application/json"]["schema"]["oneOf"]
+        forms = [schemas[reference["$ref"].rpartition("/")[2]] for reference in references]
         assert [form["required"] for form in forms] == [["Pod", "NodeNames"], ["Pod", "Nodes"]]
         assert {"200", "400", "413", "415"} <= set(operation["responses"])
     response = document["paths"]["/filter"]["post"]["responses"]["200"]["content"]["application/json"]["schema"]
-    assert set(response["required"]) == set(caller.post("/filter", content=BODY).json())
+    assert response == {"$ref": "#/components/schemas/FilterResult"}
+    assert set(schemas["FilterResult"]["required"]) == set(caller.post("/filter", content=BODY).json())
 
 
 def test_nothing_else_is_served(caller: TestClient) -> None:
@@ -188,4 +191,19 @@ def test_whole_nodes_are_counted_and_warned_of_once_if_the_cluster_is_known(capl
     assert 'extender_requests_with_whole_nodes_total{verb="filter"} 2.0' in page
     assert 'extender_requests_with_whole_nodes_total{verb="prioritize"} 1.0' in page
     warnings = [record.getMessage() for record in caplog.records if record.levelname == "WARNING"]
-    assert warnings == ["Requests bring whole nodes though the cluster is known; set nodeCacheCapable: true for names"]
+    assert warnings == ["Requests contain whole nodes, but their names are enough; set nodeCacheCapable: true"]
+
+
+def test_a_list_of_all_requested_names_is_returned_in_the_order_and_encoding_of_json() -> None:
+    names = ["n2", 'quo"te', "n1", "\u00e9"]
+    cache = make_cluster(*map(make_node, names))
+    profile = make_profile(FixedScore({"n1": 50}))
+    verbs = Verbs(cache, {}, profile, PluginRuntime(), PluginRuntime())
+    metrics = VerbMetrics(registry := make_registry())
+    app = new_app(ExtenderService(verbs, Health(), metrics, lambda: render_metrics(registry)))
+    body = json.dumps({"Pod": {"metadata": {"name": "web"}}, "Nodes": None, "NodeNames": names})
+    text = TestClient(app).post("/filter", content=body).text
+    assert text == (
+        '{"Nodes":null,"NodeNames":["n2","quo\\"te","n1","\u00e9"],"FailedNodes":{},"FailedAndUnresolvableNodes":{},'
+        '"Error":""}'
+    )

@@ -17,6 +17,7 @@ from extender.framework.profiles import Profile
 from extender.framework.result_cache import ResultCache
 from extender.framework.status import Code, Reason, Status
 from tests.build import make_cluster, make_node, make_pod
+from tests.coroutines import run_now
 from tests.fake_plugins import (
     AcceptingFilter,
     CountingFilter,
@@ -46,27 +47,31 @@ def args_by_name(*names: str) -> ExtenderArgs:
 
 
 def args_by_node(*nodes: dict[str, Any]) -> ExtenderArgs:
-    return decode_args(json.dumps({"Pod": {"metadata": {"name": "web"}}, "Nodes": {"items": nodes}}).encode())
+    return run_now(decode_args(json.dumps({"Pod": {"metadata": {"name": "web"}}, "Nodes": {"items": nodes}}).encode()))
 
 
 def scores(tested_verbs: Verbs, args: ExtenderArgs) -> list[tuple[str, int]]:
-    return [(item.host, item.score) for item in tested_verbs.prioritize(args)]
+    return [(item.host, item.score) for item in run_now(tested_verbs.prioritize(args))]
 
 
 def test_only_requested_nodes_are_returned() -> None:
     plugin = RejectingFilter({Reason("no"): ["n1", "n2"]})
-    assert make_verbs(plugin).filter(args_by_name("n2", "n4")) == FilterResult(
+    assert run_now(make_verbs(plugin).filter(args_by_name("n2", "n4"))) == FilterResult(
         node_names=["n4"], failed_nodes={"n2": "no"}
     )
 
 
 def test_names_are_returned_in_the_order_of_the_request() -> None:
-    assert make_verbs(AcceptingFilter()).filter(args_by_name("n3", "n1", "n2")).node_names == ["n3", "n1", "n2"]
+    assert run_now(make_verbs(AcceptingFilter()).filter(args_by_name("n3", "n1", "n2"))).node_names == [
+        "n3",
+        "n1",
+        "n2",
+    ]
 
 
 def test_nodes_that_preemption_cannot_help_are_listed_separately() -> None:
     plugin = RejectingFilter({Reason("no room"): ["n1"], Reason("wrong zone", Code.UNRESOLVABLE): ["n2"]})
-    assert make_verbs(plugin).filter(args_by_name("n1", "n2", "n3")) == FilterResult(
+    assert run_now(make_verbs(plugin).filter(args_by_name("n1", "n2", "n3"))) == FilterResult(
         node_names=["n3"], failed_nodes={"n1": "no room"}, failed_and_unresolvable_nodes={"n2": "wrong zone"}
     )
 
@@ -75,7 +80,7 @@ def test_reasons_of_a_plugin_are_joined_in_its_order_and_one_unresolvable_reason
     plugin = RejectingFilter(
         {Reason("b"): ["n1", "n2", "n3"], Reason("a"): ["n1", "n2"], Reason("z", Code.UNRESOLVABLE): ["n2"]}
     )
-    result = make_verbs(plugin).filter(args_by_name("n1", "n2", "n3"))
+    result = run_now(make_verbs(plugin).filter(args_by_name("n1", "n2", "n3")))
     assert result.failed_nodes == {"n1": "b, a", "n3": "b"}
     assert result.failed_and_unresolvable_nodes == {"n2": "b, a, z"}
 
@@ -86,24 +91,24 @@ def test_a_node_has_the_reason_of_the_first_plugin_that_rejects_it() -> None:
 
     first = RejectingFilter({Reason("first"): ["n1"]})
     later = RefusesLater({Reason("second", Code.UNRESOLVABLE): ["n1", "n2"]})
-    result = make_verbs(first, later).filter(args_by_name("n1", "n2"))
+    result = run_now(make_verbs(first, later).filter(args_by_name("n1", "n2")))
     assert result.failed_nodes == {"n1": "first"}
     assert result.failed_and_unresolvable_nodes == {"n2": "second"}
 
 
 def test_a_rejection_without_a_reason_is_a_rejection() -> None:
-    result = make_verbs(RejectingPreFilter(Status(Code.UNSCHEDULABLE))).filter(args_by_name("n1"))
+    result = run_now(make_verbs(RejectingPreFilter(Status(Code.UNSCHEDULABLE))).filter(args_by_name("n1")))
     assert result == FilterResult(node_names=[], failed_nodes={"n1": ""})
 
 
 def test_an_unknown_name_is_a_failed_node() -> None:
-    assert make_verbs(AcceptingFilter()).filter(args_by_name("n1", "new", "")) == FilterResult(
+    assert run_now(make_verbs(AcceptingFilter()).filter(args_by_name("n1", "new", ""))) == FilterResult(
         node_names=["n1"], failed_nodes={"new": UNKNOWN_NODE, "": UNKNOWN_NODE}
     )
 
 
 def test_without_any_node_every_name_is_unknown() -> None:
-    result = make_verbs(AcceptingFilter(), cluster=Cache()).filter(args_by_name("n1"))
+    result = run_now(make_verbs(AcceptingFilter(), cluster=Cache()).filter(args_by_name("n1")))
     assert result == FilterResult(node_names=[], failed_nodes={"n1": UNKNOWN_NODE})
 
 
@@ -111,7 +116,8 @@ def test_without_any_node_every_name_is_unknown() -> None:
     ("code", "final"), [(Code.UNSCHEDULABLE, False), (Code.UNRESOLVABLE, True)], ids=["for now", "for good"]
 )
 def test_a_pod_rejected_by_pre_filter_fails_on_every_requested_node(code: Code, final: bool) -> None:
-    result = make_verbs(RejectingPreFilter(Status(code, ("not this one", "never")))).filter(args_by_name("n2", "n1"))
+    verbs = make_verbs(RejectingPreFilter(Status(code, ("not this one", "never"))))
+    result = run_now(verbs.filter(args_by_name("n2", "n1")))
     caught = {"n2": "not this one, never", "n1": "not this one, never"}
     parts = (result.failed_nodes, result.failed_and_unresolvable_nodes)
     assert result.node_names == []
@@ -119,22 +125,24 @@ def test_a_pod_rejected_by_pre_filter_fails_on_every_requested_node(code: Code, 
 
 
 def test_nodes_excluded_by_pre_filter_are_unresolvable() -> None:
-    result = make_verbs(RejectingPreFilter(node_names=frozenset({"n1", "gone"})), AcceptingFilter()).filter(
-        args_by_name("n1", "n2")
+    result = run_now(
+        make_verbs(RejectingPreFilter(node_names=frozenset({"n1", "gone"})), AcceptingFilter()).filter(
+            args_by_name("n1", "n2")
+        )
     )
     assert result.node_names == ["n1"]
     assert result.failed_and_unresolvable_nodes == {"n2": "node(s) didn't satisfy plugin(s) [RejectingPreFilter]"}
 
 
 def test_a_bug_in_a_plugin_is_an_error_that_names_it() -> None:
-    result = make_verbs(RaisingPlugin()).filter(args_by_name("n1"))
+    result = run_now(make_verbs(RaisingPlugin()).filter(args_by_name("n1")))
     assert result == FilterResult(error='running "RaisingPlugin" filter plugin: ZeroDivisionError: a bug')
 
 
 def test_a_request_without_nodes_is_an_error() -> None:
-    for tested_verbs in (make_verbs(AcceptingFilter()).filter, make_verbs(AcceptingFilter()).prioritize):
+    for verb in (make_verbs(AcceptingFilter()).filter, make_verbs(AcceptingFilter()).prioritize):
         with pytest.raises(RequestError, match=NO_NODES_MESSAGE) as caught:
-            tested_verbs(ExtenderArgs(WEB))
+            run_now(verb(ExtenderArgs(WEB)))
         assert caught.value.status == 400
 
 
@@ -146,14 +154,16 @@ def test_the_profile_has_the_pod_s_scheduler_name_or_is_the_default() -> None:
     tested_verbs = make_verbs(counts, others=(batch,))
     for_batch = make_pod("job", spec={"schedulerName": "batch"})
     for_nobody = make_pod("odd", spec={"schedulerName": "someone-else"})
-    assert tested_verbs.filter(ExtenderArgs(for_batch, names=NodeNames(["n1"]))).failed_nodes == {"n1": "not for batch"}
-    assert tested_verbs.filter(ExtenderArgs(for_nobody, names=NodeNames(["n1"]))).node_names == ["n1"]
+    assert run_now(tested_verbs.filter(ExtenderArgs(for_batch, names=NodeNames(["n1"])))).failed_nodes == {
+        "n1": "not for batch"
+    }
+    assert run_now(tested_verbs.filter(ExtenderArgs(for_nobody, names=NodeNames(["n1"])))).node_names == ["n1"]
     assert counts.calls == [("default/odd", 4)]
 
 
 def test_whole_nodes_are_returned_as_whole_nodes() -> None:
     args = args_by_node({"metadata": {"name": "n1"}, "extra": 1}, {"metadata": {"name": "n2"}})
-    result = make_verbs(RejectingFilter({Reason("no"): ["n2"]})).filter(args)
+    result = run_now(make_verbs(RejectingFilter({Reason("no"): ["n2"]})).filter(args))
     assert result.node_names is None
     assert result.nodes is not None
     assert [bytes(item) for item in result.nodes["items"]] == [b'{"metadata": {"name": "n1"}, "extra": 1}']
@@ -164,14 +174,14 @@ def test_whole_nodes_are_filtered_with_the_cache_s_pods_and_the_cache_does_not_c
     cluster = make_cluster(*NODES, make_pod("there", node="n1"), make_pod("early", node="new"))
     tested_verbs = make_verbs(OccupiedNodeFilter(), cluster=cluster)
     sent = [{"metadata": {"name": name, "labels": {"sent": "yes"}}} for name in ("n1", "n2", "new")]
-    assert tested_verbs.filter(args_by_node(*sent)).failed_nodes == {"n1": "has pods", "new": "has pods"}
+    assert run_now(tested_verbs.filter(args_by_node(*sent))).failed_nodes == {"n1": "has pods", "new": "has pods"}
     assert list(cluster.snapshot().names) == ["n1", "n2", "n3", "n4"]
     assert cluster.snapshot().nodes[0].metadata.labels == {}
-    assert tested_verbs.filter(args_by_name("n1", "n2")).failed_nodes == {"n1": "has pods"}
+    assert run_now(tested_verbs.filter(args_by_name("n1", "n2"))).failed_nodes == {"n1": "has pods"}
 
 
 def test_whole_nodes_are_filtered_with_an_empty_cache() -> None:
-    result = make_verbs(AcceptingFilter(), cluster=Cache()).filter(args_by_node({"metadata": {"name": "n9"}}))
+    result = run_now(make_verbs(AcceptingFilter(), cluster=Cache()).filter(args_by_node({"metadata": {"name": "n9"}})))
     assert result.nodes is not None
     assert len(result.nodes["items"]) == 1
 
@@ -179,19 +189,19 @@ def test_whole_nodes_are_filtered_with_an_empty_cache() -> None:
 def test_a_node_with_an_invalid_quantity_is_rejected_with_its_field() -> None:
     invalid_node = {"metadata": {"name": "n2"}, "status": {"allocatable": {"cpu": "lots"}}}
     with pytest.raises(RequestError, match=r'Nodes\.items\[1\]\.status\.allocatable: quantity "lots"') as caught:
-        make_verbs(AcceptingFilter()).filter(args_by_node({"metadata": {"name": "n1"}}, invalid_node))
+        run_now(make_verbs(AcceptingFilter()).filter(args_by_node({"metadata": {"name": "n1"}}, invalid_node)))
     assert caught.value.status == 400
 
 
 def test_an_invalid_pod_is_rejected_with_its_field() -> None:
     pod_preparer = PodPreparer(find_errors=lambda pod: [("spec.x", "is odd")])
     with pytest.raises(RequestError, match=r"Pod\.spec\.x: is odd"):
-        make_verbs(AcceptingFilter(), pod_preparer=pod_preparer).filter(args_by_name("n1"))
+        run_now(make_verbs(AcceptingFilter(), pod_preparer=pod_preparer).filter(args_by_name("n1")))
 
 
 def test_an_amount_beyond_64_bits_is_only_a_large_amount() -> None:
     huge = ExtenderArgs(make_pod("huge", requests={"cpu": 2**70}), names=NodeNames(["n1"]))
-    assert make_verbs(AcceptingFilter()).filter(huge).node_names == ["n1"]
+    assert run_now(make_verbs(AcceptingFilter()).filter(huge)).node_names == ["n1"]
 
 
 def test_the_best_node_comes_first_and_ties_keep_the_order_of_the_request() -> None:
@@ -222,7 +232,7 @@ def test_a_bug_in_a_score_plugin_is_status_500() -> None:
 
     message = 'running Score plugins: plugin "RaisingPlugin" failed with: ZeroDivisionError: a bug'
     with pytest.raises(RequestError, match=message) as failed:
-        make_verbs(RaisesWhileScoring()).prioritize(args_by_name("n1", "n2"))
+        run_now(make_verbs(RaisesWhileScoring()).prioritize(args_by_name("n1", "n2")))
     assert failed.value.status == 500
 
 

@@ -10,10 +10,11 @@ from extender.cache.cache import Cache
 from extender.extender_api.payloads import RequestError, decode_preemption_args
 from extender.extender_api.verbs import NO_VICTIMS_MESSAGE, Verbs
 from tests.build import make_cluster
+from tests.coroutines import run_now
 from tests.fake_plugins import RaisingPlugin, make_profile
 from tests.unit.preemption.builders import make_budget, make_small_node, make_victim
 
-SCHEDULING = wiring.build_scheduling()
+SCHEDULING = wiring.build_setup()
 HIGH = {
     "metadata": {"name": "high", "namespace": "default", "uid": "uid-default-high"},
     "spec": {
@@ -52,8 +53,8 @@ def by_pod(offer: dict[str, list[str]], broken: int = 0) -> dict[str, Any]:
 
 
 def preempt(cache: Cache, **sent: Any) -> dict[str, tuple[list[str], int]]:
-    args = decode_preemption_args(json.dumps({"Pod": HIGH, **sent}).encode())
-    victims = make_verbs(cache).preempt(args).node_name_to_meta_victims
+    args = run_now(decode_preemption_args(json.dumps({"Pod": HIGH, **sent}).encode()))
+    victims = run_now(make_verbs(cache).preempt(args)).node_name_to_meta_victims
     return {
         node: ([pod.uid.removeprefix("uid-default-") for pod in victims_.pods], victims_.num_pdb_violations)
         for node, victims_ in victims.items()
@@ -111,8 +112,10 @@ def test_a_bug_in_a_plugin_is_status_500() -> None:
         def pre_filter(self, *_: Any) -> Any:
             raise ZeroDivisionError("a bug")
 
-    args = decode_preemption_args(json.dumps({"Pod": HIGH, "NodeNameToMetaVictims": by_uid({"n1": ["a"]})}).encode())
+    args = run_now(
+        decode_preemption_args(json.dumps({"Pod": HIGH, "NodeNameToMetaVictims": by_uid({"n1": ["a"]})}).encode())
+    )
     with pytest.raises(RequestError) as caught:
-        make_verbs(two_nodes(), make_profile(RaisesFirst())).preempt(args)
+        run_now(make_verbs(two_nodes(), make_profile(RaisesFirst())).preempt(args))
     assert caught.value.status == 500
     assert caught.value.message == 'running PreFilter plugin "RaisingPlugin": ZeroDivisionError: a bug'

@@ -63,7 +63,10 @@ def test_steps_run_in_order_at_their_times() -> None:
             r"steps\[1\].atSeconds: 1.0 is not between 2.0 and 9.0",
         ),
         (f"{{{HEAD}, steps: [{{atSeconds: 2, copies: 0}}]}}", r"steps\[0\].copies: 0 is less than 1"),
-        (f"{{{HEAD}, steps: [{{atSeconds: 2, delete: [web]}}]}}", r"steps\[0\].delete\[0\]: 'web' names nothing"),
+        (
+            f"{{{HEAD}, steps: [{{atSeconds: 2, delete: [web]}}]}}",
+            r"steps\[0\].delete\[0\]: 'web' does not name an object",
+        ),
         (
             f"{{{HEAD}, objects: [{{apiVersion: v2, kind: Pod}}]}}",
             r"objects\[0\]: the fake API server has no kind 'Pod' in apiVersion 'v2'",
@@ -95,6 +98,6 @@ def test_the_demo_s_scenario_is_valid() -> None:
     create_objects(api, scenario)
     asyncio.run(run_scenario(api, scenario, sleep=sleep))
     names = [pod["metadata"]["name"] for pod in api.list_objects(PODS)]
-    assert len(api.list_nodes()) == 5
+    assert len(api.list_objects(NODES)) == 5
     assert len(names) == 20
     assert {"answers", "month-end", "cache-4", "training-2", "training-again"} <= set(names)

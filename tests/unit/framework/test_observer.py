@@ -30,7 +30,7 @@ class RecordingObserver:
 
 
 def test_each_extension_point_of_a_scheduling_cycle_is_observed_once() -> None:
-    observer, profile = RecordingObserver(), wiring.build_scheduling().first_profile
+    observer, profile = RecordingObserver(), wiring.build_setup().first_profile
     runtime = wiring.make_runtime(observer)
     cluster = make_cluster(make_node("a"), make_node("b")).snapshot()
     pod_info = cluster.make_pod_info(make_pod())
@@ -44,7 +44,7 @@ def test_each_extension_point_of_a_scheduling_cycle_is_observed_once() -> None:
 
 def test_extension_points_and_calls_of_a_binding_cycle_are_observed() -> None:
     """The executor of a plan observes it, not the plugin runner."""
-    observer, profile = RecordingObserver(), wiring.build_scheduling().first_profile
+    observer, profile = RecordingObserver(), wiring.build_setup().first_profile
     runtime = wiring.make_runtime(observer)
     cluster = make_cluster(make_node("a")).snapshot()
     pod_info = cluster.make_pod_info(make_pod())
@@ -71,7 +71,7 @@ def test_extension_points_and_calls_of_a_binding_cycle_are_observed() -> None:
 
 
 def test_plugin_calls_are_observed_with_their_codes() -> None:
-    observer, profile = RecordingObserver(), wiring.build_scheduling().first_profile
+    observer, profile = RecordingObserver(), wiring.build_setup().first_profile
     runtime = wiring.make_runtime(observer)
     cluster = make_cluster(make_node("a")).snapshot()
     pod_info = cluster.make_pod_info(make_pod(requests={"cpu": "5"}))

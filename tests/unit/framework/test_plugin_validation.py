@@ -61,7 +61,9 @@ class RaisingPlugin:
 def test_a_constructor_that_raises_is_an_error_with_its_plugin() -> None:
     with pytest.raises(ConfigError) as error:
         run_plugin(RaisingPlugin, make_cluster(make_node("one"), make_pod("web")), "web")
+    line = RaisingPlugin.__init__.__code__.co_firstlineno + 1
     assert str(error.value) == (
         'profiles[0]: initializing plugin "RaisingPlugin": '
-        "FileNotFoundError: [Errno 2] No such file or directory: 'models.txt'"
+        "FileNotFoundError: [Errno 2] No such file or directory: 'models.txt' "
+        f"(tests/unit/framework/test_plugin_validation.py:{line})"
     )

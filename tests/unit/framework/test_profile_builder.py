@@ -6,6 +6,8 @@ import pytest
 
 from extender.app import wiring
 from extender.config.errors import ConfigError
+from extender.config.feature_gates import FeatureGates
+from extender.config.releases import RELEASES
 
 VOLUME_LIMITS = ["AzureDiskLimits", "CinderLimits", "EBSLimits", "GCEPDLimits"]
 CONDITION_CHECKS = ["CheckNodeCondition", "CheckNodeDiskPressure", "CheckNodeMemoryPressure", "CheckNodePIDPressure"]
@@ -15,13 +17,13 @@ SCORES = [
 ]
 
 
-def build(**plugins: Any) -> wiring.Scheduling:
+def build(**plugins: Any) -> wiring.SchedulerSetup:
     document = {
         "apiVersion": "kubescheduler.config.k8s.io/v1",
         "kind": "KubeSchedulerConfiguration",
         "profiles": [{"plugins": plugins}],
     }
-    return wiring.build_scheduling_from_builtins(document, "f")
+    return wiring.build_setup_from_document(document, "f")
 
 
 def enabled(*names: str) -> dict[str, Any]:
@@ -62,7 +64,7 @@ def test_the_other_removed_plugins_can_be_enabled_at_their_extension_points() ->
 
 
 def test_no_removed_plugin_is_enabled_by_default_or_rendered_with_the_defaults() -> None:
-    default = wiring.build_scheduling()
+    default = wiring.build_setup()
     assert (
         not {*VOLUME_LIMITS, *CONDITION_CHECKS, *SCORES, "NodeLabel", "ServiceAffinity"}
         & default.first_profile.plugins.keys()
@@ -77,7 +79,7 @@ def test_an_invalid_limit_in_the_environment_is_a_warning(
     """Source: pkg/scheduler/framework/plugins/nodevolumelimits/non_csi.go, getMaxVolLimitFromEnv (1.21)."""
     monkeypatch.setenv("KUBE_MAX_PD_VOLS", text)
     assert len(build(multiPoint=enabled("EBSLimits")).warnings) == warnings
-    assert wiring.build_scheduling().warnings == ()
+    assert wiring.build_setup().warnings == ()
 
 
 def test_all_errors_of_a_configuration_are_reported_at_once() -> None:
@@ -95,9 +97,35 @@ def test_all_errors_of_a_configuration_are_reported_at_once() -> None:
         ],
     }
     with pytest.raises(ConfigError) as caught:
-        wiring.build_scheduling_from_builtins(document, "f")
+        wiring.build_setup_from_document(document, "f")
     assert [str(error) for error in caught.value.errors] == [
         'profiles[0].plugins.filter.enabled: FilterPlugin "NodeNam" does not exist; did you mean "NodeName"?',
         "profiles[0].pluginConfig[1].args.hardPodAffinityWeight: Invalid value: 101: not in valid range [0, 100]",
         "profiles[0].pluginConfig[0].args: NodeName takes no arguments, got x",
     ]
+
+
+PRE_FILTER_PLUGINS = [
+    *("NodeAffinity", "NodePorts", "NodeResourcesFit", "VolumeRestrictions", "NodeVolumeLimits", "VolumeBinding"),
+    *("VolumeZone", "PodTopologySpread", "InterPodAffinity", "DynamicResources", "NodeDeclaredFeatures"),
+]
+
+
+@pytest.mark.parametrize(
+    ("version", "pre_filter_head", "filter_head"),
+    [
+        ("1.36", [], ["NodeUnschedulable", "NodeName", "TaintToleration"]),
+        (
+            "1.37",
+            ["NodeName", "NodeUnschedulable", "TaintToleration"],
+            ["NodeName", "NodeUnschedulable", "TaintToleration"],
+        ),
+    ],
+)
+def test_the_default_profile_has_the_pre_filter_and_filter_plugins_of_its_release(
+    version: str, pre_filter_head: list[str], filter_head: list[str]
+) -> None:
+    """Source: pkg/scheduler/apis/config/testing/defaults/defaults.go, ExpandedPluginsV1 (1.36, 1.37)."""
+    profile = wiring.build_setup(gates=FeatureGates(release=RELEASES[version])).first_profile
+    assert [plugin.name for plugin in profile.pre_filter_plugins] == [*pre_filter_head, *PRE_FILTER_PLUGINS]
+    assert [plugin.name for plugin in profile.filter_plugins] == [*filter_head, *PRE_FILTER_PLUGINS]

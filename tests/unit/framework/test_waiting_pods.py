@@ -12,10 +12,10 @@ def test_the_last_plugin_that_allows_a_pod_ends_its_wait() -> None:
     pod = pods.add(POD_INFO, "n1", {"A": 10, "B": 20}, now=100)
 
     pod.allow("A")
-    assert pods.pop_decided(now=101) == []
+    assert pods.pop_decided_pods(now=101) == []
 
     pod.allow("B")
-    assert [decided.status for decided in pods.pop_decided(now=101)] == [SUCCESS]
+    assert [decided.status for decided in pods.pop_decided_pods(now=101)] == [SUCCESS]
     assert len(pods) == 0
 
 
@@ -24,9 +24,8 @@ def test_a_pod_is_rejected_after_its_timeout() -> None:
     pods = WaitingPods()
     pods.add(POD_INFO, "n1", {"A": 90, "B": 300}, now=100)
 
-    assert pods.get_next_deadline() == 190
-    assert pods.pop_decided(now=189) == []
-    (decided,) = pods.pop_decided(now=190)
+    assert pods.pop_decided_pods(now=189) == []
+    (decided,) = pods.pop_decided_pods(now=190)
     assert decided.status == Status(
         Code.UNSCHEDULABLE, ("rejected due to timeout after waiting 1m30s at plugin A",), "A"
     )
@@ -58,4 +57,3 @@ def test_waiting_pods_are_found_by_uid() -> None:
     assert [pod.node_name for pod in pods] == ["n1"]
     assert pods.get(POD_INFO.uid) is not None
     assert pods.get("other") is None
-    assert WaitingPods().get_next_deadline() is None

@@ -8,8 +8,9 @@ import pytest
 import yaml
 
 from extender.framework.status import Code
-from extender.metrics.exposition import PluginMetrics, make_registry, render_metrics
+from extender.metrics.exposition import make_registry, render_metrics
 from extender.metrics.families import MetricFamily, MetricType
+from extender.metrics.plugin_metrics import PluginMetrics
 from extender.metrics.process_families import PROCESS_FAMILIES
 from extender.metrics.scheduler_families import PLUGIN_FAMILIES, SCHEDULER_FAMILIES
 from extender.metrics.scheduler_metrics import SchedulerMetrics

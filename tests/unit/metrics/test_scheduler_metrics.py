@@ -5,14 +5,15 @@ from collections.abc import Callable
 import pytest
 
 from extender.framework.status import Code
-from extender.metrics.exposition import PluginMetrics, make_registry
+from extender.metrics.exposition import make_registry
+from extender.metrics.plugin_metrics import PluginMetrics
 from extender.metrics.scheduler_metrics import BuildInfo, GaugeSources, SchedulerMetrics
 
 
-def make_metrics(*hidden: str) -> SchedulerMetrics:
+def make_metrics(*disabled: str) -> SchedulerMetrics:
     registry = make_registry()
-    plugins = PluginMetrics(registry, ["a", "b"], lambda: 0.0, hidden)
-    return SchedulerMetrics(registry, plugins, hidden)
+    plugins = PluginMetrics(registry, ["a", "b"], lambda: 0.0, disabled)
+    return SchedulerMetrics(registry, plugins, disabled)
 
 
 def exposed_lines(metrics: SchedulerMetrics) -> set[str]:

@@ -56,3 +56,16 @@ def test_requests_with_whole_nodes_are_logged_once(caplog: pytest.LogCaptureFixt
         metrics.count_whole_nodes_request("filter")
     assert len(caplog.records) == 1
     assert 'extender_requests_with_whole_nodes_total{verb="filter"} 2.0' in exposed_lines(registry)
+
+
+def test_events_and_the_number_of_assumed_pods_are_exposed() -> None:
+    registry = CollectorRegistry()
+    metrics = VerbMetrics(registry)
+    for event in ("chosen", "assumed", "chosen"):
+        metrics.count_assumption_event(event)
+    metrics.set_assumed_pods_source(lambda: 7)
+    assert {
+        'extender_assumption_events_total{event="chosen"} 2.0',
+        'extender_assumption_events_total{event="assumed"} 1.0',
+        "extender_assumed_pods 7.0",
+    } <= exposed_lines(registry)

@@ -9,6 +9,7 @@ from extender.api.kinds.pod import Pod
 from extender.app import wiring
 from extender.cache.cache import Cache
 from extender.config.feature_gates import FeatureGates
+from extender.config.releases import DEFAULT_RELEASE, RELEASE_1_36, RELEASE_1_37, Release
 from extender.cycle.decision import ScheduleFailure
 from extender.cycle.node_sampling import NodeSampler
 from extender.cycle.plugin_runtime import PluginRuntime
@@ -34,8 +35,13 @@ IN_GANG = {"schedulingGroup": {"podGroupName": "gang"}}
 TAINTED = {"taints": [{"key": "only", "effect": "NoSchedule"}], "allocatable": {"cpu": "2", "pods": "9"}}
 
 
-def _plugin(options: DefaultPreemptionArgs | None = None, **gates: bool) -> DefaultPreemption:
-    return DefaultPreemption(PluginArgs(options or DefaultPreemptionArgs(), FeatureGates(gates)))
+PLACED = "found a potential placement for pod on node n, preempting 1 victims"
+
+
+def _plugin(
+    options: DefaultPreemptionArgs | None = None, release: Release = DEFAULT_RELEASE, **gates: bool
+) -> DefaultPreemption:
+    return DefaultPreemption(PluginArgs(options or DefaultPreemptionArgs(), FeatureGates(gates, release)))
 
 
 def _post_filter(cache: Cache, pod: Pod, plugin: DefaultPreemption | None = None, **more: Any) -> PostFilterResult:
@@ -61,13 +67,15 @@ def _make_full_node() -> Cache:
 # -- PostFilter
 
 
-def test_success_has_no_reasons_and_returns_the_plan() -> None:
-    result = _post_filter(_make_full_node(), make_preemptor())
+@pytest.mark.parametrize(("release", "reasons"), [(RELEASE_1_36, ()), (RELEASE_1_37, (f"preemption: {PLACED}",))])
+def test_success_names_the_node_since_1_37_and_returns_the_plan(release: Release, reasons: tuple[str, ...]) -> None:
+    """Source: pkg/scheduler/framework/preemption/preemption.go, Evaluator.Preempt (1.37)."""
+    result = _post_filter(_make_full_node(), make_preemptor(), _plugin(None, release))
 
-    assert (result.status.code, result.status.reasons, result.nominated_node_name) == (Code.SUCCESS, (), "n")
-    assert isinstance(result.detail, PreemptionPlan)
-    assert [victim.key for victim in result.detail.best_candidate.victims] == ["default/low"]
-    assert result.detail.tied_nodes == ("n",)
+    assert (result.status.code, result.status.reasons, result.nominated_node_name) == (Code.SUCCESS, reasons, "n")
+    assert isinstance(result.plan, PreemptionPlan)
+    assert [victim.key for victim in result.plan.best_candidate.victims] == ["default/low"]
+    assert result.plan.tied_nodes == ("n",)
 
 
 def test_without_a_candidate_all_nodes_are_reported_and_the_nomination_is_cleared() -> None:
@@ -81,7 +89,7 @@ def test_without_a_candidate_all_nodes_are_reported_and_the_nomination_is_cleare
         "preemption: 0/3 nodes are available: 1 No preemption victims found for incoming pod, "
         "2 Preemption is not helpful for scheduling.",
     )
-    assert (result.nominated_node_name, result.detail) == ("", None)
+    assert (result.nominated_node_name, result.plan) == ("", None)
 
 
 def test_the_reasons_that_remain_without_the_victims_are_reported() -> None:
@@ -126,7 +134,7 @@ def _schedule(cache: Cache, pod: Pod) -> ScheduleFailure:
     decision = schedule_pod(
         snapshot.make_pod_info(pod),
         snapshot,
-        wiring.build_scheduling().first_profile,
+        wiring.build_setup().first_profile,
         PluginRuntime(),
         Random(1),
         NodeSampler(),
@@ -140,7 +148,7 @@ def test_a_schedule_failure_has_the_nomination_and_the_plan() -> None:
 
     assert decision.message == "0/1 nodes are available: 1 Insufficient cpu."
     assert decision.nominated_node == "n"
-    assert decision.post_filter_details["DefaultPreemption"].best_candidate.node_name == "n"
+    assert decision.post_filter_plans["DefaultPreemption"].best_candidate.node_name == "n"
 
 
 def test_its_message_follows_those_of_other_plugins() -> None:
@@ -157,10 +165,10 @@ def test_the_options_limit_the_number_of_candidates() -> None:
     for index in range(10):
         cache.add_or_update_node(make_small_node(f"n{index}"))
         cache.add_or_update_pod(make_victim(f"p{index}", f"n{index}", cpu="2"))
-    few_candidates = _plugin(DefaultPreemptionArgs(min_candidate_nodes_percentage=20, min_candidate_nodes_absolute=0))
+    limited_plugin = _plugin(DefaultPreemptionArgs(min_candidate_nodes_percentage=20, min_candidate_nodes_absolute=0))
 
     limited, unlimited = (
-        _post_filter(cache, make_preemptor(), few_candidates, all_nodes=all_nodes).detail for all_nodes in (False, True)
+        _post_filter(cache, make_preemptor(), limited_plugin, all_nodes=all_nodes).plan for all_nodes in (False, True)
     )
 
     assert isinstance(limited, PreemptionPlan)
@@ -201,7 +209,7 @@ def test_a_member_of_a_group_may_not_preempt_by_itself(
 ) -> None:
     cache = make_cluster(make_small_node("n"), make_victim("low", "n", cpu="2"), *pod_groups)
 
-    status = _post_filter(cache, make_preemptor(spec=IN_GANG), _plugin(None, **gates)).status
+    status = _post_filter(cache, make_preemptor(spec=IN_GANG), _plugin(None, RELEASE_1_36, **gates)).status
 
     assert (status.code, status.reasons) == ((Code.UNSCHEDULABLE, (message,)) if message else (Code.SUCCESS, ()))
 
@@ -212,10 +220,10 @@ def test_a_member_of_a_group_may_not_preempt_by_itself(
 def test_a_pod_is_rejected_in_pre_enqueue_while_its_victims_are_evicted() -> None:
     plugin, cache = _plugin(), make_cluster()
     pod = make_pod_info(make_preemptor())
-    plugin.preempting.add("uid-default-high")
+    plugin.last_victims["uid-default-high"] = None
 
     status_while_preempting = plugin.pre_enqueue(pod, cache.snapshot())
-    plugin.preempting.clear()
+    plugin.last_victims.clear()
 
     assert status_while_preempting is not None
     assert (status_while_preempting.code, status_while_preempting.message) == (
@@ -225,9 +233,28 @@ def test_a_pod_is_rejected_in_pre_enqueue_while_its_victims_are_evicted() -> Non
     assert plugin.pre_enqueue(pod, cache.snapshot()) is None
 
 
+@pytest.mark.parametrize(
+    ("current_victim", "is_rejected"),
+    [
+        (make_victim("last", "n"), True),
+        (make_victim("last", "n", metadata={"deletionTimestamp": "2026-01-01T00:00:00Z"}), False),
+        (make_victim("other", "n"), False),
+    ],
+    ids=["it is running", "it is terminating", "it is deleted"],
+)
+def test_a_pod_is_rejected_in_pre_enqueue_until_the_last_victim_is_terminating(
+    current_victim: Pod, is_rejected: bool
+) -> None:
+    plugin = _plugin()
+    (last_victim,) = make_cluster(make_small_node("n"), make_victim("last", "n")).snapshot().assigned_pods()
+    plugin.last_victims["uid-default-high"] = last_victim
+    snapshot = make_cluster(make_small_node("n"), current_victim).snapshot()
+    assert (plugin.pre_enqueue(make_pod_info(make_preemptor()), snapshot) is not None) is is_rejected
+
+
 def test_a_member_is_rejected_while_the_victims_of_its_group_are_evicted() -> None:
-    plugin = _plugin(None, WorkloadAwarePreemption=True)
-    plugin.preempting_groups.add("uid-gang")
+    plugin = _plugin(None, RELEASE_1_36, WorkloadAwarePreemption=True)
+    plugin.last_victims_of_groups["uid-gang"] = None
     pod = make_pod_info(make_preemptor(spec=IN_GANG))
 
     status_while_preempting = plugin.pre_enqueue(pod, make_cluster(_make_pod_group()).snapshot())
@@ -239,7 +266,7 @@ def test_a_member_is_rejected_while_the_victims_of_its_group_are_evicted() -> No
 
 def test_without_async_preemption_no_pod_is_rejected_and_no_event_is_registered() -> None:
     plugin = _plugin(None, SchedulerAsyncPreemption=False)
-    plugin.preempting.add("uid-default-high")
+    plugin.last_victims["uid-default-high"] = None
 
     assert plugin.pre_enqueue(make_pod_info(make_preemptor()), make_cluster().snapshot()) is None
     assert plugin.events_to_register() == ()
@@ -248,7 +275,7 @@ def test_without_async_preemption_no_pod_is_rejected_and_no_event_is_registered(
 def test_a_deleted_pod_never_queues_the_pod() -> None:
     (entry,) = _plugin().events_to_register()
 
-    assert (entry.resource, entry.action) == (EventResource.POD, ActionType.DELETE)
+    assert (entry.resource, entry.action) == (EventResource.ASSIGNED_POD, ActionType.DELETE)
     assert entry.hint is not None
     event = ClusterEvent(EventResource.ASSIGNED_POD, ActionType.DELETE, old=make_victim("low", "n"))
     assert entry.hint(make_pod_info(make_preemptor()), event) is QueueingHint.SKIP
@@ -258,7 +285,7 @@ def test_a_deleted_pod_never_queues_the_pod() -> None:
 
 
 def test_the_defaults_are_10_percent_and_100() -> None:
-    options = wiring.build_scheduling().profile_set.options["default-scheduler"]["DefaultPreemption"]
+    options = wiring.build_setup().profile_set.options["default-scheduler"]["DefaultPreemption"]
 
     assert options == {"minCandidateNodesPercentage": 10, "minCandidateNodesAbsolute": 100}
 
@@ -314,4 +341,4 @@ def test_without_rng_the_first_of_tied_nodes_is_selected() -> None:
     )
 
     assert result.nominated_node_name == "a"
-    assert result.detail.tied_nodes == ("a", "b")
+    assert result.plan.tied_nodes == ("a", "b")

@@ -1,30 +1,44 @@
-"""GangScheduling: PreEnqueue and Permit by the number of pods in the group."""
+"""GangScheduling: PreEnqueue, PlacementFeasible and Permit by the number of pods in the group."""
+
+from typing import Any
+
+import pytest
 
 from extender.cache.cache import Cache
+from extender.config.feature_gates import FeatureGates
+from extender.config.releases import RELEASE_1_36, RELEASE_1_37
+from extender.framework.events import ActionType, ClusterEvent, EventResource, QueueingHint
 from extender.framework.extension_points import ALLOW, PermitResult
-from extender.framework.status import Code, Status, error, unresolvable
+from extender.framework.plugin_args import PluginArgs
+from extender.framework.pod_group_points import PlacementProgress
+from extender.framework.status import Code, Status, error_status, unresolvable_status, unschedulable_status
 from extender.plugins.gang_scheduling import GangScheduling
 from tests.build import make_cluster, make_node, make_pod
 from tests.pod_group_builders import make_group_member, make_pod_group
 
+PLUGIN = GangScheduling(PluginArgs(None, FeatureGates(release=RELEASE_1_36)))
+PLUGIN_1_37 = GangScheduling(PluginArgs(None, FeatureGates(release=RELEASE_1_37)))
+
 
 def pre_enqueue(cache: Cache, name: str = "a") -> Status | None:
     snapshot = cache.snapshot()
-    return GangScheduling().pre_enqueue(snapshot.make_pod_info(make_group_member(name)), snapshot)
+    return PLUGIN.pre_enqueue(snapshot.make_pod_info(make_group_member(name)), snapshot)
 
 
 def permit(cache: Cache, name: str = "a") -> PermitResult:
     """Run Permit for the pod after assuming it on n1."""
     cache.assume(make_group_member(name), "n1")
     snapshot = cache.snapshot()
-    return GangScheduling().permit(snapshot.make_pod_info(make_group_member(name)), "n1", snapshot, None)
+    return PLUGIN.permit(snapshot.make_pod_info(make_group_member(name)), "n1", snapshot, None)
 
 
 def test_a_pod_is_queued_as_soon_as_its_gang_has_min_count_pods() -> None:
     cache = make_cluster(
         make_node("n1"), make_pod_group(min_count=3), make_group_member("a"), make_group_member("b", node="n1")
     )
-    assert pre_enqueue(cache) == unresolvable("waiting for minCount pods from a gang to appear in scheduling queue")
+    assert pre_enqueue(cache) == unresolvable_status(
+        "waiting for minCount pods from a gang to appear in scheduling queue"
+    )
     cache.add_or_update_pod(make_group_member("c"))
     assert pre_enqueue(cache) is None
 
@@ -84,11 +98,52 @@ def test_the_pod_that_completes_a_gang_allows_the_waiting_pods() -> None:
 def test_pods_without_a_gang_are_allowed() -> None:
     cache = make_cluster(make_node("n1"), make_pod_group())
     snapshot = cache.snapshot()
-    assert GangScheduling().permit(snapshot.make_pod_info(make_pod()), "n1", snapshot, None) == ALLOW
+    assert PLUGIN.permit(snapshot.make_pod_info(make_pod()), "n1", snapshot, None) == ALLOW
     assert permit(cache) == ALLOW
 
 
 def test_a_missing_group_is_an_error_in_permit() -> None:
     result = permit(make_cluster(make_node("n1")))
     message = 'failed to get podGroup default/ring: podgroup.scheduling.k8s.io "ring" not found'
-    assert result.status == error(message)
+    assert result.status == error_status(message)
+
+
+@pytest.mark.parametrize(
+    ("min_count", "scheduled", "remaining", "status"),
+    [
+        (3, 3, 0, None),
+        (3, 2, 1, Status(Code.WAIT, ("minCount (3) is not yet satisfied: 2 scheduled, 1 remaining",))),
+        (3, 1, 1, unschedulable_status("minCount (3) cannot be satisfied: 1 scheduled, 1 remaining")),
+        (None, 1, 0, None),
+        (None, 0, 1, Status(Code.WAIT, ("minCount (1) is not yet satisfied: 0 scheduled, 1 remaining",))),
+        (None, 0, 0, unschedulable_status("minCount (1) cannot be satisfied: 0 scheduled, 0 remaining")),
+    ],
+)
+def test_a_placement_is_feasible_with_min_count_scheduled_pods(
+    min_count: int | None, scheduled: int, remaining: int, status: Status | None
+) -> None:
+    """Source: pkg/scheduler/framework/plugins/gangscheduling/gangscheduling.go, PlacementFeasible (1.37)."""
+    progress = PlacementProgress(scheduled, remaining)
+    assert PLUGIN_1_37.placement_feasible(make_pod_group(min_count=min_count), progress) == status
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "hint"),
+    [
+        (make_pod_group(min_count=3), make_pod_group(min_count=2), QueueingHint.QUEUE),
+        (make_pod_group(min_count=2), make_pod_group(min_count=2), QueueingHint.SKIP),
+        (make_pod_group(min_count=2), make_pod_group(min_count=3), QueueingHint.SKIP),
+        (make_pod_group(), make_pod_group(min_count=1), QueueingHint.SKIP),
+        (make_pod_group("other", min_count=3), make_pod_group("other", min_count=2), QueueingHint.SKIP),
+    ],
+    ids=["lower", "equal", "higher", "another policy", "another group"],
+)
+def test_a_lower_min_count_requeues_the_members_since_1_37(old: Any, new: Any, hint: QueueingHint) -> None:
+    """Source: pkg/scheduler/framework/plugins/gangscheduling/gangscheduling.go, EventsToRegister (1.37)."""
+    event = ClusterEvent(EventResource.POD_GROUP, ActionType.UPDATE, old, new)
+    pod = make_cluster(make_node("n1")).snapshot().make_pod_info(make_group_member("a"))
+    (registered,) = (item for item in PLUGIN_1_37.events_to_register() if item.action is ActionType.UPDATE)
+    assert registered.resource is EventResource.POD_GROUP
+    assert registered.hint is not None
+    assert registered.hint(pod, event) is hint
+    assert all(item.action is ActionType.ADD for item in PLUGIN.events_to_register())

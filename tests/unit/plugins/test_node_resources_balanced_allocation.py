@@ -19,7 +19,7 @@ from extender.plugins.node_resources_balanced_allocation import (
     NodeResourcesBalancedAllocation,
     NodeResourcesBalancedAllocationArgs,
 )
-from tests.unit.plugins.builders import GPU, build_plugin, make_node, make_pod, make_snapshot, option_errors
+from tests.unit.plugins.builders import GPU, build_plugin, get_option_errors, make_node, make_pod, make_snapshot
 
 POD = {"cpu": "3", "memory": "5000"}
 NODE = {"cpu": "4", "memory": "10000"}
@@ -39,14 +39,14 @@ def scores(plugin: Any, pod: Pod, snapshot: Any, rows: list[int] | None = None) 
 
 # options, allocatable of the node, requested on it, requests of the pod, score
 SCORES: dict[str, tuple[dict[str, Any], dict[str, str], dict[str, str], dict[str, str], int]] = {
-    # shares 0.75 and 0.5 deviate by 0.125: 87 with the pod, 100 without, 50 + (50 - 13) / 2
+    # fractions 0.75 and 0.5 deviate by 0.125: 87 with the pod, 100 without, 50 + (50 - 13) / 2
     "a pod that requests more of one resource unbalances an empty node": ({}, NODE, {}, POD, 68),
-    "a pod that requests equal shares changes nothing": ({}, {"cpu": "6", "memory": "10000"}, {}, POD, 75),
-    # shares 0.5 and 0 deviate by 0.25 without the pod: 75, and 100 with it
+    "a pod that requests equal fractions changes nothing": ({}, {"cpu": "6", "memory": "10000"}, {}, POD, 75),
+    # fractions 0.5 and 0 deviate by 0.25 without the pod: 75, and 100 with it
     "a pod may balance a node": ({}, {"cpu": "6", "memory": "10000"}, {"cpu": "3"}, {"memory": "5000"}, 87),
-    "shares are 1 at most": ({}, NODE, {"cpu": "5", "memory": "10000"}, POD, 75),
+    "fractions are at most 1": ({}, NODE, {"cpu": "5", "memory": "10000"}, POD, 75),
     "requests count without defaults": ({}, NODE, {"memory": "0"}, {"cpu": "4"}, 50),
-    # shares 0.75, 0.5 and 0.25: the deviation is the root of 1/24, 79 with the pod
+    # fractions 0.75, 0.5 and 0.25: the deviation is the root of 1/24, 79 with the pod
     "three resources use the standard deviation": (
         THREE,
         {**NODE, "ephemeral_storage": "100"},
@@ -70,7 +70,7 @@ SCORES: dict[str, tuple[dict[str, Any], dict[str, str], dict[str, str], dict[str
         POD,
         68,
     ),
-    # shares 0.75, 0.5 and 1: mean 0.75, the root of 1/24; without the pod 0, 0 and 0.75: the root of 1/8, 64
+    # fractions 0.75, 0.5 and 1: mean 0.75, the root of 1/24; without the pod 0, 0 and 0.75: the root of 1/8, 64
     "a scalar that the pod requests counts": (WITH_GPU, {**NODE, "gpu": "4"}, {GPU: "3"}, {**POD, GPU: "1"}, 82),
 }
 
@@ -145,8 +145,8 @@ def test_scores_are_cached_by_requests() -> None:
     plugin = build_plugin(NodeResourcesBalancedAllocation, WITH_GPU)
     assert plugin.score_cache_key(make_pod_info(make_pod({**POD, "ephemeral-storage": "5"}))) == (3000, 5000, 0)
     assert plugin.score_cache_key(make_pod_info(make_pod({**POD, GPU: "1"}))) is None  # devices may back it
-    without = build_plugin(NodeResourcesBalancedAllocation, WITH_GPU, {"DRAExtendedResource": False})
-    assert without.score_cache_key(make_pod_info(make_pod({**POD, GPU: "1"}))) == (3000, 5000, 1)
+    plugin_without_dra = build_plugin(NodeResourcesBalancedAllocation, WITH_GPU, {"DRAExtendedResource": False})
+    assert plugin_without_dra.score_cache_key(make_pod_info(make_pod({**POD, GPU: "1"}))) == (3000, 5000, 1)
 
 
 ERRORS: dict[str, tuple[Any, list[str]]] = {
@@ -171,7 +171,7 @@ ERRORS: dict[str, tuple[Any, list[str]]] = {
 
 @pytest.mark.parametrize(("resources", "expected"), ERRORS.values(), ids=ERRORS)
 def test_option_errors_have_upstreams_texts(resources: Any, expected: list[str]) -> None:
-    assert option_errors(NodeResourcesBalancedAllocation, {"resources": resources}) == expected
+    assert get_option_errors(NodeResourcesBalancedAllocation, {"resources": resources}) == expected
 
 
 DEFAULTS: dict[str, tuple[dict[str, Any], list[tuple[str, int]]]] = {

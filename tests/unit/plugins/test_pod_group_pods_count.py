@@ -1,7 +1,7 @@
 """PodGroupPodsCount: scores of placements by their number of scheduled pods."""
 
 from extender.framework.pod_group_points import Placement, PodGroupAssignments, PodGroupInfo
-from extender.framework.status import error
+from extender.framework.status import error_status
 from extender.plugins.pod_group_pods_count import PodGroupPodsCount
 from tests.build import make_cluster, make_node
 from tests.pod_group_builders import make_group_member, make_pod_group
@@ -19,5 +19,5 @@ def test_placements_are_scored_by_the_number_of_scheduled_pods() -> None:
 
 
 def test_no_assigned_pod_in_any_placement_is_an_error() -> None:
-    expected = error("no pods from pod group are assigned to any of the candidate placements")
+    expected = error_status("no pods from pod group are assigned to any of the candidate placements")
     assert PodGroupPodsCount().normalize_placement_score(RING, (0, 0)) == expected

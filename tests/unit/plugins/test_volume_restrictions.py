@@ -10,7 +10,7 @@ from extender.plugins.volume_restrictions import VolumeRestrictions
 from tests.build import make_cluster, make_node, make_object, make_pod, make_pod_info
 
 
-def volumes(*claims: str) -> dict[str, Any]:
+def make_volumes_spec(*claims: str) -> dict[str, Any]:
     return {"volumes": [{"name": claim, "persistentVolumeClaim": {"claimName": claim}} for claim in claims]}
 
 
@@ -27,7 +27,7 @@ def make_claim(name: str) -> Any:
 
 
 @pytest.mark.parametrize(
-    ("others", "is_rejected"),
+    ("changes", "is_rejected"),
     [
         pytest.param([("-", "default", "data")], False, id="without its user the claim is not in use"),
         pytest.param(
@@ -39,19 +39,22 @@ def make_claim(name: str) -> Any:
     ],
 )
 def test_added_and_removed_pods_change_the_uses_of_a_claim(
-    others: list[tuple[str, str, str]], is_rejected: bool
+    changes: list[tuple[str, str, str]], is_rejected: bool
 ) -> None:
     cache = make_cluster(
-        make_node("node"), make_pod("user", node="node", spec=volumes("data")), make_claim("data"), make_claim("other")
+        make_node("node"),
+        make_pod("user", node="node", spec=make_volumes_spec("data")),
+        make_claim("data"),
+        make_claim("other"),
     )
     snapshot = cache.snapshot()
-    plugin, pod = VolumeRestrictions(), make_pod_info(make_pod("asks", spec=volumes("data")), cache)
+    plugin, pod = VolumeRestrictions(), make_pod_info(make_pod("pod", spec=make_volumes_spec("data")), cache)
     state = plugin.pre_filter(pod, snapshot).state
     changed_state = plugin.clone(state)
     hypothesis = Hypothesis(snapshot)
-    for index, (sign, namespace, claim) in enumerate(others):
-        other = make_pod_info(make_pod(f"p{index}", namespace=namespace, spec=volumes(claim)), cache)
-        assumed_pod = hypothesis.assume_pod(other, "node")
+    for index, (sign, namespace, claim) in enumerate(changes):
+        changed_pod = make_pod_info(make_pod(f"p{index}", namespace=namespace, spec=make_volumes_spec(claim)), cache)
+        assumed_pod = hypothesis.assume_pod(changed_pod, "node")
         update = plugin.add_pod if sign == "+" else plugin.remove_pod
         update(pod, assumed_pod, 0, hypothesis.snapshot(), changed_state)
     rejections = plugin.filter(pod, snapshot.view(), changed_state)

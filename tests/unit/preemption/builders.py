@@ -67,7 +67,7 @@ def make_failed_attempt(
     all_nodes: bool = True,
 ) -> tuple[Any, Snapshot, FailedAttempt]:
     """Return *pod*, the snapshot and the failed attempt."""
-    profile, runtime, snapshot = profile or wiring.build_scheduling().first_profile, PluginRuntime(), state.snapshot()
+    profile, runtime, snapshot = profile or wiring.build_setup().first_profile, PluginRuntime(), state.snapshot()
     pod_info = snapshot.make_pod_info(pod)
     failed = find_nodes_that_pass_filters(pod_info, snapshot, profile, runtime)
     assert not failed.has_feasible_node, "the pod fits without evicting anybody"

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from extender.cache.pod_batch import PodBatch
+from extender.config.releases import RELEASE_1_36, RELEASE_1_37, Release
 from extender.preemption.disruption_budgets import find_violating_pods, list_budgets
 from tests.build import make_cluster, make_object
 from tests.unit.preemption.builders import make_budget, make_small_node, make_victim
@@ -116,3 +117,18 @@ def test_each_node_is_counted_on_its_own() -> None:
         False,
         True,
     ]
+
+
+@pytest.mark.parametrize(
+    ("release", "violating"),
+    [(RELEASE_1_36, [True, True]), (RELEASE_1_37, [True, False])],
+    ids=["1.36 uses all budgets", "1.37 stops at the first violated budget"],
+)
+def test_a_pod_that_violates_a_budget_uses_no_later_budget_since_1_37(release: Release, violating: list[bool]) -> None:
+    """Source: pkg/scheduler/framework/preemption/util.go, FilterVictimsWithPDBViolation (1.37)."""
+    budgets = [make_budget(0, WEB, name="a"), make_budget(1, {"tier": "x"}, name="b")]
+    pods = [make_victim("a", "n", labels={**WEB, "tier": "x"}), make_victim("b", "n", labels={"tier": "x"})]
+    snapshot = make_cluster(make_small_node("n"), *pods, *budgets).snapshot()
+    there = sorted(snapshot.pods_on("n").values(), key=lambda pod: pod.key)
+    nodes = np.zeros(2, dtype=np.int64)
+    assert find_violating_pods(list_budgets(snapshot, release), PodBatch(there, nodes), nodes).tolist() == violating

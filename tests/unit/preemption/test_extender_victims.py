@@ -24,7 +24,7 @@ def _settled(
     return review_victims(
         snapshot.make_pod_info(pod),
         snapshot,
-        profile or wiring.build_scheduling().first_profile,
+        profile or wiring.build_setup().first_profile,
         PluginRuntime(),
         by_uid,
     )

@@ -8,12 +8,13 @@ import pytest
 
 from extender.app import wiring
 from extender.config.feature_gates import FeatureGates
+from extender.config.releases import RELEASE_1_36
 from extender.cycle.node_sampling import NodeSampler
 from extender.cycle.plugin_runtime import PluginRuntime
 from extender.cycle.pod_group_cycle import schedule_pod_group
 from extender.cycle.pod_group_members import GroupDecision
 from extender.framework.profiles import Profile
-from extender.framework.status import Code, unschedulable
+from extender.framework.status import Code, unschedulable_status
 from extender.preemption.disruption_budgets import find_violating_units, list_budgets
 from extender.preemption.plan import GroupPreemptionPlan
 from tests.build import make_cluster
@@ -25,7 +26,7 @@ WEB = {"app": "web"}
 
 
 def profile() -> Profile:
-    return wiring.build_scheduling(gates=FeatureGates(dict.fromkeys(GATES, True))).first_profile
+    return wiring.build_setup(gates=FeatureGates(dict.fromkeys(GATES, True), RELEASE_1_36)).first_profile
 
 
 def member(name: str, node: str, group: str, **more: Any) -> Any:
@@ -57,9 +58,9 @@ def decided(*running: Any, members: int = 1, **spec: Any) -> GroupDecision:
 
 
 def victims(found: GroupDecision) -> list[str]:
-    assert isinstance(found.detail, GroupPreemptionPlan)
+    assert isinstance(found.preemption_plan, GroupPreemptionPlan)
     assert found.waits_for_preemption
-    return [pod.pod.metadata.name for pod in found.detail.victims]
+    return [pod.pod.metadata.name for pod in found.preemption_plan.victims]
 
 
 @pytest.mark.parametrize(
@@ -142,8 +143,8 @@ def test_a_group_counts_with_its_own_priority() -> None:
     """
     found = decided(whole("pair", priority=50), member("a", "n1", "pair"), member("b", "n2", "pair"))
     none = "No preemption victims found for incoming preemptor"
-    assert found.status == unschedulable("pod group is unschedulable", none)
-    assert (found.waits_for_preemption, found.detail) == (False, None)
+    assert found.status == unschedulable_status("pod group is unschedulable", none)
+    assert (found.waits_for_preemption, found.preemption_plan) == (False, None)
 
 
 def test_one_member_that_must_not_preempt_prevents_preemption_for_all() -> None:
@@ -178,9 +179,8 @@ def test_without_the_plugin_nothing_is_preempted() -> None:
         "kind": "KubeSchedulerConfiguration",
         "profiles": [{"plugins": {"multiPoint": {"disabled": [{"name": "DefaultPreemption"}]}}}],
     }
-    without = wiring.build_scheduling_from_builtins(
-        document, "f", FeatureGates(dict.fromkeys(GATES, True))
-    ).first_profile
+    gates = FeatureGates(dict.fromkeys(GATES, True), RELEASE_1_36)
+    without = wiring.build_setup_from_document(document, "f", gates).first_profile
     message = "default preemption plugin is not registered, workload aware preemption is disabled"
     assert decided(single("a", "n1"), by=without).status.message == f"pod group is unschedulable, {message}"
 

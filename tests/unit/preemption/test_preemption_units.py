@@ -2,8 +2,10 @@
 
 import pytest
 
+from extender.config.releases import RELEASE_1_36, RELEASE_1_37
 from extender.preemption.preemption_units import list_units
 from tests.build import make_cluster
+from tests.pod_group_builders import make_pod_group
 from tests.unit.preemption.builders import make_small_node, make_victim
 
 
@@ -30,6 +32,33 @@ def test_the_more_important_unit_sorts_first(first: dict[str, int | str], second
     pods = [make_victim("second", "n1", **second), make_victim("first", "n1", **first)]  # type: ignore[arg-type]
     units = list_units(make_cluster(make_small_node("n1"), *pods).snapshot())
 
-    ordered = sorted(units, key=lambda unit: unit.importance_key)
+    ordered = sorted(units, key=lambda unit: unit.get_importance_key(RELEASE_1_36))
 
     assert [unit.pods[0].pod.metadata.name for unit in ordered] == ["first", "second"]
+
+
+def test_since_1_37_the_oldest_pod_decides_which_group_is_more_important() -> None:
+    """Source: pkg/scheduler/framework/preemption/util.go, MoreImportantVictim (1.37)."""
+    groups = [make_pod_group(name, disruptionMode={"all": {}}, priority=1) for name in ("x", "y")]
+    starts = [
+        ("x1", "x", "n1", "02:00"),
+        ("y1", "y", "n1", "03:00"),
+        ("x2", "x", "n2", "04:00"),
+        ("y2", "y", "n2", "01:00"),
+    ]
+    pods = [
+        make_victim(name, node, start=start, spec={"schedulingGroup": {"podGroupName": group}})
+        for name, group, node, start in starts
+    ]
+    snapshot = make_cluster(make_small_node("n1"), make_small_node("n2"), *groups, *pods).snapshot()
+    for release, first in ((RELEASE_1_36, "x1"), (RELEASE_1_37, "y1")):
+        best = min(list_units(snapshot, release), key=lambda unit: unit.get_importance_key(release))
+        assert best.pods[0].pod.metadata.name == first
+
+
+def test_since_1_37_a_pod_that_is_evicted_alone_has_the_priority_of_its_group() -> None:
+    group = make_pod_group("x", disruptionMode={"single": {}}, priority=7)
+    pod = make_victim("x1", "n1", priority=3, spec={"schedulingGroup": {"podGroupName": "x"}})
+    snapshot = make_cluster(make_small_node("n1"), group, pod).snapshot()
+    assert [unit.priority for unit in list_units(snapshot, RELEASE_1_36)] == [3]
+    assert [unit.priority for unit in list_units(snapshot, RELEASE_1_37)] == [7]

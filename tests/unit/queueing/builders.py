@@ -1,14 +1,16 @@
 """A scheduling queue with plugins, for tests."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from extender.api.kinds.pod import Pod
 from extender.cache.pod_info import PodInfo
+from extender.config.releases import RELEASE_1_36, Release
 from extender.framework.events import ActionType, ClusterEvent, ClusterEventWithHint, EventResource
-from extender.framework.status import Status, unresolvable
+from extender.framework.status import Status, unresolvable_status
+from extender.queueing.queue_settings import QueueSettings
 from extender.queueing.queued_pod_info import QueuedPodInfo
-from extender.queueing.scheduling_queue import QueueSettings, SchedulingQueue
+from extender.queueing.scheduling_queue import SchedulingQueue
 from tests.build import make_cluster, make_node, make_pod
 from tests.unit.cycle.fakes import RejectingFilter, make_profile
 
@@ -35,15 +37,17 @@ class QueueHarness:
         node_add_plugin: the plugin NodeAdd.
         moves: the observed moves: queue and event label.
         settings: of the queue.
+        release: of the profile.
     """
 
     gated: set[str] = field(default_factory=set)
     node_add_plugin: NodeAddPlugin = field(default_factory=lambda: NodeAddPlugin("NodeAdd"))
     moves: list[tuple[str, str]] = field(default_factory=list)
     settings: QueueSettings = field(default_factory=QueueSettings)
+    release: Release = RELEASE_1_36
 
     def __post_init__(self) -> None:
-        profile = make_profile(self.node_add_plugin, RejectingFilter("AnyEvent"))
+        profile = replace(make_profile(self.node_add_plugin, RejectingFilter("AnyEvent")), release=self.release)
         self.queue = SchedulingQueue(
             {"default-scheduler": profile},
             self.run_pre_enqueue,
@@ -53,7 +57,7 @@ class QueueHarness:
 
     def run_pre_enqueue(self, pod_info: PodInfo, _gating_plugin: str) -> Status | None:
         gated = pod_info.pod.metadata.name in self.gated
-        return unresolvable("closed").with_plugin("NodeAdd") if gated else None
+        return unresolvable_status("closed").with_plugin("NodeAdd") if gated else None
 
     def queue_of(self, pod: Pod) -> str:
         queues = {queue: count for queue, count in self.queue.count_pending_pods().items() if count}

@@ -74,7 +74,6 @@ def test_completed_pods_are_popped_rejected_ones_first() -> None:
     ):
         queue.add_or_update(pod)
 
-    assert queue.get_next_backoff_expiration() == 101
     assert queue.pop_all_backoff_completed(101.5) == []
     assert [pod.pod_info.pod.metadata.name for pod in queue.pop_all_backoff_completed(102)] == ["high", "low", "error"]
     assert len(queue) == 1

@@ -3,10 +3,15 @@
 Source: pkg/scheduler/backend/cache/debugger/debugger.go, CacheDebugger.ListenForSignal (1.36).
 """
 
-from extender.app.wiring import build_scheduling
+import pytest
+
+from extender.app.wiring import build_setup
+from extender.config.feature_gates import FeatureGates
+from extender.config.releases import RELEASE_1_36, RELEASE_1_37, Release
 from extender.framework.profiles import Profile
 from extender.queueing.dump import dump_nodes, dump_queue
-from extender.queueing.scheduling_queue import QueueSettings, SchedulingQueue
+from extender.queueing.queue_settings import QueueSettings
+from extender.queueing.scheduling_queue import SchedulingQueue
 from tests.build import make_cluster, make_node, make_pod
 
 GPU = "example.com/gpu"
@@ -38,8 +43,14 @@ def test_nodes_are_separated_by_empty_lines() -> None:
     assert "\n\n\nNode name: n2\n" in text
 
 
-def test_the_queue_is_dumped_with_counts_and_pods() -> None:
-    profile: Profile = build_scheduling().first_profile
+@pytest.mark.parametrize(
+    ("release", "unschedulable"),
+    [(RELEASE_1_36, "unschedulablePods:1"), (RELEASE_1_37, "unschedulableEntities:1")],
+    ids=["1.36", "1.37"],
+)
+def test_the_queue_is_dumped_with_counts_and_pods(release: Release, unschedulable: str) -> None:
+    """Source: pkg/scheduler/backend/queue/scheduling_queue.go, pendingPodsSummary (1.36, 1.37)."""
+    profile: Profile = build_setup(gates=FeatureGates(release=release)).first_profile
     queue = SchedulingQueue({profile.scheduler_name: profile}, lambda *_: None, QueueSettings())
     snapshot = make_cluster().snapshot()
     for name in ("a", "b"):
@@ -49,7 +60,7 @@ def test_the_queue_is_dumped_with_counts_and_pods() -> None:
     rejected.unschedulable_plugins = frozenset(("NodeAffinity",))
     queue.add_unschedulable_if_not_present(rejected, 0.0)
     summary, pods = dump_queue(queue)
-    assert summary == "activeQ:1; backoffQ:0; unschedulablePods:1"
+    assert summary == f"activeQ:1; backoffQ:0; {unschedulable}"
     assert pods.splitlines() == [
         "name: b, namespace: default, uid: b, phase: , nominated node: ",
         "name: a, namespace: default, uid: a, phase: , nominated node: ",

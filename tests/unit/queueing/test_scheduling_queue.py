@@ -4,9 +4,11 @@ from typing import Any
 
 import pytest
 
+from extender.config.releases import RELEASE_1_37
 from extender.framework.events import ActionType, ClusterEvent, EventResource, QueueingHint
 from extender.framework.status import Code
-from extender.queueing.scheduling_queue import QueueSettings, SchedulingQueue
+from extender.queueing.queue_settings import QueueSettings
+from extender.queueing.scheduling_queue import SchedulingQueue
 from tests.build import make_pod
 from tests.unit.cycle.fakes import make_profile
 from tests.unit.queueing.builders import NODE_ADD, POD_DELETE, QueueHarness, make_pod_info
@@ -157,6 +159,60 @@ def test_a_gated_pod_is_unschedulable_until_an_event_of_its_gating_plugin() -> N
     assert harness.queue_of(WEB) == "active"
 
 
+def test_a_pod_that_missed_an_event_while_it_was_gated_is_retried() -> None:
+    harness = QueueHarness(gated={"web"})
+    harness.queue.add(make_pod_info(WEB), 100)
+    harness.queue.move_all_to_active_or_backoff_queue(NODE_ADD, 101)
+    assert harness.queue_of(WEB) == "gated"
+
+    harness.gated.clear()
+    harness.queue.retry_gated_pod(WEB.key, 102)
+
+    assert harness.queue_of(WEB) == "active"
+
+
+def test_a_gated_pod_that_missed_no_event_is_not_retried() -> None:
+    harness = QueueHarness(gated={"web"})
+    harness.queue.add(make_pod_info(WEB), 100)
+
+    harness.gated.clear()
+    harness.queue.retry_gated_pod(WEB.key, 102)
+
+    assert harness.queue_of(WEB) == "gated"
+
+
+def test_a_pod_that_is_gated_after_an_attempt_with_events_is_retried() -> None:
+    harness = QueueHarness()
+    harness.queue.add(make_pod_info(WEB), 100)
+    pod = harness.queue.pop()
+    assert pod is not None
+    pod.unschedulable_plugins = frozenset({"NodeAdd"})
+    harness.queue.move_all_to_active_or_backoff_queue(NODE_ADD, 101)
+    harness.gated.add("web")
+    harness.queue.add_unschedulable_if_not_present(pod, 101)
+    assert harness.queue_of(WEB) == "gated"
+
+    harness.gated.clear()
+    harness.queue.retry_gated_pod(WEB.key, 103)
+
+    assert harness.queue_of(WEB) == "active"
+
+
+def test_a_pod_that_is_gated_after_an_attempt_without_events_is_not_retried() -> None:
+    harness = QueueHarness()
+    harness.queue.add(make_pod_info(WEB), 100)
+    pod = harness.queue.pop()
+    assert pod is not None
+    harness.gated.add("web")
+    harness.queue.add_unschedulable_if_not_present(pod, 101)  # an error, so that the pod would back off
+    assert harness.queue_of(WEB) == "gated"
+
+    harness.gated.clear()
+    harness.queue.retry_gated_pod(WEB.key, 103)
+
+    assert harness.queue_of(WEB) == "gated"
+
+
 def test_a_gated_pod_is_not_requeued_by_the_timeout() -> None:
     """Source: pkg/scheduler/backend/queue/scheduling_queue.go, PriorityQueue.movePodsToActiveOrBackoffQueue (1.36)."""
     harness = QueueHarness(gated={"web"})
@@ -166,6 +222,27 @@ def test_a_gated_pod_is_not_requeued_by_the_timeout() -> None:
     harness.queue.flush_unschedulable_pods_leftover(1000)
 
     assert harness.queue_of(WEB) == "gated"
+
+
+def test_since_1_37_the_timeout_evaluates_gated_pods_again() -> None:
+    """Source: pkg/scheduler/backend/queue/scheduling_queue.go, flushUnschedulableEntitiesLeftover (1.37)."""
+    harness = QueueHarness(gated={"web"}, release=RELEASE_1_37)
+    harness.queue.add(make_pod_info(WEB), 100)
+    pod = harness.queue.get_pod(WEB.key)
+    assert pod is not None
+    assert harness.moves == [("unschedulable", "UnscheduledPodAdd")]
+
+    harness.queue.flush_unschedulable_pods_leftover(401)
+    assert harness.queue_of(WEB) == "gated"
+    assert not pod.was_flushed_from_unschedulable
+
+    harness.gated.clear()
+    harness.queue.flush_unschedulable_pods_leftover(700)
+    assert harness.queue_of(WEB) == "gated"  # the age counts from the last flush
+
+    harness.queue.flush_unschedulable_pods_leftover(702)
+    assert harness.queue_of(WEB) == "active"
+    assert pod.was_flushed_from_unschedulable
 
 
 def test_a_pod_that_was_unschedulable_for_too_long_is_requeued() -> None:
@@ -206,7 +283,7 @@ def test_a_pod_activated_in_flight_is_requeued_to_backoff_q() -> None:
 def test_an_update_of_an_unschedulable_pod_requeues_it_if_its_plugin_registered_for_it() -> None:
     harness = QueueHarness()
     harness.add_and_reject(WEB, "AnyEvent")
-    event = ClusterEvent(EventResource.UNSCHEDULABLE_POD, ActionType.UPDATE_POD_LABEL, old=WEB, new=WEB)
+    event = ClusterEvent(EventResource.TARGET_POD, ActionType.UPDATE_POD_LABEL, old=WEB, new=WEB)
 
     harness.queue.update(make_pod_info(make_pod("web", labels={"a": "b"})), [event], 102)
 

@@ -14,15 +14,17 @@ from extender.cache.cache import Cache
 from extender.cache.pod_info import PodInfo
 from extender.client.errors import ApiError, NotFoundError
 from extender.config.feature_gates import FeatureGates
-from extender.cycle.pre_enqueue import run_pre_enqueue_plugins
+from extender.cycle.pod_group.pre_enqueue import run_pre_enqueue_plugins_for_entity
 from extender.framework.api_plan import ApiCall
 from extender.framework.profiles import Profile
 from extender.framework.status import Status
-from extender.queueing.scheduling_queue import QueueSettings, SchedulingQueue
-from extender.scheduler.binder import ignore
+from extender.metrics.scheduler_metrics import make_scheduler_metrics
+from extender.queueing.queue_settings import QueueSettings
+from extender.queueing.scheduling_queue import SchedulingQueue
+from extender.scheduler.api_writer import PodEvent
+from extender.scheduler.binder import do_nothing
 from extender.scheduler.context import SchedulerContext
 from extender.scheduler.event_handlers import ClusterEventDispatcher
-from extender.scheduler.metrics_recorder import NullMetricsRecorder
 from extender.scheduler.scheduler import Scheduler
 from tests.build import make_cluster
 
@@ -50,7 +52,9 @@ class FakeApi:
         self.notify: Callable[[Pod, Pod | None], None] = lambda old, new: None
         self.notifies = True
 
-    async def call(self, api_call: ApiCall, check_before_send: Callable[[], None] = ignore, /) -> None:
+    async def call(
+        self, api_call: ApiCall, check_before_send: Callable[[], None] = do_nothing, _: Any = None, /
+    ) -> None:
         await asyncio.sleep(0)
         check_before_send()
         self.calls.append(api_call)
@@ -100,8 +104,8 @@ class FakeRecorder:
     def __init__(self) -> None:
         self.recorded: list[tuple[str, str, str]] = []
 
-    def event(self, pod: Pod, *, reason: str, note: str, **_: Any) -> None:
-        self.recorded.append((pod.key, reason, note))
+    def event(self, pod: Pod, event: PodEvent, _scheduler_name: str = "") -> None:
+        self.recorded.append((pod.key, event.reason, event.note))
 
 
 class FakeLeadership:
@@ -121,7 +125,7 @@ class RecordingGroupMetrics:
         self._error = error
 
     def __getattr__(self, name: str) -> Callable[..., None]:
-        return ignore
+        return do_nothing
 
     def observe_pod_group_attempt(self, profile: str, result: str, seconds: float) -> None:
         self.results.append(result)
@@ -136,17 +140,17 @@ class SchedulerHarness:
 
     def __init__(self, *objects: Any, profile: Profile | None = None, gates: FeatureGates | None = None) -> None:
         self.clock, self.api, self.events, self.leader = ManualClock(), FakeApi(), FakeRecorder(), FakeLeadership()
-        self.profile = profile or wiring.build_scheduling(gates=gates).first_profile
+        self.profile = profile or wiring.build_setup(gates=gates).first_profile
         self.cache: Cache = make_cluster(*objects, gates=gates)
         runtime = wiring.make_runtime()
 
         def gate(pod_info: PodInfo, first: str) -> Status | None:
-            return run_pre_enqueue_plugins(pod_info, self.cache.snapshot(), self.profile, runtime, first)
+            return run_pre_enqueue_plugins_for_entity(pod_info, self.cache.snapshot(), self.profile, runtime, first)
 
         self.queue = SchedulingQueue(
             {"default-scheduler": self.profile},
             gate,
-            QueueSettings(generic_workload=self.profile.pod_groups is not None),
+            QueueSettings(generic_workload=self.profile.pod_group_settings is not None),
         )
         self.context = SchedulerContext(
             cache=self.cache,
@@ -156,7 +160,7 @@ class SchedulerHarness:
             api=self.api,
             recorder=self.events,
             leadership=self.leader,
-            metrics=NullMetricsRecorder(),
+            metrics=make_scheduler_metrics({"default-scheduler": self.profile}),
             clock=self.clock,
             rng=Random(1),
             wake=lambda: None,

@@ -51,8 +51,13 @@ def prioritize_response(**by_node: int) -> list[dict[str, Any]]:
 class ExtenderHarness:
     """A scheduler with extenders. The first is at `/a`, the second at `/b` of one server."""
 
-    def __init__(self, harness: SchedulerHarness, server: ScriptedServer, calls: list[tuple[str, str, int]]) -> None:
-        self.harness, self.server, self.calls = harness, server, calls
+    def __init__(self, harness: SchedulerHarness, server: ScriptedServer) -> None:
+        self.harness, self.server = harness, server
+
+    @property
+    def calls(self) -> list[str]:
+        """The extender and the verb of each call so far, such as `a/filter`."""
+        return [request.path.removeprefix("/") for request in self.server.requests]
 
     async def run_until_idle(self, turns: int = 1) -> None:
         """Run the scheduler until it is idle; *turns* times, two seconds apart."""
@@ -79,19 +84,16 @@ def run_with_extenders(
     """Run *test* with these extender configurations in virtual time."""
 
     async def main() -> None:
-        calls: list[tuple[str, str, int]] = []
         async with ScriptedServer() as server:
             configurations = [
                 Extender(url_prefix=f"{server.url}/{letter}/", **config)
                 for letter, config in zip("abc", configs, strict=False)
             ]
-            extenders = build_extenders(
-                configurations, observe=lambda name, verb, code, _: calls.append((name[-2], verb, code))
-            )
+            extenders = build_extenders(configurations)
             harness.context.extenders = extenders
             harness.context.node_sampler = NodeSampler(has_extenders=True)
             try:
-                await test(ExtenderHarness(harness, server, calls))
+                await test(ExtenderHarness(harness, server))
             finally:
                 for extender in extenders:
                     await extender.close()

@@ -11,7 +11,7 @@ from extender.client.transport import MERGE_PATCH, STRATEGIC_MERGE_PATCH
 from extender.client.writer import BindOutcome
 from extender.framework.api_plan import ApiCall
 from extender.plugins.default_binder import DefaultBinder
-from extender.scheduler.api_writer import ApiWriter, EventRecorder
+from extender.scheduler.api_writer import ApiWriter, EventRecorder, PodEvent
 from extender.scheduler.leadership import AlwaysLeader
 from extender.scheduler.status_patches import make_delete_call, make_nomination_patch
 from tests.build import make_cluster, make_pod
@@ -46,20 +46,21 @@ def call_writer(
 def test_a_binding_names_pod_uid_and_node_and_checks_leadership_last() -> None:
     name, args, kwargs = call_writer(BINDING)
 
-    assert (name, args) == ("bind", ("default", "web", "uid-default-web", "n1"))
+    assert (name, args[:2]) == ("bind", ("default", "web"))
+    assert (args[2]["metadata"]["uid"], args[2]["target"]["name"]) == ("uid-default-web", "n1")
     assert kwargs["is_allowed"]() is True
 
 
 @pytest.mark.parametrize(
-    ("outcome", "error"),
+    ("outcome", "error", "message"),
     [
-        (BindOutcome.ON_OTHER_NODE, ConflictError),
-        (BindOutcome.POD_REPLACED, NotFoundError),
-        (BindOutcome.POD_GONE, NotFoundError),
+        (BindOutcome.ON_OTHER_NODE, ConflictError, "pod default/web is on another node already"),
+        (BindOutcome.POD_REPLACED, NotFoundError, "pod default/web was deleted and recreated"),
+        (BindOutcome.POD_GONE, NotFoundError, 'pods "web" not found'),
     ],
 )
-def test_a_pod_that_was_not_bound_here_is_an_error(outcome: BindOutcome, error: type[Exception]) -> None:
-    with pytest.raises(error, match="pod default/web"):
+def test_a_pod_that_was_not_bound_here_is_an_error(outcome: BindOutcome, error: type[Exception], message: str) -> None:
+    with pytest.raises(error, match=message):
         call_writer(BINDING, outcome)
 
 
@@ -71,9 +72,10 @@ def test_a_deletion_is_for_one_pod_only() -> None:
 
 @pytest.mark.parametrize("verb", ["create", "update", "patch", "delete"])
 def test_every_write_checks_leadership_last(verb: str) -> None:
-    _, _, kwargs = call_writer(ApiCall(verb, "PersistentVolumeClaim", "default", "data", {}))
+    _, args, kwargs = call_writer(ApiCall(verb, "PersistentVolumeClaim", "default", "data", {}))
 
-    assert kwargs["is_allowed"]() is True
+    is_allowed = kwargs["is_allowed"] if verb == "delete" else kwargs.get("options", args[-1]).is_allowed
+    assert is_allowed() is True
 
 
 def test_pod_status_is_patched_by_strategic_merge_and_other_kinds_by_merge() -> None:
@@ -82,12 +84,12 @@ def test_pod_status_is_patched_by_strategic_merge_and_other_kinds_by_merge() -> 
     assert status is not None
     name, args, kwargs = call_writer(status)
     assert (name, args[:3]) == ("patch", ("Pod", "default", "web"))
-    assert (kwargs["subresource"], kwargs["content_type"]) == ("status", STRATEGIC_MERGE_PATCH)
+    assert (kwargs["options"].subresource, kwargs["content_type"]) == ("status", STRATEGIC_MERGE_PATCH)
 
     claim = ApiCall("patch", "PersistentVolumeClaim", "default", "data", {"metadata": {"annotations": {"a": "b"}}})
     name, args, kwargs = call_writer(claim)
     assert (name, args[:3]) == ("patch", ("PersistentVolumeClaim", "default", "data"))
-    assert (kwargs["subresource"], kwargs["content_type"]) == ("", MERGE_PATCH)
+    assert (kwargs["options"].subresource, kwargs["content_type"]) == ("", MERGE_PATCH)
 
 
 def test_an_unknown_verb_is_an_error() -> None:
@@ -111,8 +113,8 @@ def test_events_are_recorded_for_the_pods_scheduler() -> None:
 
     recorder.event(
         make_pod("web", spec={"schedulerName": "other"}),
-        warning=True, reason="FailedScheduling", action="Scheduling", note="0/1 ...",
-    )  # fmt: skip
+        PodEvent("FailedScheduling", "Scheduling", "0/1 ...", warning=True),
+    )
 
     assert default_broadcaster.events == []
     (event,) = other_broadcaster.events
@@ -132,9 +134,9 @@ def test_an_event_about_a_victim_is_recorded_for_the_preemptors_scheduler() -> N
 
     recorder.event(
         make_pod("low", spec={"schedulerName": "other"}),
-        warning=False, reason="Preempted", action="Preempting", note="...", related=make_pod("high"),
-        scheduler="default-scheduler",
-    )  # fmt: skip
+        PodEvent("Preempted", "Preempting", "...", related=make_pod("high")),
+        "default-scheduler",
+    )
 
     (event,) = default_broadcaster.events
     assert event.type == "Normal"

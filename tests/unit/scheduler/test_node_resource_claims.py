@@ -138,4 +138,4 @@ def test_a_strategic_patch_is_sent_as_one() -> None:
     asyncio.run(ApiWriter(writer, AlwaysLeader()).call(api_call))  # type: ignore[arg-type]
     [(verb, args, given)] = writer.calls
     assert (verb, args) == ("patch", ("ResourceClaim", "default", "one", UNRESERVE_PATCH))
-    assert (given["subresource"], given["content_type"]) == ("status", STRATEGIC_MERGE_PATCH)
+    assert (given["options"].subresource, given["content_type"]) == ("status", STRATEGIC_MERGE_PATCH)

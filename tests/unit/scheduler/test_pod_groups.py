@@ -12,9 +12,10 @@ from extender.app import wiring
 from extender.cache.pod_info import PodInfo
 from extender.client.errors import ServerError
 from extender.config.feature_gates import FeatureGates
+from extender.config.releases import RELEASE_1_36
 from extender.framework.api_plan import ApiCall
 from extender.framework.profiles import Profile
-from extender.scheduler.metrics_recorder import MetricsRecorder
+from extender.metrics.scheduler_metrics import SchedulerMetrics
 from tests.build import make_node, make_pod
 from tests.pod_group_builders import make_group_member, make_pod_group
 from tests.unit.client.scripted_server import Reply, Stream
@@ -32,7 +33,7 @@ NOT_ENOUGH = (
 
 
 def make_profile(*gates: str) -> Profile:
-    return wiring.build_scheduling(gates=FeatureGates(dict.fromkeys(gates, True))).first_profile
+    return wiring.build_setup(gates=FeatureGates(dict.fromkeys(gates, True), RELEASE_1_36)).first_profile
 
 
 def members(names: str, **more: Any) -> list[Pod]:
@@ -313,7 +314,7 @@ class RaisingPlugin:
 def count_attempt(harness: SchedulerHarness, *pods: Pod) -> list[str]:
     """Return the recorded result of the first attempt for the group of *pods*."""
     metrics = RecordingGroupMetrics()
-    harness.context.metrics = cast("MetricsRecorder", metrics)
+    harness.context.metrics = cast("SchedulerMetrics", metrics)
     harness.create(*pods)
     harness.attempt()
     return metrics.results
@@ -351,7 +352,7 @@ def test_an_internal_error_requeues_all_members() -> None:
     harness = SchedulerHarness(
         make_node("n1", allocatable=ALLOCATABLE), make_pod_group(min_count=2), profile=make_profile(*GANG_GATES)
     )
-    harness.context.metrics = cast("MetricsRecorder", RecordingGroupMetrics(RuntimeError("out of memory")))
+    harness.context.metrics = cast("SchedulerMetrics", RecordingGroupMetrics(RuntimeError("out of memory")))
     pods = members("ab")
     harness.create(*pods)
 

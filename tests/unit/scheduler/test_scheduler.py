@@ -10,7 +10,7 @@ from extender.cache.snapshot import Snapshot
 from extender.client.errors import ApiError, ConflictError, ServerError, UnreachableError
 from extender.framework.api_plan import ApiPlan
 from extender.framework.extension_points import ALLOW, PermitResult
-from extender.framework.status import Code, Status, error
+from extender.framework.status import Code, Status, error_status
 from extender.plugins.default_binder import DefaultBinder
 from tests.build import make_node, make_pod
 from tests.unit.cycle.fakes import make_profile
@@ -102,7 +102,7 @@ def test_a_binding_that_timed_out_but_succeeded_is_not_retried() -> None:
 
     call = harness.api.call
 
-    async def bind_and_time_out(api_call: Any, check_before_send: Any) -> None:
+    async def bind_and_time_out(api_call: Any, check_before_send: Any, _: Any = None) -> None:
         check_before_send()
         if api_call.subresource == "binding":
             harness.dispatcher.on_update(pod, bound)
@@ -145,7 +145,9 @@ def test_a_pod_deleted_during_its_binding_frees_its_node() -> None:
     pod = small("web")
     harness.create(pod)
 
-    async def delete_first(api_call: Any, call: Any = harness.api.call) -> None:
+    call = harness.api.call
+
+    async def delete_first(api_call: Any, *_: Any) -> None:
         if api_call.subresource == "binding":
             harness.api.pods.clear()
             harness.dispatcher.on_delete(pod)
@@ -294,9 +296,9 @@ class WaitingPreBind:
 
     def pre_bind(self, pod: PodInfo, node_name: str, *_: Any) -> ApiPlan:
         def wait_for(snapshot: Snapshot) -> Status | None:
-            return None if pod.uid in snapshot.pods_on(node_name) else error("the pod does not exist any more")
+            return None if pod.uid in snapshot.pods_on(node_name) else error_status("the pod does not exist any more")
 
-        return ApiPlan() if pod.uid == "second" else ApiPlan((), wait_for, 10, error("timed out"))
+        return ApiPlan() if pod.uid == "second" else ApiPlan((), wait_for, 10, error_status("timed out"))
 
 
 @pytest.mark.parametrize(

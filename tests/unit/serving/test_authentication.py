@@ -102,7 +102,7 @@ def test_a_certificate_of_another_ca_is_ignored(authority: trustme.CA) -> None:
 
 def test_extra_cas_are_read_for_each_request(authority: trustme.CA) -> None:
     newest = [parse_ca(authority)]
-    tested = Authenticator(AuthenticationOptions(), None, NullAuthMetrics(), get_extra_client_cas=lambda: newest[0])
+    tested = Authenticator(AuthenticationOptions(), None, NullAuthMetrics(), get_client_ca_file_cas=lambda: newest[0])
     client_cert = issue_certificate(authority, "ann", "g")
     assert run(tested.authenticate([], client_cert)) == UserInfo("ann", groups=("g", "system:authenticated"))
     newest[0] = parse_ca(trustme.CA())

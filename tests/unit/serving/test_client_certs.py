@@ -214,9 +214,9 @@ def test_a_certificate_that_expires_on_an_open_connection_is_rejected() -> None:
     now = [ends - timedelta(minutes=1)]
     clients = ClientCertVerifier(lambda: known, now=lambda: now[0])
     shown = der(issue_client_cert(ca, not_after=ends))
-    assert clients.find_rejection(shown) == ""
+    assert clients.find_rejection_reason(shown) == ""
     now[0] = ends + timedelta(minutes=1)
-    assert clients.find_rejection(shown) == "the client certificate has expired or is not valid yet"
+    assert clients.find_rejection_reason(shown) == "the client certificate has expired or is not valid yet"
 
 
 @pytest.mark.parametrize(
@@ -233,10 +233,10 @@ def test_allowed_names_are_compared_exactly(allowed: list[str], reason: str) -> 
     ca = trustme.CA()
     known = (x509.load_pem_x509_certificate(ca.cert_pem.bytes()),)
     assert (
-        ClientCertVerifier(lambda: known, frozenset(allowed)).find_rejection(der(issue_client_cert(ca, "ann")))
+        ClientCertVerifier(lambda: known, frozenset(allowed)).find_rejection_reason(der(issue_client_cert(ca, "ann")))
         == reason
     )
 
 
 def test_bytes_that_are_no_certificate_are_rejected() -> None:
-    assert ClientCertVerifier(lambda: ()).find_rejection(b"\x30\x00") == "the client certificate cannot be read"
+    assert ClientCertVerifier(lambda: ()).find_rejection_reason(b"\x30\x00") == "the client certificate cannot be read"

@@ -1,5 +1,6 @@
 """Limits of a connection: time to send a request, time to read, size of the head, age."""
 
+import asyncio
 import socket
 from collections.abc import Iterator
 from contextlib import suppress
@@ -206,3 +207,30 @@ def test_a_request_that_does_not_arrive_is_logged_with_the_peer(
         peer = connection.getsockname()
     lines = [(record.__dict__["from"], record.__dict__["err"]) for record in caplog.records if hasattr(record, "from")]
     assert lines == [(peer, "the request did not arrive within 0.05 s")]
+
+
+class _RecordingTransport:
+    """Records the chunks that are written together."""
+
+    def __init__(self) -> None:
+        self.writes: list[list[int]] = []
+
+    def is_closing(self) -> bool:
+        return False
+
+    def writelines(self, chunks: list[bytes]) -> None:
+        self.writes.append([len(chunk) for chunk in chunks])
+
+
+def test_the_writes_of_one_iteration_are_passed_on_together_up_to_256_kib() -> None:
+    async def main() -> list[list[int]]:
+        transport = _RecordingTransport()
+        buffered = http_protocol._BufferedTransport(transport, asyncio.get_running_loop())  # type: ignore[arg-type]
+        for size in (100, 200 * 1024, 60 * 1024, 300 * 1024, 10, 20):
+            buffered.write(b"x" * size)
+        assert transport.writes == [[100, 200 * 1024, 60 * 1024], [300 * 1024]]
+        await asyncio.sleep(0)
+        await asyncio.sleep(0)
+        return transport.writes
+
+    assert asyncio.run(main())[2:] == [[10, 20]]

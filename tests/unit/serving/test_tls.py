@@ -88,6 +88,19 @@ def test_new_connections_get_a_rotated_certificate(tmp_path: Path) -> None:
     assert ["CN=old" in names[0], "CN=new" in names[1]] == [True, True]
 
 
+def test_a_certificate_of_more_than_16_mib_leaves_the_old_one_in_use(tmp_path: Path) -> None:
+    authority = trustme.CA()
+    settings = pair(authority, tmp_path, "old")
+    certificate = load_serving_certificate(settings)
+    with Path(settings.cert_file).open("r+b") as stream:
+        stream.truncate(16 * 1024**2 + 1)
+    with pytest.raises(CertificateError) as caught:
+        certificate.refresh()
+    assert str(caught.value) == f"open {settings.cert_file}: has more than 16 MiB"
+    pair(authority, tmp_path, "new")
+    assert certificate.refresh() is True
+
+
 def test_half_written_files_leave_the_old_certificate_in_use(tmp_path: Path) -> None:
     authority = trustme.CA()
     settings = pair(authority, tmp_path, "old")
@@ -154,6 +167,10 @@ def test_a_pair_in_a_folder_is_created_once_and_reused(tmp_path: Path) -> None:
     ("settings", "message"),
     [
         (ServingOptions(cert_file="/no/x", key_file="/no/y"), "open /no/x: no such file or directory"),
+        (
+            ServingOptions(cert_file="/dev/zero", key_file="/no/y"),
+            "open /dev/zero: is a device; name a file with text",
+        ),
         (
             ServingOptions(min_tls_version="1.2"),
             '--tls-min-version: unknown TLS version "1.2"; want VersionTLS12 or VersionTLS13',

@@ -1,4 +1,4 @@
-"""The attachment table follows written objects, row by row."""
+"""The attachment table is updated from the objects that changed."""
 
 from collections.abc import Callable
 from typing import Any
@@ -49,8 +49,8 @@ def make_user(name: str, node: str, *claims: str) -> Any:
     return make_pod(name, node=node, spec={"volumes": volumes})
 
 
-def two_nodes() -> Cache:
-    """Node a: two claims on one volume and one attachment; node b: nothing."""
+def make_two_nodes() -> Cache:
+    """Make two nodes. On node `a` are two claims of one volume, and an attachment. Node `b` is empty."""
     return make_cluster(
         make_node("a"),
         make_node("b"),
@@ -66,7 +66,7 @@ def two_nodes() -> Cache:
     )
 
 
-def counts(attachments: AttachmentCache, cache: Cache) -> dict[str, int]:
+def get_counts_by_node(attachments: AttachmentCache, cache: Cache) -> dict[str, int]:
     nodes = cache.snapshot().view()
     table, slots = attachments.get_table(nodes)
     return dict(zip(nodes.names, table.get_counts("d")[slots].tolist(), strict=True))
@@ -101,16 +101,16 @@ CHANGES: dict[str, tuple[Callable[[Cache], None], dict[str, int]]] = {
 
 @pytest.mark.parametrize("change", CHANGES)
 def test_the_table_follows_a_change(change: str) -> None:
-    cache, attachments = two_nodes(), AttachmentCache()
+    cache, attachments = make_two_nodes(), AttachmentCache()
     write, expected = CHANGES[change]
-    assert counts(attachments, cache) == {"a": 2, "b": 0}
+    assert get_counts_by_node(attachments, cache) == {"a": 2, "b": 0}
     write(cache)
-    assert counts(attachments, cache) == expected
-    assert counts(AttachmentCache(), cache) == expected
+    assert get_counts_by_node(attachments, cache) == expected
+    assert get_counts_by_node(AttachmentCache(), cache) == expected
 
 
 def test_limits_and_used_volumes_follow_a_change() -> None:
-    cache, attachments = two_nodes(), AttachmentCache()
+    cache, attachments = make_two_nodes(), AttachmentCache()
     table, _ = attachments.get_table(cache.snapshot().view())
     assert (table.get_limits("d").tolist(), table.uses_volume(("d", "h1")).tolist()) == ([3, 3], [True, False])
     cache.add_or_update_object(make_csi_node("b", None))
@@ -122,7 +122,7 @@ def test_limits_and_used_volumes_follow_a_change() -> None:
 
 
 def test_a_hypothesis_of_a_few_nodes_leaves_the_cached_table_unchanged() -> None:
-    cache, attachments = two_nodes(), AttachmentCache()
+    cache, attachments = make_two_nodes(), AttachmentCache()
     snapshot = cache.snapshot()
     cached, _ = attachments.get_table(snapshot.view())
     hypothesis = Hypothesis(snapshot)

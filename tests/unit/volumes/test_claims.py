@@ -14,7 +14,7 @@ from extender.volumes.claims import (
     get_volume_class,
     is_fully_bound,
     resolve_claim_uses,
-    to_nano,
+    to_nanos,
     uses_claim,
 )
 from tests.build import make_object, make_pod
@@ -93,9 +93,13 @@ def test_a_claim_is_fully_bound_with_a_volume_and_the_annotation() -> None:
 def test_sizes_are_compared_exactly() -> None:
     request = get_requested_storage(make_claim(resources={"requests": {"storage": "1500m"}}))
     assert request is not None
-    assert to_nano(request) == 1_500_000_000
-    assert to_nano(get_volume_capacity(make_volume(capacity={"storage": "1Ki"}))) == 1024 * 10**9
-    assert (get_requested_storage(make_claim()), to_nano(get_volume_capacity(make_volume())), to_nano(parse("1n"))) == (
+    assert to_nanos(request) == 1_500_000_000
+    assert to_nanos(get_volume_capacity(make_volume(capacity={"storage": "1Ki"}))) == 1024 * 10**9
+    assert (
+        get_requested_storage(make_claim()),
+        to_nanos(get_volume_capacity(make_volume())),
+        to_nanos(parse("1n")),
+    ) == (
         None,
         0,
         1,

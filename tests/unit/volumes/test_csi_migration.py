@@ -81,7 +81,7 @@ def test_an_inline_gce_disk_is_in_an_unknown_zone() -> None:
     assert get_inline_csi_handle(volume) == "projects/UNSPECIFIED/zones/UNSPECIFIED/disks/d"
 
 
-def terms(*rules: tuple[str, str]) -> dict[str, Any]:
+def make_node_affinity(*rules: tuple[str, str]) -> dict[str, Any]:
     expressions = [{"key": key, "operator": "In", "values": [value]} for key, value in rules]
     return {"required": {"nodeSelectorTerms": [{"matchExpressions": expressions}]}}
 
@@ -94,26 +94,26 @@ EBS = {"awsElasticBlockStore": {"volumeID": "vol-1"}}
     [
         pytest.param(EBS, {}, None, id="a volume without affinity and labels"),
         pytest.param(
-            {**EBS, "nodeAffinity": terms((ZONE, "a"), ("disk", "ssd"))},
+            {**EBS, "nodeAffinity": make_node_affinity((ZONE, "a"), ("disk", "ssd"))},
             {ZONE: "ignored"},
             [(EBS_ZONE, "a"), ("disk", "ssd")],
             id="a requirement on the zone uses the driver's label",
         ),
         pytest.param(
-            {**EBS, "nodeAffinity": terms((BETA_ZONE, "a"), (BETA_REGION, "r"))},
+            {**EBS, "nodeAffinity": make_node_affinity((BETA_ZONE, "a"), (BETA_REGION, "r"))},
             {},
             [(EBS_ZONE, "a"), (REGION, "r")],
             id="beta labels are replaced, also of the region",
         ),
         pytest.param(
-            {**EBS, "nodeAffinity": terms(("disk", "ssd"))},
+            {**EBS, "nodeAffinity": make_node_affinity(("disk", "ssd"))},
             {ZONE: "b__ a__"},
             [("disk", "ssd"), (EBS_ZONE, "a,b")],
             id="zone labels of the volume become a requirement of every term",
         ),
         pytest.param(EBS, {BETA_ZONE: "a"}, [(EBS_ZONE, "a")], id="zone labels alone make a term"),
         pytest.param(
-            {"azureDisk": {"diskURI": "u"}, "nodeAffinity": terms((ZONE, "a"))},
+            {"azureDisk": {"diskURI": "u"}, "nodeAffinity": make_node_affinity((ZONE, "a"))},
             {},
             [(ZONE, "a")],
             id="Azure does not change node affinity",

@@ -11,9 +11,9 @@ from extender.volumes.in_tree_limits import (
     EBS,
     GCE_PD,
     LIMIT_VARIABLE,
-    InTreeLimits,
+    DiskLimitChecker,
     LimitedDriver,
-    find_environment_error,
+    get_limit_variable_error,
     read_environment_limit,
 )
 from tests.build import make_cluster, make_node, make_object, make_pod, make_pod_info
@@ -26,21 +26,21 @@ SOURCES = {
 }
 
 
-def spec_with_disks(driver: LimitedDriver, *names: str) -> dict[str, Any]:
+def make_spec_with_disks(driver: LimitedDriver, *names: str) -> dict[str, Any]:
     """Return the spec of a pod with these disks."""
     source, name_field = SOURCES[driver.provisioner]
     return {"volumes": [{"name": f"v{name}", source: {name_field: name}} for name in names]}
 
 
-def cluster_with_disks(driver: LimitedDriver, count: int, labels: dict[str, str] | None = None) -> Cache:
+def make_cluster_with_disks(driver: LimitedDriver, count: int, labels: dict[str, str] | None = None) -> Cache:
     """Make a cluster of the node `a`, with a pod that has *count* disks."""
-    assigned_pod = make_pod("p", node="a", spec=spec_with_disks(driver, *map(str, range(count))))
+    assigned_pod = make_pod("p", node="a", spec=make_spec_with_disks(driver, *map(str, range(count))))
     return make_cluster(make_node("a", labels=labels), assigned_pod)
 
 
-def exceeds_limit(limits: InTreeLimits, cache: Cache, driver: LimitedDriver) -> bool:
+def exceeds_limit(limits: DiskLimitChecker, cache: Cache, driver: LimitedDriver) -> bool:
     """Whether a pod with one more disk exceeds the limit of `a`."""
-    pod = make_pod_info(make_pod(spec=spec_with_disks(driver, "new")), cache)
+    pod = make_pod_info(make_pod(spec=make_spec_with_disks(driver, "new")), cache)
     over_limit = limits.find_nodes_over_limit(pod, cache.snapshot().view())
     assert over_limit is not None
     return bool(over_limit[0])
@@ -53,8 +53,8 @@ def exceeds_limit(limits: InTreeLimits, cache: Cache, driver: LimitedDriver) -> 
         pytest.param(EBS, {"beta.kubernetes.io/instance-type": "m5.large"}, 25, id="EBS on a Nitro node: 25"),
         pytest.param(EBS, {"node.kubernetes.io/instance-type": "x.t3"}, 25, id="t3 anywhere in the name"),
         pytest.param(EBS, {"node.kubernetes.io/instance-type": "m4.large"}, 39, id="EBS on an older node: 39"),
-        pytest.param(GCE_PD, {}, 16, id="GCE persistent spec_with_disks: 16"),
-        pytest.param(AZURE_DISK, {}, 16, id="Azure spec_with_disks: 16"),
+        pytest.param(GCE_PD, {}, 16, id="GCE persistent disks: 16"),
+        pytest.param(AZURE_DISK, {}, 16, id="Azure disks: 16"),
         pytest.param(CINDER, {}, 256, id="Cinder: 256"),
     ],
 )
@@ -62,8 +62,8 @@ def test_a_node_that_sets_no_limit_has_the_default_limit_of_the_driver(
     driver: LimitedDriver, labels: dict[str, str], limit: int
 ) -> None:
     """Source: pkg/scheduler/framework/plugins/nodevolumelimits/non_csi.go, getMaxEBSVolume (1.21)."""
-    assert exceeds_limit(InTreeLimits(driver), cluster_with_disks(driver, limit, labels), driver)
-    assert not exceeds_limit(InTreeLimits(driver), cluster_with_disks(driver, limit - 1, labels), driver)
+    assert exceeds_limit(DiskLimitChecker(driver), make_cluster_with_disks(driver, limit, labels), driver)
+    assert not exceeds_limit(DiskLimitChecker(driver), make_cluster_with_disks(driver, limit - 1, labels), driver)
 
 
 @pytest.mark.parametrize(
@@ -79,9 +79,9 @@ def test_the_environment_sets_a_limit_if_it_is_a_whole_number_above_0(text: str,
 def test_an_invalid_limit_of_the_environment_is_an_error() -> None:
     """Source: pkg/scheduler/framework/plugins/nodevolumelimits/non_csi.go, getMaxVolLimitFromEnv (1.21)."""
     message = 'KUBE_MAX_PD_VOLS="many": expected a whole number above 0; using the default limits'
-    assert find_environment_error({LIMIT_VARIABLE: "many"}) == message
+    assert get_limit_variable_error({LIMIT_VARIABLE: "many"}) == message
     assert [
-        find_environment_error(environment) for environment in ({}, {LIMIT_VARIABLE: ""}, {LIMIT_VARIABLE: "7"})
+        get_limit_variable_error(environment) for environment in ({}, {LIMIT_VARIABLE: ""}, {LIMIT_VARIABLE: "7"})
     ] == [
         None,
         None,
@@ -91,18 +91,18 @@ def test_an_invalid_limit_of_the_environment_is_an_error() -> None:
 
 def test_the_limit_of_the_environment_overrides_the_default_but_not_the_limit_of_the_node() -> None:
     """Source: pkg/scheduler/framework/plugins/nodevolumelimits/non_csi.go, getMaxVolLimitFromEnv (1.21)."""
-    without_limit = cluster_with_disks(EBS, 2)
+    without_limit = make_cluster_with_disks(EBS, 2)
     with_limit = make_cluster(
         make_node("a", allocatable={"attachable-volumes-aws-ebs": "9"}),
-        make_pod("p", node="a", spec=spec_with_disks(EBS, "0", "1")),
+        make_pod("p", node="a", spec=make_spec_with_disks(EBS, "0", "1")),
     )
-    assert exceeds_limit(InTreeLimits(EBS, limit_override=2), without_limit, EBS)
-    assert not exceeds_limit(InTreeLimits(EBS, limit_override=2), with_limit, EBS)
+    assert exceeds_limit(DiskLimitChecker(EBS, limit_override=2), without_limit, EBS)
+    assert not exceeds_limit(DiskLimitChecker(EBS, limit_override=2), with_limit, EBS)
 
 
 def test_the_cache_follows_pods_nodes_and_claims() -> None:
-    limits = InTreeLimits(GCE_PD)
-    cache = cluster_with_disks(GCE_PD, 15)
+    limits = DiskLimitChecker(GCE_PD)
+    cache = make_cluster_with_disks(GCE_PD, 15)
     assert not exceeds_limit(limits, cache, GCE_PD)
     cache.add_or_update_pod(
         make_pod("q", node="a", spec={"volumes": [{"name": "v", "persistentVolumeClaim": {"claimName": "c"}}]})

@@ -9,7 +9,7 @@ from extender.api.kinds.storage import TopologySelectorLabelRequirement, Topolog
 from extender.api.matching import (
     NOTHING,
     CompiledNodeSelector,
-    CompiledNodeTerm,
+    CompiledNodeSelectorTerm,
     Requirement,
     Selector,
     selector_from_labels,
@@ -52,29 +52,29 @@ def test_positions_count_in_the_view_and_not_in_the_cluster(size: int) -> None:
 @pytest.mark.parametrize("size", SIZES)
 def test_any_term_matches_except_those_with_errors(size: int) -> None:
     topology = make_topology(size)
-    terms = CompiledNodeSelector(
+    selector = CompiledNodeSelector(
         (
-            CompiledNodeTerm((Requirement("host", "In", ("n5", "n2")),)),
-            CompiledNodeTerm((Requirement("host", "In", ("n2",)),)),
-            CompiledNodeTerm((ZONED,), errors=("bad",)),
+            CompiledNodeSelectorTerm((Requirement("host", "In", ("n5", "n2")),)),
+            CompiledNodeSelectorTerm((Requirement("host", "In", ("n2",)),)),
+            CompiledNodeSelectorTerm((ZONED,), errors=("bad",)),
         )
     )
-    assert topology.match_terms(terms).tolist() == [2, 5]
-    assert topology.match_terms(CompiledNodeSelector()).tolist() == []
-    assert topology.match_terms(None) is topology.all_positions
+    assert topology.match_node_selector(selector).tolist() == [2, 5]
+    assert topology.match_node_selector(CompiledNodeSelector()).tolist() == []
+    assert topology.match_node_selector(None) is topology.all_positions
 
 
 def test_equal_terms_return_the_same_array() -> None:
     topology = make_topology(8)
-    first, second = (CompiledNodeSelector((CompiledNodeTerm((HOSTS,)),)) for _ in range(2))
-    assert topology.match_terms(first) is topology.match_terms(second)
+    first, second = (CompiledNodeSelector((CompiledNodeSelectorTerm((HOSTS,)),)) for _ in range(2))
+    assert topology.match_node_selector(first) is topology.match_node_selector(second)
 
 
 def test_a_selector_that_matches_nothing_has_no_nodes() -> None:
     topology = make_topology(8)
-    assert topology.match_selector(NOTHING).tolist() == []
-    assert topology.match_selector(Selector()).tolist() == list(range(8))
-    assert topology.match_selector(selector_from_labels({"zone": "a"})).tolist() == [1, 3, 5, 7]
+    assert topology.match_label_selector(NOTHING).tolist() == []
+    assert topology.match_label_selector(Selector()).tolist() == list(range(8))
+    assert topology.match_label_selector(selector_from_labels({"zone": "a"})).tolist() == [1, 3, 5, 7]
 
 
 def make_term(**values: tuple[str, ...]) -> TopologySelectorTerm:

@@ -40,14 +40,14 @@ OBJECTS = (
 )
 
 
-def find(*volumes: dict[str, Any], migrated: bool = True, assigned: bool = False) -> AttachableVolumes:
+def find_volumes(*volumes: dict[str, Any], translate_in_tree: bool = True, assigned: bool = False) -> AttachableVolumes:
     snapshot = make_cluster(*OBJECTS).snapshot()
     pod = make_pod("p", spec={"volumes": list(volumes)})
     signature = snapshot.make_pod_info(pod).signature
-    return find_attachable_volumes(pod, signature, snapshot, migrated=migrated, assigned=assigned)
+    return find_attachable_volumes(pod, signature, snapshot, translate_in_tree=translate_in_tree, assigned=assigned)
 
 
-def claim(name: str) -> dict[str, Any]:
+def make_claim_volume(name: str) -> dict[str, Any]:
     return {"name": name, "persistentVolumeClaim": {"claimName": name}}
 
 
@@ -58,45 +58,49 @@ BAD_DISK = {"name": "disk", "awsElasticBlockStore": {"volumeID": "aws://a/disk"}
 @pytest.mark.parametrize(
     ("volume", "migrated", "not_migrated"),
     [
-        pytest.param(claim("csi"), [("d", "h")], [("d", "h")], id="a CSI volume"),
-        pytest.param(claim("ebs"), [("ebs.csi.aws.com", "vol-1")], [], id="a volume of an in-tree driver"),
+        pytest.param(make_claim_volume("csi"), [("d", "h")], [("d", "h")], id="a CSI volume"),
+        pytest.param(make_claim_volume("ebs"), [("ebs.csi.aws.com", "vol-1")], [], id="a volume of an in-tree driver"),
         pytest.param(EBS_DISK, [("ebs.csi.aws.com", "vol-2")], [], id="an inline disk of an in-tree driver"),
         pytest.param(
-            claim("unbound"),
+            make_claim_volume("unbound"),
             [("d", "\0unbound-default/unbound")],
             [("d", "\0unbound-default/unbound")],
             id="a claim without a volume",
         ),
         pytest.param(
-            claim("unbound-ebs"),
+            make_claim_volume("unbound-ebs"),
             [("ebs.csi.aws.com", "\0unbound-default/unbound-ebs")],
             [],
             id="a claim without a volume of an in-tree driver",
         ),
-        pytest.param(claim("no-class"), [], [], id="a claim without volume and class"),
+        pytest.param(make_claim_volume("no-class"), [], [], id="a claim without volume and class"),
     ],
 )
 def test_a_volume_has_an_id(
     volume: dict[str, Any], migrated: list[tuple[str, str]], not_migrated: list[tuple[str, str]]
 ) -> None:
-    assert find(volume) == AttachableVolumes(tuple(migrated))
-    assert find(volume, migrated=False) == AttachableVolumes(tuple(not_migrated))
+    assert find_volumes(volume) == AttachableVolumes(tuple(migrated))
+    assert find_volumes(volume, translate_in_tree=False) == AttachableVolumes(tuple(not_migrated))
 
 
 def test_a_volume_counts_once() -> None:
-    assert find(claim("csi"), {**claim("csi"), "name": "again"}).volumes == (("d", "h"),)
+    assert find_volumes(make_claim_volume("csi"), {**make_claim_volume("csi"), "name": "again"}).volumes == (
+        ("d", "h"),
+    )
 
 
 def test_a_missing_claim_is_an_error_unless_the_pod_is_assigned() -> None:
     error = 'looking up PVC default/gone: persistentvolumeclaim "gone" not found'
-    assert find(claim("csi"), claim("gone")) == AttachableVolumes(error=error, claim_missing=True)
-    assert find(claim("gone"), claim("csi"), assigned=True).volumes == (("d", "h"),)
+    assert find_volumes(make_claim_volume("csi"), make_claim_volume("gone")) == AttachableVolumes(
+        error=error, claim_missing=True
+    )
+    assert find_volumes(make_claim_volume("gone"), make_claim_volume("csi"), assigned=True).volumes == (("d", "h"),)
 
 
 @pytest.mark.parametrize(
     ("volume", "error"),
     [
-        pytest.param(claim(""), "PersistentVolumeClaim had no name", id="a claim without a name"),
+        pytest.param(make_claim_volume(""), "PersistentVolumeClaim had no name", id="a claim without a name"),
         pytest.param(
             BAD_DISK,
             "converting volume(disk) from inline to csi: failed to translate Kubernetes ID to EBS Volume ID "
@@ -106,13 +110,13 @@ def test_a_missing_claim_is_an_error_unless_the_pod_is_assigned() -> None:
     ],
 )
 def test_the_ids_of_a_pod_are_unknown_after_an_error(volume: dict[str, Any], error: str) -> None:
-    assert find(volume, assigned=True) == AttachableVolumes(error=error)
+    assert find_volumes(volume, assigned=True) == AttachableVolumes(error=error)
 
 
 def test_only_claims_and_disks_of_in_tree_drivers_may_need_attachment() -> None:
     snapshot = make_cluster().snapshot()
     volumes = {
-        "claim": claim("csi"),
+        "claim": make_claim_volume("csi"),
         "ephemeral": {"name": "e", "ephemeral": {"volumeClaimTemplate": {"spec": {}}}},
         "disk": EBS_DISK,
         "empty": {"name": "e", "emptyDir": {}},

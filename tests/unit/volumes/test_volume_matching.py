@@ -34,11 +34,11 @@ def make_volume(name: str, size: str, *requirements: dict[str, Any]) -> Any:
     )
 
 
-def requirement(key: str, *values: str) -> dict[str, Any]:
+def make_requirement(key: str, *values: str) -> dict[str, Any]:
     return {"key": key, "operator": "In", "values": list(values)}
 
 
-def chosen_volumes(claims: list[Any], *volumes: Any) -> list[list[str]]:
+def choose_volumes(claims: list[Any], *volumes: Any) -> list[list[str]]:
     """Return each claim's volume name by node, `-` for none. Nodes 0 to 19 are in zone a, the others in zone b."""
     nodes = [make_node(f"n{i}", labels={"host": f"n{i}", "zone": "a" if i < 20 else "b"}) for i in range(NODES)]
     snapshot = make_cluster(*nodes, *volumes).snapshot()
@@ -50,28 +50,28 @@ def chosen_volumes(claims: list[Any], *volumes: Any) -> list[list[str]]:
 
 
 def test_each_node_gets_the_smallest_volume_it_can_use() -> None:
-    (volumes,) = chosen_volumes(
+    (volumes,) = choose_volumes(
         [make_claim("c", "1Gi")],
         make_volume("anywhere", "9Gi"),
-        make_volume("zone-a", "4Gi", requirement("zone", "a")),
-        make_volume("on-3", "2Gi", requirement("host", "n3")),
-        make_volume("on-4-but-in-b", "2Gi", requirement("host", "n4"), requirement("zone", "b")),
-        make_volume("on-5", "512Mi", requirement("host", "n5")),
+        make_volume("zone-a", "4Gi", make_requirement("zone", "a")),
+        make_volume("on-3", "2Gi", make_requirement("host", "n3")),
+        make_volume("on-4-but-in-b", "2Gi", make_requirement("host", "n4"), make_requirement("zone", "b")),
+        make_volume("on-5", "512Mi", make_requirement("host", "n5")),
     )
     assert volumes == ["on-3" if i == 3 else "zone-a" if i < 20 else "anywhere" for i in range(NODES)]
 
 
 def test_a_claim_does_not_get_the_volume_of_an_earlier_claim_on_the_node() -> None:
-    first, second = chosen_volumes(
+    first, second = choose_volumes(
         [make_claim("c", "1Gi"), make_claim("d", "1Gi")],
-        make_volume("zone-a", "2Gi", requirement("zone", "a")),
+        make_volume("zone-a", "2Gi", make_requirement("zone", "a")),
         make_volume("anywhere", "3Gi"),
-        make_volume("on-39", "1Gi", requirement("host", "n39", "unknown")),
+        make_volume("on-39", "1Gi", make_requirement("host", "n39", "unknown")),
     )
     assert first == ["zone-a" if i < 20 else "on-39" if i == 39 else "anywhere" for i in range(NODES)]
     assert second == ["anywhere" if i < 20 or i == 39 else "-" for i in range(NODES)]
 
 
 def test_of_two_volumes_of_one_size_the_older_is_taken() -> None:
-    (volumes,) = chosen_volumes([make_claim("c", "1Gi")], make_volume("old", "1024Mi"), make_volume("new", "1Gi"))
+    (volumes,) = choose_volumes([make_claim("c", "1Gi")], make_volume("old", "1024Mi"), make_volume("new", "1Gi"))
     assert set(volumes) == {"old"}

@@ -17,7 +17,7 @@ ANTI_AFFINITY = {
 def counts(snapshot: Snapshot, namespace: str = "default") -> list[list[int]]:
     """The counts by node of each term that matches a pod in *namespace*."""
     incoming = snapshot.make_pod_info(make_pod("incoming", namespace=namespace))
-    terms = snapshot.affinity_terms_matching(incoming.signature.pod_labels_id)
+    terms = snapshot.affinity_terms_matching(incoming.signature.pod_labels)
     return [snapshot.counts_by_row(term_counts).tolist() for _, term_counts in terms]
 
 
@@ -53,7 +53,7 @@ def test_removing_a_pod_from_a_hypothesis_leaves_the_snapshot_unchanged() -> Non
 def test_an_older_snapshot_does_not_change_the_domain_counts_of_a_relabelled_node() -> None:
     cache = make_cluster(make_node("one", labels={"zone": "a"}), make_pod(node="one", spec=ANTI_AFFINITY))
     old = cache.snapshot()
-    class_id = old.make_pod_info(make_pod("incoming")).signature.pod_labels_id
+    class_id = old.make_pod_info(make_pod("incoming")).signature.pod_labels
     cache.add_or_update_node(make_node("one", labels={"zone": "b"}))
     new = cache.snapshot()
     ((_, old_counts),) = old.affinity_terms_matching(class_id)

@@ -7,10 +7,10 @@ DynamicResources.bindClaim (1.36).
 from typing import Any
 
 from extender.cache.cache import Cache
-from extender.cache.consistency import find_inconsistencies
 from extender.cache.hypothesis import Hypothesis
 from extender.config.feature_gates import FeatureGates
 from tests.build import make_cluster, make_node, make_pod, make_pod_info
+from tests.consistency import find_inconsistencies
 
 ON = FeatureGates({"DRANodeAllocatableResources": True})
 
@@ -26,7 +26,7 @@ def requested(cache: Cache, resource: str) -> list[int]:
 
 
 def users(cache: Cache, key: str) -> dict[int, list[str]]:
-    return {row: sorted(uids) for row, uids in cache.snapshot().resource_claim_users(key).items()}
+    return {row: sorted(uids) for row, uids in cache.snapshot().node_allocatable_claim_users(key).items()}
 
 
 def test_claimed_resources_count_with_the_requests_of_the_pod() -> None:
@@ -82,9 +82,9 @@ def test_forgetting_an_assumed_pod_removes_its_claimed_resources() -> None:
 def test_confirming_a_pod_with_the_assumed_claims_changes_nothing() -> None:
     cache = make_cluster(make_node("n"), gates=ON)
     cache.assume(make_claim_user("a", "c", cpu="2"), "n")
-    old_position = cache.snapshot().pod_position
+    old_position = cache.snapshot().pod_log_position
     cache.add_or_update_pod(make_claim_user("a", "c", "n", cpu="2"))
-    assert cache.snapshot().pod_position == old_position
+    assert cache.snapshot().pod_log_position == old_position
     cache.add_or_update_pod(make_claim_user("a", "c", "n", cpu="3"))
     assert requested(cache, "cpu") == [4000]
     assert find_inconsistencies(cache.snapshot()) == []
@@ -96,7 +96,9 @@ def test_a_hypothesis_has_its_own_users() -> None:
     hypothesis.remove_pod(cache.snapshot().pods_on("n")["uid-default-a"])
     hypothesis.assume_pod(make_pod_info(make_claim_user("b", "c", cpu="1"), cache), "n")
     changed = hypothesis.snapshot()
-    assert {row: set(uids) for row, uids in changed.resource_claim_users("default/c").items()} == {0: {"uid-default-b"}}
+    assert {row: set(uids) for row, uids in changed.node_allocatable_claim_users("default/c").items()} == {
+        0: {"uid-default-b"}
+    }
     assert changed.view().requested(changed.symbols.resources.intern("cpu")).tolist() == [2000]
     assert users(cache, "default/c") == {0: ["uid-default-a"]}
 

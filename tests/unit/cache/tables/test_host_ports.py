@@ -62,6 +62,6 @@ def test_a_port_is_freed_for_all_its_pods_at_once() -> None:
     table.add(0, (port,))
     fork = table.fork()
     fork.add(0, (port,))
-    fork.remove_all(0, (port,))
+    fork.free_ports(0, (port,))
     assert fork.find_conflicting_rows((port,)) == set()
     assert table.find_conflicting_rows((port,)) == {0}

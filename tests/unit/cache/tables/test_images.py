@@ -39,6 +39,35 @@ def test_an_image_that_no_node_has_is_unknown() -> None:
     assert image(table) == (20, [1])
 
 
+def test_other_images_than_the_indexed_ones_are_found_when_they_are_read() -> None:
+    table = ImageTable()
+    table.add(0, make_node_with_image(10))
+    table = table.fork()
+    table.index_only(["web:1"])
+    table.add(1, make_node_with_image(20))
+    table.add(2, make_node(images=[{"names": ["job:1"], "sizeBytes": 5}]))
+    table.add(3, make_node(images=[{"names": ["job:1"], "sizeBytes": 6}]))
+    table.remove(0, make_node_with_image(10))
+    table.remove(2, make_node(images=[{"names": ["job:1"], "sizeBytes": 5}]))
+    assert set(table._states) == {"web:1", "web@sha256:1"}
+    assert image(table) == (10, [1])
+    assert image(table, "web@sha256:1") == (10, [1])
+    assert image(table, "job:1") == (5, [3])
+    assert image(table, "none") is None
+    table.add(4, make_node(images=[{"names": ["job:1"], "sizeBytes": 7}]))
+    assert image(table, "job:1") == (5, [3, 4])
+
+
+def test_a_fork_has_the_images_that_its_original_did_not_index() -> None:
+    table = ImageTable()
+    table.index_only([])
+    table.add(0, make_node_with_image(10))
+    fork = table.fork()
+    fork.add(1, make_node_with_image(20))
+    assert image(fork) == (10, [0, 1])
+    assert image(table) == (10, [0])
+
+
 def test_a_mask_follows_its_rows_and_forks_are_independent() -> None:
     table = ImageTable()
     table.add(0, make_node_with_image(10))

@@ -39,10 +39,10 @@ def test_deduplicated_nodes_are_equal_and_share_their_images() -> None:
 def test_a_node_update_other_than_a_heartbeat_writes_its_row(update: Node, is_written: bool) -> None:
     cache = Cache()
     cache.add_or_update_node(make_node())
-    old_position = cache.snapshot().node_position
+    old_position = cache.snapshot().node_log_position
     cache.add_or_update_node(update)
     snapshot = cache.snapshot()
-    assert (snapshot.node_position > old_position) is is_written
+    assert (snapshot.node_log_position > old_position) is is_written
     assert snapshot.nodes[0] is update
 
 
@@ -67,7 +67,7 @@ def test_the_last_row_moves_into_the_row_of_a_removed_node() -> None:
     table = three_nodes()
     table.get_label_column("zone")
     assert table.remove("n0") == (0, 2)
-    assert (table.names, table.row_of) == (["n2", "n1"], {"n2": 0, "n1": 1})
+    assert (table.names, table.row_by_name) == (["n2", "n1"], {"n2": 0, "n1": 1})
     assert table.columns.get("allocatable")[0, :3].tolist() == [3000, 2000, 0]
     assert table.get_label_column("zone")[:3].tolist() == [0, 1, ABSENT]
 

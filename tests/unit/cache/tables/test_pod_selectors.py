@@ -50,6 +50,6 @@ def test_equal_matchers_are_one_key() -> None:
     selectors = (PodSelector(frozenset({"shop"}), NOTHING, WEB),)
     counts = {PodMatcher(selectors): 1}
     assert counts[PodMatcher((PodSelector(frozenset({"shop"}), NOTHING, WEB),))] == 1
-    assert PodMatcher(selectors, live_only=True) not in counts
+    assert PodMatcher(selectors, ignore_terminating_pods=True) not in counts
     assert not PodMatcher(selectors).reads_namespace_labels
     assert PodMatcher((PodSelector(frozenset(), TEAM, WEB),)).reads_namespace_labels

@@ -34,7 +34,7 @@ def some_pods() -> Cache:
         pytest.param(PodMatcher((ALL_PODS,)), [1, 2], id="all pods of a namespace"),
         pytest.param(PodMatcher((WEB_PODS,)), [1, 1], id="pods with a label"),
         pytest.param(PodMatcher((ALL_PODS, WEB_PODS)), [1, 1], id="pods that two selectors match"),
-        pytest.param(PodMatcher((WEB_PODS,), live_only=True), [1, 0], id="pods that are not terminating"),
+        pytest.param(PodMatcher((WEB_PODS,), ignore_terminating_pods=True), [1, 0], id="pods that are not terminating"),
     ],
 )
 def test_pods_are_counted_by_node(matcher: PodMatcher, counts: list[int]) -> None:

@@ -22,7 +22,7 @@ def convert_fields(**fields: Any) -> ConvertedPolicy:
 
 def filters_and_scores(converted: ConvertedPolicy) -> tuple[list[str], dict[str, int]]:
     """Return the names of the Filter plugins in order, and the weights of the Score plugins."""
-    profile = wiring.build_scheduling(converted.configuration).first_profile
+    profile = wiring.build_setup(converted.configuration).first_profile
     return [plugin.name for plugin in profile.filter_plugins], {
         score.plugin.name: score.weight for score in profile.score_plugins
     }
@@ -133,7 +133,7 @@ def test_a_requested_to_capacity_ratio_keeps_its_shape_with_any_name() -> None:
 def test_an_invalid_shape_is_reported_with_its_path_in_the_policy() -> None:
     entry = {"name": "X", "weight": 5, "argument": {"requestedToCapacityRatioArguments": {}}}
     with pytest.raises(wiring.ConfigError) as caught:
-        wiring.build_scheduling_from_builtins({"kind": "Policy", "apiVersion": "v1", "priorities": [entry]}, "f")
+        wiring.build_setup_from_document({"kind": "Policy", "apiVersion": "v1", "priorities": [entry]}, "f")
     path = "priorities[0].argument.requestedToCapacityRatioArguments.shape"
     assert str(caught.value) == f"{path}: Required value: at least one point must be specified"
 
@@ -188,7 +188,7 @@ def test_all_fields_of_an_extender_are_converted() -> None:
 def test_resources_ignored_by_the_scheduler_are_not_checked() -> None:
     resource = {"name": "example.com/a", "ignoredByScheduler": True}
     converted = convert_fields(predicates=[{"name": "PodFitsResources"}], extenders=[{"managedResources": [resource]}])
-    options = wiring.build_scheduling(converted.configuration).profile_set.options["default-scheduler"]
+    options = wiring.build_setup(converted.configuration).profile_set.options["default-scheduler"]
     assert options["NodeResourcesFit"]["ignoredResources"] == ("example.com/a",)
 
 
@@ -197,12 +197,12 @@ def test_resources_ignored_by_the_scheduler_are_not_checked() -> None:
     [
         (
             {"alwaysCheckAllPredicates": True},
-            "alwaysCheckAllPredicates: not supported by KubeSchedulerConfiguration; only the first plugin that rejects "
-            "a node is reported. The rejected nodes are the same",
+            "alwaysCheckAllPredicates: not supported by KubeSchedulerConfiguration, which reports only the first "
+            "plugin that rejects a node. The rejected nodes are the same",
         ),
         (
             {"predicates": [{"name": "HostName", "argument": {"labelsPresence": {}}}]},
-            "predicates[0].argument: HostName takes no argument, ignored",
+            "predicates[0].argument: HostName takes no argument; the argument is ignored",
         ),
         (
             {"predicates": [{"name": "CheckNodeLabelPresence"}]},
@@ -245,6 +245,6 @@ def test_a_node_has_the_first_failed_predicate_or_all_of_them_as_reasons(check_a
     cluster = state.snapshot()
     pod = cluster.make_pod_info(make_pod(requests={"cpu": "64"}))
     answer = find_nodes_that_pass_filters(
-        pod, cluster, wiring.build_scheduling(converted.configuration).first_profile, wiring.make_runtime()
+        pod, cluster, wiring.build_setup(converted.configuration).first_profile, wiring.make_runtime()
     )
     assert answer.format_message() == f"0/2 nodes are available: {reasons}."

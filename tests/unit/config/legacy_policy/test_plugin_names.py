@@ -39,16 +39,16 @@ def make_entry(name: str, case: Mapping[str, Any], **more: Any) -> dict[str, Any
     return {"name": name, **more, **({"argument": case["argument"]} if "argument" in case else {})}
 
 
-def make_scheduling(**fields: Any) -> wiring.Scheduling:
+def make_setup(**fields: Any) -> wiring.SchedulerSetup:
     body = {"kind": "Policy", "apiVersion": "v1", "predicates": [], "priorities": [], **fields}
-    return wiring.build_scheduling_from_builtins(body, "policy")
+    return wiring.build_setup_from_document(body, "policy")
 
 
 @pytest.mark.parametrize("name", PREDICATE_CASES)
 def test_a_predicate_rejects_the_nodes_of_its_case(name: str) -> None:
     case = PREDICATE_CASES[name]
     snapshot = make_case_cluster(case).snapshot()
-    profile = make_scheduling(predicates=[make_entry(name, case)]).first_profile
+    profile = make_setup(predicates=[make_entry(name, case)]).first_profile
     diagnosis = find_nodes_that_pass_filters(
         snapshot.make_pod_info(make_pod(**{"name": "incoming", **case.get("pod", {})})),
         snapshot,
@@ -71,7 +71,7 @@ def test_a_predicate_rejects_the_nodes_of_its_case(name: str) -> None:
 def test_a_priority_gives_the_scores_of_its_case(name: str) -> None:
     case = PRIORITY_CASES[name]
     snapshot = make_case_cluster(case).snapshot()
-    profile = make_scheduling(priorities=[make_entry(name, case, weight=1)]).first_profile
+    profile = make_setup(priorities=[make_entry(name, case, weight=1)]).first_profile
     pod_info = snapshot.make_pod_info(make_pod(**{"name": "incoming", **case.get("pod", {})}))
     runtime = wiring.make_runtime()
     diagnosis = find_nodes_that_pass_filters(pod_info, snapshot, profile, runtime)

@@ -79,7 +79,7 @@ def test_other_field_names_are_case_sensitive_and_unknown_fields_are_errors() ->
 def test_a_policy_is_read_from_the_data_of_a_config_map() -> None:
     policy = json.dumps({**HEAD, "predicates": [{"name": "HostName"}]})
     config_map = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "p"}, "data": {"policy.cfg": policy}}
-    assert policy_document.is_policy(config_map)
+    assert policy_document.is_policy_or_config_map(config_map)
     assert policy_document.load_policy(json.dumps(config_map).encode(), "f").policy.predicates == (
         PredicatePolicy("HostName"),
     )
@@ -152,4 +152,4 @@ def test_an_invalid_document_is_reported_in_one_line_with_its_path(data: bytes, 
     ids=["a Policy", "a configuration", "no kind", "a list"],
 )
 def test_a_policy_is_recognized_by_its_kind(document: object, expected: bool) -> None:
-    assert policy_document.is_policy(document) is expected
+    assert policy_document.is_policy_or_config_map(document) is expected

@@ -10,9 +10,9 @@ from extender.dra.cel.call_rewrites import find_reserved_name, rewrite_calls
     [
         ("a.existsOne(i, i > 0)", "a.exists_one(i, i > 0)"),
         ("a.exists_one(i, v, v > 0)", "a.existsOne(i, v, v > 0)"),
-        ("a.transformMap(k, v, v + 1)", "__merged(a.transformList(k, v, {k:  v + 1}))"),
+        ("a.transformMap(k, v, v + 1)", "__mergeMaps(a.transformList(k, v, {k:  v + 1}))"),
         ("a.indexOf(x, 1)", "a.__indexOf([x, 1])"),
-        ("string(a)", "string(__plain(a))"),
+        ("string(a)", "string(__stringArgument(a))"),
         ('format.named("date")', 'format.named("date")[?0]'),
         ("a.b(c)[d].reverse()", "cel.bind(__it, a.b(c)[d], __spend(__it.size()) ? __it : __it).reverse()"),
         ('"a.reverse()" == a.size()', '"a.reverse()" == a.size()'),
@@ -24,7 +24,11 @@ def test_a_call_is_rewritten(expression: str, want: str) -> None:
 
 @pytest.mark.parametrize(
     ("expression", "want"),
-    [("__spend(1) || true", "__spend"), ("device.__everyCapacity", "__everyCapacity"), ("a.map(__it, __it + 1)", "")],
+    [
+        ("__spend(1) || true", "__spend"),
+        ("device.__existingCapacity", "__existingCapacity"),
+        ("a.map(__it, __it + 1)", ""),
+    ],
 )
 def test_reserved_functions_and_device_fields_are_found(expression: str, want: str) -> None:
     assert find_reserved_name(expression) == want

@@ -8,17 +8,17 @@ from typing import Any
 import pytest
 
 from extender.dra.cel.environment import (
+    CelFeatures,
     CompileError,
     DeviceValues,
-    Dialect,
     EvaluationError,
     compile_expression,
     to_message,
 )
 from extender.dra.cel.values import parse_quantity, parse_semver
 
-G = 'device.attributes["gpu.example.com"]'
-C = 'device.capacity["gpu.example.com"]'
+ATTRS = 'device.attributes["gpu.example.com"]'
+CAPACITY = 'device.capacity["gpu.example.com"]'
 DEVICE = DeviceValues(
     "gpu.example.com",
     allow_multiple_allocations=True,
@@ -43,22 +43,22 @@ DEVICE = DeviceValues(
         pytest.param('device.driver == "gpu.example.com"', True, id="the driver"),
         pytest.param("[3, 1].map(__it, __it + 1).sort() == [2, 4]", True, id="a variable with a reserved name"),
         pytest.param("device.allowMultipleAllocations", True, id="allowMultipleAllocations"),
-        pytest.param(f'{G}.model == "a100"', True, id="a string attribute"),
-        pytest.param(f"{G}.index + 1 == 4", True, id="an int attribute"),
-        pytest.param(f"{G}.index < 3.5", True, id="an int attribute beside a double"),
-        pytest.param(f"{G}.healthy", True, id="a bool attribute by itself"),
-        pytest.param(f'{G}.version.isGreaterThan(semver("1.9.9"))', True, id="versions by number, not by letter"),
-        pytest.param(f'{G}.version.compareTo(semver("1.10.0-rc.1")) == 1', True, id="a release is after its candidate"),
-        pytest.param(f'{G}.version == semver("1.10.0+build")', True, id="build metadata is ignored"),
-        pytest.param(f"{G}.version.minor() == 10", True, id="the parts of a version"),
+        pytest.param(f'{ATTRS}.model == "a100"', True, id="a string attribute"),
+        pytest.param(f"{ATTRS}.index + 1 == 4", True, id="an int attribute"),
+        pytest.param(f"{ATTRS}.index < 3.5", True, id="an int attribute beside a double"),
+        pytest.param(f"{ATTRS}.healthy", True, id="a bool attribute by itself"),
+        pytest.param(f'{ATTRS}.version.isGreaterThan(semver("1.9.9"))', True, id="versions by number, not by letter"),
+        pytest.param(f'{ATTRS}.version.compareTo(semver("1.10.0-rc.1")) == 1', True, id="a release after a candidate"),
+        pytest.param(f'{ATTRS}.version == semver("1.10.0+build")', True, id="build metadata is ignored"),
+        pytest.param(f"{ATTRS}.version.minor() == 10", True, id="the parts of a version"),
         pytest.param('semver("v1.2", true) == semver("1.2.0")', True, id="a normalized version"),
         pytest.param('isSemver("01.2.3")', False, id="leading zeros are invalid"),
-        pytest.param(f'{C}.memory.compareTo(quantity("40Gi")) == 0', True, id="a capacity"),
-        pytest.param(f'{C}.memory == quantity("40960Mi")', True, id="equal amounts are equal however written"),
-        pytest.param(f'{C}.memory.isLessThan(quantity("41Gi"))', True, id="less than"),
-        pytest.param(f"{C}.memory.asInteger() > 1.5", True, id="an integer beside a double"),
-        pytest.param(f"{C}.cores.isInteger()", False, id="an amount that is not whole"),
-        pytest.param(f"{C}.cores.asApproximateFloat() == 1.5", True, id="an amount as a float"),
+        pytest.param(f'{CAPACITY}.memory.compareTo(quantity("40Gi")) == 0', True, id="a capacity"),
+        pytest.param(f'{CAPACITY}.memory == quantity("40960Mi")', True, id="equal amounts are equal however written"),
+        pytest.param(f'{CAPACITY}.memory.isLessThan(quantity("41Gi"))', True, id="less than"),
+        pytest.param(f"{CAPACITY}.memory.asInteger() > 1.5", True, id="an integer beside a double"),
+        pytest.param(f"{CAPACITY}.cores.isInteger()", False, id="an amount that is not whole"),
+        pytest.param(f"{CAPACITY}.cores.asApproximateFloat() == 1.5", True, id="an amount as a float"),
         pytest.param('quantity("1Gi").add(quantity("1Gi")).sub(1) == quantity("2147483647")', True, id="arithmetic"),
         pytest.param('sign(quantity("-1")) == -1 && isQuantity("1Gi") && !isQuantity("x")', True, id="signs"),
         pytest.param('"model" in device.attributes["other.com"]', False, id="an unknown domain is empty"),
@@ -67,16 +67,16 @@ DEVICE = DeviceValues(
         pytest.param("device.attributes.size() == 2", True, id="an unknown domain is not counted"),
         pytest.param('device.attributes.exists(d, d == "vendor.com")', True, id="a macro over domains"),
         pytest.param("device.attributes[device.driver].index == 3", True, id="a computed domain"),
-        pytest.param(f"has({G}.nosuch)", False, id="a missing attribute"),
+        pytest.param(f"has({ATTRS}.nosuch)", False, id="a missing attribute"),
         pytest.param("has(device.capacity) && has(device.driver)", True, id="a device has its fields"),
-        pytest.param(f'{G}.?nosuch.orValue("x") == "x"', True, id="an optional attribute"),
-        pytest.param(f'cel.bind(a, {G}, a.model == "a100" && a.healthy)', True, id="bind of a map"),
+        pytest.param(f'{ATTRS}.?nosuch.orValue("x") == "x"', True, id="an optional attribute"),
+        pytest.param(f'cel.bind(a, {ATTRS}, a.model == "a100" && a.healthy)', True, id="bind of a map"),
         pytest.param('cel.bind(d, device, d.driver == "gpu.example.com")', True, id="bind of the device"),
-        pytest.param(f'{G}.model.matches("^a[0-9]+$")', True, id="a regular expression"),
-        pytest.param(f'{G}.model.upperAscii() == "A100"', True, id="letters"),
+        pytest.param(f'{ATTRS}.model.matches("^a[0-9]+$")', True, id="a regular expression"),
+        pytest.param(f'{ATTRS}.model.upperAscii() == "A100"', True, id="letters"),
         pytest.param('"device.nosuch" == "x"', False, id="a string with code"),
         pytest.param('// device.nosuch\ntrue', True, id="a comment with code"),
-        pytest.param(f'{G}.model in ["a100", "h100"]', True, id="membership"),
+        pytest.param(f'{ATTRS}.model in ["a100", "h100"]', True, id="membership"),
         pytest.param("sets.contains([1, 2], [2]) && sets.intersects([1], [1, 3])", True, id="sets"),
         pytest.param("sets.equivalent([1, 1], [1]) && !sets.contains([true], [1])", True, id="true is not 1"),
         pytest.param('[3, 1].min() == 1 && ["a", "b"].max() == "b" && [1, 2].sum() == 3', True, id="lists"),
@@ -94,9 +94,9 @@ DEVICE = DeviceValues(
         pytest.param('true || 1/0 == 1', True, id="a short-circuited error"),
         pytest.param("[1, 2, 3].all(i, v, v == i + 1)", True, id="all, with index and element"),
         pytest.param('{"a": 1, "b": 2}.all(k, v, k == "a")', False, id="all, with key and value"),
-        pytest.param(f'{G}.exists(k, v, k == "model" && v == "a100")', True, id="exists, of a device's attributes"),
+        pytest.param(f'{ATTRS}.exists(k, v, k == "model" && v == "a100")', True, id="exists, of a device's attributes"),
         pytest.param('device.attributes.exists(d, m, m.exists(k, v, v == "r1"))', True, id="exists in exists"),
-        pytest.param(f'{C}.exists(k, v, v == quantity("40Gi"))', True, id="exists, of a device's capacity"),
+        pytest.param(f'{CAPACITY}.exists(k, v, v == quantity("40Gi"))', True, id="exists, of a device's capacity"),
         pytest.param("[1, 1].existsOne(i, v, v == 1)", False, id="existsOne, with two variables"),
         pytest.param("[1, 2].exists_one(i, v, v == 1)", True, id="exists_one, with two variables"),
         pytest.param("[1, 2].existsOne(v, v == 1) && [1].exists_one(v, v == 1)", True, id="both names, one variable"),
@@ -104,7 +104,7 @@ DEVICE = DeviceValues(
         pytest.param("[3, 4].transformList(i, v, i > 0, v) == [4]", True, id="transformList of some"),
         pytest.param('{"a": 1}.transformMap(k, v, v + 1) == {"a": 2}', True, id="transformMap"),
         pytest.param('{"a": 1, "b": 2}.transformMap(k, v, v > 1, v) == {"b": 2}', True, id="transformMap of some"),
-        pytest.param(f'{C}.transformMap(k, v, v)["memory"] == quantity("40Gi")', True, id="transformMap keeps amounts"),
+        pytest.param(f'{CAPACITY}.transformMap(k, v, v)["memory"] == quantity("40Gi")', True, id="amounts in a map"),
         pytest.param('{"a": {"x": 1}}.transformMap(k, v, v.transformMap(l, w, w + 1)) == {"a": {"x": 2}}', True,
                      id="transformMap in transformMap"),
         pytest.param('["a"].transformMap(i, v, i).transformMap(k, v, v + 1)[0] == 1', True, id="one after the other"),
@@ -125,7 +125,7 @@ DEVICE = DeviceValues(
         pytest.param('"ab".lastIndexOf("b", 2) == -1 && "ab".indexOf("b", 2) == -1', True, id="beyond the end"),
         pytest.param('string(ip("10.0.0.1")) == "10.0.0.1"', True, id="an address as a text"),
         pytest.param('string(cidr("10.0.0.0/8")) == "10.0.0.0/8"', True, id="a network as a text"),
-        pytest.param(f'string({G}.index) == "3" && string(1.5) == "1.5"', True, id="numbers as texts"),
+        pytest.param(f'string({ATTRS}.index) == "3" && string(1.5) == "1.5"', True, id="numbers as texts"),
         pytest.param('format.named("date").hasValue() && !format.named("x").hasValue()', True, id="formats by name"),
         pytest.param('format.named("dns1123Label").value().validate("a.b").value() == ["must not contain dots"]', True,
                      id="validate"),
@@ -136,21 +136,20 @@ DEVICE = DeviceValues(
     ],
 )  # fmt: skip
 def test_an_expression_evaluates_to(expression: str, want: bool) -> None:
-    assert compile_expression(expression, Dialect()).matches(DEVICE) is want
+    assert compile_expression(expression, CelFeatures()).matches(DEVICE) is want
 
 
 @pytest.mark.parametrize(
     ("expression", "want"),
     [
-        pytest.param(f'{G}.nosuch == "x"', "no such key: nosuch", id="a missing attribute"),
+        pytest.param(f'{ATTRS}.nosuch == "x"', "no such key: nosuch", id="a missing attribute"),
         pytest.param('device.attributes["other.com"].model == "x"', "no such key: model", id="of an unknown domain"),
-        pytest.param(f"{G}.model < 3", "no such overload", id="a text beside a number"),
-        pytest.param(f"{G}.index", "CEL result of type int could not be converted to bool", id="a number"),
-        pytest.param(f'{C}.memory.isLessThan(semver("1.0.0"))', "no such overload", id="amounts beside versions"),
+        pytest.param(f"{ATTRS}.model < 3", "no such overload", id="a text beside a number"),
+        pytest.param(f"{ATTRS}.index", "CEL result of type int could not be converted to bool", id="a number"),
+        pytest.param(f'{CAPACITY}.memory.isLessThan(semver("1.0.0"))', "no such overload", id="amount beside version"),
         pytest.param('sign(quantity("many")) == 1', 'quantity "many"', id="an invalid quantity"),
-        pytest.param(f"{C}.cores.asInteger() == 1", "cannot convert value to integer", id="not whole"),
-        pytest.param('"aaaa".find("(a+)+b") == ""', "cost limit exceeded", id="repeats within repeats"),
-        pytest.param('"a".find("(?=a)") == ""', "not supported", id="lookaround"),
+        pytest.param(f"{CAPACITY}.cores.asInteger() == 1", "cannot convert value to integer", id="not whole"),
+        pytest.param('"a".find("(?=a)") == ""', "invalid perl operator", id="lookaround"),
         pytest.param('"a".find("(") == ""', "invalid regular expression", id="an invalid pattern"),
         pytest.param("[].min() == 1", "min called on empty list", id="min of an empty list"),
         pytest.param('["a", "b"].transformMapEntry(i, v, {"k": v}).size() == 1', "key k already exists", id="twice"),
@@ -169,7 +168,7 @@ def test_an_expression_evaluates_to(expression: str, want: bool) -> None:
 )  # fmt: skip
 def test_an_expression_fails_with(expression: str, want: str) -> None:
     with pytest.raises(EvaluationError, match=want):
-        compile_expression(expression, Dialect()).matches(DEVICE)
+        compile_expression(expression, CelFeatures()).matches(DEVICE)
 
 
 @pytest.mark.parametrize(
@@ -193,28 +192,28 @@ def test_an_expression_fails_with(expression: str, want: str) -> None:
         pytest.param("[1].sort(", "Syntax error", id="an unclosed bracket"),
         pytest.param("__spend(-1000) || true", "undeclared reference to '__spend'", id="a reserved function"),
         pytest.param('"a".__validate(1)', "undeclared reference to '__validate'", id="a reserved method"),
-        pytest.param("size(device.__everyAttribute) > 0", "undeclared reference", id="a reserved field"),
+        pytest.param("size(device.__existingAttributes) > 0", "undeclared reference", id="a reserved field"),
         pytest.param("__it == 1", "undeclared reference", id="a reserved variable"),
     ],
 )  # fmt: skip
 def test_an_expression_does_not_compile(expression: str, want: str) -> None:
     with pytest.raises(CompileError, match=want):
-        compile_expression(expression, Dialect())
+        compile_expression(expression, CelFeatures())
 
 
 def test_allow_multiple_allocations_is_undeclared_without_its_gate() -> None:
     with pytest.raises(CompileError, match="undeclared reference"):
-        compile_expression("device.allowMultipleAllocations", Dialect(multiple_allocations=False))
+        compile_expression("device.allowMultipleAllocations", CelFeatures(consumable_capacity=False))
 
 
 def test_includes_works_on_list_attributes_with_the_gate() -> None:
     lists: dict[str, Any] = {"gpu.example.com": {"links": [1, 2], "names": ["a"]}}
     device = DeviceValues("gpu.example.com", allow_multiple_allocations=False, attributes=lists, capacity={})
-    dialect = Dialect(list_attributes=True)
-    assert compile_expression(f"{G}.links.includes(2) && {G}.names.includes('a')", dialect).matches(device)
-    assert not compile_expression(f"{G}.links.includes(3)", dialect).matches(device)
+    cel_features = CelFeatures(list_type_attributes=True)
+    assert compile_expression(f"{ATTRS}.links.includes(2) && {ATTRS}.names.includes('a')", cel_features).matches(device)
+    assert not compile_expression(f"{ATTRS}.links.includes(3)", cel_features).matches(device)
     with pytest.raises(CompileError):
-        compile_expression(f"{G}.links.includes(2)", Dialect())
+        compile_expression(f"{ATTRS}.links.includes(2)", CelFeatures())
 
 
 def test_a_loop_over_a_million_elements_is_cancelled() -> None:
@@ -223,7 +222,7 @@ def test_a_loop_over_a_million_elements_is_cancelled() -> None:
     for name in "abcdef":
         expression = f"{ten}.all({name}, {expression})"
     with pytest.raises(EvaluationError, match="cost limit exceeded"):
-        compile_expression(expression, Dialect()).matches(DEVICE)
+        compile_expression(expression, CelFeatures()).matches(DEVICE)
 
 
 @pytest.mark.parametrize(
@@ -245,11 +244,11 @@ def test_a_loop_over_a_million_elements_is_cancelled() -> None:
     ],
 )
 def test_a_named_format_validates_texts(name: str, valid: str, invalid: str) -> None:
-    assert not compile_expression(f'format.{name}().validate("{valid}").hasValue()', Dialect()).matches(DEVICE)
+    assert not compile_expression(f'format.{name}().validate("{valid}").hasValue()', CelFeatures()).matches(DEVICE)
     by_name = f'format.named("{name}").value()'
-    assert compile_expression(f'{by_name}.validate("{invalid}").hasValue()', Dialect()).matches(DEVICE)
+    assert compile_expression(f'{by_name}.validate("{invalid}").hasValue()', CelFeatures()).matches(DEVICE)
 
 
 def test_each_evaluation_has_its_own_cost() -> None:
-    expression = compile_expression("lists.range(600).distinct().size() == 600", Dialect())
+    expression = compile_expression("lists.range(600).distinct().size() == 600", CelFeatures())
     assert [expression.matches(DEVICE) for _ in range(3)] == [True, True, True]

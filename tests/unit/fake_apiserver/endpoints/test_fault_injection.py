@@ -34,7 +34,7 @@ def test_a_successful_binding_can_time_out() -> None:
         assert pod is not None
         assert pod["spec"]["nodeName"] == "n1"
 
-    run(scenario, faults=[Fault(FaultKind.LOST, resource="pods/binding")])
+    run(scenario, faults=[Fault(FaultKind.TIMEOUT, resource="pods/binding")])
 
 
 def test_a_connection_can_be_closed_without_a_response() -> None:
@@ -43,14 +43,14 @@ def test_a_connection_can_be_closed_without_a_response() -> None:
             await client.request("POST", PODS, make_pod())
         assert server.store.count("pods") == 1
 
-    run(scenario, faults=[Fault(FaultKind.CUT, verb="create")])
+    run(scenario, faults=[Fault(FaultKind.NO_RESPONSE, verb="create")])
 
 
 def test_a_delayed_request_succeeds() -> None:
     async def scenario(_: FakeApiServer, client: Client) -> None:
         assert (await client.request("POST", PODS, make_pod())).code == 201
 
-    run(scenario, faults=[Fault(FaultKind.DELAY, seconds=0.01)])
+    run(scenario, faults=[Fault(FaultKind.DELAY, delay_seconds=0.01)])
 
 
 def test_a_list_can_fail_with_410() -> None:
@@ -64,12 +64,18 @@ def test_a_list_can_fail_with_410() -> None:
 @pytest.mark.parametrize(
     ("fault", "expected"),
     [
-        (Fault(FaultKind.END, after=1), [("ADDED", "a")]),
-        (Fault(FaultKind.DUPLICATE, after=1), [("ADDED", "a"), ("ADDED", "b"), ("ADDED", "b"), ("ADDED", "c")]),
-        (Fault(FaultKind.REPLAY, after=1), [("ADDED", "a"), ("ADDED", "b"), ("ADDED", "a"), ("ADDED", "c")]),
-        (Fault(FaultKind.GONE, after=2), [("ADDED", "a"), ("ADDED", "b"), ("ERROR", "")]),
+        (Fault(FaultKind.END_WATCH, after_events=1), [("ADDED", "a")]),
+        (
+            Fault(FaultKind.DUPLICATE_EVENT, after_events=1),
+            [("ADDED", "a"), ("ADDED", "b"), ("ADDED", "b"), ("ADDED", "c")],
+        ),
+        (
+            Fault(FaultKind.REPLAY_EVENT, after_events=1),
+            [("ADDED", "a"), ("ADDED", "b"), ("ADDED", "a"), ("ADDED", "c")],
+        ),
+        (Fault(FaultKind.GONE, after_events=2), [("ADDED", "a"), ("ADDED", "b"), ("ERROR", "")]),
         (Fault(FaultKind.GONE), [("ERROR", "")]),
-        (Fault(FaultKind.END, resource="nodes"), [("ADDED", "a"), ("ADDED", "b"), ("ADDED", "c")]),
+        (Fault(FaultKind.END_WATCH, resource="nodes"), [("ADDED", "a"), ("ADDED", "b"), ("ADDED", "c")]),
     ],
     ids=["ends", "tells twice", "tells an older event again", "is gone later", "is gone at once", "is left alone"],
 )
@@ -84,7 +90,7 @@ def test_a_watch(fault: Fault, expected: list[tuple[str, str]]) -> None:
 
 @pytest.mark.parametrize(
     ("what", "ends_with"),
-    [(FaultKind.DROP, b"\n"), (FaultKind.TRUNCATE, b"")],
+    [(FaultKind.BREAK_WATCH, b"\n"), (FaultKind.TRUNCATE_EVENT, b"")],
     ids=["between two events", "in the middle of an event"],
 )
 def test_a_watch_can_break(what: FaultKind, ends_with: bytes) -> None:
@@ -99,9 +105,9 @@ def test_a_watch_can_break(what: FaultKind, ends_with: bytes) -> None:
         first, _, rest = got.partition(b"\n")
         assert event_summary(json.loads(first)) == ("ADDED", "a")
         assert got.endswith(ends_with)
-        assert bool(rest) is (what is FaultKind.TRUNCATE)
+        assert bool(rest) is (what is FaultKind.TRUNCATE_EVENT)
 
-    run(scenario, faults=[Fault(what, verb="watch", after=1)])
+    run(scenario, faults=[Fault(what, verb="watch", after_events=1)])
 
 
 def test_a_watch_can_say_what_is_not_json() -> None:
@@ -110,7 +116,7 @@ def test_a_watch_can_say_what_is_not_json() -> None:
         with pytest.raises(json.JSONDecodeError):
             await client.watch_all(WATCH)
 
-    run(scenario, faults=[Fault(FaultKind.GARBAGE, verb="watch")])
+    run(scenario, faults=[Fault(FaultKind.INVALID_JSON, verb="watch")])
 
 
 def test_a_stalled_watch_stays_open_without_events() -> None:
@@ -123,12 +129,12 @@ def test_a_stalled_watch_stays_open_without_events() -> None:
             await server.stop()
             assert [event async for event in events] == []
 
-    run(scenario, faults=[Fault(FaultKind.STALL, verb="watch", after=1)])
+    run(scenario, faults=[Fault(FaultKind.STALL_WATCH, verb="watch", after_events=1)])
 
 
 def test_the_seed_selects_the_requests_with_faults() -> None:
     def draw(seed: int, *other_faults: Fault) -> str:
-        faults = FaultInjector([*other_faults, Fault(FaultKind.STATUS, verb="get", share=0.5)], seed)
+        faults = FaultInjector([*other_faults, Fault(FaultKind.STATUS, verb="get", probability=0.5)], seed)
         return "".join("x" if faults.match("get", "pods") else "." for _ in range(40))
 
     assert draw(1) == draw(1)

@@ -5,7 +5,7 @@ import asyncio
 import pytest
 
 from extender.fake_apiserver.registry.resources import PODS as POD_KIND
-from extender.fake_apiserver.server import FakeApiServer
+from extender.fake_apiserver.server import FakeApiServer, WatchSettings
 from tests.unit.fake_apiserver.api_client import PODS, Client, event_summary, run
 from tests.unit.fake_apiserver.builders import make_binding, make_node, make_pod
 
@@ -79,7 +79,7 @@ def test_bookmarks_have_the_resource_version_of_the_whole_server() -> None:
                 bookmark = await anext(events)
             assert (bookmark["type"], bookmark["object"]["kind"]) == ("BOOKMARK", "Pod")
 
-    run(scenario, bookmark_seconds=0.01)
+    run(scenario, watch_settings=WatchSettings(bookmark_seconds=0.01))
 
 
 def test_a_watch_ends_with_a_bookmark_at_its_timeout() -> None:

@@ -191,15 +191,15 @@ def test_status_and_spec_are_updated_separately() -> None:
     updated, _ = api.update(PODS, "default", "web", both)
     assert (updated["metadata"]["labels"], updated["status"]["phase"]) == ({"a": "b"}, "Pending")
     patch = {"status": {"phase": "Running"}, "spec": {"nodeName": "n1"}}
-    status = api.patch(PODS, "default", "web", patch, strategic=True, subresource="status")
+    status = api.patch_strategically(PODS, "default", "web", patch, subresource="status")
     assert (status["status"]["phase"], status["spec"].get("nodeName")) == ("Running", None)
 
 
 def test_the_generation_counts_changes_of_the_spec() -> None:
     api = make_api()
     made = api.create(BUDGETS, "default", {"metadata": {"name": "b"}, "spec": {"minAvailable": 1}})
-    api.patch(BUDGETS, "default", "b", {"status": {"disruptionsAllowed": 1}}, strategic=False, subresource="status")
-    later = api.patch(BUDGETS, "default", "b", {"spec": {"minAvailable": 2}}, strategic=False)
+    api.patch(BUDGETS, "default", "b", {"status": {"disruptionsAllowed": 1}}, subresource="status")
+    later = api.patch(BUDGETS, "default", "b", {"spec": {"minAvailable": 2}})
     assert (made["metadata"]["generation"], later["metadata"]["generation"]) == (1, 2)
 
 
@@ -207,9 +207,9 @@ def test_a_patch_may_contain_the_uid_of_the_object() -> None:
     api = make_api()
     pod = api.create_from_manifest(make_pod())
     matching = {"metadata": {"uid": pod["metadata"]["uid"]}, "status": {"phase": "Running"}}
-    api.patch(PODS, "default", "web", matching, strategic=True, subresource="status")
+    api.patch_strategically(PODS, "default", "web", matching, subresource="status")
     with pytest.raises(StatusError, match='Invalid value: "other": field is immutable') as error:
-        api.patch(PODS, "default", "web", {"metadata": {"uid": "other"}}, strategic=True, subresource="status")
+        api.patch_strategically(PODS, "default", "web", {"metadata": {"uid": "other"}}, subresource="status")
     assert error.value.code == 422
 
 

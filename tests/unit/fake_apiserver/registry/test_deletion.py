@@ -46,7 +46,7 @@ def test_a_grace_period_can_only_be_shortened() -> None:
 def test_a_finished_pod_is_removed_at_once() -> None:
     api = make_api()
     api.create_from_manifest(make_pod(nodeName="n1"))
-    api.patch(PODS, "default", "web", {"status": {"phase": "Succeeded"}}, strategic=True, subresource="status")
+    api.patch_strategically(PODS, "default", "web", {"status": {"phase": "Succeeded"}}, subresource="status")
     assert api.delete(PODS, "default", "web")[1]
 
 
@@ -57,7 +57,7 @@ def test_an_object_is_removed_with_its_last_finalizer() -> None:
     claim, removed = api.delete(CLAIMS, "default", "c")
     assert not removed
     assert claim["metadata"]["deletionTimestamp"] == "2023-11-14T22:13:20Z"
-    api.patch(CLAIMS, "default", "c", {"metadata": {"finalizers": None}}, strategic=False)
+    api.patch(CLAIMS, "default", "c", {"metadata": {"finalizers": None}})
     assert api.store.get(CLAIMS.storage_key, "default", "c") is None
 
 

@@ -21,14 +21,14 @@ def create_running_pod(api: Api, *, ready: str = "True") -> None:
     pod = make_pod(nodeName="n1")
     api.create_from_manifest({**pod, "metadata": {"name": "web", "labels": {"app": "web"}}})
     status = {"phase": "Running", "conditions": [{"type": "Ready", "status": ready}]}
-    api.patch(PODS, "default", "web", {"status": status}, strategic=True, subresource="status")
+    api.patch_strategically(PODS, "default", "web", {"status": status}, subresource="status")
 
 
 def create_budget(api: Api, name: str = "b", **status: int) -> None:
     spec = {"selector": {"matchLabels": {"app": "web"}}}
     api.create(POD_DISRUPTION_BUDGETS, "default", {"metadata": {"name": name}, "spec": spec})
     full_status = {"observedGeneration": 1, **status}
-    api.patch(POD_DISRUPTION_BUDGETS, "default", name, {"status": full_status}, strategic=False, subresource="status")
+    api.patch(POD_DISRUPTION_BUDGETS, "default", name, {"status": full_status}, subresource="status")
 
 
 def test_a_bound_pod_has_a_node_a_condition_and_no_nominated_node() -> None:
@@ -36,7 +36,7 @@ def test_a_bound_pod_has_a_node_a_condition_and_no_nominated_node() -> None:
     api.create_from_manifest(make_pod())
     waiting = {"type": "PodScheduled", "status": "False", "reason": "Unschedulable"}
     status = {"nominatedNodeName": "n2", "conditions": [waiting]}
-    api.patch(PODS, "default", "web", {"status": status}, strategic=True, subresource="status")
+    api.patch_strategically(PODS, "default", "web", {"status": status}, subresource="status")
     status_object = bind(
         api, "default", "web", {**make_binding("n1"), "metadata": {"name": "web", "annotations": {"a": "b"}}}
     )

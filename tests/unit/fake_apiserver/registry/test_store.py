@@ -69,10 +69,10 @@ def test_changes_have_the_previous_state() -> None:
         StoreEvent.MODIFIED,
         StoreEvent.DELETED,
     ]
-    assert first.previous is None
-    assert second.previous is not None
-    assert second.previous.content["color"] == "red"
-    assert (third.resource_version, third.stored.resource_version) == (4, 4)
+    assert first.previous_object is None
+    assert second.previous_object is not None
+    assert second.previous_object.content["color"] == "red"
+    assert (third.resource_version, third.stored_object.resource_version) == (4, 4)
     assert [change.resource_version for change in store.list_changes_since("pods", 3)] == [4]
 
 

@@ -4,8 +4,8 @@ import msgspec
 import pytest
 
 from extender.config.feature_gates import FeatureGates
-from extender.config.strict import decode_strict
-from extender.plugins.dynamic_resources.args import DynamicResourcesOptions
+from extender.config.strict_decoding import decode_strict
+from extender.plugins.dynamic_resources.args import DynamicResourcesArgs
 
 
 @pytest.mark.parametrize(
@@ -29,7 +29,7 @@ from extender.plugins.dynamic_resources.args import DynamicResourcesOptions
 def test_options_are_written_out(raw: dict[str, str], gates: dict[str, bool], expected: dict[str, str | None]) -> None:
     feature_gates = FeatureGates(gates)
     options, errors = decode_strict(
-        DynamicResourcesOptions.apply_defaults(raw, feature_gates), DynamicResourcesOptions, "args"
+        DynamicResourcesArgs.apply_defaults(raw, feature_gates), DynamicResourcesArgs, "args"
     )
     assert (options is not None and options.validate("args", feature_gates), errors) == ([], [])
     assert msgspec.to_builtins(options) == expected

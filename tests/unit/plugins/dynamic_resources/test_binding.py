@@ -11,8 +11,8 @@ from extender.config.feature_gates import FeatureGates
 from extender.framework.api_plan import ApiPlan
 from extender.framework.extension_points import PreBindPreFlightResult
 from extender.framework.plugin_args import PluginArgs
-from extender.framework.status import SUCCESS, Code, Status, error, unresolvable
-from extender.plugins.dynamic_resources.args import DynamicResourcesOptions
+from extender.framework.status import SUCCESS, Code, Status, error_status, unresolvable_status
+from extender.plugins.dynamic_resources.args import DynamicResourcesArgs
 from extender.plugins.dynamic_resources.plugin import DynamicResources
 from tests.build import make_cluster, make_node, make_pod, make_pod_info
 from tests.unit.dra.builders import DRIVER, make_allocated_claim, make_claim, make_device_class, make_slice
@@ -35,9 +35,7 @@ class FakeClock:
 
 
 def make_plugin(clock: FakeClock | None = None, **gates: bool) -> DynamicResources:
-    return DynamicResources(
-        PluginArgs(DynamicResourcesOptions("10s", "10m0s"), FeatureGates(gates)), clock or FakeClock()
-    )
+    return DynamicResources(PluginArgs(DynamicResourcesArgs("10s", "10m0s"), FeatureGates(gates)), clock or FakeClock())
 
 
 def make_pod_with_claims(*names: str, name: str = "pod", **pod: Any) -> Any:
@@ -95,7 +93,7 @@ def test_a_claim_in_flight_for_another_pod_rejects_the_pod() -> None:
         make_pod_info(make_pod_with_claims("one", name="second"), cache),
     )
     plugin.reserve(first, "n", cache.snapshot(), run_filter(plugin, first, cache))
-    want = unresolvable("resource claim default/one is in the process of being allocated")
+    want = unresolvable_status("resource claim default/one is in the process of being allocated")
     assert plugin.pre_filter(second, cache.snapshot()).status == want
 
 
@@ -130,7 +128,7 @@ def test_an_allocation_is_written_after_the_finalizer() -> None:
             "reservedFor": [{"resource": "pods", "name": "pod", "uid": "uid-default-pod"}],
         },
     }
-    assert (plan.wait_for, plan.timeout) == (None, 0.0)
+    assert (plan.wait_condition, plan.timeout) == (None, 0.0)
 
 
 def test_an_allocated_claim_is_only_reserved() -> None:
@@ -172,7 +170,7 @@ def test_a_claim_that_changed_since_pre_filter_fails_the_binding(update: Any, me
     state = run_filter(plugin, pod_info, cache)
     plugin.reserve(pod_info, "n", cache.snapshot(), state)
     update(cache)
-    assert plugin.pre_bind(pod_info, "n", cache.snapshot(), state) == error(message)
+    assert plugin.pre_bind(pod_info, "n", cache.snapshot(), state) == error_status(message)
 
 
 def test_binding_conditions_are_waited_for() -> None:
@@ -180,8 +178,11 @@ def test_binding_conditions_are_waited_for() -> None:
     cache = make_cache(make_claim("one", {"r": {}}), devices={"d0": device})
     clock = FakeClock()
     plan = plan_pre_bind(make_plugin(clock), cache, make_pod_with_claims("one"))
-    assert plan.wait_for is not None
-    assert (plan.timeout, plan.timeout_status) == (600.0, error("device binding timeout: context deadline exceeded"))
+    assert plan.wait_condition is not None
+    assert (plan.timeout, plan.timeout_status) == (
+        600.0,
+        error_status("device binding timeout: context deadline exceeded"),
+    )
     assert plan.event == ("BindingConditionsPending", "waiting for binding conditions for device on node n")
     result = plan.calls[-1].body["status"]["allocation"]["devices"]["results"][0]
     assert (result["bindingConditions"], result["bindingFailureConditions"]) == (["ready"], ["broken"])
@@ -197,16 +198,16 @@ def test_binding_conditions_are_waited_for() -> None:
                 "one", [result], allocation=allocation, devices=[{**device_key, "conditions": device_conditions}]
             )
         )
-        assert plan.wait_for is not None
-        return plan.wait_for(cache.snapshot())
+        assert plan.wait_condition is not None
+        return plan.wait_condition(cache.snapshot())
 
     assert check_wait() is None
     assert check_wait(("ready", "False")) is None
     assert check_wait(("ready", "True")) == SUCCESS
     failed = 'device binding failed: claim=one, reason=R, message="m"'
-    assert check_wait(("ready", "True"), ("broken", "True")) == error(failed)
+    assert check_wait(("ready", "True"), ("broken", "True")) == error_status(failed)
     clock.time += 601
-    assert check_wait() == error("device binding timeout: claim=one")
+    assert check_wait() == error_status("device binding timeout: claim=one")
 
 
 def test_extended_resources_get_a_claim_and_a_pod_status() -> None:

@@ -1,4 +1,4 @@
-"""PostFilter of DynamicResources: the claims that it frees after a failed attempt."""
+"""PostFilter of DynamicResources: the claims that it releases after a failed attempt."""
 
 from types import SimpleNamespace
 from typing import Any
@@ -8,21 +8,22 @@ import pytest
 
 from extender.cache.cache import Cache
 from extender.config.feature_gates import FeatureGates
+from extender.config.releases import RELEASE_1_36, RELEASE_1_37
 from extender.cycle.diagnosis import Diagnosis, NodeRejection
 from extender.cycle.pre_filter import PreFilterRun
 from extender.framework.extension_points import PostFilterResult
 from extender.framework.plugin_args import PluginArgs
 from extender.framework.status import Code, Status
-from extender.plugins.dynamic_resources.args import DynamicResourcesOptions
+from extender.plugins.dynamic_resources.args import DynamicResourcesArgs
 from extender.plugins.dynamic_resources.plugin import DynamicResources
 from tests.build import make_cluster, make_object, make_pod, make_pod_info
 from tests.unit.dra.builders import make_allocated_claim, make_claim, make_device_class
 from tests.unit.plugins.dynamic_resources.test_binding import make_cache, make_plugin, make_pod_with_claims
 
 
-def post_filter_status(pre_filter_run: PreFilterRun, gates: FeatureGates) -> Status:
+def get_post_filter_status(pre_filter_run: PreFilterRun, gates: FeatureGates) -> Status:
     attempt = SimpleNamespace(diagnosis=SimpleNamespace(pre_filter_run=pre_filter_run))
-    plugin = DynamicResources(PluginArgs(DynamicResourcesOptions(), gates))
+    plugin = DynamicResources(PluginArgs(DynamicResourcesArgs(), gates))
     result = plugin.post_filter(make_pod_info(), make_cluster().snapshot(), attempt)  # type: ignore[arg-type]
     assert result.nominated_node_name is None
     return result.status
@@ -56,7 +57,10 @@ def post_filter_status(pre_filter_run: PreFilterRun, gates: FeatureGates) -> Sta
     ],
 )
 def test_after_a_failed_attempt(pre_filter_run: PreFilterRun, gates: dict[str, bool], code: Code, reason: str) -> None:
-    assert post_filter_status(pre_filter_run, FeatureGates(gates)) == Status(code, (reason,))
+    """Since 1.37, a PostFilter that has nothing to do gives no reason."""
+    assert get_post_filter_status(pre_filter_run, FeatureGates(gates, RELEASE_1_36)) == Status(code, (reason,))
+    reasons = (reason,) if code is Code.ERROR else ()
+    assert get_post_filter_status(pre_filter_run, FeatureGates(gates, RELEASE_1_37)) == Status(code, reasons)
 
 
 def post_filter(cache: Cache, pod: Any) -> PostFilterResult:
@@ -67,15 +71,15 @@ def post_filter(cache: Cache, pod: Any) -> PostFilterResult:
 def run_post_filter(plugin: DynamicResources, cache: Cache, pod: Any) -> PostFilterResult:
     """Run PostFilter of *plugin* after its Filter rejected nodes."""
     pod_info = make_pod_info(pod, cache)
-    pre_filter_run = plugin.pre_filter(pod_info, cache.snapshot())
-    assert pre_filter_run.status is None
+    result = plugin.pre_filter(pod_info, cache.snapshot())
+    assert result.status is None
     view = cache.snapshot().view()
     rejections = tuple(
         NodeRejection(plugin.name, rejection.reason, rejection.nodes)
-        for rejection in plugin.filter(pod_info, view, pre_filter_run.state)
+        for rejection in plugin.filter(pod_info, view, result.state)
     )
-    cycle_run = PreFilterRun(cycle_state={plugin.name: pre_filter_run.state})
-    diagnosis_of_attempt = Diagnosis(len(view), cycle_run, np.zeros(len(view), dtype=np.bool_), rejections)
+    cycle_pre_filter_run = PreFilterRun(cycle_state={plugin.name: result.state})
+    diagnosis_of_attempt = Diagnosis(len(view), cycle_pre_filter_run, np.zeros(len(view), dtype=np.bool_), rejections)
 
     class FailedAttemptFake:
         diagnosis = diagnosis_of_attempt
@@ -90,7 +94,7 @@ def test_an_unusable_allocation_is_removed() -> None:
     cache = make_cache(make_allocated_claim("one", ["d0"], allocation=OTHER_NODES))
     result = post_filter(cache, make_pod_with_claims("one"))
     assert result.status == Status(Code.UNSCHEDULABLE, ("deallocation of ResourceClaim completed",))
-    (call,) = result.detail.calls
+    (call,) = result.plan.calls
     assert (call.verb, call.name, call.subresource) == ("patch", "one", "status")
     assert call.body["status"] == {"allocation": None, "reservedFor": None, "devices": None}
 
@@ -99,7 +103,7 @@ def test_an_allocation_in_use_by_another_pod_stays() -> None:
     other = {"resource": "pods", "name": "other", "uid": "other"}
     cache = make_cache(make_allocated_claim("one", ["d0"], allocation=OTHER_NODES, reservedFor=[other]))
     result = post_filter(cache, make_pod_with_claims("one"))
-    assert (result.status.reasons, result.detail) == (("still not schedulable",), None)
+    assert (result.status.reasons, result.plan) == (("still not schedulable",), None)
 
 
 def test_a_claim_that_rejected_no_node_stays() -> None:
@@ -126,6 +130,6 @@ def test_an_existing_claim_for_extended_resources_is_deleted() -> None:
     cache = make_cache(make_device_class("served", extendedResourceName="example.com/gpu"), existing_claim)
     result = post_filter(cache, make_pod(requests={"example.com/gpu": "1"}))
     assert result.status.reasons == ("deletion of ResourceClaim completed",)
-    finalizer_patch, deletion = result.detail.calls
+    finalizer_patch, deletion = result.plan.calls
     assert finalizer_patch.body["metadata"]["finalizers"] == ["mine"]
     assert (deletion.verb, deletion.name) == ("delete", "left")

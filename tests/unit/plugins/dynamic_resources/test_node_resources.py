@@ -1,4 +1,4 @@
-"""Node resources that a pod takes through its claims (gate DRANodeAllocatableResources).
+"""Node resources that a pod consumes through its claims (gate DRANodeAllocatableResources).
 
 Source: pkg/scheduler/framework/plugins/dynamicresources/nodeallocatabledynamicresources.go (1.36).
 """
@@ -11,7 +11,7 @@ from extender.cache.cache import Cache
 from extender.config.feature_gates import FeatureGates
 from extender.framework.api_plan import ApiCall, ApiPlan
 from extender.framework.plugin_args import PluginArgs
-from extender.plugins.dynamic_resources.args import DynamicResourcesOptions
+from extender.plugins.dynamic_resources.args import DynamicResourcesArgs
 from extender.plugins.dynamic_resources.plugin import DynamicResources
 from extender.plugins.dynamic_resources.state import StateData
 from tests.build import make_cluster, make_node, make_pod, make_pod_info
@@ -47,7 +47,7 @@ class FilteredPod:
     """A pod that has been filtered on the node `n`."""
 
     def __init__(self, cache: Cache, pod: Pod, gates: FeatureGates = ON) -> None:
-        self.plugin = DynamicResources(PluginArgs(DynamicResourcesOptions("10s", "10m0s"), gates))
+        self.plugin = DynamicResources(PluginArgs(DynamicResourcesArgs("10s", "10m0s"), gates))
         self.cache, self.pod_info = cache, make_pod_info(pod, cache)
         snapshot = cache.snapshot()
         self.state: StateData = self.plugin.pre_filter(self.pod_info, snapshot).state
@@ -69,7 +69,7 @@ class FilteredPod:
         return list(self.plugin.unreserve(self.pod_info, "n", self.state))
 
 
-def test_a_pod_takes_the_sum_of_a_claims_devices_for_its_containers() -> None:
+def test_a_pod_consumes_the_sum_of_a_claims_devices_for_its_containers() -> None:
     two = {
         "d0": resource_mappings(cpu={"allocationMultiplier": "1500m"}, memory={}),
         "d1": resource_mappings(cpu={"allocationMultiplier": "1"}),
@@ -112,7 +112,7 @@ def test_consumed_capacity_rounded_by_the_scheduler_has_a_binary_suffix() -> Non
     assert attempt.resource_claim_statuses()[0].resources == {"memory": "2Gi"}
 
 
-def test_an_allocated_claim_takes_no_node_resources() -> None:
+def test_an_allocated_claim_consumes_no_node_resources() -> None:
     """Upstream counts what is allocated in this attempt only."""
     attempt = FilteredPod(
         make_cache(
@@ -216,10 +216,10 @@ def test_unreserve_deletes_a_claim_created_for_extended_resources() -> None:
 def test_devices_in_flight_for_one_profile_are_allocated_for_the_others() -> None:
     """Upstream shares one DRA manager between all profiles."""
     header = {"apiVersion": "kubescheduler.config.k8s.io/v1", "kind": "KubeSchedulerConfiguration"}
-    create_call = wiring.build_scheduling_from_builtins(
+    configured = wiring.build_setup_from_document(
         {**header, "profiles": [{"schedulerName": "one"}, {"schedulerName": "two"}]}, "test"
     )
-    first_plugin, second_plugin = (create_call.profiles[name].plugins["DynamicResources"] for name in ("one", "two"))
+    first_plugin, second_plugin = (configured.profiles[name].plugins["DynamicResources"] for name in ("one", "two"))
     cache = make_cache(make_claim("first", {"r": {}}), make_claim("second", {"r": {}}), devices={"d0": {}})
     first, second = (
         make_pod_info(make_pod_with_claims("first"), cache),

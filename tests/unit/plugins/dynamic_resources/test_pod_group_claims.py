@@ -7,7 +7,7 @@ import pytest
 from extender.api.kinds.devices import ResourceClaim
 from extender.cache.cache import Cache
 from extender.framework.api_plan import ApiPlan
-from extender.framework.status import Code, Status, unresolvable
+from extender.framework.status import Code, Status, unresolvable_status
 from tests.build import make_object, make_pod, make_pod_info
 from tests.unit.dra.builders import make_allocated_claim, make_claim
 from tests.unit.plugins.dynamic_resources.test_binding import make_cache, make_plugin, run_filter
@@ -28,7 +28,7 @@ def make_member(name: str = "pod", **body: Any) -> Any:
     return make_pod(name, spec=spec, **body)
 
 
-def plan_for(cache: Cache, **gates: bool) -> ApiPlan:
+def plan_pre_bind(cache: Cache, **gates: bool) -> ApiPlan:
     plugin, pod_info = make_plugin(**gates), make_pod_info(make_member(), cache)
     state = run_filter(plugin, pod_info, cache)
     assert plugin.reserve(pod_info, "n", cache.snapshot(), state) is None
@@ -45,20 +45,20 @@ def plan_for(cache: Cache, **gates: bool) -> ApiPlan:
     ],
 )
 def test_a_claim_of_the_group_is_reserved(enabled: bool, expected: dict[str, str]) -> None:
-    plan = plan_for(make_cache(make_claim("one", {"r": {}}), make_pod_group()), DRAWorkloadResourceClaims=enabled)
+    plan = plan_pre_bind(make_cache(make_claim("one", {"r": {}}), make_pod_group()), DRAWorkloadResourceClaims=enabled)
     assert plan.calls[-1].body["status"]["reservedFor"] == [expected]
 
 
 def test_a_claim_that_is_reserved_for_the_group_needs_no_call() -> None:
     cache = make_cache(make_allocated_claim("one", ["d0"], reservedFor=[GROUP]), make_pod_group())
-    assert plan_for(cache, DRAWorkloadResourceClaims=True) == ApiPlan()
+    assert plan_pre_bind(cache, DRAWorkloadResourceClaims=True) == ApiPlan()
 
 
 def test_a_missing_group_rejects_the_pod() -> None:
     cache = make_cache(make_claim("one", {"r": {}}))
     plugin = make_plugin(DRAWorkloadResourceClaims=True)
     result = plugin.pre_filter(make_pod_info(make_member(), cache), cache.snapshot())
-    assert result.status == unresolvable('podgroup.scheduling.k8s.io "team" not found')
+    assert result.status == unresolvable_status('podgroup.scheduling.k8s.io "team" not found')
 
 
 def make_generated_claim(owner: dict[str, Any]) -> ResourceClaim:
@@ -75,7 +75,7 @@ def make_generated_claim(owner: dict[str, Any]) -> ResourceClaim:
         ),
         pytest.param(
             {"apiVersion": "v1", "kind": "Pod", "name": "other"},
-            unresolvable(
+            unresolvable_status(
                 "ResourceClaim default/one was not created for Pod default/pod "
                 "(neither Pod nor PodGroup team is the owner)"
             ),
@@ -113,6 +113,6 @@ def test_a_reservation_for_the_group_is_removed_if_no_pod_of_it_is_assigned(
     resource_claims = {"resourceClaims": [ENTRY, {"name": "more", "resourceClaimName": "two"}]}
     result = run_post_filter(make_plugin(DRAWorkloadResourceClaims=True), cache, make_member(spec=resource_claims))
     assert result.status == Status(code, (reason,))
-    if result.detail is not None:
-        (call,) = result.detail.calls
+    if result.plan is not None:
+        (call,) = result.plan.calls
         assert (call.name, call.body["status"]) == ("one", {"reservedFor": []})

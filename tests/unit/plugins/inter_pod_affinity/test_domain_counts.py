@@ -2,16 +2,24 @@
 
 import numpy as np
 
+from extender.cache.snapshot import NodeView
 from extender.cache.tables.node_table import ABSENT
 from extender.plugins.inter_pod_affinity.domain_counts import TopologyToMatchedTermCount
 from tests.build import make_cluster, make_node
+
+
+def view_zones(*zones: str) -> NodeView:
+    """Return a node in each zone; the value id of a zone is its position."""
+    view = make_cluster(*(make_node(zone, labels={"zone": zone}) for zone in zones)).snapshot().view()
+    assert view.label_value_ids("zone").tolist() == list(range(len(zones)))
+    return view
 
 
 def test_counts_of_one_key_add_up() -> None:
     counts = TopologyToMatchedTermCount()
     counts.add("zone", np.array([1, 0], dtype=np.int64))
     counts.add("zone", np.array([1, 0, 4], dtype=np.int64))
-    assert counts.get_nonzero_counts() == {("zone", 0): 2, ("zone", 2): 4}
+    assert counts.get_counts_by_node(view_zones("east", "north", "west"), "zone").tolist() == [2, 0, 4]
     assert (counts.nonzero_domain_count, counts.topology_keys, counts.is_empty) == (2, ("zone",), False)
 
 
@@ -35,14 +43,15 @@ def test_a_clone_is_updated_independently() -> None:
     clone = counts.clone()
     clone.update("zone", 1, 1)
     counts.update("zone", 0, 2)
-    assert clone.get_nonzero_counts() == {("zone", 1): 4}
-    assert counts.get_nonzero_counts() == {("zone", 0): 2, ("zone", 1): 3}
+    nodes = view_zones("east", "west")
+    assert clone.get_counts_by_node(nodes, "zone").tolist() == [0, 4]
+    assert counts.get_counts_by_node(nodes, "zone").tolist() == [2, 3]
 
 
 def test_nodes_get_the_count_of_their_domain_and_0_without_the_label() -> None:
     nodes = [make_node("a", labels={"zone": "east"}), make_node("b", labels={"zone": "west"}), make_node("c")]
     view = make_cluster(*nodes).snapshot().view()
-    east = view.label("zone").tolist()[0]
+    east = view.label_value_ids("zone").tolist()[0]
     counts = TopologyToMatchedTermCount()
     counts.update("zone", east, 7)
     assert counts.get_counts_by_node(view, "zone").tolist() == [7, 0, 0]

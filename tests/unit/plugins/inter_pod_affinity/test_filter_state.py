@@ -10,6 +10,7 @@ from extender.cache.hypothesis import Hypothesis
 from extender.cache.pod_info import AssignedPodInfo, PodInfo
 from extender.cache.snapshot import Snapshot
 from extender.config.feature_gates import FeatureGates
+from extender.config.releases import RELEASE_1_36
 from extender.framework.events import ActionType, EventResource
 from extender.framework.plugin_args import PluginArgs
 from extender.plugins.inter_pod_affinity.filter_state import PreFilterState
@@ -21,17 +22,17 @@ ANTI_AFFINITY = "node(s) didn't match pod anti-affinity rules"
 EXISTING_ANTI_AFFINITY = "node(s) didn't satisfy existing pods anti-affinity rules"
 
 
-def terms(side: str, key: str, app: str) -> Mapping[str, Any]:
+def make_affinity_spec(affinity_type: str, key: str, app: str) -> Mapping[str, Any]:
     term = {"topologyKey": key, "labelSelector": {"matchLabels": {"app": app}}}
-    return {"affinity": {side: {"requiredDuringSchedulingIgnoredDuringExecution": [term]}}}
+    return {"affinity": {affinity_type: {"requiredDuringSchedulingIgnoredDuringExecution": [term]}}}
 
 
-AFFINITY_TO_WEB = terms("podAffinity", "zone", "web")
-ANTI_AFFINITY_TO_WEB = terms("podAntiAffinity", "zone", "web")
+AFFINITY_TO_WEB = make_affinity_spec("podAffinity", "zone", "web")
+ANTI_AFFINITY_TO_WEB = make_affinity_spec("podAntiAffinity", "zone", "web")
 BOTH = {
     "affinity": {
-        **terms("podAffinity", "host", "db")["affinity"],
-        **terms("podAntiAffinity", "zone", "web")["affinity"],
+        **make_affinity_spec("podAffinity", "host", "db")["affinity"],
+        **make_affinity_spec("podAntiAffinity", "zone", "web")["affinity"],
     }
 }
 
@@ -61,8 +62,13 @@ def rejections(plugin: InterPodAffinity, pod: PodInfo, snapshot: Snapshot, state
     }
 
 
-def count_entries(state: PreFilterState) -> list[dict[tuple[str, int], int]]:
-    return [counts.get_nonzero_counts() for counts in state.all_counts]
+def count_by_node(state: PreFilterState, snapshot: Snapshot) -> list[dict[str, list[int]]]:
+    """Return the counts of the nodes' domains for each topology key with a count other than zero."""
+    counts_by_key = [
+        {key: counts.get_counts_by_node(snapshot.view(), key).tolist() for key in counts.topology_keys}
+        for counts in state.all_counts
+    ]
+    return [{key: counts for key, counts in by_key.items() if any(counts)} for by_key in counts_by_key]
 
 
 def make_assumed_pod(snapshot: Snapshot, name: str, node: str, **more: Any) -> tuple[AssignedPodInfo, int]:
@@ -73,11 +79,11 @@ def make_assumed_pod(snapshot: Snapshot, name: str, node: str, **more: Any) -> t
 
 
 class AddedPodCase(NamedTuple):
-    """The rejections of a pod with *labels* and *spec* before and after *new* is added to node two."""
+    """The rejections of a pod with *labels* and *spec* before and after *added_pod* is added to node two."""
 
     labels: Mapping[str, str]
     spec: Mapping[str, Any]
-    new: Mapping[str, Any]
+    added_pod: Mapping[str, Any]
     before: Mapping[str, str]
     after: Mapping[str, str]
 
@@ -86,28 +92,28 @@ ADDED_POD_CASES = {
     "a pod that matches the affinity is added": AddedPodCase(
         {},
         AFFINITY_TO_WEB,
-        new={"labels": {"app": "web"}},
+        added_pod={"labels": {"app": "web"}},
         before={"one": AFFINITY, "two": AFFINITY},
         after={},
     ),
     "a pod that matches the anti-affinity is added": AddedPodCase(
         {},
         ANTI_AFFINITY_TO_WEB,
-        new={"labels": {"app": "web"}},
+        added_pod={"labels": {"app": "web"}},
         before={"three": ANTI_AFFINITY},
         after={"one": ANTI_AFFINITY, "two": ANTI_AFFINITY, "three": ANTI_AFFINITY},
     ),
     "a pod with matching anti-affinity is added": AddedPodCase(
         {"app": "web"},
         ANTI_AFFINITY_TO_WEB,
-        new={"labels": {"app": "x"}, "spec": ANTI_AFFINITY_TO_WEB},
+        added_pod={"labels": {"app": "x"}, "spec": ANTI_AFFINITY_TO_WEB},
         before={"three": ANTI_AFFINITY},
         after={"one": EXISTING_ANTI_AFFINITY, "two": EXISTING_ANTI_AFFINITY, "three": ANTI_AFFINITY},
     ),
     "a second pod that matches the affinity is added": AddedPodCase(
         {},
         BOTH,
-        new={"labels": {"app": "db"}},
+        added_pod={"labels": {"app": "db"}},
         before={"two": AFFINITY, "three": AFFINITY},
         after={"three": AFFINITY},
     ),
@@ -121,13 +127,13 @@ def test_adding_a_pod_changes_the_rejections_and_removing_it_reverts_them(
     snapshot = cache.snapshot()
     pod = snapshot.make_pod_info(make_pod(labels=case.labels, spec=case.spec))
     state = plugin.pre_filter(pod, snapshot).state
-    other, row = make_assumed_pod(snapshot, "new", "two", **case.new)
+    assumed_pod, row = make_assumed_pod(snapshot, "new", "two", **case.added_pod)
     changed_state = plugin.clone(state)
-    plugin.add_pod(pod, other, row, snapshot, changed_state)
+    plugin.add_pod(pod, assumed_pod, row, snapshot, changed_state)
     assert rejections(plugin, pod, snapshot, changed_state) == case.after
     assert rejections(plugin, pod, snapshot, state) == case.before
-    plugin.remove_pod(pod, other, row, snapshot, changed_state)
-    assert count_entries(changed_state) == count_entries(state)
+    plugin.remove_pod(pod, assumed_pod, row, snapshot, changed_state)
+    assert count_by_node(changed_state, snapshot) == count_by_node(state, snapshot)
     assert rejections(plugin, pod, snapshot, changed_state) == case.before
 
 
@@ -139,10 +145,11 @@ def test_the_state_with_a_pod_added_equals_that_of_a_cluster_with_it(
     pod = snapshot.make_pod_info(make_pod(labels={"app": "web"}, spec=BOTH))
     added_pod = make_pod("new", labels={"app": app}, spec=ANTI_AFFINITY_TO_WEB)
     hypothesis = Hypothesis(snapshot)
-    other = hypothesis.assume_pod(snapshot.make_pod_info(added_pod), "two")
+    assumed_pod = hypothesis.assume_pod(snapshot.make_pod_info(added_pod), "two")
     state = plugin.clone(plugin.pre_filter(pod, snapshot).state)
-    plugin.add_pod(pod, other, 1, snapshot, state)
-    assert count_entries(state) == count_entries(plugin.pre_filter(pod, hypothesis.snapshot()).state)
+    plugin.add_pod(pod, assumed_pod, 1, snapshot, state)
+    expected = count_by_node(plugin.pre_filter(pod, hypothesis.snapshot()).state, snapshot)
+    assert count_by_node(state, snapshot) == expected
 
 
 def test_a_pod_is_the_first_of_its_group_again_after_its_only_match_is_removed(plugin: InterPodAffinity) -> None:
@@ -163,10 +170,10 @@ def test_a_change_of_one_clone_does_not_affect_the_other(plugin: InterPodAffinit
     snapshot = cache.snapshot()
     pod = snapshot.make_pod_info(make_pod(spec=ANTI_AFFINITY_TO_WEB))
     first = plugin.pre_filter(pod, snapshot).state
-    other, row = make_assumed_pod(snapshot, "new", "one", labels={"app": "web"})
-    plugin.add_pod(pod, other, row, snapshot, first)
+    assumed_pod, row = make_assumed_pod(snapshot, "new", "one", labels={"app": "web"})
+    plugin.add_pod(pod, assumed_pod, row, snapshot, first)
     second = plugin.clone(first)
-    plugin.remove_pod(pod, other, row, snapshot, first)
+    plugin.remove_pod(pod, assumed_pod, row, snapshot, first)
     assert rejections(plugin, pod, snapshot, first) == {"three": ANTI_AFFINITY}
     assert rejections(plugin, pod, snapshot, second) == {
         "one": ANTI_AFFINITY,
@@ -181,14 +188,14 @@ def test_a_pod_added_to_a_node_without_the_key_is_not_counted(plugin: InterPodAf
     snapshot = cache.snapshot()
     pod = snapshot.make_pod_info(make_pod(spec=ANTI_AFFINITY_TO_WEB))
     state = plugin.pre_filter(pod, snapshot).state
-    before = count_entries(state)
-    other, row = make_assumed_pod(snapshot, "new", "bare", labels={"app": "web"})
-    plugin.add_pod(pod, other, row, snapshot, state)
-    assert count_entries(state) == before
+    before = count_by_node(state, snapshot)
+    assumed_pod, row = make_assumed_pod(snapshot, "new", "bare", labels={"app": "web"})
+    plugin.add_pod(pod, assumed_pod, row, snapshot, state)
+    assert count_by_node(state, snapshot) == before
 
 
 def test_without_queueing_hints_node_taint_updates_are_registered() -> None:
-    gates = FeatureGates({"SchedulerQueueingHints": False})
+    gates = FeatureGates({"SchedulerQueueingHints": False}, RELEASE_1_36)
     plugin = InterPodAffinity(PluginArgs(InterPodAffinityArgs(), gates))
     (nodes,) = [entry for entry in plugin.events_to_register() if entry.resource is EventResource.NODE]
     assert nodes.action == ActionType.ADD | ActionType.UPDATE_NODE_LABEL | ActionType.UPDATE_NODE_TAINT

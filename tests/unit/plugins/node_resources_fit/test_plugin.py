@@ -12,6 +12,7 @@ import pytest
 from extender.api.kinds.pod import Pod
 from extender.cache.cache import Cache
 from extender.cache.snapshot import Snapshot
+from extender.config.releases import RELEASE_1_36
 from extender.framework.status import Code
 from extender.plugins.node_resources_fit.plugin import NodeResourcesFit
 from tests.unit.plugins.builders import GPU, build_plugin, make_device_class, make_node, make_pod, make_snapshot
@@ -180,7 +181,8 @@ def test_pod_level_requests_count_with_their_gate_on() -> None:
 def test_a_pod_with_sidecars_is_rejected_with_their_gate_off() -> None:
     snapshot = make_snapshot(make_node("n", cpu="4"))
     pod_info = snapshot.make_pod_info(make_pod(initContainers=[{"name": "s", "restartPolicy": "Always"}]))
-    status = build_plugin(NodeResourcesFit, gates={"SidecarContainers": False}).pre_filter(pod_info, snapshot).status
+    plugin = build_plugin(NodeResourcesFit, gates={"SidecarContainers": False}, release=RELEASE_1_36)
+    status = plugin.pre_filter(pod_info, snapshot).status
     text = "Pod has a restartable init container and the SidecarContainers feature is disabled"
     assert (status.code, status.reasons) == (Code.UNRESOLVABLE, (text,))
     assert build_plugin(NodeResourcesFit).pre_filter(pod_info, snapshot).status is None
@@ -224,9 +226,9 @@ def test_every_node_is_an_error_if_pre_filter_is_disabled() -> None:
 
 
 def test_a_request_that_is_negative_after_an_overflow_is_not_checked() -> None:
-    twice = {"cpu": "9223372036854775807"}  # in thousandths that is -1000
+    requests = {"cpu": "9223372036854775807"}  # in thousandths that is -1000
     snapshot = make_snapshot(make_node("a", cpu="0"))
-    assert rejections(build_plugin(NodeResourcesFit), make_pod(twice), snapshot) == {}
+    assert rejections(build_plugin(NodeResourcesFit), make_pod(requests), snapshot) == {}
 
 
 def test_huge_requests_on_a_node_overflow_without_a_warning() -> None:

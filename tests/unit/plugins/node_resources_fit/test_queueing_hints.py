@@ -9,6 +9,7 @@ import pytest
 
 from extender.cache.cache import Cache
 from extender.cache.pod_info import PodInfo
+from extender.config.releases import DEFAULT_RELEASE, RELEASE_1_36
 from extender.framework.events import ActionType, ClusterEvent, EventResource, QueueingHint
 from extender.plugins.node_resources_fit.plugin import NodeResourcesFit
 from tests.unit.plugins.builders import GPU, build_plugin, make_device_class, make_node, make_pod
@@ -28,12 +29,12 @@ def hint(
     raise AssertionError(f"nothing registered for {resource}")
 
 
-def assigned_pod(requests: dict[str, str], name: str = "other") -> Any:
+def make_assigned_pod(requests: dict[str, str], name: str = "other") -> Any:
     return make_pod(requests, name, nodeName="n")
 
 
 PODS: dict[str, tuple[Any, Any, QueueingHint]] = {
-    "an assigned pod is deleted": (assigned_pod({}), None, QueueingHint.QUEUE),
+    "an assigned pod is deleted": (make_assigned_pod({}), None, QueueingHint.QUEUE),
     "a pending pod is deleted": (make_pod({"cpu": "9"}, "other"), None, QueueingHint.SKIP),
     "a nominated pod is deleted": (
         make_pod(None, "other", status={"nominatedNodeName": "n"}),
@@ -41,13 +42,21 @@ PODS: dict[str, tuple[Any, Any, QueueingHint]] = {
         QueueingHint.QUEUE,
     ),
     "a pod requests less of a requested resource": (
-        assigned_pod({"cpu": "2"}),
-        assigned_pod({"cpu": "1"}),
+        make_assigned_pod({"cpu": "2"}),
+        make_assigned_pod({"cpu": "1"}),
         QueueingHint.QUEUE,
     ),
-    "a pod requests less memory": (assigned_pod({"memory": "2"}), assigned_pod({"memory": "1"}), QueueingHint.QUEUE),
-    "a pod requests less of another resource": (assigned_pod({GPU: "2"}), assigned_pod({GPU: "1"}), QueueingHint.SKIP),
-    "a pod requests more": (assigned_pod({"cpu": "1"}), assigned_pod({"cpu": "2"}), QueueingHint.SKIP),
+    "a pod requests less memory": (
+        make_assigned_pod({"memory": "2"}),
+        make_assigned_pod({"memory": "1"}),
+        QueueingHint.QUEUE,
+    ),
+    "a pod requests less of another resource": (
+        make_assigned_pod({GPU: "2"}),
+        make_assigned_pod({GPU: "1"}),
+        QueueingHint.SKIP,
+    ),
+    "a pod requests more": (make_assigned_pod({"cpu": "1"}), make_assigned_pod({"cpu": "2"}), QueueingHint.SKIP),
     "a pending pod requests less": (
         make_pod({"cpu": "2"}, "other"),
         make_pod({"cpu": "1"}, "other"),
@@ -67,12 +76,12 @@ def test_pods(old: Any, new: Any, expected: QueueingHint) -> None:
 
 
 def test_a_resource_requested_with_zero_does_not_matter() -> None:
-    old, new = assigned_pod({"cpu": "2"}), assigned_pod({"cpu": "1"})
+    old, new = make_assigned_pod({"cpu": "2"}), make_assigned_pod({"cpu": "1"})
     assert hint(EventResource.POD, old, new, {"cpu": "0", "memory": "1"}) is QueueingHint.SKIP
 
 
 def test_without_in_place_resize_only_deleted_pods_matter() -> None:
-    old, new = assigned_pod({"cpu": "2"}), assigned_pod({"cpu": "1"})
+    old, new = make_assigned_pod({"cpu": "2"}), make_assigned_pod({"cpu": "1"})
     assert hint(EventResource.POD, old, new, InPlacePodVerticalScaling=False) is QueueingHint.SKIP
 
 
@@ -199,6 +208,6 @@ EVENTS: dict[str, tuple[dict[str, bool], list[tuple[EventResource, ActionType]]]
 
 @pytest.mark.parametrize(("gates", "expected"), EVENTS.values(), ids=EVENTS)
 def test_events(gates: dict[str, bool], expected: list[tuple[EventResource, ActionType]]) -> None:
-    assert [
-        (entry.resource, entry.action) for entry in build_plugin(NodeResourcesFit, gates=gates).events_to_register()
-    ] == expected
+    release = RELEASE_1_36 if "SchedulerQueueingHints" in gates else DEFAULT_RELEASE
+    plugin = build_plugin(NodeResourcesFit, gates=gates, release=release)
+    assert [(entry.resource, entry.action) for entry in plugin.events_to_register()] == expected

@@ -22,7 +22,7 @@ from extender.config.feature_gates import FeatureGates
 from extender.framework.plugin_args import PluginArgs
 from extender.framework.status import Code
 from extender.plugins.node_resources_fit.plugin import NodeResourcesFit, NodeResourcesFitArgs, ScoringStrategy
-from tests.unit.plugins.builders import GPU, build_plugin, make_node, make_pod, make_snapshot, option_errors
+from tests.unit.plugins.builders import GPU, build_plugin, get_option_errors, make_node, make_pod, make_snapshot
 
 NODES = {
     "n": make_node("n", cpu="4", memory="10000"),
@@ -35,18 +35,18 @@ POD = {"cpu": "3", "memory": "5000"}
 CPU_GPU = [{"name": "cpu"}, {"name": GPU, "weight": 5}]
 
 
-def strategy(
-    kind: str, resources: list[dict[str, Any]] | None = None, shape: list[tuple[int, int]] | None = None
+def make_strategy_args(
+    strategy_type: str, resources: list[dict[str, Any]] | None = None, shape: list[tuple[int, int]] | None = None
 ) -> Any:
-    body: dict[str, Any] = {"type": kind, "resources": resources or []}
+    body: dict[str, Any] = {"type": strategy_type, "resources": resources or []}
     if shape is not None:
         points = [{"utilization": utilization, "score": score} for utilization, score in shape]
         body["requestedToCapacityRatio"] = {"shape": points}
     return {"scoringStrategy": body}
 
 
-LEAST, MOST = strategy("LeastAllocated"), strategy("MostAllocated")
-RISING = strategy("RequestedToCapacityRatio", shape=[(0, 0), (100, 10)])
+LEAST, MOST = make_strategy_args("LeastAllocated"), make_strategy_args("MostAllocated")
+RISING = make_strategy_args("RequestedToCapacityRatio", shape=[(0, 0), (100, 10)])
 
 # name: options, node, requested on it, requests of the pod, score
 SCORES: dict[str, tuple[Any, str, dict[str, str], dict[str, str], int]] = {
@@ -62,43 +62,43 @@ SCORES: dict[str, tuple[Any, str, dict[str, str], dict[str, str], int]] = {
     "least: containers without requests count as 100m and 200Mi": (LEAST, "roomy", {}, {}, 88),
     "least: containers of pods on the node too": (LEAST, "roomy", {"cpu": "0"}, {"cpu": "1", "memory": "0"}, 77),
     "most: a share just below 100 percent is truncated, also at the limit of float precision": (
-        strategy("MostAllocated", [{"name": "memory"}]),
+        make_strategy_args("MostAllocated", [{"name": "memory"}]),
         "deep",
         {},
         {"memory": "90071992547408"},
         99,
     ),
     "least: weights": (
-        strategy("LeastAllocated", [{"name": "cpu", "weight": 3}, {"name": "memory"}]),
+        make_strategy_args("LeastAllocated", [{"name": "cpu", "weight": 3}, {"name": "memory"}]),
         "n",
         {},
         POD,
         31,
     ),
     "least: a resource that the node lacks does not count": (
-        strategy("LeastAllocated", CPU_GPU),
+        make_strategy_args("LeastAllocated", CPU_GPU),
         "n",
         {},
         {**POD, GPU: "1"},
         25,
     ),
     "least: a resource that the node has counts": (
-        strategy("LeastAllocated", CPU_GPU),
+        make_strategy_args("LeastAllocated", CPU_GPU),
         "gpus",
         {},
         {**POD, GPU: "1"},
         66,
     ),
     "least: a scalar that the pod does not request does not count": (
-        strategy("LeastAllocated", CPU_GPU),
+        make_strategy_args("LeastAllocated", CPU_GPU),
         "gpus",
         {},
         POD,
         25,
     ),
-    "least: no counted resource scores 0": (strategy("LeastAllocated", [{"name": GPU}]), "gpus", {}, POD, 0),
+    "least: no counted resource scores 0": (make_strategy_args("LeastAllocated", [{"name": GPU}]), "gpus", {}, POD, 0),
     "least: an unknown resource does not count": (
-        strategy("LeastAllocated", [{"name": "pods"}]),
+        make_strategy_args("LeastAllocated", [{"name": "pods"}]),
         "n",
         {},
         POD,
@@ -106,7 +106,7 @@ SCORES: dict[str, tuple[Any, str, dict[str, str], dict[str, str], int]] = {
     ),
     # 199999999999999999 * 100 wraps around to 1553255926290448284, and 7 times the divisor fits into that
     "least: products wrap around as in Go": (
-        strategy("LeastAllocated", [{"name": GPU}]),
+        make_strategy_args("LeastAllocated", [{"name": GPU}]),
         "vast",
         {},
         {GPU: "1"},
@@ -114,14 +114,14 @@ SCORES: dict[str, tuple[Any, str, dict[str, str], dict[str, str], int]] = {
     ),
     # 10**19 wraps around to -8446744073709551616, -42.2 times the divisor
     "least: negative quotients are truncated towards zero": (
-        strategy("LeastAllocated", [{"name": GPU}]),
+        make_strategy_args("LeastAllocated", [{"name": GPU}]),
         "vast",
         {},
         {GPU: "100000000000000000"},
         -42,
     ),
     "ratio: a utilization below 0 scores like 0": (
-        strategy("RequestedToCapacityRatio", [{"name": GPU}], [(0, 3), (100, 10)]),
+        make_strategy_args("RequestedToCapacityRatio", [{"name": GPU}], [(0, 3), (100, 10)]),
         "vast",
         {},
         {GPU: "100000000000000000"},
@@ -130,7 +130,7 @@ SCORES: dict[str, tuple[Any, str, dict[str, str], dict[str, str], int]] = {
     "most: the mean of 75 and 50 is truncated": (MOST, "n", {}, POD, 62),
     "most: an overcommitted resource scores 100": (MOST, "n", {"cpu": "1500m", "memory": "0"}, POD, 75),
     "most: a resource that the node lacks does not count": (
-        strategy("MostAllocated", CPU_GPU),
+        make_strategy_args("MostAllocated", CPU_GPU),
         "n",
         {},
         {**POD, GPU: "1"},
@@ -138,7 +138,7 @@ SCORES: dict[str, tuple[Any, str, dict[str, str], dict[str, str], int]] = {
     ),
     "ratio: the mean of 75 and 50 is rounded": (RISING, "n", {}, POD, 63),
     "ratio: a resource that scores 0 does not count": (
-        strategy("RequestedToCapacityRatio", shape=[(0, 10), (75, 0)]),
+        make_strategy_args("RequestedToCapacityRatio", shape=[(0, 10), (75, 0)]),
         "n",
         {},
         POD,
@@ -146,14 +146,16 @@ SCORES: dict[str, tuple[Any, str, dict[str, str], dict[str, str], int]] = {
     ),
     "ratio: overcommitted is 100 percent": (RISING, "n", {"cpu": "1500m", "memory": "0"}, POD, 75),
     "ratio: all resources at 0 score 0": (
-        strategy("RequestedToCapacityRatio", shape=[(0, 0), (80, 0), (100, 10)]),
+        make_strategy_args("RequestedToCapacityRatio", shape=[(0, 0), (80, 0), (100, 10)]),
         "n",
         {},
         POD,
         0,
     ),
     "ratio: weights": (
-        strategy("RequestedToCapacityRatio", [{"name": "cpu", "weight": 3}, {"name": "memory"}], [(0, 0), (100, 10)]),
+        make_strategy_args(
+            "RequestedToCapacityRatio", [{"name": "cpu", "weight": 3}, {"name": "memory"}], [(0, 0), (100, 10)]
+        ),
         "n",
         {},
         POD,
@@ -180,12 +182,12 @@ def scores(plugin: Any, pod: Pod, snapshot: Any, rows: list[int] | None = None) 
 
 
 @pytest.mark.parametrize(
-    ("kind", "expected"),
+    ("strategy_type", "expected"),
     [("LeastAllocated", [25, 66, 0]), ("MostAllocated", [75, 33, 0]), ("RequestedToCapacityRatio", [75, 33, 0])],
 )
-def test_each_node_is_scored_by_the_resources_it_has(kind: str, expected: list[int]) -> None:
-    shape = [(0, 0), (100, 10)] if kind == "RequestedToCapacityRatio" else None
-    plugin = build_plugin(NodeResourcesFit, strategy(kind, CPU_GPU, shape))
+def test_each_node_is_scored_by_the_resources_it_has(strategy_type: str, expected: list[int]) -> None:
+    shape = [(0, 0), (100, 10)] if strategy_type == "RequestedToCapacityRatio" else None
+    plugin = build_plugin(NodeResourcesFit, make_strategy_args(strategy_type, CPU_GPU, shape))
     snapshot = make_snapshot(NODES["n"], NODES["gpus"], make_node("empty"))
     pod = make_pod({**POD, GPU: "1"})
     assert scores(plugin, pod, snapshot) == expected
@@ -231,7 +233,7 @@ ERRORS: dict[str, tuple[dict[str, Any], list[str]]] = {
         [f'args.ignoredResourceGroups[0]: Invalid value: "_": {_BAD_NAME}'],
     ),
     "a strategy has a known type": (
-        strategy("Fullest"),
+        make_strategy_args("Fullest"),
         [
             'args.scoringStrategy.type: Unsupported value: "Fullest": supported values:'
             ' "LeastAllocated", "MostAllocated", "RequestedToCapacityRatio"'
@@ -245,44 +247,44 @@ ERRORS: dict[str, tuple[dict[str, Any], list[str]]] = {
         ],
     ),
     "a weight is above 0": (
-        strategy("MostAllocated", [{"name": "cpu", "weight": -1}]),
+        make_strategy_args("MostAllocated", [{"name": "cpu", "weight": -1}]),
         [
             "args.scoringStrategy.resources[0].weight: Invalid value: -1:"
             " resource weight of cpu not in valid range (0, 100]"
         ],
     ),
     "a weight is 100 at most": (
-        strategy("MostAllocated", [{"name": "cpu"}, {"name": GPU, "weight": 101}]),
+        make_strategy_args("MostAllocated", [{"name": "cpu"}, {"name": GPU, "weight": 101}]),
         [
             "args.scoringStrategy.resources[1].weight: Invalid value: 101:"
             " resource weight of example.com/gpu not in valid range (0, 100]"
         ],
     ),
     "the ratio needs a shape": (
-        strategy("RequestedToCapacityRatio"),
+        make_strategy_args("RequestedToCapacityRatio"),
         [f"{_RATIO}: Required value: must be specified when type is RequestedToCapacityRatio"],
     ),
     "other strategies have no shape": (
-        strategy("LeastAllocated", shape=[(0, 0)]),
+        make_strategy_args("LeastAllocated", shape=[(0, 0)]),
         [f"{_RATIO}: Forbidden: must be nil when type is not RequestedToCapacityRatio"],
     ),
     "a shape has points": (
-        strategy("RequestedToCapacityRatio", shape=[]),
+        make_strategy_args("RequestedToCapacityRatio", shape=[]),
         [f"{_RATIO}.shape: Required value: at least one point must be specified"],
     ),
     "utilization rises": (
-        strategy("RequestedToCapacityRatio", shape=[(0, 0), (50, 1), (50, 2), (40, 3)]),
+        make_strategy_args("RequestedToCapacityRatio", shape=[(0, 0), (50, 1), (50, 2), (40, 3)]),
         [f"{_RATIO}.shape[2].utilization: Invalid value: 50: values must be sorted in increasing order"],
     ),
     "utilization is a percentage": (
-        strategy("RequestedToCapacityRatio", shape=[(-1, 0), (101, 1)]),
+        make_strategy_args("RequestedToCapacityRatio", shape=[(-1, 0), (101, 1)]),
         [
             f"{_RATIO}.shape[0].utilization: Invalid value: -1: not in valid range [0, 100]",
             f"{_RATIO}.shape[1].utilization: Invalid value: 101: not in valid range [0, 100]",
         ],
     ),
     "a score is at most 10": (
-        strategy("RequestedToCapacityRatio", shape=[(0, -1), (100, 11)]),
+        make_strategy_args("RequestedToCapacityRatio", shape=[(0, -1), (100, 11)]),
         [
             f"{_RATIO}.shape[0].score: Invalid value: -1: not in valid range [0, 10]",
             f"{_RATIO}.shape[1].score: Invalid value: 11: not in valid range [0, 10]",
@@ -301,7 +303,7 @@ ERRORS: dict[str, tuple[dict[str, Any], list[str]]] = {
 
 @pytest.mark.parametrize(("args", "expected"), ERRORS.values(), ids=ERRORS)
 def test_option_errors_have_upstreams_texts(args: dict[str, Any], expected: list[str]) -> None:
-    assert option_errors(NodeResourcesFit, args) == expected
+    assert get_option_errors(NodeResourcesFit, args) == expected
 
 
 CPU_MEMORY = [{"name": "cpu", "weight": 1}, {"name": "memory", "weight": 1}]

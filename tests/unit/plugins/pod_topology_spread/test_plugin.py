@@ -36,7 +36,7 @@ def plugin() -> PodTopologySpread:
 
 
 def make_zones(**pod_counts: int) -> Cache:
-    """One node per zone, each with this many matching pods."""
+    """Return one node for each zone, with that number of matching pods."""
     nodes = [make_node(name, labels={"zone": name, "host": name}) for name in pod_counts]
     pods = [
         make_pod(f"{name}-{index}", node=name, labels=WEB)
@@ -56,7 +56,7 @@ def rejections(plugin: PodTopologySpread, pod: PodInfo, snapshot: Snapshot, stat
 
 
 def domain_counts(state: PreFilterState) -> list[tuple[list[int], int, int]]:
-    """Matching pods by domain, their minimum and the number of domains, for each constraint."""
+    """Return matching pods by domain, their minimum and the number of domains, for each constraint."""
     return [
         (domains.match_nums.tolist(), domains.min_match_num, domains.domain_count)
         for domains in state.domain_match_nums
@@ -70,16 +70,16 @@ def make_assumed_pod(snapshot: Snapshot, node: str, **more: Any) -> tuple[Assign
     return Hypothesis(snapshot).assume_pod(snapshot.make_pod_info(make_pod("new", **more)), node), row
 
 
-def test_a_pod_added_and_removed_leaves_the_counts_as_they_were(plugin: PodTopologySpread) -> None:
+def test_a_pod_added_and_removed_restores_the_counts(plugin: PodTopologySpread) -> None:
     snapshot = make_zones(a=1, b=0).snapshot()
     pod = snapshot.make_pod_info(make_pod(labels=WEB, spec=spread(constraint())))
     state = plugin.pre_filter(pod, snapshot).state
-    other, row = make_assumed_pod(snapshot, "b", labels=WEB)
+    assumed_pod, row = make_assumed_pod(snapshot, "b", labels=WEB)
     changed_state = plugin.clone(state)
-    plugin.add_pod(pod, other, row, snapshot, changed_state)
+    plugin.add_pod(pod, assumed_pod, row, snapshot, changed_state)
     assert domain_counts(changed_state) == [([1, 1], 1, 2)]
     assert rejections(plugin, pod, snapshot, changed_state) == {}
-    plugin.remove_pod(pod, other, row, snapshot, changed_state)
+    plugin.remove_pod(pod, assumed_pod, row, snapshot, changed_state)
     assert domain_counts(changed_state) == [([1, 0], 0, 2)]
     assert rejections(plugin, pod, snapshot, changed_state) == {"a": SKEWED}
     assert domain_counts(state) == [([1, 0], 0, 2)]
@@ -89,9 +89,9 @@ def test_the_state_with_a_pod_added_equals_that_of_a_cluster_with_it(plugin: Pod
     snapshot = make_zones(a=2, b=1, c=1).snapshot()
     pod = snapshot.make_pod_info(make_pod(labels=WEB, spec=spread(constraint(), constraint("host", skew=2))))
     hypothesis = Hypothesis(snapshot)
-    other = hypothesis.assume_pod(snapshot.make_pod_info(make_pod("new", labels=WEB)), "b")
+    assumed_pod = hypothesis.assume_pod(snapshot.make_pod_info(make_pod("new", labels=WEB)), "b")
     state = plugin.clone(plugin.pre_filter(pod, snapshot).state)
-    plugin.add_pod(pod, other, 1, snapshot, state)
+    plugin.add_pod(pod, assumed_pod, 1, snapshot, state)
     assert domain_counts(state) == domain_counts(plugin.pre_filter(pod, hypothesis.snapshot()).state)
     assert domain_counts(state) == [([2, 2, 1], 1, 3)] * 2
 
@@ -109,8 +109,8 @@ def test_a_pod_that_does_not_match_changes_nothing(
     snapshot = make_zones(a=1, b=0).snapshot()
     pod = snapshot.make_pod_info(make_pod(labels=WEB, spec=spread(constraint())))
     state = plugin.pre_filter(pod, snapshot).state
-    other, row = make_assumed_pod(snapshot, "b", labels=labels, namespace=namespace)
-    plugin.add_pod(pod, other, row, snapshot, state)
+    assumed_pod, row = make_assumed_pod(snapshot, "b", labels=labels, namespace=namespace)
+    plugin.add_pod(pod, assumed_pod, row, snapshot, state)
     assert domain_counts(state) == [([1, 0], 0, 2)]
 
 
@@ -120,12 +120,12 @@ def test_a_pod_on_an_ineligible_node_changes_nothing(plugin: PodTopologySpread) 
     snapshot = cache.snapshot()
     pod = snapshot.make_pod_info(make_pod(labels=WEB, spec=spread(constraint(nodeTaintsPolicy="Honor"))))
     state = plugin.pre_filter(pod, snapshot).state
-    other, row = make_assumed_pod(snapshot, "tainted", labels=WEB)
-    plugin.add_pod(pod, other, row, snapshot, state)
+    assumed_pod, row = make_assumed_pod(snapshot, "tainted", labels=WEB)
+    plugin.add_pod(pod, assumed_pod, row, snapshot, state)
     assert domain_counts(state) == [([1, 1], 1, 2)]
 
 
-def test_removing_a_terminating_pod_uncounts_it_though_it_never_counted(plugin: PodTopologySpread) -> None:
+def test_removing_a_terminating_pod_subtracts_it_though_it_was_not_counted(plugin: PodTopologySpread) -> None:
     cache = make_zones(a=1, b=1)
     terminating = make_pod("dying", node="a", labels=WEB, metadata={"deletionTimestamp": "2026-01-01T00:00:00Z"})
     cache.add_or_update_pod(terminating)
@@ -142,8 +142,8 @@ def test_an_empty_selector_counts_only_added_pods(plugin: PodTopologySpread) -> 
     pod = snapshot.make_pod_info(make_pod(labels=WEB, spec=spread(constraint(labelSelector={}))))
     state = plugin.pre_filter(pod, snapshot).state
     assert rejections(plugin, pod, snapshot, state) == {}
-    other, row = make_assumed_pod(snapshot, "b", labels={"app": "db"})
-    plugin.add_pod(pod, other, row, snapshot, state)
+    assumed_pod, row = make_assumed_pod(snapshot, "b", labels={"app": "db"})
+    plugin.add_pod(pod, assumed_pod, row, snapshot, state)
     assert rejections(plugin, pod, snapshot, state) == {"b": SKEWED}
 
 
@@ -164,8 +164,8 @@ def test_the_minimum_is_tracked_with_two_critical_paths(
     pod = snapshot.make_pod_info(make_pod(labels=WEB, spec=spread(constraint())))
     state = plugin.pre_filter(pod, snapshot).state
     for sign, zone in changes:
-        other, row = make_assumed_pod(snapshot, zone, labels=WEB)
-        (plugin.add_pod if sign == "+" else plugin.remove_pod)(pod, other, row, snapshot, state)
+        assumed_pod, row = make_assumed_pod(snapshot, zone, labels=WEB)
+        (plugin.add_pod if sign == "+" else plugin.remove_pod)(pod, assumed_pod, row, snapshot, state)
     assert state.domain_match_nums[0].min_match_num == min_match_num
 
 

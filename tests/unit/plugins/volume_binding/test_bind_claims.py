@@ -12,7 +12,7 @@ from extender.config.feature_gates import FeatureGates
 from extender.framework.api_plan import ApiPlan
 from extender.framework.extension_points import PreBindPreFlightResult
 from extender.framework.plugin_args import PluginArgs
-from extender.framework.status import SUCCESS, Code, Status, error
+from extender.framework.status import SUCCESS, Code, Status, error_status
 from extender.plugins.volume_binding.plugin import VolumeBinding, VolumeBindingArgs
 from tests.build import make_cluster, make_node, make_object, make_pod
 
@@ -27,7 +27,7 @@ def make_storage_class(name: str, parameters: Mapping[str, str]) -> Any:
 
 
 def make_claim(
-    name: str, kind: str, *, version: str = "1", annotations: Mapping[str, str] | None = None, volume: str = ""
+    name: str, storage_class: str, *, version: str = "1", annotations: Mapping[str, str] | None = None, volume: str = ""
 ) -> Any:
     return make_object(
         {
@@ -40,7 +40,7 @@ def make_claim(
                 "resourceVersion": version,
                 "annotations": dict(annotations or {}),
             },
-            "spec": {"storageClassName": kind, "volumeName": volume},
+            "spec": {"storageClassName": storage_class, "volumeName": volume},
         }
     )
 
@@ -75,14 +75,14 @@ def make_pod_with_claims(name: str, *claims: str) -> Any:
     )
 
 
-class VolumeBindingTest:
+class VolumeBindingTestEnv:
     """The plugin, and a cache with a node in zone a."""
 
     def __init__(self, *objects: Any) -> None:
         self.cache: Cache = make_cluster(
             make_node("node", labels={"zone": "a"}),
             make_storage_class("local", NO_PROVISIONER),
-            make_storage_class("made", PROVISIONED),
+            make_storage_class("dynamic", PROVISIONED),
             *objects,
         )
         self.plugin = VolumeBinding(PluginArgs(VolumeBindingArgs(), FeatureGates()))
@@ -109,15 +109,15 @@ class VolumeBindingTest:
         return plan
 
     def check_wait(self, plan: ApiPlan) -> Status | None:
-        assert plan.wait_for is not None
-        return plan.wait_for(self.cache.snapshot())
+        assert plan.wait_condition is not None
+        return plan.wait_condition(self.cache.snapshot())
 
     def add_objects(self, *objects: Any) -> None:
         for obj in objects:
             self.cache.add_or_update_object(obj)
 
 
-REF = {
+CLAIM_REF = {
     "apiVersion": "v1",
     "kind": "PersistentVolumeClaim",
     "namespace": "default",
@@ -128,7 +128,7 @@ REF = {
 
 
 def test_a_reserved_volume_is_not_available_until_it_is_unreserved() -> None:
-    env = VolumeBindingTest(make_claim("data", "local"), make_claim("data2", "local"), make_volume("pv"))
+    env = VolumeBindingTestEnv(make_claim("data", "local"), make_claim("data2", "local"), make_volume("pv"))
     first, second = env.make_pod_info("first", "data"), env.make_pod_info("second", "data2")
     state = env.reserve(first)
     assert not env.fits(second)
@@ -138,14 +138,14 @@ def test_a_reserved_volume_is_not_available_until_it_is_unreserved() -> None:
 
 
 def test_a_reservation_ends_when_the_volume_is_updated() -> None:
-    env = VolumeBindingTest(make_claim("data", "local"), make_claim("data2", "local"), make_volume("pv"))
+    env = VolumeBindingTestEnv(make_claim("data", "local"), make_claim("data2", "local"), make_volume("pv"))
     env.reserve(env.make_pod_info("first", "data"))
     env.add_objects(make_volume("pv", version="2"))
     assert env.fits(env.make_pod_info("second", "data2"))
 
 
 def test_a_claim_with_a_selected_node_is_provisioned_only_there() -> None:
-    env = VolumeBindingTest(make_claim("data", "made"), make_node("other"))
+    env = VolumeBindingTestEnv(make_claim("data", "dynamic"), make_node("other"))
     pod = env.make_pod_info("first", "data")
     state = env.reserve(pod)
     (rejection,) = env.plugin.filter(pod, env.cache.snapshot().view(), env.state(pod))
@@ -157,9 +157,9 @@ def test_a_claim_with_a_selected_node_is_provisioned_only_there() -> None:
     assert env.fits(pod)
 
 
-def test_a_pod_with_bound_claims_needs_no_writes() -> None:
+def test_a_pod_with_bound_claims_needs_no_api_calls() -> None:
     bound = make_claim("data", "local", annotations={"pv.kubernetes.io/bind-completed": "yes"}, volume="pv")
-    env = VolumeBindingTest(bound, make_volume("pv"))
+    env = VolumeBindingTestEnv(bound, make_volume("pv"))
     pod = env.make_pod_info("first", "data")
     state = env.reserve(pod)
     assert env.plugin.pre_bind_pre_flight(pod, "node", state) == PreBindPreFlightResult(allow_parallel=True, skip=True)
@@ -167,7 +167,7 @@ def test_a_pod_with_bound_claims_needs_no_writes() -> None:
 
 
 def test_a_pod_without_claims_needs_nothing() -> None:
-    env = VolumeBindingTest()
+    env = VolumeBindingTestEnv()
     pod = env.make_pod_info("first")
     result = env.plugin.pre_filter(pod, env.cache.snapshot())
     assert result.skip
@@ -179,39 +179,39 @@ def test_a_pod_without_claims_needs_nothing() -> None:
 
 @pytest.mark.parametrize("claims", [("data",), ()], ids=["with claims", "without"])
 def test_reserve_fails_without_pre_filter(claims: tuple[str, ...]) -> None:
-    env = VolumeBindingTest(make_claim("data", "local"), make_volume("pv"))
+    env = VolumeBindingTestEnv(make_claim("data", "local"), make_volume("pv"))
     pod = env.make_pod_info("first", *claims)
-    assert env.plugin.reserve(pod, "node", env.cache.snapshot(), None) == error("not found")
+    assert env.plugin.reserve(pod, "node", env.cache.snapshot(), None) == error_status("not found")
 
 
 def test_pre_bind_is_allowed_only_on_the_reserved_node() -> None:
-    env = VolumeBindingTest(make_claim("data", "local"), make_volume("pv"))
+    env = VolumeBindingTestEnv(make_claim("data", "local"), make_volume("pv"))
     pod = env.make_pod_info("first", "data")
     state = env.reserve(pod)
     assert env.plugin.pre_bind_pre_flight(pod, "node", state) == PreBindPreFlightResult(allow_parallel=True)
-    not_reserved = error('no pod volume found for node "other"')
+    not_reserved = error_status('no pod volume found for node "other"')
     assert env.plugin.pre_bind_pre_flight(pod, "other", state) == not_reserved
     assert env.plugin.pre_bind(pod, "other", env.cache.snapshot(), state) == not_reserved
 
 
 def test_the_plan_patches_volumes_then_claims_with_their_resource_versions() -> None:
-    env = VolumeBindingTest(
-        make_claim("data", "local"), make_claim("new", "made", version="7"), make_volume("pv", version="5")
+    env = VolumeBindingTestEnv(
+        make_claim("data", "local"), make_claim("new", "dynamic", version="7"), make_volume("pv", version="5")
     )
     pod = env.make_pod_info("first", "data", "new")
     plan = env.plan(pod, env.reserve(pod))
-    assert [(write.verb, write.kind, write.namespace, write.name, write.subresource) for write in plan.calls] == [
+    assert [(call.verb, call.kind, call.namespace, call.name, call.subresource) for call in plan.calls] == [
         ("patch", "PersistentVolume", "", "pv", ""),
         ("patch", "PersistentVolumeClaim", "default", "new", ""),
     ]
-    assert [write.body for write in plan.calls] == [
+    assert [call.body for call in plan.calls] == [
         {
             "metadata": {"resourceVersion": "5", "annotations": {"pv.kubernetes.io/bound-by-controller": "yes"}},
-            "spec": {"claimRef": REF},
+            "spec": {"claimRef": CLAIM_REF},
         },
         {"metadata": {"resourceVersion": "7", "annotations": {"volume.kubernetes.io/selected-node": "node"}}},
     ]
-    assert (plan.timeout, plan.timeout_status) == (600.0, error("binding volumes: context deadline exceeded"))
+    assert (plan.timeout, plan.timeout_status) == (600.0, error_status("binding volumes: context deadline exceeded"))
 
 
 @pytest.mark.parametrize(
@@ -220,7 +220,7 @@ def test_the_plan_patches_volumes_then_claims_with_their_resource_versions() -> 
         pytest.param(
             {"namespace": "default", "name": "data"},
             {},
-            [{"metadata": {"resourceVersion": "1"}, "spec": {"claimRef": REF}}],
+            [{"metadata": {"resourceVersion": "1"}, "spec": {"claimRef": CLAIM_REF}}],
             id="a pre-bound volume gets the claim's uid, without the bound-by-controller annotation",
         ),
         pytest.param(
@@ -232,7 +232,7 @@ def test_the_plan_patches_volumes_then_claims_with_their_resource_versions() -> 
         pytest.param(
             None,
             {"pv.kubernetes.io/bound-by-controller": "yes"},
-            [{"metadata": {"resourceVersion": "1"}, "spec": {"claimRef": REF}}],
+            [{"metadata": {"resourceVersion": "1"}, "spec": {"claimRef": CLAIM_REF}}],
             id="an existing annotation is not written again",
         ),
     ],
@@ -240,18 +240,18 @@ def test_the_plan_patches_volumes_then_claims_with_their_resource_versions() -> 
 def test_only_changed_fields_are_written(
     claim: Mapping[str, str] | None, annotations: Mapping[str, str], bodies: list[Mapping[str, Any]]
 ) -> None:
-    env = VolumeBindingTest(make_claim("data", "local"), make_volume("pv", claim=claim, annotations=annotations))
+    env = VolumeBindingTestEnv(make_claim("data", "local"), make_volume("pv", claim=claim, annotations=annotations))
     pod = env.make_pod_info("first", "data")
-    assert [write.body for write in env.plan(pod, env.reserve(pod)).calls] == bodies
+    assert [call.body for call in env.plan(pod, env.reserve(pod)).calls] == bodies
 
 
-BOUND = {"pv.kubernetes.io/bind-completed": "yes"}
+BIND_COMPLETED = {"pv.kubernetes.io/bind-completed": "yes"}
 SELECTED_NODE = {"volume.kubernetes.io/selected-node": "node"}
-TO_DATA = {"namespace": "default", "name": "data", "uid": "uid-data"}
+DATA_CLAIM_REF = {"namespace": "default", "name": "data", "uid": "uid-data"}
 
 
-def make_static_binding() -> tuple[VolumeBindingTest, ApiPlan]:
-    env = VolumeBindingTest(make_claim("data", "local"), make_volume("pv"))
+def make_static_binding() -> tuple[VolumeBindingTestEnv, ApiPlan]:
+    env = VolumeBindingTestEnv(make_claim("data", "local"), make_volume("pv"))
     pod = env.make_pod_info("first", "data")
     plan = env.plan(pod, env.reserve(pod))
     env.cache.assume(pod.pod, "node")
@@ -261,29 +261,36 @@ def make_static_binding() -> tuple[VolumeBindingTest, ApiPlan]:
 @pytest.mark.parametrize(
     ("objects", "result"),
     [
-        pytest.param([], None, id="it waits for its own write"),
-        pytest.param([make_volume("pv", version="2", claim=TO_DATA)], None, id="it waits while the claim is not bound"),
+        pytest.param([], None, id="it waits for its own patch"),
+        pytest.param(
+            [make_volume("pv", version="2", claim=DATA_CLAIM_REF)], None, id="it waits while the claim is not bound"
+        ),
         pytest.param(
             [
-                make_volume("pv", version="2", claim=TO_DATA),
-                make_claim("data", "local", annotations=BOUND, volume="pv"),
+                make_volume("pv", version="2", claim=DATA_CLAIM_REF),
+                make_claim("data", "local", annotations=BIND_COMPLETED, volume="pv"),
             ],
             SUCCESS,
             id="it succeeds when the claim is bound",
         ),
         pytest.param(
-            [make_volume("pv", version="2", claim=TO_DATA), make_claim("data", "local", annotations=BOUND)],
+            [
+                make_volume("pv", version="2", claim=DATA_CLAIM_REF),
+                make_claim("data", "local", annotations=BIND_COMPLETED),
+            ],
             None,
             id="a claim without its volume is not bound",
         ),
         pytest.param(
             [make_volume("pv", version="2")],
-            error('binding volumes: ClaimRef got reset for pv "pv"'),
+            error_status('binding volumes: ClaimRef got reset for pv "pv"'),
             id="it fails when the binding was undone",
         ),
         pytest.param(
-            [make_volume("pv", version="2", zone="b", claim=TO_DATA)],
-            error('binding volumes: pv "pv" node affinity doesn\'t match node "node": no matching NodeSelectorTerms'),
+            [make_volume("pv", version="2", zone="b", claim=DATA_CLAIM_REF)],
+            error_status(
+                'binding volumes: pv "pv" node affinity doesn\'t match node "node": no matching NodeSelectorTerms'
+            ),
             id="it fails when the volume does not match the node",
         ),
     ],
@@ -297,29 +304,33 @@ def test_the_wait_for_a_static_binding(objects: list[Any], result: Status | None
 def test_the_wait_fails_if_the_pod_the_node_or_the_volume_is_deleted() -> None:
     env, plan = make_static_binding()
     env.cache.remove_object(PersistentVolume, "pv")
-    assert env.check_wait(plan) == error('binding volumes: failed to check binding: persistentvolumes "pv" not found')
+    assert env.check_wait(plan) == error_status(
+        'binding volumes: failed to check binding: persistentvolumes "pv" not found'
+    )
     env.cache.remove_pod("uid-default-first")
-    assert env.check_wait(plan) == error('binding volumes: pod does not exist any more: pod "first" not found')
+    assert env.check_wait(plan) == error_status('binding volumes: pod does not exist any more: pod "first" not found')
     env.cache.remove_node("node")
-    assert env.check_wait(plan) == error('binding volumes: failed to get node "node": node "node" not found')
+    assert env.check_wait(plan) == error_status('binding volumes: failed to get node "node": node "node" not found')
 
 
 @pytest.mark.parametrize(
     ("objects", "result"),
     [
-        pytest.param([], None, id="it waits for its own write"),
+        pytest.param([], None, id="it waits for its own patch"),
         pytest.param(
-            [make_claim("data", "made", version="2", annotations=SELECTED_NODE)], None, id="it waits for the driver"
+            [make_claim("data", "dynamic", version="2", annotations=SELECTED_NODE)], None, id="it waits for the driver"
         ),
         pytest.param(
-            [make_claim("data", "made", version="3", annotations={**SELECTED_NODE, **BOUND}, volume="pv")],
+            [make_claim("data", "dynamic", version="3", annotations={**SELECTED_NODE, **BIND_COMPLETED}, volume="pv")],
             None,
             id="it waits for a volume that the informer does not have yet",
         ),
         pytest.param(
             [
                 make_volume("pv"),
-                make_claim("data", "made", version="3", annotations={**SELECTED_NODE, **BOUND}, volume="pv"),
+                make_claim(
+                    "data", "dynamic", version="3", annotations={**SELECTED_NODE, **BIND_COMPLETED}, volume="pv"
+                ),
             ],
             SUCCESS,
             id="it succeeds when the claim is bound to a volume that is usable on the node",
@@ -327,25 +338,29 @@ def test_the_wait_fails_if_the_pod_the_node_or_the_volume_is_deleted() -> None:
         pytest.param(
             [
                 make_volume("pv", zone="b"),
-                make_claim("data", "made", version="3", annotations={**SELECTED_NODE, **BOUND}, volume="pv"),
+                make_claim(
+                    "data", "dynamic", version="3", annotations={**SELECTED_NODE, **BIND_COMPLETED}, volume="pv"
+                ),
             ],
-            error('binding volumes: pv "pv" node affinity doesn\'t match node "node": no matching NodeSelectorTerms'),
+            error_status(
+                'binding volumes: pv "pv" node affinity doesn\'t match node "node": no matching NodeSelectorTerms'
+            ),
             id="it fails when the volume was provisioned elsewhere",
         ),
         pytest.param(
-            [make_claim("data", "made", version="2", annotations={"x": "y"})],
-            error('binding volumes: provisioning failed for PVC "data"'),
+            [make_claim("data", "dynamic", version="2", annotations={"x": "y"})],
+            error_status('binding volumes: provisioning failed for PVC "data"'),
             id="it fails when the driver gave up",
         ),
         pytest.param(
-            [make_claim("data", "made", version="2")],
-            error('binding volumes: selectedNode annotation reset for PVC "data"'),
+            [make_claim("data", "dynamic", version="2")],
+            error_status('binding volumes: selectedNode annotation reset for PVC "data"'),
             id="it fails when all annotations are gone",
         ),
     ],
 )
 def test_the_wait_for_dynamic_provisioning(objects: list[Any], result: Status | None) -> None:
-    env = VolumeBindingTest(make_claim("data", "made"))
+    env = VolumeBindingTestEnv(make_claim("data", "dynamic"))
     pod = env.make_pod_info("first", "data")
     plan = env.plan(pod, env.reserve(pod))
     env.cache.assume(pod.pod, "node")
@@ -354,17 +369,19 @@ def test_the_wait_for_dynamic_provisioning(objects: list[Any], result: Status | 
 
 
 def test_a_claim_with_the_selected_node_is_not_written_again() -> None:
-    env = VolumeBindingTest(make_claim("data", "made", annotations=SELECTED_NODE))
+    env = VolumeBindingTestEnv(make_claim("data", "dynamic", annotations=SELECTED_NODE))
     pod = env.make_pod_info("first", "data")
     plan = env.plan(pod, env.reserve(pod))
     env.cache.assume(pod.pod, "node")
     assert plan.calls == ()
-    env.add_objects(make_claim("data", "made", annotations={**SELECTED_NODE, **BOUND}, volume="pv"), make_volume("pv"))
+    env.add_objects(
+        make_claim("data", "dynamic", annotations={**SELECTED_NODE, **BIND_COMPLETED}, volume="pv"), make_volume("pv")
+    )
     assert env.check_wait(plan) == SUCCESS
 
 
 def test_pre_bind_pre_flight_of_unreserved_claims_is_an_error() -> None:
-    env = VolumeBindingTest(make_claim("data", "local"), make_volume("pv"))
+    env = VolumeBindingTestEnv(make_claim("data", "local"), make_volume("pv"))
     pod = env.make_pod_info("first", "data")
     result = env.plugin.pre_bind_pre_flight(pod, "node", env.state(pod))
     assert isinstance(result, Status)

@@ -1,0 +1,37 @@
+"""Evict the victims of a preemption from the cache of a simulation."""
+
+from collections.abc import Iterable
+
+from msgspec.structs import replace
+
+from extender.api.kinds.disruption import PodDisruptionBudget
+from extender.api.matching import selector_from_label_selector
+from extender.cache.cache import Cache
+from extender.cache.pod_info import AssignedPodInfo
+
+
+def evict_pods(cache: Cache, victims: Iterable[AssignedPodInfo]) -> None:
+    """Remove pods from *cache*, and count each of them as a disruption of the budgets that match it."""
+    for victim in victims:
+        cache.remove_pod(victim.uid)
+        budgets = cache.snapshot().objects(PodDisruptionBudget).values()
+        matching_budgets = [budget for budget in budgets if _matches(budget, victim)]
+        del budgets
+        for budget in matching_budgets:
+            allowed = max(0, budget.status.disruptions_allowed - 1)
+            status = replace(budget.status, disruptions_allowed=allowed)
+            cache.add_or_update_object(replace(budget, status=status))
+
+
+def _matches(budget: PodDisruptionBudget, pod: AssignedPodInfo) -> bool:
+    """Return whether the eviction of *pod* uses the budget. An eviction in progress is counted already.
+
+    Source: pkg/scheduler/framework/plugins/defaultpreemption/default_preemption.go, filterPodsWithPDBViolation (1.36).
+    """
+    if budget.metadata.namespace != pod.namespace or pod.pod.metadata.name in budget.status.disrupted_pods:
+        return False
+    try:
+        selector = selector_from_label_selector(budget.spec.selector)
+    except ValueError:
+        return False  # kube-scheduler ignores an invalid selector
+    return not selector.is_empty and selector.matches(pod.labels)

@@ -1,0 +1,213 @@
+"""Format the explanation of a pod as text: rejections and suggestions, or the best nodes with their scores."""
+
+from collections import Counter
+from collections.abc import Sequence
+from typing import Final
+
+from extender.analysis.explanation.assigned_pod import AssignedNode
+from extender.analysis.explanation.explain_json import list_best_node_names, list_feasible_node_names
+from extender.analysis.explanation.near_misses import find_near_misses
+from extender.analysis.explanation.plain_reasons import summarize_rejections
+from extender.analysis.explanation.preemption_text import format_preemption_lines
+from extender.analysis.explanation.unbound_claims import format_unbound_claim_lines
+from extender.analysis.text_table import format_count, format_table
+from extender.cache.snapshot import Snapshot
+from extender.cycle.explain_pod import PodExplanation
+from extender.cycle.score import Ranking
+from extender.framework.status import Status
+
+_MAX_NEAR_MISSES: Final = 5
+_MAX_BEST_NODES: Final = 3
+_MAX_ALIKE_PODS: Final = 2
+_ERROR_LINE: Final = (
+    "  is not scheduled: an error ends the attempt; the pod is retried after a while (reason SchedulerError)"
+)
+
+
+def format_explanation(
+    explanation: PodExplanation,
+    snapshot: Snapshot,
+    assigned_node: AssignedNode | None = None,
+    *,
+    alike_pods: Sequence[str] = (),
+    warnings: Sequence[str] = (),
+) -> str:
+    """Return the explanation as text that ends with a line break.
+
+    Args:
+        explanation: the results of all plugins.
+        snapshot: the snapshot of the cluster.
+        assigned_node: the node of a pod that is placed; None for a pending pod.
+        alike_pods: the keys of other pods with the same explanation.
+        warnings: the lines about objects that are not recorded.
+    """
+    diagnosis = explanation.diagnosis
+    if explanation.pre_enqueue_status is not None:
+        lines = _format_pre_enqueue_lines(explanation.pre_enqueue_status)
+    elif diagnosis is None or diagnosis.error is not None:
+        lines = [_ERROR_LINE, f"  {explanation.message}"]
+    elif diagnosis.has_feasible_node:
+        lines = _format_feasible_lines(explanation, assigned_node)
+    else:
+        lines = _format_infeasible_lines(explanation, snapshot)
+    if assigned_node is not None:
+        lines[:0] = [f"  {line}" for line in assigned_node.format_lines()]
+    lines[1:1] = [f"  {line}" for line in warnings]
+    return "\n".join([_format_title(explanation.pod.key, assigned_node, alike_pods), *lines]) + "\n"
+
+
+def _format_title(key: str, assigned_node: AssignedNode | None, alike_pods: Sequence[str]) -> str:
+    if assigned_node is not None:
+        return f"Pod {key} is on node {assigned_node.name}"
+    if not alike_pods:
+        return f"Pod {key}"
+    names = ", ".join(alike_pods[:_MAX_ALIKE_PODS])
+    omitted_count = len(alike_pods) - _MAX_ALIKE_PODS
+    more = f" and {omitted_count} more" if omitted_count > 0 else ""
+    return f"Pod {key} and {format_count(len(alike_pods), 'pod')} like this: {names}{more}"
+
+
+def _format_pre_enqueue_lines(status: Status) -> list[str]:
+    return [f"  is not enqueued, because of {status.plugin}: {status.message}"]
+
+
+def _format_infeasible_lines(explanation: PodExplanation, snapshot: Snapshot) -> list[str]:
+    summary = summarize_rejections(explanation)
+    node_count = format_count(len(explanation.node_names), "node")
+    lines = [f"  fits on none of {node_count}" + (f": {summary}" if summary else ""), f"  {explanation.message}"]
+    lines += _format_pre_filter_lines(explanation)
+    lines += format_unbound_claim_lines(explanation, snapshot)
+    lines += format_preemption_lines(explanation)
+    lines += _format_rejection_table(explanation)
+    near_misses = find_near_misses(explanation, snapshot, _MAX_NEAR_MISSES)
+    if near_misses:
+        lines += ["", "  Near misses, and what they lack"]
+        for near_miss in near_misses:
+            name = f"{near_miss.node} and others" if near_miss.has_equal_nodes else near_miss.node
+            lines.append(f"    {name}: {near_miss.lines[0]}")
+            lines += [f"      {line}" for line in near_miss.lines[1:]]
+    return lines
+
+
+def _format_pre_filter_lines(explanation: PodExplanation) -> list[str]:
+    """Return lines about a pod that PreFilter rejects, or about the nodes to which PreFilter restricts the pod."""
+    diagnosis = explanation.diagnosis
+    if diagnosis is None:
+        return []
+    if diagnosis.pre_filter_run.status is not None:
+        plugin = diagnosis.pre_filter_run.status.plugin
+        plugin_text = f" by {plugin}" if plugin else ""
+        return ["", f"  Rejected{plugin_text} at PreFilter: {diagnosis.pre_filter_run.status.message}"]
+    if diagnosis.pre_filter_run.node_names is not None:
+        names = ", ".join(sorted(diagnosis.pre_filter_run.node_names)) or "none"
+        return [
+            "",
+            f"  PreFilter allows only these nodes ({', '.join(diagnosis.pre_filter_run.restricting_plugins)}): {names}",
+        ]
+    return []
+
+
+def _format_rejection_table(explanation: PodExplanation) -> list[str]:
+    """Return a table of rejections by plugin and reason.
+
+    Its columns are the number of nodes with the reason, and the number of nodes that have no other reason.
+    """
+    counts: Counter[tuple[str, str]] = Counter()
+    only_reason_counts: Counter[tuple[str, str]] = Counter()
+    for node_status in explanation.nodes.values():
+        for plugin, status in node_status.rejections.items():
+            for reason in status.reasons:
+                counts[plugin, reason] += 1
+                only_reason_counts[plugin, reason] += len(node_status.rejections) == 1 and len(status.reasons) == 1
+    if not counts:
+        return []
+    rows = [("NODES", "ONLY THIS", "PLUGIN", "REASON")]
+    for (plugin, reason), count in sorted(counts.items(), key=lambda item: (-item[1], item[0])):
+        rows.append((str(count), str(only_reason_counts[plugin, reason]), plugin, reason))
+    return [
+        "",
+        "  Rejections, with every plugin run on every node",
+        *format_table(rows, right_aligned=[0, 1], indent="    "),
+    ]
+
+
+def _format_feasible_lines(explanation: PodExplanation, assigned_node: AssignedNode | None) -> list[str]:
+    feasible_names, ranking = list_feasible_node_names(explanation), explanation.ranking
+    lines = [f"  fits on {len(feasible_names)} of {format_count(len(explanation.node_names), 'node')}"]
+    if ranking is None or (ranking.error is not None and len(feasible_names) > 1):
+        return [*lines, _ERROR_LINE, f"  {explanation.message}"]
+    if len(feasible_names) == 1:
+        lines.append(f"  {feasible_names[0]} is the only one, so it is taken whatever its score")
+    else:
+        lines.append(f"  {_format_best_node_line(explanation, ranking)}")
+    if ranking.scores_by_plugin:
+        lines += _format_score_table(explanation, ranking, assigned_node.name if assigned_node else "")
+    return lines + _format_pre_filter_lines(explanation) + _format_rejection_table(explanation)
+
+
+def _sort_positions_by_score(explanation: PodExplanation, ranking: Ranking) -> list[int]:
+    """Return the positions in the ranking by descending total, then by node name."""
+    totals = ranking.totals.tolist()
+    rows = ranking.rows.tolist()
+    return sorted(range(len(rows)), key=lambda position: (-totals[position], explanation.node_names[rows[position]]))
+
+
+def _format_best_node_line(explanation: PodExplanation, ranking: Ranking) -> str:
+    """Return a line with the best nodes, and the plugins whose scores differ for the best and the next node."""
+    best_nodes = list_best_node_names(explanation)
+    positions = _sort_positions_by_score(explanation, ranking)
+    totals = ranking.totals.tolist()
+    best_total = totals[positions[0]]
+    if len(best_nodes) == len(positions):
+        return f"all are equally good (total {best_total}); one of them is taken at random"
+    best_position, next_position = positions[0], positions[len(best_nodes)]
+    next_node = explanation.node_names[int(ranking.rows[next_position])]
+    if len(best_nodes) == 1:
+        summary = (
+            f"{best_nodes[0]} is best (total {best_total}), {best_total - totals[next_position]} ahead of {next_node}"
+        )
+    else:
+        names_text = ", ".join(best_nodes[:_MAX_BEST_NODES]) + (
+            f" and {len(best_nodes) - _MAX_BEST_NODES} more" if len(best_nodes) > _MAX_BEST_NODES else ""
+        )
+        margin = best_total - totals[next_position]
+        summary = (
+            f"{names_text} are equally good (total {best_total}), {margin} ahead of {next_node}; one is taken at random"
+        )
+    gains = {
+        name: int(scores.normalized[best_position] - scores.normalized[next_position]) * scores.weight
+        for name, scores in ranking.scores_by_plugin.items()
+    }
+    gain_texts = [f"{name} {gain:+d}" for name, gain in sorted(gains.items(), key=lambda item: -item[1]) if gain]
+    return f"{summary}: {', '.join(gain_texts)}" if gain_texts else summary
+
+
+def _format_score_table(explanation: PodExplanation, ranking: Ranking, assigned_node: str) -> list[str]:
+    """Return a table of the raw, normalized and weighted score of every plugin, for the best nodes.
+
+    The node *assigned_node* is the last column if it is not one of the best nodes.
+    """
+    all_positions = _sort_positions_by_score(explanation, ranking)
+    positions = all_positions[:_MAX_BEST_NODES]
+    positions += [
+        position
+        for position in all_positions[_MAX_BEST_NODES:]
+        if explanation.node_names[int(ranking.rows[position])] == assigned_node
+    ]
+    names = [explanation.node_names[int(ranking.rows[position])] for position in positions]
+    rows = [("PLUGIN", *(cell for name in names for cell in (name, "", "")))]
+    rows.append(("", *(cell for _ in names for cell in ("raw", "of 100", "weighted"))))
+    for plugin, scores in ranking.scores_by_plugin.items():
+        cells: list[str] = []
+        for position in positions:
+            normalized = int(scores.normalized[position])
+            cells += [
+                str(int(scores.raw[position])),
+                str(normalized),
+                f"x{scores.weight} = {normalized * scores.weight}",
+            ]
+        rows.append((plugin, *cells))
+    rows.append(("total", *(cell for position in positions for cell in ("", "", str(int(ranking.totals[position]))))))
+    title = "Scores" if len(names) == len(ranking.rows) else f"Scores of the best {_MAX_BEST_NODES} nodes"
+    title += f" and of {assigned_node}" if len(names) > _MAX_BEST_NODES else ""
+    return ["", f"  {title}", *format_table(rows, right_aligned=range(1, 3 * len(names) + 1), indent="    ")]

@@ -1,0 +1,64 @@
+"""A plain sentence that says why a pod fits on no node, to be read before kube-scheduler's own message."""
+
+from collections import Counter
+from typing import Final
+
+from extender.analysis.text_table import format_count
+from extender.cycle.explain_pod import NodeFilterStatus, PodExplanation
+
+_INSUFFICIENT: Final = "Insufficient "
+_MAX_REASONS: Final = 4
+
+_PHRASES: Final = {
+    "Too many pods": ("has no room for another pod", "have no room for another pod"),
+    "NodeUnschedulable": ("is cordoned", "are cordoned"),
+    "TaintToleration": ("has a taint that it does not tolerate", "have taints that it does not tolerate"),
+    "NodeAffinity": ("does not match its node selector or affinity", "do not match its node selector or affinity"),
+    "NodeName": ("is not the node that it names", "are not the node that it names"),
+    "NodePorts": ("has its host port in use", "have its host port in use"),
+    "PodTopologySpread": ("would break its topology spread", "would break its topology spread"),
+    "InterPodAffinity": ("conflicts with its pod affinity", "conflict with its pod affinity"),
+    "VolumeBinding": ("cannot have its volumes", "cannot have its volumes"),
+    "VolumeZone": ("is in another zone than its volumes", "are in another zone than its volumes"),
+    "VolumeRestrictions": ("has its volume in use", "have its volume in use"),
+    "NodeVolumeLimits": ("can attach no more volumes", "can attach no more volumes"),
+    "DynamicResources": ("has no free device for it", "have no free device for it"),
+}
+"""The phrase for one node and the phrase for several nodes, by reason or by plugin."""
+
+
+def summarize_rejections(explanation: PodExplanation) -> str:
+    """Return a sentence such as `2 nodes have too little cpu, 1 node is cordoned`; empty if Filter rejects no node.
+
+    Each node counts once, for the first reason of the first plugin that rejects it.
+    """
+    counts = Counter(
+        _get_first_reason(node_status)
+        for node_status in explanation.nodes.values()
+        if node_status.first_failure is not None
+    )
+    ordered = sorted(counts.items(), key=lambda item: (-item[1], item[0]))
+    texts = [_format_reason(*key, count) for key, count in ordered[:_MAX_REASONS]]
+    if len(ordered) > _MAX_REASONS:
+        rest = sum(count for _, count in ordered[_MAX_REASONS:])
+        texts.append(f"{format_count(rest, 'node')} for other reasons")
+    return ", ".join(texts)
+
+
+def _get_first_reason(node_status: NodeFilterStatus) -> tuple[str, str]:
+    """Return the plugin, and its reason if the plugin has several."""
+    status = node_status.first_failure
+    if status is None:
+        return "", ""
+    reason = status.reasons[0] if status.reasons else ""
+    return status.plugin, reason if status.plugin == "NodeResourcesFit" or status.plugin not in _PHRASES else ""
+
+
+def _format_reason(plugin: str, reason: str, count: int) -> str:
+    nodes = format_count(count, "node")
+    if reason.startswith(_INSUFFICIENT):
+        return f"{nodes} {'has' if count == 1 else 'have'} too little {reason.removeprefix(_INSUFFICIENT)}"
+    phrases = _PHRASES.get(reason) or _PHRASES.get(plugin)
+    if phrases is not None:
+        return f"{nodes} {phrases[0] if count == 1 else phrases[1]}"
+    return f"{nodes}: {reason or plugin}"

@@ -1,0 +1,199 @@
+"""Add details to the reasons why plugins reject a node: amounts, names, and suggested changes.
+
+Each `_explain` function handles the reasons of one built-in plugin. Reasons of other plugins are shown unchanged.
+"""
+
+from collections.abc import Callable, Iterator, Mapping
+from typing import Final
+
+from extender.analysis.resource_format import format_amount
+from extender.api.kinds.node import Node
+from extender.api.matching import Requirement
+from extender.api.tolerations import find_untolerated_taint
+from extender.cache.node_matching import get_compiled_required_node_affinity
+from extender.cache.pod_info import AssignedPodInfo, PodInfo
+from extender.cache.snapshot import Snapshot
+from extender.cache.tables.host_ports import host_ports_conflict
+
+INSUFFICIENT_PREFIX: Final = "Insufficient "
+_MAX_NAMES: Final = 3
+_CORDON_TAINT: Final = "node.kubernetes.io/unschedulable"
+
+
+def explain_reason(plugin: str, reason: str, pod: PodInfo, snapshot: Snapshot, row: int) -> str:
+    """Return the reason why *plugin* rejects the node in *row*, followed by details if there are any."""
+    explain = _EXPLAINERS.get(plugin)
+    details = explain(reason, pod, snapshot, row) if explain else ""
+    return f"{reason}: {details}" if details else reason
+
+
+def get_resource_id_and_request(pod: PodInfo, resource: str, snapshot: Snapshot) -> tuple[int, int]:
+    """Return the id of a resource, and the amount that the pod requests, in base units."""
+    resource_id = snapshot.symbols.resources.intern(resource)
+    return resource_id, dict(pod.signature.requests).get(resource_id, 0)
+
+
+def _explain_resources(reason: str, pod: PodInfo, snapshot: Snapshot, row: int) -> str:
+    view = snapshot.view()
+    if not reason.startswith(INSUFFICIENT_PREFIX):
+        return f"the node has {int(view.pod_count[row])}, and allows at most {int(view.allowed_pods[row])}"
+    resource = reason.removeprefix(INSUFFICIENT_PREFIX)
+    resource_id, requested_amount = get_resource_id_and_request(pod, resource, snapshot)
+    allocatable_amount = int(view.allocatable(resource_id)[row])
+    free_amount = allocatable_amount - int(view.requested(resource_id)[row])
+
+    def format_resource_amount(amount: int) -> str:
+        return format_amount(resource, amount)
+
+    if not allocatable_amount:
+        return f"wants {format_resource_amount(requested_amount)}, but the node has none"
+    too_small_text = (
+        f"; even the empty node has only {format_resource_amount(allocatable_amount)}"
+        if allocatable_amount < requested_amount
+        else ""
+    )
+    requested, free = format_resource_amount(requested_amount), format_resource_amount(free_amount)
+    missing = format_resource_amount(requested_amount - free_amount)
+    return f"wants {requested}, but only {free} are free ({missing} short){too_small_text}"
+
+
+def _explain_taint(_reason: str, pod: PodInfo, snapshot: Snapshot, row: int) -> str:
+    taint = find_untolerated_taint(snapshot.nodes[row].spec.taints, pod.signature.tolerations)
+    if taint is None:
+        return ""
+    if taint.key == _CORDON_TAINT:
+        return "uncordon the node"
+    value = f"={taint.value}" if taint.value else ""
+    return f"tolerate {taint.key}{value}:{taint.effect}, or remove it from the node"
+
+
+def _explain_cordon(_reason: str, _pod: PodInfo, _snapshot: Snapshot, _row: int) -> str:
+    return "uncordon the node"
+
+
+def _explain_node_affinity(reason: str, pod: PodInfo, snapshot: Snapshot, row: int) -> str:
+    if "enforced" in reason:
+        return "see addedAffinity in the arguments of NodeAffinity"
+    node = snapshot.nodes[row]
+    required_affinity = get_compiled_required_node_affinity(pod)
+    unmet_requirements = list(
+        _list_unmet_requirements(required_affinity.label_selector.requirements, node.metadata.labels)
+    )
+    if not unmet_requirements and required_affinity.node_selector is not None:
+        unmet_by_term = [
+            list(_list_unmet_term_requirements(term.label_requirements, term.field_requirements, node))
+            for term in required_affinity.node_selector.terms
+        ]
+        unmet_requirements = min(unmet_by_term, key=len, default=[])  # the term with the fewest unmet requirements
+    return "; ".join(unmet_requirements)
+
+
+def _list_unmet_term_requirements(
+    labels: tuple[Requirement, ...], fields: tuple[Requirement, ...], node: Node
+) -> Iterator[str]:
+    yield from _list_unmet_requirements(labels, node.metadata.labels)
+    yield from _list_unmet_requirements(fields, {"metadata.name": node.metadata.name})
+
+
+def _list_unmet_requirements(requirements: tuple[Requirement, ...], labels: Mapping[str, str]) -> Iterator[str]:
+    for requirement in requirements:
+        value = labels.get(requirement.key)
+        if not requirement.matches(value):
+            node_value_text = "the node lacks it" if value is None else f'the node has "{value}"'
+            yield f"wants {_format_requirement(requirement)}, but {node_value_text}"
+
+
+def _format_requirement(requirement: Requirement) -> str:
+    match requirement.operator:
+        case "Exists":
+            return f"label {requirement.key}"
+        case "DoesNotExist":
+            return f"no label {requirement.key}"
+        case "In" if len(requirement.values) == 1:
+            return f"{requirement.key}={requirement.values[0]}"
+    return f"{requirement.key} {requirement.operator} {', '.join(requirement.values)}"
+
+
+def _explain_ports(_reason: str, pod: PodInfo, snapshot: Snapshot, row: int) -> str:
+    for existing_pod in snapshot.pods_on(snapshot.names[row]).values():
+        for port in pod.signature.host_ports:
+            if host_ports_conflict((port,), existing_pod.signature.host_ports):
+                return f"{port[1]}/{port[0]} is taken by {existing_pod.key}"
+    return ""
+
+
+def _explain_spread(_reason: str, pod: PodInfo, snapshot: Snapshot, row: int) -> str:
+    labels = snapshot.nodes[row].metadata.labels
+    constraints = [
+        constraint
+        for constraint in pod.spec.topology_spread_constraints
+        if constraint.when_unsatisfiable == "DoNotSchedule"
+    ]
+    missing_keys = [constraint.topology_key for constraint in constraints if constraint.topology_key not in labels]
+    if missing_keys:
+        return f"label the node with {', '.join(missing_keys)}"
+    return "; ".join(
+        f"maxSkew {constraint.max_skew} over {constraint.topology_key} would be exceeded"
+        f" in {labels[constraint.topology_key]}"
+        for constraint in constraints[:1]
+    )
+
+
+def _explain_pod_affinity(reason: str, pod: PodInfo, snapshot: Snapshot, row: int) -> str:
+    labels = snapshot.nodes[row].metadata.labels
+    terms = pod.signature.pod_affinity_terms
+    if "anti-affinity" not in reason:
+        topology_keys = dict.fromkeys(term.topology_key for term in terms.required_affinity)
+        missing_keys = [key for key in topology_keys if key not in labels]
+        if missing_keys:
+            return f"label the node with {', '.join(missing_keys)}"
+        return f"no pod in {', '.join(f'{key}={labels[key]}' for key in topology_keys)} matches the pod's affinity"
+    is_existing_anti_affinity = "existing" in reason
+    conflicting_keys = [
+        conflicting_pod.key
+        for conflicting_pod in _find_conflicting_pods(
+            pod, snapshot, row, check_existing_anti_affinity=is_existing_anti_affinity
+        )
+    ]
+    names = ", ".join(conflicting_keys[:_MAX_NAMES])
+    if len(conflicting_keys) > _MAX_NAMES:
+        names += f" and {len(conflicting_keys) - _MAX_NAMES} more"
+    if not names:
+        return ""
+    return (
+        f"the pod violates the anti-affinity of {names}"
+        if is_existing_anti_affinity
+        else f"the pod has anti-affinity to {names}"
+    )
+
+
+def _find_conflicting_pods(
+    pod: PodInfo, snapshot: Snapshot, row: int, *, check_existing_anti_affinity: bool
+) -> Iterator[AssignedPodInfo]:
+    """Yield the existing pods in the node's domain that conflict with *pod*.
+
+    If *check_existing_anti_affinity* is true, *pod* violates the anti-affinity of these existing pods. Otherwise the
+    existing pods violate the anti-affinity of *pod*.
+    """
+    labels = snapshot.nodes[row].metadata.labels
+    for assigned_pod in snapshot.assigned_pods():
+        term_owner, target = (assigned_pod, pod) if check_existing_anti_affinity else (pod, assigned_pod)
+        namespace_labels = snapshot.namespace_labels(target.namespace)
+        assigned_node_labels = snapshot.nodes[snapshot.row(assigned_pod.node_name) or 0].metadata.labels
+        for term in term_owner.signature.pod_affinity_terms.required_anti_affinity:
+            domain = labels.get(term.topology_key)
+            same_domain = domain is not None and assigned_node_labels.get(term.topology_key) == domain
+            if same_domain and term.pod_selector.matches(target.namespace, target.labels, namespace_labels):
+                yield assigned_pod
+                break
+
+
+_EXPLAINERS: Final[Mapping[str, Callable[[str, PodInfo, Snapshot, int], str]]] = {
+    "NodeResourcesFit": _explain_resources,
+    "TaintToleration": _explain_taint,
+    "NodeUnschedulable": _explain_cordon,
+    "NodeAffinity": _explain_node_affinity,
+    "NodePorts": _explain_ports,
+    "PodTopologySpread": _explain_spread,
+    "InterPodAffinity": _explain_pod_affinity,
+}

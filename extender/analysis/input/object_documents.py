@@ -1,0 +1,342 @@
+"""Read the objects of a JSON or YAML file one by one. A file may contain several documents and nested Lists."""
+
+import json
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+import msgspec
+
+from extender.analysis.input.input_errors import InputErrorLine, SourceLocation, UnreadableError
+from extender.analysis.input.yaml_documents import LocatedMapping, make_document_limit_error, read_yaml_documents
+from extender.basics.input_limits import MAX_DOCUMENTS
+from extender.config.model import KIND as CONFIG_KIND
+
+_NULL: Final = msgspec.Raw(b"null")
+_TRAILING_CHARACTERS: Final = re.compile(
+    r"trailing characters \(byte (\d+)\)"
+)  # the group is the position that follows the first trailing byte
+# Only YAML allows an unquoted word after the first brace or bracket.
+_JSON_START: Final = re.compile(rb'\s*[{\[]\s*(?:["{}\[\]]|\Z)', re.DOTALL)
+_MAX_LISTS: Final = 100_000  # limits nested YAML aliases, whose expansion could exhaust the memory
+_MAX_KIND_LENGTH: Final = 63  # as in a custom resource definition
+_MAX_VERSION_LENGTH: Final = 253 + 1 + 63  # a group, a slash and a version
+_SEPARATOR: Final = b"---"
+_SPACE: Final = b" \n\r\t"
+_EXPECTATION: Final = "want a Kubernetes object or a List of them, with apiVersion and kind"
+
+
+class _ObjectHead(msgspec.Struct, rename="camel"):
+    """The fields of a JSON object that this module reads; the decoder skips all other fields.
+
+    All fields except `kind` and `apiVersion` are used only for Lists.
+    """
+
+    kind: Any = None
+    api_version: Any = None
+    items: msgspec.Raw = _NULL
+    config: msgspec.Raw = _NULL
+    recorded_kinds: Any = None
+    unreadable_kinds: Any = None
+    kubernetes_version: Any = None
+
+
+_HEAD_DECODER: Final = msgspec.json.Decoder(_ObjectHead)
+_ITEMS_DECODER: Final = msgspec.json.Decoder(list[msgspec.Raw])
+
+
+@dataclass(frozen=True, slots=True)
+class ObjectEntry:
+    """One object of a file.
+
+    Attributes:
+        kind, version: the `kind` and `apiVersion` of the object, or else those that its List gives to all items.
+        location: the position in the file.
+        value: the JSON text, or the parsed YAML.
+    """
+
+    kind: str
+    version: str
+    location: SourceLocation
+    value: msgspec.Raw | Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class ConfigEntry:
+    """A KubeSchedulerConfiguration in a file, as plain values."""
+
+    location: SourceLocation
+    value: Any
+
+
+@dataclass(frozen=True, slots=True)
+class RecordedKinds:
+    """The kinds that a List contains completely, even if it has no object of them.
+
+    Attributes:
+        kinds: the kinds.
+        unreadable: the kinds that could not be read, with the reason.
+    """
+
+    kinds: tuple[str, ...]
+    unreadable: Mapping[str, str]
+
+
+@dataclass(frozen=True, slots=True)
+class RecordedVersion:
+    """The version of the API server from which a List was recorded, such as `v1.37.2`."""
+
+    kubernetes_version: str
+
+
+Entry = ObjectEntry | ConfigEntry | RecordedKinds | RecordedVersion | InputErrorLine
+"""One entry of a file."""
+
+
+def read_entries(data: bytes, source: str) -> Iterator[Entry]:
+    """Yield the entries of a file in order. An entry that is not an object is yielded as an error.
+
+    Args:
+        data: the file's text in UTF-8, not empty.
+        source: the file's name.
+
+    Raises:
+        UnreadableError: the remainder of the text cannot be parsed.
+    """
+    reader = _EntryReader(source)
+    if _JSON_START.match(data):
+        yield from _read_json_documents(data, source, reader)
+        return
+    has_document = False
+    for line, value in read_yaml_documents(data, source):
+        has_document = True
+        yield from reader.read_yaml(value, f"line {line}")
+    if not has_document:
+        raise UnreadableError(source, f"holds no object; {_EXPECTATION}")
+
+
+def _read_json_documents(data: bytes, source: str, reader: "_EntryReader") -> Iterator[Entry]:
+    remaining, document_number = memoryview(data), 1
+    while True:
+        if document_number > MAX_DOCUMENTS:
+            raise make_document_limit_error(source, f"document {document_number}")
+        end = _find_document_end(remaining, data, source)
+        # Copy the bytes: msgspec.Raw does not preserve the bounds of a memoryview.
+        text = msgspec.Raw(data if end == len(data) else bytes(remaining[:end]))
+        yield from reader.read_json(
+            text, "" if document_number == 1 and end == len(remaining) else f"document {document_number}"
+        )
+        remaining, document_number = _skip_separators(remaining, end), document_number + 1
+        if not remaining:
+            return
+
+
+def _skip_separators(remaining: memoryview, end: int) -> memoryview:
+    """Return the data after a document, without leading white space and YAML separators."""
+    while end < len(remaining):
+        if remaining[end] in _SPACE:
+            end += 1
+        elif bytes(remaining[end : end + 3]) == _SEPARATOR:
+            end += 3
+        else:
+            break
+    return remaining[end:]
+
+
+def _find_document_end(remaining: memoryview, data: bytes, source: str) -> int:
+    """Return the end of the first document in *remaining*, which is the last part of *data*.
+
+    Raises:
+        UnreadableError: the document is malformed, nested too deeply, or truncated.
+    """
+    try:
+        msgspec.json.decode(remaining, type=msgspec.Raw)
+    except RecursionError as error:
+        raise UnreadableError(source, "is nested more deeply than any Kubernetes object") from error
+    except msgspec.DecodeError as error:
+        trailing_match = _TRAILING_CHARACTERS.search(str(error))
+        if trailing_match is None:
+            raise _make_json_error(remaining, data, source, str(error)) from error
+        return int(trailing_match[1]) - 1
+    return len(remaining)
+
+
+def _make_json_error(remaining: memoryview, data: bytes, source: str, message: str) -> UnreadableError:
+    """Return the error of the standard library's parser, which has a line number.
+
+    If that parser accepts the text, return an error with msgspec's *message*.
+    """
+    text = bytes(remaining).decode().rstrip()
+    try:
+        json.loads(text)
+    except RecursionError:
+        return UnreadableError(source, "is nested more deeply than any Kubernetes object")
+    except json.JSONDecodeError as error:
+        line = data.count(b"\n", 0, len(data) - len(remaining)) + error.lineno
+        if error.pos >= len(text):
+            return UnreadableError(source, "broken JSON: it ends too early; was it cut short?", f"line {line}")
+        return UnreadableError(source, f"broken JSON: {error.msg} (column {error.colno})", f"line {line}")
+    return UnreadableError(source, f"broken JSON: {message}")
+
+
+class _EntryReader:
+    """Reads the objects of one file, including the items of Lists."""
+
+    def __init__(self, source: str) -> None:
+        self._source = source
+        self._list_count = 0
+
+    def read_json(self, text: msgspec.Raw, position: str, kind: str = "", version: str = "") -> Iterator[Any]:
+        """Yield the entries of a JSON object. *kind* and *version* are used if the object has none."""
+        try:
+            head = _HEAD_DECODER.decode(text)
+        except msgspec.ValidationError:
+            yield self._make_not_an_object_error(position, self._decode(position, text))
+            return
+        kind_and_version = self._parse_kind_and_version(position, head.kind or kind, head.api_version or version)
+        if isinstance(kind_and_version, InputErrorLine):
+            yield kind_and_version
+            return
+        if _is_list(kind_and_version[0], head.items is not _NULL):
+            self._count_list(position)
+            yield from self._read_config(position, self._decode(position, head.config))
+            yield from self._read_recorded_kinds(
+                position, kind_and_version[0], head.recorded_kinds, head.unreadable_kinds
+            )
+            yield from self._read_recorded_version(position, head.kubernetes_version)
+            try:
+                items = _ITEMS_DECODER.decode(head.items) if bytes(head.items) != b"null" else []
+            except msgspec.ValidationError:
+                yield self._make_error(position, "items: want a list of objects")
+                return
+            item_kind_and_version = _get_item_kind_and_version(*kind_and_version)
+            for index, item in enumerate(items):
+                yield from self.read_json(item, self._make_item_position(position, index), *item_kind_and_version)
+        elif kind_and_version[0] == CONFIG_KIND:
+            yield from self._read_config(position, self._decode(position, text))
+        else:
+            yield ObjectEntry(*kind_and_version, SourceLocation(self._source, position), text)
+
+    def read_yaml(self, value: Any, position: str, kind: str = "", version: str = "") -> Iterator[Any]:
+        """Yield the entries of a YAML object. The arguments are those of `read_json`."""
+        if not isinstance(value, dict):
+            yield self._make_not_an_object_error(position, value)
+            return
+        kind_and_version = self._parse_kind_and_version(
+            position, value.get("kind") or kind, value.get("apiVersion") or version
+        )
+        if isinstance(kind_and_version, InputErrorLine):
+            yield kind_and_version
+            return
+        if _is_list(kind_and_version[0], "items" in value):
+            self._count_list(position)
+            yield from self._read_config(position, value.get("config"))
+            yield from self._read_recorded_kinds(
+                position, kind_and_version[0], value.get("recordedKinds"), value.get("unreadableKinds")
+            )
+            yield from self._read_recorded_version(position, value.get("kubernetesVersion"))
+            items = value.get("items") or []
+            if not isinstance(items, list):
+                yield self._make_error(position, "items: want a list of objects")
+                return
+            item_kind_and_version = _get_item_kind_and_version(*kind_and_version)
+            for index, item in enumerate(items):
+                item_position = (
+                    f"line {item.line}"
+                    if isinstance(item, LocatedMapping)
+                    else self._make_item_position(position, index)
+                )
+                yield from self.read_yaml(item, item_position, *item_kind_and_version)
+        elif kind_and_version[0] == CONFIG_KIND:
+            yield from self._read_config(position, value)
+        else:
+            yield ObjectEntry(*kind_and_version, SourceLocation(self._source, position), value)
+
+    def _decode(self, position: str, text: msgspec.Raw) -> Any:
+        """Decode a JSON value to plain values.
+
+        Raises:
+            UnreadableError: a number is out of range.
+        """
+        try:
+            return msgspec.json.decode(text)
+        except msgspec.DecodeError as error:
+            raise UnreadableError(self._source, f"broken JSON: {error}", position) from error
+
+    def _parse_kind_and_version(self, position: str, kind: Any, version: Any) -> tuple[str, str] | InputErrorLine:
+        if not isinstance(kind, str) or not isinstance(version, str):
+            return self._make_error(position, "kind and apiVersion: want text")
+        if not kind:
+            return self._make_error(position, f"kind: is missing; {_EXPECTATION}")
+        if len(kind) > _MAX_KIND_LENGTH or len(version) > _MAX_VERSION_LENGTH:
+            limits = f"at most {_MAX_KIND_LENGTH} and {_MAX_VERSION_LENGTH} characters"
+            return self._make_error(position, f"kind and apiVersion: too long; want {limits}")
+        if not version:
+            return self._make_error(
+                position, f"apiVersion: is missing in this {kind}; add it, for example apiVersion: v1"
+            )
+        return kind, version
+
+    def _make_item_position(self, position: str, index: int) -> str:
+        return f"{position}.items[{index}]" if position else f"items[{index}]"
+
+    def _count_list(self, position: str) -> None:
+        """Count one more List, and raise an error if the file has too many."""
+        self._list_count += 1
+        if self._list_count > _MAX_LISTS:
+            message = f"has more than {_MAX_LISTS} Lists; are Lists nested through YAML aliases?"
+            raise UnreadableError(self._source, message, position)
+
+    def _read_config(self, position: str, value: Any) -> Iterator[ConfigEntry]:
+        if value is not None:
+            yield ConfigEntry(SourceLocation(self._source, position), value)
+
+    def _read_recorded_kinds(
+        self, position: str, list_kind: str, kinds: Any, unreadable_kinds: Any
+    ) -> Iterator[RecordedKinds | InputErrorLine]:
+        """Yield the kinds that `extender record` names in a List, or the kind of the items of a typed List."""
+        if list_kind != "List":
+            yield RecordedKinds((list_kind.removesuffix("List"),), {})
+        if kinds is not None and not _are_texts(kinds, list):
+            yield self._make_error(position, "recordedKinds: want a list of kinds")
+        elif unreadable_kinds is not None and not (
+            _are_texts(unreadable_kinds, dict) and _are_texts(list(unreadable_kinds.values()), list)
+        ):
+            yield self._make_error(position, "unreadableKinds: want a mapping of kinds to reasons")
+        elif kinds is not None or unreadable_kinds is not None:
+            yield RecordedKinds(tuple(kinds or ()), unreadable_kinds or {})
+
+    def _read_recorded_version(self, position: str, version: Any) -> Iterator[RecordedVersion | InputErrorLine]:
+        """Yield the version that `extender record` writes to a List."""
+        if isinstance(version, str):
+            yield RecordedVersion(version)
+        elif version is not None:
+            yield self._make_error(position, "kubernetesVersion: want text")
+
+    def _make_not_an_object_error(self, position: str, value: Any) -> InputErrorLine:
+        type_names = {
+            list: "a list",
+            str: "text",
+            bool: "a boolean",
+            int: "a number",
+            float: "a number",
+            type(None): "null",
+        }
+        return self._make_error(position, f"is {type_names.get(type(value), 'something else')}; {_EXPECTATION}")
+
+    def _make_error(self, position: str, message: str) -> InputErrorLine:
+        return InputErrorLine(SourceLocation(self._source, position), message)
+
+
+def _are_texts(values: Any, container: type[list[Any]] | type[dict[Any, Any]]) -> bool:
+    return isinstance(values, container) and all(isinstance(value, str) for value in values)
+
+
+def _is_list(kind: str, has_items: bool) -> bool:
+    return kind == "List" or (kind.endswith("List") and has_items)
+
+
+def _get_item_kind_and_version(kind: str, version: str) -> tuple[str, str]:
+    """Return the default kind and version of the items of a List. For example, items of a NodeList are Nodes."""
+    return (kind.removesuffix("List"), version) if kind != "List" else ("", "")

@@ -1,0 +1,82 @@
+"""Workloads: controllers of pods that are read from files, with the template of their pods."""
+
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import Any, Final
+
+from extender.api.kinds.meta import KubernetesObject, ObjectMeta
+from extender.api.kinds.pod import PodSpec
+from extender.api.kinds.storage import PersistentVolumeClaim
+from extender.api.kinds.struct_base import Int32, KubernetesStruct
+
+
+class PodTemplate(KubernetesStruct, frozen=True, kw_only=True):
+    """The template of the pods of a workload."""
+
+    metadata: ObjectMeta = ObjectMeta()
+    spec: PodSpec = PodSpec()
+
+
+class StatefulSetOrdinals(KubernetesStruct, frozen=True, kw_only=True):
+    """The number of the first pod of a stateful set."""
+
+    start: Int32 = 0
+
+
+class WorkloadSpec(KubernetesStruct, frozen=True, kw_only=True):
+    """The fields of all kinds of workloads; a kind has some of them.
+
+    Attributes:
+        selector: the label selector as plain values; that of a replication controller is a mapping of labels.
+        template: the pod template; None for a workload that only exists for its selector.
+    """
+
+    replicas: Int32 | None = None
+    parallelism: Int32 | None = None
+    completions: Int32 | None = None
+    suspend: bool | None = None
+    ordinals: StatefulSetOrdinals = StatefulSetOrdinals()
+    selector: dict[str, Any] | None = None
+    template: PodTemplate | None = None
+    volume_claim_templates: tuple[PersistentVolumeClaim, ...] = ()
+
+
+class Workload(KubernetesObject, frozen=True, kw_only=True):
+    """A controller of pods: a Deployment, ReplicaSet, ReplicationController, StatefulSet, DaemonSet or Job."""
+
+    kind: str = ""
+    spec: WorkloadSpec = WorkloadSpec()
+
+    @property
+    def key(self) -> str:
+        """The workload in kubectl's notation with its namespace: `deployment/shop/web`."""
+        return f"{self.kind.lower()}/{self.metadata.namespace}/{self.metadata.name}"
+
+
+WORKLOAD_VERSIONS: Final[Mapping[str, str]] = MappingProxyType(
+    {
+        "Deployment": "apps/v1",
+        "ReplicaSet": "apps/v1",
+        "StatefulSet": "apps/v1",
+        "DaemonSet": "apps/v1",
+        "Job": "batch/v1",
+        "ReplicationController": "v1",
+    }
+)
+"""The apiVersion of each kind of workload."""
+
+WORKLOAD_ALIASES: Final[Mapping[str, str]] = MappingProxyType(
+    {
+        alias: kind
+        for kind, short_name in (
+            ("Deployment", "deploy"),
+            ("ReplicaSet", "rs"),
+            ("StatefulSet", "sts"),
+            ("DaemonSet", "ds"),
+            ("Job", "job"),
+            ("ReplicationController", "rc"),
+        )
+        for alias in (kind.lower(), f"{kind.lower()}s", short_name)
+    }
+)
+"""The kinds of workloads by the names that kubectl accepts: `deployment`, `deployments`, `deploy`."""

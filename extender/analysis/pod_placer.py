@@ -1,0 +1,161 @@
+"""Place pods one after another with the scheduling cycle, for simulations, and undo the placements."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from random import Random
+from typing import Any
+
+from extender.analysis.permit_simulation import PermitSimulation
+from extender.api.kinds.pod import Pod
+from extender.cache.cache import Cache
+from extender.cycle.binding_cycle import make_assumed_pod, run_reserve_plugins, run_unreserve_plugins
+from extender.cycle.decision import Decision, ScheduleFailure, ScheduleResult
+from extender.cycle.node_sampling import NodeSampler
+from extender.cycle.plugin_runtime import PluginRuntime
+from extender.cycle.pod_group_cycle import schedule_pod_group
+from extender.cycle.pod_group_members import GroupDecision
+from extender.cycle.pre_enqueue import run_pre_enqueue_plugins
+from extender.cycle.scheduling_cycle import schedule_pod
+from extender.framework.profiles import Profile
+
+
+@dataclass(frozen=True, slots=True)
+class Attempt:
+    """The outcome of one attempt to place a pod.
+
+    Attributes:
+        pod: the pod.
+        node: the node on which the pod is assumed; empty if it was not placed.
+        reasons: the reasons why the pod was not placed, sorted, without node counts; empty if it was placed.
+        message: kube-scheduler's message; empty if the pod was placed.
+        failure: the failed scheduling cycle; None if another step rejected the pod, or if it was placed.
+    """
+
+    pod: Pod
+    node: str = ""
+    reasons: tuple[str, ...] = ()
+    message: str = ""
+    failure: ScheduleFailure | None = None
+
+
+class PodPlacer:
+    """Places pods on the nodes of a cache. Placed pods are assumed, so that later pods see them.
+
+    Args:
+        cache: the cache with the cluster; it is modified.
+        profiles: the profiles by scheduler name.
+        runtime: the plugin runtime.
+        seed: the random seed for the selection among nodes with equal scores.
+    """
+
+    __slots__ = ("_cache", "_node_sampler", "_permit_simulation", "_placed", "_profiles", "_rng", "_runtime")
+
+    def __init__(self, cache: Cache, profiles: Mapping[str, Profile], runtime: PluginRuntime, seed: int = 0) -> None:
+        self._cache, self._profiles, self._runtime = cache, profiles, runtime
+        self._rng = Random(seed)  # noqa: S311  reproducible
+        self._node_sampler = NodeSampler()
+        self._permit_simulation = PermitSimulation(cache, runtime)
+        self._placed: list[tuple[Attempt, dict[str, Any]]] = []
+
+    def place(self, pod: Pod) -> Attempt:
+        """Try to place *pod*, whose scheduler name has a profile.
+
+        A pod that waits on Permit counts as placed until `time_out_permits`.
+        """
+        rejected = self.run_pre_enqueue(pod)
+        if rejected is not None:
+            return rejected
+        decision = self.find_node(pod)
+        if isinstance(decision, ScheduleFailure):
+            return make_failed_attempt(pod, decision)
+        return self.assume(pod, decision)
+
+    def run_pre_enqueue(self, pod: Pod) -> Attempt | None:
+        """Return the failed attempt if a PreEnqueue plugin rejects *pod*, or None."""
+        snapshot = self._cache.snapshot()
+        rejection = run_pre_enqueue_plugins(
+            snapshot.make_pod_info(pod), snapshot, self._profiles[pod.spec.scheduler_name], self._runtime
+        )
+        if rejection is None:
+            return None
+        reason = f"not enqueued because of {rejection.plugin}: {rejection.message}"
+        return Attempt(pod, reasons=(reason,), message=rejection.message)
+
+    def find_node(self, pod: Pod) -> Decision:
+        """Run the scheduling cycle of *pod*. The cache does not change."""
+        snapshot, profile = self._cache.snapshot(), self._profiles[pod.spec.scheduler_name]
+        return schedule_pod(
+            snapshot.make_pod_info(pod), snapshot, profile, self._runtime, self._rng, self._node_sampler
+        )
+
+    def find_nodes_of_group(self, pods: Sequence[Pod], profile: Profile) -> GroupDecision:
+        """Run the cycle of a pod group with the members *pods*, in their order. The cache does not change."""
+        snapshot = self._cache.snapshot()
+        members = [snapshot.make_pod_info(pod) for pod in pods]
+        return schedule_pod_group(members, snapshot, profile, self._runtime, self._rng, self._node_sampler)
+
+    def assume(self, pod: Pod, decision: ScheduleResult) -> Attempt:
+        """Assume *pod* on the node of *decision* if the Reserve and Permit plugins allow it."""
+        profile, snapshot = self._profiles[pod.spec.scheduler_name], self._cache.snapshot()
+        node, cycle_state = decision.suggested_host, decision.cycle_state
+        # Reserve volumes and devices, so that later pods cannot use them.
+        status = run_reserve_plugins(snapshot.make_pod_info(pod), node, snapshot, profile, self._runtime, cycle_state)
+        if status is not None:
+            message = f"0/1 nodes are available: 1 {status.message}."
+            return Attempt(pod, reasons=(status.message,), message=message)
+        del snapshot  # otherwise the next write to the cache would copy its tables
+        self._cache.assume(make_assumed_pod(pod, node, profile, cycle_state), node)
+        rejection = self._permit_simulation.run_permit(pod, node, profile, cycle_state)
+        if rejection is not None:
+            return Attempt(pod, reasons=(rejection.reason,), message=rejection.message)
+        attempt = Attempt(pod, node)
+        self._placed.append((attempt, cycle_state))
+        return attempt
+
+    def time_out_permits(self) -> dict[str, Attempt]:
+        """Time out the pods that wait on Permit; return the new outcome of each by the pod's key."""
+        rejected = {
+            pod.key: Attempt(pod, reasons=(rejection.reason,), message=rejection.message)
+            for pod, rejection in self._permit_simulation.time_out()
+        }
+        self._placed = [entry for entry in self._placed if entry[0].pod.key not in rejected]
+        return rejected
+
+    def unassign(self, uid: str) -> Pod:
+        """Take the placed pod *uid* off its node and return it. It becomes pending.
+
+        Raises:
+            KeyError: no such pod is placed.
+        """
+        for index, (attempt, cycle_state) in enumerate(self._placed):
+            if (attempt.pod.metadata.uid or attempt.pod.key) == uid:
+                del self._placed[index]
+                self._unreserve(attempt, cycle_state)
+                return attempt.pod
+        raise KeyError(uid)
+
+    def unassign_placed_pods(self) -> None:
+        """Take all placed pods off their nodes, the last one first. They become pending."""
+        while self._placed:
+            self._unreserve(*self._placed.pop())
+
+    def _unreserve(self, attempt: Attempt, cycle_state: dict[str, Any]) -> None:
+        pod_info = self._cache.snapshot().make_pod_info(attempt.pod)
+        profile = self._profiles[attempt.pod.spec.scheduler_name]
+        run_unreserve_plugins(pod_info, attempt.node, profile, self._runtime, cycle_state)
+        self._cache.forget(attempt.pod)
+
+
+def make_failed_attempt(pod: Pod, failure: ScheduleFailure) -> Attempt:
+    """Return the attempt of a pod whose scheduling cycle failed."""
+    return Attempt(pod, reasons=_list_reasons(failure), message=failure.message, failure=failure)
+
+
+def _list_reasons(failure: ScheduleFailure) -> tuple[str, ...]:
+    """Return the sorted reasons of a failure, without node counts."""
+    diagnosis = failure.diagnosis
+    if diagnosis.error is not None or diagnosis.node_count == 0:
+        return (failure.message,)
+    if diagnosis.pre_filter_run.status is not None and diagnosis.pre_filter_run.status.reasons:
+        return (diagnosis.pre_filter_run.status.message,)
+    return tuple(sorted(diagnosis.count_reasons())) or (failure.message,)

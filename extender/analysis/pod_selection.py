@@ -1,0 +1,188 @@
+"""Select pods by name, workload, namespace and labels, as kubectl does."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Final
+
+from extender.analysis.input.workload_pods import is_controlled_by
+from extender.analysis.input.workloads import WORKLOAD_ALIASES
+from extender.api.defaults import DEFAULT_NAMESPACE
+from extender.api.kinds.pod import Pod
+from extender.api.kinds.workload import ReplicaSet
+from extender.api.matching import Requirement
+from extender.basics.edit_distance import find_nearest_names
+
+_POD_ALIASES: Final = ("pod", "pods", "po")
+_MAX_SUGGESTIONS: Final = 3
+
+
+@dataclass(frozen=True, slots=True)
+class PodSelection:
+    """The pods that a command is about.
+
+    Attributes:
+        names: pods as `name`, `namespace/name` or `pod/name`, and workloads as `deployment/name` or
+            `deployment/namespace/name`. Empty: all pending pods.
+        namespace: the namespace of names without one, and of all pods if there are no names. Empty: all namespaces; a
+            name then means the pod in the default namespace, or else the only pod with this name.
+        labels: the requirements that the labels of the pods must match.
+    """
+
+    names: tuple[str, ...] = ()
+    namespace: str = ""
+    labels: tuple[Requirement, ...] = ()
+
+    def matches(self, pod: Pod) -> bool:
+        """Return whether the namespace and the labels of *pod* match."""
+        if self.namespace and pod.metadata.namespace != self.namespace:
+            return False
+        return all(requirement.matches(pod.metadata.labels.get(requirement.key)) for requirement in self.labels)
+
+
+ALL_PENDING_PODS: Final = PodSelection()
+"""The selection of all pending pods."""
+
+
+@dataclass(frozen=True, slots=True)
+class WorkloadName:
+    """The name of a workload: `deployment/shop/web`.
+
+    Attributes:
+        kind: the kind, such as `Deployment`.
+        namespace: the namespace; empty if it is not known.
+        name: the name.
+    """
+
+    kind: str
+    namespace: str
+    name: str
+
+    @property
+    def key(self) -> str:
+        """The key of the workload: `deployment/shop/web`."""
+        return f"{self.kind.lower()}/{self.namespace}/{self.name}"
+
+
+def parse_workload_name(text: str, namespace: str) -> WorkloadName | None:
+    """Return the workload that *text* names in kubectl's notation; None if it names no workload.
+
+    Args:
+        text: `deployment/web`, `deploy/web` or `deployment/shop/web`.
+        namespace: the namespace of a name without one.
+    """
+    kind, _, rest = text.partition("/")
+    if kind.lower() not in WORKLOAD_ALIASES or not rest:
+        return None
+    if "/" in rest:
+        namespace, _, rest = rest.partition("/")
+    return WorkloadName(WORKLOAD_ALIASES[kind.lower()], namespace, rest)
+
+
+def strip_pod_alias(text: str) -> str:
+    """Return *text* without a leading `pod/`."""
+    kind, _, rest = text.partition("/")
+    return rest if kind.lower() in _POD_ALIASES and rest else text
+
+
+class PodFinder:
+    """Finds pods of a cluster by name, or by the name of their workload.
+
+    Args:
+        pods: all pods.
+        replica_sets: the replica sets of the cluster, through which deployments control their pods.
+        workload_pods: the keys of the pods of workloads whose manifests are known, by the workload's key.
+    """
+
+    def __init__(
+        self,
+        pods: Iterable[Pod],
+        replica_sets: Iterable[ReplicaSet] = (),
+        workload_pods: Mapping[str, tuple[str, ...]] | None = None,
+    ) -> None:
+        self._pods = {pod.key: pod for pod in pods}
+        self._replica_sets = {f"{obj.metadata.namespace}/{obj.metadata.name}": obj for obj in replica_sets}
+        self._workload_pods = workload_pods or {}
+
+    def find(self, text: str, namespace: str = "") -> tuple[list[Pod], str]:
+        """Return the pods that *text* names, and an error message if there are none.
+
+        The pods of a workload are its pending pods, or else all of its pods.
+        """
+        if text in self._pods and "/" in text:
+            return [self._pods[text]], ""
+        workload = parse_workload_name(text, namespace)
+        if workload is None:
+            return self._find_pod(strip_pod_alias(text), namespace)
+        pods = self.find_workload_pods(workload)
+        if pods:
+            return [pod for pod in pods if not pod.spec.node_name] or pods, ""
+        return [], self._make_unknown_workload_message(workload)
+
+    def find_workload_pods(self, workload: WorkloadName) -> list[Pod]:
+        """Return the pods of a workload. Without a namespace, workloads of this name in all namespaces are meant."""
+        made_pods = [
+            self._pods[pod_key]
+            for key, pod_keys in self._workload_pods.items()
+            if key == workload.key or (not workload.namespace and _has_name(key, workload))
+            for pod_key in pod_keys
+            if pod_key in self._pods
+        ]
+        if made_pods:
+            return made_pods
+        return [
+            pod
+            for pod in self._pods.values()
+            if workload.namespace in {"", pod.metadata.namespace}
+            and is_controlled_by(pod, workload.kind, pod.metadata.namespace, workload.name, self._replica_sets)
+        ]
+
+    def _find_pod(self, name: str, namespace: str) -> tuple[list[Pod], str]:
+        if "/" in name:
+            pod = self._pods.get(name)
+            return ([pod], "") if pod else ([], self._make_unknown_pod_message(name, {key: key for key in self._pods}))
+        pod = self._pods.get(f"{namespace or DEFAULT_NAMESPACE}/{name}")
+        if pod is not None:
+            return [pod], ""
+        keys = [key for key in self._pods if key.partition("/")[2] == name]
+        if namespace:
+            others = f"; did you mean {', '.join(sorted(keys)[:_MAX_SUGGESTIONS])}?" if keys else ""
+            if others:
+                return [], f'there is no such pod in namespace "{namespace}"{others}'
+        elif len(keys) == 1:
+            return [self._pods[keys[0]]], ""
+        elif keys:
+            return [], f"several pods have this name; want one of {', '.join(sorted(keys))}"
+        names = {key.partition("/")[2]: key for key in self._pods if not namespace or key.startswith(f"{namespace}/")}
+        return [], self._make_unknown_pod_message(name, names)
+
+    def _make_unknown_pod_message(self, name: str, keys_by_name: dict[str, str]) -> str:
+        """Return the error message for an unknown pod, which suggests pods with an equal or similar name."""
+        keys_in_other_namespaces = [
+            key for key in keys_by_name if key.partition("/")[2] == name.partition("/")[2] != ""
+        ]
+        similar_names = find_nearest_names(name, keys_by_name, _MAX_SUGGESTIONS)
+        suggestions = ", ".join(
+            keys_by_name[match] for match in keys_in_other_namespaces[:_MAX_SUGGESTIONS] or similar_names
+        )
+        return f"there is no such pod; did you mean {suggestions}?" if suggestions else "there is no such pod"
+
+    def _make_unknown_workload_message(self, workload: WorkloadName) -> str:
+        kind = workload.kind.lower()
+        names = sorted({name for pod in self._pods.values() for name in self._iterate_owner_names(pod, workload.kind)})
+        similar_names = ", ".join(f"{kind}/{name}" for name in find_nearest_names(workload.name, names))
+        suggestion = f"did you mean {similar_names}?" if similar_names else "add its manifest with -f"
+        return f"this {kind} has no pods; {suggestion}"
+
+    def _iterate_owner_names(self, pod: Pod, kind: str) -> Iterable[str]:
+        owner = next((owner for owner in pod.metadata.owner_references if owner.controller), None)
+        if owner is None:
+            return
+        if owner.kind == kind:
+            yield owner.name
+        elif kind == "Deployment" and owner.kind == "ReplicaSet":
+            yield owner.name.rpartition("-")[0]
+
+
+def _has_name(key: str, workload: WorkloadName) -> bool:
+    kind, _, rest = key.partition("/")
+    return kind == workload.kind.lower() and rest.partition("/")[2] == workload.name

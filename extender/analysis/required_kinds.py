@@ -1,0 +1,175 @@
+"""The kinds of objects on which the scheduling of a pod depends, besides nodes and pods.
+
+Of a live cluster, only these kinds are read. A result has a warning if it depends on a kind that is not recorded.
+"""
+
+from collections.abc import Collection, Iterator, Mapping
+from typing import Final
+
+from extender.api.kinds.pod import Pod
+from extender.api.requests import is_dra_extended_resource
+from extender.client.rest_mapping import ENDPOINTS
+from extender.framework.profiles import Profile
+
+RECORD_COMMAND: Final = "extender record -o cluster.json.gz"
+"""The command that records everything that scheduling reads."""
+
+CLAIM_KINDS: Final = ("PersistentVolumeClaim", "PersistentVolume", "StorageClass")
+_ATTACHMENT_KINDS: Final = ("CSINode", "CSIDriver", "CSIStorageCapacity", "VolumeAttachment")
+_DEVICE_KINDS: Final = ("ResourceClaim", "ResourceClaimTemplate", "ResourceSlice", "DeviceClass")
+_SPREADING_CONTROLLERS: Final = ("ReplicationController", "ReplicaSet", "StatefulSet")
+_CLAIM_PLUGINS: Final = frozenset(("VolumeBinding", "VolumeRestrictions", "VolumeZone", "NodeVolumeLimits"))
+_SPREADING_PLUGINS: Final = frozenset(("PodTopologySpread", "SelectorSpread", "ServiceAffinity"))
+
+RECORDED_KINDS: Final = (
+    "Node",
+    "Pod",
+    "Namespace",
+    "Service",
+    *_SPREADING_CONTROLLERS,
+    *CLAIM_KINDS,
+    *_ATTACHMENT_KINDS,
+    "PodDisruptionBudget",
+    "PriorityClass",
+    *_DEVICE_KINDS,
+)
+"""The kinds of a complete recording, nodes and pods first."""
+
+
+def list_required_kinds(pod: Pod, profile: Profile) -> list[str]:
+    """Return the kinds that the plugins of *profile* read for *pod*, without nodes and pods, each once.
+
+    A kind is left out only if none of its objects could change the result for this pod.
+    """
+    return list(dict.fromkeys(_iterate_required_kinds(pod, profile)))
+
+
+def _iterate_required_kinds(pod: Pod, profile: Profile) -> Iterator[str]:
+    plugins = profile.plugins.keys()
+    if _CLAIM_PLUGINS & plugins and pod.spec.volumes:
+        yield from CLAIM_KINDS if _uses_claims(pod) else ()
+        yield from _ATTACHMENT_KINDS
+    if "DynamicResources" in plugins:
+        yield from _iterate_device_kinds(pod)
+    if _SPREADING_PLUGINS & plugins and not pod.spec.topology_spread_constraints:
+        yield from _iterate_spreading_kinds(pod)
+    if "InterPodAffinity" in plugins:
+        yield "Namespace"
+    if "DefaultPreemption" in plugins and pod.spec.preemption_policy != "Never":
+        yield "PodDisruptionBudget"
+    if pod.spec.priority_class_name and pod.spec.priority is None:
+        yield "PriorityClass"
+    if profile.pod_group_settings is not None and pod.spec.scheduling_group is not None:
+        yield "PodGroup"
+    for name, plugin in profile.plugins.items():
+        if name != "DynamicResources" or pod.spec.resource_claims or _requests_extended_resource(pod):
+            for kind in getattr(plugin, "read_kinds", ()):
+                yield kind.__name__
+
+
+def _iterate_device_kinds(pod: Pod) -> Iterator[str]:
+    if pod.spec.resource_claims:
+        yield from _DEVICE_KINDS
+    elif _requests_extended_resource(pod):  # a device class may provide it
+        yield from ("DeviceClass", "ResourceSlice", "ResourceClaim")
+
+
+def _iterate_spreading_kinds(pod: Pod) -> Iterator[str]:
+    """Yield the kinds whose selectors define the default spreading of *pod*.
+
+    Source: pkg/scheduler/framework/plugins/helper/spread.go, DefaultSelector (1.36).
+    """
+    if pod.metadata.labels:
+        yield "Service"
+    owner = next((owner for owner in pod.metadata.owner_references if owner.controller), None)
+    if owner is not None and owner.kind in _SPREADING_CONTROLLERS:
+        yield owner.kind
+
+
+def _uses_claims(pod: Pod) -> bool:
+    return any(
+        volume.persistent_volume_claim is not None or volume.ephemeral is not None for volume in pod.spec.volumes
+    )
+
+
+def _requests_extended_resource(pod: Pod) -> bool:
+    return any(
+        is_dra_extended_resource(name)
+        for container in (*pod.spec.containers, *pod.spec.init_containers)
+        for name in container.resources.requests
+    )
+
+
+def list_missing_kinds(
+    pod: Pod, profile: Profile, recorded_kinds: Collection[str], *, scored: bool, preempts: bool
+) -> list[str]:
+    """Return the kinds that are not recorded although the result for *pod* depends on them.
+
+    Kinds are left out if clusters often have no object of them, so that their absence means nothing.
+
+    Args:
+        pod: the pod.
+        profile: the pod's profile.
+        recorded_kinds: the kinds in the recording.
+        scored: whether the result depends on scores.
+        preempts: whether the result depends on victims of a preemption.
+    """
+    relevant_kinds = {*CLAIM_KINDS, "ResourceClaim", "ResourceSlice", "DeviceClass", "PriorityClass"}
+    if not pod.spec.resource_claims:
+        relevant_kinds -= {"ResourceClaim", "ResourceSlice", "DeviceClass"}
+    elif all(claim.resource_claim_name is None for claim in pod.spec.resource_claims):
+        relevant_kinds.add("ResourceClaimTemplate")
+    if scored:
+        relevant_kinds |= {"Service", *_SPREADING_CONTROLLERS}
+    if preempts:
+        relevant_kinds.add("PodDisruptionBudget")
+    if _has_namespace_selector(pod):
+        relevant_kinds.add("Namespace")
+    return [
+        kind
+        for kind in list_required_kinds(pod, profile)
+        if kind in relevant_kinds and kind not in recorded_kinds and not _is_built_in_class(kind, pod)
+    ]
+
+
+def _is_built_in_class(kind: str, pod: Pod) -> bool:
+    return kind == "PriorityClass" and pod.spec.priority_class_name.startswith("system-")
+
+
+def _has_namespace_selector(pod: Pod) -> bool:
+    affinity = pod.spec.affinity
+    if affinity is None:
+        return False
+    return any(
+        term.namespace_selector is not None
+        for rules in (affinity.pod_affinity, affinity.pod_anti_affinity)
+        if rules is not None
+        for term in (
+            *rules.required_during_scheduling_ignored_during_execution,
+            *(weighted.pod_affinity_term for weighted in rules.preferred_during_scheduling_ignored_during_execution),
+        )
+    )
+
+
+def get_plural(kind: str) -> str:
+    """Return the plural resource name of a kind, such as `persistentvolumeclaims`."""
+    endpoint = ENDPOINTS.get(kind)
+    return endpoint.plural if endpoint else f"{kind.lower()}s"
+
+
+def format_missing_kinds(missing_kinds: Collection[str], unreadable_kinds: Mapping[str, str]) -> list[str]:
+    """Return a line for the kinds that are not recorded, and a line for each kind that could not be read.
+
+    Args:
+        missing_kinds: the kinds that are not in the recording.
+        unreadable_kinds: the kinds that could not be read when the cluster was recorded, with the reason.
+    """
+    lines = [
+        f"not readable: {get_plural(kind)}; {unreadable_kinds[kind]}"
+        for kind in missing_kinds
+        if kind in unreadable_kinds
+    ]
+    unrecorded = ", ".join(get_plural(kind) for kind in missing_kinds if kind not in unreadable_kinds)
+    if unrecorded:
+        lines.insert(0, f"not recorded: {unrecorded}; run: {RECORD_COMMAND}")
+    return lines

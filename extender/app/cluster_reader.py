@@ -1,0 +1,321 @@
+"""Read a live cluster once, as a recording. Lists are read in pages.
+
+Nodes and pods are listed first. The selected pods determine which other kinds are listed.
+"""
+
+import asyncio
+import dataclasses
+from collections.abc import Awaitable, Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Final, TypeVar
+
+import msgspec
+from msgspec.structs import replace
+
+from extender import __version__
+from extender.analysis.input.input_errors import UnreadableError
+from extender.analysis.input.workload_pods import make_workload_pods
+from extender.analysis.input.workloads import WORKLOAD_VERSIONS, Workload
+from extender.analysis.pod_selection import PodFinder, PodSelection, WorkloadName, parse_workload_name
+from extender.analysis.recorded_cluster import Recording
+from extender.analysis.required_kinds import get_plural, list_required_kinds
+from extender.api.codec import DecodeError, decode
+from extender.api.defaulting import set_priority
+from extender.api.kinds.affinity import PodAffinity, PodAntiAffinity
+from extender.api.kinds.disruption import PriorityClass
+from extender.api.kinds.meta import KubernetesObject
+from extender.api.kinds.pod import Pod
+from extender.api.kinds.workload import ReplicaSet
+from extender.api.scheme import KINDS
+from extender.basics.clock import SystemClock
+from extender.client.credentials import Credentials
+from extender.client.errors import ApiError, CredentialsError, ForbiddenError, NotFoundError
+from extender.client.kubeconfig import CredentialSource
+from extender.client.listwatch import UNFINISHED_PODS, ListWatch, list_all
+from extender.client.rest_mapping import ENDPOINTS, Endpoint
+from extender.client.transport import Request, Transport
+from extender.config.model import ClientConnection
+from extender.framework.profiles import Profile
+
+_Result = TypeVar("_Result")
+
+ReadProgress = Callable[[int, int], None]
+"""A function that is called with the number of listed kinds and the number of kinds to list."""
+
+_CONNECTION: Final = ClientConnection(qps=50.0, burst=100)
+_NAMESPACED_KINDS: Final = frozenset(("Service", "ReplicationController", "ReplicaSet", "StatefulSet", "PodGroup"))
+"""Kinds of which only the objects in the namespace of a pod matter for that pod."""
+
+_KINDS: Final[Mapping[str, type[KubernetesObject]]] = {
+    kind: KINDS[endpoint.api_version, kind]
+    for kind, endpoint in ENDPOINTS.items()
+    if (endpoint.api_version, kind) in KINDS
+}
+_WORKLOAD_PLURALS: Final = {
+    "Deployment": "deployments",
+    "ReplicaSet": "replicasets",
+    "StatefulSet": "statefulsets",
+    "DaemonSet": "daemonsets",
+    "Job": "jobs",
+    "ReplicationController": "replicationcontrollers",
+}
+
+
+class _VersionInfo(msgspec.Struct, rename="camel"):
+    """The version of an API server. Source: apimachinery/pkg/version/types.go, Info (1.36)."""
+
+    git_version: str
+
+
+@dataclass(slots=True)
+class _ClusterObjects:
+    """The objects that were read.
+
+    Attributes:
+        objects: the objects in the order in which their kinds were read.
+        recorded_kinds: the kinds that were listed.
+        unreadable_kinds: the kinds that may not be listed, with the reason.
+        workload_pods: the pods of each workload that was read, by the workload's key.
+    """
+
+    objects: list[KubernetesObject] = field(default_factory=list)
+    recorded_kinds: set[str] = field(default_factory=set)
+    unreadable_kinds: dict[str, str] = field(default_factory=dict)
+    workload_pods: dict[str, tuple[str, ...]] = field(default_factory=dict)
+
+
+class ClusterReader:
+    """Reads kinds of objects from an API server.
+
+    Args:
+        transport: the connection to the API server.
+        progress: the callback after each kind.
+    """
+
+    def __init__(self, transport: Transport, progress: ReadProgress | None = None) -> None:
+        self._transport, self._progress = transport, progress
+        self._done_count = self._total_count = 0
+        self._cluster = _ClusterObjects()
+
+    async def read_kinds(self, kinds: Iterable[str], server: str) -> Recording:
+        """Read all objects of *kinds*. Kinds that the API server does not have are recorded without objects.
+
+        Raises:
+            ApiError: nodes or pods may not be listed, or the API server cannot be reached.
+        """
+        await self._list_concurrently([self._list_kind(kind) for kind in kinds])
+        return dataclasses.replace(self._make_recording(server), kubernetes_version=await self.read_version())
+
+    async def read_version(self) -> str:
+        """Return the version of the API server, such as `v1.37.2`; empty if the user may not read it."""
+        try:
+            response = await self._transport.call(Request("GET", "/version"))
+            return msgspec.json.decode(response, type=_VersionInfo).git_version
+        except (ForbiddenError, NotFoundError, msgspec.DecodeError):
+            return ""
+
+    async def read_for_pods(self, selection: PodSelection, profiles: Mapping[str, Profile], server: str) -> Recording:
+        """Read nodes, pods, and the other kinds on which the scheduling of the selected pods depends.
+
+        A workload without pods is read, and the pods that it would make are among the objects.
+
+        Raises:
+            ApiError: nodes or pods may not be listed, or the API server cannot be reached.
+        """
+        await self._list_concurrently([self._list_kind("Node"), self._list_kind("Pod")])
+        pods = [obj for obj in self._cluster.objects if isinstance(obj, Pod)]
+        selected_pods = await self._select_pods(pods, selection, profiles)
+        kinds = {
+            kind: None
+            for pod in selected_pods
+            for kind in list_required_kinds(pod, profiles[pod.spec.scheduler_name])
+            if _may_matter(kind, selected_pods, pods)
+        }
+        scopes = [_get_scope(kind, selected_pods) for kind in kinds]
+        await self._list_concurrently(
+            [self._list_kind(kind, *scope) for kind, scope in zip(kinds, scopes, strict=True) if kind in _KINDS]
+        )
+        return self._make_recording(server)
+
+    def _make_recording(self, server: str) -> Recording:
+        cluster = self._cluster
+        priority_classes = {obj.metadata.name: obj for obj in cluster.objects if isinstance(obj, PriorityClass)}
+        return Recording(
+            tuple(set_priority(obj, priority_classes) if isinstance(obj, Pod) else obj for obj in cluster.objects),
+            sources=(server,),
+            recorded_kinds=frozenset(cluster.recorded_kinds),
+            unreadable_kinds=cluster.unreadable_kinds,
+            workload_pods=cluster.workload_pods,
+        )
+
+    async def _list_concurrently(self, lists: Sequence[Awaitable[None]]) -> None:
+        self._total_count += len(lists)
+        self._report_progress()
+        tasks = [asyncio.ensure_future(kind_list) for kind_list in lists]
+        try:
+            for task in asyncio.as_completed(tasks):
+                await task
+                self._done_count += 1
+                self._report_progress()
+        finally:
+            for task in tasks:
+                task.cancel()
+
+    def _report_progress(self) -> None:
+        if self._progress is not None:
+            self._progress(self._done_count, self._total_count)
+
+    async def _list_kind(self, kind: str, namespace: str = "", name: str = "") -> None:
+        """List a kind, or its objects of one namespace or name.
+
+        Raises:
+            ApiError: the list failed. A forbidden kind is recorded as unreadable instead, except nodes and pods.
+        """
+        selector = f"metadata.name={name}" if name else UNFINISHED_PODS if kind == "Pod" else ""
+        list_watch: ListWatch[Any] = ListWatch(_KINDS[kind], ENDPOINTS[kind], namespace, selector)
+        try:
+            object_list = await list_all(self._transport, list_watch)
+        except NotFoundError:  # the API server does not serve this kind
+            self._cluster.recorded_kinds.add(kind)
+        except ForbiddenError as error:
+            if kind in {"Node", "Pod"}:
+                raise
+            self._cluster.unreadable_kinds[kind] = f'grant the verb "list" on {get_plural(kind)} ({error})'
+        else:
+            self._cluster.recorded_kinds.add(kind)
+            self._cluster.objects += object_list.items.values()
+
+    async def _select_pods(
+        self, pods: Sequence[Pod], selection: PodSelection, profiles: Mapping[str, Profile]
+    ) -> list[Pod]:
+        """Return the pods that decide which kinds are read. Names without a pod are left to the caller."""
+        if not selection.names:
+            pending_pods = (pod for pod in pods if not pod.spec.node_name and selection.matches(pod))
+            return [pod for pod in pending_pods if pod.spec.scheduler_name in profiles]
+        finder = PodFinder(pods)
+        selected_pods: list[Pod] = []
+        for name in selection.names:
+            workload = parse_workload_name(name, selection.namespace)
+            found, _ = finder.find(name, selection.namespace)
+            if workload is not None and workload.namespace and not found:
+                found = await self._make_pods_of(workload)
+            elif workload is not None and workload.kind == "Deployment":
+                await self._list_kind("ReplicaSet", workload.namespace)
+                replica_sets = [obj for obj in self._cluster.objects if isinstance(obj, ReplicaSet)]
+                found, _ = PodFinder(pods, replica_sets).find(name, selection.namespace)
+            selected_pods += found
+        return [pod for pod in selected_pods if pod.spec.scheduler_name in profiles]
+
+    async def _make_pods_of(self, name: WorkloadName) -> list[Pod]:
+        """Read a workload without pods, and add the pods that it would make; at least one."""
+        endpoint = Endpoint(WORKLOAD_VERSIONS[name.kind], _WORKLOAD_PLURALS[name.kind])
+        try:
+            body = await self._transport.call(Request("GET", endpoint.build_path(name.namespace, name.name)))
+            workload = decode(body, Workload)
+        except (NotFoundError, ForbiddenError, DecodeError):
+            return []
+        replicas = max(1, workload.spec.replicas or 0)
+        parallelism = max(1, workload.spec.parallelism or 0)
+        spec = replace(workload.spec, replicas=replicas, parallelism=parallelism, suspend=False)
+        workload = replace(workload, kind=name.kind, spec=spec)
+        workload_pods = make_workload_pods(workload, self._cluster.objects)
+        self._cluster.objects += [*workload_pods.other_objects, *workload_pods.pods]
+        self._cluster.workload_pods[name.key] = tuple(pod.key for pod in workload_pods.pods)
+        return list(workload_pods.pods)
+
+
+def _get_scope(kind: str, pods: Collection[Pod]) -> tuple[str, str]:
+    """Return the namespace and the name of the objects of *kind* that matter for *pods*; empty for all objects."""
+    namespaces = {pod.metadata.namespace for pod in pods}
+    if kind not in _NAMESPACED_KINDS or len(namespaces) != 1:
+        return "", ""
+    owners = {owner.name for pod in pods for owner in pod.metadata.owner_references if owner.kind == kind}
+    return namespaces.pop(), owners.pop() if len(owners) == 1 else ""
+
+
+def _may_matter(kind: str, selected_pods: Sequence[Pod], pods: Sequence[Pod]) -> bool:
+    """Return False if no object of *kind* can change the result of a selected pod in a cluster with *pods*."""
+    if kind == "Namespace":
+        return any(_has_namespace_selector(pod) for pod in (*selected_pods, *pods))
+    if kind == "PodDisruptionBudget":
+        highest_priority = max((pod.spec.priority or 0 for pod in selected_pods), default=0)
+        return any(pod.spec.node_name and (pod.spec.priority or 0) < highest_priority for pod in pods)
+    return True
+
+
+def _has_namespace_selector(pod: Pod) -> bool:
+    affinity = pod.spec.affinity
+    return affinity is not None and any(
+        term.namespace_selector is not None
+        for rules in (affinity.pod_affinity, affinity.pod_anti_affinity)
+        for term in _iterate_terms(rules)
+    )
+
+
+def _iterate_terms(rules: PodAffinity | PodAntiAffinity | None) -> Iterator[Any]:
+    if rules is not None:
+        yield from rules.required_during_scheduling_ignored_during_execution
+        for weighted in rules.preferred_during_scheduling_ignored_during_execution:
+            yield weighted.pod_affinity_term
+
+
+def read_cluster_for_pods(
+    source: CredentialSource,
+    selection: PodSelection,
+    profiles: Mapping[str, Profile],
+    progress: ReadProgress | None = None,
+) -> Recording:
+    """Connect to a cluster and read what the scheduling of the selected pods depends on.
+
+    Raises:
+        UnreadableError: the cluster cannot be read; the message names the server and the reason.
+    """
+    return _read(source, lambda reader, server: reader.read_for_pods(selection, profiles, server), progress)
+
+
+def read_cluster_kinds(
+    source: CredentialSource, kinds: Iterable[str], progress: ReadProgress | None = None
+) -> Recording:
+    """Connect to a cluster and read all objects of *kinds*.
+
+    Raises:
+        UnreadableError: the cluster cannot be read; the message names the server and the reason.
+    """
+    return _read(source, lambda reader, server: reader.read_kinds(kinds, server), progress)
+
+
+def read_kubernetes_version(source: CredentialSource) -> str:
+    """Connect to a cluster and return its version, such as `v1.37.2`; empty if the user may not read it.
+
+    Raises:
+        UnreadableError: the cluster cannot be read; the message names the server and the reason.
+    """
+    return _read(source, lambda reader, _: reader.read_version())
+
+
+def _read(
+    source: CredentialSource,
+    read: Callable[[ClusterReader, str], Awaitable[_Result]],
+    progress: ReadProgress | None = None,
+) -> _Result:
+    server = "the cluster"
+
+    async def connect_and_read() -> _Result:
+        nonlocal server
+        credentials = Credentials(source, SystemClock())
+        transport = Transport(credentials, _CONNECTION, f"extender/{__version__}")
+        try:
+            server = (await credentials.get_current_config()).config.server
+            return await read(ClusterReader(transport, progress), server)
+        finally:
+            await transport.close()
+
+    try:
+        return asyncio.run(connect_and_read())
+    except ForbiddenError as error:
+        hint = 'grant the verb "list" on nodes and pods in all namespaces, or use a recording with -f'
+        raise UnreadableError(server, f"{error}; {hint}") from error
+    except CredentialsError as error:
+        raise UnreadableError("the cluster", f"{error}; pass --kubeconfig, or a recording with -f") from error
+    except ApiError as error:
+        raise UnreadableError(server, str(error)) from error

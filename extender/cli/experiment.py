@@ -1,0 +1,194 @@
+"""`extender experiment`: place the pods of a GPU trace with several policies, and compare the allocated GPUs."""
+
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack
+from enum import Enum
+from pathlib import Path
+from typing import Annotated, Final, TextIO
+
+import msgspec
+import typer
+
+from extender.analysis.input.input_errors import InputError, InputErrorLine, SourceLocation
+from extender.analysis.recorded_cluster import read_recording
+from extender.cli.recording_options import redirect_plugin_output
+from extender.cli.terminal import ProgressBar
+from extender.experiments.gpu_trace import Trace, TraceError, make_trace
+from extender.experiments.parallel_runs import run_all
+from extender.experiments.plots import MatplotlibMissingError, check_matplotlib, write_plots
+from extender.experiments.policies import POLICIES, Policy, UnknownPolicyError, find_policies
+from extender.experiments.published_results import PUBLISHED_PERCENTS
+from extender.experiments.report import format_report, make_curve_values, make_run_values
+from extender.experiments.runner import Run
+
+_EPILOG: Final = f"""\b
+Examples:
+  extender experiment --trace default.json.gz --policy FGD,Fill --seeds 42-51 --jobs 2
+  extender experiment --trace default.json.gz --policy BestFit,Fill --published default
+  extender experiment --trace default.json.gz --policy BestFit,FGD,Fill --plots plots
+  extender experiment --trace default.json.gz --policy BestFit -o jsonl > runs.jsonl
+  extender experiment --trace default.json.gz --policy MyScore --curves curves.jsonl   an installed Score plugin
+
+\b
+Policies: {", ".join(POLICIES)}, or the name of an installed Score plugin.
+FillReserve lets shared pods wait although a GPU is free; the other policies place every pod that fits."""
+
+_MAX_SEEDS: Final = 10_000
+
+app = typer.Typer(rich_markup_mode=None, add_completion=False)
+
+
+class ReportFormat(Enum):
+    """The output format."""
+
+    TABLE = "table"
+    JSONL = "jsonl"
+
+
+@app.command(epilog=_EPILOG)
+def experiment(
+    trace: Annotated[
+        str,
+        typer.Option(
+            metavar="FILE", help="Recorded cluster with GPU nodes and pending pods: YAML or JSON, plain or gzipped."
+        ),
+    ],
+    policy: Annotated[str, typer.Option(metavar="NAME[,NAME]", help="Policies to compare.")] = "FGD,Fill",
+    seeds: Annotated[
+        str, typer.Option(metavar="RANGE", help="Seeds of the order of pods and nodes, such as 42-51 or 1,3,5.")
+    ] = "42-51",
+    output: Annotated[ReportFormat, typer.Option("--output", "-o", help="Output format.")] = ReportFormat.TABLE,
+    jobs: Annotated[int, typer.Option(metavar="N", help="Number of processes.", min=1)] = 1,
+    curves: Annotated[
+        str, typer.Option(metavar="FILE", help="Write the allocation by arrived demand to this file, as JSON lines.")
+    ] = "",
+    plots: Annotated[
+        str, typer.Option(metavar="DIR", help="Draw allocation, waiting pods and fragmentation by cause as SVG files.")
+    ] = "",
+    published: Annotated[
+        str, typer.Option(metavar="VARIANT", help="Compare with the results published for this variant of openb.")
+    ] = "",
+) -> None:
+    """Place the pods of a trace one after another on its empty GPU nodes, and show the allocated part of the GPUs.
+
+    The seed shuffles the pods and the nodes. Clones of pods are added until the pods request 1.3 times the GPUs. No pod
+    is removed, and a pod that fits nowhere is dropped. Among equally good nodes, the first in the shuffled order is
+    taken. Each run uses the scheduling cycle and the plugin GpuShare, as `extender schedule` does. Equal seeds give
+    equal results. With -o jsonl there is a line for each policy and seed, which is written when the run ends.
+    """
+    seed_numbers = _parse_seeds(seeds)
+    _check_variant(published)
+    _prepare_plots(plots)
+    policies, gpu_trace = _read_policies(policy), _read_trace(trace)
+    bar, runs, total = ProgressBar("runs"), list[Run](), len(policies) * len(seed_numbers)
+    with ExitStack() as stack:
+        curve_file = stack.enter_context(Path(curves).open("w", encoding="utf-8")) if curves else None
+        results = run_all(gpu_trace, policies, seed_numbers, jobs)
+        bar.show(0, total)
+        for run in _iterate_with_redirected_output(results):
+            runs.append(run)
+            bar.erase()
+            if output is ReportFormat.JSONL:
+                _write_line(sys.stdout, make_run_values(run))
+            if curve_file is not None:
+                _write_line(curve_file, make_curve_values(run))
+            bar.show(len(runs), total)
+    if output is ReportFormat.TABLE:
+        typer.echo(format_report(runs, published), nl=False)
+    _draw_plots(plots, runs)
+
+
+def _iterate_with_redirected_output(runs: Iterator[Run]) -> Iterator[Run]:
+    """Yield the runs; what plugins print during a run goes to standard error."""
+    while True:
+        with redirect_plugin_output():
+            run = next(runs, None)
+        if run is None:
+            return
+        yield run
+
+
+def _write_line(file: TextIO, values: dict[str, object]) -> None:
+    file.write(msgspec.json.encode(values).decode() + "\n")
+    file.flush()
+
+
+def _read_policies(text: str) -> list[Policy]:
+    """Return the policies whose names *text* separates by commas.
+
+    Raises:
+        typer.BadParameter: there is no name, or one is unknown.
+    """
+    names = list(filter(None, text.split(",")))
+    if not names:
+        raise typer.BadParameter("want at least one name", param_hint="--policy")
+    try:
+        return find_policies(names)
+    except UnknownPolicyError as error:
+        raise typer.BadParameter(str(error), param_hint="--policy") from error
+
+
+def _read_trace(file: str) -> Trace:
+    """Read the nodes and the pending pods of a recording.
+
+    Raises:
+        InputError: the recording is invalid, or it is no trace of GPU pods.
+    """
+    try:
+        return make_trace(read_recording([file]))
+    except TraceError as error:
+        raise InputError([InputErrorLine(SourceLocation(file), str(error))]) from error
+
+
+def _check_variant(name: str) -> None:
+    """Check the name of a variant with published results; no name is allowed.
+
+    Raises:
+        typer.BadParameter: the name is unknown.
+    """
+    if name and name not in PUBLISHED_PERCENTS:
+        message = f'want one of {", ".join(PUBLISHED_PERCENTS)}, got "{name}"'
+        raise typer.BadParameter(message, param_hint="--published")
+
+
+def _prepare_plots(directory: str) -> None:
+    """Check that plots can be drawn, and create their directory, before the runs start; no name is allowed.
+
+    Raises:
+        typer.BadParameter: matplotlib is not installed, or the directory cannot be created.
+    """
+    if not directory:
+        return
+    try:
+        check_matplotlib()
+        Path(directory).mkdir(parents=True, exist_ok=True)
+    except MatplotlibMissingError as error:
+        raise typer.BadParameter(str(error), param_hint="--plots") from error
+    except OSError as error:
+        raise typer.BadParameter(f"{directory}: {error.strerror}", param_hint="--plots") from error
+
+
+def _draw_plots(directory: str, runs: Sequence[Run]) -> None:
+    """Draw the plots and print their paths to standard error; no name draws none."""
+    for path in write_plots(runs, Path(directory)) if directory else ():
+        typer.echo(f"wrote {path}", err=True)
+
+
+def _parse_seeds(text: str) -> list[int]:
+    """Return the seeds of ranges such as `42-51` and numbers, separated by commas.
+
+    Raises:
+        typer.BadParameter: the text is invalid.
+    """
+    seeds: dict[int, None] = {}
+    for part in text.split(","):
+        first, separator, last = part.partition("-")
+        if not first.isdecimal() or (separator and not last.isdecimal()):
+            raise typer.BadParameter(f'want numbers and ranges such as 42-51, got "{part}"', param_hint="--seeds")
+        numbers = range(int(first), int(last or first) + 1)
+        if not numbers or len(numbers) > _MAX_SEEDS:
+            message = f'want 1 to {_MAX_SEEDS:,} seeds, the lowest first, got "{part}"'
+            raise typer.BadParameter(message, param_hint="--seeds")
+        seeds.update(dict.fromkeys(numbers))
+    return list(seeds)

@@ -1,0 +1,244 @@
+"""The options that select a live cluster and its pods, with the meaning that they have in kubectl."""
+
+import os
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from importlib import import_module
+from typing import Annotated, Any
+
+import typer
+
+from extender.analysis.input.input_errors import InputError, InputErrorLine, SourceLocation, UnreadableError
+from extender.analysis.pod_selection import PodSelection
+from extender.analysis.recorded_cluster import Recording
+from extender.analysis.required_kinds import RECORDED_KINDS, get_plural
+from extender.api.label_selectors import parse_label_selector
+from extender.app.wiring import SchedulerSetup
+from extender.cli.recording_options import (
+    Inputs,
+    load_setup_for_recording,
+    parse_gates_of_recorded_release,
+    read_inputs,
+    warn,
+)
+from extender.cli.terminal import ProgressBar
+from extender.client.errors import CredentialsError
+from extender.client.kubeconfig import CredentialSource, load_context_namespace
+
+ProgressCallback = Callable[[int, int], None]
+"""A function that is called with the number of listed kinds and the number of kinds to list."""
+
+FilesOrClusterOption = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--file",
+        "-f",
+        metavar="FILE",
+        help="Recorded cluster: YAML or JSON, plain or gzipped; - is standard input. May be repeated. "
+        "Default: the live cluster of the current kubeconfig.",
+    ),
+]
+OverrideOption = Annotated[
+    bool, typer.Option("--override", help="A later object replaces an earlier one of the same kind and name.")
+]
+KubeconfigOption = Annotated[
+    str,
+    typer.Option("--kubeconfig", metavar="FILE", help="Kubeconfig of the live cluster. Default: as in kubectl."),
+]
+ContextOption = Annotated[str, typer.Option("--context", metavar="NAME", help="Context in the kubeconfig.")]
+NamespaceOption = Annotated[
+    str,
+    typer.Option(
+        "--namespace",
+        "-n",
+        metavar="NAME",
+        help="Namespace of the pods. Default: the context's; with -f all namespaces.",
+    ),
+]
+AllNamespacesOption = Annotated[
+    bool, typer.Option("--all-namespaces", "-A", help="Consider the pending pods of all namespaces.")
+]
+SelectorOption = Annotated[
+    str, typer.Option("--selector", "-l", metavar="LABELS", help="Label selector of the pods, such as app=web,!old.")
+]
+
+
+@dataclass(frozen=True, slots=True)
+class ClusterOptions:
+    """The live cluster and the pods that a command is about.
+
+    Attributes:
+        kubeconfig: the value of `--kubeconfig`.
+        context: the value of `--context`.
+        namespace: the value of `--namespace`.
+        all_namespaces: the value of `--all-namespaces`.
+        selector: the value of `--selector`.
+    """
+
+    kubeconfig: str = ""
+    context: str = ""
+    namespace: str = ""
+    all_namespaces: bool = False
+    selector: str = ""
+
+    @property
+    def credential_source(self) -> CredentialSource:
+        """The sources of the credentials."""
+        return CredentialSource(self.kubeconfig, context=self.context, environ=os.environ)
+
+    def make_selection(self, names: Sequence[str], *, live: bool) -> PodSelection:
+        """Return the selected pods.
+
+        Args:
+            names: the names of pods and workloads; none: all pending pods.
+            live: whether the pods are in a live cluster, whose context has a namespace.
+
+        Raises:
+            InputError: the options contradict each other, or the label selector is invalid.
+            UnreadableError: the kubeconfig is invalid.
+        """
+        if self.namespace and self.all_namespaces:
+            raise _make_option_error("--all-namespaces", "contradicts --namespace; keep one of them")
+        if names and self.selector:
+            raise _make_option_error("--selector", "selects among all pending pods; leave out the names")
+        try:
+            labels = parse_label_selector(self.selector)
+        except ValueError as error:
+            raise _make_option_error("--selector", f"{error}; want labels such as app=web,!old") from error
+        namespace = self.namespace
+        if live and not namespace and not self.all_namespaces:
+            try:
+                namespace = load_context_namespace(self.credential_source)
+            except CredentialsError as error:
+                raise UnreadableError("the cluster", f"{error}") from error
+        return PodSelection(tuple(names), namespace, labels)
+
+    def check_unused_with_files(self) -> None:
+        """Check that no option of a live cluster is set, because the cluster is read from files.
+
+        Raises:
+            InputError: an option is set.
+        """
+        for option, value in (("--kubeconfig", self.kubeconfig), ("--context", self.context)):
+            if value:
+                raise _make_option_error(option, "selects a live cluster, but -f reads a file; leave out one of them")
+
+
+@dataclass(frozen=True, slots=True)
+class InputOptions:
+    """The options of all commands that read a cluster.
+
+    Attributes:
+        config: the value of `--config`.
+        feature_gates: the values of `--feature-gates`.
+        emulated_version: the value of `--emulated-version`.
+        override: whether a later object replaces an earlier object of the same kind and name.
+    """
+
+    config: str = ""
+    feature_gates: Sequence[str] = ()
+    emulated_version: str = ""
+    override: bool = False
+
+    @property
+    def emulated_versions(self) -> list[str]:
+        """The values of `--emulated-version` as a list."""
+        return [self.emulated_version] if self.emulated_version else []
+
+
+def read_cluster_inputs(
+    files: Sequence[str] | None,
+    input_options: InputOptions,
+    options: ClusterOptions,
+    names: Sequence[str] = (),
+) -> tuple[Inputs, PodSelection]:
+    """Read the cluster from files, or the live cluster if there are no files.
+
+    All commands with a live cluster read it here. From a live cluster only those kinds are read on which the scheduling
+    of the selected pods depends.
+
+    Args:
+        files: the files of a recording; none: the live cluster.
+        input_options: the configuration, the feature gates and the treatment of duplicate objects.
+        options: the live cluster and its pods.
+        names: the names of pods and workloads; none: all pending pods.
+
+    Raises:
+        ConfigError: the release or a feature gate is invalid.
+        InputError: a file, the configuration or an option is invalid.
+        UnreadableError: the live cluster cannot be read.
+    """
+    selection = options.make_selection(names, live=not files)
+    if files:
+        return _read_files(files, input_options, options), selection
+
+    def read(reader: Any, setup: SchedulerSetup, progress: ProgressCallback) -> Recording:
+        recording: Recording = reader.read_cluster_for_pods(
+            options.credential_source, selection, setup.profiles, progress
+        )
+        return recording
+
+    return _read_live_cluster(input_options, options, read), selection
+
+
+def read_whole_cluster(files: Sequence[str] | None, input_options: InputOptions, options: ClusterOptions) -> Inputs:
+    """Read the cluster from files, or all recorded kinds of the live cluster if there are no files.
+
+    Raises:
+        ConfigError: the release or a feature gate is invalid.
+        InputError: a file, the configuration or an option is invalid.
+        UnreadableError: the live cluster cannot be read.
+    """
+    if files:
+        return _read_files(files, input_options, options)
+
+    def read(reader: Any, _: SchedulerSetup, progress: ProgressCallback) -> Recording:
+        recording: Recording = reader.read_cluster_kinds(options.credential_source, RECORDED_KINDS, progress)
+        return recording
+
+    inputs = _read_live_cluster(input_options, options, read)
+    warn_about_unreadable_kinds(inputs.recording)
+    return inputs
+
+
+def warn_about_unreadable_kinds(recording: Recording) -> None:
+    """Print each kind that the user may not list, with the reason, on standard error."""
+    for kind, reason in sorted(recording.unreadable_kinds.items()):
+        warn(f"not recorded: {get_plural(kind)}; {reason}")
+
+
+def _read_files(files: Sequence[str], input_options: InputOptions, options: ClusterOptions) -> Inputs:
+    options.check_unused_with_files()
+    return read_inputs(
+        list(files),
+        input_options.config,
+        input_options.feature_gates,
+        input_options.emulated_versions,
+        override=input_options.override,
+    )
+
+
+def _read_live_cluster(
+    input_options: InputOptions,
+    options: ClusterOptions,
+    read: Callable[[Any, SchedulerSetup, ProgressCallback], Recording],
+) -> Inputs:
+    """Load the configuration, then call *read* with the module `cluster_reader`, the configuration and a callback.
+
+    Without `--emulated-version` the release is that of the API server.
+    """
+    # The client of the API server is imported only here: commands on files start in less time without it.
+    reader: Any = import_module("extender.app.cluster_reader")
+    versions = input_options.emulated_versions
+    server_version = "" if versions else reader.read_kubernetes_version(options.credential_source)
+    gates = parse_gates_of_recorded_release(server_version, versions, input_options.feature_gates)
+    setup = load_setup_for_recording(input_options.config, Recording(), gates)
+    progress_bar = ProgressBar("kinds")
+    try:
+        return Inputs(read(reader, setup, progress_bar.show), setup)
+    finally:
+        progress_bar.erase()
+
+
+def _make_option_error(option: str, message: str) -> InputError:
+    return InputError([InputErrorLine(SourceLocation(option), message)])

@@ -1,0 +1,112 @@
+"""`kubectl placement`: the commands about a cluster as a kubectl plugin, and its completion for kubectl.
+
+kubectl runs the executable `kubectl-placement` for `kubectl placement`, and `kubectl_complete-placement` for its
+completion.
+"""
+
+import subprocess
+import sys
+from collections.abc import Iterator, Sequence
+from typing import Any, Final
+
+import typer
+
+from extender.cli import main as command_line
+
+COMMANDS: Final = {
+    "why": "explain",
+    "simulate": "simulate",
+    "what-if": "what-if",
+    "fits": "fits",
+    "compare": "compare",
+    "record": "record",
+}
+"""The commands of `extender` by the plugin's names for them."""
+
+_USAGE: Final = """\
+Usage: kubectl placement COMMAND [OPTIONS]
+
+Answer questions about the scheduling of pods in the current cluster. Nothing is changed.
+
+Commands:
+{commands}
+
+Examples:
+  kubectl placement why web-7f4b
+  kubectl placement why deployment/web -n shop
+  kubectl placement simulate
+
+kubectl placement COMMAND --help shows the options of a command.
+"""
+_NO_FILE_COMPLETION: Final = ":4"
+"""The directive ShellCompDirectiveNoFileComp. Source: spf13/cobra, completions.go (1.10)."""
+_FILE_COMPLETION: Final = ":0"
+_KUBECTL_TIMEOUT_SECONDS: Final = 5.0
+_NAMESPACE_FLAGS: Final = ("-n", "--namespace", "--context", "--kubeconfig")
+
+
+def main() -> None:
+    """Run `kubectl placement` with the arguments of this process."""
+    arguments = sys.argv[1:]
+    if not arguments or arguments[0] in {"-h", "--help"}:
+        sys.stdout.write(_format_usage())
+        sys.exit(0 if arguments else 2)
+    if arguments[0] in COMMANDS:
+        arguments[0] = COMMANDS[arguments[0]]
+    elif not arguments[0].startswith("-"):
+        sys.stderr.write(
+            f'extender: "{arguments[0]}" is no command of kubectl placement; see kubectl placement --help\n'
+        )
+        sys.exit(2)
+    sys.argv[1:] = arguments
+    command_line.main()
+
+
+def _format_usage() -> str:
+    lines = [f"  {name:<10}{command_line.COMMANDS[command]}" for name, command in COMMANDS.items()]
+    return _USAGE.format(commands="\n".join(lines))
+
+
+def complete() -> None:
+    """Print the completions for the words after `kubectl placement`, one a line, and cobra's directive."""
+    for line in list_completions(sys.argv[1:]):
+        sys.stdout.write(f"{line}\n")
+
+
+def list_completions(words: Sequence[str]) -> Iterator[str]:
+    """Yield the completions of the last of *words*, and cobra's directive at the end."""
+    current = words[-1] if words else ""
+    if len(words) <= 1:
+        yield from (name for name in COMMANDS if name.startswith(current))
+        yield _NO_FILE_COMPLETION
+    elif words[0] not in COMMANDS or words[-2] in {"-f", "--file", "--config", "--kubeconfig"}:
+        yield _FILE_COMPLETION
+    elif current.startswith("-"):
+        yield from (flag for flag in _list_flags(COMMANDS[words[0]]) if flag.startswith(current))
+        yield _NO_FILE_COMPLETION
+    else:
+        names = _list_pod_names(words) if words[0] == "why" else []
+        yield from (name for name in names if name.startswith(current))
+        yield _NO_FILE_COMPLETION
+
+
+def _list_flags(command: str) -> list[str]:
+    group: Any = typer.main.get_command(command_line.app)
+    parameters = group.get_command(None, command).params
+    return sorted(option for parameter in parameters for option in parameter.opts if option.startswith("--"))
+
+
+def _list_pod_names(words: Sequence[str]) -> list[str]:
+    """Return the names of the pods that kubectl lists with the flags among *words*; none if kubectl fails."""
+    flags = [
+        flag for index, word in enumerate(words[:-1]) if word in _NAMESPACE_FLAGS for flag in words[index : index + 2]
+    ]
+    flags += [word for word in words if word.startswith(tuple(f"{flag}=" for flag in _NAMESPACE_FLAGS))]
+    command = ["kubectl", "get", "pods", "--output=name", "--request-timeout=3s", *flags]
+    try:
+        result = subprocess.run(  # noqa: S603  kubectl of the user, with the user's own flags
+            command, capture_output=True, text=True, timeout=_KUBECTL_TIMEOUT_SECONDS, check=False
+        )
+    except (OSError, subprocess.TimeoutExpired):
+        return []
+    return [line.removeprefix("pod/") for line in result.stdout.splitlines()]

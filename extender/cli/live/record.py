@@ -1,0 +1,95 @@
+"""`extender record`: write a live cluster to a file that the other commands read."""
+
+import os
+import sys
+from importlib import import_module
+from pathlib import Path
+from typing import Annotated, Any, BinaryIO, Final
+
+import typer
+
+from extender.analysis.input.input_errors import InputError, InputErrorLine, SourceLocation
+from extender.analysis.recorded_cluster import Recording
+from extender.analysis.recording_writer import write_recording
+from extender.analysis.required_kinds import RECORDED_KINDS, get_plural
+from extender.cli.live.cluster_options import (
+    ClusterOptions,
+    ContextOption,
+    KubeconfigOption,
+    warn_about_unreadable_kinds,
+)
+from extender.cli.terminal import ProgressBar
+
+_STDOUT: Final = "-"
+_EPILOG: Final = """\b
+Examples:
+  extender record -o cluster.json.gz                     the cluster of the current kubeconfig
+  extender record -o cluster.json.gz --context staging   another cluster
+  extender record -o - | extender explain -f -           without a file
+
+\b
+Without this program, kubectl records the same cluster:
+  kubectl get {kinds} -A -o json | gzip > cluster.json.gz"""
+
+KUBECTL_KINDS: Final = ",".join(get_plural(kind) for kind in RECORDED_KINDS)
+"""The kinds of a complete recording, as an argument of `kubectl get`."""
+
+app = typer.Typer(rich_markup_mode=None, add_completion=False)
+
+
+@app.command(epilog=_EPILOG.format(kinds=KUBECTL_KINDS))
+def record(
+    output: Annotated[
+        str,
+        typer.Option("--output", "-o", metavar="FILE", help="File to write, gzipped if it ends in .gz; - is stdout."),
+    ],
+    keep_annotations: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--keep-annotations", metavar="PREFIX", help="Also record annotations with this prefix. May be repeated."
+        ),
+    ] = None,
+    kubeconfig: KubeconfigOption = "",
+    context: ContextOption = "",
+) -> None:
+    """Record a live cluster to a file, for colleagues, bug reports and later questions.
+
+    The file has the nodes and pods of all namespaces, and all other objects that scheduling reads, with the fields that
+    it reads. Secrets, environment variables, commands and other annotations than those of Kubernetes are left out.
+    Kinds that the user may not list are named on standard error. Answers that depend on these kinds say so.
+    """
+    reader: Any = import_module("extender.app.cluster_reader")
+    progress_bar = ProgressBar("kinds")
+    try:
+        recording: Recording = reader.read_cluster_kinds(
+            ClusterOptions(kubeconfig, context).credential_source, RECORDED_KINDS, progress_bar.show
+        )
+    finally:
+        progress_bar.erase()
+    prefixes = tuple(keep_annotations or ())
+    count = _write(recording, output, prefixes)
+    warn_about_unreadable_kinds(recording)
+    sys.stderr.write(f"extender: recorded {count} objects of {recording.sources[0]}\n")
+
+
+def _write(recording: Recording, output: str, prefixes: tuple[str, ...]) -> int:
+    """Write the recording. A file is replaced only if all of it was written.
+
+    Raises:
+        InputError: the file cannot be written.
+    """
+    if output == _STDOUT:
+        return write_recording(recording, sys.stdout.buffer, compress=False, annotation_prefixes=prefixes)
+    path = Path(output)
+    partial_path = path.with_name(f".{path.name}.partial")
+    try:
+        descriptor = os.open(partial_path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+        file: BinaryIO
+        with os.fdopen(descriptor, "wb") as file:
+            compress = output.endswith(".gz")
+            count = write_recording(recording, file, compress=compress, annotation_prefixes=prefixes)
+        partial_path.replace(path)
+    except OSError as error:
+        message = f"cannot be written: {error.strerror}"
+        raise InputError([InputErrorLine(SourceLocation(output), message)]) from error
+    return count

@@ -1,0 +1,130 @@
+"""Read the input of the planning commands: the cluster, and the pods in the files of the flags."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from extender.analysis.input.input_errors import InputError, InputErrorLine, SourceLocation
+from extender.analysis.recorded_cluster import Recording, load_cache, read_recording
+from extender.api.defaulting import set_priority
+from extender.api.kinds.disruption import PodDisruptionBudget, PriorityClass
+from extender.api.kinds.node import Node
+from extender.api.kinds.pod import Pod
+from extender.app.wiring import SchedulerSetup
+from extender.cache.cache import Cache
+from extender.cli.live.cluster_options import ClusterOptions, InputOptions, read_whole_cluster
+from extender.cli.recording_options import warn
+
+
+@dataclass(frozen=True, slots=True)
+class Cluster:
+    """A cluster with the configuration in force.
+
+    Attributes:
+        recording: the objects of the cluster.
+        setup: the configuration with its plugins.
+        cache: the cluster, loaded.
+    """
+
+    recording: Recording
+    setup: SchedulerSetup
+    cache: Cache
+
+
+@dataclass(frozen=True, slots=True)
+class PodShape:
+    """A pod from a file, and how many such pods its workload has.
+
+    Attributes:
+        pod: the first pod of the workload, or the pod itself.
+        replicas: the number of pods of the workload; 1 for a pod without a workload.
+    """
+
+    pod: Pod
+    replicas: int = 1
+
+
+def read_cluster(
+    files: Sequence[str] | None, input_options: InputOptions, options: ClusterOptions | None = None
+) -> Cluster:
+    """Read the cluster and the configuration of a command. All planning commands read their cluster here.
+
+    Args:
+        files: the files of a recording; none: the live cluster.
+        input_options: the configuration and the feature gates.
+        options: the live cluster; None: that of the current kubeconfig.
+
+    Raises:
+        ConfigError: the release or a feature gate is invalid.
+        InputError: a file or the configuration is invalid.
+        UnreadableError: the live cluster cannot be read.
+    """
+    inputs = read_whole_cluster(files, input_options, options or ClusterOptions())
+    return Cluster(inputs.recording, inputs.setup, load_cache(inputs.recording, inputs.setup.gates))
+
+
+def warn_about_missing_budgets(cluster: Cluster, *, drains_nodes: bool) -> None:
+    """Print a warning if the answer to a drain rests on disruption budgets that were not recorded."""
+    if drains_nodes and PodDisruptionBudget.__name__ not in cluster.recording.recorded_kinds:
+        warn(
+            "not recorded: poddisruptionbudgets; drains are answered as if there were none; "
+            "record the cluster with extender record"
+        )
+
+
+def read_pod_shapes(files: Iterable[str], cluster: Cluster) -> list[PodShape]:
+    """Read pods, with the priorities of the cluster's PriorityClasses. Pods of one controller become one `PodShape`.
+
+    Raises:
+        InputError: a file is invalid, contains no pod, or has a pod of a scheduler without a profile.
+    """
+    shapes: dict[tuple[str, str], PodShape] = {}
+    for number, pod in enumerate(read_pods(files, cluster)):
+        owner = next((owner for owner in pod.metadata.owner_references if owner.controller), None)
+        key = (owner.kind, f"{pod.metadata.namespace}/{owner.name}") if owner else ("", str(number))
+        first = shapes.get(key)
+        shapes[key] = PodShape(pod) if first is None else PodShape(first.pod, first.replicas + 1)
+    return list(shapes.values())
+
+
+def read_pods(files: Iterable[str], cluster: Cluster) -> list[Pod]:
+    """Read the pods of all *files*; see `read_pod_shapes`.
+
+    Other objects in the files, such as the claims of the pods, are added to the cluster if it does not have them.
+    """
+    pods: list[Pod] = []
+    errors: list[InputErrorLine] = []
+    files = list(files)
+    priority_classes = _get_priority_classes(cluster.recording) if files else {}
+    for file in files:
+        recording = read_recording([file])
+        location = SourceLocation(", ".join(recording.sources))
+        found = [set_priority(obj, priority_classes) for obj in recording.objects if isinstance(obj, Pod)]
+        if not found:
+            kinds = ", ".join(recording.skipped_kinds or {type(obj).__name__: 1 for obj in recording.objects})
+            errors.append(InputErrorLine(location, f"holds no pod, only {kinds}; name a file with a pod"))
+        profiles = cluster.setup.profiles
+        pods_without_profile = (pod for pod in found if pod.spec.scheduler_name not in profiles)
+        errors += [_make_scheduler_error(pod, location, profiles) for pod in pods_without_profile]
+        pods += found
+        _add_other_objects(recording, cluster.cache)
+    if errors:
+        raise InputError(errors)
+    return pods
+
+
+def _add_other_objects(recording: Recording, cache: Cache) -> None:
+    for obj in recording.objects:
+        meta = obj.metadata
+        key = f"{meta.namespace}/{meta.name}" if meta.namespace else meta.name
+        if not isinstance(obj, Pod | Node) and cache.snapshot().get_object(type(obj), key) is None:
+            cache.add_or_update_object(obj)
+
+
+def _get_priority_classes(recording: Recording) -> dict[str, PriorityClass]:
+    return {obj.metadata.name: obj for obj in recording.objects if isinstance(obj, PriorityClass)}
+
+
+def _make_scheduler_error(pod: Pod, location: SourceLocation, profiles: Mapping[str, object]) -> InputErrorLine:
+    names = ", ".join(profiles)
+    message = f'"{pod.spec.scheduler_name}" has no profile; want {names}, or pass its configuration with --config'
+    return InputErrorLine(location, message, f"Pod {pod.key}", "spec.schedulerName")

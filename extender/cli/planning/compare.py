@@ -1,0 +1,141 @@
+"""`extender compare`: place the same pods with two configurations or releases, and show the differences."""
+
+from typing import Annotated, Final
+
+import typer
+
+from extender.analysis.recorded_cluster import check_nodes, load_cache
+from extender.analysis.simulate import SimulationOptions
+from extender.cli.live.cluster_options import (
+    ClusterOptions,
+    ContextOption,
+    FilesOrClusterOption,
+    InputOptions,
+    KubeconfigOption,
+)
+from extender.cli.planning.cluster_input import Cluster, read_cluster
+from extender.cli.planning.scenario_options import PreemptOption, SeedOption
+from extender.cli.recording_options import (
+    ConfigOption,
+    EmulatedVersionOption,
+    GatesOption,
+    OutputFormat,
+    OutputOption,
+    VerboseOption,
+    load_setup_for_recording,
+    make_offline_runtime,
+    parse_gates_of_release,
+    redirect_plugin_output,
+    write_answer,
+)
+from extender.cli.terminal import ProgressBar
+from extender.planning.compare import Candidate, Comparison, compare, return_pods_to_queue
+from extender.planning.compare_report import format_comparison, make_comparison_values
+
+_EPILOG: Final = """\b
+Examples:
+  extender compare --with-config binpack.yaml                               the pending pods of the live cluster
+  extender compare -f cluster.json --config a.yaml --with-config b.yaml     those of a recording
+  extender compare -f cluster.json --with-config binpack.yaml --all-pods    place all pods of controllers again
+  extender compare -f cluster.json --emulated-version 1.36 --with-emulated-version 1.37    an upgrade
+
+\b
+What --with-config, --with-feature-gates and --with-emulated-version do not name is as in the first configuration."""
+
+WithConfigOption = Annotated[
+    str, typer.Option("--with-config", metavar="FILE", help="The configuration to compare with.")
+]
+WithGatesOption = Annotated[
+    list[str] | None,
+    typer.Option("--with-feature-gates", metavar="GATE=BOOL", help="Its feature gates. May be repeated."),
+]
+WithVersionOption = Annotated[str, typer.Option("--with-emulated-version", metavar="VERSION", help="Its release.")]
+AllPodsOption = Annotated[
+    bool, typer.Option("--all-pods", help="Also place the pods of controllers again that have a node.")
+]
+
+app = typer.Typer(rich_markup_mode=None, add_completion=False)
+
+
+@app.command("compare", epilog=_EPILOG)
+def compare_command(
+    file: FilesOrClusterOption = None,
+    config: ConfigOption = "",
+    feature_gates: GatesOption = None,
+    emulated_version: EmulatedVersionOption = "",
+    with_config: WithConfigOption = "",
+    with_feature_gates: WithGatesOption = None,
+    with_emulated_version: WithVersionOption = "",
+    all_pods: AllPodsOption = False,
+    preempt: PreemptOption = False,
+    kubeconfig: KubeconfigOption = "",
+    context: ContextOption = "",
+    output: OutputOption = OutputFormat.TABLE,
+    seed: SeedOption = 0,
+    verbose: VerboseOption = False,
+) -> None:
+    """Place the same pods with two configurations, on a copy of the cluster, and show which pods go elsewhere.
+
+    Without -f, the live cluster of the current kubeconfig is read. The report also has the pods that wait, the use of
+    the cluster and its evenness, and the time per pod. Nothing is written anywhere.
+    """
+    if not (with_config or with_feature_gates or with_emulated_version):
+        raise typer.BadParameter(
+            "nothing to compare with; name a configuration or a release", param_hint="--with-config"
+        )
+    first_options = InputOptions(config, tuple(feature_gates or ()), emulated_version)
+    second_options = InputOptions(
+        with_config or config,
+        tuple(with_feature_gates or first_options.feature_gates),
+        with_emulated_version or emulated_version,
+    )
+    with redirect_plugin_output():
+        first = read_cluster(file, first_options, ClusterOptions(kubeconfig, context))
+        check_nodes(first.recording)
+        second = _configure(first, second_options)
+        if all_pods:
+            return_pods_to_queue(first.cache)
+            return_pods_to_queue(second.cache)
+        comparison = _compare((first, second), SimulationOptions(seed, preempt), verbose=verbose)
+    write_answer(
+        output,
+        lambda: make_comparison_values(comparison, seed),
+        lambda: format_comparison(comparison, _make_titles(first_options, second_options)),
+    )
+
+
+def _configure(cluster: Cluster, options: InputOptions) -> Cluster:
+    """Return a copy of *cluster* with another configuration.
+
+    Raises:
+        ConfigError: the release or a feature gate is invalid.
+        InputError: the configuration is invalid.
+    """
+    gates = parse_gates_of_release(options.emulated_versions, options.feature_gates)
+    setup = load_setup_for_recording(options.config, cluster.recording, gates)
+    return Cluster(cluster.recording, setup, load_cache(cluster.recording, setup.gates))
+
+
+def _compare(clusters: tuple[Cluster, Cluster], options: SimulationOptions, *, verbose: bool) -> Comparison:
+    """Place the pods of both clusters, and show a progress bar at a terminal."""
+    first, second = (
+        Candidate(cluster.cache, cluster.setup.profiles, make_offline_runtime(verbose=verbose)) for cluster in clusters
+    )
+    progress_bar = ProgressBar("pods")
+    try:
+        return compare(first, second, options, progress_bar.show)
+    finally:
+        progress_bar.erase()
+
+
+def _make_titles(first: InputOptions, second: InputOptions) -> tuple[str, str]:
+    """Return the titles of the two columns: what the configurations do not share."""
+    titles = []
+    for options, other in ((first, second), (second, first)):
+        parts = [options.config or "DEFAULT"] if options.config != other.config else []
+        if options.emulated_version != other.emulated_version:
+            parts.append(options.emulated_version or "default release")
+        if options.feature_gates != other.feature_gates:
+            parts.append(",".join(options.feature_gates) or "default gates")
+        titles.append(" ".join(parts) or "SAME")
+    return titles[0], titles[1]

@@ -1,0 +1,117 @@
+"""`extender fits`: count how many more copies of a pod fit into a cluster."""
+
+import sys
+from typing import Annotated, Any, Final
+
+import typer
+
+from extender.analysis.pending_pods import nominate_pending_pods
+from extender.analysis.pod_placer import PodPlacer
+from extender.cli.exit_status import FITS, WAITS, ExitCodeOption, exit_with
+from extender.cli.live.cluster_options import (
+    ClusterOptions,
+    ContextOption,
+    FilesOrClusterOption,
+    InputOptions,
+    KubeconfigOption,
+)
+from extender.cli.planning.cluster_input import PodShape, read_cluster, read_pod_shapes
+from extender.cli.planning.scenario_options import SeedOption
+from extender.cli.recording_options import (
+    ConfigOption,
+    EmulatedVersionOption,
+    GatesOption,
+    OutputFormat,
+    OutputOption,
+    VerboseOption,
+    make_offline_runtime,
+    redirect_plugin_output,
+    write_answer,
+)
+from extender.planning.fits import FitCount, count_fitting_copies
+from extender.planning.fits_report import format_fit, format_fit_table, make_fit_values
+
+_EPILOG: Final = """\b
+Examples:
+  extender fits -p pod.yaml                                  in the live cluster
+  extender fits -f cluster.json -p pod.yaml                  how many copies fit, and what stops the next one
+  extender fits -f cluster.json -p small.yaml -p large.yaml  a table: the headroom by shape of pod
+  extender fits -f cluster.json -p pod.yaml -o json          fits, placed by node, stoppedBy
+
+\b
+Pods in the cluster without a node use no resources, unless they have a nominated node. Nothing is evicted."""
+
+_DEFAULT_LIMIT: Final = 100_000
+
+app = typer.Typer(rich_markup_mode=None, add_completion=False)
+
+
+@app.command(epilog=_EPILOG)
+def fits(
+    pod: Annotated[
+        list[str],
+        typer.Option("--pod", "-p", metavar="FILE", help="The pod to copy: YAML or JSON. May be repeated."),
+    ],
+    file: FilesOrClusterOption = None,
+    config: ConfigOption = "",
+    feature_gates: GatesOption = None,
+    emulated_version: EmulatedVersionOption = "",
+    kubeconfig: KubeconfigOption = "",
+    context: ContextOption = "",
+    output: OutputOption = OutputFormat.TABLE,
+    limit: Annotated[int, typer.Option(metavar="N", help="Stop at this number of copies.")] = _DEFAULT_LIMIT,
+    seed: SeedOption = 0,
+    exit_code: ExitCodeOption = False,
+    verbose: VerboseOption = False,
+) -> None:
+    """Count how many more copies of a pod fit into the cluster, and show what stops the next copy.
+
+    Without -f, the live cluster of the current kubeconfig is read.
+    Copies are placed one after another with the complete scheduling cycle, as `extender simulate` would place them.
+    With several pods, each pod is counted alone.
+    """
+    if limit < 1:
+        raise typer.BadParameter("want at least 1", param_hint="--limit")
+    with redirect_plugin_output():
+        input_options = InputOptions(config, feature_gates or (), emulated_version)
+        cluster = read_cluster(file, input_options, ClusterOptions(kubeconfig, context))
+        shapes = read_pod_shapes(pod, cluster)
+        runtime = make_offline_runtime(verbose=verbose)
+        for profile in cluster.setup.profiles.values():
+            nominate_pending_pods(cluster.cache, profile, runtime)
+        progress = _show_progress if sys.stderr.isatty() else None
+        results = [
+            count_fitting_copies(
+                cluster.cache,
+                shape.pod,
+                PodPlacer(cluster.cache, cluster.setup.profiles, runtime, seed),
+                limit=limit,
+                progress=progress,
+            )
+            for shape in shapes
+        ]
+    write_answer(output, lambda: _make_values(results, shapes), lambda: _format_text(results, shapes))
+    exit_with(FITS if all(result.count for result in results) else WAITS, enabled=exit_code)
+
+
+def _show_progress(count: int) -> None:
+    """Show the number of copies on one line of a terminal, which is erased before the report is written."""
+    if count % 1000 == 0:
+        sys.stderr.write(f"\r{count} copies\r")
+        sys.stderr.flush()
+
+
+def _make_values(results: list[FitCount], shapes: list[PodShape]) -> dict[str, Any]:
+    values = [
+        {**make_fit_values(result), "replicas": shape.replicas, "workloads": result.count // shape.replicas}
+        for result, shape in zip(results, shapes, strict=True)
+    ]
+    return values[0] if len(values) == 1 else {"shapes": values}
+
+
+def _format_text(results: list[FitCount], shapes: list[PodShape]) -> str:
+    if len(results) > 1:
+        return format_fit_table(results)
+    replicas, count = shapes[0].replicas, results[0].count
+    note = f"That is {count // replicas} times all {replicas} pods of the workload.\n\n" if replicas > 1 else ""
+    return note + format_fit(results[0])

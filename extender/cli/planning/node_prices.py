@@ -1,0 +1,64 @@
+"""The prices of nodes, from a label of the nodes or from a file."""
+
+from extender.analysis.input.input_errors import InputError, InputErrorLine, SourceLocation
+from extender.api.kinds.node import Node
+from extender.cli.recording_options import read_text
+from extender.config.documents import parse_document
+from extender.config.errors import ConfigError
+from extender.planning.cluster_totals import NodePriceFunction
+
+_INSTANCE_TYPE_LABELS = ("node.kubernetes.io/instance-type", "beta.kubernetes.io/instance-type")
+
+
+def load_price_function(cost_label: str, price_file: str) -> NodePriceFunction | None:
+    """Return the function that finds the price of a node; None if there is neither a label nor a file.
+
+    Args:
+        cost_label: a label whose value is the price of the node; empty: no label.
+        price_file: a YAML or JSON mapping of node names or instance types to prices; empty: no file. A price
+            for the node's name takes precedence over a price for its instance type, and the file over the label.
+
+    Raises:
+        InputError: the file is invalid.
+    """
+    if not cost_label and not price_file:
+        return None
+    prices = _read_prices(price_file) if price_file else {}
+
+    def get_price(node: Node) -> float | None:
+        labels = node.metadata.labels
+        for name in (node.metadata.name, *(labels.get(key, "") for key in _INSTANCE_TYPE_LABELS)):
+            if name in prices:
+                return prices[name]
+        return _parse_price(labels.get(cost_label, ""))
+
+    return get_price
+
+
+def _parse_price(text: str) -> float | None:
+    try:
+        price = float(text)
+    except ValueError:
+        return None
+    return price if 0 <= price < float("inf") else None
+
+
+def _read_prices(file: str) -> dict[str, float]:
+    name, data = read_text(file)
+    try:
+        document, errors = parse_document(data, name)
+    except ConfigError as error:
+        raise InputError(InputErrorLine(SourceLocation(""), str(line)) for line in error.errors) from error
+    location = SourceLocation(name)
+    if errors:
+        raise InputError(InputErrorLine(location, line.message, path=line.path) for line in errors)
+    if not isinstance(document, dict):
+        raise InputError([InputErrorLine(location, "want a mapping of node names or instance types to prices")])
+    lines = [
+        InputErrorLine(location, f"is {value!r}; want a price, 0 or more", path=str(key))
+        for key, value in document.items()
+        if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value < float("inf")
+    ]
+    if lines:
+        raise InputError(lines)
+    return {str(key): float(value) for key, value in document.items()}

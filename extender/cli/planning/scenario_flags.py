@@ -1,0 +1,119 @@
+"""Parse the values of the flags that describe a scenario: `--lose`, `--taint`, `--label`, `--scale` and others."""
+
+import re
+from collections.abc import Sequence
+from typing import Final
+
+import typer
+
+from extender.api.kinds.node import Taint
+from extender.planning.scaling import SCALABLE_KINDS
+from extender.planning.scenario import AddedNodes, LabelChange, Scale, TaintChange
+
+_EFFECTS: Final = ("NoSchedule", "PreferNoSchedule", "NoExecute")
+_SHORT_KINDS: Final = {
+    "deploy": "deployment",
+    "deployments": "deployment",
+    "rs": "replicaset",
+    "replicasets": "replicaset",
+    "sts": "statefulset",
+    "statefulsets": "statefulset",
+    "rc": "replicationcontroller",
+    "replicationcontrollers": "replicationcontroller",
+    "jobs": "job",
+}
+_SCALE: Final = re.compile(r"(?P<kind>[A-Za-z]+)/(?P<name>[^/=]+)=(?P<replicas>[0-9]{1,7})")
+_MAX_ADDED_NODES: Final = 100_000
+
+
+def make_flag_error(flag: str, value: str, wanted: str) -> typer.BadParameter:
+    """Return the error for an invalid value of a flag."""
+    return typer.BadParameter(f"{value!r}; want {wanted}", param_hint=flag)
+
+
+def parse_lost_labels(values: Sequence[str]) -> tuple[tuple[str, str], ...]:
+    """Parse the values of `--lose`: `KEY=VALUE`.
+
+    Raises:
+        BadParameter: a value is invalid.
+    """
+    labels: list[tuple[str, str]] = []
+    for value in values:
+        key, separator, label_value = value.partition("=")
+        if not key or not separator:
+            raise make_flag_error("--lose", value, "KEY=VALUE, such as topology.kubernetes.io/zone=a")
+        labels.append((key, label_value))
+    return tuple(labels)
+
+
+def parse_added_nodes(counts: Sequence[int], likes: Sequence[str]) -> tuple[AddedNodes, ...]:
+    """Pair the values of `--add` and `--like` in their order.
+
+    Raises:
+        BadParameter: a number is out of range, or the numbers of values differ.
+    """
+    for count in counts:
+        if not 1 <= count <= _MAX_ADDED_NODES:
+            raise make_flag_error("--add", str(count), f"1 to {_MAX_ADDED_NODES} nodes")
+    if len(counts) != len(likes):
+        problem = f"{len(counts)} times --add and {len(likes)} times --like"
+        raise typer.BadParameter(f"{problem}; each --add N needs one --like NODE", param_hint="--add")
+    return tuple(AddedNodes(count, like) for count, like in zip(counts, likes, strict=True))
+
+
+def parse_taint_changes(values: Sequence[str]) -> tuple[TaintChange, ...]:
+    """Parse the values of `--taint`: `NODE=KEY[=VALUE]:EFFECT`, or with a final `-` to remove the taint.
+
+    Raises:
+        BadParameter: a value is invalid.
+    """
+    return tuple(map(_parse_taint_change, values))
+
+
+def _parse_taint_change(value: str) -> TaintChange:
+    wanted = f"NODE=KEY[=VALUE]:EFFECT with an effect of {', '.join(_EFFECTS)}, or NODE=KEY[:EFFECT]- to remove a taint"
+    node, _, taint_text = value.partition("=")
+    remove = taint_text.endswith("-")
+    key_and_value, separator, effect = taint_text.removesuffix("-").partition(":")
+    key, _, taint_value = key_and_value.partition("=")
+    effect_is_valid = effect in _EFFECTS or (remove and not separator)
+    if not node or not key or not effect_is_valid:
+        raise make_flag_error("--taint", value, wanted)
+    return TaintChange(node, Taint(key=key, value=taint_value, effect=effect), remove)
+
+
+def parse_label_changes(values: Sequence[str]) -> tuple[LabelChange, ...]:
+    """Parse the values of `--label`: `NODE=KEY=VALUE`, or `NODE=KEY-` to remove the label.
+
+    Raises:
+        BadParameter: a value is invalid.
+    """
+    changes: list[LabelChange] = []
+    for value in values:
+        node, _, label = value.partition("=")
+        key, separator, label_value = label.partition("=")
+        if not separator and key.endswith("-"):
+            key = key.removesuffix("-")
+        elif not separator:
+            key = ""
+        if not node or not key:
+            raise make_flag_error("--label", value, "NODE=KEY=VALUE, or NODE=KEY- to remove the label")
+        changes.append(LabelChange(node, key, label_value if separator else None))
+    return tuple(changes)
+
+
+def parse_scales(values: Sequence[str], namespace: str) -> tuple[Scale, ...]:
+    """Parse the values of `--scale`: `KIND/NAME=N`.
+
+    Raises:
+        BadParameter: a value is invalid.
+    """
+    scales: list[Scale] = []
+    for value in values:
+        match = _SCALE.fullmatch(value)
+        kind = match["kind"].lower() if match else ""
+        kind = _SHORT_KINDS.get(kind, kind)
+        if match is None or kind not in SCALABLE_KINDS:
+            raise make_flag_error("--scale", value, f"KIND/NAME=N with a kind of {', '.join(SCALABLE_KINDS)}")
+        scales.append(Scale(kind, namespace, match["name"], int(match["replicas"])))
+    return tuple(scales)

@@ -1,0 +1,166 @@
+"""`extender what-if`: show what a change of the cluster does to its pods."""
+
+from typing import Final
+
+import typer
+
+from extender.analysis.input.input_errors import InputError, InputErrorLine, SourceLocation
+from extender.api.defaults import DEFAULT_NAMESPACE
+from extender.cli.exit_status import FITS, WAITS, ExitCodeOption, exit_with
+from extender.cli.live.cluster_options import (
+    ClusterOptions,
+    ContextOption,
+    FilesOrClusterOption,
+    InputOptions,
+    KubeconfigOption,
+)
+from extender.cli.planning import scenario_options as options
+from extender.cli.planning.cluster_input import Cluster, read_cluster, warn_about_missing_budgets
+from extender.cli.planning.node_prices import load_price_function
+from extender.cli.planning.scenario_input import ScenarioFlags, read_scenario
+from extender.cli.planning.sweep import SweepInput, SweepWorkers, run_sweep
+from extender.cli.recording_options import (
+    ConfigOption,
+    EmulatedVersionOption,
+    GatesOption,
+    OutputFormat,
+    OutputOption,
+    VerboseOption,
+    make_offline_runtime,
+    redirect_plugin_output,
+    write_answer,
+)
+from extender.cli.terminal import ProgressBar
+from extender.planning.cluster_totals import NodePriceFunction
+from extender.planning.scenario import Scenario, ScenarioError
+from extender.planning.what_if import WhatIfResult, WhatIfRunner
+from extender.planning.what_if_report import format_what_if, make_what_if_values
+
+_EPILOG: Final = """\b
+Examples:
+  extender what-if --drain node-7                               in the live cluster, which is not changed
+  extender what-if -f cluster.json --drain node-7               which pods move where, and which ones wait
+  extender what-if -f cluster.json --lose topology.kubernetes.io/zone=a
+  extender what-if -f cluster.json --add 3 --like node-7        the pods that three more nodes take
+  extender what-if -f cluster.json --pods new.yaml --replicas 30 --preempt
+  extender what-if -f cluster.json --scale deployment/web=30 -o json
+  extender what-if -f cluster.json --sweep scenarios.yaml --results results.jsonl --jobs 0
+  extender what-if -f cluster.json --taint node-7=dedicated=gpu:NoSchedule --label node-7=disk-
+
+\b
+A controller replaces its pod: the answer shows the new pod under the old name. A pod without a controller is lost.
+A drain leaves DaemonSet and mirror pods in place, and respects PodDisruptionBudgets as kubectl drain does.
+All pods without a node are placed in queue order. The same seed gives the same answer.
+
+\b
+A sweep file has scenarios with these flags, without dashes; * stands for each node, each value or each type of node:
+  scenarios:
+  - drain: "*"
+  - lose: topology.kubernetes.io/zone=*
+  - {name: three more, add: 3, like: "*"}
+  configs: [default.yaml, binpack.yaml]"""
+
+_MAX_JOBS: Final = 1024
+_DASK_FLAG: Final = "--scheduler-address"
+
+app = typer.Typer(rich_markup_mode=None, add_completion=False)
+
+
+@app.command(epilog=_EPILOG)
+def what_if(
+    file: FilesOrClusterOption = None,
+    drain: options.DrainOption = None,
+    cordon: options.CordonOption = None,
+    remove: options.RemoveOption = None,
+    lose: options.LoseOption = None,
+    add: options.AddOption = None,
+    like: options.LikeOption = None,
+    nodes: options.NodesOption = None,
+    pods: options.PodsOption = None,
+    replicas: options.ReplicasOption = 1,
+    scale: options.ScaleOption = None,
+    namespace: options.NamespaceOption = DEFAULT_NAMESPACE,
+    taint: options.TaintOption = None,
+    label: options.LabelOption = None,
+    preempt: options.PreemptOption = False,
+    sweep: options.SweepOption = "",
+    results: options.ResultsOption = "",
+    jobs: options.JobsOption = 1,
+    scheduler_address: options.SchedulerAddressOption = "",
+    config: ConfigOption = "",
+    feature_gates: GatesOption = None,
+    emulated_version: EmulatedVersionOption = "",
+    kubeconfig: KubeconfigOption = "",
+    context: ContextOption = "",
+    cost_label: options.CostLabelOption = "",
+    prices: options.PricesOption = "",
+    output: OutputOption = OutputFormat.TABLE,
+    seed: options.SeedOption = 0,
+    exit_code: ExitCodeOption = False,
+    verbose: VerboseOption = False,
+) -> None:
+    """Change a copy of the cluster, and show which pods move where, which ones wait and why, and which are lost.
+
+    Without -f, the live cluster of the current kubeconfig is read, and not changed. All flags may be combined.
+    """
+    input_options = InputOptions(config, tuple(feature_gates or ()), emulated_version)
+    flags = ScenarioFlags(
+        drain, cordon, remove, lose, add, like, nodes, pods, replicas, scale, namespace, taint, label, preempt
+    )
+    workers = _read_workers(flags, sweep, results, SweepWorkers(jobs, scheduler_address))
+    if sweep:
+        sweep_input = SweepInput(tuple(file or ()), (input_options,), cost_label, prices, seed, verbose)
+        run_sweep(sweep, sweep_input, workers, results=results, print_lines=output is OutputFormat.JSON)
+        return
+    with redirect_plugin_output():
+        cluster = read_cluster(file, input_options, ClusterOptions(kubeconfig, context))
+        outcome = _run(cluster, flags, input_options, load_price_function(cost_label, prices), seed, verbose=verbose)
+    write_answer(output, lambda: make_what_if_values(outcome), lambda: format_what_if(outcome))
+    exit_with(WAITS if outcome.waiting else FITS, enabled=exit_code)
+
+
+def _read_workers(flags: ScenarioFlags, sweep: str, results: str, workers: SweepWorkers) -> SweepWorkers:
+    """Return the workers of a sweep. Check that the flags of a sweep and those of a single scenario are not mixed.
+
+    Raises:
+        BadParameter: they are mixed, the number of jobs is out of range, or both jobs and Dask are wanted.
+    """
+    if workers.jobs < 0 or workers.jobs > _MAX_JOBS:
+        raise typer.BadParameter(f"{workers.jobs}; want 0 to {_MAX_JOBS}", param_hint="--jobs")
+    if workers.jobs != 1 and workers.scheduler_address:
+        raise typer.BadParameter("contradicts --jobs; the workers of Dask run the scenarios", param_hint=_DASK_FLAG)
+    if sweep and flags != ScenarioFlags():
+        raise typer.BadParameter("name the changes in its file, not on the command line", param_hint="--sweep")
+    if not sweep and (results or workers != SweepWorkers()):
+        flag = "--results" if results else "--jobs" if workers.jobs != 1 else _DASK_FLAG
+        raise typer.BadParameter("needs --sweep FILE", param_hint=flag)
+    return workers
+
+
+def _run(
+    cluster: Cluster,
+    flags: ScenarioFlags,
+    input_options: InputOptions,
+    get_price: NodePriceFunction | None,
+    seed: int,
+    *,
+    verbose: bool,
+) -> WhatIfResult:
+    """Run the scenario of the flags, and show a progress bar at a terminal.
+
+    Raises:
+        BadParameter: a flag is invalid, or nothing changes: neither the cluster, the configuration nor the release.
+        InputError: a file is invalid, or the scenario does not match the cluster.
+    """
+    scenario = read_scenario(flags, cluster)
+    if scenario == Scenario() and not input_options.config and not input_options.emulated_version:
+        raise typer.BadParameter("nothing changes; name a change, such as --drain NODE", param_hint="what-if")
+    warn_about_missing_budgets(cluster, drains_nodes=bool(scenario.drain))
+    runner = WhatIfRunner(cluster.cache, cluster.setup.profiles, make_offline_runtime(verbose=verbose), get_price)
+    progress_bar = ProgressBar("pods")
+    try:
+        return runner.run(scenario, seed=seed, progress=progress_bar.show)
+    except ScenarioError as error:
+        raise InputError(InputErrorLine(SourceLocation(""), line) for line in error.errors) from error
+    finally:
+        progress_bar.erase()

@@ -1,0 +1,90 @@
+"""Output to a terminal: text with colours that fits its width, and a progress bar. Pipes and files get plain text."""
+
+import os
+import re
+import shutil
+import sys
+import textwrap
+from typing import Final, TextIO
+
+_BAR_WIDTH: Final = 30
+_MIN_TEXT_WIDTH: Final = 40
+_BOLD, _RED, _GREEN, _RESET = "\033[1m", "\033[31m", "\033[32m", "\033[0m"
+_LAST_COLUMN: Final = re.compile(r"(?:.*\S {2,}|\s*)(?=\S)")
+
+
+def write_text(text: str, output: TextIO | None = None) -> None:
+    """Write *text* to a terminal or another output; None means standard output.
+
+    A terminal gets wrapped lines, bold titles, and the results of pods in colour, unless the variable NO_COLOR is set.
+    """
+    output = sys.stdout if output is None else output
+    if not output.isatty():
+        output.write(text)
+        return
+    width = shutil.get_terminal_size().columns
+    for line in text.splitlines():
+        start, end = _choose_colour(line) if not os.environ.get("NO_COLOR") else ("", "")
+        output.write(f"{start}{_wrap(line, width)}{end}\n")
+
+
+def _choose_colour(line: str) -> tuple[str, str]:
+    """Return the escape sequences before and after a line: titles are bold, results red or green."""
+    if line.startswith("  fits on none"):
+        return _RED, _RESET
+    if line.startswith("  fits on "):
+        return _GREEN, _RESET
+    return (_BOLD, _RESET) if line[:1].strip() else ("", "")
+
+
+def _wrap(line: str, width: int) -> str:
+    """Wrap the last column of a line that is wider than *width*. Lines of wide tables stay as they are."""
+    match = _LAST_COLUMN.match(line)
+    indent = match.end() if match is not None else 0
+    if len(line) <= width or width - indent < _MIN_TEXT_WIDTH:
+        return line
+    return textwrap.fill(
+        line,
+        width,
+        subsequent_indent=" " * indent,
+        replace_whitespace=False,
+        drop_whitespace=True,
+        break_long_words=False,
+        break_on_hyphens=False,
+    )
+
+
+class ProgressBar:
+    """A progress bar on one line of a terminal, erased at the end. Nothing is written to a file or a pipe."""
+
+    def __init__(self, noun: str, terminal: TextIO | None = None) -> None:
+        """Create the bar without drawing it.
+
+        Args:
+            noun: the counted things, such as `pods`.
+            terminal: the terminal; None means standard error.
+        """
+        self._noun = noun
+        self._terminal = sys.stderr if terminal is None else terminal
+        self._enabled = self._terminal.isatty()
+        self._last_state: tuple[int, int] = (-1, -1)
+
+    def show(self, done: int, total: int) -> None:
+        """Draw the bar if its percentage or its total changed; erase it if all is done."""
+        if not self._enabled or total <= 0:
+            return
+        percent = 100 * done // total
+        if (percent, total) == self._last_state:
+            return
+        self._last_state = percent, total
+        filled = _BAR_WIDTH * done // total
+        bar = "#" * filled + "." * (_BAR_WIDTH - filled)
+        self._terminal.write(f"\r[{bar}] {percent:3d}% {done} of {total} {self._noun}" if done < total else "\r\033[K")
+        self._terminal.flush()
+
+    def erase(self) -> None:
+        """Erase the bar, so that other output can be written to the terminal."""
+        if self._enabled and self._last_state != (-1, -1):
+            self._last_state = (-1, -1)
+            self._terminal.write("\r\033[K")
+            self._terminal.flush()

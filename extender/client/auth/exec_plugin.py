@@ -1,0 +1,173 @@
+"""Run an exec plugin of a kubeconfig with a limit of time and of output.
+
+client-go waits for a plugin without a limit. Here a plugin that exceeds a limit is killed. If the plugin has no
+terminal, the processes that it started are killed too.
+
+Source: client-go/plugin/pkg/client/auth/exec/exec.go, refreshCredsLocked (1.36).
+"""
+
+import contextlib
+import json
+import os
+import selectors
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, Final
+
+from extender.basics.input_limits import MAX_CREDENTIAL_BYTES, format_size, shorten
+from extender.client.errors import CredentialsError
+
+EXEC_PLUGIN_SECONDS: Final = 60.0
+"""The maximum duration of a plugin without a terminal, in seconds."""
+
+INTERACTIVE_SECONDS: Final = 600.0
+"""The maximum duration in seconds of a plugin with a terminal. A user may log in on the terminal."""
+
+_EXTENSION_NAME: Final = "client.authentication.k8s.io/exec"
+_READ_BYTES: Final = 64 * 1024
+_MAX_STDERR_LENGTH: Final = 500
+
+
+def run_exec_plugin(settings: Mapping[str, Any], base_dir: Path, cluster: Mapping[str, Any]) -> dict[str, Any]:
+    """Run a plugin and return the status of its ExecCredential. Blocking.
+
+    Args:
+        settings: the field `exec` of a user.
+        base_dir: the folder of the kubeconfig file. A relative path of the command is relative to it.
+        cluster: the cluster of the context, for a plugin with `provideClusterInfo`.
+
+    Raises:
+        CredentialsError: the plugin cannot be run, fails, exceeds a limit, or returns no credentials.
+    """
+    command = str(settings.get("command") or "")
+    version = settings.get("apiVersion")
+    if not command or not isinstance(version, str):
+        raise CredentialsError(f"exec plugin {command}: want a command and an apiVersion")
+    is_interactive = sys.stdout is not None and sys.stdout.isatty()
+    path = str(base_dir / command) if "/" in command and not Path(command).is_absolute() else command
+    try:
+        arguments = [path, *map(str, settings.get("args") or ())]
+        variables = {str(entry["name"]): str(entry["value"]) for entry in settings.get("env") or ()}
+        info = _make_exec_info(version, cluster if settings.get("provideClusterInfo") else None, is_interactive)
+        environment = {**os.environ, **variables, "KUBERNETES_EXEC_INFO": info}
+        output = _run(arguments, environment, str(base_dir), is_interactive=is_interactive)
+        status = _parse_credential(output, version)
+    except FileNotFoundError as error:
+        hint = settings.get("installHint")
+        raise CredentialsError(f"exec plugin {command} is not installed" + (f": {hint}" if hint else "")) from error
+    except (OSError, KeyError, TypeError, ValueError, RecursionError) as error:
+        raise CredentialsError(f"exec plugin {command}: {' '.join(str(error).split())}") from error
+    if not status.get("token") and not (status.get("clientCertificateData") and status.get("clientKeyData")):
+        raise CredentialsError(f"exec plugin {command} returned neither a token nor a certificate with its key")
+    return status
+
+
+def _make_exec_info(version: str, cluster: Mapping[str, Any] | None, is_interactive: bool) -> str:
+    spec: dict[str, Any] = {"interactive": is_interactive}
+    if cluster is not None:
+        spec["cluster"] = dict(cluster)
+        for extension in cluster.get("extensions") or ():
+            if extension["name"] == _EXTENSION_NAME:
+                spec["cluster"]["config"] = extension["extension"]
+                break
+    return json.dumps({"apiVersion": version, "kind": "ExecCredential", "spec": spec})
+
+
+def _run(arguments: list[str], environment: dict[str, str], folder: str, *, is_interactive: bool) -> bytes:
+    """Run a command and return its standard output.
+
+    Raises:
+        ValueError: the command fails or exceeds a limit.
+        OSError: the command cannot be started.
+    """
+    process = subprocess.Popen(  # noqa: S603  the command is the user's own
+        arguments,
+        stdin=None if is_interactive else subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=None if is_interactive else subprocess.PIPE,
+        cwd=folder,
+        env=environment,
+        start_new_session=not is_interactive,  # the processes that the plugin starts are killed with it
+    )
+    max_seconds = INTERACTIVE_SECONDS if is_interactive else EXEC_PLUGIN_SECONDS
+    deadline = time.monotonic() + max_seconds
+    try:
+        output, error_output = _read_output(process, deadline)
+        code = process.wait(max(deadline - time.monotonic(), 0))
+    except (subprocess.TimeoutExpired, TimeoutError) as error:
+        raise ValueError(f"it did not end within {max_seconds:g} s") from error
+    finally:
+        _kill(process, is_interactive=is_interactive)
+    if code:
+        detail = " ".join(error_output.decode(errors="replace").split())
+        raise ValueError(f"the process returned {code}. {shorten(detail, _MAX_STDERR_LENGTH)}".rstrip(". "))
+    return output
+
+
+def _read_output(process: subprocess.Popen[bytes], deadline: float) -> tuple[bytes, bytes]:
+    """Read standard output and standard error until both are closed, and return them.
+
+    Raises:
+        TimeoutError: the deadline has passed.
+        ValueError: the output is too long.
+    """
+    buffers = {"out": bytearray(), "err": bytearray()}
+    with selectors.DefaultSelector() as selector:
+        for name, stream in (("out", process.stdout), ("err", process.stderr)):
+            if stream is not None:
+                selector.register(stream, selectors.EVENT_READ, name)
+        while selector.get_map():
+            ready = selector.select(max(deadline - time.monotonic(), 0))
+            if not ready or time.monotonic() > deadline:
+                raise TimeoutError
+            for key, _ in ready:
+                data = os.read(key.fd, _READ_BYTES)
+                if not data:
+                    selector.unregister(key.fileobj)
+                buffers[key.data] += data
+                if len(buffers[key.data]) > MAX_CREDENTIAL_BYTES:
+                    raise ValueError(f"its output has more than {format_size(MAX_CREDENTIAL_BYTES)}")
+    return bytes(buffers["out"]), bytes(buffers["err"])
+
+
+def _kill(process: subprocess.Popen[bytes], *, is_interactive: bool) -> None:
+    """Kill a process that has not ended, and close its pipes."""
+    if process.poll() is None:
+        with contextlib.suppress(ProcessLookupError, PermissionError):
+            if is_interactive:
+                process.kill()
+            else:
+                os.killpg(process.pid, signal.SIGKILL)
+        process.wait()
+    for stream in (process.stdout, process.stderr):
+        if stream is not None:
+            stream.close()
+
+
+def _parse_credential(output: bytes, version: str) -> dict[str, Any]:
+    """Return the status of an ExecCredential.
+
+    Raises:
+        ValueError, TypeError: the output is no ExecCredential of this version.
+    """
+    try:
+        credential = json.loads(output)
+    except RecursionError:
+        raise
+    except ValueError as error:
+        raise ValueError(f"its output is no JSON: {error}") from error
+    if not isinstance(credential, dict) or credential.get("kind") != "ExecCredential":
+        raise ValueError("its output is no ExecCredential")
+    if credential.get("apiVersion") != version:
+        raise ValueError(f"its apiVersion {credential.get('apiVersion')} does not match {version}")
+    status = credential.get("status")
+    if not isinstance(status, dict):
+        raise TypeError("its output has no status")
+    for name in ("token", "clientCertificateData", "clientKeyData", "expirationTimestamp"):
+        if not isinstance(status.get(name) or "", str):
+            raise TypeError(f"status.{name}: want text")
+    return status

@@ -1,0 +1,230 @@
+"""The Kubernetes releases whose kube-scheduler can be emulated, and their differences that no feature gate guards.
+
+`feature_gate_specs.py` has the feature gates of each release, and `defaults.py` has its default plugins. Each other
+difference in decisions is one field of `Release`. A plugin reads the field as `gates.release.<field>`.
+"""
+
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import Final
+
+from extender.config.errors import ConfigError, FieldError
+
+_PATH: Final = "--emulated-version"
+_MINOR_VERSION: Final = re.compile(r"v?(?P<major>\d{1,4})\.(?P<minor>\d{1,4})(?!\d)")
+
+
+@dataclass(frozen=True, slots=True)
+class Release:
+    """A minor release of Kubernetes, with the scheduling rules that no feature gate guards.
+
+    Attributes:
+        version: the minor release, such as `1.37`.
+        patch_version: the patch release of kube-scheduler that is emulated, such as `1.37.2`.
+        api_versions: by kind, the API version of each kind whose version differs between the releases.
+        later_extension_points: by plugin, the extension points of the configuration that the plugin implements only in
+            later releases.
+        pod_group_condition: the type of the condition that says whether a pod group was scheduled.
+        uses_placement_feasible: PlacementFeasible plugins decide after each member whether a pod group is feasible.
+            Otherwise the Permit plugins decide.
+        has_pod_group_post_filter: PodGroupPostFilter is an extension point of the configuration. It runs for each pod
+            group that cannot be scheduled, and PostFilter does not run for its members.
+        checks_member_priorities: all members of a pod group must have its priority and the same preemption policy.
+        has_group_victims: a victim of preemption is a pod or a pod group, and has the priority of its group.
+        counts_image_volumes: ImageLocality counts image volumes in the number of images that scales its score.
+        takes_maximum_of_resize_sums: the requests of a pod in an in-place resize are the maximum of three sums over its
+            containers. Otherwise they are the sum of the maximum of each container.
+        replaces_namespace_selectors: InterPodAffinity replaces the namespace selector of a term of the incoming pod by
+            the names of the selected namespaces. Otherwise the selector also matches an empty label set.
+        pod_event_labels: the labels of the event resources that have another name in metrics and logs, by resource.
+        splits_pod_events: plugins register separately for events of assigned pods and of the waiting pod itself, and a
+            pod that requests more causes an event of its own. Otherwise plugins register for the events of all pods.
+        requeues_after_claim_deletion: the deletion of an allocated ResourceClaim requeues pods that wait for devices.
+        reevaluates_gated_pods: the periodic flush checks again whether a pod is gated, once in the maximum time.
+        unschedulable_queue_name: the name of the queue of unschedulable pods in the dump.
+        one_anti_affinity_term_suffices: for the queueing hints of InterPodAffinity, one matching anti-affinity term of
+            a pod is enough. Otherwise all anti-affinity terms must match.
+        reports_missing_deallocation: PostFilter of DynamicResources has a reason when it deallocates no claim.
+        reports_preemption: the message of a pod that preempts other pods says so.
+        stops_at_violated_budget: the check of a victim stops at the first disruption budget without a disruption left.
+        nominates_gated_pods: a pod that PreEnqueue rejects still counts as nominated.
+        applies_rules_without_selector: a DeviceTaintRule without a selector applies to all devices. Otherwise it
+            applies to none.
+        compares_all_distinct_devices: distinctAttribute compares all devices of a request. Otherwise it compares one
+            device per request.
+        counts_counters_by_driver: pools of different drivers with one name have separate shared counters.
+        restricts_counter_slices: a slice with shared counters belongs to the nodes that it names. Otherwise it belongs
+            to all nodes.
+        keeps_exhausted_devices: a request for all devices includes devices whose capacity is used up, and fails.
+        counts_shares_without_capacity: a share of a device without recorded capacity counts as use of the device.
+        checks_capacity_amounts: a capacity that is negative or cannot be represented ends the attempt. Rounded
+            capacities have the format of their step.
+        checks_device_limit_by_request: the error about the device limit of a claim names the request that exceeds it.
+        clears_requests_of_common_config: a configuration that applies to all requests of an allocation lists none.
+        explains_selector_errors: the error of a selector names the device, and gives advice if an attribute is missing.
+    """
+
+    version: str
+    patch_version: str
+    api_versions: Mapping[str, str]
+    later_extension_points: Mapping[str, frozenset[str]]
+    pod_group_condition: str
+    uses_placement_feasible: bool
+    has_pod_group_post_filter: bool
+    checks_member_priorities: bool
+    has_group_victims: bool
+    counts_image_volumes: bool
+    takes_maximum_of_resize_sums: bool
+    replaces_namespace_selectors: bool
+    pod_event_labels: Mapping[str, str]
+    splits_pod_events: bool
+    requeues_after_claim_deletion: bool
+    reevaluates_gated_pods: bool
+    unschedulable_queue_name: str
+    one_anti_affinity_term_suffices: bool
+    reports_missing_deallocation: bool
+    reports_preemption: bool
+    stops_at_violated_budget: bool
+    nominates_gated_pods: bool
+    applies_rules_without_selector: bool
+    compares_all_distinct_devices: bool
+    counts_counters_by_driver: bool
+    restricts_counter_slices: bool
+    keeps_exhausted_devices: bool
+    counts_shares_without_capacity: bool
+    checks_capacity_amounts: bool
+    checks_device_limit_by_request: bool
+    clears_requests_of_common_config: bool
+    explains_selector_errors: bool
+
+    @property
+    def minor_version(self) -> tuple[int, int]:
+        """The minor release as numbers, such as (1, 37)."""
+        major, _, minor = self.version.partition(".")
+        return int(major), int(minor)
+
+    @property
+    def previous_version(self) -> str:
+        """The minor release before this one."""
+        major, minor = self.minor_version
+        return f"{major}.{minor - 1}"
+
+
+RELEASE_1_36: Final = Release(
+    version="1.36",
+    patch_version="1.36.3",
+    api_versions={"PodGroup": "scheduling.k8s.io/v1alpha2", "DeviceTaintRule": "resource.k8s.io/v1beta2"},
+    later_extension_points=dict.fromkeys(
+        ("NodeName", "NodeUnschedulable", "TaintToleration"), frozenset({"preFilter"})
+    ),
+    pod_group_condition="PodGroupScheduled",
+    uses_placement_feasible=False,
+    has_pod_group_post_filter=False,
+    checks_member_priorities=False,
+    has_group_victims=False,
+    counts_image_volumes=False,
+    takes_maximum_of_resize_sums=False,
+    replaces_namespace_selectors=False,
+    pod_event_labels={"UnscheduledPod": "UnschedulablePod", "TargetPod": "UnschedulablePod"},
+    splits_pod_events=False,
+    requeues_after_claim_deletion=False,
+    reevaluates_gated_pods=False,
+    unschedulable_queue_name="unschedulablePods",
+    one_anti_affinity_term_suffices=False,
+    reports_missing_deallocation=True,
+    reports_preemption=False,
+    stops_at_violated_budget=False,
+    nominates_gated_pods=False,
+    applies_rules_without_selector=True,
+    compares_all_distinct_devices=False,
+    counts_counters_by_driver=False,
+    restricts_counter_slices=False,
+    keeps_exhausted_devices=False,
+    counts_shares_without_capacity=False,
+    checks_capacity_amounts=False,
+    checks_device_limit_by_request=False,
+    clears_requests_of_common_config=False,
+    explains_selector_errors=False,
+)
+RELEASE_1_37: Final = Release(
+    version="1.37",
+    patch_version="1.37.2",
+    api_versions={"PodGroup": "scheduling.k8s.io/v1beta1", "DeviceTaintRule": "resource.k8s.io/v1"},
+    later_extension_points={},
+    pod_group_condition="PodGroupInitiallyScheduled",
+    uses_placement_feasible=True,
+    has_pod_group_post_filter=True,
+    checks_member_priorities=True,
+    has_group_victims=True,
+    counts_image_volumes=True,
+    takes_maximum_of_resize_sums=True,
+    replaces_namespace_selectors=True,
+    pod_event_labels={},
+    splits_pod_events=True,
+    requeues_after_claim_deletion=True,
+    reevaluates_gated_pods=True,
+    unschedulable_queue_name="unschedulableEntities",
+    one_anti_affinity_term_suffices=True,
+    reports_missing_deallocation=False,
+    reports_preemption=True,
+    stops_at_violated_budget=True,
+    nominates_gated_pods=True,
+    applies_rules_without_selector=False,
+    compares_all_distinct_devices=True,
+    counts_counters_by_driver=True,
+    restricts_counter_slices=True,
+    keeps_exhausted_devices=True,
+    counts_shares_without_capacity=True,
+    checks_capacity_amounts=True,
+    checks_device_limit_by_request=True,
+    clears_requests_of_common_config=True,
+    explains_selector_errors=True,
+)
+
+RELEASES: Final[Mapping[str, Release]] = MappingProxyType(
+    {release.version: release for release in (RELEASE_1_36, RELEASE_1_37)}
+)
+"""The releases by minor version, oldest first."""
+
+DEFAULT_RELEASE: Final = RELEASE_1_36
+"""The release that is emulated unless another one is selected."""
+
+
+def find_release(kubernetes_version: str) -> Release | None:
+    """Return the release of a full version such as `v1.37.2`, or the nearest release that can be emulated.
+
+    Returns None if the version has no major and minor number.
+    """
+    numbers = _MINOR_VERSION.match(kubernetes_version)
+    if numbers is None:
+        return None
+    version = int(numbers["major"]), int(numbers["minor"])
+    older_releases = [release for release in RELEASES.values() if release.minor_version <= version]
+    return older_releases[-1] if older_releases else next(iter(RELEASES.values()))
+
+
+def parse_emulated_version(flag_values: Iterable[str]) -> Release:
+    """Return the release that the flag `--emulated-version` selects; the last value counts.
+
+    Args:
+        flag_values: values such as `1.36`, `kube=1.36` or `v1.36`; without any, the default release is returned.
+
+    Raises:
+        ConfigError: a value names another component or a release that cannot be emulated.
+
+    Source: component-base/compatibility/registry.go, componentGlobalsRegistry.SetEmulationVersion (1.37).
+    """
+    release = DEFAULT_RELEASE
+    supported_versions = " or ".join(RELEASES)
+    for component_version in (item.strip() for value in flag_values for item in value.split(",")):
+        component, _, version = component_version.rpartition("=")
+        if component not in {"", "kube"}:
+            message = f"component not registered: {component}; want kube={DEFAULT_RELEASE.version}"
+            raise ConfigError([FieldError(_PATH, message)])
+        selected_release = RELEASES.get(version.removeprefix("v"))
+        if selected_release is None:
+            raise ConfigError([FieldError(_PATH, f"{version} cannot be emulated; want {supported_versions}")])
+        release = selected_release
+    return release

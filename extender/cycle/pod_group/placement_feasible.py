@@ -1,0 +1,94 @@
+"""Schedule the members of a pod group until PlacementFeasible plugins find that the group cannot be scheduled.
+
+Source: pkg/scheduler/schedule_one_podgroup.go, Scheduler.podGroupSchedulingDefaultAlgorithm;
+pkg/scheduler/framework/runtime/framework.go, frameworkImpl.RunPlacementFeasiblePlugins (1.37).
+"""
+
+from extender.api.kinds.pod_group import PodGroup
+from extender.cache.snapshot import Snapshot
+from extender.cycle.pod_group_members import (
+    ALL_NODES,
+    POD_GROUP_UNSCHEDULABLE_TEXT,
+    GroupAttempt,
+    GroupDecision,
+    GroupHypothesis,
+    MemberResult,
+    MemberSteps,
+)
+from extender.framework.plugin_runner import PluginError
+from extender.framework.pod_group_points import Placement, PlacementFeasible, PlacementProgress
+from extender.framework.status import SUCCESS, Code, Status, error_status, unschedulable_status
+
+
+def schedule_members_while_feasible(
+    attempt: GroupAttempt, snapshot: Snapshot, placement: Placement = ALL_NODES
+) -> MemberSteps[GroupDecision]:
+    """Schedule the members on the nodes of *placement*. The PodGroup object must exist.
+
+    Source: pkg/scheduler/schedule_one_podgroup.go, Scheduler.podGroupSchedulingDefaultAlgorithm (1.37).
+    """
+    group_hypothesis = GroupHypothesis(attempt, snapshot)
+    progress = PlacementProgress(len(snapshot.pod_group(attempt.group.key).assigned), len(attempt.pods))
+    members: list[MemberResult] = []
+    status = run_placement_feasible_plugins(attempt, snapshot, progress)
+    if status.code is Code.UNSCHEDULABLE:
+        status = unschedulable_status(POD_GROUP_UNSCHEDULABLE_TEXT, *status.reasons)
+    try:
+        for pod in attempt.pods if status.code in {Code.SUCCESS, Code.WAIT} else ():
+            decision = yield attempt.make_step(pod, group_hypothesis.hypothesis.snapshot(), placement)
+            if attempt.is_dry_run:
+                group_hypothesis.fork()  # the reprieve of victims reads the state of the member
+            member = group_hypothesis.assume_member(pod, decision)
+            members.append(member)
+            if not (member.status.is_success or member.status.is_rejected):
+                message = f"failed to schedule other pod from a pod group: {member.status.message}"
+                status = error_status(message)
+                break
+            progress = PlacementProgress(progress.scheduled + member.status.is_success, progress.remaining - 1)
+            status = run_placement_feasible_plugins(attempt, snapshot, progress)
+            if status.code in {Code.ERROR, Code.UNSCHEDULABLE}:
+                break
+    finally:
+        group_hypothesis.unreserve_all()
+    if status.code is Code.WAIT:
+        status = unschedulable_status(POD_GROUP_UNSCHEDULABLE_TEXT, *status.reasons)
+    return GroupDecision(status, tuple(members), placement=placement, unreserve_calls=group_hypothesis.unreserve_calls)
+
+
+def run_placement_feasible_plugins(attempt: GroupAttempt, snapshot: Snapshot, progress: PlacementProgress) -> Status:
+    """Return SUCCESS if all plugins allow the group, else WAIT, UNSCHEDULABLE or ERROR.
+
+    A plugin that returns UNSCHEDULABLE or fails ends the run.
+
+    Source: pkg/scheduler/framework/runtime/framework.go, frameworkImpl.RunPlacementFeasiblePlugins (1.37).
+    """
+    group = snapshot.get_object(PodGroup, attempt.group.key)
+    settings = attempt.profile.get_pod_group_settings()
+    if group is None:
+        return error_status(f'podgroup.scheduling.k8s.io "{attempt.group.name}" not found')
+    runner = attempt.runtime.runner
+    start_time = runner.start_timer()
+    result = SUCCESS
+    for plugin in settings.placement_feasible_plugins:
+        status = _run_plugin(attempt, plugin, group, progress)
+        if not status.is_success:
+            result = status
+        if status.code not in {Code.SUCCESS, Code.WAIT}:
+            break
+    runner.observe_extension_point(attempt.profile.scheduler_name, "PlacementFeasible", result, start_time)
+    return result
+
+
+def _run_plugin(
+    attempt: GroupAttempt, plugin: PlacementFeasible, group: PodGroup, progress: PlacementProgress
+) -> Status:
+    prefix = "failed to evaluate placement feasibility"
+    try:
+        status = attempt.runtime.runner.call(plugin, "PlacementFeasible", plugin.placement_feasible, group, progress)
+    except PluginError as error:
+        return error_status(f"{prefix}: running PlacementFeasible plugin: {error.detail}")
+    if status is None or status.code in {Code.SUCCESS, Code.WAIT, Code.UNSCHEDULABLE}:
+        return SUCCESS if status is None else status.with_plugin(plugin.name)
+    if status.code is Code.ERROR:
+        return error_status(f"{prefix}: running PlacementFeasible plugin: {status.message}")
+    return error_status(f"{prefix}: unexpected status from PlacementFeasible plugin: {status.code.label}")

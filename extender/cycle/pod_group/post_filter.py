@@ -1,0 +1,194 @@
+"""Run the PodGroupPostFilter plugins for a pod group that cannot be scheduled, and report the result to its members.
+
+Source: pkg/scheduler/framework/runtime/framework.go, frameworkImpl.RunPodGroupPostFilterPlugins;
+pkg/scheduler/schedule_one_podgroup.go, applyPodGroupPostFilterResult, Scheduler.submitPodGroupAlgorithmResult (1.37).
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+from extender.api.kinds.pod_group import PodGroup
+from extender.cache.pod_info import PodInfo
+from extender.cache.snapshot import Snapshot
+from extender.cycle.plugin_runtime import PluginRuntime
+from extender.cycle.pod_group_members import (
+    POD_GROUP_UNSCHEDULABLE_TEXT,
+    GroupAttempt,
+    GroupDecision,
+    MemberFailure,
+    MemberResult,
+    MemberSteps,
+)
+from extender.framework.api_plan import ApiPlan
+from extender.framework.plugin_runner import PluginError
+from extender.framework.pod_group_points import DryRunGenerator, PodGroupPostFilter, PodGroupPostFilterResult
+from extender.framework.profiles import Profile
+from extender.framework.status import Code, Status, error_status, unschedulable_status
+
+
+@dataclass(frozen=True, slots=True)
+class FailedGroupAttempt:
+    """A cycle that could not schedule a pod group, with the inputs of dry runs by PodGroupPostFilter plugins.
+
+    Attributes:
+        group: the pod group.
+        pods: the pending members in scheduling order.
+        snapshot: the cluster.
+        profile: the profile with the plugins.
+        runtime: the runtime that calls the plugins.
+        members: the results of the members that were tried.
+    """
+
+    group: PodGroup
+    pods: tuple[PodInfo, ...]
+    snapshot: Snapshot
+    profile: Profile
+    runtime: PluginRuntime
+    members: tuple[MemberResult, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class PodGroupPostFilterRun:
+    """The outcome of all PodGroupPostFilter plugins.
+
+    Attributes:
+        status: SUCCESS if a plugin can make the group schedulable, else a rejection or an error.
+        results: the results of the plugins that ran, in order.
+    """
+
+    status: Status
+    results: tuple[PodGroupPostFilterResult, ...] = ()
+
+    @property
+    def plans(self) -> list[Any]:
+        """The plans of the plugins, in order."""
+        return [result.plan for result in self.results if result.plan is not None]
+
+    @property
+    def nominated_node_names(self) -> Mapping[str, str]:
+        """The node to nominate for each member, by uid; empty if no plugin succeeded."""
+        return self.results[-1].nominated_node_names if self.status.is_success else {}
+
+
+ScheduleGroup = Callable[[Snapshot], MemberSteps[GroupDecision]]
+"""A function that schedules the pod group on a hypothetical snapshot."""
+
+
+def run_pod_group_post_filter_plugins(
+    attempt: FailedGroupAttempt, schedule_group: ScheduleGroup
+) -> MemberSteps[PodGroupPostFilterRun]:
+    """Run the plugins in order. A success, an error or the code UNRESOLVABLE ends the run.
+
+    Source: pkg/scheduler/framework/runtime/framework.go, frameworkImpl.RunPodGroupPostFilterPlugins (1.37).
+    """
+    runner, settings = attempt.runtime.runner, attempt.profile.get_pod_group_settings()
+    start_time = runner.start_timer()
+    results: list[PodGroupPostFilterResult] = []
+    status: Status | None = None
+    for plugin in settings.post_filter_plugins:
+        result = yield from run_pod_group_post_filter(plugin, attempt, schedule_group)
+        results.append(result)
+        if result.status.code is not Code.UNSCHEDULABLE:
+            status = result.status
+            break
+    if status is None:
+        status = unschedulable_status(*(reason for result in results for reason in result.status.reasons))
+    elif not status.is_success and not status.is_rejected:
+        status = error_status(f'error in "{status.plugin}" PodGroupPostFilter plugins: {status.message}')
+    runner.observe_extension_point(attempt.profile.scheduler_name, "PodGroupPostFilter", status, start_time)
+    return PodGroupPostFilterRun(status, tuple(results))
+
+
+def run_pod_group_post_filter(
+    plugin: PodGroupPostFilter[FailedGroupAttempt], attempt: FailedGroupAttempt, schedule_group: ScheduleGroup
+) -> MemberSteps[PodGroupPostFilterResult]:
+    """Run one plugin. If it raises, return an ERROR result."""
+    try:
+        generator = plugin.pod_group_post_filter(attempt)
+        snapshot_or_result = _advance_generator(attempt, plugin, generator, None)
+        while isinstance(snapshot_or_result, Snapshot):
+            decision = yield from schedule_group(snapshot_or_result)
+            snapshot_or_result = _advance_generator(attempt, plugin, generator, decision)
+    except PluginError as exception:
+        return PodGroupPostFilterResult(exception.status.with_plugin(plugin.name))
+    return replace(snapshot_or_result, status=snapshot_or_result.status.with_plugin(plugin.name))
+
+
+def _advance_generator(
+    attempt: FailedGroupAttempt,
+    plugin: PodGroupPostFilter[FailedGroupAttempt],
+    generator: DryRunGenerator,
+    decision: GroupDecision | None,
+) -> Snapshot | PodGroupPostFilterResult:
+    """Return the next snapshot to schedule the group on, or the plugin's result.
+
+    Raises:
+        PluginError: the plugin raised.
+    """
+
+    def advance() -> Snapshot | PodGroupPostFilterResult:
+        try:
+            return next(generator) if decision is None else generator.send(decision)
+        except StopIteration as stop:
+            result: PodGroupPostFilterResult = stop.value
+            return result
+
+    return attempt.runtime.runner.call(plugin, "PodGroupPostFilter", advance)
+
+
+def apply_post_filter_run(
+    attempt: GroupAttempt, decision: GroupDecision, post_filter_run: PodGroupPostFilterRun | None
+) -> GroupDecision:
+    """Return *decision* with the outcome of the PodGroupPostFilter plugins and the failure of each member.
+
+    A member that was not tried fails with the status of the group before PodGroupPostFilter.
+
+    Args:
+        attempt: the attempt.
+        decision: the decision of the cycle.
+        post_filter_run: the outcome of the plugins; None if they did not run.
+
+    Source: pkg/scheduler/schedule_one_podgroup.go, completePodGroupAlgorithmResult, applyPodGroupPostFilterResult,
+    Scheduler.submitPodGroupAlgorithmResult (1.37).
+    """
+    untried_status, nominations = (
+        decision.status,
+        {} if post_filter_run is None else post_filter_run.nominated_node_names,
+    )
+    if post_filter_run is not None:
+        status = post_filter_run.status
+        reasons = (*decision.status.reasons, status.message)
+        decision = replace(
+            decision,
+            status=status if status.code is Code.ERROR else replace(decision.status, reasons=reasons),
+            waits_for_preemption=status.is_success,
+            preemption_plan=next((plan for plan in post_filter_run.plans if not isinstance(plan, ApiPlan)), None),
+            api_plans=tuple(plan for plan in post_filter_run.plans if isinstance(plan, ApiPlan)),
+        )
+    failures: list[MemberFailure | None] = []
+    for index, pod in enumerate(attempt.pods):
+        member = decision.members[index] if index < len(decision.members) else None
+        failure = _find_member_failure(decision, member, untried_status)
+        if failure is not None and pod.uid in nominations:
+            failure = replace(failure, nominated_node=nominations[pod.uid])
+        failures.append(failure)
+    return replace(decision, member_failures=tuple(failures))
+
+
+def _find_member_failure(
+    decision: GroupDecision, member: MemberResult | None, untried_status: Status
+) -> MemberFailure | None:
+    status = decision.status
+    if status.code is Code.ERROR:
+        has_own_error = member is not None and member.status.code is Code.ERROR
+        return MemberFailure(member.status if member is not None and has_own_error else status, nominated_node="")
+    if member is None:
+        return MemberFailure(untried_status)
+    if not member.status.is_success:
+        return MemberFailure(member.status, member.rejectors, member.nominated_node)
+    if status.is_success:
+        return None
+    if decision.waits_for_preemption:
+        return MemberFailure(status)
+    return MemberFailure(unschedulable_status(POD_GROUP_UNSCHEDULABLE_TEXT, status.message), nominated_node="")

@@ -1,0 +1,206 @@
+"""Reject expressions whose values could fill the memory.
+
+The library limits the iterations of loops, but not the size of strings and lists. `cel.bind` and `+` can double a value
+twenty times. So the maximum size of each value and the maximum work are estimated from the compiled expression. The API
+server also estimates the maximum cost of an expression, and has a lower limit.
+
+Source: dynamic-resource-allocation/cel/compile.go, newCostEstimator; cel-go/checker/cost.go (1.36).
+"""
+
+from functools import cache
+from importlib import import_module
+from typing import Any, Final
+
+MAX_SIZE: Final = 4_000_000
+"""The maximum size of a value: the characters and elements in it."""
+
+MAX_WORK: Final = 250_000_000
+"""The maximum number of characters and elements that an evaluation reads or writes."""
+
+_MAX_ITERATIONS: Final = 10_000  # the library's limit for one evaluation
+_MAX_RANGE: Final = 1_000_000
+_DEVICE_SIZE: Final = 8192  # 32 attributes and capacities with names and values of 64 to 126 characters
+_MIN_DEVICE_ENTRY_SIZE: Final = 32  # the key and the value of an entry have at least this size
+_DEVICE_TO_VALUE_SIZE_RATIO: Final = 8  # 8192 for a device or a domain, 1024 for a value
+_FORMATTED_SIZE: Final = 1000  # the maximum precision of a number
+_MULTIPLYING_CALLS: Final = frozenset({"join", "replace"})
+_FREE_CALLS: Final = frozenset(
+    {"_&&_", "_||_", "!_", "_<_", "_>_", "_<=_", "_>=_", "-_", "size", "@not_strictly_false"}
+)
+_BOOLEAN_CALLS: Final = frozenset({"@in", "matches", "contains", "startsWith", "endsWith"})
+# Message, field number, field name, message type ("" for text) and whether the field is repeated.
+# Source: cel-spec/proto/cel/expr/syntax.proto.
+_FIELDS: Final = (
+    ("Checked", 4, "expr", "Expr", False),
+    ("Checked", 2, "parsed", "Expr", False),
+    ("Expr", 3, "const", "Const", False),
+    ("Expr", 4, "ident", "Ident", False),
+    ("Expr", 5, "select", "Select", False),
+    ("Expr", 6, "call", "Call", False),
+    ("Expr", 7, "list", "List", False),
+    ("Expr", 8, "struct", "Struct", False),
+    ("Expr", 9, "comprehension", "Comprehension", False),
+    ("Const", 6, "text", "", False),
+    ("Const", 7, "data", "", False),
+    ("Const", 3, "number", "int64", False),
+    ("Ident", 1, "name", "", False),
+    ("Select", 1, "operand", "Expr", False),
+    ("Call", 1, "target", "Expr", False),
+    ("Call", 2, "function", "", False),
+    ("Call", 3, "args", "Expr", True),
+    ("List", 1, "elements", "Expr", True),
+    ("Struct", 2, "entries", "Entry", True),
+    ("Entry", 3, "key", "Expr", False),
+    ("Entry", 4, "value", "Expr", False),
+    ("Comprehension", 1, "iter_var", "", False),
+    ("Comprehension", 8, "iter_var2", "", False),
+    ("Comprehension", 2, "iter_range", "Expr", False),
+    ("Comprehension", 3, "accu_var", "", False),
+    ("Comprehension", 4, "accu_init", "Expr", False),
+    ("Comprehension", 5, "condition", "Expr", False),
+    ("Comprehension", 6, "step", "Expr", False),
+    ("Comprehension", 7, "result", "Expr", False),
+)
+
+
+class SizeLimitError(ValueError):
+    """The estimate exceeds a limit."""
+
+
+@cache
+def _get_message_classes() -> Any:
+    pool = import_module("google.protobuf.descriptor_pool").DescriptorPool()
+    descriptors = import_module("google.protobuf.descriptor_pb2")
+    file = descriptors.FileDescriptorProto(name="cel_syntax.proto", package="syntax", syntax="proto3")
+    messages: dict[str, Any] = {}
+    for message, number, name, type_name, is_repeated in _FIELDS:
+        if message not in messages:
+            messages[message] = file.message_type.add(name=message)
+        field = messages[message].field.add(name=name, number=number, label=3 if is_repeated else 1)
+        if type_name in {"", "int64"}:
+            field.type = 12 if not type_name else 3  # bytes or int64
+        else:
+            field.type, field.type_name = 11, f".syntax.{type_name}"
+    wrapper = file.message_type.add(name="Any")
+    wrapper.field.add(name="value", number=2, type=12, label=1)
+    pool.Add(file)
+    factory = import_module("google.protobuf.message_factory")
+    return tuple(factory.GetMessageClass(pool.FindMessageTypeByName(f"syntax.{name}")) for name in ("Any", "Checked"))
+
+
+def check_size(serialized_expression: bytes) -> None:
+    """Check the estimated sizes and the estimated work.
+
+    Args:
+        serialized_expression: the checked expression in an `Any` message, as the library serializes it.
+
+    Raises:
+        SizeLimitError: a value or the work may exceed its limit.
+    """
+    wrapper_class, checked_class = _get_message_classes()
+    checked = checked_class.FromString(wrapper_class.FromString(serialized_expression).value)
+    _Estimator().estimate(checked.expr if checked.HasField("expr") else checked.parsed, {}, 1)
+
+
+class _Estimator:
+    """Estimates the sizes of values, and adds up the work."""
+
+    def __init__(self) -> None:
+        self.work = 0
+
+    def estimate(self, node: Any, variables: dict[bytes, int], repetitions: int) -> int:
+        """Return the maximum size of the value of *node*, which is evaluated at most *repetitions* times."""
+        kind = next((field.name for field, _ in node.ListFields()), "")
+        part: Any = getattr(node, kind) if kind else None
+        match kind:
+            case "const":
+                size = max(len(part.text), len(part.data), 1)
+            case "ident":
+                is_device = part.name.startswith(b"device")
+                size = variables.get(part.name, _DEVICE_SIZE if is_device else 1)
+            case "select":
+                size = self._get_part_size(part.operand, self.estimate(part.operand, variables, repetitions))
+            case "list" | "struct":
+                size = self._estimate_container(part, variables, repetitions)
+            case "call":
+                size = self._estimate_call(part, variables, repetitions)
+            case "comprehension":
+                size = self._estimate_comprehension(part, variables, repetitions)
+            case _:
+                size = 1
+        if size > MAX_SIZE:
+            raise SizeLimitError
+        return size
+
+    def _add_work(self, work: int) -> None:
+        self.work += work
+        if self.work > MAX_WORK:
+            raise SizeLimitError
+
+    def _get_part_size(self, container: Any, size: int) -> int:
+        """Return the size of a field or element. The values of a device are much smaller than the device."""
+        return max(1, size // _DEVICE_TO_VALUE_SIZE_RATIO) if _is_part_of_device(container) else size
+
+    def _estimate_container(self, container: Any, variables: dict[bytes, int], repetitions: int) -> int:
+        if hasattr(container, "elements"):
+            nodes = list(container.elements)
+        else:
+            nodes = [node for entry in container.entries for node in (entry.key, entry.value)]
+        size = 1 + sum(self.estimate(node, variables, repetitions) for node in nodes)
+        self._add_work(size * repetitions)
+        return size
+
+    def _estimate_call(self, call: Any, variables: dict[bytes, int], repetitions: int) -> int:
+        operands = [*([call.target] if call.HasField("target") else []), *call.args]
+        sizes = [self.estimate(operand, variables, repetitions) for operand in operands]
+        function = call.function.decode()
+        if function in _FREE_CALLS:
+            return 1
+        if function == "_?_:_":
+            return max(sizes[1:])
+        if function in {"_[_]", "_[?_]"}:
+            return self._get_part_size(operands[0], sizes[0])
+        if function in {"_==_", "_!=_"}:  # values of different sizes are not compared further
+            self._add_work(min(sizes) * repetitions)
+            return 1
+        if function in _MULTIPLYING_CALLS:
+            size = sizes[0] * max(1, sizes[-1])
+        elif function == "lists.range":
+            constant = _find_constant(call.args[0])
+            size = min(constant, _MAX_RANGE) if constant > 0 else _MAX_RANGE
+        else:
+            size = sum(sizes) + (_FORMATTED_SIZE * sizes[-1] if function == "format" else 1)
+        self._add_work(size * repetitions)
+        return 1 if function in _BOOLEAN_CALLS else size
+
+    def _estimate_comprehension(self, loop: Any, variables: dict[bytes, int], repetitions: int) -> int:
+        range_size = self.estimate(loop.iter_range, variables, repetitions)
+        is_bind_macro = loop.iter_range.HasField("list") and not loop.iter_range.list.elements
+        range_length = range_size // _MIN_DEVICE_ENTRY_SIZE if _is_part_of_device(loop.iter_range) else range_size
+        iterations = 0 if is_bind_macro else min(max(range_length, 1), _MAX_ITERATIONS)
+        size = self.estimate(loop.accu_init, variables, repetitions)
+        if iterations:
+            element_size = -(-range_size // iterations)  # the mean, since all elements together have the range's size
+            inner = {**variables, loop.iter_var: element_size, loop.iter_var2: element_size, loop.accu_var: 1}
+            inner_repetitions = min(repetitions * iterations, _MAX_ITERATIONS)
+            self.estimate(loop.condition, inner, inner_repetitions)
+            size += iterations * self.estimate(loop.step, inner, inner_repetitions)
+        return self.estimate(loop.result, {**variables, loop.accu_var: size}, repetitions)
+
+
+def _is_part_of_device(node: Any) -> bool:
+    while not node.HasField("ident"):
+        if node.HasField("select"):
+            node = node.select.operand
+        elif node.HasField("call") and node.call.args:
+            node = node.call.args[0]
+        else:
+            return False
+    return bool(node.ident.name.startswith(b"device"))
+
+
+def _find_constant(node: Any) -> int:
+    """Return the constant in `lists.range`, which `call_rewrites` binds to a variable; 0 if there is none."""
+    if node.HasField("comprehension"):
+        node = node.comprehension.accu_init
+    return int(node.const.number) if node.HasField("const") else 0

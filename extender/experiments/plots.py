@@ -1,0 +1,143 @@
+"""Draw the runs of an experiment as SVG files. The package matplotlib is optional."""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from importlib.util import find_spec
+from pathlib import Path
+from statistics import mean
+from typing import TYPE_CHECKING, Final
+
+from extender.experiments.fragmentation_causes import Cause
+from extender.experiments.runner import Run
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+_CAUSE_LABELS: Final = {
+    Cause.NO_GPU_REQUESTED: "the pod requests no GPU",
+    Cause.GPU_MODEL: "another GPU model",
+    Cause.GPU: "too little free GPU",
+    Cause.CPU: "too little free CPU",
+    Cause.GPU_AND_CPU: "too little of both",
+}
+_ARRIVED_LABEL: Final = "arrived demand, % of the GPUs"
+_FIRST_SHOWN_PERCENT: Final = 70
+_PANELS_PER_ROW: Final = 3
+
+
+class MatplotlibMissingError(RuntimeError):
+    """The package matplotlib is not installed; the message is one line."""
+
+
+def check_matplotlib() -> None:
+    """Check that plots can be drawn.
+
+    Raises:
+        MatplotlibMissingError: matplotlib is not installed.
+    """
+    if find_spec("matplotlib") is None:
+        raise MatplotlibMissingError(
+            "needs the package matplotlib; install it with pip install 'kube-scheduler-extender[plots]'"
+        )
+
+
+def write_plots(runs: Sequence[Run], directory: Path) -> list[Path]:
+    """Write `allocation.svg`, `waiting.svg` and `fragmentation.svg` to *directory*, and return their paths.
+
+    Every curve is the mean over the seeds of a policy. Equal runs give equal files.
+
+    Args:
+        runs: at least one run.
+        directory: is created if it does not exist.
+
+    Raises:
+        OSError: a file cannot be written.
+    """
+    from matplotlib import rc_context  # noqa: PLC0415 (optional, and its import takes a second)
+
+    directory.mkdir(parents=True, exist_ok=True)
+    draw_functions: Mapping[str, Callable[[Figure, Sequence[Run]], None]] = {
+        "allocation": _draw_allocation,
+        "waiting": _draw_waiting_pods,
+        "fragmentation": _draw_fragmentation,
+    }
+    paths = []
+    for name, draw in draw_functions.items():
+        path = directory / f"{name}.svg"
+        with rc_context({"svg.hashsalt": name, "font.size": 9}):
+            figure = _make_figure()
+            draw(figure, runs)
+            figure.savefig(path, format="svg", metadata={"Date": None})
+        paths.append(path)
+    return paths
+
+
+def _make_figure() -> "Figure":
+    from matplotlib.figure import Figure  # noqa: PLC0415 (optional, and its import takes a second)
+
+    return Figure(figsize=(7.2, 4.2), layout="constrained")
+
+
+def _draw_allocation(figure: "Figure", runs: Sequence[Run]) -> None:
+    axes = figure.subplots()
+    for name, policy_runs in _group_by_policy(runs).items():
+        columns, means = _compute_means(run.allocated_percent for run in policy_runs)
+        axes.plot(columns, means, label=name)
+    axes.plot([0, 100], [0, 100], color="gray", linestyle=":", label="all that arrived")
+    last = max(max(run.allocated_percent) for run in runs)
+    axes.set_xlim(min(_FIRST_SHOWN_PERCENT, last - 1), last)
+    axes.set_ylim(bottom=_FIRST_SHOWN_PERCENT - 10 if last > _FIRST_SHOWN_PERCENT else 0, top=100)
+    axes.set_xlabel(_ARRIVED_LABEL)
+    axes.set_ylabel("allocated GPUs, %")
+    axes.legend(frameon=False)
+
+
+def _draw_waiting_pods(figure: "Figure", runs: Sequence[Run]) -> None:
+    axes = figure.subplots()
+    for name, policy_runs in _group_by_policy(runs).items():
+        columns, means = _compute_means(run.waiting_pods for run in policy_runs)
+        axes.plot(columns, means, label=name)
+    axes.set_ylim(bottom=0)
+    axes.set_xlabel(_ARRIVED_LABEL)
+    axes.set_ylabel("pods that fit nowhere")
+    axes.legend(frameon=False)
+
+
+def _draw_fragmentation(figure: "Figure", runs: Sequence[Run]) -> None:
+    """Draw a panel for each policy: the causes are stacked, so that the upper edge is the fragmentation."""
+    groups = _group_by_policy(runs)
+    rows = -(-len(groups) // _PANELS_PER_ROW)
+    figure.set_size_inches(7.2, 1.2 + 2.2 * rows)
+    grid = figure.subplots(rows, min(len(groups), _PANELS_PER_ROW), sharex=True, sharey=True, squeeze=False)
+    panels = list(grid.flat)
+    for axes, (name, policy_runs) in zip(panels, groups.items(), strict=False):
+        curves = {cause: _compute_means(_select_cause(run, cause) for run in policy_runs) for cause in Cause}
+        columns = next(iter(curves.values()))[0]
+        axes.stackplot(columns, [means for _, means in curves.values()], labels=list(_CAUSE_LABELS.values()))
+        axes.set_title(name)
+    for axes in panels[len(groups) :]:
+        axes.set_visible(False)
+    figure.supxlabel(_ARRIVED_LABEL)
+    figure.supylabel("fragmented GPUs, %")
+    handles, labels = panels[0].get_legend_handles_labels()
+    figure.legend(handles, labels, loc="outside upper center", ncols=_PANELS_PER_ROW, frameon=False)
+
+
+def _select_cause(run: Run, cause: Cause) -> dict[int, float]:
+    return {column: by_cause[cause] for column, by_cause in run.fragmented_percent.items()}
+
+
+def _group_by_policy(runs: Sequence[Run]) -> dict[str, list[Run]]:
+    groups: dict[str, list[Run]] = {}
+    for run in runs:
+        groups.setdefault(run.policy, []).append(run)
+    return groups
+
+
+def _compute_means(curves: Iterable[Mapping[int, float]]) -> tuple[list[int], list[float]]:
+    """Return the columns that any curve has, ascending, and the mean of the curves at each."""
+    values: dict[int, list[float]] = {}
+    for curve in curves:
+        for column, value in curve.items():
+            values.setdefault(column, []).append(value)
+    columns = sorted(values)
+    return columns, [mean(values[column]) for column in columns]

@@ -1,0 +1,94 @@
+"""The results of an experiment as JSON values and as a table."""
+
+from collections.abc import Mapping, Sequence
+from statistics import mean
+from typing import Any
+
+from extender.analysis.text_table import format_count, format_table
+from extender.experiments.published_results import PUBLISHED_PERCENTS, REFERENCE_POLICY
+from extender.experiments.runner import REPORTED_DEMAND_PERCENTS, Run
+
+
+def make_run_values(run: Run) -> dict[str, Any]:
+    """Return the JSON values of a run: the allocated per cent at each of `REPORTED_DEMAND_PERCENTS`."""
+    return {
+        "policy": run.policy,
+        "seed": run.seed,
+        "allocated_percent": {
+            str(column): run.allocated_percent[column]
+            for column in REPORTED_DEMAND_PERCENTS
+            if column in run.allocated_percent
+        },
+        "seconds": run.seconds,
+    }
+
+
+def make_curve_values(run: Run) -> dict[str, Any]:
+    """Return the JSON values of a run's curves: one entry for each whole per cent of arrived demand.
+
+    `fragmented_percent` has an object for each tenth per cent: the fragmented part of the GPUs by cause.
+    """
+    columns = sorted(run.allocated_percent)
+    return {
+        "policy": run.policy,
+        "seed": run.seed,
+        "arrived_percent": columns,
+        "allocated_percent": [run.allocated_percent[column] for column in columns],
+        "waiting_pods": [run.waiting_pods[column] for column in columns],
+        "fragmented_percent": {
+            str(column): {cause.value: percent for cause, percent in by_cause.items()}
+            for column, by_cause in run.fragmented_percent.items()
+        },
+    }
+
+
+def format_report(runs: Sequence[Run], variant: str = "") -> str:
+    """Return a table with a line for each policy: the means over the seeds, and the range at 100 %.
+
+    With *variant*, a key of `PUBLISHED_PERCENTS`, two lines follow each policy: the published means and the differences
+    from them. A policy that is not published is compared with `REFERENCE_POLICY`.
+    """
+    names = list(dict.fromkeys(run.policy for run in runs))
+    head = ["POLICY", *(f"{column} %" for column in REPORTED_DEMAND_PERCENTS), "RANGE AT 100 %", "SECONDS"]
+    rows = [head]
+    for name in names:
+        policy_runs = [run for run in runs if run.policy == name]
+        means = _compute_means(policy_runs)
+        rows.append(_format_policy(name, means, policy_runs))
+        if variant:
+            rows += _format_comparison(name, means, PUBLISHED_PERCENTS[variant])
+    seeds = len({run.seed for run in runs})
+    lines = format_table(rows, right_aligned=range(1, len(head)))
+    return "\n".join(
+        [*lines, "", f"Allocated part of the GPUs by arrived demand: means of {format_count(seeds, 'seed')}.", ""]
+    )
+
+
+def _compute_means(runs: Sequence[Run]) -> list[float | None]:
+    """Return the mean allocation at each of `REPORTED_DEMAND_PERCENTS`, or None where no run has a value."""
+    values = [
+        [run.allocated_percent[column] for run in runs if column in run.allocated_percent]
+        for column in REPORTED_DEMAND_PERCENTS
+    ]
+    return [mean(column_values) if column_values else None for column_values in values]
+
+
+def _format_policy(name: str, means: Sequence[float | None], runs: Sequence[Run]) -> list[str]:
+    at_100 = [run.allocated_percent[100] for run in runs if 100 in run.allocated_percent]
+    value_range = f"{min(at_100):.2f} to {max(at_100):.2f}" if at_100 else "-"
+    cells = ["-" if value is None else f"{value:.2f}" for value in means]
+    return [name, *cells, value_range, f"{mean(run.seconds for run in runs):.1f}"]
+
+
+def _format_comparison(
+    name: str, means: Sequence[float | None], published: Mapping[str, Sequence[float]]
+) -> list[list[str]]:
+    reference = name if name in published else REFERENCE_POLICY
+    expected = published[reference]
+    differences = [
+        "-" if value is None else f"{value - percent:+.2f}" for value, percent in zip(means, expected, strict=True)
+    ]
+    return [
+        [f"  {reference}, published", *(f"{percent:.2f}" for percent in expected)],
+        ["  difference", *differences],
+    ]

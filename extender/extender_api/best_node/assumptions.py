@@ -1,0 +1,203 @@
+"""Pods that are assumed on the node that filter chose for them.
+
+    chosen --assume--> assumed --the watch shows the pod on the node--> confirmed
+                          |
+                          +--a new request about the pod, or the pod is on another node--> superseded
+                          +--the condition PodScheduled turns False--> unscheduled
+                          +--the pod is deleted--> deleted
+                          +--none of these before the timeout--> expired
+
+A scheduler that gets one node from filter binds the pod some time later. Until the watch shows the binding, the pod is
+assumed in the cache, so that the next choice counts it. The cache cannot forget a pod whose binding failed elsewhere,
+so each assumption ends after a timeout at the latest.
+
+Plugins of the extension point Reserve are not called. The scheduler that binds the pod chooses the devices and volumes
+in its Reserve plugins. A second choice here would count devices and volumes that are not taken. The Filter plugins of
+that scheduler know what it has reserved, and run before it calls filter.
+
+Source: pkg/scheduler/backend/cache/cache.go, cacheImpl.AssumePod, cacheImpl.ForgetPod (1.36).
+"""
+
+import asyncio
+import logging
+from collections import OrderedDict
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Final
+
+from extender.api.kinds.meta import Condition
+from extender.api.kinds.pod import Pod
+from extender.cache.cache import Cache
+
+log = logging.getLogger("extender.extender_api")
+
+DEFAULT_TIMEOUT_SECONDS: Final = 60.0
+"""Time after which an assumption expires unless another event ends it. A binding usually takes less than a second."""
+
+MAX_ASSUMPTIONS: Final = 20_000
+"""Maximum number of assumptions: those of about a minute at 300 decisions per second. Beyond it, the oldest expires."""
+
+EVENTS: Final = ("chosen", "assumed", "confirmed", "superseded", "unscheduled", "deleted", "expired")
+"""The events of an assumption, which are the values of the metric's label `event`."""
+
+
+def _discard_event(_: str) -> None:
+    """Do nothing."""
+
+
+@dataclass(slots=True)
+class _Assumption:
+    """One assumed pod.
+
+    Attributes:
+        uid: the uid of the pod.
+        node_name: the chosen node.
+        deadline: the time of the event loop at which the assumption expires, in seconds.
+        pod: the newest version of the pod.
+        scheduled_condition: the condition PodScheduled in the request; None if the pod had none.
+        nominated_node: the node for which the pod is nominated; empty if there is none.
+        watch_has_pod: whether the watch has shown the pod.
+    """
+
+    uid: str
+    node_name: str
+    deadline: float
+    pod: Pod
+    scheduled_condition: Condition | None
+    nominated_node: str
+    watch_has_pod: bool
+
+
+class Assumptions:
+    """The assumed pods of one cache. Not thread-safe: all calls must come from one event loop.
+
+    Assumptions that another part of the process makes in the same cache are not changed.
+    """
+
+    def __init__(
+        self,
+        cache: Cache,
+        timeout_seconds: float = DEFAULT_TIMEOUT_SECONDS,
+        count_event: Callable[[str], None] = _discard_event,
+    ) -> None:
+        """Create an empty set of assumptions.
+
+        Args:
+            cache: the cache in which pods are assumed.
+            timeout_seconds: the time after which an assumption expires, more than 0.
+            count_event: a function that counts one of `EVENTS`.
+        """
+        self._cache, self._timeout_seconds, self._count_event = cache, timeout_seconds, count_event
+        self._assumptions: OrderedDict[str, _Assumption] = OrderedDict()  # oldest first
+        self._timer: asyncio.TimerHandle | None = None
+
+    def __len__(self) -> int:
+        return len(self._assumptions)
+
+    def assume(self, pod: Pod, assumed_pod: Pod, node_name: str) -> bool:
+        """Assume a pod on the chosen node; return False if the cache shows the pod on a node already.
+
+        Release all snapshots of the cache before the call, or the cache copies its tables.
+
+        Args:
+            pod: the pod of the request.
+            assumed_pod: the pod to count on the node (see `binding_cycle.make_assumed_pod`).
+            node_name: the node.
+        """
+        uid = _get_uid(pod)
+        self._count_event("chosen")
+        self.end(uid)
+        if uid in self._cache.assigned_pods:
+            return False
+        if len(self._assumptions) >= MAX_ASSUMPTIONS:
+            self._end(next(iter(self._assumptions.values())), "expired")
+        loop = asyncio.get_running_loop()
+        pending_pod = self._cache.pending_pods.get(uid)
+        assumption = _Assumption(
+            uid,
+            node_name,
+            loop.time() + self._timeout_seconds,
+            pending_pod or pod,
+            _find_scheduled_condition(pod),
+            self._cache.find_nominated_node(uid),
+            pending_pod is not None,
+        )
+        self._cache.assume(assumed_pod, node_name)
+        self._assumptions[uid] = assumption
+        self._count_event("assumed")
+        if self._timer is None:
+            self._timer = loop.call_at(assumption.deadline, self._on_timer)
+        return True
+
+    def end(self, uid: str) -> None:
+        """End the assumption of the pod *uid*, if there is one, because there is a new request about the pod."""
+        assumption = self._assumptions.get(uid)
+        if assumption is not None:
+            self._end(assumption, "superseded")
+
+    def end_for(self, pod: Pod) -> None:
+        """Expire overdue assumptions, and end that of *pod* because there is a new request about the pod."""
+        if self._assumptions:
+            self._expire(asyncio.get_running_loop().time())
+            self.end(_get_uid(pod))
+
+    def on_pod_change(self, pod: Pod) -> None:
+        """Update or end the assumption of *pod* after the watch showed a change and the cache was updated."""
+        assumption = self._assumptions.get(_get_uid(pod))
+        if assumption is None:
+            return
+        if not self._cache.is_assumed(assumption.uid):
+            assigned_pod = self._cache.assigned_pods.get(assumption.uid)
+            if assigned_pod is None:
+                self._end(assumption, "deleted")
+            else:
+                self._end(assumption, "confirmed" if assigned_pod.node_name == assumption.node_name else "superseded")
+            return
+        if pod.status.nominated_node_name != assumption.pod.status.nominated_node_name:
+            assumption.nominated_node = pod.status.nominated_node_name
+        assumption.pod, assumption.watch_has_pod = pod, True
+        condition = _find_scheduled_condition(pod)
+        if pod.metadata.deletion_timestamp is not None:
+            self._end(assumption, "deleted")
+        elif condition is not None and condition.status == "False" and condition != assumption.scheduled_condition:
+            self._end(assumption, "unscheduled")
+
+    def _end(self, assumption: _Assumption, event: str) -> None:
+        """End *assumption*; forget the pod if it is still assumed."""
+        del self._assumptions[assumption.uid]
+        self._count_event(event)
+        if not self._cache.is_assumed(assumption.uid):
+            return
+        self._cache.forget(assumption.pod)
+        if not assumption.watch_has_pod:  # no event of the watch would ever remove the pod
+            self._cache.remove_pod(assumption.uid)
+        elif assumption.nominated_node:
+            self._cache.nominate(assumption.pod, assumption.nominated_node)
+
+    def _expire(self, now: float) -> None:
+        """End the assumptions whose deadline is at most *now*."""
+        while self._assumptions:
+            oldest = next(iter(self._assumptions.values()))
+            if oldest.deadline > now:
+                return
+            log.info(
+                "A pod was not bound in time; it is no longer assumed on its node",
+                extra={"pod": oldest.pod.key, "node": oldest.node_name, "seconds": self._timeout_seconds},
+            )
+            self._end(oldest, "expired")
+
+    def _on_timer(self) -> None:
+        """Expire overdue assumptions, and set the timer for the next one."""
+        self._timer = None
+        loop = asyncio.get_running_loop()
+        self._expire(loop.time())
+        if self._assumptions:
+            self._timer = loop.call_at(next(iter(self._assumptions.values())).deadline, self._on_timer)
+
+
+def _get_uid(pod: Pod) -> str:
+    return pod.metadata.uid or pod.key
+
+
+def _find_scheduled_condition(pod: Pod) -> Condition | None:
+    return next((condition for condition in pod.status.conditions if condition.type == "PodScheduled"), None)

@@ -1,0 +1,140 @@
+"""The limits of requests to the verbs, and the error of a request that is rejected."""
+
+from dataclasses import dataclass
+
+from extender.api.codec import encode
+from extender.api.kinds.pod import PodSpec
+
+MAX_NAMES_BYTES = 8 << 20
+"""Limit of a request with node names: 50,000 names of 150 bytes."""
+
+MAX_NODES_BYTES = 256 << 20
+"""Limit of any request: 15,000 nodes of 16 KiB."""
+
+MAX_OBJECT_BYTES = 3 << 20
+"""Limit of a pod or node in JSON: etcd limits objects to 1.5 MiB, and JSON takes up to twice as much."""
+
+MAX_NODES = 100_000
+"""Limit of the nodes of a request; the largest known clusters have 65,000."""
+
+MAX_VICTIMS = 100_000
+"""Limit of the victims of a request. kube-scheduler proposes victims on a tenth of the nodes."""
+
+_MAX_JSON_OBJECTS_IN_POD = 20_000
+"""Limit of the JSON objects in a pod, such as containers and environment variables."""
+
+_MAX_RULE_BYTES, _MAX_RULE_FIELDS = 256 << 10, 1_000
+"""Limits of the scheduling rules of a pod in JSON, because each rule is evaluated for all nodes. A term or constraint
+has about five fields."""
+
+_MAX_JSON_OBJECTS_ON_NODE = 200_000
+"""Limit of the JSON objects of all victims on one node. A pod with many containers has about a hundred."""
+
+
+class RequestError(Exception):
+    """A request is rejected with an HTTP status and one line.
+
+    Attributes:
+        status: the HTTP status.
+        message: the error, with the field if there is one.
+    """
+
+    def __init__(self, status: int, message: str) -> None:
+        super().__init__(message)
+        self.status = status
+        self.message = message
+
+
+def check_object_size(field: str, size: int) -> None:
+    """Check the size of the pod or node in *field*, in bytes.
+
+    Raises:
+        RequestError: 413, it has more than `MAX_OBJECT_BYTES`.
+    """
+    if size > MAX_OBJECT_BYTES:
+        raise RequestError(413, f"{field}: more than {MAX_OBJECT_BYTES} bytes")
+
+
+def check_raw_pod(raw: bytes) -> None:
+    """Check the size and the number of JSON objects of a pod before it is decoded.
+
+    Raises:
+        RequestError: 413, it exceeds a limit.
+    """
+    check_object_size("Pod", len(raw))
+    if raw.count(b"{") > _MAX_JSON_OBJECTS_IN_POD:
+        raise RequestError(413, f"Pod: more than {_MAX_JSON_OBJECTS_IN_POD} JSON objects")
+
+
+def check_pod_rules(spec: PodSpec) -> None:
+    """Check the number and size of the scheduling rules of a pod.
+
+    Raises:
+        RequestError: 413, they exceed a limit.
+    """
+    rules = encode((spec.node_selector, spec.affinity, spec.topology_spread_constraints, spec.tolerations))
+    if len(rules) > _MAX_RULE_BYTES or rules.count(b'":') > _MAX_RULE_FIELDS:
+        raise RequestError(
+            413,
+            "Pod.spec: nodeSelector, affinity, topologySpreadConstraints and tolerations have more than "
+            f"{_MAX_RULE_FIELDS} fields or {_MAX_RULE_BYTES} bytes",
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class RequestLimits:
+    """The limits of a request; each has a flag of `extender serve`.
+
+    Attributes:
+        max_names_bytes: the bytes of a request without whole objects.
+        max_bytes: the bytes of any request.
+        max_nodes: the nodes of a request, by name or as whole objects.
+        max_victims: the victims of a preempt request, on all nodes together.
+    """
+
+    max_names_bytes: int = MAX_NAMES_BYTES
+    max_bytes: int = MAX_NODES_BYTES
+    max_nodes: int = MAX_NODES
+    max_victims: int = MAX_VICTIMS
+
+    def check_names(self, body_bytes: int, raw_names: bytes) -> None:
+        """Check a request with node names before the names are decoded.
+
+        Raises:
+            RequestError: 413, the request has more than `max_names_bytes`, or more than `max_nodes` names.
+        """
+        if body_bytes > self.max_names_bytes:
+            raise RequestError(
+                413, f"a request with NodeNames may have at most {self.max_names_bytes} bytes; it has {body_bytes}"
+            )
+        self.check_nodes("NodeNames", raw_names.count(b'"') // 2)
+
+    def check_nodes(self, field: str, count: int) -> None:
+        """Check the number of nodes in *field*.
+
+        Raises:
+            RequestError: 413, there are more than `max_nodes`.
+        """
+        if count > self.max_nodes:
+            raise RequestError(413, f"{field}: more than {self.max_nodes} nodes; --max-nodes sets the limit")
+
+    def check_victims(self, field: str, count: int) -> None:
+        """Check the number of victims in *field*.
+
+        Raises:
+            RequestError: 413, there are more than `max_victims`.
+        """
+        if count > self.max_victims:
+            raise RequestError(413, f"{field}: more than {self.max_victims} victims; --max-victims sets the limit")
+
+    def check_victims_on_node(self, field: str, raw: bytes) -> None:
+        """Check the number of JSON objects in the victims on one node before they are decoded.
+
+        Raises:
+            RequestError: 413, there are more than `_MAX_JSON_OBJECTS_ON_NODE`.
+        """
+        if raw.count(b"{") > _MAX_JSON_OBJECTS_ON_NODE:
+            raise RequestError(413, f"{field}: more than {_MAX_JSON_OBJECTS_ON_NODE} JSON objects on one node")
+
+
+DEFAULT_LIMITS = RequestLimits()

@@ -1,0 +1,78 @@
+"""Describe the exceptions of plugins in one line. For a third-party plugin, its file and line number follow."""
+
+from collections.abc import Iterator
+from pathlib import PurePath
+from types import FrameType, TracebackType
+from typing import Any, Final
+
+_OWN_PACKAGE: Final = "extender"
+DEFINING_MODULE: Final = "defining_module"
+"""The class attribute of third-party plugins that holds the name of the module that defines the plugin."""
+
+_TYPES_OMITTED_FROM_MESSAGES: Final = frozenset((Exception, LookupError, RuntimeError, ValueError))
+"""The exception types that messages do not name if this package raised the exception with a full sentence."""
+
+
+def format_exception(error: BaseException, module: str = _OWN_PACKAGE) -> str:
+    """Return the type and the message of *error* in one line. The type is left out for full sentences of this package.
+
+    For a third-party plugin, the file and the line follow in brackets: `KeyError: 'zone' (price_plugins/zones.py:12)`.
+
+    Args:
+        error: the exception.
+        module: the name of the module that defines the plugin. The last call in its top-level package is named.
+    """
+    text, error_type = " ".join(str(error).split()), type(error)
+    if not text:
+        message = error_type.__name__
+    elif error_type in _TYPES_OMITTED_FROM_MESSAGES and _is_raised_by_this_package(error.__traceback__):
+        message = text
+    else:
+        message = f"{error_type.__name__}: {text}"
+    location = find_source_location(error.__traceback__, module)
+    return f"{message} ({location})" if location else message
+
+
+def get_defining_module(plugin: Any) -> str:
+    """Return the name of the module of a third-party *plugin*, an instance or its class; `extender` for others."""
+    return str(getattr(plugin, DEFINING_MODULE, _OWN_PACKAGE))
+
+
+def is_own_module(module: str) -> bool:
+    """Return whether the module with this name belongs to this package, and not to a third-party plugin."""
+    return module.partition(".")[0] == _OWN_PACKAGE
+
+
+def find_source_location(traceback: TracebackType | None, module: str) -> str:
+    """Return the file and the line of the last call in the top-level package of *module*.
+
+    The result is empty if there is none, or for this package. The path starts with the name of the package.
+    """
+    if is_own_module(module):
+        return ""
+    location = ""
+    package = module.partition(".")[0]
+    for frame, line in _walk(traceback):
+        name = str(frame.f_globals.get("__name__"))
+        if name.partition(".")[0] == package:
+            location = f"{_shorten(frame.f_code.co_filename, name)}:{line}"
+    return location
+
+
+def _walk(traceback: TracebackType | None) -> Iterator[tuple[FrameType, int]]:
+    while traceback is not None:
+        yield traceback.tb_frame, traceback.tb_lineno
+        traceback = traceback.tb_next
+
+
+def _shorten(file: str, module: str) -> str:
+    """Return the path of *file* from the top-level package of *module*."""
+    path = PurePath(file)
+    depth = module.count(".") + (2 if path.name == "__init__.py" else 1)
+    return "/".join(path.parts[-depth:])
+
+
+def _is_raised_by_this_package(traceback: TracebackType | None) -> bool:
+    """Return whether the exception was raised in this package, not in a third-party plugin."""
+    frames = [frame for frame, _ in _walk(traceback)]
+    return bool(frames) and is_own_module(str(frames[-1].f_globals.get("__name__")))

@@ -1,0 +1,363 @@
+"""Read-only inputs of third-party plugins, so that the plugins cannot modify the shared objects of the cache.
+
+Built-in plugins receive the objects themselves. `protect_inputs` makes a subclass of a third-party plugin. The
+methods of the subclass receive read-only inputs. The `state` of a cycle belongs to the plugin and stays as it is.
+"""
+
+import types
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import fields, is_dataclass, replace
+from functools import cached_property
+from inspect import getattr_static
+from operator import attrgetter
+from typing import Any, Final, NoReturn, TypeVar, cast
+
+import msgspec
+import numpy as np
+from numpy.typing import NDArray
+
+from extender.api.kinds.node import Node
+from extender.api.kinds.pod import Pod
+from extender.api.read_only import (
+    ReadOnlyDict,
+    ReadOnlyMapping,
+    ReadOnlySequence,
+    copy_read_only,
+    copy_value_read_only,
+    refuse_change,
+)
+from extender.cache.pod_groups import PodGroupMembers
+from extender.cache.pod_info import AssignedPodInfo, PodInfo
+from extender.cache.pod_signature import PodSignature
+from extender.cache.snapshot import NodeView, Snapshot
+from extender.cache.tables.arrays import IntArray
+from extender.cache.tables.images import ImageState
+from extender.cache.tables.object_store import ApiObject
+from extender.framework.events import ClusterEvent, ClusterEventWithHint
+from extender.framework.extension_points import QueueSortEntry
+from extender.framework.plugin_errors import DEFINING_MODULE, is_own_module
+
+T = TypeVar("T")
+A = TypeVar("A", bound=np.generic)
+KindT = TypeVar("KindT", bound=ApiObject)
+
+STATE_ARGUMENT_POSITIONS: Final[Mapping[str, int | None]] = {
+    "pre_enqueue": None,
+    "sort_key": None,
+    "pre_filter": None,
+    "pre_filter_is_cacheable": None,
+    "clone": 0,
+    "add_pod": 4,
+    "remove_pod": 4,
+    "filter_each": 2,
+    "filter": 2,
+    "filter_cache_key": None,
+    "post_filter": None,
+    "pre_score": None,
+    "pre_score_is_cacheable": None,
+    "score": 2,
+    "score_cache_key": None,
+    "normalize_score": 3,
+    "reserve": 3,
+    "unreserve": 2,
+    "make_assumed_pod": 2,
+    "permit": 3,
+    "generate_placements": None,
+    "score_placement": None,
+    "normalize_placement_score": None,
+    "pre_bind_pre_flight": 2,
+    "pre_bind": 3,
+    "bind": None,
+    "post_bind": 2,
+    "events_to_register": None,
+}
+"""The methods of plugins, with the position of the argument `state`; None without it."""
+
+
+def make_array_read_only(array: NDArray[A]) -> NDArray[A]:
+    """Return a view of *array* that cannot be written."""
+    view = array.view()
+    view.flags.writeable = False
+    return view
+
+
+def make_node_read_only(node: Node, snapshot: Snapshot) -> Node:
+    """Return a read-only copy of *node*. The copies of a cluster are cached until the nodes change."""
+    copies: dict[str, tuple[Node, Node]] = snapshot.symbols.get_or_create(make_node_read_only, dict)
+    entry = copies.get(node.metadata.name)
+    if entry is None or entry[0] is not node:
+        if len(copies) > 2 * len(snapshot) + 100:  # names of nodes that were removed
+            copies.clear()
+        entry = copies[node.metadata.name] = node, copy_read_only(node)
+    return entry[1]
+
+
+def make_pod_read_only(pod: Pod, signature: "ReadOnlyPodSignature") -> Pod:
+    """Return a read-only copy of *pod*, which shares its spec and labels with the *signature* if possible."""
+    source, meta = signature.source, pod.metadata
+    labels = signature.labels if meta.labels is source.labels else copy_value_read_only(meta.labels)
+    return msgspec.structs.replace(
+        pod,
+        metadata=msgspec.structs.replace(meta, labels=labels, annotations=copy_value_read_only(meta.annotations)),
+        spec=signature.spec if pod.spec is source.spec else copy_read_only(pod.spec),
+        status=copy_read_only(pod.status),
+    )
+
+
+class ReadOnlyPodSignature(PodSignature):
+    """A read-only pod signature. Its derived values, and those of `get_or_create`, are shared with its source."""
+
+    source: PodSignature
+
+    def __init__(self, source: PodSignature) -> None:
+        pod = copy_read_only(source.representative_pod)
+        values = {"source": source, "representative_pod": pod, "spec": pod.spec, "labels": pod.metadata.labels}
+        self.__dict__.update({**vars(source), **values})
+        object.__setattr__(self, "_memo", source._memo)  # noqa: SLF001  one memo for both
+
+    def __setattr__(self, name: str, value: object) -> NoReturn:
+        refuse_change(self)
+
+
+def _share_derived_values() -> None:
+    """Read the cached properties of `PodSignature` from the source. Their values are immutable."""
+    for name, member in vars(PodSignature).items():
+        if isinstance(member, cached_property):
+            setattr(ReadOnlyPodSignature, name, property(attrgetter(f"source.{name}")))
+
+
+_share_derived_values()
+
+
+def make_signature_read_only(signature: PodSignature) -> ReadOnlyPodSignature:
+    """Return the read-only form of *signature*, always the same object."""
+    if isinstance(signature, ReadOnlyPodSignature):
+        return signature
+    return signature.get_or_create(ReadOnlyPodSignature, lambda: ReadOnlyPodSignature(signature))
+
+
+class ReadOnlyPodInfo(PodInfo):
+    """A `PodInfo` with a read-only pod and signature."""
+
+    __slots__ = ()
+
+    def __init__(self, source: PodInfo) -> None:
+        signature = make_signature_read_only(source.signature)
+        super().__init__(make_pod_read_only(source.pod, signature), signature)
+
+
+class ReadOnlyAssignedPodInfo(AssignedPodInfo):
+    """An `AssignedPodInfo` with a read-only pod and signature, which are made when they are read."""
+
+    __slots__ = ("_source",)
+    _source: AssignedPodInfo
+
+    def __init__(self, source: AssignedPodInfo) -> None:
+        object.__setattr__(self, "_source", source)
+
+    uid = property(attrgetter("_source.uid"))
+    namespace = property(attrgetter("_source.signature.namespace"))
+    node_name = property(attrgetter("_source.node_name"))
+    terminating = property(attrgetter("_source.terminating"))
+    assumed = property(attrgetter("_source.assumed"))
+
+    @property
+    def signature(self) -> PodSignature:
+        """The signature of the pod."""
+        return make_signature_read_only(self._source.signature)
+
+    @property
+    def pod(self) -> Pod:
+        """The typed object; its `spec.node_name` is empty."""
+        return make_pod_read_only(self._source.pod, make_signature_read_only(self._source.signature))
+
+
+def _make_assigned_pods_read_only(pods: Mapping[str, AssignedPodInfo]) -> Mapping[str, AssignedPodInfo]:
+    return ReadOnlyMapping(pods, ReadOnlyAssignedPodInfo)
+
+
+class ReadOnlySnapshot(Snapshot):
+    """A read-only snapshot. It keeps its source alive, so that the cache does not write the shared arrays."""
+
+    __slots__ = ("_source",)
+
+    def __init__(self, source: Snapshot) -> None:
+        super().__init__(source.tables)
+        self._source, self.history_id = source, source.history_id
+        self.node_log_position, self.pod_log_position = source.node_log_position, source.pod_log_position
+
+    @property
+    def names(self) -> Sequence[str]:
+        """Node names by row."""
+        return ReadOnlySequence(self._source.names, str)
+
+    @property
+    def nodes(self) -> Sequence[Node]:
+        """Node objects by row."""
+        return ReadOnlySequence(self._source.nodes, lambda node: make_node_read_only(node, self._source))
+
+    def changed_rows(self, *, node_log_position: int, pod_log_position: int | None) -> IntArray | None:
+        """Return the rows with changes since an earlier snapshot."""
+        rows = self._source.changed_rows(node_log_position=node_log_position, pod_log_position=pod_log_position)
+        return None if rows is None else make_array_read_only(rows)
+
+    def pods_on(self, name: str) -> Mapping[str, AssignedPodInfo]:
+        """Return the pods on node *name* by uid."""
+        return _make_assigned_pods_read_only(self._source.pods_on(name))
+
+    def pods_by_row(self, rows: IntArray) -> list[Collection[AssignedPodInfo]]:
+        """Return the pods on the node of each of *rows* (int64)."""
+        return [tuple(map(ReadOnlyAssignedPodInfo, pods)) for pods in self._source.pods_by_row(rows)]
+
+    def assigned_pods(self) -> list[AssignedPodInfo]:
+        """Return all pods on the nodes of the snapshot."""
+        return list(map(ReadOnlyAssignedPodInfo, self._source.assigned_pods()))
+
+    def nominated_pods(self, name: str) -> tuple[PodInfo, ...]:
+        """Return the pods nominated for node *name*."""
+        return tuple(map(ReadOnlyPodInfo, self._source.nominated_pods(name)))
+
+    @property
+    def nominated_pods_by_node(self) -> Mapping[str, tuple[PodInfo, ...]]:
+        """All nominated pods by node name."""
+        pods_by_node = self._source.nominated_pods_by_node
+        return ReadOnlyMapping(pods_by_node, lambda pods: tuple(map(ReadOnlyPodInfo, pods)))
+
+    def make_pod_info(self, pod: Pod) -> PodInfo:
+        """Make the `PodInfo` of *pod* with its signature in this cluster."""
+        return ReadOnlyPodInfo(self._source.make_pod_info(pod))
+
+    def counts_by_row(self, counts: Any) -> IntArray:
+        """Return *counts* by row: int64, shape (number of nodes,)."""
+        return make_array_read_only(self._source.counts_by_row(counts))
+
+    def counts_by_domain(self, counts: Any, topology_key: str) -> IntArray:
+        """Return *counts* by topology domain: int64, indexed by the id of the label value."""
+        return make_array_read_only(self._source.counts_by_domain(counts, topology_key))
+
+    def namespace_labels(self, name: str) -> Mapping[str, str] | None:
+        """Return the labels of namespace *name*, or None if it is unknown."""
+        labels = self._source.namespace_labels(name)
+        return None if labels is None else types.MappingProxyType(dict(labels))
+
+    def image_state(self, name: str) -> ImageState | None:
+        """Return a copy of the size and the nodes of image *name*, or None if no node has it."""
+        state = self._source.image_state(name)
+        return None if state is None else ImageState(state.size, set(state.rows))
+
+    def node_allocatable_claim_users(self, key: str) -> Mapping[int, frozenset[str]]:
+        """Return, by row, the uids of the pods that take node resources through the resource claim *key*."""
+        return types.MappingProxyType(dict(self._source.node_allocatable_claim_users(key)))
+
+    def pod_group(self, key: str) -> PodGroupMembers:
+        """Return a copy of the pending and assigned members of the pod group *key* (`namespace/name`)."""
+        members = self._source.pod_group(key)
+        assigned = {uid: ReadOnlyAssignedPodInfo(pod) for uid, pod in members.assigned.items()}
+        return PodGroupMembers({uid: copy_read_only(pod) for uid, pod in members.pending.items()}, {**assigned})
+
+    def objects(self, kind: type[KindT]) -> Mapping[str, KindT]:
+        """Return the objects of *kind* (neither nodes nor pods) by `namespace/name` or name."""
+        return ReadOnlyMapping(self._source.objects(kind), copy_value_read_only)
+
+    def get_object(self, kind: type[KindT], key: str) -> KindT | None:
+        """Return the object of *kind* with this key, or None."""
+        return cast("KindT | None", copy_value_read_only(self._source.get_object(kind, key)))
+
+    def view(self, rows: IntArray | None = None) -> NodeView:
+        """Return a view of the nodes of *rows*, or of all nodes if it is None."""
+        return ReadOnlyNodeView(self._source.view(rows))
+
+
+class ReadOnlyNodeView(NodeView):
+    """A view with a read-only snapshot. Its arrays cannot be written."""
+
+    __slots__ = ("source",)
+
+    def __init__(self, source: NodeView) -> None:
+        self.source = source
+        rows = None if source.rows is None else make_array_read_only(source.rows)
+        super().__init__(ReadOnlySnapshot(source.snapshot), rows)
+
+    def take(self, column: NDArray[A]) -> NDArray[A]:
+        """Select the entries of the view's nodes from an array with one entry for each row."""
+        return make_array_read_only(super().take(column))
+
+
+def _make_fields_read_only(value: Any) -> Any:
+    """Return a copy of the dataclass instance *value* with read-only arrays, dicts and nested dataclass instances."""
+    changes = {
+        item.name: _make_field_read_only(part)
+        for item in fields(value)
+        if item.init and (part := getattr(value, item.name)) is not None
+    }
+    return replace(value, **changes)
+
+
+def _make_field_read_only(part: Any) -> Any:
+    if type(part) is tuple:
+        return tuple(map(_make_field_read_only, part))
+    if type(part) is dict:
+        return ReadOnlyDict(part)
+    if isinstance(part, np.ndarray):
+        return make_array_read_only(part)
+    return _make_fields_read_only(part) if is_dataclass(part) and not isinstance(part, type) else part
+
+
+_CONVERTERS: Final[Mapping[type, Callable[[Any], Any]]] = {
+    PodInfo: ReadOnlyPodInfo,
+    AssignedPodInfo: ReadOnlyAssignedPodInfo,
+    Snapshot: ReadOnlySnapshot,
+    NodeView: ReadOnlyNodeView,
+    np.ndarray: make_array_read_only,
+    QueueSortEntry: lambda entry: replace(entry, pod=ReadOnlyPodInfo(entry.pod)),
+    ClusterEvent: lambda event: replace(event, old=make_read_only(event.old), new=make_read_only(event.new)),
+}
+
+
+def make_read_only(value: Any) -> Any:
+    """Return the read-only form of an input of a plugin; values that are already read-only stay as they are."""
+    convert = _CONVERTERS.get(type(value))
+    if convert is not None:
+        return convert(value)
+    if isinstance(value, msgspec.Struct):
+        return copy_read_only(value)
+    diagnosis = getattr(value, "diagnosis", None)  # a failed attempt, for PostFilter
+    return value if diagnosis is None else replace(value, diagnosis=_make_fields_read_only(diagnosis))
+
+
+def protect_hints(events: Sequence[ClusterEventWithHint]) -> Sequence[ClusterEventWithHint]:
+    """Return *events* with hints that receive read-only inputs."""
+    return tuple(event if event.hint is None else replace(event, hint=_protect_hint(event.hint)) for event in events)
+
+
+def _protect_hint(hint: Callable[..., Any]) -> Callable[..., Any]:
+    return lambda pod, event: hint(make_read_only(pod), make_read_only(event))
+
+
+def protect_inputs(plugin: type[T]) -> type[T]:
+    """Return a subclass of *plugin* whose methods receive read-only inputs; a built-in plugin is returned unchanged."""
+    if is_own_module(plugin.__module__) or hasattr(plugin, DEFINING_MODULE):  # a per-node plugin protects itself
+        return plugin
+    methods: dict[str, Any] = {
+        name: _protect_method(plugin, name, position)
+        for name, position in STATE_ARGUMENT_POSITIONS.items()
+        if callable(getattr(plugin, name, None))
+    }
+    names = {"__module__": plugin.__module__, "__qualname__": plugin.__qualname__, DEFINING_MODULE: plugin.__module__}
+    namespace = {"__slots__": (), "__doc__": plugin.__doc__, **names, **methods}
+    return types.new_class(plugin.__name__, (plugin,), {}, lambda members: members.update(namespace))
+
+
+def _protect_method(plugin: type[Any], name: str, state_position: int | None) -> Callable[..., Any]:
+    implementation = getattr_static(plugin, name)  # a function, a static method or a class method
+
+    def call(self: Any, *arguments: Any) -> Any:
+        inputs = (
+            argument if position == state_position else make_read_only(argument)
+            for position, argument in enumerate(arguments)
+        )
+        result = implementation.__get__(self, plugin)(*inputs)
+        return protect_hints(result) if name == "events_to_register" else result
+
+    call.__name__ = name
+    return call

@@ -1,0 +1,60 @@
+"""Classify the pods of a node that is drained or lost, by kubectl drain's rules, and make their replacements.
+
+Source: k8s.io/kubectl/pkg/drain/filters.go, Helper.daemonSetFilter, Helper.mirrorPodFilter, Helper.unreplicatedFilter
+(1.36).
+"""
+
+from enum import Enum
+from typing import Final
+
+from msgspec.structs import replace
+
+from extender.api.kinds.meta import OwnerReference
+from extender.api.kinds.pod import Pod, PodStatus
+
+_MIRROR_ANNOTATION: Final = "kubernetes.io/config.mirror"
+
+
+class Departure(Enum):
+    """What happens to a pod when its node is drained or lost.
+
+    Attributes:
+        REPLACED: the controller creates a new pod.
+        LOST: the pod has no controller.
+        DAEMON_OR_MIRROR: the pod belongs to the node, because it is a mirror pod or a pod of a DaemonSet.
+        TERMINATING: the pod is being deleted already, and its replacement exists.
+    """
+
+    REPLACED = "replaced"
+    LOST = "lost"
+    DAEMON_OR_MIRROR = "daemon or mirror"
+    TERMINATING = "terminating"
+
+
+def get_controller(pod: Pod) -> OwnerReference | None:
+    """Return the owner reference of the pod's controller, or None."""
+    return next((owner for owner in pod.metadata.owner_references if owner.controller), None)
+
+
+def classify_departure(pod: Pod) -> Departure:
+    """Return what happens to *pod* when it must leave its node."""
+    controller = get_controller(pod)
+    kind = controller.kind if controller is not None else ""
+    if _MIRROR_ANNOTATION in pod.metadata.annotations or kind in ("Node", "DaemonSet"):
+        return Departure.DAEMON_OR_MIRROR
+    if pod.metadata.deletion_timestamp is not None:
+        return Departure.TERMINATING
+    return Departure.REPLACED if controller is not None else Departure.LOST
+
+
+def make_replacement(pod: Pod) -> Pod:
+    """Return the pending pod that the controller creates for *pod*. It keeps the name, and has a new uid.
+
+    Its claims have the same names as the claims of *pod*; see `claim_release`.
+    """
+    meta = pod.metadata
+    new_meta = replace(
+        meta, uid=f"replacement-of/{meta.uid or pod.key}", creation_timestamp=None, deletion_timestamp=None
+    )
+    status = PodStatus(phase="Pending", resource_claim_statuses=pod.status.resource_claim_statuses)
+    return replace(pod, metadata=new_meta, spec=replace(pod.spec, node_name=""), status=status)

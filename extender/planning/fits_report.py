@@ -1,0 +1,106 @@
+"""Format the number of copies that fit as text, or convert it to plain values."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
+
+from extender.analysis.text_table import format_count, format_table
+from extender.planning.fits import FitCount
+from extender.planning.node_rejections import NodeGroup
+
+_MAX_NAMES: Final = 3
+_MAX_GROUPS: Final = 10
+
+
+def make_fit_values(result: FitCount) -> dict[str, Any]:
+    """Return a result as plain values, always with the same keys.
+
+    `fits` is the number of copies, `placed` the number by node, `stoppedBy` the nodes by reasons. `message` is
+    kube-scheduler's message about the next copy, or None if the limit was reached.
+    """
+    return {
+        "pod": result.pod.key,
+        "fits": result.count,
+        "limitReached": result.failed_attempt is None,
+        "last": result.last_node or None,
+        "placed": dict(result.copies_by_node),
+        "stoppedBy": [group.to_values() for group in result.stopped_by],
+        "message": result.failed_attempt.message if result.failed_attempt is not None else None,
+    }
+
+
+def format_fit(result: FitCount) -> str:
+    """Return the report about one pod: the number, what stops the next copy, and the copies by node."""
+    lines = [_format_first_line(result)]
+    if result.last_node:
+        lines.append(f"The last copy is on {result.last_node}.")
+    if result.failed_attempt is not None:
+        lines += [
+            "",
+            "What stops the next copy",
+            *format_node_groups(result.stopped_by),
+            "",
+            result.failed_attempt.message,
+        ]
+    if result.copies_by_node:
+        lines += ["", "Copies by node", *_format_copies(result.copies_by_node)]
+    return "\n".join(lines) + "\n"
+
+
+def _format_first_line(result: FitCount) -> str:
+    key = result.pod.key
+    if result.failed_attempt is None:
+        return f"At least {format_copies(result.count, key)}; the count stopped at the limit."
+    if not result.count:
+        return f"No copy of {key} fits."
+    return f"{format_copies(result.count, key)}."
+
+
+def format_copies(count: int, key: str) -> str:
+    """Return a sentence without a full stop: `3 more copies of default/web fit`."""
+    return f"1 more copy of {key} fits" if count == 1 else f"{count} more copies of {key} fit"
+
+
+def format_node_groups(groups: Sequence[NodeGroup]) -> list[str]:
+    """Return one line for each group of nodes: the number of nodes, their reasons, and the first names."""
+    rows = [
+        (format_count(len(group.nodes), "node") if group.nodes else "", ", ".join(group.reasons), _shorten(group.nodes))
+        for group in groups[:_MAX_GROUPS]
+    ]
+    omitted = len(groups) - _MAX_GROUPS
+    more = [f"  and {format_count(omitted, 'group')} more"] if omitted > 0 else []
+    return format_table(rows, right_aligned=[0]) + more
+
+
+def _shorten(names: Sequence[str]) -> str:
+    """Return the first names and the number of the others."""
+    text = ", ".join(names[:_MAX_NAMES])
+    return f"{text} and {len(names) - _MAX_NAMES} more" if len(names) > _MAX_NAMES else text
+
+
+def _format_copies(copies_by_node: Mapping[str, int]) -> list[str]:
+    """Return one line for each number of copies: the nodes with that number."""
+    nodes_by_count: dict[int, list[str]] = {}
+    for node, count in copies_by_node.items():
+        nodes_by_count.setdefault(count, []).append(node)
+    rows = [
+        (str(count), f"on each of {len(nodes)} nodes" if len(nodes) > 1 else "on 1 node", _shorten(nodes))
+        for count, nodes in nodes_by_count.items()
+    ]
+    omitted = len(rows) - _MAX_GROUPS
+    more = [f"  and {format_count(omitted, 'other number')} of copies"] if omitted > 0 else []
+    return format_table(rows[:_MAX_GROUPS], right_aligned=[0]) + more
+
+
+def format_fit_table(results: Sequence[FitCount]) -> str:
+    """Return a table with one line for each pod: the number of copies, the last node, and the most frequent reason."""
+    rows = [("POD", "FITS", "LAST NODE", "STOPPED BY")]
+    for result in results:
+        first_group = result.stopped_by[0] if result.stopped_by else None
+        reason = "the limit" if first_group is None else ", ".join(first_group.reasons)
+        if first_group is not None and first_group.nodes:
+            reason += f" on {format_count(len(first_group.nodes), 'node')}"
+        others = len(result.stopped_by) - 1
+        if others > 0:
+            reason += f", and {format_count(others, 'other group')} of nodes"
+        rows.append((result.pod.key, str(result.count), result.last_node or "-", reason))
+    return "\n".join(format_table(rows, right_aligned=[1], indent="")) + "\n"

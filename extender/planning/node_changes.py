@@ -1,0 +1,120 @@
+"""The changes of nodes in a scenario: new nodes, labels, taints and cordons."""
+
+from collections.abc import Collection
+from typing import Final
+
+from msgspec.structs import replace
+
+from extender.api.kinds.devices import ResourceSlice
+from extender.api.kinds.node import Node, Taint
+from extender.api.kinds.storage import CSINode
+from extender.cache.snapshot import Snapshot
+from extender.planning.cache_edits import CacheEdits, make_bound_pod
+from extender.planning.departures import Departure, classify_departure
+from extender.planning.scenario import LabelChange, TaintChange
+
+_HOSTNAME_LABEL: Final = "kubernetes.io/hostname"
+_UNSCHEDULABLE_TAINT: Final = Taint(key="node.kubernetes.io/unschedulable", effect="NoSchedule")
+_CONDITION_TAINTS: Final = frozenset(
+    f"node.kubernetes.io/{condition}"
+    for condition in (
+        "unschedulable",
+        "not-ready",
+        "unreachable",
+        "memory-pressure",
+        "disk-pressure",
+        "pid-pressure",
+        "network-unavailable",
+    )
+)
+"""The taints that the node lifecycle controller sets; a new node does not have them.
+
+Source: api/core/v1/well_known_taints.go (1.36).
+"""
+
+
+def cordon_node(edits: CacheEdits, name: str) -> None:
+    """Cordon a node. The node lifecycle controller adds a taint to a cordoned node."""
+    node = edits.get_node(name)
+    taints = node.spec.taints
+    if not any(taint.key == _UNSCHEDULABLE_TAINT.key for taint in taints):
+        taints = (*taints, _UNSCHEDULABLE_TAINT)
+    edits.replace_node(replace(node, spec=replace(node.spec, unschedulable=True, taints=taints)))
+
+
+def change_label(edits: CacheEdits, change: LabelChange) -> None:
+    """Set or remove a label of a node."""
+    node = edits.get_node(change.node)
+    labels = {key: value for key, value in node.metadata.labels.items() if key != change.key}
+    if change.value is not None:
+        labels[change.key] = change.value
+    edits.replace_node(replace(node, metadata=replace(node.metadata, labels=labels)))
+
+
+def change_taint(edits: CacheEdits, change: TaintChange) -> None:
+    """Add a taint to a node, or remove it. A taint with equal key and effect is replaced."""
+    node = edits.get_node(change.node)
+    effects = ("", change.taint.effect)
+    taints = tuple(
+        taint
+        for taint in node.spec.taints
+        if taint.key != change.taint.key or (change.taint.effect and taint.effect not in effects)
+    )
+    if not change.remove:
+        taints = (*taints, change.taint)
+    edits.replace_node(replace(node, spec=replace(node.spec, taints=taints)))
+
+
+def choose_new_names(like: str, count: int, taken: Collection[str]) -> list[str]:
+    """Return *count* names for new nodes: `<like>-new-1` and so on, without names that are taken."""
+    names: list[str] = []
+    number = 1
+    while len(names) < count:
+        name = f"{like}-new-{number}"
+        if name not in taken:
+            names.append(name)
+        number += 1
+    return names
+
+
+def add_node_like(edits: CacheEdits, snapshot: Snapshot, like: Node, name: str) -> Node:
+    """Add a node that equals *like*, and return it. Copy the DaemonSet pods and mirror pods of *like* to it.
+
+    The new node is schedulable, and has no taints about its condition. CSI limits and devices are copied too.
+    """
+    old_name = like.metadata.name
+    labels = {key: name if key == _HOSTNAME_LABEL else value for key, value in like.metadata.labels.items()}
+    node = replace(
+        like,
+        metadata=replace(like.metadata, name=name, uid=f"node/{name}", labels=labels),
+        spec=replace(
+            like.spec,
+            unschedulable=False,
+            provider_id="",
+            taints=tuple(taint for taint in like.spec.taints if taint.key not in _CONDITION_TAINTS),
+        ),
+        status=replace(like.status, volumes_attached=(), volumes_in_use=()),
+    )
+    edits.add_node(node)
+    csi_node = snapshot.get_object(CSINode, old_name)
+    if csi_node is not None:
+        edits.put_object(replace(csi_node, metadata=replace(csi_node.metadata, name=name, uid=f"csinode/{name}")))
+    for device_slice in list(snapshot.objects(ResourceSlice).values()):
+        if device_slice.spec.node_name == old_name:
+            edits.put_object(_copy_slice(device_slice, name))
+    for pod in list(snapshot.pods_on(old_name).values()):
+        if classify_departure(pod.pod) is Departure.DAEMON_OR_MIRROR and not pod.terminating:
+            bound = make_bound_pod(pod)
+            meta = replace(bound.metadata, name=f"{bound.metadata.name}-{name}", uid=f"{pod.uid}/{name}")
+            edits.add_pod(replace(bound, metadata=meta, spec=replace(bound.spec, node_name=name)))
+    return node
+
+
+def _copy_slice(device_slice: ResourceSlice, node_name: str) -> ResourceSlice:
+    """Return a slice with equal devices in a pool of the new node."""
+    meta, spec = device_slice.metadata, device_slice.spec
+    return replace(
+        device_slice,
+        metadata=replace(meta, name=f"{meta.name}-{node_name}", uid=f"slice/{meta.name}/{node_name}"),
+        spec=replace(spec, node_name=node_name, pool=replace(spec.pool, name=f"{spec.pool.name}-{node_name}")),
+    )

@@ -1,0 +1,273 @@
+"""Run a scenario on a cluster: change nodes, let pods leave them, and place all pods without a node."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from msgspec.structs import replace
+
+from extender.analysis.pending_pods import list_pending_pods, nominate_pending_pods
+from extender.analysis.pod_placer import Attempt, PodPlacer
+from extender.api.kinds.pod import Pod
+from extender.cache.cache import Cache
+from extender.cycle.plugin_runtime import PluginRuntime
+from extender.framework.extension_points import QueueSortEntry
+from extender.framework.profiles import Profile
+from extender.planning.budget_ledger import BudgetLedger, ClusterBudgets
+from extender.planning.cache_edits import CacheEdits
+from extender.planning.cluster_totals import ClusterTotals, Cost, NodePriceFunction, calculate_cost, calculate_totals
+from extender.planning.pod_removals import PodRemovals
+from extender.planning.scenario import Scenario
+from extender.planning.scenario_changes import apply_scenario
+from extender.preemption.plan import Candidate, PreemptionPlan
+
+_MAX_PASSES = 1000
+"""The maximum number of passes over the waiting pods. Each pass but the first one follows an eviction."""
+
+ProgressCallback = Callable[[int, int], None]
+"""A function that is called after each pod with the number of processed pods and the number of all pods."""
+
+
+@dataclass(frozen=True, slots=True)
+class MovedPod:
+    """A pod that is placed; *source* is the node that it left, empty for a pod that had no node."""
+
+    pod: str
+    source: str
+    target: str
+
+
+@dataclass(frozen=True, slots=True)
+class WaitingPod:
+    """A pod that is left without a node.
+
+    Attributes:
+        pod: `namespace/name`.
+        source: the node that it left; empty for a pod that had no node.
+        was_waiting: whether the pod had no node in the recorded cluster.
+        attempt: the last attempt to place it.
+        preemption: the node and the pods that it would evict; None if it would evict none.
+    """
+
+    pod: str
+    source: str
+    was_waiting: bool
+    attempt: Attempt
+    preemption: Candidate | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class EvictedPod:
+    """A pod that *preemptor* evicts from *node*, and the budgets that this violates."""
+
+    pod: str
+    node: str
+    preemptor: str
+    violated_budgets: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class WhatIfResult:
+    """The outcome of a scenario.
+
+    Attributes:
+        moved: the pods that are placed, in the order of placement.
+        waiting: the pods that are left without a node; those that had none in the recorded cluster come last.
+        evicted: the pods that are evicted by preemption. They are also in `moved`, `waiting` or `removals.lost`, except
+            pods of a DaemonSet, mirror pods and terminating pods.
+        removals: the pods that left their nodes or could not leave, and why.
+        before, after: the totals of the cluster.
+    """
+
+    moved: tuple[MovedPod, ...]
+    waiting: tuple[WaitingPod, ...]
+    evicted: tuple[EvictedPod, ...]
+    removals: PodRemovals
+    before: ClusterTotals
+    after: ClusterTotals
+
+
+class WhatIfRunner:
+    """Runs scenarios on one cluster. After each scenario the cluster is as before.
+
+    Args:
+        cache: the cache with the cluster. Only the runner writes it from now on.
+        profiles: the profiles by scheduler name.
+        runtime: the plugin runtime.
+        get_price: the function that returns the price of a node. If it is None, the cost is not calculated.
+    """
+
+    __slots__ = ("_base_cost", "_budgets", "_cache", "_get_price", "_pending", "_profiles", "_runtime", "before")
+
+    def __init__(
+        self,
+        cache: Cache,
+        profiles: Mapping[str, Profile],
+        runtime: PluginRuntime,
+        get_price: NodePriceFunction | None = None,
+    ) -> None:
+        self._cache, self._profiles, self._runtime, self._get_price = cache, profiles, runtime, get_price
+        for profile in profiles.values():
+            nominate_pending_pods(cache, profile, runtime)
+        self._pending = list_pending_pods(cache, profiles)
+        self._budgets = ClusterBudgets(cache.snapshot())
+        self._base_cost = calculate_cost(cache.snapshot(), get_price) if get_price is not None else None
+        self.before = calculate_totals(cache.snapshot(), len(self._pending), self._base_cost)
+
+    def run(self, scenario: Scenario, *, seed: int = 0, progress: ProgressCallback | None = None) -> WhatIfResult:
+        """Run a scenario.
+
+        Args:
+            scenario: the changes.
+            seed: the random seed for the selection among nodes with equal scores.
+            progress: the callback after each pod; None means no callback.
+
+        Raises:
+            ScenarioError: the scenario does not match the cluster.
+        """
+        scenario.check(self._cache.snapshot())
+        nominations = {
+            pod.pod.key: name for name, pods in self._cache.snapshot().nominated_pods_by_node.items() for pod in pods
+        }
+        edits = CacheEdits(self._cache)
+        placer = PodPlacer(self._cache, self._profiles, self._runtime, seed)
+        removals = PodRemovals(self._cache, edits, BudgetLedger(self._budgets))
+        run = _ScenarioRun(self._cache, scenario, self._profiles, edits, placer, removals)
+        try:
+            run.start(self._pending)
+            run.place_all(progress)
+            return run.finish(self.before, self._calculate_cost(scenario))
+        finally:
+            placer.unassign_placed_pods()
+            for pod in run.new_pods:
+                self._cache.remove_pod(pod.metadata.uid)
+            edits.undo()
+            for pod in self._pending:
+                if run.was_attempted(pod):
+                    self._cache.add_or_update_pod(pod)
+                if pod.key in nominations:
+                    self._cache.nominate(pod, nominations[pod.key])
+
+    def _calculate_cost(self, scenario: Scenario) -> Cost | None:
+        if self._get_price is None:
+            return None
+        changes_nodes = scenario.remove or scenario.lose or scenario.add or scenario.nodes or scenario.labels
+        return calculate_cost(self._cache.snapshot(), self._get_price) if changes_nodes else self._base_cost
+
+
+@dataclass(slots=True)
+class _ScenarioRun:
+    """A scenario in progress.
+
+    Attributes:
+        new_pods: the pods that the scenario created.
+    """
+
+    cache: Cache
+    scenario: Scenario
+    profiles: Mapping[str, Profile]
+    edits: CacheEdits
+    placer: PodPlacer
+    removals: PodRemovals
+    new_pods: list[Pod] = field(default_factory=list)
+    _recorded_pending_uids: frozenset[str] = frozenset()
+    _queue: list[Pod] = field(default_factory=list)
+    _waiting: dict[str, Attempt] = field(default_factory=dict)  # by uid
+    _moved: dict[str, Attempt] = field(default_factory=dict)  # by uid
+    _evicted: list[EvictedPod] = field(default_factory=list)
+
+    def start(self, pending: Sequence[Pod]) -> None:
+        """Apply the changes of the scenario, and queue the pods to place."""
+        self._recorded_pending_uids = frozenset(map(_get_uid, pending))
+        created_pods, deleted_uids = apply_scenario(self.scenario, self.cache, self.edits, self.removals)
+        self._queue = [pod for pod in pending if _get_uid(pod) not in deleted_uids]
+        self._add_to_queue(self.removals.take_replacements())
+        self._add_to_queue(created_pods)
+        self._add_to_queue(self.removals.evict_drained_pods())
+
+    def was_attempted(self, pod: Pod) -> bool:
+        """Return whether *pod* is placed, or waits after an attempt."""
+        return _get_uid(pod) in self._moved or _get_uid(pod) in self._waiting
+
+    def _add_to_queue(self, pods: Sequence[Pod]) -> None:
+        self.new_pods += pods
+        self._queue += pods
+
+    def place_all(self, progress: ProgressCallback | None) -> None:
+        """Place the queued pods. Repeat while drained pods can be evicted, or pods are evicted by preemption."""
+        for _ in range(_MAX_PASSES):
+            self._waiting = {}
+            queue, self._queue = self._sort(self._queue), []
+            for number, pod in enumerate(queue, 1):
+                self._place(pod)
+                if progress is not None:
+                    progress(number, len(queue))
+            self._add_to_queue(self.removals.evict_drained_pods())
+            if not self._queue:
+                break
+            waiting = [attempt.pod for attempt in self._waiting.values()]
+            self._queue = [*waiting, *self._queue]
+        for attempt in self.placer.time_out_permits().values():
+            del self._moved[_get_uid(attempt.pod)]
+            self._waiting[_get_uid(attempt.pod)] = attempt
+
+    def _sort(self, pods: Sequence[Pod]) -> list[Pod]:
+        snapshot = self.cache.snapshot()
+        known = [pod for pod in pods if pod.spec.scheduler_name in self.profiles]
+        for pod in pods:
+            if pod.spec.scheduler_name not in self.profiles:
+                reason = f'waits for scheduler "{pod.spec.scheduler_name}", which has no profile'
+                self._waiting[_get_uid(pod)] = Attempt(pod, reasons=(reason,), message=reason)
+
+        def make_sort_key(pod: Pod) -> tuple[float, ...]:
+            queue_sort = self.profiles[pod.spec.scheduler_name].queue_sort
+            return queue_sort.sort_key(QueueSortEntry(snapshot.make_pod_info(pod), 0.0))
+
+        return sorted(known, key=make_sort_key)
+
+    def _place(self, pod: Pod) -> None:
+        attempt = self.placer.place(pod)
+        if not attempt.node and self.scenario.preempt and (candidate := find_preemption(attempt)) is not None:
+            self._preempt(pod, candidate)
+            nominated = replace(pod, status=replace(pod.status, nominated_node_name=candidate.node_name))
+            attempt = self.placer.place(nominated)
+        if attempt.node:
+            self._moved[_get_uid(pod)] = attempt
+            self.removals.count_placed(_get_uid(pod), self.cache.assigned_pods[_get_uid(pod)].signature)
+        else:
+            self._waiting[_get_uid(pod)] = attempt
+
+    def _preempt(self, pod: Pod, candidate: Candidate) -> None:
+        """Evict the victims of *candidate*, and queue their replacements."""
+        for victim in candidate.victims:
+            if victim.assumed:
+                violated = self.removals.count_victim(victim)
+                del self._moved[victim.uid]
+                self._queue.append(self.placer.unassign(victim.uid))
+            else:
+                violated = self.removals.evict_victim(victim)
+                self._add_to_queue(self.removals.take_replacements())
+            self._evicted.append(EvictedPod(victim.key, victim.node_name, pod.key, tuple(violated)))
+
+    def finish(self, before: ClusterTotals, cost: Cost | None) -> WhatIfResult:
+        """Return the outcome."""
+        get_source = self.removals.get_source
+        moved = tuple(MovedPod(attempt.pod.key, get_source(uid), attempt.node) for uid, attempt in self._moved.items())
+        waiting = [
+            WaitingPod(
+                attempt.pod.key, get_source(uid), uid in self._recorded_pending_uids, attempt, find_preemption(attempt)
+            )
+            for uid, attempt in self._waiting.items()
+        ]
+        waiting.sort(key=lambda pod: pod.was_waiting)
+        after = calculate_totals(self.cache.snapshot(), len(waiting), cost)
+        return WhatIfResult(moved, tuple(waiting), tuple(self._evicted), self.removals, before, after)
+
+
+def find_preemption(attempt: Attempt) -> Candidate | None:
+    """Return the node and the victims of the preemption that PostFilter plans, or None."""
+    plans = attempt.failure.post_filter_plans.values() if attempt.failure is not None else ()
+    return next((plan.best_candidate for plan in plans if isinstance(plan, PreemptionPlan)), None)
+
+
+def _get_uid(pod: Pod) -> str:
+    return pod.metadata.uid or pod.key

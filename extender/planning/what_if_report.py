@@ -1,0 +1,159 @@
+"""Format the outcome of a scenario as text, differences first, or convert it to plain values."""
+
+from collections.abc import Iterable, Sequence
+from typing import Any, Final
+
+from extender.analysis.resource_format import format_amount, format_percent
+from extender.analysis.text_table import format_count, format_table
+from extender.planning.cluster_totals import ClusterTotals
+from extender.planning.what_if import WaitingPod, WhatIfResult
+
+_MAX_LINES: Final = 10
+_MAX_NAMES: Final = 3
+
+
+def make_what_if_values(outcome: WhatIfResult) -> dict[str, Any]:
+    """Return the complete outcome as plain values, always with the same keys.
+
+    `from` is None for a pod that had no node. The `wasWaiting` of a pod in `waiting` is true if the pod had no node in
+    the recorded cluster either. Its `preemption` is None if it would evict no other pods.
+    """
+    removals = outcome.removals
+    return {
+        "moved": [{"pod": pod.pod, "from": pod.source or None, "to": pod.target} for pod in outcome.moved],
+        "waiting": [_make_waiting_values(pod) for pod in outcome.waiting],
+        "evicted": [
+            {"pod": pod.pod, "node": pod.node, "by": pod.preemptor, "violatedBudgets": list(pod.violated_budgets)}
+            for pod in outcome.evicted
+        ],
+        "lost": [{"pod": pod.pod, "node": pod.node} for pod in removals.lost],
+        "blocked": [{"pod": pod.pod, "node": pod.node, "budgets": list(pod.budgets)} for pod in removals.blocked],
+        "violatedBudgets": [{"budget": name, "pods": pods} for name, pods in sorted(removals.violations.items())],
+        "removed": list(removals.scaled_down),
+        "before": outcome.before.to_values(),
+        "after": outcome.after.to_values(),
+    }
+
+
+def _make_waiting_values(pod: WaitingPod) -> dict[str, Any]:
+    candidate = pod.preemption
+    return {
+        "pod": pod.pod,
+        "from": pod.source or None,
+        "reasons": list(pod.attempt.reasons),
+        "message": pod.attempt.message,
+        "wasWaiting": pod.was_waiting,
+        "preemption": candidate
+        and {"node": candidate.node_name, "victims": [victim.key for victim in candidate.victims]},
+    }
+
+
+def format_what_if(outcome: WhatIfResult) -> str:
+    """Return the report: a summary, then each difference, then the totals before and after."""
+    removals = outcome.removals
+    new_waiting = [pod for pod in outcome.waiting if not pod.was_waiting]
+    old_waiting = [pod for pod in outcome.waiting if pod.was_waiting]
+    lines = [_format_summary(outcome, len(new_waiting))]
+    lines += _format_waiting("Left without a node", new_waiting)
+    lines += _format_section(
+        "Not evicted, because a budget does not allow it",
+        ((pod.pod, f"on {pod.node}", f"budget {', '.join(pod.budgets)}") for pod in removals.blocked),
+    )
+    lines += _format_section(
+        "Lost, because no controller creates a new pod", ((pod.pod, f"on {pod.node}") for pod in removals.lost)
+    )
+    lines += _format_section(
+        "Evicted by preemption", ((pod.pod, f"on {pod.node}", f"by {pod.preemptor}") for pod in outcome.evicted)
+    )
+    lines += _format_section(
+        "Violated budgets",
+        (
+            (name, f"{format_count(len(pods), 'pod')} too many", _shorten(pods))
+            for name, pods in removals.violations.items()
+        ),
+    )
+    lines += _format_section("Removed by --scale", ((pod,) for pod in removals.scaled_down))
+    lines += _format_section(
+        "Moves", ((pod.pod, f"from {pod.source}", f"to {pod.target}") for pod in outcome.moved if pod.source)
+    )
+    lines += _format_section("Placed", ((pod.pod, f"on {pod.target}") for pod in outcome.moved if not pod.source))
+    lines += _format_totals(outcome.before, outcome.after)
+    lines += _format_waiting("Waiting before and after", old_waiting)
+    return "\n".join(lines) + "\n"
+
+
+def _format_summary(outcome: WhatIfResult, new_waiting_count: int) -> str:
+    removals = outcome.removals
+    parts = [
+        _count(sum(bool(pod.source) for pod in outcome.moved), "moves", "move"),
+        _count(sum(not pod.source for pod in outcome.moved), "is placed", "are placed"),
+        _count(new_waiting_count, "is left without a node", "are left without a node"),
+        _count(len(removals.blocked), "cannot be evicted", "cannot be evicted"),
+        _count(len(removals.lost), "is lost", "are lost"),
+        _count(len(outcome.evicted), "is evicted", "are evicted"),
+        _count(len(removals.scaled_down), "is removed", "are removed"),
+    ]
+    texts = [part for part in parts if part]
+    if not texts:
+        return "No pod moves, and none is left without a node."
+    number, _, rest = texts[0].partition(" ")
+    texts[0] = f"{number} {'pod' if number == '1' else 'pods'} {rest}"
+    return f"{', '.join(texts)}."
+
+
+def _count(number: int, singular: str, plural: str) -> str:
+    if not number:
+        return ""
+    return f"{number} {singular if number == 1 else plural}"
+
+
+def _format_waiting(title: str, pods: Sequence[WaitingPod]) -> list[str]:
+    """Return the waiting pods in groups of equal reasons, the largest group first."""
+    groups: dict[str, list[WaitingPod]] = {}
+    for pod in pods:
+        groups.setdefault(", ".join(pod.attempt.reasons), []).append(pod)
+    rows = []
+    for reason, group in sorted(groups.items(), key=lambda item: (-len(item[1]), item[0])):
+        rows.append((str(len(group)), reason))
+        rows.append(("", _shorten([pod.pod for pod in group])))
+        candidate = next((pod.preemption for pod in group if pod.preemption is not None), None)
+        if candidate is not None:
+            victims = _shorten([victim.key for victim in candidate.victims])
+            rows.append(("", f"would evict {victims} on {candidate.node_name}; --preempt does it"))
+    return ["", title, *format_table(rows, right_aligned=[0])] if rows else []
+
+
+def _format_section(title: str, rows: Iterable[Sequence[str]]) -> list[str]:
+    rows = list(rows)
+    if not rows:
+        return []
+    omitted = len(rows) - _MAX_LINES
+    more = [f"  and {omitted} more"] if omitted > 0 else []
+    return ["", title, *format_table(rows[:_MAX_LINES]), *more]
+
+
+def _shorten(names: Sequence[str]) -> str:
+    text = ", ".join(names[:_MAX_NAMES])
+    return f"{text} and {len(names) - _MAX_NAMES} more" if len(names) > _MAX_NAMES else text
+
+
+def _format_totals(before: ClusterTotals, after: ClusterTotals) -> list[str]:
+    rows: list[tuple[str, ...]] = [("", "BEFORE", "", "AFTER", "")]
+    rows.append(("nodes", str(before.nodes), "", str(after.nodes), ""))
+    rows.append(("waiting pods", str(before.waiting), "", str(after.waiting), ""))
+    for name in dict.fromkeys((*before.resources, *after.resources)):
+        cells = []
+        for totals in (before, after):
+            usage = totals.resources.get(name)
+            amounts = (usage.requested, usage.allocatable) if usage else (0, 0)
+            cells += [
+                f"{format_amount(name, amounts[0])} of {format_amount(name, amounts[1])}",
+                format_percent(*amounts),
+            ]
+        rows.append((name, *cells))
+    if before.cost is not None and after.cost is not None:
+        rows.append(("cost", f"{before.cost.total:.2f}", "", f"{after.cost.total:.2f}", ""))
+        if before.cost.unpriced_nodes or after.cost.unpriced_nodes:
+            counts = (str(before.cost.unpriced_nodes), str(after.cost.unpriced_nodes))
+            rows.append(("nodes without a price", counts[0], "", counts[1], ""))
+    return ["", "Totals", *format_table(rows, right_aligned=[1, 2, 3, 4])]

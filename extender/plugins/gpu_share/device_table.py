@@ -1,0 +1,187 @@
+"""The free part of every GPU of every node, computed from the pods on the nodes, and cached for one snapshot."""
+
+from collections.abc import Collection
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+
+from extender.cache.pod_info import AssignedPodInfo
+from extender.cache.snapshot import NodeView, Snapshot
+from extender.cache.tables.arrays import IntArray
+from extender.cache.tables.change_log import HistoryId
+from extender.cache.tables.node_table import RowMapVersion
+from extender.plugins.gpu_share.gpu_request import (
+    GPU_COUNT,
+    GPU_MODEL,
+    MAX_DEVICES,
+    MILLI_PER_GPU,
+    GpuRequest,
+    get_gpu_request,
+    parse_device_indices,
+)
+
+_MIN_WIDTH: Final = 8
+
+
+@dataclass(slots=True)
+class NodeDevices:
+    """The GPUs of some nodes. Every array has one entry for each node, int64.
+
+    Attributes:
+        free: the free milli of each GPU, shape (nodes, width); 0 for a GPU that does not exist.
+        device_count: the number of GPUs.
+        model: the position of the node's GPU model in `DeviceTable.model_positions`.
+        request_kinds: a bit mask of the GPU requests of the node's pods: bit 0 for a part of one GPU,
+            bit n for n GPUs. The last bit, 62, also stands for more GPUs.
+        cpu: the free milli-CPU.
+    """
+
+    free: IntArray
+    device_count: IntArray
+    model: IntArray
+    request_kinds: IntArray
+    cpu: IntArray
+
+    def take(self, rows: IntArray) -> "NodeDevices":
+        """Return the entries of *rows*, int64."""
+        return NodeDevices(
+            self.free[rows], self.device_count[rows], self.model[rows], self.request_kinds[rows], self.cpu[rows]
+        )
+
+
+def assign_devices(free: list[int], request: GpuRequest, indices: tuple[int, ...]) -> None:
+    """Subtract the request of a pod from *free*, the free milli of each GPU of its node.
+
+    Without valid *indices*, the GPUs with the least sufficient free part are used. If too few GPUs suffice, those with
+    the most free milli are used too, and nothing is left of them.
+    """
+    if len(indices) != request.count or any(index >= len(free) for index in indices):
+        fitting = sorted((milli, index) for index, milli in enumerate(free) if milli >= request.milli)
+        others = sorted((-milli, index) for index, milli in enumerate(free) if milli < request.milli)
+        indices = tuple(index for _, index in (fitting + others)[: request.count])
+    for index in indices:
+        free[index] = max(0, free[index] - request.milli)
+
+
+def get_request_kind(request: GpuRequest) -> int:
+    """Return the bit of *request* in `NodeDevices.request_kinds`."""
+    return 1 if request.is_shared else 1 << min(request.count, MAX_DEVICES - 2)
+
+
+class DeviceTable:
+    """The GPUs of all nodes. `sync` reads the rows that changed since the previous snapshot.
+
+    Attributes:
+        model_positions: the position of each GPU model; "" is the model of nodes without the label.
+        version: a number that changes with the content of the table.
+    """
+
+    def __init__(self) -> None:
+        self.model_positions: dict[str, int] = {"": 0}
+        self.version = 0
+        self._versioned_row_by_name: tuple[RowMapVersion | None, dict[str, int]] = (None, {})
+        self._devices: NodeDevices | None = None
+        self._history_id: HistoryId | None = None
+        self._log_positions = (0, 0)
+
+    def get(self, nodes: NodeView) -> NodeDevices:
+        """Return the GPUs of the nodes of a view. Do not modify the arrays. They are valid until the next call."""
+        snapshot = nodes.snapshot
+        if self._is_older(snapshot) or (nodes.rows is not None and self._history_id is not snapshot.history_id):
+            rows = np.arange(len(snapshot)) if nodes.rows is None else nodes.rows
+            return self._read(snapshot, rows, self._find_width(snapshot))
+        devices = self._sync(snapshot)
+        return devices if nodes.rows is None else devices.take(nodes.rows)
+
+    def get_node(self, name: str) -> NodeDevices | None:
+        """Return the GPUs of the node *name* as of the last call of `get`; None if the node is unknown."""
+        row = self._versioned_row_by_name[1].get(name)
+        return None if row is None or self._devices is None else self._devices.take(np.array([row], dtype=np.int64))
+
+    def _is_older(self, snapshot: Snapshot) -> bool:
+        """Return whether *snapshot* is older than the table."""
+        node_log_position, pod_log_position = self._log_positions
+        return self._history_id is snapshot.history_id and (
+            snapshot.node_log_position < node_log_position or snapshot.pod_log_position < pod_log_position
+        )
+
+    def _sync(self, snapshot: Snapshot) -> NodeDevices:
+        log_positions = (snapshot.node_log_position, snapshot.pod_log_position)
+        devices = self._devices
+        if devices is not None and self._history_id is snapshot.history_id and len(devices.cpu) == len(snapshot):
+            if log_positions == self._log_positions:
+                return devices
+            node_log_position, pod_log_position = self._log_positions
+            rows = snapshot.changed_rows(node_log_position=node_log_position, pod_log_position=pod_log_position)
+            node_changed = log_positions[0] != node_log_position
+            if rows is not None and not (node_changed and self._find_width(snapshot) > devices.free.shape[1]):
+                self._write(devices, snapshot, rows, rows)
+                if node_changed:
+                    devices.model[rows] = self._find_models(snapshot.view(rows))
+                self._mark_synced(snapshot)
+                return devices
+        self._devices = devices = self._read(snapshot, np.arange(len(snapshot)), self._find_width(snapshot))
+        self._mark_synced(snapshot)
+        return devices
+
+    def _mark_synced(self, snapshot: Snapshot) -> None:
+        self.version += 1
+        self._history_id = snapshot.history_id
+        self._log_positions = (snapshot.node_log_position, snapshot.pod_log_position)
+        if self._versioned_row_by_name[0] != snapshot.row_map_version:
+            row_by_name = {name: row for row, name in enumerate(snapshot.names)}
+            self._versioned_row_by_name = snapshot.row_map_version, row_by_name
+
+    def _find_width(self, snapshot: Snapshot) -> int:
+        counts = snapshot.view().allocatable(snapshot.symbols.resources.intern(GPU_COUNT))
+        return max(_MIN_WIDTH, min(MAX_DEVICES, int(counts.max(initial=0))))
+
+    def _read(self, snapshot: Snapshot, rows: IntArray, width: int) -> NodeDevices:
+        devices = NodeDevices(np.zeros((len(rows), width), dtype=np.int64), *np.zeros((4, len(rows)), dtype=np.int64))
+        self._write(devices, snapshot, rows, slice(None))
+        devices.model[:] = self._find_models(snapshot.view(rows))
+        return devices
+
+    def _write(self, devices: NodeDevices, snapshot: Snapshot, rows: IntArray, positions: IntArray | slice) -> None:
+        """Read *rows* of the snapshot and write them to *positions* of *devices*, except the models."""
+        resources = snapshot.symbols.resources
+        view, cpu = snapshot.view(rows), resources.intern("cpu")
+        counts = view.allocatable(resources.intern(GPU_COUNT)).clip(0, devices.free.shape[1])
+        pods_by_row = snapshot.pods_by_row(rows)
+        free = np.zeros((len(rows), devices.free.shape[1]), dtype=np.int64)
+        kinds = np.zeros(len(rows), dtype=np.int64)
+        for position, count in enumerate(counts.tolist()):
+            if count:
+                free[position, :count], kinds[position] = _read_node(count, pods_by_row[position])
+        devices.free[positions], devices.device_count[positions], devices.request_kinds[positions] = free, counts, kinds
+        devices.cpu[positions] = view.allocatable(cpu) - view.requested(cpu)
+
+    def _find_models(self, view: NodeView) -> IntArray:
+        value_ids = view.label_value_ids(GPU_MODEL)
+        names = view.snapshot.symbols.get_label_values(GPU_MODEL)
+        unique_ids, inverse = np.unique(value_ids, return_inverse=True)
+        positions = self.model_positions
+        models = [names[value] if value >= 0 else "" for value in unique_ids]
+        return np.array([positions.setdefault(model, len(positions)) for model in models], dtype=np.int64)[inverse]
+
+
+def _read_node(device_count: int, pods: Collection[AssignedPodInfo]) -> tuple[list[int], int]:
+    """Return the free milli of each GPU of a node, and the bit mask of its pods' requests.
+
+    Pods with valid indices are counted first.
+    """
+    free, kinds, requests_without_indices = [MILLI_PER_GPU] * device_count, 0, []
+    for pod in pods:
+        request = get_gpu_request(pod)
+        if isinstance(request, str) or not request.count:
+            continue
+        kinds |= get_request_kind(request)
+        indices = parse_device_indices(pod.pod.metadata.annotations)
+        if len(indices) == request.count and max(indices) < device_count:
+            assign_devices(free, request, indices)
+        else:
+            requests_without_indices.append(request)
+    for request in sorted(requests_without_indices, reverse=True):
+        assign_devices(free, request, ())
+    return free, kinds

@@ -1,0 +1,297 @@
+"""GpuShare lets pods share GPUs: it places pods on single GPUs of a node and writes the chosen GPUs to the pod.
+
+A node has as many GPUs as its allocatable `alibabacloud.com/gpu-count`. A pod requests a part of one GPU, such as
+`alibabacloud.com/gpu-milli: 300`, or whole GPUs, such as `gpu-milli: 2000` and `gpu-count: 2`. PreBind writes the
+numbers of the chosen GPUs to the annotation `alibabacloud.com/gpu-index`, such as `0-1`. The free part of every GPU
+follows from the annotations of the pods on the nodes, so that a restart loses nothing. The plugin is not enabled by
+default.
+
+**Rejects** a node without enough free GPUs (`node(s) didn't have enough free GPUs`). Also rejects a node if its GPU
+model is not in the pod's annotation `alibabacloud.com/gpu-card-model` (`node(s) didn't have the requested GPU model`).
+Rejects a pod with an invalid request in PreFilter.
+
+**Scores** by `scorePolicy`. Random, DotProd, GpuClustering, GpuPacking, BestFit and FGD are those of the paper "Beware
+of Fragmentation" (USENIX ATC'23). Fill prefers the node that the target workload can fill best afterwards. FGD and Fill
+choose the GPU with the best score. Random chooses a random GPU. The other policies choose the GPU with the least
+sufficient free part. The scores of Fill and Random are scaled so that only the best nodes have 100.
+
+**Requeued on** a pod that is deleted, or a node that is new or whose labels or allocatable resources change.
+
+**Options** `scorePolicy`. `targetWorkload`: the expected pods of FGD and Fill, a list of `cpu` (milli-CPU), `gpuMilli`
+(of each GPU), `gpuCount`, `gpuModels` and `weight`; without it, the pods seen so far are used. `wholeGpuReserve`: if at
+most `percent` of all GPUs are free, shared pods of at least `fromMilli` cannot use a free GPU. `seed` of Random.
+
+Source: hkust-adsl/kubernetes-scheduler-simulator pkg/simulator/plugin/open_gpu_share.go, GpuSharePlugin.Filter,
+GpuSharePlugin.Reserve, allocateGpuIdBasedOnBestFit, allocateGpuIdBasedOnRandomFit.
+"""
+
+from collections.abc import Hashable, Sequence
+from dataclasses import dataclass, field
+from typing import Any, ClassVar, Final
+from zlib import crc32
+
+import msgspec
+import numpy as np
+
+from extender.api.kinds.pod import Pod
+from extender.cache.pod_info import PodInfo
+from extender.cache.snapshot import NodeView, Snapshot
+from extender.cache.tables.arrays import BoolArray, IntArray
+from extender.framework.api_plan import ApiCall, ApiPlan
+from extender.framework.events import ActionType, ClusterEventWithHint, EventResource
+from extender.framework.extension_points import DependsOn, PreFilterResult
+from extender.framework.plugin_args import PluginArgs
+from extender.framework.status import Code, Reason, Rejection, Status, error_status, unresolvable_status
+from extender.plugins.gpu_share.args import FILL, RANDOM, GpuShareArgs
+from extender.plugins.gpu_share.device_table import DeviceTable, NodeDevices
+from extender.plugins.gpu_share.gpu_request import (
+    GPU_INDEX,
+    MILLI_PER_GPU,
+    NO_GPU,
+    GpuRequest,
+    format_device_indices,
+    get_annotated_models,
+    get_gpu_request,
+)
+from extender.plugins.gpu_share.policies import (
+    SCORE_FUNCTIONS,
+    WORKLOAD_POLICIES,
+    WorkloadTables,
+    choose_best_device,
+    choose_whole_gpus,
+    make_workload_tables,
+)
+from extender.plugins.gpu_share.published_scores import hash_nodes
+from extender.plugins.gpu_share.target_workload import TargetWorkload, WorkloadHistogram, merge_pods
+
+_TOO_FEW: Final = Reason("node(s) didn't have enough free GPUs")
+_WRONG_MODEL: Final = Reason("node(s) didn't have the requested GPU model", Code.UNRESOLVABLE)
+
+
+@dataclass(slots=True)
+class PreFilterState:
+    """The plugin's state of one cycle.
+
+    Attributes:
+        request: the GPU request of the pod.
+        cpu: the request in milli-CPU.
+        models: the GPU models in the pod's annotation; empty if every model is accepted.
+        reserve_applies: whether the pod must not use a free GPU, because of `wholeGpuReserve`.
+        workload_tables: the tables of the policy; None for policies without a target workload.
+        device_table_version: the version of the device table that the cycle reads.
+        chosen_devices: the chosen GPUs by node name.
+    """
+
+    request: GpuRequest
+    cpu: int
+    models: frozenset[str] = frozenset()
+    reserve_applies: bool = False
+    workload_tables: WorkloadTables | None = None
+    device_table_version: int = 0
+    chosen_devices: dict[str, tuple[int, ...]] = field(default_factory=dict)
+
+
+class GpuShare:
+    """The plugin GpuShare. An annotation of the assumed pod contains the chosen GPUs; the device table reads it."""
+
+    name: ClassVar[str] = "GpuShare"
+    options: ClassVar[type[GpuShareArgs]] = GpuShareArgs
+    filter_depends_on: ClassVar[DependsOn] = DependsOn.NODE_AND_PODS
+    score_depends_on: ClassVar[DependsOn] = DependsOn.NODE_AND_PODS
+
+    def __init__(self, args: PluginArgs[GpuShareArgs]) -> None:
+        self._args = args.options
+        self._policy = args.options.score_policy
+        self._device_table = DeviceTable()
+        self._workload = TargetWorkload(merge_pods(args.options.target_workload))
+        self._histogram: WorkloadHistogram | None = None
+        self._workload_tables: WorkloadTables | None = None
+        self._workload_tables_key: tuple[int, int, int] | None = None
+        self._reserve_applies = False
+        self._versioned_node_hashes: tuple[Any, IntArray] | None = None
+
+    # -- PreFilter and Filter
+
+    def pre_filter(self, pod: PodInfo, snapshot: Snapshot) -> PreFilterResult:
+        """Read the request of the pod. Skip Filter for a pod without a GPU request."""
+        request = get_gpu_request(pod)
+        if isinstance(request, str):
+            return PreFilterResult(status=unresolvable_status(request))
+        devices = self._device_table.get(snapshot.view())
+        cpu = dict(pod.signature.requests).get(snapshot.symbols.resources.intern("cpu"), 0)
+        self._reserve_applies = self._does_reserve_apply(devices, request)
+        state = PreFilterState(
+            request,
+            cpu,
+            get_annotated_models(pod.pod),
+            self._reserve_applies,
+            self._get_workload_tables(pod, snapshot, devices),
+            self._device_table.version,
+        )
+        return PreFilterResult(state=state, skip=request == NO_GPU)
+
+    def _does_reserve_apply(self, devices: NodeDevices, request: GpuRequest) -> bool:
+        reserve = self._args.whole_gpu_reserve
+        if not reserve.percent or not request.is_shared or request.milli < reserve.from_milli:
+            return False
+        free_count = int(np.count_nonzero(devices.free == MILLI_PER_GPU))
+        return free_count * 100 <= reserve.percent * int(devices.device_count.sum())
+
+    def _get_workload_tables(self, pod: PodInfo, snapshot: Snapshot, devices: NodeDevices) -> WorkloadTables | None:
+        """Return the tables of the policy. Make them again if the workload or the number of models or GPUs changed."""
+        if self._policy not in WORKLOAD_POLICIES:
+            return None
+        if not self._args.target_workload:
+            self._workload = self._learn_workload(pod, snapshot)
+        model_positions = self._device_table.model_positions
+        key = (self._workload.version, len(model_positions), int(devices.device_count.sum()))
+        if self._workload_tables is None or self._workload_tables_key != key:
+            gpus = np.bincount(devices.model, weights=devices.device_count, minlength=len(model_positions)).astype(
+                np.int64
+            )
+            self._workload_tables = make_workload_tables(self._policy, self._workload.pods, model_positions, gpus)
+            self._workload_tables_key = key
+        return self._workload_tables
+
+    def _learn_workload(self, pod: PodInfo, snapshot: Snapshot) -> TargetWorkload:
+        if self._histogram is None:
+            self._histogram = WorkloadHistogram(snapshot.symbols.resources.intern("cpu"))
+            self._histogram.add(snapshot.assigned_pods())
+        return self._histogram.add((pod,))
+
+    def filter_cache_key(self, pod: PodInfo) -> Hashable | None:
+        """Return the request, the accepted models, and whether the reserve applies."""
+        return get_gpu_request(pod), get_annotated_models(pod.pod), self._reserve_applies
+
+    def filter(self, pod: PodInfo, nodes: NodeView, state: PreFilterState) -> Sequence[Rejection]:  # noqa: ARG002
+        """Reject nodes of another GPU model, and nodes without enough free GPUs."""
+        devices = self._device_table.get(nodes)
+        rejections = []
+        if state.models:
+            accepted = [
+                position for name, position in self._device_table.model_positions.items() if name in state.models
+            ]
+            rejections.append(Rejection(~np.isin(devices.model, accepted), _WRONG_MODEL))
+        fits: BoolArray = devices.free >= state.request.milli
+        if state.reserve_applies:
+            fits &= devices.free < MILLI_PER_GPU
+        rejections.append(Rejection(np.count_nonzero(fits, axis=1) < state.request.count, _TOO_FEW))
+        return tuple(rejection for rejection in rejections if rejection.nodes.any())
+
+    # -- Score
+
+    def score_cache_key(self, pod: PodInfo) -> Hashable | None:
+        """Return the requests, the tables' version, and whether the reserve applies; None for the policy Random."""
+        if self._policy == RANDOM:
+            return None
+        return pod.signature.requests, get_gpu_request(pod), self._workload_tables_key, self._reserve_applies
+
+    def score(self, pod: PodInfo, nodes: NodeView, state: PreFilterState) -> IntArray:
+        """Return the score of the policy for each node."""
+        if self._policy == RANDOM:
+            return hash_nodes(nodes.take(self._get_node_hashes(nodes.snapshot)), self._hash_pod(pod))
+        devices = self._device_table.get(nodes)
+        if state.workload_tables is not None:
+            if not state.reserve_applies:
+                return state.workload_tables.score(devices, state.request, state.cpu)
+            device_scores = state.workload_tables.score_devices(devices, state.request, state.cpu)
+            used = np.where(devices.free == MILLI_PER_GPU, device_scores.min(initial=0), device_scores)
+            scores: IntArray = used.max(axis=1)
+            return scores
+        return SCORE_FUNCTIONS[self._policy](devices, state.request, state.cpu)
+
+    def normalize_score(self, pod: PodInfo, scores: IntArray, nodes: NodeView, state: PreFilterState) -> IntArray:  # noqa: ARG002
+        """Scale the scores of Fill and Random to 0 to 99, and to 100 for the best nodes."""
+        if self._policy not in {FILL, RANDOM} or not len(scores):
+            return scores
+        lowest, highest = int(scores.min()), int(scores.max())
+        scaled = (scores - lowest) * (99 / max(1, highest - lowest))
+        return np.where(scores == highest, 100, scaled.astype(np.int64))
+
+    def _get_node_hashes(self, snapshot: Snapshot) -> IntArray:
+        if self._versioned_node_hashes is None or self._versioned_node_hashes[0] != snapshot.row_map_version:
+            hashes = np.array([crc32(name.encode()) for name in snapshot.names], dtype=np.int64)
+            self._versioned_node_hashes = snapshot.row_map_version, hashes
+        return self._versioned_node_hashes[1]
+
+    def _hash_pod(self, pod: PodInfo) -> int:
+        return crc32(f"{self._args.seed}/{pod.uid}".encode())
+
+    # -- Reserve and PreBind
+
+    def make_assumed_pod(self, pod: Pod, node_name: str, state: Any) -> Pod:
+        """Return *pod* with the annotation of the GPUs that it gets on the node, so that later pods see them."""
+        indices = self._choose_devices(pod, node_name, state)
+        if not indices:
+            return pod
+        annotations = {**pod.metadata.annotations, GPU_INDEX: format_device_indices(indices)}
+        return msgspec.structs.replace(pod, metadata=msgspec.structs.replace(pod.metadata, annotations=annotations))
+
+    def reserve(self, pod: PodInfo, node_name: str, snapshot: Snapshot, state: Any) -> Status | None:  # noqa: ARG002
+        """Choose the GPUs on the node, unless they are chosen already."""
+        if isinstance(state, PreFilterState) and state.request == NO_GPU:
+            return None
+        if self._choose_devices(pod.pod, node_name, state):
+            return None
+        return error_status(f'the GPUs of node "{node_name}" changed')
+
+    def unreserve(self, pod: PodInfo, node_name: str, state: Any) -> None:  # noqa: ARG002  the extension point's signature
+        """Forget the chosen GPUs. The annotation of a pod without a node is not read."""
+        if isinstance(state, PreFilterState):
+            state.chosen_devices.pop(node_name, None)
+
+    def pre_bind(self, pod: PodInfo, node_name: str, snapshot: Snapshot, state: Any) -> ApiPlan | Status:  # noqa: ARG002
+        """Return the call that writes the chosen GPUs to the pod.
+
+        The call patches the status subresource, which also accepts annotations. kube-scheduler's ClusterRole allows it.
+        """
+        if isinstance(state, PreFilterState) and state.request == NO_GPU:
+            return ApiPlan()
+        indices = state.chosen_devices.get(node_name) if isinstance(state, PreFilterState) else None
+        if not indices:
+            return error_status(f'no GPUs were chosen on node "{node_name}"')
+        meta = pod.pod.metadata
+        body = {"metadata": {"uid": meta.uid, "annotations": {GPU_INDEX: format_device_indices(indices)}}}
+        return ApiPlan((ApiCall("patch", "Pod", meta.namespace, meta.name, body, "status", strategic=True),))
+
+    def _choose_devices(self, pod: Pod, node_name: str, state: Any) -> tuple[int, ...]:
+        """Return the GPUs for the pod on the node; empty if it gets none, or if the table changed since Filter."""
+        if not isinstance(state, PreFilterState) or state.request == NO_GPU:
+            return ()
+        if node_name not in state.chosen_devices:
+            devices = (
+                self._device_table.get_node(node_name)
+                if state.device_table_version == self._device_table.version
+                else None
+            )
+            indices = () if devices is None else self._choose(pod, devices, state)
+            if not indices:
+                return ()
+            state.chosen_devices[node_name] = indices
+        return state.chosen_devices[node_name]
+
+    def _choose(self, pod: Pod, devices: NodeDevices, state: PreFilterState) -> tuple[int, ...]:
+        """Return the GPUs for the pod on the only node in *devices*; empty if they are too full."""
+        request = state.request
+        if not request.is_shared:
+            return choose_whole_gpus(devices, request)
+        free = devices.free[0]
+        fits = free >= request.milli
+        if state.reserve_applies:
+            fits &= free < MILLI_PER_GPU
+        if state.workload_tables is not None:
+            device_scores = state.workload_tables.score_devices(devices, request, state.cpu)[0]
+        elif self._policy == RANDOM:
+            uid = pod.metadata.uid or pod.key
+            device_scores = hash_nodes(np.arange(len(free)), crc32(f"{self._args.seed}/{uid}/gpu".encode()))
+        else:
+            device_scores = -free
+        return choose_best_device(device_scores, fits)
+
+    def events_to_register(self) -> Sequence[ClusterEventWithHint]:
+        """Return the events that may free GPUs."""
+        node_actions = ActionType.ADD | ActionType.UPDATE_NODE_ALLOCATABLE | ActionType.UPDATE_NODE_LABEL
+        return (
+            ClusterEventWithHint(EventResource.ASSIGNED_POD, ActionType.DELETE),
+            ClusterEventWithHint(EventResource.NODE, node_actions),
+        )

@@ -1,0 +1,82 @@
+"""The scores of the policies that the authors of FGD compare: Random, DotProd, GpuClustering, GpuPacking and BestFit.
+
+The functions return a score from 0 to 100 for each node, int64. The pod must fit on the nodes. The constants are those
+of the authors' simulator. Random has no score formula here: it hashes the pod and the node.
+
+Source: hkust-adsl/kubernetes-scheduler-simulator pkg/simulator/plugin/dot_product_score.go, calculateDotProductScore;
+gpu_clustering_score.go, GpuClusteringScorePlugin.Score; gpu_packing_score.go, getPackingScore; best_fit_score.go,
+getBestFitScore; random_score.go, RandomScorePlugin.Score; pkg/type/open-gpu-share/utils/const.go.
+"""
+
+from typing import Final
+
+import numpy as np
+
+from extender.cache.tables.arrays import IntArray
+from extender.plugins.gpu_share.device_table import NodeDevices, get_request_kind
+from extender.plugins.gpu_share.gpu_request import MILLI_PER_GPU, GpuRequest
+
+_MAX_MILLI_CPU: Final = 128_000
+_MAX_GPU_MILLI: Final = 8 * MILLI_PER_GPU
+
+
+def score_dot_prod(devices: NodeDevices, request: GpuRequest, cpu: int) -> IntArray:
+    """Prefer the smallest product of the free amounts and the requests, *cpu* in milli-CPU."""
+    gpu_product = devices.free.sum(axis=1) / _MAX_GPU_MILLI * request.total / _MAX_GPU_MILLI
+    product = (devices.cpu / _MAX_MILLI_CPU * cpu / _MAX_MILLI_CPU + gpu_product) / 2
+    return _truncate(100 * (1 - product))
+
+
+def score_best_fit(devices: NodeDevices, request: GpuRequest, cpu: int) -> IntArray:
+    """Prefer the least CPU and GPU that is left on the node."""
+    left = (devices.cpu - cpu) / _MAX_MILLI_CPU * 0.5 + (
+        devices.free.sum(axis=1) - request.total
+    ) / _MAX_GPU_MILLI * 0.5
+    return _truncate((1 - left) * 100)
+
+
+def score_gpu_clustering(devices: NodeDevices, request: GpuRequest, cpu: int) -> IntArray:  # noqa: ARG001  the policies' signature
+    """Prefer nodes whose pods have requests of the same kind, and among them the fullest."""
+    if not request.count:
+        return np.zeros(len(devices.cpu), dtype=np.int64)
+    fullness = 25 * (_MAX_GPU_MILLI - devices.free.sum(axis=1)) // _MAX_GPU_MILLI
+    kind, kinds = get_request_kind(request), devices.request_kinds
+    same_kind = np.where(kinds == kind, 75, 50)
+    scores: IntArray = fullness + np.where(kinds & kind, same_kind, np.where(kinds == 0, 25, 0))
+    return scores
+
+
+def score_gpu_packing(devices: NodeDevices, request: GpuRequest, cpu: int) -> IntArray:  # noqa: ARG001  the policies' signature
+    """Prefer shared GPUs with little left, then free GPUs on a used node, then nodes without pods on GPUs."""
+    if not request.count:
+        return np.zeros(len(devices.cpu), dtype=np.int64)
+    whole_free = (devices.free == MILLI_PER_GPU).sum(axis=1)
+    usable = np.where(devices.free >= request.milli, devices.free, 2 * MILLI_PER_GPU)
+    usable.sort(axis=1)
+    taken = usable[:, : request.count]
+    whole_taken = (taken == MILLI_PER_GPU).sum(axis=1)
+    on_shared_gpus = (100 - (taken * 100 // MILLI_PER_GPU).sum(axis=1) // 10).clip(50, 100)
+    on_used_node = (50 - whole_taken).clip(33)
+    scores = np.where(whole_taken > 0, on_used_node, on_shared_gpus)
+    unused_scores: IntArray = np.maximum(33 - whole_free, whole_free)
+    return np.where(whole_free == devices.device_count, unused_scores, scores)
+
+
+def _truncate(scores: np.ndarray[tuple[int, ...], np.dtype[np.float64]]) -> IntArray:
+    """Return *scores* rounded toward zero, as by the authors' conversion to int64, and limited to 0 to 100."""
+    truncated: IntArray = scores.astype(np.int64)
+    return truncated.clip(0, 100)
+
+
+def hash_nodes(node_hashes: IntArray, pod_hash: int) -> IntArray:
+    """Return a pseudo-random number for each node, int64, 0 or more. It depends on the pod and the node only.
+
+    Args:
+        node_hashes: a hash of each node's name.
+        pod_hash: a hash of the pod, 32 bits.
+    """
+    salt = np.uint64(pod_hash * 0xD1B54A32D192ED03 % 2**64)
+    mixed = node_hashes.astype(np.uint64) * np.uint64(0x9E3779B97F4A7C15) ^ salt
+    mixed = (mixed ^ (mixed >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    mixed = (mixed ^ (mixed >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    return (mixed >> np.uint64(16)).astype(np.int64)

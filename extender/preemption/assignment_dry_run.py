@@ -1,0 +1,204 @@
+"""Run Filter plugins for preemptor pods with proposed nodes, while victims are hypothetically removed and added again.
+
+`DryRun` tries one pod on many nodes independently. This dry run tries several pods together, each on one node, and the
+victims may be on any node.
+
+Source: pkg/scheduler/framework/preemption/podgrouppreemption.go, PodGroupEvaluator.selectVictimsOnDomain (1.37).
+"""
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import msgspec
+import numpy as np
+
+from extender.cache.hypothesis import Hypothesis
+from extender.cache.pod_info import AssignedPodInfo, PodInfo
+from extender.cache.snapshot import Snapshot
+from extender.cycle.binding_cycle import make_assumed_pod, run_reserve_plugins, run_unreserve_plugins
+from extender.cycle.filter import FilterResults
+from extender.cycle.nominator import run_filters_on_row
+from extender.cycle.plugin_runtime import PluginRuntime
+from extender.cycle.pre_filter import PreFilterRun
+from extender.framework.extension_points import PreFilterExtensions
+from extender.framework.profiles import Profile
+from extender.framework.status import Status, error_status
+from extender.preemption.disruption_budgets import Budgets, count_violations
+from extender.preemption.preemption_units import PreemptionUnit
+
+
+@dataclass(frozen=True, slots=True)
+class Assignment:
+    """The proposed node of a preemptor pod.
+
+    Attributes:
+        pod: the pod.
+        node_name: the proposed node.
+        cycle_state: the PreFilter state by plugin, computed with all victims removed and the earlier pods assumed.
+        skipped_plugins: the plugins whose Filter is skipped.
+    """
+
+    pod: PodInfo
+    node_name: str
+    cycle_state: dict[str, Any]
+    skipped_plugins: frozenset[str]
+
+
+class AssignmentDryRun:
+    """A hypothesis for several assignments from which victims are removed and to which they are added again."""
+
+    def __init__(
+        self, snapshot: Snapshot, assignments: Iterable[Assignment], profile: Profile, runtime: PluginRuntime
+    ) -> None:
+        """Start with the pods of *snapshot*.
+
+        Args:
+            snapshot: the cluster. The states of *assignments* may share its arrays, so it must not change.
+            assignments: the pods in scheduling order.
+            profile: the profile with the plugins.
+            runtime: the runtime that calls the plugins.
+        """
+        self._hypothesis, self._profile, self._runtime = Hypothesis(snapshot), profile, runtime
+        self._assignments = [self._copy(assignment) for assignment in assignments]
+
+    def remove_pods(self, pods: Iterable[AssignedPodInfo]) -> None:
+        """Remove *pods* from their nodes.
+
+        Raises:
+            PluginError: a plugin failed to update its state.
+        """
+        for pod in pods:
+            self._hypothesis.remove_pod(pod)
+            self._update_all_states(pod, adding=False)
+
+    def restore_pods(self, pods: Iterable[AssignedPodInfo]) -> None:
+        """Add the removed *pods* to their nodes again.
+
+        Raises:
+            PluginError: a plugin failed to update its state.
+        """
+        for pod in pods:
+            self._hypothesis.restore_pod(pod)
+            self._update_all_states(pod, adding=True)
+
+    def reprieve_units(self, units: Sequence[PreemptionUnit], budgets: Budgets) -> tuple[list[PreemptionUnit], int]:
+        """Restore as many of the removed *units* as possible, and return the others with their budget violations.
+
+        Units whose eviction violates a disruption budget are restored before the others.
+
+        Args:
+            units: the removed units, the most important first.
+            budgets: the disruption budgets.
+
+        Raises:
+            PluginError: a plugin failed to update its state.
+        """
+        violation_counts = count_violations(budgets, [unit.pods for unit in units])
+        victim_indices: list[int] = []
+        for index in sorted(range(len(units)), key=lambda index: violation_counts[index] == 0):
+            self.restore_pods(units[index].pods)
+            if self.find_rejection() is not None:
+                self.remove_pods(units[index].pods)
+                victim_indices.append(index)
+        victim_indices.sort()
+        return [units[index] for index in victim_indices], sum(violation_counts[index] for index in victim_indices)
+
+    def find_rejection(self) -> Status | None:
+        """Return the first rejection of a pod by the filters on its node; None if all pods fit.
+
+        Each pod is filtered with the earlier pods assumed on their nodes.
+
+        Raises:
+            PluginError: a plugin failed to update its state.
+        """
+        assumed_pods: list[tuple[Assignment, AssignedPodInfo]] = []
+        try:
+            for assignment in self._assignments:
+                rejection = self._filter(assignment)
+                if rejection is not None:
+                    return rejection
+                assumed_pods.append((assignment, self._assume(assignment)))
+            return None
+        finally:
+            for assignment, assumed_pod in reversed(assumed_pods):
+                run_unreserve_plugins(
+                    assignment.pod, assignment.node_name, self._profile, self._runtime, assignment.cycle_state
+                )
+                self._hypothesis.remove_pod(assumed_pod)
+
+    def _assume(self, assignment: Assignment) -> AssignedPodInfo:
+        pod, node_name, state = assignment.pod, assignment.node_name, assignment.cycle_state
+        assumed_pod = make_assumed_pod(pod.pod, node_name, self._profile, state)
+        pod_info = self._hypothesis.assume_pod(self._hypothesis.snapshot().make_pod_info(assumed_pod), node_name)
+        run_reserve_plugins(pod, node_name, self._hypothesis.snapshot(), self._profile, self._runtime, state)
+        return pod_info
+
+    def _filter(self, assignment: Assignment) -> Status | None:
+        """Return the first rejection of the pod, with and without the pods nominated for its node; None if it fits.
+
+        Source: pkg/scheduler/framework/runtime/framework.go, frameworkImpl.RunFilterPluginsWithNominatedPods (1.37).
+        """
+        nominated_pods = [
+            pod_info
+            for pod_info in self._hypothesis.snapshot().nominated_pods(assignment.node_name)
+            if pod_info.priority >= assignment.pod.priority and pod_info.uid != assignment.pod.uid
+        ]
+        rejection = self._filter_with_nominated(assignment, nominated_pods) if nominated_pods else None
+        return rejection or self._run_filter_plugins(assignment)
+
+    def _filter_with_nominated(self, assignment: Assignment, nominated_pods: Sequence[PodInfo]) -> Status | None:
+        assignment = self._copy(assignment)
+        added_pods: list[AssignedPodInfo] = []
+        try:
+            for pod_info in nominated_pods:
+                # As in kube-scheduler, a nominated pod counts twice if it is also assumed on the node.
+                added_pods.append(self._hypothesis.assume_pod(_copy_with_other_uid(pod_info), assignment.node_name))
+                self._update_states(assignment, added_pods[-1], adding=True)
+            return self._run_filter_plugins(assignment)
+        finally:
+            for pod in added_pods:
+                self._hypothesis.remove_pod(pod)
+
+    def _run_filter_plugins(self, assignment: Assignment) -> Status | None:
+        """Return the status of the first plugin that rejects the proposed node; None if the node fits."""
+        snapshot = self._hypothesis.snapshot()
+        row = snapshot.row(assignment.node_name)
+        if row is None:
+            return error_status(f'nodeinfo not found for node name "{assignment.node_name}"')
+        pre_filter_run = PreFilterRun(cycle_state=assignment.cycle_state, skipped_plugins=assignment.skipped_plugins)
+        columns = run_filters_on_row(row, assignment.pod, snapshot, self._profile, self._runtime, pre_filter_run)
+        return FilterResults(np.ones(1, dtype=np.bool_), columns).get_first_rejection_status(0)
+
+    def _copy(self, assignment: Assignment) -> Assignment:
+        """Return *assignment* with copies of the states that `_update_states` changes."""
+        states = dict(assignment.cycle_state)
+        for plugin in self._iter_plugins_with_extensions(assignment):
+            states[plugin.name] = plugin.clone(states.get(plugin.name))
+        return Assignment(assignment.pod, assignment.node_name, states, assignment.skipped_plugins)
+
+    def _update_all_states(self, pod: AssignedPodInfo, *, adding: bool) -> None:
+        for assignment in self._assignments:
+            self._update_states(assignment, pod, adding=adding)
+
+    def _update_states(self, assignment: Assignment, pod: AssignedPodInfo, *, adding: bool) -> None:
+        snapshot = self._hypothesis.snapshot()
+        row = snapshot.row(pod.node_name)
+        if row is None:
+            return
+        for plugin in self._iter_plugins_with_extensions(assignment):
+            method, point = (plugin.add_pod, "AddPod") if adding else (plugin.remove_pod, "RemovePod")
+            state = assignment.cycle_state.get(plugin.name)
+            self._runtime.runner.call(plugin, point, method, assignment.pod, pod, row, snapshot, state)
+
+    def _iter_plugins_with_extensions(self, assignment: Assignment) -> Iterator[Any]:
+        return (
+            plugin
+            for plugin in self._profile.pre_filter_plugins
+            if plugin.name not in assignment.skipped_plugins and isinstance(plugin, PreFilterExtensions)
+        )
+
+
+def _copy_with_other_uid(pod_info: PodInfo) -> PodInfo:
+    metadata = msgspec.structs.replace(pod_info.pod.metadata, uid=f"{pod_info.uid}-nominated")
+    return PodInfo(msgspec.structs.replace(pod_info.pod, metadata=metadata), pod_info.signature)

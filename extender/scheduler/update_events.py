@@ -1,0 +1,70 @@
+"""Find the cluster events of an updated node or pod: one event for each changed property.
+
+Source: pkg/scheduler/framework/events.go, NodeSchedulingPropertiesChange, PodSchedulingPropertiesChange (1.36).
+"""
+
+from extender.api.kinds.node import Node
+from extender.api.kinds.pod import Pod
+from extender.api.requests import assigned_pod_requests
+from extender.config.releases import Release
+from extender.framework.events import ActionType, ClusterEvent, EventResource, make_pod_event
+
+
+def find_node_events(old: Node, new: Node) -> list[ClusterEvent]:
+    """Return the events of an updated node in kube-scheduler's order; empty if no scheduling property changed.
+
+    A heartbeat changes only the times of conditions, so it causes no event.
+
+    Source: pkg/scheduler/framework/events.go, NodeSchedulingPropertiesChange (1.36).
+    """
+    actions = (
+        (ActionType.UPDATE_NODE_TAINT, old.spec.unschedulable and not new.spec.unschedulable),
+        (ActionType.UPDATE_NODE_ALLOCATABLE, old.status.allocatable != new.status.allocatable),
+        (ActionType.UPDATE_NODE_LABEL, old.metadata.labels != new.metadata.labels),
+        (ActionType.UPDATE_NODE_TAINT, old.spec.taints != new.spec.taints),
+        (ActionType.UPDATE_NODE_CONDITION, _get_condition_statuses(old) != _get_condition_statuses(new)),
+        (ActionType.UPDATE_NODE_ANNOTATION, old.metadata.annotations != new.metadata.annotations),
+        (ActionType.UPDATE_NODE_DECLARED_FEATURE, old.status.declared_features != new.status.declared_features),
+    )
+    return [ClusterEvent(EventResource.NODE, action, old, new) for action, is_changed in actions if is_changed]
+
+
+def _get_condition_statuses(node: Node) -> dict[str, str]:
+    return {condition.type: condition.status for condition in node.status.conditions}
+
+
+def find_pod_events(old: Pod, new: Pod, release: Release) -> list[ClusterEvent]:
+    """Return the events of an updated pod. If no scheduling property changed, return one event with the action UPDATE.
+
+    The resource of a pod without a node is TARGET_POD.
+
+    Source: pkg/scheduler/framework/events.go, PodSchedulingPropertiesChange (1.36, 1.37).
+    """
+    resource = EventResource.ASSIGNED_POD if new.spec.node_name else EventResource.TARGET_POD
+    old_status, new_status = old.status, new.status
+    old_claims = (old_status.resource_claim_statuses, old_status.extended_resource_claim_status)
+    new_claims = (new_status.resource_claim_statuses, new_status.extended_resource_claim_status)
+    actions = (
+        (ActionType.UPDATE_POD_LABEL, old.metadata.labels != new.metadata.labels),
+        (ActionType.UPDATE_POD_SCALE_DOWN, _requests_more(old, new)),
+        (ActionType.UPDATE_POD_SCALE_UP, release.splits_pod_events and _requests_more(new, old)),
+        (
+            ActionType.UPDATE_POD_SCHEDULING_GATES_ELIMINATED,
+            old.spec.scheduling_gates and not new.spec.scheduling_gates,
+        ),
+        (ActionType.UPDATE_POD_TOLERATION, len(old.spec.tolerations) != len(new.spec.tolerations)),
+        (ActionType.UPDATE_POD_GENERATED_RESOURCE_CLAIM, old_claims != new_claims),
+    )
+    changes = [action for action, is_changed in actions if is_changed] or [ActionType.UPDATE]
+    return [make_pod_event(release, resource, action, old, new) for action in changes]
+
+
+def _requests_more(pod: Pod, other: Pod) -> bool:
+    """Return whether *pod* requests more of a resource than *other*, or a resource that *other* does not request."""
+    if pod.spec is other.spec and pod.status is other.status:
+        return False
+    other_requests = assigned_pod_requests(other)
+    return any(
+        name not in other_requests or quantity > other_requests[name]
+        for name, quantity in assigned_pod_requests(pod).items()
+    )

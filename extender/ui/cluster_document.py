@@ -1,0 +1,106 @@
+"""The document of the page Cluster: every node with the use of its resources, and the labels that group nodes."""
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, Final
+
+from extender.analysis.resource_format import format_amount, format_percent
+from extender.analysis.utilization import calculate_cluster_usage
+from extender.api.kinds.node import Node
+from extender.cache.snapshot import Snapshot
+
+ZONE_LABEL: Final = "topology.kubernetes.io/zone"
+TAINTS_KEY: Final = "taints"
+"""The key of the grouping by taints; it replaces the grouping by a label with this key."""
+
+_MAX_LABEL_KEYS: Final = 12
+_MAX_LABEL_VALUES: Final = 40
+_FIRST_RESOURCES: Final = ("cpu", "memory", "pods")
+_NO_TAINT: Final = "no taint"
+_NO_VALUE: Final = "no such label"
+
+
+def make_cluster_document(snapshot: Snapshot) -> dict[str, Any]:
+    """Return the document of the page, as plain values.
+
+    `nodes` has the names of the nodes. The other lists have one element per node, in the same order: `use` by resource
+    has the requested part of the allocatable amount in thousandths, or -1 if the node does not have the resource;
+    `groups` by key has the index of the node's value in `values`; `pods` is the number of pods on the node. `totals`
+    has one entry per resource with amounts as text.
+    """
+    usage = calculate_cluster_usage(snapshot)
+    resources = sort_resources(usage.total)
+    return {
+        "nodes": list(snapshot.names),
+        "use": {
+            resource: [
+                round(1000 * node.resources[resource].fraction) if resource in node.resources else -1
+                for node in usage.nodes
+            ]
+            for resource in resources
+        },
+        "pods": snapshot.view().pod_count.tolist(),
+        "unschedulable": snapshot.view().unschedulable.tolist(),
+        "groups": _make_groups(snapshot.nodes),
+        "totals": [
+            {
+                "resource": resource,
+                "requested": format_amount(resource, usage.total[resource].requested),
+                "allocatable": format_amount(resource, usage.total[resource].allocatable),
+                "percent": format_percent(usage.total[resource].requested, usage.total[resource].allocatable),
+                "full": sum(
+                    resource in node.resources and node.resources[resource].fraction >= 1 for node in usage.nodes
+                ),
+            }
+            for resource in resources
+        ],
+    }
+
+
+def sort_resources(names: Iterable[str]) -> list[str]:
+    """Return resource names with CPU, memory and pods first, then the others by name."""
+    first = {name: position for position, name in enumerate(_FIRST_RESOURCES)}
+    return sorted(names, key=lambda name: (first.get(name, len(first)), name))
+
+
+def _make_groups(nodes: Sequence[Node]) -> dict[str, dict[str, Any]]:
+    """Return the groupings by label key and by taints; zones come first."""
+    node_labels = [node.metadata.labels for node in nodes]
+    groups = {
+        key: _make_group([labels.get(key, _NO_VALUE) for labels in node_labels])
+        for key in _select_label_keys(node_labels)
+    }
+    groups[TAINTS_KEY] = _make_group([format_taints(node) for node in nodes])
+    return groups
+
+
+def _make_group(values: Sequence[str]) -> dict[str, Any]:
+    ordered = sorted(set(values))
+    positions = {value: position for position, value in enumerate(ordered)}
+    return {"values": ordered, "index": [positions[value] for value in values]}
+
+
+def _select_label_keys(node_labels: Sequence[Mapping[str, str]]) -> list[str]:
+    """Return the label keys that divide the nodes into some groups: zones first, then the keys of most nodes."""
+    node_counts = Counter(key for labels in node_labels for key in labels)
+    values_by_key: dict[str, set[str]] = {key: set() for key in node_counts}
+    for labels in node_labels:
+        for key, value in labels.items():
+            values_by_key[key].add(value)
+    keys = [
+        key
+        for key, values in values_by_key.items()
+        if key == ZONE_LABEL or 1 < len(values) + (node_counts[key] < len(node_labels)) <= _MAX_LABEL_VALUES
+    ]
+    return sorted(keys, key=lambda key: (key != ZONE_LABEL, -node_counts[key], key))[:_MAX_LABEL_KEYS]
+
+
+def format_taints(node: Node) -> str:
+    """Return the taints of a node as text, such as `dedicated=db:NoSchedule`."""
+    return (
+        ", ".join(
+            f"{taint.key}={taint.value}:{taint.effect}" if taint.value else f"{taint.key}:{taint.effect}"
+            for taint in node.spec.taints
+        )
+        or _NO_TAINT
+    )

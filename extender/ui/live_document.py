@@ -1,0 +1,176 @@
+"""The documents of the live pages Queue and Decisions: texts, rows of tables, and lines of plots."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from heapq import nsmallest
+from itertools import islice
+from math import isfinite
+from typing import Final
+
+from extender.analysis.text_table import format_count
+from extender.basics.clock import Clock
+from extender.queueing.queued_pod_info import QueuedPodInfo
+from extender.queueing.scheduling_queue import SchedulingQueue
+from extender.scheduler.attempt_history import MAX_SECONDS, Attempt, AttemptHistory
+
+SHOWN_PODS: Final = 50
+"""The number of pods of a queue, and of attempts, that a page shows."""
+
+_MAX_MESSAGE: Final = 200
+PLOT_WIDTH, PLOT_HEIGHT = 240, 40
+"""The size of a plot in its own units; it has `MAX_SECONDS` values."""
+
+
+@dataclass(frozen=True, slots=True)
+class LiveCell:
+    """A cell of a table.
+
+    Attributes:
+        text: the text.
+        kind: `pods` or `nodes` if the text is the key of a pod or the name of a node, which is then a link; else empty.
+    """
+
+    text: str
+    kind: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class LiveDocument:
+    """The changing parts of a page. The template and live.js put each part into the element with its name.
+
+    Attributes:
+        texts: the texts by name.
+        rows: the rows of each table by its name.
+        lines: the points of each plot by its name, as an SVG polyline has them.
+    """
+
+    texts: dict[str, str] = field(default_factory=dict)
+    rows: dict[str, list[list[LiveCell]]] = field(default_factory=dict)
+    lines: dict[str, str] = field(default_factory=dict)
+
+
+@dataclass(slots=True)
+class SchedulerView:
+    """The parts of a running scheduler that the pages read.
+
+    Attributes:
+        queue: the scheduling queue.
+        attempt_history: the last attempts.
+        get_cache_age: returns the seconds since the API server's last response for the kind that waited longest.
+        clock: the system clock.
+    """
+
+    queue: SchedulingQueue
+    attempt_history: AttemptHistory
+    get_cache_age: Callable[[], float]
+    clock: Clock
+
+
+def make_queue_document(view: SchedulerView) -> LiveDocument:
+    """Return the document of the page Queue: the first pods of each queue, and the number of pods in it."""
+    document, now = LiveDocument(), view.clock.monotonic()
+    for name, pods in _split_queue(view.queue).items():
+        first_pods = nsmallest(SHOWN_PODS, pods, key=_get_active_sort_key if name == "active" else _get_time)
+        document.rows[name] = [_make_queue_row(pod, now) for pod in first_pods]
+        more = f"; the first {SHOWN_PODS} are shown" if len(pods) > SHOWN_PODS else ""
+        document.texts[name] = f"{format_count(len(pods), 'pod')}{more}"
+    document.texts["in-flight"] = format_count(len(view.queue.in_flight_events), "pod")
+    return document
+
+
+def _split_queue(queue: SchedulingQueue) -> dict[str, list[QueuedPodInfo]]:
+    """Return the pods of each queue. The iterator of the queue yields activeQ, then backoffQ, then all others."""
+    counts, pods = queue.count_pending_pods(), iter(queue)
+    active, backoff = list(islice(pods, counts["active"])), list(islice(pods, counts["backoff"]))
+    others = list(pods)
+    return {
+        "active": active,
+        "backoff": backoff,
+        "unschedulable": [pod for pod in others if not pod.gating_plugin],
+        "gated": [pod for pod in others if pod.gating_plugin],
+    }
+
+
+def _get_active_sort_key(pod: QueuedPodInfo) -> tuple[int, float]:
+    return -pod.pod_info.priority, pod.timestamp
+
+
+def _get_time(pod: QueuedPodInfo) -> float:
+    return pod.timestamp
+
+
+def _make_queue_row(pod: QueuedPodInfo, now: float) -> list[LiveCell]:
+    reasons = pod.gating_plugin or ", ".join(sorted(pod.rejector_plugins))
+    return [
+        LiveCell(pod.key, "pods"),
+        LiveCell(str(pod.pod_info.priority)),
+        LiveCell(str(pod.attempts)),
+        LiveCell(f"{max(0.0, now - pod.timestamp):.0f} s"),
+        LiveCell(reasons),
+    ]
+
+
+@dataclass(slots=True)
+class DecisionsDocumentMaker:
+    """Makes the document of the page Decisions, and stores one cache age per document for its plot.
+
+    Attributes:
+        view: the scheduler.
+    """
+
+    view: SchedulerView
+    _cache_ages: list[float] = field(default_factory=list)
+
+    def make(self) -> LiveDocument:
+        """Return the document: the last attempts, and plots of the last minute."""
+        view = self.view
+        cache_age = view.get_cache_age()
+        if isfinite(cache_age):
+            self._cache_ages = [*self._cache_ages, cache_age][-MAX_SECONDS:]
+        counts = view.attempt_history.count_per_second(view.clock.now())
+        rates = [float(second.scheduled) for second in counts]
+        durations = [1000 * second.total_seconds / max(second.attempts, 1) for second in counts]
+        attempt_count = sum(second.attempts for second in counts)
+        mean_duration = 1000 * sum(second.total_seconds for second in counts) / max(attempt_count, 1)
+        return LiveDocument(
+            {
+                "rate": f"{rates[-1]:.0f} in the last second, {sum(rates):.0f} in the last minute",
+                "duration": f"{mean_duration:.1f} ms on average in the last minute" if attempt_count else "no attempt",
+                "cache-age": f"{cache_age:.1f} s" if isfinite(cache_age) else "no response yet",
+            },
+            {
+                "attempts": [
+                    make_attempt_row(attempt, with_pod=True)
+                    for attempt in view.attempt_history.list_attempts(SHOWN_PODS)
+                ]
+            },
+            {"rate": make_line(rates), "duration": make_line(durations), "cache-age": make_line(self._cache_ages)},
+        )
+
+
+def make_attempt_row(attempt: Attempt, *, with_pod: bool) -> list[LiveCell]:
+    """Return the row of an attempt; *with_pod*: with the pod in a column, and with a shortened message."""
+    message = attempt.message
+    if with_pod and len(message) > _MAX_MESSAGE:
+        message = f"{message[:_MAX_MESSAGE]}..."
+    return [
+        LiveCell(f"{datetime.fromtimestamp(attempt.time, UTC):%H:%M:%S}"),
+        *([LiveCell(attempt.pod, "pods")] if with_pod else []),
+        LiveCell(attempt.result),
+        LiveCell(attempt.node, "nodes" if attempt.node else ""),
+        LiveCell(f"{1000 * attempt.seconds:.1f} ms"),
+        LiveCell(str(attempt.number)),
+        LiveCell(message),
+    ]
+
+
+def make_line(values: Sequence[float]) -> str:
+    """Return the points of a polyline: the last value is at the right, and the largest at the top."""
+    scale = max(values, default=0.0) or 1.0
+    step = PLOT_WIDTH / (MAX_SECONDS - 1)
+    start = MAX_SECONDS - len(values)
+    return " ".join(
+        f"{(start + index) * step:.1f},{(PLOT_HEIGHT - 1) * (1 - value / scale) + 0.5:.1f}"
+        for index, value in enumerate(values)
+    )

@@ -1,0 +1,89 @@
+"""Server-sent events of the live pages: one producer for all readers, at most one event a second."""
+
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable
+from typing import Final
+
+MAX_STREAMS: Final = 100
+"""The limit of the streams of a feed."""
+
+STREAM_SECONDS: Final = 600.0
+"""The length of a stream. The browser then connects again, and the reader is authorized again."""
+
+_PERIOD_SECONDS: Final = 1.0
+_MAX_SHARE: Final = 0.01
+"""The largest share of the time that documents may take. For a long document, the period is longer."""
+
+
+class LiveFeed:
+    """Makes documents while there are streams, and sends each of them to all streams.
+
+    A slow reader misses documents. No document is stored for it.
+
+    Attributes:
+        stream_count: the number of streams.
+    """
+
+    def __init__(
+        self,
+        make_document: Callable[[], bytes],
+        get_time: Callable[[], float],
+        sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
+    ) -> None:
+        """Create the feed without a stream.
+
+        Args:
+            make_document: returns the current document as JSON in one line.
+            get_time: returns monotonic seconds.
+            sleep: waits for a number of seconds.
+        """
+        self._make_document, self._get_time, self._sleep = make_document, get_time, sleep
+        self._next_event: asyncio.Future[bytes] | None = None
+        self._producer: asyncio.Task[None] | None = None
+        self._closed = False
+        self.stream_count = 0
+
+    @property
+    def is_full(self) -> bool:
+        """Whether no more streams are allowed."""
+        return self._closed or self.stream_count >= MAX_STREAMS
+
+    async def stream(self) -> AsyncIterator[bytes]:
+        """Yield events until the feed is closed, or until `STREAM_SECONDS` have passed."""
+        end_time = self._get_time() + STREAM_SECONDS
+        self.stream_count += 1
+        try:
+            if self._producer is None:
+                self._next_event = asyncio.get_running_loop().create_future()
+                self._producer = asyncio.create_task(self._produce())
+            while not self._closed and self._next_event is not None and self._get_time() < end_time:
+                # A cancelled stream must not cancel the future of the other streams.
+                event = await asyncio.shield(self._next_event)
+                if not event:
+                    return
+                yield event
+        finally:
+            self.stream_count -= 1
+
+    async def _produce(self) -> None:
+        try:
+            while self.stream_count and not self._closed:
+                start_time = self._get_time()
+                self._publish(b"data: " + self._make_document() + b"\n\n")
+                await self._sleep(max(_PERIOD_SECONDS, (self._get_time() - start_time) / _MAX_SHARE))
+        finally:
+            self._producer = None
+            self._publish(b"")
+
+    def _publish(self, event: bytes) -> None:
+        """Send *event* to all streams that wait; an empty event ends them."""
+        next_event, self._next_event = self._next_event, asyncio.get_running_loop().create_future()
+        if next_event is not None:
+            next_event.set_result(event)
+
+    def close(self) -> None:
+        """End all streams, and allow no more."""
+        self._closed = True
+        if self._producer is not None:
+            self._producer.cancel()
+            self._publish(b"")

@@ -1,0 +1,143 @@
+"""The live cluster behind the pages: the cache of a running scheduler or extender."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+import msgspec
+
+from extender.analysis.alike_pods import group_alike_pods
+from extender.analysis.explain import PodReport, report_assigned_pod, report_pod
+from extender.analysis.input.input_errors import InputError, InputErrorLine, SourceLocation
+from extender.analysis.pending_pods import list_pending_pods
+from extender.analysis.pod_group_outcome import PodGroupSimulator
+from extender.api.kinds.pod import Pod
+from extender.cache.cache import Cache
+from extender.cache.snapshot import Snapshot
+from extender.cycle.plugin_runtime import PluginRuntime
+from extender.framework.profiles import Profile
+from extender.ui.cluster_document import make_cluster_document
+from extender.ui.visible_text import make_value_visible
+from extender.ui.waiting_view import WaitingPods, describe_waiting_pods
+
+REFRESH_SECONDS: Final = 5.0
+"""How long the contents of the pages Cluster and Waiting pods are reused, by all readers together."""
+
+
+@dataclass(frozen=True, slots=True)
+class _ClusterState:
+    """The cluster at a point in time: the contents of the pages Cluster and Waiting pods."""
+
+    time: float
+    cluster_values: Mapping[str, Any]
+    cluster_document: bytes
+    waiting_pods: Sequence[Sequence[Pod]]
+    entries: dict[str, WaitingPods] = field(default_factory=dict)
+
+
+class LiveSource:
+    """Provides the contents of the pages for a cache that changes (implements `PageSource`).
+
+    It never writes to the cache. Plugins run on runtimes of their own, so plugin metrics do not count the pages.
+
+    Attributes:
+        title: the name of the cluster.
+        command_options: empty, because the command line reads the live cluster without options.
+    """
+
+    def __init__(
+        self,
+        title: str,
+        cache: Cache,
+        get_profiles: Callable[[], Mapping[str, Profile]],
+        make_runtime: Callable[[], PluginRuntime],
+        get_time: Callable[[], float],
+    ) -> None:
+        """Create the source without reading the cache.
+
+        Args:
+            title: see the class.
+            cache: the cluster.
+            get_profiles: returns the current profiles by scheduler name.
+            make_runtime: returns a new plugin runtime.
+            get_time: returns monotonic seconds.
+        """
+        self.title, self.command_options = title, ""
+        self._cache, self._get_profiles, self._make_runtime = cache, get_profiles, make_runtime
+        self._get_time = get_time
+        self._last_state: _ClusterState | None = None
+
+    def get_snapshot(self) -> Snapshot:
+        """Return the snapshot of the cluster. The caller must not keep it."""
+        return self._cache.snapshot()
+
+    def _get_state(self) -> _ClusterState:
+        now = self._get_time()
+        if self._last_state is None or now - self._last_state.time >= REFRESH_SECONDS:
+            profiles, snapshot = self._get_profiles(), self._cache.snapshot()
+            values = make_value_visible(make_cluster_document(snapshot))
+            pods = list_pending_pods(self._cache, profiles)
+            waiting_pods = group_alike_pods(pods, snapshot, profiles)
+            self._last_state = _ClusterState(now, values, msgspec.json.encode(values), waiting_pods)
+        return self._last_state
+
+    def get_cluster_document(self) -> bytes:
+        """Return the document of the page Cluster as JSON."""
+        return self._get_state().cluster_document
+
+    def get_totals(self) -> Sequence[Mapping[str, Any]]:
+        """Return the use of each resource in the whole cluster; see `make_cluster_document`."""
+        totals: Sequence[Mapping[str, Any]] = self._get_state().cluster_values["totals"]
+        return totals
+
+    def get_node_names(self) -> Mapping[str, str]:
+        """Return the node name of each pod by key; an empty name for a pending pod."""
+        node_names = {pod.key: "" for pod in self._cache.pending_pods.values()}
+        return node_names | {pod.key: pod.node_name for pod in self._cache.assigned_pods.values()}
+
+    def list_waiting_pods(self) -> Sequence[Sequence[Pod]]:
+        """Return the pending pods in groups. The pods of a group have the same explanation."""
+        return self._get_state().waiting_pods
+
+    def describe_waiting_pods(self, pods: Sequence[Pod]) -> WaitingPods:
+        """Return the entry of a group of `list_waiting_pods` for the page Waiting pods.
+
+        Raises:
+            InputError: the scheduler of the pods no longer has a profile.
+        """
+        entries, key = self._get_state().entries, pods[0].key
+        if key not in entries:
+            entries[key] = describe_waiting_pods(self._explain_pending_pod(pods[0]), pods)
+        return entries[key]
+
+    def explain(self, key: str) -> tuple[Pod, PodReport]:
+        """Return the pod with the key `namespace/name`, and its explanation.
+
+        Raises:
+            InputError: the pod is unknown, has finished, or belongs to a scheduler without a profile.
+        """
+        pending_pod = next((pod for pod in self._cache.pending_pods.values() if pod.key == key), None)
+        if pending_pod is not None:
+            return pending_pod, self._explain_pending_pod(pending_pod)
+        assigned_pod = next((pod for pod in self._cache.assigned_pods.values() if pod.key == key), None)
+        if assigned_pod is None:
+            raise self._make_error(key, "there is no such pod, or it has finished")
+        profile = self._find_profile(assigned_pod.pod)
+        return assigned_pod.pod, report_assigned_pod(
+            assigned_pod, self._cache.snapshot(), profile, self._make_runtime()
+        )
+
+    def _explain_pending_pod(self, pod: Pod) -> PodReport:
+        profile, runtime = self._find_profile(pod), self._make_runtime()
+        return report_pod(
+            pod, self._cache, profile, runtime, PodGroupSimulator(self._cache, self._get_profiles(), runtime)
+        )
+
+    def _find_profile(self, pod: Pod) -> Profile:
+        profile = self._get_profiles().get(pod.spec.scheduler_name)
+        if profile is None:
+            raise self._make_error(pod.key, f'no profile is for its scheduler "{pod.spec.scheduler_name}"')
+        return profile
+
+    def _make_error(self, key: str, message: str) -> InputError:
+        return InputError([InputErrorLine(SourceLocation(self.title), message, f"Pod {key}")])

@@ -1,0 +1,47 @@
+"""ASGI middleware that serves the pages under `/ui/` beside another application."""
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+
+from extender.ui.pages import PREFIX
+from extender.ui.response_headers import AsgiApp, Receive, Scope, Send
+
+
+def do_nothing() -> None:
+    """Do nothing, because the pages have no streams."""
+
+
+@dataclass(frozen=True, slots=True)
+class MountedPages:
+    """An ASGI application that passes requests for `/ui` and the paths below it to `pages`, and all others to `app`.
+
+    Attributes:
+        app: the application with all other paths.
+        pages: the application with the pages.
+        close: ends the streams of the pages, before the server stops.
+    """
+
+    app: AsgiApp
+    pages: AsgiApp
+    close: Callable[[], None] = do_nothing
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Serve one request."""
+        is_page = scope["type"] == "http" and f"{scope['path']}/".startswith(f"{PREFIX}/")
+        await (self.pages if is_page else self.app)(scope, receive, send)
+
+
+def find_pattern_of_pages(patterns: Iterable[str]) -> str:
+    """Return the first of *patterns* that matches a path of the pages; empty if there is none.
+
+    Args:
+        patterns: URL paths; a `*` at the end matches any suffix, as in `AuthorizationOptions.always_allowed_paths`.
+    """
+    prefix = f"{PREFIX.lstrip('/')}/"
+    for pattern in patterns:
+        text = pattern.lstrip("/").removesuffix("*")
+        if f"{text}/".startswith(prefix) or text.startswith(prefix):
+            return pattern
+        if pattern.endswith("*") and prefix.startswith(text):
+            return pattern
+    return ""

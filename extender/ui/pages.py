@@ -1,0 +1,205 @@
+"""The FastAPI application with the pages: Cluster, Node, Waiting pods, Pod, and the search."""
+
+import asyncio
+from collections.abc import Callable, Coroutine, Mapping
+from functools import cache
+from pathlib import Path
+from typing import Any, Final
+
+import msgspec
+from fastapi import FastAPI, Request, Response
+from jinja2 import Environment, PackageLoader, StrictUndefined
+from starlette.exceptions import HTTPException
+from starlette.responses import RedirectResponse
+from starlette.staticfiles import StaticFiles
+
+from extender import __version__
+from extender.analysis.input.input_errors import InputError
+from extender.cache.pod_groups import get_pod_group_key
+from extender.ui.group_view import make_group_view
+from extender.ui.live_document import PLOT_HEIGHT, PLOT_WIDTH, LiveDocument
+from extender.ui.node_document import make_node_document
+from extender.ui.page_source import PageSource, get_entries_per_page
+from extender.ui.pod_view import make_pod_view
+from extender.ui.scheduler_pages import SchedulerPages
+from extender.ui.visible_text import make_visible
+from extender.ui.waiting_view import group_by_reason
+
+PREFIX: Final = "/ui"
+_MAX_HITS: Final = 100
+_STATIC_FILES: Final = Path(__file__).parent / "static"
+
+
+def make_app(source: PageSource, scheduler_pages: SchedulerPages | None = None) -> FastAPI:
+    """Return the ASGI application. It does not authenticate requests, and adds no protecting headers.
+
+    Args:
+        source: the contents of the pages.
+        scheduler_pages: the pages Queue and Decisions; None without a scheduler in this process.
+    """
+    app = FastAPI(docs_url=None, redoc_url=None, openapi_url=None, redirect_slashes=False)
+    pages = Pages(source, scheduler_pages)
+    app.mount(f"{PREFIX}/static", StaticFiles(directory=_STATIC_FILES), name="static")
+    for path, handler in (
+        ("/", pages.show_cluster),
+        ("/data/cluster", pages.get_cluster_document),
+        ("/nodes/{name}", pages.show_node),
+        ("/data/nodes/{name}", pages.get_node_document),
+        ("/waiting", pages.show_waiting_pods),
+        ("/pods/{namespace}/{name}", pages.show_pod),
+        ("/groups/{namespace}/{name}", pages.show_group),
+        ("/data/pods/{namespace}/{name}", pages.get_pod_document),
+        ("/search", pages.search),
+    ):
+        app.add_api_route(PREFIX + path, handler, methods=["GET", "HEAD"], response_model=None)
+    if scheduler_pages is not None:
+        for path, handler in (
+            ("/queue", pages.make_live_handler("queue.html", scheduler_pages.make_queue_document)),
+            ("/decisions", pages.make_live_handler("decisions.html", scheduler_pages.make_decisions_document)),
+            ("/events/queue", scheduler_pages.stream_queue),
+            ("/events/decisions", scheduler_pages.stream_decisions),
+        ):
+            app.add_api_route(PREFIX + path, handler, methods=["GET", "HEAD"], response_model=None)
+    app.add_api_route("/", redirect_to_pages, methods=["GET", "HEAD"], response_model=None)
+    app.add_api_route(PREFIX, redirect_to_pages, methods=["GET", "HEAD"], response_model=None)
+    app.add_exception_handler(HTTPException, pages.show_http_error)
+    app.add_exception_handler(InputError, pages.show_input_error)
+    return app
+
+
+async def redirect_to_pages() -> Response:
+    """Redirect to the first page."""
+    return RedirectResponse(f"{PREFIX}/")
+
+
+@cache
+def get_environment() -> Environment:
+    """Return the Jinja environment. Its templates escape markup, and show unprintable characters as escapes."""
+    return Environment(
+        loader=PackageLoader("extender.ui"),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        finalize=_finalize,
+    )
+
+
+def _finalize(value: Any) -> Any:
+    # A template's own text is Markup after a macro call; it is not changed.
+    return make_visible(value) if type(value) is str else value
+
+
+class Pages:
+    """The handlers of the pages. They run in the event loop, since the source is not thread-safe."""
+
+    def __init__(self, source: PageSource, scheduler_pages: SchedulerPages | None) -> None:
+        self._source, self._scheduler_pages = source, scheduler_pages
+        self._environment = get_environment()
+
+    async def show_cluster(self) -> Response:
+        """Show all nodes."""
+        source = self._source
+        node_count, waiting_count = len(source.get_snapshot()), sum(map(len, source.list_waiting_pods()))
+        totals = source.get_totals()
+        return self._render("cluster.html", totals=totals, node_count=node_count, waiting_count=waiting_count)
+
+    async def get_cluster_document(self) -> Response:
+        """Return the document of the page Cluster."""
+        return Response(self._source.get_cluster_document(), media_type="application/json")
+
+    async def show_node(self, name: str) -> Response:
+        """Show one node."""
+        return self._render("node.html", node=self._find_node(name))
+
+    async def get_node_document(self, name: str) -> Response:
+        """Return the document of a node."""
+        return Response(msgspec.json.encode(self._find_node(name)), media_type="application/json")
+
+    def _find_node(self, name: str) -> dict[str, Any]:
+        document = make_node_document(self._source.get_snapshot(), name)
+        if document is None:
+            raise HTTPException(404, f"There is no node {name}.")
+        return document
+
+    async def show_waiting_pods(self, page: str = "1") -> Response:
+        """Show pending pods by reason."""
+        source = self._source
+        groups, size = source.list_waiting_pods(), get_entries_per_page(len(source.get_snapshot()))
+        page_count = max(1, -(-len(groups) // size))
+        number = min(max(int(page), 1), page_count) if page.isascii() and page.isdigit() and len(page) < 10 else 1
+        entries = []
+        for pods in groups[(number - 1) * size : number * size]:
+            entries.append(source.describe_waiting_pods(pods))
+            await asyncio.sleep(0)  # one explanation may delay a scheduler in this event loop, but not all of them
+        reasons, pod_count = group_by_reason(entries), sum(map(len, groups))
+        return self._render("waiting.html", reasons=reasons, pod_count=pod_count, page=number, page_count=page_count)
+
+    async def show_pod(self, namespace: str, name: str, unfold: str = "") -> Response:
+        """Show one pod: why it waits, or why it is on its node."""
+        pod, report = self._source.explain(f"{namespace}/{name}")
+        pages = self._scheduler_pages
+        attempts = [] if pages is None else pages.list_attempt_rows(pod.metadata.uid or pod.key)
+        view, group_key = make_pod_view(report, pod, unfold=unfold), get_pod_group_key(pod)
+        return self._render("pod.html", view=view, attempts=attempts, group_key=group_key)
+
+    async def show_group(self, namespace: str, name: str) -> Response:
+        """Show one pod group: its members, and what its gang lacks."""
+        key = f"{namespace}/{name}"
+        group = make_group_view(self._source, key)
+        if group is None:
+            raise HTTPException(404, f"There is no pod group {key}.")
+        return self._render("group.html", group=group)
+
+    async def get_pod_document(self, namespace: str, name: str) -> Response:
+        """Return what `extender explain -o json` prints for a pod."""
+        pod, report = self._source.explain(f"{namespace}/{name}")
+        return Response(
+            msgspec.json.encode({"pods": {pod.key: report.to_values()}}) + b"\n", media_type="application/json"
+        )
+
+    async def search(self, q: str = "") -> Response:
+        """Show the nodes and the pods whose names contain a text."""
+        text = q.strip().lower()
+        nodes = [name for name in self._source.get_snapshot().names if text in name] if text else []
+        pods = [pod for pod in self._source.get_node_names().items() if text in pod[0]] if text else []
+        hits = {"nodes": nodes[:_MAX_HITS], "pods": dict(pods[:_MAX_HITS])}
+        return self._render("search.html", query=q.strip(), hits=hits, node_count=len(nodes), pod_count=len(pods))
+
+    def make_live_handler(
+        self, template: str, make_document: Callable[[], LiveDocument]
+    ) -> Callable[[], Coroutine[Any, Any, Response]]:
+        """Return the handler of a live page, which shows the current document."""
+
+        async def show() -> Response:
+            return self._render(template, live=make_document(), plot_size=f"{PLOT_WIDTH} {PLOT_HEIGHT}")
+
+        return show
+
+    async def show_http_error(self, _: Request, error: Exception) -> Response:
+        """Show an error such as an unknown path."""
+        status = error.status_code if isinstance(error, HTTPException) else 500
+        detail = str(error.detail) if isinstance(error, HTTPException) else ""
+        message = "There is no such page." if detail == "Not Found" else detail
+        return self._render("error.html", status=status, message=message)
+
+    async def show_input_error(self, _: Request, error: Exception) -> Response:
+        """Show why a pod cannot be explained."""
+        lines = (
+            [f"{line.object_name}: {line.message}" for line in error.errors] if isinstance(error, InputError) else []
+        )
+        return self._render("error.html", status=404, message="; ".join(lines))
+
+    def _render(self, template: str, status: int = 200, **values: Any) -> Response:
+        context: Mapping[str, Any] = {
+            **values,
+            "prefix": PREFIX,
+            "title": self._source.title,
+            "command_options": self._source.command_options,
+            "version": __version__,
+            "template": template,
+            "status": status,
+            "has_scheduler": self._scheduler_pages is not None,
+        }
+        html = self._environment.get_template(template).render(context)
+        return Response(html, status, media_type="text/html", headers={"Cache-Control": "no-store"})

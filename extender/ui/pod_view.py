@@ -1,0 +1,197 @@
+"""The contents of the page of a pod, made from the values that `extender explain -o json` prints."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import msgspec
+
+from extender.analysis.explain import PodReport
+from extender.analysis.explanation.near_misses import NearMiss, find_near_misses
+from extender.analysis.explanation.plain_reasons import summarize_rejections
+from extender.analysis.text_table import format_count
+from extender.api.kinds.pod import Pod
+from extender.ui.score_view import ScoreView, make_score_view
+
+MAX_NAMES = 12
+"""The number of nodes of a group that the page names before it is unfolded."""
+
+_MAX_NEAR_MISSES = 5
+_SHOWN_CANDIDATES = 20
+_MAX_SHOWN_CANDIDATES = 1000
+
+
+@dataclass(frozen=True, slots=True)
+class Cell:
+    """The result of one plugin for the nodes of a group.
+
+    Attributes:
+        plugin: the name of the plugin.
+        code: the code of the rejection; empty if the plugin accepts the nodes.
+        reasons: the reasons of the rejection.
+        is_first: whether this plugin decides the status of the nodes, because it is the first that rejects them.
+        deciding_reasons: the reasons in this status, if they differ from `reasons`, as for an error.
+    """
+
+    plugin: str
+    code: str = ""
+    reasons: tuple[str, ...] = ()
+    is_first: bool = False
+    deciding_reasons: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class NodeRow:
+    """Nodes with the same results of all plugins: a row of the matrix.
+
+    Attributes:
+        number: the position of the row, from 0.
+        count: the number of nodes.
+        names: the names of the shown nodes.
+        cells: one cell per column.
+        is_feasible: whether no plugin rejects the nodes.
+    """
+
+    number: int
+    count: int
+    names: tuple[str, ...]
+    cells: tuple[Cell, ...]
+    is_feasible: bool
+
+
+@dataclass(frozen=True, slots=True)
+class PodView:
+    """The contents of the page of a pod.
+
+    Attributes:
+        key: `namespace/name`.
+        pod: the object.
+        values: the values that `extender explain -o json` prints for the pod.
+        state: `placed`, `fits`, `gated`, `failed` or `waits`.
+        headline: one sentence about the state.
+        plugins: the columns of the matrix: the plugins that reject a node.
+        rows: the rows of the matrix, the nodes with the fewest rejections first.
+        near_misses: the rejected nodes that are closest to being feasible.
+        scores: the scores of the feasible nodes; None if there are none.
+        candidates: the shown candidates of preemption by node, the best first.
+        is_unfolded: whether everything was requested, up to the limits of a page.
+        text: the output of `extender explain` for the pod.
+    """
+
+    key: str
+    pod: Pod
+    values: Mapping[str, Any]
+    state: str
+    headline: str
+    plugins: tuple[str, ...]
+    rows: tuple[NodeRow, ...]
+    near_misses: tuple[NearMiss, ...]
+    scores: ScoreView | None
+    candidates: Mapping[str, Mapping[str, Any]]
+    is_unfolded: bool
+    text: str
+
+
+def make_pod_view(report: PodReport, pod: Pod, *, unfold: str = "") -> PodView:
+    """Return the contents of the page of a pod.
+
+    Args:
+        report: the explanation.
+        pod: the object.
+        unfold: the number of the row whose nodes are all shown; `all` shows all nodes, and more scores and candidates.
+    """
+    values = report.to_values()
+    plugins = tuple(dict.fromkeys(plugin for node in values["nodes"].values() for plugin in node["filters"]))
+    near_misses = find_near_misses(report.explanation, report.snapshot, _MAX_NEAR_MISSES)
+    state = _get_state(report, values)
+    return PodView(
+        pod.key,
+        pod,
+        values,
+        state,
+        _make_headline(report, values, state),
+        plugins,
+        _make_rows(values["nodes"], plugins, unfold),
+        tuple(near_misses) if state == "waits" else (),
+        make_score_view(values, show_all=unfold == "all"),
+        _select_candidates(values["preemption"], _MAX_SHOWN_CANDIDATES if unfold == "all" else _SHOWN_CANDIDATES),
+        unfold == "all",
+        report.to_text(),
+    )
+
+
+def _select_candidates(preemption: Mapping[str, Any] | None, count: int) -> dict[str, Mapping[str, Any]]:
+    """Return the first candidates: the nominated node, then the others by name."""
+    if preemption is None:
+        return {}
+    candidates = preemption["candidates"]
+    names = sorted(candidates, key=lambda name: (name != preemption["nominatedNode"], name))
+    return {name: candidates[name] for name in names[:count]}
+
+
+def _make_rows(nodes: Mapping[str, Mapping[str, Any]], plugins: Sequence[str], unfold: str) -> tuple[NodeRow, ...]:
+    groups: dict[bytes, list[str]] = {}
+    for name, node in nodes.items():
+        groups.setdefault(msgspec.json.encode(node), []).append(name)
+    ordered = sorted(groups.values(), key=lambda names: (len(nodes[names[0]]["filters"]), -len(names), names[0]))
+    return tuple(
+        NodeRow(
+            number,
+            len(names),
+            tuple(names if unfold in ("all", str(number)) else names[:MAX_NAMES]),
+            tuple(_make_cell(nodes[names[0]], plugin) for plugin in plugins),
+            not nodes[names[0]]["filters"],
+        )
+        for number, names in enumerate(ordered)
+    )
+
+
+def _make_cell(node: Mapping[str, Any], plugin: str) -> Cell:
+    rejection = node["filters"].get(plugin)
+    if rejection is None:
+        return Cell(plugin)
+    first_failure, reasons = node["firstFailure"], tuple(rejection["reasons"])
+    if first_failure is None or first_failure["plugin"] != plugin:
+        return Cell(plugin, rejection["code"], reasons)
+    deciding_reasons = tuple(first_failure["reasons"])
+    return Cell(
+        plugin,
+        rejection["code"],
+        reasons,
+        is_first=True,
+        deciding_reasons=() if deciding_reasons == reasons else deciding_reasons,
+    )
+
+
+def _get_state(report: PodReport, values: Mapping[str, Any]) -> str:
+    if values["assigned"] is not None:
+        return "placed"
+    if values["preEnqueue"] is not None:
+        return "gated"
+    if report.has_error:
+        return "failed"
+    return "fits" if report.fits else "waits"
+
+
+def _make_headline(report: PodReport, values: Mapping[str, Any], state: str) -> str:
+    node_count = format_count(len(report.explanation.node_names), "node")
+    match state:
+        case "placed":
+            return "; ".join(
+                [f"is on node {values['assigned']['node']}", *_list_lines_about_assigned_node(report)],
+            )
+        case "gated":
+            return f"is not enqueued, because of {values['preEnqueue']['plugin']}"
+        case "failed":
+            return "is not scheduled: an error ends the attempt"
+        case "fits":
+            count = len(values["feasible"])
+            return f"fits on {count} of {node_count}" + ("; it only has to be scheduled" if count else "")
+    if values["feasible"]:
+        return f"fits on {len(values['feasible'])} of {node_count}, but its pod group waits"
+    summary = summarize_rejections(report.explanation)
+    return f"fits on none of {node_count}" + (f": {summary}" if summary else "")
+
+
+def _list_lines_about_assigned_node(report: PodReport) -> list[str]:
+    return report.assigned_node.format_lines() if report.assigned_node is not None else []

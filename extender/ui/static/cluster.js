@@ -1,0 +1,185 @@
+// The page Cluster: reads the document of the cluster, draws the map, and handles pointer, keyboard and options.
+
+import { drawCells, drawMark, layOut, makeHitTest, readColours } from "./node_map.js";
+
+const PREFIX = new URL(".", import.meta.url).pathname.replace(/\/static\/$/, "");
+const MAX_PODS = 8;
+const HOVER_DELAY = 120;
+const LEGEND = ["below 20 %", "20 to 40 %", "40 to 60 %", "60 to 80 %", "80 to 100 %", "full"];
+
+const cells = document.getElementById("cells");
+const mark = document.getElementById("mark");
+const map = document.getElementById("map");
+const selected = document.getElementById("selected");
+const options = document.getElementById("options");
+const resource = document.getElementById("resource");
+const group = document.getElementById("group");
+const find = document.getElementById("find");
+
+let cluster;
+let layout;
+let hitTest;
+let colours;
+let matches = null;
+let current = -1;
+let timer = 0;
+const details = new Map();
+
+function addOption(select, value, text) {
+  const option = document.createElement("option");
+  option.value = value;
+  option.textContent = text;
+  select.append(option);
+}
+
+function fillOptions() {
+  for (const { resource: name } of cluster.totals) addOption(resource, name, name);
+  for (const key of Object.keys(cluster.groups)) addOption(group, key, key);
+  addOption(group, "", "nothing");
+  const query = new URLSearchParams(location.search);
+  for (const select of [resource, group]) {
+    const value = query.get(select.name);
+    if (value !== null && [...select.options].some((option) => option.value === value)) select.value = value;
+  }
+  find.value = query.get("find") ?? "";
+}
+
+function updateAddress() {
+  const query = new URLSearchParams({ resource: resource.value, group: group.value });
+  if (find.value) query.set("find", find.value);
+  history.replaceState(null, "", `?${query}`);
+}
+
+function showLegend() {
+  const legend = document.getElementById("legend");
+  legend.replaceChildren();
+  LEGEND.forEach((text, step) => {
+    const entry = document.createElement("span");
+    const swatch = document.createElementNS("http://www.w3.org/2000/svg", "svg");
+    swatch.setAttribute("class", "swatch");
+    swatch.setAttribute("viewBox", "0 0 10 10");
+    const square = document.createElementNS("http://www.w3.org/2000/svg", "rect");
+    square.setAttribute("width", "10");
+    square.setAttribute("height", "10");
+    square.setAttribute("fill", colours.steps[step]);
+    swatch.append(square);
+    entry.append(swatch, ` ${text}`);
+    legend.append(entry);
+  });
+  const note = document.createElement("span");
+  note.textContent = "a line through a cell: cordoned";
+  legend.append(note);
+}
+
+function draw() {
+  const nodeCount = cluster.nodes.length;
+  const noGroup = { values: ["all nodes"], index: new Uint8Array(nodeCount) };
+  layout = layOut(cluster.groups[group.value] ?? noGroup, nodeCount, map.clientWidth);
+  hitTest = makeHitTest(layout);
+  colours = readColours();
+  const text = find.value.trim().toLowerCase();
+  matches = text ? cluster.nodes.map((name) => name.includes(text)) : null;
+  drawCells(cells, layout, cluster.use[resource.value] ?? [], cluster.unschedulable, matches, colours);
+  drawMark(mark, layout, current, colours);
+  showLegend();
+}
+
+function formatUse(node) {
+  return Object.entries(cluster.use)
+    .filter(([, use]) => use[node] >= 0)
+    .map(([name, use]) => `${name} ${Math.round(use[node] / 10)} %`)
+    .join(", ");
+}
+
+function showSelected(node) {
+  selected.replaceChildren();
+  if (node < 0) return;
+  const name = cluster.nodes[node];
+  const link = document.createElement("a");
+  link.href = `${PREFIX}/nodes/${encodeURIComponent(name)}`;
+  link.textContent = name;
+  const cordoned = cluster.unschedulable[node] ? ", cordoned" : "";
+  selected.append(link, `: ${formatUse(node)}; ${cluster.pods[node]} pods${cordoned}`);
+  const pods = details.get(name);
+  if (pods?.length) selected.append(document.createElement("br"), pods.join(", "));
+}
+
+async function readPods(node) {
+  const name = cluster.nodes[node];
+  if (!details.has(name)) {
+    const response = await fetch(`${PREFIX}/data/nodes/${encodeURIComponent(name)}`);
+    if (!response.ok) return;
+    const { pods } = await response.json();
+    const names = pods.slice(0, MAX_PODS).map((entry) => entry.pod);
+    if (pods.length > MAX_PODS) names.push(`and ${pods.length - MAX_PODS} more`);
+    details.set(name, names);
+  }
+  if (current === node) showSelected(node);
+}
+
+function select(node) {
+  if (node === current) return;
+  current = node;
+  drawMark(mark, layout, node, colours);
+  showSelected(node);
+  clearTimeout(timer);
+  if (node >= 0) timer = setTimeout(() => void readPods(node), HOVER_DELAY);
+}
+
+function open(node) {
+  if (node >= 0) location.assign(`${PREFIX}/nodes/${encodeURIComponent(cluster.nodes[node])}`);
+}
+
+function findNode(event) {
+  const box = cells.getBoundingClientRect();
+  return hitTest(event.clientX - box.left, event.clientY - box.top);
+}
+
+function move(key) {
+  const shown = matches === null ? layout.order : layout.order.filter((node) => matches[node]);
+  if (!shown.length) return -1;
+  const position = shown.indexOf(current);
+  const step = { ArrowLeft: -1, ArrowRight: 1, ArrowUp: -layout.columns, ArrowDown: layout.columns }[key];
+  if (key === "Home") return shown[0];
+  if (key === "End") return shown[shown.length - 1];
+  if (position < 0) return shown[0];
+  return shown[Math.min(Math.max(position + step, 0), shown.length - 1)];
+}
+
+function handleKey(event) {
+  if (event.key === "Enter") open(current);
+  else if (/^(Arrow(Left|Right|Up|Down)|Home|End)$/.test(event.key)) {
+    event.preventDefault();
+    select(move(event.key));
+  }
+}
+
+function listen() {
+  cells.addEventListener("pointermove", (event) => select(findNode(event)));
+  cells.addEventListener("click", (event) => open(findNode(event)));
+  cells.addEventListener("keydown", handleKey);
+  options.addEventListener("input", () => {
+    updateAddress();
+    draw();
+  });
+  options.addEventListener("submit", (event) => event.preventDefault());
+  matchMedia("(prefers-color-scheme: dark)").addEventListener("change", draw);
+  new ResizeObserver(() => {
+    if (layout && Math.abs(map.clientWidth - layout.width) > 1) draw();
+  }).observe(map);
+}
+
+async function start() {
+  const response = await fetch(`${PREFIX}/data/cluster`);
+  if (!response.ok) {
+    selected.textContent = `The cluster cannot be read: ${response.status}`;
+    return;
+  }
+  cluster = await response.json();
+  fillOptions();
+  draw();
+  listen();
+  document.documentElement.dataset.ready = "true";
+}
+
+void start();

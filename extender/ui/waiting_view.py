@@ -1,0 +1,153 @@
+"""The contents of the page Waiting pods: pods that are alike, grouped by the reason for which they wait."""
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any
+
+from extender.analysis.explain import PodReport
+from extender.analysis.explanation.near_misses import find_near_misses
+from extender.analysis.explanation.plain_reasons import summarize_rejections
+from extender.api.kinds.pod import Pod
+
+
+@dataclass(frozen=True, slots=True)
+class WaitingPods:
+    """Pending pods that are alike: they have the same explanation.
+
+    Attributes:
+        keys: the keys of the pods.
+        reason: the most frequent reason, which is the title of the group on the page.
+        summary: a sentence about the nodes.
+        message: kube-scheduler's message.
+        owner: the kind and the name of the controller; empty without one.
+        since: since when the first of the pods waits, as text; empty if the objects do not have a time.
+        event: what happened at that time.
+        near_miss_node: the node that is closest to being feasible; empty if there is none.
+        near_miss_lines: what this node lacks, and what would help.
+        victims: the pods that preemption would evict.
+    """
+
+    keys: tuple[str, ...]
+    reason: str
+    summary: str
+    message: str
+    owner: str
+    since: str
+    event: str
+    near_miss_node: str
+    near_miss_lines: tuple[str, ...]
+    victims: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class ReasonGroup:
+    """The waiting pods with the same most frequent reason.
+
+    Attributes:
+        reason: the reason.
+        pod_count: the number of pods.
+        pods: the pods that are alike, the largest number first.
+    """
+
+    reason: str
+    pod_count: int
+    pods: tuple[WaitingPods, ...]
+
+
+def describe_waiting_pods(report: PodReport, pods: Sequence[Pod]) -> WaitingPods:
+    """Return the entry of pods with the same explanation.
+
+    Args:
+        report: the explanation of the first pod.
+        pods: all pods with this explanation, at least one.
+    """
+    values = report.to_values()
+    since, event = find_waiting_start(pods)
+    near_misses = [] if values["feasible"] else find_near_misses(report.explanation, report.snapshot, 1)
+    preemption = values["preemption"] or {}
+    return WaitingPods(
+        tuple(pod.key for pod in pods),
+        _find_reason(values, fits=report.fits),
+        summarize_rejections(report.explanation),
+        _get_message(values),
+        format_owner(pods[0]),
+        since,
+        event,
+        near_misses[0].node if near_misses else "",
+        near_misses[0].lines if near_misses else (),
+        tuple(preemption.get("victims", ())),
+    )
+
+
+def group_by_reason(waiting: Iterable[WaitingPods]) -> list[ReasonGroup]:
+    """Return the groups by reason, the largest number of pods first."""
+    by_reason: dict[str, list[WaitingPods]] = {}
+    for pods in waiting:
+        by_reason.setdefault(pods.reason, []).append(pods)
+    groups = [
+        ReasonGroup(
+            reason,
+            sum(len(pods.keys) for pods in entries),
+            tuple(sorted(entries, key=lambda pods: (-len(pods.keys), pods.keys[0]))),
+        )
+        for reason, entries in by_reason.items()
+    ]
+    return sorted(groups, key=lambda group: (-group.pod_count, group.reason))
+
+
+def _find_reason(values: Mapping[str, Any], *, fits: bool) -> str:
+    """Return the reason of most nodes, where a node counts for the first plugin that rejects it."""
+    if values["preEnqueue"] is not None:
+        return f"not enqueued ({values['preEnqueue']['plugin']})"
+    if fits:
+        return "a node fits now"
+    if values["feasible"]:
+        return "its pod group waits" if values["podGroup"] else "an error ended the attempt"
+    pre_filter = values["preFilter"]["status"] if values["preFilter"] else None
+    if pre_filter is not None:
+        return f"{', '.join(pre_filter['reasons'])} ({pre_filter['plugin']})"
+    counts = Counter(
+        (", ".join(failure["reasons"]), failure["plugin"])
+        for node in values["nodes"].values()
+        if (failure := node["firstFailure"]) is not None
+    )
+    if not counts:
+        return values["message"] or "unknown"
+    (reason, plugin), _ = min(counts.items(), key=lambda item: (-item[1], item[0]))
+    return f"{reason} ({plugin})"
+
+
+def _get_message(values: Mapping[str, Any]) -> str:
+    if values["preEnqueue"] is not None:
+        return ", ".join(values["preEnqueue"]["reasons"])
+    return values["message"] or ""
+
+
+def format_owner(pod: Pod) -> str:
+    """Return the kind and the name of the pod's controller, such as `ReplicaSet shop/api-7f4b`; empty without one."""
+    for owner in pod.metadata.owner_references:
+        if owner.controller:
+            return f"{owner.kind} {pod.metadata.namespace}/{owner.name}"
+    return ""
+
+
+def find_waiting_start(pods: Iterable[Pod]) -> tuple[str, str]:
+    """Return since when the first of *pods* waits, in UTC, and what happened then; two empty texts if unknown.
+
+    A pod waits since its condition PodScheduled became false, or else since it was created.
+    """
+    starts = [start for pod in pods if (start := _find_start(pod)) is not None]
+    if not starts:
+        return "", ""
+    time, event = min(starts, key=lambda start: start[0])
+    return f"{time.astimezone(UTC):%Y-%m-%d %H:%M:%S} UTC", event
+
+
+def _find_start(pod: Pod) -> tuple[datetime, str] | None:
+    for condition in pod.status.conditions:
+        if condition.type == "PodScheduled" and condition.status == "False" and condition.last_transition_time:
+            return condition.last_transition_time, condition.reason or "PodScheduled is False"
+    created = pod.metadata.creation_timestamp
+    return None if created is None else (created, "created")

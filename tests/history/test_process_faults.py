@@ -1,0 +1,12 @@
+"""Schedulers, API servers and etcd that are killed or paused: no history breaks a rule."""
+
+from typing import Final
+
+from tests.controlplane.control_plane import ControlPlane
+from tests.history.checked_run import check_history
+
+FAULT_NAMES: Final = ("none", "scheduler-kill", "api-server-kill", "etcd-pause")
+
+
+def test_no_history_with_a_process_fault_breaks_a_rule(history_plane: ControlPlane, fault: str, seed: int) -> None:
+    check_history(history_plane, fault, seed)

@@ -1,0 +1,103 @@
+"""Makes one random scenario from a seed and a number, in the format of the recorded scenarios."""
+
+from collections.abc import Mapping
+from random import Random
+from typing import Any, Final
+
+from tests.oracle.generator.builder import ClusterBuilder
+from tests.oracle.generator.configuration import make_configuration
+from tests.oracle.generator.devices import add_devices
+from tests.oracle.generator.nodes import add_nodes
+from tests.oracle.generator.pod_groups import add_pod_groups
+from tests.oracle.generator.pods import add_budgets, add_pods, add_services
+from tests.oracle.generator.volumes import add_storage
+
+CATEGORIES: Final[Mapping[str, Mapping[str, float]]] = {
+    "resources": {"resources": 1, "resize": 0.4, "priority": 0.2},
+    "taints": {"tolerations": 0.9, "taints": 1, "resources": 0.1},
+    "nodeaffinity": {"nodeaffinity": 0.95, "config": 0.3},
+    "ports": {"ports": 0.95, "resources": 0.2, "priority": 0.2},
+    "images": {"images": 0.95, "resources": 0.3},
+    "interpodaffinity": {"interpodaffinity": 0.8, "config": 0.15, "priority": 0.1},
+    "spread": {
+        "spread": 0.8, "services": 0.5, "nodeaffinity": 0.2, "taints": 0.4, "tolerations": 0.2, "terminating": 0.15,
+        "config": 0.15,
+    },
+    "volumes": {"volumes": 0.85, "priority": 0.1, "storage": 1},
+    "preemption": {
+        "priority": 0.9, "tight": 1, "budgets": 1, "nominated": 0.15, "terminating": 0.1, "interpodaffinity": 0.1,
+        "spread": 0.1, "ports": 0.1,
+    },
+    "dra": {"devices": 0.85, "slices": 1, "priority": 0.2},
+    "drabeta": {"devices": 0.85, "slices": 1, "beta": 1, "resources": 0.4, "priority": 0.2},
+    "config": {
+        "config": 1, "resources": 0.6, "images": 0.3, "nodeaffinity": 0.3, "interpodaffinity": 0.3, "spread": 0.3,
+        "taints": 0.5, "tolerations": 0.3,
+    },
+    "gates": {"gates": 0.3, "features": 0.7, "nominated": 0.4, "priority": 0.4, "terminating": 0.1},
+    "mixed": {
+        "resources": 0.4, "resize": 0.1, "tolerations": 0.3, "taints": 0.5, "nodeaffinity": 0.25, "ports": 0.15,
+        "images": 0.2, "interpodaffinity": 0.2, "spread": 0.25, "services": 0.3, "volumes": 0.2, "storage": 1,
+        "devices": 0.15, "slices": 1, "beta": 0.5, "priority": 0.4, "budgets": 0.5, "nominated": 0.1,
+        "terminating": 0.08, "gates": 0.05, "features": 0.2, "config": 0.3,
+    },
+    "podgroups": {
+        "groups": 1, "resources": 0.4, "tolerations": 0.2, "taints": 0.3, "nodeaffinity": 0.15, "ports": 0.1,
+        "interpodaffinity": 0.15, "spread": 0.15, "volumes": 0.08, "storage": 0.5, "devices": 0.08, "slices": 0.5,
+        "priority": 0.3, "gates": 0.03, "terminating": 0.05, "tight": 0.4,
+    },
+    "podgrouppreemption": {
+        "groups": 1, "priority": 0.9, "tight": 1, "budgets": 0.6, "nominated": 0.05, "terminating": 0.08, "ports": 0.1,
+        "interpodaffinity": 0.1, "spread": 0.1,
+    },
+}  # fmt: skip
+"""The probability of each group of fields, by category; a group is used in a cluster, then in each of its pods."""
+GROUP_CATEGORIES: Final = frozenset(("podgroups", "podgrouppreemption"))
+"""The categories with pod groups."""
+
+_NODE_OPTIONS: Final = ("taints", "images", "features", "tight")
+
+
+def make_scenario(seed: str, number: int, version: str = "1.36") -> dict[str, Any]:
+    """Return scenario *number* of a seed; it does not depend on other numbers. Categories take turns.
+
+    Only scenarios with pod groups depend on *version*, the Kubernetes minor, which selects their gates and API version.
+    """
+    category = list(CATEGORIES)[number % len(CATEGORIES)]
+    chances = CATEGORIES[category]
+    builder = ClusterBuilder(Random(f"{seed}/{number}"))
+    scheduler = "custom-scheduler" if "config" in chances and builder.chance(0.3) else "default-scheduler"
+    builder.add_namespaces()
+    options = {name for name in _NODE_OPTIONS if builder.chance(chances.get(name, 0.0))}
+    if "images" in chances:
+        options.add("images")
+    if category == "resources" and builder.chance(0.5):
+        options.add("tight")
+    node_count = 0 if builder.chance(0.003) else builder.rng.randint(1, 8)
+    add_nodes(builder, node_count, frozenset(options))
+    if builder.nodes and builder.chance(chances.get("storage", 0.0)):
+        add_storage(builder)
+    if builder.nodes and builder.chance(chances.get("slices", 0.0)):
+        add_devices(builder, beta=builder.chance(chances.get("beta", 0.0)))
+    uses = {group: chance for group, chance in chances.items() if builder.chance(min(1.0, chance * 2 + 0.1))}
+    if not builder.nodes:
+        uses.pop("volumes", None)
+        uses.pop("devices", None)
+    with_groups = "groups" in chances
+    pending = builder.rng.randint(3, 12) if with_groups else builder.rng.randint(2, 6)
+    add_pods(builder, builder.rng.randint(0, 3 * node_count), pending, uses, scheduler)
+    if builder.chance(chances.get("budgets", 0.0)):
+        add_budgets(builder)
+    if builder.chance(chances.get("services", 0.0)):
+        add_services(builder)
+    scenario: dict[str, Any] = {
+        "apiVersion": "v1",
+        "kind": "List",
+        "metadata": {"name": f"{category}-{seed}-{number}", "category": category},
+        "items": builder.items,
+    }
+    if scheduler != "default-scheduler" or builder.chance(chances.get("config", 0.0)):
+        scenario["config"] = make_configuration(builder, scheduler)
+    if with_groups:
+        scenario["featureGates"] = add_pod_groups(builder, version)
+    return scenario

@@ -1,0 +1,53 @@
+//go:build !kubernetes1_37
+
+package main
+
+import (
+	"context"
+
+	v1 "k8s.io/api/core/v1"
+	utilfeature "k8s.io/apiserver/pkg/util/feature"
+	resourceslicetracker "k8s.io/dynamic-resource-allocation/resourceslice/tracker"
+	"k8s.io/klog/v2"
+	fwk "k8s.io/kube-scheduler/framework"
+	"k8s.io/kubernetes/pkg/features"
+	internalcache "k8s.io/kubernetes/pkg/scheduler/backend/cache"
+	"k8s.io/kubernetes/pkg/scheduler/framework"
+	frameworkruntime "k8s.io/kubernetes/pkg/scheduler/framework/runtime"
+)
+
+func newCache(ctx context.Context) internalcache.Cache {
+	return internalcache.New(ctx, nil, utilfeature.DefaultFeatureGate.Enabled(features.GenericWorkload))
+}
+
+func snapshotOptions(snapshot *internalcache.Snapshot) []frameworkruntime.Option {
+	return []frameworkruntime.Option{frameworkruntime.WithSnapshotSharedLister(snapshot)}
+}
+
+func setTaintRules(options *resourceslicetracker.Options, factory *staticFactory) {
+	if options.EnableDeviceTaintRules {
+		options.TaintInformer = factory.Resource().V1beta2().DeviceTaintRules()
+		options.ClassInformer = factory.Resource().V1().DeviceClasses()
+	}
+}
+
+type placementState = fwk.PodGroupCycleState
+
+// addPodGroups does nothing: the cache of 1.36 knows only the members.
+func addPodGroups(internalcache.Cache, *scenario) {}
+
+func (g *groupScheduler) findQueued(pod *v1.Pod) *framework.QueuedPodInfo {
+	info, _ := g.SchedulingQueue.GetPod(pod.Name, pod.Namespace)
+	return info
+}
+
+// selectGroup makes the next cycle schedule the group of the pods; it returns false if none of them is in the queue.
+func (g *groupScheduler) selectGroup(logger klog.Logger, pods []*v1.Pod) bool {
+	for _, pod := range pods {
+		if next := g.SchedulingQueue.PopSpecificPod(logger, pod); next != nil {
+			g.NextPod = func(klog.Logger) (*framework.QueuedPodInfo, error) { return next, nil }
+			return true
+		}
+	}
+	return false
+}

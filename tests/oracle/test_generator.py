@@ -1,0 +1,68 @@
+"""The random scenarios: reproducible, of all categories, and full of decisions that differ from pod to pod."""
+
+import json
+from collections import Counter
+
+import pytest
+
+from tests.oracle.answers import ask_extender
+from tests.oracle.generator.scenarios import CATEGORIES, GROUP_CATEGORIES, make_scenario
+from tests.parity import golden
+
+ROUNDS = 6
+
+
+def make_round(category: str) -> list[dict[str, object]]:
+    first = list(CATEGORIES).index(category)
+    return [make_scenario("test", first + turn * len(CATEGORIES)) for turn in range(ROUNDS)]
+
+
+def test_a_seed_and_a_number_always_make_the_same_scenario() -> None:
+    scenarios = [make_scenario("a", 13), make_scenario("a", 13), make_scenario("b", 13), make_scenario("a", 27)]
+    texts = [json.dumps(scenario) for scenario in scenarios]
+    assert texts[0] == texts[1]
+    assert len(set(texts)) == 3
+
+
+def test_the_categories_are_those_of_the_recorded_scenarios() -> None:
+    recorded = {name.rpartition("-")[0] for name in golden.scenario_names(*CATEGORIES)}
+    assert set(CATEGORIES) == recorded | GROUP_CATEGORIES
+
+
+@pytest.mark.parametrize("category", CATEGORIES)
+def test_no_two_objects_of_a_kind_have_one_name(category: str) -> None:
+    for scenario in make_round(category):
+        items: list[dict[str, dict[str, str]]] = scenario["items"]  # type: ignore[assignment]
+        keys = Counter(
+            (str(item["kind"]), item["metadata"].get("namespace"), item["metadata"]["name"]) for item in items
+        )
+        assert [key for key, count in keys.items() if count > 1] == []
+        assert len({item["metadata"]["uid"] for item in items}) == len(items)
+
+
+@pytest.mark.parametrize("category", sorted(CATEGORIES.keys() - GROUP_CATEGORIES))
+def test_extender_accepts_the_scenarios_and_finds_and_refuses_nodes(category: str) -> None:
+    """A category without a pod that fits, or without a refused node, would compare nothing."""
+    fitting = refused = 0
+    for scenario in make_round(category):
+        for result in ask_extender(scenario, "1.36")["pods"].values():
+            fitting += bool(result["feasible"])
+            refused += sum(bool(node["filters"]) for node in result["nodes"].values())
+    assert fitting >= 5
+    assert refused >= 5
+
+
+@pytest.mark.parametrize("version", ["1.36", "1.37"])
+def test_pod_groups_are_scheduled_rejected_and_held_and_wait_for_preemption(version: str) -> None:
+    numbers = [number for number in range(500) if list(CATEGORIES)[number % len(CATEGORIES)] in GROUP_CATEGORIES]
+    counts: Counter[str] = Counter()
+    for number in numbers:
+        for group in ask_extender(make_scenario("test", number, version), version)["podGroups"].values():
+            members = group["members"].values()
+            counts["scheduled"] += group["scheduled"]
+            counts["waits for preemption"] += group["waitsForPreemption"]
+            counts["rejected"] += not (group["scheduled"] or group["waitsForPreemption"]) and bool(group["message"])
+            counts["held"] += any(member["preEnqueue"] for member in members)
+            counts["victims"] += bool(group["victims"])
+    assert set(counts) == {"scheduled", "waits for preemption", "rejected", "held", "victims"}
+    assert min(counts.values()) >= 3, counts

@@ -1,0 +1,62 @@
+"""Runs `extender schedule` with a probe in its event loop, which appends a JSON line per interval to a file.
+
+    python tests/soak/measured_scheduler.py FILE SECONDS [flags of `extender schedule`]
+
+Each line has the number of tasks, and the percentile and the maximum of the lag of a timer of 20 ms.
+"""
+
+import asyncio
+import json
+import sys
+from pathlib import Path
+from typing import Final
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
+
+from extender.app.options import ScheduleOptions
+from extender.app.schedule import run
+from extender.basics import gc_tuning
+from extender.cli.schedule import run_command
+from tests.soak.samples import percentile
+
+_TIMER_SECONDS: Final = 0.02
+
+
+async def probe(file: Path, interval: float) -> None:
+    """Append a line per *interval* seconds to *file* until cancelled."""
+    loop, lags = asyncio.get_running_loop(), list[float]()
+    next_line = loop.time() + interval
+    while True:
+        expected = loop.time() + _TIMER_SECONDS
+        await asyncio.sleep(_TIMER_SECONDS)
+        now = loop.time()
+        lags.append(max(0.0, now - expected) * 1000)
+        if now >= next_line:
+            line = {
+                "tasks": len(asyncio.all_tasks()) - 1,  # without this one
+                "lag_p99_ms": round(percentile(lags, 0.99), 2),
+                "lag_max_ms": round(max(lags), 2),
+            }
+            with file.open("a") as stream:
+                stream.write(json.dumps(line) + "\n")
+            lags.clear()
+            next_line = now + interval
+
+
+def main() -> int:
+    """Run the scheduler and the probe in one event loop; return the scheduler's exit status."""
+    file, interval = Path(sys.argv[1]), float(sys.argv[2])
+
+    async def run_with_probe(options: ScheduleOptions) -> int:
+        task = asyncio.create_task(probe(file, interval), name="probe")
+        try:
+            return await run(options)
+        finally:
+            task.cancel()
+
+    gc_tuning.set_gc_thresholds()
+    return run_command(sys.argv[3:], run_with_probe)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

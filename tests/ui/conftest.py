@@ -1,0 +1,79 @@
+"""A real browser, Chromium, and the pages of the demo's recorded cluster in it.
+
+The tests need chromium, chromium-browser or google-chrome in $PATH. Without one they are skipped; with the variable
+CHROMIUM=required they fail.
+"""
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Browser, BrowserContext, Page, sync_playwright
+
+ROOT = Path(__file__).parents[2]
+DEMO = "docs/examples/demo/cluster.yaml"
+PROGRAMS = ("chromium", "chromium-browser", "google-chrome")
+
+OpenPage = Callable[..., Page]
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Browser]:
+    """Chromium without a window. One per module, because Playwright's event loop must end before other modules."""
+    program = next(filter(None, map(shutil.which, PROGRAMS)), None)
+    if program is None:
+        message = f"none of {', '.join(PROGRAMS)} is installed"
+        if os.environ.get("CHROMIUM") == "required":
+            pytest.fail(message)
+        pytest.skip(message)
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=program, args=["--disable-gpu"])
+        yield browser
+        browser.close()
+
+
+@contextmanager
+def run_ui(*arguments: str) -> Iterator[str]:
+    """Run `extender ui` on a free port inside the block, and return the address of the first page."""
+    command = [sys.executable, "-m", "extender", "ui", *arguments, "--port", "0", "--no-browser"]
+    with subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        match = re.fullmatch(r"The pages are at (\S+)\n", process.stdout.readline())
+        assert match is not None
+        yield match.group(1)
+        process.terminate()
+
+
+@pytest.fixture(scope="module")
+def url() -> Iterator[str]:
+    """The address of the first page of the demo's recorded cluster."""
+    with run_ui("-f", DEMO) as address:
+        yield address
+
+
+@pytest.fixture
+def open_page(browser: Browser, url: str) -> Iterator[OpenPage]:
+    """Return a function that opens a page in a new context. The test fails if the browser prints a message."""
+    messages: list[str] = []
+    contexts: list[BrowserContext] = []
+
+    def open_(path: str = "", **context_options: object) -> Page:
+        context = browser.new_context(**{"viewport": {"width": 1200, "height": 800}, **context_options})  # type: ignore[arg-type]  # options of Playwright
+        contexts.append(context)
+        page = context.new_page()
+        page.on("console", lambda message: messages.append(f"{message.type}: {message.text}"))
+        page.on("pageerror", lambda error: messages.append(str(error)))
+        page.on("dialog", lambda dialog: messages.append(f"dialog: {dialog.message}"))
+        page.goto(url + path if "://" not in path else path)
+        return page
+
+    yield open_
+    for context in contexts:
+        context.close()
+    assert messages == []

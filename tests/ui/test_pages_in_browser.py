@@ -1,0 +1,190 @@
+"""The pages of the demo's recorded cluster in a real browser."""
+
+import json
+import os
+import re
+from pathlib import Path
+
+import pytest
+from axe_playwright_python.sync_playwright import Axe
+from playwright.sync_api import Page, expect
+
+from tests.ui.conftest import ROOT, OpenPage, run_ui
+
+PAGES = {
+    "cluster": "",
+    "waiting-pods": "waiting",
+    "waiting-pod": "pods/shop/frontend-5d8c-k7wzd",
+    "pod-that-fits": "pods/shop/api-7f4b-g3ypl",
+    "placed-pod": "pods/shop/api-7f4b-c6jd2",
+    "gated-pod": "pods/batch/import",
+    "node": "nodes/gpu-a1",
+    "search": "search?q=api",
+}
+VIEWS: dict[str, dict[str, object]] = {
+    "light": {"color_scheme": "light"},
+    "dark": {"color_scheme": "dark"},
+}
+SHOWN_IN_DOCS = {("cluster", "light"), ("waiting-pods", "light"), ("waiting-pod", "light"), ("pod-that-fits", "dark")}
+
+
+def wait_until_drawn(page: Page) -> None:
+    """Wait until the map is drawn, if the page has one."""
+    if page.locator("#map").count():
+        page.locator("html[data-ready=true]").wait_for(state="attached")
+
+
+@pytest.mark.parametrize("view", VIEWS)
+@pytest.mark.parametrize("name", PAGES)
+def test_a_page_is_accessible_and_prints_no_message(open_page: OpenPage, name: str, view: str) -> None:
+    """Axe checks contrast, names, roles and structure. Its script needs a context without the page's policy."""
+    page = open_page(PAGES[name], bypass_csp=True, **VIEWS[view])
+    wait_until_drawn(page)
+    results = Axe().run(page)
+    assert [
+        (violation["id"], [node["html"][:200] for node in violation["nodes"]])
+        for violation in results.response["violations"]
+    ] == []
+
+
+@pytest.mark.parametrize("name", PAGES)
+def test_a_page_works_with_its_own_policy(open_page: OpenPage, name: str) -> None:
+    page = open_page(PAGES[name])
+    wait_until_drawn(page)
+    assert page.evaluate("getComputedStyle(document.querySelector('header')).display") == "flex"
+    assert page.context.cookies() == []
+
+
+@pytest.mark.parametrize("name", PAGES)
+def test_a_narrow_page_scrolls_only_down(open_page: OpenPage, name: str) -> None:
+    page = open_page(PAGES[name], viewport={"width": 320, "height": 640})
+    wait_until_drawn(page)
+    assert page.evaluate("document.documentElement.scrollWidth") <= 320
+
+
+@pytest.mark.parametrize(("name", "view"), sorted(SHOWN_IN_DOCS))
+def test_the_documentation_shows_the_pages(open_page: OpenPage, name: str, view: str, tmp_path: Path) -> None:
+    """With UI_SCREENSHOTS set, as `make screenshots` does, the pictures of the documentation are written."""
+    page = open_page(PAGES[name], **VIEWS[view])
+    wait_until_drawn(page)
+    folder = ROOT / "docs" / "ui" if os.environ.get("UI_SCREENSHOTS") else tmp_path
+    picture = page.screenshot(path=folder / f"{name}.png")
+    assert picture.startswith(b"\x89PNG")
+    assert (ROOT / "docs" / "ui" / f"{name}.png").exists()
+
+
+def test_two_clicks_lead_from_the_first_page_to_the_reason_why_a_pod_waits(open_page: OpenPage) -> None:
+    page = open_page()
+    page.get_by_role("link", name="8 pods wait: why?").click()
+    page.get_by_role("link", name="shop/frontend-5d8c-k7wzd").click()
+    expect(page.get_by_role("heading", level=1)).to_have_text("Pod shop/frontend-5d8c-k7wzd")
+    expect(page.locator(".state")).to_contain_text("6 nodes would break its topology spread")
+    expect(page.locator(".misses")).to_contain_text("wants 500m, but only 400m are free (100m short)")
+
+
+def cell_centre(page: Page, column: int, row: int) -> tuple[float, float]:
+    """The position of a cell in the page: blocks of four nodes in cells of 28 pixels, below titles of 20 pixels."""
+    box = page.locator("#cells").bounding_box()
+    assert box is not None
+    return box["x"] + column * 28 + 14, box["y"] + 20 + row * (28 + 20 + 10) + 14
+
+
+def test_hovering_shows_what_is_on_a_node_and_a_click_opens_it(open_page: OpenPage) -> None:
+    page = open_page()
+    wait_until_drawn(page)
+    page.mouse.move(*cell_centre(page, 0, 0))
+    expect(page.locator("#selected")).to_contain_text("general-a1: cpu")
+    expect(page.locator("#selected")).to_contain_text("shop/api-7f4b-c6jd2")
+    page.mouse.click(*cell_centre(page, 3, 1))
+    page.wait_for_url("**/ui/nodes/gpu-b1")
+    expect(page.get_by_role("heading", level=1)).to_have_text("Node gpu-b1")
+
+
+def test_the_map_is_used_with_the_keyboard(open_page: OpenPage) -> None:
+    page = open_page()
+    wait_until_drawn(page)
+    page.locator("#cells").focus()
+    page.keyboard.press("ArrowRight")
+    expect(page.locator("#selected")).to_contain_text("general-a1:")
+    page.keyboard.press("ArrowRight")
+    expect(page.locator("#selected")).to_contain_text("general-a2:")
+    page.keyboard.press("End")
+    expect(page.locator("#selected")).to_contain_text("highmem-c1:")
+    page.keyboard.press("Enter")
+    page.wait_for_url("**/ui/nodes/highmem-c1")
+
+
+def read_colour(page: Page, column: int, row: int) -> list[int]:
+    """The red, green and blue of the centre of a cell, from the canvas."""
+    colour: list[int] = page.evaluate(
+        """([x, y]) => {
+            const canvas = document.createElement("canvas");
+            const context = canvas.getContext("2d", { willReadFrequently: true });
+            context.drawImage(document.getElementById("cells"), -x, -y);
+            return [...context.getImageData(0, 0, 1, 1).data].slice(0, 3);
+        }""",
+        [column * 28 + 13, 20 + row * 58 + 13],
+    )
+    return colour
+
+
+def test_cells_have_the_colour_of_the_use_of_the_chosen_resource(open_page: OpenPage) -> None:
+    """general-c1 uses 90 % of its CPU; general-a1 has no GPU, and both GPUs of gpu-a1 are in use."""
+    page = open_page(color_scheme="light")
+    wait_until_drawn(page)
+    assert read_colour(page, 0, 2) == [0x15, 0x40, 0x6E]
+    page.get_by_label("Colour by").select_option("nvidia.com/gpu")
+    assert read_colour(page, 0, 0) == [0xE2, 0xE8, 0xF0]
+    assert read_colour(page, 3, 0) == [0xB7, 0x41, 0x0E]
+
+
+def test_the_address_has_the_options_of_the_map(open_page: OpenPage) -> None:
+    page = open_page()
+    wait_until_drawn(page)
+    page.get_by_label("Colour by").select_option("memory")
+    page.get_by_label("Group by").select_option("taints")
+    page.get_by_label("Find nodes").fill("gpu")
+    expect(page).to_have_url(re.compile("find=gpu$"))
+    shared = open_page(page.url)
+    wait_until_drawn(shared)
+    assert shared.get_by_label("Colour by").input_value() == "memory"
+    assert shared.get_by_label("Group by").input_value() == "taints"
+    assert shared.get_by_label("Find nodes").input_value() == "gpu"
+
+
+def test_the_search_finds_pods_and_nodes_from_every_page(open_page: OpenPage) -> None:
+    page = open_page("waiting")
+    page.get_by_role("searchbox", name="Name of a pod or node").fill("GPU-A1")
+    page.keyboard.press("Enter")
+    page.get_by_role("link", name="gpu-a1").click()
+    expect(page.get_by_role("heading", level=1)).to_have_text("Node gpu-a1")
+
+
+def test_the_first_key_leads_to_the_content(open_page: OpenPage) -> None:
+    page = open_page("waiting")
+    page.keyboard.press("Tab")
+    expect(page.get_by_role("link", name="Skip to the content")).to_be_focused()
+    page.keyboard.press("Enter")
+    expect(page.locator("main")).to_be_focused()
+
+
+def test_pods_are_explained_without_javascript(open_page: OpenPage) -> None:
+    page = open_page(java_script_enabled=False)
+    page.get_by_role("link", name="8 pods wait: why?").click()
+    page.get_by_role("link", name="batch/month-end").click()
+    expect(page.locator("#matrix")).to_contain_text("Insufficient memory")
+
+
+def test_a_row_of_5000_nodes_is_unfolded(open_page: OpenPage, tmp_path: Path) -> None:
+    """In one line of text, the layout of so many links takes Chromium minutes, and the page does not load."""
+    node = {"apiVersion": "v1", "kind": "Node", "status": {"allocatable": {"cpu": "1", "pods": "5"}}}
+    items: list[dict[str, object]] = [{**node, "metadata": {"name": f"node-{number:04}"}} for number in range(5000)]
+    containers = [{"name": "a", "resources": {"requests": {"cpu": "2"}}}]
+    meta = {"name": "large", "namespace": "d"}
+    items.append({"apiVersion": "v1", "kind": "Pod", "metadata": meta, "spec": {"containers": containers}})
+    file = tmp_path / "large.json"
+    file.write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": items}))
+    with run_ui("-f", str(file)) as address:
+        page = open_page(f"{address}pods/d/large")
+        page.get_by_role("link", name="and 4988 more").click()
+        expect(page.get_by_role("link", name="node-4999")).to_be_attached()

@@ -1,0 +1,160 @@
+"""The pages of a running `extender schedule --ui` in a real browser."""
+
+import re
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from axe_playwright_python.sync_playwright import Axe
+from playwright.sync_api import Browser, expect
+
+from tests.ui.conftest import OpenPage
+from tests.ui.live_scheduler import READER, LiveScheduler, make_node, make_pod, run_live_scheduler
+
+READER_OPTIONS: dict[str, object] = {
+    "ignore_https_errors": True,
+    "extra_http_headers": {"Authorization": f"Bearer {READER}"},
+}
+
+
+@pytest.fixture(scope="module")
+def scheduler(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LiveScheduler]:
+    """Two nodes, a pod that is bound, one that is too large, one with a gate, and a gang without enough pods."""
+    manifests = (
+        make_node("n1"),
+        make_node("n2"),
+        make_pod("web"),
+        make_pod("large", cpu="16"),
+        make_pod("held", schedulingGates=[{"name": "example.com/quota"}]),
+        {
+            "apiVersion": "scheduling.k8s.io/v1alpha2",
+            "kind": "PodGroup",
+            "metadata": {"name": "ring", "namespace": "default"},
+            "spec": {"schedulingPolicy": {"gang": {"minCount": 3}}},
+        },
+        *(make_pod(name, schedulingGroup={"podGroupName": "ring"}) for name in ("ring-0", "ring-1")),
+    )
+    flags = ("--feature-gates=GenericWorkload=true,GangScheduling=true", "--emulated-version=1.36")
+    with run_live_scheduler(tmp_path_factory.mktemp("scheduler"), *manifests, flags=flags) as running:
+        running.wait_for("pods/default/web", "is on node n")
+        running.wait_for("pods/default/large", "Insufficient cpu")
+        yield running
+
+
+@pytest.fixture(scope="module")
+def url(scheduler: LiveScheduler) -> str:
+    """The address of the first page of the scheduler, instead of that of the demo's recording."""
+    return scheduler.url
+
+
+PAGES = [
+    *("", "waiting", "pods/default/large", "pods/default/web", "pods/default/held", "nodes/n1", "queue", "decisions"),
+    "groups/default/ring",
+]
+
+
+@pytest.mark.parametrize("colour", ["light", "dark"])
+@pytest.mark.parametrize("path", PAGES)
+def test_a_live_page_is_accessible_and_prints_no_message(open_page: OpenPage, path: str, colour: str) -> None:
+    page = open_page(path, bypass_csp=True, color_scheme=colour, **READER_OPTIONS)
+    results = Axe().run(page)
+    assert [violation["id"] for violation in results.response["violations"]] == []
+
+
+@pytest.mark.parametrize("path", ["queue", "decisions", "pods/default/large", "groups/default/ring"])
+def test_a_narrow_live_page_scrolls_only_down(open_page: OpenPage, path: str) -> None:
+    page = open_page(path, viewport={"width": 320, "height": 640}, **READER_OPTIONS)
+    expect(page.get_by_role("heading", level=1)).to_be_visible()
+    assert page.evaluate("document.documentElement.scrollWidth") <= 320
+
+
+def test_three_clicks_lead_to_the_reason_why_a_pod_of_the_scheduler_waits(open_page: OpenPage) -> None:
+    page = open_page(**READER_OPTIONS)
+    page.locator("html[data-ready=true]").wait_for(state="attached")
+    page.get_by_role("link", name="pods wait: why?").click()
+    page.get_by_role("link", name="default/large").click()
+    expect(page.locator(".state")).to_contain_text("fits on none of 2 nodes")
+    expect(page.locator(".misses")).to_contain_text("wants 16, but only 4 are free (12 short)")
+    assert page.context.cookies() == []
+
+
+def test_the_page_of_a_member_leads_to_what_its_gang_lacks(open_page: OpenPage) -> None:
+    page = open_page("pods/default/ring-0", **READER_OPTIONS)
+    page.get_by_role("link", name="default/ring", exact=True).click()
+    expect(page.get_by_role("heading", level=1)).to_have_text("Pod group default/ring")
+    expect(page.locator(".state")).to_have_text("0 of 2 pods placed; the gang lacks 1 more pod, which must be created")
+    expect(page.get_by_role("link", name="default/ring-1")).to_be_visible()
+
+
+def test_the_page_of_a_pod_shows_the_attempts_of_this_scheduler(open_page: OpenPage) -> None:
+    page = open_page("pods/default/large", **READER_OPTIONS)
+    table = page.get_by_role("region", name="Attempts of this scheduler")
+    expect(table.get_by_role("row").nth(1)).to_contain_text("unschedulable")
+    expect(table).to_contain_text("2 Insufficient cpu")
+
+
+def test_the_pages_follow_the_cluster(open_page: OpenPage, scheduler: LiveScheduler) -> None:
+    scheduler.create(make_pod("later"))
+    scheduler.wait_for("pods/default/later", "is on node n")
+    page = open_page("pods/default/later", **READER_OPTIONS)
+    expect(page.locator(".state")).to_contain_text("is on node n")
+
+
+@pytest.mark.parametrize(("token", "status"), [("", 403), ("wrong", 401), (READER, 200)])
+@pytest.mark.parametrize("path", ["", "data/cluster", "static/style.css", "pods/default/web"])
+def test_only_an_authorized_reader_gets_the_pages(scheduler: LiveScheduler, path: str, token: str, status: int) -> None:
+    assert scheduler.get(path, token)[0] == status
+
+
+def test_the_queue_is_shown_and_updated(open_page: OpenPage, scheduler: LiveScheduler) -> None:
+    page = open_page("queue", **READER_OPTIONS)
+    expect(page.locator("[data-rows=gated]")).to_contain_text("default/held")
+    expect(page.locator("[data-rows=gated]")).to_contain_text("SchedulingGates")
+    expect(page.locator("[data-rows=unschedulable]")).to_contain_text("NodeResourcesFit")
+    expect(page.locator("#connection")).to_have_text("Live.")
+    scheduler.create(make_pod("huge", cpu="32"))
+    link = page.locator("[data-rows=unschedulable], [data-rows=backoff]").get_by_role("link", name="default/huge")
+    expect(link).to_be_visible()
+    assert page.evaluate("performance.getEntriesByType('navigation').length") == 1
+
+
+def test_a_paused_page_is_not_updated(open_page: OpenPage, scheduler: LiveScheduler) -> None:
+    page = open_page("decisions", **READER_OPTIONS)
+    expect(page.locator("#connection")).to_have_text("Live.")
+    page.get_by_role("button", name="Pause").click()
+    expect(page.locator("#connection")).to_have_text("Paused.")
+    scheduler.create(make_pod("unseen"))
+    scheduler.wait_for("decisions", "default/unseen")
+    expect(page.get_by_role("link", name="default/unseen")).to_have_count(0)
+    page.get_by_role("button", name="Continue").click()
+    expect(page.get_by_role("link", name="default/unseen")).to_have_count(1)
+
+
+def test_decisions_are_shown_with_their_node_and_time(open_page: OpenPage, scheduler: LiveScheduler) -> None:
+    page = open_page("decisions", **READER_OPTIONS)
+    expect(page.locator("#connection")).to_have_text("Live.")
+    scheduler.create(make_pod("decided"))
+    row = page.get_by_role("row").filter(has_text="default/decided")
+    expect(row).to_contain_text("scheduled")
+    expect(row.get_by_role("link", name="n")).to_have_attribute("href", re.compile("^/ui/nodes/n[12]$"))
+    expect(page.locator("[data-line=rate]")).to_have_attribute("points", re.compile(r"^0\.0,"))
+    assert int(page.locator("[data-line=rate]").get_attribute("points").count(",")) == 60  # type: ignore[union-attr]
+    expect(page.locator("[data-text=cache-age]")).to_contain_text(" s")
+
+
+def test_the_live_pages_are_read_without_javascript(open_page: OpenPage) -> None:
+    page = open_page("queue", java_script_enabled=False, **READER_OPTIONS)
+    expect(page.locator("[data-rows=gated]")).to_contain_text("default/held")
+    expect(page.locator("#connection")).to_have_text("This page is not updated without JavaScript.")
+
+
+def test_an_open_stream_does_not_delay_the_end_of_the_process(tmp_path: Path, browser: Browser) -> None:
+    with run_live_scheduler(tmp_path, make_node("n1")) as running:
+        page = browser.new_page(**READER_OPTIONS)  # type: ignore[arg-type]  # options of Playwright
+        page.goto(f"{running.url}queue")
+        expect(page.locator("#connection")).to_have_text("Live.")
+        start = time.monotonic()
+        running.process.stop()
+        assert time.monotonic() - start < 4.0
+        page.close()

@@ -1,0 +1,207 @@
+"""Near misses of a rejected pod: amounts, names and a remedy for each plugin."""
+
+from pathlib import Path
+
+import pytest
+
+from extender.analysis.explanation.near_misses import NearMiss, find_near_misses
+from extender.analysis.recorded_cluster import read_recording
+from extender.app import wiring
+from tests.explain import explain_pods
+
+NODE = """\
+apiVersion: v1
+kind: Node
+metadata: {name: n1, labels: {zone: a, disk: hdd}}
+spec: {%s}
+status: {allocatable: {cpu: 4, memory: 8Gi, pods: 3}}
+---
+apiVersion: v1
+kind: Pod
+metadata: {name: here, labels: {app: web}}
+spec:
+  nodeName: n1
+  containers: [{name: a, ports: [{hostPort: 80}], resources: {requests: {cpu: 3500m, memory: 512Mi}}}]
+  affinity:
+    podAntiAffinity:
+      requiredDuringSchedulingIgnoredDuringExecution:
+      - {topologyKey: zone, labelSelector: {matchLabels: {app: noisy}}}
+---
+apiVersion: v1
+kind: Pod
+metadata: {name: new, labels: %s}
+spec: %s
+"""
+SPREAD = """\
+{topologySpreadConstraints: [{maxSkew: 1, topologyKey: %s, whenUnsatisfiable: DoNotSchedule,
+  labelSelector: {matchLabels: {app: web}}}]}"""
+POD_AFFINITY = """\
+{affinity: {%s: {requiredDuringSchedulingIgnoredDuringExecution: [
+  {topologyKey: %s, labelSelector: {matchLabels: {app: %s}}}]}}}"""
+AFFINITY = "{affinity: {nodeAffinity: {requiredDuringSchedulingIgnoredDuringExecution: {nodeSelectorTerms: %s}}}}"
+UNMATCHED = "node(s) didn't match Pod's node affinity/selector"
+
+
+def requests(cpu: str = "1m", memory: str = "1Mi", gpu: str = "0") -> str:
+    amounts = f"{{cpu: {cpu}, memory: {memory}, example.com/gpu: {gpu}}}"
+    return f"{{containers: [{{name: a, resources: {{requests: {amounts}}}}}]}}"
+
+
+CASES = {
+    "a resource that is used up": (
+        "",
+        "{}",
+        requests(cpu="1"),
+        ["Insufficient cpu: wants 1, but only 500m are free (500m short)"],
+    ),
+    "a resource of which there is not enough at all": (
+        "",
+        "{}",
+        requests(memory="10Gi"),
+        ["Insufficient memory: wants 10Gi, but only 7.5Gi are free (2.5Gi short); even the empty node has only 8Gi"],
+    ),
+    "a resource the node does not have": (
+        "",
+        "{}",
+        requests(gpu="2"),
+        ["Insufficient example.com/gpu: wants 2, but the node has none"],
+    ),
+    "a taint": (
+        "taints: [{key: a, value: b, effect: NoExecute}]",
+        "{}",
+        "{}",
+        ["node(s) had untolerated taint(s): tolerate a=b:NoExecute, or remove it from the node"],
+    ),
+    "a taint without a value": (
+        "taints: [{key: a, effect: NoSchedule}]",
+        "{}",
+        "{}",
+        ["node(s) had untolerated taint(s): tolerate a:NoSchedule, or remove it from the node"],
+    ),
+    "a cordon": (
+        "unschedulable: true, taints: [{key: node.kubernetes.io/unschedulable, effect: NoSchedule}]",
+        "{}",
+        "{}",
+        [
+            "node(s) were unschedulable: uncordon the node",
+            "node(s) had untolerated taint(s): uncordon the node",
+        ],
+    ),
+    "a node selector": (
+        "",
+        "{}",
+        "{nodeSelector: {disk: ssd, zone: a, arch: arm}}",
+        [f'{UNMATCHED}: wants arch=arm, but the node lacks it; wants disk=ssd, but the node has "hdd"'],
+    ),
+    "a node affinity shows the term that lacks least": (
+        "",
+        "{}",
+        AFFINITY % "[{matchExpressions: [{key: x, operator: Exists}, {key: y, operator: Exists}]}, "
+        "{matchExpressions: [{key: disk, operator: NotIn, values: [hdd, tape]}]}]",
+        [f'{UNMATCHED}: wants disk NotIn hdd, tape, but the node has "hdd"'],
+    ),
+    "a label that must not be there": (
+        "",
+        "{}",
+        AFFINITY % "[{matchExpressions: [{key: disk, operator: DoesNotExist}]}]",
+        [f'{UNMATCHED}: wants no label disk, but the node has "hdd"'],
+    ),
+    "a label that must be there": (
+        "",
+        "{}",
+        AFFINITY % "[{matchExpressions: [{key: x, operator: Exists}]}]",
+        [f"{UNMATCHED}: wants label x, but the node lacks it"],
+    ),
+    "a host port": (
+        "",
+        "{}",
+        "{containers: [{name: a, ports: [{hostPort: 80}]}]}",
+        ["node(s) didn't have free ports for the requested pod ports: 80/TCP is taken by default/here"],
+    ),
+    "a spread constraint whose label the node lacks": (
+        "",
+        "{}",
+        SPREAD % "rack",
+        [
+            "node(s) didn't match pod topology spread constraints (missing required label): label the node with rack",
+        ],
+    ),
+    "pods to be near to": (
+        "",
+        "{}",
+        POD_AFFINITY % ("podAffinity", "zone", "cache"),
+        ["node(s) didn't match pod affinity rules: no pod in zone=a matches the pod's affinity"],
+    ),
+    "pods to be near to where the node has no domain": (
+        "",
+        "{}",
+        POD_AFFINITY % ("podAffinity", "rack", "web"),
+        ["node(s) didn't match pod affinity rules: label the node with rack"],
+    ),
+    "pods to stay away from": (
+        "",
+        "{}",
+        POD_AFFINITY % ("podAntiAffinity", "zone", "web"),
+        ["node(s) didn't match pod anti-affinity rules: the pod has anti-affinity to default/here"],
+    ),
+    "pods that want it to stay away": (
+        "",
+        "{app: noisy}",
+        "{}",
+        [
+            "node(s) didn't satisfy existing pods anti-affinity rules: "
+            "the pod violates the anti-affinity of default/here"
+        ],
+    ),
+}
+
+
+@pytest.mark.parametrize(("node", "labels", "spec", "lines"), CASES.values(), ids=CASES.keys())
+def test_a_rejection_is_explained(tmp_path: Path, node: str, labels: str, spec: str, lines: list[str]) -> None:
+    assert near_misses(tmp_path, NODE % (node, labels, spec)) == [NearMiss("n1", tuple(lines))]
+
+
+def near_misses(tmp_path: Path, text: str) -> list[NearMiss]:
+    path = tmp_path / "c.yaml"
+    path.write_text(text)
+    setup = wiring.build_setup()
+    (report,) = explain_pods(read_recording([str(path)]), [], setup.profiles, setup.profiles, wiring.make_runtime())
+    return find_near_misses(report.explanation, report.snapshot, 5)
+
+
+def test_a_full_node_is_explained(tmp_path: Path) -> None:
+    text = (NODE % ("", "{}", "{}")).replace("pods: 3", "pods: 1")
+    assert near_misses(tmp_path, text) == [NearMiss("n1", ("Too many pods: the node has 1, and allows at most 1",))]
+
+
+def test_a_skew_is_explained(tmp_path: Path) -> None:
+    other = (
+        "apiVersion: v1\nkind: Node\nmetadata: {name: n2, labels: {zone: b}}\nstatus: {allocatable: {pods: 0}}\n---\n"
+    )
+    spec = SPREAD.replace("{topo", "{containers: [], topo") % "zone"
+    assert near_misses(tmp_path, other + NODE % ("", "{app: web}", spec)) == [
+        NearMiss(
+            "n1",
+            ("node(s) didn't match pod topology spread constraints: maxSkew 1 over zone would be exceeded in a",),
+        ),
+        NearMiss("n2", ("Too many pods: the node has 0, and allows at most 0",)),
+    ]
+
+
+def test_the_nearest_nodes_come_first_and_equal_nodes_are_shown_once(tmp_path: Path) -> None:
+    nodes = "".join(
+        f"{{apiVersion: v1, kind: Node, metadata: {{name: {name}}}, "
+        f"status: {{allocatable: {{cpu: {cpu}, memory: 1Gi, pods: 9}}}}}}\n---\n"
+        for name, cpu in [("far", "100m"), ("near", "900m"), ("middle", "500m"), ("middle-2", "500m")]
+    )
+    pod = f"apiVersion: v1\nkind: Pod\nmetadata: {{name: new}}\nspec: {requests(cpu='1')}\n"
+    total = "; even the empty node has only {0}"
+    assert near_misses(tmp_path, nodes + pod) == [
+        NearMiss("near", (f"Insufficient cpu: wants 1, but only 900m are free (100m short){total.format('900m')}",)),
+        NearMiss(
+            "middle",
+            (f"Insufficient cpu: wants 1, but only 500m are free (500m short){total.format('500m')}",),
+            has_equal_nodes=True,
+        ),
+        NearMiss("far", (f"Insufficient cpu: wants 1, but only 100m are free (900m short){total.format('100m')}",)),
+    ]

@@ -1,0 +1,102 @@
+"""Claims without a volume in the explanation text."""
+
+from pathlib import Path
+
+import pytest
+
+from extender.analysis.explanation.explain_text import format_explanation
+from extender.analysis.recorded_cluster import read_recording
+from extender.app import wiring
+from tests.explain import explain_pods
+
+CLUSTER = """\
+apiVersion: v1
+kind: Node
+metadata: {name: n1}
+status: {allocatable: {pods: 9}}
+---
+apiVersion: storage.k8s.io/v1
+kind: StorageClass
+metadata: {name: local}
+provisioner: kubernetes.io/no-provisioner
+volumeBindingMode: WaitForFirstConsumer
+---
+apiVersion: storage.k8s.io/v1
+kind: StorageClass
+metadata: {name: fast}
+provisioner: example.com/fast
+volumeBindingMode: Immediate
+---
+apiVersion: v1
+kind: PersistentVolume
+metadata: {name: pv1}
+spec: {storageClassName: local, accessModes: [ReadWriteOnce], capacity: {storage: 1Gi}, hostPath: {path: /x}}
+STATUS
+---
+apiVersion: v1
+kind: PersistentVolumeClaim
+metadata: {name: data}
+spec: {CLASS accessModes: [ReadWriteOnce], resources: {requests: {storage: 1Gi}}}
+---
+apiVersion: v1
+kind: Pod
+metadata: {name: web}
+spec: {containers: [{name: a}], volumes: [{name: v, persistentVolumeClaim: {claimName: data}}]}
+"""
+
+
+def explain(path: Path, claim: str, status: str = "status: {phase: Available}") -> list[str]:
+    (path / "cluster.yaml").write_text(CLUSTER.replace("STATUS", status).replace("CLASS", claim), encoding="utf-8")
+    recording = read_recording([str(path / "cluster.yaml")])
+    (report,) = explain_pods(
+        recording, ["web"], wiring.build_setup().profiles, ["default-scheduler"], wiring.make_runtime()
+    )
+    return format_explanation(report.explanation, report.snapshot).splitlines()
+
+
+@pytest.mark.parametrize(
+    ("claim", "status", "reason"),
+    [
+        (
+            "storageClassName: local,",
+            "",
+            "default/data: volume pv1 has no status.phase, but only Available volumes are bound",
+        ),
+        (
+            "storageClassName: local,",
+            "status: {phase: Released}",
+            "default/data: volume pv1 is Released, but only Available volumes are bound",
+        ),
+        (
+            "storageClassName: fast,",
+            "",
+            'default/data: its StorageClass "fast" binds claims immediately, but this claim is not bound',
+        ),
+        ("storageClassName: gone,", "", 'default/data: there is no StorageClass "gone"'),
+        ("", "", "default/data: it has no StorageClass, so it must be bound beforehand"),
+        (
+            "storageClassName: local, volumeName: pv1,",
+            "",
+            "default/data: names pv1, but is not marked as bound;"
+            " annotate the claim with pv.kubernetes.io/bind-completed",
+        ),
+    ],
+    ids=[
+        "a volume without a phase",
+        "a volume that is not available",
+        "a class that binds at once",
+        "a missing class",
+        "no class",
+        "a claim that names its volume",
+    ],
+)
+def test_an_unbound_claim_is_listed_with_its_reason(tmp_path: Path, claim: str, status: str, reason: str) -> None:
+    lines = explain(tmp_path, claim, status)
+    start = lines.index("  Claims without a volume")
+    assert lines[start + 1 : start + 3] == [f"    {reason}", *([""] if start + 2 < len(lines) else [])]
+
+
+def test_a_claim_that_can_be_bound_is_not_listed(tmp_path: Path) -> None:
+    lines = explain(tmp_path, "storageClassName: local,")
+    assert lines[1] == "  fits on 1 of 1 node"
+    assert "  Claims without a volume" not in lines

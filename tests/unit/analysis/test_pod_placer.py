@@ -1,0 +1,39 @@
+"""Placing pods one after another, and taking them off again."""
+
+from extender.analysis.pod_placer import PodPlacer
+from extender.app import wiring
+from tests.unit.planning.clusters import SETUP, decode_pod, make_cache, node, pod
+
+
+def test_a_placed_pod_uses_resources_that_the_next_pod_lacks() -> None:
+    placer = PodPlacer(make_cache(node("n1", "3")), SETUP.profiles, wiring.make_runtime())
+    first, second = placer.place(decode_pod(pod("a", "2"))), placer.place(decode_pod(pod("b", "2")))
+    assert (first.node, first.reasons) == ("n1", ())
+    assert (second.node, second.reasons) == ("", ("Insufficient cpu",))
+    assert second.message.startswith("0/1 nodes are available: 1 Insufficient cpu.")
+
+
+def test_unassigned_pods_free_the_nodes() -> None:
+    cache = make_cache(node("n1", "3"))
+    placer = PodPlacer(cache, SETUP.profiles, wiring.make_runtime())
+    placer.place(decode_pod(pod("a", "2")))
+    assert cache.snapshot().view().requested(0).tolist() == [2000]
+    placer.unassign_placed_pods()
+    assert cache.snapshot().view().requested(0).tolist() == [0]
+    assert placer.place(decode_pod(pod("b", "3"))).node == "n1"
+
+
+def test_a_gated_pod_has_the_reason_of_pre_enqueue() -> None:
+    placer = PodPlacer(make_cache(node("n1")), SETUP.profiles, wiring.make_runtime())
+    attempt = placer.place(decode_pod(pod("a", schedulingGates=[{"name": "x"}])))
+    assert attempt.reasons == ("not enqueued because of SchedulingGates: waiting for scheduling gates: [x]",)
+    assert attempt.failure is None
+
+
+def test_equal_seeds_give_equal_nodes() -> None:
+    def place_ten(seed: int) -> list[str]:
+        placer = PodPlacer(make_cache(*(node(f"n{i}") for i in range(30))), SETUP.profiles, wiring.make_runtime(), seed)
+        return [placer.place(decode_pod(pod(f"p{i}"))).node for i in range(10)]
+
+    assert place_ten(1) == place_ten(1)
+    assert place_ten(1) != place_ten(2)

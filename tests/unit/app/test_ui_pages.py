@@ -1,0 +1,93 @@
+"""The pages under `/ui/` beside the other pages of a process."""
+
+import asyncio
+
+import pytest
+from starlette.testclient import TestClient
+
+from extender.app.serve_backend import make_recorded_backend, replace_profiles
+from extender.app.standalone import StandaloneScheduler
+from extender.app.ui_pages import mount_extender_pages
+from extender.app.wiring import build_setup, build_setup_from_document
+from extender.basics.clock import SystemClock
+from extender.cache.cache import Cache
+from extender.client.kubeconfig import CredentialSource
+from extender.metrics.exposition import make_registry
+from extender.metrics.plugin_metrics import PluginMetrics
+from extender.metrics.scheduler_metrics import make_scheduler_metrics
+from tests.build import make_node, make_pod
+
+
+def make_client(*names: str, authenticated: bool = False) -> TestClient:
+    cache = Cache()
+    cache.add_or_update_node(make_node("n1"))
+    cache.add_or_update_pod(make_pod("other", spec={"schedulerName": "another"}))
+    backend = make_recorded_backend(build_setup(), cache)
+    app = mount_extender_pages(backend.app, backend.extender_service, "a", names, authenticated=authenticated)
+    return TestClient(app, base_url="http://127.0.0.1")
+
+
+def test_pages_are_beside_the_other_paths_with_their_headers() -> None:
+    client = make_client()
+    page = client.get("/ui/")
+    assert "1 node" in page.text
+    assert page.headers["x-frame-options"] == "DENY"
+    health = client.get("/livez")
+    assert health.status_code == 200
+    assert "content-security-policy" not in health.headers
+
+
+@pytest.mark.parametrize(("authenticated", "status"), [(False, 421), (True, 200)])
+def test_without_authentication_only_a_loopback_host_is_served(authenticated: bool, status: int) -> None:
+    client = make_client(authenticated=authenticated)
+    assert client.get("/ui/", headers={"Host": "rebound.example"}).status_code == status
+
+
+def test_the_default_profile_explains_the_pods_of_the_other_schedulers() -> None:
+    assert make_client().get("/ui/pods/default/other").status_code == 404
+    assert "fits on 1 of 1 node" in make_client("another").get("/ui/pods/default/other").text
+
+
+def test_replaced_profiles_apply_to_the_pages() -> None:
+    cache = Cache()
+    cache.add_or_update_node(make_node("n1"))
+    cache.add_or_update_pod(make_pod("p"))
+    setup = build_setup()
+    backend = make_recorded_backend(setup, cache)
+    app = mount_extender_pages(backend.app, backend.extender_service, "a", authenticated=True)
+    client = TestClient(app)
+    assert client.get("/ui/pods/default/p").status_code == 200
+    document = {
+        "apiVersion": "kubescheduler.config.k8s.io/v1",
+        "kind": "KubeSchedulerConfiguration",
+        "profiles": [{"schedulerName": "another"}],
+    }
+    replace_profiles(
+        backend.extender_service,
+        build_setup_from_document(document, "scheduler.yaml"),
+        PluginMetrics(make_registry(), ["another"], release=setup.gates.release),
+    )
+    assert client.get("/ui/pods/default/p").status_code == 404
+
+
+def test_a_process_that_also_schedules_has_the_pages_of_its_scheduler() -> None:
+    setup = build_setup()
+
+    async def make_scheduler() -> StandaloneScheduler:
+        return StandaloneScheduler(
+            setup,
+            CredentialSource(),
+            SystemClock(),
+            make_scheduler_metrics(setup.profiles),
+            max_in_unschedulable_pods_seconds=300.0,
+        )
+
+    scheduler = asyncio.run(make_scheduler())
+    backend = make_recorded_backend(setup, scheduler.cache)
+    app = mount_extender_pages(backend.app, backend.extender_service, "a", authenticated=True, scheduler=scheduler)
+    client = TestClient(app)
+    assert "Scheduling queue" in client.get("/ui/queue").text
+    assert "no response yet" in client.get("/ui/decisions").text
+    app.close()
+    assert client.get("/ui/events/queue").status_code == 503
+    assert make_client(authenticated=True).get("/ui/queue").status_code == 404

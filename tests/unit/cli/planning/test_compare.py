@@ -1,0 +1,58 @@
+"""`extender compare`: the second configuration, the titles of the columns, and invalid input."""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from tests.unit.planning.clusters import as_list, node, pod
+
+Run = Callable[..., tuple[int, str, str]]
+
+MOST_ALLOCATED = """
+apiVersion: kubescheduler.config.k8s.io/v1
+kind: KubeSchedulerConfiguration
+profiles:
+- pluginConfig:
+  - name: NodeResourcesFit
+    args: {scoringStrategy: {type: MostAllocated, resources: [{name: cpu, weight: 1}]}}
+  plugins: {score: {disabled: [{name: "*"}], enabled: [{name: NodeResourcesFit}]}}
+"""
+
+
+@pytest.fixture
+def cluster(tmp_path: Path) -> str:
+    (tmp_path / "most.yaml").write_text(MOST_ALLOCATED)
+    path = tmp_path / "c.json"
+    path.write_text(as_list([node("full"), node("empty"), pod("a", "2", on="full"), pod("b")]))
+    return str(path)
+
+
+def test_the_pending_pods_are_placed_with_both_configurations(extender: Run, cluster: str, tmp_path: Path) -> None:
+    status, out, err = extender("compare", "-f", cluster, "--with-config", str(tmp_path / "most.yaml"), "-o", "json")
+    assert (status, err) == (0, "")
+    values = json.loads(out)
+    assert [(entry["pod"], entry["first"]["node"], entry["second"]["node"]) for entry in values["different"]] == [
+        ("default/b", "empty", "full")
+    ]
+
+
+def test_all_pods_of_controllers_are_placed_again(extender: Run, cluster: str) -> None:
+    flags = ("--emulated-version", "1.36", "--with-emulated-version", "1.37", "--all-pods")
+    status, out, err = extender("compare", "-f", cluster, *flags)
+    assert (status, err) == (0, "")
+    assert out.startswith("2 pods, no difference.\n\nTotals\n")
+    assert out.splitlines()[3].split() == ["1.36", "1.37"]
+
+
+def test_without_a_second_configuration_there_is_nothing_to_compare(extender: Run, cluster: str) -> None:
+    status, out, err = extender("compare", "-f", cluster)
+    assert (status, out) == (2, "")
+    assert "nothing to compare with; name a configuration or a release" in err
+
+
+def test_an_invalid_second_configuration_is_one_line(extender: Run, cluster: str) -> None:
+    status, out, err = extender("compare", "-f", cluster, "--with-config", "missing.yaml")
+    assert (status, out, len(err.splitlines())) == (2, "", 1)
+    assert "missing.yaml" in err

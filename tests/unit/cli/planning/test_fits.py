@@ -1,0 +1,85 @@
+"""`extender fits`: output formats, several pods, and invalid input."""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+from tests.unit.planning.clusters import as_list, node, pod
+
+Run = Callable[..., tuple[int, str, str]]
+
+
+def write(path: Path, *objects: dict[str, object]) -> str:
+    path.write_text(as_list(objects))
+    return str(path)
+
+
+def test_json_has_the_number_the_copies_by_node_and_the_reasons(extender: Run, tmp_path: Path) -> None:
+    cluster = write(tmp_path / "c.json", node("n1", "3"), node("n2", "1"))
+    web = write(tmp_path / "p.json", pod("web", owner=""))
+    status, out, err = extender("fits", "-f", cluster, "-p", web, "-o", "json")
+    answer = json.loads(out)
+    assert (status, err) == (0, "")
+    assert (answer["fits"], answer["placed"], answer["last"]) == (4, {"n1": 3, "n2": 1}, answer["last"])
+    assert answer["stoppedBy"] == [
+        {"reasons": ["Insufficient cpu"], "plugins": ["NodeResourcesFit"], "count": 2, "nodes": ["n1", "n2"]}
+    ]
+
+
+def test_several_pods_give_a_table_and_each_is_counted_alone(extender: Run, tmp_path: Path) -> None:
+    cluster = write(tmp_path / "c.json", node("n1", "4"))
+    pods = write(tmp_path / "p.json", pod("small", "1", owner=""), pod("large", "2", owner=""))
+    status, out, _ = extender("fits", "-f", cluster, "-p", pods)
+    assert (status, [line.split()[:3] for line in out.splitlines()]) == (
+        0,
+        [["POD", "FITS", "LAST"], ["default/small", "4", "n1"], ["default/large", "2", "n1"]],
+    )
+    answer = json.loads(extender("fits", "-f", cluster, "-p", pods, "-o", "json")[1])
+    assert [shape["fits"] for shape in answer["shapes"]] == [4, 2]
+
+
+def test_the_exit_code_says_whether_a_copy_fits(extender: Run, tmp_path: Path) -> None:
+    cluster = write(tmp_path / "c.json", node("n1", "4"))
+    small = write(tmp_path / "s.json", pod("small", "1", owner=""))
+    large = write(tmp_path / "l.json", pod("large", "5", owner=""))
+    assert extender("fits", "-f", cluster, "-p", small, "--exit-code")[0] == 0
+    assert extender("fits", "-f", cluster, "-p", small, "-p", large, "--exit-code")[0] == 3
+    assert extender("fits", "-f", cluster, "-p", large)[0] == 0
+
+
+def test_pods_of_one_controller_are_one_shape_and_whole_workloads_are_counted(extender: Run, tmp_path: Path) -> None:
+    cluster = write(tmp_path / "c.json", node("n1", "5"))
+    pods = write(tmp_path / "p.json", pod("web-a"), pod("web-b"))
+    answer = json.loads(extender("fits", "-f", cluster, "-p", pods, "-o", "json")[1])
+    assert (answer["fits"], answer["replicas"], answer["workloads"]) == (5, 2, 2)
+    assert extender("fits", "-f", cluster, "-p", pods)[1].startswith(
+        "That is 2 times all 2 pods of the workload.\n\n5 more copies of default/web-a fit.\n"
+    )
+
+
+def test_the_priority_of_a_class_of_the_cluster_is_used(extender: Run, tmp_path: Path) -> None:
+    # A nominated pod of priority 5 keeps its space from pods of lower or equal priority.
+    nominated = pod("first", "2", owner="", priority=5, status={"phase": "Pending", "nominatedNodeName": "n1"})
+    high = {"apiVersion": "scheduling.k8s.io/v1", "kind": "PriorityClass", "metadata": {"name": "high"}, "value": 9}
+    cluster = write(tmp_path / "c.json", node("n1", "3"), nominated, high)
+    web = write(tmp_path / "p.json", pod("web", owner=""), pod("vip", owner="", priorityClassName="high"))
+    answer = json.loads(extender("fits", "-f", cluster, "-p", web, "-o", "json")[1])
+    assert [shape["fits"] for shape in answer["shapes"]] == [1, 3]
+
+
+def test_bad_input_is_one_line(extender: Run, tmp_path: Path) -> None:
+    cluster = write(tmp_path / "c.json", node("n1"))
+    web = write(tmp_path / "p.json", pod("web", schedulerName="other"))
+    assert extender("fits", "-f", cluster, "-p", cluster) == (
+        2,
+        "",
+        f"extender: {cluster}: holds no pod, only Node; name a file with a pod\n",
+    )
+    assert extender("fits", "-f", cluster, "-p", web) == (
+        2,
+        "",
+        f'extender: {web}: Pod default/web: spec.schedulerName: "other" has no profile; want default-scheduler, '
+        "or pass its configuration with --config\n",
+    )
+    status, out, err = extender("fits", "-f", cluster, "-p", web, "--limit", "0")
+    assert (status, out, err.splitlines()[-1]) == (2, "", "Error: Invalid value for --limit: want at least 1")

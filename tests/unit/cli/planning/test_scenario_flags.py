@@ -1,0 +1,86 @@
+"""The values of the flags that describe a scenario."""
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+import typer
+
+from extender.api.kinds.node import Taint
+from extender.cli.planning.scenario_flags import (
+    parse_added_nodes,
+    parse_label_changes,
+    parse_lost_labels,
+    parse_scales,
+    parse_taint_changes,
+)
+from extender.planning.scenario import AddedNodes, LabelChange, Scale, TaintChange
+
+
+def test_valid_values() -> None:
+    assert parse_lost_labels(["zone=a", "empty="]) == (("zone", "a"), ("empty", ""))
+    assert parse_added_nodes([2, 1], ["n1", "n2"]) == (AddedNodes(2, "n1"), AddedNodes(1, "n2"))
+    assert parse_taint_changes(["n1=k=v:NoSchedule", "n1=k:NoExecute", "n1=k:NoExecute-", "n1=k-"]) == (
+        TaintChange("n1", Taint(key="k", value="v", effect="NoSchedule")),
+        TaintChange("n1", Taint(key="k", effect="NoExecute")),
+        TaintChange("n1", Taint(key="k", effect="NoExecute"), remove=True),
+        TaintChange("n1", Taint(key="k"), remove=True),
+    )
+    assert parse_label_changes(["n1=a=b", "n1=a=", "n1=a-", "n1=a=b-"]) == (
+        LabelChange("n1", "a", "b"),
+        LabelChange("n1", "a", ""),
+        LabelChange("n1", "a", None),
+        LabelChange("n1", "a", "b-"),
+    )
+    assert parse_scales(["deployment/web=30", "sts/db=0"], "shop") == (
+        Scale("deployment", "shop", "web", 30),
+        Scale("statefulset", "shop", "db", 0),
+    )
+
+
+ERRORS: dict[str, tuple[Callable[[], Any], str]] = {
+    "a label without a value": (
+        lambda: parse_lost_labels(["zone"]),
+        "'zone'; want KEY=VALUE, such as topology.kubernetes.io/zone=a",
+    ),
+    "no node to copy": (
+        lambda: parse_added_nodes([3], []),
+        "1 times --add and 0 times --like; each --add N needs one --like NODE",
+    ),
+    "a node to copy without a number": (
+        lambda: parse_added_nodes([], ["n1"]),
+        "0 times --add and 1 times --like; each --add N needs one --like NODE",
+    ),
+    "no nodes": (lambda: parse_added_nodes([0], ["n1"]), "'0'; want 1 to 100000 nodes"),
+    "a taint with an unknown effect": (
+        lambda: parse_taint_changes(["n1=k:Never"]),
+        "'n1=k:Never'; want NODE=KEY[=VALUE]:EFFECT with an effect of NoSchedule, PreferNoSchedule, NoExecute, "
+        "or NODE=KEY[:EFFECT]- to remove a taint",
+    ),
+    "a taint without an effect": (
+        lambda: parse_taint_changes(["n1=k"]),
+        "'n1=k'; want NODE=KEY[=VALUE]:EFFECT with an effect of NoSchedule, PreferNoSchedule, NoExecute, "
+        "or NODE=KEY[:EFFECT]- to remove a taint",
+    ),
+    "a label without a node": (
+        lambda: parse_label_changes(["n1=a"]),
+        "'n1=a'; want NODE=KEY=VALUE, or NODE=KEY- to remove the label",
+    ),
+    "a workload that cannot be scaled": (
+        lambda: parse_scales(["daemonset/a=1"], "default"),
+        "'daemonset/a=1'; want KIND/NAME=N with a kind of deployment, replicaset, statefulset, "
+        "replicationcontroller, job",
+    ),
+    "a negative number": (
+        lambda: parse_scales(["deployment/a=-1"], "default"),
+        "'deployment/a=-1'; want KIND/NAME=N with a kind of deployment, replicaset, statefulset, "
+        "replicationcontroller, job",
+    ),
+}
+
+
+@pytest.mark.parametrize(("parse", "message"), ERRORS.values(), ids=ERRORS.keys())
+def test_an_invalid_value_is_named_with_the_form_that_is_wanted(parse: Callable[[], Any], message: str) -> None:
+    with pytest.raises(typer.BadParameter) as caught:
+        parse()
+    assert caught.value.message == message

@@ -1,0 +1,132 @@
+"""`extender what-if --sweep`: results, several processes, interruption, configurations and invalid input."""
+
+import json
+import multiprocessing
+from collections.abc import Callable
+from concurrent.futures import ProcessPoolExecutor
+from multiprocessing.context import BaseContext
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.unit.planning.clusters import ZONE, as_list, budget, node, pod
+
+Run = Callable[..., tuple[int, str, str]]
+
+SCENARIOS = f"""
+scenarios:
+- drain: "*"
+- lose: {ZONE}=*
+- {{name: grow, add: 1, like: "*"}}
+"""
+
+
+@pytest.fixture
+def files(tmp_path: Path) -> tuple[str, str]:
+    nodes = [node(f"n{number}", "4", zone="ab"[number % 2]) for number in range(4)]
+    pods = [pod(f"p{number}", "1500m", on=f"n{number % 4}") for number in range(7)]
+    (tmp_path / "c.json").write_text(as_list([*nodes, *pods, pod("waits", "4"), budget("other", {"app": "other"}, 0)]))
+    (tmp_path / "s.yaml").write_text(SCENARIOS)
+    return str(tmp_path / "c.json"), str(tmp_path / "s.yaml")
+
+
+def read_lines(out: str) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in out.splitlines()]
+
+
+def test_each_scenario_is_one_line_that_equals_the_answer_to_it_alone(extender: Run, files: tuple[str, str]) -> None:
+    cluster, sweep = files
+    status, out, err = extender("what-if", "-f", cluster, "--sweep", sweep, "-o", "json")
+    lines = read_lines(out)
+    assert (status, err) == (0, "")
+    assert [line["scenario"] for line in lines] == [
+        *(f"--drain n{number}" for number in range(4)),
+        f"--lose {ZONE}=a",
+        f"--lose {ZONE}=b",
+        "grow: --add 1 --like n0",
+    ]
+    alone = json.loads(extender("what-if", "-f", cluster, "--drain", "n2", "-o", "json")[1])
+    assert {key: value for key, value in lines[2].items() if key not in ("scenario", "config")} == alone
+
+
+def test_two_processes_give_the_same_results_in_the_same_order(extender: Run, files: tuple[str, str]) -> None:
+    cluster, sweep = files
+    one = extender("what-if", "-f", cluster, "--sweep", sweep, "-o", "json")
+    assert extender("what-if", "-f", cluster, "--sweep", sweep, "-o", "json", "--jobs", "2") == one
+
+
+def test_processes_are_forked_only_without_other_threads(
+    extender: Run, files: tuple[str, str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    cluster, sweep = files
+    methods: list[str] = []
+
+    class Recorder(ProcessPoolExecutor):
+        def __init__(self, max_workers: int, mp_context: BaseContext) -> None:
+            methods.append(mp_context.get_start_method() or "")
+            super().__init__(max_workers, mp_context=multiprocessing.get_context("spawn"))
+
+    monkeypatch.setattr("extender.cli.planning.sweep.ProcessPoolExecutor", Recorder)
+    for threads in (1, 2):
+        monkeypatch.setattr("threading.active_count", lambda threads=threads: threads)
+        assert extender("what-if", "-f", cluster, "--sweep", sweep, "--jobs", "2")[0] == 0
+    assert methods == ["fork", "spawn"]
+
+
+def test_an_interrupted_sweep_is_resumed(extender: Run, files: tuple[str, str], tmp_path: Path) -> None:
+    cluster, sweep = files
+    results = tmp_path / "r.jsonl"
+    flags = ("what-if", "-f", cluster, "--sweep", sweep, "--results", str(results))
+    status, table, _ = extender(*flags)
+    complete = results.read_bytes()
+    assert (status, complete.count(b"\n")) == (0, 8)
+    marked = complete.splitlines(keepends=True)
+    marked[1] = marked[1].replace(b'"config":null', b'"config":null,"kept":true')
+    results.write_bytes(b"".join(marked[:4]) + marked[4][:30])
+    assert extender(*flags) == (0, table, "")
+    assert results.read_bytes() == b"".join(marked)
+
+
+def test_each_configuration_decides_by_itself(extender: Run, files: tuple[str, str], tmp_path: Path) -> None:
+    cluster, _ = files
+    head = "apiVersion: kubescheduler.config.k8s.io/v1\nkind: KubeSchedulerConfiguration\n"
+    (tmp_path / "a.yaml").write_text(head)
+    (tmp_path / "b.yaml").write_text(f"{head}profiles: [{{schedulerName: other}}]\n")
+    (tmp_path / "s.yaml").write_text(f"scenarios: [{{drain: n0}}]\nconfigs: [{tmp_path}/a.yaml, {tmp_path}/b.yaml]\n")
+    lines = read_lines(extender("what-if", "-f", cluster, "--sweep", str(tmp_path / "s.yaml"), "-o", "json")[1])
+    assert [Path(line["config"]).name for line in lines] == ["a.yaml", "b.yaml"]
+    assert [len(line["moved"]) for line in lines] == [1, 0]
+    assert lines[1]["waiting"][0]["reasons"] == ['waits for scheduler "default-scheduler", which has no profile']
+
+
+def test_a_scenario_that_does_not_match_ends_the_sweep_before_it_starts(
+    extender: Run, files: tuple[str, str], tmp_path: Path
+) -> None:
+    cluster, _ = files
+    (tmp_path / "s.yaml").write_text("scenarios: [{drain: n0}, {name: odd, drain: m}, {scale: job/x=3}]")
+    results = tmp_path / "r.jsonl"
+    flags = ["--sweep", str(tmp_path / "s.yaml"), "--results", str(results)]
+    assert extender("what-if", "-f", cluster, *flags) == (
+        2,
+        "",
+        "extender: scenario odd: --drain m: there is no such node\n",
+    )
+    assert not results.exists()
+
+
+USAGE = {
+    "a change beside the sweep": (
+        ["--sweep", "s.yaml", "--drain", "n1"],
+        "Invalid value for --sweep: name the changes in its file, not on the command line",
+    ),
+    "results without a sweep": (["--drain", "n1", "--results", "r"], "Invalid value for --results: needs --sweep FILE"),
+    "jobs without a sweep": (["--drain", "n1", "--jobs", "2"], "Invalid value for --jobs: needs --sweep FILE"),
+    "a negative number of jobs": (["--sweep", "s", "--jobs", "-1"], "Invalid value for --jobs: -1; want 0 to 1024"),
+}
+
+
+@pytest.mark.parametrize(("flags", "message"), USAGE.values(), ids=USAGE.keys())
+def test_an_invalid_flag_is_one_clear_line(extender: Run, flags: list[str], message: str) -> None:
+    status, out, err = extender("what-if", "-f", "c.json", *flags)
+    assert (status, out, err.splitlines()[-1]) == (2, "", f"Error: {message}")

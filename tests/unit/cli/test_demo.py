@@ -1,0 +1,19 @@
+"""The command `extender demo`: plugins print to standard error, and the console to standard output."""
+
+from typing import Any
+
+import pytest
+from rich.console import Console
+from typer.testing import CliRunner
+
+from extender.cli import demo
+
+
+def test_the_print_of_a_plugin_goes_to_standard_error(monkeypatch: pytest.MonkeyPatch) -> None:
+    async def run_demo(_options: Any, console: Console) -> None:
+        print("from a plugin")  # noqa: T201 - what a plugin does
+        console.print("from the demo")
+
+    monkeypatch.setattr(demo, "run_demo", run_demo)
+    result = CliRunner().invoke(demo.app, [])
+    assert (result.exit_code, result.stdout, result.stderr) == (0, "from the demo\n", "from a plugin\n")

@@ -1,0 +1,94 @@
+"""`extender experiment`: table, JSON lines, curves, and one line for each mistake."""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from extender.testing import make_node
+from tests.unit.experiments.small_trace import small_trace_text
+
+Command = Callable[..., tuple[int, str, str]]
+
+
+@pytest.fixture
+def trace(tmp_path: Path) -> str:
+    path = tmp_path / "small.json"
+    path.write_text(small_trace_text())
+    return str(path)
+
+
+def test_the_table_has_a_line_for_each_policy(extender: Command, trace: str) -> None:
+    status, out, err = extender("experiment", "--trace", trace, "--policy", "FGD,Fill", "--seeds", "1-2")
+    assert (status, err) == (0, "")
+    assert [line.split()[0] for line in out.splitlines()[:3]] == ["POLICY", "FGD", "Fill"]
+    assert out.endswith("means of 2 seeds.\n")
+
+
+def test_the_table_has_the_published_results_of_a_variant(extender: Command, trace: str) -> None:
+    arguments = ("--trace", trace, "--policy", "BestFit,Fill", "--seeds", "1", "--published", "cpu200")
+    status, out, err = extender("experiment", *arguments)
+    lines = out.splitlines()
+    assert (status, err) == (0, "")
+    assert lines[2].split() == ["BestFit,", "published", "80.00", "89.99", "92.15", "92.24", "92.40"]
+    assert lines[5].split() == ["FGD,", "published", "80.00", "89.99", "94.82", "94.91", "95.05"]
+
+
+def test_json_lines_have_policy_seed_allocation_and_seconds(extender: Command, trace: str, tmp_path: Path) -> None:
+    curves = tmp_path / "curves.jsonl"
+    arguments = ("--trace", trace, "--policy", "Fill", "--seeds", "7,3-4", "-o", "jsonl", "--curves", str(curves))
+    status, out, _ = extender("experiment", *arguments)
+    lines = [json.loads(line) for line in out.splitlines()]
+    assert status == 0
+    assert [line["seed"] for line in lines] == [7, 3, 4]
+    assert all(list(line) == ["policy", "seed", "allocated_percent", "seconds"] for line in lines)
+    assert set(lines[0]["allocated_percent"]) <= {"80", "90", "100", "110", "130"}
+    curve = json.loads(curves.read_text().splitlines()[0])
+    assert len(curve["arrived_percent"]) == len(curve["allocated_percent"]) == len(curve["waiting_pods"])
+
+
+def test_plots_are_written_to_the_directory_and_named(extender: Command, trace: str, tmp_path: Path) -> None:
+    plots = tmp_path / "new" / "plots"
+    status, _, err = extender("experiment", "--trace", trace, "--policy", "Fill", "--seeds", "1", "--plots", str(plots))
+    names = ("allocation.svg", "waiting.svg", "fragmentation.svg")
+    assert (status, err.splitlines()) == (0, [f"wrote {plots / name}" for name in names])
+    assert all((plots / name).read_text().startswith("<?xml") for name in names)
+
+
+def test_a_file_in_place_of_the_directory_of_plots_is_named_before_the_runs(extender: Command, trace: str) -> None:
+    status, out, err = extender("experiment", "--trace", trace, "--plots", trace)
+    assert (status, out) == (2, "")
+    assert f"Invalid value for --plots: {trace}: File exists" in err
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("--policy", "FDG"), 'Invalid value for --policy: there is no policy "FDG"; did you mean FGD?'),
+        (("--policy", ","), "Invalid value for --policy: want at least one name"),
+        (("--seeds", "5-3"), 'Invalid value for --seeds: want 1 to 10,000 seeds, the lowest first, got "5-3"'),
+        (("--seeds", "a"), 'Invalid value for --seeds: want numbers and ranges such as 42-51, got "a"'),
+        (
+            ("--published", "openb"),
+            "Invalid value for --published: want one of default, gpuspec33, gpushare100, multigpu50, cpu200, "
+            'got "openb"',
+        ),
+        (("--jobs", "0"), "Invalid value for '--jobs'"),
+    ],
+)
+def test_a_wrong_option_is_named_in_one_line(
+    extender: Command, trace: str, arguments: tuple[str, ...], message: str
+) -> None:
+    status, out, err = extender("experiment", "--trace", trace, *arguments)
+    assert (status, out) == (2, "")
+    assert message in err
+    assert "Traceback" not in err
+
+
+def test_a_recording_without_gpus_is_named_in_one_line(extender: Command, tmp_path: Path) -> None:
+    path = tmp_path / "no-gpus.json"
+    path.write_text(json.dumps(make_node("cpu-only")))
+    status, out, err = extender("experiment", "--trace", str(path))
+    assert (status, out) == (2, "")
+    assert "no-gpus.json: no node has the allocatable resource alibabacloud.com/gpu-count" in err

@@ -1,0 +1,96 @@
+"""Text and the progress bar at a terminal, and in a pipe."""
+
+import io
+
+import pytest
+
+from extender.cli.terminal import ProgressBar, write_text
+
+
+class _Terminal(io.StringIO):
+    def isatty(self) -> bool:
+        return True
+
+
+def test_the_bar_shows_the_percentage_and_is_erased_at_the_end() -> None:
+    terminal = _Terminal()
+    progress_bar = ProgressBar("pods", terminal)
+    progress_bar.show(1, 4)
+    assert terminal.getvalue() == "\r[#######.......................]  25% 1 of 4 pods"
+    progress_bar.show(4, 4)
+    assert terminal.getvalue().endswith("\r\033[K")
+
+
+def test_the_bar_is_drawn_only_if_the_percentage_changes() -> None:
+    terminal = _Terminal()
+    progress_bar = ProgressBar("pods", terminal)
+    progress_bar.show(100, 1000)
+    drawn = terminal.getvalue()
+    progress_bar.show(101, 1000)
+    assert terminal.getvalue() == drawn
+
+
+def test_nothing_is_written_to_a_pipe() -> None:
+    pipe = io.StringIO()
+    progress_bar = ProgressBar("pods", pipe)
+    progress_bar.show(1, 4)
+    progress_bar.erase()
+    assert pipe.getvalue() == ""
+
+
+def test_an_erased_bar_is_drawn_again() -> None:
+    terminal = _Terminal()
+    progress_bar = ProgressBar("pods", terminal)
+    progress_bar.erase()
+    assert terminal.getvalue() == ""
+    progress_bar.show(1, 4)
+    progress_bar.erase()
+    progress_bar.show(1, 4)
+    assert terminal.getvalue().count("25%") == 2
+
+
+REPORT = """\
+Pod shop/web
+  fits on none of 12 nodes: 8 nodes have too little cpu, 3 nodes have taints
+  NODES  REASON
+      3  node(s) had untolerated taint(s), and another long reason
+"""
+
+
+def write_at_terminal(monkeypatch: pytest.MonkeyPatch, text: str, width: int, no_colour: str = "") -> str:
+    monkeypatch.setenv("COLUMNS", str(width))
+    monkeypatch.setenv("NO_COLOR", no_colour)
+    terminal = _Terminal()
+    write_text(text, terminal)
+    return terminal.getvalue()
+
+
+def test_a_pipe_gets_the_text_unchanged() -> None:
+    pipe = io.StringIO()
+    write_text(REPORT, pipe)
+    assert pipe.getvalue() == REPORT
+
+
+def test_a_terminal_shows_titles_in_bold_and_results_in_colour(monkeypatch: pytest.MonkeyPatch) -> None:
+    text = write_at_terminal(monkeypatch, "Pod shop/web\n  fits on 3 of 12 nodes\n  a is best\n", 80)
+    assert text == "\033[1mPod shop/web\033[0m\n\033[32m  fits on 3 of 12 nodes\033[0m\n  a is best\n"
+    assert write_at_terminal(monkeypatch, "  fits on none\n", 80) == "\033[31m  fits on none\033[0m\n"
+
+
+def test_long_lines_are_wrapped_below_their_last_column(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert (
+        write_at_terminal(monkeypatch, REPORT, 60, no_colour="1")
+        == """\
+Pod shop/web
+  fits on none of 12 nodes: 8 nodes have too little cpu, 3
+  nodes have taints
+  NODES  REASON
+      3  node(s) had untolerated taint(s), and another long
+         reason
+"""
+    )
+
+
+def test_a_last_column_without_room_is_not_wrapped(monkeypatch: pytest.MonkeyPatch) -> None:
+    line = f"{'a' * 50}  {'word ' * 10}end\n"
+    assert write_at_terminal(monkeypatch, line, 60, no_colour="1") == line

@@ -1,0 +1,111 @@
+"""Exec plugins that hang, print without an end, or return invalid credentials."""
+
+import json
+import signal
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from extender.client.auth import exec_plugin
+from extender.client.auth.exec_plugin import run_exec_plugin
+from extender.client.errors import CredentialsError
+
+VERSION = "client.authentication.k8s.io/v1"
+
+
+def write_plugin(folder: Path, script: str, **settings: Any) -> dict[str, Any]:
+    file = folder / "plugin.sh"
+    file.write_text(f"#!/bin/sh\n{script}\n")
+    file.chmod(0o755)
+    return {"apiVersion": VERSION, "command": "./plugin.sh", **settings}
+
+
+def print_credential(status: str) -> str:
+    return f'echo \'{{"apiVersion":"{VERSION}","kind":"ExecCredential","status":{status}}}\''
+
+
+def error_of(folder: Path, script: str, **settings: Any) -> str:
+    with pytest.raises(CredentialsError) as caught:
+        run_exec_plugin(write_plugin(folder, script, **settings), folder, {})
+    return str(caught.value)
+
+
+@pytest.fixture
+def processes(monkeypatch: pytest.MonkeyPatch) -> list[subprocess.Popen[bytes]]:
+    """Return the list of the processes that are started."""
+    started: list[subprocess.Popen[bytes]] = []
+
+    def start(*args: Any, **options: Any) -> subprocess.Popen[bytes]:
+        started.append(original(*args, **options))
+        return started[-1]
+
+    original = subprocess.Popen
+    monkeypatch.setattr(exec_plugin.subprocess, "Popen", start)
+    return started
+
+
+def test_a_plugin_that_does_not_end_is_killed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, processes: list[subprocess.Popen[bytes]]
+) -> None:
+    assert exec_plugin.EXEC_PLUGIN_SECONDS == 60
+    monkeypatch.setattr(exec_plugin, "EXEC_PLUGIN_SECONDS", 0)
+    assert error_of(tmp_path, "sleep 1000") == "exec plugin ./plugin.sh: it did not end within 0 s"
+    assert [process.returncode for process in processes] == [-signal.SIGKILL]
+
+
+@pytest.mark.parametrize("redirection", ["", ">&2"], ids=["standard output", "standard error"])
+def test_a_plugin_that_prints_without_an_end_is_killed(
+    tmp_path: Path, processes: list[subprocess.Popen[bytes]], redirection: str
+) -> None:
+    message = error_of(tmp_path, f"exec cat /dev/zero {redirection}")
+    assert message == "exec plugin ./plugin.sh: its output has more than 1 MiB"
+    assert [process.returncode for process in processes] == [-signal.SIGKILL]
+
+
+@pytest.mark.parametrize(
+    ("script", "message"),
+    [
+        ("echo broken >&2; exit 3", "the process returned 3. broken"),
+        ("echo nothing", "its output is no JSON: Expecting value: line 1 column 1 (char 0)"),
+        ("echo []", "its output is no ExecCredential"),
+        ('echo \'{"kind":"ExecCredential","apiVersion":"v2"}\'', f"its apiVersion v2 does not match {VERSION}"),
+        (print_credential("[]"), "its output has no status"),
+        (print_credential('{"token":1}'), "status.token: want text"),
+        ("head -c 500000 /dev/zero | tr '\\0' '['", "maximum recursion depth exceeded"),
+    ],
+    ids=["a failure", "no JSON", "a list", "another version", "no status", "a number as a token", "deep nesting"],
+)
+def test_an_invalid_result_is_one_line(tmp_path: Path, script: str, message: str) -> None:
+    line = error_of(tmp_path, script)
+    assert line.startswith(f"exec plugin ./plugin.sh: {message}")
+    assert "\n" not in line
+    assert len(line) < 600
+
+
+def test_a_long_message_of_a_failing_plugin_is_shortened(tmp_path: Path) -> None:
+    line = error_of(tmp_path, "head -c 100000 /dev/zero | tr '\\0' x >&2; exit 1")
+    assert line == f"exec plugin ./plugin.sh: the process returned 1. {'x' * 500}... (100000 characters)"
+
+
+def test_a_plugin_gets_its_arguments_its_variables_and_the_cluster(tmp_path: Path) -> None:
+    script = f'echo "$1 $WHO $KUBERNETES_EXEC_INFO" > seen\n{print_credential(json.dumps({"token": "fresh"}))}'
+    settings = write_plugin(
+        tmp_path, script, args=["one"], env=[{"name": "WHO", "value": "me"}], provideClusterInfo=True
+    )
+    extension = {"name": "client.authentication.k8s.io/exec", "extension": {"audience": "x"}}
+    status = run_exec_plugin(settings, tmp_path, {"server": "https://s", "extensions": [extension]})
+    assert status == {"token": "fresh"}
+    argument, variable, info = (tmp_path / "seen").read_text().split(" ", 2)
+    assert (argument, variable) == ("one", "me")
+    assert json.loads(info)["spec"]["cluster"] == {
+        "server": "https://s",
+        "extensions": [extension],
+        "config": {"audience": "x"},
+    }
+
+
+def test_settings_without_a_command_are_an_error(tmp_path: Path) -> None:
+    with pytest.raises(CredentialsError, match="want a command and an apiVersion"):
+        run_exec_plugin({"apiVersion": VERSION}, tmp_path, {})

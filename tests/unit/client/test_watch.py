@@ -1,0 +1,167 @@
+"""The events of a watch."""
+
+import json
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from extender.api.kinds.pod import Pod
+from extender.client.errors import GoneError, InvalidResponseError, UnreachableError
+from extender.client.node_heartbeats import HeartbeatDetector
+from extender.client.watch import EventType, WatchEvent, watch
+from tests.unit.client.builders import (
+    POD_LIST_WATCH,
+    PODS,
+    added,
+    bookmark,
+    error_event,
+    modified,
+)
+from tests.unit.client.scripted_server import (
+    CUT,
+    SILENCE,
+    ScriptedServer,
+    Stream,
+    no_jitter,
+    open_transport,
+)
+from tests.unit.client.virtual_time import current_loop, run
+
+
+def watch_pods(
+    *steps: Any, version: str = "5"
+) -> tuple[list[WatchEvent[Pod]], Exception | None, dict[str, str], float]:
+    """Return the events of a watch, its error, its parameters, and the seconds it took."""
+
+    async def main() -> tuple[list[WatchEvent[Pod]], Exception | None, dict[str, str], float]:
+        events: list[WatchEvent[Pod]] = []
+        fault: Exception | None = None
+        async with ScriptedServer() as server, open_transport(server) as transport:
+            server.respond(PODS, Stream(steps))
+            start_time = current_loop().time()
+            try:
+                async for batch in watch(transport, POD_LIST_WATCH, version, no_jitter):
+                    events += batch
+            except Exception as caught:  # noqa: BLE001  the test looks at it
+                fault = caught
+            return events, fault, dict(server.requests[0].query), current_loop().time() - start_time
+
+    return run(main())
+
+
+def test_a_watch_requests_bookmarks_and_a_timeout_below_a_minute() -> None:
+    events, fault, parameters, _ = watch_pods(added("a", 6), bookmark(9))
+    assert fault is None
+    assert [(event.type, event.resource_version, event.key) for event in events] == [
+        (EventType.ADDED, "6", "ns/a"),
+        (EventType.BOOKMARK, "9", ""),
+    ]
+    assert parameters == {
+        "watch": "true",
+        "allowWatchBookmarks": "true",
+        "resourceVersion": "5",
+        "timeoutSeconds": "40",
+    }
+
+
+def test_events_may_arrive_in_parts_and_several_at_once() -> None:
+    data = b"".join(json.dumps(event).encode() + b"\n" for event in (added("a", 6), modified("a", 7), added("b", 8)))
+    events, fault, _, _ = watch_pods(data[:10], 1, data[10:300], 1, data[300:])
+    assert fault is None
+    assert [event.resource_version for event in events] == ["6", "7", "8"]
+
+
+def test_events_are_yielded_in_batches_of_64_between_which_other_tasks_run() -> None:
+    data = b"".join(json.dumps(added(f"p{number}", number)).encode() + b"\n" for number in range(6, 156))
+
+    async def main() -> list[int | str]:
+        events: list[int | str] = []
+        async with ScriptedServer() as server, open_transport(server) as transport:
+            server.respond(PODS, Stream((data,)))
+            async for batch in watch(transport, POD_LIST_WATCH, "5", no_jitter):
+                if batch:
+                    events.append(len(batch))
+                    current_loop().call_soon(events.append, "another")
+        return events
+
+    assert run(main()) == [64, "another", 64, "another", 22, "another"]
+
+
+@pytest.mark.parametrize(
+    ("heartbeat_detector", "batches"),
+    [(None, [0, 1, 1, 1, 1]), (HeartbeatDetector(), [0, 1, 3])],
+    ids=["each at once", "heartbeats in batches"],
+)
+def test_a_watch_with_heartbeats_yields_the_events_of_twenty_milliseconds_together(
+    heartbeat_detector: HeartbeatDetector | None, batches: list[int]
+) -> None:
+    steps = [modified("a", 6), 0.006, modified("a", 7), 0.006, modified("a", 8), 0.006, modified("a", 9)]
+
+    async def main() -> list[int]:
+        list_watch = replace(POD_LIST_WATCH, heartbeat_detector=heartbeat_detector)
+        async with ScriptedServer() as server, open_transport(server) as transport:
+            server.respond(PODS, Stream(steps))
+            return [len(batch) async for batch in watch(transport, list_watch, "5", no_jitter)]
+
+    assert run(main()) == batches
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        b"{\n",
+        b"null\n",
+        b"garbage\n",
+        b'{"type":"ADDED"}\n',
+        b'{"type":"RENAMED","object":{}}\n',
+        b'{"type":"ADDED","object":[]}\n',
+        b'{"type":"ADDED","object":{"metadata":{"name":7}}}\n',
+        b"\xff\xfe\n",
+        b"[" * 100_000 + b"\n",
+    ],
+    ids=[
+        "half of it",
+        "null",
+        "no JSON",
+        "no object",
+        "an unknown type",
+        "a list",
+        "no object of ours",
+        "no UTF-8",
+        "too deep",
+    ],
+)
+def test_fault_6_a_malformed_event_ends_the_watch_after_the_events_before_it(line: bytes) -> None:
+    events, fault, _, _ = watch_pods(json.dumps(added("a", 6)).encode() + b"\n" + line, added("b", 7))
+    assert isinstance(fault, InvalidResponseError)
+    assert [event.resource_version for event in events] == ["6"]
+
+
+@pytest.mark.parametrize("end", [[], [CUT]], ids=["an orderly end", "a reset"])
+def test_fault_6_a_connection_that_ends_within_an_event_is_broken_not_malformed(end: list[Any]) -> None:
+    events, fault, _, _ = watch_pods(added("a", 6), b'{"type":"ADD', 1, *end)
+    assert isinstance(fault, UnreachableError)
+    assert [event.resource_version for event in events] == ["6"]
+
+
+def test_fault_3_an_error_event_is_raised_after_the_events_before_it() -> None:
+    lines = json.dumps(added("a", 6)) + "\n" + json.dumps(error_event(410, "Expired")) + "\n"
+    events, fault, _, _ = watch_pods(lines.encode())
+    assert isinstance(fault, GoneError)
+    assert [event.resource_version for event in events] == ["6"]
+
+
+def test_fault_16_a_silent_connection_is_found_within_a_minute() -> None:
+    events, fault, _, seconds = watch_pods(10, added("a", 6), SILENCE)
+    assert isinstance(fault, UnreachableError)
+    assert [event.resource_version for event in events] == ["6"]
+    assert seconds == pytest.approx(65.0, abs=0.5)
+
+
+def test_an_object_that_cannot_be_decoded_has_only_a_key() -> None:
+    bad = added("bad", 6)
+    bad["object"]["spec"]["priority"] = "high"
+    events, fault, _, _ = watch_pods(bad, added("a", 7))
+    assert fault is None
+    assert [(event.key, event.object is None) for event in events] == [("ns/bad", True), ("ns/a", False)]

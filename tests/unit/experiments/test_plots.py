@@ -1,0 +1,46 @@
+"""The plots: a curve for each policy, causes of fragmentation, and equal files for equal runs."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+from extender.experiments import plots
+from extender.experiments.fragmentation_causes import Cause
+from extender.experiments.plots import MatplotlibMissingError, check_matplotlib, write_plots
+from extender.experiments.policies import Policy
+from extender.experiments.runner import Run, run_experiment
+from tests.unit.experiments.small_trace import small_trace
+
+FRAGMENTED = {10: dict.fromkeys(Cause, 1.0), 20: dict.fromkeys(Cause, 2.0)}
+RUNS = [
+    Run("FGD", 1, {80: 80.0, 100: 95.0}, {80: 0, 100: 9}, FRAGMENTED, 1.0),
+    Run("FGD", 2, {80: 80.0, 100: 96.0}, {80: 0, 100: 7}, FRAGMENTED, 1.0),
+    Run("Fill", 1, {80: 80.0, 100: 97.0}, {80: 0, 100: 3}, FRAGMENTED, 1.0),
+]
+
+
+def list_texts(file: Path) -> list[str]:
+    """Return the texts of an SVG file; matplotlib writes each as a comment before its glyphs."""
+    return re.findall(r"<!-- (.*?) -->", file.read_text())
+
+
+def test_each_plot_names_every_policy(tmp_path: Path) -> None:
+    paths = write_plots(RUNS, tmp_path / "plots")
+    assert [path.name for path in paths] == ["allocation.svg", "waiting.svg", "fragmentation.svg"]
+    for path in paths:
+        assert {"FGD", "Fill", "arrived demand, % of the GPUs"} <= set(list_texts(path))
+    assert "all that arrived" in list_texts(paths[0])
+    assert {"too little free CPU", "another GPU model"} <= set(list_texts(paths[2]))
+
+
+def test_equal_runs_give_equal_files(tmp_path: Path) -> None:
+    runs = [run_experiment(small_trace(), Policy("Fill"), seed) for seed in (1, 2)]
+    first, second = (write_plots(runs, tmp_path / name) for name in ("first", "second"))
+    assert [path.read_bytes() for path in first] == [path.read_bytes() for path in second]
+
+
+def test_without_matplotlib_the_package_to_install_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(plots, "find_spec", {"matplotlib": None}.get)
+    with pytest.raises(MatplotlibMissingError, match=r"pip install 'kube-scheduler-extender\[plots\]'"):
+        check_matplotlib()

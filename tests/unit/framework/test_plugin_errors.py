@@ -1,0 +1,99 @@
+"""The message of a plugin's exception has the file and the line in the author's package, in one line."""
+
+import json
+from types import ModuleType
+from typing import Any
+
+import pytest
+
+from extender.framework.plugin_errors import find_source_location, format_exception, get_defining_module, is_own_module
+from extender.plugins.node_name import NodeName
+
+SOURCE = """
+import json
+
+def fail():
+    raise KeyError("zone")
+
+def read():
+    return json.loads("no json")
+
+def fail_in_two_lines():
+    raise ValueError("one\\n  two")
+
+def fail_without_text():
+    raise RuntimeError
+"""
+
+
+def load(name: str, file: str) -> ModuleType:
+    """Return the module *name* with `SOURCE`, as if it came from *file*."""
+    module = ModuleType(name)
+    exec(compile(SOURCE, file, "exec"), vars(module))  # noqa: S102
+    return module
+
+
+def catch(function: Any) -> Exception:
+    try:
+        function()
+    except Exception as error:  # noqa: BLE001
+        return error
+    raise AssertionError
+
+
+PLUGIN = load("prices.rules.zones", "/srv/site-packages/prices/rules/zones.py")
+
+
+@pytest.mark.parametrize(
+    ("function", "message"),
+    [
+        (PLUGIN.fail, "KeyError: 'zone' (prices/rules/zones.py:5)"),
+        (PLUGIN.fail_in_two_lines, "ValueError: one two (prices/rules/zones.py:11)"),
+        (PLUGIN.fail_without_text, "RuntimeError (prices/rules/zones.py:14)"),
+        (PLUGIN.read, "JSONDecodeError: Expecting value: line 1 column 1 (char 0) (prices/rules/zones.py:8)"),
+    ],
+    ids=["a key", "two lines", "no text", "an exception of a library"],
+)
+def test_the_message_names_the_last_line_in_the_author_s_package(function: Any, message: str) -> None:
+    assert format_exception(catch(function), "prices.rules.zones") == message
+
+
+@pytest.mark.parametrize(
+    ("name", "file", "place"),
+    [
+        ("zones", "/srv/zones.py", "zones.py:5"),
+        ("prices", "/srv/prices/__init__.py", "prices/__init__.py:5"),
+        ("__main__", "trial.py", "trial.py:5"),
+    ],
+    ids=["a module", "a package", "a script"],
+)
+def test_the_file_starts_at_the_top_level_package(name: str, file: str, place: str) -> None:
+    error = catch(load(name, file).fail)
+    assert find_source_location(error.__traceback__, name) == place
+
+
+def test_another_module_of_the_package_can_be_the_place() -> None:
+    inner = load("prices.tables", "/srv/prices/tables.py")
+    outer = load("prices.zones", "/srv/prices/zones.py")
+    vars(outer)["json"] = ModuleType("stand-in")
+    vars(outer)["json"].loads = lambda _: inner.fail()  # type: ignore[attr-defined]
+    assert format_exception(catch(outer.read), "prices.zones") == "KeyError: 'zone' (prices/tables.py:5)"
+
+
+def test_the_message_of_a_built_in_plugin_has_no_place() -> None:
+    assert format_exception(catch(lambda: json.loads("x"))) == (
+        "JSONDecodeError: Expecting value: line 1 column 1 (char 0)"
+    )
+    assert find_source_location(catch(PLUGIN.fail).__traceback__, "extender.plugins.node_name") == ""
+    assert get_defining_module(NodeName) == "extender"
+
+
+def test_an_exception_without_a_line_of_the_author_has_no_place() -> None:
+    assert format_exception(catch(lambda: json.loads("x")), "prices.zones") == (
+        "JSONDecodeError: Expecting value: line 1 column 1 (char 0)"
+    )
+
+
+@pytest.mark.parametrize(("module", "own"), [("extender", True), ("extender.plugins", True), ("extender_gpu", False)])
+def test_only_modules_of_this_package_are_its_own(module: str, own: bool) -> None:
+    assert is_own_module(module) is own

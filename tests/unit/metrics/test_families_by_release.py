@@ -1,0 +1,86 @@
+"""Metric families differ between the releases as in kube-scheduler."""
+
+from prometheus_client import CollectorRegistry
+
+from extender.app.wiring import build_setup
+from extender.config.feature_gates import FeatureGates
+from extender.config.releases import RELEASE_1_36, RELEASE_1_37, Release
+from extender.metrics.families import MetricFamilies
+from extender.metrics.families_by_release import select_families
+from extender.metrics.scheduler_families import PLUGIN_FAMILIES, SCHEDULER_FAMILIES
+from extender.metrics.scheduler_metrics import BuildInfo, GaugeSources, SchedulerMetrics, make_scheduler_metrics
+
+
+def make_metrics(release: Release) -> SchedulerMetrics:
+    return make_scheduler_metrics(build_setup(gates=FeatureGates(release=release)).profiles)
+
+
+def test_the_families_of_1_36_are_unchanged() -> None:
+    assert select_families(SCHEDULER_FAMILIES, RELEASE_1_36) == SCHEDULER_FAMILIES
+    assert select_families(PLUGIN_FAMILIES, RELEASE_1_36) == PLUGIN_FAMILIES
+
+
+def test_1_37_has_more_families_and_replaces_one() -> None:
+    """Source: pkg/scheduler/metrics/metrics.go, InitMetrics (1.37)."""
+    before = {family.name for family in SCHEDULER_FAMILIES}
+    families = {family.name: family for family in select_families(SCHEDULER_FAMILIES, RELEASE_1_37)}
+
+    assert before - families.keys() == {"scheduler_resourceclaim_creates_total"}
+    assert {name: families[name].labels for name in families.keys() - before} == {
+        "dynamic_resource_allocation_resourceclaim_creates_total": (
+            "status", "admin_access", "owner_api_group", "owner_api_kind",
+        ),
+        "scheduler_queued_entities": ("queue", "type"),
+        "scheduler_queue_incoming_entities_total": ("queue", "event", "type"),
+        "scheduler_batch_rescore_attempts_total": ("profile",),
+        "scheduler_batch_rescore_duration_seconds": ("profile",),
+    }  # fmt: skip
+
+
+def test_a_deprecated_family_says_so() -> None:
+    """Source: component-base/metrics/opts.go, HistogramOpts.markDeprecated (1.37)."""
+    name = "scheduler_preemption_goroutines_duration_seconds"
+    registry = CollectorRegistry()
+    MetricFamilies(registry, select_families(SCHEDULER_FAMILIES, RELEASE_1_37))
+    (help_text,) = [metric.documentation for metric in registry.collect() if metric.name == name]
+    assert help_text == "[ALPHA] (Deprecated since 1.37.0) Seconds the evictions of one preemption took."
+
+
+def test_the_page_of_1_37_has_the_new_series() -> None:
+    metrics = make_metrics(RELEASE_1_37)
+    metrics.set_sources(
+        BuildInfo("1.37.2", "CPython", "3.13", "linux/amd64", {}),
+        GaugeSources(
+            pending_pods=lambda: {"active": 1, "gated": 2},
+            cache_sizes=dict,
+            unschedulable_pods=dict,
+            in_flight_events=dict,
+            running_tasks=dict,
+        ),
+    )
+    metrics.count_queue_move("active", "UnscheduledPodAdd")
+    metrics.count_claim_creation(succeeded=True)
+    lines = metrics.render().decode().splitlines()
+
+    assert 'scheduler_queued_entities{queue="gated",type="pod"} 2.0' in lines
+    assert 'scheduler_queue_incoming_pods_total{event="UnscheduledPodAdd",queue="active"} 1.0' in lines
+    assert 'scheduler_queue_incoming_entities_total{event="UnscheduledPodAdd",queue="active",type="pod"} 1.0' in lines
+    assert (
+        "dynamic_resource_allocation_resourceclaim_creates_total"
+        '{admin_access="false",owner_api_group="",owner_api_kind="Pod",status="success"} 1.0'
+    ) in lines
+    assert 'registered_metrics_total{deprecated_version="1.37.0",stability_level="ALPHA"} 1.0' in lines
+    help_texts = {line.split()[2]: line.split()[3] for line in lines if line.startswith("# HELP ")}
+    assert help_texts["scheduler_scheduling_algorithm_duration_seconds"] == "[BETA]"
+    assert help_texts["scheduler_plugin_execution_duration_seconds"] == "[BETA]"
+
+
+def test_the_page_of_1_36_has_no_series_of_1_37() -> None:
+    metrics = make_metrics(RELEASE_1_36)
+    metrics.count_queue_move("active", "UnschedulablePodAdd")
+    metrics.count_claim_creation(succeeded=False)
+    page = metrics.render().decode()
+
+    assert 'scheduler_resourceclaim_creates_total{status="failure"} 1.0\n' in page
+    assert "entities" not in page
+    assert "dynamic_resource_allocation" not in page

@@ -1,0 +1,93 @@
+"""Two configurations for the same pods: differences, pods that return to the queue, and times."""
+
+from extender.app import wiring
+from extender.cache.cache import Cache
+from extender.planning.compare import Candidate, Comparison, Outcome, compare, return_pods_to_queue
+from tests.unit.planning.clusters import SETUP, make_cache, node, pod
+
+MOST_ALLOCATED = wiring.build_setup_from_document(
+    {
+        "apiVersion": "kubescheduler.config.k8s.io/v1",
+        "kind": "KubeSchedulerConfiguration",
+        "profiles": [
+            {
+                "pluginConfig": [
+                    {
+                        "name": "NodeResourcesFit",
+                        "args": {
+                            "scoringStrategy": {"type": "MostAllocated", "resources": [{"name": "cpu", "weight": 1}]}
+                        },
+                    }
+                ],
+                "plugins": {"score": {"disabled": [{"name": "*"}], "enabled": [{"name": "NodeResourcesFit"}]}},
+            }
+        ],
+    },
+    "most-allocated",
+)
+
+
+def candidate(cache: Cache, setup: wiring.SchedulerSetup = SETUP) -> Candidate:
+    return Candidate(cache, setup.profiles, wiring.make_runtime())
+
+
+def make_small_cluster() -> Cache:
+    return make_cache(node("full", "4"), node("empty", "4"), pod("a", "2", on="full"), pod("b"), pod("c", "9"))
+
+
+def list_differences(comparison: Comparison) -> list[tuple[str, str, str]]:
+    return [(entry.first.pod, entry.first.node, entry.second.node) for entry in comparison.differences]
+
+
+def test_a_pod_that_goes_elsewhere_is_a_difference() -> None:
+    comparison = compare(candidate(make_small_cluster()), candidate(make_small_cluster(), MOST_ALLOCATED))
+    assert list_differences(comparison) == [("default/b", "empty", "full")]
+    assert comparison.pod_count == 2
+    assert len(comparison.first.pod_milliseconds) == 2
+
+
+def test_equal_configurations_have_no_difference() -> None:
+    comparison = compare(candidate(make_small_cluster()), candidate(make_small_cluster()))
+    assert comparison.differences == ()
+
+
+def test_the_progress_counts_the_pods_of_both_configurations() -> None:
+    steps: list[tuple[int, int]] = []
+    compare(
+        candidate(make_small_cluster()),
+        candidate(make_small_cluster()),
+        progress=lambda done, total: steps.append((done, total)),
+    )
+    assert steps == [(1, 4), (2, 4), (3, 4), (4, 4)]
+
+
+def test_a_pod_of_an_unknown_scheduler_waits() -> None:
+    document = {
+        "apiVersion": "kubescheduler.config.k8s.io/v1",
+        "kind": "KubeSchedulerConfiguration",
+        "profiles": [{"schedulerName": "other"}],
+    }
+    other = wiring.build_setup_from_document(document, "other")
+    objects = (node("n1"), pod("a"), pod("b", schedulerName="other"))
+    comparison = compare(candidate(make_cache(*objects)), candidate(make_cache(*objects), other))
+    assert list_differences(comparison) == [("default/a", "n1", ""), ("default/b", "", "n1")]
+    assert comparison.differences[0].second.reason == "no profile has the pod's scheduler name"
+
+
+def test_only_pods_that_a_controller_replaces_return_to_the_queue() -> None:
+    cache = make_cache(
+        node("n1"),
+        pod("web", on="n1"),
+        pod("alone", on="n1", owner=""),
+        pod("agent", on="n1", owner="DaemonSet"),
+    )
+    return_pods_to_queue(cache)
+    assert [pending.metadata.name for pending in cache.pending_pods.values()] == ["web"]
+    assert sorted(assigned.key for assigned in cache.assigned_pods.values()) == ["default/agent", "default/alone"]
+
+
+def test_the_time_at_a_fraction_is_that_of_a_pod() -> None:
+    simulation = compare(candidate(make_small_cluster()), candidate(make_small_cluster())).first.simulation
+    outcome = Outcome(simulation, (1.0, 2.0, 3.0, 4.0))
+    assert [outcome.get_milliseconds(fraction) for fraction in (0.0, 0.5, 0.99, 1.0)] == [1.0, 3.0, 4.0, 4.0]
+    assert Outcome(simulation, ()).get_milliseconds(0.5) == 0.0

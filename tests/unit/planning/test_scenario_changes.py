@@ -1,0 +1,67 @@
+"""A scenario that is applied to a cache: the nodes, and the pods that must be placed."""
+
+from extender.api.kinds.node import Taint
+from extender.cache.cache import Cache
+from extender.planning.budget_ledger import BudgetLedger, ClusterBudgets
+from extender.planning.cache_edits import CacheEdits
+from extender.planning.pod_removals import PodRemovals
+from extender.planning.scenario import AddedNodes, Scenario, TaintChange
+from extender.planning.scenario_changes import apply_scenario
+from tests.unit.planning.clusters import ZONE, decode_pod, make_cache, node, pod
+
+
+def apply(cache: Cache, scenario: Scenario) -> tuple[list[str], PodRemovals]:
+    edits = CacheEdits(cache)
+    removals = PodRemovals(cache, edits, BudgetLedger(ClusterBudgets(cache.snapshot())))
+    created, deleted = apply_scenario(scenario, cache, edits, removals)
+    assert deleted == frozenset()
+    return [new_pod.key for new_pod in (*removals.take_replacements(), *created)], removals
+
+
+def test_a_lost_zone_leaves_the_other_nodes_and_its_pods_need_new_ones() -> None:
+    cache = make_cache(node("n1", zone="a"), node("n2", zone="b"), node("n3", zone="a"), pod("web", on="n1"))
+    assert apply(cache, Scenario(lose=((ZONE, "a"),)))[0] == ["default/web"]
+    assert list(cache.snapshot().names) == ["n2"]
+
+
+def test_new_nodes_may_be_like_a_node_that_is_removed() -> None:
+    cache = make_cache(node("n1", "7"), pod("agent", on="n1", owner="DaemonSet"))
+    assert apply(cache, Scenario(add=(AddedNodes(2, "n1"),), remove=("n1",)))[0] == []
+    snapshot = cache.snapshot()
+    assert sorted(snapshot.names) == ["n1-new-1", "n1-new-2"]
+    assert (snapshot.view().allocatable(0).tolist(), snapshot.view().pod_count.tolist()) == ([7000, 7000], [1, 1])
+
+
+def test_a_drain_cordons_its_node_and_evicts_nothing_yet() -> None:
+    cache = make_cache(node("n1"), node("n2"), pod("web", on="n1"))
+    created, removals = apply(cache, Scenario(drain=("n1",), cordon=("n2",)))
+    assert cache.snapshot().view().unschedulable.tolist() == [True, True]
+    assert (created, list(cache.assigned_pods)) == ([], ["uid-web"])
+    assert [new_pod.key for new_pod in removals.evict_drained_pods()] == ["default/web"]
+
+
+def test_a_no_execute_taint_evicts_the_pods_that_do_not_tolerate_it() -> None:
+    tolerations = [{"key": "k", "operator": "Exists"}]
+    cache = make_cache(
+        node("n1"),
+        pod("web", on="n1"),
+        pod("safe", on="n1", tolerations=tolerations),
+        pod("own", on="n1", owner="Node"),
+    )
+    taints = (
+        TaintChange("n1", Taint(key="k", effect="NoExecute")),
+        TaintChange("n1", Taint(key="z", effect="NoSchedule")),
+    )
+    assert apply(cache, Scenario(taints=taints))[0] == ["default/web"]
+    assert sorted(cache.assigned_pods) == ["uid-own", "uid-safe"]
+
+
+def test_a_removed_taint_evicts_nothing() -> None:
+    cache = make_cache(node("n1", taints=[{"key": "k", "effect": "NoExecute"}]), pod("web", on="n1"))
+    assert apply(cache, Scenario(taints=(TaintChange("n1", Taint(key="k", effect="NoExecute"), remove=True),)))[0] == []
+    assert cache.snapshot().nodes[0].spec.taints == ()
+
+
+def test_new_pods_of_the_scenario_are_returned() -> None:
+    cache = make_cache(node("n1"))
+    assert apply(cache, Scenario(pods=(decode_pod(pod("new")),)))[0] == ["default/new"]

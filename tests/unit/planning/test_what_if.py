@@ -1,0 +1,180 @@
+"""The outcome of scenarios: moves, waiting pods, preemption, budgets, and the cluster afterwards."""
+
+from typing import Any
+
+from extender.app import wiring
+from extender.cache.cache import Cache
+from extender.planning.pod_removals import BlockedPod, LostPod
+from extender.planning.scenario import AddedNodes, Scale, Scenario
+from extender.planning.what_if import EvictedPod, MovedPod, WhatIfResult, WhatIfRunner
+from tests.unit.planning.clusters import SETUP, ZONE, budget, decode_pod, make_cache, node, pod
+
+WEB = {"app": "web"}
+
+
+def make_runner(*objects: dict[str, Any]) -> tuple[Cache, WhatIfRunner]:
+    cache = make_cache(*objects)
+    return cache, WhatIfRunner(cache, SETUP.profiles, wiring.make_runtime())
+
+
+def run(*objects: dict[str, Any], **changes: Any) -> WhatIfResult:
+    return make_runner(*objects)[1].run(Scenario(**changes))
+
+
+def test_drained_pods_move_and_those_without_space_wait_with_their_reasons() -> None:
+    outcome = run(node("n1", "4"), node("n2", "2"), pod("a", "2", on="n1"), pod("b", "1", on="n1"), drain=("n1",))
+    assert outcome.moved == (MovedPod("default/a", "n1", "n2"),)
+    (waiting,) = outcome.waiting
+    assert (waiting.pod, waiting.source, waiting.was_waiting) == ("default/b", "n1", False)
+    assert waiting.attempt.reasons == ("Insufficient cpu", "node(s) were unschedulable")
+    assert (outcome.before.waiting, outcome.after.waiting) == (0, 1)
+    assert (outcome.before.pods, outcome.after.pods) == (2, 1)
+
+
+def test_a_pod_that_waits_already_is_placed_by_new_nodes() -> None:
+    outcome = run(node("n1", "1"), pod("a", "1", on="n1"), pod("b", "1"), pod("c", "9"), add=(AddedNodes(1, "n1"),))
+    assert outcome.moved == (MovedPod("default/b", "", "n1-new-1"),)
+    assert [(waiting.pod, waiting.was_waiting) for waiting in outcome.waiting] == [("default/c", True)]
+
+
+def test_pods_of_a_lost_zone_move_and_a_pod_without_a_controller_is_lost() -> None:
+    outcome = run(
+        node("a1", zone="a"),
+        node("b1", zone="b"),
+        pod("web", on="a1"),
+        pod("single", on="a1", owner=""),
+        lose=((ZONE, "a"),),
+    )
+    assert outcome.moved == (MovedPod("default/web", "a1", "b1"),)
+    assert outcome.removals.lost == [LostPod("default/single", "a1")]
+    assert (outcome.before.nodes, outcome.after.nodes) == (2, 1)
+
+
+def test_a_budget_lets_a_drain_continue_while_replacements_find_nodes() -> None:
+    pods = [pod(name, "1", on="n1", labels=WEB) for name in ("a", "b", "c")]
+    outcome = run(node("n1", "9"), node("n2", "2"), *pods, budget("web", WEB, 1), drain=("n1",))
+    assert [moved.pod for moved in outcome.moved] == ["default/a", "default/b"]
+    # The third replacement finds no node. It used up the budget, but no other pod needs it.
+    assert [waiting.pod for waiting in outcome.waiting] == ["default/c"]
+    assert outcome.removals.blocked == []
+
+
+def test_a_budget_blocks_a_drain_when_a_replacement_waits() -> None:
+    pods = [pod(name, "1", on="n1", labels=WEB) for name in ("a", "b", "c")]
+    outcome = run(node("n1", "9"), node("n2", "1"), *pods, budget("web", WEB, 1), drain=("n1",))
+    assert [moved.pod for moved in outcome.moved] == ["default/a"]
+    assert [waiting.pod for waiting in outcome.waiting] == ["default/b"]
+    assert outcome.removals.blocked == [BlockedPod("default/c", "n1", ("default/web",))]
+
+
+def test_a_pod_that_would_preempt_waits_and_preempts_only_if_the_scenario_allows_it() -> None:
+    objects = (
+        node("n1", "2"),
+        node("n2", "2"),
+        pod("low", "2", on="n2", priority=1),
+        pod("high", "2", on="n1", priority=9),
+    )
+    outcome = run(*objects, drain=("n1",))
+    (waiting,) = outcome.waiting
+    assert waiting.preemption is not None
+    assert (waiting.preemption.node_name, [victim.key for victim in waiting.preemption.victims]) == (
+        "n2",
+        ["default/low"],
+    )
+    outcome = run(*objects, drain=("n1",), preempt=True)
+    assert outcome.moved == (MovedPod("default/high", "n1", "n2"),)
+    assert outcome.evicted == (EvictedPod("default/low", "n2", "default/high"),)
+    assert [(waiting.pod, waiting.source) for waiting in outcome.waiting] == [("default/low", "n2")]
+
+
+def test_a_victim_may_find_another_node_and_its_budget_is_named() -> None:
+    selector = {"disk": "ssd"}
+    ssd = node("n2", "2")
+    ssd["metadata"]["labels"].update(selector)
+    outcome = run(
+        node("n1", "2"),
+        ssd,
+        pod("low", "2", on="n2", labels=WEB, priority=1),
+        pod("new", "2", priority=9, nodeSelector=selector),
+        budget("web", WEB, 0),
+        preempt=True,
+    )
+    assert outcome.evicted == (EvictedPod("default/low", "n2", "default/new", ("default/web",)),)
+    assert outcome.moved == (MovedPod("default/new", "", "n2"), MovedPod("default/low", "n2", "n1"))
+    assert outcome.removals.violations == {"default/web": ["default/low"]}
+
+
+def test_a_later_preemption_sees_the_budget_that_an_earlier_one_used() -> None:
+    selector = {"disk": "ssd"}
+    nodes = [node(f"n{number}", "2") for number in (1, 2, 3)]
+    for body in nodes:
+        body["metadata"]["labels"].update(selector)
+    victims = [
+        pod("web-a", "2", on="n1", labels=WEB, priority=1),
+        pod("web-b", "2", on="n2", labels=WEB, priority=2),
+        pod("other", "2", on="n3", priority=3, preemptionPolicy="Never"),
+    ]
+    preemptors = [pod(name, "2", priority=9, nodeSelector=selector) for name in ("first", "second")]
+    outcome = run(*nodes, *victims, *preemptors, budget("web", WEB, 1), preempt=True)
+    # Without the budget the second pod would evict web-b, whose priority is lower.
+    assert outcome.evicted == (
+        EvictedPod("default/web-a", "n1", "default/first"),
+        EvictedPod("default/other", "n3", "default/second"),
+    )
+
+
+def test_a_pod_of_another_scheduler_waits_for_it() -> None:
+    outcome = run(node("n1"), node("n2"), pod("a", on="n1", schedulerName="other"), drain=("n1",))
+    assert outcome.moved == ()
+    assert outcome.waiting[0].attempt.reasons == ('waits for scheduler "other", which has no profile',)
+
+
+def test_a_scaled_workload_gains_and_loses_pods() -> None:
+    objects = (node("n1", "3"), pod("a", on="n1"), pod("b", on="n1"))
+    up = run(*objects, scale=(Scale("replicaset", "default", "web", 5),))
+    assert [(moved.pod, moved.target) for moved in up.moved] == [("default/web-new-0", "n1")]
+    assert [waiting.pod for waiting in up.waiting] == ["default/web-new-1", "default/web-new-2"]
+    down = run(*objects, scale=(Scale("replicaset", "default", "web", 0),))
+    assert (down.removals.scaled_down, down.after.pods) == (["default/a", "default/b"], 0)
+
+
+def test_scenarios_on_one_cluster_do_not_influence_each_other() -> None:
+    nominated = pod("first", "2", owner="", priority=5, status={"phase": "Pending", "nominatedNodeName": "n2"})
+    objects = (
+        *(node(f"n{number}", "3", zone="ab"[number % 2]) for number in range(6)),
+        *(pod(f"p{number}", "1", on=f"n{number % 6}", labels=WEB) for number in range(9)),
+        pod("waits", "9"),
+        nominated,
+        budget("web", WEB, 2),
+    )
+    scenarios = [
+        Scenario(drain=("n1",)),
+        Scenario(lose=((ZONE, "a"),)),
+        Scenario(remove=("n3",), add=(AddedNodes(2, "n0"),)),
+        Scenario(pods=(decode_pod(pod("vip", "3", priority=9)),), preempt=True),
+        Scenario(scale=(Scale("replicaset", "default", "web", 3),)),
+    ]
+
+    def describe(outcome: WhatIfResult) -> object:
+        waiting = [(entry.pod, entry.attempt.message) for entry in outcome.waiting]
+        return outcome.moved, waiting, outcome.evicted, outcome.removals.blocked, outcome.before, outcome.after
+
+    alone = [describe(make_runner(*objects)[1].run(scenario, seed=4)) for scenario in scenarios]
+    _, runner = make_runner(*objects)
+    together = [describe(runner.run(scenario, seed=4)) for scenario in (*scenarios, *scenarios)]
+    assert together == alone + alone
+    cache, runner = make_runner(*objects)
+    for scenario in scenarios:
+        runner.run(scenario)
+    assert sorted(cache.pending_pods) == ["uid-first", "uid-waits"]
+    assert [pod_info.key for pod_info in cache.snapshot().nominated_pods("n2")] == ["default/first"]
+    assert not any(cache.is_assumed(uid) for uid in cache.assigned_pods)
+
+
+def test_the_cost_follows_the_nodes() -> None:
+    cache = make_cache(node("n1"), node("n2"))
+    runner = WhatIfRunner(cache, SETUP.profiles, wiring.make_runtime(), lambda priced: 2.0)
+    outcome = runner.run(Scenario(remove=("n2",), add=(AddedNodes(2, "n1"),)))
+    assert outcome.before.cost is not None
+    assert outcome.after.cost is not None
+    assert (outcome.before.cost.total, outcome.after.cost.total) == (4.0, 6.0)

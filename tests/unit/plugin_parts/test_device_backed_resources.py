@@ -1,0 +1,71 @@
+"""Devices that back an extended resource, counted for scores.
+
+Source: pkg/scheduler/framework/plugins/noderesources/resource_allocation.go,
+resourceAllocationScorer.calculateDRAResourceTotals (1.36).
+"""
+
+import pytest
+
+from extender.config.feature_gates import FeatureGates
+from extender.plugin_parts.device_backed_resources import DeviceBackedResourceBuilder
+from extender.plugin_parts.scored_resources import ResourceSpec, build_scored_resources
+from tests.build import make_cluster, make_node, make_pod
+from tests.unit.dra.builders import make_allocated_claim, make_device_class, make_slice
+
+GPU = "example.com/gpu"
+FAST = 'device.attributes["gpu.example.com"].speed > 1'
+
+
+def count_devices(*expressions: str, slices: list[dict[str, object]], gates: dict[str, bool] | None = None) -> object:
+    """Return the allocatable and the requested amounts of two nodes.
+
+    The node `n` lacks the resource. The node `own` has three, and a pod requests one of them.
+    """
+    cache = make_cluster(
+        make_node("n"),
+        make_node("own", allocatable={GPU: "3"}),
+        make_pod("user", node="own", requests={GPU: "1"}),
+        make_device_class("gpu", *expressions, extendedResourceName=GPU),
+        *map(make_slice, slices),
+        make_allocated_claim("taken", ["d0"]),
+    )
+    snapshot = cache.snapshot()
+    specs = [ResourceSpec(GPU)]
+    plain = build_scored_resources(specs, [1], snapshot.symbols.resources, nonzero=True)
+    (resource,) = DeviceBackedResourceBuilder(FeatureGates(gates), specs).replace_device_backed(plain, snapshot)
+    view = snapshot.view()
+    return resource.allocatable(view).tolist(), resource.requested(view).tolist()
+
+
+THREE = {"devices": {"d0": {"speed": 2}, "d1": {"speed": 2}, "d2": {"speed": 1}}}
+
+
+@pytest.mark.parametrize(
+    ("expressions", "slices", "want"),
+    [
+        pytest.param(
+            [], [{"node": "n", **THREE}], ([3, 3], [1, 1]), id="all devices of the node, and the allocated ones"
+        ),
+        pytest.param([FAST], [{"node": "n", **THREE}], ([2, 3], [1, 1]), id="only devices of the class"),
+        pytest.param([], [{"node": "other", **THREE}], ([0, 3], [0, 1]), id="no devices of other nodes"),
+        pytest.param([], [{"count": 2, **THREE}], ([3, 3], [1, 1]), id="as upstream also those of incomplete pools"),
+        pytest.param(
+            [],
+            [{"by_device": True, "devices": {"d0": {"allNodes": True}, "d1": {"nodeName": "own"}, "d2": {}}}],
+            ([1, 3], [1, 1]),
+            id="devices with their own node",
+        ),
+        pytest.param(
+            ['device.attributes["gpu.example.com"].nosuch == 1'],
+            [{"node": "n", **THREE}],
+            ([0, 3], [0, 1]),
+            id="none where a selector fails",
+        ),
+    ],
+)
+def test_devices_are_counted(expressions: list[str], slices: list[dict[str, object]], want: object) -> None:
+    assert count_devices(*expressions, slices=slices) == want
+
+
+def test_no_devices_are_counted_while_the_gate_is_off() -> None:
+    assert count_devices(slices=[{"node": "n", **THREE}], gates={"DRAExtendedResource": False}) == ([0, 3], [0, 1])

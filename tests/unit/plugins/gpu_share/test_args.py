@@ -1,0 +1,32 @@
+"""The options of GpuShare: defaults and errors with their field paths."""
+
+from typing import Any
+
+import pytest
+
+from extender.config.errors import ConfigError
+from extender.plugins.gpu_share.args import GpuShareArgs
+from extender.plugins.gpu_share.plugin import GpuShare
+from extender.testing import make_cluster, run_plugin
+from tests.unit.plugins.gpu_share.gpu_builders import gpu_node, shared_pod
+
+
+def test_the_default_policy_is_fill_without_a_reserve() -> None:
+    args = GpuShareArgs()
+    assert (args.score_policy, args.target_workload, args.whole_gpu_reserve.percent) == ("Fill", (), 0)
+
+
+@pytest.mark.parametrize(
+    ("args", "message"),
+    [
+        ({"scorePolicy": "Fgd"}, 'scorePolicy: Unsupported value: "Fgd": supported values: "Random", "DotProd"'),
+        ({"wholeGpuReserve": {"percent": 101}}, "wholeGpuReserve.percent: Invalid value: 101"),
+        ({"wholeGpuReserve": {"fromMilli": 0}}, "wholeGpuReserve.fromMilli: Invalid value: 0: must be 1 to 1000"),
+        ({"targetWorkload": [{"gpuMilli": 2000, "gpuCount": 2}]}, "targetWorkload[0].gpuMilli: Invalid value: 2000"),
+        ({"targetWorkload": [{"gpus": 2}]}, "targetWorkload[0]"),
+    ],
+)
+def test_an_invalid_option_is_an_error_with_its_path(args: dict[str, Any], message: str) -> None:
+    with pytest.raises(ConfigError) as caught:
+        run_plugin(GpuShare, make_cluster(gpu_node("a"), shared_pod("p", 100)), "p", args)
+    assert message in str(caught.value)

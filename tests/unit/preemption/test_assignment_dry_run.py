@@ -1,0 +1,94 @@
+"""Dry runs of several pods with proposed nodes."""
+
+from typing import Any
+
+import pytest
+
+from extender.app import wiring
+from extender.cache.hypothesis import Hypothesis
+from extender.cache.pod_info import AssignedPodInfo
+from extender.cache.snapshot import Snapshot
+from extender.cycle.plugin_runtime import PluginRuntime
+from extender.cycle.pre_filter import run_pre_filter_plugins
+from extender.framework.status import Status
+from extender.preemption.assignment_dry_run import Assignment, AssignmentDryRun
+from tests.build import make_cluster
+from tests.unit.preemption.builders import HOST, make_preemptor, make_small_node, make_victim
+
+PROFILE = wiring.build_setup().first_profile
+WEB = {"app": "web"}
+ALONE = {
+    "affinity": {
+        "podAntiAffinity": {
+            "requiredDuringSchedulingIgnoredDuringExecution": [
+                {"topologyKey": HOST, "labelSelector": {"matchLabels": WEB}}
+            ]
+        }
+    }
+}
+
+
+class Preparation:
+    """A dry run of pods a and b of one CPU on n1, which has two, with all running pods removed."""
+
+    def __init__(self, *running: Any, nominated: tuple[Any, ...] = (), **spec: Any) -> None:
+        cache = make_cluster(make_small_node("n1"), make_small_node("n2"), *running)
+        for pod in nominated:
+            cache.nominate(pod, "n1")
+        self.snapshot: Snapshot = cache.snapshot()
+        self.pods: dict[str, AssignedPodInfo] = {pod.pod.metadata.name: pod for pod in self.snapshot.assigned_pods()}
+        hypothesis = Hypothesis(self.snapshot)
+        for pod in self.pods.values():
+            hypothesis.remove_pod(pod)
+        runtime = PluginRuntime()
+        assignments = []
+        for name in "ab":
+            pod_info = self.snapshot.make_pod_info(make_preemptor(name, cpu="1", spec=spec))
+            run = run_pre_filter_plugins(pod_info, hypothesis.snapshot(), PROFILE, runtime)
+            assignments.append(Assignment(pod_info, "n1", run.cycle_state, run.skipped_plugins))
+        self.dry_run = AssignmentDryRun(hypothesis.snapshot(), assignments, PROFILE, runtime)
+
+    def restore(self, *names: str) -> Status | None:
+        self.dry_run.restore_pods([self.pods[name] for name in names])
+        return self.dry_run.find_rejection()
+
+
+@pytest.mark.parametrize(
+    ("node", "reasons"), [("n1", ("Insufficient cpu",)), ("n2", None)], ids=["the proposed node", "another node"]
+)
+def test_a_pod_takes_space_only_on_its_own_node(node: str, reasons: tuple[str, ...] | None) -> None:
+    """The node fits both pods exactly, so that the earlier pod must be assumed for a third pod to be too much."""
+    rejection = Preparation(make_victim("v", node)).restore("v")
+    assert (None if rejection is None else rejection.reasons) == reasons
+
+
+def test_the_same_dry_run_can_be_repeated() -> None:
+    preparation = Preparation(make_victim("v", "n1"))
+    assert preparation.dry_run.find_rejection() is None
+    assert preparation.restore("v") is not None
+    preparation.dry_run.remove_pods([preparation.pods["v"]])
+    assert preparation.dry_run.find_rejection() is None
+
+
+def test_the_state_of_plugins_follows_the_pods() -> None:
+    preparation = Preparation(make_victim("v", "n1", cpu="0", labels=WEB), **ALONE)
+    rejection = preparation.restore("v")
+    assert rejection is not None
+    assert rejection.plugin == "InterPodAffinity"
+    preparation.dry_run.remove_pods([preparation.pods["v"]])
+    assert preparation.dry_run.find_rejection() is None
+
+
+@pytest.mark.parametrize(("priority", "fits"), [(100, False), (99, True)], ids=["an equal priority", "a lower one"])
+def test_a_nominated_pod_of_at_least_the_same_priority_takes_space(priority: int, fits: bool) -> None:
+    """Source: pkg/scheduler/framework/runtime/framework.go, addGENominatedPods (1.37)."""
+    nominated = make_preemptor("other", cpu="1", priority=priority)
+    assert (Preparation(nominated=(nominated,)).dry_run.find_rejection() is None) is fits
+
+
+def test_a_missing_node_is_an_error() -> None:
+    snapshot = make_cluster(make_small_node("n1")).snapshot()
+    assignment = Assignment(snapshot.make_pod_info(make_preemptor()), "gone", {}, frozenset(PROFILE.plugins))
+    rejection = AssignmentDryRun(snapshot, [assignment], PROFILE, PluginRuntime()).find_rejection()
+    assert rejection is not None
+    assert rejection.message == 'nodeinfo not found for node name "gone"'

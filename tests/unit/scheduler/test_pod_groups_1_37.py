@@ -1,0 +1,86 @@
+"""Pod groups of 1.37 from the queue to their nodes, or back to the queue."""
+
+from typing import Any
+
+from extender.api.kinds.pod import Pod
+from extender.app import wiring
+from extender.config.feature_gates import FeatureGates
+from extender.config.releases import RELEASE_1_37
+from tests.build import make_node
+from tests.pod_group_builders import make_group_member, make_pod_group
+from tests.unit.scheduler.builders import SchedulerHarness
+
+PROFILE = wiring.build_setup(gates=FeatureGates({"GenericWorkload": True}, RELEASE_1_37)).first_profile
+ALLOCATABLE = {"cpu": "2", "memory": "4Gi", "pods": "9"}
+NO_VICTIMS = "pod group preemption: No preemption victims found for incoming preemptor"
+
+
+def members(names: str, **more: Any) -> list[Pod]:
+    return [make_group_member(name, requests={"cpu": "1"}, **more) for name in names]
+
+
+def condition(harness: SchedulerHarness) -> tuple[str, str, str, str]:
+    """Return type, status, reason and message of the last condition written to the group's status."""
+    status_calls = [api_call for api_call in harness.api.calls_to("status") if api_call.kind == "PodGroup"]
+    (only,) = status_calls[-1].body["status"]["conditions"]
+    return only["type"], only["status"], only["reason"], only["message"]
+
+
+def notes(harness: SchedulerHarness) -> dict[str, str]:
+    return {key: note for key, reason, note in harness.events.recorded if reason == "FailedScheduling"}
+
+
+def test_a_gang_that_fits_is_bound_and_the_group_has_the_condition_of_1_37() -> None:
+    harness = SchedulerHarness(make_node("n1", allocatable=ALLOCATABLE), make_pod_group(min_count=2), profile=PROFILE)
+    pods = members("ab")
+    harness.create(*pods)
+    harness.run()
+    assert [harness.node_of(pod) for pod in pods] == ["n1", "n1"]
+    assert condition(harness) == ("PodGroupInitiallyScheduled", "True", "Scheduled", "")
+
+
+def test_a_gang_that_does_not_fit_has_the_reason_of_placement_feasible() -> None:
+    """Source: pkg/scheduler/schedule_one_podgroup.go, Scheduler.submitPodGroupAlgorithmResult (1.37)."""
+    harness = SchedulerHarness(make_node("n1", allocatable=ALLOCATABLE), make_pod_group(min_count=3), profile=PROFILE)
+    harness.create(*members("abc"))
+    harness.attempt()
+    reason = f"minCount (3) cannot be satisfied: 2 scheduled, 0 remaining, {NO_VICTIMS}"
+    assert notes(harness) == {
+        "default/a": f"pod group is unschedulable, {reason}",
+        "default/b": f"pod group is unschedulable, {reason}",
+        "default/c": "0/1 nodes are available: 1 Insufficient cpu.",
+    }
+    assert condition(harness) == ("PodGroupInitiallyScheduled", "False", "Unschedulable", reason)
+
+
+def test_members_of_another_priority_are_an_error_of_the_group() -> None:
+    """Source: pkg/scheduler/schedule_one_podgroup.go, handlePodGroupFailureBeforeScheduling (1.37)."""
+    group = make_pod_group(min_count=2, priority=5)
+    harness = SchedulerHarness(make_node("n1", allocatable=ALLOCATABLE), group, profile=PROFILE)
+    harness.create(*members("ab"))
+    harness.attempt()
+    message = "all pods in a single pod group should have the same priority as the pod group's priority, got 0 and 5"
+    assert notes(harness) == {"default/a": message, "default/b": message}
+    assert condition(harness) == ("PodGroupInitiallyScheduled", "False", "SchedulerError", message)
+
+
+def test_a_remaining_member_is_retried_at_once_after_its_group_was_scheduled() -> None:
+    """Source: pkg/scheduler/backend/queue/scheduling_queue.go, AddAttemptedPodGroupIfNeeded (1.37)."""
+    harness = SchedulerHarness(make_node("n1", allocatable=ALLOCATABLE), make_pod_group(min_count=2), profile=PROFILE)
+    harness.create(*members("abc"))
+    harness.attempt()
+    counts = harness.queue.count_pending_pods()
+    assert (counts["active"], counts["backoff"], counts["unschedulable"]) == (1, 0, 0)
+    (remaining,) = harness.queue
+    assert (remaining.key, remaining.unschedulable_count) == ("default/c", 0)
+
+
+def test_a_gated_member_holds_its_group_until_the_gate_is_removed() -> None:
+    """Source: pkg/scheduler/backend/queue/scheduling_queue.go, PriorityQueue.runPreEnqueuePlugins (1.37)."""
+    harness = SchedulerHarness(make_node("n1", allocatable=ALLOCATABLE), make_pod_group(min_count=1), profile=PROFILE)
+    (held,) = members("b", spec={"schedulingGates": [{"name": "hold"}]})
+    (free,) = members("a")
+    harness.create(held, free)
+    harness.run()
+    assert harness.queue.count_pending_pods()["gated"] == 2
+    assert harness.node_of(free) == ""

@@ -1,0 +1,101 @@
+"""The cluster events for changed nodes and pods."""
+
+from typing import Any
+
+import pytest
+
+from extender.config.releases import RELEASE_1_36, RELEASE_1_37
+from extender.scheduler.update_events import find_node_events, find_pod_events
+from tests.build import make_node, make_pod
+
+
+@pytest.mark.parametrize(
+    ("after", "labels"),
+    [
+        ({}, []),
+        ({"labels": {"zone": "a"}}, ["NodeUpdateNodeLabel"]),
+        ({"taints": [{"key": "k", "effect": "NoSchedule"}]}, ["NodeUpdateNodeTaint"]),
+        ({"allocatable": {"cpu": "8"}}, ["NodeUpdateNodeAllocatable"]),
+        ({"features": ["X"]}, ["NodeUpdateNodeDeclaredFeature"]),
+        ({"metadata": {"annotations": {"a": "b"}}}, ["NodeUpdateNodeAnnotation"]),
+        ({"status": {"conditions": [{"type": "Ready", "status": "True"}]}}, ["NodeUpdateNodeCondition"]),
+        ({"unschedulable": True}, []),
+        (
+            {"labels": {"zone": "a"}, "allocatable": {"cpu": "8"}},
+            ["NodeUpdateNodeAllocatable", "NodeUpdateNodeLabel"],
+        ),
+    ],
+    ids=[
+        "nothing", "labels", "taints", "allocatable", "features", "annotations", "conditions",
+        "a cordon helps nobody", "several, in order",
+    ],
+)  # fmt: skip
+def test_a_changed_node_causes_one_event_per_property(after: dict[str, Any], labels: list[str]) -> None:
+    """Source: pkg/scheduler/framework/events.go, NodeSchedulingPropertiesChange (1.36)."""
+    assert [change.label for change in find_node_events(make_node("n"), make_node("n", **after))] == labels
+
+
+def test_an_uncordoned_node_causes_a_taint_event() -> None:
+    changes = find_node_events(make_node("n", unschedulable=True), make_node("n"))
+
+    assert [change.label for change in changes] == ["NodeUpdateNodeTaint"]
+
+
+def test_a_heartbeat_causes_no_event() -> None:
+    def beat(when: str) -> Any:
+        conditions = [{"type": "Ready", "status": "True", "lastTransitionTime": when}]
+        return make_node("n", status={"conditions": conditions}, metadata={"resourceVersion": when})
+
+    assert find_node_events(beat("2026-03-01T00:00:00Z"), beat("2026-03-01T00:00:10Z")) == []
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "labels"),
+    [
+        ({}, {"labels": {"a": "b"}}, ["UnschedulablePodUpdatePodLabel"]),
+        ({"requests": {"cpu": "2"}}, {"requests": {"cpu": "1"}}, ["UnschedulablePodUpdatePodScaleDown"]),
+        ({"requests": {"cpu": "1"}}, {"requests": {"cpu": "2"}}, ["UnschedulablePodUpdate"]),
+        (
+            {"spec": {"schedulingGates": [{"name": "g"}]}},
+            {},
+            ["UnschedulablePodUpdatePodSchedulingGatesEliminated"],
+        ),
+        ({}, {"spec": {"tolerations": [{"operator": "Exists"}]}}, ["UnschedulablePodUpdatePodToleration"]),
+        ({"node": "n"}, {"node": "n", "labels": {"a": "b"}}, ["AssignedPodUpdatePodLabel"]),
+        ({}, {"priority": 3}, ["UnschedulablePodUpdate"]),
+    ],
+)
+def test_a_changed_pod_causes_one_event_per_property(
+    before: dict[str, Any], after: dict[str, Any], labels: list[str]
+) -> None:
+    """Source: pkg/scheduler/framework/events.go, PodSchedulingPropertiesChange (1.36)."""
+    events = find_pod_events(make_pod("p", **before), make_pod("p", **after), RELEASE_1_36)
+    assert [event.label for event in events] == labels
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "labels"),
+    [
+        ({}, {"labels": {"a": "b"}}, ["TargetPodUpdatePodLabel"]),
+        ({"requests": {"cpu": "2"}}, {"requests": {"cpu": "1"}}, ["TargetPodUpdatePodScaleDown"]),
+        ({"requests": {"cpu": "1"}}, {"requests": {"cpu": "2"}}, ["TargetPodUpdatePodScaleUp"]),
+        ({}, {"requests": {"cpu": "2"}}, ["TargetPodUpdatePodScaleUp"]),
+        (
+            {"requests": {"cpu": "1", "memory": "2Gi"}},
+            {"requests": {"cpu": "2", "memory": "1Gi"}},
+            ["TargetPodUpdatePodScaleDown", "TargetPodUpdatePodScaleUp"],
+        ),
+        (
+            {"node": "n", "requests": {"cpu": "1"}},
+            {"node": "n", "requests": {"cpu": "2"}},
+            ["AssignedPodUpdatePodScaleUp"],
+        ),
+        ({}, {"priority": 3}, ["TargetPodUpdate"]),
+    ],
+)
+def test_since_1_37_a_pod_has_events_of_its_own_and_of_higher_requests(
+    before: dict[str, Any], after: dict[str, Any], labels: list[str]
+) -> None:
+    """Source: pkg/scheduler/framework/events.go, PodSchedulingPropertiesChange, extractPodScaleUp (1.37)."""
+    events = find_pod_events(make_pod("p", **before), make_pod("p", **after), RELEASE_1_37)
+    assert [event.label for event in events] == labels

@@ -1,0 +1,70 @@
+"""The document of the page Cluster."""
+
+from extender.cache.cache import Cache
+from extender.ui.cluster_document import make_cluster_document, sort_resources
+from tests.build import make_node, make_pod
+
+ZONE = "topology.kubernetes.io/zone"
+
+
+def make_document() -> dict[str, object]:
+    cache = Cache()
+    cache.add_or_update_node(make_node("a", labels={ZONE: "z1", "pool": "x"}, allocatable={"cpu": "2", "pods": "10"}))
+    cache.add_or_update_node(
+        make_node("b", labels={ZONE: "z2", "pool": "x"}, allocatable={"cpu": "4", "pods": "1", "example.com/gpu": "2"})
+    )
+    cache.add_or_update_node(
+        make_node(
+            "c",
+            labels={"name": "c"},
+            allocatable={"cpu": "4", "pods": "10"},
+            taints=({"key": "db", "value": "yes", "effect": "NoSchedule"}, {"key": "old", "effect": "NoExecute"}),
+            unschedulable=True,
+        )
+    )
+    cache.add_or_update_pod(make_pod("web", node="a", requests={"cpu": "500m"}))
+    cache.add_or_update_pod(make_pod("job", node="b", requests={"cpu": "1", "example.com/gpu": "1"}))
+    return make_cluster_document(cache.snapshot())
+
+
+def test_use_is_in_thousandths_and_minus_1_without_the_resource() -> None:
+    document = make_document()
+    assert document["nodes"] == ["a", "b", "c"]
+    assert document["use"] == {"cpu": [250, 250, 0], "pods": [100, 1000, 0], "example.com/gpu": [-1, 500, -1]}
+    assert document["pods"] == [1, 1, 0]
+    assert document["unschedulable"] == [False, False, True]
+
+
+def test_totals_have_amounts_as_text_and_the_number_of_full_nodes() -> None:
+    totals = make_document()["totals"]
+    assert isinstance(totals, list)
+    assert totals[0] == {"resource": "cpu", "requested": "1500m", "allocatable": "10", "percent": "15%", "full": 0}
+    assert totals[1] == {"resource": "pods", "requested": "2", "allocatable": "21", "percent": "10%", "full": 1}
+
+
+def test_nodes_are_grouped_by_zone_by_labels_that_divide_them_and_by_taints() -> None:
+    groups = make_document()["groups"]
+    assert groups == {
+        ZONE: {"values": ["no such label", "z1", "z2"], "index": [1, 2, 0]},
+        "pool": {"values": ["no such label", "x"], "index": [1, 1, 0]},
+        "name": {"values": ["c", "no such label"], "index": [1, 1, 0]},
+        "taints": {"values": ["db=yes:NoSchedule, old:NoExecute", "no taint"], "index": [1, 1, 0]},
+    }
+
+
+def test_a_label_with_a_value_per_node_does_not_group_them() -> None:
+    cache = Cache()
+    for number in range(41):
+        cache.add_or_update_node(make_node(f"n{number}", labels={"host": str(number), "same": "x"}))
+    assert list(make_cluster_document(cache.snapshot())["groups"]) == ["taints"]
+
+
+def test_cpu_memory_and_pods_come_before_other_resources() -> None:
+    assert sort_resources(["b", "pods", "a", "memory", "cpu"]) == ["cpu", "memory", "pods", "a", "b"]
+
+
+def test_a_cluster_without_nodes_has_empty_lists() -> None:
+    document = make_cluster_document(Cache().snapshot())
+    assert (document["nodes"], document["totals"]) == ([], [{
+        "resource": "pods", "requested": "0", "allocatable": "0", "percent": "-", "full": 0
+    }])  # fmt: skip

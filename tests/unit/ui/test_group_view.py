@@ -1,0 +1,76 @@
+"""The contents of the page of a pod group."""
+
+from typing import Any
+
+from extender.app import wiring
+from extender.config.feature_gates import FeatureGates
+from extender.config.releases import RELEASE_1_36
+from extender.ui.group_view import GroupMember, GroupView, make_group_view
+from extender.ui.live_source import LiveSource
+from tests.build import make_cluster, make_node
+from tests.pod_group_builders import make_group_member, make_pod_group
+
+KEY = "default/ring"
+CPU = {"cpu": "1"}
+
+
+def view(cpu: str, *objects: Any) -> GroupView | None:
+    """Return the view of the group on a cluster of one node with these CPUs."""
+    gates = FeatureGates({"GenericWorkload": True, "GangScheduling": True}, RELEASE_1_36)
+    cache = make_cluster(make_node("n1", allocatable={"cpu": cpu, "pods": "9"}), *objects, gates=gates)
+    profiles = wiring.build_setup(gates=gates).profiles
+    return make_group_view(LiveSource("a", cache, lambda: profiles, wiring.make_runtime, lambda: 0.0), KEY)
+
+
+def members(*names: str) -> list[Any]:
+    return [make_group_member(name, requests=CPU) for name in names]
+
+
+def test_a_gang_without_enough_pods_lacks_pods() -> None:
+    result = view("4", make_pod_group(min_count=3), *members("a", "b"))
+    assert result is not None
+    assert (result.state, result.policy) == ("waits", "The gang needs 3 pods at the same time.")
+    assert result.headline == "0 of 2 pods placed; the gang lacks 1 more pod, which must be created"
+
+
+def test_a_gang_without_enough_nodes_lacks_nodes() -> None:
+    result = view("2", make_pod_group(min_count=3), *members("a", "b", "c"))
+    assert result is not None
+    assert result.state == "waits"
+    assert result.headline == "0 of 3 pods placed; the gang lacks nodes for 1 pod"
+    assert result.message
+    assert [(member.key, member.node) for member in result.members] == [
+        ("default/a", ""),
+        ("default/b", ""),
+        ("default/c", ""),
+    ]
+    assert "Insufficient cpu" in result.members[2].message
+
+
+def test_a_gang_that_fits_shows_its_nodes() -> None:
+    result = view("4", make_pod_group(min_count=2, topology="zone"), *members("a", "b"))
+    assert result is not None
+    assert (result.topology_keys, result.policy) == (("zone",), "The gang needs 2 pods at the same time.")
+    result = view("4", make_pod_group(min_count=2), *members("a", "b"))
+    assert result is not None
+    assert (result.state, result.headline) == ("fits", "0 of 2 pods placed; the group can be scheduled now")
+    assert result.members[0] == GroupMember("default/a", "n1", is_placed=False)
+    assert result.message == ""
+
+
+def test_placed_members_are_first_with_their_nodes() -> None:
+    result = view("4", make_pod_group(), make_group_member("z", node="n1", requests=CPU), *members("a"))
+    assert result is not None
+    assert [(member.key, member.is_placed) for member in result.members] == [("default/z", True), ("default/a", False)]
+    assert result.policy == "The pods are scheduled together, but each may be placed without the others."
+    result = view("4", make_pod_group(), make_group_member("z", node="n1", requests=CPU))
+    assert result is not None
+    assert (result.state, result.headline) == ("placed", "1 of 1 pod placed")
+
+
+def test_members_without_their_object_say_so_and_an_unknown_group_has_no_page() -> None:
+    result = view("4", *members("a"))
+    assert result is not None
+    assert result.policy == "There is no PodGroup object of this name."
+    assert result.headline == "0 of 1 pod placed; a PreEnqueue plugin does not allow a pending member"
+    assert view("4") is None

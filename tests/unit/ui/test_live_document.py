@@ -1,0 +1,112 @@
+"""The documents of the pages Queue and Decisions."""
+
+import math
+
+import pytest
+
+from extender.scheduler.attempt_history import Attempt
+from extender.ui.live_document import (
+    DecisionsDocumentMaker,
+    LiveCell,
+    SchedulerView,
+    make_line,
+    make_queue_document,
+)
+from tests.build import make_node, make_pod
+from tests.unit.scheduler.builders import SchedulerHarness
+
+
+def make_harness() -> SchedulerHarness:
+    """A scheduler whose queue has a pod in each part, and a pod that it bound."""
+    harness = SchedulerHarness(make_node("n1", allocatable={"cpu": "2", "pods": "10"}))
+    harness.create(make_pod("web", requests={"cpu": "1"}))
+    harness.create(make_pod("large", requests={"cpu": "8"}))
+    harness.run()
+    harness.clock.seconds += 20.0
+    return harness
+
+
+def make_view(harness: SchedulerHarness, cache_age: float = 2.0) -> SchedulerView:
+    return SchedulerView(harness.queue, harness.context.attempt_history, lambda: cache_age, harness.clock)
+
+
+def test_each_part_of_the_queue_has_its_pods_and_their_number() -> None:
+    harness = make_harness()
+    harness.create(make_pod("low"), make_pod("high", priority=5))
+    document = make_queue_document(make_view(harness))
+    assert [row[0] for row in document.rows["active"]] == [
+        LiveCell("default/high", "pods"),
+        LiveCell("default/low", "pods"),
+    ]
+    (large,) = document.rows["unschedulable"]
+    assert [cell.text for cell in large] == ["default/large", "0", "1", "20 s", "NodeResourcesFit"]
+    assert document.rows["backoff"] == document.rows["gated"] == []
+    assert document.texts == {
+        "active": "2 pods",
+        "backoff": "0 pods",
+        "unschedulable": "1 pod",
+        "gated": "0 pods",
+        "in-flight": "0 pods",
+    }
+
+
+def test_pods_in_backoff_and_gated_pods_are_apart_from_unschedulable_pods() -> None:
+    harness = make_harness()
+    harness.clock.seconds -= 20.0  # the backoff of the pod has not ended
+    harness.create(make_pod("held", spec={"schedulingGates": [{"name": "example.com/quota"}]}))
+    harness.dispatcher.on_add(make_node("n2", allocatable={"cpu": "9", "pods": "10"}))
+    document = make_queue_document(make_view(harness))
+    assert [row[0].text for row in document.rows["backoff"]] == ["default/large"]
+    assert [(row[0].text, row[4].text) for row in document.rows["gated"]] == [("default/held", "SchedulingGates")]
+    assert document.rows["unschedulable"] == []
+
+
+def test_a_long_queue_shows_its_first_pods() -> None:
+    harness = SchedulerHarness(make_node("n1"))
+    harness.create(*(make_pod(f"p{number:02}", priority=number) for number in range(60)))
+    document = make_queue_document(make_view(harness))
+    assert document.texts["active"] == "60 pods; the first 50 are shown"
+    keys = [row[0].text for row in document.rows["active"]]
+    assert (len(keys), keys[0], keys[-1]) == (50, "default/p59", "default/p10")
+
+
+def test_decisions_have_the_result_the_time_and_the_message() -> None:
+    harness = make_harness()
+    document = DecisionsDocumentMaker(make_view(harness)).make()
+    web, large = document.rows["attempts"]
+    assert [cell.text for cell in web[1:4]] == ["default/web", "scheduled", "n1"]
+    assert web[3].kind == "nodes"
+    assert large[6].text.startswith("0/1 nodes are available: 1 Insufficient cpu.")
+    assert document.texts["cache-age"] == "2.0 s"
+
+
+def test_a_long_message_is_shortened() -> None:
+    harness = make_harness()
+    view = make_view(harness)
+    view.attempt_history.record(Attempt(0.0, "a/b", "u", "unschedulable", "", "x" * 500, 0.002, 3))
+    row = DecisionsDocumentMaker(view).make().rows["attempts"][0]
+    assert row[6].text == "x" * 200 + "..."
+    assert [cell.text for cell in row[4:6]] == ["2.0 ms", "3"]
+
+
+def test_rates_and_durations_are_those_of_the_last_minute() -> None:
+    harness = make_harness()
+    view, now = make_view(harness), harness.clock.now()
+    for age, result in ((1.0, "scheduled"), (1.0, "error"), (30.0, "scheduled"), (100.0, "scheduled")):
+        view.attempt_history.record(Attempt(math.floor(now) - age, "a/b", "u", result, "", "", 0.01, 1))
+    document = DecisionsDocumentMaker(view).make()
+    assert document.texts["rate"].startswith("1 in the last second, ")
+    assert document.lines["rate"].split()[-1] == "240.0,0.5"
+
+
+def test_without_a_response_of_the_api_server_the_cache_has_no_age() -> None:
+    document = DecisionsDocumentMaker(make_view(make_harness(), math.inf)).make()
+    assert (document.texts["cache-age"], document.lines["cache-age"]) == ("no response yet", "")
+
+
+@pytest.mark.parametrize(
+    ("values", "line"),
+    [([], ""), ([3.0], "240.0,0.5"), ([0.0, 0.0], "235.9,39.5 240.0,39.5"), ([1.0, 2.0], "235.9,20.0 240.0,0.5")],
+)
+def test_a_line_ends_at_the_right_and_its_largest_value_is_at_the_top(values: list[float], line: str) -> None:
+    assert make_line(values) == line

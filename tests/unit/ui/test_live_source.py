@@ -1,0 +1,90 @@
+"""The live cluster behind the pages."""
+
+import msgspec
+import pytest
+
+from extender.analysis.input.input_errors import InputError
+from extender.app import wiring
+from extender.cache.cache import Cache
+from extender.ui.live_source import LiveSource
+from tests.build import make_node, make_pod
+
+
+class Cluster:
+    """A cache with a node of four CPUs, a bound pod and an assumed pod; time stands still until it is set."""
+
+    def __init__(self) -> None:
+        self.cache, self.now, self.profiles = Cache(), 0.0, dict(wiring.build_setup().profiles)
+        self.cache.add_or_update_node(make_node("n1", allocatable={"cpu": "4", "pods": "10"}))
+        self.cache.add_or_update_pod(make_pod("bound", node="n1", requests={"cpu": "3"}))
+        self.cache.add_or_update_pod(make_pod("assumed", requests={"cpu": "1"}))
+        self.cache.assume(make_pod("assumed", requests={"cpu": "1"}), "n1")
+        self.source = LiveSource("a", self.cache, lambda: self.profiles, wiring.make_runtime, lambda: self.now)
+
+    def requested(self) -> list[int]:
+        view = self.cache.snapshot().view()
+        return view.requested(self.cache.snapshot().symbols.resources.intern("cpu")).tolist()
+
+
+def test_a_pending_pod_is_explained_on_the_current_state() -> None:
+    cluster = Cluster()
+    cluster.cache.add_or_update_pod(make_pod("big", requests={"cpu": "1"}))
+    pod, report = cluster.source.explain("default/big")
+    assert (pod.key, report.fits) == ("default/big", False)
+    assert report.to_values()["nodes"]["n1"]["firstFailure"]["reasons"] == ["Insufficient cpu"]
+    cluster.cache.remove_pod(next(iter(cluster.cache.assigned_pods)))
+    assert cluster.source.explain("default/big")[1].fits
+
+
+@pytest.mark.parametrize("name", ["bound", "assumed"])
+def test_an_assigned_pod_is_explained_without_a_write_to_the_cache(name: str) -> None:
+    cluster = Cluster()
+    before, history_id = cluster.requested(), cluster.cache.snapshot().object_history_id
+    _, report = cluster.source.explain(f"default/{name}")
+    values = report.to_values()
+    assert values["assigned"]["node"] == "n1"
+    assert values["feasible"] == ["n1"]
+    assert cluster.requested() == before == [4000]
+    assert cluster.cache.is_assumed(make_pod("assumed").metadata.uid)
+    assert cluster.cache.snapshot().object_history_id is history_id
+
+
+@pytest.mark.parametrize(
+    ("key", "message"),
+    [("default/none", "there is no such pod"), ("default/other", 'no profile is for its scheduler "another"')],
+)
+def test_a_pod_that_cannot_be_explained_is_an_error(key: str, message: str) -> None:
+    cluster = Cluster()
+    cluster.cache.add_or_update_pod(make_pod("other", spec={"schedulerName": "another"}))
+    with pytest.raises(InputError, match=message):
+        cluster.source.explain(key)
+
+
+def test_the_waiting_pods_are_those_of_the_profiles_in_groups_that_are_alike() -> None:
+    cluster = Cluster()
+    for name in ("a", "b"):
+        cluster.cache.add_or_update_pod(make_pod(name, requests={"cpu": "2"}))
+    cluster.cache.add_or_update_pod(make_pod("other", spec={"schedulerName": "another"}))
+    (group,) = cluster.source.list_waiting_pods()
+    assert cluster.source.describe_waiting_pods(group).keys == ("default/a", "default/b")
+
+
+def test_the_pages_of_the_whole_cluster_are_made_again_after_five_seconds() -> None:
+    cluster = Cluster()
+    first = cluster.source.get_cluster_document()
+    cluster.cache.add_or_update_node(make_node("n2"))
+    cluster.now = 4.9
+    assert cluster.source.get_cluster_document() is first
+    cluster.now = 5.0
+    assert msgspec.json.decode(cluster.source.get_cluster_document())["nodes"] == ["n1", "n2"]
+    assert cluster.source.get_totals()[0]["requested"] == "4"
+
+
+def test_the_search_knows_the_node_of_each_pod() -> None:
+    cluster = Cluster()
+    cluster.cache.add_or_update_pod(make_pod("waits"))
+    assert cluster.source.get_node_names() == {
+        "default/waits": "",
+        "default/bound": "n1",
+        "default/assumed": "n1",
+    }

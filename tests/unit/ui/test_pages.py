@@ -1,0 +1,187 @@
+"""The pages as HTML, without a browser: status codes, escapes, and the JSON documents."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from starlette.testclient import TestClient
+
+from extender.analysis.recorded_cluster import parse_recording
+from extender.app import wiring
+from extender.ui.pages import make_app
+from extender.ui.recorded_source import RecordedSource
+
+STATIC = Path(__file__).parents[3] / "extender" / "ui" / "static"
+HOSTILE_TEXTS = [
+    "<script>alert(1)</script>",
+    "</script><script>alert(1)</script>",
+    "<img src=x onerror=alert(1)>",
+    '" onmouseover="alert(1)',
+    "' autofocus onfocus='alert(1)",
+    "{{ 7 * 7 }}",
+    "{% raw %}",
+    "javascript:alert(1)",
+    "<!--",
+    "]]>",
+    "&lt;b&gt;",
+    "<svg/onload=alert(1)>",
+    "a\u202egpj.exe",
+    "a\u200fb",
+    "a\u2067b\u2069",
+    "\u061cx",
+    "\ufeffx",
+    "x\u0085y",
+    "</td></table><iframe src=//x>",
+    "<base href=//x>",
+]
+PLACES: dict[str, Callable[[str], str]] = {
+    "a reason of a gate": lambda text: f"spec: {{schedulingGates: [{{name: {text}}}]}}",
+    "a node selector": lambda text: f"spec: {{nodeSelector: {{pool: {text}}}}}",
+    "an owner": lambda text: (
+        f"metadata: {{name: p, namespace: d, ownerReferences: [{{apiVersion: v1, kind: {text}, name: {text}, uid: u,"
+        " controller: true}]}"
+    ),
+    "the reason of a condition": lambda text: (
+        f"status: {{conditions: [{{type: PodScheduled, status: 'False', reason: {text},"
+        " lastTransitionTime: '2026-01-01T00:00:00Z'}]}"
+    ),
+    "a request": lambda text: f"spec: {{containers: [{{name: a, resources: {{requests: {{{text}: 1}}}}}}]}}",
+}
+
+
+@pytest.fixture(scope="module")
+def client(demo_source: RecordedSource) -> TestClient:
+    """A client of the pages of the demo's recorded cluster."""
+    return TestClient(make_app(demo_source))
+
+
+def make_client(text: str) -> TestClient:
+    setup = wiring.build_setup()
+    recording = parse_recording(text.encode(), "cluster.yaml")
+    return TestClient(make_app(RecordedSource(recording, setup.profiles, wiring.make_runtime(), setup.gates)))
+
+
+@pytest.mark.parametrize(
+    ("path", "text"),
+    [
+        ("/ui/", "12 nodes"),
+        ("/ui/waiting", "8 waiting pods"),
+        ("/ui/nodes/gpu-a1", "nvidia.com/gpu=present:NoSchedule"),
+        ("/ui/pods/batch/month-end", "fits on none of 12 nodes"),
+        ("/ui/pods/shop/api-7f4b-g3ypl", "NodeResourcesBalancedAllocation +1"),
+        ("/ui/pods/shop/api-7f4b-c6jd2", "is on node general-a1"),
+        ("/ui/pods/batch/import", "waiting for scheduling gates: [example.com/quota]"),
+        ("/ui/search?q=api", "5 pods and 0 nodes"),
+        ("/ui/search", "Enter a part"),
+        ("/ui/waiting?page=nonsense", "8 waiting pods"),
+        ("/ui/waiting?page=99999999999999", "8 waiting pods"),
+        ("/ui/pods/batch/month-end?unfold=nonsense", "fits on none of 12 nodes"),
+    ],
+)
+def test_a_page_has_its_text(client: TestClient, path: str, text: str) -> None:
+    response = client.get(path)
+    assert response.status_code == 200
+    assert text in response.text
+    assert response.headers["content-type"] == "text/html; charset=utf-8"
+    assert "set-cookie" not in response.headers
+
+
+@pytest.mark.parametrize(
+    ("path", "text"),
+    [
+        ("/ui/nodes/none", "There is no node none."),
+        ("/ui/pods/shop/none", "there is no such pod"),
+        ("/ui/pods/shop/apj-7f4b-g3ypl", "did you mean shop/api-7f4b-g3ypl"),
+        ("/ui/none", "There is no such page."),
+        ("/ui/static/none.js", "There is no such page."),
+        ("/ui/static/../pages.py", "There is no such page."),
+        ("/ui/static/%2e%2e/pages.py", "There is no such page."),
+    ],
+)
+def test_an_unknown_page_says_so(client: TestClient, path: str, text: str) -> None:
+    response = client.get(path)
+    assert response.status_code == 404
+    assert text in response.text
+
+
+@pytest.mark.parametrize("path", ["/", "/ui"])
+def test_the_address_without_a_page_leads_to_the_first_page(client: TestClient, path: str) -> None:
+    response = client.get(path, follow_redirects=False)
+    assert (response.status_code, response.headers["location"]) == (307, "/ui/")
+
+
+@pytest.mark.parametrize("method", ["POST", "PUT", "PATCH", "DELETE"])
+def test_no_request_that_could_change_something_is_served(client: TestClient, method: str) -> None:
+    assert client.request(method, "/ui/pods/batch/month-end").status_code == 405
+
+
+def test_every_link_of_the_first_pages_leads_to_a_page(client: TestClient) -> None:
+    seen: set[str] = set()
+    for page in ("/ui/", "/ui/waiting", "/ui/pods/shop/frontend-5d8c-k7wzd", "/ui/nodes/general-a1"):
+        seen |= set(find_links(client.get(page).text))
+    assert "/ui/nodes/general-c1" in seen
+    assert {link: client.get(link).status_code for link in seen if client.get(link).status_code != 200} == {}
+
+
+def find_links(html: str) -> list[str]:
+    return [part.partition('"')[0].partition("#")[0] for part in html.split('href="')[1:] if part.startswith("/")]
+
+
+def test_the_pages_load_nothing_from_other_hosts_and_have_nothing_inline(client: TestClient) -> None:
+    for path in ("/ui/", "/ui/waiting", "/ui/pods/shop/api-7f4b-g3ypl", "/ui/nodes/gpu-a1", "/ui/search?q=a"):
+        html = client.get(path).text
+        assert "://" not in html.replace("http://testserver", "")
+        assert " style=" not in html
+        assert " onclick" not in html
+        assert "<script>" not in html
+    for file in STATIC.iterdir():
+        text = file.read_text().replace("http://www.w3.org/2000/svg", "")
+        assert "://" not in text, file.name
+        assert "innerHTML" not in text, file.name
+
+
+@pytest.mark.parametrize("place", PLACES)
+@pytest.mark.parametrize("text", HOSTILE_TEXTS)
+def test_text_with_markup_or_invisible_characters_is_shown_as_text(place: str, text: str) -> None:
+    """A hundred cases: twenty texts in five fields of a pod."""
+    quoted = '"' + text.encode("unicode_escape").decode().replace('"', '\\"').replace("\\x85", "\\N") + '"'
+    node = "apiVersion: v1\nkind: Node\nmetadata: {name: n}\nstatus: {allocatable: {cpu: 1, pods: 5}}\n"
+    fields = PLACES[place](quoted)
+    meta = "" if fields.startswith("metadata") else "metadata: {name: p, namespace: d}\n"
+    client = make_client(f"{node}---\napiVersion: v1\nkind: Pod\n{meta}{fields}\n")
+    for path in ("/ui/waiting", "/ui/pods/d/p"):
+        response = client.get(path)
+        assert response.status_code == 200
+        assert is_harmless(response.text, text)
+
+
+def is_harmless(html: str, text: str) -> bool:
+    """Whether a page contains neither the markup nor the invisible characters of *text*."""
+    has_markup = any(character in text for character in "<>\"'") and text in html
+    return not has_markup and all(character.isprintable() or character in "\n\t" for character in html)
+
+
+def test_a_hostile_text_is_seen_if_it_is_not_escaped() -> None:
+    assert not is_harmless("<p><script>alert(1)</script></p>", "<script>alert(1)</script>")
+    assert not is_harmless("<p>a\u202eb</p>", "a\u202eb")
+    assert is_harmless("<p>&lt;script&gt;alert(1)&lt;/script&gt;</p>", "<script>alert(1)</script>")
+
+
+@pytest.mark.parametrize("text", HOSTILE_TEXTS)
+def test_a_hostile_search_is_shown_as_text(client: TestClient, text: str) -> None:
+    response = client.get("/ui/search", params={"q": text})
+    assert response.status_code == 200
+    assert is_harmless(response.text, text)
+
+
+def test_the_page_of_a_group_is_linked_from_its_members() -> None:
+    client = make_client(
+        "apiVersion: v1\nkind: Node\nmetadata: {name: n1}\nstatus: {allocatable: {cpu: 4, pods: 9}}\n---\n"
+        "apiVersion: v1\nkind: Pod\nmetadata: {name: a, namespace: d}\n"
+        'spec: {schedulingGroup: {podGroupName: "<b>ring<b>"}}\n'
+    )
+    assert 'href="/ui/groups/d/%3Cb%3Ering%3Cb%3E"' in client.get("/ui/pods/d/a").text
+    page = client.get("/ui/groups/d/<b>ring<b>")
+    assert "&lt;b&gt;ring&lt;b&gt;" in page.text
+    assert client.get("/ui/groups/d/none").status_code == 404
+    assert "There is no pod group d/none." in client.get("/ui/groups/d/none").text
