@@ -55,6 +55,19 @@ class ByFile(LoadScopeScheduling):
         file = file_of(nodeid)
         return IMAGE if file.startswith(IMAGE) else file
 
+    def remove_node(self, node: Any) -> str | None:
+        """Return the test during which a process ended; the other tests of the process run in another one.
+
+        Without this, pytest-xdist runs that test again, in each replacement of the process, for ever if it hangs.
+        """
+        units = self.assigned_work[node].values()
+        crashed = next((test for unit in units for test, completed in unit.items() if not completed), None)
+        for unit in units:
+            if crashed in unit:
+                unit[crashed] = True
+        super().remove_node(node)
+        return crashed
+
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_auto_num_workers(config: pytest.Config) -> int:
