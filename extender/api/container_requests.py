@@ -1,8 +1,8 @@
 """The requests of a pod's containers, and the requests of a pod in an in-place resize.
 
-Release 1.36 takes the maximum of spec and status for each container and adds the maxima. Since 1.37 the requests of all
-containers are added three times: from the spec, from the allocated resources, and from the actuated resources. The
-maximum of the three sums counts.
+Release 1.36 takes the maximum of spec and status for each container, and adds these maxima. Since 1.37 there are three
+sums over all containers: of the requests in the spec, of the allocated resources, and of the actuated resources. The
+maximum of the three sums is used.
 
 Source: component-helpers/resource/helpers.go, AggregateContainerRequests (1.36, 1.37).
 """
@@ -17,7 +17,7 @@ from extender.api.quantity import Quantity
 
 Quantities: TypeAlias = dict[str, Quantity]
 
-_GetRequests: TypeAlias = Callable[[Container], Quantities]
+_RequestsGetter: TypeAlias = Callable[[Container], Quantities]
 
 
 def parse_resources(resources: ResourceList) -> Quantities:
@@ -81,7 +81,7 @@ def sum_spec_requests(pod: Pod, defaults: Mapping[str, Quantity]) -> Quantities:
 def sum_effective_requests(pod: Pod, defaults: Mapping[str, Quantity]) -> Quantities:
     """Return the sum of the effective requests of the containers, as release 1.36 counts them.
 
-    The status counts for app containers and sidecars whose status has resources.
+    The status of an init container that is not a sidecar is ignored.
     """
     # As upstream, a later status of the same name replaces an earlier one.
     statuses = {status.name: status for status in (*pod.status.container_statuses, *pod.status.init_container_statuses)}
@@ -120,7 +120,8 @@ def compute_maximum_of_sums(
         actuated_sum = parse_resources(actuated_of_pod)
     else:
         # As upstream, the first status of a name counts.
-        statuses = {each.name: each for each in reversed((*status.container_statuses, *status.init_container_statuses))}
+        container_statuses = (*status.container_statuses, *status.init_container_statuses)
+        statuses = {container_status.name: container_status for container_status in reversed(container_statuses)}
         allocated_sum = _sum_containers(pod, _make_allocated_getter(statuses, infeasible=infeasible), defaults)
         add_resources(allocated_sum, claim_requests)
         actuated_sum = _sum_containers(pod, _make_actuated_getter(statuses, infeasible=infeasible), defaults)
@@ -131,7 +132,7 @@ def _get_spec_requests(container: Container) -> Quantities:
     return parse_resources(container.resources.requests)
 
 
-def _make_allocated_getter(statuses: Mapping[str, ContainerStatus], *, infeasible: bool) -> _GetRequests:
+def _make_allocated_getter(statuses: Mapping[str, ContainerStatus], *, infeasible: bool) -> _RequestsGetter:
     """Return the function that returns a container's allocated resources, or else its spec requests."""
 
     def get_requests(container: Container) -> Quantities:
@@ -143,7 +144,7 @@ def _make_allocated_getter(statuses: Mapping[str, ContainerStatus], *, infeasibl
     return get_requests
 
 
-def _make_actuated_getter(statuses: Mapping[str, ContainerStatus], *, infeasible: bool) -> _GetRequests:
+def _make_actuated_getter(statuses: Mapping[str, ContainerStatus], *, infeasible: bool) -> _RequestsGetter:
     """Return the function that returns a container's actuated requests, or else its allocated or spec requests."""
     get_allocated_requests = _make_allocated_getter(statuses, infeasible=infeasible)
 
@@ -156,7 +157,7 @@ def _make_actuated_getter(statuses: Mapping[str, ContainerStatus], *, infeasible
     return get_requests
 
 
-def _sum_containers(pod: Pod, get_requests: _GetRequests, defaults: Mapping[str, Quantity]) -> Quantities:
+def _sum_containers(pod: Pod, get_requests: _RequestsGetter, defaults: Mapping[str, Quantity]) -> Quantities:
     """Return, by resource, the sum over app containers and sidecars, or the peak during initialization if higher."""
     total: Quantities = {}
     for container in pod.spec.containers:

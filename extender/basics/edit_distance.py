@@ -10,19 +10,20 @@ def compute_edit_distance(first: str, second: str, limit: int) -> int:
     """
     if abs(len(first) - len(second)) > limit:
         return limit + 1
-    before_previous: list[int] = []
-    previous = list(range(len(second) + 1))
+    costs_two_rows_above: list[int] = []
+    costs_above = list(range(len(second) + 1))
     for row, character in enumerate(first, 1):
-        current = [row]
-        for column, other in enumerate(second, 1):
-            cost = min(previous[column] + 1, current[column - 1] + 1, previous[column - 1] + (character != other))
-            if row > 1 and column > 1 and character == second[column - 2] and first[row - 2] == other:
-                cost = min(cost, before_previous[column - 2] + 1)
-            current.append(cost)
-        if min(current) > limit:
+        costs = [row]
+        for column, other_character in enumerate(second, 1):
+            substitution_cost = int(character != other_character)
+            cost = min(costs_above[column] + 1, costs[column - 1] + 1, costs_above[column - 1] + substitution_cost)
+            if row > 1 and column > 1 and character == second[column - 2] and first[row - 2] == other_character:
+                cost = min(cost, costs_two_rows_above[column - 2] + 1)
+            costs.append(cost)
+        if min(costs) > limit:
             return limit + 1
-        before_previous, previous = previous, current
-    return min(previous[-1], limit + 1)
+        costs_two_rows_above, costs_above = costs_above, costs
+    return min(costs_above[-1], limit + 1)
 
 
 def find_nearest_names(name: str, known_names: Iterable[str], count: int = 3) -> list[str]:

@@ -29,9 +29,10 @@ from extender.cache.tables.symbols import Symbols
 from extender.cache.tables.volume_uses import VolumeUses, collect_volume_uses
 
 _MAX_RECENT_BYTES = 64 << 20
-"""Limit of the memory of the signatures that are kept even if no pod has them: about 4,700 with keys of 500 bytes.
+"""Limit of the memory of recently used signatures, in bytes. It is enough for 4,700 signatures with keys of 500 bytes.
 
-Pods of a list share their parts through these signatures, so there must be room for the workloads of a large cluster.
+A recently used signature stays in memory even if no pod has it. The decoded pods of a list share their parts through
+these signatures, so the limit must be enough for the workloads of a large cluster.
 """
 
 

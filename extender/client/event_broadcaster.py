@@ -50,7 +50,7 @@ _WriteQueue: TypeAlias = deque[tuple[float, EventWrite]]
 
 
 @dataclass(slots=True)
-class _Sender:
+class _SenderQueues:
     """The pending writes of one sender. All writes of one event are in one queue, so that they stay in order."""
 
     urgent: _WriteQueue = field(default_factory=deque)
@@ -86,7 +86,9 @@ class EventBroadcaster:
     written: int = 0
     dropped: int = 0
     failed: int = 0
-    _senders: tuple[_Sender, ...] = field(default_factory=lambda: tuple(_Sender() for _ in range(SENDER_COUNT)))
+    _senders: tuple[_SenderQueues, ...] = field(
+        default_factory=lambda: tuple(_SenderQueues() for _ in range(SENDER_COUNT))
+    )
     _last_timestamp_ns: int = 0
     _draining: bool = False
 
@@ -143,7 +145,7 @@ class EventBroadcaster:
                 else:
                     self._enqueue(write)
 
-    async def _run_sender(self, sender: _Sender) -> None:
+    async def _run_sender(self, sender: _SenderQueues) -> None:
         while True:
             while queue := sender.urgent or sender.deferrable:
                 enqueued_at, write = queue[0]

@@ -45,7 +45,7 @@ apiserver/pkg/server/config.go, NewConfig, RequestTimeout (1.36).
 """
 
 ETCD_TIMEOUT: Final = 7.0
-"""Seconds after which etcd has executed or dropped a transaction of a request that the API server has finished.
+"""Seconds after the end of a request in the API server until etcd has executed or dropped the request's transaction.
 
 Source: etcd, server/config/config.go, ServerConfig.ReqTimeout (3.6).
 """
@@ -217,8 +217,11 @@ class Writer:
         After a failure status the pod is read to find the outcome. If the response is lost, the outcome is unknown.
         The pod is then read repeatedly until the outcome is known. Meanwhile the same binding is sent again after
         each of `RESEND_DELAYS`. A binding may be executed twice without harm. The pod must stay assumed on its node
-        until this method returns. The pod is not bound if it has no node when no request can be executed any more.
-        That is `ETCD_TIMEOUT` after an error of the API server, or after its deadline if there was no response.
+        until this method returns.
+
+        A pod without a node counts as not bound only when the request can no longer be executed. This is
+        `ETCD_TIMEOUT` after an error of the API server. Without a response, it is `ETCD_TIMEOUT` after the deadline
+        of the API server.
 
         Args:
             namespace: the pod's namespace.
@@ -333,10 +336,11 @@ def _is_outcome_unknown(error: ApiError) -> bool:
 
 
 def _get_execution_seconds(error: ApiError) -> float:
-    """Return the seconds in which a request of unknown outcome may still be executed."""
-    # Only the API server sends a Status with a reason. Except for a timeout, its handler has then returned.
-    is_finished = bool(error.reason) and error.code != _GATEWAY_TIMEOUT
-    return ETCD_TIMEOUT if is_finished else BIND_TIMEOUT + ETCD_TIMEOUT
+    """Return for how many more seconds a request that ended with *error* may be executed."""
+    # Only the API server sends a Status with a reason. When it sends one, it has finished the request, unless the
+    # Status reports a timeout.
+    has_finished = bool(error.reason) and error.code != _GATEWAY_TIMEOUT
+    return ETCD_TIMEOUT if has_finished else BIND_TIMEOUT + ETCD_TIMEOUT
 
 
 def _get_endpoint(kind: str | Endpoint) -> Endpoint:

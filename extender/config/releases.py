@@ -54,7 +54,7 @@ class Release:
             applies to none.
         compares_all_distinct_devices: distinctAttribute compares all devices of a request. Otherwise it compares one
             device per request.
-        counts_counters_by_driver: pools of different drivers with one name have separate shared counters.
+        separates_counters_by_driver: pools of different drivers with one name have separate shared counters.
         restricts_counter_slices: a slice with shared counters belongs to the nodes that it names. Otherwise it belongs
             to all nodes.
         keeps_exhausted_devices: a request for all devices includes devices whose capacity is used up, and fails.
@@ -90,7 +90,7 @@ class Release:
     nominates_gated_pods: bool
     applies_rules_without_selector: bool
     compares_all_distinct_devices: bool
-    counts_counters_by_driver: bool
+    separates_counters_by_driver: bool
     restricts_counter_slices: bool
     keeps_exhausted_devices: bool
     counts_shares_without_capacity: bool
@@ -139,7 +139,7 @@ RELEASE_1_36: Final = Release(
     nominates_gated_pods=False,
     applies_rules_without_selector=True,
     compares_all_distinct_devices=False,
-    counts_counters_by_driver=False,
+    separates_counters_by_driver=False,
     restricts_counter_slices=False,
     keeps_exhausted_devices=False,
     counts_shares_without_capacity=False,
@@ -173,7 +173,7 @@ RELEASE_1_37: Final = Release(
     nominates_gated_pods=True,
     applies_rules_without_selector=False,
     compares_all_distinct_devices=True,
-    counts_counters_by_driver=True,
+    separates_counters_by_driver=True,
     restricts_counter_slices=True,
     keeps_exhausted_devices=True,
     counts_shares_without_capacity=True,

@@ -116,7 +116,7 @@ class AllocationSearch:
         self._allocated_devices = allocated_devices
         self._features = features
         self._timed_out = timed_out
-        self._counters = CounterAllocator(allocated_devices, by_driver=features.release.counts_counters_by_driver)
+        self._counters = CounterAllocator(allocated_devices, by_driver=features.release.separates_counters_by_driver)
         self._allocating_devices: dict[DeviceId, set[int]] = {}
         self._allocating_capacity: dict[DeviceId, dict[str, int]] = {}
         self.claims: list[ClaimAllocation] = []

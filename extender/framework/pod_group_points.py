@@ -140,7 +140,7 @@ It is sent the `cycle.pod_group_members.GroupDecision` on each snapshot.
 
 @runtime_checkable
 class PodGroupPostFilter(NamedPlugin, Protocol[AttemptT_contra]):
-    """Runs when a pod group cannot be scheduled. *attempt* is a `cycle.pod_group_post_filter.FailedGroupAttempt`.
+    """Runs when a pod group cannot be scheduled. *attempt* is a `cycle.pod_group.post_filter.FailedGroupAttempt`.
 
     Source: pkg/scheduler/framework/interface.go, PodGroupPostFilterPlugin; pkg/scheduler/schedule_one_podgroup.go,
     Scheduler.runWorkloadAwarePreemption (1.36).

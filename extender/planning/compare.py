@@ -16,7 +16,7 @@ from extender.planning.departures import Departure, classify_departure, make_rep
 
 
 @dataclass(frozen=True, slots=True)
-class Candidate:
+class ConfiguredCluster:
     """One of the two configurations, with its own copy of the cluster.
 
     Attributes:
@@ -88,8 +88,8 @@ def return_pods_to_queue(cache: Cache) -> None:
 
 
 def compare(
-    first: Candidate,
-    second: Candidate,
+    first: ConfiguredCluster,
+    second: ConfiguredCluster,
     options: SimulationOptions = DEFAULT_OPTIONS,
     progress: Callable[[int, int], None] | None = None,
 ) -> Comparison:
@@ -103,16 +103,18 @@ def compare(
             both configurations count.
     """
     # The first cycle of a process takes longer, whatever the configuration.
-    for candidate in (first, second):
-        for pod in list_pending_pods(candidate.cache, candidate.profiles)[:1]:
-            PodPlacer(candidate.cache, candidate.profiles, candidate.runtime).find_node(pod)
+    for configured_cluster in (first, second):
+        for pod in list_pending_pods(configured_cluster.cache, configured_cluster.profiles)[:1]:
+            PodPlacer(configured_cluster.cache, configured_cluster.profiles, configured_cluster.runtime).find_node(pod)
     first_outcome = _place_pods(first, options, lambda done, total: progress and progress(done, 2 * total))
     second_outcome = _place_pods(second, options, lambda done, total: progress and progress(total + done, 2 * total))
     differences, pod_count = _list_differences(first_outcome.simulation, second_outcome.simulation)
     return Comparison(first_outcome, second_outcome, differences, pod_count)
 
 
-def _place_pods(candidate: Candidate, options: SimulationOptions, progress: Callable[[int, int], object]) -> Outcome:
+def _place_pods(
+    configured_cluster: ConfiguredCluster, options: SimulationOptions, progress: Callable[[int, int], object]
+) -> Outcome:
     start_times: list[float] = []
     times: list[float] = []
 
@@ -122,7 +124,9 @@ def _place_pods(candidate: Candidate, options: SimulationOptions, progress: Call
         start_times.append(perf_counter())
 
     start_times.append(perf_counter())
-    simulation = simulate(candidate.cache, candidate.profiles, candidate.runtime, options, progress=record_time)
+    simulation = simulate(
+        configured_cluster.cache, configured_cluster.profiles, configured_cluster.runtime, options, progress=record_time
+    )
     return Outcome(simulation, tuple(sorted(times)))
 
 

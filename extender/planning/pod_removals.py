@@ -10,10 +10,10 @@ from extender.api.kinds.pod import Pod
 from extender.cache.cache import Cache
 from extender.cache.pod_info import AssignedPodInfo
 from extender.cache.pod_signature import PodSignature
-from extender.planning.budget_ledger import BudgetLedger
 from extender.planning.cache_edits import CacheEdits
 from extender.planning.claim_release import release_claims
 from extender.planning.departures import Departure, classify_departure, make_replacement
+from extender.planning.remaining_disruptions import RemainingDisruptions
 
 _NO_NODE: Final = ""
 
@@ -52,7 +52,7 @@ class PodRemovals:
         "_cache",
         "_drained",
         "_edits",
-        "_ledger",
+        "_remaining_disruptions",
         "_replacements",
         "_sources",
         "_unplaced_uids",
@@ -62,8 +62,8 @@ class PodRemovals:
         "violations",
     )
 
-    def __init__(self, cache: Cache, edits: CacheEdits, ledger: BudgetLedger) -> None:
-        self._cache, self._edits, self._ledger = cache, edits, ledger
+    def __init__(self, cache: Cache, edits: CacheEdits, remaining_disruptions: RemainingDisruptions) -> None:
+        self._cache, self._edits, self._remaining_disruptions = cache, edits, remaining_disruptions
         self.lost: list[LostPod] = []
         self.daemon_or_mirror_count = 0
         self.scaled_down: list[str] = []
@@ -81,7 +81,8 @@ class PodRemovals:
     def blocked(self) -> list[BlockedPod]:
         """The pods that could not be evicted from drained nodes."""
         return [
-            BlockedPod(pod.key, pod.node_name, tuple(self._ledger.find_blocking_budgets(pod))) for pod in self._drained
+            BlockedPod(pod.key, pod.node_name, tuple(self._remaining_disruptions.find_blocking_budgets(pod)))
+            for pod in self._drained
         ]
 
     def list_pods_on(self, node: str) -> list[AssignedPodInfo]:
@@ -103,7 +104,7 @@ class PodRemovals:
         self._remove(pod)
 
     def _record_violations(self, pod: AssignedPodInfo) -> list[str]:
-        violated = self._ledger.count_disruption(pod)
+        violated = self._remaining_disruptions.count_disruption(pod)
         for budget in violated:
             self.violations.setdefault(budget, []).append(pod.key)
         return violated
@@ -122,11 +123,11 @@ class PodRemovals:
         for pod in self._drained:
             if pod.uid not in self._cache.assigned_pods:
                 continue  # evicted by preemption
-            if not pod.terminating and self._ledger.find_blocking_budgets(pod):
+            if not pod.terminating and self._remaining_disruptions.find_blocking_budgets(pod):
                 remaining.append(pod)
                 continue
             if not pod.terminating:
-                self._ledger.count_disruption(pod)
+                self._remaining_disruptions.count_disruption(pod)
             self._remove(pod)
         self._drained = remaining
         return self.take_replacements()
@@ -144,7 +145,7 @@ class PodRemovals:
 
     def _disrupt_victim(self, pod: AssignedPodInfo) -> list[str]:
         """Count a victim also in the budgets' objects, which later preemptions read."""
-        for name in self._ledger.list_budgets(pod):
+        for name in self._remaining_disruptions.list_budgets(pod):
             budget = self._cache.snapshot().get_object(PodDisruptionBudget, name)
             if budget is not None:
                 allowed = max(0, budget.status.disruptions_allowed - 1)
@@ -180,4 +181,4 @@ class PodRemovals:
         """Count a placed pod; if it is a replacement, its budgets allow another disruption."""
         if uid in self._unplaced_uids:
             self._unplaced_uids.remove(uid)
-            self._ledger.count_replacement(signature)
+            self._remaining_disruptions.count_replacement(signature)

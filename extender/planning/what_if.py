@@ -12,10 +12,10 @@ from extender.cache.cache import Cache
 from extender.cycle.plugin_runtime import PluginRuntime
 from extender.framework.extension_points import QueueSortEntry
 from extender.framework.profiles import Profile
-from extender.planning.budget_ledger import BudgetLedger, ClusterBudgets
 from extender.planning.cache_edits import CacheEdits
 from extender.planning.cluster_totals import ClusterTotals, Cost, NodePriceFunction, calculate_cost, calculate_totals
 from extender.planning.pod_removals import PodRemovals
+from extender.planning.remaining_disruptions import ClusterBudgets, RemainingDisruptions
 from extender.planning.scenario import Scenario
 from extender.planning.scenario_changes import apply_scenario
 from extender.preemption.plan import Candidate, PreemptionPlan
@@ -37,7 +37,7 @@ class MovedPod:
 
 
 @dataclass(frozen=True, slots=True)
-class WaitingPod:
+class UnplacedPod:
     """A pod that is left without a node.
 
     Attributes:
@@ -79,7 +79,7 @@ class WhatIfResult:
     """
 
     moved: tuple[MovedPod, ...]
-    waiting: tuple[WaitingPod, ...]
+    waiting: tuple[UnplacedPod, ...]
     evicted: tuple[EvictedPod, ...]
     removals: PodRemovals
     before: ClusterTotals
@@ -130,7 +130,7 @@ class WhatIfRunner:
         }
         edits = CacheEdits(self._cache)
         placer = PodPlacer(self._cache, self._profiles, self._runtime, seed)
-        removals = PodRemovals(self._cache, edits, BudgetLedger(self._budgets))
+        removals = PodRemovals(self._cache, edits, RemainingDisruptions(self._budgets))
         run = _ScenarioRun(self._cache, scenario, self._profiles, edits, placer, removals)
         try:
             run.start(self._pending)
@@ -253,7 +253,7 @@ class _ScenarioRun:
         get_source = self.removals.get_source
         moved = tuple(MovedPod(attempt.pod.key, get_source(uid), attempt.node) for uid, attempt in self._moved.items())
         waiting = [
-            WaitingPod(
+            UnplacedPod(
                 attempt.pod.key, get_source(uid), uid in self._recorded_pending_uids, attempt, find_preemption(attempt)
             )
             for uid, attempt in self._waiting.items()

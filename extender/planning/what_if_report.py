@@ -6,7 +6,7 @@ from typing import Any, Final
 from extender.analysis.resource_format import format_amount, format_percent
 from extender.analysis.text_table import format_count, format_table
 from extender.planning.cluster_totals import ClusterTotals
-from extender.planning.what_if import WaitingPod, WhatIfResult
+from extender.planning.what_if import UnplacedPod, WhatIfResult
 
 _MAX_LINES: Final = 10
 _MAX_NAMES: Final = 3
@@ -35,7 +35,7 @@ def make_what_if_values(outcome: WhatIfResult) -> dict[str, Any]:
     }
 
 
-def _make_waiting_values(pod: WaitingPod) -> dict[str, Any]:
+def _make_waiting_values(pod: UnplacedPod) -> dict[str, Any]:
     candidate = pod.preemption
     return {
         "pod": pod.pod,
@@ -107,9 +107,9 @@ def _count(number: int, singular: str, plural: str) -> str:
     return f"{number} {singular if number == 1 else plural}"
 
 
-def _format_waiting(title: str, pods: Sequence[WaitingPod]) -> list[str]:
+def _format_waiting(title: str, pods: Sequence[UnplacedPod]) -> list[str]:
     """Return the waiting pods in groups of equal reasons, the largest group first."""
-    groups: dict[str, list[WaitingPod]] = {}
+    groups: dict[str, list[UnplacedPod]] = {}
     for pod in pods:
         groups.setdefault(", ".join(pod.attempt.reasons), []).append(pod)
     rows = []

@@ -11,7 +11,7 @@ MAX_SECONDS: Final = 60
 
 
 @dataclass(frozen=True, slots=True)
-class Attempt:
+class AttemptRecord:
     """A finished attempt to schedule a pod.
 
     Attributes:
@@ -56,10 +56,10 @@ class AttemptCounts:
 class AttemptHistory:
     """The last `MAX_ATTEMPTS` attempts, and the counts of the last `MAX_SECONDS` seconds with an attempt."""
 
-    _attempts: deque[Attempt] = field(default_factory=lambda: deque(maxlen=MAX_ATTEMPTS))
+    _attempts: deque[AttemptRecord] = field(default_factory=lambda: deque(maxlen=MAX_ATTEMPTS))
     _counts: deque[AttemptCounts] = field(default_factory=lambda: deque(maxlen=MAX_SECONDS))
 
-    def record(self, attempt: Attempt) -> None:
+    def record(self, attempt: AttemptRecord) -> None:
         """Add an attempt."""
         self._attempts.append(attempt)
         second = int(attempt.time)
@@ -70,11 +70,11 @@ class AttemptHistory:
         counts.scheduled += attempt.result == "scheduled"
         counts.total_seconds += attempt.seconds
 
-    def list_attempts(self, limit: int) -> list[Attempt]:
+    def list_attempts(self, limit: int) -> list[AttemptRecord]:
         """Return the last *limit* attempts, the newest first."""
         return [self._attempts[-1 - index] for index in range(min(limit, len(self._attempts)))]
 
-    def list_attempts_of_pod(self, uid: str) -> list[Attempt]:
+    def list_attempts_of_pod(self, uid: str) -> list[AttemptRecord]:
         """Return the last attempts of a pod, the newest first."""
         return [attempt for attempt in reversed(self._attempts) if attempt.uid == uid]
 

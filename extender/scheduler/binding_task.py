@@ -22,7 +22,7 @@ from extender.framework.waiting_pods import WaitingPod
 from extender.queueing.queued_pod_info import QueuedPodInfo
 from extender.scheduler import log_messages
 from extender.scheduler.api_writer import PodEvent
-from extender.scheduler.attempt_history import Attempt
+from extender.scheduler.attempt_history import AttemptRecord
 from extender.scheduler.binder import Binder, BindingError, make_unreserve_calls
 from extender.scheduler.context import SchedulerContext, log
 from extender.scheduler.extender_preemption import is_error_ignored
@@ -236,7 +236,7 @@ def _finish_binding(context: SchedulerContext, task: BindingTask) -> None:
     seconds, attempts = now - task.start_time, task.queued_pod_info.attempts
     context.metrics.observe_attempt(task.profile.scheduler_name, "scheduled", seconds)
     context.attempt_history.record(
-        Attempt(context.clock.now(), pod.key, pod.uid, "scheduled", node, "", seconds, attempts)
+        AttemptRecord(context.clock.now(), pod.key, pod.uid, "scheduled", node, "", seconds, attempts)
     )
     if task.queued_pod_info.was_flushed_from_unschedulable:
         context.metrics.count_bound_after_flush()

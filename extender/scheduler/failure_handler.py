@@ -26,7 +26,7 @@ from extender.framework.status import Code, Status
 from extender.queueing.queued_pod_info import QueuedPodInfo
 from extender.scheduler import log_messages
 from extender.scheduler.api_writer import PodEvent
-from extender.scheduler.attempt_history import Attempt
+from extender.scheduler.attempt_history import AttemptRecord
 from extender.scheduler.context import SchedulerContext, log
 from extender.scheduler.status_patches import make_pod_scheduled_patch
 
@@ -87,7 +87,7 @@ def handle_scheduling_failure(
     seconds, attempts = now - start_time, queued_pod_info.attempts
     context.metrics.observe_attempt(scheduler_name, result, seconds)
     context.attempt_history.record(
-        Attempt(context.clock.now(), pod.key, queued_pod_info.uid, result, "", message, seconds, attempts)
+        AttemptRecord(context.clock.now(), pod.key, queued_pod_info.uid, result, "", message, seconds, attempts)
     )
     (log_messages.log_unschedulable if is_rejected else log_messages.log_error)(pod, message)
     queued_pod_info.pending_plugins = failure.rejectors if status.code is Code.PENDING else frozenset()

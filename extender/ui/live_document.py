@@ -12,7 +12,7 @@ from extender.analysis.text_table import format_count
 from extender.basics.clock import Clock
 from extender.queueing.queued_pod_info import QueuedPodInfo
 from extender.queueing.scheduling_queue import SchedulingQueue
-from extender.scheduler.attempt_history import MAX_SECONDS, Attempt, AttemptHistory
+from extender.scheduler.attempt_history import MAX_SECONDS, AttemptHistory, AttemptRecord
 
 SHOWN_PODS: Final = 50
 """The number of pods of a queue, and of attempts, that a page shows."""
@@ -149,7 +149,7 @@ class DecisionsDocumentMaker:
         )
 
 
-def make_attempt_row(attempt: Attempt, *, with_pod: bool) -> list[LiveCell]:
+def make_attempt_row(attempt: AttemptRecord, *, with_pod: bool) -> list[LiveCell]:
     """Return the row of an attempt; *with_pod*: with the pod in a column, and with a shortened message."""
     message = attempt.message
     if with_pod and len(message) > _MAX_MESSAGE:

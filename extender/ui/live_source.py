@@ -18,7 +18,7 @@ from extender.cycle.plugin_runtime import PluginRuntime
 from extender.framework.profiles import Profile
 from extender.ui.cluster_document import make_cluster_document
 from extender.ui.visible_text import make_value_visible
-from extender.ui.waiting_view import WaitingPods, describe_waiting_pods
+from extender.ui.waiting_view import AlikePods, describe_waiting_pods
 
 REFRESH_SECONDS: Final = 5.0
 """How long the contents of the pages Cluster and Waiting pods are reused, by all readers together."""
@@ -32,7 +32,7 @@ class _ClusterState:
     cluster_values: Mapping[str, Any]
     cluster_document: bytes
     waiting_pods: Sequence[Sequence[Pod]]
-    entries: dict[str, WaitingPods] = field(default_factory=dict)
+    entries: dict[str, AlikePods] = field(default_factory=dict)
 
 
 class LiveSource:
@@ -99,7 +99,7 @@ class LiveSource:
         """Return the pending pods in groups. The pods of a group have the same explanation."""
         return self._get_state().waiting_pods
 
-    def describe_waiting_pods(self, pods: Sequence[Pod]) -> WaitingPods:
+    def describe_waiting_pods(self, pods: Sequence[Pod]) -> AlikePods:
         """Return the entry of a group of `list_waiting_pods` for the page Waiting pods.
 
         Raises:

@@ -6,7 +6,7 @@ from typing import Any, Final, Protocol
 from extender.analysis.explain import PodReport
 from extender.api.kinds.pod import Pod
 from extender.cache.snapshot import Snapshot
-from extender.ui.waiting_view import WaitingPods
+from extender.ui.waiting_view import AlikePods
 
 _EXPLAINED_NODES_PER_PAGE: Final = 100_000
 """The limit of the number of entries on a page of waiting pods, times the number of nodes."""
@@ -40,7 +40,7 @@ class PageSource(Protocol):
     def list_waiting_pods(self) -> Sequence[Sequence[Pod]]:
         """Return the pending pods in groups. The pods of a group have the same explanation."""
 
-    def describe_waiting_pods(self, pods: Sequence[Pod]) -> WaitingPods:
+    def describe_waiting_pods(self, pods: Sequence[Pod]) -> AlikePods:
         """Return the entry of a group of `list_waiting_pods` for the page Waiting pods."""
 
     def explain(self, key: str) -> tuple[Pod, PodReport]:

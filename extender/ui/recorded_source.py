@@ -16,7 +16,7 @@ from extender.cycle.plugin_runtime import PluginRuntime
 from extender.framework.profiles import Profile
 from extender.ui.cluster_document import make_cluster_document
 from extender.ui.visible_text import make_value_visible
-from extender.ui.waiting_view import WaitingPods, describe_waiting_pods
+from extender.ui.waiting_view import AlikePods, describe_waiting_pods
 
 
 class RecordedSource:
@@ -51,7 +51,7 @@ class RecordedSource:
         self._recording, self._profiles = recording, profiles
         self._explainer = PodExplainer(recording, ALL_PENDING_PODS, profiles, tuple(profiles), runtime, gates)
         self._node_names = {obj.key: obj.spec.node_name for obj in recording.objects if isinstance(obj, Pod)}
-        self._entries: dict[str, WaitingPods] = {}
+        self._entries: dict[str, AlikePods] = {}
         self._cluster_values = make_value_visible(make_cluster_document(self.get_snapshot()))
         self._cluster_document = msgspec.json.encode(self._cluster_values)
 
@@ -76,7 +76,7 @@ class RecordedSource:
         """Return the pending pods in groups. The pods of a group have the same explanation."""
         return self._explainer.groups
 
-    def describe_waiting_pods(self, pods: Sequence[Pod]) -> WaitingPods:
+    def describe_waiting_pods(self, pods: Sequence[Pod]) -> AlikePods:
         """Return the entry of a group of `list_waiting_pods` for the page Waiting pods."""
         key = pods[0].key
         if key not in self._entries:

@@ -13,7 +13,7 @@ from extender.api.kinds.pod import Pod
 
 
 @dataclass(frozen=True, slots=True)
-class WaitingPods:
+class AlikePods:
     """Pending pods that are alike: they have the same explanation.
 
     Attributes:
@@ -53,10 +53,10 @@ class ReasonGroup:
 
     reason: str
     pod_count: int
-    pods: tuple[WaitingPods, ...]
+    pods: tuple[AlikePods, ...]
 
 
-def describe_waiting_pods(report: PodReport, pods: Sequence[Pod]) -> WaitingPods:
+def describe_waiting_pods(report: PodReport, pods: Sequence[Pod]) -> AlikePods:
     """Return the entry of pods with the same explanation.
 
     Args:
@@ -67,7 +67,7 @@ def describe_waiting_pods(report: PodReport, pods: Sequence[Pod]) -> WaitingPods
     since, event = find_waiting_start(pods)
     near_misses = [] if values["feasible"] else find_near_misses(report.explanation, report.snapshot, 1)
     preemption = values["preemption"] or {}
-    return WaitingPods(
+    return AlikePods(
         tuple(pod.key for pod in pods),
         _find_reason(values, fits=report.fits),
         summarize_rejections(report.explanation),
@@ -81,9 +81,9 @@ def describe_waiting_pods(report: PodReport, pods: Sequence[Pod]) -> WaitingPods
     )
 
 
-def group_by_reason(waiting: Iterable[WaitingPods]) -> list[ReasonGroup]:
+def group_by_reason(waiting: Iterable[AlikePods]) -> list[ReasonGroup]:
     """Return the groups by reason, the largest number of pods first."""
-    by_reason: dict[str, list[WaitingPods]] = {}
+    by_reason: dict[str, list[AlikePods]] = {}
     for pods in waiting:
         by_reason.setdefault(pods.reason, []).append(pods)
     groups = [

@@ -31,8 +31,8 @@ class Cluster:
 
 
 @dataclass(frozen=True, slots=True)
-class PodShape:
-    """A pod from a file, and how many such pods its workload has.
+class ReplicatedPod:
+    """A pod of a file, and the number of pods that its workload has.
 
     Attributes:
         pod: the first pod of the workload, or the pod itself.
@@ -71,23 +71,23 @@ def warn_about_missing_budgets(cluster: Cluster, *, drains_nodes: bool) -> None:
         )
 
 
-def read_pod_shapes(files: Iterable[str], cluster: Cluster) -> list[PodShape]:
-    """Read pods, with the priorities of the cluster's PriorityClasses. Pods of one controller become one `PodShape`.
+def read_replicated_pods(files: Iterable[str], cluster: Cluster) -> list[ReplicatedPod]:
+    """Read pods, with the priorities of the cluster's PriorityClasses. Pods of one controller become one entry.
 
     Raises:
         InputError: a file is invalid, contains no pod, or has a pod of a scheduler without a profile.
     """
-    shapes: dict[tuple[str, str], PodShape] = {}
+    replicated_pods: dict[tuple[str, str], ReplicatedPod] = {}
     for number, pod in enumerate(read_pods(files, cluster)):
         owner = next((owner for owner in pod.metadata.owner_references if owner.controller), None)
         key = (owner.kind, f"{pod.metadata.namespace}/{owner.name}") if owner else ("", str(number))
-        first = shapes.get(key)
-        shapes[key] = PodShape(pod) if first is None else PodShape(first.pod, first.replicas + 1)
-    return list(shapes.values())
+        first = replicated_pods.get(key)
+        replicated_pods[key] = ReplicatedPod(pod) if first is None else ReplicatedPod(first.pod, first.replicas + 1)
+    return list(replicated_pods.values())
 
 
 def read_pods(files: Iterable[str], cluster: Cluster) -> list[Pod]:
-    """Read the pods of all *files*; see `read_pod_shapes`.
+    """Read the pods of all *files*; see `read_replicated_pods`.
 
     Other objects in the files, such as the claims of the pods, are added to the cluster if it does not have them.
     """

@@ -29,7 +29,7 @@ from extender.cli.recording_options import (
     write_answer,
 )
 from extender.cli.terminal import ProgressBar
-from extender.planning.compare import Candidate, Comparison, compare, return_pods_to_queue
+from extender.planning.compare import Comparison, ConfiguredCluster, compare, return_pods_to_queue
 from extender.planning.compare_report import format_comparison, make_comparison_values
 
 _EPILOG: Final = """\b
@@ -119,7 +119,8 @@ def _configure(cluster: Cluster, options: InputOptions) -> Cluster:
 def _compare(clusters: tuple[Cluster, Cluster], options: SimulationOptions, *, verbose: bool) -> Comparison:
     """Place the pods of both clusters, and show a progress bar at a terminal."""
     first, second = (
-        Candidate(cluster.cache, cluster.setup.profiles, make_offline_runtime(verbose=verbose)) for cluster in clusters
+        ConfiguredCluster(cluster.cache, cluster.setup.profiles, make_offline_runtime(verbose=verbose))
+        for cluster in clusters
     )
     progress_bar = ProgressBar("pods")
     try:

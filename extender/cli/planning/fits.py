@@ -15,7 +15,7 @@ from extender.cli.live.cluster_options import (
     InputOptions,
     KubeconfigOption,
 )
-from extender.cli.planning.cluster_input import PodShape, read_cluster, read_pod_shapes
+from extender.cli.planning.cluster_input import ReplicatedPod, read_cluster, read_replicated_pods
 from extender.cli.planning.scenario_options import SeedOption
 from extender.cli.recording_options import (
     ConfigOption,
@@ -75,7 +75,7 @@ def fits(
     with redirect_plugin_output():
         input_options = InputOptions(config, feature_gates or (), emulated_version)
         cluster = read_cluster(file, input_options, ClusterOptions(kubeconfig, context))
-        shapes = read_pod_shapes(pod, cluster)
+        replicated_pods = read_replicated_pods(pod, cluster)
         runtime = make_offline_runtime(verbose=verbose)
         for profile in cluster.setup.profiles.values():
             nominate_pending_pods(cluster.cache, profile, runtime)
@@ -83,14 +83,14 @@ def fits(
         results = [
             count_fitting_copies(
                 cluster.cache,
-                shape.pod,
+                replicated_pod.pod,
                 PodPlacer(cluster.cache, cluster.setup.profiles, runtime, seed),
                 limit=limit,
                 progress=progress,
             )
-            for shape in shapes
+            for replicated_pod in replicated_pods
         ]
-    write_answer(output, lambda: _make_values(results, shapes), lambda: _format_text(results, shapes))
+    write_answer(output, lambda: _make_values(results, replicated_pods), lambda: _format_text(results, replicated_pods))
     exit_with(FITS if all(result.count for result in results) else WAITS, enabled=exit_code)
 
 
@@ -101,17 +101,21 @@ def _show_progress(count: int) -> None:
         sys.stderr.flush()
 
 
-def _make_values(results: list[FitCount], shapes: list[PodShape]) -> dict[str, Any]:
+def _make_values(results: list[FitCount], replicated_pods: list[ReplicatedPod]) -> dict[str, Any]:
     values = [
-        {**make_fit_values(result), "replicas": shape.replicas, "workloads": result.count // shape.replicas}
-        for result, shape in zip(results, shapes, strict=True)
+        {
+            **make_fit_values(result),
+            "replicas": replicated_pod.replicas,
+            "workloads": result.count // replicated_pod.replicas,
+        }
+        for result, replicated_pod in zip(results, replicated_pods, strict=True)
     ]
     return values[0] if len(values) == 1 else {"shapes": values}
 
 
-def _format_text(results: list[FitCount], shapes: list[PodShape]) -> str:
+def _format_text(results: list[FitCount], replicated_pods: list[ReplicatedPod]) -> str:
     if len(results) > 1:
         return format_fit_table(results)
-    replicas, count = shapes[0].replicas, results[0].count
+    replicas, count = replicated_pods[0].replicas, results[0].count
     note = f"That is {count // replicas} times all {replicas} pods of the workload.\n\n" if replicas > 1 else ""
     return note + format_fit(results[0])

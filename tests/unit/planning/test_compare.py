@@ -2,7 +2,7 @@
 
 from extender.app import wiring
 from extender.cache.cache import Cache
-from extender.planning.compare import Candidate, Comparison, Outcome, compare, return_pods_to_queue
+from extender.planning.compare import Comparison, ConfiguredCluster, Outcome, compare, return_pods_to_queue
 from tests.unit.planning.clusters import SETUP, make_cache, node, pod
 
 MOST_ALLOCATED = wiring.build_setup_from_document(
@@ -27,8 +27,8 @@ MOST_ALLOCATED = wiring.build_setup_from_document(
 )
 
 
-def candidate(cache: Cache, setup: wiring.SchedulerSetup = SETUP) -> Candidate:
-    return Candidate(cache, setup.profiles, wiring.make_runtime())
+def configured_cluster(cache: Cache, setup: wiring.SchedulerSetup = SETUP) -> ConfiguredCluster:
+    return ConfiguredCluster(cache, setup.profiles, wiring.make_runtime())
 
 
 def make_small_cluster() -> Cache:
@@ -40,22 +40,24 @@ def list_differences(comparison: Comparison) -> list[tuple[str, str, str]]:
 
 
 def test_a_pod_that_goes_elsewhere_is_a_difference() -> None:
-    comparison = compare(candidate(make_small_cluster()), candidate(make_small_cluster(), MOST_ALLOCATED))
+    comparison = compare(
+        configured_cluster(make_small_cluster()), configured_cluster(make_small_cluster(), MOST_ALLOCATED)
+    )
     assert list_differences(comparison) == [("default/b", "empty", "full")]
     assert comparison.pod_count == 2
     assert len(comparison.first.pod_milliseconds) == 2
 
 
 def test_equal_configurations_have_no_difference() -> None:
-    comparison = compare(candidate(make_small_cluster()), candidate(make_small_cluster()))
+    comparison = compare(configured_cluster(make_small_cluster()), configured_cluster(make_small_cluster()))
     assert comparison.differences == ()
 
 
 def test_the_progress_counts_the_pods_of_both_configurations() -> None:
     steps: list[tuple[int, int]] = []
     compare(
-        candidate(make_small_cluster()),
-        candidate(make_small_cluster()),
+        configured_cluster(make_small_cluster()),
+        configured_cluster(make_small_cluster()),
         progress=lambda done, total: steps.append((done, total)),
     )
     assert steps == [(1, 4), (2, 4), (3, 4), (4, 4)]
@@ -69,7 +71,7 @@ def test_a_pod_of_an_unknown_scheduler_waits() -> None:
     }
     other = wiring.build_setup_from_document(document, "other")
     objects = (node("n1"), pod("a"), pod("b", schedulerName="other"))
-    comparison = compare(candidate(make_cache(*objects)), candidate(make_cache(*objects), other))
+    comparison = compare(configured_cluster(make_cache(*objects)), configured_cluster(make_cache(*objects), other))
     assert list_differences(comparison) == [("default/a", "n1", ""), ("default/b", "", "n1")]
     assert comparison.differences[0].second.reason == "no profile has the pod's scheduler name"
 
@@ -87,7 +89,9 @@ def test_only_pods_that_a_controller_replaces_return_to_the_queue() -> None:
 
 
 def test_the_time_at_a_fraction_is_that_of_a_pod() -> None:
-    simulation = compare(candidate(make_small_cluster()), candidate(make_small_cluster())).first.simulation
+    simulation = compare(
+        configured_cluster(make_small_cluster()), configured_cluster(make_small_cluster())
+    ).first.simulation
     outcome = Outcome(simulation, (1.0, 2.0, 3.0, 4.0))
     assert [outcome.get_milliseconds(fraction) for fraction in (0.0, 0.5, 0.99, 1.0)] == [1.0, 3.0, 4.0, 4.0]
     assert Outcome(simulation, ()).get_milliseconds(0.5) == 0.0

@@ -4,11 +4,13 @@ from dataclasses import replace
 
 from extender.planning.compare import Comparison, compare
 from extender.planning.compare_report import format_comparison, make_comparison_values
-from tests.unit.planning.test_compare import MOST_ALLOCATED, candidate, make_small_cluster
+from tests.unit.planning.test_compare import MOST_ALLOCATED, configured_cluster, make_small_cluster
 
 
 def make_comparison() -> Comparison:
-    comparison = compare(candidate(make_small_cluster()), candidate(make_small_cluster(), MOST_ALLOCATED))
+    comparison = compare(
+        configured_cluster(make_small_cluster()), configured_cluster(make_small_cluster(), MOST_ALLOCATED)
+    )
     first = replace(comparison.first, pod_milliseconds=(1.0, 2.0))
     return replace(comparison, first=first, second=replace(comparison.second, pod_milliseconds=(3.0, 4.0)))
 
@@ -30,7 +32,7 @@ def test_the_text_has_the_differences_first() -> None:
 
 
 def test_the_text_of_equal_placements_says_so() -> None:
-    comparison = compare(candidate(make_small_cluster()), candidate(make_small_cluster()))
+    comparison = compare(configured_cluster(make_small_cluster()), configured_cluster(make_small_cluster()))
     assert format_comparison(comparison, ("A", "B")).startswith("2 pods, no difference.\n\nTotals\n")
 
 

@@ -3,9 +3,9 @@
 from typing import Any
 
 from extender.cache.cache import Cache
-from extender.planning.budget_ledger import BudgetLedger, ClusterBudgets
 from extender.planning.cache_edits import CacheEdits
 from extender.planning.pod_removals import BlockedPod, LostPod, PodRemovals
+from extender.planning.remaining_disruptions import ClusterBudgets, RemainingDisruptions
 from tests.unit.planning.clusters import budget, make_cache, node, pod
 
 WEB = {"app": "web"}
@@ -13,7 +13,7 @@ WEB = {"app": "web"}
 
 def make_removals(*objects: dict[str, Any]) -> tuple[Cache, PodRemovals]:
     cache = make_cache(node("n1", "9"), *objects)
-    return cache, PodRemovals(cache, CacheEdits(cache), BudgetLedger(ClusterBudgets(cache.snapshot())))
+    return cache, PodRemovals(cache, CacheEdits(cache), RemainingDisruptions(ClusterBudgets(cache.snapshot())))
 
 
 def test_a_drain_leaves_the_node_s_own_pods_and_names_lost_pods() -> None:

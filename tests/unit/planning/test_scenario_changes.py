@@ -2,9 +2,9 @@
 
 from extender.api.kinds.node import Taint
 from extender.cache.cache import Cache
-from extender.planning.budget_ledger import BudgetLedger, ClusterBudgets
 from extender.planning.cache_edits import CacheEdits
 from extender.planning.pod_removals import PodRemovals
+from extender.planning.remaining_disruptions import ClusterBudgets, RemainingDisruptions
 from extender.planning.scenario import AddedNodes, Scenario, TaintChange
 from extender.planning.scenario_changes import apply_scenario
 from tests.unit.planning.clusters import ZONE, decode_pod, make_cache, node, pod
@@ -12,7 +12,7 @@ from tests.unit.planning.clusters import ZONE, decode_pod, make_cache, node, pod
 
 def apply(cache: Cache, scenario: Scenario) -> tuple[list[str], PodRemovals]:
     edits = CacheEdits(cache)
-    removals = PodRemovals(cache, edits, BudgetLedger(ClusterBudgets(cache.snapshot())))
+    removals = PodRemovals(cache, edits, RemainingDisruptions(ClusterBudgets(cache.snapshot())))
     created, deleted = apply_scenario(scenario, cache, edits, removals)
     assert deleted == frozenset()
     return [new_pod.key for new_pod in (*removals.take_replacements(), *created)], removals

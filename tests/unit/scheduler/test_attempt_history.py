@@ -1,12 +1,12 @@
 """The last attempts to schedule pods, and their numbers per second."""
 
-from extender.scheduler.attempt_history import Attempt, AttemptCounts, AttemptHistory
+from extender.scheduler.attempt_history import AttemptCounts, AttemptHistory, AttemptRecord
 from tests.build import make_node, make_pod
 from tests.unit.scheduler.builders import SchedulerHarness
 
 
-def make_attempt(time: float, pod: str = "a", result: str = "scheduled") -> Attempt:
-    return Attempt(time, f"default/{pod}", f"uid-{pod}", result, "n1", "", 0.25, 1)
+def make_attempt(time: float, pod: str = "a", result: str = "scheduled") -> AttemptRecord:
+    return AttemptRecord(time, f"default/{pod}", f"uid-{pod}", result, "n1", "", 0.25, 1)
 
 
 def test_the_newest_attempts_come_first_and_old_ones_are_dropped() -> None:

@@ -4,7 +4,7 @@ import math
 
 import pytest
 
-from extender.scheduler.attempt_history import Attempt
+from extender.scheduler.attempt_history import AttemptRecord
 from extender.ui.live_document import (
     DecisionsDocumentMaker,
     LiveCell,
@@ -83,7 +83,7 @@ def test_decisions_have_the_result_the_time_and_the_message() -> None:
 def test_a_long_message_is_shortened() -> None:
     harness = make_harness()
     view = make_view(harness)
-    view.attempt_history.record(Attempt(0.0, "a/b", "u", "unschedulable", "", "x" * 500, 0.002, 3))
+    view.attempt_history.record(AttemptRecord(0.0, "a/b", "u", "unschedulable", "", "x" * 500, 0.002, 3))
     row = DecisionsDocumentMaker(view).make().rows["attempts"][0]
     assert row[6].text == "x" * 200 + "..."
     assert [cell.text for cell in row[4:6]] == ["2.0 ms", "3"]
@@ -93,7 +93,7 @@ def test_rates_and_durations_are_those_of_the_last_minute() -> None:
     harness = make_harness()
     view, now = make_view(harness), harness.clock.now()
     for age, result in ((1.0, "scheduled"), (1.0, "error"), (30.0, "scheduled"), (100.0, "scheduled")):
-        view.attempt_history.record(Attempt(math.floor(now) - age, "a/b", "u", result, "", "", 0.01, 1))
+        view.attempt_history.record(AttemptRecord(math.floor(now) - age, "a/b", "u", result, "", "", 0.01, 1))
     document = DecisionsDocumentMaker(view).make()
     assert document.texts["rate"].startswith("1 in the last second, ")
     assert document.lines["rate"].split()[-1] == "240.0,0.5"

@@ -7,7 +7,7 @@ import pytest
 from starlette.testclient import TestClient
 
 from extender.app import wiring
-from extender.scheduler.attempt_history import Attempt
+from extender.scheduler.attempt_history import AttemptRecord
 from extender.ui.live_document import SchedulerView
 from extender.ui.live_source import LiveSource
 from extender.ui.pages import make_app
@@ -60,7 +60,7 @@ def test_a_closed_stream_is_refused() -> None:
 def test_markup_and_unprintable_characters_in_a_stream_are_text() -> None:
     harness = Harness()
     for text in HOSTILE_TEXTS:
-        harness.context.attempt_history.record(Attempt(1.0, text, "u", "error", text, text, 0.0, 1))
+        harness.context.attempt_history.record(AttemptRecord(1.0, text, "u", "error", text, text, 0.0, 1))
 
     async def read_event() -> bytes:
         response = await harness.pages.stream_decisions()
@@ -87,7 +87,9 @@ def test_the_page_of_a_pod_shows_its_attempts_newest_first() -> None:
     pod = make_pod("large", requests={"cpu": "99"})
     harness.create(pod)
     harness.run()
-    harness.context.attempt_history.record(Attempt(3661.0, pod.key, pod.metadata.uid, "error", "", "y" * 300, 0.002, 2))
+    harness.context.attempt_history.record(
+        AttemptRecord(3661.0, pod.key, pod.metadata.uid, "error", "", "y" * 300, 0.002, 2)
+    )
     page = harness.client.get("/ui/pods/default/large").text
     assert "Attempts of this scheduler" in page
     assert "y" * 300 in page

@@ -1,12 +1,12 @@
 """The contents of the page Waiting pods."""
 
 from extender.ui.recorded_source import RecordedSource
-from extender.ui.waiting_view import WaitingPods, find_waiting_start, format_owner, group_by_reason
+from extender.ui.waiting_view import AlikePods, find_waiting_start, format_owner, group_by_reason
 from tests.build import make_pod
 
 
-def make_entry(reason: str, *keys: str) -> WaitingPods:
-    return WaitingPods(keys, reason, "", "", "", "", "", "", ())
+def make_entry(reason: str, *keys: str) -> AlikePods:
+    return AlikePods(keys, reason, "", "", "", "", "", "", ())
 
 
 def test_reasons_with_most_pods_come_first() -> None:

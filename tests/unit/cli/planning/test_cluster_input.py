@@ -1,10 +1,10 @@
-"""The pods of a question: shapes and replicas."""
+"""The pods of a question: replicated_pods and replicas."""
 
 from pathlib import Path
 
 from extender.api.kinds.workload import ReplicaSet
 from extender.cli.live.cluster_options import InputOptions
-from extender.cli.planning.cluster_input import read_cluster, read_pod_shapes
+from extender.cli.planning.cluster_input import read_cluster, read_replicated_pods
 from tests.unit.planning.clusters import as_list, node, pod
 
 
@@ -12,8 +12,12 @@ def test_pods_without_a_controller_are_shapes_of_their_own(tmp_path: Path) -> No
     (tmp_path / "c.json").write_text(as_list([node("n1")]))
     (tmp_path / "p.json").write_text(as_list([pod("a", owner=""), pod("b", owner=""), pod("c"), pod("d")]))
     cluster = read_cluster([str(tmp_path / "c.json")], InputOptions())
-    shapes = read_pod_shapes([str(tmp_path / "p.json")], cluster)
-    assert [(shape.pod.metadata.name, shape.replicas) for shape in shapes] == [("a", 1), ("b", 1), ("c", 2)]
+    replicated_pods = read_replicated_pods([str(tmp_path / "p.json")], cluster)
+    assert [(replicated_pod.pod.metadata.name, replicated_pod.replicas) for replicated_pod in replicated_pods] == [
+        ("a", 1),
+        ("b", 1),
+        ("c", 2),
+    ]
     assert list(cluster.cache.snapshot().names) == ["n1"]
 
 
@@ -25,8 +29,8 @@ def test_a_workload_is_one_shape_and_its_own_objects_join_the_cluster(tmp_path: 
         "spec: {containers: [{name: a, image: i}]}}}}"
     )
     cluster = read_cluster([str(tmp_path / "c.json")], InputOptions())
-    (shape,) = read_pod_shapes([str(tmp_path / "p.yaml")], cluster)
-    assert (shape.replicas, shape.pod.metadata.labels["app"]) == (3, "web")
+    (replicated_pod,) = read_replicated_pods([str(tmp_path / "p.yaml")], cluster)
+    assert (replicated_pod.replicas, replicated_pod.pod.metadata.labels["app"]) == (3, "web")
     (replica_set,) = cluster.cache.snapshot().objects(ReplicaSet).values()
-    assert replica_set.metadata.name == shape.pod.metadata.owner_references[0].name
+    assert replica_set.metadata.name == replicated_pod.pod.metadata.owner_references[0].name
     assert dict(cluster.cache.pending_pods) == {}

@@ -13,7 +13,7 @@ from extender.preemption.disruption_budgets import Budget, Budgets
 
 
 class ClusterBudgets:
-    """The budgets of a cluster with their names. Scenarios share them; each scenario has its own `BudgetLedger`."""
+    """The budgets of a cluster with their names. All scenarios share them, and count in `RemainingDisruptions`."""
 
     __slots__ = ("budgets", "names")
 
@@ -55,7 +55,7 @@ def _scale_to_count(value: int | str, count: int) -> int:
     return -(-int(digits) * count // 100) if digits.isdigit() else 0
 
 
-class BudgetLedger:
+class RemainingDisruptions:
     """The remaining disruptions during one scenario."""
 
     __slots__ = ("_cluster", "_remaining")
