@@ -239,7 +239,7 @@ def check_cached_results(plugin: object, cluster: Cluster, args: Mapping[str, An
             pod_info = snapshot.make_pod_info(pending_pod)
             cached_decision = _make_decision(explain_pod(pod_info, snapshot, profile, cached_runtime))
             fresh_decision = _make_decision(explain_pod(pod_info, snapshot, profile, fresh_runtime))
-            del snapshot
+            del snapshot  # otherwise the next write to the cache would copy its tables
             if cached_decision != fresh_decision:
                 raise PluginFailedError(
                     f"pod {pending_pod.key}: the cached result is {cached_decision}, a fresh one is {fresh_decision}"
@@ -248,7 +248,7 @@ def check_cached_results(plugin: object, cluster: Cluster, args: Mapping[str, An
         diagnosis = find_nodes_that_pass_filters(snapshot.make_pod_info(pod), snapshot, profile, fresh_runtime)
         feasible = diagnosis.feasible
         node_name = snapshot.names[int(feasible.argmax())] if feasible.any() else ""
-        del snapshot
+        del snapshot  # otherwise the next write to the cache would copy its tables
         if node_name:
             cluster.cache.assume(pod, node_name)
 

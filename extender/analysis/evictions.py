@@ -16,10 +16,10 @@ def evict_pods(cache: Cache, victims: Iterable[AssignedPodInfo]) -> None:
         cache.remove_pod(victim.uid)
         budgets = cache.snapshot().objects(PodDisruptionBudget).values()
         matching_budgets = [budget for budget in budgets if _matches(budget, victim)]
-        del budgets
+        del budgets  # otherwise the update below would copy the tables of the cache
         for budget in matching_budgets:
-            allowed = max(0, budget.status.disruptions_allowed - 1)
-            status = replace(budget.status, disruptions_allowed=allowed)
+            disruptions_allowed = max(0, budget.status.disruptions_allowed - 1)
+            status = replace(budget.status, disruptions_allowed=disruptions_allowed)
             cache.add_or_update_object(replace(budget, status=status))
 
 

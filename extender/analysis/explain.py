@@ -132,7 +132,15 @@ class PodExplainer:
         runtime: PluginRuntime,
         gates: FeatureGates | None = None,
     ) -> None:
-        """Load the cluster and select the pods. The other arguments are those of `explain_pods`.
+        """Load the cluster and select the pods.
+
+        Args:
+            recording: the recorded cluster.
+            selection: the pods to explain.
+            profiles: the profiles by scheduler name.
+            scheduler_names: the schedulers whose pending pods are explained if the selection names no pods.
+            runtime: the plugin runtime.
+            gates: the feature gates; None means their default values.
 
         Raises:
             InputError: a pod is unknown, has finished, or is not a pod of a scheduler in *profiles*.

@@ -62,9 +62,9 @@ class PodPlacer:
 
         A pod that waits on Permit counts as placed until `time_out_permits`.
         """
-        rejected = self.run_pre_enqueue(pod)
-        if rejected is not None:
-            return rejected
+        rejection = self.run_pre_enqueue(pod)
+        if rejection is not None:
+            return rejection
         decision = self.find_node(pod)
         if isinstance(decision, ScheduleFailure):
             return make_failed_attempt(pod, decision)
@@ -114,12 +114,12 @@ class PodPlacer:
 
     def time_out_permits(self) -> dict[str, Attempt]:
         """Time out the pods that wait on Permit; return the new outcome of each by the pod's key."""
-        rejected = {
+        attempts_by_key = {
             pod.key: Attempt(pod, reasons=(rejection.reason,), message=rejection.message)
             for pod, rejection in self._permit_simulation.time_out()
         }
-        self._placed = [entry for entry in self._placed if entry[0].pod.key not in rejected]
-        return rejected
+        self._placed = [entry for entry in self._placed if entry[0].pod.key not in attempts_by_key]
+        return attempts_by_key
 
     def unassign(self, uid: str) -> Pod:
         """Take the placed pod *uid* off its node and return it. It becomes pending.

@@ -145,9 +145,9 @@ class PodFinder:
             return [pod], ""
         keys = [key for key in self._pods if key.partition("/")[2] == name]
         if namespace:
-            others = f"; did you mean {', '.join(sorted(keys)[:_MAX_SUGGESTIONS])}?" if keys else ""
-            if others:
-                return [], f'there is no such pod in namespace "{namespace}"{others}'
+            suggestion = f"; did you mean {', '.join(sorted(keys)[:_MAX_SUGGESTIONS])}?" if keys else ""
+            if suggestion:
+                return [], f'there is no such pod in namespace "{namespace}"{suggestion}'
         elif len(keys) == 1:
             return [self._pods[keys[0]]], ""
         elif keys:

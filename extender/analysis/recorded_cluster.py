@@ -168,7 +168,7 @@ def load_cache(
     return cache
 
 
-def _is_read(entry: ObjectEntry) -> bool:
+def _affects_scheduling(entry: ObjectEntry) -> bool:
     return (entry.version, entry.kind) in KINDS or WORKLOAD_VERSIONS.get(entry.kind) == entry.version
 
 
@@ -199,7 +199,7 @@ class _RecordingReader:
         adds_something = False
         for entry in read_entries(data, source):
             self.add_entry(entry)
-            adds_something |= not isinstance(entry, ObjectEntry) or _is_read(entry)
+            adds_something |= not isinstance(entry, ObjectEntry) or _affects_scheduling(entry)
         if not adds_something:
             kinds = ", ".join(sorted(self._skipped)[:_MAX_NAMED_KINDS])
             reason = f"scheduling does not read its kinds, such as {kinds}" if kinds else "it has no object"

@@ -146,7 +146,10 @@ def _has_namespace_selector(pod: Pod) -> bool:
         if rules is not None
         for term in (
             *rules.required_during_scheduling_ignored_during_execution,
-            *(weighted.pod_affinity_term for weighted in rules.preferred_during_scheduling_ignored_during_execution),
+            *(
+                weighted_term.pod_affinity_term
+                for weighted_term in rules.preferred_during_scheduling_ignored_during_execution
+            ),
         )
     )
 

@@ -17,7 +17,7 @@ from extender.api.quantity import Quantity
 
 Quantities: TypeAlias = dict[str, Quantity]
 
-_RequestsGetter: TypeAlias = Callable[[Container], Quantities]
+RequestsGetter: TypeAlias = Callable[[Container], Quantities]
 
 
 def parse_resources(resources: ResourceList) -> Quantities:
@@ -75,7 +75,7 @@ def determine_effective_requests(pod: Pod, spec_requests: Quantities, *status_re
 
 def sum_spec_requests(pod: Pod, defaults: Mapping[str, Quantity]) -> Quantities:
     """Return the requests of the containers in the spec; *defaults* apply to containers without a request."""
-    return _sum_containers(pod, _get_spec_requests, defaults)
+    return sum_containers(pod, _get_spec_requests, defaults)
 
 
 def sum_effective_requests(pod: Pod, defaults: Mapping[str, Quantity]) -> Quantities:
@@ -95,7 +95,7 @@ def sum_effective_requests(pod: Pod, defaults: Mapping[str, Quantity]) -> Quanti
         actuated = parse_resources(status.resources.requests)
         return determine_effective_requests(pod, requests, actuated, parse_resources(status.allocated_resources))
 
-    return _sum_containers(pod, get_requests, defaults)
+    return sum_containers(pod, get_requests, defaults)
 
 
 def compute_maximum_of_sums(
@@ -122,9 +122,9 @@ def compute_maximum_of_sums(
         # As upstream, the first status of a name counts.
         container_statuses = (*status.container_statuses, *status.init_container_statuses)
         statuses = {container_status.name: container_status for container_status in reversed(container_statuses)}
-        allocated_sum = _sum_containers(pod, _make_allocated_getter(statuses, infeasible=infeasible), defaults)
+        allocated_sum = sum_containers(pod, _make_allocated_getter(statuses, infeasible=infeasible), defaults)
         add_resources(allocated_sum, claim_requests)
-        actuated_sum = _sum_containers(pod, _make_actuated_getter(statuses, infeasible=infeasible), defaults)
+        actuated_sum = sum_containers(pod, _make_actuated_getter(statuses, infeasible=infeasible), defaults)
     return determine_effective_requests(pod, spec_sum, actuated_sum, allocated_sum)
 
 
@@ -132,7 +132,7 @@ def _get_spec_requests(container: Container) -> Quantities:
     return parse_resources(container.resources.requests)
 
 
-def _make_allocated_getter(statuses: Mapping[str, ContainerStatus], *, infeasible: bool) -> _RequestsGetter:
+def _make_allocated_getter(statuses: Mapping[str, ContainerStatus], *, infeasible: bool) -> RequestsGetter:
     """Return the function that returns a container's allocated resources, or else its spec requests."""
 
     def get_requests(container: Container) -> Quantities:
@@ -144,7 +144,7 @@ def _make_allocated_getter(statuses: Mapping[str, ContainerStatus], *, infeasibl
     return get_requests
 
 
-def _make_actuated_getter(statuses: Mapping[str, ContainerStatus], *, infeasible: bool) -> _RequestsGetter:
+def _make_actuated_getter(statuses: Mapping[str, ContainerStatus], *, infeasible: bool) -> RequestsGetter:
     """Return the function that returns a container's actuated requests, or else its allocated or spec requests."""
     get_allocated_requests = _make_allocated_getter(statuses, infeasible=infeasible)
 
@@ -157,7 +157,7 @@ def _make_actuated_getter(statuses: Mapping[str, ContainerStatus], *, infeasible
     return get_requests
 
 
-def _sum_containers(pod: Pod, get_requests: _RequestsGetter, defaults: Mapping[str, Quantity]) -> Quantities:
+def sum_containers(pod: Pod, get_requests: RequestsGetter, defaults: Mapping[str, Quantity]) -> Quantities:
     """Return, by resource, the sum over app containers and sidecars, or the peak during initialization if higher."""
     total: Quantities = {}
     for container in pod.spec.containers:

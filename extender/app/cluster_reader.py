@@ -196,14 +196,14 @@ class ClusterReader:
         selected_pods: list[Pod] = []
         for name in selection.names:
             workload = parse_workload_name(name, selection.namespace)
-            found, _ = finder.find(name, selection.namespace)
-            if workload is not None and workload.namespace and not found:
-                found = await self._make_pods_of(workload)
+            found_pods, _ = finder.find(name, selection.namespace)
+            if workload is not None and workload.namespace and not found_pods:
+                found_pods = await self._make_pods_of(workload)
             elif workload is not None and workload.kind == "Deployment":
                 await self._list_kind("ReplicaSet", workload.namespace)
                 replica_sets = [obj for obj in self._cluster.objects if isinstance(obj, ReplicaSet)]
-                found, _ = PodFinder(pods, replica_sets).find(name, selection.namespace)
-            selected_pods += found
+                found_pods, _ = PodFinder(pods, replica_sets).find(name, selection.namespace)
+            selected_pods += found_pods
         return [pod for pod in selected_pods if pod.spec.scheduler_name in profiles]
 
     async def _make_pods_of(self, name: WorkloadName) -> list[Pod]:
@@ -255,8 +255,8 @@ def _has_namespace_selector(pod: Pod) -> bool:
 def _iterate_terms(rules: PodAffinity | PodAntiAffinity | None) -> Iterator[Any]:
     if rules is not None:
         yield from rules.required_during_scheduling_ignored_during_execution
-        for weighted in rules.preferred_during_scheduling_ignored_during_execution:
-            yield weighted.pod_affinity_term
+        for weighted_term in rules.preferred_during_scheduling_ignored_during_execution:
+            yield weighted_term.pod_affinity_term
 
 
 def read_cluster_for_pods(

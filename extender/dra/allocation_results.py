@@ -165,12 +165,12 @@ def _build_node_selector(
 
 
 def _add_missing_requirements(
-    requirements: Iterable[NodeSelectorRequirement], combined: list[NodeSelectorRequirement]
+    requirements: Iterable[NodeSelectorRequirement], combined_requirements: list[NodeSelectorRequirement]
 ) -> None:
     for requirement in requirements:
         if not any(
             (requirement.key, requirement.operator, set(requirement.values))
-            == (existing.key, existing.operator, set(existing.values))
-            for existing in combined
+            == (other.key, other.operator, set(other.values))
+            for other in combined_requirements
         ):
-            combined.append(requirement)
+            combined_requirements.append(requirement)

@@ -209,10 +209,13 @@ def fits_capacity(
         return False
     amounts = _calculate_amounts(requested, capacities, rules)
     for name, capacity in capacities.items():
-        consumed = amounts[name]
-        if _violates_policy(consumed, capacity, rules):
+        consumed_amount = amounts[name]
+        if _violates_policy(consumed_amount, capacity, rules):
             return False
-        if consumed.nanos + consumed_capacity.get(name, 0) + allocating_capacity.get(name, 0) > capacity.value.nanos:
+        if (
+            consumed_amount.nanos + consumed_capacity.get(name, 0) + allocating_capacity.get(name, 0)
+            > capacity.value.nanos
+        ):
             return False
     return True
 

@@ -52,10 +52,10 @@ class DeviceCounter:
             snapshot.node_log_position,
         )
         name = device_class.metadata.name
-        cached = self._cache.get(name)
-        if cached is None or cached[0] != cache_key:
-            cached = self._cache[name] = (cache_key, self._count_per_node(device_class, snapshot))
-        return cached[1]
+        cached_counts = self._cache.get(name)
+        if cached_counts is None or cached_counts[0] != cache_key:
+            cached_counts = self._cache[name] = (cache_key, self._count_per_node(device_class, snapshot))
+        return cached_counts[1]
 
     def _count_per_node(self, device_class: DeviceClass, snapshot: Snapshot) -> DeviceCounts:
         node_count = len(snapshot)

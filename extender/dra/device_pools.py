@@ -107,9 +107,9 @@ class SliceIndex:
         Raises:
             AllocationError: a node selector of a slice is invalid.
         """
-        cached = self._pools_by_node.get(node.metadata.name)
-        if cached is not None and cached[0] is node:
-            return cached[1]
+        cached_pools = self._pools_by_node.get(node.metadata.name)
+        if cached_pools is not None and cached_pools[0] is node:
+            return cached_pools[1]
         pools = self._gather_pools(node)
         self._pools_by_node[node.metadata.name] = (node, pools)
         return pools

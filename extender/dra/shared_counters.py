@@ -51,12 +51,12 @@ class CounterAllocator:
         available = self._available.get(key)
         if available is None:
             available = self._available[key] = calculate_available_counters(pool, self._allocated_devices)
-        consumed = self._consumed.setdefault(key, {})
-        self._add_amounts(device, consumed, 1)
+        consumed_counters = self._consumed.setdefault(key, {})
+        self._add_amounts(device, consumed_counters, 1)
         for set_name, counters in available.items():
-            consumed_set = consumed.get(set_name, {})
+            consumed_set = consumed_counters.get(set_name, {})
             if any(amount < consumed_set.get(counter, 0) for counter, amount in counters.items()):
-                self._add_amounts(device, consumed, -1)
+                self._add_amounts(device, consumed_counters, -1)
                 return False
         return True
 

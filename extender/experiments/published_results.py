@@ -53,4 +53,4 @@ experiments/analysis/expected_results/analysis_allo_discrete.csv (Weng et al., U
 """
 
 REFERENCE_POLICY: Final = "FGD"
-"""The published policy with which policies are compared that the authors did not publish."""
+"""The published policy with which a policy without published results is compared."""

@@ -197,7 +197,7 @@ class BindVerb:
         runtime, snapshot = self.runtime, self.cache.snapshot()
         _raise_unless_ok(binding_cycle.run_reserve_plugins(pod, node, snapshot, profile, runtime, cycle_state))
         _raise_unless_ok(binding_cycle.run_permit_plugins(pod, node, snapshot, profile, runtime, cycle_state).status)
-        del snapshot
+        del snapshot  # otherwise the next write to the cache would copy its tables
         pre_flights = binding_cycle.run_pre_bind_pre_flights(pod, node, profile, runtime, cycle_state)
         if pre_flights.status is not None and pre_flights.status.code is not Code.SKIP:
             raise BindingError(pre_flights.status)

@@ -3,10 +3,10 @@
 Source: pkg/scheduler/metrics/resources/resources.go, podResourceCollector.CollectWithStability (1.36).
 """
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from typing import Final, Literal
 
-from extender.api import quantity
+from extender.api.container_requests import Quantities, add_resources, parse_resources, sum_containers
 from extender.api.kinds.pod import Pod, ResourceRequirements
 from extender.api.quantity import Quantity
 from extender.api.requests import is_attachable_volumes_resource, is_hugepages_resource, is_pod_level_resource
@@ -44,51 +44,25 @@ def render_pod_resources(pods: Iterable[tuple[Pod, str]], batch_size: int = 1000
             )
 
 
-def sum_pod_resources(pod: Pod, field: ResourceField) -> dict[str, Quantity]:
+def sum_pod_resources(pod: Pod, field: ResourceField) -> Quantities:
     """Return the requests or limits of a pod's spec: the maximum sum of concurrent containers, plus the overhead.
 
     Source: pkg/scheduler/util/utils.go, IsScalarResourceName; component-helpers/resource/helpers.go, PodRequests
     (1.36).
     """
-    total: dict[str, Quantity] = {}
-    for container in pod.spec.containers:
-        _add_amounts(total, _parse_amounts(container.resources, field))
-    sidecars: dict[str, Quantity] = {}
-    init_peak: dict[str, Quantity] = {}
-    for container in pod.spec.init_containers:
-        amounts = _parse_amounts(container.resources, field)
-        if container.is_sidecar:
-            _add_amounts(total, amounts)
-            _add_amounts(sidecars, amounts)
-            amounts = sidecars
-        else:
-            _add_amounts(amounts, sidecars)
-        _set_maximum(init_peak, amounts)
-    _set_maximum(total, init_peak)
+    total = sum_containers(pod, lambda container: _parse_amounts(container.resources, field), {})
     if pod.spec.resources is not None:
         pod_level_amounts = _parse_amounts(pod.spec.resources, field)
         total.update((name, amount) for name, amount in pod_level_amounts.items() if is_pod_level_resource(name))
-    overhead = {name: quantity.parse(raw) for name, raw in pod.spec.overhead.items()}
+    overhead = parse_resources(pod.spec.overhead)
     if field == "limits":  # overhead is added only to existing limits
         overhead = {name: amount for name, amount in overhead.items() if name in total and total[name].unscaled}
-    _add_amounts(total, overhead)
+    add_resources(total, overhead)
     return total
 
 
-def _parse_amounts(resources: ResourceRequirements, field: ResourceField) -> dict[str, Quantity]:
-    amounts = resources.requests if field == "requests" else resources.limits
-    return {name: quantity.parse(raw) for name, raw in amounts.items()}
-
-
-def _add_amounts(total: dict[str, Quantity], amounts: Mapping[str, Quantity]) -> None:
-    for name, amount in amounts.items():
-        total[name] = total[name].plus(amount) if name in total else amount
-
-
-def _set_maximum(total: dict[str, Quantity], amounts: Mapping[str, Quantity]) -> None:
-    for name, amount in amounts.items():
-        if name not in total or amount.exceeds(total[name]):
-            total[name] = amount
+def _parse_amounts(resources: ResourceRequirements, field: ResourceField) -> Quantities:
+    return parse_resources(resources.requests if field == "requests" else resources.limits)
 
 
 def _format_line(metric: str, pod: Pod, node: str, resource: str, amount: Quantity) -> str:

@@ -104,8 +104,10 @@ def _describe_state(
     if outcome.decision.waits_for_preemption:
         return "waits", f"{counts}; the group can be scheduled after preemption"
     node_count = sum(1 for member in outcome.decision.members if member.node_name)
-    lacking = max((min_count or 1) - placed_count - node_count, 0)
-    return "waits", counts + (f"; the gang lacks nodes for {format_count(lacking, 'pod')}" if lacking else "")
+    missing_node_count = max((min_count or 1) - placed_count - node_count, 0)
+    return "waits", counts + (
+        f"; the gang lacks nodes for {format_count(missing_node_count, 'pod')}" if missing_node_count else ""
+    )
 
 
 def _list_members(members: PodGroupMembers, outcome: PodGroupOutcome | None) -> tuple[GroupMember, ...]:

@@ -54,8 +54,8 @@ class AssignedNode:
         if self.rank is None or self.total is None or self.best_total is None:
             return [f"{self.name} would be taken again"] if self.is_best else []
         if self.is_best:
-            others = len(self.best_nodes) - 1
-            equals = f", as {others} other node{'s' * (others != 1)}" if others else ""
+            other_count = len(self.best_nodes) - 1
+            equals = f", as {other_count} other node{'s' * (other_count != 1)}" if other_count else ""
             return [f"{self.name} has the highest score now too (total {self.total}){equals}"]
         margin = self.best_total - self.total
         return [

@@ -37,11 +37,11 @@ def summarize_rejections(explanation: PodExplanation) -> str:
         for node_status in explanation.nodes.values()
         if node_status.first_failure is not None
     )
-    ordered = sorted(counts.items(), key=lambda item: (-item[1], item[0]))
-    texts = [_format_reason(*key, count) for key, count in ordered[:_MAX_REASONS]]
-    if len(ordered) > _MAX_REASONS:
-        rest = sum(count for _, count in ordered[_MAX_REASONS:])
-        texts.append(f"{format_count(rest, 'node')} for other reasons")
+    sorted_counts = sorted(counts.items(), key=lambda item: (-item[1], item[0]))
+    texts = [_format_reason(*key, count) for key, count in sorted_counts[:_MAX_REASONS]]
+    if len(sorted_counts) > _MAX_REASONS:
+        remaining_count = sum(count for _, count in sorted_counts[_MAX_REASONS:])
+        texts.append(f"{format_count(remaining_count, 'node')} for other reasons")
     return ", ".join(texts)
 
 

@@ -42,10 +42,10 @@ def _make_candidate_sort_key(candidate: Candidate) -> tuple[int, int, str]:
 
 def _make_candidate_row(candidate: Candidate) -> tuple[str, ...]:
     names = [victim.key for victim in candidate.victims]
-    omitted = f" and {len(names) - _MAX_NAMES} more" if len(names) > _MAX_NAMES else ""
+    omission = f" and {len(names) - _MAX_NAMES} more" if len(names) > _MAX_NAMES else ""
     return (
         candidate.node_name,
         str(len(names)),
         str(candidate.num_pdb_violations),
-        ", ".join(names[:_MAX_NAMES]) + omitted,
+        ", ".join(names[:_MAX_NAMES]) + omission,
     )

@@ -53,8 +53,8 @@ def _explain_resources(reason: str, pod: PodInfo, snapshot: Snapshot, row: int) 
         else ""
     )
     requested, free = format_resource_amount(requested_amount), format_resource_amount(free_amount)
-    missing = format_resource_amount(requested_amount - free_amount)
-    return f"wants {requested}, but only {free} are free ({missing} short){too_small_text}"
+    missing_amount = format_resource_amount(requested_amount - free_amount)
+    return f"wants {requested}, but only {free} are free ({missing_amount} short){too_small_text}"
 
 
 def _explain_taint(_reason: str, pod: PodInfo, snapshot: Snapshot, row: int) -> str:

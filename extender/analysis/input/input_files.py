@@ -34,9 +34,9 @@ def read_file(file: str, read_stdin: Callable[[int], bytes], max_bytes: int = MA
     name = get_display_name(file)
     try:
         chunks = iter(lambda: read_stdin(_CHUNK_BYTES), b"") if file == STDIN else iterate_file(file)
-        first = next(chunks, b"")
-        chunks = itertools.chain((first,), chunks)
-        if first.startswith(_GZIP):
+        first_chunk = next(chunks, b"")
+        chunks = itertools.chain((first_chunk,), chunks)
+        if first_chunk.startswith(_GZIP):
             chunks = _decompress(name, chunks)
         data = collect_limited(chunks, max_bytes, is_invalid=lambda chunk: _NULL in chunk)
     except InputLimitError as error:

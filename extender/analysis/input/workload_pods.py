@@ -167,7 +167,7 @@ def _make_pod(
         annotations=template.metadata.annotations if template else {},
         owner_references=(owner,),
     )
-    return set_defaults(Pod(metadata=meta, spec=replace(spec, node_name=spec.node_name)))
+    return set_defaults(Pod(metadata=meta, spec=spec))
 
 
 def _iterate_new_names(prefix: str, namespace: str, pods: Iterable[Pod]) -> Iterator[str]:
@@ -290,8 +290,8 @@ def _should_run_daemon(spec: PodSpec, node: Node) -> bool:
 def _get_daemon_node(pod: Pod) -> str:
     """Return the node on which a daemon set's pod is, or else the node that the pod's affinity names."""
     affinity = pod.spec.affinity
-    required = affinity.node_affinity if affinity is not None else None
-    selector = required.required_during_scheduling_ignored_during_execution if required is not None else None
+    node_affinity = affinity.node_affinity if affinity is not None else None
+    selector = node_affinity.required_during_scheduling_ignored_during_execution if node_affinity is not None else None
     fields = [field for term in selector.node_selector_terms for field in term.match_fields] if selector else []
     return pod.spec.node_name or next((value for field in fields for value in field.values), "")
 

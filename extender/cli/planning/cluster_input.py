@@ -98,14 +98,14 @@ def read_pods(files: Iterable[str], cluster: Cluster) -> list[Pod]:
     for file in files:
         recording = read_recording([file])
         location = SourceLocation(", ".join(recording.sources))
-        found = [set_priority(obj, priority_classes) for obj in recording.objects if isinstance(obj, Pod)]
-        if not found:
+        recorded_pods = [set_priority(obj, priority_classes) for obj in recording.objects if isinstance(obj, Pod)]
+        if not recorded_pods:
             kinds = ", ".join(recording.skipped_kinds or {type(obj).__name__: 1 for obj in recording.objects})
             errors.append(InputErrorLine(location, f"holds no pod, only {kinds}; name a file with a pod"))
         profiles = cluster.setup.profiles
-        pods_without_profile = (pod for pod in found if pod.spec.scheduler_name not in profiles)
+        pods_without_profile = (pod for pod in recorded_pods if pod.spec.scheduler_name not in profiles)
         errors += [_make_scheduler_error(pod, location, profiles) for pod in pods_without_profile]
-        pods += found
+        pods += recorded_pods
         _add_other_objects(recording, cluster.cache)
     if errors:
         raise InputError(errors)

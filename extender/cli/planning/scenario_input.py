@@ -67,14 +67,14 @@ def read_scenario(flags: ScenarioFlags, cluster: Cluster) -> Scenario:
 
 
 def _read_nodes(files: list[str]) -> tuple[Node, ...]:
-    found: list[Node] = []
+    all_nodes: list[Node] = []
     for file in files:
         recording = read_recording([file])
         nodes = [obj for obj in recording.objects if isinstance(obj, Node)]
         if not nodes:
             raise InputError([InputErrorLine(SourceLocation(file), "holds no Node; name a file with a Node")])
-        found += nodes
-    return tuple(found)
+        all_nodes += nodes
+    return tuple(all_nodes)
 
 
 def _read_new_pods(files: list[str], replicas: int, cluster: Cluster) -> tuple[Pod, ...]:

@@ -122,13 +122,13 @@ def run_with_executor(
         tasks: the scenarios.
     """
     chunks = (tasks[start : start + _CHUNK_SIZE] for start in range(0, len(tasks), _CHUNK_SIZE))
-    running: deque[Future[list[bytes]]] = deque()
+    futures: deque[Future[list[bytes]]] = deque()
     for chunk in chunks:
-        running.append(executor.submit(run_tasks, sweep_input, chunk))
-        if len(running) >= jobs * _CHUNKS_PER_JOB:
-            yield from running.popleft().result()
-    while running:
-        yield from running.popleft().result()
+        futures.append(executor.submit(run_tasks, sweep_input, chunk))
+        if len(futures) >= jobs * _CHUNKS_PER_JOB:
+            yield from futures.popleft().result()
+    while futures:
+        yield from futures.popleft().result()
 
 
 def run_sweep(file: str, sweep_input: SweepInput, workers: SweepWorkers, *, results: str, print_lines: bool) -> None:
@@ -159,12 +159,14 @@ def run_sweep(file: str, sweep_input: SweepInput, workers: SweepWorkers, *, resu
         _check_tasks(tasks, cluster)
         warn_about_missing_budgets(cluster, drains_nodes=any(task.scenario.drain for task in tasks))
     result_file = ResultFile(results, _make_sweep_id(sweep_input, entries))
-    finished = result_file.open()
+    finished_tasks = result_file.open()
     configs = [options.config or None for options in sweep_input.input_options]
-    remaining = [task for task in tasks if (task.name, configs[task.config_index]) not in finished]
+    remaining_tasks = [task for task in tasks if (task.name, configs[task.config_index]) not in finished_tasks]
     progress_bar = ProgressBar("scenarios")
     try:
-        for number, line in enumerate(_run_tasks(sweep_input, remaining, workers), len(tasks) - len(remaining) + 1):
+        for number, line in enumerate(
+            _run_tasks(sweep_input, remaining_tasks, workers), len(tasks) - len(remaining_tasks) + 1
+        ):
             result_file.append(line)
             progress_bar.show(number, len(tasks))
     finally:

@@ -105,25 +105,25 @@ def _to_texts(value: Any) -> list[str]:
 
 
 def _make_flags(flags: Mapping[str, list[str]], entry: Mapping[str, Any]) -> ScenarioFlags:
-    single = {key: entry[key] for key in _SINGLE_FLAGS if key in entry}
-    if "replicas" in single:
-        single["replicas"] = int(single["replicas"])
-    added = {"add": [int(count) for count in flags["add"]]} if "add" in flags else {}
-    values: dict[str, Any] = {**flags, **added, **single}
+    single_values = {key: entry[key] for key in _SINGLE_FLAGS if key in entry}
+    if "replicas" in single_values:
+        single_values["replicas"] = int(single_values["replicas"])
+    added_counts = {"add": [int(count) for count in flags["add"]]} if "add" in flags else {}
+    values: dict[str, Any] = {**flags, **added_counts, **single_values}
     return ScenarioFlags(**values)
 
 
-def _choose_name(entry: Mapping[str, Any], flags: Mapping[str, list[str]], taken: set[str]) -> str:
+def _choose_name(entry: Mapping[str, Any], flags: Mapping[str, list[str]], used_names: set[str]) -> str:
     """Return the name of a scenario: its `name`, or its flags, or both if the flags have a wildcard.
 
     A name that is taken gets a number.
     """
-    single = {key: [str(entry[key]).lower()] for key in _SINGLE_FLAGS if key in entry}
-    text = format_scenario_name({**flags, **single})
+    single_values = {key: [str(entry[key]).lower()] for key in _SINGLE_FLAGS if key in entry}
+    text = format_scenario_name({**flags, **single_values})
     has_wildcard = any(value.endswith("*") for key in flags for value in _to_texts(entry[key]))
     own_name = str(entry.get("name", ""))
     name = f"{own_name}: {text}" if own_name and has_wildcard else own_name or text
     unique_name, number = name, 2
-    while unique_name in taken:
+    while unique_name in used_names:
         unique_name, number = f"{name} #{number}", number + 1
     return unique_name

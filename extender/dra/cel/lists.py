@@ -33,7 +33,7 @@ def _intersects(items: Sequence[Any], targets: Sequence[Any]) -> bool:
 
 def _is_sorted(items: Sequence[Any]) -> bool:
     COST_METER.spend(len(items))
-    return all(previous <= following for previous, following in pairwise(items))
+    return all(item <= next_item for item, next_item in pairwise(items))
 
 
 def _sum(items: Sequence[Any]) -> Any:

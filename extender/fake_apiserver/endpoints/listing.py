@@ -77,7 +77,9 @@ def read_list_page(store: Store, request: RequestInfo) -> ListPage:
     token = _decode_token(request.query.get("continue", ""))
     resource_version, is_exact = _resolve_version(store, request, token, limit)
     if request.query.get("resourceVersion") == "0":
-        limit = 0  # the watch cache returns complete lists. Source: cacher.go
+        # The watch cache returns complete lists.
+        # Source: apiserver/pkg/storage/cacher/cacher.go, computeListLimit (1.36).
+        limit = 0
     try:
         objects = (
             store.list_objects_at(request.resource.storage_key, resource_version, request.namespace)

@@ -1,6 +1,6 @@
 """Format the table cells of pods, nodes and other objects, as in `kubectl get`.
 
-Source: pkg/printers/internalversion/printers.go.
+Source: pkg/printers/internalversion/printers.go, printPod, printNode (1.36).
 """
 
 from collections.abc import Iterable
@@ -36,7 +36,10 @@ def format_labels(labels: Object | None) -> str:
 
 
 def format_human_duration(seconds: float) -> str:
-    """Format a duration: `5s`, `3m20s`, `2d`. Source: duration.HumanDuration."""
+    """Format a duration: `5s`, `3m20s`, `2d`.
+
+    Source: apimachinery/pkg/util/duration/duration.go, HumanDuration (1.36).
+    """
     whole_seconds = int(seconds)
     if whole_seconds < 0:
         return "0s" if whole_seconds >= -1 else "<invalid>"

@@ -1,6 +1,6 @@
 """Parse the verb, the resource and the object of a request from its method, path and query.
 
-Source: apiserver's RequestInfoFactory.
+Source: apiserver/pkg/endpoints/request/requestinfo.go, RequestInfoFactory.NewRequestInfo (1.36).
 """
 
 from collections.abc import Mapping

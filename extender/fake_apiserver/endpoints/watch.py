@@ -1,6 +1,7 @@
 """Watch a resource: stream its changes after a resource version, and bookmarks, until the timeout.
 
-Source: the API concepts page of Kubernetes, "Efficient detection of changes"; cacher.go and cache_watcher.go.
+Source: the API concepts page of Kubernetes, "Efficient detection of changes"; apiserver/pkg/storage/cacher/cacher.go,
+Cacher.Watch (1.36).
 """
 
 import asyncio

@@ -2,7 +2,8 @@
 
 An object with a grace period or finalizers is first only marked as deleted. A namespace is removed when it is empty.
 
-Source: registry.Store.Delete, rest.BeforeDelete, pkg/registry/core/pod/strategy.go.
+Source: apiserver/pkg/registry/generic/registry/store.go, Store.Delete; apiserver/pkg/registry/rest/delete.go,
+BeforeDelete (1.36).
 """
 
 from collections.abc import Callable

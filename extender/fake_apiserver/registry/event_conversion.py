@@ -1,6 +1,6 @@
 """Convert events between events.k8s.io/v1 and core/v1. Events are stored in core/v1.
 
-Source: pkg/apis/events/v1/conversion.go.
+Source: pkg/apis/events/v1/conversion.go, Convert_v1_Event_To_core_Event (1.36).
 """
 
 from typing import Final

@@ -128,7 +128,8 @@ def check_resource_version(resource: ApiResource, old: Object, new: Object) -> N
     version = meta.get("resourceVersion") or ""
     if not version and not resource.allow_unconditional_update:
         message = "Invalid value: 0: must be specified for an update"
-        # Upstream's error names the plural here instead of the kind. Source: registry.Store.Update.
+        # Upstream's error names the plural here instead of the kind.
+        # Source: apiserver/pkg/registry/generic/registry/store.go, Store.Update (1.36).
         resource_named_by_plural = replace(resource, kind=resource.plural)
         raise new_invalid(
             resource_named_by_plural, name, [StatusCause("metadata.resourceVersion", "FieldValueInvalid", message)]

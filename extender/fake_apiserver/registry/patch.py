@@ -1,6 +1,7 @@
 """Apply JSON merge patches and strategic merge patches.
 
-Source: RFC 7386; the patchStrategy and patchMergeKey tags of k8s.io/api; apimachinery's strategicpatch.
+Source: RFC 7386; the patchStrategy and patchMergeKey tags of k8s.io/api;
+apimachinery/pkg/util/strategicpatch/patch.go, StrategicMergePatch (1.36).
 """
 
 from collections.abc import Mapping, Sequence
@@ -137,7 +138,7 @@ def _order_elements(
     The two sequences are merged: the next unlisted element precedes the next listed element if it does so in
     *original*. Otherwise the next listed element is first.
 
-    Source: strategicpatch.normalizeElementOrder.
+    Source: apimachinery/pkg/util/strategicpatch/patch.go, normalizeElementOrder (1.36).
     """
     order_positions, original_positions = (
         _map_positions_by_key(order, merge_key),

@@ -1,6 +1,7 @@
 """Set the defaults of new pods: default fields, priority, tolerations and QoS class.
 
-Source: pkg/apis/core/v1/defaults.go; the admission plugins Priority and DefaultTolerationSeconds.
+Source: pkg/apis/core/v1/defaults.go, SetDefaults_PodSpec; plugin/pkg/admission/priority/admission.go, Plugin.Admit;
+plugin/pkg/admission/defaulttolerationseconds/admission.go, Plugin.Admit (1.36).
 """
 
 from collections.abc import Mapping, Sequence
@@ -133,7 +134,10 @@ def _add_default_tolerations(tolerations: Sequence[Object]) -> list[Object]:
 
 
 def get_pod_qos(spec: Object) -> str:
-    """Return the QoS class: Guaranteed, Burstable or BestEffort. Source: GetPodQOS."""
+    """Return the QoS class: Guaranteed, Burstable or BestEffort.
+
+    Source: pkg/apis/core/helper/qos/qos.go, ComputePodQOS (1.36).
+    """
     containers = [*(spec.get("initContainers") or []), *(spec.get("containers") or [])]
     requests = [_get_positive_amounts(container, "requests") for container in containers]
     limits = [_get_positive_amounts(container, "limits") for container in containers]

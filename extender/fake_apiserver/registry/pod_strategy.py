@@ -1,6 +1,7 @@
 """Prepare new pods, validate updates of pods, and choose their grace periods.
 
-Source: pkg/registry/core/pod/strategy.go, pkg/apis/core/validation.
+Source: pkg/registry/core/pod/strategy.go, podStrategy.PrepareForCreate; pkg/apis/core/validation/validation.go,
+ValidatePodUpdate (1.36).
 """
 
 from collections.abc import Mapping, Sequence
@@ -101,7 +102,7 @@ def get_grace_period(pod: Object, requested_seconds: int | None) -> int:
     It is 0 for a pod without a node and for a finished pod. For any other pod it is *requested_seconds*, or else the
     grace period in the pod's spec. A negative grace period counts as 1.
 
-    Source: CheckGracefulDelete.
+    Source: pkg/registry/core/pod/strategy.go, podStrategy.CheckGracefulDelete (1.36).
     """
     spec = pod.get("spec") or {}
     if not spec.get("nodeName") or (pod.get("status") or {}).get("phase") in TERMINAL_PHASES:

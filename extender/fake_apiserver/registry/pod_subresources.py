@@ -1,6 +1,7 @@
 """Handle the subresources pods/binding and pods/eviction.
 
-Source: pkg/registry/core/pod/storage/storage.go and eviction.go.
+Source: pkg/registry/core/pod/storage/storage.go, BindingREST.Create; pkg/registry/core/pod/storage/eviction.go,
+EvictionREST.Create, EvictionREST.checkAndDecrement (1.36).
 """
 
 from typing import Final

@@ -78,7 +78,10 @@ def _prepare_resource_claim_template(template: Object) -> Object:
 
 
 def _set_device_defaults(spec: Object) -> Object:
-    """Set the device count of each request. Source: pkg/apis/resource/v1/defaults.go."""
+    """Set the device count of each request.
+
+    Source: pkg/apis/resource/v1/defaults.go, SetDefaults_ExactDeviceRequest (1.36).
+    """
     devices = spec.get("devices") or {}
     if not devices.get("requests"):
         return spec

@@ -35,7 +35,7 @@ class GpuShareArgs(msgspec.Struct, frozen=True, rename="camel"):
 
     Attributes:
         score_policy: the score and the choice of the GPU, one of `SCORE_POLICIES`.
-        target_workload: the expected pods; empty if they are learnt from the pods seen.
+        target_workload: the expected pods; empty if they are learned from the pods seen.
         whole_gpu_reserve: the GPUs that are reserved for pods that use whole GPUs.
         seed: the seed of the policy Random.
     """

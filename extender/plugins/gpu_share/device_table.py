@@ -70,7 +70,7 @@ def get_request_kind(request: GpuRequest) -> int:
 
 
 class DeviceTable:
-    """The GPUs of all nodes. `sync` reads the rows that changed since the previous snapshot.
+    """The GPUs of all nodes. `get` reads only the rows that changed since its previous call.
 
     Attributes:
         model_positions: the position of each GPU model; "" is the model of nodes without the label.

@@ -7,8 +7,8 @@ gradient descent) considers only the next pod. FGD notices a lack of CPU only wh
 
 Three costs are subtracted. The first is the growth of the milli that are expected to stay unused on each GPU when
 randomly drawn pods have filled it. The second is the demand for the GPU model in relation to its number of GPUs. The
-third is small and disfavours emptier nodes. The weights were tuned on the seeds 0 to 9 of the variants default and
-gpuspec33 of the openb trace.
+third is small and lowers the score of emptier nodes. The weights were tuned on the seeds 0 to 9 of the
+variants default and gpuspec33 of the openb trace.
 """
 
 from collections.abc import Mapping, Sequence

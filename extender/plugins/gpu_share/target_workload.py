@@ -1,4 +1,4 @@
-"""The target workload: which pods are expected, and how often. It is configured, or learnt from the pods seen.
+"""The target workload: which pods are expected, and how often. It is configured, or learned from the pods seen.
 
 Source: hkust-adsl/kubernetes-scheduler-simulator pkg/utils/frag.go, GetTypicalPods.
 """
@@ -100,13 +100,13 @@ def merge_pods(pods: Iterable[TargetPod]) -> tuple[TargetPod, ...]:
 def select_popular_pods(pods: Sequence[TargetPod]) -> tuple[TargetPod, ...]:
     """Return the first of *pods*, until they make up 95 % of the weight. The weights of the result sum up to 1."""
     selected: list[TargetPod] = []
-    cumulated = 0.0
+    cumulative_weight = 0.0
     for pod in pods:
-        if cumulated >= _POPULAR_SHARE:
+        if cumulative_weight >= _POPULAR_SHARE:
             break
         selected.append(pod)
-        cumulated += pod.weight
-    return tuple(replace(pod, weight=pod.weight / cumulated) for pod in selected)
+        cumulative_weight += pod.weight
+    return tuple(replace(pod, weight=pod.weight / cumulative_weight) for pod in selected)
 
 
 @dataclass(frozen=True, slots=True)

@@ -100,9 +100,9 @@ def test_cached_results_equal_fresh_ones(policy: str) -> None:
 class Scheduler:
     """The scheduling cycle with GpuShare, without an API server."""
 
-    def __init__(self, cache: Cache, policy: str, learnt: bool = False) -> None:
+    def __init__(self, cache: Cache, policy: str, learned: bool = False) -> None:
         workload = [{"cpu": 1000, "gpuMilli": 400, "gpuCount": 1}, {"cpu": 2000, "gpuMilli": 1000, "gpuCount": 1}]
-        args = {"scorePolicy": policy, "targetWorkload": [] if learnt else workload}
+        args = {"scorePolicy": policy, "targetWorkload": [] if learned else workload}
         profile = {
             "plugins": {"multiPoint": {"enabled": [{"name": "GpuShare"}]}},
             "pluginConfig": [{"name": "GpuShare", "args": args}],
@@ -203,12 +203,12 @@ def test_pre_bind_writes_the_chosen_gpus_through_the_status_subresource() -> Non
     assert call.body["metadata"]["annotations"] == {GPU_INDEX: "1-2"}
 
 
-def test_the_target_workload_is_learnt_from_the_pods_seen() -> None:
+def test_the_target_workload_is_learned_from_the_pods_seen() -> None:
     pods = [shared_pod(f"p{n}", 810) for n in range(4)]
     for number, pod in enumerate(pods):
         pod["metadata"]["uid"] = f"uid-{number}"
     cluster = make_cluster(gpu_node("a", gpus=8, cpu="64"), gpu_node("b", gpus=8, cpu="64"), *pods)
-    scheduler = Scheduler(cluster.cache, "Fill", learnt=True)
+    scheduler = Scheduler(cluster.cache, "Fill", learned=True)
     for number in range(4):
         assert scheduler.place(cluster.pod(f"p{number}"), assume_first=True) is not None
     assert [(pod.gpu_milli, pod.weight) for pod in scheduler.plugin._workload.pods] == [(810, 1.0)]
