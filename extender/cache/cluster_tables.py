@@ -7,6 +7,7 @@ import numpy as np
 from extender.api.kinds.node import Node
 from extender.api.kinds.workload import Namespace
 from extender.basics.copy_on_write import CopyOnWriteDict
+from extender.cache.node_lists import NodeLists
 from extender.cache.pod_batch import PodBatch
 from extender.cache.pod_groups import PodGroupTable
 from extender.cache.pod_info import AssignedPodInfo, PodInfo
@@ -35,6 +36,7 @@ class ClusterTables:
         nodes, selector_counts, affinity_terms, host_ports, volume_uses, claim_uses, pod_groups, objects: the tables.
         signatures: the pod signatures; shared by all forks.
         nominated_pods: nominated pods by node name.
+        node_lists: lists that do not change with the tables; None if there are none.
         history_id: identifies the sequence of writes to the tables; see `Snapshot.history_id`.
         node_change_log: the rows with a changed node.
         pod_change_log: the rows with changed pods.
@@ -50,6 +52,7 @@ class ClusterTables:
         "history_id",
         "host_ports",
         "node_change_log",
+        "node_lists",
         "nodes",
         "nominated_pods",
         "objects",
@@ -79,6 +82,7 @@ class ClusterTables:
         self._pods_by_node: CopyOnWriteDict[str, PodsByUid] = CopyOnWriteDict(dict)
         self._unapplied_pod_changes: list[tuple[PodBatch, IntArray, int]] = []  # not yet applied to `_pods_by_node`
         self.nominated_pods: Mapping[str, tuple[PodInfo, ...]] = {}
+        self.node_lists: NodeLists | None = None
         self.node_change_log = ChangeLog()
         self.pod_change_log = ChangeLog()
         self.history_id = HistoryId()
@@ -103,6 +107,7 @@ class ClusterTables:
         child._pods_by_node = self.pods_by_node.fork()
         child._unapplied_pod_changes = []
         child.nominated_pods = self.nominated_pods
+        child.node_lists = self.node_lists
         child.history_id = HistoryId() if new_history else self.history_id
         child.node_change_log = ChangeLog() if new_history else self.node_change_log
         child.pod_change_log = ChangeLog() if new_history else self.pod_change_log
@@ -167,8 +172,8 @@ class ClusterTables:
         if row is not None:
             self._add_or_remove_pod_at_row(pod, row, 1)
 
-    def remove_pod(self, pod: AssignedPodInfo) -> None:
-        """Remove *pod* from its node.
+    def remove_pod(self, pod: AssignedPodInfo, *, keep_in_group: bool = False) -> None:
+        """Remove *pod* from its node, and from its group unless *keep_in_group* is set.
 
         Raises:
             KeyError: the pod is not on its node.
@@ -177,7 +182,8 @@ class ClusterTables:
         pods.pop(pod.uid)
         if not pods:
             self.pods_by_node.remove(pod.node_name)
-        self.pod_groups.remove(pod.pod)
+        if not keep_in_group:
+            self.pod_groups.remove(pod.pod)
         row = self.nodes.row_by_name.get(pod.node_name)
         if row is not None:
             self._add_or_remove_pod_at_row(pod, row, -1)

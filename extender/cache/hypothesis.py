@@ -6,6 +6,7 @@ A hypothesis copies only the arrays that it writes. The snapshot does not change
 from collections.abc import Iterable
 
 from extender.api.kinds.node import Node
+from extender.cache.node_lists import make_node_lists
 from extender.cache.pod_batch import PodBatch
 from extender.cache.pod_info import AssignedPodInfo, PodInfo, make_assigned_pod_info
 from extender.cache.snapshot import Snapshot
@@ -46,17 +47,22 @@ class Hypothesis:
         """Index only the images named *names* from now on; see `ImageTable.index_only`."""
         self._tables.nodes.images.index_only(names)
 
+    def freeze_node_lists(self) -> None:
+        """Keep the lists of nodes with affinity terms, and of used claims, as they are now; see `NodeLists`."""
+        tables = self._base_snapshot.tables
+        self._tables.node_lists = make_node_lists(tables.affinity_terms, tables.volume_uses, tables.nodes)
+
     def add_or_update_node(self, node: Node) -> None:
         """Add *node*, or replace the node of the same name. The pods on the node are kept."""
         self._tables.add_or_update_node(node)
 
-    def remove_pod(self, pod: AssignedPodInfo) -> None:
-        """Remove *pod* from its node.
+    def remove_pod(self, pod: AssignedPodInfo, *, keep_in_group: bool = False) -> None:
+        """Remove *pod* from its node, and from its group unless *keep_in_group* is set.
 
         Raises:
             KeyError: the pod is not on its node.
         """
-        self._tables.remove_pod(pod)
+        self._tables.remove_pod(pod, keep_in_group=keep_in_group)
 
     def restore_pod(self, pod: AssignedPodInfo) -> None:
         """Add a removed pod to its node again."""

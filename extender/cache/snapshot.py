@@ -177,6 +177,14 @@ class Snapshot:
         """
         return self._tables.affinity_terms.find_matching_terms(pod_labels)
 
+    def listed_affinity_terms_matching(self, pod_labels: PodLabels) -> tuple[tuple[AffinityTerm, NodeCounts], ...]:
+        """Return the terms as `affinity_terms_matching` does, but only on the nodes of `NodeLists` if there are any."""
+        terms, lists = self.affinity_terms_matching(pod_labels), self._tables.node_lists
+        if lists is None:
+            return terms
+        selected = ((term, lists.select(term, counts, self._tables.nodes)) for term, counts in terms)
+        return tuple((term, counts) for term, counts in selected if counts.total)
+
     def namespace_labels(self, name: str) -> Mapping[str, str] | None:
         """Return the labels of namespace *name*, or None if it is unknown."""
         return self._tables.selector_counts.namespace_labels.get(name)
@@ -191,7 +199,8 @@ class Snapshot:
 
     def is_pvc_used_by_pods(self, key: str) -> bool:
         """Return whether a pod on a node refers to the PVC *key* (`namespace/name`); ephemeral volumes do not count."""
-        return self._tables.volume_uses.is_pvc_used_by_pods(key)
+        lists = self._tables.node_lists
+        return (self._tables if lists is None else lists).volume_uses.is_pvc_used_by_pods(key)
 
     def rows_using_pvc(self, key: str) -> set[int]:
         """Return the rows with pods that use the PVC *key*, also through an ephemeral volume."""

@@ -29,6 +29,8 @@ class Release:
         pod_group_condition: the type of the condition that says whether a pod group was scheduled.
         uses_placement_feasible: PlacementFeasible plugins decide after each member whether a pod group is feasible.
             Otherwise the Permit plugins decide.
+        updates_lists_in_group_cycle: an assumed member of a pod group counts in the lists of nodes with affinity terms
+            and in the used claims. Otherwise other members see it only on its node.
         has_pod_group_post_filter: PodGroupPostFilter is an extension point of the configuration. It runs for each pod
             group that cannot be scheduled, and PostFilter does not run for its members.
         checks_member_priorities: all members of a pod group must have its priority and the same preemption policy.
@@ -72,6 +74,7 @@ class Release:
     later_extension_points: Mapping[str, frozenset[str]]
     pod_group_condition: str
     uses_placement_feasible: bool
+    updates_lists_in_group_cycle: bool
     has_pod_group_post_filter: bool
     checks_member_priorities: bool
     has_group_victims: bool
@@ -121,6 +124,7 @@ RELEASE_1_36: Final = Release(
     ),
     pod_group_condition="PodGroupScheduled",
     uses_placement_feasible=False,
+    updates_lists_in_group_cycle=False,
     has_pod_group_post_filter=False,
     checks_member_priorities=False,
     has_group_victims=False,
@@ -155,6 +159,7 @@ RELEASE_1_37: Final = Release(
     later_extension_points={},
     pod_group_condition="PodGroupInitiallyScheduled",
     uses_placement_feasible=True,
+    updates_lists_in_group_cycle=True,
     has_pod_group_post_filter=True,
     checks_member_priorities=True,
     has_group_victims=True,

@@ -95,7 +95,7 @@ def run_pod_group_cycle(attempt: GroupAttempt, snapshot: Snapshot) -> MemberStep
     `validate_pod_group` must accept the members.
     """
     settings = attempt.profile.get_pod_group_settings()
-    snapshot = _remove_specs_of_nominated_members(attempt, snapshot)
+    snapshot = _freeze_lists(attempt, _remove_specs_of_nominated_members(attempt, snapshot))
     if attempt.profile.release.has_pod_group_post_filter:
         return (yield from _run_cycle_with_post_filter(attempt, snapshot, settings))
     decision = yield from _run_scheduling_algorithm(attempt, snapshot, settings)
@@ -126,6 +126,17 @@ def _remove_specs_of_nominated_members(attempt: GroupAttempt, snapshot: Snapshot
         metadata = pod.pod.metadata
         names = ObjectMeta(name=metadata.name, namespace=metadata.namespace, uid=metadata.uid)
         hypothesis.replace_nominated_pod(snapshot.make_pod_info(Pod(metadata=names)))
+    return hypothesis.snapshot()
+
+
+def _freeze_lists(attempt: GroupAttempt, snapshot: Snapshot) -> Snapshot:
+    """Return *snapshot* with lists that the cycle does not change, in a release that does not update them."""
+    if attempt.profile.release.updates_lists_in_group_cycle or not any(
+        pod.signature.pod_affinity_terms.all_terms or pod.signature.volume_uses.claims for pod in attempt.pods
+    ):
+        return snapshot
+    hypothesis = Hypothesis(snapshot)
+    hypothesis.freeze_node_lists()
     return hypothesis.snapshot()
 
 

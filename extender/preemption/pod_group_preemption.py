@@ -63,4 +63,5 @@ def preempt_for_pod_group(
 
 def _remove_unit(hypothesis: Hypothesis, unit: PreemptionUnit) -> None:
     for pod in unit.pods:
-        hypothesis.remove_pod(pod)
+        # kube-scheduler changes only the nodes: a removed member still counts in its group.
+        hypothesis.remove_pod(pod, keep_in_group=True)

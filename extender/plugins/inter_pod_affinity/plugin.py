@@ -124,7 +124,7 @@ class InterPodAffinity:
         if terms.error is not None:
             return PreFilterResult(unresolvable_status(f"parsing pod: {terms.error}"))
         existing_anti_affinity_counts = TopologyToMatchedTermCount()
-        for term, term_counts in snapshot.affinity_terms_matching(pod.signature.pod_labels):
+        for term, term_counts in snapshot.listed_affinity_terms_matching(pod.signature.pod_labels):
             if term.kind is TermKind.REQUIRED_ANTI_AFFINITY:
                 key = term.topology_key
                 existing_anti_affinity_counts.add(key, snapshot.counts_by_domain(term_counts, key))
@@ -240,7 +240,10 @@ class InterPodAffinity:
             if domain_counts.any():
                 any_match = True
                 topology_score.add(term.topology_key, domain_counts * signed_weight)
-        for term, term_counts in snapshot.affinity_terms_matching(pod.signature.pod_labels):
+        list_terms = (
+            snapshot.affinity_terms_matching if has_preferred_terms(pod) else snapshot.listed_affinity_terms_matching
+        )
+        for term, term_counts in list_terms(pod.signature.pod_labels):
             weight = self._get_term_weight(term)
             if weight is None:
                 continue
