@@ -18,7 +18,6 @@ from extender.cache.pod_info import PodInfo
 from extender.cycle.decision import ScheduleFailure
 from extender.cycle.node_sampling import NodeSampler
 from extender.cycle.plugin_runtime import PluginRuntime
-from extender.cycle.pod_group.pre_enqueue import holds_group_members
 from extender.cycle.pod_group_cycle import get_member_sort_key, schedule_pod_group
 from extender.cycle.pod_group_members import GroupDecision, MemberFailure
 from extender.cycle.pre_enqueue import run_pre_enqueue_plugins
@@ -144,7 +143,7 @@ class PodGroupSimulator:
         rejections = {pod_info.uid: self._run_pre_enqueue_plugins(pod_info) for pod_info in members}
         rejected_members = [pod_info for pod_info in members if rejections[pod_info.uid] is not None]
         members = [pod_info for pod_info in members if rejections[pod_info.uid] is None]
-        if rejected_members and holds_group_members(profile):
+        if rejected_members and profile.release.queues_pod_groups:
             rejection = rejections[rejected_members[0].uid] or SUCCESS
             held = f"held by pod {rejected_members[0].key}, which {rejection.plugin} rejects: {rejection.message}"
             failure = MemberFailure(unschedulable_status(held))

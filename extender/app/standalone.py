@@ -33,9 +33,10 @@ from extender.client.leader_elector import LeaderElector
 from extender.client.transport import Transport
 from extender.client.writer import Writer
 from extender.cycle.node_sampling import NodeSampler
-from extender.cycle.pod_group.pre_enqueue import run_pre_enqueue_plugins_for_entity
+from extender.cycle.pre_enqueue import run_pre_enqueue_plugins
 from extender.framework.status import Status
 from extender.metrics.scheduler_metrics import SchedulerMetrics
+from extender.queueing.pod_group_queue import make_scheduling_queue
 from extender.queueing.queue_settings import QueueSettings
 from extender.queueing.scheduling_queue import SchedulingQueue
 from extender.scheduler.api_writer import ApiWriter, EventRecorder
@@ -121,7 +122,7 @@ class StandaloneScheduler:
             "SchedulerPopFromBackoffQ" in setup.gates,
             "GenericWorkload" in setup.gates,
         )
-        return SchedulingQueue(
+        return make_scheduling_queue(
             setup.profiles,
             self._run_pre_enqueue,
             settings,
@@ -181,7 +182,7 @@ class StandaloneScheduler:
     def _run_pre_enqueue(self, pod_info: PodInfo, first_plugin: str) -> Status | None:
         scheduler_name = pod_info.spec.scheduler_name
         profile, runtime = self._setup.profiles[scheduler_name], self.runtimes[scheduler_name]
-        return run_pre_enqueue_plugins_for_entity(pod_info, self.cache.snapshot(), profile, runtime, first_plugin)
+        return run_pre_enqueue_plugins(pod_info, self.cache.snapshot(), profile, runtime, first_plugin)
 
     def requeue_pod(self, pod: Pod) -> None:
         """Return *pod* to the queue after a failed binding of the verb bind, if a profile schedules it."""

@@ -45,9 +45,7 @@ def make_node_lists(terms: AffinityTermTable, volume_uses: VolumeUseTable, nodes
     """Return the lists for the present state of the tables, which must not change any more."""
     return NodeLists(
         _find_rows((counts for _, counts in terms.items()), nodes),
-        _find_rows(
-            (counts for term, counts in terms.items() if term.kind is TermKind.REQUIRED_ANTI_AFFINITY), nodes
-        ),
+        _find_rows((counts for term, counts in terms.items() if term.kind is TermKind.REQUIRED_ANTI_AFFINITY), nodes),
         volume_uses,
     )
 

@@ -27,6 +27,8 @@ class Release:
         later_extension_points: by plugin, the extension points of the configuration that the plugin implements only in
             later releases.
         pod_group_condition: the type of the condition that says whether a pod group was scheduled.
+        activates_without_deletion: a preemptor is retried at once if its last victim was only waiting or being bound.
+        queues_pod_groups: a pod group is queued and popped as one. Otherwise each member is.
         uses_placement_feasible: PlacementFeasible plugins decide after each member whether a pod group is feasible.
             Otherwise the Permit plugins decide.
         updates_lists_in_group_cycle: an assumed member of a pod group counts in the lists of nodes with affinity terms
@@ -73,6 +75,8 @@ class Release:
     api_versions: Mapping[str, str]
     later_extension_points: Mapping[str, frozenset[str]]
     pod_group_condition: str
+    activates_without_deletion: bool
+    queues_pod_groups: bool
     uses_placement_feasible: bool
     updates_lists_in_group_cycle: bool
     has_pod_group_post_filter: bool
@@ -123,6 +127,8 @@ RELEASE_1_36: Final = Release(
         ("NodeName", "NodeUnschedulable", "TaintToleration"), frozenset({"preFilter"})
     ),
     pod_group_condition="PodGroupScheduled",
+    activates_without_deletion=False,
+    queues_pod_groups=False,
     uses_placement_feasible=False,
     updates_lists_in_group_cycle=False,
     has_pod_group_post_filter=False,
@@ -158,6 +164,8 @@ RELEASE_1_37: Final = Release(
     api_versions={"PodGroup": "scheduling.k8s.io/v1beta1", "DeviceTaintRule": "resource.k8s.io/v1"},
     later_extension_points={},
     pod_group_condition="PodGroupInitiallyScheduled",
+    activates_without_deletion=True,
+    queues_pod_groups=True,
     uses_placement_feasible=True,
     updates_lists_in_group_cycle=True,
     has_pod_group_post_filter=True,

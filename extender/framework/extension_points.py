@@ -54,17 +54,24 @@ class PreEnqueue(NamedPlugin, Protocol):
 
 @dataclass(frozen=True, slots=True)
 class QueueSortEntry:
-    """A queued pod, as passed to QueueSort plugins.
+    """A queued pod or pod group, as passed to QueueSort plugins.
 
     Attributes:
-        pod: the queued pod.
-        timestamp: the time at which the pod was last added to the queue, in seconds.
+        pod: the queued pod, or the first member of the queued group.
+        timestamp: the time at which the pod or group was last added to the queue, in seconds.
+        group_priority: the priority of the group; None for a pod.
 
     Source: pkg/scheduler/framework/types.go, QueuedPodInfo (1.36).
     """
 
     pod: PodInfo
     timestamp: float
+    group_priority: int | None = None
+
+    @property
+    def priority(self) -> int:
+        """The priority of the pod or group."""
+        return self.pod.priority if self.group_priority is None else self.group_priority
 
 
 class QueueSort(NamedPlugin, Protocol):

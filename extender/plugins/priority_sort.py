@@ -17,7 +17,7 @@ from extender.framework.extension_points import QueueSortEntry
 
 
 class PrioritySort:
-    """Orders the queue by `spec.priority`, then by the time when the pod was last added to the queue."""
+    """Orders the queue by the priority of the pod or group, then by the time when it was last added to the queue."""
 
     name: ClassVar[str] = "PrioritySort"
 
@@ -26,4 +26,4 @@ class PrioritySort:
 
         Source: pkg/scheduler/framework/plugins/queuesort/priority_sort.go, PrioritySort.Less (1.36).
         """
-        return (-entry.pod.priority, entry.timestamp)
+        return (-entry.priority, entry.timestamp)

@@ -1,4 +1,6 @@
-"""The backoff queue: pods that wait until their backoff expires, in separate heaps for rejections and errors.
+"""The backoff queue: entities that wait until their backoff expires, in separate heaps for rejections and errors.
+
+An entity is a pod or, since 1.37, a pod group, which counts as one with an error.
 
 Source: pkg/scheduler/backend/queue/scheduling_queue.go, PriorityQueue, PriorityQueue.flushBackoffQCompleted;
 pkg/scheduler/backend/queue/backoff_queue.go, backoffQueue.calculateBackoffDuration, backoffQueue.getBackoffTime,
@@ -11,7 +13,7 @@ from typing import Any
 
 from extender.basics.backoff import calculate_backoff
 from extender.basics.heap import KeyedHeap
-from extender.queueing.queued_pod_info import QueuedPodInfo
+from extender.queueing.queued_pod_group_info import QueuedEntity
 
 ORDERING_WINDOW = 1.0
 """The length of a window in seconds. Pods whose backoffs expire in one window are ordered by priority.
@@ -38,7 +40,7 @@ class BackoffQueue:
 
     def __init__(
         self,
-        sort_key: Callable[[QueuedPodInfo], Any],
+        sort_key: Callable[[QueuedEntity], Any],
         *,
         initial_backoff: float,
         max_backoff: float,
@@ -55,13 +57,13 @@ class BackoffQueue:
         self._initial_backoff, self._max_backoff = initial_backoff, max_backoff
         self._align_to_windows = align_to_windows
 
-        def get_window_key(pod: QueuedPodInfo) -> Any:
+        def get_window_key(pod: QueuedEntity) -> Any:
             return self.get_backoff_expiration(pod), sort_key(pod)
 
         heap_sort_key = get_window_key if align_to_windows else self.get_backoff_expiration
-        self._pod_backoff_q: KeyedHeap[QueuedPodInfo] = KeyedHeap(lambda pod: pod.key, heap_sort_key)
-        self._error_backoff_q: KeyedHeap[QueuedPodInfo] = KeyedHeap(lambda pod: pod.key, self.get_backoff_expiration)
-        self._held_pods: dict[str, QueuedPodInfo] = {}
+        self._pod_backoff_q: KeyedHeap[QueuedEntity] = KeyedHeap(lambda pod: pod.key, heap_sort_key)
+        self._error_backoff_q: KeyedHeap[QueuedEntity] = KeyedHeap(lambda pod: pod.key, self.get_backoff_expiration)
+        self._held_pods: dict[str, QueuedEntity] = {}
 
     def __len__(self) -> int:
         return len(self._pod_backoff_q) + len(self._error_backoff_q)
@@ -69,29 +71,30 @@ class BackoffQueue:
     def __contains__(self, key: object) -> bool:
         return key in self._pod_backoff_q or key in self._error_backoff_q
 
-    def __iter__(self) -> Iterator[QueuedPodInfo]:
+    def __iter__(self) -> Iterator[QueuedEntity]:
         yield from self._pod_backoff_q
         yield from self._error_backoff_q
 
-    def get_backoff_expiration(self, pod: QueuedPodInfo) -> float:
+    def get_backoff_expiration(self, pod: QueuedEntity) -> float:
         """Return the time at which the backoff of *pod* expires; minus infinity if it has no backoff."""
         if self._max_backoff == 0 or pod.backoff_count == 0:
             return -math.inf
+        max_backoff = self._max_backoff * math.sqrt(pod.backoff_size)
         return self._round_down_to_window(
-            pod.timestamp + calculate_backoff(pod.backoff_count, self._initial_backoff, self._max_backoff)
+            pod.timestamp + calculate_backoff(pod.backoff_count, self._initial_backoff, max_backoff)
         )
 
     def _round_down_to_window(self, time: float) -> float:
         return math.floor(time / ORDERING_WINDOW) * ORDERING_WINDOW if self._align_to_windows else time
 
-    def is_pod_backing_off(self, pod: QueuedPodInfo, now: float) -> bool:
+    def is_pod_backing_off(self, pod: QueuedEntity, now: float) -> bool:
         """Return whether the backoff of *pod* has not expired.
 
         Source: pkg/scheduler/backend/queue/backoff_queue.go, backoffQueue.isPodBackingoff (1.36).
         """
         return self.get_backoff_expiration(pod) >= self._round_down_to_window(now)
 
-    def add_or_update(self, pod: QueuedPodInfo, *, hold_until_event: bool = False) -> None:
+    def add_or_update(self, pod: QueuedEntity, *, hold_until_event: bool = False) -> None:
         """Add *pod* to the heap of errors if it is held or no plugin rejected it, else to the heap of rejected pods."""
         if self._held_pods.pop(pod.key, None) is not None:
             self._error_backoff_q.remove(pod.key)
@@ -105,16 +108,16 @@ class BackoffQueue:
         for pod in list(self._held_pods.values()):
             self.add_or_update(pod)
 
-    def get(self, key: str) -> QueuedPodInfo | None:
+    def get(self, key: str) -> QueuedEntity | None:
         """Return the pod with *key*, or None."""
         return self._pod_backoff_q.get(key) or self._error_backoff_q.get(key)
 
-    def remove(self, key: str) -> QueuedPodInfo | None:
+    def remove(self, key: str) -> QueuedEntity | None:
         """Remove and return the pod with *key*; None if it is not in the queue."""
         self._held_pods.pop(key, None)
         return self._pod_backoff_q.remove(key) or self._error_backoff_q.remove(key)
 
-    def pop_backoff(self) -> QueuedPodInfo | None:
+    def pop_backoff(self) -> QueuedEntity | None:
         """Pop the rejected pod whose backoff expires first, without waiting for its expiration.
 
         Source: pkg/scheduler/backend/queue/active_queue.go, activeQueue.unlockedPop (1.36).
@@ -126,12 +129,12 @@ class BackoffQueue:
         """Whether `pop_backoff` returns a pod."""
         return len(self._pod_backoff_q) > 0
 
-    def pop_all_backoff_completed(self, now: float) -> list[QueuedPodInfo]:
+    def pop_all_backoff_completed(self, now: float) -> list[QueuedEntity]:
         """Pop all pods whose backoff has expired at *now*.
 
         Source: pkg/scheduler/backend/queue/scheduling_queue.go, PriorityQueue.flushBackoffQCompleted (1.36).
         """
-        completed_pods: list[QueuedPodInfo] = []
+        completed_pods: list[QueuedEntity] = []
         for heap in (self._pod_backoff_q, self._error_backoff_q):
             while (pod := heap.peek()) is not None and not self.is_pod_backing_off(pod, now):
                 heap.pop()

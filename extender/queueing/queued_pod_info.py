@@ -1,6 +1,6 @@
 """A pod in the scheduling queue with its attempts and rejections.
 
-Source: pkg/scheduler/framework/types.go, QueuedPodInfo (1.36).
+Source: pkg/scheduler/framework/types.go, QueueingParams, QueuedPodInfo (1.37).
 """
 
 from dataclasses import dataclass, field
@@ -10,29 +10,28 @@ from extender.framework.events import ClusterEventWithHint
 from extender.framework.extension_points import QueueSortEntry
 
 
-@dataclass(slots=True)
-class QueuedPodInfo:
-    """A queued pod.
+@dataclass(slots=True, kw_only=True)
+class QueueingParams:
+    """What the queue knows of a queued pod or pod group.
 
     Attributes:
-        pod_info: the pod.
-        timestamp: the time at which the pod was last added to the queue, in seconds.
-        attempts: the number of times the pod was popped.
-        initial_attempt_timestamp: the time at which the pod first entered the active queue, in seconds, or None.
+        timestamp: the time at which the entity was last added to the queue, in seconds.
+        attempts: the number of times the entity was popped.
+        initial_attempt_timestamp: the time at which the entity first entered the active queue, in seconds, or None.
         unschedulable_count: the number of attempts that ended with a rejection.
         consecutive_error_count: the number of attempts that ended with an error since the last rejection.
         unschedulable_plugins: the plugins that rejected the pod in the last attempt.
         pending_plugins: the plugins that rejected the pod in the last attempt with the code PENDING.
-        gating_plugin: the PreEnqueue plugin that gates the pod; empty if the pod is not gated.
+        gating_plugin: the PreEnqueue plugin that gates the entity; empty if the entity is not gated.
         gating_plugin_events: the events for which the gating plugin registered.
-        event_while_gated: the label of the last event that would have requeued the pod if it were not gated; empty if
-            there was none since the pod was gated.
-        flush_timestamp: the time at which the pod was last unschedulable for too long, in seconds; always 0 in a
+        event_while_gated: the label of the last event that would have requeued the entity if it were not gated; empty
+            if there was none since the entity was gated.
+        flush_timestamp: the time at which the entity was last unschedulable for too long, in seconds; always 0 in a
             release that does not evaluate gated pods again.
-        was_flushed_from_unschedulable: whether the pod was requeued because it was unschedulable for too long.
+        was_flushed_from_unschedulable: whether the entity was requeued because it was unschedulable for too long.
+        backoff_size: the number of pods from which the maximum backoff is computed.
     """
 
-    pod_info: PodInfo
     timestamp: float
     attempts: int = 0
     initial_attempt_timestamp: float | None = None
@@ -45,6 +44,38 @@ class QueuedPodInfo:
     event_while_gated: str = ""
     flush_timestamp: float = 0.0
     was_flushed_from_unschedulable: bool = False
+    backoff_size: int = 1
+
+    @property
+    def backoff_count(self) -> int:
+        """The number of failures from which the backoff is computed.
+
+        Source: pkg/scheduler/backend/queue/backoff_queue.go, backoffQueue.calculateBackoffDuration,
+        backoffQueue.getBackoffTime (1.36).
+        """
+        return self.consecutive_error_count or self.unschedulable_count
+
+    @property
+    def rejector_plugins(self) -> frozenset[str]:
+        """All plugins that rejected the pod in the last attempt; empty after an error, and for a pod group."""
+        return self.unschedulable_plugins | self.pending_plugins
+
+    def set_gate(self, plugin: str, events: tuple[ClusterEventWithHint, ...]) -> None:
+        """Set the gating plugin and its events."""
+        self.gating_plugin, self.gating_plugin_events = plugin, events
+        if not plugin:
+            self.event_while_gated = ""
+
+
+@dataclass(slots=True)
+class QueuedPodInfo(QueueingParams):
+    """A queued pod.
+
+    Attributes:
+        pod_info: the pod.
+    """
+
+    pod_info: PodInfo
 
     @property
     def key(self) -> str:
@@ -60,18 +91,9 @@ class QueuedPodInfo:
         return self.pod_info.uid
 
     @property
-    def backoff_count(self) -> int:
-        """The number of failures from which the backoff is computed.
-
-        Source: pkg/scheduler/backend/queue/backoff_queue.go, backoffQueue.calculateBackoffDuration,
-        backoffQueue.getBackoffTime (1.36).
-        """
-        return self.consecutive_error_count or self.unschedulable_count
-
-    @property
-    def rejector_plugins(self) -> frozenset[str]:
-        """All plugins that rejected the pod in the last attempt; empty after an error."""
-        return self.unschedulable_plugins | self.pending_plugins
+    def pods(self) -> "tuple[QueuedPodInfo, ...]":
+        """The pod itself; a queued pod group has several."""
+        return (self,)
 
     @property
     def queue_sort_entry(self) -> QueueSortEntry:

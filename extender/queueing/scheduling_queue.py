@@ -6,16 +6,15 @@ Source: pkg/scheduler/backend/queue/scheduling_queue.go, PriorityQueue (1.36).
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from typing import Any
 
-from extender.basics.heap import KeyedHeap
+from extender.api.kinds.pod_group import PodGroup
 from extender.cache.pod_info import PodInfo
 from extender.framework.events import ActionType, ClusterEvent, EventResource, make_pod_event
 from extender.framework.profiles import Profile
-from extender.framework.status import Status
-from extender.queueing.backoff_queue import BackoffQueue
+from extender.queueing.entity_queues import EntityQueues, MoveObserver, PreEnqueueRunner
 from extender.queueing.in_flight_events import InFlightEvents
 from extender.queueing.queue_settings import QueueSettings
+from extender.queueing.queued_pod_group_info import QueuedEntity, QueuedPodGroupInfo
 from extender.queueing.queued_pod_info import QueuedPodInfo
 from extender.queueing.queueing_hints import QueueingHintObserver, QueueingHints, QueueingStrategy, is_wildcard_event
 
@@ -27,25 +26,12 @@ FORCE_ACTIVATE, UNSCHEDULABLE_TIMEOUT = "ForceActivate", "UnschedulableTimeout"
 Source: kube-scheduler/framework/types.go, ClusterEvent.Label (1.36).
 """
 
-PreEnqueueRunner = Callable[[PodInfo, str], Status | None]
-"""Runs the PreEnqueue plugins for a pod, and returns the status of the plugin that gates it, or None.
-
-The second argument is the name of the plugin to run first, or "".
-
-Source: pkg/scheduler/backend/queue/scheduling_queue.go, PriorityQueue.runPreEnqueuePlugins (1.36).
-"""
-
-MoveObserver = Callable[[str, str], None]
-"""Called with the queue to which a pod was added (active, backoff, unschedulable), and the label of the event.
-
-Source: pkg/scheduler/metrics/metrics.go, SchedulerQueueIncomingPods (1.36).
-"""
-
 
 class SchedulingQueue:
     """A queue of pods, each in at most one of activeQ, backoffQ, the unschedulable pods and the pods in flight.
 
-    Gated pods are among the unschedulable pods.
+    Gated pods are among the unschedulable pods. The entities of this class are pods; those of its subclass
+    `PodGroupQueue` are also pod groups.
 
     Attributes:
         release: the emulated release, which is that of all profiles.
@@ -71,23 +57,11 @@ class SchedulingQueue:
             on_hint: called after every queueing hint.
             on_move: called for every pod that is added to a queue.
         """
-        profile = next(iter(profiles.values()))
-
-        def sort_key(pod: QueuedPodInfo) -> Any:
-            return profile.queue_sort.sort_key(pod.queue_sort_entry)
-
-        self._run_pre_enqueue, self._settings, self._on_move = run_pre_enqueue, settings, on_move
-        self.release = profile.release
-        self._active_q: KeyedHeap[QueuedPodInfo] = KeyedHeap(lambda pod: pod.key, sort_key)
-        self._backoff_q = BackoffQueue(
-            sort_key,
-            initial_backoff=settings.initial_backoff,
-            max_backoff=settings.max_backoff,
-            align_to_windows=settings.pop_from_backoff_q,
-        )
-        self._unschedulable_pods: dict[str, QueuedPodInfo] = {}
+        hints = QueueingHints(profiles, on_hint)
+        self._queues = EntityQueues(profiles, run_pre_enqueue, settings, hints, on_move)
         self._in_flight_events = InFlightEvents()
-        self._queueing_hints = QueueingHints(profiles, on_hint)
+        self._queueing_hints, self._settings = hints, settings
+        self.release = self._queues.release
 
     # -- read
 
@@ -97,7 +71,9 @@ class SchedulingQueue:
 
         Source: pkg/scheduler/backend/queue/active_queue.go, activeQueue.unlockedPop (1.36).
         """
-        return len(self._active_q) > 0 or (self._settings.pop_from_backoff_q and self._backoff_q.can_pop_backoff)
+        return len(self._queues.active_q) > 0 or (
+            self._settings.pop_from_backoff_q and self._queues.backoff_q.can_pop_backoff
+        )
 
     def count_pending_pods(self) -> dict[str, int]:
         """Return the number of pods in each queue, with the queue names of the metric pending_pods.
@@ -105,12 +81,20 @@ class SchedulingQueue:
         Source: pkg/scheduler/metrics/metrics.go, pendingPods; pkg/scheduler/backend/queue/unschedulable_pods.go,
         unschedulablePods.updateMetricsOnStateChange (1.36).
         """
-        gated_count = sum(1 for pod in self._unschedulable_pods.values() if pod.gating_plugin)
         return {
-            "active": len(self._active_q),
-            "backoff": len(self._backoff_q),
-            "unschedulable": len(self._unschedulable_pods) - gated_count,
-            "gated": gated_count,
+            queue: sum(len(entity.pods) for entity in entities)
+            for queue, entities in self._queues.list_by_queue().items()
+        }
+
+    def count_entities(self) -> dict[tuple[str, str], int]:
+        """Return the number of entities by queue and type, with the labels of the metric queued_entities.
+
+        Source: pkg/scheduler/metrics/metrics.go, queuedEntities (1.37).
+        """
+        return {
+            (queue, kind): sum(isinstance(entity, QueuedPodGroupInfo) == (kind == "podgroup") for entity in entities)
+            for queue, entities in self._queues.list_by_queue().items()
+            for kind in ("pod", "podgroup")
         }
 
     @property
@@ -119,20 +103,27 @@ class SchedulingQueue:
         return self._in_flight_events
 
     def __iter__(self) -> Iterator[QueuedPodInfo]:
-        yield from self._active_q
-        yield from self._backoff_q
-        yield from list(self._unschedulable_pods.values())
+        for entity in self._queues:
+            yield from entity.pods
 
     def get_pod(self, key: str) -> QueuedPodInfo | None:
         """Return the queued pod with *key* (`namespace/name`); None if the pod is in flight or not in the queue."""
-        return self._active_q.get(key) or self._backoff_q.get(key) or self._unschedulable_pods.get(key)
+        entity = self._find_entity(key)
+        return next((pod for pod in entity.pods if pod.key == key), None) if entity is not None else None
+
+    def _find_entity(self, key: str) -> QueuedEntity | None:
+        """Return the entity that has the pod *key*."""
+        return self._queues.get(key)
 
     # -- add, update and delete
 
     def add(self, pod_info: PodInfo, now: float) -> None:
         """Add a new pod. Source: pkg/scheduler/backend/queue/scheduling_queue.go, PriorityQueue.Add (1.36)."""
         event = make_pod_event(self.release, EventResource.UNSCHEDULED_POD, ActionType.ADD)
-        self._move_to_active_q(QueuedPodInfo(pod_info, now), event.label, now)
+        self._add_pod(QueuedPodInfo(pod_info, timestamp=now), event.label, now)
+
+    def _add_pod(self, pod: QueuedPodInfo, event_label: str, now: float) -> None:
+        self._queues.move_to_active_q(pod, event_label, now)
 
     def update(self, pod_info: PodInfo, events: Iterable[ClusterEvent], now: float) -> None:
         """Update a pod; *events* has one event for each changed property.
@@ -149,54 +140,68 @@ class SchedulingQueue:
             self.add(pod_info, now)
             return
         queued_pod.pod_info = pod_info
-        for heap in (self._active_q, self._backoff_q):
-            if pod_info.key in heap:
-                heap.add_or_update(queued_pod)
+        entity = self._find_entity(pod_info.key)
+        if entity is None:
+            return
+        for heap in (self._queues.active_q, self._queues.backoff_q):
+            if entity.key in heap:
+                heap.add_or_update(entity)
                 return
         for event in events:
-            strategy = self._queueing_hints.is_pod_worth_requeuing(queued_pod, event)
-            if self._requeue_with_strategy(queued_pod, strategy, event.label, now):
+            if self._queues.requeue_with_strategy(entity, self._queues.get_strategy(entity, event), event.label, now):
                 return
 
-    def delete(self, key: str) -> None:
+    def delete(self, key: str, now: float) -> None:
         """Remove a pod that was deleted or assigned.
 
         Source: pkg/scheduler/backend/queue/scheduling_queue.go, PriorityQueue.Delete (1.36).
         """
-        if self._active_q.remove(key) is None and self._backoff_q.remove(key) is None:
-            self._unschedulable_pods.pop(key, None)
+        del now  # only the queue of a subclass changes otherwise
+        self._queues.remove(key)
+
+    def update_pod_group(self, old: PodGroup | None, new: PodGroup | None, now: float) -> None:
+        """Handle a pod group that was added, changed or deleted: *old* is None, neither, or *new* is None."""
 
     # -- attempts
 
-    def pop(self) -> QueuedPodInfo | None:
-        """Pop the next pod, which is then in flight; return None if no pod can be popped.
+    def pop(self) -> QueuedEntity | None:
+        """Pop the next entity, whose pods are then in flight; return None if none can be popped.
 
         Source: pkg/scheduler/backend/queue/active_queue.go, activeQueue.unlockedPop,
         activeQueue.unlockedMovePodToInFlight (1.36).
         """
         while True:
-            pod = self._active_q.pop()
-            if pod is None and self._settings.pop_from_backoff_q:
-                pod = self._backoff_q.pop_backoff()
-                if pod is not None:
-                    self._observe_move("active", POP_FROM_BACKOFF_Q)
-            if pod is None:
-                return None
-            if self._in_flight_events.add_pod(pod):
+            entity = self._queues.active_q.pop()
+            if entity is None and self._settings.pop_from_backoff_q:
+                entity = self._queues.backoff_q.pop_backoff()
+                if entity is not None:
+                    self._queues.observe_move("active", entity, POP_FROM_BACKOFF_Q)
+            if entity is None or self._move_to_in_flight(entity):
+                return entity
+
+    def _move_to_in_flight(self, entity: QueuedEntity) -> bool:
+        """Move the pods of *entity* to the pods in flight; return False if all of them were there already.
+
+        Source: pkg/scheduler/backend/queue/active_queue.go, activeQueue.unlockedMoveEntityToInFlight (1.37).
+        """
+        entity.attempts += 1
+        for pod in tuple(entity.pods):
+            if not self._in_flight_events.add_pod(pod):
+                if not isinstance(entity, QueuedPodGroupInfo):
+                    return False
+                entity.members.remove(pod)
+            elif pod is not entity:
                 pod.attempts += 1
-                return pod
+        return len(entity.pods) > 0
 
     def pop_specific_pod(self, pod_info: PodInfo, now: float) -> QueuedPodInfo | None:
         """Pop the pod *pod_info*, which is then in flight; return None if the pod is not queued or is gated.
 
         Source: pkg/scheduler/backend/queue/scheduling_queue.go, PriorityQueue.PopSpecificPod (1.36).
         """
-        self._activate(pod_info, now)
-        pod = self._active_q.remove(pod_info.key)
-        if pod is None or not self._in_flight_events.add_pod(pod):
-            return None
-        pod.attempts += 1
-        return pod
+        self._activate(pod_info.key, now)
+        pod = self._queues.active_q.remove(pod_info.key)
+        return pod if isinstance(pod, QueuedPodInfo) and self._move_to_in_flight(pod) else None
 
     def done(self, uid: str) -> None:
         """Remove the pod with *uid* from the pods in flight, after it was assumed, bound or deleted.
@@ -229,7 +234,7 @@ class SchedulingQueue:
             strategy = QueueingStrategy.AFTER_BACKOFF
             if pod.rejector_plugins and events is not None and not self._is_pod_group_member(pod):
                 strategy = self._queueing_hints.get_strategy_for_events(pod, events)
-            self._requeue_with_strategy(pod, strategy, SCHEDULE_ATTEMPT_FAILURE, now)
+            self._queues.requeue_with_strategy(pod, strategy, SCHEDULE_ATTEMPT_FAILURE, now)
             events = self._in_flight_events.get_events_since_pop(pod.uid) or ()
             if pod.gating_plugin and self._queueing_hints.get_strategy_for_events(pod, events):
                 pod.event_while_gated = SCHEDULE_ATTEMPT_FAILURE
@@ -255,32 +260,36 @@ class SchedulingQueue:
         PriorityQueue.isPodWorthRequeuing, PriorityQueue.movePodsToActiveOrBackoffQueue;
         pkg/scheduler/framework/types.go, MatchClusterEvents (1.36).
         """
-        self._backoff_q.release_held_pods()
+        self._queues.backoff_q.release_held_pods()
         if self._queueing_hints.is_event_of_interest(event):
-            pods = [pod for pod in self._unschedulable_pods.values() if pre_check is None or pre_check(pod)]
-            self._move_to_active_or_backoff_queue(pods, event, now)
+            entities = [
+                entity
+                for entity in self._queues.unschedulable_entities.values()
+                if pre_check is None or any(map(pre_check, entity.pods))
+            ]
+            self._move_to_active_or_backoff_queue(entities, event, now)
 
-    def _move_to_active_or_backoff_queue(self, pods: list[QueuedPodInfo], event: ClusterEvent, now: float) -> None:
-        for pod in pods:
-            if pod.gating_plugin and not self._may_ungate(pod, event):
+    def _move_to_active_or_backoff_queue(self, entities: list[QueuedEntity], event: ClusterEvent, now: float) -> None:
+        for entity in entities:
+            if entity.gating_plugin and not self._may_ungate(entity, event):
                 continue
-            strategy = self._queueing_hints.is_pod_worth_requeuing(pod, event)
+            strategy = self._queues.get_strategy(entity, event)
             if strategy is not QueueingStrategy.SKIP:
-                self._unschedulable_pods.pop(pod.key)  # so that `on_move` is called if the pod is gated again
-                self._requeue_with_strategy(pod, strategy, event.label, now)
-                pod.event_while_gated = event.label if pod.gating_plugin else ""
+                self._queues.unschedulable_entities.pop(entity.key)  # so that `on_move` is called if it is gated again
+                self._queues.requeue_with_strategy(entity, strategy, event.label, now)
+                entity.event_while_gated = event.label if entity.gating_plugin else ""
         self._in_flight_events.add_event(event)
 
-    def _may_ungate(self, pod: QueuedPodInfo, event: ClusterEvent) -> bool:
+    def _may_ungate(self, entity: QueuedEntity, event: ClusterEvent) -> bool:
         if self.release.reevaluates_gated_pods and is_wildcard_event(event):
             return True
-        return any(registered_event.matches(event) for registered_event in pod.gating_plugin_events)
+        return any(registered_event.matches(event) for registered_event in entity.gating_plugin_events)
 
     def retry_gated_pod(self, key: str, now: float) -> None:
-        """Requeue the gated pod with *key* if an event would have requeued it while it was gated."""
-        pod = self._unschedulable_pods.get(key)
-        if pod is not None and pod.event_while_gated:
-            self._requeue_with_strategy(pod, QueueingStrategy.AFTER_BACKOFF, pod.event_while_gated, now)
+        """Requeue the gated entity of pod *key* if an event would have requeued it while it was gated."""
+        entity = self._find_entity(key)
+        if entity is not None and entity.gating_plugin and entity.event_while_gated:
+            self._queues.requeue_with_strategy(entity, QueueingStrategy.AFTER_BACKOFF, entity.event_while_gated, now)
 
     def activate(self, pod_infos: Iterable[PodInfo], now: float) -> None:
         """Move *pod_infos* to the active queue. Pods in flight are moved when they are requeued.
@@ -288,25 +297,28 @@ class SchedulingQueue:
         Source: pkg/scheduler/backend/queue/scheduling_queue.go, PriorityQueue.Activate (1.36).
         """
         for pod_info in pod_infos:
-            if not self._activate(pod_info, now) and pod_info.uid in self._in_flight_events:
+            if not self._activate_pod(pod_info, now) and pod_info.uid in self._in_flight_events:
                 event = ClusterEvent(EventResource.ANY, ActionType.ALL, new=pod_info.pod, label_override=FORCE_ACTIVATE)
                 self._in_flight_events.add_event(event)
 
-    def _activate(self, pod_info: PodInfo, now: float) -> bool:
-        """Move a pod from backoffQ or the unschedulable pods to activeQ; return whether the pod was there."""
-        was_backing_off = pod_info.key in self._backoff_q
-        pod = self._backoff_q.remove(pod_info.key) or self._unschedulable_pods.get(pod_info.key)
-        if pod is not None:
-            self._move_to_active_q(pod, FORCE_ACTIVATE, now, passed_pre_enqueue=was_backing_off)
-        return pod is not None
+    def _activate_pod(self, pod_info: PodInfo, now: float) -> bool:
+        return self._activate(pod_info.key, now)
+
+    def _activate(self, key: str, now: float) -> bool:
+        """Move an entity from backoffQ or the unschedulable ones to activeQ; return whether the entity was there."""
+        was_backing_off = key in self._queues.backoff_q
+        entity = self._queues.backoff_q.remove(key) or self._queues.unschedulable_entities.get(key)
+        if entity is not None:
+            self._queues.move_to_active_q(entity, FORCE_ACTIVATE, now, passed_pre_enqueue=was_backing_off)
+        return entity is not None
 
     def flush_backoff_q_completed(self, now: float) -> None:
         """Move the pods whose backoff has expired to the active queue. Called every second.
 
         Source: pkg/scheduler/backend/queue/scheduling_queue.go, PriorityQueue.flushBackoffQCompleted (1.36).
         """
-        for pod in self._backoff_q.pop_all_backoff_completed(now):
-            self._move_to_active_q(pod, BACKOFF_COMPLETE, now, passed_pre_enqueue=True)
+        for entity in self._queues.backoff_q.pop_all_backoff_completed(now):
+            self._queues.move_to_active_q(entity, BACKOFF_COMPLETE, now, passed_pre_enqueue=True)
 
     def flush_unschedulable_pods_leftover(self, now: float) -> None:
         """Requeue the pods that were unschedulable for too long. Called every 30 seconds.
@@ -315,74 +327,16 @@ class SchedulingQueue:
         PriorityQueue.movePodsToActiveOrBackoffQueue (1.36); PriorityQueue.flushUnschedulableEntitiesLeftover (1.37).
         """
         max_seconds = self._settings.max_in_unschedulable_pods_duration
-        pods = self._unschedulable_pods.values()
-        leftover_pods = [pod for pod in pods if now - max(pod.timestamp, pod.flush_timestamp) > max_seconds]
-        for pod in leftover_pods:
-            pod.was_flushed_from_unschedulable = True
+        leftover_entities = [
+            entity
+            for entity in self._queues.unschedulable_entities.values()
+            if now - max(entity.timestamp, entity.flush_timestamp) > max_seconds
+        ]
+        for entity in leftover_entities:
+            for queued in (entity, *entity.pods):
+                queued.was_flushed_from_unschedulable = True
             if self.release.reevaluates_gated_pods:
-                pod.flush_timestamp = now
-        if leftover_pods:
+                entity.flush_timestamp = now
+        if leftover_entities:
             event = ClusterEvent(EventResource.ANY, ActionType.ALL, label_override=UNSCHEDULABLE_TIMEOUT)
-            self._move_to_active_or_backoff_queue(leftover_pods, event, now)
-
-    def _requeue_with_strategy(
-        self, pod: QueuedPodInfo, strategy: QueueingStrategy, event_label: str, now: float
-    ) -> bool:
-        """Add *pod* to the queue that *strategy* selects; return whether the pod is now in activeQ or backoffQ.
-
-        Source: pkg/scheduler/backend/queue/scheduling_queue.go, PriorityQueue.requeuePodWithQueueingStrategy (1.36).
-        """
-        if strategy is QueueingStrategy.SKIP:
-            self._add_to_unschedulable_pods(pod, event_label)
-            return False
-        if strategy is QueueingStrategy.AFTER_BACKOFF and self._backoff_q.is_pod_backing_off(pod, now):
-            if self._settings.pop_from_backoff_q and not self._passes_pre_enqueue(pod, event_label):
-                return False
-            self._unschedulable_pods.pop(pod.key, None)
-            self._backoff_q.add_or_update(pod, hold_until_event=self._is_pod_group_member(pod))
-            self._observe_move("backoff", event_label)
-            return True
-        return self._move_to_active_q(pod, event_label, now)
-
-    def _move_to_active_q(
-        self, pod: QueuedPodInfo, event_label: str, now: float, *, passed_pre_enqueue: bool = False
-    ) -> bool:
-        """Move *pod* to the active queue unless a PreEnqueue plugin gates it; return whether it was moved.
-
-        *passed_pre_enqueue* means that the plugins already ran when the pod entered the backoff queue.
-        """
-        skip_pre_enqueue = passed_pre_enqueue and self._settings.pop_from_backoff_q
-        if not skip_pre_enqueue and not self._passes_pre_enqueue(pod, event_label):
-            return False
-        self._unschedulable_pods.pop(pod.key, None)
-        self._backoff_q.remove(pod.key)
-        if pod.initial_attempt_timestamp is None:
-            pod.initial_attempt_timestamp = now
-        self._active_q.add_or_update(pod)
-        self._observe_move("active", event_label)
-        return True
-
-    def _passes_pre_enqueue(self, pod: QueuedPodInfo, event_label: str) -> bool:
-        """Return whether no PreEnqueue plugin gates *pod*; a gated pod is added to the unschedulable pods."""
-        status = self._run_pre_enqueue(pod.pod_info, pod.gating_plugin)
-        if status is None:
-            pod.gating_plugin, pod.gating_plugin_events, pod.event_while_gated = "", (), ""
-            return True
-        if self.release.reevaluates_gated_pods:
-            pod.was_flushed_from_unschedulable = False
-        pod.gating_plugin = status.plugin
-        pod.gating_plugin_events = self._queueing_hints.get_registered_events(
-            pod.pod_info.spec.scheduler_name, status.plugin
-        )
-        pod.unschedulable_plugins |= {status.plugin}
-        self._add_to_unschedulable_pods(pod, event_label)
-        return False
-
-    def _add_to_unschedulable_pods(self, pod: QueuedPodInfo, event_label: str) -> None:
-        if pod.key not in self._unschedulable_pods:
-            self._unschedulable_pods[pod.key] = pod
-            self._observe_move("unschedulable", event_label)
-
-    def _observe_move(self, queue: str, event_label: str) -> None:
-        if self._on_move:
-            self._on_move(queue, event_label)
+            self._move_to_active_or_backoff_queue(leftover_entities, event, now)

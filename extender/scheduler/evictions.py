@@ -121,6 +121,10 @@ def _evict_victims(context: SchedulerContext, preemptor: Preemptor, victims: Seq
     victims_to_delete = [
         victim for victim in non_terminating_victims if not _cancel_binding(context, preemptor, victim)
     ]
+    release = context.profiles[preemptor.scheduler_name].release
+    if release.activates_without_deletion and victims_to_delete[-1:] != non_terminating_victims[-1:]:
+        run_in_background(context, _evict_all_but_last(context, preemptor, victims_to_delete))
+        return
     if not victims_to_delete:
         return
     last_victims = _get_last_victims(context, preemptor)
@@ -209,6 +213,25 @@ async def _evict_all(
         log.warning("preemption for %s failed: %s", preemptor, error)
         last_victims.pop(preemptor.uid, None)
         _activate_pods(context, preemptor.pods)
+
+
+async def _evict_all_but_last(
+    context: SchedulerContext, preemptor: Preemptor, victims: Sequence[AssignedPodInfo]
+) -> None:
+    """Evict the other victims after the last one was preempted in memory, and requeue the preemptor.
+
+    No deletion of the last victim will requeue it.
+
+    Source: pkg/scheduler/framework/preemption/executor.go, Executor.prepareCandidateAsync (1.37).
+    """
+    start_time, result = context.clock.monotonic(), "success"
+    try:
+        await asyncio.gather(*(_evict(context, preemptor, victim) for victim in victims))
+    except ApiError as error:
+        result = "error"
+        log.warning("preemption for %s failed: %s", preemptor, error)
+    context.metrics.observe_evictions(result, context.clock.monotonic() - start_time)
+    _activate_pods(context, preemptor.pods)
 
 
 async def _evict(context: SchedulerContext, preemptor: Preemptor, victim: AssignedPodInfo) -> None:

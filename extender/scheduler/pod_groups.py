@@ -24,8 +24,10 @@ from extender.cycle.pod_group_members import (
 from extender.cycle.scheduling_cycle import CycleInputs, schedule_without_extenders
 from extender.framework.pod_group_points import PodGroupInfo
 from extender.framework.profiles import Profile
-from extender.framework.status import Code, Status, error_status
+from extender.framework.status import SUCCESS, Code, Status, error_status
 from extender.preemption.plan import GroupPreemptionPlan
+from extender.queueing.pod_group_queue import PodGroupQueue
+from extender.queueing.queued_pod_group_info import QueuedEntity, QueuedPodGroupInfo
 from extender.queueing.queued_pod_info import QueuedPodInfo
 from extender.scheduler.binder import make_unreserve_calls
 from extender.scheduler.context import SchedulerContext, log
@@ -55,20 +57,32 @@ class PodGroupScheduler:
         self._context, self._find_profile, self._start_binding = context, find_profile, start_binding
         self._durations_by_uid: dict[str, float] = {}
         self._last_yield = 0.0
+        self._attempted: QueuedPodGroupInfo | None = None
 
-    async def attempt(self, first_member: QueuedPodInfo) -> None:
-        """Schedule the group of *first_member*, which was popped from the queue."""
-        members = self._pop_members(first_member)
+    async def attempt(self, entity: QueuedEntity) -> None:
+        """Schedule a pod group: *entity*, or in 1.36 the group of the member *entity*; it was popped from the queue."""
+        if isinstance(entity, QueuedPodGroupInfo):
+            self._attempted, members = entity, list(entity.members)
+        else:
+            self._attempted, members = None, self._pop_members(entity)
         try:
             await self._attempt(members)
         except Exception as exception:  # noqa: BLE001  logged with its traceback; one group's error must not end the loop
-            log.exception("scheduling the pod group of %s failed", first_member.key)
+            log.exception("scheduling the pod group of %s failed", members[0].key)
             status = error_status(f"{type(exception).__name__}: {exception}")
             assigned_pods, in_flight = self._context.cache.assigned_pods, self._context.queue.in_flight_events
             members_in_flight = [
                 member for member in members if member.uid in in_flight and member.uid not in assigned_pods
             ]
             self._fail_all(members_in_flight, status)
+            self._end_attempt(status)
+
+    def _end_attempt(self, status: Status) -> None:
+        """Queue the members that remain as their group. Members that arrive from now on are queued with them."""
+        attempted, self._attempted = self._attempted, None
+        if attempted is not None and isinstance(self._context.queue, PodGroupQueue):
+            self._context.queue.add_attempted_pod_group(attempted, status, self._context.clock.monotonic())
+            self._context.wake()
 
     def _pop_members(self, first_member: QueuedPodInfo) -> list[QueuedPodInfo]:
         """Pop all pending members that PreEnqueue allows, in scheduling order.
@@ -101,6 +115,7 @@ class PodGroupScheduler:
         profiles = {member.uid: profile for member in members if (profile := self._find_profile(member)) is not None}
         members = [member for member in members if member.uid in profiles]
         if not members:
+            self._end_attempt(SUCCESS)
             return
         start_time = context.clock.monotonic()
         profile = profiles[members[0].uid]
@@ -123,6 +138,7 @@ class PodGroupScheduler:
         if error is None or profile is None:
             return True
         self._fail_all(members, error)
+        self._end_attempt(error)
         if profile.release.checks_member_priorities:
             runtime = context.runtimes[profile.scheduler_name]
             attempt = make_group_attempt(pods, profile, runtime, context.rng)
@@ -210,23 +226,12 @@ class PodGroupScheduler:
                 attempt_failure = AttemptFailure(
                     failure.status, failure.status.message, failure.rejectors, failure.nominated_node
                 )
-                timestamp = member.timestamp
                 handle_scheduling_failure(context, member, attempt_failure, start_time)
-                if decision.status.is_success and attempt.profile.release.uses_placement_feasible:
-                    self._retry_without_backoff(member, timestamp)
             elif is_still_pending(context, member):
                 self._bind_member(member, decision.members[index], start_time)
             else:
                 context.queue.done(member.uid)
-
-    def _retry_without_backoff(self, member: QueuedPodInfo, timestamp: float) -> None:
-        """Move a member that remains after its group was scheduled to activeQ, at its old position.
-
-        Source: pkg/scheduler/backend/queue/scheduling_queue.go, PriorityQueue.AddAttemptedPodGroupIfNeeded (1.37).
-        """
-        member.unschedulable_count = member.consecutive_error_count = 0
-        member.timestamp = timestamp
-        self._context.queue.activate([member.pod_info], self._context.clock.monotonic())
+        self._end_attempt(decision.status)
 
     async def _write_group_status(self, group_info: PodGroupInfo, decision: GroupDecision) -> None:
         """Write the group's condition, which the next attempt reads.

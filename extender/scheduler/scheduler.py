@@ -90,12 +90,13 @@ class Scheduler:
 
     async def schedule_one(self) -> bool:
         """Schedule the next pod or pod group, and await extender calls. Return False if no pod can be popped."""
-        queued_pod_info = self._context.queue.pop()
-        if queued_pod_info is None:
+        entity = self._context.queue.pop()
+        if entity is None:
             return False
+        queued_pod_info = entity.pods[0]
         log_messages.log_attempt(queued_pod_info.pod_info.pod)
         if self._pod_group_scheduler is not None and queued_pod_info.pod_info.spec.scheduling_group is not None:
-            await self._run_with_periodic_tasks(self._pod_group_scheduler.attempt(queued_pod_info))
+            await self._run_with_periodic_tasks(self._pod_group_scheduler.attempt(entity))
             return True
         try:
             extenders = [
@@ -276,7 +277,7 @@ class Scheduler:
 
     def on_pending_pod_delete(self, pod: Pod) -> None:
         """Remove from the queue a pod that was deleted or got a node."""
-        self._context.queue.delete(pod.key)
+        self._context.queue.delete(pod.key, self._context.clock.monotonic())
 
     def on_assumed_pod_delete(self, pod: Pod) -> None:
         """Stop the binding of an assumed pod that is terminating or deleted.
@@ -295,6 +296,8 @@ class Scheduler:
 
     def on_cluster_event(self, event: ClusterEvent, *, max_priority: int | None = None) -> None:
         """Requeue the pods of at most *max_priority* that the event may make schedulable; None means no limit."""
+        if event.resource is EventResource.POD_GROUP:
+            self._context.queue.update_pod_group(event.old, event.new, self._context.clock.monotonic())
         pre_check = (
             None
             if max_priority is None

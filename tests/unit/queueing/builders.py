@@ -8,9 +8,9 @@ from extender.cache.pod_info import PodInfo
 from extender.config.releases import RELEASE_1_36, Release
 from extender.framework.events import ActionType, ClusterEvent, ClusterEventWithHint, EventResource
 from extender.framework.status import Status, unresolvable_status
+from extender.queueing.pod_group_queue import make_scheduling_queue
 from extender.queueing.queue_settings import QueueSettings
 from extender.queueing.queued_pod_info import QueuedPodInfo
-from extender.queueing.scheduling_queue import SchedulingQueue
 from tests.build import make_cluster, make_node, make_pod
 from tests.unit.cycle.fakes import RejectingFilter, make_profile
 
@@ -48,7 +48,7 @@ class QueueHarness:
 
     def __post_init__(self) -> None:
         profile = replace(make_profile(self.node_add_plugin, RejectingFilter("AnyEvent")), release=self.release)
-        self.queue = SchedulingQueue(
+        self.queue = make_scheduling_queue(
             {"default-scheduler": profile},
             self.run_pre_enqueue,
             self.settings,
@@ -66,7 +66,7 @@ class QueueHarness:
     def add_and_pop(self, pod: Pod, now: float = 100) -> QueuedPodInfo:
         self.queue.add(make_pod_info(pod), now)
         queued_pod = self.queue.pop()
-        assert queued_pod is not None
+        assert isinstance(queued_pod, QueuedPodInfo)
         return queued_pod
 
     def add_and_reject(

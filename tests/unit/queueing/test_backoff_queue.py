@@ -24,7 +24,7 @@ def make_queued_pod(
 ) -> QueuedPodInfo:
     return QueuedPodInfo(
         SNAPSHOT.make_pod_info(make_pod(name, priority=priority)),
-        timestamp,
+        timestamp=timestamp,
         unschedulable_count=rejections,
         consecutive_error_count=errors,
         unschedulable_plugins=frozenset({"NodeResourcesFit"}) if rejections else frozenset(),

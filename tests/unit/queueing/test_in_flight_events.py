@@ -6,8 +6,8 @@ from extender.queueing.queued_pod_info import QueuedPodInfo
 from tests.build import make_pod
 from tests.unit.queueing.builders import NODE_ADD, POD_DELETE, make_pod_info
 
-FIRST = QueuedPodInfo(make_pod_info(make_pod("first")), 0)
-SECOND = QueuedPodInfo(make_pod_info(make_pod("second")), 0)
+FIRST = QueuedPodInfo(make_pod_info(make_pod("first")), timestamp=0)
+SECOND = QueuedPodInfo(make_pod_info(make_pod("second")), timestamp=0)
 
 
 def test_a_pod_sees_the_events_since_it_was_popped_oldest_first() -> None:

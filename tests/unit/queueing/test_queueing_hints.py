@@ -24,7 +24,9 @@ SKIP, AFTER_BACKOFF, IMMEDIATELY = QueueingStrategy
 
 def make_queued_pod(*plugins: str, pending: tuple[str, ...] = (), name: str = "web") -> QueuedPodInfo:
     pod_info = make_pod_info(make_pod(name))
-    return QueuedPodInfo(pod_info, 0, unschedulable_plugins=frozenset(plugins), pending_plugins=frozenset(pending))
+    return QueuedPodInfo(
+        pod_info, timestamp=0, unschedulable_plugins=frozenset(plugins), pending_plugins=frozenset(pending)
+    )
 
 
 def test_plugins_without_registered_events_and_extenders_get_the_wildcard() -> None:

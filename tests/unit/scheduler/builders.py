@@ -9,18 +9,19 @@ import msgspec
 
 from extender.api.codec import from_builtins
 from extender.api.kinds.pod import Pod
+from extender.api.kinds.pod_group import PodGroup
 from extender.app import wiring
 from extender.cache.cache import Cache
 from extender.cache.pod_info import PodInfo
 from extender.client.errors import ApiError, NotFoundError
 from extender.config.feature_gates import FeatureGates
-from extender.cycle.pod_group.pre_enqueue import run_pre_enqueue_plugins_for_entity
+from extender.cycle.pre_enqueue import run_pre_enqueue_plugins
 from extender.framework.api_plan import ApiCall
 from extender.framework.profiles import Profile
 from extender.framework.status import Status
 from extender.metrics.scheduler_metrics import make_scheduler_metrics
+from extender.queueing.pod_group_queue import make_scheduling_queue
 from extender.queueing.queue_settings import QueueSettings
-from extender.queueing.scheduling_queue import SchedulingQueue
 from extender.scheduler.api_writer import PodEvent
 from extender.scheduler.binder import do_nothing
 from extender.scheduler.context import SchedulerContext
@@ -145,13 +146,15 @@ class SchedulerHarness:
         runtime = wiring.make_runtime()
 
         def gate(pod_info: PodInfo, first: str) -> Status | None:
-            return run_pre_enqueue_plugins_for_entity(pod_info, self.cache.snapshot(), self.profile, runtime, first)
+            return run_pre_enqueue_plugins(pod_info, self.cache.snapshot(), self.profile, runtime, first)
 
-        self.queue = SchedulingQueue(
+        self.queue = make_scheduling_queue(
             {"default-scheduler": self.profile},
             gate,
             QueueSettings(generic_workload=self.profile.pod_group_settings is not None),
         )
+        for group in self.cache.snapshot().objects(PodGroup).values():
+            self.queue.update_pod_group(None, group, self.clock.monotonic())
         self.context = SchedulerContext(
             cache=self.cache,
             queue=self.queue,

@@ -72,7 +72,7 @@ def test_a_remaining_member_is_retried_at_once_after_its_group_was_scheduled() -
     counts = harness.queue.count_pending_pods()
     assert (counts["active"], counts["backoff"], counts["unschedulable"]) == (1, 0, 0)
     (remaining,) = harness.queue
-    assert (remaining.key, remaining.unschedulable_count) == ("default/c", 0)
+    assert (remaining.key, harness.queue.count_entities()["active", "podgroup"]) == ("default/c", 1)
 
 
 def test_a_gated_member_holds_its_group_until_the_gate_is_removed() -> None:

@@ -1,0 +1,193 @@
+"""The queues of entities: activeQ, backoffQ and the unschedulable entities. An entity is in one of them at most.
+
+Source: pkg/scheduler/backend/queue/scheduling_queue.go, PriorityQueue.moveToActiveQ, PriorityQueue.moveToBackoffQ,
+PriorityQueue.runPreEnqueuePlugins (1.37).
+"""
+
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
+
+from extender.basics.heap import KeyedHeap
+from extender.cache.pod_info import PodInfo
+from extender.framework.events import ClusterEvent
+from extender.framework.profiles import Profile
+from extender.framework.status import Status
+from extender.queueing.backoff_queue import BackoffQueue
+from extender.queueing.queue_settings import QueueSettings
+from extender.queueing.queued_pod_group_info import QueuedEntity
+from extender.queueing.queued_pod_info import QueuedPodInfo
+from extender.queueing.queueing_hints import QueueingHints, QueueingStrategy
+
+PreEnqueueRunner = Callable[[PodInfo, str], Status | None]
+"""Runs the PreEnqueue plugins for a pod, and returns the status of the plugin that gates it, or None.
+
+The second argument is the name of the plugin to run first, or "".
+
+Source: pkg/scheduler/backend/queue/scheduling_queue.go, PriorityQueue.runPreEnqueuePlugins (1.36).
+"""
+
+MoveObserver = Callable[[str, str], None]
+"""Called with the queue to which a pod was added (active, backoff, unschedulable), and the label of the event.
+
+Source: pkg/scheduler/metrics/metrics.go, SchedulerQueueIncomingPods (1.36).
+"""
+
+
+class EntityQueues:
+    """The queues of the entities that are not in flight.
+
+    Attributes:
+        active_q: the entities to pop next.
+        backoff_q: the entities that wait after a failed attempt.
+        unschedulable_entities: the entities that wait for an event, gated ones included, by key.
+        hints: the queueing hints of all plugins.
+        release: the emulated release, which is that of all profiles.
+        settings: durations and gates.
+    """
+
+    def __init__(
+        self,
+        profiles: Mapping[str, Profile],
+        run_pre_enqueue: PreEnqueueRunner,
+        settings: QueueSettings,
+        hints: QueueingHints,
+        on_move: MoveObserver | None,
+    ) -> None:
+        """Create empty queues; the arguments are those of `SchedulingQueue`."""
+        profile = next(iter(profiles.values()))
+
+        def sort_key(entity: QueuedEntity) -> Any:
+            return profile.queue_sort.sort_key(entity.queue_sort_entry)
+
+        self._run_pre_enqueue, self._on_move = run_pre_enqueue, on_move
+        self.hints, self.settings, self.release = hints, settings, profile.release
+        self.active_q: KeyedHeap[QueuedEntity] = KeyedHeap(lambda entity: entity.key, sort_key)
+        self.backoff_q = BackoffQueue(
+            sort_key,
+            initial_backoff=settings.initial_backoff,
+            max_backoff=settings.max_backoff,
+            align_to_windows=settings.pop_from_backoff_q,
+        )
+        self.unschedulable_entities: dict[str, QueuedEntity] = {}
+
+    def __iter__(self) -> Iterator[QueuedEntity]:
+        yield from self.active_q
+        yield from self.backoff_q
+        yield from list(self.unschedulable_entities.values())
+
+    def get(self, key: str) -> QueuedEntity | None:
+        """Return the entity with *key*; None if it is in no queue."""
+        return self.active_q.get(key) or self.backoff_q.get(key) or self.unschedulable_entities.get(key)
+
+    def list_by_queue(self) -> dict[str, list[QueuedEntity]]:
+        """Return the entities of each queue, gated ones apart from the unschedulable ones."""
+        entities = self.unschedulable_entities.values()
+        return {
+            "active": list(self.active_q),
+            "backoff": list(self.backoff_q),
+            "unschedulable": [entity for entity in entities if not entity.gating_plugin],
+            "gated": [entity for entity in entities if entity.gating_plugin],
+        }
+
+    def remove(self, key: str) -> tuple[QueuedEntity | None, QueueingStrategy]:
+        """Remove the entity *key*, and return it with the strategy that requeues it where it was."""
+        if (entity := self.active_q.remove(key)) is not None:
+            return entity, QueueingStrategy.IMMEDIATELY
+        if (entity := self.backoff_q.remove(key)) is not None:
+            return entity, QueueingStrategy.AFTER_BACKOFF
+        return self.unschedulable_entities.pop(key, None), QueueingStrategy.SKIP
+
+    def get_strategy(self, entity: QueuedEntity, event: ClusterEvent) -> QueueingStrategy:
+        """Return the maximum of the strategies for the pods of *entity*.
+
+        Source: pkg/scheduler/backend/queue/scheduling_queue.go, PriorityQueue.isEntityWorthRequeuing (1.37).
+        """
+        strategy = QueueingStrategy.SKIP
+        for pod in entity.pods:
+            strategy = max(strategy, self.hints.is_pod_worth_requeuing(pod, event))
+            if strategy is QueueingStrategy.IMMEDIATELY:
+                break
+        return strategy
+
+    def requeue_with_strategy(
+        self, entity: QueuedEntity, strategy: QueueingStrategy, event_label: str, now: float
+    ) -> bool:
+        """Add *entity* to the queue that *strategy* selects; return whether it is now in activeQ or backoffQ.
+
+        Source: pkg/scheduler/backend/queue/scheduling_queue.go, PriorityQueue.requeuePodWithQueueingStrategy (1.36).
+        """
+        if strategy is QueueingStrategy.SKIP:
+            self._add_to_unschedulable_entities(entity, event_label)
+            return False
+        if strategy is QueueingStrategy.AFTER_BACKOFF and self.backoff_q.is_pod_backing_off(entity, now):
+            return self.move_to_backoff_q(entity, event_label)
+        return self.move_to_active_q(entity, event_label, now)
+
+    def move_to_backoff_q(self, entity: QueuedEntity, event_label: str) -> bool:
+        """Move *entity* to the backoff queue unless a PreEnqueue plugin gates it; return whether it was moved."""
+        if self.settings.pop_from_backoff_q and not self._passes_pre_enqueue(entity, event_label):
+            return False
+        self.unschedulable_entities.pop(entity.key, None)
+        is_held = (
+            isinstance(entity, QueuedPodInfo)
+            and self.settings.generic_workload
+            and entity.pod_info.spec.scheduling_group is not None
+        )
+        self.backoff_q.add_or_update(entity, hold_until_event=is_held)
+        self.observe_move("backoff", entity, event_label)
+        return True
+
+    def move_to_active_q(
+        self, entity: QueuedEntity, event_label: str, now: float, *, passed_pre_enqueue: bool = False
+    ) -> bool:
+        """Move *entity* to the active queue unless a PreEnqueue plugin gates it; return whether it was moved.
+
+        *passed_pre_enqueue* means that the plugins already ran when the entity entered the backoff queue.
+        """
+        skip_pre_enqueue = passed_pre_enqueue and self.settings.pop_from_backoff_q
+        if not skip_pre_enqueue and not self._passes_pre_enqueue(entity, event_label):
+            return False
+        self.unschedulable_entities.pop(entity.key, None)
+        self.backoff_q.remove(entity.key)
+        for queued in (entity, *entity.pods):
+            if queued.initial_attempt_timestamp is None:
+                queued.initial_attempt_timestamp = now
+        self.active_q.add_or_update(entity)
+        self.observe_move("active", entity, event_label)
+        return True
+
+    def _passes_pre_enqueue(self, entity: QueuedEntity, event_label: str) -> bool:
+        """Return whether no PreEnqueue plugin gates a pod of *entity*; else add it to the unschedulable entities.
+
+        Source: pkg/scheduler/backend/queue/scheduling_queue.go, PriorityQueue.runPreEnqueuePlugins (1.37).
+        """
+        gated_pod: QueuedPodInfo | None = None
+        for pod in entity.pods:
+            status = self._run_pre_enqueue(pod.pod_info, pod.gating_plugin)
+            if status is None:
+                pod.set_gate("", ())
+                continue
+            scheduler_name = pod.pod_info.spec.scheduler_name
+            pod.set_gate(status.plugin, self.hints.get_registered_events(scheduler_name, status.plugin))
+            pod.unschedulable_plugins |= {status.plugin}
+            gated_pod = pod
+        if gated_pod is None:
+            entity.set_gate("", ())
+            return True
+        entity.set_gate(gated_pod.gating_plugin, gated_pod.gating_plugin_events)
+        if self.release.reevaluates_gated_pods:
+            for queued in (entity, *entity.pods):
+                queued.was_flushed_from_unschedulable = False
+        self._add_to_unschedulable_entities(entity, event_label)
+        return False
+
+    def _add_to_unschedulable_entities(self, entity: QueuedEntity, event_label: str) -> None:
+        if entity.key not in self.unschedulable_entities:
+            self.unschedulable_entities[entity.key] = entity
+            self.observe_move("unschedulable", entity, event_label)
+
+    def observe_move(self, queue: str, entity: QueuedEntity, event_label: str) -> None:
+        """Report that *entity* was added to a queue."""
+        if self._on_move:
+            for _ in entity.pods:
+                self._on_move(queue, event_label)

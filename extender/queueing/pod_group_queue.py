@@ -1,0 +1,225 @@
+"""The scheduling queue since 1.37 with the gate GenericWorkload: a pod group is queued and popped as one entity.
+
+A member is in one of four places: incomplete while its PodGroup does not exist; in its queued group; in flight; pending
+if it arrives, or fails, while its group is in flight. When the attempt has ended, the pending members are queued again
+as their group.
+
+Source: pkg/scheduler/backend/queue/scheduling_queue.go, PriorityQueue.addPodGroupMember,
+PriorityQueue.AddAttemptedPodGroupIfNeeded, PriorityQueue.deletePodGroupMember, PriorityQueue.AddPodGroup,
+PriorityQueue.DeletePodGroup; pkg/scheduler/backend/queue/pod_group_member_pods.go, podGroupMemberPods (1.37).
+"""
+
+from collections.abc import Iterator, Mapping
+
+from extender.api.kinds.pod_group import PodGroup
+from extender.cache.pod_groups import get_pod_group_key
+from extender.cache.pod_info import PodInfo
+from extender.framework.events import ActionType, EventResource, make_pod_event
+from extender.framework.profiles import Profile
+from extender.framework.status import Status
+from extender.queueing.entity_queues import MoveObserver, PreEnqueueRunner
+from extender.queueing.queue_settings import QueueSettings
+from extender.queueing.queued_pod_group_info import QueuedEntity, QueuedPodGroupInfo, make_queue_key
+from extender.queueing.queued_pod_info import QueuedPodInfo
+from extender.queueing.queueing_hints import QueueingHintObserver
+from extender.queueing.scheduling_queue import SCHEDULE_ATTEMPT_FAILURE, SchedulingQueue
+
+_Members = dict[str, dict[str, QueuedPodInfo]]
+"""Members by group and by key of the pod."""
+
+
+class PodGroupQueue(SchedulingQueue):
+    """A scheduling queue whose entities are pods without a group, and pod groups."""
+
+    def __init__(
+        self,
+        profiles: Mapping[str, Profile],
+        run_pre_enqueue: PreEnqueueRunner,
+        settings: QueueSettings,
+        *,
+        on_hint: QueueingHintObserver | None = None,
+        on_move: MoveObserver | None = None,
+    ) -> None:
+        """Create an empty queue; the arguments are those of `SchedulingQueue`."""
+        super().__init__(profiles, run_pre_enqueue, settings, on_hint=on_hint, on_move=on_move)
+        self._groups: dict[str, PodGroup] = {}
+        self._incomplete: _Members = {}
+        self._pending: _Members = {}
+        self._group_keys: dict[str, str] = {}  # by key of a member that is in a group, incomplete or pending
+        self._last_popped_key = ""
+
+    # -- read
+
+    def count_pending_pods(self) -> dict[str, int]:
+        """Return the number of pods in each queue, with the queue names of the metric pending_pods."""
+        counts = super().count_pending_pods()
+        for name, members in (("incomplete", self._incomplete), ("pending", self._pending)):
+            counts[name] = sum(map(len, members.values()))
+        return counts
+
+    def __iter__(self) -> Iterator[QueuedPodInfo]:
+        yield from super().__iter__()
+        for members in (*self._incomplete.values(), *self._pending.values()):
+            yield from list(members.values())
+
+    def get_pod(self, key: str) -> QueuedPodInfo | None:
+        """Return the queued pod with *key* (`namespace/name`); None if the pod is in flight or not in the queue."""
+        group_key = self._group_keys.get(key, "")
+        waiting = self._incomplete.get(group_key, {}).get(key) or self._pending.get(group_key, {}).get(key)
+        return waiting or super().get_pod(key)
+
+    def _find_entity(self, key: str) -> QueuedEntity | None:
+        group_key = self._group_keys.get(key)
+        return self._queues.get(key if group_key is None else make_queue_key(group_key))
+
+    # -- members
+
+    def _add_pod(self, pod: QueuedPodInfo, event_label: str, now: float) -> None:
+        group_key = get_pod_group_key(pod.pod_info.pod)
+        if group_key is None:
+            super()._add_pod(pod, event_label, now)
+            return
+        self._group_keys[pod.key] = group_key
+        group = self._groups.get(group_key)
+        entity, strategy = self._queues.remove(make_queue_key(group_key))
+        if group is None:
+            self._incomplete.setdefault(group_key, {})[pod.key] = pod
+        elif isinstance(entity, QueuedPodGroupInfo):
+            entity.add(pod)
+            self._queues.requeue_with_strategy(entity, strategy, event_label, now)
+        elif self._last_popped_key == make_queue_key(group_key):
+            self._pending.setdefault(group_key, {})[pod.key] = pod
+        else:
+            entity = _make_entity(group_key, group, pod.timestamp)
+            entity.initial_attempt_timestamp = pod.initial_attempt_timestamp
+            entity.add(pod)
+            self._queues.move_to_active_q(entity, event_label, now)
+
+    def delete(self, key: str, now: float) -> None:
+        """Remove a pod that was deleted or assigned, and its group if it was the last queued member."""
+        group_key = self._group_keys.pop(key, None)
+        if group_key is None:
+            super().delete(key, now)
+            return
+        for members in (self._incomplete, self._pending):
+            if members.get(group_key, {}).pop(key, None) is not None:
+                return
+        entity, strategy = self._queues.remove(make_queue_key(group_key))
+        if isinstance(entity, QueuedPodGroupInfo):
+            entity.remove(key)
+            event = make_pod_event(self.release, EventResource.UNSCHEDULED_POD, ActionType.ADD)
+            if entity.members:
+                self._queues.requeue_with_strategy(entity, strategy, event.label, now)
+
+    # -- pod groups
+
+    def update_pod_group(self, old: PodGroup | None, new: PodGroup | None, now: float) -> None:
+        """Handle a pod group that was added, changed or deleted: *old* is None, neither, or *new* is None.
+
+        The members of a new group are queued. The members of a deleted group wait for a group of the same name.
+        """
+        group = new or old
+        if group is None:
+            return
+        group_key = f"{group.metadata.namespace}/{group.metadata.name}"
+        if new is None:
+            self._delete_pod_group(group_key)
+            return
+        self._groups[group_key] = new
+        entity = self._queues.get(make_queue_key(group_key))
+        if isinstance(entity, QueuedPodGroupInfo):
+            entity.priority = new.spec.priority or 0  # takes effect when the group is queued again
+        event = make_pod_event(self.release, EventResource.UNSCHEDULED_POD, ActionType.ADD)
+        for pod in self._incomplete.pop(group_key, {}).values():
+            self._add_pod(pod, event.label, now)
+
+    def _delete_pod_group(self, group_key: str) -> None:
+        self._groups.pop(group_key, None)
+        entity, _ = self._queues.remove(make_queue_key(group_key))
+        pods = entity.pods if entity is not None else self._pending.pop(group_key, {}).values()
+        for pod in pods:
+            self._incomplete.setdefault(group_key, {})[pod.key] = pod
+
+    # -- attempts
+
+    def pop(self) -> QueuedEntity | None:
+        """Pop the next entity, whose pods are then in flight; return None if none can be popped."""
+        entity = super().pop()
+        if entity is not None:
+            self._last_popped_key = entity.key
+            for pod in entity.pods:
+                self._group_keys.pop(pod.key, None)
+        return entity
+
+    def add_unschedulable_if_not_present(self, pod: QueuedPodInfo, now: float) -> None:
+        """Requeue a popped pod that could not be scheduled; a member of a group is queued with its group."""
+        if get_pod_group_key(pod.pod_info.pod) is None:
+            self._last_popped_key = ""
+            super().add_unschedulable_if_not_present(pod, now)
+            return
+        self._in_flight_events.done(pod.uid)
+        if self.get_pod(pod.key) is None:
+            _count_failure(pod, is_rejected=bool(pod.rejector_plugins))
+            pod.timestamp, pod.was_flushed_from_unschedulable, pod.flush_timestamp = now, False, 0.0
+            self._add_pod(pod, SCHEDULE_ATTEMPT_FAILURE, now)
+
+    def add_attempted_pod_group(self, attempted: QueuedPodGroupInfo, status: Status, now: float) -> None:
+        """End the attempt of a popped group, and queue its pending members again as the group.
+
+        After a failure the group backs off. After a success the remaining members are queued at once, at their old
+        position if one of them failed in this attempt.
+
+        Args:
+            attempted: the popped group.
+            status: the status of the attempt.
+            now: the time in seconds.
+        """
+        self._last_popped_key = ""
+        pods, group = self._pending.pop(attempted.group_key, {}), self._groups.get(attempted.group_key)
+        if not pods or group is None:
+            return
+        entity = _make_entity(attempted.group_key, group, attempted.timestamp)
+        for pod in pods.values():
+            entity.add(pod)
+        entity.attempts, entity.initial_attempt_timestamp = attempted.attempts, attempted.initial_attempt_timestamp
+        attempted_keys = {pod.key for pod in attempted.members}
+        if not status.is_success or attempted_keys.isdisjoint(pods):
+            entity.timestamp = now
+        if not status.is_success:
+            entity.unschedulable_count = attempted.unschedulable_count
+            entity.consecutive_error_count = attempted.consecutive_error_count
+            _count_failure(entity, is_rejected=status.is_rejected)
+            entity.backoff_size = len(entity.members)
+            if self._queues.backoff_q.is_pod_backing_off(entity, now):
+                self._queues.move_to_backoff_q(entity, SCHEDULE_ATTEMPT_FAILURE)
+                return
+        self._queues.move_to_active_q(entity, SCHEDULE_ATTEMPT_FAILURE, now)
+
+    def _activate_pod(self, pod_info: PodInfo, now: float) -> bool:
+        group_key = get_pod_group_key(pod_info.pod)
+        return self._activate(pod_info.key if group_key is None else make_queue_key(group_key), now)
+
+
+def make_scheduling_queue(
+    profiles: Mapping[str, Profile],
+    run_pre_enqueue: PreEnqueueRunner,
+    settings: QueueSettings,
+    *,
+    on_hint: QueueingHintObserver | None = None,
+    on_move: MoveObserver | None = None,
+) -> SchedulingQueue:
+    """Return the queue of the release of *profiles*; the arguments are those of `SchedulingQueue`."""
+    queues_pod_groups = next(iter(profiles.values())).release.queues_pod_groups and settings.generic_workload
+    queue_class = PodGroupQueue if queues_pod_groups else SchedulingQueue
+    return queue_class(profiles, run_pre_enqueue, settings, on_hint=on_hint, on_move=on_move)
+
+
+def _make_entity(group_key: str, group: PodGroup, timestamp: float) -> QueuedPodGroupInfo:
+    return QueuedPodGroupInfo(group_key, group.spec.priority or 0, timestamp=timestamp)
+
+
+def _count_failure(entity: QueuedEntity, *, is_rejected: bool) -> None:
+    if is_rejected:
+        entity.unschedulable_count, entity.consecutive_error_count = entity.unschedulable_count + 1, 0
+    else:
+        entity.consecutive_error_count += 1

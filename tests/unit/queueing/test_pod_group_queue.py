@@ -1,0 +1,205 @@
+"""Pod groups as entities of the scheduling queue, in fake time.
+
+Source: pkg/scheduler/backend/queue/scheduling_queue.go, PriorityQueue.addPodGroupMember,
+PriorityQueue.AddAttemptedPodGroupIfNeeded (1.37).
+"""
+
+from typing import Any
+
+import pytest
+
+from extender.api.kinds.pod import Pod
+from extender.config.releases import RELEASE_1_37
+from extender.framework.status import SUCCESS, Status, error_status, unschedulable_status
+from extender.queueing.pod_group_queue import PodGroupQueue
+from extender.queueing.queue_settings import QueueSettings
+from extender.queueing.queued_pod_group_info import QueuedPodGroupInfo
+from tests.build import make_pod
+from tests.pod_group_builders import make_group_member, make_pod_group
+from tests.unit.queueing.builders import NODE_ADD, QueueHarness, make_pod_info
+
+RING = make_pod_group("ring", min_count=2, priority=5)
+REJECTED = unschedulable_status("pod group is unschedulable")
+
+
+def make_harness(*groups: Any) -> QueueHarness:
+    harness = QueueHarness(settings=QueueSettings(generic_workload=True), release=RELEASE_1_37)
+    assert isinstance(harness.queue, PodGroupQueue)
+    for group in groups:
+        harness.queue.update_pod_group(None, group, 100)
+    return harness
+
+
+def add(harness: QueueHarness, names: str, now: float = 100, **more: Any) -> list[Pod]:
+    """Add members of the group, one per letter."""
+    pods = [make_group_member(name, **more) for name in names]
+    for pod in pods:
+        harness.queue.add(make_pod_info(pod), now)
+    return pods
+
+
+def pop_group(harness: QueueHarness) -> QueuedPodGroupInfo:
+    entity = harness.queue.pop()
+    assert isinstance(entity, QueuedPodGroupInfo)
+    return entity
+
+
+def names(entity: Any) -> str:
+    return "".join(pod.pod_info.pod.metadata.name for pod in entity.pods)
+
+
+def end_attempt(harness: QueueHarness, group: QueuedPodGroupInfo, status: Status, failed: str, now: float) -> None:
+    """Return the members *failed* to the queue, and end the attempt."""
+    assert isinstance(harness.queue, PodGroupQueue)
+    for member in list(group.members):
+        if member.pod_info.pod.metadata.name in failed:
+            member.unschedulable_plugins = frozenset({"NodeAdd"})
+            harness.queue.add_unschedulable_if_not_present(member, now)
+        else:
+            harness.queue.done(member.uid)
+    harness.queue.add_attempted_pod_group(group, status, now)
+
+
+def counts(harness: QueueHarness) -> dict[str, int]:
+    return {queue: count for queue, count in harness.queue.count_pending_pods().items() if count}
+
+
+def test_a_group_is_popped_once_with_all_its_members() -> None:
+    harness = make_harness(RING)
+    pods = add(harness, "ab")
+    assert counts(harness) == {"active": 2}
+    assert harness.queue.count_entities()["active", "podgroup"] == 1
+    group = pop_group(harness)
+    assert (group.group_key, names(group), group.attempts) == ("default/ring", "ab", 1)
+    assert [pod.metadata.uid in harness.queue.in_flight_events for pod in pods] == [True, True]
+    assert harness.queue.pop() is None
+
+
+def test_the_priority_of_the_group_orders_it_among_pods() -> None:
+    harness = make_harness(RING)
+    for name, priority in (("low", 4), ("high", 6)):
+        harness.queue.add(make_pod_info(make_pod(name, priority=priority)), 99)
+    add(harness, "a")
+    popped = [harness.queue.pop() for _ in range(3)]
+    assert [names(entity) for entity in popped] == ["high", "a", "low"]
+
+
+def test_members_wait_until_their_group_exists() -> None:
+    harness = make_harness()
+    add(harness, "ab")
+    assert counts(harness) == {"incomplete": 2}
+    assert harness.queue.pop() is None
+    harness.queue.update_pod_group(None, RING, 101)
+    assert names(pop_group(harness)) == "ab"
+
+
+def test_a_member_that_arrives_during_the_attempt_waits_for_its_end() -> None:
+    harness = make_harness(RING)
+    add(harness, "a")
+    group = pop_group(harness)
+    add(harness, "b", 101)
+    assert counts(harness) == {"pending": 1}
+    end_attempt(harness, group, REJECTED, "a", 102)
+    assert counts(harness) == {"backoff": 2}
+    harness.queue.flush_backoff_q_completed(104)
+    assert names(pop_group(harness)) == "ab"
+
+
+@pytest.mark.parametrize(
+    ("status", "failed", "queue", "timestamp"),
+    [
+        pytest.param(REJECTED, "ab", "backoff", 102, id="a rejected group backs off"),
+        pytest.param(error_status("x"), "ab", "backoff", 102, id="a group with an error backs off"),
+        pytest.param(SUCCESS, "b", "active", 100, id="members that remain keep the position of the group"),
+        pytest.param(SUCCESS, "", "", 0, id="a group without members is not queued"),
+    ],
+)
+def test_the_end_of_an_attempt_queues_what_remains(status: Status, failed: str, queue: str, timestamp: float) -> None:
+    harness = make_harness(RING)
+    add(harness, "ab")
+    end_attempt(harness, pop_group(harness), status, failed, 102)
+    assert counts(harness) == ({queue: len(failed)} if queue else {})
+    if queue == "active":
+        assert pop_group(harness).timestamp == timestamp
+
+
+def test_the_backoff_of_a_group_grows_to_ten_seconds_times_the_root_of_its_size() -> None:
+    """Source: pkg/scheduler/backend/queue/backoff_queue.go, backoffQueue.calculateBackoffDuration (1.37)."""
+    harness, now, waits = make_harness(RING), 100.0, []
+    add(harness, "abcd")
+    for _ in range(7):
+        group = pop_group(harness)
+        end_attempt(harness, group, REJECTED, "abcd", now)
+        started = now
+        while not harness.queue.count_pending_pods()["active"]:
+            now += 1
+            harness.queue.flush_backoff_q_completed(now)
+        waits.append(now - started - 1)  # a backoff that expires in this second is flushed in the next one
+    assert waits == [1, 2, 4, 8, 16, 20, 20]
+
+
+def test_a_group_that_backs_off_is_not_popped_early_and_ignores_events() -> None:
+    """Source: pkg/scheduler/backend/queue/backoff_queue.go, backoffQueue.add (1.37)."""
+    harness = make_harness(RING)
+    add(harness, "a")
+    end_attempt(harness, pop_group(harness), REJECTED, "a", 100)
+    harness.queue.move_all_to_active_or_backoff_queue(NODE_ADD, 100)
+    assert harness.queue.pop() is None
+
+
+def test_one_gated_member_gates_its_group() -> None:
+    """Source: pkg/scheduler/backend/queue/scheduling_queue.go, PriorityQueue.runPreEnqueuePlugins (1.37)."""
+    harness = make_harness(RING)
+    harness.gated.add("b")
+    add(harness, "ab")
+    assert counts(harness) == {"gated": 2}
+    harness.gated.clear()
+    harness.queue.move_all_to_active_or_backoff_queue(NODE_ADD, 101)
+    assert names(pop_group(harness)) == "ab"
+
+
+def test_a_deleted_gated_member_lets_its_group_pass_on_the_next_event() -> None:
+    harness = make_harness(RING)
+    harness.gated.add("b")
+    first, second = add(harness, "ab")
+    harness.queue.delete(second.key, 101)
+    assert counts(harness) == {"gated": 1}
+    harness.queue.delete(first.key, 101)
+    assert counts(harness) == {}
+
+
+def test_members_of_a_deleted_group_are_incomplete() -> None:
+    harness = make_harness(RING)
+    add(harness, "ab")
+    harness.queue.update_pod_group(RING, None, 101)
+    assert counts(harness) == {"incomplete": 2}
+    assert sorted(pod.key for pod in harness.queue) == ["default/a", "default/b"]
+
+
+def test_an_updated_member_is_updated_where_it_is() -> None:
+    harness = make_harness(RING)
+    add(harness, "a")
+    changed = make_group_member("a", labels={"changed": "yes"})
+    harness.queue.update(make_pod_info(changed), (), 101)
+    (member,) = pop_group(harness).members
+    assert member.pod_info.pod.metadata.labels == {"changed": "yes"}
+
+
+def test_activating_a_member_activates_its_group() -> None:
+    harness = make_harness(RING)
+    pods = add(harness, "ab")
+    end_attempt(harness, pop_group(harness), REJECTED, "ab", 100)
+    harness.queue.activate([make_pod_info(pods[0])], 100)
+    assert counts(harness) == {"active": 2}
+
+
+def test_a_member_whose_binding_fails_later_forms_the_group_again() -> None:
+    harness = make_harness(RING)
+    add(harness, "ab")
+    group = pop_group(harness)
+    late = group.members[0]
+    assert isinstance(harness.queue, PodGroupQueue)
+    harness.queue.add_attempted_pod_group(group, SUCCESS, 101)
+    harness.queue.add_unschedulable_if_not_present(late, 102)
+    assert counts(harness) == {"active": 1}
+    assert names(pop_group(harness)) == "a"
