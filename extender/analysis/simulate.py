@@ -175,7 +175,7 @@ class _SimulationRun:
 
         def make_sort_key(pod: Pod) -> tuple[float, ...]:
             return profiles[pod.spec.scheduler_name].queue_sort.sort_key(
-                QueueSortEntry(snapshot.make_pod_info(pod), 0.0)
+                QueueSortEntry(snapshot.make_pod_info(pod), 0.0, pod.spec.priority or 0)
             )
 
         return sorted(list_pending_pods(self._cache, profiles), key=make_sort_key)

@@ -1,8 +1,7 @@
 """The extension points, one Protocol each. `pod_group_points` has the extension points of pod groups.
 
-A plugin is a plain class with a `name` and the methods of its extension points. It sees pods, snapshots and node views,
-and has no API client, clock or logger. PreFilter and PreScore return the state that they compute as `state`. It
-is passed to all later methods of the plugin in the same scheduling cycle.
+A plugin is a plain class with a `name` and the methods of its extension points. It has no API client, clock or logger.
+PreFilter and PreScore return `state`, which is passed to all later methods of the plugin in the same scheduling cycle.
 
 Source: kube-scheduler/framework/interface.go, PreEnqueuePlugin, QueueSortPlugin, PreFilterPlugin;
 pkg/scheduler/framework/runtime/framework.go, frameworkImpl.RunPreFilterPlugins,
@@ -58,20 +57,14 @@ class QueueSortEntry:
 
     Attributes:
         pod: the queued pod, or the first member of the queued group.
-        timestamp: the time at which the pod or group was last added to the queue, in seconds.
-        group_priority: the priority of the group; None for a pod.
+        timestamp, priority: when the pod or group was last added to the queue, in seconds, and its priority.
 
     Source: pkg/scheduler/framework/types.go, QueuedPodInfo (1.36).
     """
 
     pod: PodInfo
     timestamp: float
-    group_priority: int | None = None
-
-    @property
-    def priority(self) -> int:
-        """The priority of the pod or group."""
-        return self.pod.priority if self.group_priority is None else self.group_priority
+    priority: int
 
 
 class QueueSort(NamedPlugin, Protocol):

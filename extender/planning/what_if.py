@@ -220,7 +220,7 @@ class _ScenarioRun:
 
         def make_sort_key(pod: Pod) -> tuple[float, ...]:
             queue_sort = self.profiles[pod.spec.scheduler_name].queue_sort
-            return queue_sort.sort_key(QueueSortEntry(snapshot.make_pod_info(pod), 0.0))
+            return queue_sort.sort_key(QueueSortEntry(snapshot.make_pod_info(pod), 0.0, pod.spec.priority or 0))
 
         return sorted(known, key=make_sort_key)
 

@@ -98,4 +98,4 @@ class QueuedPodInfo(QueueingParams):
     @property
     def queue_sort_entry(self) -> QueueSortEntry:
         """The argument of the QueueSort plugin."""
-        return QueueSortEntry(self.pod_info, self.timestamp)
+        return QueueSortEntry(self.pod_info, self.timestamp, self.pod_info.priority)

@@ -218,7 +218,9 @@ def _check_errors(runner: CaseRunner, expected: list[str]) -> None:
 def _check_queue_order(runner: CaseRunner, expected: list[str]) -> None:
     entries = {
         name: QueueSortEntry(
-            make_pod_info(make_pod(name, priority=args.get("priority")), runner.cache), args["timestamp"]
+            make_pod_info(make_pod(name, priority=args.get("priority")), runner.cache),
+            args["timestamp"],
+            args.get("priority") or 0,
         )
         for name, args in runner.case["queue"].items()
     }
