@@ -193,7 +193,7 @@ def test_activating_a_member_activates_its_group() -> None:
     assert counts(harness) == {"active": 2}
 
 
-def test_a_member_whose_binding_fails_later_is_queued_as_its_group() -> None:
+def test_a_member_that_cannot_be_bound_is_queued_with_its_group() -> None:
     harness = make_harness(RING)
     add(harness, "ab")
     group = pop_group(harness)
