@@ -7,6 +7,7 @@ import asyncio
 import contextlib
 import logging
 from collections.abc import AsyncIterator
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
@@ -21,9 +22,10 @@ from extender.app.reload import (
     make_certificate_refresh_function,
     reload_periodically,
 )
-from extender.app.serve_backend import ServeBackend, open_backend
+from extender.app.serve_backend import ApplySetup, ServeBackend, open_backend
 from extender.app.startup import handle_signals, load_certificate, open_listening_socket
 from extender.app.ui_pages import mount_extender_pages
+from extender.app.wiring import SchedulerSetup
 from extender.client.kubeconfig import CredentialSource
 from extender.metrics.verb_metrics import VerbMetrics
 from extender.serving.auth_middleware import AsgiApp, AuthMiddleware, HiddenPathsMiddleware
@@ -46,6 +48,23 @@ _LAG_SAMPLE_SECONDS: Final = 0.05
 """Seconds between two samples of the event loop's lag."""
 
 
+@dataclass(slots=True)
+class _SetupInForce:
+    """The configuration in force, and the function that puts another one in force."""
+
+    setup: SchedulerSetup
+    apply: ApplySetup
+
+    async def replace(self, new_setup: SchedulerSetup) -> None:
+        """Put *new_setup* in force.
+
+        Raises:
+            ReloadError: it cannot be used.
+        """
+        await self.apply(new_setup)
+        self.setup = new_setup
+
+
 async def run(options: ServeOptions) -> int:
     """Serve until a signal stops the process, or until the informers or the scheduler end; return the exit status.
 
@@ -60,7 +79,8 @@ async def run(options: ServeOptions) -> int:
         if options.serving.cert_file:
             certificate = load_certificate(options.serving, options.client_ca_file)
         backend = await stack.enter_async_context(open_backend(options, stopping))
-        for source, refresh in _make_refresh_functions(options, backend, certificate).items():
+        in_force = _SetupInForce(options.setup, backend.apply_setup)
+        for source, refresh in _make_refresh_functions(options, in_force, certificate).items():
             reload_task = asyncio.create_task(reload_periodically(source, refresh, backend.reload_metrics), name=source)
             stack.callback(reload_task.cancel)
 
@@ -72,7 +92,7 @@ async def run(options: ServeOptions) -> int:
         lag_task = asyncio.create_task(_observe_event_loop_lag(backend.extender_service.request_metrics), name="lag")
         stack.callback(lag_task.cancel)
         ssl_context = None if certificate is None else certificate.context
-        pages = _mount_pages(backend, options) if options.serves_ui else None
+        pages = _mount_pages(backend, in_force, options) if options.serves_ui else None
         app = _add_authentication(pages or backend.app, backend, options, certificate)
         await stack.enter_async_context(
             serve_http(
@@ -114,7 +134,7 @@ async def _serve_diagnostics(settings: ServingOptions, app: AsgiApp) -> AsyncIte
 
 
 def _make_refresh_functions(
-    options: ServeOptions, backend: ServeBackend, certificate: ServingCertificate | None
+    options: ServeOptions, in_force: _SetupInForce, certificate: ServingCertificate | None
 ) -> dict[str, RefreshFunction]:
     """Return the functions that reload the certificate file and the configuration file, by source name."""
     refresh_functions: dict[str, RefreshFunction] = {}
@@ -122,7 +142,7 @@ def _make_refresh_functions(
         refresh_functions["certificate"] = make_certificate_refresh_function(certificate)
     if options.config_file:
         refresh_functions["configuration"] = ConfigurationFile(
-            Path(options.config_file), options.setup, backend.apply_setup
+            Path(options.config_file), options.setup, in_force.replace
         ).refresh
     return refresh_functions
 
@@ -151,14 +171,13 @@ def _authenticates(backend: ServeBackend, options: ServeOptions) -> bool:
     return bool(options.client_ca_file) or backend.writer is not None
 
 
-def _mount_pages(backend: ServeBackend, options: ServeOptions) -> MountedPages:
+def _mount_pages(backend: ServeBackend, in_force: _SetupInForce, options: ServeOptions) -> MountedPages:
     return mount_extender_pages(
-        backend.app,
-        backend.extender_service,
+        backend,
+        lambda: in_force.setup,
         backend.client_metrics.host or "recorded",
         options.other_scheduler_names,
         authenticated=_authenticates(backend, options),
-        scheduler=backend.scheduler,
     )
 
 

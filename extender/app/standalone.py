@@ -89,7 +89,7 @@ class StandaloneScheduler:
         Source: pkg/scheduler/backend/queue/scheduling_queue.go, PriorityQueue.flushUnschedulablePodsLeftover (1.36).
         """
         configuration = setup.configuration
-        self._clock, self._setup = clock, setup
+        self._clock, self.setup = clock, setup
         self._credentials = Credentials(credential_source, clock)
         connection = configuration.client_connection
         recovery = RecoverySignal()
@@ -114,7 +114,7 @@ class StandaloneScheduler:
         self.informers = Informers(setup, self.transport, dispatcher, clock, self.context.raw_objects)
 
     def _make_queue(self, metrics: SchedulerMetrics, max_in_unschedulable_pods_seconds: float) -> SchedulingQueue:
-        setup, configuration = self._setup, self._setup.configuration
+        setup, configuration = self.setup, self.setup.configuration
         settings = QueueSettings(
             float(configuration.pod_initial_backoff_seconds),
             float(configuration.pod_max_backoff_seconds),
@@ -131,21 +131,21 @@ class StandaloneScheduler:
         )
 
     def _make_context(self, leadership: Leadership, metrics: SchedulerMetrics) -> SchedulerContext:
-        extender_configs = self._setup.configuration.extenders
+        extender_configs = self.setup.configuration.extenders
         raw_objects = RawObjectCache(extender_configs)
         return SchedulerContext(
             cache=self.cache,
             queue=self.queue,
-            profiles=self._setup.profiles,
+            profiles=self.setup.profiles,
             runtimes=self.runtimes,
             api=self._api_writer,
-            recorder=EventRecorder(self.broadcasters, self._setup.gates.release),
+            recorder=EventRecorder(self.broadcasters, self.setup.gates.release),
             leadership=leadership,
             metrics=metrics,
             clock=self._clock,
             rng=self._rng,
             wake=self._wake_event.set,
-            nominate_before_binding="NominatedNodeNameForExpectation" in self._setup.gates,
+            nominate_before_binding="NominatedNodeNameForExpectation" in self.setup.gates,
             node_sampler=NodeSampler(
                 has_extenders=any(config.filter_verb or config.prioritize_verb for config in extender_configs)
             ),
@@ -157,7 +157,7 @@ class StandaloneScheduler:
         )
 
     def _make_elector(self) -> LeaderElector | None:
-        settings = self._setup.configuration.leader_election
+        settings = self.setup.configuration.leader_election
         if not settings.leader_elect:
             return None
         election = Election(settings, self.identity)
@@ -181,12 +181,12 @@ class StandaloneScheduler:
 
     def _run_pre_enqueue(self, pod_info: PodInfo, first_plugin: str) -> Status | None:
         scheduler_name = pod_info.spec.scheduler_name
-        profile, runtime = self._setup.profiles[scheduler_name], self.runtimes[scheduler_name]
+        profile, runtime = self.setup.profiles[scheduler_name], self.runtimes[scheduler_name]
         return run_pre_enqueue_plugins(pod_info, self.cache.snapshot(), profile, runtime, first_plugin)
 
     def requeue_pod(self, pod: Pod) -> None:
         """Return *pod* to the queue after a failed binding of the verb bind, if a profile schedules it."""
-        if pod.spec.scheduler_name in self._setup.profiles:
+        if pod.spec.scheduler_name in self.setup.profiles:
             self.queue.update(self.cache.snapshot().make_pod_info(pod), (), self._clock.monotonic())
             self._wake_event.set()
 

@@ -36,7 +36,7 @@ class Cache:
     The cache is not thread-safe: one thread writes it and takes snapshots. Any thread may read the snapshots.
     """
 
-    __slots__ = ("_assigned", "_assumed", "_pending", "_snapshot_ref", "_tables")
+    __slots__ = ("_assigned", "_assumed", "_base_snapshot", "_pending", "_snapshot_ref", "_tables")
 
     def __init__(self, gates: FeatureGates | None = None) -> None:
         """Create an empty cache.
@@ -46,6 +46,7 @@ class Cache:
         """
         self._tables = ClusterTables(SignatureCache(Symbols(), make_pod_resources_options(gates or FeatureGates())))
         self._snapshot_ref: weakref.ref[Snapshot] | None = None
+        self._base_snapshot: Snapshot | None = None
         self._assumed = AssumedPods()
         self._assigned: dict[str, AssignedPodInfo] = {}
         self._pending: dict[str, Pod] = {}
@@ -62,6 +63,18 @@ class Cache:
             snapshot = Snapshot(self._tables)
             self._snapshot_ref = weakref.ref(snapshot)
         return snapshot
+
+    def fork(self) -> "Cache":
+        """Return a copy for a dry run: it may be changed, and this cache may be changed too.
+
+        Both share what neither of them writes. Pods that are assumed here are assigned in the copy.
+        """
+        child = object.__new__(Cache)
+        child._base_snapshot = self.snapshot()  # while it is alive, this cache does not write the shared arrays
+        child._tables = child._base_snapshot.tables.fork()
+        child._snapshot_ref, child._assumed = None, AssumedPods()
+        child._assigned, child._pending = dict(self._assigned), dict(self._pending)
+        return child
 
     @property
     def pending_pods(self) -> Mapping[str, Pod]:

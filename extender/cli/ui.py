@@ -13,6 +13,7 @@ import typer
 from extender.analysis.recorded_cluster import Recording
 from extender.analysis.required_kinds import RECORDED_KINDS
 from extender.app.startup import StartError, handle_signals, open_listening_socket
+from extender.app.what_if_answers import make_answers
 from extender.cli.live.cluster_options import ClusterOptions, ContextOption, FilesOrClusterOption, KubeconfigOption
 from extender.cli.recording_options import (
     ConfigOption,
@@ -32,6 +33,7 @@ from extender.serving.serving_options import ServingOptions
 from extender.ui.pages import PREFIX, make_app
 from extender.ui.recorded_source import RecordedSource
 from extender.ui.response_headers import ResponseHeadersMiddleware
+from extender.ui.what_if.answers import WhatIfAnswers
 
 _DEFAULT_PORT: Final = 8800
 _ADDRESS: Final = "127.0.0.1"
@@ -82,8 +84,9 @@ def ui(
         options = _format_options(file or [], config, gates, emulated_version, kubeconfig, context)
         setup, runtime = inputs.setup, make_offline_runtime(verbose=verbose)
         source = RecordedSource(inputs.recording, setup.profiles, runtime, setup.gates, options)
+        answers = make_answers(source, lambda: setup, is_live=False)
     try:
-        asyncio.run(_serve(source, port, opens_browser=not no_browser))
+        asyncio.run(_serve(source, answers, port, opens_browser=not no_browser))
     except StartError as error:
         sys.stderr.write(f"extender: {error}\n")
         raise typer.Exit(_FAILED) from error
@@ -125,7 +128,7 @@ def _format_options(
     return " ".join(f"{flag} {shlex.quote(value)}" for flag, value in options)
 
 
-async def _serve(source: RecordedSource, port: int, *, opens_browser: bool) -> None:
+async def _serve(source: RecordedSource, answers: WhatIfAnswers, port: int, *, opens_browser: bool) -> None:
     """Serve the pages until a signal.
 
     Raises:
@@ -135,7 +138,9 @@ async def _serve(source: RecordedSource, port: int, *, opens_browser: bool) -> N
     with open_listening_socket(ServingOptions(address=_ADDRESS, port=port), "--port") as listener:
         url = f"{format_listener_url(listener)}{PREFIX}/"
         with handle_signals(stopping.set):
-            async with serve_http(ResponseHeadersMiddleware(make_app(source)), listener, None, shutdown_timeout=1):
+            async with serve_http(
+                ResponseHeadersMiddleware(make_app(source, answers=answers)), listener, None, shutdown_timeout=1
+            ):
                 sys.stdout.write(f"The pages are at {url}\n")
                 sys.stdout.flush()
                 if opens_browser and not await asyncio.to_thread(webbrowser.open, url):

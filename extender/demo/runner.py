@@ -16,6 +16,7 @@ from rich.live import Live
 
 from extender.app.standalone import StandaloneScheduler
 from extender.app.ui_pages import make_scheduler_pages, make_scheduler_source
+from extender.app.what_if_answers import make_answers
 from extender.app.wiring import SchedulerSetup
 from extender.basics.clock import SystemClock
 from extender.client.kubeconfig import CredentialSource
@@ -117,7 +118,8 @@ async def run_demo(options: DemoOptions, console: Console) -> Timeline:
 async def _serve_pages(scheduler: StandaloneScheduler) -> AsyncIterator[str]:
     """Serve the pages of the scheduler on a free port of loopback inside the block, and yield their address."""
     source, scheduler_pages = make_scheduler_source(scheduler, "demo"), make_scheduler_pages(scheduler)
-    app = ResponseHeadersMiddleware(make_app(source, scheduler_pages))
+    answers = make_answers(source, lambda: scheduler.setup, is_live=True)
+    app = ResponseHeadersMiddleware(make_app(source, scheduler_pages, answers))
     with listen("127.0.0.1", 0) as listener:
         async with serve_http(app, listener, None):
             try:

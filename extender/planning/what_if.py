@@ -1,6 +1,6 @@
 """Run a scenario on a cluster: change nodes, let pods leave them, and place all pods without a node."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from msgspec.structs import replace
@@ -9,6 +9,7 @@ from extender.analysis.pending_pods import list_pending_pods, nominate_pending_p
 from extender.analysis.pod_placer import Attempt, PodPlacer
 from extender.api.kinds.pod import Pod
 from extender.cache.cache import Cache
+from extender.cache.snapshot import Snapshot
 from extender.cycle.plugin_runtime import PluginRuntime
 from extender.framework.extension_points import QueueSortEntry
 from extender.framework.profiles import Profile
@@ -124,6 +125,32 @@ class WhatIfRunner:
         Raises:
             ScenarioError: the scenario does not match the cluster.
         """
+        steps = self.run_in_steps(scenario, seed=seed)
+        while True:
+            try:
+                done, total = next(steps)
+            except StopIteration as end:
+                result: WhatIfResult = end.value
+                return result
+            if progress is not None:
+                progress(done, total)
+
+    def run_in_steps(
+        self, scenario: Scenario, *, seed: int = 0, observe: Callable[[Snapshot], object] | None = None
+    ) -> Generator[tuple[int, int], None, WhatIfResult]:
+        """Run a scenario in steps of one pod, and return its outcome. The cluster is as before when the generator ends.
+
+        Args:
+            scenario: the changes.
+            seed: the random seed for the selection among nodes with equal scores.
+            observe: called with the snapshot after the last step, before the changes are undone.
+
+        Yields:
+            The number of processed pods and the number of all pods, after each pod.
+
+        Raises:
+            ScenarioError: the scenario does not match the cluster.
+        """
         scenario.check(self._cache.snapshot())
         nominations = {
             pod.pod.key: name for name, pods in self._cache.snapshot().nominated_pods_by_node.items() for pod in pods
@@ -134,7 +161,9 @@ class WhatIfRunner:
         run = _ScenarioRun(self._cache, scenario, self._profiles, edits, placer, removals)
         try:
             run.start(self._pending)
-            run.place_all(progress)
+            yield from run.place_all()
+            if observe is not None:
+                observe(self._cache.snapshot())
             return run.finish(self.before, self._calculate_cost(scenario))
         finally:
             placer.unassign_placed_pods()
@@ -192,15 +221,17 @@ class _ScenarioRun:
         self.new_pods += pods
         self._queue += pods
 
-    def place_all(self, progress: ProgressCallback | None) -> None:
-        """Place the queued pods. Repeat while drained pods can be evicted, or pods are evicted by preemption."""
+    def place_all(self) -> Iterator[tuple[int, int]]:
+        """Place the queued pods, and yield the progress after each.
+
+        Repeat while drained pods can be evicted, or pods are evicted by preemption.
+        """
         for _ in range(_MAX_PASSES):
             self._waiting = {}
             queue, self._queue = self._sort(self._queue), []
             for number, pod in enumerate(queue, 1):
                 self._place(pod)
-                if progress is not None:
-                    progress(number, len(queue))
+                yield number, len(queue)
             self._add_to_queue(self.removals.evict_drained_pods())
             if not self._queue:
                 break

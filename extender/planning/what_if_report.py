@@ -53,7 +53,7 @@ def format_what_if(outcome: WhatIfResult) -> str:
     removals = outcome.removals
     new_waiting = [pod for pod in outcome.waiting if not pod.was_waiting]
     old_waiting = [pod for pod in outcome.waiting if pod.was_waiting]
-    lines = [_format_summary(outcome, len(new_waiting))]
+    lines = [format_summary(outcome)]
     lines += _format_waiting("Left without a node", new_waiting)
     lines += _format_section(
         "Not evicted, because a budget does not allow it",
@@ -82,8 +82,10 @@ def format_what_if(outcome: WhatIfResult) -> str:
     return "\n".join(lines) + "\n"
 
 
-def _format_summary(outcome: WhatIfResult, new_waiting_count: int) -> str:
+def format_summary(outcome: WhatIfResult) -> str:
+    """Return one sentence with the numbers of the pods that move, are placed, wait or are lost."""
     removals = outcome.removals
+    new_waiting_count = sum(not pod.was_waiting for pod in outcome.waiting)
     parts = [
         _count(sum(bool(pod.source) for pod in outcome.moved), "moves", "move"),
         _count(sum(not pod.source for pod in outcome.moved), "is placed", "are placed"),

@@ -41,13 +41,14 @@ def make_cluster_document(snapshot: Snapshot) -> dict[str, Any]:
         },
         "pods": snapshot.view().pod_count.tolist(),
         "unschedulable": snapshot.view().unschedulable.tolist(),
-        "groups": _make_groups(snapshot.nodes),
+        "groups": make_groups(snapshot.nodes),
         "totals": [
             {
                 "resource": resource,
                 "requested": format_amount(resource, usage.total[resource].requested),
                 "allocatable": format_amount(resource, usage.total[resource].allocatable),
                 "percent": format_percent(usage.total[resource].requested, usage.total[resource].allocatable),
+                "thousandths": round(1000 * usage.total[resource].fraction),
                 "full": sum(
                     resource in node.resources and node.resources[resource].fraction >= 1 for node in usage.nodes
                 ),
@@ -63,7 +64,7 @@ def sort_resources(names: Iterable[str]) -> list[str]:
     return sorted(names, key=lambda name: (first.get(name, len(first)), name))
 
 
-def _make_groups(nodes: Sequence[Node]) -> dict[str, dict[str, Any]]:
+def make_groups(nodes: Sequence[Node]) -> dict[str, dict[str, Any]]:
     """Return the groupings by label key and by taints; zones come first."""
     node_labels = [node.metadata.labels for node in nodes]
     groups = {

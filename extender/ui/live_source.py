@@ -1,6 +1,6 @@
 """The live cluster behind the pages: the cache of a running scheduler or extender."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
@@ -94,6 +94,16 @@ class LiveSource:
         """Return the node name of each pod by key; an empty name for a pending pod."""
         node_names = {pod.key: "" for pod in self._cache.pending_pods.values()}
         return node_names | {pod.key: pod.node_name for pod in self._cache.assigned_pods.values()}
+
+    def list_pods(self) -> Iterable[Pod]:
+        """Return all pods, pending and assigned."""
+        yield from self._cache.pending_pods.values()
+        for pod in self._cache.assigned_pods.values():
+            yield pod.pod
+
+    def fork_cache(self) -> Cache:
+        """Return a copy of the cluster that may be changed."""
+        return self._cache.fork()
 
     def list_waiting_pods(self) -> Sequence[Sequence[Pod]]:
         """Return the pending pods in groups. The pods of a group have the same explanation."""

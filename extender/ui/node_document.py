@@ -10,7 +10,8 @@ from extender.ui.cluster_document import sort_resources
 def make_node_document(snapshot: Snapshot, name: str) -> dict[str, Any] | None:
     """Return the document of node *name* as plain values; None if there is no such node.
 
-    `resources` has the requested, allocatable and free amounts as text, and the requested part in percent. `pods` has
+    `resources` has the requested, allocatable and free amounts as text, and the requested part in
+    percent and thousandths. `pods` has
     the keys of the pods with their requests, the largest CPU request first.
     """
     row = snapshot.row(name)
@@ -32,7 +33,7 @@ def make_node_document(snapshot: Snapshot, name: str) -> dict[str, Any] | None:
     }
 
 
-def _list_resources(snapshot: Snapshot, row: int) -> list[dict[str, str]]:
+def _list_resources(snapshot: Snapshot, row: int) -> list[dict[str, Any]]:
     view = snapshot.view()
     amounts = {"pods": view.pod_count_and_limit(row)}
     for resource_id, resource in enumerate(snapshot.symbols.resources):
@@ -46,6 +47,7 @@ def _list_resources(snapshot: Snapshot, row: int) -> list[dict[str, str]]:
             "allocatable": format_amount(resource, amounts[resource][1]),
             "free": format_amount(resource, amounts[resource][1] - amounts[resource][0]),
             "percent": format_percent(*amounts[resource]),
+            "thousandths": round(1000 * amounts[resource][0] / amounts[resource][1]) if amounts[resource][1] else 1000,
         }
         for resource in sort_resources(amounts)
     ]

@@ -1,6 +1,6 @@
 """The interface between the pages and a cluster, recorded or live."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final, Protocol
 
 from extender.analysis.explain import PodReport
@@ -36,6 +36,9 @@ class PageSource(Protocol):
 
     def get_node_names(self) -> Mapping[str, str]:
         """Return the node name of each pod by key, `namespace/name`; an empty name for a pending pod."""
+
+    def list_pods(self) -> Iterable[Pod]:
+        """Return all pods, pending and assigned."""
 
     def list_waiting_pods(self) -> Sequence[Sequence[Pod]]:
         """Return the pending pods in groups. The pods of a group have the same explanation."""

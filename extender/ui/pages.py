@@ -24,21 +24,26 @@ from extender.ui.pod_view import make_pod_view
 from extender.ui.scheduler_pages import SchedulerPages
 from extender.ui.visible_text import make_visible
 from extender.ui.waiting_view import group_by_reason
+from extender.ui.what_if.answers import WhatIfAnswers
+from extender.ui.what_if.page import WhatIfPage
 
 PREFIX: Final = "/ui"
 _MAX_HITS: Final = 100
 _STATIC_FILES: Final = Path(__file__).parent / "static"
 
 
-def make_app(source: PageSource, scheduler_pages: SchedulerPages | None = None) -> FastAPI:
+def make_app(
+    source: PageSource, scheduler_pages: SchedulerPages | None = None, answers: WhatIfAnswers | None = None
+) -> FastAPI:
     """Return the ASGI application. It does not authenticate requests, and adds no protecting headers.
 
     Args:
         source: the contents of the pages.
         scheduler_pages: the pages Queue and Decisions; None without a scheduler in this process.
+        answers: answers the questions of the page What if; None without this page.
     """
     app = FastAPI(docs_url=None, redoc_url=None, openapi_url=None, redirect_slashes=False)
-    pages = Pages(source, scheduler_pages)
+    pages = Pages(source, scheduler_pages, has_what_if=answers is not None)
     app.mount(f"{PREFIX}/static", StaticFiles(directory=_STATIC_FILES), name="static")
     for path, handler in (
         ("/", pages.show_cluster),
@@ -60,6 +65,10 @@ def make_app(source: PageSource, scheduler_pages: SchedulerPages | None = None) 
             ("/events/decisions", scheduler_pages.stream_decisions),
         ):
             app.add_api_route(PREFIX + path, handler, methods=["GET", "HEAD"], response_model=None)
+    if answers is not None:
+        what_if_page = WhatIfPage(source, answers, pages.render)
+        for path, what_if_handler in (("/what-if", what_if_page.show), ("/data/what-if", what_if_page.get_document)):
+            app.add_api_route(PREFIX + path, what_if_handler, methods=["GET", "HEAD"], response_model=None)
     app.add_api_route("/", redirect_to_pages, methods=["GET", "HEAD"], response_model=None)
     app.add_api_route(PREFIX, redirect_to_pages, methods=["GET", "HEAD"], response_model=None)
     app.add_exception_handler(HTTPException, pages.show_http_error)
@@ -93,8 +102,8 @@ def _finalize(value: Any) -> Any:
 class Pages:
     """The handlers of the pages. They run in the event loop, since the source is not thread-safe."""
 
-    def __init__(self, source: PageSource, scheduler_pages: SchedulerPages | None) -> None:
-        self._source, self._scheduler_pages = source, scheduler_pages
+    def __init__(self, source: PageSource, scheduler_pages: SchedulerPages | None, *, has_what_if: bool) -> None:
+        self._source, self._scheduler_pages, self._has_what_if = source, scheduler_pages, has_what_if
         self._environment = get_environment()
 
     async def show_cluster(self) -> Response:
@@ -102,7 +111,7 @@ class Pages:
         source = self._source
         node_count, waiting_count = len(source.get_snapshot()), sum(map(len, source.list_waiting_pods()))
         totals = source.get_totals()
-        return self._render("cluster.html", totals=totals, node_count=node_count, waiting_count=waiting_count)
+        return self.render("cluster.html", totals=totals, node_count=node_count, waiting_count=waiting_count)
 
     async def get_cluster_document(self) -> Response:
         """Return the document of the page Cluster."""
@@ -110,7 +119,7 @@ class Pages:
 
     async def show_node(self, name: str) -> Response:
         """Show one node."""
-        return self._render("node.html", node=self._find_node(name))
+        return self.render("node.html", node=self._find_node(name))
 
     async def get_node_document(self, name: str) -> Response:
         """Return the document of a node."""
@@ -133,7 +142,7 @@ class Pages:
             entries.append(source.describe_waiting_pods(pods))
             await asyncio.sleep(0)  # one explanation may delay a scheduler in this event loop, but not all of them
         reasons, pod_count = group_by_reason(entries), sum(map(len, groups))
-        return self._render("waiting.html", reasons=reasons, pod_count=pod_count, page=number, page_count=page_count)
+        return self.render("waiting.html", reasons=reasons, pod_count=pod_count, page=number, page_count=page_count)
 
     async def show_pod(self, namespace: str, name: str, unfold: str = "") -> Response:
         """Show one pod: why it waits, or why it is on its node."""
@@ -141,7 +150,7 @@ class Pages:
         pages = self._scheduler_pages
         attempts = [] if pages is None else pages.list_attempt_rows(pod.metadata.uid or pod.key)
         view, group_key = make_pod_view(report, pod, unfold=unfold), get_pod_group_key(pod)
-        return self._render("pod.html", view=view, attempts=attempts, group_key=group_key)
+        return self.render("pod.html", view=view, attempts=attempts, group_key=group_key)
 
     async def show_group(self, namespace: str, name: str) -> Response:
         """Show one pod group: its members, and what its gang lacks."""
@@ -149,7 +158,7 @@ class Pages:
         group = make_group_view(self._source, key)
         if group is None:
             raise HTTPException(404, f"There is no pod group {key}.")
-        return self._render("group.html", group=group)
+        return self.render("group.html", group=group)
 
     async def get_pod_document(self, namespace: str, name: str) -> Response:
         """Return what `extender explain -o json` prints for a pod."""
@@ -164,7 +173,7 @@ class Pages:
         nodes = [name for name in self._source.get_snapshot().names if text in name] if text else []
         pods = [pod for pod in self._source.get_node_names().items() if text in pod[0]] if text else []
         hits = {"nodes": nodes[:_MAX_HITS], "pods": dict(pods[:_MAX_HITS])}
-        return self._render("search.html", query=q.strip(), hits=hits, node_count=len(nodes), pod_count=len(pods))
+        return self.render("search.html", query=q.strip(), hits=hits, node_count=len(nodes), pod_count=len(pods))
 
     def make_live_handler(
         self, template: str, make_document: Callable[[], LiveDocument]
@@ -172,7 +181,7 @@ class Pages:
         """Return the handler of a live page, which shows the current document."""
 
         async def show() -> Response:
-            return self._render(template, live=make_document(), plot_size=f"{PLOT_WIDTH} {PLOT_HEIGHT}")
+            return self.render(template, live=make_document(), plot_size=f"{PLOT_WIDTH} {PLOT_HEIGHT}")
 
         return show
 
@@ -181,16 +190,23 @@ class Pages:
         status = error.status_code if isinstance(error, HTTPException) else 500
         detail = str(error.detail) if isinstance(error, HTTPException) else ""
         message = "There is no such page." if detail == "Not Found" else detail
-        return self._render("error.html", status=status, message=message)
+        return self.render("error.html", status, message=message)
 
     async def show_input_error(self, _: Request, error: Exception) -> Response:
         """Show why a pod cannot be explained."""
         lines = (
             [f"{line.object_name}: {line.message}" for line in error.errors] if isinstance(error, InputError) else []
         )
-        return self._render("error.html", status=404, message="; ".join(lines))
+        return self.render("error.html", 404, message="; ".join(lines))
 
-    def _render(self, template: str, status: int = 200, **values: Any) -> Response:
+    def render(self, template: str, status: int = 200, **values: Any) -> Response:
+        """Return a page.
+
+        Args:
+            template: the name of the template.
+            status: the status of the response.
+            **values: the variables of the template.
+        """
         context: Mapping[str, Any] = {
             **values,
             "prefix": PREFIX,
@@ -200,6 +216,7 @@ class Pages:
             "template": template,
             "status": status,
             "has_scheduler": self._scheduler_pages is not None,
+            "has_what_if": self._has_what_if,
         }
         html = self._environment.get_template(template).render(context)
         return Response(html, status, media_type="text/html", headers={"Cache-Control": "no-store"})

@@ -1,6 +1,6 @@
 """The recorded cluster behind the pages: its snapshot, its waiting pods, and the explanations of its pods."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import msgspec
@@ -8,8 +8,9 @@ import msgspec
 from extender.analysis.explain import PodExplainer, PodReport
 from extender.analysis.pending_pods import find_pods
 from extender.analysis.pod_selection import ALL_PENDING_PODS
-from extender.analysis.recorded_cluster import Recording
+from extender.analysis.recorded_cluster import Recording, load_cache
 from extender.api.kinds.pod import Pod
+from extender.cache.cache import Cache
 from extender.cache.snapshot import Snapshot
 from extender.config.feature_gates import FeatureGates
 from extender.cycle.plugin_runtime import PluginRuntime
@@ -48,7 +49,8 @@ class RecordedSource:
         """
         self.title = ", ".join(recording.sources)
         self.command_options = command_options
-        self._recording, self._profiles = recording, profiles
+        self._recording, self._profiles, self._gates = recording, profiles, gates
+        self._whole_cache: Cache | None = None
         self._explainer = PodExplainer(recording, ALL_PENDING_PODS, profiles, tuple(profiles), runtime, gates)
         self._node_names = {obj.key: obj.spec.node_name for obj in recording.objects if isinstance(obj, Pod)}
         self._entries: dict[str, AlikePods] = {}
@@ -71,6 +73,17 @@ class RecordedSource:
     def get_node_names(self) -> Mapping[str, str]:
         """Return the node name of each pod by key; an empty name for a pending pod."""
         return self._node_names
+
+    def list_pods(self) -> Iterable[Pod]:
+        """Return all pods, pending and assigned."""
+        return (obj for obj in self._recording.objects if isinstance(obj, Pod))
+
+    def fork_cache(self) -> Cache:
+        """Return a copy of the cluster that may be changed. It has the pods of all schedulers."""
+        if self._whole_cache is None:
+            has_other_pods = any(pod.spec.scheduler_name not in self._profiles for pod in self.list_pods())
+            self._whole_cache = load_cache(self._recording, self._gates) if has_other_pods else self._explainer.cache
+        return self._whole_cache.fork()
 
     def list_waiting_pods(self) -> Sequence[Sequence[Pod]]:
         """Return the pending pods in groups. The pods of a group have the same explanation."""

@@ -20,17 +20,26 @@ PAGES = {
     "gated-pod": "pods/batch/import",
     "node": "nodes/gpu-a1",
     "search": "search?q=api",
+    "what-if-form": "what-if",
+    "what-if": "what-if?drain=general-a1&add=1&like=gpu-a1&strategy=MostAllocated",
+    "what-if-error": "what-if?drain=general-a9",
 }
 VIEWS: dict[str, dict[str, object]] = {
     "light": {"color_scheme": "light"},
     "dark": {"color_scheme": "dark"},
 }
-SHOWN_IN_DOCS = {("cluster", "light"), ("waiting-pods", "light"), ("waiting-pod", "light"), ("pod-that-fits", "dark")}
+SHOWN_IN_DOCS = {
+    ("cluster", "light"),
+    ("waiting-pods", "light"),
+    ("waiting-pod", "light"),
+    ("pod-that-fits", "dark"),
+    ("what-if", "light"),
+}
 
 
 def wait_until_drawn(page: Page) -> None:
     """Wait until the map is drawn, if the page has one."""
-    if page.locator("#map").count():
+    if page.locator(".map").count():
         page.locator("html[data-ready=true]").wait_for(state="attached")
 
 
@@ -82,20 +91,24 @@ def test_two_clicks_lead_from_the_first_page_to_the_reason_why_a_pod_waits(open_
     expect(page.locator(".misses")).to_contain_text("wants 500m, but only 400m are free (100m short)")
 
 
-def cell_centre(page: Page, column: int, row: int) -> tuple[float, float]:
-    """The position of a cell in the page: blocks of four nodes in cells of 28 pixels, below titles of 20 pixels."""
+CELL_WIDTH = 166
+"""The width of a cell: seven of them fill the map of a page with 1,200 pixels."""
+
+
+def cell_point(page: Page, column: int, row: int) -> tuple[float, float]:
+    """A point of a cell in the page: blocks of four nodes in cells of 40 pixels, below titles of 20 pixels."""
     box = page.locator("#cells").bounding_box()
     assert box is not None
-    return box["x"] + column * 28 + 14, box["y"] + 20 + row * (28 + 20 + 10) + 14
+    return box["x"] + column * CELL_WIDTH + 14, box["y"] + 20 + row * (40 + 20 + 10) + 14
 
 
 def test_hovering_shows_what_is_on_a_node_and_a_click_opens_it(open_page: OpenPage) -> None:
     page = open_page()
     wait_until_drawn(page)
-    page.mouse.move(*cell_centre(page, 0, 0))
+    page.mouse.move(*cell_point(page, 0, 0))
     expect(page.locator("#selected")).to_contain_text("general-a1: cpu")
     expect(page.locator("#selected")).to_contain_text("shop/api-7f4b-c6jd2")
-    page.mouse.click(*cell_centre(page, 3, 1))
+    page.mouse.click(*cell_point(page, 3, 1))
     page.wait_for_url("**/ui/nodes/gpu-b1")
     expect(page.get_by_role("heading", level=1)).to_have_text("Node gpu-b1")
 
@@ -115,7 +128,7 @@ def test_the_map_is_used_with_the_keyboard(open_page: OpenPage) -> None:
 
 
 def read_colour(page: Page, column: int, row: int) -> list[int]:
-    """The red, green and blue of the centre of a cell, from the canvas."""
+    """The red, green and blue of the corner of a cell, from the canvas."""
     colour: list[int] = page.evaluate(
         """([x, y]) => {
             const canvas = document.createElement("canvas");
@@ -123,7 +136,7 @@ def read_colour(page: Page, column: int, row: int) -> list[int]:
             context.drawImage(document.getElementById("cells"), -x, -y);
             return [...context.getImageData(0, 0, 1, 1).data].slice(0, 3);
         }""",
-        [column * 28 + 13, 20 + row * 58 + 13],
+        [column * CELL_WIDTH + 2, 20 + row * 70 + 2],
     )
     return colour
 
@@ -188,3 +201,51 @@ def test_a_row_of_5000_nodes_is_unfolded(open_page: OpenPage, tmp_path: Path) ->
         page = open_page(f"{address}pods/d/large")
         page.get_by_role("link", name="and 4988 more").click()
         expect(page.get_by_role("link", name="node-4999")).to_be_attached()
+
+
+def test_the_form_leads_to_an_answer_with_an_address(open_page: OpenPage) -> None:
+    page = open_page("nodes/general-a1")
+    page.get_by_role("link", name="this node is drained").click()
+    page.get_by_label("Add nodes").fill("2")
+    page.get_by_label("like the node").fill("gpu-a1")
+    page.get_by_role("button", name="Answer").click()
+    page.locator("html[data-ready=true]").wait_for(state="attached")
+    expect(page).to_have_url(re.compile(r"/ui/what-if\?drain=general-a1&add=2&like=gpu-a1$"))
+    expect(page.locator(".state")).to_contain_text("2 pods move")
+    command = "extender what-if -f docs/examples/demo/cluster.yaml --drain general-a1 --add 2 --like gpu-a1"
+    expect(page.locator("#command")).to_have_text(command)
+    expect(page.get_by_role("region", name="Moves (2)")).to_contain_text("kube-system/coredns-7db6-5zklp")
+    assert open_page(page.url).locator(".state").inner_text() == page.locator(".state").inner_text()
+
+
+def test_the_maps_show_a_node_before_and_after(open_page: OpenPage) -> None:
+    page = open_page("what-if?drain=general-a1&add=1&like=gpu-a1")
+    page.locator("html[data-ready=true]").wait_for(state="attached")
+    after = page.get_by_label("Map of the nodes after the changes")
+    after.hover(position={"x": 20, "y": 30})
+    expect(page.locator("#selected")).to_contain_text("general-a1: cpu 60 % \u2192 0 %")
+    after.focus()
+    page.keyboard.press("ArrowRight")
+    page.keyboard.press("ArrowRight")
+    page.keyboard.press("End")
+    expect(page.locator("#selected")).not_to_contain_text("general-a1:")
+    page.keyboard.press("Home")
+    page.keyboard.press("Enter")
+    page.wait_for_url("**/ui/nodes/general-a1")
+
+
+def test_the_command_line_is_copied(open_page: OpenPage) -> None:
+    page = open_page("what-if?drain=general-a1", permissions=["clipboard-read", "clipboard-write"])
+    page.locator("html[data-ready=true]").wait_for(state="attached")
+    page.get_by_role("button", name="Copy").click()
+    expect(page.get_by_role("button", name="Copied")).to_be_visible()
+    text = page.evaluate("navigator.clipboard.readText()")
+    assert text == "extender what-if -f docs/examples/demo/cluster.yaml --drain general-a1"
+
+
+def test_a_question_is_answered_without_javascript(open_page: OpenPage) -> None:
+    page = open_page("what-if", java_script_enabled=False)
+    page.get_by_label("Lose all nodes with the label").fill("topology.kubernetes.io/zone=eu-1a")
+    page.get_by_role("button", name="Answer").click()
+    expect(page.locator(".state")).to_contain_text("left without a node")
+    expect(page.get_by_role("row").filter(has_text="nodes").first).to_contain_text("12")

@@ -1,11 +1,12 @@
 // The page Cluster: reads the document of the cluster, draws the map, and handles pointer, keyboard and options.
 
-import { drawCells, drawMark, layOut, makeHitTest, readColours } from "./node_map.js";
+import {
+  drawCells, drawMark, isMoveKey, layOut, makeHitTest, moveByKey, readColours, showLegend,
+} from "./node_map.js";
 
 const PREFIX = new URL(".", import.meta.url).pathname.replace(/\/static\/$/, "");
 const MAX_PODS = 8;
 const HOVER_DELAY = 120;
-const LEGEND = ["below 20 %", "20 to 40 %", "40 to 60 %", "60 to 80 %", "80 to 100 %", "full"];
 
 const cells = document.getElementById("cells");
 const mark = document.getElementById("mark");
@@ -50,27 +51,6 @@ function updateAddress() {
   history.replaceState(null, "", `?${query}`);
 }
 
-function showLegend() {
-  const legend = document.getElementById("legend");
-  legend.replaceChildren();
-  LEGEND.forEach((text, step) => {
-    const entry = document.createElement("span");
-    const swatch = document.createElementNS("http://www.w3.org/2000/svg", "svg");
-    swatch.setAttribute("class", "swatch");
-    swatch.setAttribute("viewBox", "0 0 10 10");
-    const square = document.createElementNS("http://www.w3.org/2000/svg", "rect");
-    square.setAttribute("width", "10");
-    square.setAttribute("height", "10");
-    square.setAttribute("fill", colours.steps[step]);
-    swatch.append(square);
-    entry.append(swatch, ` ${text}`);
-    legend.append(entry);
-  });
-  const note = document.createElement("span");
-  note.textContent = "a line through a cell: cordoned";
-  legend.append(note);
-}
-
 function draw() {
   const nodeCount = cluster.nodes.length;
   const noGroup = { values: ["all nodes"], index: new Uint8Array(nodeCount) };
@@ -79,9 +59,10 @@ function draw() {
   colours = readColours();
   const text = find.value.trim().toLowerCase();
   matches = text ? cluster.nodes.map((name) => name.includes(text)) : null;
-  drawCells(cells, layout, cluster.use[resource.value] ?? [], cluster.unschedulable, matches, colours);
+  const { nodes: names, unschedulable: cordoned } = cluster;
+  drawCells(cells, layout, { names, use: cluster.use[resource.value] ?? [], cordoned, matches }, colours);
   drawMark(mark, layout, current, colours);
-  showLegend();
+  showLegend(document.getElementById("legend"), colours, layout.named);
 }
 
 function formatUse(node) {
@@ -135,22 +116,12 @@ function findNode(event) {
   return hitTest(event.clientX - box.left, event.clientY - box.top);
 }
 
-function move(key) {
-  const shown = matches === null ? layout.order : layout.order.filter((node) => matches[node]);
-  if (!shown.length) return -1;
-  const position = shown.indexOf(current);
-  const step = { ArrowLeft: -1, ArrowRight: 1, ArrowUp: -layout.columns, ArrowDown: layout.columns }[key];
-  if (key === "Home") return shown[0];
-  if (key === "End") return shown[shown.length - 1];
-  if (position < 0) return shown[0];
-  return shown[Math.min(Math.max(position + step, 0), shown.length - 1)];
-}
-
 function handleKey(event) {
   if (event.key === "Enter") open(current);
-  else if (/^(Arrow(Left|Right|Up|Down)|Home|End)$/.test(event.key)) {
+  else if (isMoveKey(event.key)) {
     event.preventDefault();
-    select(move(event.key));
+    const shown = matches === null ? layout.order : layout.order.filter((node) => matches[node]);
+    select(moveByKey(event.key, shown, current, layout.columns));
   }
 }
 

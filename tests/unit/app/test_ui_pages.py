@@ -1,6 +1,7 @@
 """The pages under `/ui/` beside the other pages of a process."""
 
 import asyncio
+from dataclasses import replace
 
 import pytest
 from starlette.testclient import TestClient
@@ -22,8 +23,9 @@ def make_client(*names: str, authenticated: bool = False) -> TestClient:
     cache = Cache()
     cache.add_or_update_node(make_node("n1"))
     cache.add_or_update_pod(make_pod("other", spec={"schedulerName": "another"}))
-    backend = make_recorded_backend(build_setup(), cache)
-    app = mount_extender_pages(backend.app, backend.extender_service, "a", names, authenticated=authenticated)
+    setup = build_setup()
+    backend = make_recorded_backend(setup, cache)
+    app = mount_extender_pages(backend, lambda: setup, "a", names, authenticated=authenticated)
     return TestClient(app, base_url="http://127.0.0.1")
 
 
@@ -54,7 +56,7 @@ def test_replaced_profiles_apply_to_the_pages() -> None:
     cache.add_or_update_pod(make_pod("p"))
     setup = build_setup()
     backend = make_recorded_backend(setup, cache)
-    app = mount_extender_pages(backend.app, backend.extender_service, "a", authenticated=True)
+    app = mount_extender_pages(backend, lambda: setup, "a", authenticated=True)
     client = TestClient(app)
     assert client.get("/ui/pods/default/p").status_code == 200
     document = {
@@ -83,8 +85,8 @@ def test_a_process_that_also_schedules_has_the_pages_of_its_scheduler() -> None:
         )
 
     scheduler = asyncio.run(make_scheduler())
-    backend = make_recorded_backend(setup, scheduler.cache)
-    app = mount_extender_pages(backend.app, backend.extender_service, "a", authenticated=True, scheduler=scheduler)
+    backend = replace(make_recorded_backend(setup, scheduler.cache), scheduler=scheduler)
+    app = mount_extender_pages(backend, lambda: setup, "a", authenticated=True)
     client = TestClient(app)
     assert "Scheduling queue" in client.get("/ui/queue").text
     assert "no response yet" in client.get("/ui/decisions").text

@@ -224,3 +224,16 @@ def test_a_pod_is_nominated_for_one_node_at_a_time() -> None:
 
     assert [pod_info.key for pod_info in cache.snapshot().nominated_pods("n1")] == []
     assert [pod_info.key for pod_info in cache.snapshot().nominated_pods("n2")] == ["default/web"]
+
+
+def test_a_fork_and_its_cache_are_changed_independently() -> None:
+    web, api = make_pod("web", node="n1", requests={"cpu": "300m"}), make_pod("api", requests={"cpu": "200m"})
+    cache = make_cluster(make_node("n1"), make_node("n2"), web, api)
+    fork = cache.fork()
+    fork.assume(api, "n1")
+    fork.remove_node("n2")
+    cache.remove_pod(web.metadata.uid)
+    assert (requested(cache, "n1"), list(cache.snapshot().names), len(cache.pending_pods)) == (0, ["n1", "n2"], 1)
+    assert (requested(fork, "n1"), list(fork.snapshot().names), len(fork.pending_pods)) == (500, ["n1"], 0)
+    assert find_inconsistencies(cache.snapshot()) == []
+    assert find_inconsistencies(fork.snapshot()) == []

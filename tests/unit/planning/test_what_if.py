@@ -4,6 +4,7 @@ from typing import Any
 
 from extender.app import wiring
 from extender.cache.cache import Cache
+from extender.cache.snapshot import Snapshot
 from extender.planning.pod_removals import BlockedPod, LostPod
 from extender.planning.scenario import AddedNodes, Scale, Scenario
 from extender.planning.what_if import EvictedPod, MovedPod, WhatIfResult, WhatIfRunner
@@ -178,3 +179,25 @@ def test_the_cost_follows_the_nodes() -> None:
     assert outcome.before.cost is not None
     assert outcome.after.cost is not None
     assert (outcome.before.cost.total, outcome.after.cost.total) == (4.0, 6.0)
+
+
+def test_a_scenario_in_steps_shows_the_changed_cluster_and_its_end_undoes_the_changes() -> None:
+    cache, runner = make_runner(node("n1"), node("n2"), pod("a", on="n1"), pod("b", on="n1"))
+    seen: list[dict[str, int]] = []
+
+    def observe(snapshot: Snapshot) -> None:
+        seen.append({name: len(snapshot.pods_on(name)) for name in snapshot.names})
+
+    steps = runner.run_in_steps(Scenario(drain=("n1",)), observe=observe)
+    assert list(steps) == [(1, 2), (2, 2)]
+    assert seen == [{"n1": 0, "n2": 2}]
+    assert len(cache.snapshot().pods_on("n1")) == 2
+
+
+def test_a_scenario_that_ends_early_is_undone() -> None:
+    cache, runner = make_runner(node("n1"), node("n2"), pod("a", on="n1"), pod("b", on="n1"))
+    steps = runner.run_in_steps(Scenario(drain=("n1",)))
+    assert next(steps) == (1, 2)
+    steps.close()
+    assert len(cache.snapshot().pods_on("n1")) == 2
+    assert not cache.snapshot().view().unschedulable.any()

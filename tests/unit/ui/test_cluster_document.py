@@ -38,8 +38,17 @@ def test_use_is_in_thousandths_and_minus_1_without_the_resource() -> None:
 def test_totals_have_amounts_as_text_and_the_number_of_full_nodes() -> None:
     totals = make_document()["totals"]
     assert isinstance(totals, list)
-    assert totals[0] == {"resource": "cpu", "requested": "1500m", "allocatable": "10", "percent": "15%", "full": 0}
-    assert totals[1] == {"resource": "pods", "requested": "2", "allocatable": "21", "percent": "10%", "full": 1}
+    cpu = {
+        "resource": "cpu",
+        "requested": "1500m",
+        "allocatable": "10",
+        "percent": "15%",
+        "thousandths": 150,
+        "full": 0,
+    }
+    assert totals[0] == cpu
+    use = {"percent": "10%", "thousandths": 95, "full": 1}
+    assert totals[1] == {"resource": "pods", "requested": "2", "allocatable": "21", **use}
 
 
 def test_nodes_are_grouped_by_zone_by_labels_that_divide_them_and_by_taints() -> None:
@@ -66,5 +75,5 @@ def test_cpu_memory_and_pods_come_before_other_resources() -> None:
 def test_a_cluster_without_nodes_has_empty_lists() -> None:
     document = make_cluster_document(Cache().snapshot())
     assert (document["nodes"], document["totals"]) == ([], [{
-        "resource": "pods", "requested": "0", "allocatable": "0", "percent": "-", "full": 0
+        "resource": "pods", "requested": "0", "allocatable": "0", "percent": "-", "thousandths": 0, "full": 0
     }])  # fmt: skip

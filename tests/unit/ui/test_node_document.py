@@ -25,8 +25,22 @@ def test_a_node_has_its_amounts_and_its_pods_the_largest_first() -> None:
     document = make_node_document(make_cache().snapshot(), "a")
     assert document is not None
     assert document["resources"][:2] == [
-        {"resource": "cpu", "requested": "1100m", "allocatable": "2", "free": "900m", "percent": "55%"},
-        {"resource": "memory", "requested": "1Gi", "allocatable": "4Gi", "free": "3Gi", "percent": "25%"},
+        {
+            "resource": "cpu",
+            "requested": "1100m",
+            "allocatable": "2",
+            "free": "900m",
+            "percent": "55%",
+            "thousandths": 550,
+        },
+        {
+            "resource": "memory",
+            "requested": "1Gi",
+            "allocatable": "4Gi",
+            "free": "3Gi",
+            "percent": "25%",
+            "thousandths": 250,
+        },
     ]
     assert [entry["resource"] for entry in document["resources"]] == ["cpu", "memory", "pods"]
     assert document["pods"] == [

@@ -1,0 +1,53 @@
+"""The answers of the page What if: copies of the cluster, and profiles for other configurations."""
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Final, Protocol
+
+from extender.app.wiring import SchedulerSetup, build_setup, load_setup, make_runtime
+from extender.cache.cache import Cache
+from extender.framework.profiles import Profile
+from extender.ui.what_if.answers import WhatIfAnswers
+from extender.ui.what_if.question import CONFIG_FILE
+
+_PAUSE_FACTOR: Final = 3.0
+"""A question takes at most a quarter of the time of the event loop, which also decides."""
+
+_MAX_AGE_SECONDS: Final = 30.0
+"""How long an answer about a live cluster is used again: the page and its maps are two requests."""
+
+
+class ForkableSource(Protocol):
+    """A cluster that can be copied."""
+
+    def fork_cache(self) -> Cache:
+        """Return a copy of the cluster that may be changed."""
+
+
+def make_answers(
+    source: ForkableSource,
+    get_setup: Callable[[], SchedulerSetup],
+    other_scheduler_names: Sequence[str] = (),
+    *,
+    is_live: bool,
+) -> WhatIfAnswers:
+    """Return the answers to the questions of the page What if.
+
+    Args:
+        source: the cluster.
+        get_setup: returns the configuration in force.
+        other_scheduler_names: schedulers whose pods the first profile schedules.
+        is_live: whether the cluster changes, and decisions run in the same event loop.
+    """
+
+    def make_profiles(configuration: str) -> Mapping[str, Profile]:
+        # Plugins keep state about reserved pods, so the scheduler's own plugins are not used.
+        setup = get_setup()
+        new_setup = (
+            load_setup(configuration.encode(), CONFIG_FILE, setup.gates)
+            if configuration
+            else build_setup(setup.configuration, setup.gates)
+        )
+        return {**dict.fromkeys(other_scheduler_names, new_setup.first_profile), **new_setup.profiles}
+
+    limits = (_PAUSE_FACTOR, _MAX_AGE_SECONDS) if is_live else ()
+    return WhatIfAnswers(source.fork_cache, make_profiles, make_runtime, *limits)

@@ -1,0 +1,135 @@
+"""Answers the questions of the page What if, one after another, on copies of the cluster."""
+
+import asyncio
+from collections import OrderedDict
+from collections.abc import Callable, Generator, Mapping
+from dataclasses import dataclass, field
+from time import perf_counter
+from typing import Any, Final, TypeVar
+
+from extender.cache.cache import Cache
+from extender.cache.snapshot import Snapshot
+from extender.cycle.plugin_runtime import PluginRuntime
+from extender.framework.profiles import Profile
+from extender.planning.scenario import Scenario, ScenarioError
+from extender.planning.what_if import WhatIfResult, WhatIfRunner
+from extender.ui.what_if.maps_document import make_maps_document
+from extender.ui.what_if.question import Question, make_configuration, make_scenario
+
+MAX_BUSY_SECONDS: Final = 30.0
+"""The limit of the computing time of a question. A longer one is for the command line."""
+
+MAX_WAITING_QUESTIONS: Final = 8
+_SLICE_SECONDS: Final = 0.005
+_MAX_ANSWERS: Final = 8
+
+T = TypeVar("T")
+
+
+class BusyError(Exception):
+    """The exception for a question that is not answered, because too many others wait."""
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """The answer to a question.
+
+    Attributes:
+        outcome: the outcome of the scenario.
+        maps: the document of the two maps; see `make_maps_document`.
+        time: when the question was answered, in monotonic seconds.
+    """
+
+    outcome: WhatIfResult
+    maps: Mapping[str, Any]
+    time: float
+
+
+@dataclass(slots=True)
+class WhatIfAnswers:
+    """Answers questions in the event loop, in slices of some milliseconds, one question at a time.
+
+    Attributes:
+        fork_cache: returns a copy of the cluster.
+        make_profiles: returns new profiles by scheduler name for a configuration as YAML; an empty text is the
+            configuration in force. It raises an exception of `configuration_errors`.
+        make_runtime: returns a new plugin runtime.
+        pause_factor: how long other tasks of the event loop run after a slice, in durations of this slice.
+        max_age_seconds: how long an answer is used again for the same question.
+        get_time: returns monotonic seconds.
+    """
+
+    fork_cache: Callable[[], Cache]
+    make_profiles: Callable[[str], Mapping[str, Profile]]
+    make_runtime: Callable[[], PluginRuntime]
+    pause_factor: float = 0.0
+    max_age_seconds: float = float("inf")
+    get_time: Callable[[], float] = perf_counter
+    _lock: asyncio.Lock = field(default_factory=asyncio.Lock)
+    _waiting_count: int = 0
+    _answers: OrderedDict[Question, Answer] = field(default_factory=OrderedDict)
+
+    async def answer(self, question: Question) -> Answer:
+        """Return the answer to a question.
+
+        Raises:
+            ScenarioError: the question does not match the cluster, its configuration is invalid, or it takes too long.
+            BusyError: too many questions wait.
+        """
+        scenario = make_scenario(question)
+        if self._waiting_count >= MAX_WAITING_QUESTIONS:
+            raise BusyError
+        self._waiting_count += 1
+        try:
+            async with self._lock:
+                return self._find_answer(question) or await self._run(question, scenario)
+        finally:
+            self._waiting_count -= 1
+
+    def _find_answer(self, question: Question) -> Answer | None:
+        answer = self._answers.get(question)
+        return answer if answer is not None and self.get_time() - answer.time <= self.max_age_seconds else None
+
+    async def _run(self, question: Question, scenario: Scenario) -> Answer:
+        profiles = self.make_profiles(self.make_configuration(question))
+        cache = self.fork_cache()
+        snapshots: list[Snapshot] = [cache.snapshot()]
+        maps: list[Mapping[str, Any]] = []
+
+        def observe(snapshot: Snapshot) -> None:
+            maps.append(make_maps_document(snapshots.pop(), snapshot))
+
+        runner = WhatIfRunner(cache, profiles, self.make_runtime())
+        outcome = await self._run_in_slices(runner.run_in_steps(scenario, observe=observe))
+        answer = Answer(outcome, maps[0], self.get_time())
+        self._answers[question] = answer
+        self._answers.move_to_end(question)
+        while len(self._answers) > _MAX_ANSWERS:
+            self._answers.popitem(last=False)
+        return answer
+
+    def make_configuration(self, question: Question) -> str:
+        """Return the configuration of a question as YAML; empty for the configuration in force."""
+        return make_configuration(question, self.make_profiles("") if question.strategy else ())
+
+    async def _run_in_slices(self, steps: Generator[Any, None, T]) -> T:
+        """Run a generator to its end, and let other tasks run after each slice."""
+        busy_seconds, start_time = 0.0, perf_counter()
+        try:
+            while True:
+                try:
+                    next(steps)
+                except StopIteration as end:
+                    result: T = end.value
+                    return result
+                seconds = perf_counter() - start_time
+                if seconds < _SLICE_SECONDS:
+                    continue
+                busy_seconds += seconds
+                if busy_seconds > MAX_BUSY_SECONDS:
+                    limit = f"the question takes more than {MAX_BUSY_SECONDS:.0f} s of computing time"
+                    raise ScenarioError([f"{limit}; use the command line"])
+                await asyncio.sleep(seconds * self.pause_factor)
+                start_time = perf_counter()
+        finally:
+            steps.close()

@@ -1,0 +1,111 @@
+"""The page What if as HTML and its document, without a browser."""
+
+import json
+from pathlib import Path
+
+import pytest
+from starlette.testclient import TestClient
+from typer.testing import CliRunner
+
+from extender.app.what_if_answers import make_answers
+from extender.app.wiring import build_setup
+from extender.cli.planning.what_if import app as what_if_command
+from extender.ui.pages import make_app
+from extender.ui.recorded_source import RecordedSource
+from tests.unit.ui.conftest import DEMO
+from tests.unit.ui.test_pages import HOSTILE_TEXTS, is_harmless
+
+PACK = """
+apiVersion: kubescheduler.config.k8s.io/v1
+kind: KubeSchedulerConfiguration
+profiles:
+- pluginConfig:
+  - {name: NodeResourcesFit, args: {scoringStrategy: {type: MostAllocated, resources: [{name: cpu, weight: 1}]}}}
+"""
+
+
+@pytest.fixture(scope="module")
+def client(demo_source: RecordedSource) -> TestClient:
+    """A client of the pages of the demo's recorded cluster."""
+    setup = build_setup()
+    return TestClient(make_app(demo_source, answers=make_answers(demo_source, lambda: setup, is_live=False)))
+
+
+QUESTIONS: dict[str, tuple[dict[str, str], list[str]]] = {
+    "drain": ({"drain": "general-a1"}, ["--drain", "general-a1"]),
+    "lose": (
+        {"lose": "topology.kubernetes.io/zone=eu-1a"},
+        ["--lose", "topology.kubernetes.io/zone=eu-1a"],
+    ),
+    "fail and preempt": ({"remove": "general-b1", "preempt": "on"}, ["--remove", "general-b1", "--preempt"]),
+    "add": ({"add": "3", "like": "gpu-a1"}, ["--add", "3", "--like", "gpu-a1"]),
+    "scale": (
+        {"workload": "replicaset/shop/api-7f4b", "replicas": "9"},
+        ["--scale", "replicaset/api-7f4b=9", "-n", "shop"],
+    ),
+    "configuration": ({"strategy": "own", "config": PACK}, ["--config", "FILE"]),
+}
+
+
+@pytest.mark.parametrize("name", QUESTIONS)
+def test_the_document_has_what_the_command_line_prints(client: TestClient, name: str, tmp_path: Path) -> None:
+    query, flags = QUESTIONS[name]
+    file = tmp_path / "scheduler.yaml"
+    file.write_text(PACK)
+    arguments = ["-f", str(DEMO), *(str(file) if flag == "FILE" else flag for flag in flags), "-o", "json"]
+    printed = CliRunner().invoke(what_if_command, arguments)
+    assert printed.exit_code == 0
+    outcome = client.get("/ui/data/what-if", params=query).json()["outcome"]
+    assert outcome == json.loads(printed.stdout)
+    assert outcome["moved"]
+
+
+def test_the_page_has_the_answer_and_the_command_line(client: TestClient) -> None:
+    page = client.get("/ui/what-if?drain=general-a1&strategy=MostAllocated")
+    assert page.status_code == 200
+    assert "extender what-if -f cluster.yaml --drain general-a1 --config scheduler.yaml</code>" in page.text
+    assert "type: MostAllocated" in page.text
+    assert "left without a node" in page.text
+    assert '<a href="/ui/pods/kube-system/coredns-7db6-5zklp">' in page.text
+    assert 'data-document="/ui/data/what-if?drain=general-a1&amp;strategy=MostAllocated"' in page.text
+
+
+def test_without_a_question_the_page_has_only_the_form(client: TestClient) -> None:
+    page = client.get("/ui/what-if")
+    assert page.status_code == 200
+    assert '<option value="replicaset/shop/api-7f4b">' in page.text
+    assert '<option value="topology.kubernetes.io/zone=eu-1a">' in page.text
+    assert "Answer</h2>" not in page.text
+
+
+@pytest.mark.parametrize(
+    ("query", "error"),
+    [
+        ("drain=general-a9", "--drain general-a9: there is no such node; did you mean"),
+        ("add=x&like=gpu-a1", "Add nodes: &#39;x&#39;; want a number from 1 to 200"),
+        ("strategy=own&config=kind: Pod", "Pod"),
+        ("strategy=own&config=[", "scheduler.yaml"),
+        ("workload=deployment/shop/none&replicas=1", "namespace shop has no pod of this workload"),
+    ],
+)
+def test_a_question_that_cannot_be_answered_says_why(client: TestClient, query: str, error: str) -> None:
+    page = client.get(f"/ui/what-if?{query}")
+    assert page.status_code == 400
+    assert "The question cannot be answered" in page.text
+    assert error in page.text
+    document = client.get(f"/ui/data/what-if?{query}")
+    assert document.status_code == 400
+    assert document.json()["errors"]
+
+
+@pytest.mark.parametrize("text", HOSTILE_TEXTS)
+def test_a_hostile_question_is_shown_as_text(client: TestClient, text: str) -> None:
+    for field in ("drain", "like", "config"):
+        page = client.get("/ui/what-if", params={field: text, "preempt": "on"})
+        assert is_harmless(page.text, text)
+
+
+def test_without_answers_there_is_no_such_page(demo_source: RecordedSource) -> None:
+    client = TestClient(make_app(demo_source))
+    assert client.get("/ui/what-if").status_code == 404
+    assert "What if" not in client.get("/ui/").text
