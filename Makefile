@@ -19,7 +19,7 @@ COMPILE := $(BIN)/uv pip compile --universal --python-version 3.11 --fork-strate
 	--generate-hashes --no-strip-extras --no-emit-index-url --no-header --quiet
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test test-fast test-example control-plane oracle oracle-sweep oracle-sweeps test-oracle helm chart chart-package test-control-plane test-chart test-ui screenshots test-image check fix history soak soak-in-memory fuzz cov bench bench-all readme reference docs plots scan changelog lock build test-build kubectl-archive test-kubectl-archive clean
+.PHONY: help setup demo test test-fast test-example control-plane oracle oracle-sweep oracle-sweeps rebalance test-oracle helm chart chart-package test-control-plane test-chart test-ui screenshots test-image check fix history soak soak-in-memory fuzz cov bench bench-all readme reference docs plots scan changelog lock build test-build kubectl-archive test-kubectl-archive clean
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-20s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
@@ -69,6 +69,9 @@ oracle-sweep: oracle ## Compare N (1000) random scenarios of SEED (1) with the o
 oracle-sweeps: oracle ## Sweep ordinary pods a minute with each oracle; the date is the seed
 	for minor in 1.36 1.37; do $(PY) -m tests.oracle.sweep --ordinary-pods --number 1000000 --seconds 60 \
 		--seed "$$(date -u +%F)" --kubernetes $$minor || exit 1; done
+
+rebalance: $(READY) ## Check plans of moves in N (10000) random clusters of seed SEED (0) and print the figures
+	REBALANCE_CLUSTERS=$(or $(N),10000) REBALANCE_SEED=$(or $(SEED),0) $(PYTEST) -n0 -s tests/properties/test_rebalance.py
 
 test-oracle: oracle ## Run the oracle's tests
 	ORACLE=required $(PYTEST) tests/oracle $(PYTEST_FLAGS)

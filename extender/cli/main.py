@@ -28,6 +28,7 @@ COMMANDS: Final = {
     "record": "Record a live cluster to a file, without secrets, for the other commands.",
     "what-if": "Show what a drain, a lost zone, new nodes or more pods do to the pods of a cluster.",
     "fits": "Count how many more copies of a pod fit, and show what stops the next one.",
+    "rebalance": "Plan the fewest evictions that let pods run, empty nodes or end violations, and carry them out.",
     "compare": "Place the same pods with two configurations or releases, and show the differences.",
     "experiment": "Place the pods of a GPU trace with several policies, and compare the allocated GPUs.",
     "schedule": "Schedule the pods of a cluster, with kube-scheduler's flags.",
@@ -42,6 +43,7 @@ _MODULES_IN_FOLDERS: Final = {
     "record": "live.record",
     "compare": "planning.compare",
     "fits": "planning.fits",
+    "rebalance": "planning.rebalance",
     "what-if": "planning.what_if",
 }
 """The modules of the commands that are not modules of this package with the command's name."""

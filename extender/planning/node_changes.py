@@ -42,6 +42,13 @@ def cordon_node(edits: CacheEdits, name: str) -> None:
     edits.replace_node(replace(node, spec=replace(node.spec, unschedulable=True, taints=taints)))
 
 
+def uncordon_node(edits: CacheEdits, name: str) -> None:
+    """End the cordon of a node. The node lifecycle controller removes the taint."""
+    node = edits.get_node(name)
+    taints = tuple(taint for taint in node.spec.taints if taint.key != _UNSCHEDULABLE_TAINT.key)
+    edits.replace_node(replace(node, spec=replace(node.spec, unschedulable=False, taints=taints)))
+
+
 def change_label(edits: CacheEdits, change: LabelChange) -> None:
     """Set or remove a label of a node."""
     node = edits.get_node(change.node)

@@ -92,6 +92,14 @@ class RemainingDisruptions:
         for index in self._cluster.budgets.find_matching_budgets(signature):
             self._remaining[index] += 1
 
+    def save(self) -> list[int]:
+        """Return the remaining disruptions, for `restore`."""
+        return list(self._remaining)
+
+    def restore(self, remaining: list[int]) -> None:
+        """Set the remaining disruptions to a result of `save`."""
+        self._remaining = list(remaining)
+
     def _find_counted_budgets(self, pod: AssignedPodInfo) -> list[int]:
         name, budgets = pod.pod.metadata.name, self._cluster.budgets
         return [

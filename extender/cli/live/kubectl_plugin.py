@@ -18,6 +18,7 @@ COMMANDS: Final = {
     "simulate": "simulate",
     "what-if": "what-if",
     "fits": "fits",
+    "rebalance": "rebalance",
     "compare": "compare",
     "record": "record",
 }
@@ -26,7 +27,8 @@ COMMANDS: Final = {
 _USAGE: Final = """\
 Usage: kubectl placement COMMAND [OPTIONS]
 
-Answer questions about the scheduling of pods in the current cluster. Nothing is changed.
+Answer questions about the scheduling of pods in the current cluster.
+Nothing is changed, except by rebalance --apply.
 
 Commands:
 {commands}
@@ -35,6 +37,7 @@ Examples:
   kubectl placement why web-7f4b
   kubectl placement why deployment/web -n shop
   kubectl placement simulate
+  kubectl placement rebalance --for web-7f4b
 
 kubectl placement COMMAND --help shows the options of a command.
 """
@@ -42,6 +45,10 @@ _NO_FILE_COMPLETION: Final = ":4"
 """The directive ShellCompDirectiveNoFileComp. Source: spf13/cobra, completions.go (1.10)."""
 _FILE_COMPLETION: Final = ":0"
 _KUBECTL_TIMEOUT_SECONDS: Final = 5.0
+_FILE_FLAGS: Final = frozenset(
+    ("-f", "--file", "--config", "--kubeconfig", "-p", "--pod", "--pods", "--nodes", "--prices", "--sweep", "--results")
+)
+_NODE_FLAGS: Final = frozenset(("--drain", "--cordon", "--remove", "--like", "--node"))
 _NAMESPACE_FLAGS: Final = ("-n", "--namespace", "--context", "--kubeconfig")
 
 
@@ -79,13 +86,17 @@ def list_completions(words: Sequence[str]) -> Iterator[str]:
     if len(words) <= 1:
         yield from (name for name in COMMANDS if name.startswith(current))
         yield _NO_FILE_COMPLETION
-    elif words[0] not in COMMANDS or words[-2] in {"-f", "--file", "--config", "--kubeconfig"}:
+    elif words[0] not in COMMANDS or words[-2] in _FILE_FLAGS:
         yield _FILE_COMPLETION
+    elif words[-2] in _NODE_FLAGS or words[-2] == "--for":
+        resource = "nodes" if words[-2] in _NODE_FLAGS else "pods"
+        yield from (name for name in _list_object_names(resource, words) if name.startswith(current))
+        yield _NO_FILE_COMPLETION
     elif current.startswith("-"):
         yield from (flag for flag in _list_flags(COMMANDS[words[0]]) if flag.startswith(current))
         yield _NO_FILE_COMPLETION
     else:
-        names = _list_pod_names(words) if words[0] == "why" else []
+        names = _list_object_names("pods", words) if words[0] == "why" else []
         yield from (name for name in names if name.startswith(current))
         yield _NO_FILE_COMPLETION
 
@@ -96,17 +107,17 @@ def _list_flags(command: str) -> list[str]:
     return sorted(option for parameter in parameters for option in parameter.opts if option.startswith("--"))
 
 
-def _list_pod_names(words: Sequence[str]) -> list[str]:
-    """Return the names of the pods that kubectl lists with the flags among *words*; none if kubectl fails."""
+def _list_object_names(resource: str, words: Sequence[str]) -> list[str]:
+    """Return the names of the objects that kubectl lists with the flags among *words*; none if kubectl fails."""
     flags = [
         flag for index, word in enumerate(words[:-1]) if word in _NAMESPACE_FLAGS for flag in words[index : index + 2]
     ]
     flags += [word for word in words if word.startswith(tuple(f"{flag}=" for flag in _NAMESPACE_FLAGS))]
-    command = ["kubectl", "get", "pods", "--output=name", "--request-timeout=3s", *flags]
+    command = ["kubectl", "get", resource, "--output=name", "--request-timeout=3s", *flags]
     try:
         result = subprocess.run(  # noqa: S603  kubectl of the user, with the user's own flags
             command, capture_output=True, text=True, timeout=_KUBECTL_TIMEOUT_SECONDS, check=False
         )
     except (OSError, subprocess.TimeoutExpired):
         return []
-    return [line.removeprefix("pod/") for line in result.stdout.splitlines()]
+    return [line.partition("/")[2] for line in result.stdout.splitlines()]

@@ -67,7 +67,7 @@ def test_every_command_of_the_plugin_is_a_command_of_extender() -> None:
 @pytest.mark.parametrize(
     ("words", "completions"),
     [
-        ([], ["why", "simulate", "what-if", "fits", "compare", "record", ":4"]),
+        ([], ["why", "simulate", "what-if", "fits", "rebalance", "compare", "record", ":4"]),
         (["w"], ["why", "what-if", ":4"]),
         (["why", "--kubec"], ["--kubeconfig", ":4"]),
         (["why", "-f", "clu"], [":0"]),

@@ -1,0 +1,217 @@
+"""`extender rebalance`: find the evictions that let pods run, empty nodes, or end violations of rules."""
+
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final
+
+import typer
+
+from extender.analysis.input.input_errors import InputError, InputErrorLine, SourceLocation
+from extender.analysis.pod_selection import PodSelection
+from extender.cli.exit_status import FITS, WAITS, ExitCodeOption, exit_with
+from extender.cli.live.cluster_options import (
+    ClusterOptions,
+    ContextOption,
+    FilesOrClusterOption,
+    InputOptions,
+    KubeconfigOption,
+    NamespaceOption,
+)
+from extender.cli.planning import rebalance_options
+from extender.cli.planning import scenario_options as options
+from extender.cli.planning.cluster_input import Cluster, read_cluster, warn_about_missing_budgets
+from extender.cli.planning.node_prices import load_price_function
+from extender.cli.planning.plan_execution import DEFAULT_TIMEOUT_SECONDS, PlanExecution, execute
+from extender.cli.planning.rebalance_target import find_target_pods
+from extender.cli.recording_options import (
+    ConfigOption,
+    EmulatedVersionOption,
+    GatesOption,
+    OutputFormat,
+    OutputOption,
+    VerboseOption,
+    make_offline_runtime,
+    redirect_plugin_output,
+    write_answer,
+)
+from extender.cli.terminal import ProgressBar
+from extender.config.did_you_mean import did_you_mean
+from extender.planning.cluster_totals import NodePriceFunction
+from extender.planning.rebalance.empty_nodes import EmptyPlan, empty_nodes
+from extender.planning.rebalance.fix_violations import fix_violations
+from extender.planning.rebalance.make_room import RoomPlan, make_room
+from extender.planning.rebalance.move_simulator import MoveSimulator
+from extender.planning.rebalance.plan import make_command
+from extender.planning.rebalance.report import RebalancePlan, format_rebalance, make_rebalance_values
+from extender.planning.rebalance.search_limits import DEFAULT_MAX_ATTEMPTS, DEFAULT_MAX_MOVES, SearchLimits
+
+_EPILOG: Final = """\b
+Examples:
+  extender rebalance --for web-7f4b -n shop           the fewest evictions after which the pod runs
+  extender rebalance --for deployment/web -n shop     for all waiting pods of a workload, or podgroup/NAME
+  extender rebalance --empty --prices prices.yaml     which nodes can be emptied, the most expensive ones first
+  extender rebalance --empty --node node-7            whether this node can be emptied
+  extender rebalance --fix                            which pods violate taints, affinity or spread by now
+  extender rebalance -f cluster.json.gz --fix -o json
+  extender rebalance --for web-7f4b -n shop --apply   evict, prove each step again, stop at the first surprise
+
+\b
+Nothing is evicted without --apply. Each eviction respects PodDisruptionBudgets. Pods without a controller, pods with
+karpenter.sh/do-not-disrupt=true or cluster-autoscaler.kubernetes.io/safe-to-evict=false are not moved.
+Wait after each printed eviction until the new pod has a node. The same seed gives the same plan."""
+
+_MAX_MOVES: Final = 100_000
+_MAX_ATTEMPTS: Final = 1_000_000_000
+
+app = typer.Typer(rich_markup_mode=None, add_completion=False)
+
+
+@dataclass(frozen=True, slots=True)
+class _Question:
+    """The question of a plan: one of pods, empty and fix. *nodes* restricts `--empty`."""
+
+    pods: Sequence[str]
+    is_empty: bool
+    is_fix: bool
+    nodes: Sequence[str]
+    limits: SearchLimits
+
+
+@app.command(epilog=_EPILOG)
+def rebalance(
+    file: FilesOrClusterOption = None,
+    pods: rebalance_options.ForOption = None,
+    empty: rebalance_options.EmptyOption = False,
+    fix: rebalance_options.FixOption = False,
+    node: rebalance_options.NodeOption = None,
+    namespace: NamespaceOption = "",
+    max_moves: rebalance_options.MaxMovesOption = DEFAULT_MAX_MOVES,
+    max_attempts: rebalance_options.MaxAttemptsOption = DEFAULT_MAX_ATTEMPTS,
+    apply: rebalance_options.ApplyOption = False,
+    timeout: rebalance_options.TimeoutOption = DEFAULT_TIMEOUT_SECONDS,
+    config: ConfigOption = "",
+    feature_gates: GatesOption = None,
+    emulated_version: EmulatedVersionOption = "",
+    kubeconfig: KubeconfigOption = "",
+    context: ContextOption = "",
+    cost_label: options.CostLabelOption = "",
+    prices: options.PricesOption = "",
+    output: OutputOption = OutputFormat.TABLE,
+    seed: options.SeedOption = 0,
+    exit_code: ExitCodeOption = False,
+    verbose: VerboseOption = False,
+) -> None:
+    """Find an ordered plan of evictions. The scheduling cycle proves each move at its turn.
+
+    Without -f, the live cluster of the current kubeconfig is read, and only changed with --apply.
+    """
+    question = _Question(pods or (), empty, fix, node or (), _read_limits(max_moves, max_attempts))
+    _check_question(question)
+    if apply and file:
+        raise typer.BadParameter("changes a live cluster, but -f reads a file; keep one of them", param_hint="--apply")
+    input_options = InputOptions(config, tuple(feature_gates or ()), emulated_version)
+    cluster_options = ClusterOptions(kubeconfig, context, namespace)
+    with redirect_plugin_output():
+        get_price = load_price_function(cost_label, prices)
+        cluster = read_cluster(file, input_options, cluster_options)
+        selection = cluster_options.make_selection(question.pods, live=not file)
+        simulator = MoveSimulator(cluster.cache, cluster.setup.profiles, make_offline_runtime(verbose=verbose), seed)
+        plan = _make_plan(question, cluster, selection, simulator, get_price)
+    _write(plan, output, applies=apply)
+    if apply:
+        execute(plan, PlanExecution(cluster.setup, cluster_options, timeout, seed, verbose=verbose))
+    exit_with(WAITS if _is_unmet(plan) else FITS, enabled=exit_code)
+
+
+def _make_plan(
+    question: _Question,
+    cluster: Cluster,
+    selection: PodSelection,
+    simulator: MoveSimulator,
+    get_price: NodePriceFunction | None,
+) -> RebalancePlan:
+    """Search the plan, and show a progress bar at a terminal.
+
+    Raises:
+        InputError: a pod or a node is unknown.
+    """
+    warn_about_missing_budgets(cluster, drains_nodes=True)
+    progress_bar = ProgressBar("violations" if question.is_fix else "nodes")
+    try:
+        if question.pods:
+            return make_room(simulator, find_target_pods(selection, cluster), question.limits, progress_bar.show)
+        if question.is_empty:
+            names = _check_nodes(question.nodes, cluster)
+            return empty_nodes(simulator, names, get_price, question.limits, progress_bar.show)
+        return fix_violations(simulator, question.limits, progress_bar.show)
+    finally:
+        progress_bar.erase()
+
+
+def _check_question(question: _Question) -> None:
+    """Check that one question is asked.
+
+    Raises:
+        BadParameter: there is none, there are several, or `--node` has no `--empty`.
+    """
+    given = (("--for", question.pods), ("--empty", question.is_empty), ("--fix", question.is_fix))
+    flags = [flag for flag, value in given if value]
+    if len(flags) != 1:
+        problem = f"{' and '.join(flags)} are separate plans; keep one of them" if flags else "no question"
+        raise typer.BadParameter(f"{problem}; want --for POD, --empty or --fix", param_hint="rebalance")
+    if question.nodes and not question.is_empty:
+        raise typer.BadParameter("needs --empty", param_hint="--node")
+
+
+def _read_limits(max_moves: int, max_attempts: int) -> SearchLimits:
+    """Return the limits of the search.
+
+    Raises:
+        BadParameter: a limit is out of range.
+    """
+    for flag, value, maximum in (
+        ("--max-moves", max_moves, _MAX_MOVES),
+        ("--max-attempts", max_attempts, _MAX_ATTEMPTS),
+    ):
+        if not 1 <= value <= maximum:
+            raise typer.BadParameter(f"{value}; want 1 to {maximum}", param_hint=flag)
+    return SearchLimits(max_moves, max_attempts)
+
+
+def _check_nodes(names: Sequence[str], cluster: Cluster) -> list[str] | None:
+    """Return the named nodes, each once.
+
+    Raises:
+        InputError: a node is unknown.
+    """
+    if not names:
+        return None
+    snapshot = cluster.cache.snapshot()
+    errors = [
+        f"--node {name}: there is no such node{did_you_mean(name, list(snapshot.names))}"
+        for name in names
+        if snapshot.row(name) is None
+    ]
+    if errors:
+        raise InputError(InputErrorLine(SourceLocation(""), error) for error in errors)
+    return list(dict.fromkeys(names))
+
+
+def _write(plan: RebalancePlan, output: OutputFormat, *, applies: bool) -> None:
+    """Write the plan. Commands are never wrapped, so that they can be copied."""
+    write_answer(output, lambda: make_rebalance_values(plan), lambda: format_rebalance(plan))
+    if output is OutputFormat.TABLE and plan.proof.steps and not applies:
+        commands = "".join(f"  {make_command(step.change)}\n" for step in plan.proof.steps)
+        sys.stdout.write(f"\nCommands; after each eviction, wait until the new pod has a node\n{commands}")
+        sys.stdout.flush()
+
+
+def _is_unmet(plan: RebalancePlan) -> bool:
+    """Return whether the plan does not reach what was asked for."""
+    match plan:
+        case RoomPlan():
+            return bool(plan.unplaced)
+        case EmptyPlan():
+            return not plan.emptied
+    return bool(plan.remaining)

@@ -1,0 +1,138 @@
+"""Find the moves that end the violations of hard rules.
+
+One move may end the violations of several pods, for example of those that do not tolerate a neighbor. So each step
+moves the pod whose move leaves the fewest violations.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Final
+
+from extender.planning.rebalance.move_simulator import Move, MoveSimulator
+from extender.planning.rebalance.plan import ChangeList, Placement, Proof
+from extender.planning.rebalance.search_limits import SearchLimits, SearchProgress
+from extender.planning.rebalance.violations import Violation, find_violations, list_checked_pods
+
+_MAX_COMPARED: Final = 30
+"""The number of violating pods up to which all moves of a step are compared."""
+
+
+@dataclass(frozen=True, slots=True)
+class FixPlan:
+    """The violations of a cluster, and the steps that end them.
+
+    Attributes:
+        violations: the violations before the first step.
+        remaining: the violations after the last step, each with the reason why the pod cannot move.
+        proof: the steps.
+        is_complete: whether the search ended before its limits.
+        placed_before: the waiting pods that find a node without any step.
+    """
+
+    violations: tuple[Violation, ...]
+    remaining: tuple[tuple[Violation, str], ...]
+    proof: Proof
+    is_complete: bool = True
+    placed_before: tuple[Placement, ...] = ()
+
+
+def fix_violations(
+    simulator: MoveSimulator, limits: SearchLimits | None = None, progress: SearchProgress | None = None
+) -> FixPlan:
+    """Return the violations, and the steps that end them. The steps' changes stay made on the cache.
+
+    Args:
+        simulator: the cluster.
+        limits: the limits; None: the default limits.
+        progress: the callback after each move.
+    """
+    search = _FixSearch(simulator, limits or SearchLimits())
+    placed_before = tuple(simulator.settle())
+    start = simulator.mark()
+    violations = find_violations(simulator, list_checked_pods(simulator))
+    remaining = violations
+    while remaining and search.may_continue():
+        moved = search.move_best(remaining)
+        if moved is None:
+            break
+        remaining = moved
+        if progress is not None:
+            progress(len(violations) - len(remaining), len(violations))
+    is_complete = not remaining or search.may_continue()
+    proof = search.prove(start)
+    remaining = find_violations(simulator, list_checked_pods(simulator))
+    return FixPlan(
+        tuple(violations),
+        tuple((entry, search.explain(entry)) for entry in remaining),
+        proof,
+        is_complete,
+        placed_before,
+    )
+
+
+@dataclass(slots=True)
+class _FixSearch:
+    simulator: MoveSimulator
+    limits: SearchLimits
+    moved: list[str] = field(default_factory=list)  # pods in the order of their moves
+    end: int = 0
+
+    def __post_init__(self) -> None:
+        self.end = self.simulator.attempts + self.limits.max_attempts
+
+    def may_continue(self) -> bool:
+        return len(self.moved) < self.limits.max_moves and self.simulator.attempts < self.end
+
+    def move_best(self, violations: Sequence[Violation]) -> list[Violation] | None:
+        """Move the pod whose move leaves the fewest violations; return these, or None if no move leaves fewer."""
+        best_key, best_remaining = "", list(violations)
+        for violation in violations:
+            mark = self.simulator.mark()
+            remaining = self._move(violation.pod, violations)
+            self.simulator.undo_to(mark)
+            if remaining is None or len(remaining) >= len(best_remaining):
+                continue
+            best_key, best_remaining = violation.pod, remaining
+            if len(violations) > _MAX_COMPARED:
+                break
+        if not best_key:
+            return None
+        self._move(best_key, violations)
+        self.moved.append(best_key)
+        return best_remaining
+
+    def find_after_move(self, violations: Sequence[Violation]) -> list[Violation]:
+        """Return the violations after a move, if *violations* are those before it."""
+        old_keys = {violation.pod for violation in violations}
+        assigned = self.simulator.cache.assigned_pods.values()
+        old_pods = [pod for pod in assigned if pod.key in old_keys]
+        other_pods = [pod for pod in list_checked_pods(self.simulator, moved=True) if pod.key not in old_keys]
+        return find_violations(self.simulator, sorted([*old_pods, *other_pods], key=lambda pod: pod.key))
+
+    def _move(self, key: str, violations: Sequence[Violation]) -> list[Violation] | None:
+        """Evict a pod; return the violations afterwards, or None if it cannot be moved."""
+        simulator = self.simulator
+        pod = simulator.find_assigned_pod(key)
+        if pod is None or not self.may_continue() or not isinstance(simulator.evict(pod), Move):
+            return None
+        return self.find_after_move(violations)
+
+    def prove(self, start: int) -> Proof:
+        """Prove the steps from the start. The steps after one that waiting pods prevent are left out."""
+        self.simulator.undo_to(start)
+        changes = ChangeList()
+        for key in self.moved:
+            changes.evict(key)
+        proof = self.simulator.prove(changes.changes)
+        return Proof(proof.steps)
+
+    def explain(self, violation: Violation) -> str:
+        """Return the reason why the pod of *violation* cannot be moved."""
+        simulator = self.simulator
+        pod = simulator.find_assigned_pod(violation.pod)
+        mark = simulator.mark()
+        outcome = simulator.evict(pod) if pod is not None else "is on no node"
+        simulator.undo_to(mark)
+        if isinstance(outcome, str):
+            return outcome
+        return "its move leaves as many violations" if self.may_continue() else "the search reached its limit"

@@ -1,0 +1,301 @@
+"""Cordon nodes and evict pods on a cache, and let the scheduling cycle place the pods. Every change can be undone."""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from extender.analysis.pending_pods import list_pending_pods, nominate_pending_pods
+from extender.analysis.pod_placer import Attempt, PodPlacer, make_failed_attempt
+from extender.api.kinds.pod import Pod
+from extender.cache.cache import Cache
+from extender.cache.pod_info import AssignedPodInfo
+from extender.cycle.decision import ScheduleFailure, ScheduleResult
+from extender.cycle.diagnosis import Diagnosis, find_nodes_that_pass_filters
+from extender.cycle.plugin_runtime import PluginRuntime
+from extender.framework.extension_points import QueueSortEntry
+from extender.framework.profiles import Profile
+from extender.planning.cache_edits import CacheEdits
+from extender.planning.claim_release import release_claims
+from extender.planning.departures import make_replacement
+from extender.planning.node_changes import cordon_node, uncordon_node
+from extender.planning.rebalance.movable_pods import find_obstacle
+from extender.planning.rebalance.plan import Action, Change, Failure, Placement, Proof, Step
+from extender.planning.remaining_disruptions import ClusterBudgets, RemainingDisruptions
+
+
+@dataclass(frozen=True, slots=True)
+class Move:
+    """An eviction that was made.
+
+    Attributes:
+        pod: the pod that replaces the evicted pod, on its new node.
+        equal_nodes: the nodes with the score of the new node, that node included.
+        placed: the waiting pods that found a node.
+    """
+
+    pod: AssignedPodInfo
+    equal_nodes: tuple[str, ...]
+    placed: tuple[Placement, ...]
+
+
+class MoveSimulator:
+    """Makes the changes of plans on one cache. Equal changes of an equal cluster have equal outcomes.
+
+    No pod preempts another one, because a plan names all evictions.
+
+    Args:
+        cache: the cluster. Only the simulator writes it from now on.
+        profiles: the profiles by scheduler name.
+        runtime: the plugin runtime.
+        seed: the random seed for the selection among nodes with equal scores.
+
+    Attributes:
+        cache: the cluster.
+        waiting: the pods without a node when the simulator was made, in queue order.
+        attempts: the number of scheduling cycles and filter runs so far.
+    """
+
+    __slots__ = (
+        "_disruptions",
+        "_profiles",
+        "_runtime",
+        "_seed",
+        "_undo_steps",
+        "attempts",
+        "cache",
+        "waiting",
+    )
+
+    def __init__(self, cache: Cache, profiles: Mapping[str, Profile], runtime: PluginRuntime, seed: int = 0) -> None:
+        self.cache, self._runtime, self._seed = cache, runtime, seed
+        self._profiles = {name: replace(profile, post_filter_plugins=()) for name, profile in profiles.items()}
+        for profile in self._profiles.values():
+            nominate_pending_pods(cache, profile, runtime)
+        self._disruptions = RemainingDisruptions(ClusterBudgets(cache.snapshot()))
+        self._undo_steps: list[Callable[[], None]] = []
+        self.attempts = 0
+        self.waiting = self._sort(list_pending_pods(cache, self._profiles))
+
+    def _sort(self, pods: Iterable[Pod]) -> list[Pod]:
+        snapshot = self.cache.snapshot()
+
+        def make_sort_key(pod: Pod) -> tuple[float, ...]:
+            queue_sort = self._profiles[pod.spec.scheduler_name].queue_sort
+            return queue_sort.sort_key(QueueSortEntry(snapshot.make_pod_info(pod), 0.0, pod.spec.priority or 0))
+
+        return sorted(pods, key=make_sort_key)
+
+    # -- reading
+
+    def find_obstacle(self, pod: AssignedPodInfo) -> str:
+        """Return the reason why *pod* may not be evicted now; empty if it may be."""
+        return find_obstacle(pod, self._profiles, self._disruptions)
+
+    def has_profile(self, pod: AssignedPodInfo) -> bool:
+        """Return whether *pod* is of a scheduler with a profile."""
+        return pod.pod.spec.scheduler_name in self._profiles
+
+    def list_movable_pods(self, node: str) -> list[AssignedPodInfo]:
+        """Return the pods on *node* that may be evicted now, those with the largest requests first."""
+        pods = [pod for pod in self.cache.snapshot().pods_on(node).values() if not self.find_obstacle(pod)]
+        return sorted(pods, key=_make_size_key)
+
+    def is_cordoned(self, node: str) -> bool:
+        """Return whether *node* is cordoned."""
+        snapshot = self.cache.snapshot()
+        row = snapshot.row(node)
+        return row is not None and snapshot.nodes[row].spec.unschedulable
+
+    def fits(self, pod: Pod, node: str) -> bool:
+        """Return whether *node* passes the filters for the pending *pod*."""
+        return self.check_node(pod, node).has_feasible_node
+
+    def check_node(self, pod: Pod, node: str) -> Diagnosis:
+        """Run the filters of the pending *pod* on one node."""
+        return self._run_filters(pod, frozenset((node,)))
+
+    def check_all_nodes(self, pod: Pod) -> Diagnosis:
+        """Run the filters of the pending *pod* on all nodes."""
+        return self._run_filters(pod, None)
+
+    def _run_filters(self, pod: Pod, nodes: frozenset[str] | None) -> Diagnosis:
+        self.attempts += 1
+        snapshot, profile = self.cache.snapshot(), self._profiles[pod.spec.scheduler_name]
+        pod_info = snapshot.make_pod_info(pod)
+        return find_nodes_that_pass_filters(
+            pod_info, snapshot, profile, self._runtime, only_nodes=nodes, with_rejections=True
+        )
+
+    # -- changing
+
+    def mark(self) -> int:
+        """Return the current position, for `undo_to`."""
+        return len(self._undo_steps)
+
+    def undo_to(self, mark: int) -> None:
+        """Undo all changes since `mark` returned *mark*."""
+        while len(self._undo_steps) > mark:
+            self._undo_steps.pop()()
+
+    def cordon(self, node: str) -> None:
+        """Cordon a node."""
+        edits = CacheEdits(self.cache)
+        cordon_node(edits, node)
+        self._undo_steps.append(edits.undo)
+
+    def uncordon(self, node: str) -> None:
+        """End the cordon of a node."""
+        edits = CacheEdits(self.cache)
+        uncordon_node(edits, node)
+        self._undo_steps.append(edits.undo)
+
+    def take_away(self, pod: AssignedPodInfo) -> Pod:
+        """Remove *pod* from its node, count it against no budget, and return the pod that would replace it."""
+        replacement = make_replacement(pod.pod)
+        edits = CacheEdits(self.cache)
+        self._undo_steps.append(edits.undo)
+        edits.remove_pod(pod)
+        release_claims(pod.pod, replacement.metadata.uid, self.cache, edits)
+        return replacement
+
+    def evict(self, pod: AssignedPodInfo, *, settles: bool = False) -> Move | str:
+        """Evict *pod*, and let the scheduling cycle place the pod that replaces it.
+
+        Args:
+            pod: a pod on a node.
+            settles: whether all waiting pods are tried too, in queue order.
+
+        Returns:
+            The move, or the reason why it is not possible. In the second case nothing changes.
+        """
+        obstacle = self.find_obstacle(pod)
+        if obstacle:
+            return obstacle
+        mark = self.mark()
+        self._count_disruption(pod)
+        replacement = self.take_away(pod)
+        waiting = self._list_waiting() if settles else []
+        equal_nodes, placed, attempt = self._place_all(self._sort([*waiting, replacement]), replacement)
+        if attempt is None or not attempt.node:
+            self.undo_to(mark)
+            reasons = ", ".join(attempt.reasons) if attempt is not None else "waits for the pods of its group"
+            return f"finds no other node: {reasons}"
+        new_pod = self.cache.assigned_pods[replacement.metadata.uid]
+        self._disruptions.count_replacement(new_pod.signature)
+        return Move(new_pod, equal_nodes, tuple(entry for entry in placed if entry.pod != pod.key))
+
+    def settle(self) -> list[Placement]:
+        """Try all waiting pods in queue order; return those that are placed."""
+        return self._place_all(self._list_waiting())[1]
+
+    def is_placed(self, pod: Pod) -> bool:
+        """Return whether *pod* has a node."""
+        return (pod.metadata.uid or pod.key) in self.cache.assigned_pods
+
+    def prove(self, changes: Sequence[Change]) -> Proof:
+        """Make *changes* one after another, trying all waiting pods after each. The changes are not undone."""
+        steps: list[Step] = []
+        for change in changes:
+            step = self._make_change(change)
+            if isinstance(step, str):
+                return Proof(tuple(steps), Failure(change, step))
+            steps.append(step)
+        return Proof(tuple(steps))
+
+    def _make_change(self, change: Change) -> Step | str:
+        if change.action is Action.EVICT:
+            pod = self.find_assigned_pod(change.name)
+            if pod is None:
+                return "is on no node"
+            move = self.evict(pod, settles=True)
+            if isinstance(move, str):
+                return move
+            return Step(change, pod.node_name, move.pod.node_name, move.equal_nodes, move.placed)
+        if self.cache.snapshot().row(change.name) is None:
+            return "there is no such node"
+        if change.action is Action.CORDON:
+            self.cordon(change.name)
+            return Step(change)
+        self.uncordon(change.name)
+        return Step(change, placed=tuple(self.settle()))
+
+    def find_assigned_pod(self, key: str) -> AssignedPodInfo | None:
+        """Return the pod `namespace/name` on its node, or None."""
+        return next((pod for pod in self.cache.assigned_pods.values() if pod.key == key), None)
+
+    def _count_disruption(self, pod: AssignedPodInfo) -> None:
+        remaining = self._disruptions.save()
+        self._undo_steps.append(lambda: self._disruptions.restore(remaining))
+        self._disruptions.count_disruption(pod)
+
+    def _list_waiting(self) -> list[Pod]:
+        return [pod for pod in self.waiting if not self.is_placed(pod)]
+
+    def _place_all(
+        self, pods: Sequence[Pod], watched_pod: Pod | None = None
+    ) -> tuple[tuple[str, ...], list[Placement], Attempt | None]:
+        """Place *pods* in their order. Of equal pods, none is tried after one was not placed.
+
+        Returns:
+            The nodes with the best score for *watched_pod*, the placed pods, and the attempt of *watched_pod*.
+        """
+        placer = PodPlacer(self.cache, self._profiles, self._runtime, self._seed)
+        placed: dict[str, Placement] = {}
+        equal_nodes: tuple[str, ...] = ()
+        watched_attempt: Attempt | None = None
+        failed_signatures: set[object] = set()
+        for pod in pods:
+            signature = self.cache.snapshot().make_pod_info(pod).signature
+            if signature in failed_signatures and pod is not watched_pod:
+                continue
+            attempt, nodes = self._place(pod, placer)
+            if pod is watched_pod:
+                equal_nodes, watched_attempt = nodes, attempt
+            if attempt.node:
+                placed[pod.key] = Placement(pod.key, attempt.node)
+            else:
+                failed_signatures.add(signature)
+        for key, attempt in placer.time_out_permits().items():
+            placed.pop(key, None)
+            if watched_pod is not None and key == watched_pod.key:
+                watched_attempt = attempt
+        return equal_nodes, list(placed.values()), watched_attempt
+
+    def _place(self, pod: Pod, placer: PodPlacer) -> tuple[Attempt, tuple[str, ...]]:
+        """Place *pod*; return the attempt and the nodes with the best score."""
+        self.attempts += 1
+        rejected = placer.run_pre_enqueue(pod)
+        if rejected is not None:
+            return rejected, ()
+        decision = placer.find_node(pod)
+        if isinstance(decision, ScheduleFailure):
+            return make_failed_attempt(pod, decision), ()
+        nodes = self._list_best_nodes(decision)
+        uid = pod.metadata.uid or pod.key
+        nominated_node = self.cache.find_nominated_node(uid)
+        is_new = uid not in self.cache.pending_pods
+        attempt = placer.assume(pod, decision)
+        self._undo_steps.append(lambda: self._undo_placement(placer, pod, nominated_node, is_new=is_new))
+        return attempt, nodes
+
+    def _undo_placement(self, placer: PodPlacer, pod: Pod, nominated_node: str, *, is_new: bool) -> None:
+        uid = pod.metadata.uid or pod.key
+        if uid in self.cache.assigned_pods:
+            placer.unassign(uid)
+        # A pod that was evicted after its placement is no longer assumed, so it is still on its node.
+        if is_new or uid in self.cache.assigned_pods:
+            self.cache.remove_pod(uid)
+        if not is_new:
+            self.cache.add_or_update_pod(pod)
+            if nominated_node:
+                self.cache.nominate(pod, nominated_node)
+
+    def _list_best_nodes(self, decision: ScheduleResult) -> tuple[str, ...]:
+        if decision.ranking is None:
+            return (decision.suggested_host,)
+        names = self.cache.snapshot().names
+        return tuple(names[row] for row in decision.ranking.find_best_rows().tolist())
+
+
+def _make_size_key(pod: AssignedPodInfo) -> tuple[int, ...]:
+    milli_cpu, memory = pod.signature.assigned_nonzero_requests
+    return (-milli_cpu, -memory)
