@@ -10,6 +10,7 @@ import click
 import msgspec
 import typer
 import yaml
+from answer_reference import render_answers, render_schema_files
 from prometheus_client import CollectorRegistry
 
 from extender.app import wiring
@@ -382,16 +383,17 @@ PAGES: Mapping[str, Callable[[], str]] = {
     "metrics.md": render_metrics,
     "alerts.md": render_alerts,
     "parity.md": render_parity,
+    "answers.md": lambda: GENERATED_NOTE + "\n" + render_answers(),
 }
 
 
 def main() -> int:
     """Write the pages; with --check only report those that differ."""
-    pages = {OUT / name: make() for name, make in PAGES.items()}
+    pages = {OUT / name: make() for name, make in PAGES.items()} | render_schema_files()
     stale = [path for path, text in pages.items() if not path.exists() or path.read_text() != text]
     if "--check" in sys.argv[1:]:
         for path in stale:
-            sys.stderr.write(f"docs/reference/{path.name} differs from the code; run `make reference`\n")
+            sys.stderr.write(f"{path.relative_to(DOCS.parent)} differs from the code; run `make reference`\n")
         return int(bool(stale))
     OUT.mkdir(exist_ok=True)
     for path in stale:

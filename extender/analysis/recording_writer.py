@@ -12,6 +12,7 @@ import msgspec
 from msgspec.structs import replace
 
 from extender.analysis.recorded_cluster import Recording
+from extender.answers.schema_version import SCHEMA_VERSION
 from extender.api.codec import encode
 from extender.api.kinds.meta import KubernetesObject
 from extender.client.rest_mapping import ENDPOINTS
@@ -39,6 +40,7 @@ def write_recording(
 
 def _write_chunks(recording: Recording, file: Any, annotation_prefixes: tuple[str, ...]) -> int:
     head: dict[str, Any] = {
+        "schemaVersion": SCHEMA_VERSION,
         "recordedKinds": sorted(recording.recorded_kinds),
         "unreadableKinds": dict(sorted(recording.unreadable_kinds.items())),
     }

@@ -35,7 +35,7 @@ class PodPlacement:
     Attributes:
         pod: `namespace/name`.
         node: the node of the pod; empty if it was not placed.
-        reason: the reason why the pod was not placed, without node counts; empty if it was placed.
+        reasons: the reasons why the pod was not placed, without node counts; empty if it was placed.
         message: kube-scheduler's message; empty if the pod was placed.
         preemption_node: the node on which pods have to be evicted for this pod; empty without preemption.
         victims: the keys of these pods, the most important first. With *preempt* of `simulate`, they were evicted.
@@ -43,10 +43,15 @@ class PodPlacement:
 
     pod: str
     node: str = ""
-    reason: str = ""
+    reasons: tuple[str, ...] = ()
     message: str = ""
     preemption_node: str = ""
     victims: tuple[str, ...] = ()
+
+    @property
+    def reason(self) -> str:
+        """The reasons, joined."""
+        return ", ".join(self.reasons)
 
 
 @dataclass(frozen=True, slots=True)
@@ -226,8 +231,7 @@ class _SimulationRun:
         return rejected is not None
 
     def _record(self, index: int, attempt: Attempt) -> None:
-        reason = ", ".join(attempt.reasons)
-        self._placements[index] = PodPlacement(attempt.pod.key, attempt.node, reason, attempt.message)
+        self._placements[index] = PodPlacement(attempt.pod.key, attempt.node, attempt.reasons, attempt.message)
 
     def _schedule_group(self, first_index: int, profile: Profile) -> None:
         """Schedule the members of a group that pass PreEnqueue and were not scheduled before.

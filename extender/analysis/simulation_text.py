@@ -8,6 +8,7 @@ from extender.analysis.resource_format import format_amount, format_percent
 from extender.analysis.simulate import PodPlacement, Simulation
 from extender.analysis.text_table import format_count, format_table
 from extender.analysis.utilization import PODS_RESOURCE, ClusterUsage, NodeUsage
+from extender.answers.reason_codes import list_reason_codes
 
 _MAX_NODES: Final = 3
 _MAX_PODS: Final = 3
@@ -32,12 +33,20 @@ def make_simulation_values(simulation: Simulation, seed: int) -> dict[str, Any]:
                 "pod": placement.pod,
                 "node": placement.node or None,
                 "message": placement.message or None,
+                "reasons": list(placement.reasons),
+                "reasonCodes": list_reason_codes(placement.reasons),
                 "preemption": _make_preemption_values(placement),
             }
             for placement in simulation.placements
         ],
         "unplaced": [
-            {"reason": reason, "count": len(group), "pods": [placement.pod for placement in group]}
+            {
+                "reason": reason,
+                "reasons": list(group[0].reasons),
+                "reasonCodes": list_reason_codes(group[0].reasons),
+                "count": len(group),
+                "pods": [placement.pod for placement in group],
+            }
             for reason, group in unplaced.items()
         ],
         "evicted": list(simulation.evicted_pods),

@@ -8,6 +8,7 @@ import msgspec
 import typer
 
 from extender.analysis.explain import PodExplainer, PodReport
+from extender.answers.schema_version import AnswerKind, make_answer
 from extender.cli.exit_status import ERROR, FITS, WAITS, ExitCodeOption, exit_with
 from extender.cli.live.cluster_options import (
     AllNamespacesOption,
@@ -119,8 +120,9 @@ def _write_reports(explainer: PodExplainer, output: OutputFormat) -> int:
     progress_bar = ProgressBar("pods")
     write = write_text if output is OutputFormat.TABLE else sys.stdout.write
     if output is OutputFormat.JSON:
-        sys.stdout.write('{"pods":{')
+        sys.stdout.write(msgspec.json.encode(make_answer(AnswerKind.EXPLANATION, {})).decode()[:-1] + ',"pods":{')
     elif output is OutputFormat.YAML:
+        sys.stdout.write(dump_yaml(make_answer(AnswerKind.EXPLANATION, {})))
         sys.stdout.write("pods:\n" if explainer.groups else "pods: {}\n")
     for report in _iterate_reports(explainer):
         status = max(status, ERROR if report.has_error else FITS if report.fits else WAITS)

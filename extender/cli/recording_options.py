@@ -15,6 +15,7 @@ from extender.analysis.input.input_errors import InputError, InputErrorLine, Sou
 from extender.analysis.input.input_files import read_file
 from extender.analysis.pending_pods import count_pods_of_other_schedulers
 from extender.analysis.recorded_cluster import Recording, read_recording
+from extender.answers.schema_version import AnswerKind, make_answer
 from extender.app import wiring
 from extender.cli.terminal import write_text
 from extender.config.documents import dump_yaml
@@ -102,19 +103,22 @@ class _TracebackPrinter:
             warn(f"{error}\n{text.rstrip()}")
 
 
-def write_answer(output: OutputFormat, make_values: Callable[[], Any], format_text: Callable[[], str]) -> None:
+def write_answer(
+    output: OutputFormat, kind: AnswerKind, make_values: Callable[[], dict[str, Any]], format_text: Callable[[], str]
+) -> None:
     """Write an answer to standard output.
 
     Args:
         output: the format.
+        kind: the kind of the answer, which JSON and YAML contain with the version of the schema.
         make_values: the function that returns the answer as plain values, for JSON and YAML.
         format_text: the function that returns the answer as text.
     """
     match output:
         case OutputFormat.JSON:
-            sys.stdout.write(msgspec.json.encode(make_values()).decode() + "\n")
+            sys.stdout.write(msgspec.json.encode(make_answer(kind, make_values())).decode() + "\n")
         case OutputFormat.YAML:
-            sys.stdout.write(dump_yaml(make_values()))
+            sys.stdout.write(dump_yaml(make_answer(kind, make_values())))
         case OutputFormat.TABLE:
             write_text(format_text())
     sys.stdout.flush()

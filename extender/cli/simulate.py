@@ -8,6 +8,7 @@ from extender.analysis.recorded_cluster import check_nodes, load_cache
 from extender.analysis.simulate import SimulationOptions
 from extender.analysis.simulate import simulate as run_simulation
 from extender.analysis.simulation_text import format_simulation, make_simulation_values
+from extender.answers.schema_version import AnswerKind
 from extender.cli.exit_status import FITS, WAITS, ExitCodeOption, exit_with
 from extender.cli.live.cluster_options import (
     ClusterOptions,
@@ -88,6 +89,11 @@ def simulate(
             recording=inputs.recording,
             progress=progress_bar.show,
         )
-    write_answer(output, lambda: make_simulation_values(simulation, seed), lambda: format_simulation(simulation, seed))
+    write_answer(
+        output,
+        AnswerKind.SIMULATION,
+        lambda: make_simulation_values(simulation, seed),
+        lambda: format_simulation(simulation, seed),
+    )
     warn_about_other_schedulers(inputs.recording, inputs.setup.profiles)
     exit_with(WAITS if len(simulation.placed_pods) < len(simulation.placements) else FITS, enabled=exit_code)

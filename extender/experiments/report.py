@@ -5,13 +5,14 @@ from statistics import mean
 from typing import Any
 
 from extender.analysis.text_table import format_count, format_table
+from extender.answers.schema_version import AnswerKind, make_answer
 from extender.experiments.published_results import PUBLISHED_PERCENTS, REFERENCE_POLICY
 from extender.experiments.runner import REPORTED_DEMAND_PERCENTS, Run
 
 
 def make_run_values(run: Run) -> dict[str, Any]:
     """Return the JSON values of a run: the allocated per cent at each of `REPORTED_DEMAND_PERCENTS`."""
-    return {
+    values = {
         "policy": run.policy,
         "seed": run.seed,
         "allocated_percent": {
@@ -21,6 +22,7 @@ def make_run_values(run: Run) -> dict[str, Any]:
         },
         "seconds": run.seconds,
     }
+    return make_answer(AnswerKind.EXPERIMENT_RUN, values)
 
 
 def make_curve_values(run: Run) -> dict[str, Any]:
@@ -29,7 +31,7 @@ def make_curve_values(run: Run) -> dict[str, Any]:
     `fragmented_percent` has an object for each tenth per cent: the fragmented part of the GPUs by cause.
     """
     columns = sorted(run.allocated_percent)
-    return {
+    values = {
         "policy": run.policy,
         "seed": run.seed,
         "arrived_percent": columns,
@@ -40,6 +42,7 @@ def make_curve_values(run: Run) -> dict[str, Any]:
             for column, by_cause in run.fragmented_percent.items()
         },
     }
+    return make_answer(AnswerKind.EXPERIMENT_CURVE, values)
 
 
 def format_report(runs: Sequence[Run], variant: str = "") -> str:

@@ -137,7 +137,7 @@ def _list_differences(first: Simulation, second: Simulation) -> tuple[tuple[Diff
     pods = dict.fromkeys((*first_by_pod, *second_by_pod))
     differences = []
     for pod in pods:
-        unscheduled = PodPlacement(pod, reason="no profile has the pod's scheduler name")
+        unscheduled = PodPlacement(pod, reasons=("no profile has the pod's scheduler name",))
         placements = first_by_pod.get(pod, unscheduled), second_by_pod.get(pod, unscheduled)
         if placements[0].node != placements[1].node:
             differences.append(Difference(*placements))

@@ -7,6 +7,7 @@ from extender.analysis.resource_format import format_amount, format_percent
 from extender.analysis.simulate import PodPlacement
 from extender.analysis.text_table import format_count, format_table
 from extender.analysis.utilization import PODS_RESOURCE, ClusterUsage
+from extender.answers.reason_codes import list_reason_codes
 from extender.planning.compare import Comparison, Outcome
 
 _MAX_LINES: Final = 20
@@ -31,7 +32,12 @@ def make_comparison_values(comparison: Comparison, seed: int) -> dict[str, Any]:
 
 
 def _make_placement_values(placement: PodPlacement) -> dict[str, Any]:
-    return {"node": placement.node or None, "message": placement.message or None}
+    return {
+        "node": placement.node or None,
+        "message": placement.message or None,
+        "reasons": list(placement.reasons),
+        "reasonCodes": list_reason_codes(placement.reasons),
+    }
 
 
 def _make_outcome_values(outcome: Outcome) -> dict[str, Any]:

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from extender.answers.reason_codes import list_reason_codes
 from extender.cycle.decision import ScheduleFailure
 from extender.cycle.diagnosis import Diagnosis
 
@@ -28,6 +29,7 @@ class NodeGroup:
         """Return the group as plain values."""
         return {
             "reasons": list(self.reasons),
+            "reasonCodes": list_reason_codes(self.reasons),
             "plugins": list(self.plugins),
             "count": len(self.nodes),
             "nodes": list(self.nodes),

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from itertools import product
 from typing import Any, Final
 
+from extender.answers.schema_version import AnswerKind, make_answer
 from extender.api.kinds.node import Node
 from extender.cache.snapshot import Snapshot
 from extender.planning.scenario import Scenario
@@ -81,4 +82,5 @@ def format_scenario_name(flags: FlagValues) -> str:
 
 def make_sweep_values(task: SweepTask, config: str, outcome: WhatIfResult) -> dict[str, Any]:
     """Return the result of one scenario as plain values, for one JSON line."""
-    return {"scenario": task.name, "config": config or None, **make_what_if_values(outcome)}
+    values = {"scenario": task.name, "config": config or None, **make_what_if_values(outcome)}
+    return make_answer(AnswerKind.SWEEP_RESULT, values)

@@ -5,6 +5,7 @@ from typing import Any, Final
 
 from extender.analysis.resource_format import format_amount, format_percent
 from extender.analysis.text_table import format_count, format_table
+from extender.answers.reason_codes import list_reason_codes
 from extender.planning.cluster_totals import ClusterTotals
 from extender.planning.what_if import UnplacedPod, WhatIfResult
 
@@ -41,6 +42,7 @@ def _make_waiting_values(pod: UnplacedPod) -> dict[str, Any]:
         "pod": pod.pod,
         "from": pod.source or None,
         "reasons": list(pod.attempt.reasons),
+        "reasonCodes": list_reason_codes(pod.attempt.reasons),
         "message": pod.attempt.message,
         "wasWaiting": pod.was_waiting,
         "preemption": candidate

@@ -15,6 +15,7 @@ from starlette.staticfiles import StaticFiles
 
 from extender import __version__
 from extender.analysis.input.input_errors import InputError
+from extender.answers.schema_version import AnswerKind, make_answer
 from extender.cache.pod_groups import get_pod_group_key
 from extender.ui.group_view import make_group_view
 from extender.ui.live_document import PLOT_HEIGHT, PLOT_WIDTH, LiveDocument
@@ -164,7 +165,8 @@ class Pages:
         """Return what `extender explain -o json` prints for a pod."""
         pod, report = self._source.explain(f"{namespace}/{name}")
         return Response(
-            msgspec.json.encode({"pods": {pod.key: report.to_values()}}) + b"\n", media_type="application/json"
+            msgspec.json.encode(make_answer(AnswerKind.EXPLANATION, {"pods": {pod.key: report.to_values()}})) + b"\n",
+            media_type="application/json",
         )
 
     async def search(self, q: str = "") -> Response:

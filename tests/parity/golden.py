@@ -25,10 +25,14 @@ def _members(version: str = "1.36") -> dict[str, bytes]:
         }
 
 
+def list_all_scenarios() -> list[str]:
+    """Return the names of all scenarios, such as `spread-3`, sorted."""
+    return sorted(name.removesuffix(".scenario.json") for name in _members() if name.endswith(".scenario.json"))
+
+
 def scenario_names(*categories: str) -> list[str]:
-    """Return the names of the scenarios of *categories*, such as `spread-3`, sorted."""
-    names = [name.removesuffix(".scenario.json") for name in _members() if name.endswith(".scenario.json")]
-    return sorted(name for name in names if name.rpartition("-")[0] in categories)
+    """Return the names of the scenarios of *categories*, sorted."""
+    return [name for name in list_all_scenarios() if name.rpartition("-")[0] in categories]
 
 
 def read_scenario(name: str) -> bytes:
@@ -43,7 +47,10 @@ def read_results(name: str, version: str = DEFAULT_RELEASE.version) -> dict[str,
 
 
 def normalize(result: dict[str, Any]) -> dict[str, Any]:
-    """Return *result* without meaningless differences: the order of reasons, and the text of internal errors."""
+    """Return *result* without meaningless differences: the order of reasons, and the text of internal errors.
+
+    The codes of reasons, which kube-scheduler does not have, are left out.
+    """
     return {key: _normalize_value(value) for key, value in result.items()}
 
 
@@ -51,11 +58,17 @@ def _normalize_value(value: Any) -> Any:
     if isinstance(value, str) and value.startswith('running "'):
         return value.partition(":")[0]
     if isinstance(value, dict):
-        if value.get("code") == "Error":
-            return {key: value[key] for key in value if key != "reasons"}
-        return {key: _normalize_value(inner) for key, inner in value.items()}
+        left_out = {"reasons", "reasonCodes"} if value.get("code") == "Error" else {"reasonCodes"}
+        return {key: _normalize_value(inner) for key, inner in value.items() if key not in left_out}
     if isinstance(value, list) and all(isinstance(inner, str) for inner in value):
         return sorted(value)
+    return value
+
+
+def remove_reason_codes(value: Any) -> Any:
+    """Return *value* without the codes of reasons, which the pages do not show."""
+    if isinstance(value, dict):
+        return {key: remove_reason_codes(inner) for key, inner in value.items() if key != "reasonCodes"}
     return value
 
 

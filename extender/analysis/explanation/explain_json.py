@@ -2,10 +2,11 @@
 
 from typing import Any, Final
 
+from extender.answers.reason_codes import list_reason_codes
 from extender.cycle.explain_pod import NodeFilterStatus, PodExplanation
 from extender.cycle.post_filter import PostFilterRun
 from extender.cycle.score import Ranking
-from extender.framework.status import Status
+from extender.framework.status import Code, Status
 from extender.preemption.plan import PreemptionPlan
 
 DEFAULT_PREEMPTION: Final = "DefaultPreemption"
@@ -27,7 +28,11 @@ def make_explanation_values(explanation: PodExplanation) -> dict[str, Any]:
     }
     pre_enqueue_status = explanation.pre_enqueue_status
     if pre_enqueue_status is not None:
-        result["preEnqueue"] = {"plugin": pre_enqueue_status.plugin, "reasons": list(pre_enqueue_status.reasons)}
+        result["preEnqueue"] = {
+            "plugin": pre_enqueue_status.plugin,
+            "reasons": list(pre_enqueue_status.reasons),
+            "reasonCodes": list_reason_codes(pre_enqueue_status.reasons),
+        }
     if explanation.post_filter_run is not None:
         result["preemption"] = _make_preemption_values(explanation.post_filter_run)
     if diagnosis is None:
@@ -69,7 +74,13 @@ def list_best_node_names(explanation: PodExplanation) -> list[str]:
 def _make_status_values(status: Status | None) -> dict[str, Any] | None:
     if status is None:
         return None
-    return {"code": status.code.label, "plugin": status.plugin, "reasons": sorted(status.reasons)}
+    return {"code": status.code.label, "plugin": status.plugin, **_make_reason_values(status)}
+
+
+def _make_reason_values(status: Status) -> dict[str, list[str]]:
+    """Return the sorted reasons, with the code of each."""
+    reasons = sorted(status.reasons)
+    return {"reasons": reasons, "reasonCodes": list_reason_codes(reasons, is_error=status.code is Code.ERROR)}
 
 
 def _make_preemption_values(post_filter_run: PostFilterRun) -> dict[str, Any] | None:
@@ -79,12 +90,15 @@ def _make_preemption_values(post_filter_run: PostFilterRun) -> dict[str, Any] | 
         return None
     values: dict[str, Any] = {
         "code": post_filter_result.status.code.label,
-        "reasons": [] if post_filter_result.status.is_success else sorted(post_filter_result.status.reasons),
+        "reasons": [],
+        "reasonCodes": [],
         "nominatedNode": "",
         "victims": [],
         "ties": [],
         "candidates": {},
     }
+    if not post_filter_result.status.is_success:
+        values |= _make_reason_values(post_filter_result.status)
     plan = get_preemption_plan(post_filter_run)
     if plan is not None:
         values["nominatedNode"] = plan.best_candidate.node_name
@@ -113,7 +127,7 @@ def get_preemption_plan(post_filter_run: PostFilterRun | None) -> PreemptionPlan
 def _make_node_filter_values(node_status: NodeFilterStatus) -> dict[str, Any]:
     return {
         "filters": {
-            name: {"code": status.code.label, "reasons": sorted(status.reasons)}
+            name: {"code": status.code.label, **_make_reason_values(status)}
             for name, status in node_status.rejections.items()
         },
         "firstFailure": _make_status_values(node_status.first_failure),

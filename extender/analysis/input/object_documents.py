@@ -10,6 +10,7 @@ import msgspec
 
 from extender.analysis.input.input_errors import InputErrorLine, SourceLocation, UnreadableError
 from extender.analysis.input.yaml_documents import LocatedMapping, make_document_limit_error, read_yaml_documents
+from extender.answers.schema_version import MAJOR_VERSION, is_readable
 from extender.basics.input_limits import MAX_DOCUMENTS
 from extender.config.model import KIND as CONFIG_KIND
 
@@ -40,6 +41,7 @@ class _ObjectHead(msgspec.Struct, rename="camel"):
     recorded_kinds: Any = None
     unreadable_kinds: Any = None
     kubernetes_version: Any = None
+    schema_version: Any = None
 
 
 _HEAD_DECODER: Final = msgspec.json.Decoder(_ObjectHead)
@@ -205,6 +207,7 @@ class _EntryReader:
                 position, kind_and_version[0], head.recorded_kinds, head.unreadable_kinds
             )
             yield from self._read_recorded_version(position, head.kubernetes_version)
+            yield from self._check_schema_version(position, head.schema_version)
             try:
                 items = _ITEMS_DECODER.decode(head.items) if bytes(head.items) != b"null" else []
             except msgspec.ValidationError:
@@ -236,6 +239,7 @@ class _EntryReader:
                 position, kind_and_version[0], value.get("recordedKinds"), value.get("unreadableKinds")
             )
             yield from self._read_recorded_version(position, value.get("kubernetesVersion"))
+            yield from self._check_schema_version(position, value.get("schemaVersion"))
             items = value.get("items") or []
             if not isinstance(items, list):
                 yield self._make_error(position, "items: want a list of objects")
@@ -313,6 +317,12 @@ class _EntryReader:
             yield RecordedVersion(version)
         elif version is not None:
             yield self._make_error(position, "kubernetesVersion: want text")
+
+    def _check_schema_version(self, position: str, version: Any) -> Iterator[InputErrorLine]:
+        """Yield an error for a recording whose major version this program does not read. Old ones have no version."""
+        if version is not None and not (isinstance(version, str) and is_readable(version)):
+            message = f'schemaVersion: "{version}" is not readable; want {MAJOR_VERSION}.x, or use a newer extender'
+            yield self._make_error(position, message)
 
     def _make_not_an_object_error(self, position: str, value: Any) -> InputErrorLine:
         type_names = {

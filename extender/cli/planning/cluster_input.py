@@ -77,8 +77,13 @@ def read_replicated_pods(files: Iterable[str], cluster: Cluster) -> list[Replica
     Raises:
         InputError: a file is invalid, contains no pod, or has a pod of a scheduler without a profile.
     """
+    return group_replicated_pods(read_pods(files, cluster))
+
+
+def group_replicated_pods(pods: Iterable[Pod]) -> list[ReplicatedPod]:
+    """Return one entry for the pods of each controller, and one for each other pod."""
     replicated_pods: dict[tuple[str, str], ReplicatedPod] = {}
-    for number, pod in enumerate(read_pods(files, cluster)):
+    for number, pod in enumerate(pods):
         owner = next((owner for owner in pod.metadata.owner_references if owner.controller), None)
         key = (owner.kind, f"{pod.metadata.namespace}/{owner.name}") if owner else ("", str(number))
         first = replicated_pods.get(key)
@@ -91,12 +96,20 @@ def read_pods(files: Iterable[str], cluster: Cluster) -> list[Pod]:
 
     Other objects in the files, such as the claims of the pods, are added to the cluster if it does not have them.
     """
+    return select_pods((read_recording([file]) for file in files), cluster)
+
+
+def select_pods(recordings: Iterable[Recording], cluster: Cluster) -> list[Pod]:
+    """Return the pods of all *recordings*; see `read_pods`.
+
+    Raises:
+        InputError: a recording contains no pod, or has a pod of a scheduler without a profile.
+    """
     pods: list[Pod] = []
     errors: list[InputErrorLine] = []
-    files = list(files)
-    priority_classes = _get_priority_classes(cluster.recording) if files else {}
-    for file in files:
-        recording = read_recording([file])
+    recordings = list(recordings)
+    priority_classes = _get_priority_classes(cluster.recording) if recordings else {}
+    for recording in recordings:
         location = SourceLocation(", ".join(recording.sources))
         recorded_pods = [set_priority(obj, priority_classes) for obj in recording.objects if isinstance(obj, Pod)]
         if not recorded_pods:

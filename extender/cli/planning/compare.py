@@ -6,6 +6,7 @@ import typer
 
 from extender.analysis.recorded_cluster import check_nodes, load_cache
 from extender.analysis.simulate import SimulationOptions
+from extender.answers.schema_version import AnswerKind
 from extender.cli.live.cluster_options import (
     ClusterOptions,
     ContextOption,
@@ -99,6 +100,7 @@ def compare_command(
         comparison = _compare((first, second), SimulationOptions(seed, preempt), verbose=verbose)
     write_answer(
         output,
+        AnswerKind.COMPARISON,
         lambda: make_comparison_values(comparison, seed),
         lambda: format_comparison(comparison, _make_titles(first_options, second_options)),
     )

@@ -7,6 +7,7 @@ import typer
 
 from extender.analysis.pending_pods import nominate_pending_pods
 from extender.analysis.pod_placer import PodPlacer
+from extender.answers.schema_version import AnswerKind
 from extender.cli.exit_status import FITS, WAITS, ExitCodeOption, exit_with
 from extender.cli.live.cluster_options import (
     ClusterOptions,
@@ -90,7 +91,10 @@ def fits(
             )
             for replicated_pod in replicated_pods
         ]
-    write_answer(output, lambda: _make_values(results, replicated_pods), lambda: _format_text(results, replicated_pods))
+    kind = AnswerKind.FITS if len(results) == 1 else AnswerKind.FITS_BY_SHAPE
+    write_answer(
+        output, kind, lambda: _make_values(results, replicated_pods), lambda: _format_text(results, replicated_pods)
+    )
     exit_with(FITS if all(result.count for result in results) else WAITS, enabled=exit_code)
 
 

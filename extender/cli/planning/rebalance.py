@@ -9,6 +9,7 @@ import typer
 
 from extender.analysis.input.input_errors import InputError, InputErrorLine, SourceLocation
 from extender.analysis.pod_selection import PodSelection
+from extender.answers.schema_version import AnswerKind
 from extender.cli.exit_status import FITS, WAITS, ExitCodeOption, exit_with
 from extender.cli.live.cluster_options import (
     ClusterOptions,
@@ -200,7 +201,7 @@ def _check_nodes(names: Sequence[str], cluster: Cluster) -> list[str] | None:
 
 def _write(plan: RebalancePlan, output: OutputFormat, *, applies: bool) -> None:
     """Write the plan. Commands are never wrapped, so that they can be copied."""
-    write_answer(output, lambda: make_rebalance_values(plan), lambda: format_rebalance(plan))
+    write_answer(output, AnswerKind.REBALANCE, lambda: make_rebalance_values(plan), lambda: format_rebalance(plan))
     if output is OutputFormat.TABLE and plan.proof.steps and not applies:
         commands = "".join(f"  {make_command(step.change)}\n" for step in plan.proof.steps)
         sys.stdout.write(f"\nCommands; after each eviction, wait until the new pod has a node\n{commands}")

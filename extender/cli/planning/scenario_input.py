@@ -1,5 +1,6 @@
 """Make a scenario from the values of its flags, and read the files that they name."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import typer
@@ -88,7 +89,15 @@ def _read_new_pods(files: list[str], replicas: int, cluster: Cluster) -> tuple[P
         raise typer.BadParameter(f"{replicas}; want 1 to {_MAX_NEW_PODS} copies", param_hint="--replicas")
     if replicas > 1 and not files:
         raise typer.BadParameter("needs --pods FILE with the pod to copy", param_hint="--replicas")
-    templates = read_pods(files, cluster)
+    return copy_new_pods(read_pods(files, cluster), replicas)
+
+
+def copy_new_pods(templates: Sequence[Pod], replicas: int) -> tuple[Pod, ...]:
+    """Return *replicas* copies of each pod, without a node.
+
+    Raises:
+        BadParameter: there are too many copies.
+    """
     if len(templates) * replicas > _MAX_NEW_PODS:
         raise typer.BadParameter(f"more than {_MAX_NEW_PODS} new pods", param_hint="--replicas")
     if replicas > 1:

@@ -5,6 +5,7 @@ from typing import Final
 import typer
 
 from extender.analysis.input.input_errors import InputError, InputErrorLine, SourceLocation
+from extender.answers.schema_version import AnswerKind
 from extender.api.defaults import DEFAULT_NAMESPACE
 from extender.cli.exit_status import FITS, WAITS, ExitCodeOption, exit_with
 from extender.cli.live.cluster_options import (
@@ -115,7 +116,7 @@ def what_if(
     with redirect_plugin_output():
         cluster = read_cluster(file, input_options, ClusterOptions(kubeconfig, context))
         outcome = _run(cluster, flags, input_options, load_price_function(cost_label, prices), seed, verbose=verbose)
-    write_answer(output, lambda: make_what_if_values(outcome), lambda: format_what_if(outcome))
+    write_answer(output, AnswerKind.WHAT_IF, lambda: make_what_if_values(outcome), lambda: format_what_if(outcome))
     exit_with(WAITS if outcome.waiting else FITS, enabled=exit_code)
 
 

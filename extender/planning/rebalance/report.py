@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from typing import Any, Final
 
 from extender.analysis.text_table import format_count, format_table
+from extender.answers.reason_codes import get_reason_code
 from extender.planning.rebalance.empty_nodes import EmptyPlan
 from extender.planning.rebalance.fix_violations import FixPlan
 from extender.planning.rebalance.make_room import RoomPlan
@@ -72,6 +73,7 @@ def _make_violation_values(violation: Violation) -> dict[str, str]:
         "node": violation.node,
         "plugin": violation.plugin,
         "reason": violation.reason,
+        "reasonCode": get_reason_code(violation.reason).value,
     }
 
 

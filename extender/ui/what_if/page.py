@@ -8,6 +8,7 @@ import msgspec
 from fastapi import Request, Response
 from starlette.exceptions import HTTPException
 
+from extender.answers.schema_version import AnswerKind, make_answer
 from extender.api.kinds.pod import Pod
 from extender.api.kinds.workload import ReplicaSet
 from extender.config.errors import ConfigError
@@ -81,7 +82,7 @@ class WhatIfPage:
         except (ScenarioError, ConfigError) as error:
             content, status = msgspec.json.encode({"errors": _list_errors(error)}), 400
         else:
-            values = {"outcome": make_what_if_values(answer.outcome), **answer.maps}
+            values = {"outcome": make_answer(AnswerKind.WHAT_IF, make_what_if_values(answer.outcome)), **answer.maps}
             content, status = msgspec.json.encode(make_value_visible(values)), 200
         return Response(content, status, media_type="application/json", headers={"Cache-Control": "no-store"})
 

@@ -118,11 +118,18 @@ def test_the_values_of_a_pod_that_fits(recording: Recording) -> None:
             "large": {"filters": {}, "firstFailure": None},
             "small": {"filters": {}, "firstFailure": None},
             "tainted": {
-                "filters": {"TaintToleration": {"code": "UnschedulableAndUnresolvable", "reasons": [taint]}},
+                "filters": {
+                    "TaintToleration": {
+                        "code": "UnschedulableAndUnresolvable",
+                        "reasons": [taint],
+                        "reasonCodes": ["UntoleratedTaint"],
+                    }
+                },
                 "firstFailure": {
                     "code": "UnschedulableAndUnresolvable",
                     "plugin": "TaintToleration",
                     "reasons": [taint],
+                    "reasonCodes": ["UntoleratedTaint"],
                 },
             },
         },
@@ -144,6 +151,7 @@ def test_the_values_of_a_gated_pod(recording: Recording) -> None:
         "preEnqueue": {
             "plugin": "SchedulingGates",
             "reasons": ["waiting for scheduling gates: [example.com/quota]"],
+            "reasonCodes": ["SchedulingGated"],
         },
         "preFilter": None,
         "nodes": {},

@@ -82,7 +82,9 @@ def text(report: PodReport) -> str:
 def test_a_filter_plugin_that_raises_ends_the_attempt(tmp_path: Path) -> None:
     report = explain(tmp_path, ["n-1", "n-2"], filter_plugins=(Broken(),))
     values = make_explanation_values(report.explanation)
-    assert values["nodes"]["n-1"]["filters"] == {"Broken": {"code": "Error", "reasons": ["RuntimeError: boom"]}}
+    assert values["nodes"]["n-1"]["filters"] == {
+        "Broken": {"code": "Error", "reasons": ["RuntimeError: boom"], "reasonCodes": ["Error"]}
+    }
     assert (values["feasible"], values["scores"], values["best"]) == ([], {}, [])
     assert values["message"] == 'running "Broken" filter plugin: RuntimeError: boom'
     assert text(report) == (
@@ -116,7 +118,8 @@ def test_a_score_plugin_that_raises_is_ignored_for_a_single_feasible_node(tmp_pa
 def test_a_pod_rejected_by_pre_filter_has_no_nodes(tmp_path: Path) -> None:
     report = explain(tmp_path, ["n-1"], pre_filter_plugins=(RejectAll(),))
     values = make_explanation_values(report.explanation)
-    status = {"code": "UnschedulableAndUnresolvable", "plugin": "RejectAll", "reasons": ["not today"]}
+    code = "UnschedulableAndUnresolvable"
+    status = {"code": code, "plugin": "RejectAll", "reasons": ["not today"], "reasonCodes": ["Other"]}
     assert values["preFilter"] == {"status": status, "nodes": None}
     assert text(report) == (
         "Pod default/web\n  fits on none of 1 node\n  0/1 nodes are available: not today.\n\n"

@@ -84,7 +84,7 @@ def test_without_the_pod_group_cycle_a_gang_that_does_not_fit_is_unreserved() ->
     reason = "waiting for minCount pods from a gang to be scheduled"
     timeout = "rejected due to timeout after waiting 5m0s at plugin GangScheduling"
     assert simulation.placements[0] == PodPlacement(
-        "default/a", reason=reason, message=f"0/1 nodes are available: 1 {timeout}."
+        "default/a", reasons=(reason,), message=f"0/1 nodes are available: 1 {timeout}."
     )
     assert simulation.placements[2].reason == "Insufficient cpu"
     assert not cache.snapshot().pods_on("n")
@@ -115,7 +115,7 @@ def test_a_pod_rejected_by_permit_frees_its_node() -> None:
     cache = make_cluster(make_node("n", allocatable=ALLOCATABLE), make_pod("a"), make_pod("b"))
     simulation = run_simulation(cache, {"default-scheduler": make_profile(Gatekeeper())})
     assert simulation.placements == (
-        PodPlacement("default/a", reason="not this one", message="0/1 nodes are available: 1 not this one."),
+        PodPlacement("default/a", reasons=("not this one",), message="0/1 nodes are available: 1 not this one."),
         PodPlacement("default/b", "n"),
     )
     assert len(cache.snapshot().pods_on("n")) == 1

@@ -62,7 +62,7 @@ def test_gated_pods_have_their_own_reason(tmp_path: Path) -> None:
     assert simulation.placements == (
         PodPlacement(
             "default/a",
-            reason="not enqueued because of SchedulingGates: waiting for scheduling gates: [x]",
+            reasons=("not enqueued because of SchedulingGates: waiting for scheduling gates: [x]",),
             message="waiting for scheduling gates: [x]",
         ),
     )
@@ -77,7 +77,7 @@ def test_a_cluster_without_nodes_places_nothing(tmp_path: Path) -> None:
     assert simulation.placements == (
         PodPlacement(
             "default/a",
-            reason="no nodes available to schedule pods",
+            reasons=("no nodes available to schedule pods",),
             message="no nodes available to schedule pods",
         ),
     )
@@ -174,7 +174,15 @@ def test_the_values_have_every_placement(tmp_path: Path) -> None:
     first, second = (placement["message"] for placement in values["placements"])
     assert first is None
     assert second.startswith("0/2 nodes are available: 2 Insufficient cpu.")
-    assert values["unplaced"] == [{"reason": "Insufficient cpu", "count": 1, "pods": ["default/big"]}]
+    assert values["unplaced"] == [
+        {
+            "reason": "Insufficient cpu",
+            "reasons": ["Insufficient cpu"],
+            "reasonCodes": ["InsufficientCPU"],
+            "count": 1,
+            "pods": ["default/big"],
+        }
+    ]
     assert values["utilisation"]["cpu"] == {"allocatable": 3000, "before": 0, "after": 1500}
     assert [node["name"] for node in values["fullest"]] == ["n1", "n2"]
     assert values["emptiest"][0] == {

@@ -148,6 +148,8 @@ def test_simulate_prints_the_same_values_as_json_and_as_yaml(extender: Command, 
         "pod": "default/web",
         "node": "n1",
         "message": None,
+        "reasons": [],
+        "reasonCodes": [],
         "preemption": None,
     }
     assert as_json["evicted"] == []

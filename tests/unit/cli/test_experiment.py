@@ -42,7 +42,9 @@ def test_json_lines_have_policy_seed_allocation_and_seconds(extender: Command, t
     lines = [json.loads(line) for line in out.splitlines()]
     assert status == 0
     assert [line["seed"] for line in lines] == [7, 3, 4]
-    assert all(list(line) == ["policy", "seed", "allocated_percent", "seconds"] for line in lines)
+    assert all(
+        list(line) == ["schemaVersion", "kind", "policy", "seed", "allocated_percent", "seconds"] for line in lines
+    )
     assert set(lines[0]["allocated_percent"]) <= {"80", "90", "100", "110", "130"}
     curve = json.loads(curves.read_text().splitlines()[0])
     assert len(curve["arrived_percent"]) == len(curve["allocated_percent"]) == len(curve["waiting_pods"])

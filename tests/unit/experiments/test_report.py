@@ -13,6 +13,8 @@ RUNS = [
 
 def test_a_line_has_the_columns_of_the_published_table() -> None:
     assert make_run_values(RUNS[0]) == {
+        "schemaVersion": "1.0",
+        "kind": "ExperimentRun",
         "policy": "FGD",
         "seed": 42,
         "allocated_percent": {"80": 80.02, "90": 89.98, "100": 95.23, "110": 95.3, "130": 95.39},
@@ -24,6 +26,8 @@ def test_a_curve_has_an_entry_for_each_per_cent() -> None:
     fragmented = {10: {Cause.GPU: 1.5, Cause.CPU: 0.25}}
     run = Run("FGD", 42, {2: 2.0, 1: 1.0}, {1: 0, 2: 3}, fragmented, 4.0)
     assert make_curve_values(run) == {
+        "schemaVersion": "1.0",
+        "kind": "ExperimentCurve",
         "policy": "FGD",
         "seed": 42,
         "arrived_percent": [1, 2],

@@ -42,8 +42,8 @@ def test_the_values_have_both_outcomes() -> None:
     assert values["different"] == [
         {
             "pod": "default/b",
-            "first": {"node": "empty", "message": None},
-            "second": {"node": "full", "message": None},
+            "first": {"node": "empty", "message": None, "reasons": [], "reasonCodes": []},
+            "second": {"node": "full", "message": None, "reasons": [], "reasonCodes": []},
         }
     ]
     second = values["second"]

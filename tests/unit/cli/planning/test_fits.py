@@ -22,7 +22,13 @@ def test_json_has_the_number_the_copies_by_node_and_the_reasons(extender: Run, t
     assert (status, err) == (0, "")
     assert (answer["fits"], answer["placed"], answer["last"]) == (4, {"n1": 3, "n2": 1}, answer["last"])
     assert answer["stoppedBy"] == [
-        {"reasons": ["Insufficient cpu"], "plugins": ["NodeResourcesFit"], "count": 2, "nodes": ["n1", "n2"]}
+        {
+            "reasons": ["Insufficient cpu"],
+            "reasonCodes": ["InsufficientCPU"],
+            "plugins": ["NodeResourcesFit"],
+            "count": 2,
+            "nodes": ["n1", "n2"],
+        }
     ]
 
 

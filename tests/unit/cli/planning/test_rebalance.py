@@ -64,6 +64,7 @@ def test_a_plan_that_ends_violations_names_the_rule(extender: Run, cluster: str)
             "node": "n3",
             "plugin": "TaintToleration",
             "reason": "node(s) had untolerated taint(s)",
+            "reasonCode": "UntoleratedTaint",
         }
     ]
     assert (answer["moves"], answer["remaining"]) == (1, [])

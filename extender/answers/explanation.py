@@ -1,0 +1,131 @@
+"""The answer of `extender explain -o json`."""
+
+from typing import Annotated
+
+from msgspec import Meta, field
+
+from extender.answers.answer_struct import Answer, AnswerPart, PodKey, ReasonCodes, Reasons
+
+
+class ReasonsOfPlugin(AnswerPart):
+    """The reasons of a plugin that keeps a pod out of the queue."""
+
+    plugin: str
+    reasons: Reasons
+    reason_codes: ReasonCodes
+
+
+class StatusOfPlugin(AnswerPart):
+    """The status of a plugin for the pod, or for one node."""
+
+    code: Annotated[str, Meta(description="Upstream's status code, such as Unschedulable.")]
+    plugin: str
+    reasons: Reasons
+    reason_codes: ReasonCodes
+
+
+class FilterStatus(AnswerPart):
+    """The status of one Filter plugin for one node."""
+
+    code: str
+    reasons: Reasons
+    reason_codes: ReasonCodes
+
+
+class PreFilterOutcome(AnswerPart):
+    """The result of the PreFilter plugins."""
+
+    status: StatusOfPlugin | None
+    nodes: Annotated[list[str] | None, Meta(description="The nodes that the plugins allow; null for all nodes.")]
+
+
+class NodeOutcome(AnswerPart):
+    """The result of all Filter plugins for one node."""
+
+    filters: Annotated[dict[str, FilterStatus], Meta(description="The plugins that reject the node, by name.")]
+    first_failure: Annotated[
+        StatusOfPlugin | None, Meta(description="What kube-scheduler reports; null if the node fits.")
+    ]
+
+
+class PluginScore(AnswerPart):
+    """The score of one plugin for one node."""
+
+    raw: int
+    normalized: int
+    weighted: int
+
+
+class NodeScore(AnswerPart):
+    """The scores of one feasible node."""
+
+    total: int
+    plugins: dict[str, PluginScore]
+
+
+class PreemptionCandidate(AnswerPart):
+    """The pods that would be evicted on one node."""
+
+    victims: list[PodKey]
+    num_pdb_violations: int = field(name="numPDBViolations")
+
+
+class PreemptionOutcome(AnswerPart):
+    """The result of the plugin DefaultPreemption."""
+
+    code: str
+    reasons: Reasons
+    reason_codes: ReasonCodes
+    nominated_node: Annotated[str, Meta(description="The chosen node; empty if preemption does not help.")]
+    victims: list[PodKey]
+    ties: Annotated[list[str], Meta(description="Nodes that are as good as the chosen one.")]
+    candidates: dict[str, PreemptionCandidate]
+
+
+class PodGroupResult(AnswerPart):
+    """The result of scheduling the pod's group."""
+
+    name: str
+    members: int
+    scheduled: bool
+    waits_for_preemption: bool
+    placement: str | None
+    message: str
+    node: str | None
+    pod_message: str | None
+    victims: list[PodKey]
+
+
+class AssignedNodeResult(AnswerPart):
+    """The node of a placed pod, compared with a new decision."""
+
+    node: str
+    rank: int | None
+    total: int | None
+    best_total: int | None
+    rejection: Annotated[str | None, Meta(description="Why the node would reject the pod now; null if it fits.")]
+    stays: Annotated[bool, Meta(description="Whether the pod could go to the same node again.")]
+
+
+class PodExplanationResult(AnswerPart):
+    """The explanation of one pod."""
+
+    pre_enqueue: ReasonsOfPlugin | None
+    pre_filter: PreFilterOutcome | None
+    nodes: dict[str, NodeOutcome]
+    feasible: Annotated[list[str], Meta(description="The nodes that fit.")]
+    scores: Annotated[dict[str, NodeScore], Meta(description="The scores of the feasible nodes, by node.")]
+    best: Annotated[list[str], Meta(description="The nodes with the highest total.")]
+    filter_message: str | None
+    message: Annotated[str | None, Meta(description="kube-scheduler's message; null if the pod fits.")]
+    preemption: PreemptionOutcome | None
+    pod_group: PodGroupResult | None
+    assigned: AssignedNodeResult | None
+    not_recorded: Annotated[list[str], Meta(description="Missing kinds on which the answer depends.")]
+    warnings: list[str]
+
+
+class ExplanationAnswer(Answer):
+    """The explanations of pods, by `namespace/name`."""
+
+    pods: dict[PodKey, PodExplanationResult]
