@@ -98,7 +98,7 @@ def sum_effective_requests(pod: Pod, defaults: Mapping[str, Quantity]) -> Quanti
     return sum_containers(pod, get_requests, defaults)
 
 
-def compute_maximum_of_sums(
+def determine_effective_sum(
     pod: Pod, defaults: Mapping[str, Quantity], claim_requests: Mapping[str, Quantity], *, uses_pod_status: bool
 ) -> Quantities:
     """Return the maximum of the three sums of requests, as releases since 1.37 count them.

@@ -19,8 +19,8 @@ from extender.api.container_requests import (
     Quantities,
     add_resources,
     apply_default_requests,
-    compute_maximum_of_sums,
     determine_effective_requests,
+    determine_effective_sum,
     parse_resources,
     sum_effective_requests,
     sum_spec_requests,
@@ -277,7 +277,7 @@ def _sum_requests(pod: Pod, options: PodResourcesOptions, defaults: Mapping[str,
             add_resources(claim_requests, parse_resources(claim.resources))
     uses_pod_status = options.use_status_resources and options.in_place_pod_level_resize
     if options.use_status_resources and options.maximum_of_sums:
-        total = compute_maximum_of_sums(pod, defaults, claim_requests, uses_pod_status=uses_pod_status)
+        total = determine_effective_sum(pod, defaults, claim_requests, uses_pod_status=uses_pod_status)
     else:
         sum_requests = sum_effective_requests if options.use_status_resources else sum_spec_requests
         total = sum_requests(pod, defaults)

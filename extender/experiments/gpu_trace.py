@@ -102,7 +102,7 @@ def make_arrivals(trace: Trace, seed: int) -> Arrivals:
     """
     rng = Random(seed)  # noqa: S311  reproducible
     limit = _DEMAND * trace.capacity
-    order = _shuffled(range(len(trace.pods)), rng)
+    order = _shuffle(range(len(trace.pods)), rng)
     while sum(trace.gpu_milli[index] for index in order) > limit:
         order.pop()
     pods = [trace.pods[index] for index in order]
@@ -115,14 +115,14 @@ def make_arrivals(trace: Trace, seed: int) -> Arrivals:
             break
         pods.append(_clone(trace.pods[index], len(pods)))
         gpu_milli.append(trace.gpu_milli[index])
-    nodes = tuple(trace.nodes[row] for row in _shuffled(range(len(trace.nodes)), rng))
+    nodes = tuple(trace.nodes[row] for row in _shuffle(range(len(trace.nodes)), rng))
     return Arrivals(nodes, tuple(pods), tuple(gpu_milli))
 
 
-def _shuffled(indices: Sequence[int], rng: Random) -> list[int]:
-    shuffled = list(indices)
-    rng.shuffle(shuffled)
-    return shuffled
+def _shuffle(indices: Sequence[int], rng: Random) -> list[int]:
+    shuffled_indices = list(indices)
+    rng.shuffle(shuffled_indices)
+    return shuffled_indices
 
 
 def _clone(pod: Pod, number: int) -> Pod:

@@ -173,7 +173,7 @@ class Verbs:
     def _end_assumption(self, pod: Pod) -> None:
         """End the assumption of *pod*: the scheduler that asks about the pod has no node for it."""
         if self.assumptions is not None:
-            self.assumptions.end_for(pod)
+            self.assumptions.on_request(pod)
 
     def _build_filter_result(
         self, args: ExtenderArgs, requested_nodes: RequestedNodes, profile: Profile, reasons: NodeReasons

@@ -213,11 +213,11 @@ def _check_delayed_claims(
             (claim, remaining_nodes & (choice == NO_VOLUME))
             for claim, choice in zip(sorted_claims, result.matches.choices, strict=True)
         ]
-    provisioning = check_volume_provisions(provision_masks, topology, nodes.snapshot, volume_index)
-    result.provisions = provisioning.provisions
-    result.bind_conflict |= provisioning.bind_conflict
-    result.not_enough_space |= provisioning.not_enough_space
-    result.errors += provisioning.errors
+    provisioning_result = check_volume_provisions(provision_masks, topology, nodes.snapshot, volume_index)
+    result.provisions = provisioning_result.provisions
+    result.bind_conflict |= provisioning_result.bind_conflict
+    result.not_enough_space |= provisioning_result.not_enough_space
+    result.errors += provisioning_result.errors
 
 
 def _get_latest_volumes(

@@ -55,8 +55,8 @@ class AssignedNode:
             return [f"{self.name} would be taken again"] if self.is_best else []
         if self.is_best:
             other_count = len(self.best_nodes) - 1
-            equals = f", as {other_count} other node{'s' * (other_count != 1)}" if other_count else ""
-            return [f"{self.name} has the highest score now too (total {self.total}){equals}"]
+            ties_text = f", as {other_count} other node{'s' * (other_count != 1)}" if other_count else ""
+            return [f"{self.name} has the highest score now too (total {self.total}){ties_text}"]
         margin = self.best_total - self.total
         return [
             f"{self.name} ranks {self.rank} of {self.feasible_count} now (total {self.total}, {margin} behind"
@@ -72,13 +72,13 @@ def describe_assigned_node(explanation: PodExplanation, node_name: str) -> Assig
     rank = total = best_total = None
     if ranking is not None and ranking.error is None and len(feasible_names) > 1:
         totals = {
-            explanation.node_names[row]: total
-            for row, total in zip(ranking.rows.tolist(), ranking.totals.tolist(), strict=True)
+            explanation.node_names[row]: node_total
+            for row, node_total in zip(ranking.rows.tolist(), ranking.totals.tolist(), strict=True)
         }
         best_total = max(totals.values())
         total = totals.get(node_name)
         if total is not None:
-            rank = 1 + sum(other > total for other in totals.values())
+            rank = 1 + sum(node_total > total for node_total in totals.values())
     return AssignedNode(
         node_name,
         len(feasible_names),

@@ -28,7 +28,7 @@ class WorkloadSpec(KubernetesStruct, frozen=True, kw_only=True):
 
     Attributes:
         selector: the label selector as plain values; that of a replication controller is a mapping of labels.
-        template: the pod template; None for a workload that only exists for its selector.
+        template: the pod template; None if the file has only the selector.
     """
 
     replicas: Int32 | None = None

@@ -106,7 +106,7 @@ class Assumptions:
         """
         uid = _get_uid(pod)
         self._count_event("chosen")
-        self.end(uid)
+        self._supersede(uid)
         if uid in self._cache.assigned_pods:
             return False
         if len(self._assumptions) >= MAX_ASSUMPTIONS:
@@ -129,17 +129,17 @@ class Assumptions:
             self._timer = loop.call_at(assumption.deadline, self._on_timer)
         return True
 
-    def end(self, uid: str) -> None:
+    def _supersede(self, uid: str) -> None:
         """End the assumption of the pod *uid*, if there is one, because there is a new request about the pod."""
         assumption = self._assumptions.get(uid)
         if assumption is not None:
             self._end(assumption, "superseded")
 
-    def end_for(self, pod: Pod) -> None:
-        """Expire overdue assumptions, and end that of *pod* because there is a new request about the pod."""
+    def on_request(self, pod: Pod) -> None:
+        """Expire overdue assumptions, and end that of *pod*, about which there is a new request."""
         if self._assumptions:
             self._expire(asyncio.get_running_loop().time())
-            self.end(_get_uid(pod))
+            self._supersede(_get_uid(pod))
 
     def on_pod_change(self, pod: Pod) -> None:
         """Update or end the assumption of *pod* after the watch showed a change and the cache was updated."""

@@ -25,7 +25,7 @@ def compute_placement_score(
     """
     group_requests = [sum(amounts) for amounts in zip(*pod_requests, strict=True)] or [0] * len(specs)
     nodes = _view_placement(placement, snapshot)
-    total = weights = 0
+    total = total_weight = 0
     for resource in build_scored_resources(specs, group_requests, snapshot.symbols.resources, nonzero=True):
         allocatable = resource.allocatable(nodes)
         capacity = int(allocatable.sum())
@@ -33,8 +33,8 @@ def compute_placement_score(
             continue
         requested = int(resource.requested(nodes)[allocatable != 0].sum()) + resource.request
         total += min(requested, capacity) * MAX_SCORE // capacity * resource.weight
-        weights += resource.weight
-    return total // weights if weights else 0
+        total_weight += resource.weight
+    return total // total_weight if total_weight else 0
 
 
 def _view_placement(placement: Placement, snapshot: Snapshot) -> NodeView:

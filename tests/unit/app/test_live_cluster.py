@@ -122,7 +122,7 @@ def test_a_pod_that_was_assumed_before_its_first_event_is_not_nominated() -> Non
         assumptions.assume(make_pod("web"), make_pod("web"), "n1")
         deliver(cluster, None, nominated)
         assert nominated_pods(cluster) == []
-        assumptions.end_for(nominated)
+        assumptions.on_request(nominated)
         assert nominated_pods(cluster) == ["web"]
 
     with_cluster(inspect)

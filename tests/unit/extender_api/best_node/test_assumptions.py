@@ -113,7 +113,7 @@ def test_a_process_that_was_stopped_expires_overdue_assumptions_before_its_next_
         fixture = Fixture(WEB, timeout_seconds=30.0)
         fixture.assume()
         current_loop().suspend(31.0)
-        fixture.assumptions.end_for(make_pod("other"))
+        fixture.assumptions.on_request(make_pod("other"))
         assert fixture.pod_counts() == [0, 0]
         assert fixture.events == ["chosen", "assumed", "expired"]
 
@@ -123,7 +123,7 @@ def test_a_process_that_was_stopped_expires_overdue_assumptions_before_its_next_
 def test_a_new_request_about_the_pod_ends_its_assumption() -> None:
     def inspect(fixture: Fixture) -> None:
         fixture.assume()
-        fixture.assumptions.end_for(WEB)
+        fixture.assumptions.on_request(WEB)
         assert fixture.pod_counts() == [0, 0]
         fixture.assume(node_name="n2")
         assert fixture.pod_counts() == [0, 1]
@@ -224,7 +224,7 @@ def test_the_newest_version_of_the_pod_becomes_pending_again() -> None:
     def inspect(fixture: Fixture) -> None:
         fixture.assume()
         fixture.update(make_pod("web", labels={"version": "2"}))
-        fixture.assumptions.end_for(WEB)
+        fixture.assumptions.on_request(WEB)
         assert fixture.cache.pending_pods[WEB.metadata.uid].metadata.labels == {"version": "2"}
 
     check(inspect, WEB)
@@ -240,11 +240,11 @@ def test_a_nomination_returns_with_the_pending_pod() -> None:
         fixture.cache.nominate(nominated, "n2")
         fixture.assume(nominated)
         assert nominated_node(fixture) == ""
-        fixture.assumptions.end_for(nominated)
+        fixture.assumptions.on_request(nominated)
         assert nominated_node(fixture) == "n2"
         fixture.assume(nominated)
         fixture.update(make_pod("web", status={"nominatedNodeName": ""}))
-        fixture.assumptions.end_for(nominated)
+        fixture.assumptions.on_request(nominated)
         assert nominated_node(fixture) == ""
 
     check(inspect, nominated)
@@ -264,7 +264,7 @@ def test_a_pod_that_bind_assumed_stays_assumed() -> None:
     def inspect(fixture: Fixture) -> None:
         fixture.cache.assume(WEB, "n2")
         assert not fixture.assume()
-        fixture.assumptions.end_for(WEB)
+        fixture.assumptions.on_request(WEB)
         fixture.update(make_pod("web", status={"conditions": [UNSCHEDULED]}))
         assert fixture.pod_counts() == [0, 1]
 
@@ -295,7 +295,7 @@ def test_a_thousand_assumptions_of_every_end_leave_no_pod_and_no_timer() -> None
                 case 1:
                     fixture.update(make_pod(pod.metadata.name, status={"conditions": [UNSCHEDULED]}))
                 case 2:
-                    fixture.assumptions.end_for(pod)
+                    fixture.assumptions.on_request(pod)
                 case 3:
                     fixture.update(on_node(pod, "n2"))
                     fixture.delete(on_node(pod, "n2"))
