@@ -172,7 +172,7 @@ def format_missing_kinds(missing_kinds: Collection[str], unreadable_kinds: Mappi
         for kind in missing_kinds
         if kind in unreadable_kinds
     ]
-    unrecorded = ", ".join(get_plural(kind) for kind in missing_kinds if kind not in unreadable_kinds)
-    if unrecorded:
-        lines.insert(0, f"not recorded: {unrecorded}; run: {RECORD_COMMAND}")
+    unrecorded_plurals = ", ".join(get_plural(kind) for kind in missing_kinds if kind not in unreadable_kinds)
+    if unrecorded_plurals:
+        lines.insert(0, f"not recorded: {unrecorded_plurals}; run: {RECORD_COMMAND}")
     return lines

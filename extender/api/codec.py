@@ -61,14 +61,14 @@ def decode(data: bytes | bytearray, target_type: type[T]) -> T:
     """
     target: Any = target_type
     try:
-        decoded: T = _get_decoder(target).decode(data)
+        decoded_object: T = _get_decoder(target).decode(data)
     except msgspec.ValidationError:
         return from_builtins(_parse(data), target_type)
     except RecursionError as error:
         raise DecodeError("", _DEPTH_ERROR) from error
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
         raise DecodeError("", str(error)) from error
-    return decoded
+    return decoded_object
 
 
 def _parse(data: bytes | bytearray) -> Any:

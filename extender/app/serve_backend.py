@@ -49,6 +49,7 @@ from extender.serving.health import Health
 log = logging.getLogger("extender.app")
 
 ApplySetup = Callable[[SchedulerSetup], Awaitable[None]]
+"""Puts a changed configuration into force."""
 
 SYNC_TIMEOUT_SECONDS: Final = 30.0
 """Time limit for listing the kinds that a changed configuration needs."""

@@ -70,8 +70,8 @@ class CopyOnWriteDict(Generic[K, V]):
         if key in self._owned_keys:
             return self._data[key]
         self._own_dict()
-        shared = self._data.get(key)
-        value = self._data[key] = create() if shared is None else self._copy(shared)
+        shared_value = self._data.get(key)
+        value = self._data[key] = create() if shared_value is None else self._copy(shared_value)
         self._owned_keys.add(key)
         return value
 

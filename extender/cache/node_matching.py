@@ -99,9 +99,9 @@ def _match_number(nodes: NodeView, value_ids: IntArray, requirement: Requirement
 
 
 def _get_label_numbers(nodes: NodeView, key: str) -> tuple[IntArray, BoolArray]:
-    """Return the number of each value of label *key* by value id, and a mask of the values that are numbers.
+    """Return the values of label *key* as numbers, by value id, and a mask of the values that are numbers.
 
-    A value that is not a number has the number 0. Both arrays end with an entry for `ABSENT`.
+    The other values are 0. Both arrays end with an entry for `ABSENT`.
     """
     symbols = nodes.snapshot.symbols
     label_values = symbols.get_label_values(key)

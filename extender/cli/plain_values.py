@@ -35,8 +35,8 @@ class PlainValueConverter:
         settings = descriptor.parameter_info
         has_limits = settings.min is not None or settings.max is not None
         plain = not has_limits and settings.parser is None and descriptor.file_annotation is None
-        converted = _convert(value, descriptor.annotation) if plain else _UNCONVERTED
-        return self._make_converter().coerce(value, param, ctx) if converted is _UNCONVERTED else converted
+        converted_value = _convert(value, descriptor.annotation) if plain else _UNCONVERTED
+        return self._make_converter().coerce(value, param, ctx) if converted_value is _UNCONVERTED else converted_value
 
 
 def set_plain_converters(command: Any) -> None:

@@ -150,9 +150,9 @@ def _validate_paths(paths: VerbPaths) -> Iterator[FieldError]:
 
 
 def _validate_ports(parsed: ParsedFlags) -> Iterator[FieldError]:
-    for flag, zero_meaning in (("port", "takes a free one"), ("secure-port", "means none")):
+    for flag, meaning_of_zero in (("port", "takes a free one"), ("secure-port", "means none")):
         if not 0 <= parsed[flag] <= 65535:
-            yield FieldError(f"--{flag}", f"{parsed[flag]} must be between 0 and 65535, inclusive; 0 {zero_meaning}")
+            yield FieldError(f"--{flag}", f"{parsed[flag]} must be between 0 and 65535, inclusive; 0 {meaning_of_zero}")
 
 
 def _validate_security(parsed: ParsedFlags) -> Iterator[FieldError]:

@@ -61,6 +61,7 @@ def make_object_reference(item: KubernetesObject, api_version: str, kind: str) -
 
 
 EventKey = tuple[str, str, str, ObjectReference, ObjectReference | None]
+"""The type, action, reason, regarded object and related object of an event."""
 
 
 def make_event_key(event: Event) -> EventKey:

@@ -255,8 +255,8 @@ def _merge_kubeconfigs(configs: Mapping[str, dict[str, Any]]) -> Any:
     """
     from kubernetes.config.kube_config import ConfigNode  # noqa: PLC0415
 
-    merged: dict[str, Any] = {"clusters": [], "contexts": [], "users": []}
-    for kind, entries in merged.items():
+    merged_config: dict[str, Any] = {"clusters": [], "contexts": [], "users": []}
+    for kind, entries in merged_config.items():
         names: set[str] = set()
         for path, config in configs.items():
             for entry in config.get(kind) or []:
@@ -264,7 +264,7 @@ def _merge_kubeconfigs(configs: Mapping[str, dict[str, Any]]) -> Any:
                     names.add(entry["name"])
                     entries.append(ConfigNode(f"{path}/{entry['name']}", entry, path))  # type: ignore[no-untyped-call]
     file = next(iter(configs))
-    return ConfigNode(file, merged, file)  # type: ignore[no-untyped-call]
+    return ConfigNode(file, merged_config, file)  # type: ignore[no-untyped-call]
 
 
 def _validate_kubeconfig(config: Any, file: Path) -> None:

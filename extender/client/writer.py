@@ -29,8 +29,10 @@ from extender.client.transport import CALL_TIMEOUT, JSON, STRATEGIC_MERGE_PATCH,
 
 Body = Mapping[str, Any]
 WriteCondition = Callable[[], bool]
-ResendCondition = Callable[[], Awaitable[bool]]
+"""Returns whether a request may be sent now, for example because this process leads."""
 
+ResendCondition = Callable[[], Awaitable[bool]]
+"""Returns whether a binding whose response was lost may be sent again."""
 
 RESEND_DELAYS: Final = (0.5, 1.0, 2.0, 4.0, 8.0, 16.0)
 """Seconds before each repetition of a binding whose response was lost."""

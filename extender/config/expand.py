@@ -15,7 +15,10 @@ from extender.config.field_path import child
 from extender.config.model import Plugin, PluginSet, Profile
 
 ExtensionPointLookup = Callable[[str], frozenset[str] | None]
+"""Returns the keys of the extension points that a plugin implements; None if the plugin is unknown."""
+
 ExpandedPlugins = Mapping[str, tuple[Plugin, ...]]
+"""The enabled plugins in execution order, by extension point."""
 
 MAX_SCORE: Final = 100
 MAX_TOTAL_SCORE: Final = 2**63 - 1

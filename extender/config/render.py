@@ -27,6 +27,7 @@ from extender.config.model import (
 from extender.config.releases import DEFAULT_RELEASE, Release
 
 ArgsByScheduler = Mapping[str, Mapping[str, Mapping[str, object]]]
+"""Plugin arguments by scheduler name, then by plugin name."""
 
 
 def render_configuration(

@@ -103,7 +103,7 @@ def run_filters_on_row(
     runtime: PluginRuntime,
     pre_filter_run: PreFilterRun,
 ) -> dict[str, FilterColumn]:
-    """Run all Filter plugins on the node in *row* and return, by plugin, a column with one entry."""
+    """Run all Filter plugins on the node in *row*; return a column with one entry for each plugin, by name."""
     view = snapshot.view(np.array([row], dtype=np.int64))
     columns: dict[str, FilterColumn] = {}
     for plugin in profile.filter_plugins:

@@ -73,6 +73,7 @@ class MemberStep:
 
 
 MemberSteps: TypeAlias = Generator[MemberStep, Decision, T]
+"""A generator that yields members to schedule, receives their decisions, and returns a result."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -59,7 +59,8 @@ def schedule_in_placement(
 def _make_no_placement_status(attempt: GroupAttempt, decisions: Sequence[GroupDecision]) -> Status:
     """Return the status of a group that no placement can schedule.
 
-    Since 1.37 the message starts with the text about the group, and repeats only this text of a placement that has it.
+    Since 1.37 the message starts with `POD_GROUP_UNSCHEDULABLE_TEXT`. If the first placement has this text too, the
+    other texts of the placement are omitted.
     """
     first_status, prefix = decisions[0].status, f"0/{len(decisions)} placements are available"
     if not attempt.profile.release.uses_placement_feasible:

@@ -155,7 +155,7 @@ def _compute_max_utilization(usage: NodeUsage) -> float:
 
 def _format_bar(requested: int, allocatable: int) -> Text:
     share = requested / allocatable if allocatable else 0.0
-    filled = min(_BAR_WIDTH, round(share * _BAR_WIDTH))
+    filled_width = min(_BAR_WIDTH, round(share * _BAR_WIDTH))
     style = "red" if share > 0.9 else "yellow" if share > 0.7 else "green"
-    bar = Text("█" * filled, style=style).append("░" * (_BAR_WIDTH - filled), style="bright_black")
+    bar = Text("█" * filled_width, style=style).append("░" * (_BAR_WIDTH - filled_width), style="bright_black")
     return bar.append(f" {share:4.0%}", style="")

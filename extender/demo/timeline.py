@@ -105,13 +105,13 @@ class Timeline:
     def list_node_usages(self) -> list[NodeUsage]:
         """Return the usages of all nodes, sorted by name."""
         pods_by_node: dict[str, list[Object]] = {}
-        for stored in self.store.list_objects(PODS.storage_key):
-            pod = stored.content
+        for stored_object in self.store.list_objects(PODS.storage_key):
+            pod = stored_object.content
             if pod["status"].get("phase") not in {"Succeeded", "Failed"}:
                 pods_by_node.setdefault(pod["spec"].get("nodeName", ""), []).append(pod)
         return [
-            _make_node_usage(stored.content, pods_by_node.get(stored.content["metadata"]["name"], []))
-            for stored in self.store.list_objects(NODES.storage_key)
+            _make_node_usage(stored_object.content, pods_by_node.get(stored_object.content["metadata"]["name"], []))
+            for stored_object in self.store.list_objects(NODES.storage_key)
         ]
 
     def _add_entry(self, kind: EntryKind, subject: str, text: str = "") -> None:

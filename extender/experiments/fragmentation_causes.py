@@ -1,7 +1,7 @@
 """The free GPU milli that the target workload cannot use, by cause.
 
-The definition is that of FGD: for a pod that is drawn from the target workload, a free part of a GPU is usable, or it
-is fragmented for one cause. The sum over the causes is the fragmentation of the plugin GpuShare.
+The definition is that of FGD. Each free part of a GPU is either usable for a random pod of the target workload, or
+fragmented for one cause. The sum over the causes is the fragmentation of the plugin GpuShare.
 
 Source: hkust-adsl/kubernetes-scheduler-simulator pkg/utils/frag.go, GetNodePodFrag.
 """
@@ -30,8 +30,9 @@ def measure_fragmentation(
 ) -> dict[Cause, float]:
     """Return the expected fragmented milli of all nodes by cause.
 
-    A pod that requests no GPU can use no GPU. On a node with an accepted model, the cause is GPU for the GPUs that are
-    too full, and for all GPUs if too few of them suffice; CPU for GPUs that suffice on a node with too little free CPU.
+    A pod that requests no GPU can use no GPU. On a node with an accepted model, the cause is GPU for each GPU that is
+    too full; if too few GPUs suffice, it is GPU for all of them. The cause is CPU for GPUs that suffice on a node
+    with too little free CPU.
 
     Args:
         devices: the GPUs of the nodes.

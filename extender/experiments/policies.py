@@ -53,9 +53,9 @@ def find_policies(names: Iterable[str]) -> list[Policy]:
     policies = []
     for name in dict.fromkeys(names):
         if name not in POLICIES and (name not in plugins or name == "GpuShare"):
-            known = {known_name.lower(): known_name for known_name in (*POLICIES, *plugins)}
-            suggestions = get_close_matches(name.lower(), known, n=1)
-            hint = f"; did you mean {known[suggestions[0]]}?" if suggestions else "."
+            names_by_lower_case = {known_name.lower(): known_name for known_name in (*POLICIES, *plugins)}
+            suggestions = get_close_matches(name.lower(), names_by_lower_case, n=1)
+            hint = f"; did you mean {names_by_lower_case[suggestions[0]]}?" if suggestions else "."
             raise UnknownPolicyError(
                 f'there is no policy "{name}"{hint} Use {", ".join(POLICIES)} or a Score plugin that is installed'
             )
@@ -69,7 +69,7 @@ def build_setup(policy: Policy, target_workload: Sequence[TargetPod], seed: int)
 
 
 def _make_configuration(policy: Policy, target_workload: Sequence[TargetPod], seed: int) -> Mapping[str, Any]:
-    score = policy.name if policy.is_plugin else "GpuShare"
+    score_plugin = policy.name if policy.is_plugin else "GpuShare"
     args: dict[str, Any] = {"seed": seed, "targetWorkload": msgspec.to_builtins(tuple(target_workload))}
     if policy.is_plugin:
         args["scorePolicy"] = "BestFit"
@@ -81,13 +81,13 @@ def _make_configuration(policy: Policy, target_workload: Sequence[TargetPod], se
         "queueSort": ["PrioritySort"],
         "preFilter": ["NodeAffinity", "NodeResourcesFit", "GpuShare"],
         "filter": [*_FILTERS, "GpuShare"],
-        "score": [score],
+        "score": [score_plugin],
         "reserve": ["GpuShare"],
         "preBind": ["GpuShare"],
         "bind": ["DefaultBinder"],
     }
-    if policy.is_plugin and "preScore" in get_extension_points(load_registry()[score]):
-        points["preScore"] = [score]
+    if policy.is_plugin and "preScore" in get_extension_points(load_registry()[score_plugin]):
+        points["preScore"] = [score_plugin]
     plugins = {point: {"enabled": [{"name": name} for name in names]} for point, names in points.items()}
     return {
         "apiVersion": API_VERSION,

@@ -69,18 +69,18 @@ def run_experiment(trace: Trace, policy: Policy, seed: int) -> Run:
     """
     start_time = perf_counter()
     arrivals = make_arrivals(trace, seed)
-    arrived = np.cumsum(arrivals.gpu_milli) * 100 / trace.capacity
-    measured_pods = {int(np.searchsorted(arrived, column)): column for column in FRAGMENTATION_DEMAND_PERCENTS}
+    arrived_percent = np.cumsum(arrivals.gpu_milli) * 100 / trace.capacity
+    measured_pods = {int(np.searchsorted(arrived_percent, column)): column for column in FRAGMENTATION_DEMAND_PERCENTS}
     cluster = _Cluster(trace, arrivals, policy, seed)
-    placed = np.zeros(len(arrivals.pods), dtype=np.bool_)
+    is_placed = np.zeros(len(arrivals.pods), dtype=np.bool_)
     fragmented_percent = {}
     for index, pod in enumerate(arrivals.pods):
-        placed[index] = cluster.place(pod)
+        is_placed[index] = cluster.place(pod)
         if index in measured_pods:
             fragmented_percent[measured_pods[index]] = cluster.measure_fragmentation()
-    allocated = np.cumsum(np.where(placed, arrivals.gpu_milli, 0)) * 100 / trace.capacity
-    waiting = np.cumsum(~placed)
-    columns = np.rint(arrived).astype(np.int64)
+    allocated = np.cumsum(np.where(is_placed, arrivals.gpu_milli, 0)) * 100 / trace.capacity
+    waiting = np.cumsum(~is_placed)
+    columns = np.rint(arrived_percent).astype(np.int64)
     allocated_percent = {
         column: round(float(np.round(allocated[columns == column], 2).mean()), 2)
         for column in np.unique(columns).tolist()

@@ -14,7 +14,10 @@ from extender.extender_api.json_parts import BodyForm, CutBody, decode_as, decod
 from extender.extender_api.request_limits import RequestError, RequestLimits, check_object_size
 
 NODES_FORM: Final = BodyForm(b',"Nodes":{"metadata":{},"items":[', b']},"NodeNames":null}', b'},{"metadata":{')
-"""Source: kube-scheduler/extender/v1/types.go, ExtenderArgs; pkg/scheduler/extender.go, HTTPExtender.Filter (1.36)."""
+"""The form in which Go encodes the whole nodes of a filter or prioritize request.
+
+Source: kube-scheduler/extender/v1/types.go, ExtenderArgs; pkg/scheduler/extender.go, HTTPExtender.Filter (1.36).
+"""
 
 _NO_METADATA: Final = {"metadata": msgspec.Raw(b"{}")}
 

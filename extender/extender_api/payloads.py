@@ -49,7 +49,10 @@ _MAX_POD_NAME_LENGTH, _MAX_NAMESPACE_LENGTH = 253, 63
 """Source: apimachinery/pkg/util/validation/validation.go, DNS1123SubdomainMaxLength, DNS1123LabelMaxLength (1.36)."""
 
 _VICTIMS_FORM: Final = BodyForm(b',"NodeNameToVictims":{', b'},"NodeNameToMetaVictims":null}', b'],"NumPDBViolations":')
-"""Source: kube-scheduler/extender/v1/types.go, ExtenderPreemptionArgs, Victims (1.36)."""
+"""The form in which Go encodes the whole victims of a preempt request.
+
+Source: kube-scheduler/extender/v1/types.go, ExtenderPreemptionArgs, Victims (1.36).
+"""
 
 _VICTIMS_FIELDS: Final = ("NodeNameToMetaVictims", "NodeToMetaVictims", "NodeNameToVictims", "NodeToVictims")
 
@@ -127,8 +130,9 @@ async def decode_args(
     """
     caches = caches or DecodeCaches()
     if (recent := caches.recent_names.find(body)) is not None and len(body) <= limits.max_names_bytes:
+        raw_pod, names = recent
         with suppress(RequestError):  # the body is decoded again, because the pod is not one JSON value, or is invalid
-            return ExtenderArgs(caches.pods.get_or_create(recent[0], _decode_pod), names=recent[1])
+            return ExtenderArgs(caches.pods.get_or_create(raw_pod, _decode_pod), names=names)
     cut = cut_body(body, NODES_FORM)
     if cut is not None:
         try:

@@ -17,8 +17,8 @@ def build_preemption_result(
     """Build the result of preempt from *reviewed_victims* and the *offered_victims* of the request.
 
     Victims are sorted by importance, highest first, because kube-scheduler expects the most important one first. Pods
-    that are not in the cache come last. PDB violations are counted again. If a victim is not in the cache, the result
-    has at least the offered count, because that pod may be one of the violations.
+    that are not in the cache come last. PDB violations are counted again. If a victim is not in the cache, the count
+    is at least that of the request, because that pod may violate a budget.
 
     Source: pkg/scheduler/framework/preemption/preemption.go, pickOneNodeForPreemption (1.36).
     """

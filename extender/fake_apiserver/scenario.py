@@ -154,13 +154,13 @@ async def run_scenario(
     Raises:
         ScenarioError: the API rejects an object.
     """
-    elapsed = 0.0
+    elapsed_seconds = 0.0
     for step in scenario.steps:
-        await sleep((step.at_seconds - elapsed) / speed)
-        elapsed = step.at_seconds
+        await sleep((step.at_seconds - elapsed_seconds) / speed)
+        elapsed_seconds = step.at_seconds
         on_step(step)
         apply_step(api, step)
-    await sleep((scenario.duration_seconds - elapsed) / speed)
+    await sleep((scenario.duration_seconds - elapsed_seconds) / speed)
 
 
 def apply_step(api: Api, step: Step) -> None:

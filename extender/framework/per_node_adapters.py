@@ -28,6 +28,7 @@ FilterReasons = str | Reason | tuple[str | Reason, ...] | None
 """The result of a per-node filter: None if the node fits, else one reason or a tuple of reasons."""
 
 Cacheable = bool | Callable[[Pod], Hashable]
+"""Whether results are cached across scheduling cycles, or a function that returns the cache key of a pod."""
 
 MAX_REASONS: Final = 100
 """The maximum number of different reasons of a filter in one call. It is limited because messages list every reason."""
@@ -80,7 +81,7 @@ def make_plugin_class(definition: PerNodeDefinition) -> type[Any]:
 
 
 class _Adapter:
-    """The base class of the adapters. It creates the author's object, the object's pod argument and the cache key."""
+    """The base class of the adapters. It creates the author's object, and the pods and cache keys for its methods."""
 
     name: ClassVar[str]
     definition: ClassVar[PerNodeDefinition]

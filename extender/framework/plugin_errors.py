@@ -10,7 +10,7 @@ DEFINING_MODULE: Final = "defining_module"
 """The class attribute of third-party plugins that holds the name of the module that defines the plugin."""
 
 _TYPES_OMITTED_FROM_MESSAGES: Final = frozenset((Exception, LookupError, RuntimeError, ValueError))
-"""The exception types that messages do not name if this package raised the exception with a full sentence."""
+"""The types that messages omit for exceptions that this package raised, because their texts are full sentences."""
 
 
 def format_exception(error: BaseException, module: str = _OWN_PACKAGE) -> str:

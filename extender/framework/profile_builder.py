@@ -107,14 +107,14 @@ def build_profiles(
             extension_points if gates.release.has_pod_group_post_filter else extension_points - {_POD_GROUP_POST_FILTER}
         )
 
-    expanded, errors = expand_profiles(configuration.profiles, find_extension_points, registry)
+    expanded_profiles, errors = expand_profiles(configuration.profiles, find_extension_points, registry)
     profiles: dict[str, Profile] = {}
     shared_state = {} if shared_state is None else shared_state
     options: dict[str, Mapping[str, Mapping[str, object]]] = {}
     for profile in configuration.profiles:
         builder = _ProfileBuilder(profile, configuration, registry, gates, shared_state)
         builder.decode_options()
-        plugins = expanded.get(profile.scheduler_name, {})
+        plugins = expanded_profiles.get(profile.scheduler_name, {})
         if not errors and not builder.errors:
             built_profile = builder.build(plugins)
             if built_profile is not None:

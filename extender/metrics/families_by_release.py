@@ -21,14 +21,14 @@ class FamilyChanges:
     Attributes:
         stabilities: the new stability levels.
         deprecated_since: the release that deprecated a family, such as `1.37.0`.
-        replaced: the families that replace a family.
-        added: the families that follow a family.
+        replacements: the families that replace a family.
+        added_families: the families that follow a family.
     """
 
     stabilities: Mapping[str, Stability] = field(default_factory=dict)
     deprecated_since: Mapping[str, str] = field(default_factory=dict)
-    replaced: Mapping[str, tuple[MetricFamily, ...]] = field(default_factory=dict)
-    added: Mapping[str, tuple[MetricFamily, ...]] = field(default_factory=dict)
+    replacements: Mapping[str, tuple[MetricFamily, ...]] = field(default_factory=dict)
+    added_families: Mapping[str, tuple[MetricFamily, ...]] = field(default_factory=dict)
 
     def apply(self, family: MetricFamily) -> tuple[MetricFamily, ...]:
         """Return the families of this release in place of *family* and directly after it."""
@@ -38,7 +38,7 @@ class FamilyChanges:
             stability=self.stabilities.get(name, family.stability),
             deprecated_version=self.deprecated_since.get(name, family.deprecated_version),
         )
-        return (*self.replaced.get(name, (changed,)), *self.added.get(name, ()))
+        return (*self.replacements.get(name, (changed,)), *self.added_families.get(name, ()))
 
 
 _CHANGES: Final[Mapping[str, FamilyChanges]] = {
@@ -49,7 +49,7 @@ _CHANGES: Final[Mapping[str, FamilyChanges]] = {
             "scheduler_plugin_execution_duration_seconds": Stability.BETA,
         },
         deprecated_since={"scheduler_preemption_goroutines_duration_seconds": "1.37.0"},
-        replaced={
+        replacements={
             "scheduler_resourceclaim_creates_total": (
                 MetricFamily(
                     "dynamic_resource_allocation_resourceclaim_creates_total",
@@ -59,7 +59,7 @@ _CHANGES: Final[Mapping[str, FamilyChanges]] = {
                 ),
             ),
         },
-        added={
+        added_families={
             "scheduler_pending_pods": (
                 MetricFamily(
                     "scheduler_queued_entities",

@@ -68,5 +68,5 @@ def calculate_totals(snapshot: Snapshot, waiting: int, cost: Cost | None) -> Clu
 def calculate_cost(snapshot: Snapshot, get_price: NodePriceFunction) -> Cost:
     """Return the sum of the prices of all nodes."""
     prices = [get_price(node) for node in snapshot.nodes]
-    known = [price for price in prices if price is not None]
-    return Cost(sum(known), len(prices) - len(known))
+    known_prices = [price for price in prices if price is not None]
+    return Cost(sum(known_prices), len(prices) - len(known_prices))

@@ -66,8 +66,8 @@ def format_node_groups(groups: Sequence[NodeGroup]) -> list[str]:
         (format_count(len(group.nodes), "node") if group.nodes else "", ", ".join(group.reasons), _shorten(group.nodes))
         for group in groups[:_MAX_GROUPS]
     ]
-    omitted = len(groups) - _MAX_GROUPS
-    more = [f"  and {format_count(omitted, 'group')} more"] if omitted > 0 else []
+    omitted_count = len(groups) - _MAX_GROUPS
+    more = [f"  and {format_count(omitted_count, 'group')} more"] if omitted_count > 0 else []
     return format_table(rows, right_aligned=[0]) + more
 
 
@@ -86,8 +86,8 @@ def _format_copies(copies_by_node: Mapping[str, int]) -> list[str]:
         (str(count), f"on each of {len(nodes)} nodes" if len(nodes) > 1 else "on 1 node", _shorten(nodes))
         for count, nodes in nodes_by_count.items()
     ]
-    omitted = len(rows) - _MAX_GROUPS
-    more = [f"  and {format_count(omitted, 'other number')} of copies"] if omitted > 0 else []
+    omitted_count = len(rows) - _MAX_GROUPS
+    more = [f"  and {format_count(omitted_count, 'other number')} of copies"] if omitted_count > 0 else []
     return format_table(rows[:_MAX_GROUPS], right_aligned=[0]) + more
 
 
@@ -99,8 +99,8 @@ def format_fit_table(results: Sequence[FitCount]) -> str:
         reason = "the limit" if first_group is None else ", ".join(first_group.reasons)
         if first_group is not None and first_group.nodes:
             reason += f" on {format_count(len(first_group.nodes), 'node')}"
-        others = len(result.stopped_by) - 1
-        if others > 0:
-            reason += f", and {format_count(others, 'other group')} of nodes"
+        other_count = len(result.stopped_by) - 1
+        if other_count > 0:
+            reason += f", and {format_count(other_count, 'other group')} of nodes"
         rows.append((result.pod.key, str(result.count), result.last_node or "-", reason))
     return "\n".join(format_table(rows, right_aligned=[1], indent="")) + "\n"

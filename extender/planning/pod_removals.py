@@ -104,10 +104,10 @@ class PodRemovals:
         self._remove(pod)
 
     def _record_violations(self, pod: AssignedPodInfo) -> list[str]:
-        violated = self._remaining_disruptions.count_disruption(pod)
-        for budget in violated:
+        violated_budgets = self._remaining_disruptions.count_disruption(pod)
+        for budget in violated_budgets:
             self.violations.setdefault(budget, []).append(pod.key)
-        return violated
+        return violated_budgets
 
     def drain_node(self, node: str) -> None:
         """Add the pods of a cordoned node to those that `evict_drained_pods` evicts."""
@@ -134,9 +134,9 @@ class PodRemovals:
 
     def evict_victim(self, pod: AssignedPodInfo) -> list[str]:
         """Remove a victim of preemption from its node; return the names of the budgets that this violates."""
-        violated = self._disrupt_victim(pod) if not pod.terminating else []
+        violated_budgets = self._disrupt_victim(pod) if not pod.terminating else []
         self._remove(pod)
-        return violated
+        return violated_budgets
 
     def count_victim(self, pod: AssignedPodInfo) -> list[str]:
         """Count a victim of preemption that is itself a new pod of the scenario; return the violated budgets."""
@@ -148,8 +148,8 @@ class PodRemovals:
         for name in self._remaining_disruptions.list_budgets(pod):
             budget = self._cache.snapshot().get_object(PodDisruptionBudget, name)
             if budget is not None:
-                allowed = max(0, budget.status.disruptions_allowed - 1)
-                status = replace(budget.status, disruptions_allowed=allowed)
+                disruptions_allowed = max(0, budget.status.disruptions_allowed - 1)
+                status = replace(budget.status, disruptions_allowed=disruptions_allowed)
                 self._edits.put_object(replace(budget, status=status), budget)
         return self._record_violations(pod)
 

@@ -76,12 +76,12 @@ class RemainingDisruptions:
 
     def count_disruption(self, pod: AssignedPodInfo) -> list[str]:
         """Count a pod that leaves its node against its budgets. Return the names of the violated budgets."""
-        violated: list[str] = []
+        violated_budgets: list[str] = []
         for index in self._find_counted_budgets(pod):
             self._remaining[index] -= 1
             if self._remaining[index] < 0:
-                violated.append(self._cluster.names[index])
-        return violated
+                violated_budgets.append(self._cluster.names[index])
+        return violated_budgets
 
     def list_budgets(self, pod: AssignedPodInfo) -> list[str]:
         """Return the names of the budgets that count the eviction of *pod*."""

@@ -80,8 +80,8 @@ def _sort_surplus(pods: Iterable[AssignedPodInfo]) -> list[AssignedPodInfo]:
     pods_per_node = Counter(pod.node_name for pod in pods)
 
     def make_key(pod: AssignedPodInfo) -> tuple[int, float, str]:
-        created = pod.pod.metadata.creation_timestamp
-        return -pods_per_node[pod.node_name], -created.timestamp() if created else 0.0, pod.key
+        creation_time = pod.pod.metadata.creation_timestamp
+        return -pods_per_node[pod.node_name], -creation_time.timestamp() if creation_time else 0.0, pod.key
 
     return sorted(pods, key=make_key)
 
@@ -104,7 +104,7 @@ def _describe_unknown_workload(scale: Scale, cache: Cache) -> str:
     return problem + did_you_mean(str(scale), sorted(names))
 
 
-def _make_new_pods(scale: Scale, template: Pod, taken: set[str], count: int) -> list[Pod]:
+def _make_new_pods(scale: Scale, template: Pod, used_names: set[str], count: int) -> list[Pod]:
     """Return *count* pending copies of *template* with new names."""
     pods: list[Pod] = []
     prefix = scale.name if scale.kind == "statefulset" else f"{scale.name}-new"
@@ -112,7 +112,7 @@ def _make_new_pods(scale: Scale, template: Pod, taken: set[str], count: int) -> 
     while len(pods) < count:
         name = f"{prefix}-{number}"
         number += 1
-        if name not in taken:
+        if name not in used_names:
             meta = replace(
                 template.metadata,
                 name=name,

@@ -98,14 +98,15 @@ class Scenario:
 
     def find_lost_nodes(self, snapshot: Snapshot) -> list[str]:
         """Return the names of the nodes that are removed or lost, in the order of the cluster."""
-        removed = set(self.remove)
+        removed_names = set(self.remove)
         if not self.lose:  # usual; a scenario of a sweep should not visit all nodes
-            rows = (snapshot.row(name) for name in removed)
+            rows = (snapshot.row(name) for name in removed_names)
             return [snapshot.names[row] for row in sorted(row for row in rows if row is not None)]
         return [
             node.metadata.name
             for node in snapshot.nodes
-            if node.metadata.name in removed or any(node.metadata.labels.get(key) == value for key, value in self.lose)
+            if node.metadata.name in removed_names
+            or any(node.metadata.labels.get(key) == value for key, value in self.lose)
         ]
 
     def check(self, snapshot: Snapshot) -> None:
@@ -144,8 +145,8 @@ def _find_unknown_names(scenario: Scenario, snapshot: Snapshot) -> Iterator[str]
             keys = {label for node in snapshot.nodes for label in node.metadata.labels}
             yield f"--lose {key}={value}: no node has the label {key}{did_you_mean(key, keys)}"
         elif value not in values:
-            known = ", ".join(sorted(values)[:5])
-            yield f"--lose {key}={value}: no node has this value; {key} has {known}"
+            known_values = ", ".join(sorted(values)[:5])
+            yield f"--lose {key}={value}: no node has this value; {key} has {known_values}"
 
 
 def _find_contradictions(scenario: Scenario, snapshot: Snapshot) -> Iterator[str]:

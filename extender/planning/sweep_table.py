@@ -17,7 +17,7 @@ class SweepRow:
     Attributes:
         scenario: the name of the scenario.
         waiting: the number of pods that are left without a node, except pods that were pending before.
-        blocked, lost, evicted, moved: the numbers of such pods.
+        blocked, lost, evicted, moved: the numbers of pods in these lists of `make_what_if_values`.
         cpu: the requested and allocatable CPU afterwards, in milli-CPU.
     """
 
@@ -51,18 +51,18 @@ def make_sweep_row(values: Mapping[str, Any]) -> SweepRow:
 
 def format_sweep_table(rows: list[SweepRow]) -> str:
     """Return a summary and the twenty scenarios with the most pods left, then blocked, lost, evicted, moved."""
-    harmless = sum(row.is_harmless for row in rows)
-    verb = "leaves" if harmless == 1 else "leave"
-    summary = f"{format_count(len(rows), 'scenario')}; {harmless} {verb} every pod on a node."
-    worst = sorted(
+    harmless_count = sum(row.is_harmless for row in rows)
+    verb = "leaves" if harmless_count == 1 else "leave"
+    summary = f"{format_count(len(rows), 'scenario')}; {harmless_count} {verb} every pod on a node."
+    sorted_rows = sorted(
         rows, key=lambda row: (-row.waiting, -row.blocked, -row.lost, -row.evicted, -row.moved, row.scenario)
     )
     table = [("SCENARIO", "LEFT", "BLOCKED", "LOST", "EVICTED", "MOVED", "CPU")]
-    for row in worst[:_MAX_ROWS]:
+    for row in sorted_rows[:_MAX_ROWS]:
         counts = (row.waiting, row.blocked, row.lost, row.evicted, row.moved)
         cells = [str(count) for count in counts]
         table.append((row.scenario, cells[0], cells[1], cells[2], cells[3], cells[4], format_percent(*row.cpu)))
-    omitted = len(rows) - _MAX_ROWS
-    more = [f"and {format_count(omitted, 'scenario')} more"] if omitted > 0 else []
+    omitted_count = len(rows) - _MAX_ROWS
+    more = [f"and {format_count(omitted_count, 'scenario')} more"] if omitted_count > 0 else []
     lines = format_table(table, right_aligned=range(1, 7), indent="") if rows else []
     return "\n".join([summary, "", *lines, *more]) + "\n"

@@ -80,9 +80,9 @@ class NodeAffinityArgs(msgspec.Struct, frozen=True, rename="camel"):
         required = added_affinity.required_during_scheduling_ignored_during_execution
         for index, term in enumerate(required.node_selector_terms if required else ()):
             errors += _validate_term(term, item(child(field_path, f"{_REQUIRED}.nodeSelectorTerms"), index))
-        for index, preferred in enumerate(added_affinity.preferred_during_scheduling_ignored_during_execution):
-            if preferred.weight:
-                errors += _validate_term(preferred.preference, item(child(field_path, _PREFERRED), index))
+        for index, preferred_term in enumerate(added_affinity.preferred_during_scheduling_ignored_during_execution):
+            if preferred_term.weight:
+                errors += _validate_term(preferred_term.preference, item(child(field_path, _PREFERRED), index))
         return errors
 
 
@@ -167,8 +167,8 @@ class NodeAffinity:
         affinity = _get_node_affinity(pod)
         if not self._has_added_preferred_terms and not affinity.preferred_during_scheduling_ignored_during_execution:
             return SKIP_SCORE
-        preferred = _get_preferred_terms(pod)
-        return PreScoreResult(status=preferred) if isinstance(preferred, Status) else PreScoreResult()
+        preferred_terms = _get_preferred_terms(pod)
+        return PreScoreResult(status=preferred_terms) if isinstance(preferred_terms, Status) else PreScoreResult()
 
     def pre_score_is_cacheable(self, pod: PodInfo) -> bool:  # noqa: ARG002  the extension point's signature
         """Return True: the result depends only on the pod's spec."""
@@ -176,8 +176,8 @@ class NodeAffinity:
 
     def score_cache_key(self, pod: PodInfo) -> Hashable | None:
         """Return the pod's preferred terms."""
-        preferred = _get_preferred_terms(pod)
-        return None if isinstance(preferred, Status) else preferred
+        preferred_terms = _get_preferred_terms(pod)
+        return None if isinstance(preferred_terms, Status) else preferred_terms
 
     def score(self, pod: PodInfo, nodes: NodeView, state: Any) -> IntArray:  # noqa: ARG002  the extension point's signature
         """Return the summed weights of the preferred terms that match each node.
@@ -191,8 +191,8 @@ class NodeAffinity:
         if isinstance(preferred_terms, Status):
             raise ValueError(preferred_terms.message)  # noqa: TRY004  the term is invalid, not of a wrong type
         weight_sums = np.zeros(len(nodes), dtype=np.int64)
-        for preferred in (*self._added_preferred_terms, *preferred_terms):
-            weight_sums += match_node_selector_term(nodes, preferred.term) * np.int64(preferred.weight)
+        for preferred_term in (*self._added_preferred_terms, *preferred_terms):
+            weight_sums += match_node_selector_term(nodes, preferred_term.term) * np.int64(preferred_term.weight)
         return weight_sums
 
     def normalize_score(self, pod: PodInfo, scores: IntArray, nodes: NodeView, state: Any) -> IntArray:  # noqa: ARG002

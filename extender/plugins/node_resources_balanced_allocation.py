@@ -175,12 +175,12 @@ class NodeResourcesBalancedAllocation:
         """
         if self.score_cache_key(pod) is not None:
             return resources
-        replaced = self._device_backed_resource_builder.replace_device_backed(
+        scored_resources = self._device_backed_resource_builder.replace_device_backed(
             [balanced.resource for balanced in resources], nodes.snapshot
         )
         return [
             _BalancedResource(resource, balanced.added_amounts)
-            for resource, balanced in zip(replaced, resources, strict=True)
+            for resource, balanced in zip(scored_resources, resources, strict=True)
         ]
 
     def _compute_scores(self, resources: Sequence[_BalancedResource], nodes: NodeView) -> IntArray:

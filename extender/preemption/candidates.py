@@ -85,7 +85,7 @@ class _BatchSelection:
 def _select_victims(
     inputs: DryRunInputs, rows: IntArray, group_rows: frozenset[int], budgets: Budgets
 ) -> _BatchSelection:
-    """Select the victims on each of *rows*, and on *group_rows* by pod groups."""
+    """Select the victims on each of *rows*; on the rows in *group_rows*, pods of groups are evicted together."""
     is_group_row: BoolArray = np.isin(rows, list(group_rows))
     pod_rows = rows[~is_group_row]
     potential_victims = find_potential_victims(inputs.pod, inputs.snapshot, pod_rows)
@@ -125,15 +125,17 @@ def find_candidates(
     if len(rows) and attempt.rng is not None and not attempt.all_nodes:
         rows = np.roll(rows, -attempt.rng.randrange(len(rows)))
     inputs = DryRunInputs(pod, snapshot, attempt.profile, attempt.runtime, attempt.diagnosis.pre_filter_run)
-    non_violating: list[Candidate] = []
-    violating: list[Candidate] = []
+    non_violating_candidates: list[Candidate] = []
+    violating_candidates: list[Candidate] = []
     reason_counts: Counter[str] = Counter()
     errors: list[str] = []
     failed_count = 0
     budgets = list_budgets(snapshot, attempt.profile.release)
     group_rows = find_rows_with_group_members(snapshot, attempt.profile)
     next_index = 0
-    while next_index < len(rows) and not (non_violating and len(non_violating) + len(violating) >= num_candidates):
+    while next_index < len(rows) and not (
+        non_violating_candidates and len(non_violating_candidates) + len(violating_candidates) >= num_candidates
+    ):
         # If the first nodes fail, most other nodes fail too. Batches grow, because each batch has a fixed cost.
         batch_rows = rows[next_index : next_index + max(num_candidates, 3 * next_index, _MIN_BATCH_SIZE)]
         next_index += len(batch_rows)
@@ -142,9 +144,11 @@ def find_candidates(
         errors += selection.errors
         failed_count += len(batch_rows) - len(selection.candidates)
         for num_pdb_violations, make_candidate in selection.candidates:
-            candidates = violating if num_pdb_violations else non_violating
+            candidates = violating_candidates if num_pdb_violations else non_violating_candidates
             if len(candidates) < num_candidates:
                 candidates.append(make_candidate())
-            if non_violating and len(non_violating) + len(violating) >= num_candidates:
+            if non_violating_candidates and len(non_violating_candidates) + len(violating_candidates) >= num_candidates:
                 break
-    return CandidateSearchResult((*non_violating, *violating), failed_count, reason_counts, tuple(errors))
+    return CandidateSearchResult(
+        (*non_violating_candidates, *violating_candidates), failed_count, reason_counts, tuple(errors)
+    )

@@ -32,7 +32,7 @@ class PreemptionUnit:
         """Return the sort key, by which the most important unit is first.
 
         Group members are more important than other pods of the same priority, even if the group is not evicted as a
-        whole. In 1.36 only the start time of the first pod is used, and later that of the oldest pod.
+        whole. The start time of a unit is that of its first pod in 1.36, and that of its oldest pod since 1.37.
         """
         in_group = self.pods[0].pod.spec.scheduling_group is not None
         start_times = map(get_start_time, self.pods if release.has_group_victims else self.pods[:1])

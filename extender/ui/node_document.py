@@ -63,8 +63,8 @@ def _list_pods(snapshot: Snapshot, name: str) -> list[dict[str, Any]]:
             for resource_id, resource in enumerate(snapshot.symbols.resources)
             if requests.get(resource_id)
         }
-        ordered = {resource: texts[resource] for resource in sort_resources(texts)}
-        pods.append((-requests.get(cpu, 0), pod.key, pod.priority, ordered))
+        sorted_texts = {resource: texts[resource] for resource in sort_resources(texts)}
+        pods.append((-requests.get(cpu, 0), pod.key, pod.priority, sorted_texts))
     return [
         {"pod": key, "priority": priority, "requests": texts}
         for _, key, priority, texts in sorted(pods, key=_get_sort_key)

@@ -133,7 +133,7 @@ def _make_rows(nodes: Mapping[str, Mapping[str, Any]], plugins: Sequence[str], u
     groups: dict[bytes, list[str]] = {}
     for name, node in nodes.items():
         groups.setdefault(msgspec.json.encode(node), []).append(name)
-    ordered = sorted(groups.values(), key=lambda names: (len(nodes[names[0]]["filters"]), -len(names), names[0]))
+    sorted_groups = sorted(groups.values(), key=lambda names: (len(nodes[names[0]]["filters"]), -len(names), names[0]))
     return tuple(
         NodeRow(
             number,
@@ -142,7 +142,7 @@ def _make_rows(nodes: Mapping[str, Mapping[str, Any]], plugins: Sequence[str], u
             tuple(_make_cell(nodes[names[0]], plugin) for plugin in plugins),
             not nodes[names[0]]["filters"],
         )
-        for number, names in enumerate(ordered)
+        for number, names in enumerate(sorted_groups)
     )
 
 

@@ -98,16 +98,16 @@ def make_score_view(values: Mapping[str, Any], *, show_all: bool) -> ScoreView |
     best = tuple(values["best"])
     assigned = values["assigned"]["node"] if values["assigned"] else ""
     names = sorted(scores, key=lambda name: (-scores[name]["total"], name))
-    shown = names[: _MAX_SHOWN_NODES if show_all else _SHOWN_NODES]
-    if assigned in scores and assigned not in shown:
-        shown = [*shown, assigned]
+    shown_names = names[: _MAX_SHOWN_NODES if show_all else _SHOWN_NODES]
+    if assigned in scores and assigned not in shown_names:
+        shown_names = [*shown_names, assigned]
     scale = BAR_WIDTH / max(scores[names[0]]["total"], 1)
     next_node = next((name for name in names if scores[name]["total"] < scores[names[0]]["total"]), "")
     return ScoreView(
         tuple(scores[names[0]]["plugins"]),
         tuple(
             ScoredNode(name, scores[name]["total"], name in best, name == assigned, _make_segments(scores[name], scale))
-            for name in shown
+            for name in shown_names
         ),
         len(scores),
         best,

@@ -149,5 +149,5 @@ def _find_start(pod: Pod) -> tuple[datetime, str] | None:
     for condition in pod.status.conditions:
         if condition.type == "PodScheduled" and condition.status == "False" and condition.last_transition_time:
             return condition.last_transition_time, condition.reason or "PodScheduled is False"
-    created = pod.metadata.creation_timestamp
-    return None if created is None else (created, "created")
+    creation_time = pod.metadata.creation_timestamp
+    return None if creation_time is None else (creation_time, "created")

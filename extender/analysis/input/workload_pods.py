@@ -48,7 +48,10 @@ _DAEMON_TOLERATIONS: Final = tuple(
         ("unschedulable", "NoSchedule"),
     )
 )
-"""Source: pkg/controller/daemon/util/daemonset_util.go, AddOrUpdateDaemonPodTolerations (1.36)."""
+"""The tolerations that the DaemonSet controller adds to its pods.
+
+Source: pkg/controller/daemon/util/daemonset_util.go, AddOrUpdateDaemonPodTolerations (1.36).
+"""
 
 _NETWORK_TOLERATION: Final = Toleration(
     key="node.kubernetes.io/network-unavailable", operator="Exists", effect="NoSchedule"

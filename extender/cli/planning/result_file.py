@@ -40,8 +40,8 @@ class ResultFile:
         head, *lines = data[:complete_size].splitlines() or [b""]
         try:
             sweep_id = msgspec.json.decode(head).get("sweep")
-            finished = [msgspec.json.decode(line) for line in lines]
-            names = {(str(values["scenario"]), values["config"]) for values in finished}
+            finished_lines = [msgspec.json.decode(line) for line in lines]
+            names = {(str(values["scenario"]), values["config"]) for values in finished_lines}
         except (msgspec.DecodeError, AttributeError, KeyError, TypeError) as error:
             raise self._make_error("holds no results of a sweep; name another file") from error
         if sweep_id != self._sweep_id:

@@ -63,11 +63,11 @@ class Serializer:
 
     def convert_object(self, request: RequestInfo, content: Object, now: float) -> Object:
         """Convert one object to the requested form."""
-        converted = _convert_version(request.resource, content)
+        converted_content = _convert_version(request.resource, content)
         if self.form == _TABLE_FORM:
             meta = {"resourceVersion": content["metadata"].get("resourceVersion", "")}
-            return print_table(request.resource, [converted], now, meta, self.include_object)
-        return _make_partial_metadata(content) if self.form in _PARTIAL_FORMS else converted
+            return print_table(request.resource, [converted_content], now, meta, self.include_object)
+        return _make_partial_metadata(content) if self.form in _PARTIAL_FORMS else converted_content
 
     def encode_watch_event(self, request: RequestInfo, event: WatchEvent, now: float, *, with_columns: bool) -> bytes:
         """Encode a watch event as a line. *with_columns* includes the column definitions in a table."""

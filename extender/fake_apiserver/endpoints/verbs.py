@@ -80,8 +80,8 @@ def _parse_delete_options(request: RequestInfo, body: Object) -> Object:
 def _delete(api: Api, request: RequestInfo, options: Object) -> VerbResult:
     resource = get_storage_resource(request.resource)
     dry_run = request.dry_run or options.get("dryRun") == ["All"]
-    last_state, removed = api.delete(resource, request.namespace, request.name, options, dry_run=dry_run)
-    if not removed or resource.return_deleted_object:
+    last_state, is_removed = api.delete(resource, request.namespace, request.name, options, dry_run=dry_run)
+    if not is_removed or resource.return_deleted_object:
         return VerbResult(last_state)
     details = {"name": request.name, "kind": resource.plural, "uid": last_state["metadata"]["uid"]}
     return VerbResult(

@@ -117,7 +117,8 @@ def _merge_list(name: str, target: Sequence[Any], patch: list[Any], order: Any, 
         if not isinstance(element, dict) or merge_key not in element:
             raise new_bad_request(f"map: {element} does not contain declared merge key: {merge_key}")
         index = next(
-            (index for index, existing in enumerate(result) if existing.get(merge_key) == element[merge_key]), None
+            (index for index, old_element in enumerate(result) if old_element.get(merge_key) == element[merge_key]),
+            None,
         )
         if element.get(_DIRECTIVE) == "delete":
             if index is not None:

@@ -120,7 +120,9 @@ def set_condition(pod: Object, condition: Object, now: str) -> Object:
     """
     status = pod.get("status") or {}
     conditions = list(status.get("conditions") or [])
-    index = next((index for index, existing in enumerate(conditions) if existing["type"] == condition["type"]), None)
+    index = next(
+        (index for index, old_condition in enumerate(conditions) if old_condition["type"] == condition["type"]), None
+    )
     if index is None:
         conditions.append({"lastProbeTime": None, "lastTransitionTime": now, **condition})
     else:

@@ -81,6 +81,7 @@ class StoreChange:
 
 
 StoreListener = Callable[[str], None]
+"""Called after each change with the storage key of the resource."""
 
 
 def make_namespaced_key(content: Object) -> str:

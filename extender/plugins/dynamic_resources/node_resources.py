@@ -219,11 +219,11 @@ def _compute_mapped_amount(
         problem = f"ConsumedCapacity is nil, but Capacity key '{mapping.capacity_key}' is set"
         location = f"in NodeAllocatableResourceMappings for resource {resource}"
         raise AllocationError(f"claim {claim_key}, device {device_result.device.device.name}: {problem} {location}")
-    consumed = device_result.consumed_capacity.get(mapping.capacity_key)
-    if consumed is None:
+    consumed_amount = device_result.consumed_capacity.get(mapping.capacity_key)
+    if consumed_amount is None:
         return None
-    mapped_amount = parse_formatted(consumed.text)
-    if consumed.rounded:
+    mapped_amount = parse_formatted(consumed_amount.text)
+    if consumed_amount.rounded:
         mapped_amount = mapped_amount._replace(format=Format.BINARY)  # upstream always rounds to this format
     return mapped_amount if factor is None else mapped_amount.times(parse(factor))
 

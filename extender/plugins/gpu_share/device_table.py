@@ -57,9 +57,9 @@ def assign_devices(free: list[int], request: GpuRequest, indices: tuple[int, ...
     the most free milli are used too, and nothing is left of them.
     """
     if len(indices) != request.count or any(index >= len(free) for index in indices):
-        fitting = sorted((milli, index) for index, milli in enumerate(free) if milli >= request.milli)
-        others = sorted((-milli, index) for index, milli in enumerate(free) if milli < request.milli)
-        indices = tuple(index for _, index in (fitting + others)[: request.count])
+        sufficient = sorted((milli, index) for index, milli in enumerate(free) if milli >= request.milli)
+        insufficient = sorted((-milli, index) for index, milli in enumerate(free) if milli < request.milli)
+        indices = tuple(index for _, index in (sufficient + insufficient)[: request.count])
     for index in indices:
         free[index] = max(0, free[index] - request.milli)
 

@@ -61,8 +61,8 @@ class FillTables:
         positions = {kind: position for position, kind in enumerate(kinds)}
         weights = np.zeros((len(model_positions), len(kinds)))
         for pod in pods:
-            accepted = pod.list_accepted_models(model_positions)
-            weights[accepted, positions[pod.cpu, pod.request]] += pod.weight
+            accepted_models = pod.list_accepted_models(model_positions)
+            weights[accepted_models, positions[pod.cpu, pod.request]] += pod.weight
         self._cpu_only_weights = weights * ~self._has_gpu
         self._filled_weights = weights * totals
         parts = np.arange(MILLI_PER_GPU + 1)[:, None]
@@ -143,10 +143,10 @@ def compute_model_demand(
     demand = np.zeros(len(model_positions))
     total_demand = sum(pod.weight * pod.request.total for pod in pods)
     for pod in pods:
-        accepted = pod.list_accepted_models(model_positions)
-        gpus = int(gpus_by_model[accepted].sum())
+        accepted_models = pod.list_accepted_models(model_positions)
+        gpus = int(gpus_by_model[accepted_models].sum())
         if gpus and pod.gpu_count:
-            demand[accepted] += pod.weight * pod.request.total / total_demand * int(gpus_by_model.sum()) / gpus
+            demand[accepted_models] += pod.weight * pod.request.total / total_demand * int(gpus_by_model.sum()) / gpus
     return demand
 
 
@@ -158,12 +158,14 @@ def compute_expected_unused_milli(pods: Sequence[TargetPod]) -> NDArray[np.float
     weights = np.zeros(MILLI_PER_GPU + 1)
     for pod in pods:
         weights[pod.gpu_milli] += pod.weight if pod.gpu_milli else 0.0
-    unused = np.arange(MILLI_PER_GPU + 1, dtype=np.float64)
+    unused_milli = np.arange(MILLI_PER_GPU + 1, dtype=np.float64)
     for free in range(1, MILLI_PER_GPU + 1):
-        fitting = weights[1 : free + 1]
-        if fitting.any():
-            unused[free] = fitting @ unused[free - 1 :: -1][: len(fitting)] / fitting.sum()
-    return unused
+        fitting_weights = weights[1 : free + 1]
+        if fitting_weights.any():
+            unused_milli[free] = (
+                fitting_weights @ unused_milli[free - 1 :: -1][: len(fitting_weights)] / fitting_weights.sum()
+            )
+    return unused_milli
 
 
 def _round(scores: FloatArray) -> IntArray:

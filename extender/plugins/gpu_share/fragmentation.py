@@ -37,14 +37,14 @@ class FragmentationTables:
         self._usable_by_whole_gpus: NDArray[np.float64] = np.zeros((*shape, MAX_DEVICES + 1))
         parts, counts = np.arange(MILLI_PER_GPU + 1), np.arange(MAX_DEVICES + 1)
         for pod in pods:
-            accepted = pod.list_accepted_models(model_positions)
+            accepted_models = pod.list_accepted_models(model_positions)
             cpu_step = int(np.searchsorted(self._cpu_steps, pod.cpu)) + 1
             if pod.request.is_shared:
                 usable = pod.weight * parts * (parts >= pod.gpu_milli)
-                self._usable_by_free_part[accepted, cpu_step:] += usable
+                self._usable_by_free_part[accepted_models, cpu_step:] += usable
             elif pod.gpu_count:
                 usable = pod.weight * MILLI_PER_GPU * counts * (counts >= pod.gpu_count)
-                self._usable_by_whole_gpus[accepted, cpu_step:] += usable
+                self._usable_by_whole_gpus[accepted_models, cpu_step:] += usable
 
     def fragmentation(self, devices: NodeDevices) -> FloatArray:
         """Return the fragmentation of each node in milli: the free milli minus the expected usable milli."""
@@ -84,9 +84,9 @@ class FragmentationTables:
 def remove_whole_gpus(devices: NodeDevices, request: GpuRequest, cpu: int) -> NodeDevices:
     """Return *devices* after a pod took the first `request.count` free GPUs and *cpu* milli-CPU of each node."""
     whole = devices.free == MILLI_PER_GPU
-    taken = whole & (whole.cumsum(axis=1) <= request.count)
+    is_taken = whole & (whole.cumsum(axis=1) <= request.count)
     return NodeDevices(
-        np.where(taken, 0, devices.free),
+        np.where(is_taken, 0, devices.free),
         devices.device_count,
         devices.model,
         devices.request_kinds,

@@ -93,20 +93,20 @@ def merge_pods(pods: Iterable[TargetPod]) -> tuple[TargetPod, ...]:
         kind = replace(pod, weight=1.0)
         weights[kind] = weights.get(kind, 0.0) + pod.weight
     total = sum(weights.values())
-    ordered = sorted(weights.items(), key=lambda entry: (entry[1], entry[0]), reverse=True)
-    return tuple(replace(kind, weight=weight / total) for kind, weight in ordered)
+    sorted_pods = sorted(weights.items(), key=lambda entry: (entry[1], entry[0]), reverse=True)
+    return tuple(replace(kind, weight=weight / total) for kind, weight in sorted_pods)
 
 
 def select_popular_pods(pods: Sequence[TargetPod]) -> tuple[TargetPod, ...]:
     """Return the first of *pods*, until they make up 95 % of the weight. The weights of the result sum up to 1."""
-    selected: list[TargetPod] = []
+    selected_pods: list[TargetPod] = []
     cumulative_weight = 0.0
     for pod in pods:
         if cumulative_weight >= _POPULAR_SHARE:
             break
-        selected.append(pod)
+        selected_pods.append(pod)
         cumulative_weight += pod.weight
-    return tuple(replace(pod, weight=pod.weight / cumulative_weight) for pod in selected)
+    return tuple(replace(pod, weight=pod.weight / cumulative_weight) for pod in selected_pods)
 
 
 @dataclass(frozen=True, slots=True)

@@ -70,11 +70,11 @@ class TopologyToMatchedTermCount:
     def get_counts_by_node(self, nodes: NodeView, key: str) -> IntArray:
         """Return the count of each node's domain: int64, shape (len(nodes),), 0 for nodes without label *key*."""
         size = len(nodes.snapshot.symbols.get_label_values(key))
-        padded = np.zeros(size + 1, dtype=np.int64)
+        padded_counts = np.zeros(size + 1, dtype=np.int64)
         counts = self._counts.get(key)
         if counts is not None:
-            padded[: min(size, len(counts))] = counts[:size]
-        return padded[nodes.label_value_ids(key)]  # ABSENT, -1, selects the last entry
+            padded_counts[: min(size, len(counts))] = counts[:size]
+        return padded_counts[nodes.label_value_ids(key)]  # ABSENT, -1, selects the last entry
 
     def is_positive_by_node(self, nodes: NodeView, key: str) -> BoolArray:
         """Return the nodes whose domain has a count above 0: bool, shape (len(nodes),), False without label *key*."""

@@ -15,6 +15,7 @@ from extender.plugins.inter_pod_affinity.domain_counts import TopologyToMatchedT
 from extender.plugins.inter_pod_affinity.dry_run import DryRunMatchedTermCount
 
 MatchedTermCount = TopologyToMatchedTermCount | DryRunMatchedTermCount
+"""The number of matched terms by topology key and domain."""
 
 _AFFINITY = Reason("node(s) didn't match pod affinity rules", Code.UNRESOLVABLE)
 _ANTI_AFFINITY = Reason("node(s) didn't match pod anti-affinity rules")

@@ -36,6 +36,7 @@ class PreFilterState:
 
 
 TopologyKeyIterators = tuple[Callable[[PodSignature], Iterator[str]], ...]
+"""Functions that yield the topology keys of the terms that pods with a signature match."""
 
 
 def build_topology_key_iterators(pod: PodInfo, snapshot: Snapshot, release: Release) -> TopologyKeyIterators:

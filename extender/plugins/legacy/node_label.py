@@ -51,9 +51,9 @@ class NodeLabelArgs(msgspec.Struct, frozen=True, rename="camel"):
             ("presentLabelsPreference", self.present_labels_preference, self.absent_labels_preference),
         )
         return [
-            FieldError(child(path, key), _format_conflict(conflicting[0], present, absent))
+            FieldError(child(path, key), _format_conflict(conflicting_labels[0], present, absent))
             for key, present, absent in pairs
-            if (conflicting := [label for label in present if label in absent])
+            if (conflicting_labels := [label for label in present if label in absent])
         ]
 
 

@@ -3,8 +3,8 @@
 **Rejects** a node if a label in `affinityLabels` does not have the required value. The value in the pod's node selector
 is required. For a label that is not in the selector, the value on the first matching pod's node is required. The first
 matching pod is the first assigned pod of the same namespace that has all labels of the pod. A label that is not in the
-selector is not checked if no service selects the pod, no pod matches, or the node of the first matching pod lacks it.
-Preemption may help.
+selector is checked only if a service selects the pod, a pod matches, and the node of the first matching pod has the
+label. Preemption may help.
 
 **Scores** nodes by the pods of the pod's first service. For each label in `antiAffinityLabelsPreference`, a node scores
 the percentage of these pods that are not on nodes with its value of the label. A node without the label scores 0. The
