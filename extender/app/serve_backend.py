@@ -333,7 +333,7 @@ def _make_extender_service(
         options.other_scheduler_names,
         describe_sync_error,
         verbs.decision_log,
-        end_assumption=_ignore_uid if assumptions is None else assumptions.end,
+        end_assumption=_ignore_uid if assumptions is None else assumptions.supersede,
     )
     _export_staleness(informers, telemetry.verb_metrics)
     extender_service = ExtenderService(

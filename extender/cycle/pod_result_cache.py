@@ -77,10 +77,10 @@ class PodResultCache(Generic[ResultT]):
             if self._run_count == 1:
                 self._recorded_results = {}
             return
-        cacheable = {name: result for name, result in self._recorded_results.items() if result is not None}
-        self.plugins_to_run = tuple(plugin for plugin in self._plugins if plugin.name not in cacheable)
-        self.cycle_state = {name: result.state for name, result in cacheable.items()}
-        self.skipped_plugins = frozenset(name for name, result in cacheable.items() if result.skip)
+        cacheable_results = {name: result for name, result in self._recorded_results.items() if result is not None}
+        self.plugins_to_run = tuple(plugin for plugin in self._plugins if plugin.name not in cacheable_results)
+        self.cycle_state = {name: result.state for name, result in cacheable_results.items()}
+        self.skipped_plugins = frozenset(name for name, result in cacheable_results.items() if result.skip)
         self._recorded_results = None
 
     def get_plugins_after(self, plugin: Any) -> Sequence[Any]:

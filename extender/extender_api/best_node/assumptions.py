@@ -106,7 +106,7 @@ class Assumptions:
         """
         uid = _get_uid(pod)
         self._count_event("chosen")
-        self._supersede(uid)
+        self.supersede(uid)
         if uid in self._cache.assigned_pods:
             return False
         if len(self._assumptions) >= MAX_ASSUMPTIONS:
@@ -129,7 +129,7 @@ class Assumptions:
             self._timer = loop.call_at(assumption.deadline, self._on_timer)
         return True
 
-    def _supersede(self, uid: str) -> None:
+    def supersede(self, uid: str) -> None:
         """End the assumption of the pod *uid*, if there is one, because there is a new request about the pod."""
         assumption = self._assumptions.get(uid)
         if assumption is not None:
@@ -139,7 +139,7 @@ class Assumptions:
         """Expire overdue assumptions, and end that of *pod*, about which there is a new request."""
         if self._assumptions:
             self._expire(asyncio.get_running_loop().time())
-            self._supersede(_get_uid(pod))
+            self.supersede(_get_uid(pod))
 
     def on_pod_change(self, pod: Pod) -> None:
         """Update or end the assumption of *pod* after the watch showed a change and the cache was updated."""

@@ -111,8 +111,8 @@ class Store:
 
     def get(self, storage_key: str, namespace: str, name: str) -> Object | None:
         """Return the current object, or None."""
-        stored = self._objects[storage_key].get(f"{namespace}/{name}")
-        return stored.content if stored else None
+        stored_object = self._objects[storage_key].get(f"{namespace}/{name}")
+        return stored_object.content if stored_object else None
 
     def list_objects(self, storage_key: str, namespace: str = "") -> list[StoredObject]:
         """Return the current objects, sorted by namespace and name; an empty namespace means all."""
@@ -151,8 +151,8 @@ class Store:
         changes = self._changes[storage_key]
         if not changes or changes[-1].resource_version <= resource_version:
             return iter(())
-        first = bisect_right(changes, resource_version, key=lambda change: change.resource_version)
-        return iter([changes[index] for index in range(first, len(changes))])
+        first_index = bisect_right(changes, resource_version, key=lambda change: change.resource_version)
+        return iter([changes[index] for index in range(first_index, len(changes))])
 
     def put(self, storage_key: str, content: Object) -> Object:
         """Store a new or updated object with the next resource version; return the stored object.
@@ -160,24 +160,26 @@ class Store:
         The store takes ownership of *content*.
         """
         key = make_namespaced_key(content)
-        previous = self._objects[storage_key].get(key)
-        stored = self._assign_next_version(content)
-        self._objects[storage_key][key] = stored
-        event = StoreEvent.MODIFIED if previous else StoreEvent.ADDED
-        self._publish(storage_key, StoreChange(stored.resource_version, event, stored, previous))
-        return stored.content
+        previous_object = self._objects[storage_key].get(key)
+        stored_object = self._assign_next_version(content)
+        self._objects[storage_key][key] = stored_object
+        event = StoreEvent.MODIFIED if previous_object else StoreEvent.ADDED
+        self._publish(storage_key, StoreChange(stored_object.resource_version, event, stored_object, previous_object))
+        return stored_object.content
 
     def remove(self, storage_key: str, namespace: str, name: str, last_content: Object | None = None) -> Object | None:
         """Remove an object; return its last state with the resource version of the deletion, or None if it is missing.
 
         The last state is *last_content*, or else the stored object.
         """
-        previous = self._objects[storage_key].pop(f"{namespace}/{name}", None)
-        if previous is None:
+        previous_object = self._objects[storage_key].pop(f"{namespace}/{name}", None)
+        if previous_object is None:
             return None
-        stored = self._assign_next_version(last_content or previous.content)
-        self._publish(storage_key, StoreChange(stored.resource_version, StoreEvent.DELETED, stored, previous))
-        return stored.content
+        stored_object = self._assign_next_version(last_content or previous_object.content)
+        self._publish(
+            storage_key, StoreChange(stored_object.resource_version, StoreEvent.DELETED, stored_object, previous_object)
+        )
+        return stored_object.content
 
     def compact(self) -> None:
         """Discard all stored changes, as a compaction of etcd does. The objects remain."""
