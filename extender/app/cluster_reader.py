@@ -188,7 +188,7 @@ class ClusterReader:
     async def _select_pods(
         self, pods: Sequence[Pod], selection: PodSelection, profiles: Mapping[str, Profile]
     ) -> list[Pod]:
-        """Return the pods that decide which kinds are read. Names without a pod are left to the caller."""
+        """Return the pods that decide which kinds are read. Names without a pod are ignored here."""
         if not selection.names:
             pending_pods = (pod for pod in pods if not pod.spec.node_name and selection.matches(pod))
             return [pod for pod in pending_pods if pod.spec.scheduler_name in profiles]

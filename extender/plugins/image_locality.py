@@ -5,8 +5,8 @@
 **Scores** nodes by the total size of the pod's images that they have. The images of init containers, containers and
 image volumes count. Each size is multiplied by the fraction of all nodes that have the image. Otherwise pods would
 concentrate on the few nodes with a rare image. A total of 23 MiB or less scores 0. A total of 1000 MiB per image or
-more scores 100. Release 1.36 does not count image volumes in this number of images. Images are compared by name. A name
-without a tag gets the tag `:latest`.
+more scores 100. In release 1.36, image volumes do not raise this limit. Images are compared by name. A name without a
+tag gets the tag `:latest`.
 
 **Requeued on** no event.
 

@@ -83,12 +83,12 @@ def _split_queue(queue: SchedulingQueue) -> dict[str, list[QueuedPodInfo]]:
     """Return the pods of each queue. The iterator of the queue yields activeQ, then backoffQ, then all others."""
     counts, pods = queue.count_pending_pods(), iter(queue)
     active, backoff = list(islice(pods, counts["active"])), list(islice(pods, counts["backoff"]))
-    others = list(pods)
+    other_pods = list(pods)
     return {
         "active": active,
         "backoff": backoff,
-        "unschedulable": [pod for pod in others if not pod.gating_plugin],
-        "gated": [pod for pod in others if pod.gating_plugin],
+        "unschedulable": [pod for pod in other_pods if not pod.gating_plugin],
+        "gated": [pod for pod in other_pods if pod.gating_plugin],
     }
 
 
@@ -150,7 +150,7 @@ class DecisionsDocumentMaker:
 
 
 def make_attempt_row(attempt: AttemptRecord, *, with_pod: bool) -> list[LiveCell]:
-    """Return the row of an attempt; *with_pod*: with the pod in a column, and with a shortened message."""
+    """Return the row of an attempt. If *with_pod* is true, a column has the pod, and a long message is shortened."""
     message = attempt.message
     if with_pod and len(message) > _MAX_MESSAGE:
         message = f"{message[:_MAX_MESSAGE]}..."

@@ -29,10 +29,10 @@ def score_dot_prod(devices: NodeDevices, request: GpuRequest, cpu: int) -> IntAr
 
 def score_best_fit(devices: NodeDevices, request: GpuRequest, cpu: int) -> IntArray:
     """Prefer the least CPU and GPU that is left on the node."""
-    left = (devices.cpu - cpu) / _MAX_MILLI_CPU * 0.5 + (
+    remaining_share = (devices.cpu - cpu) / _MAX_MILLI_CPU * 0.5 + (
         devices.free.sum(axis=1) - request.total
     ) / _MAX_GPU_MILLI * 0.5
-    return _truncate((1 - left) * 100)
+    return _truncate((1 - remaining_share) * 100)
 
 
 def score_gpu_clustering(devices: NodeDevices, request: GpuRequest, cpu: int) -> IntArray:  # noqa: ARG001  the policies' signature
