@@ -138,7 +138,7 @@ class PodRemovals:
         self._remove(pod)
         return violated_budgets
 
-    def count_victim(self, pod: AssignedPodInfo) -> list[str]:
+    def count_new_victim(self, pod: AssignedPodInfo) -> list[str]:
         """Count a victim of preemption that is itself a new pod of the scenario; return the violated budgets."""
         self._unplaced_uids.add(pod.uid)
         return self._disrupt_victim(pod)

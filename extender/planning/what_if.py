@@ -271,7 +271,7 @@ class _ScenarioRun:
         """Evict the victims of *candidate*, and queue their replacements."""
         for victim in candidate.victims:
             if victim.assumed:
-                violated = self.removals.count_victim(victim)
+                violated = self.removals.count_new_victim(victim)
                 del self._moved[victim.uid]
                 self._queue.append(self.placer.unassign(victim.uid))
             else:

@@ -29,7 +29,7 @@ class CostMeter:
         self._total = 0
 
     def spend(self, amount: int) -> bool:
-        """Add *amount* to the cost.
+        """Add *amount* to the cost; return True, so that the call can be part of a condition.
 
         Raises:
             ValueError: the limit is exceeded.

@@ -119,7 +119,7 @@ class FillTables:
         filled = (np.minimum(copies // self._counts, enough_cpu) * self._filled_weights[devices.model]).sum(axis=1)
         total = devices.free.sum(axis=1)
         for_cpu_only = (self._cpu_only_weights[devices.model] * (enough_cpu > 0)).sum(axis=1)
-        next_pod = _NEXT_POD_WEIGHT * (total - self._fragmentation.fragmentation(devices))
+        next_pod = _NEXT_POD_WEIGHT * (total - self._fragmentation.compute_fragmentation(devices))
         unfilled: FloatArray = total - next_pod - (1 - _NEXT_POD_WEIGHT) * filled - for_cpu_only * total
         return unfilled
 

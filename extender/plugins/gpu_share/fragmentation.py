@@ -1,8 +1,8 @@
 """FGD's score: the growth of the GPU fragmentation of a node.
 
-The fragmentation of a node is the expected part of its free GPUs that a pod of the target workload cannot use. For a
-given GPU model and amount of free CPU, it is a sum over the GPUs of the node. Tables therefore replace the sum over the
-target workload.
+The fragmentation of a node is the expected part of its free GPUs that a pod of the target workload cannot use. What a
+pod can use depends only on the GPU model, the free CPU, the free milli of each GPU and the number of entirely free
+GPUs. So the sums over the pods of the target workload are computed once, in tables.
 
 Source: hkust-adsl/kubernetes-scheduler-simulator pkg/utils/frag.go, NodeGpuShareFragAmount;
 pkg/simulator/plugin/fgd_score.go, calculateGpuShareFragExtendScore.
@@ -46,12 +46,12 @@ class FragmentationTables:
                 usable = pod.weight * MILLI_PER_GPU * counts * (counts >= pod.gpu_count)
                 self._usable_by_whole_gpus[accepted_models, cpu_step:] += usable
 
-    def fragmentation(self, devices: NodeDevices) -> FloatArray:
+    def compute_fragmentation(self, devices: NodeDevices) -> FloatArray:
         """Return the fragmentation of each node in milli: the free milli minus the expected usable milli."""
         cpu_step = self._find_cpu_step(devices.cpu)
         usable = self._usable_by_free_part[devices.model[:, None], cpu_step[:, None], devices.free].sum(axis=1)
-        whole = (devices.free == MILLI_PER_GPU).sum(axis=1)
-        whole_usable = self._usable_by_whole_gpus[devices.model, cpu_step, whole]
+        whole_count = (devices.free == MILLI_PER_GPU).sum(axis=1)
+        whole_usable = self._usable_by_whole_gpus[devices.model, cpu_step, whole_count]
         unusable: FloatArray = devices.free.sum(axis=1) - usable - whole_usable
         return unusable
 
@@ -64,7 +64,7 @@ class FragmentationTables:
             scores: IntArray = self.score_devices(devices, request, cpu).max(axis=1)
             return scores.clip(0)
         remaining = remove_whole_gpus(devices, request, cpu)
-        return _scale(self.fragmentation(devices) - self.fragmentation(remaining))
+        return _scale(self.compute_fragmentation(devices) - self.compute_fragmentation(remaining))
 
     def score_devices(self, devices: NodeDevices, request: GpuRequest, cpu: int) -> IntArray:
         """Return a score for each GPU, shape (nodes, width), for a part of one GPU; -1 if the GPU is too full."""
@@ -75,16 +75,16 @@ class FragmentationTables:
         remaining_usable = (
             usable.sum(axis=1, keepdims=True) - usable + self._usable_by_free_part[model, cpu_step, remaining]
         )
-        whole = (free == MILLI_PER_GPU).sum(axis=1, keepdims=True) - (free == MILLI_PER_GPU)
-        remaining_usable += self._usable_by_whole_gpus[model, cpu_step, whole]
-        after = free.sum(axis=1, keepdims=True) - request.milli - remaining_usable
-        return np.where(fits, _scale(self.fragmentation(devices)[:, None] - after), -1)
+        whole_count = (free == MILLI_PER_GPU).sum(axis=1, keepdims=True) - (free == MILLI_PER_GPU)
+        remaining_usable += self._usable_by_whole_gpus[model, cpu_step, whole_count]
+        fragmentation_after = free.sum(axis=1, keepdims=True) - request.milli - remaining_usable
+        return np.where(fits, _scale(self.compute_fragmentation(devices)[:, None] - fragmentation_after), -1)
 
 
 def remove_whole_gpus(devices: NodeDevices, request: GpuRequest, cpu: int) -> NodeDevices:
     """Return *devices* after a pod took the first `request.count` free GPUs and *cpu* milli-CPU of each node."""
-    whole = devices.free == MILLI_PER_GPU
-    is_taken = whole & (whole.cumsum(axis=1) <= request.count)
+    is_whole = devices.free == MILLI_PER_GPU
+    is_taken = is_whole & (is_whole.cumsum(axis=1) <= request.count)
     return NodeDevices(
         np.where(is_taken, 0, devices.free),
         devices.device_count,

@@ -39,5 +39,5 @@ def test_the_sum_over_the_causes_is_the_fragmentation_that_fgd_uses() -> None:
     devices = nodes(*rows)
     by_cause = measure_fragmentation(devices, WORKLOAD, MODELS)
     assert all(by_cause.values()), "each cause occurs"
-    expected = FragmentationTables(WORKLOAD, MODELS).fragmentation(devices).sum()
+    expected = FragmentationTables(WORKLOAD, MODELS).compute_fragmentation(devices).sum()
     assert sum(by_cause.values()) == pytest.approx(expected)

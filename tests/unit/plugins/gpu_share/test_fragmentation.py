@@ -41,14 +41,16 @@ def sum_over_workload(free: list[int], model: str, cpu: int) -> float:
 
 def test_the_fragmentation_of_a_node_without_cpu_is_all_that_is_free() -> None:
     tables = FragmentationTables(WORKLOAD, MODELS)
-    assert tables.fragmentation(nodes(([300, 1000], 2, 0))).tolist() == [1300]
+    assert tables.compute_fragmentation(nodes(([300, 1000], 2, 0))).tolist() == [1300]
 
 
 def test_the_fragmentation_is_the_expected_unusable_part() -> None:
     tables = FragmentationTables(WORKLOAD, MODELS)
     # 0.4 can use 1000 of 1300, 0.2 as well; two whole GPUs, model T4 and pods without GPUs can use nothing.
-    assert tables.fragmentation(nodes(([300, 1000], 2, 64000))) == pytest.approx([1300 - 0.6 * 1000])
-    assert tables.fragmentation(nodes(([300, 1000], 1, 64000))) == pytest.approx([1300 - 0.6 * 1000 - 0.2 * 1300])
+    assert tables.compute_fragmentation(nodes(([300, 1000], 2, 64000))) == pytest.approx([1300 - 0.6 * 1000])
+    assert tables.compute_fragmentation(nodes(([300, 1000], 1, 64000))) == pytest.approx(
+        [1300 - 0.6 * 1000 - 0.2 * 1300]
+    )
 
 
 def test_the_tables_equal_the_sum_over_the_workload_on_random_nodes() -> None:
@@ -58,7 +60,7 @@ def test_the_tables_equal_the_sum_over_the_workload_on_random_nodes() -> None:
         free = (rng.integers(0, 11, 4) * 100).tolist()
         model, cpu = int(rng.integers(0, 3)), int(rng.integers(0, 20)) * 1000
         expected = sum_over_workload(free, list(MODELS)[model], cpu)
-        assert tables.fragmentation(nodes((free, model, cpu))) == pytest.approx([expected])
+        assert tables.compute_fragmentation(nodes((free, model, cpu))) == pytest.approx([expected])
 
 
 def test_the_score_of_a_gpu_is_that_of_the_node_after_the_pod_on_random_nodes() -> None:
