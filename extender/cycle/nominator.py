@@ -51,7 +51,7 @@ def run_filters_with_nominated_pods(
             nominated_by_row[row] = [hypothesis.assume_pod(pod_info, name) for pod_info in nominated_pods]
     if not nominated_by_row:
         return filter_results
-    snapshot_with_nominated = hypothesis.snapshot()
+    snapshot_with_nominated_pods = hypothesis.snapshot()
     columns = {
         name: FilterColumn(
             column.rejected.copy(), {reason: mask.copy() for reason, mask in column.masks_by_reason.items()}
@@ -59,9 +59,11 @@ def run_filters_with_nominated_pods(
         for name, column in filter_results.columns.items()
     }
     for row, assumed_pods in nominated_by_row.items():
-        cycle_state = add_pods_to_cycle_state(assumed_pods, row, pod, snapshot_with_nominated, profile, pre_filter_run)
+        cycle_state = add_pods_to_cycle_state(
+            assumed_pods, row, pod, snapshot_with_nominated_pods, profile, pre_filter_run
+        )
         row_run = replace(pre_filter_run, cycle_state=cycle_state)
-        row_columns = run_filters_on_row(row, pod, snapshot_with_nominated, profile, runtime, row_run)
+        row_columns = run_filters_on_row(row, pod, snapshot_with_nominated_pods, profile, runtime, row_run)
         if any(column.rejected[0] for column in row_columns.values()):
             for name, row_column in row_columns.items():
                 if name not in columns:  # the plugin did not run before, because earlier plugins rejected all nodes

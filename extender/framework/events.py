@@ -93,8 +93,8 @@ class ClusterEvent:
         action: the kind of change.
         old: the object before the event; None if it was added.
         new: the object after the event; None if it was deleted.
-        label_override: the label of an event that does not come from the API server, such as `BackoffComplete`, or
-            that has another label in the emulated release.
+        label_override: the label, if the event does not come from the API server, such as `BackoffComplete`, or has
+            another label in the emulated release; else empty.
     """
 
     resource: EventResource

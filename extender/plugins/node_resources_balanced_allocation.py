@@ -176,26 +176,26 @@ class NodeResourcesBalancedAllocation:
         if self.score_cache_key(pod) is not None:
             return resources
         scored_resources = self._device_backed_resource_builder.replace_device_backed(
-            [balanced.resource for balanced in resources], nodes.snapshot
+            [balanced_resource.resource for balanced_resource in resources], nodes.snapshot
         )
         return [
-            _BalancedResource(resource, balanced.added_amounts)
-            for resource, balanced in zip(scored_resources, resources, strict=True)
+            _BalancedResource(resource, balanced_resource.added_amounts)
+            for resource, balanced_resource in zip(scored_resources, resources, strict=True)
         ]
 
     def _compute_scores(self, resources: Sequence[_BalancedResource], nodes: NodeView) -> IntArray:
         """Return the scores. Nodes that lack one of *resources* are scored separately."""
         allocatable: list[tuple[_BalancedResource, IntArray]] = []
-        for balanced in resources:
-            capacity = balanced.resource.allocatable(nodes)
+        for balanced_resource in resources:
+            capacity = balanced_resource.resource.allocatable(nodes)
             nonzero_count = np.count_nonzero(capacity)
             if nonzero_count == len(capacity):
-                allocatable.append((balanced, capacity))
+                allocatable.append((balanced_resource, capacity))
             elif nonzero_count:
                 return self._compute_scores_separately(resources, nodes, capacity)
         fractions: list[FloatArray] = []
-        for balanced, capacity in allocatable:
-            fraction = (balanced.resource.requested(nodes) + balanced.added_amounts) / capacity
+        for balanced_resource, capacity in allocatable:
+            fraction = (balanced_resource.resource.requested(nodes) + balanced_resource.added_amounts) / capacity
             fractions.append(np.minimum(fraction, 1.0, out=fraction))
         balance = ((1 - _compute_standard_deviation(fractions, len(nodes))) * _MAX_SCORE).astype(np.int64)
         scores: IntArray = balance[1] - balance[0]
@@ -224,10 +224,10 @@ def _score_single_row(resources: Sequence[_BalancedResource], nodes: NodeView, r
     """
     without_pod: list[float] = []
     with_pod: list[float] = []
-    for balanced in resources:
-        requested, capacity = balanced.resource.requested_and_allocatable(nodes, row)
+    for balanced_resource in resources:
+        requested, capacity = balanced_resource.resource.requested_and_allocatable(nodes, row)
         if capacity:
-            requested_with_pod = requested + balanced.resource.request
+            requested_with_pod = requested + balanced_resource.resource.request
             if not (0 <= requested <= requested_with_pod < _MAX_EXACT_FLOAT and 0 < capacity < _MAX_EXACT_FLOAT):
                 return None
             without_pod.append(min(requested / capacity, 1.0))
