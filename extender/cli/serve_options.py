@@ -104,7 +104,7 @@ def _load_cluster(parsed: ParsedFlags) -> tuple[SchedulerSetup, CredentialSource
 
 
 def _describe_best_node_effects(parsed: ParsedFlags, gates: FeatureGates) -> tuple[str, ...]:
-    """Return lines about what kube-scheduler no longer calls.
+    """Return lines about the plugins and extenders that kube-scheduler does not call if filter answers one node.
 
     Raises:
         InputError: the file cannot be read, or the configuration is invalid or contradicts the answer of filter.

@@ -112,8 +112,12 @@ class Reflector(Generic[T]):
     """Lists and watches one kind.
 
     Attributes:
+        transport: the connection to the API server.
         list_watch: the objects to list and watch.
         deliver: the callback for deltas, in order; it must not block.
+        clock: the source of the current time.
+        jitter: the random function that spreads retries.
+        idle_timeout: the seconds without data after which a watch is ended.
         counts: the counters since the start.
         last_error: the last error's message while the reflector is not up to date; else empty.
         forbidden: whether the last error was a 401 or 403, which lasts until permissions change.

@@ -93,7 +93,7 @@ class RequestedToCapacityRatio:
         buildRequestedToCapacityRatioScorerFunction (1.21).
         """
         total = np.zeros(len(nodes), dtype=np.int64)
-        weights = np.zeros(len(nodes), dtype=np.int64)
+        weight_sums = np.zeros(len(nodes), dtype=np.int64)
         requests = get_scored_requests(pod, self._resource_specs)
         for resource in build_weighted_resources(self._resource_specs, requests, nodes.snapshot.symbols.resources):
             requested, capacity = resource.requested_with_pod_and_allocatable(nodes)
@@ -101,8 +101,8 @@ class RequestedToCapacityRatio:
                 MAX_UTILIZATION - compute_percentages(capacity - requested, capacity, requested)
             ]
             total += scores * resource.weight
-            weights += (scores > 0) * np.int64(resource.weight)
-        mean_score = total / np.maximum(weights, 1)
+            weight_sums += (scores > 0) * np.int64(resource.weight)
+        mean_score = total / np.maximum(weight_sums, 1)
         rounded = np.floor(mean_score)
         rounded += mean_score - rounded >= 0.5
         return rounded.astype(np.int64)
