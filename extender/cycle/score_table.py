@@ -195,18 +195,18 @@ class ScoreTable:
             raw = self._runner.score(plugin, pod, view, plugin_state)
             scores = self._normalize_and_weight(weighted_plugin, pod, raw, view, plugin_state, in_range=False)
             return NodeSetScores(scores, node_set)
-        cached: NodeSetScores | None = column.derived_value
+        cached_scores: NodeSetScores | None = column.derived_value
         if (
-            cached is not None
-            and cached.node_set is node_set
-            and cached.scores.weight == weighted_plugin.weight
-            and cached.update_to(column, plugin)
+            cached_scores is not None
+            and cached_scores.node_set is node_set
+            and cached_scores.scores.weight == weighted_plugin.weight
+            and cached_scores.update_to(column, plugin)
         ):
-            return cached
+            return cached_scores
         raw = view.take(column.value)
         scores = self._normalize_and_weight(weighted_plugin, pod, raw, view, plugin_state, in_range=column.in_range)
-        cached = column.derived_value = NodeSetScores(scores, node_set, column.version)
-        return cached
+        cached_scores = column.derived_value = NodeSetScores(scores, node_set, column.version)
+        return cached_scores
 
     def sum_scores(self, node_set_scores: Sequence[NodeSetScores], node_count: int) -> ScoreTotals:
         """Return the sums of the weighted scores of *node_count* nodes."""

@@ -80,8 +80,8 @@ def _make_figure() -> "Figure":
 def _draw_allocation(figure: "Figure", runs: Sequence[Run]) -> None:
     axes = figure.subplots()
     for name, policy_runs in _group_by_policy(runs).items():
-        columns, means = _compute_means(run.allocated_percent for run in policy_runs)
-        axes.plot(columns, means, label=name)
+        demand_percents, means = _compute_means(run.allocated_percent for run in policy_runs)
+        axes.plot(demand_percents, means, label=name)
     axes.plot([0, 100], [0, 100], color="gray", linestyle=":", label="all that arrived")
     last = max(max(run.allocated_percent) for run in runs)
     axes.set_xlim(min(_FIRST_SHOWN_PERCENT, last - 1), last)
@@ -94,8 +94,8 @@ def _draw_allocation(figure: "Figure", runs: Sequence[Run]) -> None:
 def _draw_waiting_pods(figure: "Figure", runs: Sequence[Run]) -> None:
     axes = figure.subplots()
     for name, policy_runs in _group_by_policy(runs).items():
-        columns, means = _compute_means(run.waiting_pods for run in policy_runs)
-        axes.plot(columns, means, label=name)
+        demand_percents, means = _compute_means(run.waiting_pods for run in policy_runs)
+        axes.plot(demand_percents, means, label=name)
     axes.set_ylim(bottom=0)
     axes.set_xlabel(_ARRIVED_LABEL)
     axes.set_ylabel("pods that fit nowhere")
@@ -111,8 +111,8 @@ def _draw_fragmentation(figure: "Figure", runs: Sequence[Run]) -> None:
     panels = list(grid.flat)
     for axes, (name, policy_runs) in zip(panels, groups.items(), strict=False):
         curves = {cause: _compute_means(_select_cause(run, cause) for run in policy_runs) for cause in Cause}
-        columns = next(iter(curves.values()))[0]
-        axes.stackplot(columns, [means for _, means in curves.values()], labels=list(_CAUSE_LABELS.values()))
+        demand_percents = next(iter(curves.values()))[0]
+        axes.stackplot(demand_percents, [means for _, means in curves.values()], labels=list(_CAUSE_LABELS.values()))
         axes.set_title(name)
     for axes in panels[len(groups) :]:
         axes.set_visible(False)
@@ -123,7 +123,7 @@ def _draw_fragmentation(figure: "Figure", runs: Sequence[Run]) -> None:
 
 
 def _select_cause(run: Run, cause: Cause) -> dict[int, float]:
-    return {column: by_cause[cause] for column, by_cause in run.fragmented_percent.items()}
+    return {demand_percent: by_cause[cause] for demand_percent, by_cause in run.fragmented_percent.items()}
 
 
 def _group_by_policy(runs: Sequence[Run]) -> dict[str, list[Run]]:
@@ -134,10 +134,10 @@ def _group_by_policy(runs: Sequence[Run]) -> dict[str, list[Run]]:
 
 
 def _compute_means(curves: Iterable[Mapping[int, float]]) -> tuple[list[int], list[float]]:
-    """Return the columns that any curve has, ascending, and the mean of the curves at each."""
+    """Return the demands in per cent that any curve has, ascending, and the mean of the curves at each."""
     values: dict[int, list[float]] = {}
     for curve in curves:
-        for column, value in curve.items():
-            values.setdefault(column, []).append(value)
-    columns = sorted(values)
-    return columns, [mean(values[column]) for column in columns]
+        for demand_percent, value in curve.items():
+            values.setdefault(demand_percent, []).append(value)
+    demand_percents = sorted(values)
+    return demand_percents, [mean(values[demand_percent]) for demand_percent in demand_percents]

@@ -16,9 +16,9 @@ def make_run_values(run: Run) -> dict[str, Any]:
         "policy": run.policy,
         "seed": run.seed,
         "allocated_percent": {
-            str(column): run.allocated_percent[column]
-            for column in REPORTED_DEMAND_PERCENTS
-            if column in run.allocated_percent
+            str(demand_percent): run.allocated_percent[demand_percent]
+            for demand_percent in REPORTED_DEMAND_PERCENTS
+            if demand_percent in run.allocated_percent
         },
         "seconds": run.seconds,
     }
@@ -30,16 +30,16 @@ def make_curve_values(run: Run) -> dict[str, Any]:
 
     `fragmented_percent` has an object for each tenth per cent: the fragmented part of the GPUs by cause.
     """
-    columns = sorted(run.allocated_percent)
+    demand_percents = sorted(run.allocated_percent)
     values = {
         "policy": run.policy,
         "seed": run.seed,
-        "arrived_percent": columns,
-        "allocated_percent": [run.allocated_percent[column] for column in columns],
-        "waiting_pods": [run.waiting_pods[column] for column in columns],
+        "arrived_percent": demand_percents,
+        "allocated_percent": [run.allocated_percent[demand_percent] for demand_percent in demand_percents],
+        "waiting_pods": [run.waiting_pods[demand_percent] for demand_percent in demand_percents],
         "fragmented_percent": {
-            str(column): {cause.value: percent for cause, percent in by_cause.items()}
-            for column, by_cause in run.fragmented_percent.items()
+            str(demand_percent): {cause.value: percent for cause, percent in by_cause.items()}
+            for demand_percent, by_cause in run.fragmented_percent.items()
         },
     }
     return make_answer(AnswerKind.EXPERIMENT_CURVE, values)
@@ -52,7 +52,8 @@ def format_report(runs: Sequence[Run], variant: str = "") -> str:
     from them. A policy that is not published is compared with `REFERENCE_POLICY`.
     """
     names = list(dict.fromkeys(run.policy for run in runs))
-    head = ["POLICY", *(f"{column} %" for column in REPORTED_DEMAND_PERCENTS), "RANGE AT 100 %", "SECONDS"]
+    demand_titles = (f"{demand_percent} %" for demand_percent in REPORTED_DEMAND_PERCENTS)
+    head = ["POLICY", *demand_titles, "RANGE AT 100 %", "SECONDS"]
     rows = [head]
     for name in names:
         policy_runs = [run for run in runs if run.policy == name]
@@ -70,8 +71,8 @@ def format_report(runs: Sequence[Run], variant: str = "") -> str:
 def _compute_means(runs: Sequence[Run]) -> list[float | None]:
     """Return the mean allocation at each of `REPORTED_DEMAND_PERCENTS`, or None where no run has a value."""
     values = [
-        [run.allocated_percent[column] for run in runs if column in run.allocated_percent]
-        for column in REPORTED_DEMAND_PERCENTS
+        [run.allocated_percent[demand_percent] for run in runs if demand_percent in run.allocated_percent]
+        for demand_percent in REPORTED_DEMAND_PERCENTS
     ]
     return [mean(column_values) if column_values else None for column_values in values]
 

@@ -70,7 +70,10 @@ def run_experiment(trace: Trace, policy: Policy, seed: int) -> Run:
     start_time = perf_counter()
     arrivals = make_arrivals(trace, seed)
     arrived_percent = np.cumsum(arrivals.gpu_milli) * 100 / trace.capacity
-    measured_pods = {int(np.searchsorted(arrived_percent, column)): column for column in FRAGMENTATION_DEMAND_PERCENTS}
+    measured_pods = {
+        int(np.searchsorted(arrived_percent, demand_percent)): demand_percent
+        for demand_percent in FRAGMENTATION_DEMAND_PERCENTS
+    }
     cluster = _Cluster(trace, arrivals, policy, seed)
     is_placed = np.zeros(len(arrivals.pods), dtype=np.bool_)
     fragmented_percent = {}
@@ -78,14 +81,17 @@ def run_experiment(trace: Trace, policy: Policy, seed: int) -> Run:
         is_placed[index] = cluster.place(pod)
         if index in measured_pods:
             fragmented_percent[measured_pods[index]] = cluster.measure_fragmentation()
-    allocated = np.cumsum(np.where(is_placed, arrivals.gpu_milli, 0)) * 100 / trace.capacity
-    waiting = np.cumsum(~is_placed)
-    columns = np.rint(arrived_percent).astype(np.int64)
+    allocated_so_far = np.cumsum(np.where(is_placed, arrivals.gpu_milli, 0)) * 100 / trace.capacity
+    waiting_so_far = np.cumsum(~is_placed)
+    demand_percents = np.rint(arrived_percent).astype(np.int64)
     allocated_percent = {
-        column: round(float(np.round(allocated[columns == column], 2).mean()), 2)
-        for column in np.unique(columns).tolist()
+        demand_percent: round(float(np.round(allocated_so_far[demand_percents == demand_percent], 2).mean()), 2)
+        for demand_percent in np.unique(demand_percents).tolist()
     }
-    waiting_pods = {column: int(waiting[columns == column][-1]) for column in allocated_percent}
+    waiting_pods = {
+        demand_percent: int(waiting_so_far[demand_percents == demand_percent][-1])
+        for demand_percent in allocated_percent
+    }
     seconds = round(perf_counter() - start_time, 2)
     return Run(policy.name, seed, allocated_percent, waiting_pods, fragmented_percent, seconds)
 

@@ -14,7 +14,7 @@ from extender.api.kinds.pod import Pod, PodStatus
 from extender.api.read_only import copy_read_only
 from extender.cache.pod_info import PodInfo
 from extender.cache.snapshot import NodeView
-from extender.cache.tables.arrays import IntArray
+from extender.cache.tables.arrays import IntArray, make_mask
 from extender.framework.events import ClusterEventWithHint
 from extender.framework.extension_points import DependsOn
 from extender.framework.node_info import iter_node_infos
@@ -187,15 +187,9 @@ def _filter_nodes(function: Callable[..., Any], pod: Pod, nodes: NodeView, modul
             example = f"such as {_describe(node_reasons)}; leave names and amounts out of them"
             raise ValueError(f"more than {MAX_REASONS} different reasons, {example}")
     return tuple(
-        Rejection(_make_mask(positions, len(nodes)), reason if isinstance(reason, Reason) else Reason(reason))
+        Rejection(make_mask(positions, len(nodes)), reason if isinstance(reason, Reason) else Reason(reason))
         for reason, positions in positions_by_reason.items()
     )
-
-
-def _make_mask(positions: list[int], size: int) -> np.ndarray[Any, np.dtype[np.bool_]]:
-    mask = np.zeros(size, dtype=np.bool_)
-    mask[positions] = True
-    return mask
 
 
 def _score_nodes(function: Callable[..., Any], pod: Pod, nodes: NodeView, module: str) -> IntArray:

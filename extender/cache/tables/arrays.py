@@ -1,5 +1,6 @@
-"""Array types of the columns."""
+"""Array types of the columns, and functions that make arrays."""
 
+from collections.abc import Sequence
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -21,3 +22,10 @@ def widen(array: NDArray[Any], size: int, fill: int = 0) -> NDArray[Any]:
     wider = np.full((*array.shape[:-1], size), fill, dtype=array.dtype)
     wider[..., :old_size] = array
     return wider
+
+
+def make_mask(positions: Sequence[int], size: int) -> BoolArray:
+    """Return a mask that is True at *positions*: bool, shape (size,)."""
+    mask: BoolArray = np.zeros(size, dtype=np.bool_)
+    mask[positions] = True
+    return mask

@@ -17,11 +17,10 @@ pkg/scheduler/core/generic_scheduler.go, nodesWherePreemptionMightHelp (1.14).
 from collections.abc import Hashable, Sequence
 from typing import Any, ClassVar, Final
 
-import numpy as np
-
 from extender.api.kinds.node import Node
 from extender.cache.pod_info import PodInfo
 from extender.cache.snapshot import NodeView
+from extender.cache.tables.arrays import make_mask
 from extender.framework.events import ActionType, ClusterEvent, ClusterEventWithHint, EventResource, QueueingHint
 from extender.framework.extension_points import DependsOn
 from extender.framework.status import Code, Reason, Rejection
@@ -57,7 +56,7 @@ class CheckNodeCondition:
             for reason in _get_rejection_reasons(node):
                 positions_by_reason.setdefault(reason, []).append(position)
         return tuple(
-            Rejection(_make_mask(positions, len(nodes)), reason) for reason, positions in positions_by_reason.items()
+            Rejection(make_mask(positions, len(nodes)), reason) for reason, positions in positions_by_reason.items()
         )
 
     def events_to_register(self) -> Sequence[ClusterEventWithHint]:
@@ -74,12 +73,6 @@ def _get_rejection_reasons(node: Node) -> list[Reason]:
             if condition.status != required_status:
                 reasons.append(reason)
     return [*reasons, _UNSCHEDULABLE] if node.spec.unschedulable else reasons
-
-
-def _make_mask(positions: Sequence[int], size: int) -> np.ndarray[Any, np.dtype[np.bool_]]:
-    mask = np.zeros(size, dtype=np.bool_)
-    mask[positions] = True
-    return mask
 
 
 def _is_schedulable_after_node_change(pod: PodInfo, event: ClusterEvent) -> QueueingHint:  # noqa: ARG001  a hint's signature
