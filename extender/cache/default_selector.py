@@ -23,7 +23,7 @@ class _CachedSelector:
         self.selector = EVERYTHING
 
 
-def default_selector(pod: PodInfo, snapshot: Snapshot) -> Selector:
+def determine_default_selector(pod: PodInfo, snapshot: Snapshot) -> Selector:
     """Combine the selectors of the services that select *pod* and of its controller.
 
     The result is empty if there are none. The controller is used only if it is an existing ReplicationController,
@@ -31,16 +31,16 @@ def default_selector(pod: PodInfo, snapshot: Snapshot) -> Selector:
 
     Source: pkg/scheduler/framework/plugins/helper/spread.go, DefaultSelector (1.36).
     """
-    cached = pod.signature.get_or_create(_CACHE_KEY, _CachedSelector)
+    cached_selector = pod.signature.get_or_create(_CACHE_KEY, _CachedSelector)
     revisions = tuple(map(snapshot.revision, _KINDS))
-    if cached.revisions != revisions:
-        cached.selector = _compute_default_selector(pod, snapshot)
-        cached.revisions = revisions
-    return cached.selector
+    if cached_selector.revisions != revisions:
+        cached_selector.selector = _compute_default_selector(pod, snapshot)
+        cached_selector.revisions = revisions
+    return cached_selector.selector
 
 
 def get_last_default_selector(pod: PodInfo) -> Selector:
-    """Return the last result of `default_selector` for the signature of *pod*, or an empty selector."""
+    """Return the last result of `determine_default_selector` for the signature of *pod*, or an empty selector."""
     return pod.signature.get_or_create(_CACHE_KEY, _CachedSelector).selector
 
 

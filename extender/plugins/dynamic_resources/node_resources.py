@@ -24,7 +24,7 @@ from extender.api.requests import (
 )
 from extender.cache.node_matching import match_node_selector
 from extender.cache.snapshot import NodeView
-from extender.cache.tables.arrays import BoolArray, IntArray
+from extender.cache.tables.arrays import BoolArray, IntArray, make_mask
 from extender.dra.allocation_search import DeviceResult
 from extender.dra.allocator import NodeAllocation
 from extender.dra.errors import AllocationError, NodeAllocationError
@@ -64,16 +64,10 @@ def find_nodes_with_shared_claims(state_data: StateData, nodes: NodeView) -> lis
             (shared_rows, "shared by multiple pods"),
             (other_pod_rows, "is already used by another pod"),
         ):
-            mask = _make_mask(nodes, rows) & candidates
+            mask = nodes.take(make_mask(rows, len(nodes.snapshot))) & candidates
             shared_claim_nodes.append((mask, Reason(f"{subject} {problem}", Code.UNRESOLVABLE)))
             remaining = remaining & ~mask
     return shared_claim_nodes
-
-
-def _make_mask(nodes: NodeView, rows: Sequence[int]) -> BoolArray:
-    mask = np.zeros(len(nodes.snapshot), dtype=np.bool_)
-    mask[rows] = True
-    return nodes.take(mask)
 
 
 class NodeResourcesCheck:

@@ -17,7 +17,7 @@ from typing import Any, ClassVar, Final
 import numpy as np
 
 from extender.api.matching import NOTHING
-from extender.cache.default_selector import default_selector
+from extender.cache.default_selector import determine_default_selector
 from extender.cache.pod_info import PodInfo
 from extender.cache.snapshot import NodeView
 from extender.cache.tables.arrays import IntArray
@@ -43,7 +43,7 @@ class SelectorSpread:
         """Store the matcher of the pods to count as the state. Store None if the pod has no selector."""
         if pod.spec.topology_spread_constraints:
             return SKIP_SCORE
-        selector = default_selector(pod, nodes.snapshot)
+        selector = determine_default_selector(pod, nodes.snapshot)
         if selector.is_empty:
             return PreScoreResult()
         term = PodSelector(frozenset((pod.namespace,)), NOTHING, selector)

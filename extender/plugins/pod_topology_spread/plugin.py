@@ -50,7 +50,7 @@ import numpy as np
 
 from extender.api.kinds.affinity import TopologySpreadConstraint
 from extender.api.matching import Selector
-from extender.cache.default_selector import default_selector, get_last_default_selector
+from extender.cache.default_selector import determine_default_selector, get_last_default_selector
 from extender.cache.pod_batch import PodBatch
 from extender.cache.pod_info import AssignedPodInfo, PodInfo
 from extender.cache.snapshot import NodeView, Snapshot
@@ -175,7 +175,7 @@ class PodTopologySpread:
             return self._compile_constraints(pod, pod.spec.topology_spread_constraints, action, None)
         if action not in self._default_actions:
             return ()
-        selector = default_selector(pod, snapshot) if snapshot else get_last_default_selector(pod)
+        selector = determine_default_selector(pod, snapshot) if snapshot else get_last_default_selector(pod)
         if selector.is_empty:
             return ()
         return self._compile_constraints(pod, self._default_constraints, action, selector)

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from extender.cache.default_selector import default_selector, get_last_default_selector
+from extender.cache.default_selector import determine_default_selector, get_last_default_selector
 from tests.build import make_cluster, make_object, make_pod
 
 LABELS = {"app": "web", "tier": "front", "team": "x"}
@@ -56,7 +56,7 @@ def test_the_selector_combines_services_and_the_controller(
     pod: Any, objects: list[Any], matched_labels: dict[str, str]
 ) -> None:
     snapshot = make_cluster(*objects).snapshot()
-    selector = default_selector(snapshot.make_pod_info(pod), snapshot)
+    selector = determine_default_selector(snapshot.make_pod_info(pod), snapshot)
     assert selector.matches(matched_labels)
     for key in matched_labels:
         assert not selector.matches({other: value for other, value in matched_labels.items() if other != key})
@@ -75,14 +75,14 @@ def test_the_selector_combines_services_and_the_controller(
 )
 def test_these_services_and_owners_do_not_count(pod: Any, objects: list[Any]) -> None:
     snapshot = make_cluster(*objects).snapshot()
-    assert default_selector(snapshot.make_pod_info(pod), snapshot).is_empty
+    assert determine_default_selector(snapshot.make_pod_info(pod), snapshot).is_empty
 
 
 def test_the_selector_follows_the_objects() -> None:
     cache = make_cluster()
     pod = cache.snapshot().make_pod_info(make_pod(labels=LABELS))
-    assert default_selector(pod, cache.snapshot()).is_empty
+    assert determine_default_selector(pod, cache.snapshot()).is_empty
     cache.add_or_update_object(make_service({"app": "web"}))
     assert get_last_default_selector(pod).is_empty
-    assert not default_selector(pod, cache.snapshot()).is_empty
+    assert not determine_default_selector(pod, cache.snapshot()).is_empty
     assert not get_last_default_selector(pod).is_empty

@@ -178,7 +178,7 @@ def test_bind_replaces_the_assumption_of_filter() -> None:
         assert assumptions is not None
         server = FakeApiServer(WEB)
         bind_verb = BindVerb(
-            verbs.cache, verbs.profiles, profile, verbs.runtime, server, end_assumption=assumptions.end
+            verbs.cache, verbs.profiles, profile, verbs.runtime, server, end_assumption=assumptions.supersede
         )
         [node_name] = (await verbs.filter(args())).node_names or ()
         result = await bind_verb.bind(BindingArgs("web", "default", UID, node_name))
