@@ -3,14 +3,18 @@
 import time
 from collections.abc import Callable, Mapping, Sequence
 
+from fastapi import FastAPI
+
 from extender.app.serve_backend import ServeBackend
 from extender.app.standalone import StandaloneScheduler
 from extender.app.what_if_answers import make_answers
 from extender.app.wiring import SchedulerSetup, make_runtime
 from extender.framework.profiles import Profile
+from extender.scheduler.attempt_history import PluginTimer
+from extender.ui.change_feed import ChangeFeed
 from extender.ui.live_document import SchedulerView
 from extender.ui.live_source import LiveSource
-from extender.ui.mounted_pages import MountedPages, do_nothing
+from extender.ui.mounted_pages import MountedPages
 from extender.ui.pages import make_app
 from extender.ui.response_headers import LOOPBACK_HOSTS, AsgiApp, ResponseHeadersMiddleware
 from extender.ui.scheduler_pages import SchedulerPages
@@ -19,6 +23,9 @@ from extender.ui.scheduler_pages import SchedulerPages
 def make_scheduler_pages(scheduler: StandaloneScheduler) -> SchedulerPages:
     """Return the pages Queue and Decisions of a scheduler."""
     informers, context = scheduler.informers, scheduler.context
+    plugin_timer = context.attempt_history.plugin_timer = PluginTimer()
+    for runtime in scheduler.runtimes.values():
+        runtime.runner.add_observer(plugin_timer)
 
     def get_cache_age() -> float:
         return max(map(informers.get_seconds_since_contact, informers.reflectors))
@@ -26,18 +33,42 @@ def make_scheduler_pages(scheduler: StandaloneScheduler) -> SchedulerPages:
     return SchedulerPages(SchedulerView(scheduler.queue, context.attempt_history, get_cache_age, context.clock))
 
 
-def make_scheduler_source(scheduler: StandaloneScheduler, title: str) -> LiveSource:
-    """Return the cluster of a scheduler for the pages; *title* is its name."""
+def make_live_pages(
+    source: LiveSource,
+    get_setup: Callable[[], SchedulerSetup],
+    other_scheduler_names: Sequence[str] = (),
+    scheduler: StandaloneScheduler | None = None,
+) -> tuple[FastAPI, Callable[[], None]]:
+    """Return the application with the pages, and the function that ends its streams before the server stops.
+
+    Args:
+        source: the cluster.
+        get_setup: returns the configuration in force.
+        other_scheduler_names: schedulers whose pods the first profile schedules.
+        scheduler: the scheduler of this process; None without one.
+    """
+    scheduler_pages = None if scheduler is None else make_scheduler_pages(scheduler)
+    answers, changes = make_answers(source, get_setup, other_scheduler_names, is_live=True), ChangeFeed(source)
+
+    def close() -> None:
+        changes.close()
+        if scheduler_pages is not None:
+            scheduler_pages.close()
+
+    return make_app(source, scheduler_pages, answers, changes), close
+
+
+def make_pages_of_scheduler(scheduler: StandaloneScheduler, title: str) -> tuple[FastAPI, Callable[[], None]]:
+    """Return the pages of a scheduler as `make_live_pages` does; *title* is the name of the cluster."""
     profiles = scheduler.context.profiles
-    return LiveSource(title, scheduler.cache, lambda: profiles, make_runtime, time.monotonic)
+    source = LiveSource(title, scheduler.cache, lambda: profiles, make_runtime, time.monotonic)
+    return make_live_pages(source, lambda: scheduler.setup, scheduler=scheduler)
 
 
 def mount_scheduler_pages(app: AsgiApp, scheduler: StandaloneScheduler, title: str) -> MountedPages:
     """Return *app* with the pages of a scheduler; *title* is the name of the cluster."""
-    source, scheduler_pages = make_scheduler_source(scheduler, title), make_scheduler_pages(scheduler)
-    answers = make_answers(source, lambda: scheduler.setup, is_live=True)
-    pages = ResponseHeadersMiddleware(make_app(source, scheduler_pages, answers), hosts=None)
-    return MountedPages(app, pages, scheduler_pages.close)
+    pages, close = make_pages_of_scheduler(scheduler, title)
+    return MountedPages(app, ResponseHeadersMiddleware(pages, hosts=None), close)
 
 
 def mount_extender_pages(
@@ -63,9 +94,5 @@ def mount_extender_pages(
         return {**dict.fromkeys(other_scheduler_names, verbs.default_profile), **verbs.profiles}
 
     source = LiveSource(title, backend.extender_service.verbs.cache, get_profiles, make_runtime, time.monotonic)
-    answers = make_answers(source, get_setup, other_scheduler_names, is_live=True)
-    scheduler_pages = None if backend.scheduler is None else make_scheduler_pages(backend.scheduler)
-    pages = ResponseHeadersMiddleware(
-        make_app(source, scheduler_pages, answers), None if authenticated else LOOPBACK_HOSTS
-    )
-    return MountedPages(backend.app, pages, do_nothing if scheduler_pages is None else scheduler_pages.close)
+    pages, close = make_live_pages(source, get_setup, other_scheduler_names, backend.scheduler)
+    return MountedPages(backend.app, ResponseHeadersMiddleware(pages, None if authenticated else LOOPBACK_HOSTS), close)

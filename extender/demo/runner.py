@@ -15,8 +15,7 @@ from rich.console import Console
 from rich.live import Live
 
 from extender.app.standalone import StandaloneScheduler
-from extender.app.ui_pages import make_scheduler_pages, make_scheduler_source
-from extender.app.what_if_answers import make_answers
+from extender.app.ui_pages import make_pages_of_scheduler
 from extender.app.wiring import SchedulerSetup
 from extender.basics.clock import SystemClock
 from extender.client.kubeconfig import CredentialSource
@@ -28,7 +27,7 @@ from extender.fake_apiserver.scenario import Scenario, create_objects, run_scena
 from extender.fake_apiserver.server import FakeApiServer
 from extender.metrics.scheduler_metrics import make_scheduler_metrics
 from extender.serving.http_server import format_listener_url, listen, serve_http
-from extender.ui.pages import PREFIX, make_app
+from extender.ui.pages import PREFIX
 from extender.ui.response_headers import ResponseHeadersMiddleware
 
 _START_SECONDS, _JOB_SECONDS, _STOP_SECONDS = 0.3, 3.0, 0.7
@@ -117,15 +116,14 @@ async def run_demo(options: DemoOptions, console: Console) -> Timeline:
 @contextlib.asynccontextmanager
 async def _serve_pages(scheduler: StandaloneScheduler) -> AsyncIterator[str]:
     """Serve the pages of the scheduler on a free port of loopback inside the block, and yield their address."""
-    source, scheduler_pages = make_scheduler_source(scheduler, "demo"), make_scheduler_pages(scheduler)
-    answers = make_answers(source, lambda: scheduler.setup, is_live=True)
-    app = ResponseHeadersMiddleware(make_app(source, scheduler_pages, answers))
+    pages, close = make_pages_of_scheduler(scheduler, "demo")
+    app = ResponseHeadersMiddleware(pages)
     with listen("127.0.0.1", 0) as listener:
         async with serve_http(app, listener, None):
             try:
                 yield f"{format_listener_url(listener)}{PREFIX}/"
             finally:
-                scheduler_pages.close()  # otherwise the server would wait for the streams
+                close()  # otherwise the server would wait for the streams
 
 
 async def _run_scheduler_until_done(

@@ -23,3 +23,22 @@ class NullObserver:
 
     def observe_extension_point(self, profile: str, point: str, code: Code, seconds: float) -> None:
         """Do nothing."""
+
+
+class ObserverPair:
+    """An observer that forwards everything to two observers."""
+
+    __slots__ = ("_first", "_second")
+
+    def __init__(self, first: PluginObserver, second: PluginObserver) -> None:
+        self._first, self._second = first, second
+
+    def observe_plugin_call(self, plugin: str, point: str, code: Code, seconds: float) -> None:
+        """Forward the call."""
+        self._first.observe_plugin_call(plugin, point, code, seconds)
+        self._second.observe_plugin_call(plugin, point, code, seconds)
+
+    def observe_extension_point(self, profile: str, point: str, code: Code, seconds: float) -> None:
+        """Forward the observation."""
+        self._first.observe_extension_point(profile, point, code, seconds)
+        self._second.observe_extension_point(profile, point, code, seconds)

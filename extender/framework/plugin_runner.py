@@ -19,7 +19,7 @@ from extender.framework.extension_points import (
     PreScoreResult,
 )
 from extender.framework.normalize import MAX_SCORE
-from extender.framework.observer import NullObserver, PluginObserver
+from extender.framework.observer import NullObserver, ObserverPair, PluginObserver
 from extender.framework.plugin_errors import format_exception, get_defining_module
 from extender.framework.status import Code, Reason, Rejection, Status
 
@@ -89,6 +89,11 @@ class PluginRunner:
         self._on_exception = on_exception
         self._is_observed = observer is not None  # without an observer, calls are not timed
         self._observer: PluginObserver = observer or NullObserver()
+
+    def add_observer(self, observer: PluginObserver) -> None:
+        """Let another observer receive all calls from now on."""
+        self._observer = ObserverPair(self._observer, observer) if self._is_observed else observer
+        self._is_observed = True
 
     @staticmethod
     def start_timer() -> float:

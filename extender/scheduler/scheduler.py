@@ -94,6 +94,7 @@ class Scheduler:
         if entity is None:
             return False
         queued_pod_info = entity.pods[0]
+        self._context.attempt_history.start_cycle(queued_pod_info.uid)
         log_messages.log_attempt(queued_pod_info.pod_info.pod)
         if self._pod_group_scheduler is not None and queued_pod_info.pod_info.spec.scheduling_group is not None:
             await self._run_with_periodic_tasks(self._pod_group_scheduler.attempt(entity))

@@ -12,12 +12,13 @@ from extender.analysis.text_table import format_count
 from extender.basics.clock import Clock
 from extender.queueing.queued_pod_info import QueuedPodInfo
 from extender.queueing.scheduling_queue import SchedulingQueue
-from extender.scheduler.attempt_history import MAX_SECONDS, AttemptHistory, AttemptRecord
+from extender.scheduler.attempt_history import MAX_SECONDS, AttemptCounts, AttemptHistory, AttemptRecord
 
 SHOWN_PODS: Final = 50
 """The number of pods of a queue, and of attempts, that a page shows."""
 
 _MAX_MESSAGE: Final = 200
+_SHOWN_PLUGINS: Final = 3
 PLOT_WIDTH, PLOT_HEIGHT = 240, 40
 """The size of a plot in its own units; it has `MAX_SECONDS` values."""
 
@@ -133,20 +134,53 @@ class DecisionsDocumentMaker:
         durations = [1000 * second.total_seconds / max(second.attempts, 1) for second in counts]
         attempt_count = sum(second.attempts for second in counts)
         mean_duration = 1000 * sum(second.total_seconds for second in counts) / max(attempt_count, 1)
+        plugin_rows = _make_plugin_rows(counts, attempt_count)
         return LiveDocument(
             {
                 "rate": f"{rates[-1]:.0f} in the last second, {sum(rates):.0f} in the last minute",
                 "duration": f"{mean_duration:.1f} ms on average in the last minute" if attempt_count else "no attempt",
+                "plugins": _describe_plugins(plugin_rows),
+                "rate-top": f"{max(rates):.0f}",
+                "duration-top": f"{max(durations):.1f} ms",
+                "cache-age-top": f"{max(self._cache_ages, default=0.0):.1f} s",
                 "cache-age": f"{cache_age:.1f} s" if isfinite(cache_age) else "no response yet",
             },
             {
+                "plugins": plugin_rows,
                 "attempts": [
                     make_attempt_row(attempt, with_pod=True)
                     for attempt in view.attempt_history.list_attempts(SHOWN_PODS)
-                ]
+                ],
             },
             {"rate": make_line(rates), "duration": make_line(durations), "cache-age": make_line(self._cache_ages)},
         )
+
+
+def _make_plugin_rows(counts: Sequence[AttemptCounts], attempt_count: int) -> list[list[LiveCell]]:
+    """Return a row per plugin, the slowest first: the time per attempt, and the share of the time of all plugins."""
+    seconds_by_plugin: dict[str, float] = {}
+    for second in counts:
+        for plugin, seconds in second.plugin_seconds.items():
+            seconds_by_plugin[plugin] = seconds_by_plugin.get(plugin, 0.0) + seconds
+    total = sum(seconds_by_plugin.values()) or 1.0
+    ordered = sorted(seconds_by_plugin.items(), key=lambda item: (-item[1], item[0]))
+    return [
+        [
+            LiveCell(plugin),
+            LiveCell(f"{1000 * seconds / max(attempt_count, 1):.3f} ms"),
+            LiveCell(f"{100 * seconds / total:.0f} %"),
+        ]
+        for plugin, seconds in ordered
+    ]
+
+
+def _describe_plugins(rows: Sequence[Sequence[LiveCell]]) -> str:
+    return "in the last minute, per attempt" if rows else "no attempt in the last minute"
+
+
+def _format_slowest_plugins(attempt: AttemptRecord) -> str:
+    slowest = nsmallest(_SHOWN_PLUGINS, attempt.plugin_seconds.items(), key=lambda item: (-item[1], item[0]))
+    return ", ".join(f"{plugin} {1000 * seconds:.2f} ms" for plugin, seconds in slowest)
 
 
 def make_attempt_row(attempt: AttemptRecord, *, with_pod: bool) -> list[LiveCell]:
@@ -160,6 +194,7 @@ def make_attempt_row(attempt: AttemptRecord, *, with_pod: bool) -> list[LiveCell
         LiveCell(attempt.result),
         LiveCell(attempt.node, "nodes" if attempt.node else ""),
         LiveCell(f"{1000 * attempt.seconds:.1f} ms"),
+        LiveCell(_format_slowest_plugins(attempt)),
         LiveCell(str(attempt.number)),
         LiveCell(message),
     ]

@@ -29,6 +29,7 @@ class LiveFeed:
         make_document: Callable[[], bytes],
         get_time: Callable[[], float],
         sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
+        take_extra_seconds: Callable[[], float] = lambda: 0.0,
     ) -> None:
         """Create the feed without a stream.
 
@@ -36,8 +37,10 @@ class LiveFeed:
             make_document: returns the current document as JSON in one line.
             get_time: returns monotonic seconds.
             sleep: waits for a number of seconds.
+            take_extra_seconds: returns the time that readers' requests after the last event took.
         """
         self._make_document, self._get_time, self._sleep = make_document, get_time, sleep
+        self._take_extra_seconds = take_extra_seconds
         self._next_event: asyncio.Future[bytes] | None = None
         self._producer: asyncio.Task[None] | None = None
         self._closed = False
@@ -70,7 +73,8 @@ class LiveFeed:
             while self.stream_count and not self._closed:
                 start_time = self._get_time()
                 self._publish(b"data: " + self._make_document() + b"\n\n")
-                await self._sleep(max(_PERIOD_SECONDS, (self._get_time() - start_time) / _MAX_SHARE))
+                busy_seconds = self._get_time() - start_time + self._take_extra_seconds()
+                await self._sleep(max(_PERIOD_SECONDS, busy_seconds / _MAX_SHARE))
         finally:
             self._producer = None
             self._publish(b"")

@@ -1,7 +1,7 @@
 """The live cluster behind the pages: the cache of a running scheduler or extender."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
 import msgspec
@@ -12,6 +12,7 @@ from extender.analysis.input.input_errors import InputError, InputErrorLine, Sou
 from extender.analysis.pending_pods import list_pending_pods
 from extender.analysis.pod_group_outcome import PodGroupSimulator
 from extender.api.kinds.pod import Pod
+from extender.api.scheme import KINDS
 from extender.cache.cache import Cache
 from extender.cache.snapshot import Snapshot
 from extender.cycle.plugin_runtime import PluginRuntime
@@ -28,11 +29,25 @@ REFRESH_SECONDS: Final = 5.0
 class _ClusterState:
     """The cluster at a point in time: the contents of the pages Cluster and Waiting pods."""
 
+    number: int
+    version: int
     time: float
+    profiles: Mapping[str, Profile]
+    revisions: Sequence[int]
     cluster_values: Mapping[str, Any]
     cluster_document: bytes
     waiting_pods: Sequence[Sequence[Pod]]
     entries: dict[str, AlikePods] = field(default_factory=dict)
+
+
+def _is_same(state: _ClusterState, other: _ClusterState) -> bool:
+    """Return whether the pages Cluster and Waiting pods show the same for both states."""
+    return (
+        state.cluster_document == other.cluster_document
+        and state.waiting_pods == other.waiting_pods
+        and state.revisions == other.revisions
+        and state.profiles == other.profiles
+    )
 
 
 class LiveSource:
@@ -43,6 +58,7 @@ class LiveSource:
     Attributes:
         title: the name of the cluster.
         command_options: empty, because the command line reads the live cluster without options.
+        is_live: true.
     """
 
     def __init__(
@@ -62,7 +78,7 @@ class LiveSource:
             make_runtime: returns a new plugin runtime.
             get_time: returns monotonic seconds.
         """
-        self.title, self.command_options = title, ""
+        self.title, self.command_options, self.is_live = title, "", True
         self._cache, self._get_profiles, self._make_runtime = cache, get_profiles, make_runtime
         self._get_time = get_time
         self._last_state: _ClusterState | None = None
@@ -72,14 +88,32 @@ class LiveSource:
         return self._cache.snapshot()
 
     def _get_state(self) -> _ClusterState:
-        now = self._get_time()
-        if self._last_state is None or now - self._last_state.time >= REFRESH_SECONDS:
-            profiles, snapshot = self._get_profiles(), self._cache.snapshot()
-            values = make_value_visible(make_cluster_document(snapshot))
-            pods = list_pending_pods(self._cache, profiles)
-            waiting_pods = group_alike_pods(pods, snapshot, profiles)
-            self._last_state = _ClusterState(now, values, msgspec.json.encode(values), waiting_pods)
-        return self._last_state
+        now, last_state = self._get_time(), self._last_state
+        if last_state is None or now - last_state.time >= REFRESH_SECONDS:
+            self._last_state = self._make_state(now, last_state)
+            return self._last_state
+        return last_state
+
+    def _make_state(self, now: float, last_state: _ClusterState | None) -> _ClusterState:
+        profiles, snapshot = self._get_profiles(), self._cache.snapshot()
+        values = make_value_visible(make_cluster_document(snapshot))
+        pods = list_pending_pods(self._cache, profiles)
+        waiting_pods = group_alike_pods(pods, snapshot, profiles)
+        revisions = [snapshot.revision(kind) for kind in KINDS.values()]
+        state = _ClusterState(0, 0, now, profiles, revisions, values, msgspec.json.encode(values), waiting_pods)
+        if last_state is None:
+            return state
+        return replace(
+            state, number=last_state.number + 1, version=last_state.version + (not _is_same(state, last_state))
+        )
+
+    def get_state_id(self) -> int:
+        """Return the number of the state that the pages Cluster and Waiting pods show."""
+        return self._get_state().number
+
+    def get_version(self) -> int:
+        """Return the number of the last change that these pages would show."""
+        return self._get_state().version
 
     def get_cluster_document(self) -> bytes:
         """Return the document of the page Cluster as JSON."""

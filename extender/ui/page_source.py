@@ -20,16 +20,24 @@ class PageSource(Protocol):
     Attributes:
         title: the name of the cluster.
         command_options: the options that select the same cluster and configuration on the command line.
+        is_live: whether the cluster changes.
     """
 
     title: str
     command_options: str
+    is_live: bool
 
     def get_snapshot(self) -> Snapshot:
         """Return the snapshot of the cluster. The caller must not keep it."""
 
     def get_cluster_document(self) -> bytes:
         """Return the document of the page Cluster as JSON; see `make_cluster_document`."""
+
+    def get_state_id(self) -> int:
+        """Return the number of the state that the pages Cluster and Waiting pods show. Each state has another one."""
+
+    def get_version(self) -> int:
+        """Return the number of the last change that these pages would show."""
 
     def get_totals(self) -> Sequence[Mapping[str, Any]]:
         """Return the use of each resource in the whole cluster; see `make_cluster_document`."""

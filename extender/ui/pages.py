@@ -2,6 +2,8 @@
 
 import asyncio
 from collections.abc import Callable, Coroutine, Mapping
+from contextlib import AbstractContextManager, nullcontext
+from datetime import UTC, datetime
 from functools import cache
 from pathlib import Path
 from typing import Any, Final
@@ -17,6 +19,7 @@ from extender import __version__
 from extender.analysis.input.input_errors import InputError
 from extender.answers.schema_version import AnswerKind, make_answer
 from extender.cache.pod_groups import get_pod_group_key
+from extender.ui.change_feed import ChangeFeed
 from extender.ui.group_view import make_group_view
 from extender.ui.live_document import PLOT_HEIGHT, PLOT_WIDTH, LiveDocument
 from extender.ui.node_document import make_node_document
@@ -24,17 +27,23 @@ from extender.ui.page_source import PageSource, get_entries_per_page
 from extender.ui.pod_view import make_pod_view
 from extender.ui.scheduler_pages import SchedulerPages
 from extender.ui.visible_text import make_visible
-from extender.ui.waiting_view import group_by_reason
+from extender.ui.waiting_view import format_age, group_by_reason
 from extender.ui.what_if.answers import WhatIfAnswers
 from extender.ui.what_if.page import WhatIfPage
 
 PREFIX: Final = "/ui"
 _MAX_HITS: Final = 100
+_MAX_WAITING_PAGES: Final = 64
 _STATIC_FILES: Final = Path(__file__).parent / "static"
+
+Handler = Callable[..., Coroutine[Any, Any, Response]]
 
 
 def make_app(
-    source: PageSource, scheduler_pages: SchedulerPages | None = None, answers: WhatIfAnswers | None = None
+    source: PageSource,
+    scheduler_pages: SchedulerPages | None = None,
+    answers: WhatIfAnswers | None = None,
+    changes: ChangeFeed | None = None,
 ) -> FastAPI:
     """Return the ASGI application. It does not authenticate requests, and adds no protecting headers.
 
@@ -42,9 +51,10 @@ def make_app(
         source: the contents of the pages.
         scheduler_pages: the pages Queue and Decisions; None without a scheduler in this process.
         answers: answers the questions of the page What if; None without this page.
+        changes: tells the pages Cluster and Waiting pods about changes; None for a cluster that does not change.
     """
     app = FastAPI(docs_url=None, redoc_url=None, openapi_url=None, redirect_slashes=False)
-    pages = Pages(source, scheduler_pages, has_what_if=answers is not None)
+    pages = Pages(source, scheduler_pages, changes, has_what_if=answers is not None)
     app.mount(f"{PREFIX}/static", StaticFiles(directory=_STATIC_FILES), name="static")
     for path, handler in (
         ("/", pages.show_cluster),
@@ -58,18 +68,21 @@ def make_app(
         ("/search", pages.search),
     ):
         app.add_api_route(PREFIX + path, handler, methods=["GET", "HEAD"], response_model=None)
+    handlers: dict[str, Handler] = {}
     if scheduler_pages is not None:
-        for path, handler in (
-            ("/queue", pages.make_live_handler("queue.html", scheduler_pages.make_queue_document)),
-            ("/decisions", pages.make_live_handler("decisions.html", scheduler_pages.make_decisions_document)),
-            ("/events/queue", scheduler_pages.stream_queue),
-            ("/events/decisions", scheduler_pages.stream_decisions),
-        ):
-            app.add_api_route(PREFIX + path, handler, methods=["GET", "HEAD"], response_model=None)
+        handlers |= {
+            "/queue": pages.make_live_handler("queue.html", scheduler_pages.make_queue_document),
+            "/decisions": pages.make_live_handler("decisions.html", scheduler_pages.make_decisions_document),
+            "/events/queue": scheduler_pages.stream_queue,
+            "/events/decisions": scheduler_pages.stream_decisions,
+        }
     if answers is not None:
         what_if_page = WhatIfPage(source, answers, pages.render)
-        for path, what_if_handler in (("/what-if", what_if_page.show), ("/data/what-if", what_if_page.get_document)):
-            app.add_api_route(PREFIX + path, what_if_handler, methods=["GET", "HEAD"], response_model=None)
+        handlers |= {"/what-if": what_if_page.show, "/data/what-if": what_if_page.get_document}
+    if changes is not None:
+        handlers["/events/changes"] = changes.stream
+    for path, optional_handler in handlers.items():
+        app.add_api_route(PREFIX + path, optional_handler, methods=["GET", "HEAD"], response_model=None)
     app.add_api_route("/", redirect_to_pages, methods=["GET", "HEAD"], response_model=None)
     app.add_api_route(PREFIX, redirect_to_pages, methods=["GET", "HEAD"], response_model=None)
     app.add_exception_handler(HTTPException, pages.show_http_error)
@@ -85,7 +98,7 @@ async def redirect_to_pages() -> Response:
 @cache
 def get_environment() -> Environment:
     """Return the Jinja environment. Its templates escape markup, and show unprintable characters as escapes."""
-    return Environment(
+    environment = Environment(
         loader=PackageLoader("extender.ui"),
         autoescape=True,
         undefined=StrictUndefined,
@@ -93,6 +106,8 @@ def get_environment() -> Environment:
         lstrip_blocks=True,
         finalize=_finalize,
     )
+    environment.filters["age"] = format_age
+    return environment
 
 
 def _finalize(value: Any) -> Any:
@@ -103,20 +118,37 @@ def _finalize(value: Any) -> Any:
 class Pages:
     """The handlers of the pages. They run in the event loop, since the source is not thread-safe."""
 
-    def __init__(self, source: PageSource, scheduler_pages: SchedulerPages | None, *, has_what_if: bool) -> None:
+    def __init__(
+        self,
+        source: PageSource,
+        scheduler_pages: SchedulerPages | None,
+        changes: ChangeFeed | None,
+        *,
+        has_what_if: bool,
+    ) -> None:
         self._source, self._scheduler_pages, self._has_what_if = source, scheduler_pages, has_what_if
+        self._measure: Callable[[], AbstractContextManager[None]] = nullcontext if changes is None else changes.measure
+        self._waiting_pages: tuple[int, dict[int, Response]] = (-1, {})
         self._environment = get_environment()
 
     async def show_cluster(self) -> Response:
         """Show all nodes."""
         source = self._source
-        node_count, waiting_count = len(source.get_snapshot()), sum(map(len, source.list_waiting_pods()))
-        totals = source.get_totals()
-        return self.render("cluster.html", totals=totals, node_count=node_count, waiting_count=waiting_count)
+        with self._measure():
+            node_count, waiting_count = len(source.get_snapshot()), sum(map(len, source.list_waiting_pods()))
+            totals = source.get_totals()
+            return self.render(
+                "cluster.html",
+                totals=totals,
+                node_count=node_count,
+                waiting_count=waiting_count,
+                change_version=source.get_version(),
+            )
 
     async def get_cluster_document(self) -> Response:
         """Return the document of the page Cluster."""
-        return Response(self._source.get_cluster_document(), media_type="application/json")
+        with self._measure():
+            return Response(self._source.get_cluster_document(), media_type="application/json")
 
     async def show_node(self, name: str) -> Response:
         """Show one node."""
@@ -138,12 +170,29 @@ class Pages:
         groups, size = source.list_waiting_pods(), get_entries_per_page(len(source.get_snapshot()))
         page_count = max(1, -(-len(groups) // size))
         number = min(max(int(page), 1), page_count) if page.isascii() and page.isdigit() and len(page) < 10 else 1
+        state_id, pages = self._waiting_pages
+        if state_id != source.get_state_id() or len(pages) >= _MAX_WAITING_PAGES:
+            self._waiting_pages = state_id, pages = source.get_state_id(), {}
+        if number in pages:
+            return pages[number]
+        version = source.get_version()
         entries = []
         for pods in groups[(number - 1) * size : number * size]:
-            entries.append(source.describe_waiting_pods(pods))
+            with self._measure():
+                entries.append(source.describe_waiting_pods(pods))
             await asyncio.sleep(0)  # one explanation may delay a scheduler in this event loop, but not all of them
         reasons, pod_count = group_by_reason(entries), sum(map(len, groups))
-        return self.render("waiting.html", reasons=reasons, pod_count=pod_count, page=number, page_count=page_count)
+        with self._measure():
+            pages[number] = self.render(
+                "waiting.html",
+                reasons=reasons,
+                pod_count=pod_count,
+                page=number,
+                page_count=page_count,
+                now=datetime.now(UTC) if source.is_live else None,
+                change_version=version,
+            )
+        return pages[number]
 
     async def show_pod(self, namespace: str, name: str, unfold: str = "") -> Response:
         """Show one pod: why it waits, or why it is on its node."""
@@ -219,6 +268,7 @@ class Pages:
             "status": status,
             "has_scheduler": self._scheduler_pages is not None,
             "has_what_if": self._has_what_if,
+            "is_live": self._source.is_live,
         }
         html = self._environment.get_template(template).render(context)
         return Response(html, status, media_type="text/html", headers={"Cache-Control": "no-store"})

@@ -28,6 +28,7 @@ class RecordedSource:
     Attributes:
         title: the names of the files.
         command_options: the options that select the same cluster and configuration on the command line.
+        is_live: false, because a recording does not change.
     """
 
     def __init__(
@@ -48,7 +49,7 @@ class RecordedSource:
             command_options: see the class.
         """
         self.title = ", ".join(recording.sources)
-        self.command_options = command_options
+        self.command_options, self.is_live = command_options, False
         self._recording, self._profiles, self._gates = recording, profiles, gates
         self._whole_cache: Cache | None = None
         self._explainer = PodExplainer(recording, ALL_PENDING_PODS, profiles, tuple(profiles), runtime, gates)
@@ -64,6 +65,14 @@ class RecordedSource:
     def get_cluster_document(self) -> bytes:
         """Return the document of the page Cluster as JSON."""
         return self._cluster_document
+
+    def get_state_id(self) -> int:
+        """Return 0, because the cluster has one state."""
+        return 0
+
+    def get_version(self) -> int:
+        """Return 0, because the cluster never changes."""
+        return 0
 
     def get_totals(self) -> Sequence[Mapping[str, Any]]:
         """Return the use of each resource in the whole cluster; see `make_cluster_document`."""

@@ -44,11 +44,11 @@ class SchedulerPages:
 
     async def stream_queue(self) -> Response:
         """Stream the documents of the page Queue."""
-        return _stream(self._queue_feed)
+        return make_stream_response(self._queue_feed)
 
     async def stream_decisions(self) -> Response:
         """Stream the documents of the page Decisions."""
-        return _stream(self._decisions_feed)
+        return make_stream_response(self._decisions_feed)
 
     def close(self) -> None:
         """End all streams, because the process stops."""
@@ -60,7 +60,12 @@ def _make_encoder(make_document: Callable[[], LiveDocument]) -> Callable[[], byt
     return lambda: msgspec.json.encode(make_value_visible(msgspec.to_builtins(make_document())))
 
 
-def _stream(feed: LiveFeed) -> Response:
+def make_stream_response(feed: LiveFeed) -> Response:
+    """Return a stream of the events of *feed*.
+
+    Raises:
+        HTTPException: the feed has too many readers, or is closed.
+    """
     if feed.is_full:
         raise HTTPException(503, f"{MAX_STREAMS} live pages are open already.")
     return StreamingResponse(feed.stream(), media_type="text/event-stream", headers={"Cache-Control": "no-store"})

@@ -22,7 +22,7 @@ class AlikePods:
         summary: a sentence about the nodes.
         message: kube-scheduler's message.
         owner: the kind and the name of the controller; empty without one.
-        since: since when the first of the pods waits, as text; empty if the objects do not have a time.
+        since: since when the first of the pods waits; None if the objects do not have a time.
         event: what happened at that time.
         near_miss_node: the node that is closest to being feasible; empty if there is none.
         near_miss_lines: what this node lacks, and what would help.
@@ -34,7 +34,7 @@ class AlikePods:
     summary: str
     message: str
     owner: str
-    since: str
+    since: datetime | None
     event: str
     near_miss_node: str
     near_miss_lines: tuple[str, ...]
@@ -133,16 +133,27 @@ def format_owner(pod: Pod) -> str:
     return ""
 
 
-def find_waiting_start(pods: Iterable[Pod]) -> tuple[str, str]:
-    """Return since when the first of *pods* waits, in UTC, and what happened then; two empty texts if unknown.
+def find_waiting_start(pods: Iterable[Pod]) -> tuple[datetime | None, str]:
+    """Return since when the first of *pods* waits, in UTC, and what happened then; None and an empty text if unknown.
 
     A pod waits since its condition PodScheduled became false, or else since it was created.
     """
     starts = [start for pod in pods if (start := _find_start(pod)) is not None]
     if not starts:
-        return "", ""
+        return None, ""
     time, event = min(starts, key=lambda start: start[0])
-    return f"{time.astimezone(UTC):%Y-%m-%d %H:%M:%S} UTC", event
+    return time.astimezone(UTC), event
+
+
+def format_age(start: datetime, now: datetime) -> str:
+    """Return the time from *start* to *now* in its two largest units, such as `2 h 5 min`."""
+    seconds = max(int((now - start).total_seconds()), 0)
+    days, hours, minutes = seconds // 86400, seconds // 3600 % 24, seconds // 60 % 60
+    if days:
+        return f"{days} d {hours} h"
+    if hours:
+        return f"{hours} h {minutes} min"
+    return f"{minutes} min {seconds % 60} s" if minutes else f"{seconds} s"
 
 
 def _find_start(pod: Pod) -> tuple[datetime, str] | None:

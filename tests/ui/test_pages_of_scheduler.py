@@ -51,6 +51,7 @@ def url(scheduler: LiveScheduler) -> str:
 PAGES = [
     *("", "waiting", "pods/default/large", "pods/default/web", "pods/default/held", "nodes/n1", "queue", "decisions"),
     "groups/default/ring",
+    "what-if?drain=n1",
 ]
 
 
@@ -158,3 +159,40 @@ def test_an_open_stream_does_not_delay_the_end_of_the_process(tmp_path: Path, br
         running.process.stop()
         assert time.monotonic() - start < 4.0
         page.close()
+
+
+def test_the_pages_cluster_and_waiting_pods_follow_the_cluster(open_page: OpenPage, tmp_path: Path) -> None:
+    """The page is not loaded again: its content is replaced, and the link with the focus keeps it."""
+    with run_live_scheduler(tmp_path, make_node("n1"), make_pod("large", cpu="16")) as running:
+        running.wait_for("waiting", "default/large")
+        waiting = open_page(f"{running.url}waiting", **READER_OPTIONS)
+        cluster = open_page(running.url, **READER_OPTIONS)
+        expect(waiting.locator("#connection")).to_have_text("Live.")
+        expect(cluster.locator("#connection")).to_have_text("Live.")
+        waiting.get_by_role("link", name="default/large").focus()
+        cluster.get_by_label("Colour by").select_option("memory")
+        running.create(make_node("n2"), make_pod("huge", cpu="32"))
+        expect(waiting.get_by_role("link", name="default/huge")).to_be_visible(timeout=20_000)
+        expect(waiting.get_by_role("link", name="default/large")).to_be_focused()
+        expect(waiting.locator("[data-since]").first).to_contain_text(" s")
+        expect(cluster.get_by_role("heading", level=1)).to_have_text("2 nodes", timeout=20_000)
+        assert cluster.get_by_label("Colour by").input_value() == "memory"
+        for page in (waiting, cluster):
+            assert page.evaluate("performance.getEntriesByType('navigation').length") == 1
+            page.close()
+
+
+def test_a_question_is_answered_beside_the_scheduler(open_page: OpenPage, scheduler: LiveScheduler) -> None:
+    page = open_page("what-if?add=1&like=n1", **READER_OPTIONS)
+    page.locator("html[data-ready=true]").wait_for(state="attached")
+    expect(page.locator("#command")).to_have_text("extender what-if --add 1 --like n1")
+    expect(page.get_by_role("region", name="Totals").get_by_role("row").nth(1)).to_contain_text("2")
+    assert scheduler.get("data/cluster")[1].count("n1-new-1") == 0
+
+
+def test_the_time_of_each_plugin_is_shown(open_page: OpenPage, scheduler: LiveScheduler) -> None:
+    scheduler.create(make_pod("timed"))
+    page = open_page("decisions", **READER_OPTIONS)
+    row = page.get_by_role("row").filter(has_text="default/timed")
+    expect(row).to_contain_text(re.compile(r"[A-Z][A-Za-z]+ \d+\.\d\d ms"))
+    expect(page.get_by_role("region", name="Time per plugin")).to_contain_text("NodeResourcesFit")

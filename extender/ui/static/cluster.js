@@ -3,6 +3,7 @@
 import {
   drawCells, drawMark, isMoveKey, layOut, makeHitTest, moveByKey, readColours, showLegend,
 } from "./node_map.js";
+import { followChanges, replaceElement } from "./refresh.js";
 
 const PREFIX = new URL(".", import.meta.url).pathname.replace(/\/static\/$/, "");
 const MAX_PODS = 8;
@@ -33,10 +34,14 @@ function addOption(select, value, text) {
   select.append(option);
 }
 
-function fillOptions() {
+function addChoices() {
   for (const { resource: name } of cluster.totals) addOption(resource, name, name);
   for (const key of Object.keys(cluster.groups)) addOption(group, key, key);
   addOption(group, "", "nothing");
+}
+
+function fillOptions() {
+  addChoices();
   const query = new URLSearchParams(location.search);
   for (const select of [resource, group]) {
     const value = query.get(select.name);
@@ -140,16 +145,37 @@ function listen() {
   }).observe(map);
 }
 
-async function start() {
+async function readCluster() {
   const response = await fetch(`${PREFIX}/data/cluster`);
-  if (!response.ok) {
-    selected.textContent = `The cluster cannot be read: ${response.status}`;
-    return;
-  }
-  cluster = await response.json();
+  if (response.ok) cluster = await response.json();
+  else selected.textContent = `The cluster cannot be read: ${response.status}`;
+  return response.ok;
+}
+
+/** Show the newest state. The selected node stays selected, and the choices stay the same. */
+async function update(page) {
+  const name = cluster.nodes[current];
+  if (!(await readCluster())) return;
+  replaceElement("summary", page);
+  details.clear();
+  current = cluster.nodes.indexOf(name);
+  const choices = [resource.value, group.value];
+  for (const select of [resource, group]) select.replaceChildren();
+  addChoices();
+  [resource, group].forEach((select, index) => {
+    if ([...select.options].some((option) => option.value === choices[index])) select.value = choices[index];
+  });
+  draw();
+  showSelected(current);
+  if (current >= 0) void readPods(current);
+}
+
+async function start() {
+  if (!(await readCluster())) return;
   fillOptions();
   draw();
   listen();
+  if ("live" in map.dataset) followChanges(update);
   document.documentElement.dataset.ready = "true";
 }
 

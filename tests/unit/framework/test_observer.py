@@ -86,3 +86,15 @@ def test_plugin_calls_are_observed_with_their_codes() -> None:
         ("DefaultPreemption", "PostFilter", Code.UNSCHEDULABLE),
     } <= set(observer.calls)
     assert observer.extension_points[-1] == ("default-scheduler", "PostFilter", Code.UNSCHEDULABLE)
+
+
+def test_an_added_observer_sees_the_calls_too() -> None:
+    observer, added, profile = RecordingObserver(), RecordingObserver(), wiring.build_setup().first_profile
+    cluster = make_cluster(make_node("a")).snapshot()
+    for runtime in (wiring.make_runtime(observer), wiring.make_runtime()):
+        added.calls.clear()
+        runtime.runner.add_observer(added)
+        schedule_pod(cluster.make_pod_info(make_pod()), cluster, profile, runtime, Random(1), NodeSampler())
+        assert ("NodeResourcesFit", "Filter", Code.SUCCESS) in added.calls
+    assert ("NodeResourcesFit", "Filter", Code.SUCCESS) in observer.calls
+    assert observer.extension_points

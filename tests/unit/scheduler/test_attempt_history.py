@@ -1,6 +1,7 @@
 """The last attempts to schedule pods, and their numbers per second."""
 
-from extender.scheduler.attempt_history import AttemptCounts, AttemptHistory, AttemptRecord
+from extender.framework.status import Code
+from extender.scheduler.attempt_history import AttemptCounts, AttemptHistory, AttemptRecord, PluginTimer
 from tests.build import make_node, make_pod
 from tests.unit.scheduler.builders import SchedulerHarness
 
@@ -40,3 +41,39 @@ def test_the_scheduler_records_bound_pods_and_failures() -> None:
     assert (large.pod, large.result, large.node, large.number) == ("default/large", "unschedulable", "", 1)
     assert large.message.startswith("0/1 nodes are available: 1 Insufficient cpu.")
     assert web.uid == make_pod("web").metadata.uid
+
+
+def test_the_time_of_plugins_belongs_to_the_scheduling_cycle_of_their_pod() -> None:
+    history = AttemptHistory(PluginTimer())
+    timer = history.plugin_timer
+    assert timer is not None
+    history.start_cycle("uid-a")
+    timer.observe_plugin_call("A", "Filter", Code.SUCCESS, 0.25)
+    timer.observe_plugin_call("A", "Score", Code.SUCCESS, 0.5)
+    history.start_cycle("uid-b")
+    timer.observe_plugin_call("A", "Bind", Code.SUCCESS, 8.0)  # the binding cycle of the first pod
+    timer.observe_plugin_call("B", "Filter", Code.UNSCHEDULABLE, 0.125)
+    for pod in ("b", "a", "a"):
+        history.record(make_attempt(100.0, pod))
+    assert [attempt.plugin_seconds for attempt in history.list_attempts(3)] == [{}, {"A": 0.75}, {"B": 0.125}]
+    assert history.count_per_second(101.0)[-1].plugin_seconds == {"A": 0.75, "B": 0.125}
+
+
+def test_cycles_without_an_end_are_dropped() -> None:
+    timer = PluginTimer()
+    for number in range(1001):
+        timer.start_cycle(str(number))
+        timer.observe_plugin_call("A", "Filter", Code.SUCCESS, 1.0)
+    assert (timer.take_seconds("0"), timer.take_seconds("1")) == ({}, {"A": 1.0})
+
+
+def test_the_scheduler_measures_its_plugins_for_a_timer() -> None:
+    harness = SchedulerHarness(make_node("n1"))
+    timer = harness.context.attempt_history.plugin_timer = PluginTimer()
+    for runtime in harness.context.runtimes.values():
+        runtime.runner.add_observer(timer)
+    harness.create(make_pod("web"))
+    harness.run()
+    (attempt,) = harness.context.attempt_history.list_attempts(5)
+    assert attempt.plugin_seconds["NodeResourcesFit"] > 0.0
+    assert "DefaultBinder" not in attempt.plugin_seconds

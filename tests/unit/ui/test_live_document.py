@@ -4,11 +4,12 @@ import math
 
 import pytest
 
-from extender.scheduler.attempt_history import AttemptRecord
+from extender.scheduler.attempt_history import AttemptHistory, AttemptRecord
 from extender.ui.live_document import (
     DecisionsDocumentMaker,
     LiveCell,
     SchedulerView,
+    make_attempt_row,
     make_line,
     make_queue_document,
 )
@@ -76,7 +77,7 @@ def test_decisions_have_the_result_the_time_and_the_message() -> None:
     web, large = document.rows["attempts"]
     assert [cell.text for cell in web[1:4]] == ["default/web", "scheduled", "n1"]
     assert web[3].kind == "nodes"
-    assert large[6].text.startswith("0/1 nodes are available: 1 Insufficient cpu.")
+    assert large[7].text.startswith("0/1 nodes are available: 1 Insufficient cpu.")
     assert document.texts["cache-age"] == "2.0 s"
 
 
@@ -85,8 +86,8 @@ def test_a_long_message_is_shortened() -> None:
     view = make_view(harness)
     view.attempt_history.record(AttemptRecord(0.0, "a/b", "u", "unschedulable", "", "x" * 500, 0.002, 3))
     row = DecisionsDocumentMaker(view).make().rows["attempts"][0]
-    assert row[6].text == "x" * 200 + "..."
-    assert [cell.text for cell in row[4:6]] == ["2.0 ms", "3"]
+    assert row[7].text == "x" * 200 + "..."
+    assert [cell.text for cell in row[4:7]] == ["2.0 ms", "", "3"]
 
 
 def test_rates_and_durations_are_those_of_the_last_minute() -> None:
@@ -110,3 +111,32 @@ def test_without_a_response_of_the_api_server_the_cache_has_no_age() -> None:
 )
 def test_a_line_ends_at_the_right_and_its_largest_value_is_at_the_top(values: list[float], line: str) -> None:
     assert make_line(values) == line
+
+
+def test_the_time_of_each_plugin_is_that_of_the_last_minute_per_attempt() -> None:
+    harness = make_harness()
+    view, now = make_view(harness), math.floor(harness.clock.now())
+    view.attempt_history = AttemptHistory()
+    for age, seconds in ((1, {"A": 0.003, "B": 0.001}), (2, {"B": 0.004}), (99, {"C": 1.0})):
+        view.attempt_history.record(AttemptRecord(now - age, "a/b", "u", "error", "", "", 0.01, 1, seconds))
+    document = DecisionsDocumentMaker(view).make()
+    rows = [[cell.text for cell in row] for row in document.rows["plugins"]]
+    assert rows == [["B", "2.500 ms", "62 %"], ["A", "1.500 ms", "38 %"]]
+    assert document.texts["plugins"] == "in the last minute, per attempt"
+    assert [row[5].text for row in document.rows["attempts"]] == ["C 1000.00 ms", "B 4.00 ms", "A 3.00 ms, B 1.00 ms"]
+
+
+def test_an_attempt_names_its_three_slowest_plugins() -> None:
+    seconds = {"A": 0.001, "B": 0.004, "C": 0.002, "D": 0.003}
+    row = make_attempt_row(AttemptRecord(0.0, "a/b", "u", "error", "", "", 0.01, 1, seconds), with_pod=True)
+    assert row[5].text == "B 4.00 ms, D 3.00 ms, C 2.00 ms"
+
+
+def test_plots_have_their_largest_value_as_text() -> None:
+    harness = make_harness()
+    view, now = make_view(harness), math.floor(harness.clock.now())
+    view.attempt_history = AttemptHistory()
+    for _ in range(3):
+        view.attempt_history.record(AttemptRecord(now - 9, "a/b", "u", "scheduled", "", "", 0.01, 1))
+    texts = DecisionsDocumentMaker(view).make().texts
+    assert (texts["rate-top"], texts["duration-top"], texts["cache-age-top"]) == ("3", "10.0 ms", "2.0 s")

@@ -136,3 +136,16 @@ def test_the_number_of_streams_is_limited() -> None:
         await asyncio.gather(*tasks)
 
     asyncio.run(main())
+
+
+def test_the_requests_of_the_readers_count_for_the_feed() -> None:
+    async def main() -> None:
+        harness = Harness()
+        harness.feed = LiveFeed(lambda: b"1", lambda: harness.now, harness._sleep, take_extra_seconds=lambda: 0.25)
+        task = asyncio.create_task(read(harness.feed.stream(), []))
+        await let_others_run()
+        assert harness.sleeps == [25.0]
+        harness.feed.close()
+        await task
+
+    asyncio.run(main())

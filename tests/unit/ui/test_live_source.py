@@ -1,9 +1,13 @@
 """The live cluster behind the pages."""
 
+from collections.abc import Callable
+
 import msgspec
 import pytest
 
 from extender.analysis.input.input_errors import InputError
+from extender.api.codec import from_builtins
+from extender.api.kinds.storage import StorageClass
 from extender.app import wiring
 from extender.cache.cache import Cache
 from extender.ui.live_source import LiveSource
@@ -88,3 +92,44 @@ def test_the_search_knows_the_node_of_each_pod() -> None:
         "default/bound": "n1",
         "default/assumed": "n1",
     }
+
+
+def test_the_version_changes_with_the_cluster_but_not_with_time() -> None:
+    cluster = Cluster()
+    source = cluster.source
+    assert (source.get_state_id(), source.get_version()) == (0, 0)
+    cluster.now = 5.0
+    assert (source.get_state_id(), source.get_version()) == (1, 0)
+    cluster.cache.add_or_update_node(make_node("n2"))
+    assert source.get_version() == 0
+    cluster.now = 10.0
+    assert (source.get_state_id(), source.get_version()) == (2, 1)
+
+
+def change_waiting_pods(cluster: Cluster) -> None:
+    cluster.cache.add_or_update_pod(make_pod("waits"))
+
+
+def change_object(cluster: Cluster) -> None:
+    cluster.cache.add_or_update_object(from_builtins({"metadata": {"name": "a"}}, StorageClass))
+
+
+def change_profiles(cluster: Cluster) -> None:
+    cluster.profiles = {}
+
+
+@pytest.mark.parametrize("change", [change_waiting_pods, change_object, change_profiles])
+def test_each_change_that_a_page_could_show_has_a_version(change: Callable[[Cluster], None]) -> None:
+    cluster = Cluster()
+    assert cluster.source.get_version() == 0
+    change(cluster)
+    cluster.now = 5.0
+    assert cluster.source.get_version() == 1
+
+
+def test_a_fork_of_the_cluster_is_changed_without_a_write_to_the_cache() -> None:
+    cluster = Cluster()
+    fork = cluster.source.fork_cache()
+    fork.remove_node("n1")
+    assert (len(fork.snapshot()), len(cluster.cache.snapshot())) == (0, 1)
+    assert sorted(pod.key for pod in cluster.source.list_pods()) == ["default/assumed", "default/bound"]

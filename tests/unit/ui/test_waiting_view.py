@@ -1,7 +1,11 @@
 """The contents of the page Waiting pods."""
 
+from datetime import UTC, datetime, timedelta
+
+import pytest
+
 from extender.ui.recorded_source import RecordedSource
-from extender.ui.waiting_view import AlikePods, find_waiting_start, format_owner, group_by_reason
+from extender.ui.waiting_view import AlikePods, find_waiting_start, format_age, format_owner, group_by_reason
 from tests.build import make_pod
 
 
@@ -25,13 +29,13 @@ def test_a_pod_waits_since_its_condition_became_false() -> None:
     }
     created = {"creationTimestamp": "2026-11-23T10:00:00Z"}
     tried = make_pod("a", metadata=created, status={"phase": "Pending", "conditions": [condition]})
-    assert find_waiting_start([tried]) == ("2026-11-23 11:00:00 UTC", "Unschedulable")
+    assert find_waiting_start([tried]) == (datetime(2026, 11, 23, 11, tzinfo=UTC), "Unschedulable")
 
 
 def test_a_pod_without_the_condition_waits_since_it_was_created() -> None:
     pods = [make_pod(name, metadata={"creationTimestamp": f"2026-11-23T1{hour}:00:00Z"}) for name, hour in ("a3", "b2")]
-    assert find_waiting_start(pods) == ("2026-11-23 12:00:00 UTC", "created")
-    assert find_waiting_start([make_pod("a")]) == ("", "")
+    assert find_waiting_start(pods) == (datetime(2026, 11, 23, 12, tzinfo=UTC), "created")
+    assert find_waiting_start([make_pod("a")]) == (None, "")
 
 
 def test_the_owner_is_the_controller() -> None:
@@ -64,6 +68,15 @@ def test_an_entry_says_what_would_help(demo_source: RecordedSource) -> None:
     assert entry.near_miss_node == "general-c1"
     assert entry.near_miss_lines == ("Insufficient cpu: wants 500m, but only 400m are free (100m short)",)
     assert entry.owner == "ReplicaSet shop/frontend-5d8c"
-    assert (entry.since, entry.event) == ("2026-02-28 09:04:00 UTC", "created")
+    assert (entry.since, entry.event) == (datetime(2026, 2, 28, 9, 4, tzinfo=UTC), "created")
     assert entries["shop/api-7f4b-g3ypl"].near_miss_lines == ()
     assert entries["batch/import"].message == "waiting for scheduling gates: [example.com/quota]"
+
+
+@pytest.mark.parametrize(
+    ("seconds", "text"),
+    [(-5, "0 s"), (59, "59 s"), (60, "1 min 0 s"), (3661, "1 h 1 min"), (90_000, "1 d 1 h")],
+)
+def test_an_age_has_two_units(seconds: int, text: str) -> None:
+    start = datetime(2026, 11, 23, 11, tzinfo=UTC)
+    assert format_age(start, start + timedelta(seconds=seconds)) == text

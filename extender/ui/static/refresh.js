@@ -1,0 +1,93 @@
+// Pages about a cluster that changes: reads the page again when the server says that something changed.
+
+const PREFIX = new URL(".", import.meta.url).pathname.replace(/\/static\/$/, "");
+const connection = document.getElementById("connection");
+const AGE_SECONDS = 5;
+
+function setStatus(text) {
+  if (connection && connection.textContent !== text) connection.textContent = text;
+}
+
+/** Read a page as a document. A request is no sink of Trusted Types, and runs no script of the page. */
+function readPage(address) {
+  return new Promise((resolve, reject) => {
+    const request = new XMLHttpRequest();
+    request.open("GET", address);
+    request.responseType = "document";
+    request.addEventListener("load", () => {
+      if (request.status === 200 && request.response) resolve(request.response);
+      else reject(new Error(`status ${request.status}`));
+    });
+    request.addEventListener("error", () => reject(new Error("no answer")));
+    request.send();
+  });
+}
+
+/** Replace an element by that of a newer page. Open details stay open, and a link with the focus keeps it. */
+export function replaceElement(id, page) {
+  const old = document.getElementById(id);
+  const element = page.getElementById(id);
+  if (!old || !element) return;
+  const focus = old.contains(document.activeElement) ? document.activeElement : null;
+  const open = [...old.querySelectorAll("details[open]")].map((details) => details.id);
+  const adopted = document.adoptNode(element);
+  old.replaceWith(adopted);
+  for (const name of open) {
+    const details = document.getElementById(name);
+    if (details) details.open = true;
+  }
+  if (!focus) return;
+  const links = [...adopted.querySelectorAll("a[href], summary, [tabindex]")];
+  const same = links.find((link) =>
+    focus.href ? link.href === focus.href : link.tagName === focus.tagName && link.textContent === focus.textContent,
+  );
+  same?.focus({ preventScroll: true });
+}
+
+/** The number of the last change that this page shows. */
+const getVersion = () => Number(document.querySelector("[data-version]")?.dataset.version ?? -1);
+
+/** Call `update` with the newest version of this page after each change. */
+export function followChanges(update) {
+  let reading = false;
+  const events = new EventSource(`${PREFIX}/events/changes`);
+  events.addEventListener("message", async (event) => {
+    setStatus("Live.");
+    document.documentElement.dataset.live = "true";
+    if (JSON.parse(event.data).version === getVersion() || reading || document.hidden) return;
+    reading = true;
+    try {
+      await update(await readPage(location.href));
+    } catch {
+      setStatus("The page cannot be read again."); // the next event tries again
+    } finally {
+      reading = false;
+    }
+  });
+  events.addEventListener("error", () => {
+    const ended = events.readyState === EventSource.CLOSED;
+    setStatus(ended ? "Not live: reload the page to try again." : "Connecting again.");
+  });
+}
+
+function formatAge(seconds) {
+  const [days, hours, minutes] = [seconds / 86400, (seconds / 3600) % 24, (seconds / 60) % 60].map(Math.floor);
+  if (days) return `${days} d ${hours} h`;
+  if (hours) return `${hours} h ${minutes} min`;
+  return minutes ? `${minutes} min ${seconds % 60} s` : `${seconds} s`;
+}
+
+function showAges() {
+  for (const element of document.querySelectorAll("[data-since]")) {
+    element.textContent = formatAge(Math.max(Math.floor((Date.now() - Date.parse(element.dataset.since)) / 1000), 0));
+  }
+}
+
+setStatus("Connecting.");
+if (document.getElementById("live")) {
+  followChanges((page) => {
+    replaceElement("live", page);
+    showAges();
+  });
+  setInterval(showAges, 1000 * AGE_SECONDS);
+}
