@@ -19,6 +19,7 @@ SHOWN_PODS: Final = 50
 
 _MAX_MESSAGE: Final = 200
 _SHOWN_PLUGINS: Final = 3
+_MAX_PLUGIN_ROWS: Final = 8
 PLOT_WIDTH, PLOT_HEIGHT = 240, 40
 """The size of a plot in its own units; it has `MAX_SECONDS` values."""
 
@@ -170,7 +171,7 @@ def _make_plugin_rows(counts: Sequence[AttemptCounts], attempt_count: int) -> li
             LiveCell(f"{1000 * seconds / max(attempt_count, 1):.3f} ms"),
             LiveCell(f"{100 * seconds / total:.0f} %"),
         ]
-        for plugin, seconds in ordered
+        for plugin, seconds in ordered[:_MAX_PLUGIN_ROWS]
     ]
 
 

@@ -42,6 +42,7 @@ class LiveFeed:
         self._make_document, self._get_time, self._sleep = make_document, get_time, sleep
         self._take_extra_seconds = take_extra_seconds
         self._next_event: asyncio.Future[bytes] | None = None
+        self._last_event = b""
         self._producer: asyncio.Task[None] | None = None
         self._closed = False
         self.stream_count = 0
@@ -59,6 +60,8 @@ class LiveFeed:
             if self._producer is None:
                 self._next_event = asyncio.get_running_loop().create_future()
                 self._producer = asyncio.create_task(self._produce())
+            elif self._last_event:
+                yield self._last_event  # the next one may come later, if documents take long
             while not self._closed and self._next_event is not None and self._get_time() < end_time:
                 # A cancelled stream must not cancel the future of the other streams.
                 event = await asyncio.shield(self._next_event)
@@ -77,10 +80,11 @@ class LiveFeed:
                 await self._sleep(max(_PERIOD_SECONDS, busy_seconds / _MAX_SHARE))
         finally:
             self._producer = None
-            self._publish(b"")
+            self._publish(b"")  # also forgets the last event
 
     def _publish(self, event: bytes) -> None:
         """Send *event* to all streams that wait; an empty event ends them."""
+        self._last_event = event
         next_event, self._next_event = self._next_event, asyncio.get_running_loop().create_future()
         if next_event is not None:
             next_event.set_result(event)

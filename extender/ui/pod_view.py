@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Any
 
 import msgspec
@@ -12,6 +13,7 @@ from extender.analysis.explanation.plain_reasons import summarize_rejections
 from extender.analysis.text_table import format_count
 from extender.api.kinds.pod import Pod
 from extender.ui.score_view import ScoreView, make_score_view
+from extender.ui.waiting_view import find_waiting_start, format_owner
 
 MAX_NAMES = 12
 """The number of nodes of a group that the page names before it is unfolded."""
@@ -76,6 +78,9 @@ class PodView:
         candidates: the shown candidates of preemption by node, the best first.
         is_unfolded: whether everything was requested, up to the limits of a page.
         text: the output of `extender explain` for the pod.
+        owner: the kind and the name of the controller; empty without one.
+        since: since when the pod waits; None if it is placed, or if the object does not have a time.
+        event: what happened at that time.
     """
 
     key: str
@@ -90,6 +95,9 @@ class PodView:
     candidates: Mapping[str, Mapping[str, Any]]
     is_unfolded: bool
     text: str
+    owner: str
+    since: datetime | None
+    event: str
 
 
 def make_pod_view(report: PodReport, pod: Pod, *, unfold: str = "") -> PodView:
@@ -117,6 +125,8 @@ def make_pod_view(report: PodReport, pod: Pod, *, unfold: str = "") -> PodView:
         _select_candidates(values["preemption"], _MAX_SHOWN_CANDIDATES if unfold == "all" else _SHOWN_CANDIDATES),
         unfold == "all",
         report.to_text(),
+        format_owner(pod),
+        *((None, "") if state == "placed" else find_waiting_start([pod])),
     )
 
 

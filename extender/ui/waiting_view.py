@@ -10,6 +10,7 @@ from extender.analysis.explain import PodReport
 from extender.analysis.explanation.near_misses import find_near_misses
 from extender.analysis.explanation.plain_reasons import summarize_rejections
 from extender.api.kinds.pod import Pod
+from extender.cache.pod_groups import get_pod_group_key
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,6 +28,7 @@ class AlikePods:
         near_miss_node: the node that is closest to being feasible; empty if there is none.
         near_miss_lines: what this node lacks, and what would help.
         victims: the pods that preemption would evict.
+        group_key: the pod group of the first pod, `namespace/name`; empty without one.
     """
 
     keys: tuple[str, ...]
@@ -39,6 +41,7 @@ class AlikePods:
     near_miss_node: str
     near_miss_lines: tuple[str, ...]
     victims: tuple[str, ...] = ()
+    group_key: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,6 +81,7 @@ def describe_waiting_pods(report: PodReport, pods: Sequence[Pod]) -> AlikePods:
         near_misses[0].node if near_misses else "",
         near_misses[0].lines if near_misses else (),
         tuple(preemption.get("victims", ())),
+        get_pod_group_key(pods[0]) or "",
     )
 
 

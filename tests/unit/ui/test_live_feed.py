@@ -149,3 +149,21 @@ def test_the_requests_of_the_readers_count_for_the_feed() -> None:
         await task
 
     asyncio.run(main())
+
+
+def test_a_later_reader_gets_the_last_event_at_once() -> None:
+    async def main() -> None:
+        harness = Harness()
+        tasks = [asyncio.create_task(read(harness.feed.stream(), []))]
+        await let_others_run()
+        events: list[bytes] = []
+        tasks.append(asyncio.create_task(read(harness.feed.stream(), events)))
+        await let_others_run()
+        assert events == [b"data: 1\n\n"]
+        harness.turn.set()
+        await let_others_run()
+        assert events == [b"data: 1\n\n", b"data: 2\n\n"]
+        harness.feed.close()
+        await asyncio.gather(*tasks)
+
+    asyncio.run(main())

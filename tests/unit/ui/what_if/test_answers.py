@@ -96,7 +96,8 @@ def test_too_many_questions_are_refused(monkeypatch: pytest.MonkeyPatch) -> None
 
     async def main() -> list[object]:
         answers = Cluster().make_answers()
-        questions = [Question(add=str(count), like="n1") for count in range(1, MAX_WAITING_QUESTIONS + 3)]
+        counts = range(1, MAX_WAITING_QUESTIONS + 3)
+        questions = [Question(drain="n1", add=str(count), like="n2") for count in counts]
         return await asyncio.gather(*map(answers.answer, questions), return_exceptions=True)
 
     results = asyncio.run(main())
