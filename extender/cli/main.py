@@ -33,6 +33,7 @@ COMMANDS: Final = {
     "experiment": "Place the pods of a GPU trace with several policies, and compare the allocated GPUs.",
     "schedule": "Schedule the pods of a cluster, with kube-scheduler's flags.",
     "serve": "Answer the extender verbs over HTTP, for a live or a recorded cluster.",
+    "mcp": "Answer questions of an AI client about a cluster, as read-only MCP tools.",
     "ui": "Show a cluster in the browser: nodes, waiting pods, and why they wait.",
     "completion": "Print a script that completes commands and options in bash, zsh or fish.",
     "config": "Check a KubeSchedulerConfiguration, convert a Policy, or show the defaults.",
@@ -43,6 +44,7 @@ _MODULES_IN_FOLDERS: Final = {
     "record": "live.record",
     "compare": "planning.compare",
     "fits": "planning.fits",
+    "mcp": "mcp.command",
     "rebalance": "planning.rebalance",
     "what-if": "planning.what_if",
 }

@@ -1,0 +1,149 @@
+"""The answers about the whole cluster: a summary, what a change would do, and how many copies of a pod fit."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from extender.analysis.pod_selection import PodSelection
+from extender.analysis.recorded_cluster import Recording, load_cache, parse_recording
+from extender.analysis.required_kinds import get_plural
+from extender.analysis.resource_format import format_amount, format_percent
+from extender.analysis.text_table import format_count, format_table
+from extender.analysis.utilization import PODS_RESOURCE, calculate_cluster_usage
+from extender.answers.schema_version import AnswerKind, make_answer
+from extender.api.kinds.pod import Pod
+from extender.cache.cache import Cache
+from extender.cli.mcp.loaded_cluster import LoadedCluster
+from extender.cli.mcp.pod_questions import QuestionError
+from extender.cli.planning.cluster_input import Cluster, group_replicated_pods, select_pods
+from extender.cli.planning.rebalance_target import find_target_pods
+from extender.cli.planning.scenario_input import ScenarioFlags, copy_new_pods, read_scenario
+from extender.config.documents import dump_yaml
+from extender.planning.fits import FitCount, count_fitting_copies
+from extender.planning.fits_report import format_fit, format_fit_table, make_fit_values
+from extender.planning.rebalance.empty_nodes import empty_nodes
+from extender.planning.rebalance.fix_violations import fix_violations
+from extender.planning.rebalance.make_room import make_room
+from extender.planning.rebalance.move_simulator import MoveSimulator
+from extender.planning.rebalance.report import RebalancePlan, format_rebalance, make_rebalance_values
+from extender.planning.rebalance.search_limits import SearchLimits
+from extender.planning.scenario import Scenario
+from extender.planning.what_if import WhatIfRunner
+from extender.planning.what_if_report import format_what_if, make_what_if_values
+
+_MAX_NODES = 3
+_MAX_RESOURCES = 12
+_MANIFEST = "manifest"
+_MAX_ATTEMPTS = 20_000
+"""The maximum number of scheduling cycles of a search for a plan, a fifth of that of the command line."""
+
+
+def answer_summary(loaded: LoadedCluster) -> str:
+    """Return the numbers of nodes and pods, the use of each resource, and the fullest and emptiest nodes."""
+    snapshot = loaded.explainer.cache.snapshot()
+    usage = calculate_cluster_usage(snapshot)
+    groups = loaded.explainer.groups
+    waiting = sum(map(len, groups))
+    cordoned = sum(node.spec.unschedulable for node in snapshot.nodes)
+    lines = [
+        f"{format_count(len(snapshot), 'node')}, {cordoned} cordoned",
+        f"{format_count(len(loaded.explainer.cache.assigned_pods), 'pod')} on nodes, {waiting} waiting in "
+        f"{format_count(len(groups), 'group')} of alike pods (why_waiting)",
+        f"scheduler: {', '.join(loaded.profiles)}, rules of Kubernetes {loaded.setup.gates.release.version}",
+        "",
+        "Requested in the cluster",
+    ]
+    rows = [("RESOURCE", "REQUESTED", "", "OF")]
+    for name, resource in list(usage.total.items())[:_MAX_RESOURCES]:
+        requested, allocatable = resource.requested, resource.allocatable
+        amounts = format_amount(name, requested), format_percent(requested, allocatable)
+        rows.append((name, *amounts, format_amount(name, allocatable)))
+    lines += format_table(rows, right_aligned=[1, 2, 3])
+    for title, nodes in (
+        ("Fullest nodes", usage.list_fullest_nodes(_MAX_NODES)),
+        ("Emptiest nodes", usage.list_emptiest_nodes(_MAX_NODES)),
+    ):
+        lines += ["", title]
+        for node in nodes:
+            pods = node.resources.get(PODS_RESOURCE)
+            count = format_count(pods.requested if pods else 0, "pod")
+            lines.append(f"  {node.name}: {100 * node.max_fraction:.0f}% of its scarcest resource, {count}")
+    missing = [get_plural(kind) for kind in sorted(loaded.recording.unreadable_kinds)]
+    if missing:
+        lines += ["", f"could not be read: {', '.join(missing)}"]
+    return "\n".join(lines) + "\n"
+
+
+def answer_what_if(loaded: LoadedCluster, flags: ScenarioFlags, manifest: str, *, full: bool) -> str:
+    """Return what moves, waits, is lost or evicted after a change. *manifest* has new pods as YAML or JSON.
+
+    Raises:
+        BadParameter, InputError, ScenarioError: the change is invalid.
+        QuestionError: nothing changes.
+    """
+    scenario = read_scenario(replace(flags, replicas=1), loaded.cluster)
+    runner = loaded.runner
+    if manifest:
+        cluster = loaded.make_changeable_copy()
+        templates = select_pods([_parse(manifest)], cluster)
+        scenario = replace(scenario, pods=copy_new_pods(templates, flags.replicas))
+        runner = WhatIfRunner(cluster.cache, loaded.profiles, loaded.runtime)
+    if replace(scenario, preempt=False) == Scenario():
+        raise QuestionError('nothing changes; name a change, such as drain=["node-1"]')
+    outcome = runner.run(scenario)
+    if full:
+        return dump_yaml(make_answer(AnswerKind.WHAT_IF, make_what_if_values(outcome)))
+    return format_what_if(outcome)
+
+
+def answer_fits(loaded: LoadedCluster, manifest: str, like: str, namespace: str, *, limit: int, full: bool) -> str:
+    """Return how many copies fit: of each pod or workload in *manifest*, or of the existing pod *like*.
+
+    Raises:
+        InputError: the manifest is invalid, or there is no such pod.
+        QuestionError: there is not exactly one of both.
+    """
+    if bool(manifest) is bool(like):
+        raise QuestionError("want either a manifest, or the name of an existing pod in like")
+    if manifest:
+        cluster = loaded.make_changeable_copy()
+        cache = cluster.cache
+        pods = [entry.pod for entry in group_replicated_pods(select_pods([_parse(manifest)], cluster))]
+    else:
+        _ = loaded.runner  # nominates pending pods
+        cache, pods = loaded.cluster.cache, loaded.find_pods(like, namespace)[:1]
+    results = _count(loaded, cache, pods, limit)
+    if full:
+        return dump_yaml({"shapes": [make_fit_values(result) for result in results]})
+    return format_fit(results[0]) if len(results) == 1 else format_fit_table(results)
+
+
+def _count(loaded: LoadedCluster, cache: Cache, pods: Sequence[Pod], limit: int) -> list[FitCount]:
+    return [count_fitting_copies(cache, pod, loaded.make_placer(cache), limit=limit) for pod in pods]
+
+
+def _parse(manifest: str) -> Recording:
+    return parse_recording(manifest.encode(), _MANIFEST)
+
+
+def answer_rebalance(loaded: LoadedCluster, pod: str, namespace: str, *, question: str, full: bool) -> str:
+    """Return a plan of evictions. The question `for` is about the waiting pods that *pod* names.
+
+    Raises:
+        InputError: there is no such pod, or it has a node.
+        QuestionError: the question `for` has no pod.
+    """
+    if question == "for" and not pod:
+        raise QuestionError('the question "for" needs a pod; name it in pod')
+    cluster = Cluster(loaded.recording, loaded.setup, load_cache(loaded.recording, loaded.setup.gates))
+    simulator = MoveSimulator(cluster.cache, loaded.profiles, loaded.runtime)
+    limits = SearchLimits(max_attempts=_MAX_ATTEMPTS)
+    plan: RebalancePlan
+    if question == "for":
+        plan = make_room(simulator, find_target_pods(PodSelection((pod,), namespace), cluster), limits)
+    elif question == "empty":
+        plan = empty_nodes(simulator, limits=limits)
+    else:
+        plan = fix_violations(simulator, limits)
+    if full:
+        return dump_yaml(make_answer(AnswerKind.REBALANCE, make_rebalance_values(plan)))
+    return format_rebalance(plan)

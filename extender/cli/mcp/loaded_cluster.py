@@ -1,0 +1,106 @@
+"""The cluster of an MCP server: read once from files, or again from a live cluster when it is too old."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+
+from extender.analysis.explain import PodExplainer, PodReport
+from extender.analysis.pending_pods import find_pods, nominate_pending_pods
+from extender.analysis.pod_placer import PodPlacer
+from extender.analysis.pod_selection import ALL_PENDING_PODS
+from extender.analysis.recorded_cluster import Recording, load_cache
+from extender.api.kinds.pod import Pod
+from extender.basics.clock import Clock
+from extender.cache.cache import Cache
+from extender.cli.planning.cluster_input import Cluster
+from extender.cli.recording_options import Inputs, make_offline_runtime
+from extender.cycle.plugin_runtime import PluginRuntime
+from extender.framework.profiles import Profile
+from extender.planning.what_if import WhatIfRunner
+
+
+class LoadedCluster:
+    """A cluster with its configuration. What the questions share is loaded when the first question needs it."""
+
+    def __init__(self, inputs: Inputs) -> None:
+        self.recording: Recording = inputs.recording
+        self.setup = inputs.setup
+        self.runtime: PluginRuntime = make_offline_runtime(verbose=False)
+
+    @property
+    def profiles(self) -> Mapping[str, Profile]:
+        """The profiles by scheduler name."""
+        return self.setup.profiles
+
+    @cached_property
+    def explainer(self) -> PodExplainer:
+        """The explainer of all pods, with its own cache."""
+        names = tuple(self.profiles)
+        return PodExplainer(self.recording, ALL_PENDING_PODS, self.profiles, names, self.runtime, self.setup.gates)
+
+    @cached_property
+    def cluster(self) -> Cluster:
+        """The cluster for questions that change it and undo their changes."""
+        return Cluster(self.recording, self.setup, load_cache(self.recording, self.setup.gates))
+
+    @cached_property
+    def runner(self) -> WhatIfRunner:
+        """The runner of scenarios. It nominates the pending pods that have a nominated node."""
+        return WhatIfRunner(self.cluster.cache, self.profiles, self.runtime)
+
+    def make_changeable_copy(self) -> Cluster:
+        """Return a copy to which objects can be added, with its nominated pods."""
+        cache: Cache = load_cache(self.recording, self.setup.gates)
+        for profile in self.profiles.values():
+            nominate_pending_pods(cache, profile, self.runtime)
+        return Cluster(self.recording, self.setup, cache)
+
+    def make_placer(self, cache: Cache) -> PodPlacer:
+        """Return a placer of pods on *cache*."""
+        return PodPlacer(cache, self.profiles, self.runtime)
+
+    def find_pods(self, name: str, namespace: str) -> list[Pod]:
+        """Return the pod or the pods of the workload *name*.
+
+        Raises:
+            InputError: there is no such pod.
+        """
+        return find_pods((name,), self.recording, list(self.profiles), namespace)
+
+    def explain(self, pod: Pod) -> PodReport:
+        """Explain one pod."""
+        return self.explainer.report_group([pod])
+
+
+@dataclass(slots=True)
+class ClusterSource:
+    """Loads the cluster for the first question, and again for a question after *max_age* seconds.
+
+    Attributes:
+        read: the function that reads the cluster.
+        clock: the clock.
+        max_age: the age in seconds at which the cluster is read again; None for a recording, which does not change.
+    """
+
+    read: Callable[[], Inputs]
+    clock: Clock
+    max_age: float | None = None
+    _loaded: LoadedCluster | None = None
+    _load_time: float = 0.0
+
+    def get(self) -> LoadedCluster:
+        """Return the cluster.
+
+        Raises:
+            ConfigError, InputError, UnreadableError: the cluster cannot be read.
+        """
+        now = self.clock.monotonic()
+        is_old = self.max_age is not None and now - self._load_time > self.max_age
+        if self._loaded is None or is_old:
+            self._loaded = LoadedCluster(self.read())
+            self._load_time = now
+        return self._loaded
+
+    def discard(self) -> None:
+        """Load the cluster again for the next question, because the last one ended with an unexpected error."""
+        self._loaded = None

@@ -1,0 +1,221 @@
+"""The Model Context Protocol server: its tools, and the conversion of errors to answers. Imports the optional mcp."""
+
+import threading
+from collections.abc import Callable
+from functools import partial
+from typing import Annotated, Final, Literal
+
+import anyio
+import anyio.to_thread
+import typer
+from mcp.server import MCPServer
+from mcp.server.mcpserver.exceptions import ToolError
+from mcp.server.transport_security import TransportSecuritySettings
+from mcp_types import ToolAnnotations
+from pydantic import Field
+from starlette.applications import Starlette
+
+from extender import __version__
+from extender.analysis.input.input_errors import InputError, UnreadableError
+from extender.cli.mcp import cluster_questions, pod_questions
+from extender.cli.mcp.answer_pages import PageError, select_page
+from extender.cli.mcp.loaded_cluster import ClusterSource, LoadedCluster
+from extender.cli.mcp.pod_questions import QuestionError
+from extender.cli.planning.scenario_input import ScenarioFlags
+from extender.cli.recording_options import redirect_plugin_output
+from extender.config.errors import ConfigError
+from extender.planning.scenario import ScenarioError
+
+HTTP_PATH: Final = "/mcp"
+MAX_REQUEST_BYTES: Final = 256 * 1024
+_MAX_TEXT: Final = 128 * 1024
+_MAX_NAME: Final = 512
+_MAX_CHANGES: Final = 100
+_MAX_REPLICAS: Final = 10_000
+_MAX_LIMIT: Final = 100_000
+_MAX_QUEUED_CALLS: Final = 16
+_MAX_ERROR_LINES: Final = 10
+
+_INSTRUCTIONS: Final = """\
+Answers about the scheduling of one Kubernetes cluster, by the rules of kube-scheduler. Nothing is changed: what_if and
+fits work on a copy. Start with cluster_summary, or with why_waiting without a pod. A pod is named web-1 or
+namespace/web-1; a workload such as deployment/web stands for its pods. Texts of reasons are kube-scheduler's; reason
+codes are stable. Long answers have pages."""
+
+Text = Annotated[str, Field(max_length=_MAX_NAME)]
+Manifest = Annotated[str, Field(max_length=_MAX_TEXT, description="Pods or workloads as YAML or JSON.")]
+Names = Annotated[list[Text], Field(max_length=_MAX_CHANGES)]
+Page = Annotated[int, Field(ge=1, le=100_000, description="The page of a long answer.")]
+Full = Annotated[bool, Field(description="The complete answer as YAML, node by node, in pages.")]
+PodName = Annotated[Text, Field(description="A pod: web-1, namespace/web-1; or a workload: deployment/web.")]
+Namespace = Annotated[Text, Field(description="The namespace of names without one.")]
+
+
+def make_server(source: ClusterSource) -> MCPServer:
+    """Return the server with its tools. Calls run one after another, because they use one copy of the cluster."""
+    server = MCPServer(
+        "extender",
+        title="Kubernetes scheduling",
+        instructions=_INSTRUCTIONS,
+        version=__version__,
+        log_level="WARNING",
+        subscriptions=False,
+    )
+    caller = _Caller(source)
+    for tool in (*_make_pod_tools(caller), *_make_cluster_tools(caller), *_make_plan_tools(caller)):
+        server.add_tool(
+            tool,
+            annotations=ToolAnnotations(
+                read_only_hint=True, destructive_hint=False, idempotent_hint=True, open_world_hint=False
+            ),
+            structured_output=False,
+        )
+    return server
+
+
+def make_http_app(server: MCPServer, hosts: list[str]) -> Starlette:
+    """Return the application for HTTP: stateless, JSON responses, limited requests.
+
+    Args:
+        server: the server.
+        hosts: the accepted values of the header Host; others are refused, as are all pages of other origins.
+    """
+    security = TransportSecuritySettings(allowed_hosts=hosts, allowed_origins=[f"http://{host}" for host in hosts])
+    return server.streamable_http_app(
+        streamable_http_path=HTTP_PATH,
+        json_response=True,
+        stateless_http=True,
+        max_request_body_size=MAX_REQUEST_BYTES,
+        transport_security=security,
+    )
+
+
+class _Caller:
+    """Answers questions one at a time in a thread. More than a few waiting calls are refused."""
+
+    def __init__(self, source: ClusterSource) -> None:
+        self._source = source
+        self._lock = threading.Lock()
+        self._limiter = anyio.CapacityLimiter(_MAX_QUEUED_CALLS)
+        self._queued = 0
+
+    async def answer(self, ask: Callable[[LoadedCluster], str], page: int = 1) -> str:
+        """Return one page of the answer of *ask*.
+
+        Raises:
+            ToolError: the question is invalid, the cluster cannot be read, or too many calls wait.
+        """
+        if self._queued >= _MAX_QUEUED_CALLS:
+            raise ToolError("too many calls wait; call again when others have ended")
+        self._queued += 1
+        try:
+            return await anyio.to_thread.run_sync(partial(self._answer, ask, page), limiter=self._limiter)
+        finally:
+            self._queued -= 1
+
+    def _answer(self, ask: Callable[[LoadedCluster], str], page: int) -> str:
+        with self._lock, redirect_plugin_output():
+            try:
+                return select_page(ask(self._source.get()), page)
+            except (InputError, ConfigError, ScenarioError) as error:
+                lines = [str(line) for line in error.errors[:_MAX_ERROR_LINES]]
+                raise ToolError("\n".join(lines)) from error
+            except (UnreadableError, QuestionError, PageError) as error:
+                raise ToolError(str(error)) from error
+            except typer.BadParameter as error:
+                raise ToolError(f"{error.param_hint or 'argument'}: {error.message}") from error
+            except Exception:
+                self._source.discard()
+                raise
+
+
+def _make_pod_tools(caller: _Caller) -> list[Callable[..., object]]:
+    async def why_waiting(pod: PodName = "", namespace: Namespace = "", full: Full = False, page: Page = 1) -> str:
+        """Why a pod has no node: rejected nodes by reason with codes, nearest nodes, what would help, preemption.
+
+        Without a pod: all waiting pods in groups of alike pods.
+        """
+        if not pod:
+            return await caller.answer(lambda loaded: pod_questions.answer_all_waiting(loaded, namespace, page))
+        return await caller.answer(
+            lambda loaded: pod_questions.answer_why_waiting(loaded, pod, namespace, full=full), page
+        )
+
+    async def why_here(pod: PodName, namespace: Namespace = "", full: Full = False, page: Page = 1) -> str:
+        """Why a pod is on its node: the rank and the scores of the node now, and where the pod would go now."""
+        return await caller.answer(
+            lambda loaded: pod_questions.answer_why_here(loaded, pod, namespace, full=full), page
+        )
+
+    return [why_waiting, why_here]
+
+
+def _make_cluster_tools(caller: _Caller) -> list[Callable[..., object]]:
+    async def cluster_summary() -> str:
+        """The numbers of nodes, pods and waiting pods, the use of each resource, the fullest and emptiest nodes."""
+        return await caller.answer(cluster_questions.answer_summary)
+
+    async def what_if(
+        drain: Annotated[Names, Field(description="Nodes to drain, as kubectl drain does.")] = [],
+        cordon: Annotated[Names, Field(description="Nodes to cordon.")] = [],
+        remove: Annotated[Names, Field(description="Nodes that fail.")] = [],
+        lose: Annotated[Names, Field(description="KEY=VALUE: all nodes with this label fail, such as a zone.")] = [],
+        add: Annotated[int, Field(ge=0, le=_MAX_REPLICAS, description="The number of new nodes.")] = 0,
+        like: Annotated[Text, Field(description="The existing node that the new ones resemble.")] = "",
+        scale: Annotated[Names, Field(description="deployment/NAME=REPLICAS")] = [],
+        taint: Annotated[Names, Field(description="NODE=KEY=VALUE:EFFECT; NODE=KEY- removes taints.")] = [],
+        label: Annotated[Names, Field(description="NODE=KEY=VALUE; NODE=KEY- removes the label.")] = [],
+        pods: Manifest = "",
+        replicas: Annotated[int, Field(ge=1, le=_MAX_REPLICAS, description="Copies of each pod in pods.")] = 1,
+        preempt: Annotated[bool, Field(description="Whether pods may evict pods of lower priority.")] = False,
+        namespace: Annotated[Text, Field(description="The namespace of scale.")] = "default",
+        full: Full = False,
+        page: Page = 1,
+    ) -> str:
+        """What a change would do: which pods move where, wait and why, are lost or evicted; use before and after.
+
+        All changes may be combined. The cluster itself is not changed.
+        """
+        flags = ScenarioFlags(
+            drain=drain, cordon=cordon, remove=remove, lose=lose, add=[add] if add else [], like=[like] if like else [],
+            scale=scale, taint=taint, label=label, replicas=replicas, preempt=preempt, namespace=namespace,
+        )  # fmt: skip
+        return await caller.answer(
+            lambda loaded: cluster_questions.answer_what_if(loaded, flags, pods, full=full), page
+        )
+
+    return [cluster_summary, what_if]
+
+
+def _make_plan_tools(caller: _Caller) -> list[Callable[..., object]]:
+    async def fits(
+        manifest: Manifest = "",
+        like: Annotated[Text, Field(description="An existing pod to copy, instead of a manifest.")] = "",
+        namespace: Namespace = "",
+        limit: Annotated[int, Field(ge=1, le=_MAX_LIMIT, description="Stop counting at this number.")] = 1000,
+        full: Full = False,
+        page: Page = 1,
+    ) -> str:
+        """How many more copies of a pod fit, where the last one goes, and what stops the next one."""
+        return await caller.answer(
+            lambda loaded: cluster_questions.answer_fits(loaded, manifest, like, namespace, limit=limit, full=full),
+            page,
+        )
+
+    async def rebalance_plan(
+        question: Annotated[
+            Literal["for", "empty", "fix"],
+            Field(description="for: let a pod run; empty: which nodes can be emptied; fix: end violations of rules."),
+        ],
+        pod: Annotated[Text, Field(description="With for: the waiting pod, deployment/NAME or podgroup/NAME.")] = "",
+        namespace: Namespace = "",
+        full: Full = False,
+        page: Page = 1,
+    ) -> str:
+        """An ordered plan of evictions, each proven by a scheduling cycle at its turn. Nothing is evicted."""
+        return await caller.answer(
+            lambda loaded: cluster_questions.answer_rebalance(loaded, pod, namespace, question=question, full=full),
+            page,
+        )
+
+    return [fits, rebalance_plan]

@@ -1,0 +1,130 @@
+"""The tools of the MCP server, called through the official client in this process."""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+import pytest
+from mcp import Client
+
+from extender.analysis.recorded_cluster import parse_recording
+from extender.app import wiring
+from extender.basics.clock import SystemClock
+from extender.cli.mcp import server as server_module
+from extender.cli.mcp.answer_pages import MAX_TOKENS, count_tokens
+from extender.cli.mcp.loaded_cluster import ClusterSource
+from extender.cli.mcp.server import make_server
+from extender.cli.recording_options import Inputs
+from tests.unit.cli.mcp.puzzles import PUZZLES, make_cluster
+from tests.unit.planning.clusters import as_list, node, pod
+
+TOOLS = {"why_waiting", "why_here", "what_if", "fits", "rebalance_plan", "cluster_summary"}
+
+
+def make_source(text: str) -> ClusterSource:
+    return ClusterSource(lambda: Inputs(parse_recording(text.encode(), "test"), wiring.build_setup()), SystemClock())
+
+
+def ask(text: str, use: Callable[[Client], Awaitable[Any]]) -> Any:
+    """Run *use* with a client of a server for the cluster *text*."""
+
+    async def main() -> Any:
+        async with Client(make_server(make_source(text))) as client:
+            return await use(client)
+
+    return asyncio.run(main())
+
+
+async def call(client: Client, tool: str, **arguments: Any) -> tuple[bool, str]:
+    """Call a tool; return whether it failed, and its text."""
+    result = await client.call_tool(tool, arguments)
+    (content,) = result.content
+    return bool(result.is_error), content.text
+
+
+CLUSTER = as_list([node("n1", "4"), pod("a", "3", on="n1"), pod("b", "2")])
+
+
+def test_all_tools_are_read_only_and_their_parameters_are_bounded() -> None:
+    tools = ask(CLUSTER, lambda client: client.list_tools()).tools
+    assert {tool.name for tool in tools} == TOOLS
+    assert all(tool.annotations.read_only_hint and not tool.annotations.destructive_hint for tool in tools)
+    for tool in tools:
+        for name, parameter in tool.input_schema["properties"].items():
+            bound = {"string": "maxLength", "array": "maxItems", "integer": "maximum"}.get(parameter["type"])
+            assert bound is None or bound in parameter or "enum" in parameter, (tool.name, name)
+
+
+@pytest.mark.parametrize("name", PUZZLES)
+def test_the_tools_answer_a_puzzle(name: str) -> None:
+    puzzle = PUZZLES[name]
+
+    async def use(client: Client) -> None:
+        for step in puzzle["calls"]:
+            failed, text = await call(client, step["tool"], **step["arguments"])
+            assert failed == ("error" in step), text
+            for part in step.get("contains", [step.get("error")]):
+                assert part in text, text
+            assert count_tokens(text) <= MAX_TOKENS
+
+    ask(make_cluster(puzzle), use)
+
+
+def test_there_are_twenty_puzzles_with_questions() -> None:
+    assert len(PUZZLES) == 20
+    assert all(puzzle["question"].endswith("?") and puzzle["calls"] for puzzle in PUZZLES.values())
+
+
+def test_a_long_answer_has_pages_of_at_most_2000_tokens() -> None:
+    text = as_list([*(node(f"node-{number}", "2") for number in range(300)), pod("big", "4")])
+
+    async def use(client: Client) -> None:
+        _, first = await call(client, "why_waiting", pod="big", full=True)
+        count = int(first.rpartition(" of ")[2].partition(";")[0])
+        _, last = await call(client, "why_waiting", pod="big", full=True, page=count)
+        failed, error = await call(client, "why_waiting", pod="big", full=True, page=count + 1)
+        assert count > 5
+        assert max(count_tokens(first), count_tokens(last)) <= MAX_TOKENS
+        assert failed
+        assert error.endswith(f"page {count + 1}: the answer has {count} pages; want 1 to {count}")
+
+    ask(text, use)
+
+
+INVALID_CALLS = {
+    "an unknown pod": ("why_waiting", {"pod": "nobody"}, "Pod nobody"),
+    "an unknown node": ("what_if", {"drain": ["n9"]}, "--drain n9: there is no such node"),
+    "a scale without a number": ("what_if", {"scale": ["deployment/web"]}, "--scale"),
+    "a manifest that is not YAML": ("fits", {"manifest": "{"}, "manifest"),
+    "a manifest without a pod": ("fits", {"manifest": "{apiVersion: v1, kind: Namespace, metadata: {name: x}}"}, "pod"),
+    "a page that is no number": ("why_waiting", {"page": 0}, "page"),
+    "an unknown plan": ("rebalance_plan", {"question": "all"}, "question"),
+    "a name beyond the limit": ("why_here", {"pod": "x" * 1000}, "pod"),
+}
+
+
+@pytest.mark.parametrize(("tool", "arguments", "message"), INVALID_CALLS.values(), ids=INVALID_CALLS)
+def test_an_invalid_call_gets_an_error_that_names_the_argument(
+    tool: str, arguments: dict[str, Any], message: str
+) -> None:
+    failed, text = ask(CLUSTER, lambda client: call(client, tool, **arguments))
+    assert failed
+    assert message in text
+    assert "Traceback" not in text
+
+
+def test_too_many_waiting_calls_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(server_module, "_MAX_QUEUED_CALLS", 0)
+    failed, text = ask(CLUSTER, lambda client: call(client, "cluster_summary"))
+    assert (failed, text) == (
+        True, "Error executing tool cluster_summary: too many calls wait; call again when others have ended"
+    )  # fmt: skip
+
+
+def test_concurrent_calls_give_the_answers_of_single_calls() -> None:
+    async def use(client: Client) -> None:
+        alone = await call(client, "what_if", drain=["n1"])
+        answers = await asyncio.gather(*(call(client, "what_if", drain=["n1"]) for _ in range(8)))
+        assert set(answers) == {alone}
+
+    ask(CLUSTER, use)
