@@ -65,9 +65,8 @@ oracle-sweep: oracle ## Compare N (1000) random scenarios of SEED (1) with the o
 	$(PY) -m tests.oracle.sweep --number $(or $(N),1000) --seed $(or $(SEED),1) --kubernetes $(or $(KUBERNETES),1.36.3) \
 		$(if $(SECONDS),--seconds $(SECONDS)) $(SWEEP_FLAGS)
 
-# Differences of pod groups are known and open; `make oracle-sweep` shows them.
-oracle-sweeps: oracle ## Sweep ordinary pods a minute with each oracle; the date is the seed
-	for minor in 1.36 1.37; do $(PY) -m tests.oracle.sweep --ordinary-pods --number 1000000 --seconds 60 \
+oracle-sweeps: oracle ## Sweep pods and pod groups a minute with each oracle; the date is the seed
+	for minor in 1.36 1.37; do $(PY) -m tests.oracle.sweep --number 1000000 --seconds 60 \
 		--seed "$$(date -u +%F)" --kubernetes $$minor || exit 1; done
 
 rebalance: $(READY) ## Check plans of moves in N (10000) random clusters of seed SEED (0) and print the figures

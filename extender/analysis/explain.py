@@ -96,7 +96,12 @@ def report_pod(
     """Explain a pending pod on the current state of *cache*, and schedule its pod group if it has one."""
     snapshot = cache.snapshot()
     explanation = explain_pod(snapshot.make_pod_info(pod), snapshot, profile, runtime)
-    pod_group_outcome = pod_group_simulator.get_outcome(pod) if explanation.pre_enqueue_status is None else None
+    held_status = explanation.pre_enqueue_status
+    pod_group_outcome = (
+        pod_group_simulator.explain_outcome(pod)
+        if held_status is None
+        else pod_group_simulator.get_held_outcome(pod, held_status)
+    )
     return PodReport(explanation, snapshot, pod_group_outcome)
 
 

@@ -5,11 +5,12 @@ Scheduler.podGroupInfoForPod, Scheduler.frameworkForPodGroup, Scheduler.podGroup
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from random import Random
 from typing import Any
 
 from extender.analysis.pending_pods import list_pending_pods
+from extender.analysis.pod_group_shortfall import GroupShortfall, count_members, find_shortfall
 from extender.analysis.text_table import format_count
 from extender.api.kinds.pod import Pod
 from extender.cache.cache import Cache
@@ -18,7 +19,7 @@ from extender.cache.pod_info import PodInfo
 from extender.cycle.decision import ScheduleFailure
 from extender.cycle.node_sampling import NodeSampler
 from extender.cycle.plugin_runtime import PluginRuntime
-from extender.cycle.pod_group_cycle import get_member_sort_key, schedule_pod_group
+from extender.cycle.pod_group_cycle import get_member_sort_key, make_group_attempt, schedule_pod_group
 from extender.cycle.pod_group_members import GroupDecision, MemberFailure
 from extender.cycle.pre_enqueue import run_pre_enqueue_plugins
 from extender.framework.profiles import Profile
@@ -35,12 +36,16 @@ class PodGroupOutcome:
         member_count: the number of members that were scheduled together.
         decision: the decision for the group.
         member_index: the position of the pod among these members, from 0.
+        shortfall: what the group lacks; None if it can be scheduled now, or if this was not asked.
+        is_held: whether PreEnqueue rejects the pod, so that its group is not scheduled.
     """
 
     group: str
     member_count: int
     decision: GroupDecision
     member_index: int
+    shortfall: GroupShortfall | None = None
+    is_held: bool = False
 
     @property
     def node(self) -> str:
@@ -70,7 +75,8 @@ class PodGroupOutcome:
     def format_lines(self) -> list[str]:
         """Return the outcome as text."""
         other_members = format_count(self.member_count - 1, "other pod")
-        lines = ["", f"  As a member of pod group {self.group}, scheduled together with {other_members}"]
+        attempt = "which PreEnqueue holds" if self.is_held else f"scheduled together with {other_members}"
+        lines = ["", f"  As a member of pod group {self.group}, {attempt}"]
         if not self.message:
             return [*lines, f"    the pod goes to {self.node}"]
         if self.node:
@@ -88,7 +94,8 @@ class PodGroupOutcome:
                 if group_message
                 else "    the group is scheduled without this pod"
             )
-        return [*lines, f"    message of the pod: {self.message}"]
+        shortfall_lines = self.shortfall.format_lines() if self.shortfall is not None else []
+        return [*lines, f"    message of the pod: {self.message}", *shortfall_lines]
 
     def to_values(self) -> dict[str, Any]:
         """Return the outcome as plain values, always with the same keys."""
@@ -103,6 +110,7 @@ class PodGroupOutcome:
             "node": self.node or None,
             "podMessage": self.message or None,
             "victims": self.victims,
+            "shortfall": self.shortfall.to_values() if self.shortfall is not None else None,
         }
 
 
@@ -120,6 +128,7 @@ class PodGroupSimulator:
         self._rng = rng or Random(0)  # noqa: S311  reproducible
         self._cache, self._profiles, self._runtime = cache, profiles, runtime
         self._decisions: dict[str, tuple[list[str], GroupDecision]] = {}
+        self._shortfalls: dict[str, GroupShortfall | None] = {}
 
     def get_outcome(self, pod: Pod) -> PodGroupOutcome | None:
         """Return the outcome for a pending pod that passes PreEnqueue.
@@ -133,7 +142,39 @@ class PodGroupSimulator:
             self._decisions[key] = self._schedule_group(key, profile)
         uids, decision = self._decisions[key]
         uid = pod.metadata.uid or pod.key
-        return PodGroupOutcome(key, len(uids), decision, uids.index(uid)) if uid in uids else None
+        if uid not in uids:
+            return None
+        return PodGroupOutcome(key, len(uids), decision, uids.index(uid))
+
+    def get_held_outcome(self, pod: Pod, status: Status) -> PodGroupOutcome | None:
+        """Return the outcome for a pending pod that PreEnqueue rejects with *status*; None if it has no group."""
+        key, profile = get_pod_group_key(pod), self._profiles.get(pod.spec.scheduler_name)
+        if key is None or profile is None or profile.pod_group_settings is None:
+            return None
+        snapshot = self._cache.snapshot()
+        decision = GroupDecision(status, member_failures=(MemberFailure(status),))
+        return PodGroupOutcome(
+            key, len(snapshot.pod_group(key).pending), decision, 0, count_members(key, snapshot), is_held=True
+        )
+
+    def explain_outcome(self, pod: Pod) -> PodGroupOutcome | None:
+        """Return the outcome as `get_outcome` does, with what the group lacks, which is computed once per group."""
+        outcome, profile = self.get_outcome(pod), self._profiles.get(pod.spec.scheduler_name)
+        if outcome is None or profile is None:
+            return None
+        return replace(outcome, shortfall=self._get_shortfall(outcome.group, profile))
+
+    def _get_shortfall(self, key: str, profile: Profile) -> GroupShortfall | None:
+        if key not in self._shortfalls:
+            uids, decision = self._decisions[key]
+            snapshot = self._cache.snapshot()
+            pods = [snapshot.make_pod_info(self._cache.pending_pods[uid]) for uid in uids]
+            self._shortfalls[key] = (
+                None
+                if decision.status.is_success or not decision.status.is_rejected
+                else find_shortfall(make_group_attempt(pods, profile, self._runtime, self._rng), snapshot)
+            )
+        return self._shortfalls[key]
 
     def _schedule_group(self, key: str, profile: Profile) -> tuple[list[str], GroupDecision]:
         """Return the uids of the members that pass PreEnqueue, in scheduling order, and the decision for the group."""

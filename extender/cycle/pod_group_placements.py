@@ -28,7 +28,7 @@ NO_FEASIBLE_PLACEMENTS = "no feasible placements found"
 
 def schedule_by_placement(attempt: GroupAttempt, snapshot: Snapshot) -> MemberSteps[GroupDecision]:
     """Schedule the members on each placement and return the best decision. Ties are broken at random."""
-    placements = _generate_placements(attempt, snapshot)
+    placements = generate_placements(attempt, snapshot)
     if isinstance(placements, Status):
         return GroupDecision(placements)
     decisions: list[GroupDecision] = []
@@ -70,7 +70,8 @@ def _make_no_placement_status(attempt: GroupAttempt, decisions: Sequence[GroupDe
     return unschedulable_status(POD_GROUP_UNSCHEDULABLE_TEXT, f"{prefix}, first placement status: {detail}")
 
 
-def _generate_placements(attempt: GroupAttempt, snapshot: Snapshot) -> tuple[Placement, ...] | Status:
+def generate_placements(attempt: GroupAttempt, snapshot: Snapshot) -> tuple[Placement, ...] | Status:
+    """Return the placements of the first PlacementGenerate plugin, all nodes without a plugin, or a rejection."""
     if not attempt.profile.placement_generate_plugins:
         return (ALL_NODES,)
     plugin = attempt.profile.placement_generate_plugins[0]

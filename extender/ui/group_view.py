@@ -62,7 +62,9 @@ def make_group_view(source: PageSource, key: str) -> GroupView | None:
         return None
     del snapshot  # otherwise a write of the explanation to the cache would copy its tables
     first_member = next(iter(members.pending.values()), None)
-    outcome = None if first_member is None else source.explain(first_member.key)[1].pod_group_outcome
+    report = None if first_member is None else source.explain(first_member.key)[1]
+    is_held = report is None or report.explanation.pre_enqueue_status is not None
+    outcome = None if report is None or is_held else report.pod_group_outcome
     gang = group.spec.scheduling_policy.gang if group is not None else None
     constraints = group.spec.scheduling_constraints if group is not None else None
     state, headline = _describe_state(members, None if gang is None else gang.min_count, outcome)

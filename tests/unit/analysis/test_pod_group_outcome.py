@@ -49,6 +49,7 @@ def test_members_of_a_gang_that_fits_go_to_their_nodes() -> None:
         "node": "n1",
         "podMessage": None,
         "victims": [],
+        "shortfall": None,
     }
 
 
