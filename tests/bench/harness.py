@@ -30,13 +30,13 @@ _API_SERVER_FLAGS = (
 
 
 @contextmanager
-def run_control_plane() -> Iterator[ControlPlane]:
-    """Run an empty etcd and kube-apiserver."""
+def run_control_plane(*flags: str) -> Iterator[ControlPlane]:
+    """Run an empty etcd and kube-apiserver; *flags* are additional flags of kube-apiserver."""
     programs_ = programs.find()
     if isinstance(programs_, str):
         raise SystemExit(programs_)
     with tempfile.TemporaryDirectory(prefix="bench-") as folder:
-        plane = ControlPlane(programs_, Path(folder), *_API_SERVER_FLAGS)
+        plane = ControlPlane(programs_, Path(folder), *_API_SERVER_FLAGS, *flags)
         try:
             plane.start()
             yield plane

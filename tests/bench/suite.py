@@ -59,6 +59,7 @@ LONG = {
     "drain": Benchmark(("drain.py", "basic", "mixedshapes"), ("ours_cpu_ms_per_pod",), ("ours_peak_rss_mb",)),
     "drain-constrained": Benchmark(("drain.py", *CONSTRAINED), ("ours_cpu_ms_per_pod",), ("ours_peak_rss_mb",)),
     "called": Benchmark(("drain.py", "basic", "--by", "called,kube"), ("called_cpu_ms_per_pod",)),
+    "gangs": Benchmark(("gangs.py",), ("ours_cpu_ms_per_pod",), ("ours_peak_rss_mb",)),
     "latency": Benchmark(("latency.py",), ("cpu_seconds",), ("peak_rss_mb",)),
     "lag": Benchmark(("lag.py",)),
     "large": Benchmark(("watch.py",), ("cpu_us_each",), ("peak_rss_mb",)),
