@@ -381,6 +381,29 @@ def test_a_member_of_an_incomplete_gang_is_not_enqueued(client: ApiClient) -> No
     assert find_condition(client.get("Pod", "member-0", "default"), "PodScheduled") == {}
 
 
+@pytest.mark.skipif(RELEASE == "1.36", reason="minCount may change since 1.37")
+@pytest.mark.parametrize("scheduler", GANG_SCHEDULERS, indirect=True)
+@pytest.mark.usefixtures("scheduler")
+def test_a_gang_that_waits_for_more_members_is_bound_once_its_min_count_is_lowered(client: ApiClient) -> None:
+    create_objects(client, Case("ab", 2, 3))
+    client.patch(client.get("PodGroup", "ring", "default"), {"spec": {"schedulingPolicy": {"gang": {"minCount": 2}}}})
+    is_bound = partial(has_condition, "True", "")
+    client.wait_until("PodGroup", lambda objects: is_bound(objects["default/ring"]), "binding the group")
+
+
+@pytest.mark.skipif(RELEASE == "1.36", reason="since 1.37 a group is queued as one")
+@pytest.mark.parametrize("scheduler", GANG_SCHEDULERS, indirect=True)
+@pytest.mark.usefixtures("scheduler")
+def test_members_that_precede_their_group_are_bound_after_its_creation(client: ApiClient) -> None:
+    create_objects(client, Case("ab", 0, 1))
+    client.delete(client.get("PodGroup", "ring", "default"))
+    for number in range(2):
+        client.create(make_pod(f"member-{number}", 2, "late", {}))
+    client.create(make_pod_group("late", {"gang": {"minCount": 2}}, {}))
+    is_bound = partial(has_condition, "True", "")
+    client.wait_until("PodGroup", lambda objects: is_bound(objects["default/late"]), "binding the group")
+
+
 @pytest.mark.parametrize("scheduler", ALL_SCHEDULERS, indirect=True)
 @pytest.mark.parametrize("case", ALL_GATES_CASES.values(), ids=ALL_GATES_CASES)
 def test_a_gang_with_topology_constraint_or_preemption(client: ApiClient, case: Case, scheduler: Scheduler) -> None:

@@ -84,3 +84,51 @@ def test_a_gated_member_holds_its_group_until_the_gate_is_removed() -> None:
     harness.run()
     assert harness.queue.count_pending_pods()["gated"] == 2
     assert harness.node_of(free) == ""
+
+
+def test_a_gang_is_scheduled_once_its_min_count_is_lowered() -> None:
+    """Source: pkg/scheduler/framework/plugins/gangscheduling/gangscheduling.go, isSchedulableAfterPodGroupUpdated
+    (1.37).
+    """
+    group = make_pod_group(min_count=3)
+    harness = SchedulerHarness(make_node("n1", allocatable=ALLOCATABLE), group, profile=PROFILE)
+    pods = members("ab")
+    harness.create(*pods)
+    harness.run()
+    assert harness.queue.count_pending_pods()["gated"] == 2
+    harness.dispatcher.on_update(group, make_pod_group(min_count=2))
+    harness.run()
+    assert [harness.node_of(pod) for pod in pods] == ["n1", "n1"]
+
+
+def test_members_that_precede_their_group_are_scheduled_when_it_is_created() -> None:
+    """Source: pkg/scheduler/backend/queue/scheduling_queue.go, PriorityQueue.AddPodGroup (1.37)."""
+    harness = SchedulerHarness(make_node("n1", allocatable=ALLOCATABLE), profile=PROFILE)
+    pods = members("ab")
+    harness.create(*pods)
+    harness.run()
+    assert harness.queue.count_pending_pods()["incomplete"] == 2
+    harness.dispatcher.on_add(make_pod_group(min_count=2))
+    harness.run()
+    assert [harness.node_of(pod) for pod in pods] == ["n1", "n1"]
+
+
+def test_a_failed_gang_backs_off_as_one_and_is_tried_again() -> None:
+    harness = SchedulerHarness(make_node("n1", allocatable=ALLOCATABLE), make_pod_group(min_count=3), profile=PROFILE)
+    harness.create(*members("abc"))
+    harness.attempt()
+    assert harness.queue.count_pending_pods()["backoff"] == 3
+    harness.dispatcher.on_add(make_node("n2", allocatable=ALLOCATABLE))
+    harness.run(turns=3)
+    assert all(harness.node_of(pod) for pod in members("abc"))
+
+
+def test_the_deletion_of_an_assumed_member_is_not_counted_for_its_gang() -> None:
+    """Source: pkg/scheduler/backend/cache/cache.go, cacheImpl.RemoveAssumedPod (1.37)."""
+    harness = SchedulerHarness(make_node("n1", allocatable=ALLOCATABLE), make_pod_group(min_count=2), profile=PROFILE)
+    (pod,) = members("a")
+    harness.cache.add_or_update_pod(pod)
+    harness.cache.assume(pod, "n1")
+    assert len(harness.cache.snapshot().pod_group("default/ring").assigned) == 1
+    harness.dispatcher.on_delete(pod)
+    assert harness.cache.snapshot().pod_group("default/ring").count == 0
