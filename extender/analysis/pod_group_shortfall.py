@@ -139,7 +139,7 @@ class GroupShortfall:
             ],
             "rejectedPod": self.rejected_pod or None,
             "nearestNodes": [
-                {"node": near_miss.node, "reasons": list(near_miss.lines)} for near_miss in self.nearest_nodes
+                {"node": near_miss.node, "details": list(near_miss.lines)} for near_miss in self.nearest_nodes
             ],
         }
 

@@ -82,6 +82,42 @@ class PreemptionOutcome(AnswerPart):
     candidates: dict[str, PreemptionCandidate]
 
 
+class GroupMemberResult(AnswerPart):
+    """A pending member of a pod group on a placement."""
+
+    pod: PodKey
+    node: Annotated[str | None, Meta(description="Where it fits beside the members before it; null if nowhere.")]
+    message: str | None
+
+
+class GroupPlacementResult(AnswerPart):
+    """A placement of a pod group, with the members that fit on it."""
+
+    name: Annotated[str | None, Meta(description="The topology domain; null for all nodes.")]
+    fitting: Annotated[int, Meta(description="How many pending members fit.")]
+    members: list[GroupMemberResult]
+
+
+class NearestNode(AnswerPart):
+    """A rejected node that is close to fitting."""
+
+    node: str
+    details: Annotated[list[str], Meta(description="The reasons of its rejection, with amounts.")]
+
+
+class GroupShortfallResult(AnswerPart):
+    """What a waiting pod group lacks."""
+
+    min_count: Annotated[int, Meta(description="The pods that must have a node at the same time.")]
+    pods: Annotated[int, Meta(description="The pods of the group.")]
+    placed: Annotated[int, Meta(description="The pods that have a node.")]
+    fitting: Annotated[int, Meta(description="The pending pods that fit on the best placement.")]
+    missing: Annotated[int, Meta(description="The pods of minCount that neither have a node nor fit.")]
+    placements: Annotated[list[GroupPlacementResult], Meta(description="The nearest placements, best first.")]
+    rejected_pod: Annotated[str | None, Meta(description="The first member that does not fit on the best placement.")]
+    nearest_nodes: Annotated[list[NearestNode], Meta(description="The nodes nearest to fitting for this member.")]
+
+
 class PodGroupResult(AnswerPart):
     """The result of scheduling the pod's group."""
 
@@ -94,6 +130,9 @@ class PodGroupResult(AnswerPart):
     node: str | None
     pod_message: str | None
     victims: list[PodKey]
+    shortfall: Annotated[
+        GroupShortfallResult | None, Meta(description="What the group lacks; null if it can be scheduled now.")
+    ]
 
 
 class AssignedNodeResult(AnswerPart):
