@@ -4,7 +4,7 @@ kube-scheduler stops at the first member after which the group cannot be schedul
 pending members, on each placement, so that placements can be compared.
 """
 
-from collections.abc import Generator, Sequence
+from collections.abc import Generator
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
@@ -176,7 +176,7 @@ def _try_members(
     attempt: GroupAttempt, snapshot: Snapshot, placement: Placement, *, explains: bool = False
 ) -> tuple[NearPlacement, str, tuple[NearMiss, ...]]:
     """Return the members on *placement* and, if *explains* is set, the first that does not fit, with near misses."""
-    rejected_pod, nearest_nodes = "", list[NearMiss]()
+    rejected_pod, nearest_nodes = "", tuple[NearMiss, ...]()
     sampler = NodeSampler()
     steps: Generator[MemberStep, Any, GroupDecision] = schedule_members(attempt, snapshot, placement)
     try:
@@ -190,15 +190,14 @@ def _try_members(
                 rejected_pod, nearest_nodes = step.pod.key, _find_nearest_nodes(step, attempt)
             step = steps.send(decision)
     except StopIteration as stop:
-        group_decision: GroupDecision = stop.value
-    return _make_near_placement(placement, group_decision), rejected_pod, tuple(nearest_nodes)
+        return _make_near_placement(placement, stop.value), rejected_pod, nearest_nodes
 
 
-def _find_nearest_nodes(step: MemberStep, attempt: GroupAttempt) -> Sequence[NearMiss]:
+def _find_nearest_nodes(step: MemberStep, attempt: GroupAttempt) -> tuple[NearMiss, ...]:
     explanation = explain_pod(step.pod, step.snapshot, step.profile, attempt.runtime)
     only_nodes = step.placement.node_names
     nodes = {name: status for name, status in explanation.nodes.items() if only_nodes is None or name in only_nodes}
-    return find_near_misses(replace(explanation, nodes=nodes), step.snapshot, _MAX_NEAR_MISSES)
+    return tuple(find_near_misses(replace(explanation, nodes=nodes), step.snapshot, _MAX_NEAR_MISSES))
 
 
 def _make_near_placement(placement: Placement, decision: GroupDecision) -> NearPlacement:
