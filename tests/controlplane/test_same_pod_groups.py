@@ -335,8 +335,8 @@ def run_case_once(api: ApiClient, case: Case, scheduler: Scheduler) -> None:
         wait_until_group_is_bound(api, scheduler)
 
 
-def wait_until_group_is_bound(api: ApiClient, scheduler: Scheduler) -> None:
-    """Wait until the gang is bound.
+def wait_until_group_is_bound(api: ApiClient, scheduler: Scheduler, name: str = "ring") -> None:
+    """Wait until a gang is bound.
 
     kube-scheduler may miss the deletion of a victim during the previous attempt, and retries after five minutes. This
     race of an alpha feature is not compared: kube-scheduler is restarted.
@@ -344,10 +344,10 @@ def wait_until_group_is_bound(api: ApiClient, scheduler: Scheduler) -> None:
     is_bound = partial(has_condition, "True", "")
     if scheduler.name == "kube-scheduler":
         with suppress(WaitTimeoutError):
-            api.wait_until("PodGroup", lambda objects: is_bound(objects["default/ring"]), "", 10)
+            api.wait_until("PodGroup", lambda objects: is_bound(objects[f"default/{name}"]), "", 10)
             return
         scheduler.restart()
-    api.wait_until("PodGroup", lambda objects: is_bound(objects["default/ring"]), "binding the group")
+    api.wait_until("PodGroup", lambda objects: is_bound(objects[f"default/{name}"]), "binding the group")
 
 
 def has_condition(status: str, message: str, group: JsonObject) -> bool:
@@ -381,27 +381,16 @@ def test_a_member_of_an_incomplete_gang_is_not_enqueued(client: ApiClient) -> No
     assert find_condition(client.get("Pod", "member-0", "default"), "PodScheduled") == {}
 
 
-@pytest.mark.skipif(RELEASE == "1.36", reason="minCount may change since 1.37")
+@pytest.mark.skipif(RELEASE == "1.36", reason="since 1.37 minCount may change, and members may precede their group")
 @pytest.mark.parametrize("scheduler", GANG_SCHEDULERS, indirect=True)
-@pytest.mark.usefixtures("scheduler")
-def test_a_gang_that_waits_for_more_members_is_bound_once_its_min_count_is_lowered(client: ApiClient) -> None:
-    create_objects(client, Case("ab", 2, 3))
-    client.patch(client.get("PodGroup", "ring", "default"), {"spec": {"schedulingPolicy": {"gang": {"minCount": 2}}}})
-    is_bound = partial(has_condition, "True", "")
-    client.wait_until("PodGroup", lambda objects: is_bound(objects["default/ring"]), "binding the group")
-
-
-@pytest.mark.skipif(RELEASE == "1.36", reason="since 1.37 a group is queued as one")
-@pytest.mark.parametrize("scheduler", GANG_SCHEDULERS, indirect=True)
-@pytest.mark.usefixtures("scheduler")
-def test_members_that_precede_their_group_are_bound_after_its_creation(client: ApiClient) -> None:
-    create_objects(client, Case("ab", 0, 1))
-    client.delete(client.get("PodGroup", "ring", "default"))
+def test_a_gang_is_bound_after_its_group_is_changed_or_created(client: ApiClient, scheduler: Scheduler) -> None:
+    create_objects(client, Case("abcd", 2, 3))
     for number in range(2):
-        client.create(make_pod(f"member-{number}", 2, "late", {}))
+        client.create(make_pod(f"early-{number}", 2, "late", {}))
+    client.patch(client.get("PodGroup", "ring", "default"), {"spec": {"schedulingPolicy": {"gang": {"minCount": 2}}}})
     client.create(make_pod_group("late", {"gang": {"minCount": 2}}, {}))
-    is_bound = partial(has_condition, "True", "")
-    client.wait_until("PodGroup", lambda objects: is_bound(objects["default/late"]), "binding the group")
+    for name in ("ring", "late"):
+        wait_until_group_is_bound(client, scheduler, name)
 
 
 @pytest.mark.parametrize("scheduler", ALL_SCHEDULERS, indirect=True)
