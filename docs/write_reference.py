@@ -250,9 +250,10 @@ DIFFERENCES = """## Differences
 - Responses of HTTP extenders have a maximum size; in kube-scheduler they have none.
 - The client of the API server uses JSON, not protobuf.
 - There are no `go_*` metrics and no profiling endpoints; their flags are accepted. There are no `informer_*` metrics.
-- There is no opportunistic batching.
-- These alpha gates of 1.37 are accepted and have no effect: `DRADerivedAttributes`, `DRADeviceCompatibilityGroups`,
-  `InPlacePodVerticalScalingSchedulerPreemption`, `SchedulerPreQueueingHints` and `InterPodAffinityHostnameFastPath`.
+- There is no opportunistic batching: the scores of each pod are up to date, and those that did not change are reused.
+  With batching, kube-scheduler uses scores that are up to 500 ms old. The metrics of batching have no samples.
+- These alpha gates of 1.37 are accepted and have no effect: `DRADerivedAttributes`, `DRADeviceCompatibilityGroups` and
+  `SchedulerPreQueueingHints`. `InterPodAffinityHostnameFastPath` needs none, because it changes no decision.
 """
 
 

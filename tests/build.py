@@ -27,17 +27,18 @@ def make_node(
     images: Sequence[Raw] = (),
     features: Sequence[str] = (),
     metadata: Raw | None = None,
+    spec: Raw | None = None,
     status: Raw | None = None,
 ) -> Node:
     """Make a node, by default with 4 CPUs, 16Gi and 110 pods.
 
-    The fields of *metadata* and *status* override those of the other arguments.
+    The fields of *metadata*, *spec* and *status* override those of the other arguments.
     """
     capacity = {"cpu": "4", "memory": "16Gi", "pods": "110"} if allocatable is None else dict(allocatable)
     return from_builtins(
         {
             "metadata": {"name": name, "uid": f"uid-{name}", "labels": dict(labels or {}), **(metadata or {})},
-            "spec": {"taints": list(taints), "unschedulable": unschedulable},
+            "spec": {"taints": list(taints), "unschedulable": unschedulable, **(spec or {})},
             "status": {
                 "allocatable": capacity,
                 "capacity": capacity,

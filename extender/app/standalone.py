@@ -110,7 +110,7 @@ class StandaloneScheduler:
         self.context = self._make_context(leadership, metrics)
         self.scheduler = Scheduler(self.context)
         event_handler = TimedEventHandler(self.scheduler, metrics.observe_event_handling, setup.gates.release)
-        dispatcher = ClusterEventDispatcher(self.cache, event_handler, list(setup.profiles), setup.gates.release)
+        dispatcher = ClusterEventDispatcher(self.cache, event_handler, list(setup.profiles), setup.gates)
         self.informers = Informers(setup, self.transport, dispatcher, clock, self.context.raw_objects)
 
     def _make_queue(self, metrics: SchedulerMetrics, max_in_unschedulable_pods_seconds: float) -> SchedulingQueue:

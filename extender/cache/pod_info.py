@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-import msgspec
+from msgspec.structs import replace
 
 from extender.api.kinds.pod import Pod, PodSpec
 from extender.cache.pod_signature import PodSignature
@@ -33,6 +33,11 @@ class AssignedPodInfo:
     def key(self) -> str:
         """`namespace/name`."""
         return self.pod.key
+
+    @property
+    def pod_with_node_name(self) -> Pod:
+        """The object with `spec.node_name`."""
+        return replace(self.pod, spec=replace(self.pod.spec, node_name=self.node_name))
 
     @property
     def namespace(self) -> str:
@@ -104,6 +109,6 @@ def make_assigned_pod_info(
 ) -> AssignedPodInfo:
     """Make the `AssignedPodInfo` of *pod* on *node_name*; its pod shares the spec of the signature."""
     meta = pod.metadata
-    deduplicated_pod = msgspec.structs.replace(pod, spec=signature.spec)
+    deduplicated_pod = replace(pod, spec=signature.spec)
     terminating = meta.deletion_timestamp is not None
     return AssignedPodInfo(meta.uid or pod.key, deduplicated_pod, signature, node_name, terminating, assumed)

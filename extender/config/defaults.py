@@ -4,7 +4,7 @@ Source: pkg/scheduler/apis/config/v1/defaults.go, SetDefaults_KubeSchedulerConfi
 pkg/scheduler/apis/config/v1/default_plugins.go, getDefaultPlugins (1.36).
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Final
 
@@ -63,13 +63,19 @@ Source: pkg/scheduler/apis/config/v1/default_plugins.go, getDefaultPlugins (1.36
 """
 
 FEATURE_GATED_PLUGINS: Final[Mapping[str, tuple[Plugin, ...]]] = {
+    "InPlacePodVerticalScalingSchedulerPreemption": (Plugin("DeferredPodScheduling"),),
     "GangScheduling": (Plugin("GangScheduling"),),
     "TopologyAwareWorkloadScheduling": (Plugin("TopologyPlacementGenerator"), Plugin("PodGroupPodsCount", 1)),
 }
 """The plugins that a feature gate adds to the default plugins, by gate. All of these gates are off by default.
 
-Source: pkg/scheduler/schedule_one.go, Scheduler.ScheduleOne; pkg/scheduler/schedule_one_podgroup.go,
-Scheduler.podGroupSchedulingPlacementAlgorithm (1.36).
+Source: pkg/scheduler/apis/config/v1/default_plugins.go, applyFeatureGates, applyDeferredPodScheduling (1.37).
+"""
+
+_FOLLOWING_PLUGINS: Final[Mapping[str, str]] = {"DeferredPodScheduling": "NodeResourcesFit"}
+"""By gated plugin, the default plugin before which it is inserted. Other gated plugins follow the default plugins.
+
+A node without preemption for resizes is then rejected by DeferredPodScheduling, whose queueing hint requeues the pod.
 """
 
 _DEFAULT_NAMES: Final = tuple(plugin.name for plugin in DEFAULT_PLUGINS["1.37"].multi_point.enabled)
@@ -77,6 +83,7 @@ _DEFAULT_NAMES: Final = tuple(plugin.name for plugin in DEFAULT_PLUGINS["1.37"].
 
 IN_TREE_PLUGINS: Final = (
     *_DEFAULT_NAMES,
+    "DeferredPodScheduling",
     "GangScheduling",
     "TopologyPlacementGenerator",
     "PodGroupPodsCount",
@@ -139,19 +146,25 @@ def add_gated_plugins(configuration: Configuration, gates: FeatureGates) -> Conf
 
 
 def _insert_gated_plugins(plugins: Plugins, gated_plugins: tuple[Plugin, ...]) -> Plugins:
-    """Insert *gated_plugins* after the last default plugin, except those that the profile itself disables or lists."""
+    """Insert *gated_plugins* at their places, except those that the profile itself disables or lists."""
     multi_point = plugins.multi_point
     disabled_names = {plugin.name for plugin in multi_point.disabled}
     listed_names = {plugin.name for plugin in multi_point.enabled}
     missing_plugins = tuple(plugin for plugin in gated_plugins if plugin.name not in disabled_names | listed_names)
     if "*" in disabled_names or not missing_plugins:
         return plugins
-    enabled_plugins = multi_point.enabled
-    insert_index = max(
-        (index + 1 for index, plugin in enumerate(enabled_plugins) if plugin.name in _DEFAULT_NAMES), default=0
-    )
-    enabled_plugins = (*enabled_plugins[:insert_index], *missing_plugins, *enabled_plugins[insert_index:])
-    return msgspec.structs.replace(plugins, multi_point=PluginSet(enabled_plugins, multi_point.disabled))
+    enabled_plugins = list(multi_point.enabled)
+    for plugin in missing_plugins:
+        enabled_plugins.insert(_find_place(plugin.name, [enabled.name for enabled in enabled_plugins]), plugin)
+    return msgspec.structs.replace(plugins, multi_point=PluginSet(tuple(enabled_plugins), multi_point.disabled))
+
+
+def _find_place(gated_plugin: str, enabled_names: Sequence[str]) -> int:
+    """Return the index among *enabled_names* at which *gated_plugin* is inserted."""
+    following_plugin = _FOLLOWING_PLUGINS.get(gated_plugin)
+    if following_plugin in enabled_names:
+        return enabled_names.index(following_plugin)
+    return max((index + 1 for index, name in enumerate(enabled_names) if name in IN_TREE_PLUGINS), default=0)
 
 
 def merge_with_default_plugins(custom_plugins: Plugins | None, release: Release = DEFAULT_RELEASE) -> Plugins:

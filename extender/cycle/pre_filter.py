@@ -46,13 +46,13 @@ class PreFilterRun:
 
 def run_pre_filter_plugins(pod: PodInfo, snapshot: Snapshot, profile: Profile, runtime: PluginRuntime) -> PreFilterRun:
     """Run the PreFilter plugins of *profile*. A plugin that raises ends the run with an ERROR."""
-    runner = runtime.runner
-    cache = get_pre_filter_cache(pod, profile.pre_filter_plugins, enabled=runtime.result_cache.enabled)
-    cycle_state, skipped_plugins = dict(cache.cycle_state), set(cache.skipped_plugins)
+    runner, start_time = runtime.runner, runtime.runner.start_timer()
+    plugins, ignoring_plugins = profile.select_pre_filter_plugins(pod)
+    cache = get_pre_filter_cache(pod, plugins, enabled=runtime.result_cache.enabled)
+    cycle_state, skipped_plugins = dict(cache.cycle_state), {*cache.skipped_plugins, *ignoring_plugins}
     restricting_plugins: set[str] = set()
     node_names: frozenset[str] | None = None
     rejection: Status | None = None
-    start_time = runner.start_timer()
 
     def finish(status: Status | None, *, last_plugin: Any = None, discard_node_names: bool = False) -> PreFilterRun:
         # `cycle_state` has all cached states from the start. Remove those of plugins after the one that ended the run.

@@ -205,6 +205,7 @@ class _ProfileBuilder:
                 instances,
                 tuple(instances[plugin.name] for plugin in plugins.get(_POD_GROUP_POST_FILTER, ())),
             ),
+            resize_preemption="InPlacePodVerticalScalingSchedulerPreemption" in self.gates,
             release=self.gates.release,
             **plugins_by_field,
         )

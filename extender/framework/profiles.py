@@ -2,8 +2,10 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Final
 
+from extender.api.pod_resize import is_resize_deferred
+from extender.cache.pod_info import PodInfo
 from extender.config.releases import DEFAULT_RELEASE, Release
 from extender.framework.extension_points import (
     AssumeExtensions,
@@ -21,6 +23,28 @@ from extender.framework.extension_points import (
     Score,
 )
 from extender.framework.pod_group_points import PlacementFeasible, PlacementGenerate, PlacementScore, PodGroupPostFilter
+
+_IGNORING_PLUGINS: Final = frozenset(
+    {
+        "DynamicResources",
+        "InterPodAffinity",
+        "NodeAffinity",
+        "NodeDeclaredFeatures",
+        "NodePorts",
+        "NodeUnschedulable",
+        "NodeVolumeLimits",
+        "PodTopologySpread",
+        "TaintToleration",
+        "VolumeBinding",
+        "VolumeRestrictions",
+        "VolumeZone",
+    }
+)
+"""The in-tree filters that ignore a pod whose in-place resize is deferred, because the pod stays on its node.
+
+Source: pkg/scheduler/framework/plugins/nodeports/node_ports.go, NodePorts.PreFilter;
+pkg/scheduler/framework/plugins/nodeaffinity/node_affinity.go, NodeAffinity.PreFilter (1.37).
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,6 +111,8 @@ class Profile:
             of the first such plugin.
         pod_group_settings: the settings of pod group scheduling. None if the gate GenericWorkload is off: the members
             of a pod group are then scheduled one by one.
+        resize_preemption: whether pods on nodes whose resize is deferred are scheduled again, so that they preempt
+            others (gate InPlacePodVerticalScalingSchedulerPreemption).
         release: the emulated release, with the scheduling rules that no feature gate guards.
 
     Source: pkg/scheduler/schedule_one.go, Scheduler.numFeasibleNodesToFind (1.36).
@@ -112,7 +138,18 @@ class Profile:
     plugins: Mapping[str, Any] = field(default_factory=dict)
     check_all_filters: bool = False
     pod_group_settings: PodGroupSettings | None = None
+    resize_preemption: bool = False
     release: Release = DEFAULT_RELEASE
+
+    def select_pre_filter_plugins(self, pod: PodInfo) -> tuple[tuple[PreFilter, ...], frozenset[str]]:
+        """Return the PreFilter plugins that run for *pod*, and the names of the filters that ignore it.
+
+        No filter ignores the pod unless it is on a node and its resize is deferred.
+        """
+        if not (self.resize_preemption and is_resize_deferred(pod.pod)):
+            return self.pre_filter_plugins, frozenset()
+        plugins = tuple(plugin for plugin in self.pre_filter_plugins if plugin.name not in _IGNORING_PLUGINS)
+        return plugins, _IGNORING_PLUGINS
 
     def get_pod_group_settings(self) -> PodGroupSettings:
         """Return the settings of pod group scheduling; if the gate GenericWorkload is off, settings without plugins."""

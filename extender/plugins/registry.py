@@ -14,6 +14,7 @@ from extender.framework.plugin_validation import DefinitionError, validate_plugi
 from extender.framework.profile_builder import PluginRegistry
 from extender.plugins.default_binder import DefaultBinder
 from extender.plugins.default_preemption import DefaultPreemption
+from extender.plugins.deferred_pod_scheduling import DeferredPodScheduling
 from extender.plugins.dynamic_resources.plugin import DynamicResources
 from extender.plugins.gang_scheduling import GangScheduling
 from extender.plugins.gpu_share.plugin import GpuShare
@@ -64,6 +65,7 @@ BUILT_IN_PLUGINS: tuple[type[Any], ...] = (
     CinderLimits,
     DefaultBinder,
     DefaultPreemption,
+    DeferredPodScheduling,
     DynamicResources,
     EBSLimits,
     GangScheduling,

@@ -132,6 +132,7 @@ class EntityQueues:
             isinstance(entity, QueuedPodInfo)
             and self.settings.generic_workload
             and entity.pod_info.spec.scheduling_group is not None
+            and not entity.pod_info.spec.node_name
         )
         self.backoff_q.add_or_update(entity, hold_until_event=is_held)
         self.observe_move("backoff", entity, event_label)

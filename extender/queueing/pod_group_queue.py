@@ -11,6 +11,7 @@ PriorityQueue.DeletePodGroup; pkg/scheduler/backend/queue/pod_group_member_pods.
 
 from collections.abc import Iterator, Mapping
 
+from extender.api.kinds.pod import Pod
 from extender.api.kinds.pod_group import PodGroup
 from extender.cache.pod_groups import get_pod_group_key
 from extender.cache.pod_info import PodInfo
@@ -75,7 +76,7 @@ class PodGroupQueue(SchedulingQueue):
     # -- members
 
     def _add_pod(self, pod: QueuedPodInfo, event_label: str, now: float) -> None:
-        group_key = get_pod_group_key(pod.pod_info.pod)
+        group_key = _get_group_key(pod.pod_info.pod)
         if group_key is None:
             super()._add_pod(pod, event_label, now)
             return
@@ -153,7 +154,7 @@ class PodGroupQueue(SchedulingQueue):
 
     def add_unschedulable_if_not_present(self, pod: QueuedPodInfo, now: float) -> None:
         """Requeue a popped pod that could not be scheduled; a member of a group is queued with its group."""
-        if get_pod_group_key(pod.pod_info.pod) is None:
+        if _get_group_key(pod.pod_info.pod) is None:
             self._last_popped_key = ""
             super().add_unschedulable_if_not_present(pod, now)
             return
@@ -196,8 +197,18 @@ class PodGroupQueue(SchedulingQueue):
         self._queues.move_to_active_q(entity, SCHEDULE_ATTEMPT_FAILURE, now)
 
     def _activate_pod(self, pod_info: PodInfo, now: float) -> bool:
-        group_key = get_pod_group_key(pod_info.pod)
+        group_key = _get_group_key(pod_info.pod)
         return self._activate(pod_info.key if group_key is None else make_queue_key(group_key), now)
+
+
+def _get_group_key(pod: Pod) -> str | None:
+    """Return the key of the pod group with which *pod* is queued; None if it is queued alone.
+
+    A queued pod that is on a node waits for its own resize.
+
+    Source: pkg/scheduler/backend/queue/scheduling_queue.go, PriorityQueue.isPodGroupMember (1.37).
+    """
+    return None if pod.spec.node_name else get_pod_group_key(pod)
 
 
 def make_scheduling_queue(

@@ -242,7 +242,8 @@ class SchedulingQueue:
             self._in_flight_events.done(pod.uid)
 
     def _is_pod_group_member(self, pod: QueuedPodInfo) -> bool:
-        return self._settings.generic_workload and pod.pod_info.spec.scheduling_group is not None
+        spec = pod.pod_info.spec
+        return self._settings.generic_workload and spec.scheduling_group is not None and not spec.node_name
 
     # -- moves
 

@@ -21,9 +21,10 @@ from extender.api.kinds.storage import (
     StorageClass,
     VolumeAttachment,
 )
+from extender.api.pod_resize import is_resize_deferred
 from extender.cache.cache import Cache, PodOrNode
 from extender.cache.tables.object_store import ApiObject, get_object_key
-from extender.config.releases import DEFAULT_RELEASE, Release
+from extender.config.feature_gates import FeatureGates
 from extender.dra.device_taint_rules import apply_taint_rules
 from extender.framework.events import ActionType, ClusterEvent, EventResource
 from extender.scheduler.update_events import find_node_events, find_pod_events
@@ -91,14 +92,14 @@ class ClusterEventDispatcher:
     The changes of each kind must arrive in the order of the watch.
     """
 
-    __slots__ = ("_cache", "_handler", "_release", "_scheduler_names")
+    __slots__ = ("_cache", "_handler", "_release", "_resize_preemption", "_scheduler_names")
 
     def __init__(
         self,
         cache: Cache,
         handler: EventHandler,
         scheduler_names: Collection[str],
-        release: Release = DEFAULT_RELEASE,
+        gates: FeatureGates | None = None,
     ) -> None:
         """Create a dispatcher that updates *cache* and notifies *handler*.
 
@@ -106,12 +107,16 @@ class ClusterEventDispatcher:
             cache: the cluster.
             handler: the handler that is notified after each update of the cache.
             scheduler_names: the scheduler names for which this process is responsible.
-            release: the emulated release, which has its own events of pods.
+            gates: the feature gates of the emulated release, which has its own events of pods; None means the default
+                gates. With InPlacePodVerticalScalingSchedulerPreemption, pods on nodes whose resize is deferred are
+                handled as pending pods too.
 
         Source: pkg/scheduler/eventhandlers.go, responsibleForPod (1.36).
         """
         self._cache, self._handler, self._scheduler_names = cache, handler, frozenset(scheduler_names)
-        self._release = release
+        gates = gates or FeatureGates()
+        self._release = gates.release
+        self._resize_preemption = "InPlacePodVerticalScalingSchedulerPreemption" in gates
 
     def deduplicate(self, obj: PodOrNode) -> PodOrNode:
         """Return a pod or node equal to *obj* that shares equal parts with cached objects, to save memory."""
@@ -189,6 +194,8 @@ class ClusterEventDispatcher:
     def _add_pod(self, pod: Pod) -> None:
         self._cache.add_or_update_pod(pod)
         if pod.spec.node_name:
+            if self._waits_for_resize(pod):
+                self._handler.on_pending_pod_add(pod)
             self._handler.on_cluster_event(ClusterEvent(EventResource.ASSIGNED_POD, ActionType.ADD, None, pod))
         elif self._is_responsible_for(pod):
             self._handler.on_pending_pod_add(pod)
@@ -200,7 +207,9 @@ class ClusterEventDispatcher:
             return
         if old.spec.node_name:
             self._cache.add_or_update_pod(new)
-            for event in find_pod_events(old, new, self._release):
+            events = find_pod_events(old, new, self._release)
+            self._update_waiting_resize(old, new, events)
+            for event in events:
                 self._handler.on_cluster_event(event)
         elif new.spec.node_name:
             self._cache.add_or_update_pod(new)
@@ -209,6 +218,23 @@ class ClusterEventDispatcher:
                 self._handler.on_pending_pod_delete(new)
         else:
             self._update_pending_pod(old, new)
+
+    def _waits_for_resize(self, pod: Pod) -> bool:
+        """Return whether *pod*, which is on a node, is scheduled again because its resize is deferred."""
+        return self._resize_preemption and is_resize_deferred(pod) and self._is_responsible_for(pod)
+
+    def _update_waiting_resize(self, old: Pod, new: Pod, events: list[ClusterEvent]) -> None:
+        """Notify the handler if *new*, which is on a node, waits for its resize or does so no longer.
+
+        Source: pkg/scheduler/eventhandlers.go, Scheduler.updatePod (1.37).
+        """
+        waited, waits = self._waits_for_resize(old), self._waits_for_resize(new)
+        if waited and waits:
+            self._handler.on_pending_pod_update(old, new, events)
+        elif waits:
+            self._handler.on_pending_pod_add(new)
+        elif waited:
+            self._handler.on_pending_pod_delete(new)
 
     def _update_pending_pod(self, old: Pod, new: Pod) -> None:
         if self._cache.is_assumed(new.metadata.uid):
@@ -228,6 +254,8 @@ class ClusterEventDispatcher:
         if pod.spec.node_name:
             self._cache.remove_pod(uid)
             self._handler.on_cluster_event(ClusterEvent(EventResource.ASSIGNED_POD, ActionType.DELETE, pod, None))
+            if self._waits_for_resize(pod):
+                self._handler.on_pending_pod_delete(pod)
             return
         is_assumed = self._cache.is_assumed(uid)
         self._cache.remove_pod(uid)

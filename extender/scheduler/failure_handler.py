@@ -8,8 +8,8 @@ from collections.abc import Coroutine
 from dataclasses import dataclass
 from typing import Any
 
-import msgspec
-
+from extender.api.kinds.pod import Pod
+from extender.api.pod_resize import is_resize_deferred
 from extender.cache.pod_info import AssignedPodInfo
 from extender.client.errors import (
     ApiError,
@@ -93,6 +93,8 @@ def handle_scheduling_failure(
     queued_pod_info.pending_plugins = failure.rejectors if status.code is Code.PENDING else frozenset()
     queued_pod_info.unschedulable_plugins = failure.rejectors - queued_pod_info.pending_plugins
     still_exists = _requeue(context, queued_pod_info, now)
+    if is_deferred_resize(context, pod):
+        return  # the pod runs: it gets no event, condition or nomination
     if not still_exists and _has_pod_with_key(context, queued_pod_info.key):
         return
     newest_pod = queued_pod_info.pod_info.pod
@@ -111,7 +113,7 @@ def _requeue(context: SchedulerContext, queued_pod_info: QueuedPodInfo, now: flo
 
     Source: pkg/scheduler/schedule_one.go, Scheduler.handleSchedulingFailure (1.36).
     """
-    newest_pod = context.cache.pending_pods.get(queued_pod_info.uid)
+    newest_pod = _find_waiting_pod(context, queued_pod_info)
     if newest_pod is None:
         context.queue.done(queued_pod_info.uid)
         return queued_pod_info.uid in context.cache.assigned_pods
@@ -121,6 +123,25 @@ def _requeue(context: SchedulerContext, queued_pod_info: QueuedPodInfo, now: flo
     return True
 
 
+def is_deferred_resize(context: SchedulerContext, pod: Pod) -> bool:
+    """Return whether *pod* is on a node and is scheduled again only because its resize is deferred.
+
+    Source: pkg/scheduler/schedule_one.go, Scheduler.handleSchedulingFailure (1.37).
+    """
+    profile = context.profiles.get(pod.spec.scheduler_name)
+    return profile is not None and profile.resize_preemption and is_resize_deferred(pod)
+
+
+def _find_waiting_pod(context: SchedulerContext, queued_pod_info: QueuedPodInfo) -> Pod | None:
+    """Return the newest version of the pod if it still waits for a node or for its deferred resize; else None."""
+    pending_pod = context.cache.pending_pods.get(queued_pod_info.uid)
+    assigned_pod_info = context.cache.assigned_pods.get(queued_pod_info.uid)
+    if pending_pod is not None or assigned_pod_info is None or not queued_pod_info.pod_info.spec.node_name:
+        return pending_pod
+    assigned_pod = assigned_pod_info.pod_with_node_name
+    return assigned_pod if is_deferred_resize(context, assigned_pod) else None
+
+
 def _has_pod_with_key(context: SchedulerContext, key: str) -> bool:
     """Return whether a pod with *key* (`namespace/name`) exists, possibly with another uid."""
     is_pending = any(pod.key == key for pod in context.cache.pending_pods.values())
@@ -128,8 +149,8 @@ def _has_pod_with_key(context: SchedulerContext, key: str) -> bool:
 
 
 def is_still_pending(context: SchedulerContext, queued_pod_info: QueuedPodInfo) -> bool:
-    """Return whether the pod is still pending and not terminating. This may change during extender calls."""
-    newest_pod = context.cache.pending_pods.get(queued_pod_info.uid)
+    """Return whether the pod still waits and is not terminating. This may change during extender calls."""
+    newest_pod = _find_waiting_pod(context, queued_pod_info)
     return newest_pod is not None and newest_pod.metadata.deletion_timestamp is None
 
 
@@ -191,11 +212,8 @@ def _log_failed_write(api_call: ApiCall, error: ApiError) -> None:
 
 def requeue_after_pod_removal(context: SchedulerContext, removed_pod: AssignedPodInfo, *, except_uid: str = "") -> None:
     """Requeue the pods that may fit without *removed_pod*, except the pod with the uid *except_uid*."""
-    # The spec of an assumed pod has no node name, and the queueing hints ignore a deleted pod without a node name.
-    spec = msgspec.structs.replace(removed_pod.pod.spec, node_name=removed_pod.node_name)
-    event = ClusterEvent(
-        EventResource.ASSIGNED_POD, ActionType.DELETE, msgspec.structs.replace(removed_pod.pod, spec=spec), None
-    )
+    # The queueing hints ignore a deleted pod without a node name.
+    event = ClusterEvent(EventResource.ASSIGNED_POD, ActionType.DELETE, removed_pod.pod_with_node_name, None)
     pre_check = (lambda pod: pod.uid != except_uid) if except_uid else None
     context.queue.move_all_to_active_or_backoff_queue(event, context.clock.monotonic(), pre_check)
     context.wake()

@@ -27,6 +27,7 @@ from extender.scheduler.extender_cycle import recheck_selected_node, schedule_wi
 from extender.scheduler.failure_handler import (
     AttemptFailure,
     handle_scheduling_failure,
+    is_deferred_resize,
     is_still_pending,
     requeue_after_pod_removal,
 )
@@ -96,7 +97,9 @@ class Scheduler:
         queued_pod_info = entity.pods[0]
         self._context.attempt_history.start_cycle(queued_pod_info.uid)
         log_messages.log_attempt(queued_pod_info.pod_info.pod)
-        if self._pod_group_scheduler is not None and queued_pod_info.pod_info.spec.scheduling_group is not None:
+        pod = queued_pod_info.pod_info.pod
+        is_group_member = pod.spec.scheduling_group is not None and not is_deferred_resize(self._context, pod)
+        if self._pod_group_scheduler is not None and is_group_member:
             await self._run_with_periodic_tasks(self._pod_group_scheduler.attempt(entity))
             return True
         try:
@@ -181,7 +184,10 @@ class Scheduler:
             note = f"skip schedule deleting pod: {pod.key}"
             self._context.recorder.event(pod, PodEvent("FailedScheduling", "Scheduling", note, warning=True))
             return True
-        return queued_pod_info.uid in self._context.cache.assigned_pods
+        cache = self._context.cache
+        if is_deferred_resize(self._context, pod):
+            return cache.is_assumed(queued_pod_info.uid)
+        return queued_pod_info.uid in cache.assigned_pods
 
     def _handle_failure(self, queued_pod_info: QueuedPodInfo, decision: ScheduleFailure, start_time: float) -> None:
         pod = queued_pod_info.pod_info.pod
@@ -208,6 +214,11 @@ class Scheduler:
         Scheduler.prepareForBindingCycle (1.36).
         """
         context, pod_info = self._context, queued_pod_info.pod_info
+        if queued_pod_info.uid in context.cache.assigned_pods:  # a deferred resize that fits
+            message = f"pod {pod_info.uid}({pod_info.key}) is in the cache, so can't be assumed"
+            failure = AttemptFailure(Status(Code.ERROR, (message,)), message)
+            handle_scheduling_failure(context, queued_pod_info, failure, start_time)
+            return
         profile = context.profiles[pod_info.spec.scheduler_name]
         runtime = context.runtimes[profile.scheduler_name]
         pod = binding_cycle.make_assumed_pod(pod_info.pod, decision.suggested_host, profile, decision.cycle_state)
@@ -254,8 +265,8 @@ class Scheduler:
     # -- events
 
     def on_pending_pod_add(self, pod: Pod) -> None:
-        """Add a new pending pod of one of our profiles to the queue."""
-        if pod.status.nominated_node_name:
+        """Add a new pod without a node, or a pod whose resize was deferred, to the queue."""
+        if pod.status.nominated_node_name and not pod.spec.node_name:
             self._context.cache.nominate(pod, pod.status.nominated_node_name)
         self._context.queue.add(self._context.cache.snapshot().make_pod_info(pod), self._context.clock.monotonic())
         if self._gang_scheduling_enabled:  # the new pod may complete a gang
@@ -269,7 +280,7 @@ class Scheduler:
 
         Source: pkg/scheduler/backend/queue/nominator.go, nominator.UpdateNominatedPod (1.36).
         """
-        if old.status.nominated_node_name != new.status.nominated_node_name:
+        if old.status.nominated_node_name != new.status.nominated_node_name and not new.spec.node_name:
             self._context.cache.nominate(new, new.status.nominated_node_name)
         self._context.queue.update(
             self._context.cache.snapshot().make_pod_info(new), events, self._context.clock.monotonic()
@@ -277,7 +288,7 @@ class Scheduler:
         self._context.wake()
 
     def on_pending_pod_delete(self, pod: Pod) -> None:
-        """Remove from the queue a pod that was deleted or got a node."""
+        """Remove from the queue a pod that was deleted, got a node, or whose resize is not deferred any more."""
         self._context.queue.delete(pod.key, self._context.clock.monotonic())
 
     def on_assumed_pod_delete(self, pod: Pod) -> None:

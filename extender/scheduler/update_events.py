@@ -24,6 +24,10 @@ def find_node_events(old: Node, new: Node) -> list[ClusterEvent]:
         (ActionType.UPDATE_NODE_TAINT, old.spec.taints != new.spec.taints),
         (ActionType.UPDATE_NODE_CONDITION, _get_condition_statuses(old) != _get_condition_statuses(new)),
         (ActionType.UPDATE_NODE_ANNOTATION, old.metadata.annotations != new.metadata.annotations),
+        (
+            ActionType.UPDATE_NODE_PREEMPTION_POLICY,
+            old.spec.pod_preemption_policy != new.spec.pod_preemption_policy,
+        ),
         (ActionType.UPDATE_NODE_DECLARED_FEATURE, old.status.declared_features != new.status.declared_features),
     )
     return [ClusterEvent(EventResource.NODE, action, old, new) for action, is_changed in actions if is_changed]

@@ -63,6 +63,10 @@ class SchedulerEndpoints:
             assert monotonic() < deadline, self._process.tail()
             self._process.pause(_POLL_INTERVAL)
 
+    def pause(self) -> None:
+        """Wait a moment, while the scheduler runs."""
+        self._process.pause(_POLL_INTERVAL)
+
     def wait_for_metrics(self, token: str, *lines: str) -> None:
         """Wait until /metrics contains all *lines*."""
         deadline = monotonic() + _TIMEOUT

@@ -17,6 +17,12 @@ class Taint(KubernetesStruct, frozen=True, kw_only=True):
     time_added: datetime | None = None
 
 
+class NodePodPreemptionPolicy(KubernetesStruct, frozen=True, kw_only=True):
+    """The preemption on a node; a resize preempts no pods there if `disable_resize_preemption` names an owner."""
+
+    disable_resize_preemption: tuple[str, ...] = ()
+
+
 class NodeSpec(KubernetesStruct, frozen=True, kw_only=True):
     """The spec of a node."""
 
@@ -25,6 +31,12 @@ class NodeSpec(KubernetesStruct, frozen=True, kw_only=True):
     provider_id: str = field(default="", name="providerID")
     pod_cidr: str = field(default="", name="podCIDR")
     pod_cidrs: tuple[str, ...] = field(default=(), name="podCIDRs")
+    pod_preemption_policy: NodePodPreemptionPolicy | None = None
+
+    @property
+    def disables_resize_preemption(self) -> bool:
+        """Whether a pod on the node may not preempt others for its resize."""
+        return self.pod_preemption_policy is not None and bool(self.pod_preemption_policy.disable_resize_preemption)
 
 
 class ContainerImage(KubernetesStruct, frozen=True, kw_only=True):

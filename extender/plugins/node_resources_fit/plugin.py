@@ -50,7 +50,7 @@ from extender.api.requests import (
 from extender.cache.device_classes import map_resources_to_device_classes
 from extender.cache.pod_info import PodInfo
 from extender.cache.snapshot import NodeView, Snapshot
-from extender.cache.tables.arrays import BoolArray, IntArray
+from extender.cache.tables.arrays import IntArray
 from extender.config.errors import FieldError
 from extender.config.feature_gates import FeatureGates
 from extender.config.field_path import child, item
@@ -69,7 +69,13 @@ from extender.plugin_parts.scored_resources import (
     apply_resource_defaults,
     build_scored_resources,
 )
-from extender.plugins.node_resources_fit.filter import ResourceRequest, fits_request, get_insufficient_reasons
+from extender.plugins.node_resources_fit.filter import (
+    ResourceRequest,
+    find_rejections,
+    find_rejections_of_pod_on_node,
+    fits_request,
+    get_insufficient_reasons,
+)
 from extender.plugins.node_resources_fit.placement_score import compute_placement_score
 from extender.plugins.node_resources_fit.queueing_hints import FitQueueingHints
 from extender.plugins.node_resources_fit.scoring_strategies import (
@@ -86,7 +92,6 @@ _STRATEGIES: Final[Mapping[str, Strategy]] = {
 }
 _STRATEGY_TYPES: Final = (*_STRATEGIES, _REQUESTED_TO_CAPACITY_RATIO)
 
-_TOO_MANY_PODS: Final = Reason("Too many pods")
 _NO_STATE: Final = Reason('error reading "PreFilterNodeResourcesFit" from cycleState: not found', Code.ERROR)
 _NO_SIDECARS: Final = PreFilterResult(
     unresolvable_status("Pod has a restartable init container and the SidecarContainers feature is disabled")
@@ -205,6 +210,7 @@ class NodeResourcesFit:
         self._pod_level_resources = "PodLevelResources" in gates
         self._sidecars = "SidecarContainers" in gates
         self._dra_extended_resource = "DRAExtendedResource" in gates
+        self._resize_preemption = "InPlacePodVerticalScalingSchedulerPreemption" in gates
         self._queueing_hints = FitQueueingHints(gates)
         self._device_backed_resource_builder = DeviceBackedResourceBuilder(gates, self._resource_specs)
 
@@ -246,6 +252,10 @@ class NodeResourcesFit:
             lambda: any(is_dra_extended_resource(name) for name, _ in self._get_requests_to_check(pod)),
         )
 
+    def _is_on_node(self, pod: PodInfo) -> bool:
+        """Return whether the pod is on a node already and is scheduled again because of its resize."""
+        return self._resize_preemption and bool(pod.spec.node_name)
+
     def pre_filter(self, pod: PodInfo, snapshot: Snapshot) -> PreFilterResult:
         """Compute the requests to check.
 
@@ -285,9 +295,10 @@ class NodeResourcesFit:
 
     def filter_cache_key(self, pod: PodInfo) -> Hashable | None:
         """Return the requests to check; None if devices may back a request: results then depend on device classes."""
-        return None if self._may_be_delegated_to_dra(pod) else self._get_requests_to_check(pod)
+        is_cacheable = not (self._may_be_delegated_to_dra(pod) or self._is_on_node(pod))
+        return self._get_requests_to_check(pod) if is_cacheable else None
 
-    def filter(self, pod: PodInfo, nodes: NodeView, state: Any) -> Sequence[Rejection]:  # noqa: ARG002
+    def filter(self, pod: PodInfo, nodes: NodeView, state: Any) -> Sequence[Rejection]:
         """Reject nodes with insufficient resources.
 
         Return an error for every node if PreFilter is disabled, as upstream.
@@ -297,15 +308,11 @@ class NodeResourcesFit:
         if state is None:
             return (Rejection(np.ones(len(nodes), dtype=np.bool_), _NO_STATE),)
         requests = cast("tuple[ResourceRequest, ...]", state)
+        if self._is_on_node(pod):
+            return find_rejections_of_pod_on_node(pod, requests, nodes)
         if nodes.single_row is not None and fits_request(requests, nodes, nodes.single_row):
             return ()
-        rejections: list[Rejection] = []
-        full_nodes: BoolArray = nodes.pod_count >= nodes.allowed_pods
-        if np.count_nonzero(full_nodes):
-            rejections.append(Rejection(full_nodes, _TOO_MANY_PODS))
-        for request in requests:
-            rejections.extend(request.find_rejections(nodes))
-        return rejections
+        return find_rejections(requests, nodes)
 
     # -- score
 

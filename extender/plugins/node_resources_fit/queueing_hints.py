@@ -9,6 +9,7 @@ from typing import Final
 from extender.api.kinds.devices import DeviceClass
 from extender.api.kinds.node import Node
 from extender.api.kinds.pod import Pod
+from extender.api.pod_resize import is_resize_deferred
 from extender.api.quantity import to_base_units
 from extender.api.requests import PodResourcesOptions, is_dra_extended_resource, is_scalar_resource, pod_requests
 from extender.cache.device_classes import IMPLICIT_RESOURCE_PREFIX
@@ -35,6 +36,7 @@ class FitQueueingHints:
         self._pod_level_resize = "InPlacePodLevelResourcesVerticalScaling" in gates
         self._dra_extended_resource = "DRAExtendedResource" in gates
         self._maximum_of_sums = gates.release.takes_maximum_of_resize_sums
+        self._resize_preemption = "InPlacePodVerticalScalingSchedulerPreemption" in gates
         self._release = gates.release
         self._queueing_hints_enabled = "SchedulerQueueingHints" in gates
 
@@ -53,6 +55,13 @@ class FitQueueingHints:
             ),
             ClusterEventWithHint(EventResource.NODE, node_actions, self.is_schedulable_after_node_change),
         ]
+        if self._resize_preemption:
+            events += register_pod_events(
+                self._release,
+                self.is_schedulable_after_scale_up,
+                assigned=ActionType.UPDATE_POD_SCALE_UP,
+                target=ActionType.UPDATE_POD_SCALE_UP,
+            )
         if self._dra_extended_resource:
             events.append(
                 ClusterEventWithHint(
@@ -71,6 +80,8 @@ class FitQueueingHints:
         The scaled-down pod must be *pod* itself, or free a resource that *pod* requests.
         """
         old_pod, new_pod = event.old, event.new
+        if self._is_event_of_other_node(pod, (old_pod if new_pod is None else new_pod).spec.node_name):
+            return QueueingHint.SKIP
         if new_pod is None:
             node_name = old_pod.spec.node_name or old_pod.status.nominated_node_name
             return QueueingHint.QUEUE if node_name else QueueingHint.SKIP
@@ -82,11 +93,21 @@ class FitQueueingHints:
             else QueueingHint.SKIP
         )
 
+    def is_schedulable_after_scale_up(self, pod: PodInfo, event: ClusterEvent) -> QueueingHint:
+        """Queue *pod*, whose resize is deferred, if it or another pod of its node requests more.
+
+        The pod may have fitted until now. Only then must it preempt others.
+        """
+        is_concerned = is_resize_deferred(pod.pod) and event.new.spec.node_name == pod.spec.node_name
+        return QueueingHint.QUEUE if is_concerned else QueueingHint.SKIP
+
+    def _is_event_of_other_node(self, pod: PodInfo, node_name: str) -> bool:
+        """Return whether the resize of *pod* is deferred and *node_name* is not its node."""
+        return self._resize_preemption and is_resize_deferred(pod.pod) and node_name != pod.spec.node_name
+
     def _is_schedulable_after_pod_scale_down(self, pod: PodInfo, old_pod: Pod, new_pod: Pod) -> bool:
-        if new_pod.metadata.uid == pod.pod.metadata.uid:
-            return True
         if not new_pod.spec.node_name:
-            return False
+            return new_pod.metadata.uid == pod.pod.metadata.uid
         old_requests, new_requests = self._compute_actual_requests(old_pod), self._compute_actual_requests(new_pod)
         requests = self._compute_actual_requests(pod.pod)
         return any(
@@ -107,7 +128,7 @@ class FitQueueingHints:
 
     def is_schedulable_after_node_change(self, pod: PodInfo, event: ClusterEvent) -> QueueingHint:
         """Queue *pod* if it would fit the empty node, and the node is new or has more of a requested resource."""
-        if event.new is None:
+        if event.new is None or self._is_event_of_other_node(pod, event.new.metadata.name):
             return QueueingHint.SKIP
         allocatable = _get_allocatable(event.new)
         requests = {

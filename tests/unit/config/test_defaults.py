@@ -43,6 +43,15 @@ def test_generic_workload_alone_adds_gang_scheduling_since_1_37() -> None:
     assert profile.plugins.multi_point.enabled[-1].name == "GangScheduling"
 
 
+def test_deferred_pod_scheduling_comes_before_node_resources_fit() -> None:
+    """Source: pkg/scheduler/apis/config/v1/default_plugins.go, applyDeferredPodScheduling (1.37)."""
+    gates = FeatureGates({"InPlacePodVerticalScalingSchedulerPreemption": True, "GenericWorkload": True}, RELEASE_1_37)
+    (profile,) = add_gated_plugins(make_default_configuration(RELEASE_1_37), gates).profiles
+    names = [plugin.name for plugin in profile.plugins.multi_point.enabled]
+    assert names[6:9] == ["NodePorts", "DeferredPodScheduling", "NodeResourcesFit"]
+    assert names[-1] == "GangScheduling"
+
+
 def test_a_gated_plugin_follows_the_default_plugins() -> None:
     assert multi_point_names() == [*DEFAULT_NAMES, "GangScheduling"]
     assert multi_point_names(enabled=["Custom"]) == [*DEFAULT_NAMES, "GangScheduling", "Custom"]

@@ -203,3 +203,13 @@ def test_a_member_that_cannot_be_bound_is_queued_with_its_group() -> None:
     harness.queue.add_unschedulable_if_not_present(late, 102)
     assert counts(harness) == {"active": 1}
     assert names(pop_group(harness)) == "a"
+
+
+def test_a_member_on_a_node_is_queued_alone_for_its_resize() -> None:
+    """Source: pkg/scheduler/backend/queue/scheduling_queue.go, PriorityQueue.isPodGroupMember (1.37)."""
+    harness = make_harness(RING)
+    harness.queue.add(make_pod_info(make_group_member("a", node="n1")), 100)
+    (pod,) = harness.queue.pop().pods  # type: ignore[union-attr]
+    pod.unschedulable_plugins = frozenset({"NodeAdd"})
+    harness.queue.add_unschedulable_if_not_present(pod, 100)
+    assert harness.queue.count_entities()["unschedulable", "pod"] == 1

@@ -170,7 +170,7 @@ class SchedulerHarness:
             sleep=self._sleep,
         )
         self.scheduler = Scheduler(self.context)
-        self.dispatcher = ClusterEventDispatcher(self.cache, self.scheduler, ["default-scheduler"])
+        self.dispatcher = ClusterEventDispatcher(self.cache, self.scheduler, ["default-scheduler"], gates)
         self.api.notify = self._deliver
         for pod in self.cache.assigned_pods.values():
             on_node = msgspec.structs.replace(pod.pod.spec, node_name=pod.node_name)
