@@ -31,6 +31,11 @@ class ReasonCode(StrEnum):
     )
     NODE_AFFINITY_CONFLICT = "NodeAffinityConflict", "The names in the pod's node affinity exclude each other."
     NODE_NAME_MISMATCH = "NodeNameMismatch", "The pod names another node."
+    RESIZE_PREEMPTION_DISABLED = (
+        "ResizePreemptionDisabled",
+        "The node does not allow that a pod preempts others for its resize.",
+    )
+    RESIZE_PENDING = "ResizePending", "The resize fits the node, and waits for the kubelet."
     NODE_LABEL_MISMATCH = "NodeLabelMismatch", "The node lacks labels that a Policy requires."
     NODE_FEATURES_MISSING = "NodeFeaturesMissing", "The node does not declare a feature that the pod requires."
     NODE_NOT_READY = "NodeNotReady", "A condition of the node excludes it, in releases up to 1.22."
@@ -109,6 +114,9 @@ _EXACT: Final = {
     "node(s) didn't match scheduler-enforced node affinity": ReasonCode.ENFORCED_NODE_AFFINITY_MISMATCH,
     "pod affinity terms conflict": ReasonCode.NODE_AFFINITY_CONFLICT,
     "node(s) didn't match the requested node name": ReasonCode.NODE_NAME_MISMATCH,
+    "pod assigned to different node": ReasonCode.NODE_NAME_MISMATCH,
+    "node had resize preemption disabled": ReasonCode.RESIZE_PREEMPTION_DISABLED,
+    "pod resize fits, waiting for Kubelet actuation": ReasonCode.RESIZE_PENDING,
     "node(s) didn't have the requested labels": ReasonCode.NODE_LABEL_MISMATCH,
     "node(s) didn't match Pod's required features": ReasonCode.NODE_FEATURES_MISSING,
     "node(s) were not ready": ReasonCode.NODE_NOT_READY,
