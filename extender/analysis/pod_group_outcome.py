@@ -186,8 +186,10 @@ class PodGroupSimulator:
         members = [pod_info for pod_info in members if rejections[pod_info.uid] is None]
         if rejected_members and profile.release.queues_pod_groups:
             rejection = rejections[rejected_members[0].uid] or SUCCESS
-            held = f"held by pod {rejected_members[0].key}, which {rejection.plugin} rejects: {rejection.message}"
-            failure = MemberFailure(unschedulable_status(held))
+            hold_message = (
+                f"held by pod {rejected_members[0].key}, which {rejection.plugin} rejects: {rejection.message}"
+            )
+            failure = MemberFailure(unschedulable_status(hold_message))
             decision = GroupDecision(failure.status, member_failures=(failure,) * len(members))
             return [pod_info.uid for pod_info in members], decision
         return [pod_info.uid for pod_info in members], schedule_pod_group(

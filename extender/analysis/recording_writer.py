@@ -33,8 +33,8 @@ def write_recording(
         annotation_prefixes: the prefixes of other annotations to write, for plugins that read them.
     """
     if compress:
-        with gzip.GzipFile(fileobj=file, mode="wb", mtime=0) as compressed:
-            return _write_chunks(recording, compressed, annotation_prefixes)
+        with gzip.GzipFile(fileobj=file, mode="wb", mtime=0) as gzip_file:
+            return _write_chunks(recording, gzip_file, annotation_prefixes)
     return _write_chunks(recording, file, annotation_prefixes)
 
 
@@ -79,4 +79,4 @@ def _select_annotations(annotations: Mapping[str, str], prefixes: tuple[str, ...
 
 def _is_of_kubernetes(key: str) -> bool:
     domain = key.partition("/")[0]
-    return any(domain == known or domain.endswith(f".{known}") for known in _KUBERNETES_DOMAINS)
+    return any(domain == known_domain or domain.endswith(f".{known_domain}") for known_domain in _KUBERNETES_DOMAINS)

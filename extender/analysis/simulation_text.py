@@ -18,7 +18,7 @@ _MAX_PREEMPTIONS: Final = 10
 def make_simulation_values(simulation: Simulation, seed: int) -> dict[str, Any]:
     """Return the complete simulation as dicts, lists, strings, numbers and None. Placements are in queue order."""
     usage_before, usage_after = simulation.usage_before, simulation.usage_after
-    unplaced = simulation.group_unplaced_by_reason()
+    unplaced_by_reason = simulation.group_unplaced_by_reason()
     placed_count = len(simulation.placed_pods)
     return {
         "seed": seed,
@@ -47,7 +47,7 @@ def make_simulation_values(simulation: Simulation, seed: int) -> dict[str, Any]:
                 "count": len(group),
                 "pods": [placement.pod for placement in group],
             }
-            for reason, group in unplaced.items()
+            for reason, group in unplaced_by_reason.items()
         ],
         "evicted": list(simulation.evicted_pods),
         "utilisation": {

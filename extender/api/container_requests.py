@@ -92,8 +92,10 @@ def sum_effective_requests(pod: Pod, defaults: Mapping[str, Quantity]) -> Quanti
         status = None if container.name in init_names else statuses.get(container.name)
         if status is None or status.resources is None:
             return requests
-        actuated = parse_resources(status.resources.requests)
-        return determine_effective_requests(pod, requests, actuated, parse_resources(status.allocated_resources))
+        actuated_requests = parse_resources(status.resources.requests)
+        return determine_effective_requests(
+            pod, requests, actuated_requests, parse_resources(status.allocated_resources)
+        )
 
     return sum_containers(pod, get_requests, defaults)
 

@@ -100,7 +100,8 @@ def _default_pod_spec(spec: PodSpec) -> PodSpec:
             _default_container(container, host_network=spec.host_network) for container in containers
         )
         if any(
-            defaulted is not container for defaulted, container in zip(defaulted_containers, containers, strict=True)
+            defaulted_container is not container
+            for defaulted_container, container in zip(defaulted_containers, containers, strict=True)
         ):
             changes[field] = defaulted_containers
     return replace(spec, **changes) if changes else spec

@@ -81,8 +81,8 @@ def validate_label_value(value: str) -> list[str]:
 def validate_requirement(key: str, operator: str, values: Sequence[str]) -> list[str]:
     """Return the errors of a requirement on a label, each with its path in the requirement: `values[0][zone]: ...`."""
     if operator not in OPERATORS:
-        supported = ", ".join(f'"{name}"' for name in OPERATORS)
-        return [f"operator: Unsupported value: {_to_json(operator)}: supported values: {supported}"]
+        supported_operators = ", ".join(f'"{name}"' for name in OPERATORS)
+        return [f"operator: Unsupported value: {_to_json(operator)}: supported values: {supported_operators}"]
     errors: list[str] = []
     if key_errors := validate_qualified_name(key):
         errors.append(format_invalid_value("key", key, "; ".join(key_errors)))

@@ -217,8 +217,10 @@ def compile_node_selector_term(term: NodeSelectorTerm) -> CompiledNodeSelectorTe
 
 def _build_field_requirement(expression: NodeSelectorRequirement) -> Requirement:
     if expression.operator not in _FIELD_OPERATORS:
-        supported = ", ".join(f'"{name}"' for name in _FIELD_OPERATORS)
-        raise RequirementError([f'operator: Unsupported value: "{expression.operator}": supported values: {supported}'])
+        supported_operators = ", ".join(f'"{name}"' for name in _FIELD_OPERATORS)
+        raise RequirementError(
+            [f'operator: Unsupported value: "{expression.operator}": supported values: {supported_operators}']
+        )
     if len(expression.values) != 1:
         raise RequirementError([format_invalid_value("values", expression.values, "must have one element")])
     return Requirement(expression.key, expression.operator, expression.values)

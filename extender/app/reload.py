@@ -51,9 +51,9 @@ async def reload_periodically(source: str, refresh: RefreshFunction, metrics: Re
         metrics.register_source(source)
     while True:
         await asyncio.sleep(CHECK_SECONDS)
-        error_message, changed = "", False
+        error_message, is_changed = "", False
         try:
-            changed = await refresh()
+            is_changed = await refresh()
         except (CertificateError, ReloadError) as error:
             error_message = str(error)
         except Exception as error:
@@ -62,9 +62,9 @@ async def reload_periodically(source: str, refresh: RefreshFunction, metrics: Re
                 log.exception("Unexpected error while the %s was reloaded", source)
         if error_message and error_message != last_error:
             log.warning("The %s cannot be reloaded; the old one stays in force", source, extra={"err": error_message})
-        elif not error_message and (changed or last_error):
+        elif not error_message and (is_changed or last_error):
             log.info("The %s was reloaded", source)
-        if metrics is not None and (error_message != last_error or changed):
+        if metrics is not None and (error_message != last_error or is_changed):
             metrics.observe_reload(source, succeeded=not error_message)
         last_error = error_message
 
@@ -111,14 +111,14 @@ class ConfigurationFile:
                 raise self._last_error
             return False
         try:
-            changed = await self._load(data)
+            is_changed = await self._load(data)
         except TemporaryReloadError:
             raise
         except ReloadError as error:
             self._last_data, self._last_error = data, error
             raise
         self._last_data, self._last_error = data, None
-        return changed
+        return is_changed
 
     async def _load(self, data: bytes) -> bool:
         current = self.setup

@@ -159,24 +159,26 @@ def parse(words: Sequence[str], flags: Mapping[str, Flag]) -> ParsedFlags:
     Raises:
         FlagError: a flag is unknown, lacks its argument, or has an invalid argument.
     """
-    parsed = ParsedFlags({name: flag.default for name, flag in flags.items()})
+    parsed_flags = ParsedFlags({name: flag.default for name, flag in flags.items()})
     flags_by_letter = {flag.short: flag for flag in flags.values() if flag.short}
     remaining_words = list(words)
     while remaining_words:
         word = remaining_words.pop(0)
         if word == "--":
-            parsed.arguments += remaining_words
+            parsed_flags.arguments += remaining_words
             break
         if word.startswith("--"):
-            _parse_long_flag(word, remaining_words, flags, parsed)
+            _parse_long_flag(word, remaining_words, flags, parsed_flags)
         elif word.startswith("-") and len(word) > 1:
-            _parse_short_flags(word, remaining_words, flags_by_letter, parsed)
+            _parse_short_flags(word, remaining_words, flags_by_letter, parsed_flags)
         else:
-            parsed.arguments.append(word)
-    return parsed
+            parsed_flags.arguments.append(word)
+    return parsed_flags
 
 
-def _parse_long_flag(word: str, remaining_words: list[str], flags: Mapping[str, Flag], parsed: ParsedFlags) -> None:
+def _parse_long_flag(
+    word: str, remaining_words: list[str], flags: Mapping[str, Flag], parsed_flags: ParsedFlags
+) -> None:
     written_name, separator, text = word[2:].partition("=")
     name = written_name.replace("_", "-")
     flag = flags.get(name)
@@ -185,11 +187,11 @@ def _parse_long_flag(word: str, remaining_words: list[str], flags: Mapping[str, 
     if flag is None:
         suggestion = did_you_mean(name, flags).replace('"', '"--', 1)
         raise FlagError(f"unknown flag: --{written_name}{suggestion}")
-    _set_value(flag, text if separator else _take_argument(flag, remaining_words, f"--{written_name}"), parsed)
+    _set_value(flag, text if separator else _take_argument(flag, remaining_words, f"--{written_name}"), parsed_flags)
 
 
 def _parse_short_flags(
-    word: str, remaining_words: list[str], flags_by_letter: Mapping[str, Flag], parsed: ParsedFlags
+    word: str, remaining_words: list[str], flags_by_letter: Mapping[str, Flag], parsed_flags: ParsedFlags
 ) -> None:
     letters = word[1:]
     while letters:
@@ -198,12 +200,12 @@ def _parse_short_flags(
         if flag is None:
             raise FlagError(f"unknown shorthand flag: '{letter}' in {word}; long flags begin with two dashes")
         if letters.startswith("="):
-            _set_value(flag, letters[1:], parsed)
+            _set_value(flag, letters[1:], parsed_flags)
             return
         if flag.type.value_without_argument is None:
-            _set_value(flag, letters or _take_argument(flag, remaining_words, f"'{letter}' in {word}"), parsed)
+            _set_value(flag, letters or _take_argument(flag, remaining_words, f"'{letter}' in {word}"), parsed_flags)
             return
-        _set_value(flag, flag.type.value_without_argument, parsed)
+        _set_value(flag, flag.type.value_without_argument, parsed_flags)
 
 
 def _take_argument(flag: Flag, remaining_words: list[str], display_name: str) -> str:

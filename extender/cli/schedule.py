@@ -70,16 +70,16 @@ def schedule(ctx: typer.Context) -> None:
 def run_command(arguments: Sequence[str], start: Callable[[ScheduleOptions], Coroutine[Any, Any, int]]) -> int:
     """Run the command line and return the exit status; every error is one line on standard error."""
     try:
-        parsed = parse(arguments, FLAGS)
-        if parsed["help"]:
+        parsed_flags = parse(arguments, FLAGS)
+        if parsed_flags["help"]:
             width = min(max(shutil.get_terminal_size().columns, _MIN_WIDTH), _MAX_WIDTH)
             sys.stdout.write(format_help(_USAGE, _DESCRIPTION, GROUPS, _EPILOG, width))
             return 0
-        if parsed["version"] != "false":
-            return _print_version(parsed["version"])
-        options = make_schedule_options(parsed)
-        if parsed["write-config-to"]:
-            return _write_configuration(options, parsed["write-config-to"])
+        if parsed_flags["version"] != "false":
+            return _print_version(parsed_flags["version"])
+        options = make_schedule_options(parsed_flags)
+        if parsed_flags["write-config-to"]:
+            return _write_configuration(options, parsed_flags["write-config-to"])
         configure_logging(options.logs)
         with asyncio.Runner(loop_factory=get_loop_factory()) as runner:
             return runner.run(start(options))

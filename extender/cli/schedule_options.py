@@ -57,49 +57,49 @@ _CLIENT_CONNECTION_FIELDS: Final = {
 _PROFILING_FIELDS: Final = {"profiling": "enable_profiling", "contention-profiling": "enable_contention_profiling"}
 
 
-def make_schedule_options(parsed: ParsedFlags) -> ScheduleOptions:
+def make_schedule_options(parsed_flags: ParsedFlags) -> ScheduleOptions:
     """Return the options of the process.
 
     Raises:
         ConfigError: the flags or the configuration are invalid; contains all errors.
         InputError: the configuration cannot be read.
     """
-    if parsed.arguments:
-        arguments = " ".join(f'"{argument}"' for argument in parsed.arguments)
+    if parsed_flags.arguments:
+        arguments = " ".join(f'"{argument}"' for argument in parsed_flags.arguments)
         raise FlagError(f'"extender schedule" does not take any arguments, got [{arguments}]')
-    errors = list(_validate_flags(parsed))
+    errors = list(_validate_flags(parsed_flags))
     if errors:
         raise ConfigError(errors)
-    release = parse_emulated_version(parsed["emulated-version"])
-    feature_gates = parse_feature_gates(parsed["feature-gates"], release)
-    setup = _build_setup(parsed, select_scheduling_features(feature_gates, release))
+    release = parse_emulated_version(parsed_flags["emulated-version"])
+    feature_gates = parse_feature_gates(parsed_flags["feature-gates"], release)
+    setup = _build_setup(parsed_flags, select_scheduling_features(feature_gates, release))
     connection = setup.configuration.client_connection
     return ScheduleOptions(
         setup=setup,
         credential_source=CredentialSource(
-            kubeconfig=connection.kubeconfig, master=parsed["master"], environ=dict(os.environ)
+            kubeconfig=connection.kubeconfig, master=parsed_flags["master"], environ=dict(os.environ)
         ),
-        serving=_make_serving_options(parsed) if parsed["secure-port"] else None,
-        authentication=_make_authentication_options(parsed),
+        serving=_make_serving_options(parsed_flags) if parsed_flags["secure-port"] else None,
+        authentication=_make_authentication_options(parsed_flags),
         authorization=AuthorizationOptions(
-            kubeconfig=parsed["authorization-kubeconfig"],
-            always_allowed_paths=parsed["authorization-always-allow-paths"],
-            allowed_cache_ttl=parsed["authorization-webhook-cache-authorized-ttl"],
-            denied_cache_ttl=parsed["authorization-webhook-cache-unauthorized-ttl"],
+            kubeconfig=parsed_flags["authorization-kubeconfig"],
+            always_allowed_paths=parsed_flags["authorization-always-allow-paths"],
+            allowed_cache_ttl=parsed_flags["authorization-webhook-cache-authorized-ttl"],
+            denied_cache_ttl=parsed_flags["authorization-webhook-cache-unauthorized-ttl"],
         ),
-        max_in_unschedulable_pods_seconds=parsed["pod-max-in-unschedulable-pods-duration"],
-        logs=make_logging_options(parsed),
+        max_in_unschedulable_pods_seconds=parsed_flags["pod-max-in-unschedulable-pods-duration"],
+        logs=make_logging_options(parsed_flags),
         features=get_values_by_gate_and_stage(feature_gates, release),
-        disabled_metrics=frozenset(parsed["disabled-metrics"]),
-        warnings=(*list_flag_warnings(parsed), *setup.warnings),
-        serves_ui=parsed["ui"],
-        flags={name: FLAGS[name].type.render(parsed[name]) for name in sorted(FLAGS)},
+        disabled_metrics=frozenset(parsed_flags["disabled-metrics"]),
+        warnings=(*list_flag_warnings(parsed_flags), *setup.warnings),
+        serves_ui=parsed_flags["ui"],
+        flags={name: FLAGS[name].type.render(parsed_flags[name]) for name in sorted(FLAGS)},
     )
 
 
-def list_flag_warnings(parsed: ParsedFlags) -> Iterator[str]:
+def list_flag_warnings(parsed_flags: ParsedFlags) -> Iterator[str]:
     """Yield one warning per flag that is deprecated or has no effect."""
-    for name in sorted(parsed.changed):
+    for name in sorted(parsed_flags.changed):
         flag = FLAGS[name]
         if flag.deprecated:
             yield f"Flag --{name} has been deprecated, it {flag.deprecated}"
@@ -107,11 +107,11 @@ def list_flag_warnings(parsed: ParsedFlags) -> Iterator[str]:
             yield f"Flag --{name} has no effect: {flag.no_effect_reason}"
 
 
-def make_logging_options(parsed: ParsedFlags) -> LoggingOptions:
+def make_logging_options(parsed_flags: ParsedFlags) -> LoggingOptions:
     """Return the log's format and verbosity."""
-    file_levels = tuple(pattern.rpartition("=") for pattern in parsed["vmodule"])
+    file_levels = tuple(pattern.rpartition("=") for pattern in parsed_flags["vmodule"])
     return LoggingOptions(
-        parsed["logging-format"], parsed["v"], tuple((name, int(level)) for name, _, level in file_levels)
+        parsed_flags["logging-format"], parsed_flags["v"], tuple((name, int(level)) for name, _, level in file_levels)
     )
 
 

@@ -63,12 +63,12 @@ def run_command(arguments: Sequence[str], start: Callable[[ServeOptions], Corout
     Raises:
         ConfigError, InputError: the flags, the configuration or the recording are invalid.
     """
-    parsed = parse(arguments, FLAGS)
-    if parsed["help"]:
+    parsed_flags = parse(arguments, FLAGS)
+    if parsed_flags["help"]:
         width = min(max(shutil.get_terminal_size().columns, _MIN_WIDTH), _MAX_WIDTH)
         sys.stdout.write(format_help(_USAGE, _DESCRIPTION, GROUPS, _EPILOG, width))
         return 0
-    options = make_serve_options(parsed)
+    options = make_serve_options(parsed_flags)
     configure_logging(options.logs)
     try:
         with asyncio.Runner(loop_factory=get_loop_factory()) as runner:

@@ -32,75 +32,83 @@ _URL_PATH: Final = re.compile(r"(/[A-Za-z0-9._~-]+)+")
 _LIVE_ONLY: Final = ("kubeconfig", "master", "standalone", "scheduler-name", "secure-port")
 
 
-def make_serve_options(parsed: ParsedFlags) -> ServeOptions:
+def make_serve_options(parsed_flags: ParsedFlags) -> ServeOptions:
     """Return the options of the process.
 
     Raises:
         ConfigError: the flags or the configuration are invalid; contains all errors.
         InputError: a file cannot be read.
     """
-    if parsed.arguments:
-        arguments = " ".join(f'"{argument}"' for argument in parsed.arguments)
+    if parsed_flags.arguments:
+        arguments = " ".join(f'"{argument}"' for argument in parsed_flags.arguments)
         raise FlagError(f'"extender serve" does not take any arguments, got [{arguments}]')
-    paths = _make_verb_paths(parsed)
-    errors = [*_validate_flags(parsed), *_validate_paths(paths)]
+    paths = _make_verb_paths(parsed_flags)
+    errors = [*_validate_flags(parsed_flags), *_validate_paths(paths)]
     if errors:
         raise ConfigError(errors)
-    setup, cluster = _load_cluster(parsed)
+    setup, cluster = _load_cluster(parsed_flags)
     return ServeOptions(
         setup=setup,
         cluster=cluster,
         serving=ServingOptions(
-            address=parsed["bind-address"],
-            port=parsed["port"],
-            cert_file=parsed["tls-cert-file"],
-            key_file=parsed["tls-private-key-file"],
+            address=parsed_flags["bind-address"],
+            port=parsed_flags["port"],
+            cert_file=parsed_flags["tls-cert-file"],
+            key_file=parsed_flags["tls-private-key-file"],
         ),
-        config_file=parsed["config"] if parsed["config"] != "-" else "",
-        diagnostics_serving=_make_diagnostics_options(parsed),
-        client_ca_file=parsed["client-ca-file"],
-        client_names=frozenset(parsed["allowed-client-names"]),
+        config_file=parsed_flags["config"] if parsed_flags["config"] != "-" else "",
+        diagnostics_serving=_make_diagnostics_options(parsed_flags),
+        client_ca_file=parsed_flags["client-ca-file"],
+        client_names=frozenset(parsed_flags["allowed-client-names"]),
         request_limits=RequestLimits(
-            parsed["max-names-bytes"], parsed["max-nodes-bytes"], parsed["max-nodes"], parsed["max-victims"]
+            parsed_flags["max-names-bytes"],
+            parsed_flags["max-nodes-bytes"],
+            parsed_flags["max-nodes"],
+            parsed_flags["max-victims"],
         ),
         paths=paths,
-        other_scheduler_names=parsed["scheduler-name"],
-        always_allowed_paths=parsed["authorization-always-allow-paths"],
-        score_range=_SCORE_RANGES[parsed["score-range"]],
-        standalone=parsed["standalone"],
-        filter_answer=_FILTER_ANSWERS[parsed["filter-answer"]],
-        assume_timeout_seconds=parsed["assume-timeout"],
-        start_lines=_describe_best_node_effects(parsed, setup.gates),
-        logs=LoggingOptions(parsed["logging-format"], parsed["v"]),
-        serves_ui=parsed["ui"],
+        other_scheduler_names=parsed_flags["scheduler-name"],
+        always_allowed_paths=parsed_flags["authorization-always-allow-paths"],
+        score_range=_SCORE_RANGES[parsed_flags["score-range"]],
+        standalone=parsed_flags["standalone"],
+        filter_answer=_FILTER_ANSWERS[parsed_flags["filter-answer"]],
+        assume_timeout_seconds=parsed_flags["assume-timeout"],
+        start_lines=_describe_best_node_effects(parsed_flags, setup.gates),
+        logs=LoggingOptions(parsed_flags["logging-format"], parsed_flags["v"]),
+        serves_ui=parsed_flags["ui"],
     )
 
 
-def _make_diagnostics_options(parsed: ParsedFlags) -> ServingOptions | None:
+def _make_diagnostics_options(parsed_flags: ParsedFlags) -> ServingOptions | None:
     """Return the options of the second port for health, metrics and explain; None without --secure-port."""
-    if not parsed["secure-port"]:
+    if not parsed_flags["secure-port"]:
         return None
     return ServingOptions(
-        port=parsed["secure-port"], cert_file=parsed["tls-cert-file"], key_file=parsed["tls-private-key-file"]
+        port=parsed_flags["secure-port"],
+        cert_file=parsed_flags["tls-cert-file"],
+        key_file=parsed_flags["tls-private-key-file"],
     )
 
 
-def _load_cluster(parsed: ParsedFlags) -> tuple[SchedulerSetup, CredentialSource | Cache | None]:
+def _load_cluster(parsed_flags: ParsedFlags) -> tuple[SchedulerSetup, CredentialSource | Cache | None]:
     """Return the profiles and the cluster: a recorded one, the credentials of a live one, or None for no cluster."""
-    if parsed["file"]:
+    if parsed_flags["file"]:
         inputs = read_inputs(
-            list(parsed["file"]), parsed["config"], parsed["feature-gates"], parsed["emulated-version"]
+            list(parsed_flags["file"]),
+            parsed_flags["config"],
+            parsed_flags["feature-gates"],
+            parsed_flags["emulated-version"],
         )
         cache = load_cache(inputs.recording, inputs.setup.gates)
         for profile in inputs.setup.profiles.values():
             nominate_pending_pods(cache, profile, make_runtime())
         return inputs.setup, cache
-    gates = parse_gates_of_release(parsed["emulated-version"], parsed["feature-gates"])
-    setup = load_setup_from_file(parsed["config"], gates) if parsed["config"] else build_setup(gates=gates)
-    if parsed["without-cluster"]:
+    gates = parse_gates_of_release(parsed_flags["emulated-version"], parsed_flags["feature-gates"])
+    setup = load_setup_from_file(parsed_flags["config"], gates) if parsed_flags["config"] else build_setup(gates=gates)
+    if parsed_flags["without-cluster"]:
         return setup, None
-    kubeconfig = parsed["kubeconfig"] or setup.configuration.client_connection.kubeconfig
-    return setup, CredentialSource(kubeconfig=kubeconfig, master=parsed["master"], environ=dict(os.environ))
+    kubeconfig = parsed_flags["kubeconfig"] or setup.configuration.client_connection.kubeconfig
+    return setup, CredentialSource(kubeconfig=kubeconfig, master=parsed_flags["master"], environ=dict(os.environ))
 
 
 def _describe_best_node_effects(parsed: ParsedFlags, gates: FeatureGates) -> tuple[str, ...]:

@@ -77,8 +77,8 @@ class ProgressBar:
         if (percent, total) == self._last_state:
             return
         self._last_state = percent, total
-        filled = _BAR_WIDTH * done // total
-        bar = "#" * filled + "." * (_BAR_WIDTH - filled)
+        filled_width = _BAR_WIDTH * done // total
+        bar = "#" * filled_width + "." * (_BAR_WIDTH - filled_width)
         self._terminal.write(f"\r[{bar}] {percent:3d}% {done} of {total} {self._noun}" if done < total else "\r\033[K")
         self._terminal.flush()
 

@@ -87,11 +87,18 @@ class EventWrite:
 
 @dataclass(slots=True)
 class _CachedEvent:
-    """An event that was written; `count` is 1 until it is repeated."""
+    """An event that was written.
+
+    Attributes:
+        body: the event as it was written first.
+        last_seen: the time at which it was last recorded, in monotonic seconds.
+        last_seen_since_epoch: the same time in seconds since 1970.
+        count: how often it was recorded.
+    """
 
     body: Mapping[str, Any]
     last_seen: float
-    last_seen_wall: float
+    last_seen_since_epoch: float
     count: int = 1
 
 
@@ -129,7 +136,7 @@ class EventSeriesCache:
             self._events[key] = _CachedEvent(body, now, wall_ns / 1e9)
             return _make_write(body, None)
         cached_event.count += 1
-        cached_event.last_seen, cached_event.last_seen_wall = now, wall_ns / 1e9
+        cached_event.last_seen, cached_event.last_seen_since_epoch = now, wall_ns / 1e9
         # The first repetition starts a series. Later counts are written when the series is refreshed or ends.
         return _make_series_write(cached_event) if cached_event.count == 2 else None
 
@@ -179,7 +186,7 @@ def _make_write(body: Mapping[str, Any], patch: Mapping[str, Any] | None) -> Eve
 
 
 def _make_series_write(event: _CachedEvent) -> EventWrite:
-    series = {"series": {"count": event.count, "lastObservedTime": format_micro_time(event.last_seen_wall)}}
+    series = {"series": {"count": event.count, "lastObservedTime": format_micro_time(event.last_seen_since_epoch)}}
     return _make_write({**event.body, **series}, series)
 
 

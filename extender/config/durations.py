@@ -36,15 +36,15 @@ def parse(text: str) -> float:
     Raises:
         ValueError: *text* is not a duration. The message is Go's.
     """
-    unsigned = text[1:] if text[:1] in {"-", "+"} else text
-    if unsigned == "0":
+    unsigned_text = text[1:] if text[:1] in {"-", "+"} else text
+    if unsigned_text == "0":
         return 0.0
-    if not unsigned:
+    if not unsigned_text:
         raise ValueError(f'time: invalid duration "{text}"')
     total = 0
     position = 0
-    while position < len(unsigned):
-        component = _COMPONENT.match(unsigned, position)
+    while position < len(unsigned_text):
+        component = _COMPONENT.match(unsigned_text, position)
         if component is None or not (component[1] or component[3]):
             raise ValueError(f'time: invalid duration "{text}"')
         if not component[4]:

@@ -124,8 +124,8 @@ def _check_type_meta(document: Mapping[str, object], source: str) -> FieldError 
         if not isinstance(value, str):
             return FieldError(key, f"expected a string, got {describe_value(value)}")
         if not value:
-            expected = KIND if key == "kind" else API_VERSION
-            return FieldError("", f"Object '{name}' is missing in '{source}': write {key}: {expected}")
+            expected_value = KIND if key == "kind" else API_VERSION
+            return FieldError("", f"Object '{name}' is missing in '{source}': write {key}: {expected_value}")
     kind, version = document["kind"], document["apiVersion"]
     if (kind, version) == (KIND, API_VERSION):
         return None

@@ -193,9 +193,9 @@ class _Decoder:
             return members[raw]
         if not isinstance(raw, str):
             return self._add_type_error("a string", raw, path)
-        supported = ", ".join(f'"{member}"' for member in members)
+        supported_members = ", ".join(f'"{member}"' for member in members)
         suggestion = did_you_mean(raw, [str(member) for member in members])
-        return self._add_error(path, f'Unsupported value: "{raw}": supported values: {supported}{suggestion}')
+        return self._add_error(path, f'Unsupported value: "{raw}": supported values: {supported_members}{suggestion}')
 
     def decode_string(self, raw: object, path: str) -> object:
         return raw if isinstance(raw, str) else self._add_type_error("a string", raw, path)
@@ -231,8 +231,8 @@ class _Decoder:
         except ValueError as exc:
             return self._add_error(path, f'{exc}: write it like "1m30s" or "100ms"')
 
-    def _add_type_error(self, expected: str, raw: object, path: str) -> object:
-        return self._add_error(path, f"expected {expected}, got {describe_value(raw)}")
+    def _add_type_error(self, expected_type: str, raw: object, path: str) -> object:
+        return self._add_error(path, f"expected {expected_type}, got {describe_value(raw)}")
 
     def _add_error(self, path: str, message: str) -> object:
         self.errors.append(FieldError(path, message))

@@ -97,7 +97,7 @@ def explain_pod(pod: PodInfo, snapshot: Snapshot, profile: Profile, runtime: Plu
         filter_results, snapshot, pre_filter_run, with_rejections=True, all_filters=profile.check_all_filters
     )
     nodes = {}
-    for row in np.flatnonzero(filter_results.evaluated).tolist():
+    for row in np.flatnonzero(filter_results.evaluated_mask).tolist():
         statuses = {name: filter_results.get_status(name, row) for name in filter_results.columns}
         rejections = {name: status for name, status in statuses.items() if status is not None}
         nodes[node_names[row]] = NodeFilterStatus(rejections, filter_results.get_first_rejection_status(row))

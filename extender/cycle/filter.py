@@ -27,24 +27,24 @@ class FilterResults:
     """The results of the Filter plugins that ran, in the order of the profile. They are valid until the next cycle.
 
     Attributes:
-        evaluated: whether each node was evaluated, bool, shape (number of nodes,).
-        columns: the columns by plugin; entries outside `evaluated` are undefined.
+        evaluated_mask: whether each node was evaluated, bool, shape (number of nodes,).
+        columns: the columns by plugin; entries outside `evaluated_mask` are undefined.
     """
 
-    evaluated: BoolArray
+    evaluated_mask: BoolArray
     columns: Mapping[str, FilterColumn]
 
     def find_feasible_nodes(self) -> BoolArray:
         """Return a read-only mask of the evaluated nodes that no plugin rejected: bool, shape (number of nodes,)."""
-        feasible = self.evaluated
+        feasible = self.evaluated_mask
         for column in self.columns.values():
             if column.masks_by_reason:
-                feasible = feasible & ~column.rejected  # a new array: `evaluated` stays unchanged
+                feasible = feasible & ~column.rejected  # a new array: `evaluated_mask` stays unchanged
         return feasible
 
     def find_first_rejections(self) -> dict[str, BoolArray]:
         """Return, by plugin, a mask of the nodes that the plugin rejects and that no earlier plugin rejects."""
-        remaining = self.evaluated.copy()
+        remaining = self.evaluated_mask.copy()
         masks_by_plugin: dict[str, BoolArray] = {}
         for name, column in self.columns.items():
             if column.masks_by_reason:
@@ -57,7 +57,9 @@ class FilterResults:
     def find_all_rejections(self) -> dict[str, BoolArray]:
         """Return, by plugin, a mask of all nodes that the plugin rejects."""
         masks_by_plugin = {
-            name: self.evaluated & column.rejected for name, column in self.columns.items() if column.masks_by_reason
+            name: self.evaluated_mask & column.rejected
+            for name, column in self.columns.items()
+            if column.masks_by_reason
         }
         return {name: mask for name, mask in masks_by_plugin.items() if mask.any()}
 
@@ -118,12 +120,12 @@ def run_filters(
     """
     size = len(snapshot)
     if pre_filter_run.node_names is None:
-        evaluated = _make_full_mask(size)
+        evaluated_mask = _make_full_mask(size)
     else:
-        evaluated = np.zeros(size, dtype=np.bool_)
-        evaluated[[row for name in pre_filter_run.node_names if (row := snapshot.row(name)) is not None]] = True
+        evaluated_mask = np.zeros(size, dtype=np.bool_)
+        evaluated_mask[[row for name in pre_filter_run.node_names if (row := snapshot.row(name)) is not None]] = True
     columns: dict[str, FilterColumn] = {}
-    remaining = evaluated
+    remaining = evaluated_mask
     for plugin in profile.filter_plugins:
         if plugin.name in pre_filter_run.skipped_plugins:
             continue
@@ -133,7 +135,7 @@ def run_filters(
             remaining = remaining & ~column.rejected
             if not remaining.any():
                 break
-    return FilterResults(evaluated, columns)
+    return FilterResults(evaluated_mask, columns)
 
 
 @lru_cache(maxsize=8)

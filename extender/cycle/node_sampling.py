@@ -66,7 +66,7 @@ class NodeSampler:
     has_extenders: bool = False
 
     def sample(
-        self, snapshot: Snapshot, allowed: BoolArray, feasible: BoolArray, num_nodes_to_find: int
+        self, snapshot: Snapshot, allowed_mask: BoolArray, feasible: BoolArray, num_nodes_to_find: int
     ) -> tuple[BoolArray, BoolArray]:
         """Return the feasible nodes that a search finds and the nodes that it examines, as two masks.
 
@@ -74,19 +74,19 @@ class NodeSampler:
 
         Args:
             snapshot: the cluster.
-            allowed: whether PreFilter allows each node, bool, shape (number of nodes,).
+            allowed_mask: whether PreFilter allows each node, bool, shape (number of nodes,).
             feasible: whether each node passes all filters, bool, shape (number of nodes,).
             num_nodes_to_find: the number of feasible nodes after which the search stops.
         """
         order = np.roll(order_rows_by_zone(snapshot), -self.next_start_index)
-        order = order[allowed[order]]
+        order = order[allowed_mask[order]]
         feasible_counts = np.cumsum(feasible[order])
         examined_count = (
             int(np.searchsorted(feasible_counts, num_nodes_to_find)) + 1
             if len(feasible_counts) and feasible_counts[-1] >= num_nodes_to_find
             else len(order)
         )
-        examined = np.zeros(len(snapshot), dtype=np.bool_)
-        examined[order[:examined_count]] = True
+        examined_mask = np.zeros(len(snapshot), dtype=np.bool_)
+        examined_mask[order[:examined_count]] = True
         self.next_start_index = (self.next_start_index + examined_count) % len(snapshot)
-        return feasible & examined, examined
+        return feasible & examined_mask, examined_mask

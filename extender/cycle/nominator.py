@@ -42,7 +42,7 @@ def run_filters_with_nominated_pods(
     nominated_by_row: dict[int, list[AssignedPodInfo]] = {}
     for name, pod_infos in snapshot.nominated_pods_by_node.items():
         row = snapshot.row(name)
-        if row is None or not filter_results.evaluated[row]:
+        if row is None or not filter_results.evaluated_mask[row]:
             continue
         nominated_pods = [
             pod_info for pod_info in pod_infos if pod_info.priority >= pod.priority and pod_info.uid != pod.uid
@@ -69,7 +69,7 @@ def run_filters_with_nominated_pods(
                 if name not in columns:  # the plugin did not run before, because earlier plugins rejected all nodes
                     columns[name] = FilterColumn(np.zeros(len(snapshot), dtype=np.bool_))
                 _overwrite_row(columns[name], row, row_column)
-    return FilterResults(filter_results.evaluated, columns)
+    return FilterResults(filter_results.evaluated_mask, columns)
 
 
 def add_pods_to_cycle_state(

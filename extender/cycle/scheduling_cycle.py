@@ -189,12 +189,14 @@ def _make_result_from_scores(
 def _sample_nodes(
     diagnosis: Diagnosis, snapshot: Snapshot, profile: Profile, node_sampler: NodeSampler
 ) -> tuple[Diagnosis, int]:
-    allowed = np.ones(diagnosis.node_count, dtype=np.bool_)
+    allowed_mask = np.ones(diagnosis.node_count, dtype=np.bool_)
     if diagnosis.pre_filter_run.node_names is not None:
-        allowed[:] = False
-        allowed[[row for name in diagnosis.pre_filter_run.node_names if (row := snapshot.row(name)) is not None]] = True
-    num_nodes_to_find = num_feasible_nodes_to_find(int(allowed.sum()), profile.percentage_of_nodes_to_score or 100)
+        allowed_mask[:] = False
+        allowed_mask[
+            [row for name in diagnosis.pre_filter_run.node_names if (row := snapshot.row(name)) is not None]
+        ] = True
+    num_nodes_to_find = num_feasible_nodes_to_find(int(allowed_mask.sum()), profile.percentage_of_nodes_to_score or 100)
     if not profile.score_plugins and not node_sampler.has_extenders:
         num_nodes_to_find = 1  # without scores all feasible nodes are equal
-    sampled_mask, examined_mask = node_sampler.sample(snapshot, allowed, diagnosis.feasible, num_nodes_to_find)
+    sampled_mask, examined_mask = node_sampler.sample(snapshot, allowed_mask, diagnosis.feasible, num_nodes_to_find)
     return replace(diagnosis.restrict_to(examined_mask), feasible=sampled_mask), int(examined_mask.sum())

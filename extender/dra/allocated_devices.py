@@ -177,12 +177,12 @@ class AllocatedDevices:
         has the written version or a newer one, or is deleted. The claim may have lost the allocation since the write.
         """
         changed_keys = self._sync_claims(snapshot)
-        for in_flight_key, written in list(self._written.items()):
-            claim = snapshot.get_object(ResourceClaim, written.claim_key)
+        for in_flight_key, written_allocation in list(self._written.items()):
+            claim = snapshot.get_object(ResourceClaim, written_allocation.claim_key)
             if claim is not None:
-                is_over = _is_at_least(claim.metadata.resource_version, written.resource_version)
+                is_over = _is_at_least(claim.metadata.resource_version, written_allocation.resource_version)
             else:  # a snapshot without a new claim may be older than the claim
-                is_over = not written.is_new_claim or written.claim_key in changed_keys
+                is_over = not written_allocation.is_new_claim or written_allocation.claim_key in changed_keys
             if is_over:
                 self.remove_in_flight(in_flight_key)
 

@@ -205,18 +205,18 @@ def get_or_compile(expression: str, cel_features: CelFeatures) -> Any:
         CompileError: the expression does not compile.
     """
     key = (expression, cel_features)
-    compiled = _expression_cache.get(key)
-    if compiled is None:
+    compiled_expression = _expression_cache.get(key)
+    if compiled_expression is None:
         try:
-            compiled = compile_expression(expression, cel_features)
+            compiled_expression = compile_expression(expression, cel_features)
         except CompileError as error:
-            compiled = error
+            compiled_expression = error
         if len(_expression_cache) >= _MAX_CACHED_EXPRESSIONS:
             del _expression_cache[next(iter(_expression_cache))]
-        _expression_cache[key] = compiled
-    if isinstance(compiled, CompileError):
-        raise CompileError(str(compiled))
-    return compiled
+        _expression_cache[key] = compiled_expression
+    if isinstance(compiled_expression, CompileError):
+        raise CompileError(str(compiled_expression))
+    return compiled_expression
 
 
 class CompiledSlice:

@@ -158,9 +158,9 @@ class Kubelets:
 
     def _set_succeeded(self, pod: Object) -> Object:
         now = format_time(self.api.clock.now())
-        terminated = {"exitCode": 0, "reason": "Completed", "finishedAt": now}
+        terminated_state = {"exitCode": 0, "reason": "Completed", "finishedAt": now}
         container_statuses = [
-            {**container_status, "ready": False, "started": False, "state": {"terminated": terminated}}
+            {**container_status, "ready": False, "started": False, "state": {"terminated": terminated_state}}
             for container_status in pod["status"].get("containerStatuses") or ()
         ]
         status = {**pod["status"], "phase": TERMINAL_PHASES[0], "containerStatuses": container_statuses}

@@ -181,16 +181,16 @@ class FakeApiServer:
 
 async def _run_kubelets(kubelets: Kubelets) -> None:
     """Run the kubelets after each change of a pod or node, and when the next action is due."""
-    changed = asyncio.Event()
+    change_event = asyncio.Event()
     unsubscribe = kubelets.api.store.subscribe(
-        lambda storage_key: changed.set() if storage_key in _KUBELET_STORAGE_KEYS else None
+        lambda storage_key: change_event.set() if storage_key in _KUBELET_STORAGE_KEYS else None
     )
     try:
         while True:
-            changed.clear()
+            change_event.clear()
             timeout = kubelets.step()
             try:
-                await asyncio.wait_for(changed.wait(), timeout)
+                await asyncio.wait_for(change_event.wait(), timeout)
             except TimeoutError:
                 continue
     finally:

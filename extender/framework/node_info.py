@@ -28,7 +28,11 @@ class _ResourceAmounts:
         return self._read("requested", resource, self.view.requested, lambda: self.view.pod_count)
 
     def _read(
-        self, amount_kind: str, resource: str, read: Callable[[int], IntArray], read_pod_counts: Callable[[], IntArray]
+        self,
+        amount_kind: str,
+        resource: str,
+        read_amounts: Callable[[int], IntArray],
+        read_pod_counts: Callable[[], IntArray],
     ) -> list[int]:
         amounts = self._amounts.get((amount_kind, resource))
         if amounts is None:
@@ -36,7 +40,7 @@ class _ResourceAmounts:
                 amounts = read_pod_counts().tolist()
             else:
                 resource_id = self.view.snapshot.symbols.resources.get(resource)
-                amounts = [0] * len(self.view) if resource_id is None else read(resource_id).tolist()
+                amounts = [0] * len(self.view) if resource_id is None else read_amounts(resource_id).tolist()
             self._amounts[amount_kind, resource] = amounts
         return amounts
 

@@ -127,8 +127,8 @@ def validate_signature(
         and not has_required_keyword
     )
     names_match = ignore_names or all(
-        param.name.lstrip("_") == expected
-        for param, expected in zip(positional_parameters, expected_parameters, strict=False)
+        param.name.lstrip("_") == expected_parameter
+        for param, expected_parameter in zip(positional_parameters, expected_parameters, strict=False)
     )
     if accepts_arguments and names_match:
         return []
@@ -165,20 +165,20 @@ def _validate_extension_points(plugin: type[Any]) -> list[str]:
 
 def _validate_method_groups(plugin: type[Any]) -> list[str]:
     """Return an error for each method whose required methods or attributes are missing."""
-    implemented = {name for name in METHOD_PARAMETERS if callable(getattr(plugin, name, None))}
+    implemented_methods = {name for name in METHOD_PARAMETERS if callable(getattr(plugin, name, None))}
     errors = []
     for group in _METHOD_GROUPS:
-        missing = [name for name in group if name not in implemented]
+        missing = [name for name in group if name not in implemented_methods]
         if missing and len(missing) < len(group):
-            names = ", ".join(name for name in group if name in implemented)
+            names = ", ".join(name for name in group if name in implemented_methods)
             errors.append(f"it has {names} but not {', '.join(missing)}; write all of them or none")
     errors += [
         f"it has {name} but not {required}"
         for name, required in _REQUIRED_METHODS.items()
-        if name in implemented and required not in implemented
+        if name in implemented_methods and required not in implemented_methods
     ]
     for key, attribute in (("filter_cache_key", "filter_depends_on"), ("score_cache_key", "score_depends_on")):
-        if key in implemented and not isinstance(getattr(plugin, attribute, None), extension_points.DependsOn):
+        if key in implemented_methods and not isinstance(getattr(plugin, attribute, None), extension_points.DependsOn):
             declaration = f"{attribute}: ClassVar[DependsOn] = DependsOn.NODE (or DependsOn.NODE_AND_PODS)"
             errors.append(f"it has {key}, so it needs {declaration}")
     return errors

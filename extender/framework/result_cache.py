@@ -221,24 +221,27 @@ class ResultCache:
 
         The column is None if it must be recomputed. The rows are None if the column is current.
         """
-        cached = table.get(key)
-        if cached is None or cached.history_id is not snapshot.history_id:
+        cached_column = table.get(key)
+        if cached_column is None or cached_column.history_id is not snapshot.history_id:
             return None, None
         depends_on_pods = depends_on is DependsOn.NODE_AND_PODS
-        if cached.node_log_position == snapshot.node_log_position:  # the number of nodes is unchanged too
-            if not depends_on_pods or cached.pod_log_position == snapshot.pod_log_position:
-                return cached, None
-        elif depends_on is DependsOn.ALL_NODES or cached.node_count != len(snapshot):
+        if cached_column.node_log_position == snapshot.node_log_position:  # the number of nodes is unchanged too
+            if not depends_on_pods or cached_column.pod_log_position == snapshot.pod_log_position:
+                return cached_column, None
+        elif depends_on is DependsOn.ALL_NODES or cached_column.node_count != len(snapshot):
             return None, None
-        if cached.node_log_position > snapshot.node_log_position or cached.pod_log_position > snapshot.pod_log_position:
+        if (
+            cached_column.node_log_position > snapshot.node_log_position
+            or cached_column.pod_log_position > snapshot.pod_log_position
+        ):
             return None, None  # the snapshot is older than the cached column
         stale_rows = snapshot.changed_rows(
-            node_log_position=cached.node_log_position,
-            pod_log_position=cached.pod_log_position if depends_on_pods else None,
+            node_log_position=cached_column.node_log_position,
+            pod_log_position=cached_column.pod_log_position if depends_on_pods else None,
         )
-        if stale_rows is None or len(stale_rows) * 2 > cached.node_count + 2:
+        if stale_rows is None or len(stale_rows) * 2 > cached_column.node_count + 2:
             return None, None
-        return cached, stale_rows
+        return cached_column, stale_rows
 
     def _store(
         self, table: dict[Hashable, CachedColumn], key: Hashable, value: Any, snapshot: Snapshot, byte_count: int
@@ -249,8 +252,8 @@ class ResultCache:
         while len(table) >= max_columns:
             # Evict a random column: if the keys repeat in a cycle, the oldest column is the one that is needed next.
             del table[next(islice(table, int(self._rng.random() * len(table)), None))]
-        cached = CachedColumn(
+        cached_column = CachedColumn(
             value, snapshot.history_id, len(snapshot), snapshot.node_log_position, snapshot.pod_log_position
         )
-        table[key] = cached
-        return cached
+        table[key] = cached_column
+        return cached_column

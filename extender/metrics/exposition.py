@@ -12,7 +12,7 @@ from prometheus_client import (
     generate_latest,
 )
 
-from extender.metrics.process_collector import NetworkCollector
+from extender.metrics.process_collector import LinuxProcessCollector
 
 _COUNTERS_WITHOUT_TOTAL: Final = re.compile(rb"\b(authenticated_user_requests|authentication_attempts)_total\b")
 """Counters that kube-scheduler exposes without `_total`, which prometheus_client appends."""
@@ -27,7 +27,7 @@ def make_registry() -> CollectorRegistry:
     ProcessCollector(registry=registry)
     PlatformCollector(registry=registry)
     GCCollector(registry=registry)
-    registry.register(NetworkCollector())
+    registry.register(LinuxProcessCollector())
     return registry
 
 

@@ -68,11 +68,12 @@ class MetricFamilies:
     __slots__ = ("_children", "_collectors")
 
     def __init__(
-        self, registry: CollectorRegistry, families: Iterable[MetricFamily], disabled: Collection[str] = ()
+        self, registry: CollectorRegistry, families: Iterable[MetricFamily], disabled_families: Collection[str] = ()
     ) -> None:
-        """Register *families* except the *disabled* ones, which are counted but not exposed."""
+        """Register *families* except the *disabled_families*, which are counted but not exposed."""
         self._collectors: dict[str, Any] = {
-            family.name: _create_collector(family, None if family.name in disabled else registry) for family in families
+            family.name: _create_collector(family, None if family.name in disabled_families else registry)
+            for family in families
         }
         self._children: dict[tuple[str, ...], Any] = {}
 

@@ -31,14 +31,14 @@ class FamilyChanges:
     added_families: Mapping[str, tuple[MetricFamily, ...]] = field(default_factory=dict)
 
     def apply(self, family: MetricFamily) -> tuple[MetricFamily, ...]:
-        """Return the families of this release in place of *family* and directly after it."""
+        """Return *family* with its changes, or its replacements; then the families that follow it."""
         name = family.name
-        changed = replace(
+        changed_family = replace(
             family,
             stability=self.stabilities.get(name, family.stability),
             deprecated_version=self.deprecated_since.get(name, family.deprecated_version),
         )
-        return (*self.replacements.get(name, (changed,)), *self.added_families.get(name, ()))
+        return (*self.replacements.get(name, (changed_family,)), *self.added_families.get(name, ()))
 
 
 _CHANGES: Final[Mapping[str, FamilyChanges]] = {

@@ -59,16 +59,16 @@ class PluginMetrics:
         registry: CollectorRegistry,
         profiles: Sequence[str],
         random: Callable[[], float] | None = None,
-        disabled: Collection[str] = (),
+        disabled_families: Collection[str] = (),
         release: Release = DEFAULT_RELEASE,
     ) -> None:
-        """Register all families except the *disabled* ones.
+        """Register all families except the *disabled_families*.
 
         *random* returns random numbers in [0, 1), which determine the sampled calls. *release* is the emulated release.
         """
         self._evaluations: Counter[tuple[str, str, str]] = Counter()
         registry.register(_CollectHook(self._flush_evaluations))
-        self.families = MetricFamilies(registry, select_families(PLUGIN_FAMILIES, release), disabled)
+        self.families = MetricFamilies(registry, select_families(PLUGIN_FAMILIES, release), disabled_families)
         self._profile = join_profiles(profiles)
         self._random = random or Random().random  # noqa: S311  a sample, no secret
 

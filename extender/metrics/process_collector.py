@@ -10,7 +10,7 @@ from prometheus_client.registry import Collector
 _UNLIMITED = float(2**64 - 1)
 
 
-class NetworkCollector(Collector):
+class LinuxProcessCollector(Collector):
     """Reads Linux's /proc; yields no metrics on other systems. Traffic is counted per network namespace."""
 
     def __init__(self, proc: Path = Path("/proc/self")) -> None:

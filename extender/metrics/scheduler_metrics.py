@@ -98,16 +98,16 @@ class SchedulerMetrics(ClientMetrics):
         self,
         registry: CollectorRegistry,
         plugin_metrics: PluginMetrics,
-        disabled: Collection[str] = (),
+        disabled_families: Collection[str] = (),
         gates: Container[str] = FAMILIES_BY_GATE,
         release: Release = DEFAULT_RELEASE,
     ) -> None:
-        """Register all families except the *disabled* ones and those of disabled feature gates.
+        """Register all families except the *disabled_families* and those of disabled feature gates.
 
         Args:
             registry: the registry, which already contains the families of *plugin_metrics*.
             plugin_metrics: the metrics of plugin calls.
-            disabled: the names of disabled families.
+            disabled_families: the names of disabled families.
             gates: the enabled feature gates; default: all gates of `FAMILIES_BY_GATE`.
             release: the emulated release, which is also that of *plugin_metrics*.
         """
@@ -116,12 +116,12 @@ class SchedulerMetrics(ClientMetrics):
             name for gate, names in FAMILIES_BY_GATE.items() if gate not in gates for name in names
         }
         families = select_families((*SCHEDULER_FAMILIES, *PROCESS_FAMILIES), release)
-        super().__init__(MetricFamilies(registry, families, families_of_disabled_gates.union(disabled)))
+        super().__init__(MetricFamilies(registry, families, families_of_disabled_gates.union(disabled_families)))
         self._registered = Counter(
             (family.stability.value, family.deprecated_version)
             for family in (*families, *select_families(PLUGIN_FAMILIES, release))
         )
-        self._families.increment("disabled_metrics_total", by=len(disabled))
+        self._families.increment("disabled_metrics_total", by=len(disabled_families))
         self._gauge_sources: GaugeSources | None = None
         self._build_info: BuildInfo | None = None
 
@@ -347,12 +347,12 @@ class ProfileObserver:
 
 
 def make_scheduler_metrics(
-    profiles: Mapping[str, Profile], disabled: Collection[str] = (), gates: Container[str] = FAMILIES_BY_GATE
+    profiles: Mapping[str, Profile], disabled_families: Collection[str] = (), gates: Container[str] = FAMILIES_BY_GATE
 ) -> SchedulerMetrics:
-    """Return the metrics of a scheduler in a new registry. `SchedulerMetrics` explains *disabled* and *gates*."""
+    """Return the metrics of a scheduler in a new registry; see `SchedulerMetrics` for the arguments."""
     registry = make_registry()
     release = next(iter(profiles.values())).release
-    plugin_metrics = PluginMetrics(registry, list(profiles), disabled=disabled, release=release)
+    plugin_metrics = PluginMetrics(registry, list(profiles), disabled_families=disabled_families, release=release)
     for profile in profiles.values():
         plugin_metrics.register_profile(profile)
-    return SchedulerMetrics(registry, plugin_metrics, disabled, gates, release)
+    return SchedulerMetrics(registry, plugin_metrics, disabled_families, gates, release)

@@ -26,11 +26,11 @@ class ClusterBudgets:
             except ValueError:
                 continue  # the disruption controller ignores an invalid selector
             status, namespace = budget.status, budget.metadata.namespace
-            allowed = status.disruptions_allowed
-            entry = Budget(namespace, selector, allowed, status.disrupted_pods)
+            allowed_disruptions = status.disruptions_allowed
+            entry = Budget(namespace, selector, allowed_disruptions, status.disrupted_pods)
             if status == PodDisruptionBudgetStatus():
-                allowed = _calculate_allowed_disruptions(budget, entry, snapshot)
-                entry = Budget(namespace, selector, allowed, {})
+                allowed_disruptions = _calculate_allowed_disruptions(budget, entry, snapshot)
+                entry = Budget(namespace, selector, allowed_disruptions, {})
             self.names.append(key)
             budgets.append(entry)
         self.budgets = Budgets(budgets)

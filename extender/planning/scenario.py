@@ -134,7 +134,7 @@ def _find_unknown_names(scenario: Scenario, snapshot: Snapshot) -> Iterator[str]
     flags = [
         *_list_named_nodes(scenario),
         *(("--remove", name) for name in scenario.remove),
-        *(("--like", added.like) for added in scenario.add),
+        *(("--like", addition.like) for addition in scenario.add),
     ]
     for flag, name in flags:
         if snapshot.row(name) is None and (flag in ("--remove", "--like") or name not in new_names):
@@ -150,12 +150,16 @@ def _find_unknown_names(scenario: Scenario, snapshot: Snapshot) -> Iterator[str]
 
 
 def _find_contradictions(scenario: Scenario, snapshot: Snapshot) -> Iterator[str]:
-    lost = set(scenario.find_lost_nodes(snapshot))
+    lost_names = set(scenario.find_lost_nodes(snapshot))
     for flag, name in _list_named_nodes(scenario):
-        if name in lost:
+        if name in lost_names:
             yield f"{flag} {name}: the scenario removes this node too; keep only one of the flags"
-    for flag, named in (("--drain", scenario.drain), ("--cordon", scenario.cordon), ("--remove", scenario.remove)):
-        yield from (f"{flag} {name}: is named twice" for name, count in Counter(named).items() if count > 1)
+    for flag, named_nodes in (
+        ("--drain", scenario.drain),
+        ("--cordon", scenario.cordon),
+        ("--remove", scenario.remove),
+    ):
+        yield from (f"{flag} {name}: is named twice" for name, count in Counter(named_nodes).items() if count > 1)
     for name in sorted(set(scenario.drain) & set(scenario.cordon)):
         yield f"--cordon {name}: --drain cordons this node too; keep only one of the flags"
     for node in scenario.nodes:

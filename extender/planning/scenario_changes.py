@@ -62,10 +62,10 @@ def apply_scenario(
 
 
 def _add_nodes(scenario: Scenario, cache: Cache, edits: CacheEdits) -> None:
-    for added in scenario.add:
-        template_node = edits.get_node(added.like)
+    for addition in scenario.add:
+        template_node = edits.get_node(addition.like)
         names = set(cache.snapshot().names) | {node.metadata.name for node in scenario.nodes}
-        for name in choose_new_names(added.like, added.count, names):
+        for name in choose_new_names(addition.like, addition.count, names):
             add_node_like(edits, cache.snapshot(), template_node, name)
     for node in scenario.nodes:
         edits.add_node(node)

@@ -83,8 +83,8 @@ class ImageLocality:
         max_threshold = _MAX_CONTAINER_THRESHOLD * images.count
         if not has_any_image and images.count:
             return sums
-        clamped = np.where(sums < _MIN_THRESHOLD, _MIN_THRESHOLD, np.minimum(sums, max_threshold))
-        return MAX_SCORE * (clamped - _MIN_THRESHOLD) // (max_threshold - _MIN_THRESHOLD)
+        clamped_sums = np.where(sums < _MIN_THRESHOLD, _MIN_THRESHOLD, np.minimum(sums, max_threshold))
+        return MAX_SCORE * (clamped_sums - _MIN_THRESHOLD) // (max_threshold - _MIN_THRESHOLD)
 
     def _get_images(self, pod: PodInfo) -> _PodImages:
         return pod.signature.spec_class.get_or_create(

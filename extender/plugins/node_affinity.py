@@ -87,10 +87,10 @@ class NodeAffinityArgs(msgspec.Struct, frozen=True, rename="camel"):
 
 
 def _validate_term(term: NodeSelectorTerm, path: str) -> list[FieldError]:
-    compiled = compile_node_selector_term(term)
-    if compiled is None:
+    compiled_term = compile_node_selector_term(term)
+    if compiled_term is None:
         return []
-    messages = (error.partition(": ") for error in compiled.errors)
+    messages = (error.partition(": ") for error in compiled_term.errors)
     return [FieldError(child(path, field), message) for field, _, message in messages]
 
 

@@ -84,8 +84,10 @@ class NodeDeclaredFeatures:
             return (Rejection(np.ones(len(nodes), dtype=np.bool_), _NO_STATE),)
         required = _get_required_features(pod)
         feature_sets = nodes.snapshot.symbols.feature_sets
-        unsatisfied = np.array([not required <= declared for declared in feature_sets], dtype=np.bool_)
-        return (Rejection(unsatisfied[nodes.feature_set_ids], _UNSATISFIED),)
+        unsatisfied_mask = np.array(
+            [not required <= declared_features for declared_features in feature_sets], dtype=np.bool_
+        )
+        return (Rejection(unsatisfied_mask[nodes.feature_set_ids], _UNSATISFIED),)
 
     def events_to_register(self) -> Sequence[ClusterEventWithHint]:
         """Return the events of nodes and pods that may change required or declared features.

@@ -53,8 +53,8 @@ class Budgets:
     def __init__(self, budgets: Iterable[Budget], *, stops_at_violation: bool = False) -> None:
         self.budgets = tuple(budgets)
         self.stops_at_violation = stops_at_violation
-        allowed = [budget.disruptions_allowed for budget in self.budgets]
-        self.disruptions_allowed: IntArray = np.array(allowed, dtype=np.int64)
+        allowed_disruptions = [budget.disruptions_allowed for budget in self.budgets]
+        self.disruptions_allowed: IntArray = np.array(allowed_disruptions, dtype=np.int64)
         self._indices_by_key: dict[_IndexKey, list[int]] = {}
         for index, budget in enumerate(self.budgets):
             for key in _make_index_keys(budget):

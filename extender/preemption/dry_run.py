@@ -74,7 +74,7 @@ class DryRunResult:
         for _, filter_results in self.filter_runs:
             columns = filter_results.columns.values()
             if any(reason.code is Code.ERROR for column in columns for reason in column.masks_by_reason):
-                statuses = map(filter_results.get_first_rejection_status, range(len(filter_results.evaluated)))
+                statuses = map(filter_results.get_first_rejection_status, range(len(filter_results.evaluated_mask)))
                 messages += [status.message for status in statuses if status is not None and status.code is Code.ERROR]
         return messages
 

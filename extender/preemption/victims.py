@@ -102,18 +102,20 @@ def select_victims(
     result = dry_run.run_filters(rows[tried_positions])
     reason_counts += result.count_reasons()
     violating = find_violating_pods(budgets, order.batch, order.positions)
-    evicted = order.reprieve(dry_run, tried_positions[result.fits], violating, uids_to_reprieve_last)
+    evicted_mask = order.reprieve(dry_run, tried_positions[result.fits], violating, uids_to_reprieve_last)
     is_candidate[tried_positions[result.fits]] = True
     is_candidate &= ~np.isin(rows, list(dry_run.errors))
-    without_victims = is_candidate & (order.count_by_row(evicted) == 0)
+    without_victims = is_candidate & (order.count_by_row(evicted_mask) == 0)
     errors = [*result.get_errors(), *dry_run.errors.values()]
     errors += [
         f'expected at least one victim pod on node "{node_names[index]}"'
         for index in np.flatnonzero(without_victims).tolist()
     ]
-    num_pdb_violations = order.count_by_row(evicted & violating)
+    num_pdb_violations = order.count_by_row(evicted_mask & violating)
     is_candidate &= ~without_victims
-    return VictimSelection(node_names, is_candidate, num_pdb_violations, reason_counts, tuple(errors), order, evicted)
+    return VictimSelection(
+        node_names, is_candidate, num_pdb_violations, reason_counts, tuple(errors), order, evicted_mask
+    )
 
 
 class _ReprieveOrder:
@@ -152,19 +154,19 @@ class _ReprieveOrder:
             violating: the pods whose eviction violates a budget, which are reprieved before the others: bool.
             uids_to_reprieve_last: the uids of pods that are reprieved after all other pods.
         """
-        evicted = np.zeros(len(self.batch), dtype=np.bool_)
+        evicted_mask = np.zeros(len(self.batch), dtype=np.bool_)
         is_reprieved_last = np.zeros(len(self.batch), dtype=np.bool_)
         if uids_to_reprieve_last:
             is_reprieved_last[:] = [pod.uid in uids_to_reprieve_last for pod in self.batch.pods]
         reprieve_order = np.lexsort((~violating, is_reprieved_last, self.positions))
         for step in range(int(self.counts[positions].max(initial=0))):
             positions = positions[self.counts[positions] > step]
-            reprieved = reprieve_order[self.start_offsets[positions] + step]
-            dry_run.restore_pods(reprieved)
-            rejected = reprieved[~dry_run.run_filters(self.rows[positions]).fits]
-            dry_run.remove_pods(rejected)
-            evicted[rejected] = True
-        return evicted
+            reprieved_positions = reprieve_order[self.start_offsets[positions] + step]
+            dry_run.restore_pods(reprieved_positions)
+            rejected_positions = reprieved_positions[~dry_run.run_filters(self.rows[positions]).fits]
+            dry_run.remove_pods(rejected_positions)
+            evicted_mask[rejected_positions] = True
+        return evicted_mask
 
     def count_by_row(self, mask: BoolArray) -> IntArray:
         """Return the number of pods in *mask* on each row: int64."""

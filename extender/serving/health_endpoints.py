@@ -57,8 +57,8 @@ def make_not_found_response() -> Response:
 def _make_health_handler(name: str, health: Health) -> Callable[[Request], Awaitable[Response]]:
     async def handle(request: Request) -> Response:
         query = request.query_params
-        passed, text = health.run_checks(name, verbose="verbose" in query, exclude=query.getlist("exclude"))
-        return PlainTextResponse(text, 200 if passed else 500, _NOSNIFF)
+        has_passed, text = health.run_checks(name, verbose="verbose" in query, exclude=query.getlist("exclude"))
+        return PlainTextResponse(text, 200 if has_passed else 500, _NOSNIFF)
 
     return handle
 

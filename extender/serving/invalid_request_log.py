@@ -36,6 +36,6 @@ class InvalidRequestLog:
             self._omitted_count += 1
             return
         self._line_count += 1
-        omitted = {"omitted": self._omitted_count} if self._omitted_count else {}
+        omitted_fields = {"omitted": self._omitted_count} if self._omitted_count else {}
         self._omitted_count = 0
-        _LOG.warning("Rejected an invalid HTTP request", extra={"from": peer, "err": message, **omitted})
+        _LOG.warning("Rejected an invalid HTTP request", extra={"from": peer, "err": message, **omitted_fields})

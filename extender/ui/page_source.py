@@ -34,7 +34,7 @@ class PageSource(Protocol):
         """Return the document of the page Cluster as JSON; see `make_cluster_document`."""
 
     def get_state_id(self) -> int:
-        """Return the number of the state that the pages Cluster and Waiting pods show. Each state has another one."""
+        """Return the number of the state that the pages Cluster and Waiting pods show; equal only for equal states."""
 
     def get_version(self) -> int:
         """Return the number of the last change that these pages would show."""

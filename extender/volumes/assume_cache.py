@@ -83,15 +83,23 @@ class AssumeCache:
     volumes: dict[str, PersistentVolume] = field(default_factory=dict)
     claims: dict[str, PersistentVolumeClaim] = field(default_factory=dict)
 
-    def get_latest_volume(self, stored: PersistentVolume) -> PersistentVolume:
-        """Return the assumed version of *stored* if it is valid, else *stored*."""
-        assumed_volume = self.volumes.get(stored.metadata.name)
-        return assumed_volume if assumed_volume is not None and _has_same_version(assumed_volume, stored) else stored
+    def get_latest_volume(self, stored_volume: PersistentVolume) -> PersistentVolume:
+        """Return the assumed version of *stored_volume* if it is valid, else *stored_volume*."""
+        assumed_volume = self.volumes.get(stored_volume.metadata.name)
+        return (
+            assumed_volume
+            if assumed_volume is not None and _has_same_version(assumed_volume, stored_volume)
+            else stored_volume
+        )
 
-    def get_latest_claim(self, stored: PersistentVolumeClaim) -> PersistentVolumeClaim:
-        """Return the assumed version of *stored* if it is valid, else *stored*."""
-        assumed_claim = self.claims.get(stored.key)
-        return assumed_claim if assumed_claim is not None and _has_same_version(assumed_claim, stored) else stored
+    def get_latest_claim(self, stored_claim: PersistentVolumeClaim) -> PersistentVolumeClaim:
+        """Return the assumed version of *stored_claim* if it is valid, else *stored_claim*."""
+        assumed_claim = self.claims.get(stored_claim.key)
+        return (
+            assumed_claim
+            if assumed_claim is not None and _has_same_version(assumed_claim, stored_claim)
+            else stored_claim
+        )
 
     def assume(
         self, volumes: tuple[PersistentVolume, ...], claims: tuple[PersistentVolumeClaim, ...], snapshot: Snapshot
@@ -134,17 +142,19 @@ class AssumeCache:
 
 
 def _has_same_version(
-    assumed: PersistentVolume | PersistentVolumeClaim, stored: PersistentVolume | PersistentVolumeClaim
+    assumed_object: PersistentVolume | PersistentVolumeClaim, stored_object: PersistentVolume | PersistentVolumeClaim
 ) -> bool:
-    return assumed.metadata.resource_version == stored.metadata.resource_version
+    return assumed_object.metadata.resource_version == stored_object.metadata.resource_version
 
 
 def _get_version_error(
-    key: str, stored: PersistentVolume | PersistentVolumeClaim | None, assumed: PersistentVolume | PersistentVolumeClaim
+    key: str,
+    stored_object: PersistentVolume | PersistentVolumeClaim | None,
+    assumed_object: PersistentVolume | PersistentVolumeClaim,
 ) -> str | None:
-    if stored is None:
+    if stored_object is None:
         return f'"{key}" not found'
-    if _has_same_version(assumed, stored):
+    if _has_same_version(assumed_object, stored_object):
         return None
-    versions = f"stored: {stored.metadata.resource_version}, assume: {assumed.metadata.resource_version}"
+    versions = f"stored: {stored_object.metadata.resource_version}, assume: {assumed_object.metadata.resource_version}"
     return f'"{key}" is out of sync ({versions})'

@@ -145,18 +145,18 @@ def check_node_affinity(
     driver = find_in_tree_driver(volume.spec)
     if driver is None or not driver.migrated:
         return NodeAffinityResult(matches, no_nodes)
-    migrated = _make_node_mask(nodes, volume_index.find_nodes_with_migrated_driver(nodes.snapshot, driver.name))
-    if not migrated.any():
+    migrated_mask = _make_node_mask(nodes, volume_index.find_nodes_with_migrated_driver(nodes.snapshot, driver.name))
+    if not migrated_mask.any():
         return NodeAffinityResult(matches, no_nodes)
     try:
         get_persistent_volume_csi_handle(volume)
     except TranslationError as error:
-        return NodeAffinityResult(matches & ~migrated, migrated, f"could not translate pv: {error}")
+        return NodeAffinityResult(matches & ~migrated_mask, migrated_mask, f"could not translate pv: {error}")
     selector = translate_node_affinity(volume, driver)
     translated_matches = no_nodes.copy()
     compiled_selector = None if selector is None else compile_volume_node_selector(selector)
     translated_matches[topology.match_node_selector(compiled_selector)] = True
-    return NodeAffinityResult(np.where(migrated, translated_matches, matches), no_nodes)
+    return NodeAffinityResult(np.where(migrated_mask, translated_matches, matches), no_nodes)
 
 
 def _make_node_mask(nodes: NodeView, names: Sequence[str]) -> BoolArray:

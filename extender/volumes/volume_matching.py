@@ -103,7 +103,7 @@ class _ClaimChoice:
     __slots__ = (
         "_earlier_choices",
         "_earlier_volume_count",
-        "_exhausted_array_ids",
+        "_finished_array_ids",
         "_remaining_mask",
         "_topology",
         "chosen_indices",
@@ -124,7 +124,8 @@ class _ClaimChoice:
         self._earlier_choices = earlier_choices
         # Earlier claims can only have chosen volumes with an index below this.
         self._earlier_volume_count = len(index_by_name)
-        self._exhausted_array_ids: set[int] = set()
+        # The ids of the arrays of positions of which no position remains.
+        self._finished_array_ids: set[int] = set()
 
     def choose_prebound(self, indexed_volume: IndexedVolume, index: int) -> None:
         """Choose a prebound volume of the claim on the remaining nodes that the volume matches.
@@ -143,12 +144,12 @@ class _ClaimChoice:
         """Choose an available volume on the remaining nodes that the volume matches. Pass small volumes first."""
         positions = self._topology.match_node_selector(indexed_volume.node_affinity)
         may_be_in_use = index < self._earlier_volume_count
-        if id(positions) in self._exhausted_array_ids:
+        if id(positions) in self._finished_array_ids:
             return
         mask = self._make_unused_mask(positions, index) if may_be_in_use else self._remaining_mask[positions]
         self._choose(positions[mask], index)
         if not may_be_in_use:
-            self._exhausted_array_ids.add(id(positions))  # volumes with an equal selector share the array
+            self._finished_array_ids.add(id(positions))  # volumes with an equal selector share the array
 
     def _make_unused_mask(self, positions: IntArray, index: int) -> BoolArray:
         mask: BoolArray = self._remaining_mask[positions]

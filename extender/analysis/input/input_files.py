@@ -70,8 +70,8 @@ def _decompress(name: str, chunks: Iterator[bytes]) -> Iterator[bytes]:
     """Yield the text of gzip data in chunks of at most 1 MiB. The data may have several members, as in `gzip`."""
     decompressor, at_end = zlib.decompressobj(wbits=_GZIP_BITS), False
     try:
-        for compressed in chunks:
-            data = compressed
+        for compressed_chunk in chunks:
+            data = compressed_chunk
             while data:
                 if at_end:
                     data = data.lstrip(_NULL)  # padding between members

@@ -221,9 +221,9 @@ def _read_files(files: Sequence[str], input_options: InputOptions, options: Clus
 def _read_live_cluster(
     input_options: InputOptions,
     options: ClusterOptions,
-    read: Callable[[Any, SchedulerSetup, ProgressCallback], Recording],
+    read_cluster: Callable[[Any, SchedulerSetup, ProgressCallback], Recording],
 ) -> Inputs:
-    """Load the configuration, then call *read* with the module `cluster_reader`, the configuration and a callback.
+    """Load the configuration, then call *read_cluster* with the module `cluster_reader`, the setup and a callback.
 
     Without `--emulated-version` the release is that of the API server.
     """
@@ -235,7 +235,7 @@ def _read_live_cluster(
     setup = load_setup_for_recording(input_options.config, Recording(), gates)
     progress_bar = ProgressBar("kinds")
     try:
-        return Inputs(read(reader, setup, progress_bar.show), setup)
+        return Inputs(read_cluster(reader, setup, progress_bar.show), setup)
     finally:
         progress_bar.erase()
 

@@ -86,14 +86,14 @@ def _find_last_index_in_string(text: str, arguments: Sequence[Any]) -> int:
 
 
 def _merge_maps(maps: Sequence[Mapping[Any, Any]]) -> dict[Any, Any]:
-    merged: dict[Any, Any] = {}
+    merged_map: dict[Any, Any] = {}
     for entries in maps:
         COST_METER.spend(len(entries))
         for key, value in entries.items():
-            if key in merged:
+            if key in merged_map:
                 raise ValueError(f"insert failed: key {key} already exists")
-            merged[key] = value
-    return merged
+            merged_map[key] = value
+    return merged_map
 
 
 LISTS: Final = (

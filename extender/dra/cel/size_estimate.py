@@ -98,8 +98,10 @@ def check_size(serialized_expression: bytes) -> None:
         SizeLimitError: a value or the work may exceed its limit.
     """
     wrapper_class, checked_class = _get_message_classes()
-    checked = checked_class.FromString(wrapper_class.FromString(serialized_expression).value)
-    _Estimator().estimate(checked.expr if checked.HasField("expr") else checked.parsed, {}, 1)
+    checked_expression = checked_class.FromString(wrapper_class.FromString(serialized_expression).value)
+    _Estimator().estimate(
+        checked_expression.expr if checked_expression.HasField("expr") else checked_expression.parsed, {}, 1
+    )
 
 
 class _Estimator:

@@ -88,7 +88,11 @@ def read_list_page(store: Store, request: RequestInfo) -> ListPage:
         )
     except StatusError as error:
         raise new_expired(_CONTINUE_EXPIRED_MESSAGE if token else _TOO_OLD_MESSAGE) from error
-    items = [stored for stored in objects if _is_after_token(stored, token) and selector.matches(stored.content)]
+    items = [
+        stored_object
+        for stored_object in objects
+        if _is_after_token(stored_object, token) and selector.matches(stored_object.content)
+    ]
     if not limit or len(items) <= limit:
         return ListPage(resource_version, items)
     last_meta = items[limit - 1].content["metadata"]
@@ -133,10 +137,10 @@ def _validate_version_match(match: str, version: int | None, token: _ContinueTok
         raise new_invalid_options("resourceVersionMatch", message)
 
 
-def _is_after_token(stored: StoredObject, token: _ContinueToken | None) -> bool:
+def _is_after_token(stored_object: StoredObject, token: _ContinueToken | None) -> bool:
     if token is None:
         return True
-    meta = stored.content["metadata"]
+    meta = stored_object.content["metadata"]
     return (meta.get("namespace", ""), meta["name"]) > token.key
 
 

@@ -71,18 +71,20 @@ class Serializer:
 
     def encode_watch_event(self, request: RequestInfo, event: WatchEvent, now: float, *, with_columns: bool) -> bytes:
         """Encode a watch event as a line. *with_columns* includes the column definitions in a table."""
-        stored = event.stored_object
+        stored_object = event.stored_object
         if event.type == "ERROR" or self.form == _OBJECT_FORM:
             object_json = (
-                stored.json if event.type in {"ERROR", "BOOKMARK"} else _encode_object(request.resource, stored)
+                stored_object.json
+                if event.type in {"ERROR", "BOOKMARK"}
+                else _encode_object(request.resource, stored_object)
             )
         elif self.form == _TABLE_FORM:
-            rows = [] if event.type == "BOOKMARK" else [_convert_version(request.resource, stored.content)]
-            meta = {"resourceVersion": stored.content["metadata"]["resourceVersion"]}
+            rows = [] if event.type == "BOOKMARK" else [_convert_version(request.resource, stored_object.content)]
+            meta = {"resourceVersion": stored_object.content["metadata"]["resourceVersion"]}
             table = print_table(request.resource, rows, now, meta, self.include_object, with_columns=with_columns)
             object_json = msgspec.json.encode(table)
         else:
-            object_json = msgspec.json.encode(_make_partial_metadata(stored.content))
+            object_json = msgspec.json.encode(_make_partial_metadata(stored_object.content))
         return b'{"type":"' + event.type.encode() + b'","object":' + object_json + b"}\n"
 
 
@@ -105,19 +107,19 @@ def _convert_version(resource: ApiResource, content: Object) -> Object:
     return to_events_v1_event(content) if resource.group_version == "events.k8s.io/v1" else content
 
 
-def _encode_object(resource: ApiResource, stored: StoredObject) -> bytes:
+def _encode_object(resource: ApiResource, stored_object: StoredObject) -> bytes:
     return (
-        msgspec.json.encode(to_events_v1_event(stored.content))
+        msgspec.json.encode(to_events_v1_event(stored_object.content))
         if resource.group_version == "events.k8s.io/v1"
-        else stored.json
+        else stored_object.json
     )
 
 
-def _encode_item(resource: ApiResource, stored: StoredObject) -> bytes:
+def _encode_item(resource: ApiResource, stored_object: StoredObject) -> bytes:
     return (
-        StoredObject(to_events_v1_event(stored.content), 0).item_json
+        StoredObject(to_events_v1_event(stored_object.content), 0).item_json
         if resource.group_version == "events.k8s.io/v1"
-        else stored.item_json
+        else stored_object.item_json
     )
 
 

@@ -86,9 +86,11 @@ class Watch:
     async def stream_events(self) -> AsyncIterator[list[WatchEvent]]:
         """Yield the events in batches until the watch ends. An ERROR event ends the watch."""
         loop = asyncio.get_running_loop()
-        changed = asyncio.Event()
+        change_event = asyncio.Event()
         storage_key = self._request.resource.storage_key
-        unsubscribe = self._store.subscribe(lambda changed_key: changed.set() if changed_key == storage_key else None)
+        unsubscribe = self._store.subscribe(
+            lambda changed_key: change_event.set() if changed_key == storage_key else None
+        )
         stop_task = asyncio.create_task(self._closing.wait())
         try:
             end_time, next_bookmark_time = (
@@ -111,11 +113,11 @@ class Watch:
                     next_bookmark_time = now + self._bookmark_seconds
                     yield [self._make_bookmark()]
                 await _wait_for_any(
-                    changed,
+                    change_event,
                     stop_task,
                     min(end_time, next_bookmark_time if self._bookmark_seconds else end_time) - loop.time(),
                 )
-                changed.clear()
+                change_event.clear()
             if self._bookmark_seconds and not self._closing.is_set():
                 yield [self._make_bookmark()]
         finally:
@@ -135,7 +137,11 @@ class Watch:
         objects = self._store.list_objects(self._request.resource.storage_key, self._request.namespace)
         if self._request.query.get("sendInitialEvents") == "false":
             objects = []
-        events = [WatchEvent(StoreEvent.ADDED, stored) for stored in objects if self._selector.matches(stored.content)]
+        events = [
+            WatchEvent(StoreEvent.ADDED, stored_object)
+            for stored_object in objects
+            if self._selector.matches(stored_object.content)
+        ]
         if self._sends_initial_events and self._request.parse_bool_param("allowWatchBookmarks"):
             events.append(self._make_bookmark({_INITIAL_EVENTS_END: "true"}))
         return events
@@ -181,14 +187,14 @@ def _to_watch_events(changes: Iterator[StoreChange], selector: ListSelector) -> 
             yield WatchEvent(StoreEvent.DELETED, _set_resource_version(change.previous_object, change.resource_version))
 
 
-def _set_resource_version(stored: StoredObject, resource_version: int) -> StoredObject:
-    meta = {**stored.content["metadata"], "resourceVersion": str(resource_version)}
-    return StoredObject({**stored.content, "metadata": meta}, resource_version)
+def _set_resource_version(stored_object: StoredObject, resource_version: int) -> StoredObject:
+    meta = {**stored_object.content["metadata"], "resourceVersion": str(resource_version)}
+    return StoredObject({**stored_object.content, "metadata": meta}, resource_version)
 
 
-async def _wait_for_any(changed: asyncio.Event, stop_task: "asyncio.Task[bool]", seconds: float) -> None:
+async def _wait_for_any(change_event: asyncio.Event, stop_task: "asyncio.Task[bool]", seconds: float) -> None:
     """Wait until an object changes, the server stops, or *seconds* have passed."""
-    change_task = asyncio.create_task(changed.wait())
+    change_task = asyncio.create_task(change_event.wait())
     try:
         await asyncio.wait({change_task, stop_task}, timeout=max(seconds, 0.0), return_when=asyncio.FIRST_COMPLETED)
     finally:

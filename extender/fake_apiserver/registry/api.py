@@ -113,8 +113,8 @@ class Api:
         content = {**body, "apiVersion": resource.group_version, "kind": resource.kind, "metadata": meta}
         if resource.kind == "Pod":
             priority_classes = {
-                stored.content["metadata"]["name"]: stored.content
-                for stored in self.store.list_objects(PRIORITY_CLASSES.storage_key)
+                stored_object.content["metadata"]["name"]: stored_object.content
+                for stored_object in self.store.list_objects(PRIORITY_CLASSES.storage_key)
             }
             content = pod_strategy.prepare_for_create(content, priority_classes)
         else:
@@ -275,4 +275,4 @@ class Api:
 
     def list_objects(self, resource: ApiResource, namespace: str = "") -> list[dict[str, Any]]:
         """Return the objects of a resource, sorted by namespace and name; an empty namespace means all."""
-        return [stored.content for stored in self.store.list_objects(resource.storage_key, namespace)]
+        return [stored_object.content for stored_object in self.store.list_objects(resource.storage_key, namespace)]

@@ -141,11 +141,13 @@ def new_method_not_allowed() -> StatusError:
     return StatusError(405, "MethodNotAllowed", "the server does not allow this method on the requested resource")
 
 
-def new_unsupported_media(supported: Iterable[str] = ()) -> StatusError:
-    """Return a 415 error: the body's media type is not one of *supported*."""
-    if not supported:
+def new_unsupported_media(supported_types: Iterable[str] = ()) -> StatusError:
+    """Return a 415 error: the body's media type is not one of *supported_types*."""
+    if not supported_types:
         return StatusError(415, "UnsupportedMediaType", "415: Unsupported Media Type")
-    text = f"the body of the request was in an unknown format - accepted media types include: {', '.join(supported)}"
+    text = (
+        f"the body of the request was in an unknown format - accepted media types include: {', '.join(supported_types)}"
+    )
     return StatusError(415, "UnsupportedMediaType", text)
 
 

@@ -106,9 +106,9 @@ class Deleter:
     def _delete_contents(self, namespace: str) -> None:
         for resource in API_RESOURCES:
             if resource.namespaced:
-                for stored in self.store.list_objects(resource.storage_key, namespace):
+                for stored_object in self.store.list_objects(resource.storage_key, namespace):
                     try:
-                        self.delete(resource, stored.content, {}, dry_run=False)
+                        self.delete(resource, stored_object.content, {}, dry_run=False)
                     except StatusError:
                         continue  # the namespace is not removed while it contains the object
         self._remove_empty_namespace(namespace)

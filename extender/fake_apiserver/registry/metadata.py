@@ -139,7 +139,7 @@ def check_resource_version(resource: ApiResource, old: Object, new: Object) -> N
 
 
 def make_precondition_error(
-    resource: ApiResource, old: Object, field: str, expected: str, *, deleting: bool = False
+    resource: ApiResource, old: Object, field: str, expected_value: str, *, deleting: bool = False
 ) -> StatusError:
     """Return the error of a failed precondition. *field* is `UID` or `ResourceVersion`.
 
@@ -149,10 +149,10 @@ def make_precondition_error(
     actual = meta["uid" if field == "UID" else "resourceVersion"]
     if deleting:
         ending = "deleted and then recreated" if field == "UID" else "modified"
-        message = f"the {field} in the precondition ({expected}) does not match the {field} in record ({actual})."
+        message = f"the {field} in the precondition ({expected_value}) does not match the {field} in record ({actual})."
         resource_named_by_kind = replace(resource, plural=resource.kind)
         return new_conflict(resource_named_by_kind, meta["name"], f"{message} The object might have been {ending}")
-    text = f"Precondition failed: {field} in precondition: {expected}, {field} in object meta: {actual}"
+    text = f"Precondition failed: {field} in precondition: {expected_value}, {field} in object meta: {actual}"
     key = "/".join(part for part in ("", "registry", resource.plural, meta.get("namespace", ""), meta["name"]) if part)
     storage_error = (
         f"StorageError: invalid object, Code: 4, Key: /{key}, ResourceVersion: 0, AdditionalErrorMsg: {text}"

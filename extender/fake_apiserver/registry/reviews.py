@@ -61,8 +61,8 @@ class ReviewRules:
                 return None
 
     def _make_access_status(self, spec: Object) -> Object:
-        allowed, reason = self.authorize(spec)
-        return {"allowed": allowed, "reason": reason}
+        is_allowed, reason = self.authorize(spec)
+        return {"allowed": is_allowed, "reason": reason}
 
 
 def _make_review(version: str, kind: str, spec: Object, status: Object) -> Object:

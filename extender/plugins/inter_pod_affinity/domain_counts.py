@@ -79,8 +79,8 @@ class TopologyToMatchedTermCount:
     def is_positive_by_node(self, nodes: NodeView, key: str) -> BoolArray:
         """Return the nodes whose domain has a count above 0: bool, shape (len(nodes),), False without label *key*."""
         size = len(nodes.snapshot.symbols.get_label_values(key))
-        padded = np.zeros(size + 1, dtype=np.bool_)
+        padded_mask = np.zeros(size + 1, dtype=np.bool_)
         counts = self._counts.get(key)
         if counts is not None:
-            padded[: min(size, len(counts))] = counts[:size] > 0
-        return padded[nodes.label_value_ids(key)]
+            padded_mask[: min(size, len(counts))] = counts[:size] > 0
+        return padded_mask[nodes.label_value_ids(key)]

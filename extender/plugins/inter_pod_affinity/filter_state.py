@@ -44,17 +44,17 @@ def build_topology_key_iterators(pod: PodInfo, snapshot: Snapshot, release: Rele
 
     The function takes the signature of an existing pod and yields the topology key of each matched term.
     """
-    compiled, namespace_labels = compile_terms(pod, release), snapshot.namespace_labels
+    compiled_terms, namespace_labels = compile_terms(pod, release), snapshot.namespace_labels
     own_namespace_labels = namespace_labels(pod.namespace) or {}
 
     def iter_affinity_keys(signature: PodSignature) -> Iterator[str]:
-        if compiled.affinity_matcher is not None and compiled.affinity_matcher.matches(
+        if compiled_terms.affinity_matcher is not None and compiled_terms.affinity_matcher.matches(
             signature.namespace, signature.labels, namespace_labels(signature.namespace)
         ):
-            yield from compiled.affinity_keys
+            yield from compiled_terms.affinity_keys
 
     def iter_anti_affinity_keys(signature: PodSignature) -> Iterator[str]:
-        for term, matcher in compiled.anti_affinity_matchers:
+        for term, matcher in compiled_terms.anti_affinity_matchers:
             if matcher.matches(signature.namespace, signature.labels, namespace_labels(signature.namespace)):
                 yield term.topology_key
 

@@ -130,13 +130,13 @@ class InterPodAffinity:
                 existing_anti_affinity_counts.add(key, snapshot.counts_by_domain(term_counts, key))
         if not terms.required_affinity and not terms.required_anti_affinity and existing_anti_affinity_counts.is_empty:
             return SKIP
-        compiled = compile_terms(pod, self._release)
+        compiled_terms = compile_terms(pod, self._release)
         affinity_counts, anti_affinity_counts = TopologyToMatchedTermCount(), TopologyToMatchedTermCount()
-        if compiled.affinity_matcher is not None:
-            pod_counts = snapshot.pod_counts(compiled.affinity_matcher)
-            for key in compiled.affinity_keys:
+        if compiled_terms.affinity_matcher is not None:
+            pod_counts = snapshot.pod_counts(compiled_terms.affinity_matcher)
+            for key in compiled_terms.affinity_keys:
                 affinity_counts.add(key, snapshot.counts_by_domain(pod_counts, key))
-        for term, matcher in compiled.anti_affinity_matchers:
+        for term, matcher in compiled_terms.anti_affinity_matchers:
             anti_affinity_counts.add(
                 term.topology_key, snapshot.counts_by_domain(snapshot.pod_counts(matcher), term.topology_key)
             )

@@ -103,6 +103,6 @@ class RequestedToCapacityRatio:
             total += scores * resource.weight
             weight_sums += (scores > 0) * np.int64(resource.weight)
         mean_score = total / np.maximum(weight_sums, 1)
-        rounded = np.floor(mean_score)
-        rounded += mean_score - rounded >= 0.5
-        return rounded.astype(np.int64)
+        rounded_score = np.floor(mean_score)
+        rounded_score += mean_score - rounded_score >= 0.5
+        return rounded_score.astype(np.int64)

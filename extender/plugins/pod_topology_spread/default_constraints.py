@@ -64,8 +64,10 @@ def _validate_constraints(path: str, constraints: Sequence[TopologySpreadConstra
         if not action:
             yield FieldError(f"{constraint_path}.whenUnsatisfiable", _REQUIRED_MESSAGE)
         elif action not in {DO_NOT_SCHEDULE, SCHEDULE_ANYWAY}:
-            supported = f'supported values: "{DO_NOT_SCHEDULE}", "{SCHEDULE_ANYWAY}"'
-            yield FieldError(f"{constraint_path}.whenUnsatisfiable", f'Unsupported value: "{action}": {supported}')
+            supported_values = f'supported values: "{DO_NOT_SCHEDULE}", "{SCHEDULE_ANYWAY}"'
+            yield FieldError(
+                f"{constraint_path}.whenUnsatisfiable", f'Unsupported value: "{action}": {supported_values}'
+            )
         if constraint.label_selector is not None:
             message = "Forbidden: constraint must not define a selector, as they deduced for each pod"
             yield FieldError(f"{constraint_path}.labelSelector", message)

@@ -299,15 +299,15 @@ class PodTopologySpread:
             return SKIP_SCORE
         require_all_topologies = bool(pod.spec.topology_spread_constraints) or not self._system_defaulted
         required_topology_keys = get_topology_keys(constraints) if require_all_topologies else ()
-        ignored = find_ignored_nodes(nodes, required_topology_keys)
+        ignored_mask = find_ignored_nodes(nodes, required_topology_keys)
         pod_counts: list[IntArray] = []
         weights: list[float] = []
         for constraint in constraints:
             if constraint.topology_key == _HOSTNAME:
-                domain_count = len(nodes) - (0 if ignored is None else int(np.count_nonzero(ignored)))
+                domain_count = len(nodes) - (0 if ignored_mask is None else int(np.count_nonzero(ignored_mask)))
                 pod_counts.append(count_pods_by_row(snapshot, constraint))
             else:
-                domain_count = count_topology_values(nodes, constraint.topology_key, ignored)
+                domain_count = count_topology_values(nodes, constraint.topology_key, ignored_mask)
                 eligible_nodes = self._eligible_nodes_cache.get(snapshot, pod, required_topology_keys, constraint)
                 counts = count_pods_by_domain(snapshot, constraint, eligible_nodes)
                 if not require_all_topologies:
@@ -339,9 +339,9 @@ class PodTopologySpread:
                 total += node_scores
             else:
                 total += pad_to_label_values(counts * weight + max_skew_offset, nodes, key, max_skew_offset)[value_ids]
-        ignored = find_ignored_nodes(nodes, state.required_topology_keys)
-        if ignored is not None:
-            total[ignored] = 0.0
+        ignored_mask = find_ignored_nodes(nodes, state.required_topology_keys)
+        if ignored_mask is not None:
+            total[ignored_mask] = 0.0
         return round_half_away_from_zero(total)
 
     def normalize_score(self, _pod: PodInfo, scores: IntArray, nodes: NodeView, state: PreScoreState) -> IntArray:
@@ -349,14 +349,14 @@ class PodTopologySpread:
 
         Source: pkg/scheduler/framework/plugins/podtopologyspread/scoring.go, PodTopologySpread.NormalizeScore (1.36).
         """
-        ignored = find_ignored_nodes(nodes, state.required_topology_keys)
-        considered_scores = scores if ignored is None else scores[~ignored]
+        ignored_mask = find_ignored_nodes(nodes, state.required_topology_keys)
+        considered_scores = scores if ignored_mask is None else scores[~ignored_mask]
         max_score = int(considered_scores.max(initial=0))
         normalized: IntArray = np.full(len(scores), 100, dtype=np.int64)
         if max_score > 0:
             normalized = 100 * (max_score + considered_scores.min() - scores) // max_score
-        if ignored is not None:
-            normalized[ignored] = 0
+        if ignored_mask is not None:
+            normalized[ignored_mask] = 0
         return normalized
 
     # -- events

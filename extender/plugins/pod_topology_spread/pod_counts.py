@@ -58,8 +58,8 @@ def pad_to_label_values(values: NDArray[ScalarT], nodes: NodeView, key: str, fil
         fill_value: the entry for label values that were added later.
     """
     size = len(nodes.snapshot.symbols.get_label_values(key))
-    padded = np.full(size + 1, fill_value, dtype=values.dtype)
+    padded_values = np.full(size + 1, fill_value, dtype=values.dtype)
     copied_size = min(size, len(values))
-    padded[:copied_size] = values[:copied_size]
-    padded[ABSENT] = 0
-    return padded
+    padded_values[:copied_size] = values[:copied_size]
+    padded_values[ABSENT] = 0
+    return padded_values

@@ -32,20 +32,20 @@ class PreScoreState:
 
 
 def find_ignored_nodes(nodes: NodeView, required_topology_keys: tuple[str, ...]) -> BoolArray | None:
-    """Return the nodes that lack one of *required_topology_keys*; None if no node does."""
-    ignored: BoolArray | None = None
+    """Return a mask of the nodes that lack one of *required_topology_keys*, bool per node; None if no node does."""
+    ignored_mask: BoolArray | None = None
     for key in required_topology_keys:
         lacks_label = nodes.label_value_ids(key) == ABSENT
-        ignored = lacks_label if ignored is None else ignored | lacks_label
-    return ignored if ignored is not None and ignored.any() else None
+        ignored_mask = lacks_label if ignored_mask is None else ignored_mask | lacks_label
+    return ignored_mask if ignored_mask is not None and ignored_mask.any() else None
 
 
-def count_topology_values(nodes: NodeView, key: str, ignored: BoolArray | None) -> int:
-    """Return the number of values of label *key* on nodes that are not *ignored*. A missing label is an empty value."""
+def count_topology_values(nodes: NodeView, key: str, ignored_mask: BoolArray | None) -> int:
+    """Return the number of values of label *key* on nodes that are not masked. A missing label is an empty value."""
     label_values = nodes.snapshot.symbols.get_label_values(key)
     value_ids = nodes.label_value_ids(key)
     is_used = np.zeros(len(label_values) + 1, dtype=np.bool_)
-    is_used[value_ids if ignored is None else value_ids[~ignored]] = True
+    is_used[value_ids if ignored_mask is None else value_ids[~ignored_mask]] = True
     empty_value_id = label_values.get("")
     if empty_value_id is not None and is_used[ABSENT]:
         is_used[empty_value_id], is_used[ABSENT] = True, False
@@ -54,6 +54,6 @@ def count_topology_values(nodes: NodeView, key: str, ignored: BoolArray | None) 
 
 def round_half_away_from_zero(values: FloatArray) -> IntArray:
     """Return *values* rounded to integers, halves away from zero as in Go: int64."""
-    rounded = np.trunc(values)
-    rounded += (np.abs(values - rounded) >= 0.5) * np.sign(values)
-    return rounded.astype(np.int64)
+    rounded_values = np.trunc(values)
+    rounded_values += (np.abs(values - rounded_values) >= 0.5) * np.sign(values)
+    return rounded_values.astype(np.int64)

@@ -66,4 +66,4 @@ def test_only_the_nodes_of_pre_filter_are_evaluated() -> None:
 
     results = run_filters(pod, SNAPSHOT, make_profile(), PluginRuntime(), run)
 
-    assert results.evaluated.tolist() == [False, True, False]
+    assert results.evaluated_mask.tolist() == [False, True, False]

@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from extender.metrics.process_collector import NetworkCollector, parse_address_space_limit, parse_netstat
+from extender.metrics.process_collector import LinuxProcessCollector, parse_address_space_limit, parse_netstat
 
 NETSTAT = "TcpExt: SyncookiesSent\nTcpExt: 0\nIpExt: InNoRoutes InOctets OutOctets\nIpExt: 0 1500 700\n"
 LIMITS = "Limit                     Soft Limit           Hard Limit           Units\n"
@@ -27,5 +27,5 @@ def test_the_soft_limit_of_the_address_space_is_in_bytes() -> None:
 def test_the_collector_reads_the_files_that_exist(tmp_path: Path) -> None:
     (tmp_path / "net").mkdir()
     (tmp_path / "net" / "netstat").write_text(NETSTAT)
-    values = {family.name: family.samples[0].value for family in NetworkCollector(tmp_path).collect()}
+    values = {family.name: family.samples[0].value for family in LinuxProcessCollector(tmp_path).collect()}
     assert values == {"process_network_receive_bytes": 1500.0, "process_network_transmit_bytes": 700.0}
