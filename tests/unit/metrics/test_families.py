@@ -41,7 +41,7 @@ def test_a_reset_removes_metrics_with_labels_only() -> None:
 
 def test_a_hidden_family_counts_without_being_exposed() -> None:
     registry = CollectorRegistry()
-    families = MetricFamilies(registry, FAMILIES, disabled=("size", "pods_total"))
+    families = MetricFamilies(registry, FAMILIES, disabled_families=("size", "pods_total"))
     families.increment("pods_total", "active")
     assert "pods_total" in families
     assert exposed_lines(registry) == ["starts_total 0.0"]
