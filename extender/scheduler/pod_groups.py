@@ -9,6 +9,7 @@ import asyncio
 from collections.abc import Callable, Sequence
 from contextlib import closing
 
+from extender.api.kinds.node import Node
 from extender.api.kinds.pod_group import PodGroup
 from extender.cache.pod_groups import get_pod_group_key
 from extender.cache.snapshot import Snapshot
@@ -46,8 +47,11 @@ FindProfile = Callable[[QueuedPodInfo], Profile | None]
 returns None.
 """
 
-StartBinding = Callable[[QueuedPodInfo, ScheduleResult, float], None]
-"""A function that assumes a pod on its node and starts the binding cycle. The float is the start of the attempt."""
+StartBinding = Callable[[QueuedPodInfo, ScheduleResult, float, Node | None], None]
+"""A function that assumes a pod on its node and starts the binding cycle.
+
+The float is the start of the attempt, and the node is that of the scheduling cycle.
+"""
 
 
 class PodGroupScheduler:
@@ -56,6 +60,7 @@ class PodGroupScheduler:
     def __init__(self, context: SchedulerContext, find_profile: FindProfile, start_binding: StartBinding) -> None:
         self._context, self._find_profile, self._start_binding = context, find_profile, start_binding
         self._durations_by_uid: dict[str, float] = {}
+        self._nodes_by_name: dict[str, Node] = {}
         self._last_yield = 0.0
         self._attempted: QueuedPodGroupInfo | None = None
 
@@ -122,7 +127,14 @@ class PodGroupScheduler:
         runtime = context.runtimes[profile.scheduler_name]
         attempt = make_group_attempt([member.pod_info for member in members], profile, runtime, context.rng)
         self._durations_by_uid = {}
-        decision = await self._schedule_group(attempt, context.cache.snapshot(), start_time)
+        snapshot = context.cache.snapshot()
+        decision = await self._schedule_group(attempt, snapshot, start_time)
+        self._nodes_by_name = {
+            member.node_name: snapshot.nodes[row]
+            for member in decision.members
+            if (row := snapshot.row(member.node_name)) is not None
+        }
+        del snapshot  # a live snapshot would make later cache writes copy its tables
         await self._make_unreserve_calls(members, decision)
         self._submit(attempt, members, decision)
         context.metrics.observe_pod_group_attempt(
@@ -255,7 +267,8 @@ class PodGroupScheduler:
             status = error_status(f'nodeinfo not found for node name "{result.node_name}"')
             handle_scheduling_failure(self._context, member, AttemptFailure(status, status.message), start_time)
         elif isinstance(result.decision, ScheduleResult):
-            self._start_binding(member, result.decision, start_time)
+            node = self._nodes_by_name.get(result.node_name)
+            self._start_binding(member, result.decision, start_time, node)
 
 
 def _preempt(context: SchedulerContext, result: MemberResult) -> None:
