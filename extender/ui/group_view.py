@@ -39,6 +39,7 @@ class GroupView:
         message: the message of the group; empty if it can be scheduled.
         topology_keys: the label keys of its topology constraints.
         members: the placed members, then the pending members by name.
+        shortfall_lines: what a waiting group lacks, and the nearest placements and nodes.
     """
 
     key: str
@@ -48,6 +49,7 @@ class GroupView:
     message: str
     topology_keys: tuple[str, ...]
     members: tuple[GroupMember, ...]
+    shortfall_lines: tuple[str, ...] = ()
 
 
 def make_group_view(source: PageSource, key: str) -> GroupView | None:
@@ -76,6 +78,7 @@ def make_group_view(source: PageSource, key: str) -> GroupView | None:
         "" if outcome is None else outcome.decision.status.message,
         () if constraints is None else tuple(constraint.key for constraint in constraints.topology),
         _list_members(members, outcome),
+        _list_shortfall_lines(outcome),
     )
 
 
@@ -105,11 +108,16 @@ def _describe_state(
         return "fits", f"{counts}; the group can be scheduled now"
     if outcome.decision.waits_for_preemption:
         return "waits", f"{counts}; the group can be scheduled after preemption"
-    node_count = sum(1 for member in outcome.decision.members if member.node_name)
-    missing_node_count = max((min_count or 1) - placed_count - node_count, 0)
+    missing_node_count = outcome.shortfall.missing_count if outcome.shortfall is not None else 0
     return "waits", counts + (
         f"; the gang lacks nodes for {format_count(missing_node_count, 'pod')}" if missing_node_count else ""
     )
+
+
+def _list_shortfall_lines(outcome: PodGroupOutcome | None) -> tuple[str, ...]:
+    if outcome is None or outcome.shortfall is None:
+        return ()
+    return tuple(line.removeprefix("    ") for line in outcome.shortfall.format_lines())
 
 
 def _list_members(members: PodGroupMembers, outcome: PodGroupOutcome | None) -> tuple[GroupMember, ...]:

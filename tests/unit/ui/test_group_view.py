@@ -45,6 +45,9 @@ def test_a_gang_without_enough_nodes_lacks_nodes() -> None:
         ("default/c", ""),
     ]
     assert "Insufficient cpu" in result.members[2].message
+    assert result.shortfall_lines[0] == (
+        "the group needs 3 pods with a node at the same time: 0 placed, 2 fitting, 1 missing"
+    )
 
 
 def test_a_gang_that_fits_shows_its_nodes() -> None:
