@@ -265,11 +265,11 @@ class Writer:
             outcome = await self._read_outcome(binding)
             if outcome.is_final:
                 return outcome
-            remaining = expiry_time - loop.time()
-            if outcome is BindOutcome.NOT_BOUND and remaining <= 0:
+            remaining_seconds = expiry_time - loop.time()
+            if outcome is BindOutcome.NOT_BOUND and remaining_seconds <= 0:
                 raise ApiError(first_error.message, first_error.code, first_error.reason)
             delay_seconds = delay or RESEND_DELAYS[-1]
-            await asyncio.sleep(min(delay_seconds, remaining) if remaining > 0 else delay_seconds)
+            await asyncio.sleep(min(delay_seconds, remaining_seconds) if remaining_seconds > 0 else delay_seconds)
             if not is_allowed():
                 raise FencedError(f"the outcome of binding pod {binding.namespace}/{binding.name} is unknown")
             if delay is None or not await may_resend():

@@ -22,8 +22,8 @@ from extender.dra.cel.environment import CompileError, EvaluationError
 from extender.dra.features import Features
 from extender.dra.resource_slices import CompiledSlice, NodeSelection, SliceDevice
 
-Rows = BoolArray | IntArray
-"""A mask over rows, or row numbers."""
+RowsOrMask = BoolArray | IntArray
+"""Row numbers, or a mask over all rows."""
 
 
 class DeviceCounts(NamedTuple):
@@ -98,7 +98,7 @@ class DeviceCounter:
 
 def _group_by_nodes(
     compiled_slice: CompiledSlice, view: NodeView
-) -> Iterable[tuple[Rows | None, tuple[SliceDevice, ...]]]:
+) -> Iterable[tuple[RowsOrMask | None, tuple[SliceDevice, ...]]]:
     """Return node rows, each with the slice's devices on them. The rows are None if a node selector is invalid."""
     if not compiled_slice.per_device_node_selection:
         all_nodes = NodeSelection(all_nodes=True)
@@ -106,7 +106,7 @@ def _group_by_nodes(
     return tuple((_find_node_rows(device.node_selection, view), (device,)) for device in compiled_slice.devices)
 
 
-def _find_node_rows(node_selection: NodeSelection, view: NodeView) -> Rows | None:
+def _find_node_rows(node_selection: NodeSelection, view: NodeView) -> RowsOrMask | None:
     if node_selection.all_nodes:
         return np.ones(len(view), dtype=np.bool_)
     if node_selection.node_name:

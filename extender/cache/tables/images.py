@@ -6,11 +6,9 @@ Source: pkg/scheduler/backend/cache/cache.go, cacheImpl.addNodeImageStates (1.36
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
-import numpy as np
-
 from extender.api.kinds.node import Node
 from extender.basics.copy_on_write import CopyOnWriteDict
-from extender.cache.tables.arrays import BoolArray
+from extender.cache.tables.arrays import BoolArray, make_mask
 
 
 @dataclass(slots=True)
@@ -29,9 +27,7 @@ class ImageState:
     def get_mask(self, capacity: int) -> BoolArray:
         """Return a mask of the rows with the image: bool, shape (capacity,)."""
         if self._mask is None or len(self._mask) != capacity:
-            mask = np.zeros(capacity, dtype=np.bool_)
-            mask[list(self.rows)] = True
-            self._mask = mask
+            self._mask = make_mask(list(self.rows), capacity)
         return self._mask
 
     def invalidate_mask(self) -> None:

@@ -46,11 +46,13 @@ class PlanExecution:
             proof = simulator.prove(changes)
         if proof.failure is not None or not isinstance(plan, RoomPlan):
             return proof
-        planned = set(plan.pods) - {pod for pod, _ in plan.unplaced}
-        waiting = [pod.key for pod in simulator.waiting if pod.key in planned and not simulator.is_placed(pod)]
-        if not waiting:
+        planned_pods = set(plan.pods) - {pod for pod, _ in plan.unplaced}
+        waiting_pods = [
+            pod.key for pod in simulator.waiting if pod.key in planned_pods and not simulator.is_placed(pod)
+        ]
+        if not waiting_pods:
             return proof
-        return Proof(proof.steps, Failure(changes[-1], f"pod {waiting[0]} would still wait afterwards"))
+        return Proof(proof.steps, Failure(changes[-1], f"pod {waiting_pods[0]} would still wait afterwards"))
 
 
 def execute(plan: RebalancePlan, execution: PlanExecution) -> None:

@@ -37,30 +37,30 @@ def describe_best_node_effects(
         ConfigError: the extender cannot be found, or the configuration contradicts itself.
     """
     index = _find_extender(configuration.extenders, url_prefix, port)
-    chooser = configuration.extenders[index]
+    best_node_extender = configuration.extenders[index]
     errors = list(_find_contradictions(configuration.extenders, index))
     if errors:
         raise ConfigError(errors)
-    resources = ", ".join(resource.name for resource in chooser.managed_resources)
+    resources = ", ".join(resource.name for resource in best_node_extender.managed_resources)
     pods = f" that request {resources}" if resources else ""
     lines = [
         f"kube-scheduler calls no Score plugin for pods of {name}{pods}: {', '.join(plugins)} have no effect"
         for name, plugins in score_plugins.items()
         if plugins
     ]
-    if chooser.prioritize_verb:
-        lines.append(f"kube-scheduler does not call prioritizeVerb of {chooser.url_prefix}")
+    if best_node_extender.prioritize_verb:
+        lines.append(f"kube-scheduler does not call prioritizeVerb of {best_node_extender.url_prefix}")
     lines += [
         f"kube-scheduler does not call prioritizeVerb of {other.url_prefix} for pods{pods}"
         for other in configuration.extenders
-        if other is not chooser and other.prioritize_verb
+        if other is not best_node_extender and other.prioritize_verb
     ]
     if configuration.percentage_of_nodes_to_score != _ALL_NODES_PERCENTAGE:
         lines.append(
             "kube-scheduler sends only a part of the nodes of a large cluster, and the best of them is chosen; "
             "percentageOfNodesToScore: 100 sends all nodes that fit"
         )
-    if not chooser.node_cache_capable:
+    if not best_node_extender.node_cache_capable:
         lines.append("kube-scheduler sends whole nodes, which is slow; nodeCacheCapable: true sends names")
     return lines
 
@@ -96,19 +96,20 @@ def _find_extender(extenders: Sequence[Extender], url_prefix: str, port: int) ->
 
 def _find_contradictions(extenders: Sequence[Extender], index: int) -> Iterator[FieldError]:
     """Yield the verbs of other extenders that have no effect because extender *index* leaves one node."""
-    chooser = extenders[index]
-    if chooser.managed_resources:
+    best_node_extender = extenders[index]
+    if best_node_extender.managed_resources:
         return  # the other extenders decide about all other pods
+    url_prefix = best_node_extender.url_prefix
     for other_index, other in enumerate(extenders):
         if other_index == index:
             continue
         if other.prioritize_verb:
             yield FieldError(
                 f"extenders[{other_index}].prioritizeVerb",
-                f"is never called: {chooser.url_prefix} leaves one node; remove it, or set --filter-answer=feasible",
+                f"is never called: {url_prefix} leaves one node; remove it, or set --filter-answer=feasible",
             )
         if other.filter_verb and other_index > index:
             yield FieldError(
                 f"extenders[{other_index}].filterVerb",
-                f"can only reject the one node that {chooser.url_prefix} leaves; want it before extenders[{index}]",
+                f"can only reject the one node that {url_prefix} leaves; want it before extenders[{index}]",
             )
