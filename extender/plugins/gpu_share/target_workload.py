@@ -128,7 +128,7 @@ class WorkloadHistogram:
     def __init__(self, cpu_id: int) -> None:
         self._cpu_id = cpu_id
         self._weights: dict[TargetPod, float] = {}
-        self._seen: dict[str, None] = {}
+        self._counted_uids: dict[str, None] = {}
         self._next_weight = 1.0
         self._count = 0
         self._next_update_count = 1
@@ -140,7 +140,7 @@ class WorkloadHistogram:
         The workload is computed again after 1, 2, 4, ... pods, and later after every 1,024 pods.
         """
         for pod in pods:
-            if pod.uid not in self._seen:
+            if pod.uid not in self._counted_uids:
                 self._add_pod(pod)
         if self._count >= self._next_update_count:
             self._next_update_count = self._count + min(self._count, 1_024)
@@ -152,9 +152,9 @@ class WorkloadHistogram:
         kind = make_target_pod(pod, self._cpu_id)
         if kind is None:
             return
-        self._seen[pod.uid] = None
-        if len(self._seen) > _HALF_LIFE:
-            del self._seen[next(iter(self._seen))]
+        self._counted_uids[pod.uid] = None
+        if len(self._counted_uids) > _HALF_LIFE:
+            del self._counted_uids[next(iter(self._seen))]
         self._count += 1
         self._next_weight *= 2 ** (1 / _HALF_LIFE)
         self._weights[kind] = self._weights.get(kind, 0.0) + self._next_weight
