@@ -1,8 +1,8 @@
 """Find the fewest evictions that let waiting pods run.
 
 For each waiting pod, the number of moves grows from one. Small numbers of moves are searched completely if that is
-cheap. Otherwise a search starts from each node: the smallest sets of its pods without which the waiting pod fits. The
-node is cordoned while these pods are evicted. If one of them finds no node, room is made for it in the same way.
+cheap. Otherwise each node is searched for the smallest sets of its pods without which the waiting pod fits. The node is
+cordoned while these pods are evicted. If one of them finds no node, room is made for it in the same way.
 """
 
 from collections.abc import Iterator, Sequence
@@ -18,7 +18,7 @@ from extender.planning.rebalance.plan import Change, Placement, Proof, Step
 from extender.planning.rebalance.search_limits import SearchLimits, SearchProgress
 
 _MAX_CANDIDATES: Final = 20
-"""The number of plans with equally many moves of which the other waiting pods may make use of the room."""
+"""The maximum number of tried plans with equally many moves. A plan fails if other waiting pods take its room."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,15 +61,15 @@ def make_room(
     steps: list[Step] = []
     unplaced: list[tuple[str, str]] = []
     is_complete = True
-    end = simulator.attempts + limits.max_attempts
+    attempt_limit = simulator.attempts + limits.max_attempts
     for target in targets:
         if simulator.is_placed(target):
             continue
-        search = _Search(simulator, target, end, progress)
+        search = _Search(simulator, target, attempt_limit, progress)
         proof = search.find(limits.max_moves - Proof(tuple(steps)).moves)
         if proof is None:
             unplaced.append((target.key, simulator.check_all_nodes(target).format_message()))
-            is_complete = is_complete and simulator.attempts < end
+            is_complete = is_complete and simulator.attempts < attempt_limit
         else:
             steps += proof.steps
     # A later step may place a pod for which no plan was found.
@@ -83,21 +83,30 @@ def _is_placed(simulator: MoveSimulator, pods: Sequence[Pod], key: str) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class _Search:
-    """The search for one waiting pod."""
+    """The search for one waiting pod.
+
+    Attributes:
+        simulator: the cluster.
+        target: the waiting pod.
+        attempt_limit: the value of `simulator.attempts` at which the search stops.
+        progress: the callback after each node of a search.
+    """
 
     simulator: MoveSimulator
     target: Pod
-    end: int
+    attempt_limit: int
     progress: SearchProgress | None
 
     def find(self, max_moves: int) -> Proof | None:
         """Return the steps of the plan with the fewest moves, and make its changes; None if no plan is found."""
-        directed = DirectedSearch(self.simulator, self.target, self.end, self.progress)
+        directed = DirectedSearch(self.simulator, self.target, self.attempt_limit, self.progress)
         for moves in range(1, max_moves + 1):
             is_complete = is_complete_search_cheap(self.simulator, moves)
             for count in (1, _MAX_CANDIDATES):
                 found = (
-                    find_complete(self.simulator, self.target, moves, self.end) if is_complete else directed.find(moves)
+                    find_complete(self.simulator, self.target, moves, self.attempt_limit)
+                    if is_complete
+                    else directed.find(moves)
                 )
                 candidates = self._take(found, count)
                 for changes in candidates[count > 1 :]:
@@ -106,7 +115,7 @@ class _Search:
                         return proof
                 if len(candidates) < count:
                     break
-            if self.simulator.attempts >= self.end or (not is_complete and not directed.may_find_more(moves)):
+            if self.simulator.attempts >= self.attempt_limit or (not is_complete and not directed.may_find_more(moves)):
                 break
         return None
 

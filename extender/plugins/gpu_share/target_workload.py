@@ -154,7 +154,7 @@ class WorkloadHistogram:
             return
         self._counted_uids[pod.uid] = None
         if len(self._counted_uids) > _HALF_LIFE:
-            del self._counted_uids[next(iter(self._seen))]
+            del self._counted_uids[next(iter(self._counted_uids))]
         self._count += 1
         self._next_weight *= 2 ** (1 / _HALF_LIFE)
         self._weights[kind] = self._weights.get(kind, 0.0) + self._next_weight
