@@ -188,7 +188,6 @@ ALL_GATES_CASES = {
     ),
 }
 
-
 NO_VICTIMS = "pod group preemption: No preemption victims found for incoming preemptor"
 PREEMPTING = "pod group preemption: found a placement for podgroup, preempting"
 NO_RACK = f"{UNSCHEDULABLE}, 0/2 placements are available, first placement status: "
@@ -223,7 +222,9 @@ ALL_GATES_CHANGES_IN_1_37: dict[str, dict[str, Any]] = {
         "group_condition": ("False", f"{NO_RACK}{min_count(2, 1, 0)}, {NO_VICTIMS}"),
     },
     "a group is evicted as a whole, with only the necessary other pods": {
-        "messages": (insufficient_cpu(3, "").strip(), f"{NO_PLACEMENT}{min_count(2, 0, 1)}"),
+        "racks": "ab",
+        "running": [("p0", 0, 1, "low"), ("p1", 1, 1, "low"), ("s0", 0, 1, "low"), ("u0", 1, 0, "low")],
+        "messages": (insufficient_cpu(2, "").strip(), f"{NO_PLACEMENT}{min_count(2, 0, 1)}"),
         "group_condition": ("False", f"{NO_PLACEMENT}{min_count(2, 0, 1)}, {PREEMPTING} 3 victims"),
         "evicted": ("p0", "p1", "s0"),
     },
