@@ -1,8 +1,8 @@
 """Load the API server's address and our credentials from kubeconfig files or the pod's service account.
 
-The `kubernetes` package interprets the files. This module reads and merges them. It also supports impersonation, exec
-plugins, and token files that rotate. `input_limits` bounds everything that is read. If several files set a current
-context, the first one applies, as in kubectl.
+This module reads the files. `static_credentials` interprets them, or the `kubernetes` package for auth providers.
+Impersonation, exec plugins and token files that rotate are supported. `input_limits` bounds everything that is read.
+If several files set a current context, the first one applies, as in kubectl.
 """
 
 import atexit
@@ -22,6 +22,7 @@ from extender.basics.input_limits import (
     shorten,
 )
 from extender.client.auth.exec_plugin import run_exec_plugin
+from extender.client.auth.static_credentials import Entry, find_context, make_static_configuration
 from extender.client.errors import CredentialsError
 from extender.client.proxies import find_proxy
 from extender.config.documents import parse_document
@@ -200,10 +201,6 @@ def _load_in_cluster(source: CredentialSource) -> RestConfig:
 
 
 def _load_kubeconfig(files: list[Path], source: CredentialSource) -> RestConfig:
-    from kubernetes.client import Configuration  # noqa: PLC0415
-    from kubernetes.config import ConfigException  # noqa: PLC0415
-    from kubernetes.config.kube_config import KubeConfigLoader  # noqa: PLC0415
-
     file_list = ":".join(map(str, files))
     try:
         configs = {str(file): _read_kubeconfig(file) for file in files}
@@ -211,22 +208,45 @@ def _load_kubeconfig(files: list[Path], source: CredentialSource) -> RestConfig:
         context = source.context or next(filter(None, current_contexts), None)
         if context is None:
             raise CredentialsError(f"kubeconfig {file_list}: no current-context; set one")
-        merged_config = _merge_kubeconfigs(configs)
-        user, base_dir = _find_user(merged_config, context)
+        cluster, user = find_context(configs, context)
         credential_settings = {
-            key: user.pop(key) for key in ("exec", "tokenFile") if user.get(key) and not user.get("token")
+            key: user.values.pop(key)
+            for key in ("exec", "tokenFile")
+            if user.values.get(key) and not user.values.get("token")
         }
-        loader = KubeConfigLoader(merged_config, active_context=context, config_base_path=None)  # type: ignore[no-untyped-call]
-        configuration = Configuration()
-        loader.load_and_set(configuration)  # type: ignore[no-untyped-call]
+        configuration = (
+            _load_auth_provider(configs, context)
+            if "auth-provider" in user.values
+            else make_static_configuration(cluster, user, _write_pem_file)
+        )
         exec_status = (
-            run_exec_plugin(credential_settings["exec"], base_dir, _find_cluster(merged_config, context))
+            run_exec_plugin(credential_settings["exec"], user.folder, cluster.values)
             if "exec" in credential_settings
             else {}
         )
-        return _build_config(source, configuration, user, credential_settings, exec_status, base_dir)
-    except (ConfigException, OSError, KeyError, TypeError, AttributeError, ValueError, RecursionError) as error:
+        return _build_config(source, configuration, user, credential_settings, exec_status)
+    except (OSError, KeyError, TypeError, AttributeError, ValueError, RecursionError) as error:
         raise CredentialsError(f"kubeconfig {file_list}: {shorten(str(error))}") from error
+
+
+def _load_auth_provider(configs: Mapping[str, dict[str, Any]], context: str) -> Any:
+    """Return the Configuration of the `kubernetes` package for a user with an auth provider.
+
+    Raises:
+        ValueError: the provider is unknown or gives no token.
+    """
+    from kubernetes.client import Configuration  # noqa: PLC0415  the import takes a fifth of a second
+    from kubernetes.config import ConfigException  # noqa: PLC0415
+    from kubernetes.config.kube_config import KubeConfigLoader  # noqa: PLC0415
+
+    configuration = Configuration()
+    try:
+        merged_config = _merge_kubeconfigs(configs)
+        loader = KubeConfigLoader(merged_config, active_context=context, config_base_path=None)  # type: ignore[no-untyped-call]
+        loader.load_and_set(configuration)  # type: ignore[no-untyped-call]
+    except ConfigException as error:
+        raise ValueError(str(error)) from error
+    return configuration
 
 
 def _read_kubeconfig(file: Path) -> dict[str, Any]:
@@ -288,37 +308,19 @@ def _validate_kubeconfig(config: Any, file: Path) -> None:
                 raise CredentialsError(f"kubeconfig {file}: {kind}s[{index}].{kind}: want a mapping")
 
 
-def _find_user(config: Any, context: str) -> tuple[dict[str, Any], Path]:
-    """Return the context's user and the base folder of the user's paths. The caller may change the user."""
-    name = config["contexts"].get_with_name(context)["context"].safe_get("user")
-    user_node = config["users"].get_with_name(name, safe=True) if name and config.value["users"] else None
-    if user_node is None:
-        return {}, Path()
-    user: dict[str, Any] = user_node.value.get("user") or {}
-    user_node.value["user"] = user
-    return user, Path(user_node.path).resolve().parent
-
-
-def _find_cluster(config: Any, context: str) -> dict[str, Any]:
-    name = config["contexts"].get_with_name(context)["context"]["cluster"]
-    cluster: dict[str, Any] = config["clusters"].get_with_name(name)["cluster"].value
-    return cluster
-
-
 def _build_config(
     source: CredentialSource,
     configuration: Any,
-    user: dict[str, Any],
+    user: Entry,
     credential_settings: dict[str, Any],
     exec_status: dict[str, Any],
-    base_dir: Path,
 ) -> RestConfig:
-    """Build the config from *configuration* of the `kubernetes` package and the settings that this module handles."""
+    """Build the config from *configuration* and the settings that this module handles."""
     authorization = configuration.get_api_key_with_prefix("BearerToken")
     headers = [("Authorization", " ".join(authorization.split()))] if authorization else []
     refresh_after = None
     if credential_settings.get("tokenFile") and not authorization:
-        headers = [_make_bearer_header(_read_token(base_dir / credential_settings["tokenFile"]))]
+        headers = [_make_bearer_header(_read_token(user.folder / credential_settings["tokenFile"]))]
         refresh_after = TOKEN_FILE_SECONDS
     elif exec_status.get("token") and not authorization:
         headers = [_make_bearer_header(exec_status["token"])]
@@ -326,15 +328,16 @@ def _build_config(
     certificate, key = configuration.cert_file or "", configuration.key_file or ""
     if exec_status.get("clientCertificateData") and not certificate:
         certificate, key = (
-            _write_pem_file(exec_status["clientCertificateData"]),
-            _write_pem_file(exec_status["clientKeyData"]),
+            _write_pem_file(exec_status["clientCertificateData"].encode()),
+            _write_pem_file(exec_status["clientKeyData"].encode()),
         )
     server = (source.master or str(configuration.host)).rstrip("/")
     impersonation = source.impersonation
     if impersonation == Impersonation():
-        extra = {key: tuple(values) for key, values in (user.get("as-user-extra") or {}).items()}
+        settings = user.values
+        extra = {key: tuple(values) for key, values in (settings.get("as-user-extra") or {}).items()}
         impersonation = Impersonation(
-            user.get("as", ""), user.get("as-uid", ""), tuple(user.get("as-groups") or ()), extra
+            settings.get("as", ""), settings.get("as-uid", ""), tuple(settings.get("as-groups") or ()), extra
         )
     return RestConfig(
         server,
@@ -370,13 +373,13 @@ def _read_token(file: Path) -> str:
     return token
 
 
-_PEM_FILES: Final[dict[str, str]] = {}
+_PEM_FILES: Final[dict[bytes, str]] = {}
 
 
-def _write_pem_file(pem: str) -> str:
+def _write_pem_file(pem: bytes) -> str:
     """Return the path of a private file with *pem*. The ssl module reads certificates only from files."""
     if pem not in _PEM_FILES:
-        with NamedTemporaryFile("w", suffix=".pem", delete=False) as file:
+        with NamedTemporaryFile(suffix=".pem", delete=False) as file:
             file.write(pem)
         atexit.register(Path(file.name).unlink, missing_ok=True)
         _PEM_FILES[pem] = file.name

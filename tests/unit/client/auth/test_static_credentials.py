@@ -1,0 +1,114 @@
+"""Kubeconfigs without auth providers, interpreted as the package `kubernetes` does, which is the expected value."""
+
+import base64
+from pathlib import Path
+from typing import Any
+
+import pytest
+from kubernetes.client import Configuration
+from kubernetes.config.kube_config import KubeConfigLoader
+
+from extender.client.auth.static_credentials import find_context, make_static_configuration
+
+PEM = "-----BEGIN CERTIFICATE-----\nabc\n-----END CERTIFICATE-----\n"
+DATA = base64.b64encode(PEM.encode()).decode()
+SERVER = "https://10.0.0.1:6443"
+
+CASES: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
+    "a token": ({"server": SERVER}, {"token": "abc"}),
+    "a token that wins over a password": ({"server": SERVER}, {"token": "abc", "username": "a", "password": "b"}),
+    "a password": ({"server": SERVER + "/"}, {"username": "ann", "password": "pässword"}),
+    "no user": ({"server": "http://10.0.0.1:8080/"}, {}),
+    "an authority as data": ({"server": SERVER, "certificate-authority-data": DATA}, {"token": "abc"}),
+    "an authority as file": ({"server": SERVER, "certificate-authority": "ca.crt"}, {"token": "abc"}),
+    "data that wins over a file": (
+        {"server": SERVER, "certificate-authority": "ca.crt", "certificate-authority-data": DATA}, {}
+    ),
+    "empty data": ({"server": SERVER, "certificate-authority-data": ""}, {}),
+    "a client certificate as data": (
+        {"server": SERVER}, {"client-certificate-data": DATA, "client-key-data": DATA}
+    ),
+    "a client certificate as files": (
+        {"server": SERVER}, {"client-certificate": "sub/../ca.crt", "client-key": "ca.crt"}
+    ),
+    "no verification": ({"server": SERVER, "insecure-skip-tls-verify": True}, {}),
+    "verification": ({"server": SERVER, "insecure-skip-tls-verify": False}, {}),
+    "another name in the certificate": ({"server": SERVER, "tls-server-name": "api"}, {}),
+    "a proxy": ({"server": SERVER, "proxy-url": "http://proxy:3128"}, {}),
+    "certificates of a server without TLS": ({"server": "http://a", "certificate-authority-data": DATA}, {}),
+    "no server": ({}, {}),
+}  # fmt: skip
+
+
+def make_kubeconfig(cluster: dict[str, Any], user: dict[str, Any]) -> dict[str, Any]:
+    return {
+        "clusters": [{"name": "c", "cluster": dict(cluster)}],
+        "contexts": [{"name": "x", "context": {"cluster": "c", "user": "u"}}],
+        "users": [{"name": "u", "user": dict(user)}],
+        "current-context": "x",
+    }
+
+
+def read_text(path: str | None) -> str:
+    return Path(path).read_text() if path else ""
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    (tmp_path / "ca.crt").write_text(PEM)
+    (tmp_path / "sub").mkdir()
+    return tmp_path
+
+
+def write_file(folder: Path, content: bytes) -> str:
+    (folder / "written.pem").write_bytes(content)
+    return str(folder / "written.pem")
+
+
+@pytest.mark.parametrize(("cluster", "user"), CASES.values(), ids=CASES)
+def test_the_settings_are_those_of_the_package_kubernetes(
+    folder: Path, cluster: dict[str, Any], user: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("HTTP_PROXY", "HTTPS_PROXY", "http_proxy", "https_proxy", "NO_PROXY", "no_proxy"):
+        monkeypatch.delenv(name, raising=False)
+    want = Configuration()
+    KubeConfigLoader(make_kubeconfig(cluster, user), "x", config_base_path=str(folder)).load_and_set(want)
+    entries = find_context({str(folder / "config"): make_kubeconfig(cluster, user)}, "x")
+    got = make_static_configuration(*entries, lambda content: write_file(folder, content))
+    assert (got.host, got.verify_ssl, got.tls_server_name, got.proxy) == (
+        want.host, want.verify_ssl, want.tls_server_name or "", want.proxy or ""
+    )  # fmt: skip
+    assert got.get_api_key_with_prefix("BearerToken") == (want.get_api_key_with_prefix("BearerToken") or "")
+    for name in ("ssl_ca_cert", "cert_file", "key_file"):
+        assert read_text(getattr(got, name)) == read_text(getattr(want, name)), name
+
+
+ERRORS = {
+    "an unknown context": ("y", {}, {}, "no context has the name y"),
+    "a file that does not exist": ("x", {"server": SERVER, "certificate-authority": "no.crt"}, {}, "not exist: .*no"),
+    "data that is not base64": ("x", {"server": SERVER, "certificate-authority-data": "a"}, {}, "base64|padding"),
+    "a password outside of Latin-1": ("x", {"server": SERVER}, {"username": "a", "password": "€"}, "latin-1"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("context", "cluster", "user", "message"), ERRORS.values(), ids=ERRORS)
+def test_an_invalid_kubeconfig_is_an_error(
+    folder: Path, context: str, cluster: dict[str, Any], user: dict[str, Any], message: str
+) -> None:
+    configs = {str(folder / "config"): make_kubeconfig(cluster, user)}
+    with pytest.raises(ValueError, match=message):
+        make_static_configuration(*find_context(configs, context), lambda content: write_file(folder, content))
+
+
+def test_a_context_without_a_known_cluster_is_an_error(folder: Path) -> None:
+    config = make_kubeconfig({"server": SERVER}, {})
+    for context, message in (({}, "the context x names no cluster"), ({"cluster": "d"}, "no cluster has the name d")):
+        config["contexts"] = [{"name": "x", "context": context}]
+        with pytest.raises(ValueError, match=message):
+            find_context({str(folder / "config"): config}, "x")
+
+
+def test_the_first_file_with_a_name_applies_and_its_folder_is_that_of_its_paths(folder: Path) -> None:
+    first, second = make_kubeconfig({"server": "http://first"}, {}), make_kubeconfig({"server": "http://second"}, {})
+    cluster, user = find_context({"/one/config": first, "/two/config": second}, "x")
+    assert (cluster.values["server"], cluster.folder, user.folder) == ("http://first", Path("/one"), Path("/one"))
