@@ -88,7 +88,7 @@ test-ui: $(READY) ## Run the tests of the pages in Chromium, which must be insta
 	CHROMIUM=required $(PYTEST) tests/ui $(PYTEST_FLAGS)
 
 screenshots: $(READY) ## Write the pictures of docs/ui.md, with Chromium
-	CHROMIUM=required UI_SCREENSHOTS=1 $(PY) -m pytest tests/ui/test_pages_in_browser.py -k documentation
+	CHROMIUM=required UI_SCREENSHOTS=1 $(PY) -m pytest tests/ui -k documentation
 
 test-chart: helm ## Run the tests of the chart
 	HELM=required $(PYTEST) tests/chart $(PYTEST_FLAGS)

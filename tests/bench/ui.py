@@ -4,7 +4,7 @@
 
 Prints one JSON line per page: milliseconds from the request to the first paint and to the drawn map, and the bytes of
 the document and of everything that the page loads. The last line has the frames per second while the pointer moves over
-the map and while a pod's page scrolls.
+the map and while a pod's page and the answer of a question scroll.
 """
 
 import argparse
@@ -95,7 +95,7 @@ def make_pod(number: int, node: str) -> dict[str, object]:
 def measure_page(page: Page, address: str, name: str) -> None:
     """Print the marks of one page. The server has explained the pod before only if *name* says so."""
     page.goto(address)
-    if page.locator("#map").count():
+    if page.locator(".map").count():
         page.locator("html[data-ready=true]").wait_for(state="attached")
     page.wait_for_function("performance.getEntriesByName('first-contentful-paint').length")
     drawn_ms = page.evaluate("Math.round(performance.now())")
@@ -103,7 +103,7 @@ def measure_page(page: Page, address: str, name: str) -> None:
 
 
 def measure_frames(page: Page, address: str, pod: str) -> None:
-    """Print the frames per second while the pointer moves over the map, and while the page of a pod scrolls."""
+    """Print the frames per second while the pointer moves over the map, and while two pages scroll."""
     page.goto(address)
     page.locator("html[data-ready=true]").wait_for(state="attached")
     box = page.locator("#cells").bounding_box()
@@ -112,12 +112,13 @@ def measure_frames(page: Page, address: str, pod: str) -> None:
     for step in range(300):
         page.mouse.move(box["x"] + (step * 13) % box["width"], box["y"] + 25 + (step * 3) % (box["height"] - 30))
     print(json.dumps({"page": "hovering", **page.evaluate(FRAMES_PER_SECOND), "load": os.getloadavg()[0]}))
-    page.goto(f"{address}{pod}")
-    page.evaluate(COUNT_FRAMES)
-    for step in range(100):
-        page.mouse.wheel(0, 60 if step < 50 else -60)
-        page.wait_for_timeout(16)
-    print(json.dumps({"page": "scrolling", **page.evaluate(FRAMES_PER_SECOND), "load": os.getloadavg()[0]}))
+    for path, name in ((pod, "scrolling"), ("what-if?drain=node-00001", "scrolling the answer")):
+        page.goto(f"{address}{path}")
+        page.evaluate(COUNT_FRAMES)
+        for step in range(100):
+            page.mouse.wheel(0, 60 if step < 50 else -60)
+            page.wait_for_timeout(16)
+        print(json.dumps({"page": name, **page.evaluate(FRAMES_PER_SECOND), "load": os.getloadavg()[0]}))
 
 
 def main() -> None:
@@ -142,6 +143,8 @@ def main() -> None:
                 pods[1]: "pod B",
                 pods[2]: "placed pod",
                 "waiting": "waiting pods",
+                "nodes/node-00001": "node",
+                "what-if?drain=node-00001": "what if",
             }
             for path, name in names.items():
                 measure_page(page, address + path, name)

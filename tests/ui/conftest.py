@@ -43,11 +43,13 @@ def run_ui(*arguments: str) -> Iterator[str]:
     """Run `extender ui` on a free port inside the block, and return the address of the first page."""
     command = [sys.executable, "-m", "extender", "ui", *arguments, "--port", "0", "--no-browser"]
     with subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, text=True) as process:
-        assert process.stdout is not None
-        match = re.fullmatch(r"The pages are at (\S+)\n", process.stdout.readline())
-        assert match is not None
-        yield match.group(1)
-        process.terminate()
+        try:
+            assert process.stdout is not None
+            match = re.fullmatch(r"The pages are at (\S+)\n", process.stdout.readline())
+            assert match is not None
+            yield match.group(1)
+        finally:
+            process.terminate()  # also after a failure, which would otherwise wait for the process
 
 
 @pytest.fixture(scope="module")

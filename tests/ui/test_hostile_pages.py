@@ -52,8 +52,16 @@ def test_markup_in_objects_is_shown_as_text(open_page: OpenPage, tmp_path: Path)
             page.goto(f"{address}pods/d/p{number:02}")
             expect(page.locator(".state")).to_be_visible()
             page.goto(f"{address}nodes/n{number:02}")
-            elements = page.evaluate("document.querySelectorAll('main :is(script, img, iframe, base, svg)').length")
+            elements = page.evaluate(
+                "document.querySelectorAll('main :is(script, img, iframe, base, svg:not(.use))').length"
+            )
             assert elements == 0
+        page.goto(f"{address}what-if?add=1&like=n00")
+        page.locator("html[data-ready=true]").wait_for(state="attached")
+        page.get_by_label("Group by").select_option("taints")
+        page.get_by_label("Map of the nodes after the changes").focus()
+        page.keyboard.press("Home")
+        expect(page.locator("#selected")).to_contain_text("cpu")
         page.close()  # a page that is still loading would report that the server ended
 
 

@@ -1,5 +1,6 @@
 """The pages of a running `extender schedule --ui` in a real browser."""
 
+import os
 import re
 import time
 from collections.abc import Iterator
@@ -9,7 +10,7 @@ import pytest
 from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Browser, expect
 
-from tests.ui.conftest import OpenPage
+from tests.ui.conftest import ROOT, OpenPage
 from tests.ui.live_scheduler import READER, LiveScheduler, make_node, make_pod, run_live_scheduler
 
 READER_OPTIONS: dict[str, object] = {
@@ -196,3 +197,14 @@ def test_the_time_of_each_plugin_is_shown(open_page: OpenPage, scheduler: LiveSc
     row = page.get_by_role("row").filter(has_text="default/timed")
     expect(row).to_contain_text(re.compile(r"[A-Z][A-Za-z]+ \d+\.\d\d ms"))
     expect(page.get_by_role("region", name="Time per plugin")).to_contain_text("NodeResourcesFit")
+
+
+def test_the_documentation_shows_the_decisions(open_page: OpenPage, scheduler: LiveScheduler, tmp_path: Path) -> None:
+    """With UI_SCREENSHOTS set, as `make screenshots` does, the picture of the documentation is written."""
+    scheduler.create(*(make_pod(f"shown-{number}", cpu="10m") for number in range(6)))
+    scheduler.wait_for("decisions", "default/shown-5")
+    page = open_page("decisions", **READER_OPTIONS)
+    expect(page.locator("#connection")).to_have_text("Live.")
+    folder = ROOT / "docs" / "ui" if os.environ.get("UI_SCREENSHOTS") else tmp_path
+    assert page.screenshot(path=folder / "decisions.png").startswith(b"\x89PNG")
+    assert (ROOT / "docs" / "ui" / "decisions.png").exists()
