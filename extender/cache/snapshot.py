@@ -178,7 +178,7 @@ class Snapshot:
         return self._tables.affinity_terms.find_matching_terms(pod_labels)
 
     def listed_affinity_terms_matching(self, pod_labels: PodLabels) -> tuple[tuple[AffinityTerm, NodeCounts], ...]:
-        """Return the terms as `affinity_terms_matching` does, but only on the nodes of `NodeLists` if there are any."""
+        """Return the result of `affinity_terms_matching`; if there are `NodeLists`, count only on the nodes in them."""
         terms, lists = self.affinity_terms_matching(pod_labels), self._tables.node_lists
         if lists is None:
             return terms

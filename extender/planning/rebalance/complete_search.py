@@ -22,20 +22,20 @@ def is_complete_search_cheap(simulator: MoveSimulator, moves: int) -> bool:
     return sequences <= _MAX_SEQUENCES
 
 
-def find_complete(simulator: MoveSimulator, target: Pod, moves: int, end: int) -> Iterator[list[Change]]:
+def find_complete(simulator: MoveSimulator, target: Pod, moves: int, attempt_limit: int) -> Iterator[list[Change]]:
     """Yield the changes of each sequence of *moves* moves after which *target* fits. They stay made at each yield.
 
     The node of an evicted pod is cordoned during its move. A sequence leaves one node cordoned for *target*, or none.
-    The search ends when the simulator has made *end* attempts.
+    The search ends when the simulator has made *attempt_limit* attempts.
     """
-    search = _CompleteSearch(simulator, target, end)
+    search = _CompleteSearch(simulator, target, attempt_limit)
     yield from search.extend(moves)
     for node in simulator.cache.snapshot().names:
         if simulator.is_cordoned(node):
             continue
         mark = simulator.mark()
         simulator.cordon(node)
-        yield from _CompleteSearch(simulator, target, end, node, [Change(Action.CORDON, node)]).extend(moves)
+        yield from _CompleteSearch(simulator, target, attempt_limit, node, [Change(Action.CORDON, node)]).extend(moves)
         simulator.undo_to(mark)
 
 
@@ -45,7 +45,7 @@ class _CompleteSearch:
 
     simulator: MoveSimulator
     target: Pod
-    end: int
+    attempt_limit: int
     goal: str = ""
     changes: list[Change] = field(default_factory=list)
 
@@ -57,7 +57,7 @@ class _CompleteSearch:
         simulator = self.simulator
         for name in simulator.cache.snapshot().names:
             for pod in simulator.list_movable_pods(name):
-                if simulator.attempts >= self.end:
+                if simulator.attempts >= self.attempt_limit:
                     return
                 start, mark = len(self.changes), simulator.mark()
                 stays_cordoned = name == self.goal or simulator.is_cordoned(name)

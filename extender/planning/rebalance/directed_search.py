@@ -47,14 +47,16 @@ class DirectedSearch:
     Args:
         simulator: the cluster. Its changes stay made whenever a plan is yielded.
         target: the waiting pod.
-        end: the number of attempts of the simulator at which the search ends.
+        attempt_limit: the number of attempts of the simulator at which the search ends.
         progress: the callback after each node; None means no callback.
     """
 
-    __slots__ = ("_end", "_goals", "_progress", "_simulator", "_target")
+    __slots__ = ("_attempt_limit", "_goals", "_progress", "_simulator", "_target")
 
-    def __init__(self, simulator: MoveSimulator, target: Pod, end: int, progress: SearchProgress | None) -> None:
-        self._simulator, self._target, self._end, self._progress = simulator, target, end, progress
+    def __init__(
+        self, simulator: MoveSimulator, target: Pod, attempt_limit: int, progress: SearchProgress | None
+    ) -> None:
+        self._simulator, self._target, self._attempt_limit, self._progress = simulator, target, attempt_limit, progress
         self._goals: list[_Goal] | None = None
 
     def may_find_more(self, moves: int) -> bool:
@@ -74,7 +76,7 @@ class DirectedSearch:
                 self._progress(number, len(goals))
 
     def _is_exhausted(self) -> bool:
-        return self._simulator.attempts >= self._end
+        return self._simulator.attempts >= self._attempt_limit
 
     def _get_goals(self) -> list[_Goal]:
         if self._goals is None:

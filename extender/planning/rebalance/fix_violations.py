@@ -52,10 +52,10 @@ def fix_violations(
     violations = find_violations(simulator, list_checked_pods(simulator))
     remaining = violations
     while remaining and search.may_continue():
-        moved = search.move_best(remaining)
-        if moved is None:
+        remaining_after_move = search.move_best(remaining)
+        if remaining_after_move is None:
             break
-        remaining = moved
+        remaining = remaining_after_move
         if progress is not None:
             progress(len(violations) - len(remaining), len(violations))
     is_complete = not remaining or search.may_continue()
@@ -74,14 +74,14 @@ def fix_violations(
 class _FixSearch:
     simulator: MoveSimulator
     limits: SearchLimits
-    moved: list[str] = field(default_factory=list)  # pods in the order of their moves
-    end: int = 0
+    moved_pods: list[str] = field(default_factory=list)  # in the order of their moves
+    attempt_limit: int = 0  # the value of `simulator.attempts` at which the search stops
 
     def __post_init__(self) -> None:
-        self.end = self.simulator.attempts + self.limits.max_attempts
+        self.attempt_limit = self.simulator.attempts + self.limits.max_attempts
 
     def may_continue(self) -> bool:
-        return len(self.moved) < self.limits.max_moves and self.simulator.attempts < self.end
+        return len(self.moved_pods) < self.limits.max_moves and self.simulator.attempts < self.attempt_limit
 
     def move_best(self, violations: Sequence[Violation]) -> list[Violation] | None:
         """Move the pod whose move leaves the fewest violations; return these, or None if no move leaves fewer."""
@@ -98,7 +98,7 @@ class _FixSearch:
         if not best_key:
             return None
         self._move(best_key, violations)
-        self.moved.append(best_key)
+        self.moved_pods.append(best_key)
         return best_remaining
 
     def find_after_move(self, violations: Sequence[Violation]) -> list[Violation]:
@@ -121,7 +121,7 @@ class _FixSearch:
         """Prove the steps from the start. The steps after one that waiting pods prevent are left out."""
         self.simulator.undo_to(start)
         changes = ChangeList()
-        for key in self.moved:
+        for key in self.moved_pods:
             changes.evict(key)
         proof = self.simulator.prove(changes.changes)
         return Proof(proof.steps)
