@@ -79,8 +79,8 @@ async def run(options: ServeOptions) -> int:
         if options.serving.cert_file:
             certificate = load_certificate(options.serving, options.client_ca_file)
         backend = await stack.enter_async_context(open_backend(options, stopping))
-        in_force = _SetupInForce(options.setup, backend.apply_setup)
-        for source, refresh in _make_refresh_functions(options, in_force, certificate).items():
+        setup_in_force = _SetupInForce(options.setup, backend.apply_setup)
+        for source, refresh in _make_refresh_functions(options, setup_in_force, certificate).items():
             reload_task = asyncio.create_task(reload_periodically(source, refresh, backend.reload_metrics), name=source)
             stack.callback(reload_task.cancel)
 
@@ -92,7 +92,7 @@ async def run(options: ServeOptions) -> int:
         lag_task = asyncio.create_task(_observe_event_loop_lag(backend.extender_service.request_metrics), name="lag")
         stack.callback(lag_task.cancel)
         ssl_context = None if certificate is None else certificate.context
-        pages = _mount_pages(backend, in_force, options) if options.serves_ui else None
+        pages = _mount_pages(backend, setup_in_force, options) if options.serves_ui else None
         app = _add_authentication(pages or backend.app, backend, options, certificate)
         await stack.enter_async_context(
             serve_http(
@@ -134,7 +134,7 @@ async def _serve_diagnostics(settings: ServingOptions, app: AsgiApp) -> AsyncIte
 
 
 def _make_refresh_functions(
-    options: ServeOptions, in_force: _SetupInForce, certificate: ServingCertificate | None
+    options: ServeOptions, setup_in_force: _SetupInForce, certificate: ServingCertificate | None
 ) -> dict[str, RefreshFunction]:
     """Return the functions that reload the certificate file and the configuration file, by source name."""
     refresh_functions: dict[str, RefreshFunction] = {}
@@ -142,7 +142,7 @@ def _make_refresh_functions(
         refresh_functions["certificate"] = make_certificate_refresh_function(certificate)
     if options.config_file:
         refresh_functions["configuration"] = ConfigurationFile(
-            Path(options.config_file), options.setup, in_force.replace
+            Path(options.config_file), options.setup, setup_in_force.replace
         ).refresh
     return refresh_functions
 
@@ -171,10 +171,10 @@ def _authenticates(backend: ServeBackend, options: ServeOptions) -> bool:
     return bool(options.client_ca_file) or backend.writer is not None
 
 
-def _mount_pages(backend: ServeBackend, in_force: _SetupInForce, options: ServeOptions) -> MountedPages:
+def _mount_pages(backend: ServeBackend, setup_in_force: _SetupInForce, options: ServeOptions) -> MountedPages:
     return mount_extender_pages(
         backend,
-        lambda: in_force.setup,
+        lambda: setup_in_force.setup,
         backend.client_metrics.host or "recorded",
         options.other_scheduler_names,
         authenticated=_authenticates(backend, options),

@@ -8,7 +8,7 @@ import numpy as np
 from extender.api.kinds.pod import Pod
 from extender.cache.hypothesis import Hypothesis
 from extender.cache.snapshot import Snapshot
-from extender.cache.tables.arrays import BoolArray, IntArray
+from extender.cache.tables.arrays import BoolArray, IntArray, make_mask
 from extender.cycle.plugin_runtime import PluginRuntime
 from extender.extender_api.cooperative_iteration import iterate_cooperatively, let_other_tasks_run
 from extender.extender_api.node_list import NodeList
@@ -54,9 +54,7 @@ class RequestedNodes:
 
     def make_row_mask(self) -> BoolArray:
         """Return a new mask of the requested rows: bool, shape (number of nodes,)."""
-        mask = np.zeros(len(self.snapshot), dtype=np.bool_)
-        mask[self.rows[self.known_mask]] = True
-        return mask
+        return make_mask(self.rows[self.known_mask], len(self.snapshot))
 
     def select(self, column: BoolArray) -> BoolArray:
         """Return the entries of *column* (bool, by row) for the requested nodes; False for unknown ones."""

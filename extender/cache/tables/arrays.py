@@ -24,7 +24,7 @@ def widen(array: NDArray[Any], size: int, fill: int = 0) -> NDArray[Any]:
     return wider
 
 
-def make_mask(positions: Sequence[int], size: int) -> BoolArray:
+def make_mask(positions: Sequence[int] | IntArray, size: int) -> BoolArray:
     """Return a mask that is True at *positions*: bool, shape (size,)."""
     mask: BoolArray = np.zeros(size, dtype=np.bool_)
     mask[positions] = True
