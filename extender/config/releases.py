@@ -201,7 +201,7 @@ RELEASES: Final[Mapping[str, Release]] = MappingProxyType(
 )
 """The releases by minor version, oldest first."""
 
-DEFAULT_RELEASE: Final = RELEASE_1_36
+DEFAULT_RELEASE: Final = RELEASE_1_37
 """The release that is emulated unless another one is selected."""
 
 

@@ -10,7 +10,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from extender.config.releases import DEFAULT_RELEASE
+from extender.config.releases import RELEASE_1_36
 
 DATA = Path(__file__).parent / "data"
 
@@ -40,7 +40,7 @@ def read_scenario(name: str) -> bytes:
     return _members()[f"{name}.scenario.json"]
 
 
-def read_results(name: str, version: str = DEFAULT_RELEASE.version) -> dict[str, Any]:
+def read_results(name: str, version: str = RELEASE_1_36.version) -> dict[str, Any]:
     """Return the results of kube-scheduler of a minor release for every pending pod of one scenario."""
     pods: dict[str, Any] = json.loads(_members(version)[f"{name}.golden.json"])["pods"]
     return pods

@@ -5,10 +5,10 @@ from typing import Any
 from extender.app import wiring
 from extender.app.informers import list_kinds_to_watch
 from extender.config.feature_gates import FeatureGates
-from extender.config.releases import DEFAULT_RELEASE, RELEASE_1_37, Release
+from extender.config.releases import RELEASE_1_36, RELEASE_1_37, Release
 
 
-def kinds(profile: dict[str, Any], release: Release = DEFAULT_RELEASE, **feature_gates: bool) -> set[str]:
+def kinds(profile: dict[str, Any], release: Release = RELEASE_1_36, **feature_gates: bool) -> set[str]:
     document = {
         "apiVersion": "kubescheduler.config.k8s.io/v1",
         "kind": "KubeSchedulerConfiguration",

@@ -69,7 +69,7 @@ def test_a_selector_error_is_explained_as_the_error_of_the_attempt(
     (tmp_path / "c.yaml").write_text(
         DEVICES.replace(placeholder, selector).replace("CLASS", "true").replace("CLAIM", "true")
     )
-    status, out, err = extender("explain", "-f", str(tmp_path / "c.yaml"))
+    status, out, err = extender("explain", "--emulated-version=1.36", "-f", str(tmp_path / "c.yaml"))
     assert (status, err) == (0, "")
     assert out.startswith(
         "Pod default/web\n"
@@ -86,7 +86,7 @@ def test_a_claim_with_a_missing_storage_class_keeps_its_pod_pending(extender: Co
         + "---\n{apiVersion: v1, kind: Pod, metadata: {name: web}, spec: {containers: [{name: a}],"
         + " volumes: [{name: v, persistentVolumeClaim: {claimName: d}}]}}\n"
     )
-    status, out, err = extender("explain", "-f", str(tmp_path / "c.yaml"))
+    status, out, err = extender("explain", "--emulated-version=1.36", "-f", str(tmp_path / "c.yaml"))
     assert (status, err) == (0, "")
     assert "  0/1 nodes are available: pod has unbound immediate PersistentVolumeClaims. not found\n" in out
     assert '  Claims without a volume\n    default/d: there is no StorageClass "gone"\n' in out

@@ -50,7 +50,7 @@ def test_a_missing_configuration_is_an_input_error(tmp_path: Path) -> None:
         ("v1.36.3+k3s1", (), "1.36"),
         ("v1.37.2", ("1.36",), "1.36"),
         ("v1.30.1", (), "1.36"),
-        ("", (), "1.36"),
+        ("", (), "1.37"),
         ("", ("1.37",), "1.37"),
     ],
     ids=["recorded", "a distribution", "the flag wins", "not emulated", "unknown", "only the flag"],

@@ -107,7 +107,7 @@ def test_deprecated_flags_and_flags_without_effect_are_accepted_with_a_warning()
         ),
         (
             "--show-hidden-metrics-for-version=1.30",
-            '--show-hidden-metrics-for-version: "1.30" must be omitted or have the value 1.35',
+            '--show-hidden-metrics-for-version: "1.30" must be omitted or have the value 1.36',
         ),
         ("--ui --secure-port=0", "--ui: the pages need a port; leave out --secure-port=0"),
         (
@@ -116,7 +116,7 @@ def test_deprecated_flags_and_flags_without_effect_are_accepted_with_a_warning()
             'leave out "/ui*" or --ui',
         ),
         ("--emulated-version=1.30", "--emulated-version: 1.30 cannot be emulated; want 1.36 or 1.37"),
-        ("--emulated-version=wardle=1.2", "--emulated-version: component not registered: wardle; want kube=1.36"),
+        ("--emulated-version=wardle=1.2", "--emulated-version: component not registered: wardle; want kube=1.37"),
         ("--logging-format=xml", '--logging-format: unsupported log format "xml"; want text or json'),
         ("--vmodule=a=1 --logging-format=json", "--vmodule: only supported for text log format"),
         ("--vmodule=a", '--vmodule: "a" is not of the form pattern=N'),

@@ -13,6 +13,7 @@ from extender.config.defaults import make_default_profile, merge_with_default_pl
 from extender.config.errors import FieldError
 from extender.config.expand import expand_profile, expand_profiles
 from extender.config.model import Plugin, Plugins, PluginSet, Profile
+from extender.config.releases import RELEASE_1_36
 
 POINTS = {
     "SchedulingGates": "preEnqueue",
@@ -61,7 +62,7 @@ def disabled(*names: str) -> PluginSet:
 
 
 def customized(**sets: PluginSet) -> Profile:
-    return Profile("s", plugins=merge_with_default_plugins(Plugins(**sets)), path="profiles[0]")
+    return Profile("s", plugins=merge_with_default_plugins(Plugins(**sets), RELEASE_1_36), path="profiles[0]")
 
 
 def minimal(**sets: PluginSet) -> Profile:
@@ -95,7 +96,7 @@ DEFAULT = {
 
 @pytest.mark.parametrize(("point", "names"), DEFAULT.items(), ids=DEFAULT)
 def test_the_default_profile_has_kube_schedulers_plugins(point, names):
-    expanded, errors = expand_profile(make_default_profile(), get_extension_points)
+    expanded, errors = expand_profile(make_default_profile(release=RELEASE_1_36), get_extension_points)
     assert errors == []
     assert expanded[point] == plugins(*names.split())
 

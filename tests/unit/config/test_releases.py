@@ -9,14 +9,14 @@ from extender.config.releases import RELEASE_1_36, RELEASE_1_37, RELEASES, find_
 @pytest.mark.parametrize(
     ("values", "version"),
     [
-        ((), "1.36"),
+        ((), "1.37"),
         (("1.36",), "1.36"),
         (("v1.36",), "1.36"),
         (("kube=1.36",), "1.36"),
         (("1.36", "1.37"), "1.37"),
         (("kube=1.37,1.36",), "1.36"),
     ],
-    ids=["1.36 by default", "a minor", "with a v", "with the component", "the last value", "a list"],
+    ids=["the newest by default", "a minor", "with a v", "with the component", "the last value", "a list"],
 )
 def test_the_flag_selects_a_release(values: tuple[str, ...], version: str) -> None:
     assert parse_emulated_version(values).version == version
@@ -28,7 +28,7 @@ def test_the_flag_selects_a_release(values: tuple[str, ...], version: str) -> No
         ("1.35", "1.35 cannot be emulated; want 1.36 or 1.37"),
         ("1.36.3", "1.36.3 cannot be emulated; want 1.36 or 1.37"),
         ("", " cannot be emulated; want 1.36 or 1.37"),
-        ("wardle=1.36", "component not registered: wardle; want kube=1.36"),
+        ("wardle=1.36", "component not registered: wardle; want kube=1.37"),
     ],
 )
 def test_a_release_that_cannot_be_emulated_is_one_error(value: str, message: str) -> None:

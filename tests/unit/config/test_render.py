@@ -21,6 +21,7 @@ from extender.config.model import (
     Profile,
     TLSConfig,
 )
+from extender.config.releases import RELEASE_1_36
 from extender.config.render import render_configuration
 
 SMALL = Configuration(
@@ -118,7 +119,7 @@ profiles:
 
 
 def test_a_configuration_is_rendered_as_by_kube_scheduler():
-    assert render_configuration(SMALL) == RENDERED
+    assert render_configuration(SMALL, release=RELEASE_1_36) == RENDERED
 
 
 def test_a_rendered_configuration_loads_back_equal():

@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 
 from extender.cache.tables.arrays import IntArray
+from extender.config.releases import RELEASE_1_36
 from extender.framework.extension_points import PostFilterResult, PreFilterResult, PreScoreResult
 from extender.framework.profiles import Profile, WeightedScore
 from extender.framework.status import Code, Reason, Rejection, Status
@@ -76,7 +77,7 @@ class FakePostFilter:
 
 
 def make_profile(*plugins: Any, weights: Mapping[str, int] | None = None, percentage: int | None = None) -> Profile:
-    """Make a profile in which each of *plugins* is enabled at every extension point that it has a method for."""
+    """Make a profile of 1.36 that has each of *plugins* at every extension point that it has a method for."""
 
     def with_method(method: str) -> tuple[Any, ...]:
         return tuple(plugin for plugin in plugins if isinstance(getattr(plugin, method, None), Callable))  # type: ignore[arg-type]
@@ -98,4 +99,5 @@ def make_profile(*plugins: Any, weights: Mapping[str, int] | None = None, percen
         pre_bind_plugins=with_method("pre_bind"),
         bind_plugins=with_method("bind"),
         post_bind_plugins=with_method("post_bind"),
+        release=RELEASE_1_36,
     )

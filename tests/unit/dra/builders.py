@@ -7,7 +7,7 @@ from extender.api.kinds.devices import ResourceClaim
 from extender.basics.clock import SystemClock
 from extender.cache.cache import Cache
 from extender.config.feature_gates import FeatureGates
-from extender.config.releases import DEFAULT_RELEASE, Release
+from extender.config.releases import RELEASE_1_36, Release
 from extender.dra.allocator import Allocator, NodeAllocation
 from extender.dra.features import make_features
 from tests.build import make_cluster, make_node, make_object
@@ -118,7 +118,7 @@ def make_allocated_claim(name: str, allocated: Sequence[str | Raw], **status: An
     return make_claim(name, {"r": {}}, status={"allocation": allocation, **status})
 
 
-def make_allocator(gates: Mapping[str, bool] | None = None, release: Release = DEFAULT_RELEASE) -> Allocator:
+def make_allocator(gates: Mapping[str, bool] | None = None, release: Release = RELEASE_1_36) -> Allocator:
     """Build an allocator with the system clock."""
     return Allocator(make_features(FeatureGates(gates, release)), SystemClock())
 

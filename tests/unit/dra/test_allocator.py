@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 import yaml
 
-from extender.config.releases import DEFAULT_RELEASE, RELEASES
+from extender.config.releases import RELEASE_1_36, RELEASES
 from extender.dra.errors import AllocationError, AllocationTimeoutError, NodeAllocationError
 from tests.unit.dra.builders import (
     format_allocation,
@@ -35,7 +35,7 @@ def load_cases() -> Iterator[Any]:
 
 def allocate_case(case: Mapping[str, Any]) -> Any:
     cluster = make_cluster_with_devices(case).snapshot()
-    allocator = make_allocator(case.get("gates"), RELEASES[case.get("release", DEFAULT_RELEASE.version)])
+    allocator = make_allocator(case.get("gates"), RELEASES[case.get("release", RELEASE_1_36.version)])
     allocator.sync(cluster)
     constraints = case.get("constraints", ())
     claims = [make_claim(f"c{n}", raw, constraints=constraints) for n, raw in enumerate(case["claims"])]

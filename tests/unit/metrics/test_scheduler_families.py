@@ -7,6 +7,7 @@ from typing import Any, Final
 import pytest
 import yaml
 
+from extender.config.releases import RELEASE_1_36
 from extender.framework.status import Code
 from extender.metrics.exposition import make_registry, render_metrics
 from extender.metrics.families import MetricFamily, MetricType
@@ -45,8 +46,8 @@ def test_every_family_has_a_name_of_upstream() -> None:
 def page() -> str:
     """Return the page with a value of every family."""
     registry = make_registry()
-    plugins = PluginMetrics(registry, ["default-scheduler"], lambda: 0.0)
-    metrics = SchedulerMetrics(registry, plugins)
+    plugins = PluginMetrics(registry, ["default-scheduler"], lambda: 0.0, release=RELEASE_1_36)
+    metrics = SchedulerMetrics(registry, plugins, release=RELEASE_1_36)
     plugins.observe_plugin_call("NodeAffinity", "Filter", Code.SUCCESS, 0.1)
     plugins.observe_extension_point("default-scheduler", "Filter", Code.SUCCESS, 0.1)
     for family in (*SCHEDULER_FAMILIES, *PROCESS_FAMILIES):

@@ -4,6 +4,7 @@ from collections.abc import Callable
 
 import pytest
 
+from extender.config.releases import RELEASE_1_36
 from extender.framework.status import Code
 from extender.metrics.exposition import make_registry
 from extender.metrics.plugin_metrics import PluginMetrics
@@ -12,8 +13,8 @@ from extender.metrics.scheduler_metrics import BuildInfo, GaugeSources, Schedule
 
 def make_metrics(*disabled: str) -> SchedulerMetrics:
     registry = make_registry()
-    plugins = PluginMetrics(registry, ["a", "b"], lambda: 0.0, disabled)
-    return SchedulerMetrics(registry, plugins, disabled)
+    plugins = PluginMetrics(registry, ["a", "b"], lambda: 0.0, disabled, release=RELEASE_1_36)
+    return SchedulerMetrics(registry, plugins, disabled, release=RELEASE_1_36)
 
 
 def exposed_lines(metrics: SchedulerMetrics) -> set[str]:

@@ -10,7 +10,7 @@ from extender.api.kinds.pod import Pod
 from extender.cache.cache import Cache
 from extender.cache.snapshot import Snapshot
 from extender.config.feature_gates import FeatureGates
-from extender.config.releases import DEFAULT_RELEASE, Release
+from extender.config.releases import RELEASE_1_36, Release
 from extender.config.strict_decoding import decode_strict
 from extender.framework.plugin_args import PluginArgs
 
@@ -55,7 +55,7 @@ def build_plugin(
     plugin_class: Any,
     args: Mapping[str, Any] | None = None,
     gates: Mapping[str, bool] | None = None,
-    release: Release = DEFAULT_RELEASE,
+    release: Release = RELEASE_1_36,
 ) -> Any:
     """Return an instance of *plugin_class* with the options *args*, defaulted and validated."""
     feature_gates = FeatureGates(gates, release)

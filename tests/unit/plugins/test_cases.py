@@ -2,7 +2,7 @@
 
 A case describes a small cluster and the expected results of the plugin. Keys, all optional but `want`:
 
-    release:  the emulated release; default: that of the command line
+    release:  the emulated release; default: 1.36
     gates:    feature gates that differ from their defaults
     options:  the plugin's arguments, as in `pluginConfig`
     nodes:    arguments of `build.make_node` by node name
@@ -27,7 +27,7 @@ import yaml
 
 from extender.cache.snapshot import NodeView, Snapshot
 from extender.config.feature_gates import FeatureGates
-from extender.config.releases import DEFAULT_RELEASE, RELEASES
+from extender.config.releases import RELEASE_1_36, RELEASES
 from extender.config.strict_decoding import decode_strict
 from extender.framework.events import ActionType, ClusterEvent, EventResource
 from extender.framework.extension_points import PreFilterResult, PreScoreResult, QueueSortEntry
@@ -60,7 +60,7 @@ class CaseRunner:
         }  # fmt: skip
         assert not unknown
         self.case = case
-        self.gates = FeatureGates(case.get("gates"), RELEASES[case.get("release", DEFAULT_RELEASE.version)])
+        self.gates = FeatureGates(case.get("gates"), RELEASES[case.get("release", RELEASE_1_36.version)])
         self.plugin_class = plugin_class
         self.options, self.errors = self._decode_options(case.get("options") or {})
         nodes = [make_node(name, **(args or {})) for name, args in (case.get("nodes") or {}).items()]

@@ -9,7 +9,7 @@ from extender.api.kinds.pod import Pod
 from extender.app import wiring
 from extender.cache.cache import Cache
 from extender.config.feature_gates import FeatureGates
-from extender.config.releases import DEFAULT_RELEASE, RELEASE_1_36, RELEASE_1_37, Release
+from extender.config.releases import RELEASE_1_36, RELEASE_1_37, Release
 from extender.cycle.decision import ScheduleFailure
 from extender.cycle.node_sampling import NodeSampler
 from extender.cycle.plugin_runtime import PluginRuntime
@@ -39,7 +39,7 @@ PLACED = "found a potential placement for pod on node n, preempting 1 victims"
 
 
 def _plugin(
-    options: DefaultPreemptionArgs | None = None, release: Release = DEFAULT_RELEASE, **gates: bool
+    options: DefaultPreemptionArgs | None = None, release: Release = RELEASE_1_36, **gates: bool
 ) -> DefaultPreemption:
     return DefaultPreemption(PluginArgs(options or DefaultPreemptionArgs(), FeatureGates(gates, release)))
 
@@ -134,7 +134,7 @@ def _schedule(cache: Cache, pod: Pod) -> ScheduleFailure:
     decision = schedule_pod(
         snapshot.make_pod_info(pod),
         snapshot,
-        wiring.build_setup().first_profile,
+        wiring.build_setup(gates=FeatureGates(release=RELEASE_1_36)).first_profile,
         PluginRuntime(),
         Random(1),
         NodeSampler(),

@@ -57,7 +57,7 @@ def test_an_unschedulable_pod_gets_the_reason_and_is_retried_when_space_is_freed
     harness.run()
 
     message = (
-        "0/1 nodes are available: 1 Insufficient cpu. no new claims to deallocate, "
+        "0/1 nodes are available: 1 Insufficient cpu. "
         "preemption: 0/1 nodes are available: 1 No preemption victims found for incoming pod."
     )
     assert harness.events.recorded == [("default/web", "FailedScheduling", message)]

@@ -9,6 +9,7 @@ import yaml
 
 from extender.app import wiring
 from extender.cache.cache import Cache
+from extender.config.feature_gates import FeatureGates
 from extender.config.legacy_policy.plugin_names import (
     EQUAL_PRIORITY,
     PLUGIN_BY_PRIORITY,
@@ -16,6 +17,7 @@ from extender.config.legacy_policy.plugin_names import (
     PREDICATE_ALIASES,
     PRIORITY_ALIASES,
 )
+from extender.config.releases import RELEASE_1_36
 from extender.cycle.diagnosis import find_nodes_that_pass_filters
 from extender.cycle.score import prioritize_nodes
 from tests.build import make_cluster, make_node, make_object, make_pod
@@ -41,7 +43,7 @@ def make_entry(name: str, case: Mapping[str, Any], **more: Any) -> dict[str, Any
 
 def make_setup(**fields: Any) -> wiring.SchedulerSetup:
     body = {"kind": "Policy", "apiVersion": "v1", "predicates": [], "priorities": [], **fields}
-    return wiring.build_setup_from_document(body, "policy")
+    return wiring.build_setup_from_document(body, "policy", FeatureGates(release=RELEASE_1_36))
 
 
 @pytest.mark.parametrize("name", PREDICATE_CASES)

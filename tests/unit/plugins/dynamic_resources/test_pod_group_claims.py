@@ -94,14 +94,16 @@ def test_the_owner_of_a_claim_from_a_template(owner: dict[str, Any], expected: S
 
 
 @pytest.mark.parametrize(
-    ("assigned", "code", "reason"),
+    ("assigned", "code", "reasons"),
     [
-        pytest.param(False, Code.UNRESOLVABLE, "ResourceClaim unreserved for PodGroup", id="no pod of the group runs"),
-        pytest.param(True, Code.UNSCHEDULABLE, "still not schedulable", id="a pod of the group runs"),
+        pytest.param(
+            False, Code.UNRESOLVABLE, ("ResourceClaim unreserved for PodGroup",), id="no pod runs"
+        ),
+        pytest.param(True, Code.UNSCHEDULABLE, (), id="a pod runs"),
     ],
 )
 def test_a_reservation_for_the_group_is_removed_if_no_pod_of_it_is_assigned(
-    assigned: bool, code: Code, reason: str
+    assigned: bool, code: Code, reasons: tuple[str, ...]
 ) -> None:
     cache = make_cache(
         make_allocated_claim("one", ["d0"], reservedFor=[GROUP]),
@@ -112,7 +114,7 @@ def test_a_reservation_for_the_group_is_removed_if_no_pod_of_it_is_assigned(
         cache.add_or_update_pod(make_member("first", node="n"))
     resource_claims = {"resourceClaims": [ENTRY, {"name": "more", "resourceClaimName": "two"}]}
     result = run_post_filter(make_plugin(DRAWorkloadResourceClaims=True), cache, make_member(spec=resource_claims))
-    assert result.status == Status(code, (reason,))
+    assert result.status == Status(code, reasons)
     if result.plan is not None:
         (call,) = result.plan.calls
         assert (call.name, call.body["status"]) == ("one", {"reservedFor": []})

@@ -9,7 +9,7 @@ import pytest
 
 from extender.cache.cache import Cache
 from extender.cache.pod_info import PodInfo
-from extender.config.releases import DEFAULT_RELEASE, RELEASE_1_36
+from extender.config.releases import RELEASE_1_36
 from extender.framework.events import ActionType, ClusterEvent, EventResource, QueueingHint
 from extender.plugins.node_resources_fit.plugin import NodeResourcesFit
 from tests.unit.plugins.builders import GPU, build_plugin, make_device_class, make_node, make_pod
@@ -208,6 +208,5 @@ EVENTS: dict[str, tuple[dict[str, bool], list[tuple[EventResource, ActionType]]]
 
 @pytest.mark.parametrize(("gates", "expected"), EVENTS.values(), ids=EVENTS)
 def test_events(gates: dict[str, bool], expected: list[tuple[EventResource, ActionType]]) -> None:
-    release = RELEASE_1_36 if "SchedulerQueueingHints" in gates else DEFAULT_RELEASE
-    plugin = build_plugin(NodeResourcesFit, gates=gates, release=release)
+    plugin = build_plugin(NodeResourcesFit, gates=gates, release=RELEASE_1_36)
     assert [(entry.resource, entry.action) for entry in plugin.events_to_register()] == expected
