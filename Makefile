@@ -19,7 +19,7 @@ COMPILE := $(BIN)/uv pip compile --universal --python-version 3.11 --fork-strate
 	--generate-hashes --no-strip-extras --no-emit-index-url --no-header --quiet
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test test-fast test-example control-plane oracle oracle-sweep oracle-sweeps rebalance test-oracle helm chart chart-package test-control-plane test-chart test-ui screenshots test-image check fix history soak soak-in-memory fuzz cov bench bench-all readme reference docs plots scan changelog lock build test-build kubectl-archive test-kubectl-archive clean
+.PHONY: help setup demo test test-fast test-example control-plane oracle oracle-sweep oracle-sweeps rebalance test-oracle helm chart chart-package test-control-plane test-previous-minor test-chart test-ui screenshots test-image check fix history soak soak-in-memory fuzz cov bench bench-all readme reference docs plots scan changelog lock build test-build kubectl-archive test-kubectl-archive clean
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-20s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
@@ -55,7 +55,7 @@ ifneq ($(wildcard $(PLUGIN)/pyproject.toml),)
 	PYTHONPATH="$(CURDIR)/build/example" $(PY) -m pytest $(PLUGIN)
 endif
 
-control-plane: $(READY) ## Build etcd and the programs of KUBERNETES (1.36.3 or 1.37.2) for tests, in a cache outside the tree
+control-plane: $(READY) ## Build etcd and the programs of KUBERNETES (1.37.2, or 1.36.3) for tests, in a cache outside the tree
 	$(PY) -m tests.controlplane.build
 
 oracle: $(READY) ## Build the oracle, which answers scenarios with kube-scheduler's own code, in a cache outside the tree
@@ -98,6 +98,13 @@ test-image: helm control-plane ## Build and run the image; needs root and Debian
 
 test-control-plane: control-plane ## Run the tests against a real control plane
 	CONTROL_PLANE=required $(PYTEST) tests/controlplane $(PYTEST_FLAGS)
+
+# `make test` has the newest minor. These tests compare both schedulers, so they are enough for the previous one.
+PREVIOUS_KUBERNETES := 1.36.3
+test-previous-minor: $(READY) ## Build the control plane of the previous minor, and compare decisions and victims with its kube-scheduler
+	KUBERNETES=$(PREVIOUS_KUBERNETES) $(PY) -m tests.controlplane.build
+	KUBERNETES=$(PREVIOUS_KUBERNETES) CONTROL_PLANE=required $(PY) -m pytest tests/controlplane/test_same_decisions.py \
+		tests/controlplane/test_same_victims.py $(PYTEST_FLAGS)
 
 check: $(READY) ## Run lint, formatting, types, import direction and house rules
 	$(BIN)/ruff check .

@@ -275,9 +275,9 @@ def render_parity() -> str:
     if checked:
         raise KeyError(*checked)
     about = """
-The reference is kube-scheduler 1.36 and 1.37, as `--emulated-version` selects. These results must be equal: the
-rejected nodes with plugin and reason; raw, normalized and weighted scores; messages; preemption victims. Five kinds of
-tests compare them:
+The reference is kube-scheduler 1.37.2 and 1.36.3, as `--emulated-version` selects; the default is 1.37. These results
+must be equal: the rejected nodes with plugin and reason; raw, normalized and weighted scores; messages; preemption
+victims. Five kinds of tests compare them:
 
 - **Recorded results** (`tests/parity`): 84 clusters in 14 categories with the results of kube-scheduler 1.36 and 1.37
   for each pending pod, compared field by field, through `explain` and over HTTP in all payload forms.
@@ -285,12 +285,12 @@ tests compare them:
   victims, metrics, HTTP endpoints, extender requests and pod groups are compared.
 - **Cases** (`tests/cases`, `tests/unit/plugins`): one rule per case, with written expected values.
 - **A second implementation of a Policy's rules** (`tests/policy_oracle.py`), for plugins of older releases, which
-  kube-scheduler 1.36 does not have.
+  kube-scheduler 1.36 and 1.37 do not have.
 - **Properties** (`tests/properties`): cached results equal newly computed ones; dry runs of preemption equal clusters
   rebuilt without the victims; a Policy gives the same decisions as its conversion.
 
-All plugins of kube-scheduler 1.36 exist here. A row without a recorded category has no recorded cluster for that plugin
-alone; the plugin still runs on all recorded clusters.
+All plugins of kube-scheduler 1.37 and 1.36 exist here. A row without a recorded category has no recorded cluster for
+that plugin alone; the plugin still runs on all recorded clusters.
 """
     head = ("Plugin", "Extension points", "Compared by")
     older = ("Plugin", "Extension points", "In kube-scheduler until", "Compared by")

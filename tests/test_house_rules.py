@@ -231,3 +231,11 @@ def test_the_rules_on_code_see_what_they_forbid() -> None:
     assert own_imports_for_types_only(typed) == [2]
     assert long_functions(long) == ["f: 51 lines"]
     assert not says_something("Utilities.")
+
+
+def test_no_code_compares_releases() -> None:
+    """Differences between Kubernetes releases are rows of tables and fields of `Release`."""
+    pattern = re.compile(r"release\.(version|minor_version|patch_version)\b *(==|!=|<|>|in\b)|is (not )?RELEASE_1")
+    files = (name for name in sources("extender") if name != "extender/config/releases.py")
+    found = [name for name in files if pattern.search((ROOT / name).read_text())]
+    assert found == []

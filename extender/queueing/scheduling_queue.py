@@ -81,10 +81,11 @@ class SchedulingQueue:
         Source: pkg/scheduler/metrics/metrics.go, pendingPods; pkg/scheduler/backend/queue/unschedulable_pods.go,
         unschedulablePods.updateMetricsOnStateChange (1.36).
         """
-        return {
+        counts = {
             queue: sum(len(entity.pods) for entity in entities)
             for queue, entities in self._queues.list_by_queue().items()
         }
+        return counts | dict.fromkeys(("incomplete", "pending") if self.release.queues_pod_groups else (), 0)
 
     def count_entities(self) -> dict[tuple[str, str], int]:
         """Return the number of entities by queue and type, with the labels of the metric queued_entities.

@@ -1,4 +1,4 @@
-"""Every object of every example is valid for Kubernetes 1.28 to 1.36; README and schema follow values.yaml."""
+"""Every object of every example is valid for Kubernetes 1.28 to 1.37; README and schema follow values.yaml."""
 
 import json
 import runpy
@@ -11,7 +11,7 @@ import pytest
 
 from tests.chart.helm import CHART, render_chart
 
-RELEASES = [f"1.{minor}" for minor in range(28, 37)]
+RELEASES = [f"1.{minor}" for minor in range(28, 38)]
 EXAMPLES = sorted(CHART.glob("ci/*-values.yaml"))
 OTHER_API_VERSIONS = {"monitoring.coreos.com/v1", "cert-manager.io/v1"}
 

@@ -20,7 +20,7 @@ _MODULES: Final = tuple(
     GoModule(Path(__file__).parent / "binaries", "controlplane", "k8s.io/kubernetes", _PACKAGES, mod_file)
     for mod_file in ("go.mod", "kubernetes-1.37.mod")
 )
-"""One module per Kubernetes version; the first is the default."""
+"""One module per Kubernetes version, oldest first; the newest is the default."""
 
 
 def select_module(version: str) -> GoModule:
@@ -32,7 +32,7 @@ def select_module(version: str) -> GoModule:
     modules = {module.version().removeprefix("v"): module for module in _MODULES}
     if version and version not in modules:
         raise ValueError(f"KUBERNETES={version}: want one of {', '.join(modules)}")
-    return modules[version] if version else _MODULES[0]
+    return modules[version] if version else _MODULES[-1]
 
 
 MODULE: Final = select_module(os.environ.get("KUBERNETES", ""))

@@ -361,3 +361,10 @@ def test_an_event_that_no_plugin_registered_for_moves_no_pod() -> None:
 
     assert harness.moves == []
     assert Code.UNRESOLVABLE.label == "UnschedulableAndUnresolvable"
+
+
+def test_all_queues_of_pods_are_counted_since_1_37() -> None:
+    """Source: pkg/scheduler/metrics/metrics.go, pendingPods (1.37)."""
+    queue = QueueHarness(release=RELEASE_1_37).queue
+    queues = ["active", "backoff", "gated", "incomplete", "pending", "unschedulable"]
+    assert sorted(queue.count_pending_pods()) == queues

@@ -28,7 +28,7 @@ def test_the_summary_has_nodes_pods_use_and_the_fullest_nodes(loaded: LoadedClus
     assert answer_summary(loaded).splitlines() == [
         "2 nodes, 0 cordoned",
         "1 pod on nodes, 1 waiting in 1 group of alike pods (why_waiting)",
-        "scheduler: default-scheduler, rules of Kubernetes 1.36",
+        "scheduler: default-scheduler, rules of Kubernetes 1.37",
         "",
         "Requested in the cluster",
         "  RESOURCE  REQUESTED         OF",

@@ -21,7 +21,7 @@ def test_alike_pods_are_one_group() -> None:
         "47 pods waiting, in 2 groups of alike pods",
         "",
         "default/big-0 and 45 more like it",
-        "  0/1 nodes are available: 1 Insufficient cpu. no new claims to deallocate, preemption: 0/1 nodes are"
+        "  0/1 nodes are available: 1 Insufficient cpu. preemption: 0/1 nodes are"
         " available: 1 Preemption is not helpful for scheduling.",
         "  reason codes: InsufficientCPU",
         "",

@@ -96,9 +96,7 @@ def test_the_owner_of_a_claim_from_a_template(owner: dict[str, Any], expected: S
 @pytest.mark.parametrize(
     ("assigned", "code", "reasons"),
     [
-        pytest.param(
-            False, Code.UNRESOLVABLE, ("ResourceClaim unreserved for PodGroup",), id="no pod runs"
-        ),
+        pytest.param(False, Code.UNRESOLVABLE, ("ResourceClaim unreserved for PodGroup",), id="no pod runs"),
         pytest.param(True, Code.UNSCHEDULABLE, (), id="a pod runs"),
     ],
 )
