@@ -22,12 +22,11 @@ _MAX_MATCHERS = 2048
 _MAX_UNUSED_LISTS = 4096
 """Limit of the lists of matchers for labels that no pod has. Later pods may have the same labels."""
 
-_PodCountsByRow = dict[int, list[int]]
-"""By node row, the list [number of pods, number of terminating pods] for pods with the same namespace and labels."""
+_PodCountsByRow = dict[int, tuple[int, int]]
+"""By node row, the numbers of pods and of terminating pods with the same namespace and labels.
 
-
-def _copy_counts(counts_by_row: _PodCountsByRow) -> _PodCountsByRow:
-    return {row: list(pod_counts) for row, pod_counts in counts_by_row.items()}
+The values are tuples, so that a hypothesis copies the whole mapping quickly.
+"""
 
 
 class SelectorCountTable:
@@ -46,7 +45,7 @@ class SelectorCountTable:
         self._owner_token = OwnerToken()
         self._counts: dict[PodMatcher, NodeCounts] = {}
         self._matchers_by_pod_labels: dict[PodLabels, list[PodMatcher]] = {}
-        self._row_counts_by_pod_labels: CopyOnWriteDict[PodLabels, _PodCountsByRow] = CopyOnWriteDict(_copy_counts)
+        self._row_counts_by_pod_labels: CopyOnWriteDict[PodLabels, _PodCountsByRow] = CopyOnWriteDict(dict)
         self._use_counter = 0
         self.namespace_labels: dict[str, dict[str, str]] = {}
 
@@ -67,10 +66,10 @@ class SelectorCountTable:
     ) -> None:
         """Add a pod with the labels *pod_labels* to *row* (*sign* 1) or remove it (-1)."""
         counts_by_row = self._row_counts_by_pod_labels.get_writable(pod_labels, dict)
-        pod_counts = counts_by_row.setdefault(row, [0, 0])
-        pod_counts[0] += sign
-        pod_counts[1] += sign * terminating
-        if pod_counts[0] == 0:
+        pod_count, terminating_count = counts_by_row.get(row, (0, 0))
+        if pod_count + sign:
+            counts_by_row[row] = pod_count + sign, terminating_count + sign * terminating
+        else:
             del counts_by_row[row]
             if not counts_by_row:
                 self._row_counts_by_pod_labels.remove(pod_labels)
