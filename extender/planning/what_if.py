@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Final
 
 from msgspec.structs import replace
 
@@ -23,6 +24,13 @@ from extender.preemption.plan import Candidate, PreemptionPlan
 
 _MAX_PASSES = 1000
 """The maximum number of passes over the waiting pods. Each pass but the first one follows an eviction."""
+
+_RULES_ABOUT_PODS: Final = frozenset(("InterPodAffinity", "PodTopologySpread"))
+"""The built-in plugins that may accept a pod because of another pod on a node.
+
+Source: pkg/scheduler/framework/plugins/interpodaffinity/plugin.go, InterPodAffinity.EventsToRegister;
+pkg/scheduler/framework/plugins/podtopologyspread/plugin.go, PodTopologySpread.EventsToRegister (1.36).
+"""
 
 ProgressCallback = Callable[[int, int], None]
 """A function that is called after each pod with the number of processed pods and the number of all pods."""
@@ -203,6 +211,7 @@ class _ScenarioRun:
     _waiting: dict[str, Attempt] = field(default_factory=dict)  # by uid
     _moved: dict[str, Attempt] = field(default_factory=dict)  # by uid
     _evicted: list[EvictedPod] = field(default_factory=list)
+    _placements: int = 0
 
     def start(self, pending: Sequence[Pod]) -> None:
         """Apply the changes of the scenario, and queue the pods to place."""
@@ -224,19 +233,23 @@ class _ScenarioRun:
     def place_all(self) -> Iterator[tuple[int, int]]:
         """Place the queued pods, and yield the progress after each.
 
-        Repeat while drained pods can be evicted, or pods are evicted by preemption.
+        Repeat while drained pods can be evicted, or pods are evicted by preemption. Also repeat for waiting pods with
+        rules about other pods: a pod that is placed may let them fit, or may change their reasons.
         """
         for _ in range(_MAX_PASSES):
-            self._waiting = {}
+            placements = self._placements
             queue, self._queue = self._sort(self._queue), []
             for number, pod in enumerate(queue, 1):
                 self._place(pod)
                 yield number, len(queue)
             self._add_to_queue(self.removals.evict_drained_pods())
+            waiting = self._waiting.values()
+            if self._queue:
+                self._queue = [*(attempt.pod for attempt in waiting), *self._queue]
+            elif self._placements > placements:
+                self._queue = [attempt.pod for attempt in waiting if _may_fit_after_placement(attempt)]
             if not self._queue:
                 break
-            waiting = [attempt.pod for attempt in self._waiting.values()]
-            self._queue = [*waiting, *self._queue]
         for attempt in self.placer.time_out_permits().values():
             del self._moved[_get_uid(attempt.pod)]
             self._waiting[_get_uid(attempt.pod)] = attempt
@@ -256,6 +269,7 @@ class _ScenarioRun:
         return sorted(known, key=make_sort_key)
 
     def _place(self, pod: Pod) -> None:
+        self._waiting.pop(_get_uid(pod), None)
         attempt = self.placer.place(pod)
         if not attempt.node and self.scenario.preempt and (candidate := find_preemption(attempt)) is not None:
             self._preempt(pod, candidate)
@@ -263,6 +277,7 @@ class _ScenarioRun:
             attempt = self.placer.place(nominated)
         if attempt.node:
             self._moved[_get_uid(pod)] = attempt
+            self._placements += 1
             self.removals.count_placed(_get_uid(pod), self.cache.assigned_pods[_get_uid(pod)].signature)
         else:
             self._waiting[_get_uid(pod)] = attempt
@@ -298,6 +313,11 @@ def find_preemption(attempt: Attempt) -> Candidate | None:
     """Return the node and the victims of the preemption that PostFilter plans, or None."""
     plans = attempt.failure.post_filter_plans.values() if attempt.failure is not None else ()
     return next((plan.best_candidate for plan in plans if isinstance(plan, PreemptionPlan)), None)
+
+
+def _may_fit_after_placement(attempt: Attempt) -> bool:
+    """Return whether the pod of a failed attempt has rules about other pods, so that another pod may let it fit."""
+    return attempt.failure is not None and bool(attempt.failure.rejectors & _RULES_ABOUT_PODS)
 
 
 def _get_uid(pod: Pod) -> str:

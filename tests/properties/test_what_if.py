@@ -1,12 +1,13 @@
 """A what-if answer equals a simulation of the cluster that is rebuilt with the scenario's changes."""
 
+from dataclasses import replace
 from random import Random
 from typing import Any
 
 import pytest
 
 from extender.analysis.recorded_cluster import load_cache, parse_recording
-from extender.analysis.simulate import SimulationOptions, simulate
+from extender.analysis.simulate import PodPlacement, SimulationOptions, simulate
 from extender.api.kinds.node import Taint
 from extender.app import wiring
 from extender.planning.scenario import AddedNodes, LabelChange, Scenario, TaintChange
@@ -139,16 +140,53 @@ def test_a_scenario_equals_a_simulation_of_the_rebuilt_cluster(seed: int) -> Non
     for _ in range(3):  # the later scenarios run on a cluster whose changes were undone
         scenario = make_random_scenario(rng, nodes)
         outcome = runner.run(scenario, seed=seed)
-        cache = load_cache(parse_recording(as_list(rebuild(scenario, nodes, pods)).encode(), "test"))
+        moved = {entry.pod: entry.target for entry in outcome.moved}
+        placements, usage = simulate_until_settled(rebuild(scenario, nodes, pods), moved, seed)
+        assert moved == {entry.pod: entry.node for entry in placements.values() if entry.node}
+        waiting = {key: entry for key, entry in placements.items() if not entry.node}
+        assert {entry.pod: entry.attempt.message for entry in outcome.waiting} == {
+            key: entry.message for key, entry in waiting.items()
+        }
+        assert {entry.pod: ", ".join(entry.attempt.reasons) for entry in outcome.waiting} == {
+            key: entry.reason for key, entry in waiting.items()
+        }
+        assert {name: usage.requested for name, usage in outcome.after.resources.items()} == usage
+
+
+def simulate_until_settled(
+    objects: list[Body], moved: dict[str, str], seed: int
+) -> tuple[dict[str, PodPlacement], dict[str, int]]:
+    """Simulate the cluster. Then simulate pods with rules about other pods again, while a pod is placed.
+
+    Return the last placement of each pod, and the requested amounts. A pod that is placed only then may go to any of
+    the nodes with equal scores; the node in *moved* is taken.
+    """
+    placements: dict[str, PodPlacement] = {}
+    while True:
+        cache = load_cache(parse_recording(as_list(objects).encode(), "test"))
         simulation = simulate(cache, SETUP.profiles, wiring.make_runtime(), SimulationOptions(seed))
-        expected_waiting = {entry.pod: entry.message for entry in simulation.placements if not entry.node}
-        assert {moved.pod: moved.target for moved in outcome.moved} == {
-            entry.pod: entry.node for entry in simulation.placed_pods
-        }
-        assert {waiting.pod: waiting.attempt.message for waiting in outcome.waiting} == expected_waiting
-        assert {waiting.pod: ", ".join(waiting.attempt.reasons) for waiting in outcome.waiting} == {
-            entry.pod: entry.reason for entry in simulation.placements if not entry.node
-        }
-        assert {name: usage.requested for name, usage in outcome.after.resources.items()} == {
-            name: usage.requested for name, usage in simulation.usage_after.total.items()
-        }
+        for entry in simulation.placements:
+            node = moved.get(entry.pod, entry.node) if placements and entry.node else entry.node
+            placements[entry.pod] = replace(entry, node=node)
+        placed = {entry.pod for entry in simulation.placements if entry.node}
+        again = {key for key, entry in placements.items() if not entry.node and has_rules(entry.reason)}
+        if not placed or not again:
+            return placements, {name: usage.requested for name, usage in simulation.usage_after.total.items()}
+        objects = [bind(body, placements) for body in objects if is_relevant(body, placements, again)]
+
+
+def has_rules(reason: str) -> bool:
+    return "pod affinity" in reason or "anti-affinity" in reason or "topology spread" in reason
+
+
+def is_relevant(body: Body, placements: dict[str, PodPlacement], again: set[str]) -> bool:
+    """Return False for a waiting pod that is not tried again."""
+    key = f"default/{get_name(body)}"
+    return body["kind"] != "Pod" or key not in placements or bool(placements[key].node) or key in again
+
+
+def bind(body: Body, placements: dict[str, PodPlacement]) -> Body:
+    entry = placements.get(f"default/{get_name(body)}") if body["kind"] == "Pod" else None
+    if entry is None or not entry.node:
+        return body
+    return {**body, "spec": {**body["spec"], "nodeName": entry.node}, "status": {"phase": "Running"}}

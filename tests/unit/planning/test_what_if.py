@@ -201,3 +201,24 @@ def test_a_scenario_that_ends_early_is_undone() -> None:
     steps.close()
     assert len(cache.snapshot().pods_on("n1")) == 2
     assert not cache.snapshot().view().unschedulable.any()
+
+
+def test_a_waiting_pod_with_affinity_is_tried_again_after_its_neighbor_is_placed() -> None:
+    term = {"labelSelector": {"matchLabels": WEB}, "topologyKey": "kubernetes.io/hostname"}
+    rules = {"podAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [term]}}
+    follower = pod("follower", "1", affinity=rules, priority=9, preemptionPolicy="Never")
+    outcome = run(node("n1"), node("n2"), pod("web", "1", on="n1", labels=WEB), follower, drain=("n1",))
+    assert outcome.moved == (MovedPod("default/web", "n1", "n2"), MovedPod("default/follower", "", "n2"))
+
+
+def test_the_reasons_of_a_waiting_pod_with_a_spread_constraint_are_those_after_the_last_placement() -> None:
+    spread = {
+        "maxSkew": 1,
+        "topologyKey": ZONE,
+        "whenUnsatisfiable": "DoNotSchedule",
+        "labelSelector": {"matchLabels": WEB},
+    }
+    spec = {"labels": WEB, "topologySpreadConstraints": [spread]}
+    nodes = [node("a1", "1", zone="a"), node("a2", "1", zone="a"), node("b1", "1", zone="b")]
+    outcome = run(*nodes, pod("w1", on="a1", **spec), pod("w2", **spec, priority=9), pod("x", on="b1"), pod("y"))
+    assert [waiting.attempt.reasons for waiting in outcome.waiting] == [("Insufficient cpu",)]
