@@ -114,7 +114,7 @@ def list_missing_kinds(
         scored: whether the result depends on scores.
         preempts: whether the result depends on victims of a preemption.
     """
-    relevant_kinds = {*CLAIM_KINDS, "ResourceClaim", "ResourceSlice", "DeviceClass", "PriorityClass"}
+    relevant_kinds = {*CLAIM_KINDS, "ResourceClaim", "ResourceSlice", "DeviceClass", "PriorityClass", "PodGroup"}
     if not pod.spec.resource_claims:
         relevant_kinds -= {"ResourceClaim", "ResourceSlice", "DeviceClass"}
     elif all(claim.resource_claim_name is None for claim in pod.spec.resource_claims):

@@ -32,9 +32,10 @@ from extender.client.credentials import Credentials
 from extender.client.errors import ApiError, CredentialsError, ForbiddenError, NotFoundError
 from extender.client.kubeconfig import CredentialSource
 from extender.client.listwatch import UNFINISHED_PODS, ListWatch, list_all
-from extender.client.rest_mapping import ENDPOINTS, Endpoint
+from extender.client.rest_mapping import ENDPOINTS, Endpoint, get_endpoint
 from extender.client.transport import Request, Transport
 from extender.config.model import ClientConnection
+from extender.config.releases import DEFAULT_RELEASE, find_release
 from extender.framework.profiles import Profile
 
 _Result = TypeVar("_Result")
@@ -96,15 +97,23 @@ class ClusterReader:
         self._transport, self._progress = transport, progress
         self._done_count = self._total_count = 0
         self._cluster = _ClusterObjects()
+        self._release = DEFAULT_RELEASE
 
     async def read_kinds(self, kinds: Iterable[str], server: str) -> Recording:
         """Read all objects of *kinds*. Kinds that the API server does not have are recorded without objects.
 
+        If a pod belongs to a pod group, the pod groups are read too. Few API servers have this kind.
+
         Raises:
             ApiError: nodes or pods may not be listed, or the API server cannot be reached.
         """
+        version = await self.read_version()
+        self._release = find_release(version) or DEFAULT_RELEASE
         await self._list_concurrently([self._list_kind(kind) for kind in kinds])
-        return dataclasses.replace(self._make_recording(server), kubernetes_version=await self.read_version())
+        pods = (obj for obj in self._cluster.objects if isinstance(obj, Pod))
+        if any(pod.spec.scheduling_group is not None for pod in pods):
+            await self._list_concurrently([self._list_kind("PodGroup")])
+        return dataclasses.replace(self._make_recording(server), kubernetes_version=version)
 
     async def read_version(self) -> str:
         """Return the version of the API server, such as `v1.37.2`; empty if the user may not read it."""
@@ -122,6 +131,7 @@ class ClusterReader:
         Raises:
             ApiError: nodes or pods may not be listed, or the API server cannot be reached.
         """
+        self._release = next((profile.release for profile in profiles.values()), DEFAULT_RELEASE)
         await self._list_concurrently([self._list_kind("Node"), self._list_kind("Pod")])
         pods = [obj for obj in self._cluster.objects if isinstance(obj, Pod)]
         selected_pods = await self._select_pods(pods, selection, profiles)
@@ -172,7 +182,7 @@ class ClusterReader:
             ApiError: the list failed. A forbidden kind is recorded as unreadable instead, except nodes and pods.
         """
         selector = f"metadata.name={name}" if name else UNFINISHED_PODS if kind == "Pod" else ""
-        list_watch: ListWatch[Any] = ListWatch(_KINDS[kind], ENDPOINTS[kind], namespace, selector)
+        list_watch: ListWatch[Any] = ListWatch(_KINDS[kind], get_endpoint(kind, self._release), namespace, selector)
         try:
             object_list = await list_all(self._transport, list_watch)
         except NotFoundError:  # the API server does not serve this kind

@@ -119,6 +119,7 @@ def rebalance(
         selection = cluster_options.make_selection(question.pods, live=not file)
         simulator = MoveSimulator(cluster.cache, cluster.setup.profiles, make_offline_runtime(verbose=verbose), seed)
         plan = _make_plan(question, cluster, selection, simulator, get_price)
+        warn_about_missing_budgets(cluster, drains_nodes=True)
     _write(plan, output, applies=apply)
     if apply:
         execute(plan, PlanExecution(cluster.setup, cluster_options, timeout, seed, verbose=verbose))
@@ -137,7 +138,6 @@ def _make_plan(
     Raises:
         InputError: a pod or a node is unknown.
     """
-    warn_about_missing_budgets(cluster, drains_nodes=True)
     progress_bar = ProgressBar("violations" if question.is_fix else "nodes")
     try:
         if question.pods:

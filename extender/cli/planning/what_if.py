@@ -156,12 +156,13 @@ def _run(
     scenario = read_scenario(flags, cluster)
     if scenario == Scenario() and not input_options.config and not input_options.emulated_version:
         raise typer.BadParameter("nothing changes; name a change, such as --drain NODE", param_hint="what-if")
-    warn_about_missing_budgets(cluster, drains_nodes=bool(scenario.drain))
     runner = WhatIfRunner(cluster.cache, cluster.setup.profiles, make_offline_runtime(verbose=verbose), get_price)
     progress_bar = ProgressBar("pods")
     try:
-        return runner.run(scenario, seed=seed, progress=progress_bar.show)
+        outcome = runner.run(scenario, seed=seed, progress=progress_bar.show)
     except ScenarioError as error:
         raise InputError(InputErrorLine(SourceLocation(""), line) for line in error.errors) from error
     finally:
         progress_bar.erase()
+    warn_about_missing_budgets(cluster, drains_nodes=bool(scenario.drain))
+    return outcome

@@ -1,0 +1,54 @@
+"""The kinds that are read of a live cluster, with the API versions of its release."""
+
+import asyncio
+import json
+from typing import Any, cast
+
+import pytest
+
+from extender.app.cluster_reader import ClusterReader
+from extender.client.errors import NotFoundError
+from extender.client.transport import Request, Transport
+
+GROUPS = {
+    "v1.36.3": "/apis/scheduling.k8s.io/v1alpha2/podgroups",
+    "v1.37.2": "/apis/scheduling.k8s.io/v1beta1/podgroups",
+}
+
+
+class RecordedApi:
+    """Answers the requests of a reader with lists, and records their paths."""
+
+    def __init__(self, version: str, lists: dict[str, list[dict[str, Any]]]) -> None:
+        self.paths: list[str] = []
+        self._version, self._lists = version, lists
+
+    async def call(self, request: Request) -> bytes:
+        self.paths.append(request.path)
+        if request.path == "/version":
+            return json.dumps({"gitVersion": self._version}).encode()
+        if request.path not in self._lists:
+            raise NotFoundError("not found")
+        return json.dumps({"metadata": {"resourceVersion": "1"}, "items": self._lists[request.path]}).encode()
+
+
+def make_pod(**spec: Any) -> dict[str, Any]:
+    return {"metadata": {"name": "p", "namespace": "default", "uid": "p"}, "spec": {"containers": [], **spec}}
+
+
+@pytest.mark.parametrize("version", GROUPS)
+def test_pod_groups_are_read_in_the_api_version_of_the_release(version: str) -> None:
+    group = {"metadata": {"name": "train", "namespace": "default"}, "spec": {}}
+    pods = [make_pod(schedulingGroup={"podGroupName": "train"})]
+    api = RecordedApi(version, {"/api/v1/nodes": [], "/api/v1/pods": pods, GROUPS[version]: [group]})
+    recording = asyncio.run(ClusterReader(cast("Transport", api)).read_kinds(["Node", "Pod"], "server"))
+    assert recording.recorded_kinds == {"Node", "Pod", "PodGroup"}
+    assert [type(obj).__name__ for obj in recording.objects] == ["Pod", "PodGroup"]
+    assert recording.kubernetes_version == version
+
+
+def test_pod_groups_are_not_read_if_no_pod_has_one() -> None:
+    api = RecordedApi("v1.37.2", {"/api/v1/nodes": [], "/api/v1/pods": [make_pod()]})
+    recording = asyncio.run(ClusterReader(cast("Transport", api)).read_kinds(["Node", "Pod"], "server"))
+    assert recording.recorded_kinds == {"Node", "Pod"}
+    assert api.paths == ["/version", "/api/v1/nodes", "/api/v1/pods"]
