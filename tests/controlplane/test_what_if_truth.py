@@ -87,7 +87,7 @@ def create_cells(plane: ControlPlane, api: ApiClient, cells: Sequence[Cell]) -> 
             create_replica_set(api, app.name, app.nodes, app.spec)
         for budget in cell.budgets:
             api.create(budget)
-    plane.start_controllers(*CONTROLLERS, "taint-eviction-controller")
+    plane.start_controllers(*CONTROLLERS)
     plane.start_kube_scheduler()
     count = sum(len(app.nodes) for cell in cells for app in cell.apps)
     wait_until_settled(api, count)
@@ -177,6 +177,7 @@ def carry_out(plane: ControlPlane, api: ApiClient, cells: Sequence[Cell]) -> dic
         for name in cell.taint:
             taint = {"key": "dedicated", "value": "x", "effect": "NoExecute"}
             api.patch({"kind": "Node", "metadata": {"name": name}}, {"spec": {"taints": [taint]}})
+            delete_intolerant_pods(api, name, taint["key"])
         for name, count in cell.scale.items():
             meta = {"name": name, "namespace": "default"}
             api.patch({"kind": "ReplicaSet", "metadata": meta}, {"spec": {"replicas": count}})
@@ -192,6 +193,18 @@ def carry_out(plane: ControlPlane, api: ApiClient, cells: Sequence[Cell]) -> dic
     wait_until_tried_again(api)
     wait_until_settled(api, total)
     return collect_happened(api, cells, drained)
+
+
+def delete_intolerant_pods(api: ApiClient, node: str, key: str) -> None:
+    """Delete the pods that do not tolerate a new taint with the effect NoExecute.
+
+    The taint eviction controller does this. It needs the node lifecycle controller, which would taint nodes without a
+    kubelet.
+    """
+    for pod in sorted(list_pods(api), key=lambda pod: pod["metadata"]["name"]):
+        tolerations = {entry.get("key") for entry in pod["spec"].get("tolerations", ())}
+        if pod["spec"].get("nodeName") == node and key not in tolerations:
+            api.delete({"kind": "Pod", **pod})
 
 
 def evict_all(api: ApiClient, nodes: Sequence[str]) -> int:

@@ -53,6 +53,12 @@ _DAEMON_TOLERATIONS: Final = tuple(
 Source: pkg/controller/daemon/util/daemonset_util.go, AddOrUpdateDaemonPodTolerations (1.36).
 """
 
+_POD_TEMPLATE_HASH: Final = "pod-template-hash"
+"""The label that the deployment controller gives the pods of its replica sets.
+
+Source: api/apps/v1/types.go, DefaultDeploymentUniqueLabelKey (1.36).
+"""
+
 _NETWORK_TOLERATION: Final = Toleration(
     key="node.kubernetes.io/network-unavailable", operator="Exists", effect="NoSchedule"
 )
@@ -131,10 +137,11 @@ def is_controlled_by(pod: Pod, kind: str, namespace: str, name: str, replica_set
         return False
     if kind == "Deployment" and owner.kind == "ReplicaSet":
         replica_set = replica_sets.get(f"{namespace}/{owner.name}")
-        if replica_set is None:
+        controller = _get_controller(replica_set.metadata) if replica_set is not None else None
+        if controller is None and (replica_set is None or _POD_TEMPLATE_HASH in pod.metadata.labels):
             # The name of a replica set is that of its deployment and a hash.
             return owner.name.rpartition("-")[0] == name
-        owner = _get_controller(replica_set.metadata)
+        owner = controller
     return owner is not None and (owner.kind, owner.name) == (kind, name)
 
 

@@ -105,13 +105,21 @@ class ClusterOptions:
             labels = parse_label_selector(self.selector)
         except ValueError as error:
             raise _make_option_error("--selector", f"{error}; want labels such as app=web,!old") from error
-        namespace = self.namespace
-        if live and not namespace and not self.all_namespaces:
-            try:
-                namespace = load_context_namespace(self.credential_source)
-            except CredentialsError as error:
-                raise UnreadableError("the cluster", f"{error}") from error
+        namespace = self.load_namespace() if live and not self.all_namespaces else self.namespace
         return PodSelection(tuple(names), namespace, labels)
+
+    def load_namespace(self) -> str:
+        """Return the value of `--namespace`, or else the namespace of the context.
+
+        Raises:
+            UnreadableError: the kubeconfig is invalid.
+        """
+        if self.namespace:
+            return self.namespace
+        try:
+            return load_context_namespace(self.credential_source)
+        except CredentialsError as error:
+            raise UnreadableError("the cluster", f"{error}") from error
 
     def check_unused_with_files(self) -> None:
         """Check that no option of a live cluster is set, because the cluster is read from files.

@@ -39,7 +39,7 @@ class ScenarioFlags:
     pods: list[str] | None = None
     replicas: int = 1
     scale: list[str] | None = None
-    namespace: str = DEFAULT_NAMESPACE
+    namespace: str = ""
     taint: list[str] | None = None
     label: list[str] | None = None
     preempt: bool = False
@@ -61,7 +61,7 @@ def read_scenario(flags: ScenarioFlags, cluster: Cluster) -> Scenario:
         taints=parse_taint_changes(flags.taint or ()),
         cordon=tuple(flags.cordon or ()),
         drain=tuple(flags.drain or ()),
-        scale=parse_scales(flags.scale or (), flags.namespace),
+        scale=parse_scales(flags.scale or (), flags.namespace or DEFAULT_NAMESPACE),
         pods=_read_new_pods(flags.pods or [], flags.replicas, cluster),
         preempt=flags.preempt,
     )

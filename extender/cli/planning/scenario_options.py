@@ -19,7 +19,13 @@ ScaleOption = Annotated[
     list[str] | None, typer.Option(metavar="KIND/NAME=N", help="Give a workload N pods: deployment/web=30.")
 ]
 NamespaceOption = Annotated[
-    str, typer.Option("--namespace", "-n", metavar="NAME", help="The namespace of the workload of --scale.")
+    str,
+    typer.Option(
+        "--namespace",
+        "-n",
+        metavar="NAME",
+        help="The namespace of the workload of --scale. Default: the context's; with -f default.",
+    ),
 ]
 TaintOption = Annotated[
     list[str] | None,

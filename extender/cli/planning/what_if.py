@@ -1,5 +1,6 @@
 """`extender what-if`: show what a change of the cluster does to its pods."""
 
+from dataclasses import replace
 from typing import Final
 
 import typer
@@ -80,7 +81,7 @@ def what_if(
     pods: options.PodsOption = None,
     replicas: options.ReplicasOption = 1,
     scale: options.ScaleOption = None,
-    namespace: options.NamespaceOption = DEFAULT_NAMESPACE,
+    namespace: options.NamespaceOption = "",
     taint: options.TaintOption = None,
     label: options.LabelOption = None,
     preempt: options.PreemptOption = False,
@@ -113,8 +114,11 @@ def what_if(
         sweep_input = SweepInput(tuple(file or ()), (input_options,), cost_label, prices, seed, verbose)
         run_sweep(sweep, sweep_input, workers, results=results, print_lines=output is OutputFormat.JSON)
         return
+    cluster_options = ClusterOptions(kubeconfig, context, namespace)
+    if scale and not namespace:
+        flags = replace(flags, namespace=DEFAULT_NAMESPACE if file else cluster_options.load_namespace())
     with redirect_plugin_output():
-        cluster = read_cluster(file, input_options, ClusterOptions(kubeconfig, context))
+        cluster = read_cluster(file, input_options, cluster_options)
         outcome = _run(cluster, flags, input_options, load_price_function(cost_label, prices), seed, verbose=verbose)
     write_answer(output, AnswerKind.WHAT_IF, lambda: make_what_if_values(outcome), lambda: format_what_if(outcome))
     exit_with(WAITS if outcome.waiting else FITS, enabled=exit_code)

@@ -8,7 +8,7 @@ import pytest
 from extender.analysis.input.workload_pods import is_controlled_by, list_workload_pods
 from extender.analysis.input.workloads import Workload
 from extender.analysis.recorded_cluster import Recording, parse_recording
-from extender.api.codec import encode
+from extender.api.codec import encode, from_builtins
 from extender.api.kinds.meta import ObjectMeta
 from extender.api.kinds.pod import Pod
 from extender.api.kinds.storage import PersistentVolumeClaim
@@ -179,3 +179,13 @@ def test_a_pod_belongs_to_a_deployment_by_its_replica_set_or_by_the_name_of_one_
     assert not is_controlled_by(pod, "Deployment", "shop", "web", {"shop/web-7f": replica_set})
     workload = Workload(kind="ReplicaSet", metadata=ObjectMeta(name="web-7f", namespace="shop"))
     assert list_workload_pods(workload, [pod]) == [pod]
+
+
+def test_a_replica_set_without_an_owner_belongs_to_the_deployment_of_its_name_if_its_pods_have_the_hash() -> None:
+    owner = {"apiVersion": "apps/v1", "kind": "ReplicaSet", "name": "web-7f", "uid": "u", "controller": True}
+    meta = {"name": "p", "namespace": "shop", "ownerReferences": [owner]}
+    replica_sets = {"shop/web-7f": from_builtins({"metadata": {"name": "web-7f", "namespace": "shop"}}, ReplicaSet)}
+    by_hand = from_builtins({"metadata": meta}, Pod)
+    of_deployment = from_builtins({"metadata": {**meta, "labels": {"pod-template-hash": "7f"}}}, Pod)
+    assert is_controlled_by(of_deployment, "Deployment", "shop", "web", replica_sets)
+    assert not is_controlled_by(by_hand, "Deployment", "shop", "web", replica_sets)
