@@ -6,6 +6,7 @@ from itertools import combinations, islice, permutations
 from typing import Final
 
 from extender.api.kinds.pod import Pod
+from extender.cache.pod_info import AssignedPodInfo
 from extender.planning.rebalance.move_simulator import Move, MoveSimulator
 from extender.planning.rebalance.plan import Action, Change
 from extender.planning.rebalance.search_limits import SearchProgress
@@ -14,6 +15,10 @@ _MAX_PODS_OF_NODE: Final = 14
 """The number of pods of a node, those with the largest requests, that are combined."""
 
 _MAX_SETS_OF_NODE: Final = 400
+_SMALL_SET: Final = 3
+_MAX_LARGE_SETS: Final = 40
+"""The number of sets of a node that are tried if they have more than three pods."""
+
 _MAX_ORDERS: Final = 6
 _MAX_DEPTH: Final = 2
 """How often room is made for a pod that makes room itself."""
@@ -28,12 +33,14 @@ class _Goal:
 
     Attributes:
         node: the name of the node.
-        uids: the uids of the pods that may be evicted.
+        uids: the uids of the pods that may be evicted, those with the largest requests first.
+        size: the number of the first of these pods without which the pod fits. Few smaller sets can exist.
         sets: the smallest sets of these pods without which the pod fits, by their size.
     """
 
     node: str
     uids: tuple[str, ...]
+    size: int
     sets: dict[int, list[tuple[str, ...]]] = field(default_factory=dict)
 
     def has_subset_of(self, uids: Sequence[str]) -> bool:
@@ -69,7 +76,7 @@ class DirectedSearch:
         for number, goal in enumerate(goals, 1):
             if self._is_exhausted():
                 return
-            sizes = range(1, moves + 1)
+            sizes = range(max(1, goal.size - 1), moves + 1)
             for uids in [uids for size in sizes for uids in self._find_sets(goal, self._target, size)]:
                 yield from self._try_set(goal.node, uids, moves - len(uids))
             if self._progress is not None:
@@ -80,7 +87,8 @@ class DirectedSearch:
 
     def _get_goals(self) -> list[_Goal]:
         if self._goals is None:
-            self._goals = list(self._list_goals(self._target, frozenset()))
+            goals = self._list_goals(self._target, frozenset())
+            self._goals = sorted(goals, key=lambda goal: goal.size)
         return self._goals
 
     def _list_goals(self, pod: Pod, excluded_nodes: frozenset[str]) -> Iterator[_Goal]:
@@ -92,18 +100,29 @@ class DirectedSearch:
             if names[row] in excluded_nodes or self._is_exhausted():
                 continue
             pods = simulator.list_movable_pods(names[row])
-            mark = simulator.mark()
-            for movable_pod in pods:
-                simulator.take_away(movable_pod)
-            if pods and simulator.fits(pod, names[row]):
-                yield _Goal(names[row], tuple(movable_pod.uid for movable_pod in pods[:_MAX_PODS_OF_NODE]))
-            simulator.undo_to(mark)
+            size = self._count_first(pod, names[row], pods)
+            if size:
+                considered = pods[: max(size, _MAX_PODS_OF_NODE)]
+                yield _Goal(names[row], tuple(movable_pod.uid for movable_pod in considered), size)
+
+    def _count_first(self, pod: Pod, node: str, pods: Sequence[AssignedPodInfo]) -> int:
+        """Return how many of the first of *pods* must leave *node* until *pod* fits; 0 if it does not fit at all."""
+        simulator = self._simulator
+        mark = simulator.mark()
+        for number, movable_pod in enumerate(pods, 1):
+            simulator.take_away(movable_pod)
+            if simulator.fits(pod, node):
+                simulator.undo_to(mark)
+                return number
+        simulator.undo_to(mark)
+        return 0
 
     def _find_sets(self, goal: _Goal, pod: Pod, size: int) -> list[tuple[str, ...]]:
         """Return the sets of *size* pods of the goal without which *pod* fits, but not without a part of the set."""
         if size not in goal.sets:
             found = []
-            for uids in islice(combinations(goal.uids, size), _MAX_SETS_OF_NODE):
+            maximum = _MAX_SETS_OF_NODE if size <= _SMALL_SET else _MAX_LARGE_SETS
+            for uids in islice(combinations(goal.uids, size), maximum):
                 if self._is_exhausted():
                     break
                 if not goal.has_subset_of(uids) and self._fits_without(pod, goal.node, uids):
@@ -170,6 +189,7 @@ class DirectedSearch:
             (goal.node, uids)
             for size in range(1, spare_moves + 1)
             for goal in goals
+            if goal.size - 1 <= size
             for uids in self._find_sets(goal, pod, size)
         ]
         simulator.undo_to(mark)
