@@ -114,14 +114,27 @@ def what_if(
         sweep_input = SweepInput(tuple(file or ()), (input_options,), cost_label, prices, seed, verbose)
         run_sweep(sweep, sweep_input, workers, results=results, print_lines=output is OutputFormat.JSON)
         return
-    cluster_options = ClusterOptions(kubeconfig, context, namespace)
-    if scale and not namespace:
-        flags = replace(flags, namespace=DEFAULT_NAMESPACE if file else cluster_options.load_namespace())
     with redirect_plugin_output():
-        cluster = read_cluster(file, input_options, cluster_options)
+        cluster, flags = _read_cluster(file, input_options, ClusterOptions(kubeconfig, context, namespace), flags)
         outcome = _run(cluster, flags, input_options, load_price_function(cost_label, prices), seed, verbose=verbose)
     write_answer(output, AnswerKind.WHAT_IF, lambda: make_what_if_values(outcome), lambda: format_what_if(outcome))
     exit_with(WAITS if outcome.waiting else FITS, enabled=exit_code)
+
+
+def _read_cluster(
+    files: list[str] | None, input_options: InputOptions, cluster_options: ClusterOptions, flags: ScenarioFlags
+) -> tuple[Cluster, ScenarioFlags]:
+    """Return the cluster, and the flags with the namespace of `--scale`. The default is that of the context.
+
+    Recordings have no context: the default is the default namespace.
+
+    Raises:
+        InputError: a file or the configuration is invalid.
+        UnreadableError: the kubeconfig is invalid, or the live cluster cannot be read.
+    """
+    if flags.scale and not flags.namespace:
+        flags = replace(flags, namespace=DEFAULT_NAMESPACE if files else cluster_options.load_namespace())
+    return read_cluster(files, input_options, cluster_options), flags
 
 
 def _read_workers(flags: ScenarioFlags, sweep: str, results: str, workers: SweepWorkers) -> SweepWorkers:
