@@ -32,7 +32,7 @@ Examples:
 
 \b
 Policies: {", ".join(POLICIES)}, or the name of an installed Score plugin.
-FillReserve lets shared pods wait although a GPU is free; the other policies place every pod that fits."""
+Fill lets wasteful pods wait although a GPU is free; the other policies place every pod that fits."""
 
 _MAX_SEEDS: Final = 10_000
 

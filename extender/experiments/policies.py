@@ -15,11 +15,10 @@ from extender.plugins.gpu_share.args import FILL, SCORE_POLICIES
 from extender.plugins.gpu_share.target_workload import TargetPod
 from extender.plugins.registry import load_registry
 
-FILL_WITH_RESERVE: Final = "FillReserve"
-"""Fill with whole GPUs reserved: the only policy that makes pods wait although a GPU is free."""
-_RESERVE: Final = {"percent": 20, "fromMilli": 800}
+FILL_WITHOUT_WAITING: Final = "FillNoWait"
+"""Fill with every pod placed that fits. Fill itself is the only policy that makes pods wait although a GPU is free."""
 
-POLICIES: Final = (*SCORE_POLICIES, FILL_WITH_RESERVE)
+POLICIES: Final = (*SCORE_POLICIES, FILL_WITHOUT_WAITING)
 SCHEDULER_NAME: Final = "default-scheduler"
 
 _FILTERS: Final = ("NodeUnschedulable", "TaintToleration", "NodeAffinity", "NodeResourcesFit")
@@ -73,8 +72,8 @@ def _make_configuration(policy: Policy, target_workload: Sequence[TargetPod], se
     args: dict[str, Any] = {"seed": seed, "targetWorkload": msgspec.to_builtins(tuple(target_workload))}
     if policy.is_plugin:
         args["scorePolicy"] = "BestFit"
-    elif policy.name == FILL_WITH_RESERVE:
-        args |= {"scorePolicy": FILL, "wholeGpuReserve": _RESERVE}
+    elif policy.name == FILL_WITHOUT_WAITING:
+        args |= {"scorePolicy": FILL, "wastefulPodsWait": False}
     else:
         args["scorePolicy"] = policy.name
     points = {

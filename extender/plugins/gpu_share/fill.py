@@ -26,8 +26,10 @@ from extender.plugins.gpu_share.target_workload import TargetPod, select_popular
 
 _NEXT_POD_WEIGHT: Final = 0.7
 """The weight of what the next pod can use; the rest is the weight of what copies of a pod can fill."""
-_SIZE_EXPONENT: Final = -0.5
+_SIZE_EXPONENT: Final = -0.7
 """Kinds of pods with small GPU requests count more than their frequency, because they can use the rest of a GPU."""
+_COUNT_EXPONENT: Final = -0.25
+"""Kinds of pods with several GPUs count less than their frequency, but more than their size would suggest."""
 _UNUSED_WEIGHT: Final = 0.7
 _MODEL_DEMAND_WEIGHT: Final = 4.0
 _FREE_GPU_COST: Final = 0.003
@@ -125,9 +127,11 @@ class FillTables:
 
 
 def weight_by_size(pods: Sequence[TargetPod]) -> list[TargetPod]:
-    """Return the pods with weights that favour small GPU requests; the weights sum up to 1."""
+    """Return the pods with weights that favour small parts of a GPU and few GPUs; the weights sum up to 1."""
     weights = [
-        pod.weight * (pod.request.total / MILLI_PER_GPU) ** _SIZE_EXPONENT if pod.gpu_count else pod.weight
+        pod.weight * (pod.gpu_milli / MILLI_PER_GPU) ** _SIZE_EXPONENT * pod.gpu_count**_COUNT_EXPONENT
+        if pod.gpu_count
+        else pod.weight
         for pod in pods
     ]
     return [replace(pod, weight=weight / sum(weights)) for pod, weight in zip(pods, weights, strict=True)]

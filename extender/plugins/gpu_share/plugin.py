@@ -18,8 +18,9 @@ sufficient free part. The scores of Fill and Random are scaled so that only the 
 **Requeued on** a pod that is deleted, or a node that is new or whose labels or allocatable resources change.
 
 **Options** `scorePolicy`. `targetWorkload`: the expected pods of FGD and Fill, a list of `cpu` (milli-CPU), `gpuMilli`
-(of each GPU), `gpuCount`, `gpuModels` and `weight`; without it, the pods seen so far are used. `wholeGpuReserve`: if at
-most `percent` of all GPUs are free, shared pods of at least `fromMilli` cannot use a free GPU. `seed` of Random.
+(of each GPU), `gpuCount`, `gpuModels` and `weight`; without it, the pods seen so far are used. `wastefulPodsWait`, of
+Fill: when few GPUs are free, a pod that would waste most of the rest of a free GPU waits for a GPU that is in use, but
+only while less demand waits than parts of GPUs are useless. `seed` of Random.
 
 Source: hkust-adsl/kubernetes-scheduler-simulator pkg/simulator/plugin/open_gpu_share.go, GpuSharePlugin.Filter,
 GpuSharePlugin.Reserve, allocateGpuIdBasedOnBestFit, allocateGpuIdBasedOnRandomFit.
@@ -63,6 +64,7 @@ from extender.plugins.gpu_share.policies import (
 )
 from extender.plugins.gpu_share.published_scores import hash_nodes
 from extender.plugins.gpu_share.target_workload import TargetWorkload, WorkloadHistogram, merge_pods
+from extender.plugins.gpu_share.wasteful_requests import WaitingDemand, WastefulRequests
 
 _TOO_FEW: Final = Reason("node(s) didn't have enough free GPUs")
 _WRONG_MODEL: Final = Reason("node(s) didn't have the requested GPU model", Code.UNRESOLVABLE)
@@ -76,7 +78,7 @@ class PreFilterState:
         request: the GPU request of the pod.
         cpu: the request in milli-CPU.
         models: the GPU models in the pod's annotation; empty if every model is accepted.
-        reserve_applies: whether the pod must not use a free GPU, because of `wholeGpuReserve`.
+        must_wait: whether the pod must not use a free GPU, because of `wastefulPodsWait`.
         workload_tables: the tables of the policy; None for policies without a target workload.
         device_table_version: the version of the device table that the cycle reads.
         chosen_devices: the chosen GPUs by node name.
@@ -85,7 +87,7 @@ class PreFilterState:
     request: GpuRequest
     cpu: int
     models: frozenset[str] = frozenset()
-    reserve_applies: bool = False
+    must_wait: bool = False
     workload_tables: WorkloadTables | None = None
     device_table_version: int = 0
     chosen_devices: dict[str, tuple[int, ...]] = field(default_factory=dict)
@@ -107,7 +109,9 @@ class GpuShare:
         self._histogram: WorkloadHistogram | None = None
         self._workload_tables: WorkloadTables | None = None
         self._workload_tables_key: tuple[int, int, int] | None = None
-        self._reserve_applies = False
+        self._must_wait = False
+        self._wasteful_requests: WastefulRequests | None = None
+        self._waiting_demand = WaitingDemand()
         self._versioned_node_hashes: tuple[Any, IntArray] | None = None
 
     # -- PreFilter and Filter
@@ -119,23 +123,27 @@ class GpuShare:
             return PreFilterResult(status=unresolvable_status(request))
         devices = self._device_table.get(snapshot.view())
         cpu = dict(pod.signature.requests).get(snapshot.symbols.resources.intern("cpu"), 0)
-        self._reserve_applies = self._does_reserve_apply(devices, request)
+        tables = self._get_workload_tables(pod, snapshot, devices)
+        self._must_wait = self._update_waiting_demand(pod, devices, request)
         state = PreFilterState(
             request,
             cpu,
             get_annotated_models(pod.pod),
-            self._reserve_applies,
-            self._get_workload_tables(pod, snapshot, devices),
+            self._must_wait,
+            tables,
             self._device_table.version,
         )
         return PreFilterResult(state=state, skip=request == NO_GPU)
 
-    def _does_reserve_apply(self, devices: NodeDevices, request: GpuRequest) -> bool:
-        reserve = self._args.whole_gpu_reserve
-        if not reserve.percent or not request.is_shared or request.milli < reserve.from_milli:
+    def _update_waiting_demand(self, pod: PodInfo, devices: NodeDevices, request: GpuRequest) -> bool:
+        """Count the pod as waiting until it is reserved. Return whether it must wait for a GPU that is in use."""
+        if self._wasteful_requests is None:
             return False
-        free_count = int(np.count_nonzero(devices.free == MILLI_PER_GPU))
-        return free_count * 100 <= reserve.percent * int(devices.device_count.sum())
+        self._waiting_demand.remove(pod.uid)
+        milli, version = self._waiting_demand.milli, self._device_table.version
+        must_wait = self._wasteful_requests.must_wait(devices, request, milli, version)
+        self._waiting_demand.add(pod.uid, request.total)
+        return must_wait
 
     def _get_workload_tables(self, pod: PodInfo, snapshot: Snapshot, devices: NodeDevices) -> WorkloadTables | None:
         """Return the tables of the policy. Make them again if the workload or the number of models or GPUs changed."""
@@ -151,6 +159,8 @@ class GpuShare:
             )
             self._workload_tables = make_workload_tables(self._policy, self._workload.pods, model_positions, gpus)
             self._workload_tables_key = key
+            if self._policy == FILL and self._args.wasteful_pods_wait:
+                self._wasteful_requests = WastefulRequests(self._workload.pods, model_positions)
         return self._workload_tables
 
     def _learn_workload(self, pod: PodInfo, snapshot: Snapshot) -> TargetWorkload:
@@ -160,8 +170,8 @@ class GpuShare:
         return self._histogram.add((pod,))
 
     def filter_cache_key(self, pod: PodInfo) -> Hashable | None:
-        """Return the request, the accepted models, and whether the reserve applies."""
-        return get_gpu_request(pod), get_annotated_models(pod.pod), self._reserve_applies
+        """Return the request, the accepted models, and whether the pod must wait."""
+        return get_gpu_request(pod), get_annotated_models(pod.pod), self._must_wait
 
     def filter(self, pod: PodInfo, nodes: NodeView, state: PreFilterState) -> Sequence[Rejection]:  # noqa: ARG002
         """Reject nodes of another GPU model, and nodes without enough free GPUs."""
@@ -173,7 +183,7 @@ class GpuShare:
             ]
             rejections.append(Rejection(~np.isin(devices.model, accepted), _WRONG_MODEL))
         fits: BoolArray = devices.free >= state.request.milli
-        if state.reserve_applies:
+        if state.must_wait:
             fits &= devices.free < MILLI_PER_GPU
         rejections.append(Rejection(np.count_nonzero(fits, axis=1) < state.request.count, _TOO_FEW))
         return tuple(rejection for rejection in rejections if rejection.nodes.any())
@@ -181,10 +191,10 @@ class GpuShare:
     # -- Score
 
     def score_cache_key(self, pod: PodInfo) -> Hashable | None:
-        """Return the requests, the tables' version, and whether the reserve applies; None for the policy Random."""
+        """Return the requests, the tables' version, and whether the pod must wait; None for the policy Random."""
         if self._policy == RANDOM:
             return None
-        return pod.signature.requests, get_gpu_request(pod), self._workload_tables_key, self._reserve_applies
+        return pod.signature.requests, get_gpu_request(pod), self._workload_tables_key, self._must_wait
 
     def score(self, pod: PodInfo, nodes: NodeView, state: PreFilterState) -> IntArray:
         """Return the score of the policy for each node."""
@@ -192,7 +202,7 @@ class GpuShare:
             return hash_nodes(nodes.take(self._get_node_hashes(nodes.snapshot)), self._hash_pod(pod))
         devices = self._device_table.get(nodes)
         if state.workload_tables is not None:
-            if not state.reserve_applies:
+            if not state.must_wait:
                 return state.workload_tables.score(devices, state.request, state.cpu)
             device_scores = state.workload_tables.score_devices(devices, state.request, state.cpu)
             used = np.where(devices.free == MILLI_PER_GPU, device_scores.min(initial=0), device_scores)
@@ -232,6 +242,7 @@ class GpuShare:
         if isinstance(state, PreFilterState) and state.request == NO_GPU:
             return None
         if self._choose_devices(pod.pod, node_name, state):
+            self._waiting_demand.remove(pod.uid)
             return None
         return error_status(f'the GPUs of node "{node_name}" changed')
 
@@ -277,7 +288,7 @@ class GpuShare:
             return choose_whole_gpus(devices, request)
         free = devices.free[0]
         fits = free >= request.milli
-        if state.reserve_applies:
+        if state.must_wait:
             fits &= free < MILLI_PER_GPU
         if state.workload_tables is not None:
             device_scores = state.workload_tables.score_devices(devices, request, state.cpu)[0]

@@ -51,12 +51,10 @@ def test_only_the_policy_scores(name: str) -> None:
     assert profile.post_filter_plugins == ()
 
 
-def test_the_reserve_is_a_policy_of_its_own() -> None:
-    options = build_setup(Policy("FillReserve"), WORKLOAD, 7).profile_set.options["default-scheduler"]["GpuShare"]
-    assert options["wholeGpuReserve"] == {"percent": 20, "fromMilli": 800}
-    assert (options["scorePolicy"], options["seed"]) == ("Fill", 7)
-    options = build_setup(Policy("Fill"), WORKLOAD, 7).profile_set.options["default-scheduler"]["GpuShare"]
-    assert options["wholeGpuReserve"] == {"percent": 0, "fromMilli": 1}
+def test_fill_without_waiting_is_a_policy_of_its_own() -> None:
+    for name, waits in (("Fill", True), ("FillNoWait", False)):
+        options = build_setup(Policy(name), WORKLOAD, 7).profile_set.options["default-scheduler"]["GpuShare"]
+        assert (options["scorePolicy"], options["seed"], options["wastefulPodsWait"]) == ("Fill", 7, waits)
 
 
 def test_an_installed_score_plugin_replaces_the_score(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -39,7 +39,7 @@ def test_the_fragmentation_by_cause_is_measured_at_each_tenth_per_cent_that_is_r
     assert usable_until_the_cpu_is_used_up == [0, 50, 50]
 
 
-@pytest.mark.parametrize("name", ["FGD", "Fill", "FillReserve", "Random", "BestFit"])
+@pytest.mark.parametrize("name", ["FGD", "Fill", "FillNoWait", "Random", "BestFit"])
 def test_equal_seeds_give_equal_results(name: str) -> None:
     trace = small_trace()
     first, second = (run_experiment(trace, Policy(name), 3) for _ in range(2))

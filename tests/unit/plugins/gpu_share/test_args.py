@@ -11,17 +11,16 @@ from extender.testing import make_cluster, run_plugin
 from tests.unit.plugins.gpu_share.gpu_builders import gpu_node, shared_pod
 
 
-def test_the_default_policy_is_fill_without_a_reserve() -> None:
+def test_the_default_policy_is_fill_and_wasteful_pods_wait() -> None:
     args = GpuShareArgs()
-    assert (args.score_policy, args.target_workload, args.whole_gpu_reserve.percent) == ("Fill", (), 0)
+    assert (args.score_policy, args.target_workload, args.wasteful_pods_wait) == ("Fill", (), True)
 
 
 @pytest.mark.parametrize(
     ("args", "message"),
     [
         ({"scorePolicy": "Fgd"}, 'scorePolicy: Unsupported value: "Fgd": supported values: "Random", "DotProd"'),
-        ({"wholeGpuReserve": {"percent": 101}}, "wholeGpuReserve.percent: Invalid value: 101"),
-        ({"wholeGpuReserve": {"fromMilli": 0}}, "wholeGpuReserve.fromMilli: Invalid value: 0: must be 1 to 1000"),
+        ({"wastefulPodsWait": "yes"}, "wastefulPodsWait"),
         ({"targetWorkload": [{"gpuMilli": 2000, "gpuCount": 2}]}, "targetWorkload[0].gpuMilli: Invalid value: 2000"),
         ({"targetWorkload": [{"gpus": 2}]}, "targetWorkload[0]"),
     ],

@@ -63,21 +63,24 @@ def test_an_invalid_request_is_rejected_with_its_reason() -> None:
     assert "a pod can request 1 to 1000 milli of each GPU, got 1500" in (decision.message or "")
 
 
-def test_a_reserve_keeps_free_gpus_from_large_shared_pods_only() -> None:
+def test_a_wasteful_pod_waits_for_a_used_gpu_if_few_are_free() -> None:
+    """Of 12 GPUs one is free: 8 per cent. A GPU with a pod of 810 milli first on it wastes 190 milli: 19 per cent."""
+    used = [shared_pod(f"p{number}", 810, "used", str(number)) for number in range(10)]
+    workload = [
+        {"cpu": 1000, "gpuMilli": 810, "gpuCount": 1, "weight": 0.4},
+        {"cpu": 1000, "gpuMilli": 500, "gpuCount": 1, "weight": 0.2},
+        {"cpu": 1000, "gpuMilli": 1000, "gpuCount": 1, "weight": 0.4},
+    ]
+    pods = [shared_pod("large", 810), shared_pod("half", 500), whole_pod("whole", 1)]
     cluster = make_cluster(
-        gpu_node("free"),
-        gpu_node("used"),
-        shared_pod("p1", 100, "used", "0"),
-        shared_pod("p2", 100, "used", "1"),
-        shared_pod("large", 810),
-        shared_pod("small", 470),
-        whole_pod("whole", 1),
+        gpu_node("used", gpus=11, cpu="90"), gpu_node("free", gpus=1), *used, shared_pod("q", 100, "used", "10"), *pods
     )
-    args = {"wholeGpuReserve": {"percent": 50, "fromMilli": 800}}
+    args: dict[str, Any] = {"targetWorkload": workload}
     assert run_plugin(GpuShare, cluster, "large", args).feasible_nodes == ("used",)
-    assert run_plugin(GpuShare, cluster, "small", args).feasible_nodes == ("free", "used")
+    assert run_plugin(GpuShare, cluster, "half", args).feasible_nodes == ("used", "free")
     assert run_plugin(GpuShare, cluster, "whole", args).feasible_nodes == ("free",)
-    assert run_plugin(GpuShare, cluster, "large", {"wholeGpuReserve": {"percent": 49}}).rejected == {}
+    for other in ({"wastefulPodsWait": False}, {"scorePolicy": "FGD"}):
+        assert run_plugin(GpuShare, cluster, "large", args | other).feasible_nodes == ("used", "free")
 
 
 def test_fill_gives_100_to_the_best_node_only() -> None:
