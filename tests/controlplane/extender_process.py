@@ -46,9 +46,9 @@ _RULES: Final = [
 """All permissions that an extender with the verb bind needs."""
 
 
-def grant_permissions(api: ApiClient) -> None:
-    """Grant the extender its permissions until `delete_created`."""
-    role = {"kind": "ClusterRole", "metadata": {"name": "extender"}, "rules": _RULES}
+def grant_permissions(api: ApiClient, *rules: Mapping[str, Any]) -> None:
+    """Grant the extender its permissions, and those of further rules, until `delete_created`."""
+    role = {"kind": "ClusterRole", "metadata": {"name": "extender"}, "rules": [*_RULES, *rules]}
     subject = {"kind": "User", "apiGroup": "rbac.authorization.k8s.io", "name": EXTENDER}
     reference = {"kind": "ClusterRole", "apiGroup": "rbac.authorization.k8s.io", "name": "extender"}
     binding = {
