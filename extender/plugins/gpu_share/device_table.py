@@ -1,11 +1,12 @@
 """The free part of every GPU of every node, computed from the pods on the nodes, and cached for one snapshot."""
 
-from collections.abc import Collection
-from dataclasses import dataclass
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass, field
 from typing import Final
 
 import numpy as np
 
+from extender.api.kinds.node import Node
 from extender.cache.pod_info import AssignedPodInfo
 from extender.cache.snapshot import NodeView, Snapshot
 from extender.cache.tables.arrays import IntArray
@@ -19,6 +20,15 @@ from extender.plugins.gpu_share.gpu_request import (
     GpuRequest,
     get_gpu_request,
     parse_device_indices,
+)
+from extender.plugins.gpu_share.hami import (
+    REGISTERED,
+    HamiRequest,
+    RegisteredDevice,
+    compute_milli,
+    decode_allocations,
+    parse_registered_devices,
+    read_hami_request,
 )
 
 _MIN_WIDTH: Final = 8
@@ -35,6 +45,8 @@ class NodeDevices:
         request_kinds: a bit mask of the GPU requests of the node's pods: bit 0 for a part of one GPU,
             bit n for n GPUs. The last bit, 62, also stands for more GPUs.
         cpu: the free milli-CPU.
+        memory: the memory of each GPU in MiB, on nodes whose GPUs HAMi's device plugin registered; 0 on other nodes.
+            Empty if no node matters.
     """
 
     free: IntArray
@@ -42,11 +54,17 @@ class NodeDevices:
     model: IntArray
     request_kinds: IntArray
     cpu: IntArray
+    memory: IntArray = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
 
     def take(self, rows: IntArray) -> "NodeDevices":
         """Return the entries of *rows*, int64."""
         return NodeDevices(
-            self.free[rows], self.device_count[rows], self.model[rows], self.request_kinds[rows], self.cpu[rows]
+            self.free[rows],
+            self.device_count[rows],
+            self.model[rows],
+            self.request_kinds[rows],
+            self.cpu[rows],
+            self.memory[rows] if len(self.memory) else self.memory,
         )
 
 
@@ -84,6 +102,7 @@ class DeviceTable:
         self._devices: NodeDevices | None = None
         self._history_id: HistoryId | None = None
         self._log_positions = (0, 0)
+        self._registered: dict[str, tuple[RegisteredDevice, ...]] = {}
 
     def get(self, nodes: NodeView) -> NodeDevices:
         """Return the GPUs of the nodes of a view. Do not modify the arrays. They are valid until the next call."""
@@ -98,6 +117,14 @@ class DeviceTable:
         """Return the GPUs of the node *name* as of the last call of `get`; None if the node is unknown."""
         row = self._versioned_row_by_name[1].get(name)
         return None if row is None or self._devices is None else self._devices.take(np.array([row], dtype=np.int64))
+
+    def get_registered_devices(self, name: str) -> tuple[RegisteredDevice, ...]:
+        """Return the GPUs of the node *name* that HAMi's device plugin registered, in the order of the columns."""
+        return self._registered.get(name, ())
+
+    def find_hami_memory(self) -> int:
+        """Return the largest memory of a GPU that HAMi's device plugin registered, in MiB; 0 if there is none."""
+        return 0 if self._devices is None else int(self._devices.memory.max(initial=0))
 
     def _is_older(self, snapshot: Snapshot) -> bool:
         """Return whether *snapshot* is older than the table."""
@@ -135,10 +162,11 @@ class DeviceTable:
 
     def _find_width(self, snapshot: Snapshot) -> int:
         counts = snapshot.view().allocatable(snapshot.symbols.resources.intern(GPU_COUNT))
-        return max(_MIN_WIDTH, min(MAX_DEVICES, int(counts.max(initial=0))))
+        registered = (len(_get_registered_devices(node)) for node in snapshot.nodes)
+        return max(_MIN_WIDTH, min(MAX_DEVICES, int(counts.max(initial=0))), max(registered, default=0))
 
     def _read(self, snapshot: Snapshot, rows: IntArray, width: int) -> NodeDevices:
-        devices = NodeDevices(np.zeros((len(rows), width), dtype=np.int64), *np.zeros((4, len(rows)), dtype=np.int64))
+        devices = NodeDevices(np.zeros((len(rows), width), dtype=np.int64), *np.zeros((5, len(rows)), dtype=np.int64))
         self._write(devices, snapshot, rows, slice(None))
         devices.model[:] = self._find_models(snapshot.view(rows))
         return devices
@@ -150,12 +178,19 @@ class DeviceTable:
         counts = view.allocatable(resources.intern(GPU_COUNT)).clip(0, devices.free.shape[1])
         pods_by_row = snapshot.pods_by_row(rows)
         free = np.zeros((len(rows), devices.free.shape[1]), dtype=np.int64)
-        kinds = np.zeros(len(rows), dtype=np.int64)
-        for position, count in enumerate(counts.tolist()):
+        kinds, memory = np.zeros((2, len(rows)), dtype=np.int64)
+        for position, (row, count) in enumerate(zip(rows.tolist(), counts.tolist(), strict=True)):
             if count:
                 free[position, :count], kinds[position] = _read_node(count, pods_by_row[position])
+            elif registered := _get_registered_devices(snapshot.nodes[row]):
+                counts[position] = len(registered)
+                memory[position] = min((device.devmem for device in registered if device.health), default=0)
+                milli, kinds[position] = _read_hami_node(registered, pods_by_row[position])
+                free[position, : len(milli)] = milli
+                self._registered[snapshot.names[row]] = registered
         devices.free[positions], devices.device_count[positions], devices.request_kinds[positions] = free, counts, kinds
         devices.cpu[positions] = view.allocatable(cpu) - view.requested(cpu)
+        devices.memory[positions] = memory
 
     def _find_models(self, view: NodeView) -> IntArray:
         value_ids = view.label_value_ids(GPU_MODEL)
@@ -184,4 +219,37 @@ def _read_node(device_count: int, pods: Collection[AssignedPodInfo]) -> tuple[li
             requests_without_indices.append(request)
     for request in sorted(requests_without_indices, reverse=True):
         assign_devices(free, request, ())
+    return free, kinds
+
+
+def _get_registered_devices(node: Node) -> tuple[RegisteredDevice, ...]:
+    text = node.metadata.annotations.get(REGISTERED)
+    return parse_registered_devices(text) if text else ()
+
+
+def _read_hami_node(registered: Sequence[RegisteredDevice], pods: Collection[AssignedPodInfo]) -> tuple[list[int], int]:
+    """Return the free milli of each registered GPU, and the bit mask of the pods' requests.
+
+    A GPU that is unhealthy, or has as many pods as may share it, has nothing left.
+    """
+    free, kinds = [MILLI_PER_GPU if device.health else 0 for device in registered], 0
+    positions = {device.id: position for position, device in enumerate(registered)}
+    pod_counts, requests_without_devices = [0] * len(free), []
+    for pod in pods:
+        allocations = [entry for entry in decode_allocations(pod.pod.metadata.annotations) if entry.uuid in positions]
+        for uuid, memory, cores in allocations:
+            position = positions[uuid]
+            milli = compute_milli(memory, cores, registered[position].devmem)
+            free[position] = max(0, free[position] - milli)
+            pod_counts[position] += 1
+            kinds |= get_request_kind(GpuRequest(min(milli, MILLI_PER_GPU), len(allocations)))
+        request = read_hami_request(pod.pod)
+        if not allocations and isinstance(request, HamiRequest):
+            requests_without_devices.append(request.make_gpu_request(min(device.devmem for device in registered)))
+    for gpu_request in sorted(requests_without_devices, reverse=True):
+        kinds |= get_request_kind(gpu_request)
+        assign_devices(free, gpu_request, ())
+    for position, device in enumerate(registered):
+        if pod_counts[position] >= device.count:
+            free[position] = 0
     return free, kinds

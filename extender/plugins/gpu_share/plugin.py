@@ -6,6 +6,13 @@ numbers of the chosen GPUs to the annotation `alibabacloud.com/gpu-index`, such 
 follows from the annotations of the pods on the nodes, so that a restart loses nothing. The plugin is not enabled by
 default.
 
+On nodes where HAMi's device plugin (2.10.0) registered the GPUs, one container of a pod can request `nvidia.com/gpu`,
+with `nvidia.com/gpumem` (MiB) or `nvidia.com/gpumem-percentage`, and `nvidia.com/gpucores` (per cent). The larger part
+of memory and cores counts. PreBind locks the node with `hami.io/mutex.lock`, which needs the verb `patch` on nodes, and
+writes `hami.io/vgpu-devices-to-allocate` and HAMi's other annotations. Nodes do not report memory and cores, so
+NodeResourcesFit needs them in `ignoredResources`. HAMi's own scheduler must not run beside it. A pod with several GPUs
+gets whole GPUs. Annotations that select types or UUIDs of GPUs are not supported.
+
 **Rejects** a node without enough free GPUs (`node(s) didn't have enough free GPUs`). Also rejects a node if its GPU
 model is not in the pod's annotation `alibabacloud.com/gpu-card-model` (`node(s) didn't have the requested GPU model`).
 Rejects a pod with an invalid request in PreFilter.
@@ -15,7 +22,7 @@ of Fragmentation" (USENIX ATC'23). Fill prefers the node that the target workloa
 choose the GPU with the best score. Random chooses a random GPU. The other policies choose the GPU with the least
 sufficient free part. The scores of Fill and Random are scaled so that only the best nodes have 100.
 
-**Requeued on** a pod that is deleted, or a node that is new or whose labels or allocatable resources change.
+**Requeued on** a deleted pod, a new node, or changed labels, annotations or allocatable resources of a node.
 
 **Options** `scorePolicy`. `targetWorkload`: the expected pods of FGD and Fill, a list of `cpu` (milli-CPU), `gpuMilli`
 (of each GPU), `gpuCount`, `gpuModels` and `weight`; without it, the pods seen so far are used. `wastefulPodsWait`, of
@@ -35,6 +42,7 @@ import msgspec
 import numpy as np
 
 from extender.api.kinds.pod import Pod
+from extender.basics.clock import Clock, SystemClock
 from extender.cache.pod_info import PodInfo
 from extender.cache.snapshot import NodeView, Snapshot
 from extender.cache.tables.arrays import BoolArray, IntArray
@@ -47,12 +55,24 @@ from extender.plugins.gpu_share.args import FILL, RANDOM, GpuShareArgs
 from extender.plugins.gpu_share.device_table import DeviceTable, NodeDevices
 from extender.plugins.gpu_share.gpu_request import (
     GPU_INDEX,
+    GPU_MILLI,
     MILLI_PER_GPU,
     NO_GPU,
     GpuRequest,
     format_device_indices,
     get_annotated_models,
     get_gpu_request,
+)
+from extender.plugins.gpu_share.hami import (
+    GPU,
+    LOCK,
+    HamiRequest,
+    compute_milli_by_node,
+    find_lock_owner,
+    find_unsupported_annotation,
+    make_decision_annotations,
+    make_lock,
+    read_hami_request,
 )
 from extender.plugins.gpu_share.policies import (
     SCORE_FUNCTIONS,
@@ -81,7 +101,10 @@ class PreFilterState:
         must_wait: whether the pod must not use a free GPU, because of `wastefulPodsWait`.
         workload_tables: the tables of the policy; None for policies without a target workload.
         device_table_version: the version of the device table that the cycle reads.
+        hami: the request in HAMi's resources; `request` is then that on the largest GPUs.
         chosen_devices: the chosen GPUs by node name.
+        annotations: the annotations of the decision by node name.
+        locked: whether PreBind wrote HAMi's lock on the node.
     """
 
     request: GpuRequest
@@ -90,7 +113,14 @@ class PreFilterState:
     must_wait: bool = False
     workload_tables: WorkloadTables | None = None
     device_table_version: int = 0
+    hami: HamiRequest | None = None
     chosen_devices: dict[str, tuple[int, ...]] = field(default_factory=dict)
+    annotations: dict[str, dict[str, str]] = field(default_factory=dict)
+    locked: bool = False
+
+    def mark_locked(self, resource_version: str) -> None:  # noqa: ARG002  ApiCall.on_written
+        """Note that the lock is written."""
+        self.locked = True
 
 
 class GpuShare:
@@ -101,7 +131,8 @@ class GpuShare:
     filter_depends_on: ClassVar[DependsOn] = DependsOn.NODE_AND_PODS
     score_depends_on: ClassVar[DependsOn] = DependsOn.NODE_AND_PODS
 
-    def __init__(self, args: PluginArgs[GpuShareArgs]) -> None:
+    def __init__(self, args: PluginArgs[GpuShareArgs], clock: Clock | None = None) -> None:
+        self._clock = clock or SystemClock()
         self._args = args.options
         self._policy = args.options.score_policy
         self._device_table = DeviceTable()
@@ -118,10 +149,11 @@ class GpuShare:
 
     def pre_filter(self, pod: PodInfo, snapshot: Snapshot) -> PreFilterResult:
         """Read the request of the pod. Skip Filter for a pod without a GPU request."""
-        request = get_gpu_request(pod)
+        devices = self._device_table.get(snapshot.view())
+        hami = read_hami_request(pod.pod)
+        request = get_gpu_request(pod) if hami is None else self._make_largest_request(pod, hami)
         if isinstance(request, str):
             return PreFilterResult(status=unresolvable_status(request))
-        devices = self._device_table.get(snapshot.view())
         cpu = dict(pod.signature.requests).get(snapshot.symbols.resources.intern("cpu"), 0)
         tables = self._get_workload_tables(pod, snapshot, devices)
         self._must_wait = self._update_waiting_demand(pod, devices, request)
@@ -132,8 +164,19 @@ class GpuShare:
             self._must_wait,
             tables,
             self._device_table.version,
+            hami if isinstance(hami, HamiRequest) else None,
         )
         return PreFilterResult(state=state, skip=request == NO_GPU)
+
+    def _make_largest_request(self, pod: PodInfo, hami: HamiRequest | str) -> GpuRequest | str:
+        """Return the request on the GPUs with the largest memory, or a message if it is not supported."""
+        if isinstance(hami, str):
+            return hami
+        if get_gpu_request(pod) != NO_GPU:
+            return f"a pod can request either {GPU} or {GPU_MILLI}"
+        if name := find_unsupported_annotation(pod.pod.metadata.annotations):
+            return f"annotation {name} is not supported"
+        return hami.make_gpu_request(self._device_table.find_hami_memory())
 
     def _update_waiting_demand(self, pod: PodInfo, devices: NodeDevices, request: GpuRequest) -> bool:
         """Count the pod as waiting until it is reserved. Return whether it must wait for a GPU that is in use."""
@@ -167,11 +210,12 @@ class GpuShare:
         if self._histogram is None:
             self._histogram = WorkloadHistogram(snapshot.symbols.resources.intern("cpu"))
             self._histogram.add(snapshot.assigned_pods())
+        self._histogram.device_memory = self._device_table.find_hami_memory()
         return self._histogram.add((pod,))
 
     def filter_cache_key(self, pod: PodInfo) -> Hashable | None:
         """Return the request, the accepted models, and whether the pod must wait."""
-        return get_gpu_request(pod), get_annotated_models(pod.pod), self._must_wait
+        return get_gpu_request(pod), read_hami_request(pod.pod), get_annotated_models(pod.pod), self._must_wait
 
     def filter(self, pod: PodInfo, nodes: NodeView, state: PreFilterState) -> Sequence[Rejection]:  # noqa: ARG002
         """Reject nodes of another GPU model, and nodes without enough free GPUs."""
@@ -182,7 +226,12 @@ class GpuShare:
                 position for name, position in self._device_table.model_positions.items() if name in state.models
             ]
             rejections.append(Rejection(~np.isin(devices.model, accepted), _WRONG_MODEL))
-        fits: BoolArray = devices.free >= state.request.milli
+        fits: BoolArray
+        if state.hami is not None:
+            fits = devices.free >= compute_milli_by_node(state.hami, devices.memory)[:, None]
+            fits &= devices.memory[:, None] > 0
+        else:
+            fits = (devices.free >= state.request.milli) & (devices.memory[:, None] == 0)
         if state.must_wait:
             fits &= devices.free < MILLI_PER_GPU
         rejections.append(Rejection(np.count_nonzero(fits, axis=1) < state.request.count, _TOO_FEW))
@@ -194,21 +243,31 @@ class GpuShare:
         """Return the requests, the tables' version, and whether the pod must wait; None for the policy Random."""
         if self._policy == RANDOM:
             return None
-        return pod.signature.requests, get_gpu_request(pod), self._workload_tables_key, self._must_wait
+        request = get_gpu_request(pod), read_hami_request(pod.pod)
+        return pod.signature.requests, request, self._workload_tables_key, self._must_wait
 
     def score(self, pod: PodInfo, nodes: NodeView, state: PreFilterState) -> IntArray:
         """Return the score of the policy for each node."""
         if self._policy == RANDOM:
             return hash_nodes(nodes.take(self._get_node_hashes(nodes.snapshot)), self._hash_pod(pod))
         devices = self._device_table.get(nodes)
-        if state.workload_tables is not None:
-            if not state.must_wait:
-                return state.workload_tables.score(devices, state.request, state.cpu)
-            device_scores = state.workload_tables.score_devices(devices, state.request, state.cpu)
-            used = np.where(devices.free == MILLI_PER_GPU, device_scores.min(initial=0), device_scores)
-            scores: IntArray = used.max(axis=1)
-            return scores
-        return SCORE_FUNCTIONS[self._policy](devices, state.request, state.cpu)
+        if state.hami is None:
+            return self._score_request(devices, state.request, state)
+        scores = np.zeros(len(devices.memory), dtype=np.int64)
+        for memory in np.unique(devices.memory).tolist():
+            rows = np.flatnonzero(devices.memory == memory)
+            scores[rows] = self._score_request(devices.take(rows), state.hami.make_gpu_request(memory), state)
+        return scores
+
+    def _score_request(self, devices: NodeDevices, request: GpuRequest, state: PreFilterState) -> IntArray:
+        if state.workload_tables is None:
+            return SCORE_FUNCTIONS[self._policy](devices, request, state.cpu)
+        if not state.must_wait:
+            return state.workload_tables.score(devices, request, state.cpu)
+        device_scores = state.workload_tables.score_devices(devices, request, state.cpu)
+        used = np.where(devices.free == MILLI_PER_GPU, device_scores.min(initial=0), device_scores)
+        scores: IntArray = used.max(axis=1)
+        return scores
 
     def normalize_score(self, pod: PodInfo, scores: IntArray, nodes: NodeView, state: PreFilterState) -> IntArray:  # noqa: ARG002
         """Scale the scores of Fill and Random to 0 to 99, and to 100 for the best nodes."""
@@ -231,10 +290,9 @@ class GpuShare:
 
     def make_assumed_pod(self, pod: Pod, node_name: str, state: Any) -> Pod:
         """Return *pod* with the annotation of the GPUs that it gets on the node, so that later pods see them."""
-        indices = self._choose_devices(pod, node_name, state)
-        if not indices:
+        if not self._choose_devices(pod, node_name, state):
             return pod
-        annotations = {**pod.metadata.annotations, GPU_INDEX: format_device_indices(indices)}
+        annotations = {**pod.metadata.annotations, **state.annotations[node_name]}
         return msgspec.structs.replace(pod, metadata=msgspec.structs.replace(pod.metadata, annotations=annotations))
 
     def reserve(self, pod: PodInfo, node_name: str, snapshot: Snapshot, state: Any) -> Status | None:  # noqa: ARG002
@@ -246,24 +304,50 @@ class GpuShare:
             return None
         return error_status(f'the GPUs of node "{node_name}" changed')
 
-    def unreserve(self, pod: PodInfo, node_name: str, state: Any) -> None:  # noqa: ARG002  the extension point's signature
-        """Forget the chosen GPUs. The annotation of a pod without a node is not read."""
-        if isinstance(state, PreFilterState):
-            state.chosen_devices.pop(node_name, None)
+    def unreserve(self, pod: PodInfo, node_name: str, state: Any) -> Sequence[ApiCall]:  # noqa: ARG002  the extension point's signature
+        """Forget the chosen GPUs, and return the call that unlocks the node if PreBind locked it.
 
-    def pre_bind(self, pod: PodInfo, node_name: str, snapshot: Snapshot, state: Any) -> ApiPlan | Status:  # noqa: ARG002
-        """Return the call that writes the chosen GPUs to the pod.
+        The annotation of a pod without a node is not read.
+        """
+        if not isinstance(state, PreFilterState):
+            return ()
+        state.chosen_devices.pop(node_name, None)
+        if not state.locked:
+            return ()
+        state.locked = False
+        return (ApiCall("patch", "Node", "", node_name, {"metadata": {"annotations": {LOCK: None}}}),)
 
-        The call patches the status subresource, which also accepts annotations. kube-scheduler's ClusterRole allows it.
+    def pre_bind(self, pod: PodInfo, node_name: str, snapshot: Snapshot, state: Any) -> ApiPlan | Status:
+        """Return the call that writes the chosen GPUs to the pod, after the lock on the node for HAMi's device plugin.
+
+        The call patches the status subresource, which also accepts annotations. kube-scheduler's ClusterRole allows it,
+        but not the lock.
         """
         if isinstance(state, PreFilterState) and state.request == NO_GPU:
             return ApiPlan()
-        indices = state.chosen_devices.get(node_name) if isinstance(state, PreFilterState) else None
-        if not indices:
+        if not isinstance(state, PreFilterState) or not state.chosen_devices.get(node_name):
             return error_status(f'no GPUs were chosen on node "{node_name}"')
-        meta = pod.pod.metadata
-        body = {"metadata": {"uid": meta.uid, "annotations": {GPU_INDEX: format_device_indices(indices)}}}
-        return ApiPlan((ApiCall("patch", "Pod", meta.namespace, meta.name, body, "status", strategic=True),))
+        meta, calls = pod.pod.metadata, list[ApiCall]()
+        if state.hami is not None:
+            lock = self._lock_node(pod, node_name, snapshot, state)
+            if isinstance(lock, Status):
+                return lock
+            calls.append(lock)
+        body = {"metadata": {"uid": meta.uid, "annotations": state.annotations[node_name]}}
+        calls.append(ApiCall("patch", "Pod", meta.namespace, meta.name, body, "status", strategic=True))
+        return ApiPlan(tuple(calls))
+
+    def _lock_node(self, pod: PodInfo, node_name: str, snapshot: Snapshot, state: PreFilterState) -> ApiCall | Status:
+        """Return the call that locks the node. It fails if the node changed since the snapshot."""
+        row, now = snapshot.row(node_name), self._clock.now()
+        if row is None:
+            return error_status(f'node "{node_name}" was deleted')
+        meta = snapshot.nodes[row].metadata
+        if owner := find_lock_owner(meta.annotations, pod.pod, now):
+            return error_status(f'node "{node_name}" is locked for the GPUs of {owner}')
+        annotations = {LOCK: make_lock(pod.pod, now)}
+        body = {"metadata": {"annotations": annotations, "resourceVersion": meta.resource_version}}
+        return ApiCall("patch", "Node", "", node_name, body, on_written=state.mark_locked)
 
     def _choose_devices(self, pod: Pod, node_name: str, state: Any) -> tuple[int, ...]:
         """Return the GPUs for the pod on the node; empty if it gets none, or if the table changed since Filter."""
@@ -279,11 +363,18 @@ class GpuShare:
             if not indices:
                 return ()
             state.chosen_devices[node_name] = indices
+            state.annotations[node_name] = self._make_annotations(node_name, indices, state)
         return state.chosen_devices[node_name]
+
+    def _make_annotations(self, node_name: str, indices: tuple[int, ...], state: PreFilterState) -> dict[str, str]:
+        if state.hami is None:
+            return {GPU_INDEX: format_device_indices(indices)}
+        registered = self._device_table.get_registered_devices(node_name)
+        return make_decision_annotations(state.hami, registered, indices, node_name, self._clock.now())
 
     def _choose(self, pod: Pod, devices: NodeDevices, state: PreFilterState) -> tuple[int, ...]:
         """Return the GPUs for the pod on the only node in *devices*; empty if they are too full."""
-        request = state.request
+        request = state.request if state.hami is None else state.hami.make_gpu_request(int(devices.memory[0]))
         if not request.is_shared:
             return choose_whole_gpus(devices, request)
         free = devices.free[0]
@@ -302,6 +393,7 @@ class GpuShare:
     def events_to_register(self) -> Sequence[ClusterEventWithHint]:
         """Return the events that may free GPUs."""
         node_actions = ActionType.ADD | ActionType.UPDATE_NODE_ALLOCATABLE | ActionType.UPDATE_NODE_LABEL
+        node_actions |= ActionType.UPDATE_NODE_ANNOTATION
         return (
             ClusterEventWithHint(EventResource.ASSIGNED_POD, ActionType.DELETE),
             ClusterEventWithHint(EventResource.NODE, node_actions),

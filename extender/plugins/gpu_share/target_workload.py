@@ -21,6 +21,7 @@ from extender.plugins.gpu_share.gpu_request import (
     get_gpu_models,
     get_gpu_request,
 )
+from extender.plugins.gpu_share.hami import HamiRequest, read_hami_request
 
 _POPULAR_SHARE: Final = 0.95
 _DEFAULT_CPU: Final = 100
@@ -69,15 +70,17 @@ class TargetPod(msgspec.Struct, frozen=True, rename="camel", order=True):
         ]
 
 
-def make_target_pod(pod: PodInfo | AssignedPodInfo, cpu_id: int) -> TargetPod | None:
+def make_target_pod(pod: PodInfo | AssignedPodInfo, cpu_id: int, device_memory: int = 0) -> TargetPod | None:
     """Return the kind of *pod* with the weight 1; None if its GPU request is invalid.
 
     Args:
         pod: the pod.
         cpu_id: the id of cpu in `Symbols.resources`.
+        device_memory: the memory of a GPU in MiB, for requests in HAMi's resources.
     """
-    request = get_gpu_request(pod)
-    if isinstance(request, str):
+    hami = read_hami_request(pod.pod)
+    request = hami.make_gpu_request(device_memory) if isinstance(hami, HamiRequest) else get_gpu_request(pod)
+    if isinstance(request, str) or request.milli > MILLI_PER_GPU:
         return None
     cpu = dict(pod.signature.requests).get(cpu_id, _DEFAULT_CPU)
     return TargetPod(cpu, request.milli, request.count, tuple(sorted(get_gpu_models(pod.pod))))
@@ -123,10 +126,16 @@ class TargetWorkload:
 
 
 class WorkloadHistogram:
-    """A decaying histogram of the pods seen. A pod counts half after 20,000 further pods."""
+    """A decaying histogram of the pods seen. A pod counts half after 20,000 further pods.
+
+    Attributes:
+        device_memory: the memory of a GPU in MiB, for requests in HAMi's resources.
+        workload: the target workload.
+    """
 
     def __init__(self, cpu_id: int) -> None:
         self._cpu_id = cpu_id
+        self.device_memory = 0
         self._weights: dict[TargetPod, float] = {}
         self._counted_uids: dict[str, None] = {}
         self._next_weight = 1.0
@@ -149,7 +158,7 @@ class WorkloadHistogram:
         return self.workload
 
     def _add_pod(self, pod: PodInfo | AssignedPodInfo) -> None:
-        kind = make_target_pod(pod, self._cpu_id)
+        kind = make_target_pod(pod, self._cpu_id, self.device_memory)
         if kind is None:
             return
         self._counted_uids[pod.uid] = None

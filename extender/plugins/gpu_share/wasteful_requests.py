@@ -13,8 +13,8 @@ conditions:
   only, and pods with several GPUs on a node.
 - The free CPU suffices for the free GPUs. If CPU is the scarce resource, saved GPUs stay unused.
 
-The constants were chosen on the seeds 0 to 19 of the variants default and gpuspec33 of the openb trace, and on synthetic
-traces that were drawn from the pods of these two.
+The constants were chosen on the seeds 0 to 19 of the variants default and gpuspec33 of the openb trace, and on
+synthetic traces that were drawn from the pods of these two.
 """
 
 from collections.abc import Mapping, Sequence

@@ -22,6 +22,7 @@ from extender.plugins.gpu_share.plugin import GpuShare
 from extender.testing import check_cached_results, make_cluster, make_node, make_pod, run_plugin
 from tests.unit.plugins.gpu_share.gpu_builders import gpu_node, shared_pod, whole_pod
 
+HAMI_RESOURCES = ["nvidia.com/gpumem", "nvidia.com/gpumem-percentage", "nvidia.com/gpucores"]
 TOO_FEW = ("node(s) didn't have enough free GPUs",)
 
 
@@ -108,7 +109,10 @@ class Scheduler:
         args = {"scorePolicy": policy, "targetWorkload": [] if learned else workload}
         profile = {
             "plugins": {"multiPoint": {"enabled": [{"name": "GpuShare"}]}},
-            "pluginConfig": [{"name": "GpuShare", "args": args}],
+            "pluginConfig": [
+                {"name": "GpuShare", "args": args},
+                {"name": "NodeResourcesFit", "args": {"ignoredResources": HAMI_RESOURCES}},
+            ],
         }
         document = {
             "apiVersion": "kubescheduler.config.k8s.io/v1",

@@ -79,7 +79,9 @@ def test_no_pod_waits_if_cpu_is_the_scarce_resource() -> None:
 )
 def test_demand_that_will_not_fit_counts_as_waiting(other: TargetPod) -> None:
     weight = other.weight + 1.0
-    pods = tuple(TargetPod(p.cpu, p.gpu_milli, p.gpu_count, p.gpu_models, p.weight / weight) for p in (*WORKLOAD, other))
+    pods = tuple(
+        TargetPod(p.cpu, p.gpu_milli, p.gpu_count, p.gpu_models, p.weight / weight) for p in (*WORKLOAD, other)
+    )
     assert not WastefulRequests(pods, MODELS).must_wait(nodes(SCARCE), LARGE, 500, 1)
 
 
