@@ -1,11 +1,12 @@
 """`extender experiment`: place the pods of a GPU trace with several policies, and compare the allocated GPUs."""
 
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import ExitStack
 from enum import Enum
+from itertools import product
 from pathlib import Path
-from typing import Annotated, Final, TextIO
+from typing import Annotated, Final, TextIO, TypeAlias
 
 import msgspec
 import typer
@@ -14,13 +15,15 @@ from extender.analysis.input.input_errors import InputError, InputErrorLine, Sou
 from extender.analysis.recorded_cluster import read_recording
 from extender.cli.recording_options import redirect_plugin_output
 from extender.cli.terminal import ProgressBar
+from extender.experiments.defragmentation import defragment
 from extender.experiments.gpu_trace import Trace, TraceError, make_trace
 from extender.experiments.parallel_runs import run_all
 from extender.experiments.plots import MatplotlibMissingError, check_matplotlib, write_plots
 from extender.experiments.policies import POLICIES, Policy, UnknownPolicyError, find_policies
 from extender.experiments.published_results import PUBLISHED_PERCENTS
-from extender.experiments.report import format_report, make_curve_values, make_run_values
+from extender.experiments.report import format_defragmentation, format_report, make_curve_values, make_run_values
 from extender.experiments.runner import Run
+from extender.planning.rebalance.report import make_rebalance_values
 
 _EPILOG: Final = f"""\b
 Examples:
@@ -36,6 +39,22 @@ Fill lets wasteful pods wait although a GPU is free; the other policies place ev
 
 _MAX_SEEDS: Final = 10_000
 
+_Trace: TypeAlias = Annotated[
+    str,
+    typer.Option(
+        metavar="FILE", help="Recorded cluster with GPU nodes and pending pods: YAML or JSON, plain or gzipped."
+    ),
+]
+_Moves: TypeAlias = Annotated[
+    float,
+    typer.Option(
+        metavar="PERCENT", help="Then move at most this part of the pods, so that waiting pods fit.", min=0, max=100
+    ),
+]
+_Plans: TypeAlias = Annotated[
+    str, typer.Option(metavar="DIR", help="With --moves: write the plan of each run, as `rebalance -o json` does.")
+]
+
 app = typer.Typer(rich_markup_mode=None, add_completion=False)
 
 
@@ -48,12 +67,7 @@ class ReportFormat(Enum):
 
 @app.command(epilog=_EPILOG)
 def experiment(
-    trace: Annotated[
-        str,
-        typer.Option(
-            metavar="FILE", help="Recorded cluster with GPU nodes and pending pods: YAML or JSON, plain or gzipped."
-        ),
-    ],
+    trace: _Trace,
     policy: Annotated[str, typer.Option(metavar="NAME[,NAME]", help="Policies to compare.")] = "FGD,Fill",
     seeds: Annotated[
         str, typer.Option(metavar="RANGE", help="Seeds of the order of pods and nodes, such as 42-51 or 1,3,5.")
@@ -66,6 +80,8 @@ def experiment(
     plots: Annotated[
         str, typer.Option(metavar="DIR", help="Draw allocation, waiting pods and fragmentation by cause as SVG files.")
     ] = "",
+    moves: _Moves = 0.0,
+    plans: _Plans = "",
     published: Annotated[
         str, typer.Option(metavar="VARIANT", help="Compare with the results published for this variant of openb.")
     ] = "",
@@ -97,6 +113,27 @@ def experiment(
     if output is ReportFormat.TABLE:
         typer.echo(format_report(runs, published), nl=False)
     _draw_plots(plots, runs)
+    if moves:
+        _show_moves(gpu_trace, product(policies, seed_numbers), moves, plans)
+
+
+def _show_moves(trace: Trace, runs: Iterable[tuple[Policy, int]], percent: float, directory: str) -> None:
+    """Print to standard error how much more fits with moves, and write the plans; no name of a directory writes none.
+
+    Raises:
+        typer.BadParameter: a plan cannot be written.
+    """
+    for policy, seed in runs:
+        with redirect_plugin_output():
+            result = defragment(trace, policy, seed, percent)
+        typer.echo(format_defragmentation(result), err=True)
+        if directory:
+            path = Path(directory) / f"{policy.name}-{seed}.json"
+            try:
+                path.parent.mkdir(parents=True, exist_ok=True)
+                path.write_bytes(msgspec.json.encode(make_rebalance_values(result.plan)) + b"\n")
+            except OSError as error:
+                raise typer.BadParameter(f"{path}: {error.strerror}", param_hint="--plans") from error
 
 
 def _iterate_with_redirected_output(runs: Iterator[Run]) -> Iterator[Run]:

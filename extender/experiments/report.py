@@ -6,6 +6,7 @@ from typing import Any
 
 from extender.analysis.text_table import format_count, format_table
 from extender.answers.schema_version import AnswerKind, make_answer
+from extender.experiments.defragmentation import Defragmentation
 from extender.experiments.published_results import PUBLISHED_PERCENTS, REFERENCE_POLICY
 from extender.experiments.runner import REPORTED_DEMAND_PERCENTS, Run
 
@@ -96,3 +97,14 @@ def _format_comparison(
         [f"  {reference}, published", *(f"{percent:.2f}" for percent in expected)],
         ["  difference", *differences],
     ]
+
+
+def format_defragmentation(result: Defragmentation) -> str:
+    """Return a line with the allocation before and after the moves of a run."""
+    plan = result.plan
+    placed = len(plan.pods) - len(plan.unplaced)
+    return (
+        f"{result.policy}, seed {result.seed}: {result.before:.2f} % of the GPUs at 100 % demand, {result.after:.2f} % "
+        f"after {format_count(plan.proof.moves, 'move')} of {result.pod_count:,} pods; "
+        f"{format_count(placed, 'waiting pod')} of {len(plan.pods):,} placed"
+    )

@@ -1,0 +1,78 @@
+"""The cluster of one run: the scheduling cycle places pods on the nodes of a trace, without an API server."""
+
+from collections.abc import Sequence
+from random import Random
+
+from extender.api.kinds.node import Node
+from extender.api.kinds.pod import Pod
+from extender.app import wiring
+from extender.cache.cache import Cache
+from extender.cycle.binding_cycle import make_assumed_pod, run_reserve_plugins
+from extender.cycle.decision import ScheduleFailure
+from extender.cycle.node_sampling import NodeSampler
+from extender.cycle.scheduling_cycle import schedule_pod
+from extender.experiments.fragmentation_causes import Cause, measure_fragmentation
+from extender.experiments.gpu_trace import Trace
+from extender.experiments.policies import SCHEDULER_NAME, Policy, build_setup
+from extender.framework.status import Code
+from extender.plugins.gpu_share.device_table import DeviceTable, NodeDevices
+
+
+class RunError(RuntimeError):
+    """A plugin failed during a run; the message is one line."""
+
+
+class FirstOfTies(Random):
+    """A random generator that selects the first of several equally good nodes."""
+
+    def randrange(self, start: int, stop: int | None = None, step: int = 1) -> int:  # noqa: ARG002  Random's signature
+        """Return the first number of the range."""
+        return 0 if stop is None else start
+
+
+class TraceCluster:
+    """The cluster of one run.
+
+    Attributes:
+        cache: the nodes and the placed pods.
+    """
+
+    def __init__(self, trace: Trace, nodes: Sequence[Node], policy: Policy, seed: int) -> None:
+        setup = build_setup(policy, trace.target_workload, seed)
+        self._trace, self._policy_name = trace, policy.name
+        self._profile, self._runtime = setup.profiles[SCHEDULER_NAME], wiring.make_runtime()
+        self.cache, self._rng, self._node_sampler = Cache(setup.gates), FirstOfTies(seed), NodeSampler()
+        for node in nodes:
+            self.cache.add_or_update_node(node)
+
+    def place(self, pod: Pod) -> str:
+        """Place *pod*; return the name of its node, or an empty string if it fits on none.
+
+        Raises:
+            RunError: a plugin failed.
+        """
+        snapshot = self.cache.snapshot()
+        pod_info = snapshot.make_pod_info(pod)
+        decision = schedule_pod(pod_info, snapshot, self._profile, self._runtime, self._rng, self._node_sampler)
+        if isinstance(decision, ScheduleFailure):
+            if decision.status.code is Code.ERROR:
+                raise RunError(f"policy {self._policy_name}, pod {pod.key}: {decision.message}")
+            return ""
+        node_name, cycle_state = decision.suggested_host, decision.cycle_state
+        status = run_reserve_plugins(pod_info, node_name, snapshot, self._profile, self._runtime, cycle_state)
+        if status is not None:
+            raise RunError(f"policy {self._policy_name}, pod {pod.key}: {status.message}")
+        del snapshot  # otherwise the next write to the cache would copy its tables
+        self.cache.assume(make_assumed_pod(pod, node_name, self._profile, cycle_state), node_name)
+        return node_name
+
+    def measure_fragmentation(self) -> dict[Cause, float]:
+        """Return the fragmented part of the cluster's GPUs in per cent, by cause."""
+        table, devices = self.read_devices()
+        milli = measure_fragmentation(devices, self._trace.target_workload, table.model_positions)
+        return {cause: round(amount * 100 / self._trace.capacity, 2) for cause, amount in milli.items()}
+
+    def read_devices(self) -> tuple[DeviceTable, NodeDevices]:
+        """Return a table of the GPUs, and the GPUs of all nodes."""
+        table = DeviceTable()
+        return table, table.get(self.cache.snapshot().view())
