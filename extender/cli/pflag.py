@@ -216,12 +216,12 @@ def _take_argument(flag: Flag, remaining_words: list[str], display_name: str) ->
     return remaining_words.pop(0)
 
 
-def _set_value(flag: Flag, text: str, parsed: ParsedFlags) -> None:
+def _set_value(flag: Flag, text: str, parsed_flags: ParsedFlags) -> None:
     try:
         value = flag.type.parse(text)
     except ValueError as error:
         raise FlagError(f'invalid argument "{text}" for "{flag.display_name}" flag: {error}') from None
-    if flag.type.repeatable and flag.name in parsed.changed:
-        value = (*parsed.values[flag.name], *value)
-    parsed.values[flag.name] = value
-    parsed.changed.add(flag.name)
+    if flag.type.repeatable and flag.name in parsed_flags.changed:
+        value = (*parsed_flags.values[flag.name], *value)
+    parsed_flags.values[flag.name] = value
+    parsed_flags.changed.add(flag.name)

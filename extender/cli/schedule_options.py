@@ -115,39 +115,39 @@ def make_logging_options(parsed_flags: ParsedFlags) -> LoggingOptions:
     )
 
 
-def _validate_flags(parsed: ParsedFlags) -> Iterator[FieldError]:
-    port = parsed["secure-port"]
+def _validate_flags(parsed_flags: ParsedFlags) -> Iterator[FieldError]:
+    port = parsed_flags["secure-port"]
     if not 0 <= port <= 65535:
         yield FieldError("--secure-port", f"{port} must be between 0 and 65535, inclusive; 0 serves nothing")
-    if bool(parsed["tls-cert-file"]) != bool(parsed["tls-private-key-file"]):
+    if bool(parsed_flags["tls-cert-file"]) != bool(parsed_flags["tls-private-key-file"]):
         yield FieldError("--tls-cert-file", "want --tls-cert-file and --tls-private-key-file together, or neither")
-    for path in parsed["authorization-always-allow-paths"]:
+    for path in parsed_flags["authorization-always-allow-paths"]:
         if "*" in path[:-1]:
             yield FieldError("--authorization-always-allow-paths", f'only trailing * allowed in "{path}"')
-    yield from _validate_ui(parsed)
-    yield from _validate_release(parsed)
-    yield from _validate_logging_flags(parsed)
+    yield from _validate_ui(parsed_flags)
+    yield from _validate_release(parsed_flags)
+    yield from _validate_logging_flags(parsed_flags)
 
 
-def _validate_ui(parsed: ParsedFlags) -> Iterator[FieldError]:
-    if not parsed["ui"]:
+def _validate_ui(parsed_flags: ParsedFlags) -> Iterator[FieldError]:
+    if not parsed_flags["ui"]:
         return
-    if not parsed["secure-port"]:
+    if not parsed_flags["secure-port"]:
         yield FieldError("--ui", "the pages need a port; leave out --secure-port=0")
-    pattern = find_pattern_of_pages(parsed["authorization-always-allow-paths"])
-    if pattern and not ServingOptions(parsed["bind-address"]).is_loopback:
-        message = f'every client of {parsed["bind-address"]} could read the pages; leave out "{pattern}" or --ui'
+    pattern = find_pattern_of_pages(parsed_flags["authorization-always-allow-paths"])
+    if pattern and not ServingOptions(parsed_flags["bind-address"]).is_loopback:
+        message = f'every client of {parsed_flags["bind-address"]} could read the pages; leave out "{pattern}" or --ui'
         yield FieldError("--authorization-always-allow-paths", message)
 
 
-def _validate_release(parsed: ParsedFlags) -> Iterator[FieldError]:
+def _validate_release(parsed_flags: ParsedFlags) -> Iterator[FieldError]:
     """Check the emulated release. `--show-hidden-metrics-for-version` must be empty or the previous release."""
     try:
-        previous_version = parse_emulated_version(parsed["emulated-version"]).previous_version
+        previous_version = parse_emulated_version(parsed_flags["emulated-version"]).previous_version
     except ConfigError as error:
         yield from error.errors
         return
-    hidden_version = parsed["show-hidden-metrics-for-version"]
+    hidden_version = parsed_flags["show-hidden-metrics-for-version"]
     if hidden_version not in {"", previous_version}:
         yield FieldError(
             "--show-hidden-metrics-for-version",

@@ -111,35 +111,35 @@ def _load_cluster(parsed_flags: ParsedFlags) -> tuple[SchedulerSetup, Credential
     return setup, CredentialSource(kubeconfig=kubeconfig, master=parsed_flags["master"], environ=dict(os.environ))
 
 
-def _describe_best_node_effects(parsed: ParsedFlags, gates: FeatureGates) -> tuple[str, ...]:
+def _describe_best_node_effects(parsed_flags: ParsedFlags, gates: FeatureGates) -> tuple[str, ...]:
     """Return lines about the plugins and extenders that kube-scheduler does not call if filter answers one node.
 
     Raises:
         InputError: the file cannot be read, or the configuration is invalid or contradicts the answer of filter.
     """
-    if parsed["filter-answer"] != FilterAnswer.BEST.value:
+    if parsed_flags["filter-answer"] != FilterAnswer.BEST.value:
         return ()
-    if not parsed["kube-scheduler-config"]:
+    if not parsed_flags["kube-scheduler-config"]:
         return (
             "Filter leaves one node: kube-scheduler calls neither its Score plugins nor prioritize of any extender",
         )
-    file = parsed["kube-scheduler-config"]
+    file = parsed_flags["kube-scheduler-config"]
     setup = load_setup_from_file(file, gates)
     score_plugins = list_score_plugins(setup.profiles)
     try:
-        return tuple(describe_best_node_effects(setup.configuration, score_plugins, port=parsed["port"]))
+        return tuple(describe_best_node_effects(setup.configuration, score_plugins, port=parsed_flags["port"]))
     except ConfigError as error:
         raise add_file_to_errors(error, file) from error
 
 
-def _make_verb_paths(parsed: ParsedFlags) -> VerbPaths:
+def _make_verb_paths(parsed_flags: ParsedFlags) -> VerbPaths:
     """Join the URL prefix and the verbs' names, as kube-scheduler does.
 
     Source: pkg/scheduler/extender.go, HTTPExtender.send (1.36).
     """
-    prefix = parsed["url-prefix"].strip("/")
+    prefix = parsed_flags["url-prefix"].strip("/")
     base = f"/{prefix}/" if prefix else "/"
-    names = {verb: parsed[f"{verb}-verb"].strip("/") for verb in VERBS}
+    names = {verb: parsed_flags[f"{verb}-verb"].strip("/") for verb in VERBS}
     return VerbPaths(**{verb: base + name if name else "" for verb, name in names.items()})
 
 
@@ -157,10 +157,12 @@ def _validate_paths(paths: VerbPaths) -> Iterator[FieldError]:
         yield FieldError("--filter-verb", "want at least one verb")
 
 
-def _validate_ports(parsed: ParsedFlags) -> Iterator[FieldError]:
+def _validate_ports(parsed_flags: ParsedFlags) -> Iterator[FieldError]:
     for flag, meaning_of_zero in (("port", "takes a free one"), ("secure-port", "means none")):
-        if not 0 <= parsed[flag] <= 65535:
-            yield FieldError(f"--{flag}", f"{parsed[flag]} must be between 0 and 65535, inclusive; 0 {meaning_of_zero}")
+        if not 0 <= parsed_flags[flag] <= 65535:
+            yield FieldError(
+                f"--{flag}", f"{parsed_flags[flag]} must be between 0 and 65535, inclusive; 0 {meaning_of_zero}"
+            )
 
 
 def _validate_security(parsed: ParsedFlags) -> Iterator[FieldError]:

@@ -164,16 +164,16 @@ class ResultCache:
         key = runner.get_cache_key(plugin, "Filter", get_key, pod) if get_key else None
         if key is None:
             return _run_filter(plugin, pod, snapshot, state, runner)
-        cached, stale_rows = self._lookup(self._filters, (plugin, key), snapshot, plugin.filter_depends_on)
-        if cached is None:
+        cached_column, stale_rows = self._lookup(self._filters, (plugin, key), snapshot, plugin.filter_depends_on)
+        if cached_column is None:
             fresh_column = _run_filter(plugin, pod, snapshot, state, runner)
             self._store(self._filters, (plugin, key), fresh_column, snapshot, 3 * len(snapshot))
             return fresh_column
-        column: FilterColumn = cached.value
+        column: FilterColumn = cached_column.value
         if stale_rows is not None:
             if len(stale_rows):
                 column.write(stale_rows, runner.filter(plugin, pod, snapshot.view(stale_rows), state))
-            cached.mark_current(snapshot)
+            cached_column.mark_current(snapshot)
         return column
 
     def get_score_column(
@@ -190,20 +190,20 @@ class ResultCache:
         key = runner.get_cache_key(plugin, "Score", get_key, pod) if get_key else None
         if key is None:
             return None
-        cached, stale_rows = self._lookup(self._scores, (plugin, key), snapshot, plugin.score_depends_on)
-        if cached is None:
+        cached_column, stale_rows = self._lookup(self._scores, (plugin, key), snapshot, plugin.score_depends_on)
+        if cached_column is None:
             scores = runner.score(plugin, pod, snapshot.view(), state).copy()
-            cached = self._store(self._scores, (plugin, key), scores, snapshot, 8 * len(snapshot))
-            cached.in_range = find_first_out_of_range(scores) is None
-            return cached
+            cached_column = self._store(self._scores, (plugin, key), scores, snapshot, 8 * len(snapshot))
+            cached_column.in_range = find_first_out_of_range(scores) is None
+            return cached_column
         if stale_rows is not None:
             if len(stale_rows):
-                cached.value[stale_rows] = scores = runner.score(plugin, pod, snapshot.view(stale_rows), state)
-                cached.in_range = cached.in_range and find_first_out_of_range(scores) is None
-                cached.version += 1
-                cached.last_written_rows = stale_rows
-            cached.mark_current(snapshot)
-        return cached
+                cached_column.value[stale_rows] = scores = runner.score(plugin, pod, snapshot.view(stale_rows), state)
+                cached_column.in_range = cached_column.in_range and find_first_out_of_range(scores) is None
+                cached_column.version += 1
+                cached_column.last_written_rows = stale_rows
+            cached_column.mark_current(snapshot)
+        return cached_column
 
     def get_node_set(self, mask: BoolArray) -> NodeSet:
         """Return the set of the nodes in *mask* (bool, shape (number of nodes,)). An equal cached set is reused."""

@@ -47,18 +47,21 @@ class Serializer:
             meta["remainingItemCount"] = page.remaining_count
         resource = request.resource
         if self.form == _TABLE_FORM:
-            rows = [_convert_version(resource, stored.content) for stored in page.items]
+            rows = [_convert_version(resource, stored_object.content) for stored_object in page.items]
             return msgspec.json.encode(print_table(resource, rows, now, meta, self.include_object))
         if self.form in _PARTIAL_FORMS:
             document: Object = {"kind": "PartialObjectMetadataList", "apiVersion": "meta.k8s.io/v1", "metadata": meta}
             return msgspec.json.encode(
-                {**document, "items": [_make_partial_metadata(stored.content) for stored in page.items]}
+                {**document, "items": [_make_partial_metadata(stored_object.content) for stored_object in page.items]}
             )
         list_head = msgspec.json.encode(
             {"kind": f"{resource.kind}List", "apiVersion": resource.group_version, "metadata": meta}
         )
         return (
-            list_head[:-1] + b',"items":[' + b",".join(_encode_item(resource, stored) for stored in page.items) + b"]}"
+            list_head[:-1]
+            + b',"items":['
+            + b",".join(_encode_item(resource, stored_object) for stored_object in page.items)
+            + b"]}"
         )
 
     def convert_object(self, request: RequestInfo, content: Object, now: float) -> Object:

@@ -54,16 +54,16 @@ def _divide_as_go(dividend: IntArray, divisor: IntArray | int) -> IntArray:
 
 
 def _least_requested_score(requested: IntArray, capacity: IntArray) -> IntArray:
-    used = np.minimum(requested, capacity, out=requested)
-    free = np.subtract(capacity, used, out=used)
+    used_amounts = np.minimum(requested, capacity, out=requested)
+    free = np.subtract(capacity, used_amounts, out=used_amounts)
     free *= _MAX_SCORE
     return _divide_as_go(free, capacity)
 
 
 def _most_requested_score(requested: IntArray, capacity: IntArray) -> IntArray:
-    used = np.minimum(requested, capacity, out=requested)
-    used *= _MAX_SCORE
-    return _divide_as_go(used, capacity)
+    used_amounts = np.minimum(requested, capacity, out=requested)
+    used_amounts *= _MAX_SCORE
+    return _divide_as_go(used_amounts, capacity)
 
 
 def _sum_scores(
@@ -180,8 +180,8 @@ def build_requested_to_capacity_ratio_strategy(shape: Sequence[UtilizationShapeP
     def score_nodes(resources: Sequence[ScoredResource], nodes: NodeView) -> IntArray:
         total, weights = _sum_scores(resources, nodes, score_resource, include_zero_scores=False)
         mean = total / _replace_zero_weights(weights)
-        rounded = np.floor(mean)
-        rounded += mean - rounded >= 0.5
-        return rounded.astype(np.int64)
+        rounded_mean = np.floor(mean)
+        rounded_mean += mean - rounded_mean >= 0.5
+        return rounded_mean.astype(np.int64)
 
     return score_nodes
