@@ -127,6 +127,7 @@ class StandaloneScheduler:
             self._run_pre_enqueue,
             settings,
             on_hint=metrics.observe_queueing_hint,
+            on_pre_hint=metrics.count_pre_queueing_hint,
             on_move=metrics.count_queue_move,
         )
 

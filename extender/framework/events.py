@@ -115,12 +115,19 @@ class ClusterEvent:
 
 QueueingHintFunction = Callable[[PodInfo, ClusterEvent], QueueingHint]
 
+PreQueueingHintFunction = Callable[[ClusterEvent], Callable[[PodInfo], bool] | None]
+"""Returns whether an event may concern a pod, as a function of the pod; None if it may concern every pod.
+
+Source: kube-scheduler/framework/types.go, PreQueueingHintFn (1.37).
+"""
+
 
 @dataclass(frozen=True, slots=True)
 class ClusterEventWithHint:
     """An event that a plugin registers for.
 
-    Without `hint`, every matching event requeues the pod. If the hint raises, the pod is requeued too.
+    Without `hint`, every matching event requeues the pod. If the hint raises, the pod is requeued too. With `pre_hint`,
+    only the pods that the event may concern are considered; if it raises, all pods are.
 
     Source: pkg/scheduler/backend/queue/scheduling_queue.go, PriorityQueue.isPodWorthRequeuing (1.36).
     """
@@ -128,6 +135,7 @@ class ClusterEventWithHint:
     resource: EventResource
     action: ActionType
     hint: QueueingHintFunction | None = None
+    pre_hint: PreQueueingHintFunction | None = None
 
     def matches(self, event: ClusterEvent) -> bool:
         """Return whether *event* matches. Source: pkg/scheduler/framework/types.go, MatchClusterEvents (1.36)."""

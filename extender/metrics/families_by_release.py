@@ -76,6 +76,14 @@ _CHANGES: Final[Mapping[str, FamilyChanges]] = {
                     ("queue", "event", "type"),
                 ),
             ),
+            "scheduler_inflight_events": (
+                MetricFamily(
+                    "scheduler_pre_queueing_hint_evaluations_total",
+                    MetricType.COUNTER,
+                    "Evaluations of pre-queueing hints, by plugin and result (all_pods or narrowed).",
+                    ("plugin", "result"),
+                ),
+            ),
             "scheduler_batch_cache_flushed_total": (
                 MetricFamily(
                     "scheduler_batch_rescore_attempts_total",

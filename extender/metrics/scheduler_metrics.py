@@ -210,6 +210,13 @@ class SchedulerMetrics(ClientMetrics):
         family = "scheduler_queueing_hint_execution_duration_seconds"
         self._families.observe(family, plugin, event, hint, value=seconds)
 
+    def count_pre_queueing_hint(self, plugin: str, result: str) -> None:
+        """Count a pre-queueing hint; *result* is all_pods or narrowed.
+
+        Source: pkg/scheduler/metrics/metrics.go, PreQueueingHintEvaluations (1.37).
+        """
+        self._families.increment("scheduler_pre_queueing_hint_evaluations_total", plugin, result)
+
     def observe_event_handling(self, event: str, seconds: float) -> None:
         """Observe the handling of an event. Source: pkg/scheduler/metrics/metrics.go, EventHandlingLatency (1.36)."""
         self._families.observe("scheduler_event_handling_duration_seconds", event, value=seconds)

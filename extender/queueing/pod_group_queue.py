@@ -22,7 +22,7 @@ from extender.queueing.entity_queues import MoveObserver, PreEnqueueRunner
 from extender.queueing.queue_settings import QueueSettings
 from extender.queueing.queued_pod_group_info import QueuedEntity, QueuedPodGroupInfo, make_queue_key
 from extender.queueing.queued_pod_info import QueuedPodInfo
-from extender.queueing.queueing_hints import QueueingHintObserver
+from extender.queueing.queueing_hints import PreQueueingHintObserver, QueueingHintObserver
 from extender.queueing.scheduling_queue import SCHEDULE_ATTEMPT_FAILURE, SchedulingQueue
 
 _Members = dict[str, dict[str, QueuedPodInfo]]
@@ -39,10 +39,11 @@ class PodGroupQueue(SchedulingQueue):
         settings: QueueSettings,
         *,
         on_hint: QueueingHintObserver | None = None,
+        on_pre_hint: PreQueueingHintObserver | None = None,
         on_move: MoveObserver | None = None,
     ) -> None:
         """Create an empty queue; the arguments are those of `SchedulingQueue`."""
-        super().__init__(profiles, run_pre_enqueue, settings, on_hint=on_hint, on_move=on_move)
+        super().__init__(profiles, run_pre_enqueue, settings, on_hint=on_hint, on_pre_hint=on_pre_hint, on_move=on_move)
         self._groups: dict[str, PodGroup] = {}
         self._incomplete: _Members = {}
         self._pending: _Members = {}
@@ -217,12 +218,13 @@ def make_scheduling_queue(
     settings: QueueSettings,
     *,
     on_hint: QueueingHintObserver | None = None,
+    on_pre_hint: PreQueueingHintObserver | None = None,
     on_move: MoveObserver | None = None,
 ) -> SchedulingQueue:
     """Return the queue of the release of *profiles*; the arguments are those of `SchedulingQueue`."""
     queues_pod_groups = next(iter(profiles.values())).release.queues_pod_groups and settings.generic_workload
     queue_class = PodGroupQueue if queues_pod_groups else SchedulingQueue
-    return queue_class(profiles, run_pre_enqueue, settings, on_hint=on_hint, on_move=on_move)
+    return queue_class(profiles, run_pre_enqueue, settings, on_hint=on_hint, on_pre_hint=on_pre_hint, on_move=on_move)
 
 
 def _make_entity(group_key: str, group: PodGroup, timestamp: float) -> QueuedPodGroupInfo:

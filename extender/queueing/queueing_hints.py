@@ -9,6 +9,7 @@ import time
 from collections.abc import Callable, Iterable, Mapping
 from enum import IntEnum
 
+from extender.cache.pod_info import PodInfo
 from extender.framework.events import ActionType, ClusterEvent, ClusterEventWithHint, EventResource, QueueingHint
 from extender.framework.extension_points import EnqueueExtensions, Filter, Permit, PreEnqueue, PreFilter, Reserve
 from extender.framework.profiles import Profile
@@ -29,6 +30,9 @@ Source: pkg/scheduler/schedule_one.go, Scheduler.findNodesThatFitPod (1.36).
 
 QueueingHintObserver = Callable[[str, str, str, float], None]
 """Called after every queueing hint with plugin, event label, outcome (Queue, QueueSkip or Error) and seconds taken."""
+
+PreQueueingHintObserver = Callable[[str, str], None]
+"""Called after every pre-queueing hint with plugin and result (all_pods or narrowed)."""
 
 
 class QueueingStrategy(IntEnum):
@@ -73,11 +77,23 @@ def build_queueing_hint_map(profile: Profile) -> dict[str, tuple[ClusterEventWit
 class QueueingHints:
     """The registered events of all plugins, by scheduler name."""
 
-    __slots__ = ("_hint_maps", "_interest_by_event_type", "_last_matches", "_on_hint")
+    __slots__ = ("_hint_maps", "_interest_by_event_type", "_last_matches", "_on_hint", "_on_pre_hint", "_pre_hints")
 
-    def __init__(self, profiles: Mapping[str, Profile], on_hint: QueueingHintObserver | None = None) -> None:
+    def __init__(
+        self,
+        profiles: Mapping[str, Profile],
+        on_hint: QueueingHintObserver | None = None,
+        on_pre_hint: PreQueueingHintObserver | None = None,
+    ) -> None:
         self._hint_maps = {name: build_queueing_hint_map(profile) for name, profile in profiles.items()}
-        self._on_hint = on_hint
+        self._pre_hints = [
+            (plugin, registered_event, registered_event.pre_hint)
+            for hint_map in self._hint_maps.values()
+            for plugin, registered_events in hint_map.items()
+            for registered_event in registered_events
+            if registered_event.pre_hint is not None
+        ]
+        self._on_hint, self._on_pre_hint = on_hint, on_pre_hint
         self._last_matches: tuple[ClusterEvent | None, dict[tuple[str, str], tuple[ClusterEventWithHint, ...]]] = (
             None,
             {},
@@ -103,6 +119,26 @@ class QueueingHints:
                 for registered_event in registered_events
             )
         return is_of_interest
+
+    def find_filters(self, event: ClusterEvent) -> list[Callable[[PodInfo], bool]]:
+        """Return functions of which one accepts each pod that *event* may concern; empty if it may concern all pods.
+
+        Source: pkg/scheduler/backend/queue/scheduling_queue.go, PriorityQueue.runPreQueueingHintPlugins (1.37).
+        """
+        filters: list[Callable[[PodInfo], bool]] = []
+        for plugin, registered_event, pre_hint in self._pre_hints:
+            if is_wildcard_event(event) or not registered_event.matches(event):
+                continue
+            try:
+                concerns = pre_hint(event)
+            except Exception:  # noqa: BLE001  as in kube-scheduler, all pods are considered then
+                return []
+            if self._on_pre_hint:
+                self._on_pre_hint(plugin, "all_pods" if concerns is None else "narrowed")
+            if concerns is None:
+                return []
+            filters.append(concerns)
+        return filters
 
     def is_pod_worth_requeuing(self, pod: QueuedPodInfo, event: ClusterEvent) -> QueueingStrategy:
         """Return how to requeue *pod* after *event*, according to the hints of the plugins that rejected the pod.

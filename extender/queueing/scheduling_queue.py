@@ -16,7 +16,13 @@ from extender.queueing.in_flight_events import InFlightEvents
 from extender.queueing.queue_settings import QueueSettings
 from extender.queueing.queued_pod_group_info import QueuedEntity, QueuedPodGroupInfo
 from extender.queueing.queued_pod_info import QueuedPodInfo
-from extender.queueing.queueing_hints import QueueingHintObserver, QueueingHints, QueueingStrategy, is_wildcard_event
+from extender.queueing.queueing_hints import (
+    PreQueueingHintObserver,
+    QueueingHintObserver,
+    QueueingHints,
+    QueueingStrategy,
+    is_wildcard_event,
+)
 
 SCHEDULE_ATTEMPT_FAILURE = "ScheduleAttemptFailure"
 BACKOFF_COMPLETE, POP_FROM_BACKOFF_Q = "BackoffComplete", "PopFromBackoffQ"
@@ -46,6 +52,7 @@ class SchedulingQueue:
         settings: QueueSettings,
         *,
         on_hint: QueueingHintObserver | None = None,
+        on_pre_hint: PreQueueingHintObserver | None = None,
         on_move: MoveObserver | None = None,
     ) -> None:
         """Create an empty queue.
@@ -55,9 +62,10 @@ class SchedulingQueue:
             run_pre_enqueue: runs the PreEnqueue plugins.
             settings: durations and gates.
             on_hint: called after every queueing hint.
+            on_pre_hint: called after every pre-queueing hint.
             on_move: called for every pod that is added to a queue.
         """
-        hints = QueueingHints(profiles, on_hint)
+        hints = QueueingHints(profiles, on_hint, on_pre_hint)
         self._queues = EntityQueues(profiles, run_pre_enqueue, settings, hints, on_move)
         self._in_flight_events = InFlightEvents()
         self._queueing_hints, self._settings = hints, settings
@@ -264,10 +272,12 @@ class SchedulingQueue:
         """
         self._queues.backoff_q.release_held_pods()
         if self._queueing_hints.is_event_of_interest(event):
+            filters = self._queueing_hints.find_filters(event)
             entities = [
                 entity
                 for entity in self._queues.unschedulable_entities.values()
-                if pre_check is None or any(map(pre_check, entity.pods))
+                if (pre_check is None or any(map(pre_check, entity.pods)))
+                and (not filters or any(concerns(pod.pod_info) for pod in entity.pods for concerns in filters))
             ]
             self._move_to_active_or_backoff_queue(entities, event, now)
 

@@ -102,7 +102,7 @@ class DynamicResources:
 
     def __init__(self, args: PluginArgs[DynamicResourcesArgs], clock: Clock | None = None) -> None:
         gates = args.gates
-        self._release = gates.release
+        self._release, self._pre_hints = gates.release, "SchedulerPreQueueingHints" in gates
         self._enabled = "DynamicResourceAllocation" in gates
         self._extended_resources_enabled = "DRAExtendedResource" in gates
         self._binding_conditions_enabled = are_binding_conditions_enabled(gates)
@@ -124,7 +124,7 @@ class DynamicResources:
         Source: pkg/scheduler/framework/plugins/dynamicresources/dynamicresources.go,
         DynamicResources.EventsToRegister (1.36).
         """
-        return events_to_register(self._release) if self._enabled else ()
+        return events_to_register(self._release, with_pre_hint=self._pre_hints) if self._enabled else ()
 
     # -- PreEnqueue and PreFilter
 

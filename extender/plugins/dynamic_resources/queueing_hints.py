@@ -4,7 +4,7 @@ Source: pkg/scheduler/framework/plugins/dynamicresources/dynamicresources.go, Dy
 (1.36).
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from extender.api.kinds.devices import ResourceClaim
 from extender.cache.pod_info import PodInfo
@@ -20,8 +20,12 @@ from extender.framework.events import (
 from extender.plugins.dynamic_resources.pod_claims import get_claim_name
 
 
-def events_to_register(release: Release) -> Sequence[ClusterEventWithHint]:
+def events_to_register(release: Release, *, with_pre_hint: bool = False) -> Sequence[ClusterEventWithHint]:
     """Return the events that may make devices available.
+
+    Args:
+        release: the emulated release.
+        with_pre_hint: whether events of claims have a pre-queueing hint (gate SchedulerPreQueueingHints).
 
     Source: pkg/scheduler/framework/plugins/dynamicresources/dynamicresources.go, DynamicResources.EventsToRegister
     (1.36, 1.37).
@@ -31,7 +35,12 @@ def events_to_register(release: Release) -> Sequence[ClusterEventWithHint]:
     claim_actions = add_or_update | ActionType.DELETE if release.requeues_after_claim_deletion else add_or_update
     return (
         ClusterEventWithHint(EventResource.NODE, node_actions),
-        ClusterEventWithHint(EventResource.RESOURCE_CLAIM, claim_actions, _is_schedulable_after_claim_change),
+        ClusterEventWithHint(
+            EventResource.RESOURCE_CLAIM,
+            claim_actions,
+            _is_schedulable_after_claim_change,
+            _find_concerned_pods if with_pre_hint else None,
+        ),
         *register_pod_events(
             release, _is_schedulable_after_pod_change, target=ActionType.UPDATE_POD_GENERATED_RESOURCE_CLAIM
         ),
@@ -49,10 +58,29 @@ def _is_schedulable_after_claim_change(pod: PodInfo, event: ClusterEvent) -> Que
         return QueueingHint.QUEUE if was_allocated else QueueingHint.SKIP
     if old_claim is not None and old_claim.status.allocation is not None and new_claim.status.allocation is None:
         return QueueingHint.QUEUE
-    claim_names = [get_claim_name(pod.pod, pod_claim)[0] for pod_claim in pod.spec.resource_claims]
-    if new_claim.metadata.namespace != pod.namespace or new_claim.metadata.name not in claim_names:
+    if not _uses_claim(pod, new_claim):
         return QueueingHint.SKIP
     return QueueingHint.SKIP if old_claim is not None and old_claim.status == new_claim.status else QueueingHint.QUEUE
+
+
+def _uses_claim(pod: PodInfo, claim: ResourceClaim) -> bool:
+    claim_names = [get_claim_name(pod.pod, pod_claim)[0] for pod_claim in pod.spec.resource_claims]
+    return claim.metadata.namespace == pod.namespace and claim.metadata.name in claim_names
+
+
+def _find_concerned_pods(event: ClusterEvent) -> Callable[[PodInfo], bool] | None:
+    """Return whether a pod uses the changed claim; None if the claim lost its allocation, which may help every pod.
+
+    Source: pkg/scheduler/framework/plugins/dynamicresources/dynamicresources.go, DynamicResources.preQueueingHint
+    (1.37).
+    """
+    old_claim: ResourceClaim | None = event.old
+    new_claim: ResourceClaim | None = event.new
+    was_allocated = old_claim is not None and old_claim.status.allocation is not None
+    if was_allocated and (new_claim is None or new_claim.status.allocation is None):
+        return None
+    claim = new_claim or old_claim
+    return None if claim is None else lambda pod: _uses_claim(pod, claim)
 
 
 def _is_schedulable_after_pod_change(pod: PodInfo, event: ClusterEvent) -> QueueingHint:

@@ -32,6 +32,7 @@ def test_1_37_has_more_families_and_replaces_one() -> None:
         ),
         "scheduler_queued_entities": ("queue", "type"),
         "scheduler_queue_incoming_entities_total": ("queue", "event", "type"),
+        "scheduler_pre_queueing_hint_evaluations_total": ("plugin", "result"),
         "scheduler_batch_rescore_attempts_total": ("profile",),
         "scheduler_batch_rescore_duration_seconds": ("profile",),
     }  # fmt: skip

@@ -1,0 +1,80 @@
+"""Pre-queueing hints: only the pods that an event may concern are considered (gate SchedulerPreQueueingHints).
+
+Source: pkg/scheduler/backend/queue/scheduling_queue.go, PriorityQueue.runPreQueueingHintPlugins;
+pkg/scheduler/framework/plugins/dynamicresources/dynamicresources.go, DynamicResources.preQueueingHint (1.37).
+"""
+
+from typing import Any
+
+import pytest
+
+from extender.app import wiring
+from extender.cache.pod_info import PodInfo
+from extender.config.feature_gates import FeatureGates
+from extender.config.releases import RELEASE_1_37
+from extender.framework.events import ActionType, ClusterEvent, ClusterEventWithHint, EventResource
+from extender.queueing.pod_group_queue import make_scheduling_queue
+from extender.queueing.queue_settings import QueueSettings
+from extender.queueing.queueing_hints import QueueingHints
+from tests.build import make_pod
+from tests.unit.cycle.fakes import RejectingFilter, make_profile
+from tests.unit.dra.builders import make_allocated_claim, make_claim
+from tests.unit.queueing.builders import make_pod_info
+
+FREE, ALLOCATED = make_claim("one", {"r": {}}), make_allocated_claim("one", ["d0"])
+EVENTS: dict[str, tuple[ActionType, Any, Any, str, list[str]]] = {
+    "a new claim concerns the pods that use it": (ActionType.ADD, None, FREE, "narrowed", ["uses"]),
+    "an allocated claim concerns the pods that use it": (ActionType.UPDATE, FREE, ALLOCATED, "narrowed", ["uses"]),
+    "a deleted claim without allocation concerns them too": (ActionType.DELETE, FREE, None, "narrowed", []),
+    "a claim that lost its allocation concerns all pods": (
+        ActionType.UPDATE, ALLOCATED, FREE, "all_pods", ["other", "uses"]
+    ),
+    "a deleted claim with an allocation concerns all pods": (
+        ActionType.DELETE, ALLOCATED, None, "all_pods", ["other", "uses"]
+    ),
+}  # fmt: skip
+
+
+def make_waiting_pod(name: str, claim: str) -> PodInfo:
+    return make_pod_info(make_pod(name, spec={"resourceClaims": [{"name": "c", "resourceClaimName": claim}]}))
+
+
+def find_moved_pods(event: ClusterEvent, *, gate: bool) -> tuple[list[str], list[tuple[str, str]], list[str]]:
+    """Return the pods that *event* moves, the pre-queueing hints, and the plugins whose hints ran."""
+    gates = FeatureGates({"SchedulerPreQueueingHints": gate}, RELEASE_1_37)
+    pre_hints: list[tuple[str, str]] = []
+    hints: list[str] = []
+    queue = make_scheduling_queue(
+        wiring.build_setup(gates=gates).profiles,
+        lambda *_: None,
+        QueueSettings(),
+        on_hint=lambda plugin, *_: hints.append(plugin),
+        on_pre_hint=lambda *result: pre_hints.append(result),
+    )
+    for name, claim in (("uses", "one"), ("other", "two")):
+        queue.add(make_waiting_pod(name, claim), 100)
+        (pod,) = queue.pop().pods  # type: ignore[union-attr]
+        pod.unschedulable_plugins = frozenset({"DynamicResources"})
+        queue.add_unschedulable_if_not_present(pod, 100)
+    before = set(queue._queues.unschedulable_entities)
+    queue.move_all_to_active_or_backoff_queue(event, 101)
+    moved = before - set(queue._queues.unschedulable_entities)
+    return sorted(key.rpartition("/")[2] for key in moved), pre_hints, hints
+
+
+@pytest.mark.parametrize(("action", "old", "new", "result", "moved"), EVENTS.values(), ids=EVENTS)
+def test_the_pods_of_a_claim_event(action: ActionType, old: Any, new: Any, result: str, moved: list[str]) -> None:
+    event = ClusterEvent(EventResource.RESOURCE_CLAIM, action, old, new)
+    with_gate, without_gate = (find_moved_pods(event, gate=gate) for gate in (True, False))
+    assert with_gate[:2] == (moved, [("DynamicResources", result)])
+    assert len(with_gate[2]) == (1 if result == "narrowed" else 2)
+    assert (without_gate[0], without_gate[1], len(without_gate[2])) == (moved, [], 2)
+
+
+def test_a_pre_queueing_hint_that_raises_concerns_all_pods() -> None:
+    class Broken(RejectingFilter):
+        def events_to_register(self) -> tuple[ClusterEventWithHint, ...]:
+            return (ClusterEventWithHint(EventResource.NODE, ActionType.ADD, None, lambda event: 1 / event.new),)
+
+    hints = QueueingHints({"default-scheduler": make_profile(Broken("Broken"))})
+    assert hints.find_filters(ClusterEvent(EventResource.NODE, ActionType.ADD)) == []
