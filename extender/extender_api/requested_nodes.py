@@ -102,7 +102,9 @@ async def add_requested_nodes(
         except ValueError as error:
             raise RequestError(400, f"Nodes.items[{index}].status.allocatable: {error}") from error
     await let_other_tasks_run(len(names))
-    return find_nodes_by_name(NodeNames(names), hypothesis.snapshot(), runtime)
+    requested_nodes = find_nodes_by_name(NodeNames(names), hypothesis.snapshot(), runtime)
+    await let_other_tasks_run(len(names))
+    return requested_nodes
 
 
 def _find_image_names(pod: Pod) -> Iterator[str]:

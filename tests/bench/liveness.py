@@ -4,7 +4,8 @@
 
 `extender serve --without-cluster` gets requests near or above its limits: nodes, names, victims and pods. Another
 connection asks for /livez every 2 ms. `livez_p50_ms` is the median over the runs of the longest response, and
-`livez_max_ms` the maximum. Prints one JSON line per case.
+`livez_max_ms` the maximum. `livez_cpu_max_ms` is the most CPU time of the server's main thread during one response:
+other processes do not change it. Prints one JSON line per case.
 """
 
 import argparse
@@ -114,14 +115,20 @@ def run_extender() -> Iterator[tuple[int, int]]:
             process.terminate()
 
 
-def ask_livez(port: int, stopped: Event, milliseconds: list[float]) -> None:
-    """Ask for /livez on new connections until *stopped*; append each response time."""
+def ask_livez(pid: int, port: int, stopped: Event, milliseconds: list[tuple[float, float]]) -> None:
+    """Ask for /livez on new connections until *stopped*; append each response time and the server's CPU time in it."""
     while not stopped.wait(0.002):
         with closing(http.client.HTTPConnection("127.0.0.1", port, timeout=120)) as connection:
-            started = time.perf_counter()
+            started, cpu_start = time.perf_counter(), read_main_thread_ms(pid)
             connection.request("GET", "/livez")
             connection.getresponse().read()
-            milliseconds.append((time.perf_counter() - started) * 1000)
+            cpu = read_main_thread_ms(pid) - cpu_start
+            milliseconds.append(((time.perf_counter() - started) * 1000, cpu))
+
+
+def read_main_thread_ms(pid: int) -> float:
+    """Return the CPU time of the main thread, in milliseconds."""
+    return int(Path(f"/proc/{pid}/schedstat").read_text().split()[0]) / 1e6
 
 
 def send(port: int, path: str, body: bytes) -> tuple[str, float]:
@@ -147,23 +154,25 @@ def read_rss_mb(pid: int) -> float:
 def measure(case: str, runs: int) -> dict[str, Any]:
     """Run a case several times on one server, and return its figures."""
     path, make_body = CASES[case]
-    body, longest, times, status = make_body(), [], [], ""
+    body, longest, longest_cpu, times, status = make_body(), [], [], [], ""
     with run_extender() as (pid, port):
         rss_start, cpu_start = read_rss_mb(pid), cpu_seconds(pid)
         for _ in range(runs):
-            stopped, milliseconds = Event(), list[float]()
-            thread = Thread(target=ask_livez, args=(port, stopped, milliseconds))
+            stopped, milliseconds = Event(), list[tuple[float, float]]()
+            thread = Thread(target=ask_livez, args=(pid, port, stopped, milliseconds))
             thread.start()
             status, seconds = send(port, path, body)
             time.sleep(0.2)  # the request's memory is freed after the response
             stopped.set()
             thread.join()
             times.append(seconds)
-            longest.append(max(milliseconds))
+            longest.append(max(wall for wall, _ in milliseconds))
+            longest_cpu.append(max(cpu for _, cpu in milliseconds))
         return {
             "benchmark": "liveness", "case": case, "request_mb": round(len(body) / 2**20, 1), "status": status,
             "seconds": round(median(times), 2), "cpu_seconds": round((cpu_seconds(pid) - cpu_start) / runs, 2),
             "livez_p50_ms": round(median(longest), 1), "livez_max_ms": round(max(longest), 1),
+            "livez_cpu_max_ms": round(max(longest_cpu), 1),
             "rss_growth_mb": round(read_rss_mb(pid) - rss_start, 1),
         }  # fmt: skip
 

@@ -36,7 +36,28 @@ def test_another_task_runs_after_each_slow_item() -> None:
         task.cancel()
 
     asyncio.run(handle_slow_items())
-    assert len(turns) == 5
+    assert len(turns) == 5 * 8
+
+
+def test_a_task_of_several_steps_ends_between_two_slow_items() -> None:
+    done: list[str] = []
+
+    async def answer_probe() -> None:
+        for _ in range(6):
+            await asyncio.sleep(0)
+        done.append("probe")
+
+    async def handle_slow_items() -> None:
+        task = asyncio.create_task(answer_probe())
+        async for item in iterate_cooperatively(range(2)):
+            done.append(f"item {item}")
+            item_end = perf_counter() + MAX_BLOCKING_SECONDS
+            while perf_counter() < item_end:
+                pass
+        await task
+
+    asyncio.run(handle_slow_items())
+    assert done == ["item 0", "probe", "item 1"]
 
 
 @pytest.mark.parametrize(("count", "order"), [(4_999, ["step", "step"]), (5_000, ["step", "other", "step"])])
