@@ -34,7 +34,7 @@ component-helpers/storage/volume/pv_helpers.go, FindMatchingVolume;
 pkg/scheduler/apis/config/validation/validation_pluginargs.go, ValidateVolumeBindingArgsWithOptions (1.36).
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, Final
 
@@ -53,6 +53,7 @@ from extender.framework.api_plan import ApiPlan
 from extender.framework.events import ClusterEventWithHint
 from extender.framework.extension_points import (
     SKIP_SCORE,
+    DependsOn,
     PreBindPreFlightResult,
     PreFilterResult,
     PreScoreResult,
@@ -153,6 +154,7 @@ class VolumeBinding:
 
     name: ClassVar[str] = "VolumeBinding"
     cacheable_for_spec_class: ClassVar[bool] = True
+    score_depends_on: ClassVar[DependsOn] = DependsOn.NODE
     options: ClassVar[type[VolumeBindingArgs]] = VolumeBindingArgs
 
     def __init__(self, args: PluginArgs[VolumeBindingArgs]) -> None:
@@ -241,6 +243,10 @@ class VolumeBinding:
             self._assume_cache,
         )
         return compute_capacity_scores(pod_volumes, len(nodes), self._scores_by_utilization)
+
+    def score_cache_key(self, pod: PodInfo) -> Hashable | None:
+        """Return one key for all pods without claims: all nodes score 0. Return None for other pods."""
+        return None if pod.signature.volume_uses.claims else ()
 
     # -- bind
 
