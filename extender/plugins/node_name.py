@@ -28,6 +28,7 @@ class NodeName:
     """Compares `spec.nodeName` with the node's name."""
 
     name: ClassVar[str] = "NodeName"
+    cacheable_for_spec_class: ClassVar[bool] = True
     filter_depends_on: ClassVar[DependsOn] = DependsOn.NODE
 
     def pre_filter(self, pod: PodInfo, snapshot: Snapshot) -> PreFilterResult:  # noqa: ARG002  the extension point's signature

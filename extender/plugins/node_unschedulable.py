@@ -42,6 +42,7 @@ class NodeUnschedulable:
     """Filters by `spec.unschedulable`. TaintToleration checks the taint itself."""
 
     name: ClassVar[str] = "NodeUnschedulable"
+    cacheable_for_spec_class: ClassVar[bool] = True
     filter_depends_on: ClassVar[DependsOn] = DependsOn.NODE
 
     def __init__(self, args: PluginArgs[None]) -> None:

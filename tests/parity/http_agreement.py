@@ -13,6 +13,8 @@ from extender.analysis.recorded_cluster import Recording, load_cache
 from extender.api.kinds.node import Node
 from extender.app import wiring
 from extender.app.serve_backend import make_recorded_backend
+from extender.config.feature_gates import FeatureGates
+from extender.config.releases import Release
 from extender.extender_api.score_scaling import ScoreRange
 
 Json = Mapping[str, Any]
@@ -20,32 +22,34 @@ Json = Mapping[str, Any]
 _UNRESOLVABLE = "UnschedulableAndUnresolvable"
 
 
-def make_client(recording: Recording, score_range: ScoreRange = ScoreRange.TEN) -> TestClient:
-    """Return a client of an application that serves *recording* with its configuration."""
+def make_client(recording: Recording, release: Release, score_range: ScoreRange = ScoreRange.TEN) -> TestClient:
+    """Return a client of an application that serves *recording* with its configuration, as *release*."""
+    gates = FeatureGates(release=release)
     if recording.config is None:
-        setup = wiring.build_setup()
+        setup = wiring.build_setup(gates=gates)
     else:
-        setup = wiring.build_setup_from_document(recording.config, recording.config_location)
-    cache = load_cache(recording)
+        setup = wiring.build_setup_from_document(recording.config, recording.config_location, gates)
+    cache = load_cache(recording, gates)
     for profile in setup.profiles.values():
         nominate_pending_pods(cache, profile, wiring.make_runtime())
     return TestClient(make_recorded_backend(setup, cache, score_range).app)
 
 
-def find_differences(recording: Recording, scenario: Json, golden: Json) -> list[str]:
+def find_differences(recording: Recording, scenario: Json, golden: Json, release: Release) -> list[str]:
     """Return one line per difference between the verbs and *golden*, for every pod in it.
 
     Args:
         recording: the scenario.
         scenario: the same as plain values; its pods are pods_by_key.
         golden: the expected results, in the format of `extender explain -o json`.
+        release: the release of the expected results.
     """
     names = [item.metadata.name for item in recording.objects if isinstance(item, Node)]
     pods = {f"{i['metadata']['namespace']}/{i['metadata']['name']}": i for i in scenario["items"] if i["kind"] == "Pod"}
     nodes = [item for item in scenario["items"] if item["kind"] == "Node"]
     without_nodes = replace(recording, objects=tuple(item for item in recording.objects if not isinstance(item, Node)))
-    known_nodes = make_client(recording), make_client(recording, ScoreRange.RAW)
-    unknown_nodes = make_client(without_nodes), make_client(without_nodes, ScoreRange.RAW)
+    known_nodes = make_client(recording, release), make_client(recording, release, ScoreRange.RAW)
+    unknown_nodes = make_client(without_nodes, release), make_client(without_nodes, release, ScoreRange.RAW)
     lines: list[str] = []
     for key, expected in golden["pods"].items():
         by_names = {"Pod": pods[key], "Nodes": None, "NodeNames": names}

@@ -93,7 +93,7 @@ def test_pending_pods_are_counted_by_queue() -> None:
     Source: pkg/scheduler/metrics/metrics.go, pendingPods (1.36).
     """
     counts = with_scheduler(lambda scheduler: make_gauge_sources(scheduler).pending_pods())
-    assert counts == {"active": 1, "backoff": 0, "unschedulable": 1, "gated": 0}
+    assert counts == {"active": 1, "backoff": 0, "unschedulable": 1, "gated": 0, "incomplete": 0, "pending": 0}
 
 
 def test_running_tasks_are_counted_by_operation() -> None:
