@@ -144,14 +144,20 @@ class WhatIfRunner:
                 progress(done, total)
 
     def run_in_steps(
-        self, scenario: Scenario, *, seed: int = 0, observe: Callable[[Snapshot], object] | None = None
+        self,
+        scenario: Scenario,
+        *,
+        seed: int = 0,
+        observe: Callable[[Snapshot], object] | None = None,
+        undo: bool = True,
     ) -> Generator[tuple[int, int], None, WhatIfResult]:
-        """Run a scenario in steps of one pod, and return its outcome. The cluster is as before when the generator ends.
+        """Run a scenario in steps of one pod, and return its outcome.
 
         Args:
             scenario: the changes.
             seed: the random seed for the selection among nodes with equal scores.
             observe: called with the snapshot after the last step, before the changes are undone.
+            undo: whether the cluster is as before when the generator ends. If not, the runner cannot be used again.
 
         Yields:
             The number of processed pods and the number of all pods, after each pod.
@@ -174,15 +180,20 @@ class WhatIfRunner:
                 observe(self._cache.snapshot())
             return run.finish(self.before, self._calculate_cost(scenario))
         finally:
-            placer.unassign_placed_pods()
-            for pod in run.new_pods:
-                self._cache.remove_pod(pod.metadata.uid)
-            edits.undo()
-            for pod in self._pending:
-                if run.was_attempted(pod):
-                    self._cache.add_or_update_pod(pod)
-                if pod.key in nominations:
-                    self._cache.nominate(pod, nominations[pod.key])
+            if undo:
+                self._undo(run, nominations)
+
+    def _undo(self, run: "_ScenarioRun", nominations: Mapping[str, str]) -> None:
+        """Undo the changes of a scenario; *nominations* has the nominated node of each pod before it, by key."""
+        run.placer.unassign_placed_pods()
+        for pod in run.new_pods:
+            self._cache.remove_pod(pod.metadata.uid)
+        run.edits.undo()
+        for pod in self._pending:
+            if run.was_attempted(pod):
+                self._cache.add_or_update_pod(pod)
+            if pod.key in nominations:
+                self._cache.nominate(pod, nominations[pod.key])
 
     def _calculate_cost(self, scenario: Scenario) -> Cost | None:
         if self._get_price is None:

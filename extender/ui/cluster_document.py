@@ -4,10 +4,13 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final
 
+import numpy as np
+
 from extender.analysis.resource_format import format_amount, format_percent
-from extender.analysis.utilization import calculate_cluster_usage
+from extender.analysis.utilization import PODS_RESOURCE, ResourceUsage
 from extender.api.kinds.node import Node
 from extender.cache.snapshot import Snapshot
+from extender.cache.tables.arrays import IntArray
 
 ZONE_LABEL: Final = "topology.kubernetes.io/zone"
 TAINTS_KEY: Final = "taints"
@@ -28,34 +31,54 @@ def make_cluster_document(snapshot: Snapshot) -> dict[str, Any]:
     `groups` by key has the index of the node's value in `values`; `pods` is the number of pods on the node. `totals`
     has one entry per resource with amounts as text.
     """
-    usage = calculate_cluster_usage(snapshot)
-    resources = sort_resources(usage.total)
+    return {**make_use_document(snapshot), "groups": make_groups(snapshot.nodes), "totals": _make_totals(snapshot)}
+
+
+def make_use_document(snapshot: Snapshot) -> dict[str, Any]:
+    """Return the part of the document about the use of each node: `nodes`, `use`, `pods` and `unschedulable`."""
+    amounts, view = _get_amounts(snapshot), snapshot.view()
     return {
         "nodes": list(snapshot.names),
-        "use": {
-            resource: [
-                round(1000 * node.resources[resource].fraction) if resource in node.resources else -1
-                for node in usage.nodes
-            ]
-            for resource in resources
-        },
-        "pods": snapshot.view().pod_count.tolist(),
-        "unschedulable": snapshot.view().unschedulable.tolist(),
-        "groups": make_groups(snapshot.nodes),
-        "totals": [
+        "use": {resource: _calculate_thousandths(*amounts[resource]).tolist() for resource in sort_resources(amounts)},
+        "pods": view.pod_count.tolist(),
+        "unschedulable": view.unschedulable.tolist(),
+    }
+
+
+def _get_amounts(snapshot: Snapshot) -> dict[str, tuple[IntArray, IntArray]]:
+    """Return the requested and allocatable amounts of each node, by resource, without resources that no node has."""
+    view = snapshot.view()
+    amounts = {PODS_RESOURCE: (view.pod_count, view.allowed_pods)}
+    for resource_id, name in enumerate(snapshot.symbols.resources):
+        allocatable = view.allocatable(resource_id)
+        if allocatable.any():
+            amounts[name] = view.requested(resource_id), allocatable
+    return amounts
+
+
+def _calculate_thousandths(requested: IntArray, allocatable: IntArray) -> IntArray:
+    """Return the requested part in thousandths; -1 for a node without the resource."""
+    fraction = requested / np.where(allocatable == 0, 1, allocatable)
+    return np.where(allocatable == 0, -1, np.rint(1000 * fraction)).astype(np.int64)
+
+
+def _make_totals(snapshot: Snapshot) -> list[dict[str, Any]]:
+    amounts = _get_amounts(snapshot)
+    totals = []
+    for resource in sort_resources(amounts):
+        requested, allocatable = amounts[resource]
+        usage = ResourceUsage(int(requested.sum()), int(allocatable.sum()))
+        totals.append(
             {
                 "resource": resource,
-                "requested": format_amount(resource, usage.total[resource].requested),
-                "allocatable": format_amount(resource, usage.total[resource].allocatable),
-                "percent": format_percent(usage.total[resource].requested, usage.total[resource].allocatable),
-                "thousandths": round(1000 * usage.total[resource].fraction),
-                "full": sum(
-                    resource in node.resources and node.resources[resource].fraction >= 1 for node in usage.nodes
-                ),
+                "requested": format_amount(resource, usage.requested),
+                "allocatable": format_amount(resource, usage.allocatable),
+                "percent": format_percent(usage.requested, usage.allocatable),
+                "thousandths": round(1000 * usage.fraction),
+                "full": int(((allocatable != 0) & (requested >= allocatable)).sum()),
             }
-            for resource in resources
-        ],
-    }
+        )
+    return totals
 
 
 def sort_resources(names: Iterable[str]) -> list[str]:

@@ -100,7 +100,7 @@ class WhatIfAnswers:
             maps.append(make_maps_document(snapshots.pop(), snapshot))
 
         runner = WhatIfRunner(cache, profiles, self.make_runtime())
-        outcome = await self._run_in_slices(runner.run_in_steps(scenario, observe=observe))
+        outcome = await self._run_in_slices(runner.run_in_steps(scenario, observe=observe, undo=False))
         answer = Answer(outcome, maps[0], self.get_time())
         self._answers[question] = answer
         self._answers.move_to_end(question)

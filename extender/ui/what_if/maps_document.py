@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from extender.cache.snapshot import Snapshot
-from extender.ui.cluster_document import make_cluster_document, make_groups
+from extender.ui.cluster_document import make_groups, make_use_document
 
 ABSENT: Final = -2
 """The use of a node that does not exist before or after the changes."""
@@ -25,7 +25,7 @@ def make_maps_document(before: Snapshot, after: Snapshot) -> dict[str, Any]:
         *new_nodes,
     ]
     names = [node.metadata.name for node in nodes]
-    documents = {"before": make_cluster_document(before), "after": make_cluster_document(after)}
+    documents = {"before": make_use_document(before), "after": make_use_document(after)}
     resources = list(dict.fromkeys(resource for document in documents.values() for resource in document["use"]))
     return {
         "nodes": names,

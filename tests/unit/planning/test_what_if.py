@@ -222,3 +222,9 @@ def test_the_reasons_of_a_waiting_pod_with_a_spread_constraint_are_those_after_t
     nodes = [node("a1", "1", zone="a"), node("a2", "1", zone="a"), node("b1", "1", zone="b")]
     outcome = run(*nodes, pod("w1", on="a1", **spec), pod("w2", **spec, priority=9), pod("x", on="b1"), pod("y"))
     assert [waiting.attempt.reasons for waiting in outcome.waiting] == [("Insufficient cpu",)]
+
+
+def test_the_changes_of_a_copy_are_not_undone() -> None:
+    cache, runner = make_runner(node("n1"), node("n2"), pod("a", on="n1"))
+    assert list(runner.run_in_steps(Scenario(drain=("n1",)), undo=False)) == [(1, 1)]
+    assert [len(cache.snapshot().pods_on(name)) for name in ("n1", "n2")] == [0, 1]
