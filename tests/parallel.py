@@ -29,6 +29,8 @@ FIRST: Final = (
     "tests/flows/",
     "tests/chart/",
     "tests/ui/",
+    "tests/parity/",
+    "tests/properties/",
 )
 """Files and folders in the order in which they run; all others run after them.
 
