@@ -78,6 +78,8 @@ class Allocator:
     Attributes:
         allocated_devices: the allocated devices.
         classes: device classes by name.
+        planned_allocations: the uid of the last pod with claims that passed PreFilter of DynamicResources, and by node
+            name a tuple that starts with the allocation that Filter found. Other plugins read it.
     """
 
     def __init__(self, features: Features, clock: Clock) -> None:
@@ -85,6 +87,7 @@ class Allocator:
         self._clock = clock
         self.allocated_devices = AllocatedDevices(consumable_capacity=features.consumable_capacity)
         self.classes: Mapping[str, DeviceClass] = {}
+        self.planned_allocations: tuple[str, Mapping[str, tuple[NodeAllocation, object]]] = ("", {})
         self._slice_index = SliceIndex({}, partitionable_devices=features.partitionable_devices)
         self._slice_and_class_version: tuple[object, ...] = ()
         self._caches: dict[bytes, NodeAllocationCache] = {}

@@ -24,6 +24,7 @@ TESTED_PAGES = {
     "plugins.md",  # test_plugin_page.py
     "what-if.md",  # test_what_if_page.py
     "rebalance.md",  # test_rebalance_page.py
+    "shared-gpus.md",  # test_shared_gpus_page.py
 }  # fmt: skip
 BODY = """{"Pod": {"metadata": {"name": "trial", "namespace": "shop", "uid": "trial"},
   "spec": {"containers": [{"name": "app", "resources": {"requests": {"cpu": "750m", "memory": "1Gi"}}}]}},

@@ -224,6 +224,7 @@ class DynamicResources:
                 return error_status(str(invalid_selector))
         state_data.node_selectors = tuple(node_selectors)
         state_data.binding_failed = tuple(self._has_binding_failed(claim) for claim in state_data.claims)
+        self._allocator.planned_allocations = pod.uid, state_data.node_allocations
         return state_data
 
     def _validate_claim(self, claim: ResourceClaim, state_data: StateData) -> Status | None:

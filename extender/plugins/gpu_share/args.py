@@ -1,5 +1,6 @@
 """The options of GpuShare."""
 
+from collections.abc import Iterator
 from typing import Final
 
 import msgspec
@@ -15,6 +16,18 @@ RANDOM: Final = "Random"
 SCORE_POLICIES: Final = (RANDOM, "DotProd", "GpuClustering", "GpuPacking", "BestFit", FGD, FILL)
 
 
+class ClaimedDriver(msgspec.Struct, frozen=True, rename="camel"):
+    """A driver of DynamicResources whose devices are GPUs.
+
+    Attributes:
+        driver: the name of the driver in ResourceSlices.
+        resource: the capacity of a device, or the counter of a counter set, that measures how much of a GPU is free.
+    """
+
+    driver: str
+    resource: str = "memory"
+
+
 class GpuShareArgs(msgspec.Struct, frozen=True, rename="camel"):
     """Options of GpuShare.
 
@@ -24,15 +37,17 @@ class GpuShareArgs(msgspec.Struct, frozen=True, rename="camel"):
         wasteful_pods_wait: whether Fill lets pods wait that would waste most of the rest of a free GPU, although they
             fit; see `WastefulRequests`.
         seed: the seed of the policy Random.
+        dynamic_resources: the drivers whose devices are GPUs that resource claims allocate.
     """
 
     score_policy: str = FILL
     target_workload: tuple[TargetPod, ...] = ()
     wasteful_pods_wait: bool = True
     seed: int = 0
+    dynamic_resources: tuple[ClaimedDriver, ...] = ()
 
-    def validate(self, path: str, gates: FeatureGates) -> list[FieldError]:  # noqa: ARG002  the interface's signature
-        """Return an error for each unknown policy and each amount out of range."""
+    def validate(self, path: str, gates: FeatureGates) -> list[FieldError]:
+        """Return an error for each unknown policy, invalid driver and amount out of range."""
         errors: list[FieldError] = []
         if self.score_policy not in SCORE_POLICIES:
             supported = ", ".join(f'"{policy}"' for policy in SCORE_POLICIES)
@@ -40,4 +55,16 @@ class GpuShareArgs(msgspec.Struct, frozen=True, rename="camel"):
             errors.append(FieldError(child(path, "scorePolicy"), message))
         for index, pod in enumerate(self.target_workload):
             errors.extend(pod.validate(item(child(path, "targetWorkload"), index)))
-        return errors
+        return [*errors, *self._validate_drivers(child(path, "dynamicResources"), gates)]
+
+    def _validate_drivers(self, path: str, gates: FeatureGates) -> Iterator[FieldError]:
+        if self.dynamic_resources and "DynamicResourceAllocation" not in gates:
+            yield FieldError(path, "Forbidden: DynamicResourceAllocation feature gate is disabled")
+        seen_drivers: set[str] = set()
+        for index, entry in enumerate(self.dynamic_resources):
+            for name, text in (("driver", entry.driver), ("resource", entry.resource)):
+                if not text:
+                    yield FieldError(child(item(path, index), name), "Required value")
+            if entry.driver in seen_drivers:
+                yield FieldError(child(item(path, index), "driver"), f'Duplicate value: "{entry.driver}"')
+            seen_drivers.add(entry.driver)

@@ -12,11 +12,13 @@ from extender.cache.snapshot import NodeView, Snapshot
 from extender.cache.tables.arrays import IntArray
 from extender.cache.tables.change_log import HistoryId
 from extender.cache.tables.node_table import RowMapVersion
+from extender.plugins.gpu_share.claimed_gpus import CLAIMED, MIXED, ClaimedGpus
 from extender.plugins.gpu_share.gpu_request import (
     GPU_COUNT,
     GPU_MODEL,
     MAX_DEVICES,
     MILLI_PER_GPU,
+    NO_GPU,
     GpuRequest,
     get_gpu_request,
     parse_device_indices,
@@ -47,6 +49,8 @@ class NodeDevices:
         cpu: the free milli-CPU.
         memory: the memory of each GPU in MiB, on nodes whose GPUs HAMi's device plugin registered; 0 on other nodes.
             Empty if no node matters.
+        claimed: `CLAIMED` or `MIXED` for nodes whose GPUs resource claims allocate; 0 for other nodes. Empty if no node
+            matters. On nodes with claims, the kinds of requests are 1 if a GPU is partly used, and 2 if one is full.
     """
 
     free: IntArray
@@ -55,6 +59,7 @@ class NodeDevices:
     request_kinds: IntArray
     cpu: IntArray
     memory: IntArray = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
+    claimed: IntArray = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
 
     def take(self, rows: IntArray) -> "NodeDevices":
         """Return the entries of *rows*, int64."""
@@ -65,6 +70,7 @@ class NodeDevices:
             self.request_kinds[rows],
             self.cpu[rows],
             self.memory[rows] if len(self.memory) else self.memory,
+            self.claimed[rows] if len(self.claimed) else self.claimed,
         )
 
 
@@ -90,12 +96,17 @@ def get_request_kind(request: GpuRequest) -> int:
 class DeviceTable:
     """The GPUs of all nodes. `get` reads only the rows that changed since its previous call.
 
+    Args:
+        claimed_gpus: the GPUs that resource claims allocate; None if there are none.
+
     Attributes:
         model_positions: the position of each GPU model; "" is the model of nodes without the label.
         version: a number that changes with the content of the table.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, claimed_gpus: ClaimedGpus | None = None) -> None:
+        self._claimed_gpus = claimed_gpus
+        self._claimed_version: tuple[object, ...] = ()
         self.model_positions: dict[str, int] = {"": 0}
         self.version = 0
         self._versioned_row_by_name: tuple[RowMapVersion | None, dict[str, int]] = (None, {})
@@ -137,10 +148,13 @@ class DeviceTable:
         log_positions = (snapshot.node_log_position, snapshot.pod_log_position)
         devices = self._devices
         if devices is not None and self._history_id is snapshot.history_id and len(devices.cpu) == len(snapshot):
-            if log_positions == self._log_positions:
+            claims_changed = self._claimed_gpus is not None and self._claimed_version != self._claimed_gpus.version
+            if log_positions == self._log_positions and not claims_changed:
                 return devices
             node_log_position, pod_log_position = self._log_positions
             rows = snapshot.changed_rows(node_log_position=node_log_position, pod_log_position=pod_log_position)
+            if claims_changed and rows is not None:
+                rows = self._add_rows_of_claims(snapshot, rows)
             node_changed = log_positions[0] != node_log_position
             if rows is not None and not (node_changed and self._find_width(snapshot) > devices.free.shape[1]):
                 self._write(devices, snapshot, rows, rows)
@@ -152,9 +166,18 @@ class DeviceTable:
         self._mark_synced(snapshot)
         return devices
 
+    def _add_rows_of_claims(self, snapshot: Snapshot, rows: IntArray) -> IntArray | None:
+        """Return *rows* and those whose GPUs claims changed; None for all rows."""
+        names = self._claimed_gpus.list_nodes_changed_since(self._claimed_version) if self._claimed_gpus else None
+        if names is None:
+            return None
+        claimed_rows = [row for name in names if (row := snapshot.row(name)) is not None]
+        return np.union1d(rows, np.array(claimed_rows, dtype=np.int64))
+
     def _mark_synced(self, snapshot: Snapshot) -> None:
         self.version += 1
         self._history_id = snapshot.history_id
+        self._claimed_version = () if self._claimed_gpus is None else self._claimed_gpus.version
         self._log_positions = (snapshot.node_log_position, snapshot.pod_log_position)
         if self._versioned_row_by_name[0] != snapshot.row_map_version:
             row_by_name = {name: row for row, name in enumerate(snapshot.names)}
@@ -163,10 +186,12 @@ class DeviceTable:
     def _find_width(self, snapshot: Snapshot) -> int:
         counts = snapshot.view().allocatable(snapshot.symbols.resources.intern(GPU_COUNT))
         registered = (len(_get_registered_devices(node)) for node in snapshot.nodes)
-        return max(_MIN_WIDTH, min(MAX_DEVICES, int(counts.max(initial=0))), max(registered, default=0))
+        claimed = () if self._claimed_gpus is None else map(self._claimed_gpus.count, snapshot.nodes)
+        listed_counts = max(registered, default=0), max(claimed, default=0)
+        return max(_MIN_WIDTH, min(MAX_DEVICES, int(counts.max(initial=0))), *listed_counts)
 
     def _read(self, snapshot: Snapshot, rows: IntArray, width: int) -> NodeDevices:
-        devices = NodeDevices(np.zeros((len(rows), width), dtype=np.int64), *np.zeros((5, len(rows)), dtype=np.int64))
+        devices = NodeDevices(np.zeros((len(rows), width), dtype=np.int64), *np.zeros((6, len(rows)), dtype=np.int64))
         self._write(devices, snapshot, rows, slice(None))
         devices.model[:] = self._find_models(snapshot.view(rows))
         return devices
@@ -178,9 +203,14 @@ class DeviceTable:
         counts = view.allocatable(resources.intern(GPU_COUNT)).clip(0, devices.free.shape[1])
         pods_by_row = snapshot.pods_by_row(rows)
         free = np.zeros((len(rows), devices.free.shape[1]), dtype=np.int64)
-        kinds, memory = np.zeros((2, len(rows)), dtype=np.int64)
+        kinds, memory, claimed = np.zeros((3, len(rows)), dtype=np.int64)
         for position, (row, count) in enumerate(zip(rows.tolist(), counts.tolist(), strict=True)):
-            if count:
+            if claimed_milli := self._measure_claimed(snapshot.nodes[row]):
+                counts[position] = len(claimed_milli)
+                free[position, : len(claimed_milli)] = claimed_milli
+                kinds[position] = _find_kinds_of_shares(claimed_milli)
+                claimed[position] = MIXED if any(map(_requests_gpu, pods_by_row[position])) else CLAIMED
+            elif count:
                 free[position, :count], kinds[position] = _read_node(count, pods_by_row[position])
             elif registered := _get_registered_devices(snapshot.nodes[row]):
                 counts[position] = len(registered)
@@ -190,7 +220,10 @@ class DeviceTable:
                 self._registered[snapshot.names[row]] = registered
         devices.free[positions], devices.device_count[positions], devices.request_kinds[positions] = free, counts, kinds
         devices.cpu[positions] = view.allocatable(cpu) - view.requested(cpu)
-        devices.memory[positions] = memory
+        devices.memory[positions], devices.claimed[positions] = memory, claimed
+
+    def _measure_claimed(self, node: Node) -> tuple[int, ...]:
+        return () if self._claimed_gpus is None else self._claimed_gpus.measure(node)
 
     def _find_models(self, view: NodeView) -> IntArray:
         value_ids = view.label_value_ids(GPU_MODEL)
@@ -220,6 +253,17 @@ def _read_node(device_count: int, pods: Collection[AssignedPodInfo]) -> tuple[li
     for request in sorted(requests_without_indices, reverse=True):
         assign_devices(free, request, ())
     return free, kinds
+
+
+def _find_kinds_of_shares(free: Sequence[int]) -> int:
+    """Return the bit mask of the requests, from the free milli of GPUs that claims allocate."""
+    shared = any(0 < milli < MILLI_PER_GPU for milli in free)
+    return shared * get_request_kind(GpuRequest(1, 1)) | (0 in free) * get_request_kind(GpuRequest(MILLI_PER_GPU, 1))
+
+
+def _requests_gpu(pod: AssignedPodInfo) -> bool:
+    """Return whether *pod* requests a GPU in another way than by a claim."""
+    return get_gpu_request(pod) != NO_GPU or read_hami_request(pod.pod) is not None
 
 
 def _get_registered_devices(node: Node) -> tuple[RegisteredDevice, ...]:

@@ -76,11 +76,14 @@ class FillTables:
         if request.is_shared:
             scores: IntArray = self.score_devices(devices, request, cpu).max(axis=1)
             return scores
-        remaining = remove_whole_gpus(devices, request, cpu)
+        return self.score_change(devices, remove_whole_gpus(devices, request, cpu))
+
+    def score_change(self, devices: NodeDevices, remaining: NodeDevices) -> IntArray:
+        """Return a score for each node, if a pod leaves *remaining* of *devices*."""
         unused_costs = self._unused_costs
         loss = self._compute_unfilled(remaining) - self._compute_unfilled(devices)
         loss += unused_costs[remaining.free].sum(axis=1) - unused_costs[devices.free].sum(axis=1)
-        return _round(-loss - self._compute_cost(devices, request))
+        return _round(-loss - self._compute_cost(devices, (devices.free - remaining.free).sum(axis=1)))
 
     def score_devices(self, devices: NodeDevices, request: GpuRequest, cpu: int) -> IntArray:
         """Return a score for each GPU, shape (nodes, width), for a request of a part of one GPU."""
@@ -99,12 +102,12 @@ class FillTables:
         unused_costs = self._unused_costs
         loss = unfilled - self._compute_unfilled(devices)[:, None] + unused_costs[remaining] - unused_costs[free]
         scores: IntArray = np.where(
-            fits, _round(-loss - self._compute_cost(devices, request)[:, None]), _TOO_FULL_SCORE
+            fits, _round(-loss - self._compute_cost(devices, request.total)[:, None]), _TOO_FULL_SCORE
         )
         return scores
 
-    def _compute_cost(self, devices: NodeDevices, request: GpuRequest) -> FloatArray:
-        cost: FloatArray = self._model_costs[devices.model] * request.total + _FREE_CPU_COST * devices.cpu
+    def _compute_cost(self, devices: NodeDevices, milli: IntArray | int) -> FloatArray:
+        cost: FloatArray = self._model_costs[devices.model] * milli + _FREE_CPU_COST * devices.cpu
         cost += _FREE_GPU_COST * devices.free.sum(axis=1)
         return cost
 

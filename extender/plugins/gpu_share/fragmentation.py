@@ -63,7 +63,10 @@ class FragmentationTables:
         if request.is_shared:
             scores: IntArray = self.score_devices(devices, request, cpu).max(axis=1)
             return scores.clip(0)
-        remaining = remove_whole_gpus(devices, request, cpu)
+        return self.score_change(devices, remove_whole_gpus(devices, request, cpu))
+
+    def score_change(self, devices: NodeDevices, remaining: NodeDevices) -> IntArray:
+        """Return a score from 0 to 100 for each node, if a pod leaves *remaining* of *devices*."""
         return _scale(self.compute_fragmentation(devices) - self.compute_fragmentation(remaining))
 
     def score_devices(self, devices: NodeDevices, request: GpuRequest, cpu: int) -> IntArray:

@@ -13,28 +13,35 @@ writes `hami.io/vgpu-devices-to-allocate` and HAMi's other annotations. Nodes do
 NodeResourcesFit needs them in `ignoredResources`. HAMi's own scheduler must not run beside it. A pod with several GPUs
 gets whole GPUs. Annotations that select types or UUIDs of GPUs are not supported.
 
+DynamicResources allocates the GPUs of resource claims. With the option `dynamicResources`, the scores count the GPUs
+that its allocation leaves on a node.
+
 **Rejects** a node without enough free GPUs (`node(s) didn't have enough free GPUs`). Also rejects a node if its GPU
 model is not in the pod's annotation `alibabacloud.com/gpu-card-model` (`node(s) didn't have the requested GPU model`).
-Rejects a pod with an invalid request in PreFilter.
+A node whose GPUs claims allocate rejects other requests (`node(s) had GPUs that only resource claims can allocate`). It
+rejects claims while other pods use its GPUs (`node(s) had GPUs for resource claims that pods without claims use`). An
+invalid request is rejected in PreFilter.
 
 **Scores** by `scorePolicy`. Random, DotProd, GpuClustering, GpuPacking, BestFit and FGD are those of the paper "Beware
 of Fragmentation" (USENIX ATC'23). Fill prefers the node that the target workload can fill best afterwards. FGD and Fill
 choose the GPU with the best score. Random chooses a random GPU. The other policies choose the GPU with the least
 sufficient free part. The scores of Fill and Random are scaled so that only the best nodes have 100.
 
-**Requeued on** a deleted pod, a new node, or changed labels, annotations or allocatable resources of a node.
+**Requeued on** a deleted pod, a new node, or changed labels, annotations or allocatable resources of a node. With
+`dynamicResources` also on changes of resource slices.
 
 **Options** `scorePolicy`. `targetWorkload`: the expected pods of FGD and Fill, a list of `cpu` (milli-CPU), `gpuMilli`
 (of each GPU), `gpuCount`, `gpuModels` and `weight`; without it, the pods seen so far are used. `wastefulPodsWait`, of
 Fill: when few GPUs are free, a pod that would waste most of the rest of a free GPU waits for a GPU that is in use, but
-only while less demand waits than parts of GPUs are useless. `seed` of Random.
+only while less demand waits than parts of GPUs are useless. `seed` of Random. `dynamicResources`: the
+drivers of GPUs, a list of `driver` and `resource`, the capacity or counter that measures a GPU, `memory` by default.
 
 Source: hkust-adsl/kubernetes-scheduler-simulator pkg/simulator/plugin/open_gpu_share.go, GpuSharePlugin.Filter,
 GpuSharePlugin.Reserve, allocateGpuIdBasedOnBestFit, allocateGpuIdBasedOnRandomFit.
 """
 
 from collections.abc import Hashable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar, Final
 from zlib import crc32
 
@@ -52,6 +59,7 @@ from extender.framework.extension_points import DependsOn, PreFilterResult
 from extender.framework.plugin_args import PluginArgs
 from extender.framework.status import Code, Reason, Rejection, Status, error_status, unresolvable_status
 from extender.plugins.gpu_share.args import FILL, RANDOM, GpuShareArgs
+from extender.plugins.gpu_share.claimed_gpus import ONLY_CLAIMS, ClaimedGpus, make_request
 from extender.plugins.gpu_share.device_table import DeviceTable, NodeDevices
 from extender.plugins.gpu_share.gpu_request import (
     GPU_INDEX,
@@ -74,19 +82,12 @@ from extender.plugins.gpu_share.hami import (
     make_lock,
     read_hami_request,
 )
-from extender.plugins.gpu_share.policies import (
-    SCORE_FUNCTIONS,
-    WORKLOAD_POLICIES,
-    WorkloadTables,
-    choose_best_device,
-    choose_whole_gpus,
-    make_workload_tables,
-)
-from extender.plugins.gpu_share.published_scores import hash_nodes
-from extender.plugins.gpu_share.target_workload import TargetWorkload, WorkloadHistogram, merge_pods
-from extender.plugins.gpu_share.wasteful_requests import WaitingDemand, WastefulRequests
+from extender.plugins.gpu_share.policies import SCORE_FUNCTIONS, WorkloadTables, choose_best_device, choose_whole_gpus
+from extender.plugins.gpu_share.published_scores import hash_nodes, score_allocation
+from extender.plugins.gpu_share.workload_state import WorkloadState
 
 _TOO_FEW: Final = Reason("node(s) didn't have enough free GPUs")
+_NO_ALLOCATOR: Final = error_status("option dynamicResources of GpuShare needs the plugin DynamicResources")
 _WRONG_MODEL: Final = Reason("node(s) didn't have the requested GPU model", Code.UNRESOLVABLE)
 
 
@@ -102,6 +103,7 @@ class PreFilterState:
         workload_tables: the tables of the policy; None for policies without a target workload.
         device_table_version: the version of the device table that the cycle reads.
         hami: the request in HAMi's resources; `request` is then that on the largest GPUs.
+        has_claims: whether DynamicResources may allocate GPUs for the pod.
         chosen_devices: the chosen GPUs by node name.
         annotations: the annotations of the decision by node name.
         locked: whether PreBind wrote HAMi's lock on the node.
@@ -114,6 +116,7 @@ class PreFilterState:
     workload_tables: WorkloadTables | None = None
     device_table_version: int = 0
     hami: HamiRequest | None = None
+    has_claims: bool = False
     chosen_devices: dict[str, tuple[int, ...]] = field(default_factory=dict)
     annotations: dict[str, dict[str, str]] = field(default_factory=dict)
     locked: bool = False
@@ -135,28 +138,28 @@ class GpuShare:
         self._clock = clock or SystemClock()
         self._args = args.options
         self._policy = args.options.score_policy
-        self._device_table = DeviceTable()
-        self._workload = TargetWorkload(merge_pods(args.options.target_workload))
-        self._histogram: WorkloadHistogram | None = None
-        self._workload_tables: WorkloadTables | None = None
-        self._workload_tables_key: tuple[int, int, int] | None = None
-        self._must_wait = False
-        self._wasteful_requests: WastefulRequests | None = None
-        self._waiting_demand = WaitingDemand()
+        drivers = {entry.driver: entry.resource for entry in args.options.dynamic_resources}
+        self._claimed_gpus = ClaimedGpus(drivers, args.shared_state) if drivers else None
+        self._device_table = DeviceTable(self._claimed_gpus)
+        self._workload = WorkloadState(args.options, self._device_table, self._claimed_gpus)
+        self._must_wait = self._has_claims = False
         self._versioned_node_hashes: tuple[Any, IntArray] | None = None
 
     # -- PreFilter and Filter
 
     def pre_filter(self, pod: PodInfo, snapshot: Snapshot) -> PreFilterResult:
-        """Read the request of the pod. Skip Filter for a pod without a GPU request."""
+        """Read the request of the pod. Skip Filter for a pod without a GPU request and without claims."""
+        if self._claimed_gpus is not None and not self._claimed_gpus.sync(snapshot):
+            return PreFilterResult(status=_NO_ALLOCATOR)
+        self._has_claims = self._claimed_gpus is not None and self._claimed_gpus.has_claims(pod)
         devices = self._device_table.get(snapshot.view())
         hami = read_hami_request(pod.pod)
         request = get_gpu_request(pod) if hami is None else self._make_largest_request(pod, hami)
         if isinstance(request, str):
             return PreFilterResult(status=unresolvable_status(request))
         cpu = dict(pod.signature.requests).get(snapshot.symbols.resources.intern("cpu"), 0)
-        tables = self._get_workload_tables(pod, snapshot, devices)
-        self._must_wait = self._update_waiting_demand(pod, devices, request)
+        tables = self._workload.update_tables(pod, snapshot, devices)
+        self._must_wait = self._workload.update_waiting_demand(pod, devices, request)
         state = PreFilterState(
             request,
             cpu,
@@ -165,8 +168,9 @@ class GpuShare:
             tables,
             self._device_table.version,
             hami if isinstance(hami, HamiRequest) else None,
+            self._has_claims,
         )
-        return PreFilterResult(state=state, skip=request == NO_GPU)
+        return PreFilterResult(state=state, skip=request == NO_GPU and not self._has_claims)
 
     def _make_largest_request(self, pod: PodInfo, hami: HamiRequest | str) -> GpuRequest | str:
         """Return the request on the GPUs with the largest memory, or a message if it is not supported."""
@@ -178,49 +182,23 @@ class GpuShare:
             return f"annotation {name} is not supported"
         return hami.make_gpu_request(self._device_table.find_hami_memory())
 
-    def _update_waiting_demand(self, pod: PodInfo, devices: NodeDevices, request: GpuRequest) -> bool:
-        """Count the pod as waiting until it is reserved. Return whether it must wait for a GPU that is in use."""
-        if self._wasteful_requests is None:
-            return False
-        self._waiting_demand.remove(pod.uid)
-        milli, version = self._waiting_demand.milli, self._device_table.version
-        must_wait = self._wasteful_requests.must_wait(devices, request, milli, version)
-        self._waiting_demand.add(pod.uid, request.total)
-        return must_wait
-
-    def _get_workload_tables(self, pod: PodInfo, snapshot: Snapshot, devices: NodeDevices) -> WorkloadTables | None:
-        """Return the tables of the policy. Make them again if the workload or the number of models or GPUs changed."""
-        if self._policy not in WORKLOAD_POLICIES:
-            return None
-        if not self._args.target_workload:
-            self._workload = self._learn_workload(pod, snapshot)
-        model_positions = self._device_table.model_positions
-        key = (self._workload.version, len(model_positions), int(devices.device_count.sum()))
-        if self._workload_tables is None or self._workload_tables_key != key:
-            gpus = np.bincount(devices.model, weights=devices.device_count, minlength=len(model_positions)).astype(
-                np.int64
-            )
-            self._workload_tables = make_workload_tables(self._policy, self._workload.pods, model_positions, gpus)
-            self._workload_tables_key = key
-            if self._policy == FILL and self._args.wasteful_pods_wait:
-                self._wasteful_requests = WastefulRequests(self._workload.pods, model_positions)
-        return self._workload_tables
-
-    def _learn_workload(self, pod: PodInfo, snapshot: Snapshot) -> TargetWorkload:
-        if self._histogram is None:
-            self._histogram = WorkloadHistogram(snapshot.symbols.resources.intern("cpu"))
-            self._histogram.add(snapshot.assigned_pods())
-        self._histogram.device_memory = self._device_table.find_hami_memory()
-        return self._histogram.add((pod,))
-
     def filter_cache_key(self, pod: PodInfo) -> Hashable | None:
-        """Return the request, the accepted models, and whether the pod must wait."""
-        return get_gpu_request(pod), read_hami_request(pod.pod), get_annotated_models(pod.pod), self._must_wait
+        """Return the request, the accepted models, the slices, and whether the pod must wait; None with claims."""
+        if self._has_claims:
+            return None
+        slices = None if self._claimed_gpus is None else self._claimed_gpus.slices_version
+        return get_gpu_request(pod), read_hami_request(pod.pod), get_annotated_models(pod.pod), self._must_wait, slices
 
-    def filter(self, pod: PodInfo, nodes: NodeView, state: PreFilterState) -> Sequence[Rejection]:  # noqa: ARG002
-        """Reject nodes of another GPU model, and nodes without enough free GPUs."""
+    def filter(self, pod: PodInfo, nodes: NodeView, state: PreFilterState) -> Sequence[Rejection]:
+        """Reject nodes of another GPU model, and nodes without enough free GPUs of the kind that the pod requests."""
         devices = self._device_table.get(nodes)
-        rejections = []
+        rejections = list[Rejection]()
+        if state.has_claims and self._claimed_gpus is not None:
+            rejections += self._claimed_gpus.reject_mixed_nodes(pod, nodes, devices.claimed)
+        if state.request == NO_GPU:
+            return rejections
+        if self._claimed_gpus is not None:
+            rejections.append(Rejection(devices.claimed > 0, ONLY_CLAIMS))
         if state.models:
             accepted = [
                 position for name, position in self._device_table.model_positions.items() if name in state.models
@@ -234,23 +212,27 @@ class GpuShare:
             fits = (devices.free >= state.request.milli) & (devices.memory[:, None] == 0)
         if state.must_wait:
             fits &= devices.free < MILLI_PER_GPU
-        rejections.append(Rejection(np.count_nonzero(fits, axis=1) < state.request.count, _TOO_FEW))
+        too_few = np.count_nonzero(fits, axis=1) < state.request.count
+        rejections.append(Rejection(too_few & (devices.claimed == 0), _TOO_FEW))
         return tuple(rejection for rejection in rejections if rejection.nodes.any())
 
     # -- Score
 
     def score_cache_key(self, pod: PodInfo) -> Hashable | None:
-        """Return the requests, the tables' version, and whether the pod must wait; None for the policy Random."""
-        if self._policy == RANDOM:
+        """Return what the score depends on besides the nodes; None for the policy Random and for a pod with claims."""
+        if self._policy == RANDOM or self._has_claims:
             return None
         request = get_gpu_request(pod), read_hami_request(pod.pod)
-        return pod.signature.requests, request, self._workload_tables_key, self._must_wait
+        claims = None if self._claimed_gpus is None else self._claimed_gpus.version
+        return pod.signature.requests, request, self._workload.tables_key, self._must_wait, claims
 
     def score(self, pod: PodInfo, nodes: NodeView, state: PreFilterState) -> IntArray:
         """Return the score of the policy for each node."""
         if self._policy == RANDOM:
             return hash_nodes(nodes.take(self._get_node_hashes(nodes.snapshot)), self._hash_pod(pod))
         devices = self._device_table.get(nodes)
+        if state.has_claims and state.request == NO_GPU and self._claimed_gpus is not None:
+            return self._score_claims(pod, nodes, devices, state)
         if state.hami is None:
             return self._score_request(devices, state.request, state)
         scores = np.zeros(len(devices.memory), dtype=np.int64)
@@ -258,6 +240,17 @@ class GpuShare:
             rows = np.flatnonzero(devices.memory == memory)
             scores[rows] = self._score_request(devices.take(rows), state.hami.make_gpu_request(memory), state)
         return scores
+
+    def _score_claims(self, pod: PodInfo, nodes: NodeView, devices: NodeDevices, state: PreFilterState) -> IntArray:
+        """Return the score of the GPUs that the allocation of DynamicResources leaves on each node."""
+        claimed_gpus, free = self._claimed_gpus, devices.free
+        after = free if claimed_gpus is None else claimed_gpus.measure_after(pod, nodes, free)
+        remaining, taken = replace(devices, free=after, cpu=devices.cpu - state.cpu), free - after
+        positions = np.flatnonzero(taken.any(axis=1))
+        self._workload.learn_claims(pod, make_request(taken[positions[0]].tolist() if len(positions) else []))
+        if state.workload_tables is None:
+            return score_allocation(self._policy, devices, remaining)
+        return state.workload_tables.score_change(devices, remaining)
 
     def _score_request(self, devices: NodeDevices, request: GpuRequest, state: PreFilterState) -> IntArray:
         if state.workload_tables is None:
@@ -300,7 +293,7 @@ class GpuShare:
         if isinstance(state, PreFilterState) and state.request == NO_GPU:
             return None
         if self._choose_devices(pod.pod, node_name, state):
-            self._waiting_demand.remove(pod.uid)
+            self._workload.waiting_demand.remove(pod.uid)
             return None
         return error_status(f'the GPUs of node "{node_name}" changed')
 
@@ -394,7 +387,10 @@ class GpuShare:
         """Return the events that may free GPUs."""
         node_actions = ActionType.ADD | ActionType.UPDATE_NODE_ALLOCATABLE | ActionType.UPDATE_NODE_LABEL
         node_actions |= ActionType.UPDATE_NODE_ANNOTATION
-        return (
+        events = (
             ClusterEventWithHint(EventResource.ASSIGNED_POD, ActionType.DELETE),
             ClusterEventWithHint(EventResource.NODE, node_actions),
         )
+        if self._claimed_gpus is None:
+            return events
+        return *events, ClusterEventWithHint(EventResource.RESOURCE_SLICE, ActionType.ALL)

@@ -40,6 +40,9 @@ class WorkloadTables(Protocol):
     def score_devices(self, devices: NodeDevices, request: GpuRequest, cpu: int) -> IntArray:
         """Return a score for each GPU, shape (nodes, width), for a request of a part of one GPU."""
 
+    def score_change(self, devices: NodeDevices, remaining: NodeDevices) -> IntArray:
+        """Return a score for each node, if a pod leaves *remaining* of *devices*."""
+
 
 def make_workload_tables(
     policy: str, pods: tuple[TargetPod, ...], model_positions: Mapping[str, int], gpus_by_model: IntArray

@@ -22,38 +22,74 @@ _MAX_GPU_MILLI: Final = 8 * MILLI_PER_GPU
 
 def score_dot_prod(devices: NodeDevices, request: GpuRequest, cpu: int) -> IntArray:
     """Prefer the smallest product of the free amounts and the requests, *cpu* in milli-CPU."""
-    gpu_product = devices.free.sum(axis=1) / _MAX_GPU_MILLI * request.total / _MAX_GPU_MILLI
-    product = (devices.cpu / _MAX_MILLI_CPU * cpu / _MAX_MILLI_CPU + gpu_product) / 2
-    return _truncate(100 * (1 - product))
+    return _score_dot_prod(devices, request.total, cpu)
 
 
 def score_best_fit(devices: NodeDevices, request: GpuRequest, cpu: int) -> IntArray:
     """Prefer the least CPU and GPU that is left on the node."""
-    remaining_share = (devices.cpu - cpu) / _MAX_MILLI_CPU * 0.5 + (
-        devices.free.sum(axis=1) - request.total
-    ) / _MAX_GPU_MILLI * 0.5
-    return _truncate((1 - remaining_share) * 100)
+    return _score_best_fit(devices, request.total, cpu)
 
 
 def score_gpu_clustering(devices: NodeDevices, request: GpuRequest, cpu: int) -> IntArray:  # noqa: ARG001  the policies' signature
     """Prefer nodes whose pods have requests of the same kind, and among them the fullest."""
     if not request.count:
         return np.zeros(len(devices.cpu), dtype=np.int64)
-    fullness = 25 * (_MAX_GPU_MILLI - devices.free.sum(axis=1)) // _MAX_GPU_MILLI
-    kind, kinds = get_request_kind(request), devices.request_kinds
-    same_kind = np.where(kinds == kind, 75, 50)
-    scores: IntArray = fullness + np.where(kinds & kind, same_kind, np.where(kinds == 0, 25, 0))
-    return scores
+    return _score_gpu_clustering(devices, get_request_kind(request))
 
 
 def score_gpu_packing(devices: NodeDevices, request: GpuRequest, cpu: int) -> IntArray:  # noqa: ARG001  the policies' signature
     """Prefer shared GPUs with little left, then free GPUs on a used node, then nodes without pods on GPUs."""
     if not request.count:
         return np.zeros(len(devices.cpu), dtype=np.int64)
-    whole_free = (devices.free == MILLI_PER_GPU).sum(axis=1)
     usable = np.where(devices.free >= request.milli, devices.free, 2 * MILLI_PER_GPU)
     usable.sort(axis=1)
-    taken = usable[:, : request.count]
+    return _score_gpu_packing(devices, usable[:, : request.count])
+
+
+def score_allocation(policy: str, devices: NodeDevices, remaining: NodeDevices) -> IntArray:
+    """Return the score of one of these policies except Random, if a pod leaves *remaining* of *devices*.
+
+    GpuClustering compares whether parts of GPUs are taken or whole ones. A pod that takes no GPU has the score of a pod
+    without a request.
+    """
+    cpu, taken = devices.cpu - remaining.cpu, devices.free - remaining.free
+    if policy == "DotProd":
+        return _score_dot_prod(devices, taken.sum(axis=1), cpu)
+    if policy == "BestFit":
+        return _score_best_fit(devices, taken.sum(axis=1), cpu)
+    if policy == "GpuClustering":
+        shared, whole = GpuRequest(1, 1), GpuRequest(MILLI_PER_GPU, 1)
+        takes_part = ((taken > 0) & (taken < MILLI_PER_GPU)).any(axis=1)
+        scores = _score_gpu_clustering(devices, np.where(takes_part, get_request_kind(shared), get_request_kind(whole)))
+    else:
+        scores = _score_gpu_packing(devices, np.where(taken > 0, devices.free, 0))
+    return np.where(taken.any(axis=1), scores, 0)
+
+
+def _score_dot_prod(devices: NodeDevices, milli: IntArray | int, cpu: IntArray | int) -> IntArray:
+    gpu_product = devices.free.sum(axis=1) / _MAX_GPU_MILLI * milli / _MAX_GPU_MILLI
+    product = (devices.cpu / _MAX_MILLI_CPU * cpu / _MAX_MILLI_CPU + gpu_product) / 2
+    return _truncate(100 * (1 - product))
+
+
+def _score_best_fit(devices: NodeDevices, milli: IntArray | int, cpu: IntArray | int) -> IntArray:
+    remaining_share = (devices.cpu - cpu) / _MAX_MILLI_CPU * 0.5 + (
+        devices.free.sum(axis=1) - milli
+    ) / _MAX_GPU_MILLI * 0.5
+    return _truncate((1 - remaining_share) * 100)
+
+
+def _score_gpu_clustering(devices: NodeDevices, kind: IntArray | int) -> IntArray:
+    fullness = 25 * (_MAX_GPU_MILLI - devices.free.sum(axis=1)) // _MAX_GPU_MILLI
+    kinds = devices.request_kinds
+    same_kind = np.where(kinds == kind, 75, 50)
+    scores: IntArray = fullness + np.where(kinds & kind, same_kind, np.where(kinds == 0, 25, 0))
+    return scores
+
+
+def _score_gpu_packing(devices: NodeDevices, taken: IntArray) -> IntArray:
+    """Return the scores for pods that take GPUs with the free milli *taken*, shape (nodes, any)."""
+    whole_free = (devices.free == MILLI_PER_GPU).sum(axis=1)
     whole_taken = (taken == MILLI_PER_GPU).sum(axis=1)
     on_shared_gpus = (100 - (taken * 100 // MILLI_PER_GPU).sum(axis=1) // 10).clip(50, 100)
     on_used_node = (50 - whole_taken).clip(33)

@@ -3,7 +3,7 @@
 Source: hkust-adsl/kubernetes-scheduler-simulator pkg/utils/frag.go, GetTypicalPods.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -82,6 +82,11 @@ def make_target_pod(pod: PodInfo | AssignedPodInfo, cpu_id: int, device_memory: 
     request = hami.make_gpu_request(device_memory) if isinstance(hami, HamiRequest) else get_gpu_request(pod)
     if isinstance(request, str) or request.milli > MILLI_PER_GPU:
         return None
+    return make_kind(pod, cpu_id, request)
+
+
+def make_kind(pod: PodInfo | AssignedPodInfo, cpu_id: int, request: GpuRequest) -> TargetPod:
+    """Return the kind of *pod* with this GPU request and the weight 1."""
     cpu = dict(pod.signature.requests).get(cpu_id, _DEFAULT_CPU)
     return TargetPod(cpu, request.milli, request.count, tuple(sorted(get_gpu_models(pod.pod))))
 
@@ -130,12 +135,16 @@ class WorkloadHistogram:
 
     Attributes:
         device_memory: the memory of a GPU in MiB, for requests in HAMi's resources.
+        has_claims: returns whether claims allocate GPUs for a pod; None if they allocate none for any pod.
+        find_claimed_request: returns what the claims of such a pod take, or None if that is not known yet.
         workload: the target workload.
     """
 
     def __init__(self, cpu_id: int) -> None:
         self._cpu_id = cpu_id
         self.device_memory = 0
+        self.has_claims: Callable[[PodInfo | AssignedPodInfo], bool] | None = None
+        self.find_claimed_request: Callable[[PodInfo | AssignedPodInfo], GpuRequest | None] = lambda _: None
         self._weights: dict[TargetPod, float] = {}
         self._counted_uids: dict[str, None] = {}
         self._next_weight = 1.0
@@ -157,10 +166,21 @@ class WorkloadHistogram:
             self.workload = TargetWorkload(merge_pods(kinds), self.workload.version + 1)
         return self.workload
 
+    def add_claimed(self, pod: PodInfo, request: GpuRequest) -> None:
+        """Count a pod whose claims take *request*, unless it was counted before."""
+        if pod.uid not in self._counted_uids:
+            self._add_kind(pod, make_kind(pod, self._cpu_id, request))
+
     def _add_pod(self, pod: PodInfo | AssignedPodInfo) -> None:
-        kind = make_target_pod(pod, self._cpu_id, self.device_memory)
-        if kind is None:
-            return
+        if self.has_claims is not None and self.has_claims(pod):
+            request = self.find_claimed_request(pod)
+            kind = None if request is None else make_kind(pod, self._cpu_id, request)
+        else:
+            kind = make_target_pod(pod, self._cpu_id, self.device_memory)
+        if kind is not None:
+            self._add_kind(pod, kind)
+
+    def _add_kind(self, pod: PodInfo | AssignedPodInfo, kind: TargetPod) -> None:
         self._counted_uids[pod.uid] = None
         if len(self._counted_uids) > _HALF_LIFE:
             del self._counted_uids[next(iter(self._counted_uids))]

@@ -3,9 +3,22 @@
 import numpy as np
 import pytest
 
+from extender.api.kinds.devices import ResourceClaim, ResourceSlice
+from extender.plugins.gpu_share.claimed_gpus import CLAIMED, MIXED, ClaimedGpus
 from extender.plugins.gpu_share.device_table import DeviceTable, assign_devices
 from extender.plugins.gpu_share.gpu_request import GpuRequest
 from extender.testing import make_cluster, make_node
+from tests.build import make_object
+from tests.unit.dra.builders import make_allocator
+from tests.unit.plugins.gpu_share.claim_builders import (
+    DRIVER,
+    device_slice,
+    gpu_nodes,
+    memory_claim,
+    partitioned_gpu,
+    share,
+    shared_device,
+)
 from tests.unit.plugins.gpu_share.gpu_builders import gpu_node, read_devices, shared_pod, whole_pod
 
 
@@ -79,3 +92,51 @@ def test_a_table_sees_new_nodes_and_wider_ones() -> None:
     devices = table.get(cluster.cache.snapshot().view())
     assert devices.free.shape == (2, 16)
     assert devices.device_count.tolist() == [3, 16]
+
+
+def test_a_table_follows_the_claims() -> None:
+    """Claims change the free GPUs of their node only. A slice with more GPUs than before makes the table wider."""
+    cluster = make_cluster(*gpu_nodes("a", "b"), gpu_node("own"), shared_pod("p", 300, "own", "0"))
+    gpus = ClaimedGpus({DRIVER: "memory"}, {"DynamicResources": make_allocator({"DRAConsumableCapacity": True})})
+    table, cache = DeviceTable(gpus), cluster.cache
+
+    def read_free() -> list[list[int]]:
+        snapshot = cache.snapshot()
+        gpus.sync(snapshot)
+        return table.get(snapshot.view()).free[:, :2].tolist()
+
+    assert read_free() == [[1000, 1000], [1000, 1000], [700, 1000]]
+    version = table.version
+    assert read_free()[0] == [1000, 1000]
+    assert table.version == version
+    cache.add_or_update_object(make_object(memory_claim("c", "60Gi", share("gpu-1", "60Gi"), node="b")))
+    assert read_free() == [[1000, 1000], [1000, 250], [700, 1000]]
+    cache.remove_object(ResourceClaim, "default/c")
+    assert read_free() == [[1000, 1000], [1000, 1000], [700, 1000]]
+    many = device_slice("a", [shared_device(f"gpu-{number}") for number in range(12)])
+    cache.add_or_update_object(make_object(many))
+    read_free()
+    snapshot = cache.snapshot()
+    assert table.get(snapshot.view()).free.sum(axis=1).tolist() == [12_000, 2000, 1700]
+    cache.remove_object(ResourceSlice, "slice-a")
+    assert read_free()[0] == [0, 0]
+
+
+def test_nodes_with_claimed_gpus_are_marked() -> None:
+    """Of the partitions a half is taken. The node `mixed` has a pod that requests a GPU without a claim."""
+    taken = memory_claim("c", "40Gi", {"device": "half-0"}, node="parts")
+    slices = [
+        *partitioned_gpu("parts"),
+        device_slice("mixed", [{"name": "gpu-0"}]),
+        device_slice("both", [{"name": "g"}]),
+    ]
+    nodes = [make_node("parts"), gpu_node("mixed"), gpu_node("both"), gpu_node("own")]
+    cluster = make_cluster(*nodes, *slices, taken, shared_pod("p", 300, "mixed", "0"))
+    gpus = ClaimedGpus({DRIVER: "memory"}, {"DynamicResources": make_allocator()})
+    snapshot = cluster.cache.snapshot()
+    assert gpus.sync(snapshot)
+    devices = DeviceTable(gpus).get(snapshot.view())
+    assert devices.claimed.tolist() == [CLAIMED, MIXED, CLAIMED, 0]
+    assert devices.device_count.tolist() == [1, 1, 1, 2]
+    assert devices.free[:, :2].tolist() == [[500, 0], [1000, 0], [1000, 0], [1000, 1000]]
+    assert devices.request_kinds.tolist() == [1, 0, 0, 0]

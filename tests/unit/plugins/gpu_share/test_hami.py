@@ -254,4 +254,4 @@ def test_learnt_pods_count_with_the_memory_of_the_nodes() -> None:
     cluster = make_cluster(hami_node("a"), hami_pod("p", gpu="1", gpumem="4000"))
     scheduler = Scheduler(cluster.cache, "FGD", learned=True)
     assert scheduler.place(cluster.pod("p"), assume_first=True) is not None
-    assert [(pod.gpu_milli, pod.gpu_count) for pod in scheduler.plugin._workload.pods] == [(250, 1)]
+    assert [(pod.gpu_milli, pod.gpu_count) for pod in scheduler.plugin._workload.target.pods] == [(250, 1)]

@@ -218,7 +218,7 @@ def test_the_target_workload_is_learned_from_the_pods_seen() -> None:
     scheduler = Scheduler(cluster.cache, "Fill", learned=True)
     for number in range(4):
         assert scheduler.place(cluster.pod(f"p{number}"), assume_first=True) is not None
-    assert [(pod.gpu_milli, pod.weight) for pod in scheduler.plugin._workload.pods] == [(810, 1.0)]
+    assert [(pod.gpu_milli, pod.weight) for pod in scheduler.plugin._workload.target.pods] == [(810, 1.0)]
 
 
 def test_gpus_that_changed_since_filter_are_an_error_of_reserve() -> None:
