@@ -22,6 +22,11 @@
   resources: [podgroups]
   verbs: [list, watch]
 {{- end }}
+{{- if .Values.permissions.coscheduling }}
+- apiGroups: [scheduling.x-k8s.io]
+  resources: [podgroups]
+  verbs: [list, watch]
+{{- end }}
 {{- end -}}
 
 {{/* Authentication and authorization of requests for /metrics and the like. */}}

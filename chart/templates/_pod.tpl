@@ -71,9 +71,7 @@ readinessProbe:
 - --allowed-client-names={{ join "," .Values.service.allowedClientNames }}
 {{- end }}
 {{- end }}
-{{- with .Values.scheduler.emulatedVersion }}
-- --emulated-version={{ . }}
-{{- end }}
+- --emulated-version={{ include "extender.emulatedVersion" . }}
 {{- range $gate, $on := .Values.scheduler.featureGates }}
 - --feature-gates={{ $gate }}={{ $on }}
 {{- end }}
@@ -141,6 +139,16 @@ volumeMounts:
 {{/* The cluster's version without vendor suffixes. */}}
 {{- define "extender.clusterVersion" -}}
 {{- with semver .Capabilities.KubeVersion.Version -}}v{{ .Major }}.{{ .Minor }}.{{ .Patch }}{{- end -}}
+{{- end -}}
+
+{{/* The release that is emulated: the selected one, or else the nearest to that of kube-scheduler. */}}
+{{- define "extender.emulatedVersion" -}}
+{{- $version := include "extender.clusterVersion" . -}}
+{{- $tag := .Values.kubeScheduler.image.tag -}}
+{{- if and (eq .Values.mode "beside") (regexMatch `^v?1\.[0-9]+` $tag) -}}
+{{- $version = regexFind `^v?1\.[0-9]+` $tag -}}
+{{- end -}}
+{{- .Values.scheduler.emulatedVersion | default (ternary "1.36" "1.37" (semverCompare "<1.37-0" $version)) -}}
 {{- end -}}
 
 {{- define "extender.kubeSchedulerContainer" -}}

@@ -15,6 +15,7 @@ from extender.analysis.recorded_cluster import Recording
 from extender.answers.schema_version import SCHEMA_VERSION
 from extender.api.codec import encode
 from extender.api.kinds.meta import KubernetesObject
+from extender.api.scheme import get_kind_name
 from extender.client.rest_mapping import ENDPOINTS
 
 _LAST_APPLIED: Final = "kubectl.kubernetes.io/last-applied-configuration"
@@ -57,8 +58,8 @@ def _write_chunks(recording: Recording, file: Any, annotation_prefixes: tuple[st
 
 def _iterate_items(recording: Recording, annotation_prefixes: tuple[str, ...]) -> Iterator[bytes]:
     for obj in recording.objects:
-        kind = type(obj).__name__
-        head = msgspec.json.encode({"apiVersion": ENDPOINTS[kind].api_version, "kind": kind})
+        api_version = ENDPOINTS[type(obj).__name__].api_version
+        head = msgspec.json.encode({"apiVersion": api_version, "kind": get_kind_name(type(obj))})
         yield head[:-1] + b"," + encode(_strip_annotations(obj, annotation_prefixes))[1:]
 
 

@@ -6,6 +6,7 @@ Of a live cluster, only these kinds are read. A result has a warning if it depen
 from collections.abc import Collection, Iterator, Mapping
 from typing import Final
 
+from extender.api.coscheduling import POD_GROUP_LABEL
 from extender.api.kinds.pod import Pod
 from extender.api.requests import is_dra_extended_resource
 from extender.client.rest_mapping import ENDPOINTS
@@ -18,6 +19,7 @@ CLAIM_KINDS: Final = ("PersistentVolumeClaim", "PersistentVolume", "StorageClass
 _ATTACHMENT_KINDS: Final = ("CSINode", "CSIDriver", "CSIStorageCapacity", "VolumeAttachment")
 _DEVICE_KINDS: Final = ("ResourceClaim", "ResourceClaimTemplate", "ResourceSlice", "DeviceClass")
 _SPREADING_CONTROLLERS: Final = ("ReplicationController", "ReplicaSet", "StatefulSet")
+_POD_GROUP_KINDS: Final = ("PodGroup", "CoschedulingPodGroup")
 _CLAIM_PLUGINS: Final = frozenset(("VolumeBinding", "VolumeRestrictions", "VolumeZone", "NodeVolumeLimits"))
 _SPREADING_PLUGINS: Final = frozenset(("PodTopologySpread", "SelectorSpread", "ServiceAffinity"))
 
@@ -59,12 +61,20 @@ def _iterate_required_kinds(pod: Pod, profile: Profile) -> Iterator[str]:
         yield "PodDisruptionBudget"
     if pod.spec.priority_class_name and pod.spec.priority is None:
         yield "PriorityClass"
-    if profile.pod_group_settings is not None and pod.spec.scheduling_group is not None:
-        yield "PodGroup"
+    yield from _iterate_pod_group_kinds(pod, profile)
     for name, plugin in profile.plugins.items():
         if name != "DynamicResources" or pod.spec.resource_claims or _requests_extended_resource(pod):
             for kind in getattr(plugin, "read_kinds", ()):
                 yield kind.__name__
+
+
+def _iterate_pod_group_kinds(pod: Pod, profile: Profile) -> Iterator[str]:
+    if profile.pod_group_settings is None:
+        return
+    if not profile.pod_group_settings.coscheduling:
+        yield from ("PodGroup",) if pod.spec.scheduling_group is not None else ()
+    elif pod.metadata.labels.get(POD_GROUP_LABEL):
+        yield "CoschedulingPodGroup"
 
 
 def _iterate_device_kinds(pod: Pod) -> Iterator[str]:
@@ -114,7 +124,7 @@ def list_missing_kinds(
         scored: whether the result depends on scores.
         preempts: whether the result depends on victims of a preemption.
     """
-    relevant_kinds = {*CLAIM_KINDS, "ResourceClaim", "ResourceSlice", "DeviceClass", "PriorityClass", "PodGroup"}
+    relevant_kinds = {*CLAIM_KINDS, "ResourceClaim", "ResourceSlice", "DeviceClass", "PriorityClass", *_POD_GROUP_KINDS}
     if not pod.spec.resource_claims:
         relevant_kinds -= {"ResourceClaim", "ResourceSlice", "DeviceClass"}
     elif all(claim.resource_claim_name is None for claim in pod.spec.resource_claims):

@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from types import MappingProxyType
 
+from extender.api.kinds.coscheduling_pod_group import CoschedulingPodGroup
 from extender.api.kinds.devices import (
     DeviceClass,
     DeviceTaintRule,
@@ -40,6 +41,7 @@ _KINDS_BY_VERSION: tuple[tuple[str, tuple[type[KubernetesObject], ...]], ...] = 
     ("scheduling.k8s.io/v1", (PriorityClass,)),
     ("scheduling.k8s.io/v1beta1", (PriorityClass, PodGroup)),
     ("scheduling.k8s.io/v1alpha2", (PodGroup,)),
+    ("scheduling.x-k8s.io/v1alpha1", (CoschedulingPodGroup,)),
     ("storage.k8s.io/v1", _STORAGE),
     ("storage.k8s.io/v1beta1", _STORAGE),
     ("resource.k8s.io/v1", (*_RESOURCE, DeviceTaintRule)),
@@ -47,7 +49,16 @@ _KINDS_BY_VERSION: tuple[tuple[str, tuple[type[KubernetesObject], ...]], ...] = 
     ("resource.k8s.io/v1alpha3", (DeviceTaintRule,)),
 )
 
+_KIND_NAMES: Mapping[type[KubernetesObject], str] = {CoschedulingPodGroup: "PodGroup"}
+"""The kinds of types whose name differs, because another API group has a kind of the same name."""
+
+
+def get_kind_name(kind: type[KubernetesObject]) -> str:
+    """Return the field `kind` of objects of the type *kind*, such as `Pod`."""
+    return _KIND_NAMES.get(kind, kind.__name__)
+
+
 KINDS: Mapping[tuple[str, str], type[KubernetesObject]] = MappingProxyType(
-    {(version, kind.__name__): kind for version, kinds in _KINDS_BY_VERSION for kind in kinds}
+    {(version, get_kind_name(kind)): kind for version, kinds in _KINDS_BY_VERSION for kind in kinds}
 )
 """The type of each (apiVersion, kind)."""

@@ -9,7 +9,6 @@ from collections.abc import Awaitable, Callable, Collection, Iterable, Iterator,
 from dataclasses import dataclass, field
 from typing import Any, Final, TypeVar
 
-import msgspec
 from msgspec.structs import replace
 
 from extender import __version__
@@ -20,6 +19,7 @@ from extender.analysis.pod_selection import PodFinder, PodSelection, WorkloadNam
 from extender.analysis.recorded_cluster import Recording
 from extender.analysis.required_kinds import get_plural, list_required_kinds
 from extender.api.codec import DecodeError, decode
+from extender.api.coscheduling import POD_GROUP_LABEL
 from extender.api.defaulting import set_priority
 from extender.api.kinds.affinity import PodAffinity, PodAntiAffinity
 from extender.api.kinds.disruption import PriorityClass
@@ -27,12 +27,13 @@ from extender.api.kinds.meta import KubernetesObject
 from extender.api.kinds.pod import Pod
 from extender.api.kinds.workload import ReplicaSet
 from extender.api.scheme import KINDS
+from extender.app.server_release import parse_server_version
 from extender.basics.clock import SystemClock
 from extender.client.credentials import Credentials
 from extender.client.errors import ApiError, CredentialsError, ForbiddenError, NotFoundError
 from extender.client.kubeconfig import CredentialSource
 from extender.client.listwatch import UNFINISHED_PODS, ListWatch, list_all
-from extender.client.rest_mapping import ENDPOINTS, Endpoint, get_endpoint
+from extender.client.rest_mapping import ENDPOINTS, MISSING_KIND_HINTS, Endpoint, get_endpoint
 from extender.client.transport import Request, Transport
 from extender.config.model import ClientConnection
 from extender.config.releases import DEFAULT_RELEASE, find_release
@@ -44,13 +45,13 @@ ReadProgress = Callable[[int, int], None]
 """A function that is called with the number of listed kinds and the number of kinds to list."""
 
 _CONNECTION: Final = ClientConnection(qps=50.0, burst=100)
-_NAMESPACED_KINDS: Final = frozenset(("Service", "ReplicationController", "ReplicaSet", "StatefulSet", "PodGroup"))
+_NAMESPACED_KINDS: Final = frozenset(
+    ("Service", "ReplicationController", "ReplicaSet", "StatefulSet", "PodGroup", "CoschedulingPodGroup")
+)
 """Kinds of which only the objects in the namespace of a pod matter for that pod."""
 
 _KINDS: Final[Mapping[str, type[KubernetesObject]]] = {
-    kind: KINDS[endpoint.api_version, kind]
-    for kind, endpoint in ENDPOINTS.items()
-    if (endpoint.api_version, kind) in KINDS
+    kind.__name__: kind for kind in KINDS.values() if kind.__name__ in ENDPOINTS
 }
 _WORKLOAD_PLURALS: Final = {
     "Deployment": "deployments",
@@ -60,12 +61,6 @@ _WORKLOAD_PLURALS: Final = {
     "Job": "jobs",
     "ReplicationController": "replicationcontrollers",
 }
-
-
-class _VersionInfo(msgspec.Struct, rename="camel"):
-    """The version of an API server. Source: apimachinery/pkg/version/types.go, Info (1.36)."""
-
-    git_version: str
 
 
 @dataclass(slots=True)
@@ -110,17 +105,19 @@ class ClusterReader:
         version = await self.read_version()
         self._release = find_release(version) or DEFAULT_RELEASE
         await self._list_concurrently([self._list_kind(kind) for kind in kinds])
-        pods = (obj for obj in self._cluster.objects if isinstance(obj, Pod))
-        if any(pod.spec.scheduling_group is not None for pod in pods):
-            await self._list_concurrently([self._list_kind("PodGroup")])
+        pods = [obj for obj in self._cluster.objects if isinstance(obj, Pod)]
+        group_kinds = {
+            "PodGroup": any(pod.spec.scheduling_group is not None for pod in pods),
+            "CoschedulingPodGroup": any(POD_GROUP_LABEL in pod.metadata.labels for pod in pods),
+        }
+        await self._list_concurrently([self._list_kind(kind) for kind, is_used in group_kinds.items() if is_used])
         return dataclasses.replace(self._make_recording(server), kubernetes_version=version)
 
     async def read_version(self) -> str:
         """Return the version of the API server, such as `v1.37.2`; empty if the user may not read it."""
         try:
-            response = await self._transport.call(Request("GET", "/version"))
-            return msgspec.json.decode(response, type=_VersionInfo).git_version
-        except (ForbiddenError, NotFoundError, msgspec.DecodeError):
+            return parse_server_version(await self._transport.call(Request("GET", "/version")))
+        except (ForbiddenError, NotFoundError):
             return ""
 
     async def read_for_pods(self, selection: PodSelection, profiles: Mapping[str, Profile], server: str) -> Recording:
@@ -187,6 +184,8 @@ class ClusterReader:
             object_list = await list_all(self._transport, list_watch)
         except NotFoundError:  # the API server does not serve this kind
             self._cluster.recorded_kinds.add(kind)
+            if hint := MISSING_KIND_HINTS.get(kind):
+                self._cluster.unreadable_kinds[kind] = hint
         except ForbiddenError as error:
             if kind in {"Node", "Pod"}:
                 raise

@@ -5,6 +5,7 @@ import logging
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
+from extender.api.kinds.coscheduling_pod_group import CoschedulingPodGroup
 from extender.api.kinds.devices import DeviceTaintRule
 from extender.api.kinds.disruption import PodDisruptionBudget
 from extender.api.kinds.meta import KubernetesObject
@@ -18,7 +19,7 @@ from extender.cache.raw_objects import RawObjectCache
 from extender.client.listwatch import UNFINISHED_PODS, ListWatch
 from extender.client.node_heartbeats import HeartbeatDetector
 from extender.client.reflector import Delta, Reflector
-from extender.client.rest_mapping import get_endpoint
+from extender.client.rest_mapping import MISSING_KIND_HINTS, get_endpoint
 from extender.client.transport import Transport
 from extender.framework.events import EventResource
 from extender.queueing.queueing_hints import build_queueing_hint_map
@@ -62,6 +63,9 @@ def list_kinds_to_watch(setup: SchedulerSetup) -> list[type[KubernetesObject]]:
                 kinds[kind] = None
         if profile.pod_group_settings is not None:
             kinds[PodGroup] = None
+    if setup.gates.coscheduling:
+        del kinds[PodGroup]
+        kinds[CoschedulingPodGroup] = None
     return list(kinds)
 
 
@@ -112,7 +116,10 @@ class Informers:
     ) -> Reflector[Any]:
         is_optional = kind is DeviceTaintRule  # an API server of 1.36 does not serve the apiVersion of 1.37
         list_watch = self._make_list_watch(kind)
-        return Reflector(self._transport, list_watch, deliver, self._clock, is_optional=is_optional)
+        hint = MISSING_KIND_HINTS.get(kind.__name__, "")
+        return Reflector(
+            self._transport, list_watch, deliver, self._clock, is_optional=is_optional, missing_kind_hint=hint
+        )
 
     def _make_list_watch(self, kind: type[Any]) -> ListWatch[Any]:
         on_raw = self._raw_objects.put if self._raw_objects.is_cached_kind(kind) else None

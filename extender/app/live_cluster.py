@@ -16,6 +16,7 @@ from extender.client.errors import ApiError, NotFoundError
 from extender.client.kubeconfig import CredentialSource
 from extender.client.transport import AttemptObserver, Transport
 from extender.client.writer import ResendCondition, Writer, allow_resend
+from extender.config.feature_gates import FeatureGates
 from extender.extender_api.bind import PodReadError
 from extender.framework.api_plan import ApiCall
 from extender.framework.events import ClusterEvent
@@ -55,8 +56,10 @@ class _PodObservingDispatcher(ClusterEventDispatcher):
 
     __slots__ = ("on_pod_change",)
 
-    def __init__(self, cache: Cache, handler: EventHandler, scheduler_names: Collection[str]) -> None:
-        super().__init__(cache, handler, scheduler_names)
+    def __init__(
+        self, cache: Cache, handler: EventHandler, scheduler_names: Collection[str], gates: FeatureGates
+    ) -> None:
+        super().__init__(cache, handler, scheduler_names, gates)
         self.on_pod_change: Callable[[Pod], None] | None = None
 
     def on_add(self, obj: ApiObject) -> None:
@@ -121,7 +124,8 @@ class LiveCluster:
         )
         self._other_scheduler_names = other_scheduler_names
         self._scheduler_names = frozenset((*setup.profiles, *other_scheduler_names))
-        self._dispatcher = _PodObservingDispatcher(self.cache, _NominationHandler(self.cache), self._scheduler_names)
+        handler = _NominationHandler(self.cache)
+        self._dispatcher = _PodObservingDispatcher(self.cache, handler, self._scheduler_names, setup.gates)
         self.informers = Informers(setup, self.transport, self._dispatcher, clock)
 
     def observe_pods(self, on_pod_change: Callable[[Pod], None]) -> None:

@@ -20,6 +20,7 @@ from extender.app.delegated_auth import DelegatedAuthError, set_up_delegated_aut
 from extender.app.introspection import dump_to_log
 from extender.app.options import ScheduleOptions
 from extender.app.reload import make_certificate_refresh_function, reload_periodically
+from extender.app.server_release import warn_about_other_release
 from extender.app.standalone import StandaloneScheduler
 from extender.app.startup import StartError, handle_signals, load_certificate, open_listening_socket
 from extender.app.telemetry import (
@@ -87,7 +88,7 @@ async def run(options: ScheduleOptions) -> int:
 
 
 async def _wait_for_api_server(scheduler: StandaloneScheduler, server: str, stopping: asyncio.Event) -> None:
-    """Wait until the API server responds with anything but 401.
+    """Wait until the API server responds with anything but 401; warn if it has another release.
 
     The time limit is ten seconds, as in kube-controller-manager; kube-scheduler retries forever, without a message.
 
@@ -99,7 +100,8 @@ async def _wait_for_api_server(scheduler: StandaloneScheduler, server: str, stop
     while not stopping.is_set():
         try:
             timeout = max(deadline - get_time(), _RETRY_SECONDS)
-            await scheduler.transport.call(Request("GET", "/version", timeout=timeout))
+            version = await scheduler.transport.call(Request("GET", "/version", timeout=timeout))
+            warn_about_other_release(version, scheduler.setup.gates.release)
         except UnreachableError as error:
             if get_time() + _RETRY_SECONDS > deadline:
                 raise StartError(

@@ -20,6 +20,7 @@ from extender.app.informers import Informers, SyncTimeoutError
 from extender.app.live_cluster import LiveBindApi, LiveCluster
 from extender.app.options import ScheduleOptions, ServeOptions
 from extender.app.reload import ReloadError, TemporaryReloadError
+from extender.app.server_release import compare_server_release
 from extender.app.standalone import StandaloneScheduler
 from extender.app.telemetry import USER_AGENT, make_scheduler_diagnostics_app, make_telemetry
 from extender.app.wiring import SchedulerSetup, make_runtime, make_slow_call_observer
@@ -215,11 +216,10 @@ async def _open_live_backend(options: ServeOptions, credential_source: Credentia
     )
     if extender_service.verbs.assumptions is not None:
         cluster.observe_pods(extender_service.verbs.assumptions.on_pod_change)
-    informers_task = asyncio.create_task(_run_informers(cluster.informers), name="informers")
+    informers_task = asyncio.create_task(_run_informers(cluster, setup), name="informers")
 
     async def apply_setup(new_setup: SchedulerSetup) -> None:
-        if new_setup.configuration.client_connection != setup.configuration.client_connection:
-            raise ReloadError("a change of clientConnection requires a restart")
+        _check_reload(setup, new_setup)
         try:
             await cluster.informers.extend(new_setup, SYNC_TIMEOUT_SECONDS)
         except SyncTimeoutError as error:
@@ -294,15 +294,24 @@ async def _open_standalone_backend(
         await scheduler_task
 
 
-async def _run_informers(informers: Informers) -> int:
+def _check_reload(setup: SchedulerSetup, new_setup: SchedulerSetup) -> None:
+    if new_setup.configuration.client_connection != setup.configuration.client_connection:
+        raise ReloadError("a change of clientConnection requires a restart")
+    if new_setup.gates.coscheduling != setup.gates.coscheduling:
+        raise ReloadError("enabling or disabling the plugin Coscheduling requires a restart")
+
+
+async def _run_informers(cluster: LiveCluster, setup: SchedulerSetup) -> int:
     """Run the informers until cancelled; if they end by themselves, return the exit status 1."""
+    informers = cluster.informers
 
     async def freeze_heap_after_sync() -> None:
         await informers.wait_for_sync()
         gc_tuning.freeze_heap()
         log.info("the cache of the extender is synced")
 
-    await asyncio.gather(informers.run(), freeze_heap_after_sync())
+    check_release = compare_server_release(cluster.transport, setup.gates.release)
+    await asyncio.gather(informers.run(), freeze_heap_after_sync(), check_release)
     return 1
 
 

@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from extender.config import documents, load
+from extender.config.coscheduling import has_coscheduling, list_ignored_args, replace_coscheduling
 from extender.config.defaults import add_gated_plugins, make_default_configuration
 from extender.config.errors import ConfigError
 from extender.config.feature_gates import FeatureGates
@@ -77,11 +78,15 @@ def build_setup(
         ConfigError: the configuration is invalid; contains all errors.
     """
     gates = gates or FeatureGates()
-    full_configuration = add_gated_plugins(configuration or make_default_configuration(gates.release), gates)
+    configuration = configuration or make_default_configuration(gates.release)
+    warnings = list_ignored_args(configuration)
+    if has_coscheduling(configuration):
+        configuration, gates = replace_coscheduling(configuration, gates)
+    full_configuration = add_gated_plugins(configuration, gates)
     profile_set = build_profiles(full_configuration, load_registry(), gates, shared_state)
     plugin_names = {name for profile in profile_set.profiles.values() for name in profile.plugins}
     warning = get_limit_variable_error() if plugin_names & _PLUGINS_WITH_LIMIT_VARIABLE else None
-    return SchedulerSetup(full_configuration, profile_set, gates, () if warning is None else (warning,))
+    return SchedulerSetup(full_configuration, profile_set, gates, (*warnings, *filter(None, (warning,))))
 
 
 def load_setup(

@@ -11,6 +11,7 @@ from typing import Annotated, Any, TextIO
 import msgspec
 import typer
 
+from extender.analysis.coscheduling_groups import convert_coscheduling_groups, describe_unused_groups
 from extender.analysis.input.input_errors import InputError, InputErrorLine, SourceLocation, UnreadableError
 from extender.analysis.input.input_files import read_file
 from extender.analysis.pending_pods import count_pods_of_other_schedulers
@@ -183,7 +184,10 @@ def read_inputs(
     if recording.skipped_kinds:
         kinds = ", ".join(f"{count} {kind}" for kind, count in sorted(recording.skipped_kinds.items()))
         sys.stderr.write(f"extender: skipped kinds that scheduling does not read: {kinds}\n")
-    return Inputs(recording, load_setup_for_recording(config, recording, gates))
+    setup = load_setup_for_recording(config, recording, gates)
+    if note := describe_unused_groups(recording, setup.gates):
+        warn(note)
+    return Inputs(convert_coscheduling_groups(recording, setup.gates), setup)
 
 
 def warn_about_other_schedulers(recording: Recording, scheduler_names: Collection[str]) -> None:

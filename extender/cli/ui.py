@@ -10,6 +10,7 @@ from typing import Annotated, Any, Final
 
 import typer
 
+from extender.analysis.coscheduling_groups import convert_coscheduling_groups
 from extender.analysis.recorded_cluster import Recording
 from extender.analysis.required_kinds import RECORDED_KINDS
 from extender.app.startup import StartError, handle_signals, open_listening_socket
@@ -110,7 +111,7 @@ def _read_live_cluster(
         recording = reader.read_cluster_kinds(options.credential_source, RECORDED_KINDS, progress_bar.show)
     finally:
         progress_bar.erase()
-    return Inputs(recording, setup)
+    return Inputs(convert_coscheduling_groups(recording, setup.gates), setup)
 
 
 def _format_options(

@@ -124,6 +124,7 @@ class Reflector(Generic[T]):
         last_contact: the time of the server's last response in monotonic seconds; None before the first.
         synced: the event that is set when the whole first list was delivered.
         is_optional: whether an API server that does not serve the kind counts as one without objects.
+        missing_kind_hint: the message if the API server does not serve the kind; empty: the API server's message.
     """
 
     transport: Transport
@@ -138,6 +139,7 @@ class Reflector(Generic[T]):
     last_contact: float | None = None
     synced: asyncio.Event = field(default_factory=asyncio.Event)
     is_optional: bool = False
+    missing_kind_hint: str = ""
     _resource_version: str = ""
     _store: dict[str, T] = field(default_factory=dict)
     _server_errors: int = 0
@@ -227,7 +229,7 @@ class Reflector(Generic[T]):
             case _:
                 self.counts.failures += 1
                 self._resource_version = ""
-        return error.message
+        return self.missing_kind_hint if isinstance(error, NotFoundError) and self.missing_kind_hint else error.message
 
     def _record_contact(self) -> None:
         self.last_contact = self.clock.monotonic()

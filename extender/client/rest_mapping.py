@@ -61,6 +61,7 @@ _TABLE: Final[tuple[tuple[str, Mapping[str, str], Mapping[str, str]], ...]] = (
     ("policy/v1", {"PodDisruptionBudget": "poddisruptionbudgets"}, {}),
     ("scheduling.k8s.io/v1", {}, {"PriorityClass": "priorityclasses"}),
     ("scheduling.k8s.io/v1beta1", {"PodGroup": "podgroups"}, {}),
+    ("scheduling.x-k8s.io/v1alpha1", {"CoschedulingPodGroup": "podgroups"}, {}),
     (
         "storage.k8s.io/v1",
         {"CSIStorageCapacity": "csistoragecapacities"},
@@ -90,10 +91,22 @@ ENDPOINTS: Final[Mapping[str, Endpoint]] = MappingProxyType(
         for kind, plural in kinds.items()
     }
 )
-"""The API paths of the kinds that we read or write, in the API versions of the newest release."""
+"""The API paths of the kinds that we read or write, in the API versions of the newest release.
+
+The keys are the names of our types.
+"""
 
 
 def get_endpoint(kind: str, release: Release) -> Endpoint:
     """Return the API path of *kind* in the API version that kube-scheduler of *release* uses."""
     endpoint = ENDPOINTS[kind]
     return replace(endpoint, api_version=release.api_versions.get(kind, endpoint.api_version))
+
+
+MISSING_KIND_HINTS: Final[Mapping[str, str]] = {
+    "CoschedulingPodGroup": (
+        "the cluster does not serve podgroups of scheduling.x-k8s.io/v1alpha1; install the CustomResourceDefinition of"
+        " scheduler-plugins, or remove the plugin Coscheduling from the configuration"
+    )
+}
+"""By kind, what to do if the API server does not serve it. Without the kind, pods that name it wait forever."""

@@ -5,6 +5,7 @@ component-base/featuregate/feature_gate.go, featureSpecAtEmulationAndMinCompatVe
 """
 
 from collections.abc import Mapping
+from collections.abc import Set as AbstractSet
 from typing import Final
 
 from extender.config.did_you_mean import did_you_mean
@@ -41,6 +42,15 @@ _REPLACED_GATES: Final[Mapping[str, Mapping[str, str]]] = {
 }
 """The gates of earlier releases whose behavior another gate enables, by release."""
 
+_POD_GROUP_GATES: Final = frozenset(("GenericWorkload", "GangScheduling"))
+"""The gates that schedule gangs. Since 1.37 they also enable preemption for a whole group."""
+
+
+def _add_implied_gates(enabled: AbstractSet[str], release: Release) -> frozenset[str]:
+    """Return *enabled* and the gates of earlier releases that *release* always enables, or by another gate."""
+    replaced_gates = (name for name, gate in _REPLACED_GATES[release.version].items() if gate in enabled)
+    return frozenset((*enabled, *_ALWAYS_ENABLED[release.version], *replaced_gates))
+
 
 def get_scheduling_defaults(release: Release) -> Mapping[str, bool]:
     """Return the default of each gate of *release* that affects scheduling, sorted by name."""
@@ -56,9 +66,10 @@ class FeatureGates:
 
     Attributes:
         release: the release, with the scheduling rules that no feature gate guards.
+        coscheduling: whether the pod groups are those of the coscheduling plugin. The gates of pod groups are then on.
     """
 
-    __slots__ = ("_enabled", "release")
+    __slots__ = ("_enabled", "coscheduling", "release")
 
     def __init__(self, overrides: Mapping[str, bool] | None = None, release: Release = DEFAULT_RELEASE) -> None:
         """Create the set from the default values of *release* and *overrides*.
@@ -80,10 +91,16 @@ class FeatureGates:
         if errors:
             raise ConfigError(errors)
         enabled = {name for name, value in {**defaults, **overrides}.items() if value}
-        enabled.update(_ALWAYS_ENABLED[release.version])
-        enabled.update(name for name, gate in _REPLACED_GATES[release.version].items() if gate in enabled)
-        self._enabled = frozenset(enabled)
+        self._enabled = _add_implied_gates(enabled, release)
         self.release = release
+        self.coscheduling = False
 
     def __contains__(self, gate: object) -> bool:
         return gate in self._enabled
+
+    def with_coscheduling(self) -> "FeatureGates":
+        """Return these gates for the pod groups of the coscheduling plugin."""
+        gates = object.__new__(FeatureGates)
+        gates._enabled = _add_implied_gates(self._enabled | _POD_GROUP_GATES, self.release)
+        gates.release, gates.coscheduling = self.release, True
+        return gates

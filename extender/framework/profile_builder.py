@@ -262,6 +262,7 @@ def _make_pod_group_settings(
         topology_aware="TopologyAwareWorkloadScheduling" in gates,
         workload_aware_preemption="WorkloadAwarePreemption" in gates,
         preemption_policy_of_group="PodGroupPreemptionPolicy" in gates,
+        coscheduling=gates.coscheduling,
         post_filter_plugins=post_filter_plugins,
         placement_feasible_plugins=tuple(
             plugin for plugin in plugins.values() if isinstance(plugin, PlacementFeasible)

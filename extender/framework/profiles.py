@@ -79,6 +79,7 @@ class PodGroupSettings:
         workload_aware_preemption: whether victims are selected for a whole group (gate WorkloadAwarePreemption).
         preemption_policy_of_group: whether the preemption policy is the group's (gate PodGroupPreemptionPolicy).
             Otherwise it is that of its members.
+        coscheduling: whether the groups are those of the coscheduling plugin. Their status is not written.
         post_filter_plugins: the plugins that run for a group that cannot be scheduled, in order.
         placement_feasible_plugins: the plugins that decide after each member whether the group can be scheduled.
 
@@ -90,6 +91,7 @@ class PodGroupSettings:
     topology_aware: bool = False
     workload_aware_preemption: bool = False
     preemption_policy_of_group: bool = False
+    coscheduling: bool = False
     post_filter_plugins: tuple[PodGroupPostFilter[Any], ...] = ()
     placement_feasible_plugins: tuple[PlacementFeasible, ...] = ()
 

@@ -8,6 +8,8 @@ PodSchedulingPropertiesChange (1.36).
 from collections.abc import Collection
 from typing import Protocol
 
+from extender.api.coscheduling import set_scheduling_group
+from extender.api.kinds.coscheduling_pod_group import CoschedulingPodGroup
 from extender.api.kinds.devices import DeviceClass, DeviceTaintRule, ResourceClaim, ResourceSlice
 from extender.api.kinds.node import Node
 from extender.api.kinds.pod import Pod
@@ -27,6 +29,7 @@ from extender.cache.tables.object_store import ApiObject, get_object_key
 from extender.config.feature_gates import FeatureGates
 from extender.dra.device_taint_rules import apply_taint_rules
 from extender.framework.events import ActionType, ClusterEvent, EventResource
+from extender.scheduler.coscheduling_groups import find_group_with_new_priority, make_watched_pod_group
 from extender.scheduler.update_events import find_node_events, find_pod_events
 
 EVENT_RESOURCE_BY_KIND: dict[type, EventResource] = {
@@ -92,7 +95,7 @@ class ClusterEventDispatcher:
     The changes of each kind must arrive in the order of the watch.
     """
 
-    __slots__ = ("_cache", "_handler", "_release", "_resize_preemption", "_scheduler_names")
+    __slots__ = ("_cache", "_coscheduling", "_handler", "_release", "_resize_preemption", "_scheduler_names")
 
     def __init__(
         self,
@@ -115,11 +118,16 @@ class ClusterEventDispatcher:
         """
         self._cache, self._handler, self._scheduler_names = cache, handler, frozenset(scheduler_names)
         gates = gates or FeatureGates()
-        self._release = gates.release
+        self._release, self._coscheduling = gates.release, gates.coscheduling
         self._resize_preemption = "InPlacePodVerticalScalingSchedulerPreemption" in gates
 
     def deduplicate(self, obj: PodOrNode) -> PodOrNode:
-        """Return a pod or node equal to *obj* that shares equal parts with cached objects, to save memory."""
+        """Return a pod or node equal to *obj* that shares equal parts with cached objects, to save memory.
+
+        With the groups of the coscheduling plugin, a pod also gets the group that its label names.
+        """
+        if self._coscheduling and isinstance(obj, Pod):
+            obj = set_scheduling_group(obj)
         return self._cache.deduplicate(obj)
 
     def set_scheduler_names(self, scheduler_names: Collection[str]) -> None:
@@ -160,6 +168,12 @@ class ClusterEventDispatcher:
     def _update_object(
         self, kind: type[ApiObject], action: ActionType, old: ApiObject | None, new: ApiObject | None
     ) -> None:
+        if isinstance(new or old, CoschedulingPodGroup):
+            kind = PodGroup
+            old, new = (
+                make_watched_pod_group(group, self._cache) if isinstance(group, CoschedulingPodGroup) else None
+                for group in (old, new)
+            )
         old_slices = self._list_slices_with_taints() if kind is DeviceTaintRule else []
         if new is not None:
             self._cache.add_or_update_object(new)
@@ -192,6 +206,8 @@ class ClusterEventDispatcher:
         return pod.spec.scheduler_name in self._scheduler_names
 
     def _add_pod(self, pod: Pod) -> None:
+        if self._coscheduling and (group := find_group_with_new_priority(pod, self._cache)) is not None:
+            self._update_object(PodGroup, ActionType.UPDATE, group, group)
         self._cache.add_or_update_pod(pod)
         if pod.spec.node_name:
             if self._waits_for_resize(pod):
@@ -201,7 +217,9 @@ class ClusterEventDispatcher:
             self._handler.on_pending_pod_add(pod)
 
     def _update_pod(self, old: Pod, new: Pod) -> None:
-        if old.metadata.uid != new.metadata.uid:  # deleted and recreated under the same name between two events
+        is_moved = not old.spec.node_name and old.spec.scheduling_group != new.spec.scheduling_group
+        if old.metadata.uid != new.metadata.uid or (is_moved and not self._cache.is_assumed(new.metadata.uid)):
+            # The pod was deleted and recreated between two events, or its label names another group.
             self._delete_pod(old)
             self._add_pod(new)
             return

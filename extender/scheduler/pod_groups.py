@@ -255,7 +255,10 @@ class PodGroupScheduler:
         condition_type = next(iter(context.profiles.values())).release.pod_group_condition
         now = context.clock.now()
         api_call = None if group is None else make_pod_group_scheduled_patch(group, decision, condition_type, now)
-        if group is None or api_call is None or not await write_status(context, api_call):
+        if group is None or api_call is None:
+            return
+        settings = next(iter(context.profiles.values())).get_pod_group_settings()
+        if not settings.coscheduling and not await write_status(context, api_call):
             return
         if (
             context.cache.snapshot().get_object(PodGroup, group_info.key) is group

@@ -8,6 +8,7 @@ from typing import Annotated, Any
 
 import typer
 
+from extender.analysis.coscheduling_groups import convert_coscheduling_groups
 from extender.analysis.input.input_errors import InputError, InputErrorLine, SourceLocation, UnreadableError
 from extender.analysis.pod_selection import PodSelection
 from extender.analysis.recorded_cluster import Recording
@@ -243,7 +244,8 @@ def _read_live_cluster(
     setup = load_setup_for_recording(input_options.config, Recording(), gates)
     progress_bar = ProgressBar("kinds")
     try:
-        return Inputs(read_cluster(reader, setup, progress_bar.show), setup)
+        recording = convert_coscheduling_groups(read_cluster(reader, setup, progress_bar.show), setup.gates)
+        return Inputs(recording, setup)
     finally:
         progress_bar.erase()
 

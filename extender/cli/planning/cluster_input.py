@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
+from extender.analysis.coscheduling_groups import convert_coscheduling_groups
 from extender.analysis.input.input_errors import InputError, InputErrorLine, SourceLocation
 from extender.analysis.recorded_cluster import Recording, load_cache, read_recording
 from extender.api.defaulting import set_priority
@@ -107,7 +108,7 @@ def select_pods(recordings: Iterable[Recording], cluster: Cluster) -> list[Pod]:
     """
     pods: list[Pod] = []
     errors: list[InputErrorLine] = []
-    recordings = list(recordings)
+    recordings = [convert_coscheduling_groups(recording, cluster.setup.gates) for recording in recordings]
     priority_classes = _get_priority_classes(cluster.recording) if recordings else {}
     for recording in recordings:
         location = SourceLocation(", ".join(recording.sources))

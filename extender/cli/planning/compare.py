@@ -4,6 +4,7 @@ from typing import Annotated, Final
 
 import typer
 
+from extender.analysis.coscheduling_groups import convert_coscheduling_groups
 from extender.analysis.recorded_cluster import check_nodes, load_cache
 from extender.analysis.simulate import SimulationOptions
 from extender.answers.schema_version import AnswerKind
@@ -115,7 +116,8 @@ def _configure(cluster: Cluster, options: InputOptions) -> Cluster:
     """
     gates = parse_gates_of_release(options.emulated_versions, options.feature_gates)
     setup = load_setup_for_recording(options.config, cluster.recording, gates)
-    return Cluster(cluster.recording, setup, load_cache(cluster.recording, setup.gates))
+    recording = convert_coscheduling_groups(cluster.recording, setup.gates)
+    return Cluster(recording, setup, load_cache(recording, setup.gates))
 
 
 def _compare(clusters: tuple[Cluster, Cluster], options: SimulationOptions, *, verbose: bool) -> Comparison:

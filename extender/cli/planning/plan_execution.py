@@ -8,6 +8,7 @@ from typing import Any, Final
 
 import typer
 
+from extender.analysis.coscheduling_groups import convert_coscheduling_groups
 from extender.analysis.recorded_cluster import Recording, load_cache
 from extender.app.wiring import SchedulerSetup
 from extender.cli.live.cluster_options import ClusterOptions
@@ -40,6 +41,7 @@ class PlanExecution:
         """Prove *changes* on a newly read cluster: they must be possible, and place the pods that the plan is for."""
         runtime = make_offline_runtime(verbose=self.verbose)
         with redirect_plugin_output():
+            recording = convert_coscheduling_groups(recording, self.setup.gates)
             cache = load_cache(recording, self.setup.gates)
             simulator = MoveSimulator(cache, self.setup.profiles, runtime, self.seed)
             simulator.settle()

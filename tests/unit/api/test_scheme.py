@@ -7,7 +7,7 @@ from extender.api import codec
 from extender.api.kinds.devices import DeviceClass
 from extender.api.kinds.meta import KubernetesObject
 from extender.api.kinds.storage import CSIStorageCapacity
-from extender.api.scheme import KINDS
+from extender.api.scheme import KINDS, get_kind_name
 
 
 @pytest.mark.parametrize("kind", sorted(set(KINDS.values()), key=str))
@@ -20,8 +20,8 @@ def test_every_kind_decodes_an_empty_object_and_is_immutable(kind: type[Kubernet
 
 
 @pytest.mark.parametrize("kind", sorted(set(KINDS.values()), key=str))
-def test_every_type_is_registered_by_its_name(kind: type[KubernetesObject]) -> None:
-    assert {name for (_, name), struct in KINDS.items() if struct is kind} == {kind.__name__}
+def test_every_type_is_registered_by_its_kind(kind: type[KubernetesObject]) -> None:
+    assert {name for (_, name), struct in KINDS.items() if struct is kind} == {get_kind_name(kind)}
 
 
 def test_only_older_versions_with_equal_fields_are_registered() -> None:
@@ -63,3 +63,9 @@ def test_abbreviations_have_the_spelling_of_kubernetes() -> None:
     assert names >= IRREGULAR
     misspelled = ("Ip", "Id", "Cidr", "Uri", "Cidrs", "Uid", "Url")
     assert {name for name in names if name.endswith(misspelled)} == set()
+
+
+def test_a_type_may_have_another_name_than_its_kind() -> None:
+    assert get_kind_name(KINDS["v1", "Pod"]) == "Pod"
+    assert get_kind_name(KINDS["scheduling.x-k8s.io/v1alpha1", "PodGroup"]) == "PodGroup"
+    assert KINDS["scheduling.x-k8s.io/v1alpha1", "PodGroup"] is not KINDS["scheduling.k8s.io/v1beta1", "PodGroup"]

@@ -320,6 +320,18 @@ def test_an_optional_kind_that_the_server_does_not_serve_has_no_objects_until_it
     run(main())
 
 
+def test_a_kind_that_the_server_does_not_serve_has_the_message_that_says_what_to_do() -> None:
+    async def main() -> None:
+        async with ScriptedServer() as server:
+            server.respond(PODS, failure_reply(404, "NotFound", "the server could not find the requested resource"))
+            async with run_reflector(server) as (reflector, _):
+                reflector.missing_kind_hint = "install its definition"
+                await asyncio.sleep(0.5)
+                assert reflector.last_error == "pods: install its definition"
+
+    run(main())
+
+
 def test_fault_16_a_stalled_watch_is_replaced_and_its_age_is_known() -> None:
     async def main() -> None:
         async with ScriptedServer() as server:

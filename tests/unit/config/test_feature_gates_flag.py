@@ -96,9 +96,18 @@ def test_an_invalid_gate_is_reported_in_one_line(value: str, message: str) -> No
             "DRADeviceTaintRules is enabled, but depends on features that are disabled: [DRADeviceTaints]",
         ),
         (
+            "TopologyAwareWorkloadScheduling=true",
+            "TopologyAwareWorkloadScheduling is enabled, but depends on features that are disabled: [GenericWorkload]",
+        ),
+        (
             "CompositePodGroup=true",
-            "CompositePodGroup is enabled, but depends on features that are disabled: "
-            "[GenericWorkload TopologyAwareWorkloadScheduling]",
+            "CompositePodGroup is enabled, but this scheduler does not schedule composite pod groups; "
+            "set CompositePodGroup=false",
+        ),
+        (
+            "AllAlpha=true,GenericWorkload=true",
+            "CompositePodGroup is enabled, but this scheduler does not schedule composite pod groups; "
+            "set CompositePodGroup=false",
         ),
         (
             "NodeDeclaredFeatures=false",

@@ -1,0 +1,57 @@
+"""The release of the API server, compared with the release that is emulated."""
+
+import logging
+
+import msgspec
+
+from extender.client.errors import ApiError
+from extender.client.transport import Request, Transport
+from extender.config.releases import Release, find_release
+
+log = logging.getLogger("extender.app")
+
+VERSION_REQUEST_TIMEOUT = 10.0
+"""Seconds for the response."""
+
+
+class _VersionInfo(msgspec.Struct, rename="camel"):
+    """The version of an API server. Source: apimachinery/pkg/version/types.go, Info (1.36)."""
+
+    git_version: str
+
+
+def parse_server_version(body: bytes) -> str:
+    """Return the version in the response to `GET /version`, such as `v1.37.2`; empty if it cannot be read."""
+    try:
+        return msgspec.json.decode(body, type=_VersionInfo).git_version
+    except msgspec.DecodeError:
+        return ""
+
+
+def describe_other_release(server_version: str, release: Release) -> str:
+    """Return a sentence if the release of the API server has other rules than *release*; otherwise an empty text."""
+    server_release = find_release(server_version)
+    if server_release is None or server_release is release:
+        return ""
+    return (
+        f"The API server is {server_version}, but the rules of {release.version} are in force; for the rules of its"
+        f" kube-scheduler pass --emulated-version={server_release.version}"
+    )
+
+
+def warn_about_other_release(body: bytes, release: Release) -> None:
+    """Log a warning if the response to `GET /version` names a release with other rules than *release*."""
+    if message := describe_other_release(parse_server_version(body), release):
+        log.warning("%s", message)
+
+
+async def compare_server_release(transport: Transport, release: Release) -> None:
+    """Read the version of the API server and log a warning as `warn_about_other_release` does; errors are ignored.
+
+    The informers report an API server that cannot be read.
+    """
+    try:
+        body = await transport.call(Request("GET", "/version", timeout=VERSION_REQUEST_TIMEOUT))
+    except ApiError:
+        return
+    warn_about_other_release(body, release)
