@@ -34,8 +34,8 @@ from extender.scheduler.binder import make_unreserve_calls
 from extender.scheduler.context import SchedulerContext, log
 from extender.scheduler.evictions import execute_post_filter_plans, preempt_for_group
 from extender.scheduler.extender_cycle import schedule_with_extenders
-from extender.scheduler.failure_handler import AttemptFailure, handle_scheduling_failure, is_still_pending, write_status
-from extender.scheduler.status_patches import apply_condition_patch, make_pod_group_scheduled_patch
+from extender.scheduler.failure_handler import AttemptFailure, handle_scheduling_failure, is_still_pending
+from extender.scheduler.pod_group_conditions import PodGroupConditionWriter
 
 _YIELD_SECONDS = 0.05
 """Seconds after which the event loop may run other tasks. Preemption for a group takes long, because it schedules the
@@ -59,6 +59,7 @@ class PodGroupScheduler:
 
     def __init__(self, context: SchedulerContext, find_profile: FindProfile, start_binding: StartBinding) -> None:
         self._context, self._find_profile, self._start_binding = context, find_profile, start_binding
+        self._condition_writer = PodGroupConditionWriter(context)
         self._durations_by_uid: dict[str, float] = {}
         self._nodes_by_name: dict[str, Node] = {}
         self._last_yield = 0.0
@@ -115,7 +116,7 @@ class PodGroupScheduler:
 
     async def _attempt(self, members: list[QueuedPodInfo]) -> None:
         context = self._context
-        if not await self._validate(members):
+        if not self._validate(members):
             return
         profiles = {member.uid: profile for member in members if (profile := self._find_profile(member)) is not None}
         members = [member for member in members if member.uid in profiles]
@@ -140,9 +141,9 @@ class PodGroupScheduler:
         context.metrics.observe_pod_group_attempt(
             profile.scheduler_name, _get_result_label(decision), context.clock.monotonic() - start_time
         )
-        await self._write_group_status(attempt.group, decision)
+        self._write_condition(attempt.group, decision.status)
 
-    async def _validate(self, members: Sequence[QueuedPodInfo]) -> bool:
+    def _validate(self, members: Sequence[QueuedPodInfo]) -> bool:
         """Return whether the members can be scheduled together. If not, they fail, and the group since 1.37 too."""
         context, pods = self._context, [member.pod_info for member in members]
         profile = context.profiles.get(pods[0].spec.scheduler_name)
@@ -154,7 +155,7 @@ class PodGroupScheduler:
         if profile.release.checks_member_priorities:
             runtime = context.runtimes[profile.scheduler_name]
             attempt = make_group_attempt(pods, profile, runtime, context.rng)
-            await self._write_group_status(attempt.group, GroupDecision(error))
+            self._write_condition(attempt.group, error)
         return False
 
     # -- scheduling
@@ -245,25 +246,10 @@ class PodGroupScheduler:
                 context.queue.done(member.uid)
         self._end_attempt(decision.status)
 
-    async def _write_group_status(self, group_info: PodGroupInfo, decision: GroupDecision) -> None:
-        """Write the group's condition, which the next attempt reads.
-
-        Source: pkg/scheduler/schedule_one_podgroup.go, Scheduler.updatePodGroupCondition (1.36).
-        """
-        context = self._context
-        group = context.cache.snapshot().get_object(PodGroup, group_info.key)
-        condition_type = next(iter(context.profiles.values())).release.pod_group_condition
-        now = context.clock.now()
-        api_call = None if group is None else make_pod_group_scheduled_patch(group, decision, condition_type, now)
-        if group is None or api_call is None:
-            return
-        settings = next(iter(context.profiles.values())).get_pod_group_settings()
-        if not settings.coscheduling and not await write_status(context, api_call):
-            return
-        if (
-            context.cache.snapshot().get_object(PodGroup, group_info.key) is group
-        ):  # the watch has not delivered the new status yet
-            context.cache.add_or_update_object(apply_condition_patch(group, api_call))
+    def _write_condition(self, group_info: PodGroupInfo, status: Status) -> None:
+        group = self._context.cache.snapshot().get_object(PodGroup, group_info.key)
+        if group is not None:
+            self._condition_writer.write(group, status)
 
     def _bind_member(self, member: QueuedPodInfo, result: MemberResult, start_time: float) -> None:
         if self._context.cache.snapshot().row(result.node_name) is None:  # deleted while other members were scheduled

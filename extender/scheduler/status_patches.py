@@ -13,8 +13,8 @@ from extender.api.kinds.meta import Condition
 from extender.api.kinds.pod import Pod
 from extender.api.kinds.pod_group import PodGroup
 from extender.api.timestamps import format_time
-from extender.cycle.pod_group_members import GroupDecision
 from extender.framework.api_plan import ApiCall
+from extender.framework.status import Status
 
 
 def _with_transition_time(old_condition: Condition | None, condition: dict[str, Any], now: float) -> dict[str, Any]:
@@ -77,10 +77,8 @@ def make_pod_scheduled_patch(
     return _make_status_patch(pod, status) if status else None
 
 
-def make_pod_group_scheduled_patch(
-    group: PodGroup, decision: GroupDecision, condition_type: str, now: float
-) -> ApiCall | None:
-    """Return the patch for *group* with the result of its attempt; None if the status is up to date.
+def make_pod_group_scheduled_patch(group: PodGroup, status: Status, condition_type: str, now: float) -> ApiCall | None:
+    """Return the patch for *group* with the *status* of its attempt; None if the status is up to date.
 
     The type of the condition depends on the release.
 
@@ -88,7 +86,6 @@ def make_pod_group_scheduled_patch(
 
     Source: pkg/scheduler/schedule_one_podgroup.go, Scheduler.updatePodGroupCondition (1.36).
     """
-    status = decision.status
     reason = "Scheduled" if status.is_success else "Unschedulable" if status.is_rejected else "SchedulerError"
     condition = {
         "type": condition_type,
