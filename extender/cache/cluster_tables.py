@@ -14,8 +14,9 @@ from extender.cache.pod_info import AssignedPodInfo, PodInfo
 from extender.cache.pod_signature import SignatureCache
 from extender.cache.tables.affinity_terms import AffinityTermTable
 from extender.cache.tables.arrays import IntArray
-from extender.cache.tables.change_log import ChangeLog, HistoryId
+from extender.cache.tables.change_log import ChangeLog
 from extender.cache.tables.claim_uses import ResourceClaimUseTable
+from extender.cache.tables.history import HistoryId, HistoryPosition
 from extender.cache.tables.host_ports import HostPortTable
 from extender.cache.tables.node_table import NodeTable, is_heartbeat
 from extender.cache.tables.object_store import ApiObject, ObjectStore
@@ -87,12 +88,14 @@ class ClusterTables:
         self.pod_change_log = ChangeLog()
         self.history_id = HistoryId()
 
-    def fork(self, *, new_history: bool = True) -> "ClusterTables":
+    def fork(self, *, new_history: bool = True, branch_point: HistoryPosition | None = None) -> "ClusterTables":
         """Return a copy-on-write copy. These tables must not change while the fork is in use.
 
         Args:
             new_history: whether the fork has a new history id and empty change logs. If not, it continues the history
                 of these tables and shares their change logs.
+            branch_point: the current position of these tables if the new history branches off from theirs; see
+                `HistoryId.branch_point`.
         """
         child = object.__new__(ClusterTables)
         child.signatures = self.signatures
@@ -108,7 +111,7 @@ class ClusterTables:
         child._unapplied_pod_changes = []
         child.nominated_pods = self.nominated_pods
         child.node_lists = self.node_lists
-        child.history_id = HistoryId() if new_history else self.history_id
+        child.history_id = HistoryId(branch_point) if new_history else self.history_id
         child.node_change_log = ChangeLog() if new_history else self.node_change_log
         child.pod_change_log = ChangeLog() if new_history else self.pod_change_log
         return child

@@ -18,9 +18,17 @@ class Hypothesis:
 
     __slots__ = ("_base_snapshot", "_tables")
 
-    def __init__(self, snapshot: Snapshot) -> None:
+    def __init__(self, snapshot: Snapshot, *, shares_results: bool = False) -> None:
+        """Create a copy of *snapshot*.
+
+        Args:
+            snapshot: the snapshot to copy.
+            shares_results: whether cached results of *snapshot* are used in the hypothesis, and the other way round.
+                Only `assume_pod`, `remove_pod`, `restore_pod`, `add_or_update_node` and `remove_nomination` may then
+                be called, because the change logs have no other changes.
+        """
         self._base_snapshot = snapshot
-        self._tables = snapshot.tables.fork()
+        self._tables = snapshot.tables.fork(branch_point=snapshot.position if shares_results else None)
 
     def assume_pod(self, pod: PodInfo, node_name: str) -> AssignedPodInfo:
         """Assume *pod* on *node_name*."""

@@ -5,7 +5,7 @@ from types import MappingProxyType
 from typing import Any, Generic, TypeVar
 
 from extender.cache.snapshot import Snapshot
-from extender.cache.tables.change_log import HistoryId
+from extender.cache.tables.history import HistoryId
 from extender.cache.tables.object_store import ApiObject
 
 T = TypeVar("T", bound=ApiObject)

@@ -107,8 +107,10 @@ class PodInfo:
 def make_assigned_pod_info(
     pod: Pod, signature: PodSignature, node_name: str, *, assumed: bool = False
 ) -> AssignedPodInfo:
-    """Make the `AssignedPodInfo` of *pod* on *node_name*; its pod shares the spec of the signature."""
+    """Make the `AssignedPodInfo` of *pod* on *node_name*. Its pod shares the spec, or its parts, with the signature."""
     meta = pod.metadata
-    deduplicated_pod = replace(pod, spec=signature.spec)
+    group = pod.spec.scheduling_group
+    spec = signature.spec if group is None else replace(signature.spec, scheduling_group=group)
+    deduplicated_pod = replace(pod, spec=spec)
     terminating = meta.deletion_timestamp is not None
     return AssignedPodInfo(meta.uid or pod.key, deduplicated_pod, signature, node_name, terminating, assumed)

@@ -1,7 +1,8 @@
 """Pod signatures: the parts of a pod that matter for scheduling, shared by all equal pods.
 
-Pods made from one template differ only in name, uid and timestamps. Their common parts, with everything derived from
-them, form one `PodSignature`. Plugins use it to cache the values that they compile from a pod.
+Pods made from one template differ only in name, uid and timestamps, and in their scheduling group if they are members
+of gangs. Their common parts, with everything derived from them, form one `PodSignature`. Plugins use it to cache the
+values that they compile from a pod.
 """
 
 from functools import cached_property
@@ -41,8 +42,8 @@ class PodSignature(Memo):
 
     Attributes:
         representative_pod: one of the pods with this signature. Only its namespace, labels, owner references,
-            spec (without node name) and resource status are equal in all these pods.
-        spec: the spec without node name.
+            spec (without node name and scheduling group) and resource status are equal in all these pods.
+        spec: the spec without node name and scheduling group.
         pod_labels: the namespace and the labels, interned in `Symbols`.
         namespace, labels: the pod's namespace and labels.
         priority: the pod's priority, 0 if unset.
@@ -174,7 +175,7 @@ class SignatureCache:
         self._spec_classes = SpecClassCache()
 
     def get_signature(self, pod: Pod) -> PodSignature:
-        """Return the signature of *pod*; its node name is ignored."""
+        """Return the signature of *pod*; its node name and scheduling group are ignored."""
         last_lookup = self._last_lookup
         if last_lookup is not None and last_lookup[0] is pod:  # a pod is assumed right after it was scheduled
             return last_lookup[1]
@@ -183,12 +184,15 @@ class SignatureCache:
         return signature
 
     def _get_or_create(self, pod: Pod) -> PodSignature:
-        if pod.spec.node_name:
-            pod = replace(pod, spec=replace(pod.spec, node_name=""))
+        if pod.spec.node_name or pod.spec.scheduling_group is not None:
+            pod = replace(pod, spec=replace(pod.spec, node_name="", scheduling_group=None))
         return self._recent_signatures.get_or_create(_make_signature_key(pod), lambda key: self._intern(key, pod))
 
     def _intern(self, key: bytes, pod: Pod) -> PodSignature:
-        """Return the signature of the existing pods with *key*, or create the one of *pod*, which has no node name."""
+        """Return the signature of the existing pods with *key*, or create the one of *pod*.
+
+        The pod must have neither a node name nor a scheduling group.
+        """
         signature = self._signatures.get(key)
         if signature is None:
             signature = self._signatures[key] = PodSignature(pod, self.symbols, self._options, self._spec_classes)
@@ -206,7 +210,7 @@ class SignatureCache:
                 labels=signature.labels,
                 owner_references=representative.metadata.owner_references,
             ),
-            spec=replace(signature.spec, node_name=pod.spec.node_name),
+            spec=replace(signature.spec, node_name=pod.spec.node_name, scheduling_group=pod.spec.scheduling_group),
             status=replace(
                 status,
                 container_statuses=representative.status.container_statuses,

@@ -18,7 +18,7 @@ from extender.cache.pod_groups import PodGroupMembers
 from extender.cache.pod_info import AssignedPodInfo, PodInfo
 from extender.cache.tables.affinity_terms import AffinityTerm
 from extender.cache.tables.arrays import BoolArray, IntArray
-from extender.cache.tables.change_log import HistoryId
+from extender.cache.tables.history import ChangedRows, HistoryId, HistoryPosition
 from extender.cache.tables.images import ImageState
 from extender.cache.tables.node_counts import NodeCounts
 from extender.cache.tables.node_table import RowMapVersion
@@ -37,16 +37,34 @@ class Snapshot:
         history_id: identifies the sequence of writes to the tables. Positions can be compared between snapshots with
             the same id.
         node_log_position, pod_log_position: the positions of the change logs when the snapshot was taken.
+        position: the history with the positions of its change logs.
     """
 
-    __slots__ = ("__weakref__", "_changed_rows", "_tables", "history_id", "node_log_position", "pod_log_position")
+    __slots__ = (
+        "__weakref__",
+        "_changed_rows",
+        "_rows_changed_from",
+        "_tables",
+        "history_id",
+        "node_log_position",
+        "pod_log_position",
+        "position",
+    )
 
     def __init__(self, tables: ClusterTables) -> None:
         self._tables = tables
         self.history_id = tables.history_id
         self.node_log_position = tables.node_change_log.position
         self.pod_log_position = tables.pod_change_log.position
+        self.position = HistoryPosition(
+            self.history_id,
+            tables.node_change_log,
+            tables.pod_change_log,
+            self.node_log_position,
+            self.pod_log_position,
+        )
         self._changed_rows: dict[tuple[int, int | None], IntArray | None] = {}
+        self._rows_changed_from: dict[HistoryPosition, ChangedRows | None] = {}
 
     @property
     def tables(self) -> ClusterTables:
@@ -104,6 +122,15 @@ class Snapshot:
         if positions not in self._changed_rows:  # many cached columns have the same positions
             self._changed_rows[positions] = self._read_change_logs(node_log_position, pod_log_position)
         return self._changed_rows[positions]
+
+    def find_rows_changed_from(self, position: HistoryPosition) -> ChangedRows | None:
+        """Return the rows that may differ from those at *position*, which may be in another history.
+
+        Return None if any row may differ.
+        """
+        if position not in self._rows_changed_from:  # many cached columns have the same position
+            self._rows_changed_from[position] = self.position.find_changed_rows(position)
+        return self._rows_changed_from[position]
 
     def _read_change_logs(self, node_log_position: int, pod_log_position: int | None) -> IntArray | None:
         tables = self._tables

@@ -263,7 +263,7 @@ class GroupHypothesis:
     """
 
     def __init__(self, attempt: GroupAttempt, snapshot: Snapshot) -> None:
-        self.hypothesis = Hypothesis(snapshot)
+        self.hypothesis = Hypothesis(snapshot, shares_results=True)
         self._attempt = attempt
         self._reserved_members: list[MemberResult] = []
         self.unreserve_calls: dict[str, tuple[ApiCall, ...]] = {}

@@ -12,7 +12,7 @@ from typing import Final, NamedTuple
 
 from extender.api.kinds.devices import DeviceRequestAllocationResult, ResourceClaim
 from extender.cache.snapshot import Snapshot
-from extender.cache.tables.change_log import HistoryId
+from extender.cache.tables.history import HistoryId
 from extender.dra.cel.values import to_nanos
 from extender.dra.resource_slices import DeviceId, PoolId
 

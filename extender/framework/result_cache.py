@@ -15,7 +15,7 @@ import numpy as np
 
 from extender.cache.snapshot import NodeView, Snapshot
 from extender.cache.tables.arrays import BoolArray, IntArray
-from extender.cache.tables.change_log import HistoryId
+from extender.cache.tables.history import HistoryPosition
 from extender.framework.extension_points import DependsOn
 from extender.framework.plugin_runner import PluginRunner, find_first_out_of_range
 from extender.framework.status import Reason, Rejection
@@ -69,10 +69,8 @@ class CachedColumn:
 
     Attributes:
         value: a `FilterColumn`, or raw scores.
-        history_id: the identity of that snapshot's change logs; see `Snapshot.history_id`.
+        position: the position of that snapshot in its history.
         node_count: the number of nodes in that snapshot.
-        node_log_position: the position of that snapshot in the change log of nodes.
-        pod_log_position: the position of that snapshot in the change log of pods.
         version: the number of writes after the first one.
         last_written_rows: the rows of the last write.
         in_range: whether all raw scores written so far are from 0 to 100.
@@ -80,10 +78,8 @@ class CachedColumn:
     """
 
     value: Any
-    history_id: HistoryId
+    position: HistoryPosition
     node_count: int
-    node_log_position: int
-    pod_log_position: int
     version: int = 0
     last_written_rows: IntArray = field(default_factory=lambda: _NO_ROWS)
     in_range: bool = False
@@ -91,7 +87,7 @@ class CachedColumn:
 
     def mark_current(self, snapshot: Snapshot) -> None:
         """Record that the column is current for *snapshot*."""
-        self.node_log_position, self.pod_log_position = snapshot.node_log_position, snapshot.pod_log_position
+        self.position = snapshot.position
 
 
 def _run_filter(plugin: Any, pod: Any, snapshot: Snapshot, state: Any, runner: PluginRunner) -> FilterColumn:
@@ -222,23 +218,17 @@ class ResultCache:
         The column is None if it must be recomputed. The rows are None if the column is current.
         """
         cached_column = table.get(key)
-        if cached_column is None or cached_column.history_id is not snapshot.history_id:
+        if cached_column is None:
             return None, None
-        depends_on_pods = depends_on is DependsOn.NODE_AND_PODS
-        if cached_column.node_log_position == snapshot.node_log_position:  # the number of nodes is unchanged too
-            if not depends_on_pods or cached_column.pod_log_position == snapshot.pod_log_position:
-                return cached_column, None
-        elif depends_on is DependsOn.ALL_NODES or cached_column.node_count != len(snapshot):
-            return None, None
-        if (
-            cached_column.node_log_position > snapshot.node_log_position
-            or cached_column.pod_log_position > snapshot.pod_log_position
+        position, depends_on_pods = cached_column.position, depends_on is DependsOn.NODE_AND_PODS
+        if position.history_id is not snapshot.history_id:
+            stale_rows = _find_rows_stale_since_branch(cached_column, snapshot, depends_on)
+        elif position.node_log_position == snapshot.node_log_position and (
+            not depends_on_pods or position.pod_log_position == snapshot.pod_log_position
         ):
-            return None, None  # the snapshot is older than the cached column
-        stale_rows = snapshot.changed_rows(
-            node_log_position=cached_column.node_log_position,
-            pod_log_position=cached_column.pod_log_position if depends_on_pods else None,
-        )
+            return cached_column, None
+        else:
+            stale_rows = _find_stale_rows(cached_column, snapshot, depends_on)
         if stale_rows is None or len(stale_rows) * 2 > cached_column.node_count + 2:
             return None, None
         return cached_column, stale_rows
@@ -252,8 +242,36 @@ class ResultCache:
         while len(table) >= max_columns:
             # Evict a random column: if the keys repeat in a cycle, the oldest column is the one that is needed next.
             del table[next(islice(table, int(self._rng.random() * len(table)), None))]
-        cached_column = CachedColumn(
-            value, snapshot.history_id, len(snapshot), snapshot.node_log_position, snapshot.pod_log_position
-        )
+        cached_column = CachedColumn(value, snapshot.position, len(snapshot))
         table[key] = cached_column
         return cached_column
+
+
+def _find_stale_rows(column: CachedColumn, snapshot: Snapshot, depends_on: DependsOn) -> IntArray | None:
+    """Return the rows of *column* to compute again for *snapshot*, which has the same history; None: all rows."""
+    position = column.position
+    if position.node_log_position != snapshot.node_log_position and (
+        depends_on is DependsOn.ALL_NODES or column.node_count != len(snapshot)
+    ):
+        return None
+    if position.node_log_position > snapshot.node_log_position or position.pod_log_position > snapshot.pod_log_position:
+        return None  # the snapshot is older than the cached column
+    return snapshot.changed_rows(
+        node_log_position=position.node_log_position,
+        pod_log_position=position.pod_log_position if depends_on is DependsOn.NODE_AND_PODS else None,
+    )
+
+
+def _find_rows_stale_since_branch(column: CachedColumn, snapshot: Snapshot, depends_on: DependsOn) -> IntArray | None:
+    """Return the rows of *column* to compute again for *snapshot*, which has another history; None: all rows.
+
+    This is the case if one of both is a hypothesis, for example of a pod group with some members on nodes.
+    """
+    if column.node_count != len(snapshot):
+        return None
+    changed_rows = snapshot.find_rows_changed_from(column.position)
+    if changed_rows is None:
+        return None
+    if depends_on is DependsOn.ALL_NODES:
+        return None if len(changed_rows.with_changed_node) else _NO_ROWS
+    return changed_rows.with_any_change if depends_on is DependsOn.NODE_AND_PODS else changed_rows.with_changed_node

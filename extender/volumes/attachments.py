@@ -21,7 +21,7 @@ from extender.api.kinds.storage import (
 from extender.cache.object_index import ObjectIndex
 from extender.cache.snapshot import NodeView, Snapshot
 from extender.cache.tables.arrays import BoolArray, IntArray
-from extender.cache.tables.change_log import HistoryId
+from extender.cache.tables.history import HistoryId
 from extender.volumes.volume_ids import VolumeId, find_attachable_volumes
 
 UNLIMITED: Final = 1 << 62

@@ -27,7 +27,7 @@ from extender.api.quantity import to_base_units
 from extender.cache.pod_info import PodInfo
 from extender.cache.snapshot import NodeView, Snapshot
 from extender.cache.tables.arrays import BoolArray, IntArray
-from extender.cache.tables.change_log import HistoryId
+from extender.cache.tables.history import HistoryId
 from extender.volumes.claims import get_claim_class
 from extender.volumes.csi_migration import get_migrated_plugins
 

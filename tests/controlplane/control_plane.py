@@ -86,6 +86,11 @@ class ControlPlane:
         return f"http://127.0.0.1:{self._etcd_port}"
 
     @property
+    def process_ids(self) -> tuple[int, ...]:
+        """The process ids of etcd and of the API server, as far as they run."""
+        return tuple(process.pid for process in (self._etcd, self._api_server) if process is not None)
+
+    @property
     def audit_log(self) -> Path:
         """The audit log file of the API server."""
         return self.folder / "audit.log"

@@ -12,9 +12,12 @@ from extender.api.kinds.pod import Pod
 from extender.api.kinds.storage import PersistentVolumeClaim
 from extender.app import wiring
 from extender.cache.cache import Cache
+from extender.cache.hypothesis import Hypothesis
+from extender.cache.snapshot import Snapshot
 from extender.cycle.decision import ScheduleFailure, ScheduleResult
 from extender.cycle.diagnosis import find_nodes_that_pass_filters
 from extender.cycle.node_sampling import NodeSampler
+from extender.cycle.plugin_runtime import PluginRuntime
 from extender.cycle.scheduling_cycle import schedule_pod
 from extender.cycle.score import prioritize_nodes, select_host
 from tests.build import make_node, make_object, make_pod
@@ -84,6 +87,16 @@ PODS = st.tuples(
 STEPS = st.lists(
     st.one_of(NODES.map(lambda n: ("node", n)), PODS.map(lambda p: ("pod", p)), st.just(("gone", None))), max_size=40
 )
+GROUPS = st.tuples(st.lists(PODS, min_size=1, max_size=4), st.sampled_from(["placed", "given up", "tried again"]))
+GROUP_STEPS = st.lists(
+    st.one_of(
+        NODES.map(lambda n: ("node", n)),
+        PODS.map(lambda p: ("pod", p)),
+        GROUPS.map(lambda g: ("group", g)),
+        st.just(("gone", None)),
+    ),
+    max_size=25,
+)
 
 
 def _pod(number: int, spec: str, app: str, cpu: int, port: bool) -> Pod:
@@ -108,31 +121,78 @@ def test_cached_and_fresh_results_are_equal(first: list[Any], steps: list[Any]) 
             cache.remove_pod(placed.pop(0))
         elif kind == "pod":
             pod = _pod(number, *what)
-            snapshot = cache.snapshot()
-            pod_info = snapshot.make_pod_info(pod)
-            cached = find_nodes_that_pass_filters(pod_info, snapshot, PROFILE, caching_runtime, with_rejections=True)
-            fresh = find_nodes_that_pass_filters(pod_info, snapshot, PROFILE, fresh_runtime, with_rejections=True)
-            assert cached.feasible.tolist() == fresh.feasible.tolist()
-            assert cached.format_message() == fresh.format_message()
-            assert cached.pre_filter_run.skipped_plugins == fresh.pre_filter_run.skipped_plugins
-            if not cached.has_feasible_node:
-                continue
-            cached_result = prioritize_nodes(
-                pod_info, snapshot, PROFILE, caching_runtime, cached.feasible, cached.pre_filter_run
-            )
-            fresh_result = prioritize_nodes(
-                pod_info, snapshot, PROFILE, fresh_runtime, fresh.feasible, fresh.pre_filter_run
-            )
-            assert cached_result.totals.tolist() == fresh_result.totals.tolist()
-            assert cached_result.find_best_rows().tolist() == fresh_result.find_best_rows().tolist()
-            assert select_host(cached_result, Random(number)) == select_host(fresh_result, Random(number))
-            assert {n: s.raw.tolist() for n, s in cached_result.scores_by_plugin.items()} == {
-                n: s.raw.tolist() for n, s in fresh_result.scores_by_plugin.items()
-            }
-            name = snapshot.names[rng.choice(cached_result.find_best_rows().tolist())]
-            del snapshot, pod_info
-            cache.assume(pod, name)
-            placed.append(pod.metadata.uid)
+            name = _select_node(pod, cache.snapshot(), caching_runtime, fresh_runtime, rng)
+            if name is not None:
+                cache.assume(pod, name)
+                placed.append(pod.metadata.uid)
+
+
+@settings(max_examples=120, suppress_health_check=list(HealthCheck))
+@given(first=st.lists(NODES, min_size=1, max_size=8), steps=GROUP_STEPS)
+def test_hypotheses_of_pod_groups_share_cached_results(first: list[Any], steps: list[Any]) -> None:
+    """The members of a group are placed on a hypothesis. Then they are assumed, or not, or the group is tried again."""
+    caching_runtime, fresh_runtime = wiring.make_runtime(cache_results=True), wiring.make_runtime(cache_results=False)
+    cache, rng, placed = Cache(), Random(0), []
+    for node in first:
+        cache.add_or_update_node(_node(*node))
+    for number, (kind, what) in enumerate(steps):
+        if kind == "node":
+            cache.add_or_update_node(_node(*what))
+        elif kind == "gone" and placed:
+            cache.remove_pod(placed.pop(rng.randrange(len(placed))))
+        elif kind in {"pod", "group"}:
+            specs, outcome = ([what], "placed") if kind == "pod" else what
+            pods = [_pod(10 * number + index, *spec) for index, spec in enumerate(specs)]
+            for _ in range(2 if outcome == "tried again" else 1):
+                names = _place_on_hypothesis(pods, cache, caching_runtime, fresh_runtime, rng)
+            for pod, name in names if outcome != "given up" else ():
+                cache.assume(pod, name)
+                placed.append(pod.metadata.uid)
+
+
+def _place_on_hypothesis(
+    pods: list[Pod], cache: Cache, caching_runtime: PluginRuntime, fresh_runtime: PluginRuntime, rng: Random
+) -> list[tuple[Pod, str]]:
+    """Place *pods* one after another on a hypothesis; return those that fit, with the names of their nodes."""
+    hypothesis = Hypothesis(cache.snapshot(), shares_results=True)
+    names: list[tuple[Pod, str]] = []
+    for pod in pods:
+        snapshot = hypothesis.snapshot()
+        name = _select_node(pod, snapshot, caching_runtime, fresh_runtime, rng)
+        if name is None:
+            continue
+        assumed_pod = hypothesis.assume_pod(snapshot.make_pod_info(pod), name)
+        if rng.random() < 0.2:  # as after a failure of Reserve
+            hypothesis.remove_pod(assumed_pod)
+        else:
+            names.append((pod, name))
+    return names
+
+
+def _select_node(
+    pod: Pod, snapshot: Snapshot, caching_runtime: PluginRuntime, fresh_runtime: PluginRuntime, rng: Random
+) -> str | None:
+    """Check that both runtimes have equal results for *pod*; return one of the best nodes, if a node fits."""
+    pod_info = snapshot.make_pod_info(pod)
+    cached = find_nodes_that_pass_filters(pod_info, snapshot, PROFILE, caching_runtime, with_rejections=True)
+    fresh = find_nodes_that_pass_filters(pod_info, snapshot, PROFILE, fresh_runtime, with_rejections=True)
+    assert cached.feasible.tolist() == fresh.feasible.tolist()
+    assert cached.format_message() == fresh.format_message()
+    assert cached.pre_filter_run.skipped_plugins == fresh.pre_filter_run.skipped_plugins
+    if not cached.has_feasible_node:
+        return None
+    cached_result = prioritize_nodes(
+        pod_info, snapshot, PROFILE, caching_runtime, cached.feasible, cached.pre_filter_run
+    )
+    fresh_result = prioritize_nodes(pod_info, snapshot, PROFILE, fresh_runtime, fresh.feasible, fresh.pre_filter_run)
+    assert cached_result.totals.tolist() == fresh_result.totals.tolist()
+    assert cached_result.find_best_rows().tolist() == fresh_result.find_best_rows().tolist()
+    seed = rng.random()
+    assert select_host(cached_result, Random(seed)) == select_host(fresh_result, Random(seed))
+    assert {n: s.raw.tolist() for n, s in cached_result.scores_by_plugin.items()} == {
+        n: s.raw.tolist() for n, s in fresh_result.scores_by_plugin.items()
+    }
+    return snapshot.names[rng.choice(cached_result.find_best_rows().tolist())]
 
 
 def test_a_pre_filter_run_that_ends_early_is_the_same_with_and_without_cache() -> None:

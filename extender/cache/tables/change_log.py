@@ -9,12 +9,6 @@ from extender.cache.tables.arrays import IntArray
 _MIN_RETAINED_CHANGES = 1 << 16
 
 
-class HistoryId:
-    """The identity of a history, which is one sequence of writes. Two ids are equal only if they are one object."""
-
-    __slots__ = ()
-
-
 class ChangeLog:
     """An append-only log of row numbers. The oldest entries are dropped; other entries keep their positions."""
 

@@ -6,7 +6,7 @@ from typing import Any, Protocol, TypeVar
 
 from extender.api.kinds.meta import ObjectMeta
 from extender.basics.copy_on_write import CopyOnWriteDict
-from extender.cache.tables.change_log import HistoryId
+from extender.cache.tables.history import HistoryId
 
 _NO_OBJECTS: Mapping[str, Any] = MappingProxyType({})
 

@@ -50,7 +50,7 @@ from extender.cache.pod_info import PodInfo
 from extender.cache.pod_resources_options import make_pod_resources_options
 from extender.cache.snapshot import NodeView, Snapshot
 from extender.cache.tables.arrays import IntArray
-from extender.cache.tables.change_log import HistoryId
+from extender.cache.tables.history import HistoryId
 from extender.config import durations
 from extender.cycle.pod_group.post_filter import FailedGroupAttempt
 from extender.cycle.post_filter import FailedAttempt

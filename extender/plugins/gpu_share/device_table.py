@@ -10,7 +10,7 @@ from extender.api.kinds.node import Node
 from extender.cache.pod_info import AssignedPodInfo
 from extender.cache.snapshot import NodeView, Snapshot
 from extender.cache.tables.arrays import IntArray
-from extender.cache.tables.change_log import HistoryId
+from extender.cache.tables.history import HistoryId
 from extender.cache.tables.node_table import RowMapVersion
 from extender.plugins.gpu_share.claimed_gpus import CLAIMED, MIXED, ClaimedGpus
 from extender.plugins.gpu_share.gpu_request import (

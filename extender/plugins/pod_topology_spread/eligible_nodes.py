@@ -19,7 +19,7 @@ from extender.cache.node_matching import (
 from extender.cache.pod_info import PodInfo
 from extender.cache.snapshot import Snapshot
 from extender.cache.tables.arrays import BoolArray, IntArray, widen
-from extender.cache.tables.change_log import HistoryId
+from extender.cache.tables.history import HistoryId
 from extender.cache.tables.node_counts import NodeCounts
 from extender.cache.tables.node_table import ABSENT
 from extender.plugins.pod_topology_spread.constraints import SpreadConstraint

@@ -8,6 +8,7 @@ import pytest
 from extender.api.codec import decode
 from extender.api.kinds.pod import Pod
 from extender.cache.cache import Cache
+from extender.cache.pod_info import make_assigned_pod_info
 from extender.cache.pod_signature import PodSignature, SignatureCache
 from extender.cache.tables.symbols import Symbols
 from tests.build import make_pod
@@ -26,6 +27,11 @@ def signature_of(pod: Pod) -> PodSignature:
     [
         pytest.param(make_pod("b", labels={"app": "web"}), True, id="another name and uid"),
         pytest.param(make_pod("b", labels={"app": "web"}, node="n1"), True, id="a node name"),
+        pytest.param(
+            make_pod("b", labels={"app": "web"}, spec={"schedulingGroup": {"podGroupName": "gang"}}),
+            True,
+            id="a scheduling group",
+        ),
         pytest.param(make_pod("b", labels={"app": "web"}, status={"phase": "Running"}), True, id="another phase"),
         pytest.param(make_pod("a", labels={"app": "db"}), False, id="another label"),
         pytest.param(make_pod("a", labels={"app": "web"}, namespace="shop"), False, id="another namespace"),
@@ -98,3 +104,14 @@ def test_a_signature_that_is_used_again_is_retained() -> None:
             signatures.get_signature(make_pod(f"b-{number}", labels={"app": "web"}))
     assert first() is signatures.get_signature(make_pod("c", labels={"app": "web"}))
     assert first() is not None
+
+
+def test_a_member_of_a_group_keeps_its_group() -> None:
+    """The shared signature has no group, but the deduplicated pod and the assigned pod have it."""
+    signatures = SignatureCache(Symbols())
+    signatures.get_signature(make_pod("a"))
+    member = make_pod("b", node="n1", spec={"schedulingGroup": {"podGroupName": "gang"}})
+    assert signatures.deduplicate(member) == member
+    assigned_pod = make_assigned_pod_info(member, signatures.get_signature(member), "n1")
+    assert assigned_pod.signature.spec.scheduling_group is None
+    assert assigned_pod.pod_with_node_name == member

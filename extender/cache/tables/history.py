@@ -1,0 +1,105 @@
+"""Positions in histories of writes, and the rows that differ between two positions.
+
+A history is one sequence of writes to the tables of a cluster. The history of a hypothesis may branch off from that of
+its snapshot. Rows that were written in neither history since the branch point are equal in both.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+
+from extender.cache.tables.arrays import IntArray
+from extender.cache.tables.change_log import ChangeLog
+
+
+class HistoryId:
+    """The identity of a history, which is one sequence of writes. Two ids are equal only if they are one object.
+
+    Attributes:
+        branch_point: the position at which the history branched off from another one; None if it did not, or if rows
+            of both histories must not be compared. The change logs of the history start at this position.
+    """
+
+    __slots__ = ("branch_point",)
+
+    def __init__(self, branch_point: "HistoryPosition | None" = None) -> None:
+        self.branch_point = branch_point
+
+
+class ChangedRows(NamedTuple):
+    """The rows that may differ between two positions. Each array has distinct rows, int64.
+
+    Attributes:
+        with_changed_node: rows with a changed node object.
+        with_any_change: rows with a changed node object or changed pods.
+    """
+
+    with_changed_node: IntArray
+    with_any_change: IntArray
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class HistoryPosition:
+    """The state of the tables at one time.
+
+    Attributes:
+        history_id: the history.
+        node_log: the change log of nodes in this history.
+        pod_log: the change log of pods in this history.
+        node_log_position, pod_log_position: the positions of the logs at that time.
+    """
+
+    history_id: HistoryId
+    node_log: ChangeLog
+    pod_log: ChangeLog
+    node_log_position: int
+    pod_log_position: int
+
+    def find_changed_rows(self, other: "HistoryPosition") -> ChangedRows | None:
+        """Return the rows that may differ between this position and *other*.
+
+        Return None if any row may differ: the histories have nothing in common, or a log is too short.
+        """
+        other_positions = {position.history_id: position for position in other._iterate_to_root()}  # noqa: SLF001
+        ranges: list[tuple[HistoryPosition, int, int]] = []  # logs with the first positions to read
+        for position in self._iterate_to_root():
+            common_position = other_positions.get(position.history_id)
+            if common_position is None:
+                ranges.append((position, 0, 0))
+                continue
+            node_start = min(position.node_log_position, common_position.node_log_position)
+            pod_start = min(position.pod_log_position, common_position.pod_log_position)
+            ranges.append((position, node_start, pod_start))
+            for other_position in other_positions.values():
+                if other_position is common_position:
+                    break
+                ranges.append((other_position, 0, 0))
+            return _merge_rows(ranges)
+        return None
+
+    def _iterate_to_root(self) -> "Iterator[HistoryPosition]":
+        """Yield this position, the branch point of its history, the branch point of that one's, and so on."""
+        position: HistoryPosition | None = self
+        while position is not None:
+            yield position
+            position = position.history_id.branch_point
+
+
+def _merge_rows(ranges: list[tuple[HistoryPosition, int, int]]) -> ChangedRows | None:
+    node_rows = [position.node_log.get_rows_since(node_start) for position, node_start, _ in ranges]
+    pod_rows = [position.pod_log.get_rows_since(pod_start) for position, _, pod_start in ranges]
+    known_node_rows = [rows for rows in node_rows if rows is not None]
+    known_pod_rows = [rows for rows in pod_rows if rows is not None]
+    if len(known_node_rows) + len(known_pod_rows) < 2 * len(ranges):
+        return None
+    return ChangedRows(_merge(known_node_rows), _merge(known_node_rows + known_pod_rows))
+
+
+def _merge(arrays: list[IntArray]) -> IntArray:
+    """Return the distinct rows of *arrays*, each of which has distinct rows."""
+    arrays = [array for array in arrays if len(array)]
+    if len(arrays) < 2:
+        return arrays[0] if arrays else np.empty(0, dtype=np.int64)
+    return np.unique(np.concatenate(arrays))
