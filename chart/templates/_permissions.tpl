@@ -61,6 +61,12 @@
   resources: [resourceclaims/binding]
   verbs: [patch]
 {{- end }}
+{{- if .Values.permissions.hami }}
+# GpuShare locks the node of a pod with HAMi's resources.
+- apiGroups: [""]
+  resources: [nodes]
+  verbs: [patch]
+{{- end }}
 {{- end -}}
 
 {{/* Other writes of a scheduler: pod status, events, evictions. */}}
@@ -117,8 +123,8 @@
 - apiGroups: [""]
   resources: [pods]
   verbs: [get]
-{{- if .Values.permissions.dynamicResources }}
-# The pod's status names the ResourceClaim for its extended resources.
+{{- if or .Values.permissions.dynamicResources .Values.permissions.gpuShare .Values.permissions.hami }}
+# The pod's status names the ResourceClaim for its extended resources. GpuShare patches the status to write annotations.
 - apiGroups: [""]
   resources: [pods/status]
   verbs: [patch]

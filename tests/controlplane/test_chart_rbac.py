@@ -197,6 +197,72 @@ def test_the_service_uses_all_its_permissions_and_lacks_none(plane: ControlPlane
             roles.delete()
 
 
+@pytest.mark.parametrize(
+    ("values", "binds"),
+    [
+        pytest.param({"mode": "standalone", "permissions": {"hami": True}}, False, id="standalone"),
+        pytest.param(
+            {
+                "mode": "service",
+                "extender": {"verbs": ["filter", "bind"]},
+                "permissions": {"hami": True, "dynamicResources": False},
+            },
+            True,
+            id="service that binds",
+        ),
+    ],
+)
+def test_gpu_share_may_write_the_gpus_and_the_lock_of_hami(
+    plane: ControlPlane, tmp_path: Path, values: dict[str, Any], binds: bool
+) -> None:
+    """The node has a GPU that HAMi's device plugin registered. No request is forbidden."""
+    ignored = {"ignoredResources": ["nvidia.com/gpumem"]}
+    profile = {
+        "plugins": {"multiPoint": {"enabled": [{"name": "GpuShare"}], "disabled": [{"name": "DynamicResources"}]}},
+        "pluginConfig": [{"name": "NodeResourcesFit", "args": ignored}],
+    }
+    with plane.client() as api:
+        roles = ChartRoles(plane, api, tmp_path, **values)
+        try:
+            api.create(make_hami_node())
+            # start_kube_scheduler writes its configuration to the same file
+            config = plane.write_configuration({"profiles": [profile]}, EXTENDER).rename(tmp_path / "config.json")
+            if binds:
+                port = free_ports(1)[0]
+                kubeconfig_flag = f"--kubeconfig={plane.write_kubeconfig(EXTENDER)}"
+                command = make_extender_command("serve", kubeconfig_flag, f"--config={config}", f"--port={port}")
+                plane.start_program(command)
+                entry = {"urlPrefix": f"http://127.0.0.1:{port}", "filterVerb": "filter", "bindVerb": "bind"}
+                kube_profile = {"pluginConfig": profile["pluginConfig"]}
+                plane.start_kube_scheduler(
+                    {"extenders": [{**entry, "nodeCacheCapable": True}], "profiles": [kube_profile]}
+                )
+            else:
+                plane.start_program(make_extender_command("schedule", f"--config={config}", "--secure-port=0"))
+            limits = {"nvidia.com/gpu": "1", "nvidia.com/gpumem": "4000"}
+            pod = scheduling_scenario.make_pod("shared")
+            pod["spec"]["containers"][0]["resources"] = {"limits": limits, "requests": {"cpu": "100m", **limits}}
+            create_and_wait(api, pod)
+            expected, deadline = {("", "nodes", "patch"), ("", "pods/status", "patch")}, monotonic() + TIMEOUT
+            while expected - set(used := used_permissions(plane, roles.audit_start)) and monotonic() < deadline:
+                sleep(POLL_INTERVAL)
+            assert {right: codes for right, codes in used.items() if 403 in codes} == {}
+            assert expected <= set(used)
+            assert api.get("Node", "gpu")["metadata"]["annotations"]["hami.io/mutex.lock"].endswith(",default,shared")
+        finally:
+            plane.stop_other_programs()
+            api.delete_created()
+            roles.delete()
+
+
+def make_hami_node() -> JsonObject:
+    """Make a node with a GPU as HAMi's device plugin registers it."""
+    gpu = {"id": "GPU-1", "count": 10, "devmem": 16000, "devcore": 100, "type": "NVIDIA-T4", "health": True}
+    capacity = {"cpu": "4", "memory": "8Gi", "pods": "30", "nvidia.com/gpu": "10"}
+    metadata = {"name": "gpu", "annotations": {"hami.io/node-nvidia-register": json.dumps([gpu])}}
+    return {"kind": "Node", "metadata": metadata, "status": {"capacity": capacity, "allocatable": capacity}}
+
+
 def check_selected_node(api: ApiClient) -> None:
     """A pod whose volume must be provisioned: its claim gets the annotation of the selected node."""
     api.create(scheduling_scenario.make_pod("promised", node="alpha", **scheduling_scenario.volume_spec("nobody")))
