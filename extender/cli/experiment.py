@@ -1,9 +1,10 @@
 """`extender experiment`: place the pods of a GPU trace with several policies, and compare the allocated GPUs."""
 
 import sys
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from contextlib import ExitStack
 from enum import Enum
+from functools import lru_cache, partial
 from itertools import product
 from pathlib import Path
 from typing import Annotated, Final, TextIO, TypeAlias
@@ -12,17 +13,18 @@ import msgspec
 import typer
 
 from extender.analysis.input.input_errors import InputError, InputErrorLine, SourceLocation
+from extender.analysis.input.input_files import STDIN
 from extender.analysis.recorded_cluster import read_recording
+from extender.cli.planning.workers import RUN_LOCK, Workers, run_tasks
 from extender.cli.recording_options import redirect_plugin_output
 from extender.cli.terminal import ProgressBar
 from extender.experiments.defragmentation import defragment
 from extender.experiments.gpu_trace import Trace, TraceError, make_trace
-from extender.experiments.parallel_runs import run_all
 from extender.experiments.plots import MatplotlibMissingError, check_matplotlib, write_plots
 from extender.experiments.policies import POLICIES, Policy, UnknownPolicyError, find_policies
 from extender.experiments.published_results import PUBLISHED_PERCENTS
 from extender.experiments.report import format_defragmentation, format_report, make_curve_values, make_run_values
-from extender.experiments.runner import Run
+from extender.experiments.runner import Run, run_experiment
 from extender.planning.rebalance.report import make_rebalance_values
 
 _EPILOG: Final = f"""\b
@@ -51,6 +53,13 @@ _Moves: TypeAlias = Annotated[
         metavar="PERCENT", help="Then move at most this part of the pods, so that waiting pods fit.", min=0, max=100
     ),
 ]
+_Jobs: TypeAlias = Annotated[int, typer.Option(metavar="N", help="Number of processes; 0: one per core.")]
+_SchedulerAddress: TypeAlias = Annotated[
+    str,
+    typer.Option(
+        metavar="URL", help="Run on the workers of the Dask scheduler at this address, which read the same files."
+    ),
+]
 _Plans: TypeAlias = Annotated[
     str, typer.Option(metavar="DIR", help="With --moves: write the plan of each run, as `rebalance -o json` does.")
 ]
@@ -73,7 +82,8 @@ def experiment(
         str, typer.Option(metavar="RANGE", help="Seeds of the order of pods and nodes, such as 42-51 or 1,3,5.")
     ] = "42-51",
     output: Annotated[ReportFormat, typer.Option("--output", "-o", help="Output format.")] = ReportFormat.TABLE,
-    jobs: Annotated[int, typer.Option(metavar="N", help="Number of processes.", min=1)] = 1,
+    jobs: _Jobs = 1,
+    scheduler_address: _SchedulerAddress = "",
     curves: Annotated[
         str, typer.Option(metavar="FILE", help="Write the allocation by arrived demand to this file, as JSON lines.")
     ] = "",
@@ -93,6 +103,8 @@ def experiment(
     taken. Each run uses the scheduling cycle and the plugin GpuShare, as `extender schedule` does. Equal seeds give
     equal results. With -o jsonl there is a line for each policy and seed, which is written when the run ends.
     """
+    workers = Workers(jobs, scheduler_address)
+    workers.validate("experiments")
     seed_numbers = _parse_seeds(seeds)
     _check_variant(published)
     _prepare_plots(plots)
@@ -100,15 +112,12 @@ def experiment(
     bar, runs, total = ProgressBar("runs"), list[Run](), len(policies) * len(seed_numbers)
     with ExitStack() as stack:
         curve_file = stack.enter_context(Path(curves).open("w", encoding="utf-8")) if curves else None
-        results = run_all(gpu_trace, policies, seed_numbers, jobs)
+        run_source = partial(run_task, gpu_trace if trace == STDIN else trace)
         bar.show(0, total)
-        for run in _iterate_with_redirected_output(results):
+        for run in run_tasks(workers, run_source, product(policies, seed_numbers)):
             runs.append(run)
             bar.erase()
-            if output is ReportFormat.JSONL:
-                _write_line(sys.stdout, make_run_values(run))
-            if curve_file is not None:
-                _write_line(curve_file, make_curve_values(run))
+            _write_run(run, sys.stdout if output is ReportFormat.JSONL else None, curve_file)
             bar.show(len(runs), total)
     if output is ReportFormat.TABLE:
         typer.echo(format_report(runs, published), nl=False)
@@ -136,14 +145,27 @@ def _show_moves(trace: Trace, runs: Iterable[tuple[Policy, int]], percent: float
                 raise typer.BadParameter(f"{path}: {error.strerror}", param_hint="--plans") from error
 
 
-def _iterate_with_redirected_output(runs: Iterator[Run]) -> Iterator[Run]:
-    """Yield the runs; what plugins print during a run goes to standard error."""
-    while True:
-        with redirect_plugin_output():
-            run = next(runs, None)
-        if run is None:
-            return
-        yield run
+def run_task(source: Trace | str, task: tuple[Policy, int]) -> Run:
+    """Run a policy with a seed; what plugins print goes to standard error. Executors call this function.
+
+    Args:
+        source: the trace, or its file, which a process reads once.
+        task: the policy and the seed.
+
+    Raises:
+        RunError: a plugin failed.
+        InputError: the file is no trace of GPU pods.
+    """
+    with RUN_LOCK, redirect_plugin_output():
+        return run_experiment(_read_trace(source) if isinstance(source, str) else source, *task)
+
+
+def _write_run(run: Run, output: TextIO | None, curves: TextIO | None) -> None:
+    """Write the line of a run, and the line of its curves; None writes nothing."""
+    if output is not None:
+        _write_line(output, make_run_values(run))
+    if curves is not None:
+        _write_line(curves, make_curve_values(run))
 
 
 def _write_line(file: TextIO, values: dict[str, object]) -> None:
@@ -166,8 +188,9 @@ def _read_policies(text: str) -> list[Policy]:
         raise typer.BadParameter(str(error), param_hint="--policy") from error
 
 
+@lru_cache(maxsize=1)
 def _read_trace(file: str) -> Trace:
-    """Read the nodes and the pending pods of a recording.
+    """Read the nodes and the pending pods of a recording. A forked process has the trace of its parent.
 
     Raises:
         InputError: the recording is invalid, or it is no trace of GPU pods.

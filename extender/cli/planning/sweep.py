@@ -1,14 +1,10 @@
 """Run the scenarios of `extender what-if --sweep` in one or several processes, and write the results as JSON lines."""
 
 import hashlib
-import multiprocessing
-import os
 import sys
-import threading
-from collections import deque
 from collections.abc import Iterator, Sequence
-from concurrent.futures import Executor, Future, ProcessPoolExecutor
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Final
 
@@ -19,10 +15,10 @@ from extender.analysis.input.input_errors import InputError, InputErrorLine, Sou
 from extender.analysis.input.input_files import STDIN
 from extender.cli.live.cluster_options import InputOptions
 from extender.cli.planning.cluster_input import Cluster, read_cluster, warn_about_missing_budgets
-from extender.cli.planning.dask_executor import open_dask_executor
 from extender.cli.planning.node_prices import load_price_function
 from extender.cli.planning.result_file import ResultFile
 from extender.cli.planning.sweep_file import make_sweep_tasks, read_sweep_file
+from extender.cli.planning.workers import RUN_LOCK, Workers, run_tasks
 from extender.cli.recording_options import load_setup_for_recording, make_offline_runtime, redirect_plugin_output
 from extender.cli.terminal import ProgressBar
 from extender.planning.scaling import calculate_pod_changes
@@ -32,7 +28,6 @@ from extender.planning.sweep_table import format_sweep_table, make_sweep_row
 from extender.planning.what_if import WhatIfRunner
 
 _CHUNK_SIZE: Final = 8
-_CHUNKS_PER_JOB: Final = 3
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,24 +48,9 @@ class SweepInput:
     verbose: bool
 
 
-@dataclass(frozen=True, slots=True)
-class SweepWorkers:
-    """The processes that run the scenarios of a sweep.
-
-    Attributes:
-        jobs: the number of processes of this machine; 0: one per core.
-        scheduler_address: the address of a Dask scheduler, whose workers run the scenarios; empty: no Dask.
-    """
-
-    jobs: int = 1
-    scheduler_address: str = ""
-
-
 _clusters: dict[SweepInput, Cluster] = {}
 _runners: dict[SweepInput, list[WhatIfRunner]] = {}
 """The loaded clusters of this process, and their runners. A forked process has those of its parent."""
-_run_lock: Final = threading.Lock()
-"""Held while scenarios run, because they change the loaded cluster. A Dask worker may have several threads."""
 
 
 def load_sweep_cluster(sweep_input: SweepInput) -> Cluster:
@@ -98,10 +78,10 @@ def get_runners(sweep_input: SweepInput) -> list[WhatIfRunner]:
     return _runners[sweep_input]
 
 
-def run_tasks(sweep_input: SweepInput, tasks: Sequence[SweepTask]) -> list[bytes]:
-    """Run scenarios in this process; return one line of JSON for each. Executors call this function."""
+def run_scenarios(sweep_input: SweepInput, tasks: Sequence[SweepTask]) -> list[bytes]:
+    """Run scenarios, which change the loaded cluster, in this process; return one line of JSON for each."""
     lines: list[bytes] = []
-    with _run_lock, redirect_plugin_output():
+    with RUN_LOCK, redirect_plugin_output():
         runners = get_runners(sweep_input)
         for task in tasks:
             outcome = runners[task.config_index].run(task.scenario, seed=sweep_input.seed)
@@ -110,28 +90,7 @@ def run_tasks(sweep_input: SweepInput, tasks: Sequence[SweepTask]) -> list[bytes
     return lines
 
 
-def run_with_executor(
-    executor: Executor, jobs: int, sweep_input: SweepInput, tasks: Sequence[SweepTask]
-) -> Iterator[bytes]:
-    """Yield the line of each scenario in order. Any `concurrent.futures.Executor` can be used.
-
-    Args:
-        executor: runs `run_tasks`.
-        jobs: the number of calls that the executor runs at the same time.
-        sweep_input: the cluster and the configurations.
-        tasks: the scenarios.
-    """
-    chunks = (tasks[start : start + _CHUNK_SIZE] for start in range(0, len(tasks), _CHUNK_SIZE))
-    futures: deque[Future[list[bytes]]] = deque()
-    for chunk in chunks:
-        futures.append(executor.submit(run_tasks, sweep_input, chunk))
-        if len(futures) >= jobs * _CHUNKS_PER_JOB:
-            yield from futures.popleft().result()
-    while futures:
-        yield from futures.popleft().result()
-
-
-def run_sweep(file: str, sweep_input: SweepInput, workers: SweepWorkers, *, results: str, print_lines: bool) -> None:
+def run_sweep(file: str, sweep_input: SweepInput, workers: Workers, *, results: str, print_lines: bool) -> None:
     """Run the scenarios of a sweep file that have no result yet, and print the lines or the table of all scenarios.
 
     Args:
@@ -179,35 +138,12 @@ def run_sweep(file: str, sweep_input: SweepInput, workers: SweepWorkers, *, resu
     sys.stdout.flush()
 
 
-def _run_tasks(sweep_input: SweepInput, tasks: Sequence[SweepTask], workers: SweepWorkers) -> Iterator[bytes]:
+def _run_tasks(sweep_input: SweepInput, tasks: Sequence[SweepTask], workers: Workers) -> Iterator[bytes]:
     """Yield the line of each scenario in order, from this process or from others."""
-    jobs = workers.jobs or os.cpu_count() or 1
-    if workers.scheduler_address:
-        with open_dask_executor(workers.scheduler_address) as dask:
-            yield from run_with_executor(dask.executor, dask.worker_count, sweep_input, tasks)
-    elif jobs == 1:
-        for task in tasks:
-            yield from run_tasks(sweep_input, [task])
-    else:
-        yield from _run_in_processes(jobs, sweep_input, tasks)
-
-
-def _run_in_processes(jobs: int, sweep_input: SweepInput, tasks: Sequence[SweepTask]) -> Iterator[bytes]:
-    with ProcessPoolExecutor(jobs, mp_context=multiprocessing.get_context(_choose_start_method())) as executor:
-        try:
-            yield from run_with_executor(executor, jobs, sweep_input, tasks)
-        finally:
-            executor.shutdown(wait=False, cancel_futures=True)
-
-
-def _choose_start_method() -> str:
-    """Return how the processes start: "fork" if that is safe, because a forked process has the loaded cluster.
-
-    A process that is forked while another thread holds a lock waits for this lock forever. A spawned process loads the
-    cluster by itself.
-    """
-    forks = "fork" in multiprocessing.get_all_start_methods() and threading.active_count() == 1
-    return "fork" if forks else "spawn"
+    size = 1 if workers.runs_in_this_process else _CHUNK_SIZE
+    chunks = (tasks[start : start + size] for start in range(0, len(tasks), size))
+    for lines in run_tasks(workers, partial(run_scenarios, sweep_input), chunks):
+        yield from lines
 
 
 def _check_tasks(tasks: Sequence[SweepTask], cluster: Cluster) -> None:

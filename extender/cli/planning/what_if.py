@@ -20,7 +20,8 @@ from extender.cli.planning import scenario_options as options
 from extender.cli.planning.cluster_input import Cluster, read_cluster, warn_about_missing_budgets
 from extender.cli.planning.node_prices import load_price_function
 from extender.cli.planning.scenario_input import ScenarioFlags, read_scenario
-from extender.cli.planning.sweep import SweepInput, SweepWorkers, run_sweep
+from extender.cli.planning.sweep import SweepInput, run_sweep
+from extender.cli.planning.workers import Workers
 from extender.cli.recording_options import (
     ConfigOption,
     EmulatedVersionOption,
@@ -62,7 +63,6 @@ A sweep file has scenarios with these flags, without dashes; * stands for each n
   - {name: three more, add: 3, like: "*"}
   configs: [default.yaml, binpack.yaml]"""
 
-_MAX_JOBS: Final = 1024
 _DASK_FLAG: Final = "--scheduler-address"
 
 app = typer.Typer(rich_markup_mode=None, add_completion=False)
@@ -109,7 +109,7 @@ def what_if(
     flags = ScenarioFlags(
         drain, cordon, remove, lose, add, like, nodes, pods, replicas, scale, namespace, taint, label, preempt
     )
-    workers = _read_workers(flags, sweep, results, SweepWorkers(jobs, scheduler_address))
+    workers = _read_workers(flags, sweep, results, Workers(jobs, scheduler_address))
     if sweep:
         sweep_input = SweepInput(tuple(file or ()), (input_options,), cost_label, prices, seed, verbose)
         run_sweep(sweep, sweep_input, workers, results=results, print_lines=output is OutputFormat.JSON)
@@ -137,19 +137,16 @@ def _read_cluster(
     return read_cluster(files, input_options, cluster_options), flags
 
 
-def _read_workers(flags: ScenarioFlags, sweep: str, results: str, workers: SweepWorkers) -> SweepWorkers:
+def _read_workers(flags: ScenarioFlags, sweep: str, results: str, workers: Workers) -> Workers:
     """Return the workers of a sweep. Check that the flags of a sweep and those of a single scenario are not mixed.
 
     Raises:
         BadParameter: they are mixed, the number of jobs is out of range, or both jobs and Dask are wanted.
     """
-    if workers.jobs < 0 or workers.jobs > _MAX_JOBS:
-        raise typer.BadParameter(f"{workers.jobs}; want 0 to {_MAX_JOBS}", param_hint="--jobs")
-    if workers.jobs != 1 and workers.scheduler_address:
-        raise typer.BadParameter("contradicts --jobs; the workers of Dask run the scenarios", param_hint=_DASK_FLAG)
+    workers.validate("scenarios")
     if sweep and flags != ScenarioFlags():
         raise typer.BadParameter("name the changes in its file, not on the command line", param_hint="--sweep")
-    if not sweep and (results or workers != SweepWorkers()):
+    if not sweep and (results or workers != Workers()):
         flag = "--results" if results else "--jobs" if workers.jobs != 1 else _DASK_FLAG
         raise typer.BadParameter("needs --sweep FILE", param_hint=flag)
     return workers

@@ -5,6 +5,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from distributed import LocalCluster
 
 from extender.testing import make_node
 from tests.unit.experiments.small_trace import small_trace_text
@@ -50,6 +51,28 @@ def test_json_lines_have_policy_seed_allocation_and_seconds(extender: Command, t
     assert len(curve["arrived_percent"]) == len(curve["allocated_percent"]) == len(curve["waiting_pods"])
 
 
+def read_allocations(out: str) -> list[tuple[str, int, dict[str, float]]]:
+    """Return the policy, the seed and the allocation of each line."""
+    lines = [json.loads(line) for line in out.splitlines()]
+    return [(line["policy"], line["seed"], line["allocated_percent"]) for line in lines]
+
+
+def test_several_processes_give_the_results_of_one_in_the_same_order(extender: Command, trace: str) -> None:
+    arguments = ("experiment", "--trace", trace, "--policy", "FGD,Fill", "--seeds", "3-4", "-o", "jsonl")
+    alone = read_allocations(extender(*arguments)[1])
+    assert [(policy, seed) for policy, seed, _ in alone] == [("FGD", 3), ("FGD", 4), ("Fill", 3), ("Fill", 4)]
+    status, out, _ = extender(*arguments, "--jobs", "2")
+    assert (status, read_allocations(out)) == (0, alone)
+
+
+def test_the_workers_of_dask_give_the_results_of_one_process(extender: Command, trace: str) -> None:
+    arguments = ("experiment", "--trace", trace, "--policy", "FGD,Fill", "--seeds", "3", "-o", "jsonl")
+    alone = read_allocations(extender(*arguments)[1])
+    with LocalCluster(n_workers=2, threads_per_worker=2, dashboard_address="127.0.0.1:0", host="127.0.0.1") as cluster:
+        status, out, _ = extender(*arguments, "--scheduler-address", cluster.scheduler_address)
+    assert (status, read_allocations(out)) == (0, alone)
+
+
 def test_plots_are_written_to_the_directory_and_named(extender: Command, trace: str, tmp_path: Path) -> None:
     plots = tmp_path / "new" / "plots"
     status, _, err = extender("experiment", "--trace", trace, "--policy", "Fill", "--seeds", "1", "--plots", str(plots))
@@ -76,7 +99,11 @@ def test_a_file_in_place_of_the_directory_of_plots_is_named_before_the_runs(exte
             "Invalid value for --published: want one of default, gpuspec33, gpushare100, multigpu50, cpu200, "
             'got "openb"',
         ),
-        (("--jobs", "0"), "Invalid value for '--jobs'"),
+        (("--jobs", "-1"), "Invalid value for --jobs: -1; want 0 to 1024"),
+        (
+            ("--jobs", "2", "--scheduler-address", "tcp://a:1"),
+            "Invalid value for --scheduler-address: contradicts --jobs; the workers of Dask run the experiments",
+        ),
     ],
 )
 def test_a_wrong_option_is_named_in_one_line(

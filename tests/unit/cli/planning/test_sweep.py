@@ -69,7 +69,7 @@ def test_processes_are_forked_only_without_other_threads(
             methods.append(mp_context.get_start_method() or "")
             super().__init__(max_workers, mp_context=multiprocessing.get_context("spawn"))
 
-    monkeypatch.setattr("extender.cli.planning.sweep.ProcessPoolExecutor", Recorder)
+    monkeypatch.setattr("extender.cli.planning.workers.ProcessPoolExecutor", Recorder)
     for threads in (1, 2):
         monkeypatch.setattr("threading.active_count", lambda threads=threads: threads)
         assert extender("what-if", "-f", cluster, "--sweep", sweep, "--jobs", "2")[0] == 0

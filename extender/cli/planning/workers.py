@@ -1,0 +1,115 @@
+"""Run the tasks of a sweep or an experiment in this process, in other processes, or on the workers of Dask."""
+
+import multiprocessing
+import os
+import threading
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import Executor, Future, ProcessPoolExecutor
+from dataclasses import dataclass
+from typing import Final, TypeVar
+
+import typer
+
+from extender.cli.planning.dask_executor import open_dask_executor
+
+_MAX_JOBS: Final = 1024
+_TASKS_PER_JOB: Final = 3
+_DASK_FLAG: Final = "--scheduler-address"
+
+RUN_LOCK: Final = threading.Lock()
+"""Tasks that change the state of their process hold it. A worker of Dask may have several threads."""
+
+T = TypeVar("T")
+R = TypeVar("R")
+
+
+@dataclass(frozen=True, slots=True)
+class Workers:
+    """The processes that run tasks.
+
+    Attributes:
+        jobs: the number of processes of this machine; 0: one per core.
+        scheduler_address: the address of a Dask scheduler, whose workers run the tasks; empty: no Dask.
+    """
+
+    jobs: int = 1
+    scheduler_address: str = ""
+
+    @property
+    def runs_in_this_process(self) -> bool:
+        """Whether this process runs all tasks."""
+        return not self.scheduler_address and self.process_count == 1
+
+    @property
+    def process_count(self) -> int:
+        """The number of processes of this machine."""
+        return self.jobs or os.cpu_count() or 1
+
+    def validate(self, tasks: str) -> None:
+        """Check the values of the flags; *tasks* names the tasks in the message.
+
+        Raises:
+            BadParameter: the number of jobs is out of range, or both jobs and Dask are wanted.
+        """
+        if self.jobs < 0 or self.jobs > _MAX_JOBS:
+            raise typer.BadParameter(f"{self.jobs}; want 0 to {_MAX_JOBS}", param_hint="--jobs")
+        if self.jobs != 1 and self.scheduler_address:
+            message = f"contradicts --jobs; the workers of Dask run the {tasks}"
+            raise typer.BadParameter(message, param_hint=_DASK_FLAG)
+
+
+def run_tasks(workers: Workers, run: Callable[[T], R], tasks: Iterable[T]) -> Iterator[R]:
+    """Yield the result of *run* for each task, in the order of the tasks.
+
+    Args:
+        workers: the processes.
+        run: a function that can be pickled, with arguments and results that can be pickled.
+        tasks: the tasks.
+
+    Raises:
+        BadParameter: the workers of Dask cannot be reached.
+    """
+    if workers.scheduler_address:
+        with open_dask_executor(workers.scheduler_address) as dask:
+            yield from run_with_executor(dask.executor, dask.worker_count, run, tasks)
+    elif workers.runs_in_this_process:
+        yield from map(run, tasks)
+    else:
+        yield from _run_in_processes(workers.process_count, run, tasks)
+
+
+def run_with_executor(executor: Executor, jobs: int, run: Callable[[T], R], tasks: Iterable[T]) -> Iterator[R]:
+    """Yield the result of each task in order. Any `concurrent.futures.Executor` can be used.
+
+    Args:
+        executor: runs the tasks.
+        jobs: the number of tasks that the executor runs at the same time. At most three times as many are submitted.
+        run: the function.
+        tasks: the tasks.
+    """
+    futures: deque[Future[R]] = deque()
+    for task in tasks:
+        futures.append(executor.submit(run, task))
+        if len(futures) >= jobs * _TASKS_PER_JOB:
+            yield futures.popleft().result()
+    while futures:
+        yield futures.popleft().result()
+
+
+def _run_in_processes(jobs: int, run: Callable[[T], R], tasks: Iterable[T]) -> Iterator[R]:
+    with ProcessPoolExecutor(jobs, mp_context=multiprocessing.get_context(_choose_start_method())) as executor:
+        try:
+            yield from run_with_executor(executor, jobs, run, tasks)
+        finally:
+            executor.shutdown(wait=False, cancel_futures=True)
+
+
+def _choose_start_method() -> str:
+    """Return how the processes start: "fork" if that is safe, because a forked process has the loaded cluster.
+
+    A process that is forked while another thread holds a lock waits for this lock forever. A spawned process loads the
+    cluster by itself.
+    """
+    forks = "fork" in multiprocessing.get_all_start_methods() and threading.active_count() == 1
+    return "fork" if forks else "spawn"
