@@ -252,8 +252,8 @@ DIFFERENCES = """## Differences
 - There are no `go_*` metrics and no profiling endpoints; their flags are accepted. There are no `informer_*` metrics.
 - There is no opportunistic batching: the scores of each pod are up to date, and those that did not change are reused.
   With batching, kube-scheduler uses scores that are up to 500 ms old. The metrics of batching have no samples.
-- These alpha gates of 1.37 are accepted and have no effect: `DRADerivedAttributes` and `DRADeviceCompatibilityGroups`.
-  `InterPodAffinityHostnameFastPath` needs none, because it changes no decision.
+- `CompositePodGroup`, an alpha gate of 1.37, is rejected. `InterPodAffinityHostnameFastPath` has no effect, because it
+  changes no decision.
 """
 
 

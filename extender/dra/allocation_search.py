@@ -18,7 +18,7 @@ from extender.api.kinds.devices import DeviceSelector, ResourceClaim
 from extender.api.kinds.node import Node
 from extender.dra.allocated_devices import AllocatedDevices
 from extender.dra.cel.environment import CompileError, EvaluationError
-from extender.dra.constraints import Constraint
+from extender.dra.constraints import Constraint, make_attribute_lookup
 from extender.dra.consumable_capacity import Amount, calculate_consumed_capacities, fits_capacity
 from extender.dra.device_pools import Pool
 from extender.dra.device_requests import ALLOCATION_MODE_ALL, NormalizedRequest, has_untolerated_taint
@@ -116,7 +116,7 @@ class AllocationSearch:
         self._allocated_devices = allocated_devices
         self._features = features
         self._timed_out = timed_out
-        self._counters = CounterAllocator(allocated_devices, by_driver=features.release.separates_counters_by_driver)
+        self._counters = CounterAllocator(allocated_devices, features)
         self._allocating_devices: dict[DeviceId, set[int]] = {}
         self._allocating_capacity: dict[DeviceId, dict[str, int]] = {}
         self.claims: list[ClaimAllocation] = []
@@ -144,8 +144,7 @@ class AllocationSearch:
         if device.device.binding_conditions and not self._features.device_binding_and_status:
             return False
         device_class = request.device_class
-        location = f"class {device_class.metadata.name}"
-        if not self._matches_selectors(device, device_class.spec.selectors, location):
+        if not self._matches_selectors(device, device_class.spec.selectors, f"class {device_class.metadata.name}"):
             return False
         if not self._matches_selectors(device, request.selectors, f"claim {claim.key}"):
             return False
@@ -354,7 +353,7 @@ class AllocationSearch:
         """Remove the device from the constraints and devices of the claim, and release its counters."""
         device, pool = pool_device
         for constraint in self.claims[indices.claim_index].constraints:
-            constraint.remove(request.base_name, request.subrequest_name, device)
+            constraint.remove(request.base_name, request.subrequest_name)
         self._allocating_devices[device.id].discard(indices.claim_index)
         if uses_counters:
             self._counters.release(device, pool)
@@ -370,14 +369,15 @@ class AllocationSearch:
         self, indices: DeviceIndices, request: NormalizedRequest, device: SliceDevice, *, must: bool
     ) -> bool:
         claim = self.claims[indices.claim_index]
+        find_attribute = make_attribute_lookup(request, device, self._features.cel_features)
         for constraint_index, constraint in enumerate(claim.constraints):
-            if constraint.add(request.base_name, request.subrequest_name, device):
+            if constraint.add(request.base_name, request.subrequest_name, find_attribute):
                 continue
             if must:
                 message = f"claim {claim.claim.key}, request {request.name}: cannot add device {'/'.join(device.id)}"
                 raise AllocationError(f"{message} because a claim constraint would not be satisfied")
             for updated_constraint in claim.constraints[:constraint_index]:
-                updated_constraint.remove(request.base_name, request.subrequest_name, device)
+                updated_constraint.remove(request.base_name, request.subrequest_name)
             return False
         return True
 

@@ -124,6 +124,7 @@ class Allocator:
             slices,
             partitionable_devices=self._features.partitionable_devices,
             restricts_counter_slices=self._features.release.restricts_counter_slices,
+            compatibility_groups=self._features.compatibility_groups,
         )
 
     @property

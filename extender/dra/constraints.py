@@ -6,10 +6,16 @@ Source: dynamic-resource-allocation/structured/internal/incubating/allocator_inc
 """
 
 from abc import ABC, abstractmethod
+from collections.abc import Callable
 
 from extender.api.kinds.devices import DeviceAttribute, DeviceConstraint, ResourceClaim
+from extender.dra.cel.environment import CelFeatures, CompileError, EvaluationError
+from extender.dra.device_requests import NormalizedRequest
 from extender.dra.errors import AllocationError
 from extender.dra.resource_slices import SliceDevice
+
+AttributeLookup = Callable[[str], DeviceAttribute | None]
+"""Returns the attribute of a device by its qualified name; None if the device does not have it."""
 
 _AttributeValue = tuple[str, object]
 
@@ -41,14 +47,20 @@ class Constraint(ABC):
             return True
         return bool(subrequest) and f"{request}/{subrequest}" in self._requests
 
-    def add(self, request: str, subrequest: str, device: SliceDevice) -> bool:
-        """Add *device* if the constraint allows it for the request or subrequest; return whether it was added."""
+    def add(self, request: str, subrequest: str, find_attribute: AttributeLookup) -> bool:
+        """Add a device if the constraint allows it for the request or subrequest; return whether it was added.
+
+        Args:
+            request: the name of the request.
+            subrequest: the name of the subrequest; empty for an exact request.
+            find_attribute: the function that returns an attribute of the device by name.
+        """
         if not self._covers(request, subrequest):
             return True
-        attribute = device.find_attribute(self._attribute)
+        attribute = find_attribute(self._attribute)
         return attribute is not None and self._add_value(request, _get_attribute_value(attribute))
 
-    def remove(self, request: str, subrequest: str, device: SliceDevice) -> None:  # noqa: ARG002  values are stored
+    def remove(self, request: str, subrequest: str) -> None:
         """Remove a device that was added. As upstream, devices are removed in reverse order."""
         if self._covers(request, subrequest):
             self._remove_value(request)
@@ -159,3 +171,29 @@ def build_constraints(
                 f"claim {claim.key}, constraint #{number}: empty constraint (unsupported constraint type?)"
             )
     return constraints
+
+
+def make_attribute_lookup(
+    request: NormalizedRequest, device: SliceDevice, cel_features: CelFeatures
+) -> AttributeLookup:
+    """Return the function that returns an attribute of *device* for *request*, which may derive it.
+
+    The function raises an AllocationError if the expression of a derived attribute is invalid or its evaluation fails.
+
+    Source: dynamic-resource-allocation/structured/internal/experimental/allocator_experimental.go,
+    allocator.lookupAttribute (1.37).
+    """
+
+    def find_attribute(name: str) -> DeviceAttribute | None:
+        expression = request.derived_attributes.get(name)
+        if expression is None:
+            return device.find_attribute(name)
+        try:
+            return device.derive_attribute(expression, cel_features)
+        except CompileError as error:
+            raise AllocationError(f"compile derived attribute {name} failed: {error}") from error
+        except EvaluationError as error:
+            location = f"derived attribute {name} on device {'/'.join(device.id)}"
+            raise AllocationError(f"evaluate {location} failed: {error}") from error
+
+    return find_attribute

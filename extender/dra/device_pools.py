@@ -1,7 +1,8 @@
 """Device pools of one node, in allocation order.
 
 Only the newest generation of a pool is used, and only if all its slices exist. Pools are ordered by driver and name.
-Slices with compatibility groups do not count, so their pool is incomplete. Pools with binding conditions come last.
+Without DRADeviceCompatibilityGroups, slices with compatibility groups do not count: their pool is incomplete.
+Pools with binding conditions come last.
 Slices are ordered by name, so a driver controls which devices are tried first.
 
 Source: dynamic-resource-allocation/structured/internal/incubating/allocator_incubating.go, Allocator.Allocate (1.36).
@@ -75,6 +76,7 @@ class SliceIndex:
         *,
         partitionable_devices: bool,
         restricts_counter_slices: bool = False,
+        compatibility_groups: bool = False,
     ) -> None:
         """Index the slices.
 
@@ -83,9 +85,10 @@ class SliceIndex:
             partitionable_devices: whether partitionable devices are supported.
             restricts_counter_slices: whether a slice with shared counters belongs to the nodes that it names. Otherwise
                 it belongs to all nodes.
+            compatibility_groups: whether compatibility groups are supported. Otherwise slices with them do not count.
         """
         self.slices = slices
-        usable_slices = [part for part in slices.values() if not part.uses_compatibility_groups]
+        usable_slices = [part for part in slices.values() if compatibility_groups or not part.uses_compatibility_groups]
         self._restricts_counter_slices = restricts_counter_slices
         self._partitionable_devices = partitionable_devices
         self._slices_by_node: dict[str, list[CompiledSlice]] = {}

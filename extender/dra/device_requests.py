@@ -40,6 +40,7 @@ class NormalizedRequest(NamedTuple):
         selectors: the CEL selectors in addition to the class's selectors.
         tolerations: the tolerations of device taints.
         capacity: the requested capacities.
+        derived_attributes: the expressions of attributes that constraints compare, by qualified name.
     """
 
     name: str
@@ -51,6 +52,7 @@ class NormalizedRequest(NamedTuple):
     selectors: tuple[DeviceSelector, ...]
     tolerations: tuple[Toleration, ...]
     capacity: CapacityRequirements | None
+    derived_attributes: Mapping[str, str]
 
     @property
     def qualified_name(self) -> str:
@@ -109,7 +111,7 @@ def _normalize_single_request(
     exact_request = request if isinstance(request, DeviceSubRequest) else request.exactly
     if exact_request is None:
         raise AllocationError(f"{location}: unknown request type")
-    if exact_request.derived_attributes:
+    if exact_request.derived_attributes and not features.derived_attributes:
         raise AllocationError(f"{location}: cannot handle request with derived attributes, the feature is disabled")
     for number, selector in enumerate(exact_request.selectors):
         if selector.cel is None:
@@ -136,6 +138,7 @@ def _normalize_single_request(
         exact_request.selectors,
         exact_request.tolerations,
         exact_request.capacity,
+        {attribute.name: attribute.expression for attribute in exact_request.derived_attributes},
     )
 
 

@@ -26,6 +26,8 @@ class Features(NamedTuple):
     device_binding_and_status: bool = True
     consumable_capacity: bool = True
     device_taint_rules: bool = False
+    compatibility_groups: bool = False
+    derived_attributes: bool = False
     cel_features: CelFeatures = CelFeatures()
     release: Release = DEFAULT_RELEASE
     capacity_rules: CapacityRules = CapacityRules()
@@ -34,10 +36,15 @@ class Features(NamedTuple):
     def needs_non_stable_allocator(self) -> bool:
         """Whether upstream selects an allocator other than its stable one.
 
-        It does if `device_binding_and_status` or `consumable_capacity` is enabled. Its stable allocator supports
+        It does if a feature is enabled that the stable allocator does not have. Its stable allocator supports
         neither distinctAttribute nor bindsToNode.
         """
-        return self.device_binding_and_status or self.consumable_capacity
+        return (
+            self.device_binding_and_status
+            or self.consumable_capacity
+            or self.compatibility_groups
+            or self.derived_attributes
+        )
 
 
 def make_features(gates: FeatureGates) -> Features:
@@ -51,6 +58,8 @@ def make_features(gates: FeatureGates) -> Features:
         device_binding_and_status="DRADeviceBindingConditions" in gates and "DRAResourceClaimDeviceStatus" in gates,
         consumable_capacity=consumable_capacity,
         device_taint_rules="DRADeviceTaintRules" in gates,
+        compatibility_groups="DRADeviceCompatibilityGroups" in gates,
+        derived_attributes="DRADerivedAttributes" in gates,
         cel_features=CelFeatures(consumable_capacity, "DRAListTypeAttributes" in gates),
         release=gates.release,
         capacity_rules=CapacityRules("DRAFractionalCapacityRange" in gates, gates.release.checks_capacity_amounts),

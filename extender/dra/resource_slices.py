@@ -11,13 +11,15 @@ from extender.api.kinds.node import Node
 from extender.api.matching import CompiledNodeSelector, compile_strict_node_selector
 from extender.dra.cel.environment import (
     CelFeatures,
+    CompiledExpression,
     CompileError,
     DeviceValues,
     EvaluationError,
+    ExpressionUse,
     compile_expression,
     to_message,
 )
-from extender.dra.cel.values import parse_quantity, parse_semver, to_nanos
+from extender.dra.cel.values import CelValue, parse_quantity, parse_semver, to_nanos
 from extender.dra.consumable_capacity import Capacity, build_capacities
 from extender.dra.errors import AllocationError
 
@@ -77,10 +79,11 @@ def parse_node_selection(node_name: str | None, all_nodes: bool | None, selector
 
 
 class CounterConsumption(NamedTuple):
-    """The counters that a device consumes of one counter set."""
+    """The counters that a device consumes of one counter set, and the device's compatibility groups in this set."""
 
     counter_set: str
     counters: CounterAmounts
+    compatibility_groups: frozenset[str]
 
 
 class SliceDevice:
@@ -99,6 +102,7 @@ class SliceDevice:
         self.slice = compiled_slice
         self.allow_multiple_allocations = bool(device.allow_multiple_allocations)
         self._expression_results: dict[tuple[str, CelFeatures, bool], bool] = {}
+        self._derived_attributes: dict[tuple[str, CelFeatures], DeviceAttribute] = {}
 
     @cached_property
     def node_selection(self) -> NodeSelection:
@@ -117,6 +121,7 @@ class SliceDevice:
             CounterConsumption(
                 consumption.counter_set,
                 {name: to_nanos(counter.value) for name, counter in consumption.counters.items()},
+                frozenset(consumption.compatibility_groups),
             )
             for consumption in self.device.consumes_counters
         )
@@ -152,6 +157,24 @@ class SliceDevice:
             values = DeviceValues(self.id[0], shareable, attributes, capacity)
             result = self._expression_results[key] = program.matches(values)
         return result
+
+    def derive_attribute(self, expression: str, cel_features: CelFeatures) -> DeviceAttribute:
+        """Evaluate the *expression* of a derived attribute on the device and cache the result.
+
+        Raises:
+            CompileError: the expression does not compile, or its value has no type of an attribute.
+            EvaluationError: the evaluation fails on this device.
+
+        Source: dynamic-resource-allocation/cel/compile.go, CompilationResult.EvaluateDerivedAttribute (1.37).
+        """
+        key = (expression, cel_features)
+        attribute = self._derived_attributes.get(key)
+        if attribute is None:
+            program = get_or_compile(expression, cel_features, ExpressionUse.DERIVED_ATTRIBUTE)
+            attributes, capacity = self._build_cel_values(cel_features)
+            values = DeviceValues(self.id[0], self.allow_multiple_allocations, attributes, capacity)
+            attribute = self._derived_attributes[key] = _make_attribute(program.evaluate(values))
+        return attribute
 
     def _build_cel_values(
         self, cel_features: CelFeatures
@@ -194,21 +217,53 @@ def _convert_attribute_value(attribute: DeviceAttribute, cel_features: CelFeatur
     raise ValueError("unsupported attribute value")
 
 
+def _make_attribute(value: Any) -> DeviceAttribute:
+    """Return the value of an expression as an attribute.
+
+    Raises:
+        EvaluationError: the elements of a list have different types.
+
+    Source: dynamic-resource-allocation/cel/compile.go, valToDeviceAttribute (1.37).
+    """
+    if not isinstance(value, list):
+        return DeviceAttribute(**{f"{_get_field_prefix(value)}_value": _get_text_or_number(value)})
+    if not value:
+        return DeviceAttribute()
+    prefix = _get_field_prefix(value[0])
+    for index, item in enumerate(value):
+        if _get_field_prefix(item) != prefix:
+            message = f"expected list element at index {index} to be {prefix}, got {_get_field_prefix(item)}"
+            raise EvaluationError(message)
+    fields: dict[str, Any] = {f"{prefix}_values": tuple(map(_get_text_or_number, value))}
+    return DeviceAttribute(**fields)
+
+
+def _get_field_prefix(value: Any) -> str:
+    """Return the start of the name of the attribute's field for *value*, such as `int`."""
+    return "version" if isinstance(value, CelValue) else {bool: "bool", int: "int", str: "string"}[type(value)]
+
+
+def _get_text_or_number(value: Any) -> Any:
+    return value.text if isinstance(value, CelValue) else value
+
+
 _MAX_CACHED_EXPRESSIONS = 4096
-_expression_cache: dict[tuple[str, CelFeatures], Any] = {}
+_expression_cache: dict[tuple[str, CelFeatures, ExpressionUse], CompiledExpression | CompileError] = {}
 
 
-def get_or_compile(expression: str, cel_features: CelFeatures) -> Any:
+def get_or_compile(
+    expression: str, cel_features: CelFeatures, use: ExpressionUse = ExpressionUse.SELECTOR
+) -> CompiledExpression:
     """Return the compiled *expression*, from the cache if possible. A full cache evicts its oldest entry.
 
     Raises:
-        CompileError: the expression does not compile.
+        CompileError: the expression does not compile, or its value has no type for its *use*.
     """
-    key = (expression, cel_features)
+    key = (expression, cel_features, use)
     compiled_expression = _expression_cache.get(key)
     if compiled_expression is None:
         try:
-            compiled_expression = compile_expression(expression, cel_features)
+            compiled_expression = compile_expression(expression, cel_features, use)
         except CompileError as error:
             compiled_expression = error
         if len(_expression_cache) >= _MAX_CACHED_EXPRESSIONS:
@@ -262,7 +317,7 @@ class CompiledSlice:
 
     @property
     def uses_compatibility_groups(self) -> bool:
-        """Whether a device of the slice has compatibility groups, which the allocator does not support.
+        """Whether a device of the slice has compatibility groups.
 
         Source: dynamic-resource-allocation/structured/internal/incubating/compatibility_groups.go,
         sliceUsesCompatibilityGroups (1.37).

@@ -6,7 +6,9 @@ Source: dynamic-resource-allocation/structured/internal/incubating/allocator_inc
 """
 
 from extender.dra.allocated_devices import AllocatedDevices
+from extender.dra.compatibility_groups import CompatibilityGroups
 from extender.dra.device_pools import Pool
+from extender.dra.features import Features
 from extender.dra.resource_slices import CounterAmounts, PoolId, SliceDevice
 
 CounterSets = dict[str, CounterAmounts]
@@ -30,23 +32,34 @@ def calculate_available_counters(pool: Pool, allocated_devices: AllocatedDevices
 class CounterAllocator:
     """Consumes and releases counters for one search.
 
-    The available counters of a pool are calculated when its first device is tried.
+    With compatibility groups, devices may consume counters of one set only if they have a group in common. The
+    available counters of a pool are calculated when its first device is tried.
     """
 
-    __slots__ = ("_allocated_devices", "_available", "_by_driver", "_consumed")
+    __slots__ = ("_allocated_devices", "_available", "_by_driver", "_consumed", "_groups")
 
-    def __init__(self, allocated_devices: AllocatedDevices, *, by_driver: bool) -> None:
+    def __init__(self, allocated_devices: AllocatedDevices, features: Features) -> None:
         self._allocated_devices = allocated_devices
-        self._by_driver = by_driver
+        self._by_driver = features.release.separates_counters_by_driver
         self._available: dict[PoolId, CounterSets] = {}
         self._consumed: dict[PoolId, CounterSets] = {}
+        self._groups = CompatibilityGroups(allocated_devices) if features.compatibility_groups else None
 
     def _get_key(self, pool: Pool) -> PoolId:
         driver, name = pool.id
         return (driver if self._by_driver else "", name)
 
     def consume(self, device: SliceDevice, pool: Pool) -> bool:
-        """Consume the counters of *device* if the pool has enough. Return whether it has enough."""
+        """Consume the counters of *device* if its groups allow it and the pool has enough. Return whether it did."""
+        if self._groups is not None and not self._groups.add(device, pool):
+            return False
+        if self._consume_counters(device, pool):
+            return True
+        if self._groups is not None:
+            self._groups.remove(device, pool)
+        return False
+
+    def _consume_counters(self, device: SliceDevice, pool: Pool) -> bool:
         key = self._get_key(pool)
         available = self._available.get(key)
         if available is None:
@@ -61,7 +74,9 @@ class CounterAllocator:
         return True
 
     def release(self, device: SliceDevice, pool: Pool) -> None:
-        """Release the counters of *device*."""
+        """Release the counters of *device*, the last one that consumed counters."""
+        if self._groups is not None:
+            self._groups.remove(device, pool)
         self._add_amounts(device, self._consumed.setdefault(self._get_key(pool), {}), -1)
 
     @staticmethod

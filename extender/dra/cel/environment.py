@@ -9,6 +9,7 @@ Source: dynamic-resource-allocation/cel/compile.go, newCompiler (1.36).
 
 from collections.abc import Callable, Mapping
 from dataclasses import replace
+from enum import Enum, auto
 from functools import cache
 from importlib import import_module
 from typing import Any, Final, NamedTuple
@@ -21,7 +22,7 @@ from extender.dra.cel.function_signature import CEL_VALUE, Function
 from extender.dra.cel.functions import FUNCTIONS
 from extender.dra.cel.lists import INCLUDES
 from extender.dra.cel.size_estimate import SizeLimitError, check_size
-from extender.dra.cel.values import CelValue
+from extender.dra.cel.values import SEMVER, CelValue
 
 MAX_LENGTH: Final = 10 * 1024
 """The maximum length of an expression, in characters."""
@@ -29,6 +30,7 @@ MAX_LENGTH: Final = 10 * 1024
 _MAX_MESSAGE_LENGTH: Final = 300
 _MAX_RAW_LENGTH: Final = 4000
 _MESSAGE_TYPE: Final = "kubernetes.Value"
+_SCALAR_TYPES: Final = frozenset(("BOOL", "INT", "STRING"))
 _EXTENSIONS: Final = """
 extensions:
   - {name: strings, version: 2}
@@ -50,6 +52,15 @@ class CelFeatures(NamedTuple):
 
     consumable_capacity: bool = True
     list_type_attributes: bool = False
+
+
+class ExpressionUse(Enum):
+    """What the value of an expression is used for, which determines its types."""
+
+    SELECTOR = auto()
+    """The value is a bool."""
+    DERIVED_ATTRIBUTE = auto()
+    """The value is a bool, int, string, semantic version, or a list of one of these."""
 
 
 class CompileError(ValueError):
@@ -196,17 +207,39 @@ class CompiledExpression:
         Raises:
             EvaluationError: the evaluation fails, or its result is not a bool.
         """
+        result_type, value = self._evaluate(device)
+        if isinstance(value, bool):
+            return value
+        raise EvaluationError(f"CEL result of type {result_type.lower()} could not be converted to bool")
+
+    def evaluate(self, device: DeviceValues) -> Any:
+        """Return the value of the expression for *device*.
+
+        The value is a bool, int, str, semantic version, or a list of these.
+
+        Raises:
+            EvaluationError: the evaluation fails, or the value has another type.
+        """
+        result_type, value = self._evaluate(device)
+        if isinstance(value, list):
+            return [_convert_scalar(str(item.type()), item.value(), "list element") for item in value]
+        return _convert_scalar(result_type, value, "CEL return")
+
+    def _evaluate(self, device: DeviceValues) -> tuple[str, Any]:
+        """Return the type and the value of the expression for *device*.
+
+        Raises:
+            EvaluationError: the evaluation fails.
+        """
         COST_METER.reset()
         try:
             result = self._program.eval(data=self._build_variables(device))
             result_type, value = str(result.type()), result.value()
         except Exception as error:
             raise EvaluationError(_translate_message(str(error))) from error
-        if isinstance(value, bool):
-            return value
         if result_type == "ERROR":
             raise EvaluationError(_translate_message(str(value)))
-        raise EvaluationError(f"CEL result of type {result_type.lower()} could not be converted to bool")
+        return result_type, value
 
     def _build_variables(self, device: DeviceValues) -> dict[str, Any]:
         source = self._source
@@ -225,11 +258,45 @@ class CompiledExpression:
         return variables
 
 
-def compile_expression(expression: str, cel_features: CelFeatures) -> CompiledExpression:
+def _convert_scalar(result_type: str, value: Any, position: str) -> bool | int | str | CelValue:
+    """Return *value* as a value of Python; a semantic version as `CelValue`.
+
+    Raises:
+        EvaluationError: the type is another one; the message names the *position* of the value.
+
+    Source: dynamic-resource-allocation/cel/compile.go, valToDeviceAttribute (1.37).
+    """
+    if result_type == _MESSAGE_TYPE and value.kind == SEMVER:
+        return CelValue(SEMVER, value.text)
+    if result_type in _SCALAR_TYPES:
+        scalar: bool | int | str = value
+        return scalar
+    raise EvaluationError(f"unsupported {position} type: {result_type.lower()}")
+
+
+def _find_type_error(return_type: str, use: ExpressionUse) -> str:
+    """Return the error of an expression whose value has no type for its *use*; empty if the type is valid.
+
+    Source: dynamic-resource-allocation/cel/compile.go, compiler.validateOutputType (1.37).
+    """
+    type_name = return_type.lower().replace("<", "(").replace(">", ")")
+    if use is ExpressionUse.SELECTOR:
+        is_valid = return_type in {"BOOL", "DYN"}
+        return "" if is_valid else f"must evaluate to bool or the unknown type, not {type_name}"
+    element_type = return_type.removeprefix("LIST<").removesuffix(">")
+    if element_type in {*_SCALAR_TYPES, "DYN", _MESSAGE_TYPE}:
+        return ""
+    scalars = "a primitive scalar (string, integer, boolean, semver)"
+    return f"must evaluate to {scalars} or a list of these scalars, not {type_name}"
+
+
+def compile_expression(
+    expression: str, cel_features: CelFeatures, use: ExpressionUse = ExpressionUse.SELECTOR
+) -> CompiledExpression:
     """Compile *expression*.
 
     Raises:
-        CompileError: the expression is too long or invalid, or its type is not bool.
+        CompileError: the expression is too long or invalid, or its value has no type for its *use*.
     """
     if len(expression) > MAX_LENGTH:
         raise CompileError(f"must be no longer than {MAX_LENGTH} characters, has {len(expression)}")
@@ -241,9 +308,8 @@ def compile_expression(expression: str, cel_features: CelFeatures) -> CompiledEx
         program, type_checked = _compile_program(environment, source.text)
     except Exception as error:
         raise CompileError(f"compilation failed: {_translate_message(str(error))}") from error
-    return_type = str(program.return_type())
-    if return_type not in {"BOOL", "DYN"}:
-        raise CompileError(f"must evaluate to bool or the unknown type, not {return_type.lower()}")
+    if type_error := _find_type_error(str(program.return_type()), use):
+        raise CompileError(type_error)
     try:
         check_size(program.serialize())
     except SizeLimitError as error:

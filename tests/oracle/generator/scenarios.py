@@ -6,6 +6,7 @@ from typing import Any, Final
 
 from tests.oracle.generator.builder import ClusterBuilder
 from tests.oracle.generator.configuration import make_configuration
+from tests.oracle.generator.device_gates import add_gated_device_fields
 from tests.oracle.generator.devices import add_devices
 from tests.oracle.generator.nodes import add_nodes
 from tests.oracle.generator.pod_groups import add_pod_groups
@@ -61,7 +62,8 @@ _NODE_OPTIONS: Final = ("taints", "images", "features", "tight")
 def make_scenario(seed: str, number: int, version: str = "1.36") -> dict[str, Any]:
     """Return scenario *number* of a seed; it does not depend on other numbers. Categories take turns.
 
-    Only scenarios with pod groups depend on *version*, the Kubernetes minor, which selects their gates and API version.
+    Only scenarios with pod groups or beta fields of devices depend on *version*, the Kubernetes minor, which selects
+    their gates and API version.
     """
     category = list(CATEGORIES)[number % len(CATEGORIES)]
     chances = CATEGORIES[category]
@@ -100,4 +102,6 @@ def make_scenario(seed: str, number: int, version: str = "1.36") -> dict[str, An
         scenario["config"] = make_configuration(builder, scheduler)
     if with_groups:
         scenario["featureGates"] = add_pod_groups(builder, version)
+    elif category == "drabeta" and version == "1.37" and builder.chance(0.5):
+        scenario["featureGates"] = add_gated_device_fields(builder)
     return scenario

@@ -12,10 +12,11 @@ from extender.dra.cel.environment import (
     CompileError,
     DeviceValues,
     EvaluationError,
+    ExpressionUse,
     compile_expression,
     to_message,
 )
-from extender.dra.cel.values import parse_quantity, parse_semver
+from extender.dra.cel.values import CelValue, parse_quantity, parse_semver
 
 ATTRS = 'device.attributes["gpu.example.com"]'
 CAPACITY = 'device.capacity["gpu.example.com"]'
@@ -252,3 +253,46 @@ def test_a_named_format_validates_texts(name: str, valid: str, invalid: str) -> 
 def test_each_evaluation_has_its_own_cost() -> None:
     expression = compile_expression("lists.range(600).distinct().size() == 600", CelFeatures())
     assert [expression.matches(DEVICE) for _ in range(3)] == [True, True, True]
+
+
+@pytest.mark.parametrize(
+    ("expression", "value"),
+    [
+        (f"{ATTRS}.index + 1", 4),
+        (f"{ATTRS}.healthy", True),
+        (f'{ATTRS}.model + "-40g"', "a100-40g"),
+        (f"{ATTRS}.version", CelValue("semver", "1.10.0")),
+        ("dyn([1, 2])", [1, 2]),
+        ('["a"]', ["a"]),
+        (f"[{ATTRS}.version]", [CelValue("semver", "1.10.0")]),
+        ("[]", []),
+    ],
+)
+def test_the_value_of_a_derived_attribute_is_a_scalar_or_a_list(expression: str, value: object) -> None:
+    """Source: dynamic-resource-allocation/cel/compile.go, valToDeviceAttribute (1.37)."""
+    derived = compile_expression(expression, CelFeatures(), ExpressionUse.DERIVED_ATTRIBUTE).evaluate(DEVICE)
+    assert derived == value
+    assert type(derived) is type(value)
+
+
+@pytest.mark.parametrize(
+    ("expression", "message"),
+    [
+        (f"{ATTRS}.absent", "no such key: absent"),
+        ("dyn(1.5)", "unsupported CEL return type: double"),
+        ('quantity("1Gi")', "unsupported CEL return type"),
+        ("[dyn(1u)]", "unsupported list element type: uint"),
+    ],
+)
+def test_a_value_that_is_no_attribute_is_an_error(expression: str, message: str) -> None:
+    with pytest.raises(EvaluationError, match=message):
+        compile_expression(expression, CelFeatures(), ExpressionUse.DERIVED_ATTRIBUTE).evaluate(DEVICE)
+
+
+@pytest.mark.parametrize(
+    ("expression", "type_name"), [("1.5", "double"), ('{"a": 1}', r"map\(string, int\)"), ("[1.5]", r"list\(double\)")]
+)
+def test_the_type_of_a_derived_attribute_is_checked(expression: str, type_name: str) -> None:
+    """Source: dynamic-resource-allocation/cel/compile.go, compiler.validateOutputType (1.37)."""
+    with pytest.raises(CompileError, match=f"or a list of these scalars, not {type_name}"):
+        compile_expression(expression, CelFeatures(), ExpressionUse.DERIVED_ATTRIBUTE)
