@@ -65,6 +65,14 @@ class BindingTask:
     evaluated_nodes: int = 0
     feasible_nodes: int = 0
 
+    @property
+    def is_waiting(self) -> bool:
+        """Whether Permit has not decided about the pod yet.
+
+        Permit of the last member that a gang needs allows the other members, often before their bindings start.
+        """
+        return self.waiting_pod is not None and self.waiting_pod.status is None
+
     def cancel(self, reason: str) -> None:
         """Cancel the binding at its next step, because the pod is a preemption victim.
 
@@ -116,7 +124,7 @@ async def _run_steps(context: SchedulerContext, task: BindingTask) -> None:
     pre_flights = binding_cycle.run_pre_bind_pre_flights(pod, node, task.profile, runtime, task.cycle_state)
     if pre_flights.status is not None and pre_flights.status.code is not Code.SKIP:
         raise BindingError(pre_flights.status)
-    if context.nominate_before_binding and (pre_flights.status is None or task.waiting_pod is not None):
+    if context.nominate_before_binding and (pre_flights.status is None or task.is_waiting):
         api_call = make_nomination_patch(pod.pod, node)
         if api_call is not None:
             await write_status(context, api_call)

@@ -39,6 +39,18 @@ def test_a_gang_that_fits_is_bound_and_the_group_has_the_condition_of_1_37() -> 
     assert condition(harness) == ("PodGroupInitiallyScheduled", "True", "Scheduled", "")
 
 
+def test_members_that_permit_allows_at_once_are_not_nominated_before_their_binding() -> None:
+    """A nomination tells others that a pod waits. The last member allows the first before its binding starts.
+
+    Source: pkg/scheduler/schedule_one.go, Scheduler.bindingCycle (1.37).
+    """
+    harness = SchedulerHarness(make_node("n1", allocatable=ALLOCATABLE), make_pod_group(min_count=2), profile=PROFILE)
+    harness.create(*members("ab"))
+    harness.run()
+    calls = [(api_call.kind, api_call.subresource, api_call.name) for api_call in harness.api.calls]
+    assert sorted(calls) == [("Pod", "binding", "a"), ("Pod", "binding", "b"), ("PodGroup", "status", "ring")]
+
+
 def test_a_gang_that_does_not_fit_has_the_reason_of_placement_feasible() -> None:
     """Source: pkg/scheduler/schedule_one_podgroup.go, Scheduler.submitPodGroupAlgorithmResult (1.37)."""
     harness = SchedulerHarness(make_node("n1", allocatable=ALLOCATABLE), make_pod_group(min_count=3), profile=PROFILE)
