@@ -5,7 +5,7 @@ sent as whole objects: that would erase the other fields.
 """
 
 import asyncio
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Mapping
 from dataclasses import dataclass
 from enum import Enum, auto
 from itertools import chain, repeat
@@ -51,6 +51,15 @@ ETCD_TIMEOUT: Final = 7.0
 
 Source: etcd, server/config/config.go, ServerConfig.ReqTimeout (3.6).
 """
+
+BINDING_RETRY_DELAYS: Final = (0.01, 0.05, 0.25)
+"""Seconds before each repetition of a rejected binding in releases that repeat it.
+
+Source: client-go/util/retry/util.go, DefaultBackoff; pkg/scheduler/util/utils.go, BindPod (1.37).
+"""
+
+_RETRIABLE_CODES: Final = frozenset((500, 503))
+"""The codes after which a rejected binding may be sent again. Source: pkg/scheduler/util/utils.go, Retriable (1.37)."""
 
 _GATEWAY_TIMEOUT: Final = 504
 """The server, or a proxy before it, timed out; the request may still be executed."""
@@ -213,6 +222,7 @@ class Writer:
         *,
         is_allowed: WriteCondition = _allow_always,
         may_resend: ResendCondition = allow_resend,
+        retry_delays: Iterable[float] = (),
     ) -> BindOutcome:
         """Bind a pod with the Binding *body*.
 
@@ -232,6 +242,8 @@ class Writer:
             is_allowed: the condition checked until each attempt is written; if it is false, nothing is sent.
             may_resend: the function that is called before the binding is sent again; if it returns False, the pod is
                 only read.
+            retry_delays: the seconds before each repetition of a binding that an error of the API server rejected (500
+                or 503) or that was not sent.
 
         Raises:
             FencedError: *is_allowed* returned False, so the last attempt was not sent.
@@ -239,6 +251,21 @@ class Writer:
             ApiError: the server rejected the binding, or did not execute it.
         """
         binding = _PodBinding(namespace, name, body)
+        for delay in retry_delays:
+            try:
+                return await self._bind_and_resolve(binding, is_allowed, may_resend)
+            except (ServerError, UnreachableError) as error:
+                if isinstance(error, ServerError) and error.code not in _RETRIABLE_CODES:
+                    raise
+                await asyncio.sleep(delay)
+                if not is_allowed() or not await may_resend():
+                    raise
+        return await self._bind_and_resolve(binding, is_allowed, may_resend)
+
+    async def _bind_and_resolve(
+        self, binding: "_PodBinding", is_allowed: WriteCondition, may_resend: ResendCondition
+    ) -> BindOutcome:
+        """Send the binding, and find its outcome if the response is lost."""
         try:
             return await self._bind_once(binding, is_allowed)
         except (UnreachableError, InvalidResponseError) as error:

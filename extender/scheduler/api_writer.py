@@ -16,7 +16,14 @@ from extender.client.event_broadcaster import EventBroadcaster
 from extender.client.events import Event, make_object_reference
 from extender.client.rest_mapping import Endpoint, get_endpoint
 from extender.client.transport import MERGE_PATCH, STRATEGIC_MERGE_PATCH
-from extender.client.writer import BindOutcome, ResendCondition, WriteOptions, Writer, allow_resend
+from extender.client.writer import (
+    BINDING_RETRY_DELAYS,
+    BindOutcome,
+    ResendCondition,
+    WriteOptions,
+    Writer,
+    allow_resend,
+)
 from extender.config.releases import DEFAULT_RELEASE, Release
 from extender.framework.api_plan import ApiCall, ignore_version
 from extender.scheduler.binder import do_nothing
@@ -110,7 +117,10 @@ class ApiWriter:
 
     async def _bind(self, api_call: ApiCall, may_act: Callable[[], bool], may_resend: ResendCondition) -> None:
         namespace, name = api_call.namespace, api_call.name
-        result = await self.writer.bind(namespace, name, api_call.body, is_allowed=may_act, may_resend=may_resend)
+        retry_delays = BINDING_RETRY_DELAYS if self.release.retries_bindings else ()
+        result = await self.writer.bind(
+            namespace, name, api_call.body, is_allowed=may_act, may_resend=may_resend, retry_delays=retry_delays
+        )
         pod = f"{namespace}/{name}"
         match result:
             case BindOutcome.BOUND:

@@ -13,7 +13,7 @@ from extender.api.kinds.node import Node
 from extender.basics.clock import Clock
 from extender.cache.cache import Cache
 from extender.cache.pod_info import PodInfo
-from extender.client.errors import ApiError, UnreachableError
+from extender.client.errors import ApiError, NotFoundError, UnreachableError
 from extender.client.writer import ResendCondition, allow_resend
 from extender.cycle import binding_cycle
 from extender.cycle.bind_precheck import recheck_node
@@ -80,12 +80,17 @@ async def make_unreserve_calls(
 ) -> None:
     """Make the API calls of Unreserve. If a call fails, log a warning and make the next one.
 
-    Source: pkg/scheduler/framework/plugins/dynamicresources/dynamicresources.go, DynamicResources.Unreserve (1.36).
+    An object to delete that is gone already is no failure.
+
+    Source: pkg/scheduler/framework/plugins/dynamicresources/dynamicresources.go, DynamicResources.Unreserve (1.36);
+    pkg/scheduler/framework/plugins/dynamicresources/extendeddynamicresources.go, DynamicResources.deleteClaim (1.37).
     """
     for api_call in api_calls:
         try:
             await api.call(api_call)
         except ApiError as error:
+            if isinstance(error, NotFoundError) and api_call.verb == "delete":
+                continue
             log_warning(f"Unreserve could not update {api_call.kind} {api_call.namespace}/{api_call.name}: {error}")
 
 

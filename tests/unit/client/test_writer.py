@@ -1,13 +1,14 @@
 """Writes, and bindings that are rejected or whose response is lost."""
 
 import asyncio
+from collections.abc import Iterable
 from typing import Any
 
 import pytest
 
 from extender.client import errors
 from extender.client.transport import MERGE_PATCH
-from extender.client.writer import BindOutcome, WriteOptions, Writer
+from extender.client.writer import BINDING_RETRY_DELAYS, BindOutcome, WriteOptions, Writer
 from tests.unit.client.builders import make_binding, make_pod
 from tests.unit.client.scripted_server import (
     CUT,
@@ -49,7 +50,9 @@ def test_the_four_writes_reach_their_objects() -> None:
     run(main())
 
 
-def bind_pod(*responses: tuple[str, ScriptedResponse], is_allowed: Any = lambda: True) -> tuple[Any, list[Any], float]:
+def bind_pod(
+    *responses: tuple[str, ScriptedResponse], is_allowed: Any = lambda: True, retry_delays: Iterable[float] = ()
+) -> tuple[Any, list[Any], float]:
     """How binding ns/a with uid-a to n1 ended, the bodies that were posted, and the seconds it took."""
 
     async def main() -> tuple[Any, list[Any], float]:
@@ -60,7 +63,11 @@ def bind_pod(*responses: tuple[str, ScriptedResponse], is_allowed: Any = lambda:
             result: Any
             try:
                 result = await Writer(transport).bind(
-                    "ns", "a", make_binding("ns", "a", "uid-a", "n1"), is_allowed=is_allowed
+                    "ns",
+                    "a",
+                    make_binding("ns", "a", "uid-a", "n1"),
+                    is_allowed=is_allowed,
+                    retry_delays=retry_delays,
                 )
             except errors.ApiError as error:
                 result = error
@@ -159,6 +166,48 @@ def test_fault_11_a_binding_without_a_response_is_sent_to_the_same_node_again(
     result, bodies, _ = bind_pod(*responses)
     assert result is BindOutcome.BOUND
     assert bodies == [bodies[0]] * posts
+
+
+INTERNAL_ERROR = failure_reply(500, "InternalError")
+UNAVAILABLE = failure_reply(503, "ServiceUnavailable")
+BOUND = Reply(body=make_pod("a", 9, node="n1"))
+
+
+@pytest.mark.parametrize(
+    ("responses", "outcome", "posts"),
+    [
+        ([(BIND, INTERNAL_ERROR), (GET, UNBOUND), (BIND, Reply(201))], BindOutcome.BOUND, 2),
+        ([(BIND, INTERNAL_ERROR), (GET, BOUND)], BindOutcome.BOUND, 1),
+        ([(BIND, UNAVAILABLE), (GET, UNBOUND)] * 3 + [(BIND, Reply(201))], BindOutcome.BOUND, 4),
+        ([(BIND, UNAVAILABLE), (GET, UNBOUND)] * 4, errors.ServerError, 4),
+        ([(BIND, failure_reply(501, "Unknown")), (GET, UNBOUND)], errors.ServerError, 1),
+        ([(BIND, CONFLICT), (GET, UNBOUND)], errors.ConflictError, 1),
+    ],
+    ids=["at once", "though it was carried out", "three times", "in vain", "another error", "a conflict"],
+)
+def test_a_binding_that_the_server_rejects_is_sent_again_with_retry_delays(
+    responses: list[tuple[str, ScriptedResponse]], outcome: object, posts: int
+) -> None:
+    """Source: pkg/scheduler/util/utils.go, BindPod, Retriable (1.37)."""
+    result, bodies, _ = bind_pod(*responses, retry_delays=BINDING_RETRY_DELAYS)
+    assert outcome in (result, type(result))
+    assert bodies == [bodies[0]] * posts
+
+
+def test_a_rejected_binding_is_not_sent_again_by_a_former_leader() -> None:
+    times: list[float] = []
+
+    def leads() -> bool:
+        times.append(current_loop().time())
+        return times[-1] - times[0] < BINDING_RETRY_DELAYS[0]
+
+    result, bodies, _ = bind_pod(
+        (BIND, INTERNAL_ERROR),
+        (GET, UNBOUND),
+        is_allowed=leads,
+        retry_delays=BINDING_RETRY_DELAYS,
+    )
+    assert (type(result), len(bodies)) == (errors.ServerError, 1)
 
 
 def test_fault_11_a_binding_waits_for_a_server_that_became_unreachable() -> None:

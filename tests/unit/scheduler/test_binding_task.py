@@ -2,6 +2,11 @@
 
 import asyncio
 
+import pytest
+
+from extender.client.errors import ApiError, ConflictError, NotFoundError
+from extender.framework.api_plan import ApiCall
+from extender.scheduler.binder import make_unreserve_calls
 from tests.build import make_pod
 from tests.unit.client.scripted_server import SILENCE, Reply
 from tests.unit.scheduler.extender_harness import (
@@ -79,3 +84,24 @@ def test_a_binding_with_a_lost_response_stands_if_the_watch_delivered_it() -> No
     run_with_extenders(harness, [{**BINDS, "http_timeout": 1.0}], test)
     assert [reason for _, reason, _ in harness.events.recorded] == ["Scheduled"]
     assert len(harness.cache.assigned_pods) == 1
+
+
+@pytest.mark.parametrize(
+    ("verb", "error", "warnings"),
+    [
+        ("delete", NotFoundError("gone"), 0),
+        ("delete", ConflictError("changed"), 1),
+        ("patch", NotFoundError("gone"), 1),
+    ],
+)
+def test_an_object_that_unreserve_deletes_may_be_gone(verb: str, error: ApiError, warnings: int) -> None:
+    """Source: pkg/scheduler/framework/plugins/dynamicresources/extendeddynamicresources.go, deleteClaim (1.37)."""
+
+    class FailingApi:
+        async def call(self, *_: object) -> None:
+            raise error
+
+    logged: list[str] = []
+    api_call = ApiCall(verb, "ResourceClaim", "default", "claim", {})
+    asyncio.run(make_unreserve_calls(FailingApi(), [api_call], logged.append))
+    assert len(logged) == warnings
