@@ -1,7 +1,6 @@
 """Writes, and bindings that are rejected or whose response is lost."""
 
 import asyncio
-from collections.abc import Iterable
 from typing import Any
 
 import pytest
@@ -50,9 +49,7 @@ def test_the_four_writes_reach_their_objects() -> None:
     run(main())
 
 
-def bind_pod(
-    *responses: tuple[str, ScriptedResponse], is_allowed: Any = lambda: True, retry_delays: Iterable[float] = ()
-) -> tuple[Any, list[Any], float]:
+def bind_pod(*responses: tuple[str, ScriptedResponse], **options: Any) -> tuple[Any, list[Any], float]:
     """How binding ns/a with uid-a to n1 ended, the bodies that were posted, and the seconds it took."""
 
     async def main() -> tuple[Any, list[Any], float]:
@@ -62,13 +59,7 @@ def bind_pod(
             start_time = current_loop().time()
             result: Any
             try:
-                result = await Writer(transport).bind(
-                    "ns",
-                    "a",
-                    make_binding("ns", "a", "uid-a", "n1"),
-                    is_allowed=is_allowed,
-                    retry_delays=retry_delays,
-                )
+                result = await Writer(transport).bind("ns", "a", make_binding("ns", "a", "uid-a", "n1"), **options)
             except errors.ApiError as error:
                 result = error
             return result, [request.body for request in server.requests_to(BIND)], current_loop().time() - start_time
@@ -194,18 +185,12 @@ def test_a_binding_that_the_server_rejects_is_sent_again_with_retry_delays(
     assert bodies == [bodies[0]] * posts
 
 
-def test_a_rejected_binding_is_not_sent_again_by_a_former_leader() -> None:
-    times: list[float] = []
-
-    def leads() -> bool:
-        times.append(current_loop().time())
-        return times[-1] - times[0] < BINDING_RETRY_DELAYS[0]
+def test_a_rejected_binding_is_not_sent_again_if_its_pod_no_longer_fits() -> None:
+    async def refuse() -> bool:
+        return False
 
     result, bodies, _ = bind_pod(
-        (BIND, INTERNAL_ERROR),
-        (GET, UNBOUND),
-        is_allowed=leads,
-        retry_delays=BINDING_RETRY_DELAYS,
+        (BIND, INTERNAL_ERROR), (GET, UNBOUND), may_resend=refuse, retry_delays=BINDING_RETRY_DELAYS
     )
     assert (type(result), len(bodies)) == (errors.ServerError, 1)
 
