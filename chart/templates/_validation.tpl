@@ -4,6 +4,9 @@
 {{- if and .Values.plugins.entryPoints (not .Values.plugins.modules) -}}
 {{- fail "plugins.entryPoints: needs plugins.modules, which is empty" -}}
 {{- end -}}
+{{- if and (contains `"Coscheduling"` (toJson .Values.scheduler.config)) (not .Values.permissions.coscheduling) -}}
+{{- fail "permissions.coscheduling: must be true, because scheduler.config enables the plugin Coscheduling" -}}
+{{- end -}}
 {{- if eq .Values.mode "beside" -}}
 {{- $ports := list .Values.extender.port .Values.metrics.port .Values.metrics.extenderPort -}}
 {{- if ne (len (uniq $ports)) 3 -}}

@@ -6,7 +6,12 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from extender.config import documents, load
-from extender.config.coscheduling import has_coscheduling, list_ignored_args, replace_coscheduling
+from extender.config.coscheduling import (
+    has_coscheduling,
+    list_ignored_args,
+    replace_coscheduling,
+    restore_coscheduling,
+)
 from extender.config.defaults import add_gated_plugins, make_default_configuration
 from extender.config.errors import ConfigError
 from extender.config.feature_gates import FeatureGates
@@ -59,7 +64,8 @@ class SchedulerSetup:
 
     def render_with_defaults(self) -> str:
         """Return the configuration with all defaults, as YAML."""
-        return render_configuration(self.configuration, self.profile_set.options, self.gates.release)
+        configuration = restore_coscheduling(self.configuration) if self.gates.coscheduling else self.configuration
+        return render_configuration(configuration, self.profile_set.options, self.gates.release)
 
 
 def build_setup(

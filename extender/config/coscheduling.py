@@ -59,6 +59,21 @@ def replace_coscheduling(configuration: Configuration, gates: FeatureGates) -> t
     return replace(configuration, profiles=profiles), gates.with_coscheduling()
 
 
+def restore_coscheduling(configuration: Configuration) -> Configuration:
+    """Return *configuration*, which `replace_coscheduling` changed, with the plugin in place of GangScheduling."""
+
+    def restore(plugin: Plugin) -> Plugin:
+        return Plugin(COSCHEDULING) if plugin.name == _GANG_SCHEDULING else plugin
+
+    def restore_in_profile(profile: Profile) -> Profile:
+        multi_point = profile.plugins.multi_point
+        enabled = tuple(map(restore, multi_point.enabled))
+        plugins = msgspec.structs.replace(profile.plugins, multi_point=PluginSet(enabled, multi_point.disabled))
+        return replace(profile, plugins=plugins)
+
+    return replace(configuration, profiles=tuple(map(restore_in_profile, configuration.profiles)))
+
+
 def list_ignored_args(configuration: Configuration) -> list[str]:
     """Return one sentence for each argument of the plugin, which has no effect."""
     return list(

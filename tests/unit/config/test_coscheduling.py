@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from extender.app.wiring import build_setup_from_document
+from extender.app.wiring import build_setup_from_document, load_setup
 from extender.config.errors import ConfigError
 from extender.config.feature_gates import FeatureGates
 from extender.config.releases import RELEASE_1_36, RELEASE_1_37, Release
@@ -81,3 +81,12 @@ def test_a_second_configuration_with_the_gates_of_the_first_is_accepted() -> Non
     first_setup = build_setup_from_document(make_document(MULTI_POINT), "scheduler.yaml")
     second_setup = build_setup_from_document(make_document(MULTI_POINT), "other.yaml", first_setup.gates)
     assert second_setup.gates.coscheduling
+
+
+def test_the_rendered_configuration_schedules_the_same_groups() -> None:
+    setup = build_setup_from_document(make_document(SORTED_BY_COSCHEDULING), "scheduler.yaml")
+    text = setup.render_with_defaults()
+    reloaded_setup = load_setup(text.encode(), "rendered.yaml")
+    assert reloaded_setup.gates.coscheduling
+    assert reloaded_setup.render_with_defaults() == text
+    assert reloaded_setup.first_profile.plugins.keys() == setup.first_profile.plugins.keys()
