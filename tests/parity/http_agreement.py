@@ -5,8 +5,8 @@ from dataclasses import replace
 from itertools import pairwise
 from typing import Any
 
+import httpx2
 import msgspec
-from starlette.testclient import TestClient
 
 from extender.analysis.pending_pods import nominate_pending_pods
 from extender.analysis.recorded_cluster import Recording, load_cache
@@ -22,8 +22,8 @@ Json = Mapping[str, Any]
 _UNRESOLVABLE = "UnschedulableAndUnresolvable"
 
 
-def make_client(recording: Recording, release: Release, score_range: ScoreRange = ScoreRange.TEN) -> TestClient:
-    """Return a client of an application that serves *recording* with its configuration, as *release*."""
+def _make_clients(recording: Recording, release: Release) -> tuple[httpx2.AsyncClient, httpx2.AsyncClient]:
+    """Return clients of two applications that serve *recording* as *release*: with scores up to ten, and with totals."""
     gates = FeatureGates(release=release)
     if recording.config is None:
         setup = wiring.build_setup(gates=gates)
@@ -32,10 +32,17 @@ def make_client(recording: Recording, release: Release, score_range: ScoreRange 
     cache = load_cache(recording, gates)
     for profile in setup.profiles.values():
         nominate_pending_pods(cache, profile, wiring.make_runtime())
-    return TestClient(make_recorded_backend(setup, cache, score_range).app)
+    ten, raw = (
+        httpx2.AsyncClient(
+            transport=httpx2.ASGITransport(make_recorded_backend(setup, cache, score_range).app),
+            base_url="http://extender",
+        )
+        for score_range in (ScoreRange.TEN, ScoreRange.RAW)
+    )
+    return ten, raw
 
 
-def find_differences(recording: Recording, scenario: Json, golden: Json, release: Release) -> list[str]:
+async def find_differences(recording: Recording, scenario: Json, golden: Json, release: Release) -> list[str]:
     """Return one line per difference between the verbs and *golden*, for every pod in it.
 
     Args:
@@ -48,8 +55,7 @@ def find_differences(recording: Recording, scenario: Json, golden: Json, release
     pods = {f"{i['metadata']['namespace']}/{i['metadata']['name']}": i for i in scenario["items"] if i["kind"] == "Pod"}
     nodes = [item for item in scenario["items"] if item["kind"] == "Node"]
     without_nodes = replace(recording, objects=tuple(item for item in recording.objects if not isinstance(item, Node)))
-    known_nodes = make_client(recording, release), make_client(recording, release, ScoreRange.RAW)
-    unknown_nodes = make_client(without_nodes, release), make_client(without_nodes, release, ScoreRange.RAW)
+    known_nodes, unknown_nodes = _make_clients(recording, release), _make_clients(without_nodes, release)
     lines: list[str] = []
     for key, expected in golden["pods"].items():
         by_names = {"Pod": pods[key], "Nodes": None, "NodeNames": names}
@@ -60,19 +66,19 @@ def find_differences(recording: Recording, scenario: Json, golden: Json, release
             ("unknown nodes", by_nodes, unknown_nodes),
         ):
             prefix = f"{key} by {form}"
-            filter_lines = _compare_filter(_post(client, "/filter", body), expected, names)
+            filter_lines = _compare_filter(await _post(client, "/filter", body), expected, names)
             lines += [f"{prefix}: filter: {line}" for line in filter_lines]
             has_error = (expected["message"] or "").startswith('running "')  # then prioritize has no result either
             if not has_error and (expected["scores"] or not expected["feasible"]):
                 totals = {node: scores["total"] for node, scores in expected["scores"].items()}
-                score_lines = _compare_totals(_post(raw_client, "/prioritize", body), totals, names)
-                score_lines += _compare_order(_post(client, "/prioritize", body), totals)
+                score_lines = _compare_totals(await _post(raw_client, "/prioritize", body), totals, names)
+                score_lines += _compare_order(await _post(client, "/prioritize", body), totals)
                 lines += [f"{prefix}: {line}" for line in score_lines]
     return lines
 
 
-def _post(client: TestClient, path: str, body: Json) -> Any:
-    response = client.post(path, content=msgspec.json.encode(body))
+async def _post(client: httpx2.AsyncClient, path: str, body: Json) -> Any:
+    response = await client.post(path, content=msgspec.json.encode(body))
     assert response.status_code == 200, f"{path}: {response.status_code} {response.text}"
     return msgspec.json.decode(response.content)
 

@@ -1,5 +1,6 @@
 """The verbs over HTTP return kube-scheduler's results for every recorded scenario, by node names and by whole nodes."""
 
+import asyncio
 import json
 from pathlib import Path
 
@@ -22,6 +23,6 @@ def test_filter_and_prioritize_agree_with_kube_scheduler(name: str, release: Rel
     recording, scenario = read_recording([str(file)]), json.loads(golden.read_scenario(name))
     expected = {"pods": golden.read_results(name, release.version)}
 
-    lines = find_differences(recording, scenario, expected, release)
+    lines = asyncio.run(find_differences(recording, scenario, expected, release))
 
     assert lines[:10] == []

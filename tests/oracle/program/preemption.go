@@ -46,7 +46,7 @@ func (c *cluster) runPostFilter(ctx context.Context, state fwk.CycleState, pod *
 		if c.preemption != nil {
 			c.preemption.ran, c.preemption.status = false, nil
 		}
-		candidates := c.dryRun(ctx, state, pod, diagnosis.NodeToStatus)
+		candidates := c.dryRun(ctx, pod, diagnosis.NodeToStatus)
 		_, status := c.framework.RunPostFilterPlugins(ctx, state, pod, diagnosis.NodeToStatus)
 		failure.Diagnosis.PostFilterMsg = status.Message()
 		message = failure.Error()
@@ -61,7 +61,7 @@ func (c *cluster) runPostFilter(ctx context.Context, state fwk.CycleState, pod *
 }
 
 // dryRun returns the victims of every node on which evicting pods would help.
-func (c *cluster) dryRun(ctx context.Context, state fwk.CycleState, pod *v1.Pod, statuses fwk.NodeToStatusReader) map[string]*extenderv1.Victims {
+func (c *cluster) dryRun(ctx context.Context, pod *v1.Pod, statuses fwk.NodeToStatusReader) map[string]*extenderv1.Victims {
 	if c.preemption == nil {
 		return nil
 	}
@@ -73,6 +73,9 @@ func (c *cluster) dryRun(ctx context.Context, state fwk.CycleState, pod *v1.Pod,
 	if err != nil {
 		fail(err)
 	}
+	// DynamicResources remembers in the state what Filter finds, and its PostFilter uses it, so the dry run needs another state.
+	state := framework.NewCycleState()
+	c.framework.RunPreFilterPlugins(ctx, state, pod)
 	candidates, _, _ := c.preemption.Evaluator.DryRunPreemption(ctx, state, pod, nodes, budgets, 0, int32(len(nodes)))
 	return c.preemption.CandidatesToVictimsMap(candidates)
 }
