@@ -11,6 +11,7 @@ import pytest
 from tests.oracle import programs
 from tests.oracle.answers import Oracle, OracleError, find_answer_differences, running_oracle
 from tests.oracle.generator.scenarios import CATEGORIES
+from tests.oracle.test_cases import CASES
 from tests.parity import golden
 
 
@@ -37,6 +38,15 @@ def test_it_agrees_with_all_recorded_results(oracle: Oracle, version: str) -> No
     for name in names:
         answer = oracle.ask(json.loads(golden.read_scenario(name)))
         assert find_answer_differences({"pods": golden.read_results(name, version)}, answer)[:5] == [], name
+
+
+def test_it_agrees_with_the_cases(oracle: Oracle, version: str) -> None:
+    """One of them holds that the dry run for the list of candidates does not change what PostFilter answers."""
+    files = sorted(CASES.glob(f"{version}/*.scenario.json"))
+    assert files
+    for file in files:
+        want = json.loads(file.with_name(file.name.replace(".scenario.", ".golden.")).read_text())
+        assert find_answer_differences(want, oracle.ask(json.loads(file.read_text())))[:5] == [], file.name
 
 
 def test_it_goes_on_after_a_scenario_that_it_cannot_read(oracle: Oracle) -> None:
