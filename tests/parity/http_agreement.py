@@ -23,7 +23,7 @@ _UNRESOLVABLE = "UnschedulableAndUnresolvable"
 
 
 def _make_clients(recording: Recording, release: Release) -> tuple[httpx2.AsyncClient, httpx2.AsyncClient]:
-    """Return clients of two applications that serve *recording* as *release*: with scores up to ten, and with totals."""
+    """Return clients of two applications that serve *recording* as *release*: scores up to ten, and totals."""
     gates = FeatureGates(release=release)
     if recording.config is None:
         setup = wiring.build_setup(gates=gates)
