@@ -1,5 +1,6 @@
 """Explain pods: each pod is scheduled alone on the recorded cluster."""
 
+import dataclasses
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -119,6 +120,35 @@ def report_assigned_pod(
     return PodReport(explanation, snapshot_without_pod, assigned_node=assigned_node)
 
 
+def add_missing_kinds(
+    report: PodReport,
+    pod: Pod,
+    profile: Profile,
+    recorded_kinds: Collection[str],
+    unreadable_kinds: Mapping[str, str],
+) -> PodReport:
+    """Return *report* with the kinds that are not recorded although it depends on them.
+
+    Args:
+        report: the explanation.
+        pod: the explained pod.
+        profile: the pod's profile.
+        recorded_kinds: the kinds that are recorded.
+        unreadable_kinds: the kinds that could not be read, with the reason.
+    """
+    explanation = report.explanation
+    if explanation.pre_enqueue_status is not None:
+        return dataclasses.replace(report, missing_kinds=(), unreadable_kinds=unreadable_kinds)
+    missing_kinds = list_missing_kinds(
+        pod,
+        profile,
+        recorded_kinds,
+        scored=explanation.ranking is not None and len(explanation.ranking.rows) > 1,
+        preempts=get_preemption_plan(explanation.post_filter_run) is not None,
+    )
+    return dataclasses.replace(report, missing_kinds=tuple(missing_kinds), unreadable_kinds=unreadable_kinds)
+
+
 class PodExplainer:
     """Explains pods of a recorded cluster one by one, so that each report can be written before the next is made.
 
@@ -190,20 +220,6 @@ class PodExplainer:
             report = report_assigned_pod(assigned_pod, self.cache.snapshot(), profile, self._runtime)
         else:
             report = report_pod(pod, self.cache, profile, self._runtime, self._pod_group_simulator)
-        explanation = report.explanation
-        missing_kinds = list_missing_kinds(
-            pod,
-            profile,
-            self._recording.recorded_kinds,
-            scored=explanation.ranking is not None and len(explanation.ranking.rows) > 1,
-            preempts=get_preemption_plan(explanation.post_filter_run) is not None,
-        )
-        return PodReport(
-            explanation,
-            report.snapshot,
-            report.pod_group_outcome,
-            report.assigned_node,
-            tuple(alike_pod.key for alike_pod in group[1:]),
-            tuple(missing_kinds) if explanation.pre_enqueue_status is None else (),
-            self._recording.unreadable_kinds,
-        )
+        report = dataclasses.replace(report, alike_pods=tuple(alike_pod.key for alike_pod in group[1:]))
+        recording = self._recording
+        return add_missing_kinds(report, pod, profile, recording.recorded_kinds, recording.unreadable_kinds)

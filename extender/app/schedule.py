@@ -19,6 +19,7 @@ from extender import __version__
 from extender.app.delegated_auth import DelegatedAuthError, set_up_delegated_auth
 from extender.app.introspection import dump_to_log
 from extender.app.options import ScheduleOptions
+from extender.app.pages.ui_pages import mount_scheduler_pages
 from extender.app.reload import make_certificate_refresh_function, reload_periodically
 from extender.app.server_release import warn_about_other_release
 from extender.app.standalone import StandaloneScheduler
@@ -29,7 +30,6 @@ from extender.app.telemetry import (
     make_scheduler_diagnostics_app,
     make_telemetry,
 )
-from extender.app.ui_pages import mount_scheduler_pages
 from extender.basics.clock import SystemClock
 from extender.client.credentials import Credentials
 from extender.client.errors import ApiError, UnauthorizedError, UnreachableError

@@ -16,6 +16,7 @@ from cryptography import x509
 from extender import __version__
 from extender.app.delegated_auth import ReviewClient
 from extender.app.options import ServeOptions
+from extender.app.pages.ui_pages import mount_extender_pages
 from extender.app.reload import (
     ConfigurationFile,
     RefreshFunction,
@@ -24,7 +25,6 @@ from extender.app.reload import (
 )
 from extender.app.serve_backend import ApplySetup, ServeBackend, open_backend
 from extender.app.startup import handle_signals, load_certificate, open_listening_socket
-from extender.app.ui_pages import mount_extender_pages
 from extender.app.wiring import SchedulerSetup
 from extender.client.kubeconfig import CredentialSource
 from extender.metrics.verb_metrics import VerbMetrics

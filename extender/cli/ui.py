@@ -1,47 +1,55 @@
 """`extender ui`: pages about a live or recorded cluster, opened in the browser."""
 
 import asyncio
+import contextlib
+import logging
 import shlex
 import sys
 import webbrowser
-from collections.abc import Iterable
+from collections.abc import AsyncIterator, Callable
+from contextlib import AbstractAsyncContextManager
+from dataclasses import dataclass
+from functools import partial
 from importlib import import_module
 from typing import Annotated, Any, Final
 
 import typer
+from fastapi import FastAPI
 
-from extender.analysis.coscheduling_groups import convert_coscheduling_groups
-from extender.analysis.recorded_cluster import Recording
-from extender.analysis.required_kinds import RECORDED_KINDS
+from extender.app.pages.what_if_answers import make_answers
 from extender.app.startup import StartError, handle_signals, open_listening_socket
-from extender.app.what_if_answers import make_answers
-from extender.cli.live.cluster_options import ClusterOptions, ContextOption, FilesOrClusterOption, KubeconfigOption
+from extender.cli.live.cluster_options import (
+    ClusterOptions,
+    ContextOption,
+    FilesOrClusterOption,
+    InputOptions,
+    KubeconfigOption,
+    load_setup_for_live_cluster,
+)
 from extender.cli.recording_options import (
     ConfigOption,
     EmulatedVersionOption,
     GatesOption,
-    Inputs,
     VerboseOption,
-    load_setup_for_recording,
     make_offline_runtime,
-    parse_gates_of_release,
     read_inputs,
     redirect_plugin_output,
+    warn,
 )
 from extender.cli.terminal import ProgressBar
 from extender.serving.http_server import format_listener_url, serve_http
 from extender.serving.serving_options import ServingOptions
+from extender.ui.mounted_pages import do_nothing
 from extender.ui.pages import PREFIX, make_app
 from extender.ui.recorded_source import RecordedSource
 from extender.ui.response_headers import ResponseHeadersMiddleware
-from extender.ui.what_if.answers import WhatIfAnswers
 
 _DEFAULT_PORT: Final = 8800
 _ADDRESS: Final = "127.0.0.1"
 _FAILED: Final = 1
 _EPILOG: Final = """\b
 Examples:
-  extender ui                                            the live cluster, as it is now
+  extender ui                                            the live cluster; the pages follow it
   extender ui -f cluster.json.gz                         opens the pages in the browser
   extender ui -f cluster.json.gz --no-browser            only prints their address
   extender ui -f cluster.json.gz --config scheduler.yaml with another configuration
@@ -51,6 +59,21 @@ Examples:
 The pages are served on loopback only. Ctrl-C ends the command."""
 
 app = typer.Typer(rich_markup_mode=None, add_completion=False)
+
+
+@dataclass(frozen=True, slots=True)
+class _OpenPages:
+    """The pages while they are open.
+
+    Attributes:
+        app: the application with the pages.
+        close: ends the streams of the pages, before the server stops.
+        watches: the task that watches the cluster; None for a recording.
+    """
+
+    app: FastAPI
+    close: Callable[[], None] = do_nothing
+    watches: asyncio.Task[None] | None = None
 
 
 @app.command(epilog=_EPILOG)
@@ -69,49 +92,74 @@ def ui(
 ) -> None:
     """Show a cluster in the browser: its nodes, the pods that wait, and why.
 
-    Without -f, the live cluster of the current kubeconfig is read once, at the start; nothing is written to it.
+    Without -f, the pages follow the live cluster of the current kubeconfig, which is only read: the verbs list and
+    watch are enough. A right that is missing and a lost connection are shown on the pages.
 
     The page Cluster has one cell per node, coloured by the use of a resource. Waiting pods are grouped by the reason
     for which they wait. The page of a pod has the results of every plugin on every node, the nearest misses, the scores
     and the victims of preemption: the values of `extender explain -o json`. Nothing is changed.
     """
-    gates, versions = feature_gates or [], [emulated_version] if emulated_version else []
-    with redirect_plugin_output():
-        inputs = (
-            read_inputs(file, config, gates, versions)
-            if file
-            else _read_live_cluster(ClusterOptions(kubeconfig, context), config, gates, versions)
-        )
-        options = _format_options(file or [], config, gates, emulated_version, kubeconfig, context)
-        setup, runtime = inputs.setup, make_offline_runtime(verbose=verbose)
-        source = RecordedSource(inputs.recording, setup.profiles, runtime, setup.gates, options)
-        answers = make_answers(source, lambda: setup, is_live=False)
+    gates = feature_gates or []
+    options = _format_options(file or [], config, gates, emulated_version, kubeconfig, context)
+    inputs = InputOptions(config, gates, emulated_version)
+    if file:
+        pages = _open_recorded_pages(file, inputs, options, verbose=verbose)
+    else:
+        pages = _open_watched_pages(ClusterOptions(kubeconfig, context), inputs, options, verbose=verbose)
     try:
-        asyncio.run(_serve(source, answers, port, opens_browser=not no_browser))
+        asyncio.run(_serve(pages, port, opens_browser=not no_browser))
     except StartError as error:
         sys.stderr.write(f"extender: {error}\n")
         raise typer.Exit(_FAILED) from error
 
 
-def _read_live_cluster(
-    options: ClusterOptions, config: str, feature_gates: Iterable[str], versions: Iterable[str]
-) -> Inputs:
-    """Read everything that scheduling reads from the live cluster.
+@contextlib.asynccontextmanager
+async def _open_recorded_pages(
+    files: list[str], input_options: InputOptions, options: str, *, verbose: bool
+) -> AsyncIterator[_OpenPages]:
+    """Open the pages of a recorded cluster.
+
+    Raises:
+        ConfigError: the release or a feature gate is invalid.
+        InputError: a file or the configuration is invalid.
+    """
+    with redirect_plugin_output():
+        inputs = read_inputs(files, input_options.config, input_options.feature_gates, input_options.emulated_versions)
+        setup, runtime = inputs.setup, make_offline_runtime(verbose=verbose)
+        source = RecordedSource(inputs.recording, setup.profiles, runtime, setup.gates, options)
+        answers = make_answers(source, lambda: setup, is_live=False)
+    yield _OpenPages(make_app(source, answers=answers))
+
+
+@contextlib.asynccontextmanager
+async def _open_watched_pages(
+    cluster_options: ClusterOptions, input_options: InputOptions, options: str, *, verbose: bool
+) -> AsyncIterator[_OpenPages]:
+    """Open the pages of the live cluster, and follow it.
 
     Raises:
         ConfigError: the release or a feature gate is invalid.
         InputError: the configuration is invalid.
         UnreadableError: the cluster cannot be read.
     """
-    setup = load_setup_for_recording(config, Recording(), parse_gates_of_release(versions, feature_gates))
-    progress_bar = ProgressBar("kinds")
+    setup = await asyncio.to_thread(load_setup_for_live_cluster, input_options, cluster_options)
+    logging.getLogger("extender").addHandler(logging.NullHandler())  # the pages show what the watches would log
     # The client of the API server is imported only here: a recording is shown in less time without it.
-    reader: Any = import_module("extender.app.cluster_reader")
-    try:
-        recording = reader.read_cluster_kinds(options.credential_source, RECORDED_KINDS, progress_bar.show)
-    finally:
+    module: Any = import_module("extender.app.pages.watched_pages")
+    progress_bar = ProgressBar("kinds")
+    make_runtime = partial(make_offline_runtime, verbose=verbose)
+    async with contextlib.AsyncExitStack() as stack:
+        stack.callback(progress_bar.erase)
+        with redirect_plugin_output():
+            pages = await stack.enter_async_context(
+                module.open_watched_pages(
+                    setup, cluster_options.credential_source, options, make_runtime, progress_bar.show
+                )
+            )
         progress_bar.erase()
-    return Inputs(convert_coscheduling_groups(recording, setup.gates), setup)
+        for line in pages.list_problems():
+            warn(line)
+        yield _OpenPages(pages.app, pages.close, pages.watches)
 
 
 def _format_options(
@@ -129,21 +177,33 @@ def _format_options(
     return " ".join(f"{flag} {shlex.quote(value)}" for flag, value in options)
 
 
-async def _serve(source: RecordedSource, answers: WhatIfAnswers, port: int, *, opens_browser: bool) -> None:
+async def _serve(opening: AbstractAsyncContextManager[_OpenPages], port: int, *, opens_browser: bool) -> None:
     """Serve the pages until a signal.
 
     Raises:
         StartError: the port cannot be used.
     """
     stopping = asyncio.Event()
-    with open_listening_socket(ServingOptions(address=_ADDRESS, port=port), "--port") as listener:
+    # A signal while the cluster is read ends the process as usual.
+    async with contextlib.AsyncExitStack() as stack:
+        pages = await stack.enter_async_context(opening)
+        listener = stack.enter_context(open_listening_socket(ServingOptions(address=_ADDRESS, port=port), "--port"))
         url = f"{format_listener_url(listener)}{PREFIX}/"
-        with handle_signals(stopping.set):
-            async with serve_http(
-                ResponseHeadersMiddleware(make_app(source, answers=answers)), listener, None, shutdown_timeout=1
-            ):
-                sys.stdout.write(f"The pages are at {url}\n")
-                sys.stdout.flush()
-                if opens_browser and not await asyncio.to_thread(webbrowser.open, url):
-                    sys.stderr.write("extender: no browser was found; open the address yourself\n")
-                await stopping.wait()
+        stack.enter_context(handle_signals(stopping.set))
+        app = ResponseHeadersMiddleware(pages.app)
+        await stack.enter_async_context(serve_http(app, listener, None, shutdown_timeout=1))
+        stack.callback(pages.close)  # otherwise the server would wait for the streams
+        sys.stdout.write(f"The pages are at {url}\n")
+        sys.stdout.flush()
+        if opens_browser and not await asyncio.to_thread(webbrowser.open, url):
+            sys.stderr.write("extender: no browser was found; open the address yourself\n")
+        await _wait_for_end(stopping, pages.watches)
+
+
+async def _wait_for_end(stopping: asyncio.Event, watches: asyncio.Task[None] | None) -> None:
+    """Wait until *stopping* is set; an exception of *watches* is raised."""
+    stop_task = asyncio.create_task(stopping.wait())
+    await asyncio.wait([stop_task, *filter(None, [watches])], return_when=asyncio.FIRST_COMPLETED)
+    stop_task.cancel()
+    if watches is not None and watches.done():
+        watches.result()

@@ -14,8 +14,8 @@ from typing import Any, Final
 from rich.console import Console
 from rich.live import Live
 
+from extender.app.pages.ui_pages import make_pages_of_scheduler
 from extender.app.standalone import StandaloneScheduler
-from extender.app.ui_pages import make_pages_of_scheduler
 from extender.app.wiring import SchedulerSetup
 from extender.basics.clock import SystemClock
 from extender.client.kubeconfig import CredentialSource

@@ -7,7 +7,7 @@ from typing import Any, Final
 import msgspec
 
 from extender.analysis.alike_pods import group_alike_pods
-from extender.analysis.explain import PodReport, report_assigned_pod, report_pod
+from extender.analysis.explain import PodReport, add_missing_kinds, report_assigned_pod, report_pod
 from extender.analysis.input.input_errors import InputError, InputErrorLine, SourceLocation
 from extender.analysis.pending_pods import list_pending_pods
 from extender.analysis.pod_group_outcome import PodGroupSimulator
@@ -17,6 +17,7 @@ from extender.cache.cache import Cache
 from extender.cache.snapshot import Snapshot
 from extender.cycle.plugin_runtime import PluginRuntime
 from extender.framework.profiles import Profile
+from extender.ui.cluster_access import ClusterAccess
 from extender.ui.cluster_document import make_cluster_document
 from extender.ui.visible_text import make_value_visible
 from extender.ui.waiting_view import AlikePods, describe_waiting_pods
@@ -36,6 +37,7 @@ class _ClusterState:
     revisions: Sequence[int]
     cluster_values: Mapping[str, Any]
     cluster_document: bytes
+    problems: Sequence[str]
     waiting_pods: Sequence[Sequence[Pod]]
     entries: dict[str, AlikePods] = field(default_factory=dict)
 
@@ -44,6 +46,7 @@ def _is_same(state: _ClusterState, other: _ClusterState) -> bool:
     """Return whether the pages Cluster and Waiting pods show the same for both states."""
     return (
         state.cluster_document == other.cluster_document
+        and state.problems == other.problems
         and state.waiting_pods == other.waiting_pods
         and state.revisions == other.revisions
         and state.profiles == other.profiles
@@ -57,7 +60,7 @@ class LiveSource:
 
     Attributes:
         title: the name of the cluster.
-        command_options: empty, because the command line reads the live cluster without options.
+        command_options: the options that select the same cluster and configuration on the command line.
         is_live: true.
     """
 
@@ -68,6 +71,7 @@ class LiveSource:
         get_profiles: Callable[[], Mapping[str, Profile]],
         make_runtime: Callable[[], PluginRuntime],
         get_time: Callable[[], float],
+        access: ClusterAccess | None = None,
     ) -> None:
         """Create the source without reading the cache.
 
@@ -77,8 +81,10 @@ class LiveSource:
             get_profiles: returns the current profiles by scheduler name.
             make_runtime: returns a new plugin runtime.
             get_time: returns monotonic seconds.
+            access: how the process reads the cluster; None: it can read everything.
         """
-        self.title, self.command_options, self.is_live = title, "", True
+        self._access = access or ClusterAccess()
+        self.title, self.command_options, self.is_live = title, self._access.command_options, True
         self._cache, self._get_profiles, self._make_runtime = cache, get_profiles, make_runtime
         self._get_time = get_time
         self._last_state: _ClusterState | None = None
@@ -100,7 +106,8 @@ class LiveSource:
         pods = list_pending_pods(self._cache, profiles)
         waiting_pods = group_alike_pods(pods, snapshot, profiles)
         revisions = [snapshot.revision(kind) for kind in KINDS.values()]
-        state = _ClusterState(0, 0, now, profiles, revisions, values, msgspec.json.encode(values), waiting_pods)
+        document, problems = msgspec.json.encode(values), list(self._access.list_problems())
+        state = _ClusterState(0, 0, now, profiles, revisions, values, document, problems, waiting_pods)
         if last_state is None:
             return state
         return replace(
@@ -123,6 +130,10 @@ class LiveSource:
         """Return the use of each resource in the whole cluster; see `make_cluster_document`."""
         totals: Sequence[Mapping[str, Any]] = self._get_state().cluster_values["totals"]
         return totals
+
+    def list_problems(self) -> Sequence[str]:
+        """Return a line for each missing right and each lost watch; none while all is well."""
+        return self._access.list_problems()
 
     def get_node_names(self) -> Mapping[str, str]:
         """Return the node name of each pod by key; an empty name for a pending pod."""
@@ -167,15 +178,18 @@ class LiveSource:
         if assigned_pod is None:
             raise self._make_error(key, "there is no such pod, or it has finished")
         profile = self._find_profile(assigned_pod.pod)
-        return assigned_pod.pod, report_assigned_pod(
-            assigned_pod, self._cache.snapshot(), profile, self._make_runtime()
-        )
+        report = report_assigned_pod(assigned_pod, self._cache.snapshot(), profile, self._make_runtime())
+        return assigned_pod.pod, self._add_missing_kinds(report, assigned_pod.pod, profile)
 
     def _explain_pending_pod(self, pod: Pod) -> PodReport:
         profile, runtime = self._find_profile(pod), self._make_runtime()
-        return report_pod(
-            pod, self._cache, profile, runtime, PodGroupSimulator(self._cache, self._get_profiles(), runtime)
-        )
+        simulator = PodGroupSimulator(self._cache, self._get_profiles(), runtime)
+        return self._add_missing_kinds(report_pod(pod, self._cache, profile, runtime, simulator), pod, profile)
+
+    def _add_missing_kinds(self, report: PodReport, pod: Pod, profile: Profile) -> PodReport:
+        unreadable_kinds = self._access.get_unreadable_kinds()
+        read_kinds = {kind.__name__ for kind in KINDS.values()} - unreadable_kinds.keys()
+        return add_missing_kinds(report, pod, profile, read_kinds, unreadable_kinds)
 
     def _find_profile(self, pod: Pod) -> Profile:
         profile = self._get_profiles().get(pod.spec.scheduler_name)

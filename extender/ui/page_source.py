@@ -42,6 +42,9 @@ class PageSource(Protocol):
     def get_totals(self) -> Sequence[Mapping[str, Any]]:
         """Return the use of each resource in the whole cluster; see `make_cluster_document`."""
 
+    def list_problems(self) -> Sequence[str]:
+        """Return a line for each right that is missing and each watch that is lost; none while all is well."""
+
     def get_node_names(self) -> Mapping[str, str]:
         """Return the node name of each pod by key, `namespace/name`; an empty name for a pending pod."""
 

@@ -269,6 +269,7 @@ class Pages:
             "has_scheduler": self._scheduler_pages is not None,
             "has_what_if": self._has_what_if,
             "is_live": self._source.is_live,
+            "problems": self._source.list_problems(),
         }
         html = self._environment.get_template(template).render(context)
         return Response(html, status, media_type="text/html", headers={"Cache-Control": "no-store"})

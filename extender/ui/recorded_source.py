@@ -79,6 +79,10 @@ class RecordedSource:
         totals: Sequence[Mapping[str, Any]] = self._cluster_values["totals"]
         return totals
 
+    def list_problems(self) -> Sequence[str]:
+        """Return nothing: the explanation of a pod names the kinds that are not recorded."""
+        return ()
+
     def get_node_names(self) -> Mapping[str, str]:
         """Return the node name of each pod by key; an empty name for a pending pod."""
         return self._node_names

@@ -29,7 +29,8 @@ from tests.bench.startup import cache_compiled_modules, run_command
 from tests.controlplane import programs
 from tests.controlplane.control_plane import EXTENDER, ControlPlane
 from tests.controlplane.scheduler_processes import create_all, make_nodes, make_pods
-from tests.controlplane.test_ask_live_cluster import AUDIT_POLICY, audit_size, grant_view_only_role
+from tests.controlplane.test_ask_live_cluster import audit_size
+from tests.controlplane.view_only_role import AUDIT_POLICY, grant_view_only_role
 
 QUESTIONS = ("explain", "fits")
 COPIED_POD = {  # cluster-capacity wants the fields that an API server sets

@@ -14,60 +14,24 @@ from typing import Any, Final
 
 import pytest
 
-from tests.controlplane import programs
 from tests.controlplane.api_client import ApiClient
 from tests.controlplane.control_plane import EXTENDER, ControlPlane
 from tests.controlplane.programs import MODULE, RELEASE, make_extender_command
 from tests.controlplane.scheduler_processes import create_all, make_nodes, make_pods
+from tests.controlplane.view_only_role import grant_view_only_role, list_requests, run_audited_control_plane
 
 NODES: Final = int(os.environ.get("ASK_NODES", "12"))
 PODS: Final = int(os.environ.get("ASK_PODS", "30"))
-RBAC: Final = "/apis/rbac.authorization.k8s.io/v1"
-AUDIT_POLICY: Final = {
-    "apiVersion": "audit.k8s.io/v1",
-    "kind": "Policy",
-    "omitStages": ["RequestReceived", "ResponseStarted"],
-    "rules": [{"level": "Metadata", "users": [EXTENDER]}, {"level": "None"}],
-}
-VIEWED: Final = {
-    "": ["nodes", "pods", "namespaces", "services", "replicationcontrollers", "persistentvolumes"],
-    "apps": ["replicasets", "statefulsets", "deployments"],
-    "policy": ["poddisruptionbudgets"],
-    "scheduling.k8s.io": ["priorityclasses"],
-    "storage.k8s.io": ["storageclasses", "csinodes", "csidrivers", "csistoragecapacities", "volumeattachments"],
-    "resource.k8s.io": ["resourceclaims", "resourceclaimtemplates", "resourceslices", "deviceclasses"],
-}
-"""What the role may view: all recorded kinds but persistentvolumeclaims."""
 
 
 @pytest.fixture(scope="module")
 def plane(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ControlPlane]:
     """Run a control plane that audits every request of our user, with a view-only role and a cluster."""
-    used = programs.find()
-    if isinstance(used, str):
-        (pytest.fail if os.environ.get("CONTROL_PLANE") == "required" else pytest.skip)(used)
-    folder = tmp_path_factory.mktemp("control-plane")
-    policy = folder / "every-request.json"
-    policy.write_text(json.dumps(AUDIT_POLICY))
-    plane = ControlPlane(used, folder, f"--audit-policy-file={policy}")
-    try:
-        plane.start()
+    with run_audited_control_plane(tmp_path_factory.mktemp("control-plane")) as plane:
         with plane.client() as api:
             grant_view_only_role(api)
             create_cluster(api)
         yield plane
-    finally:
-        plane.stop()
-
-
-def grant_view_only_role(api: ApiClient) -> None:
-    rules = [{"apiGroups": [group], "resources": kinds, "verbs": ["get", "list"]} for group, kinds in VIEWED.items()]
-    meta = {"name": "view-scheduling"}
-    api.call("POST", f"{RBAC}/clusterroles", {"metadata": meta, "rules": rules})
-    namespace, name = EXTENDER.removeprefix("system:serviceaccount:").split(":")
-    subject = {"kind": "ServiceAccount", "namespace": namespace, "name": name}
-    role = {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": "view-scheduling"}
-    api.call("POST", f"{RBAC}/clusterrolebindings", {"metadata": meta, "subjects": [subject], "roleRef": role})
 
 
 def create_cluster(api: ApiClient) -> None:
@@ -96,13 +60,6 @@ def ask(plane: ControlPlane, command: str, *arguments: str) -> subprocess.Comple
     if command == "record":
         words = [word for word in words if not word.startswith("--emulated-version")]
     return subprocess.run(words, capture_output=True, text=True, timeout=120, check=False)
-
-
-def list_requests(plane: ControlPlane, since: int) -> list[str]:
-    """Return the verbs and resources of our requests since byte *since* of the audit log, each once, sorted."""
-    events = [json.loads(line) for line in plane.audit_log.read_bytes()[since:].splitlines()]
-    references = [(event["verb"], event["objectRef"]) for event in events if "objectRef" in event]
-    return sorted({f"{verb} {reference['resource']}" for verb, reference in references})
 
 
 def audit_size(plane: ControlPlane) -> int:

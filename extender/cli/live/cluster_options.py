@@ -232,22 +232,31 @@ def _read_live_cluster(
     options: ClusterOptions,
     read_cluster: Callable[[Any, SchedulerSetup, ProgressCallback], Recording],
 ) -> Inputs:
-    """Load the configuration, then call *read_cluster* with the module `cluster_reader`, the setup and a callback.
-
-    Without `--emulated-version` the release is that of the API server.
-    """
+    """Load the configuration, then call *read_cluster* with the module `cluster_reader`, the setup and a callback."""
     # The client of the API server is imported only here: commands on files start in less time without it.
     reader: Any = import_module("extender.app.cluster_reader")
-    versions = input_options.emulated_versions
-    server_version = "" if versions else reader.read_kubernetes_version(options.credential_source)
-    gates = parse_gates_of_recorded_release(server_version, versions, input_options.feature_gates)
-    setup = load_setup_for_recording(input_options.config, Recording(), gates)
+    setup = load_setup_for_live_cluster(input_options, options)
     progress_bar = ProgressBar("kinds")
     try:
         recording = convert_coscheduling_groups(read_cluster(reader, setup, progress_bar.show), setup.gates)
         return Inputs(recording, setup)
     finally:
         progress_bar.erase()
+
+
+def load_setup_for_live_cluster(input_options: InputOptions, options: ClusterOptions) -> SchedulerSetup:
+    """Load the configuration. Without `--emulated-version` the release is that of the API server.
+
+    Raises:
+        ConfigError: the release or a feature gate is invalid.
+        InputError: the configuration is invalid.
+        UnreadableError: the release of the live cluster cannot be read.
+    """
+    reader: Any = import_module("extender.app.cluster_reader")
+    versions = input_options.emulated_versions
+    server_version = "" if versions else reader.read_kubernetes_version(options.credential_source)
+    gates = parse_gates_of_recorded_release(server_version, versions, input_options.feature_gates)
+    return load_setup_for_recording(input_options.config, Recording(), gates)
 
 
 def _make_option_error(option: str, message: str) -> InputError:

@@ -57,7 +57,9 @@ export function followChanges(update) {
     if (JSON.parse(event.data).version === getVersion() || reading || document.hidden) return;
     reading = true;
     try {
-      await update(await readPage(location.href));
+      const page = await readPage(location.href);
+      replaceElement("problems", page);
+      await update(page);
     } catch {
       setStatus("The page cannot be read again."); // the next event tries again
     } finally {

@@ -82,7 +82,7 @@ def test_without_a_file_and_a_cluster_is_one_line(extender: RunExtender, tmp_pat
     assert err.count("\n") == 1
 
 
-def test_a_live_cluster_is_read_once_and_shown(tmp_path: Path) -> None:
+def test_a_live_cluster_is_shown_with_the_options_that_select_it(tmp_path: Path) -> None:
     """The API server is the fake one, and the pods of its cluster are on the pages."""
     with run_fake_cluster(tmp_path) as kubeconfig:
         command = [sys.executable, "-m", "extender", "ui", "--kubeconfig", str(kubeconfig), "--port", "0"]

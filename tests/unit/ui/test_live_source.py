@@ -10,6 +10,7 @@ from extender.api.codec import from_builtins
 from extender.api.kinds.storage import StorageClass
 from extender.app import wiring
 from extender.cache.cache import Cache
+from extender.ui.cluster_access import ClusterAccess
 from extender.ui.live_source import LiveSource
 from tests.build import make_node, make_pod
 
@@ -133,3 +134,27 @@ def test_a_fork_of_the_cluster_is_changed_without_a_write_to_the_cache() -> None
     fork.remove_node("n1")
     assert (len(fork.snapshot()), len(cluster.cache.snapshot())) == (0, 1)
     assert sorted(pod.key for pod in cluster.source.list_pods()) == ["default/assumed", "default/bound"]
+
+
+def test_an_explanation_names_the_kinds_that_it_needs_and_that_could_not_be_read() -> None:
+    cluster = Cluster()
+    unreadable = {"PersistentVolumeClaim": "grant it", "ResourceClaim": "grant it"}
+    access = ClusterAccess("--context a", lambda: ["a problem"], lambda: unreadable)
+    source = LiveSource("a", cluster.cache, lambda: cluster.profiles, wiring.make_runtime, lambda: cluster.now, access)
+    volumes = [{"name": "data", "persistentVolumeClaim": {"claimName": "data"}}]
+    cluster.cache.add_or_update_pod(make_pod("waits", spec={"volumes": volumes}))
+    values = source.explain("default/waits")[1].to_values()
+    assert values["notRecorded"] == ["persistentvolumeclaims"]
+    assert values["warnings"] == ["not readable: persistentvolumeclaims; grant it"]
+    assert source.explain("default/bound")[1].to_values()["notRecorded"] == []
+    assert (source.command_options, source.list_problems()) == ("--context a", ["a problem"])
+
+
+def test_a_problem_of_the_watches_changes_the_version() -> None:
+    cluster, problems = Cluster(), list[str]()
+    access = ClusterAccess(list_problems=lambda: problems)
+    source = LiveSource("a", cluster.cache, lambda: cluster.profiles, wiring.make_runtime, lambda: cluster.now, access)
+    assert source.get_version() == 0
+    problems.append("lost")
+    cluster.now = 5.0
+    assert source.get_version() == 1

@@ -7,7 +7,7 @@ import pytest
 from starlette.testclient import TestClient
 from typer.testing import CliRunner
 
-from extender.app.what_if_answers import make_answers
+from extender.app.pages.what_if_answers import make_answers
 from extender.app.wiring import build_setup
 from extender.cli.planning.what_if import app as what_if_command
 from extender.ui.pages import make_app

@@ -6,9 +6,9 @@ from dataclasses import replace
 import pytest
 from starlette.testclient import TestClient
 
+from extender.app.pages.ui_pages import mount_extender_pages
 from extender.app.serve_backend import make_recorded_backend, replace_profiles
 from extender.app.standalone import StandaloneScheduler
-from extender.app.ui_pages import mount_extender_pages
 from extender.app.wiring import build_setup, build_setup_from_document
 from extender.basics.clock import SystemClock
 from extender.cache.cache import Cache

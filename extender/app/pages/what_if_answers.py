@@ -29,6 +29,7 @@ def make_answers(
     other_scheduler_names: Sequence[str] = (),
     *,
     is_live: bool,
+    delays_decisions: bool = False,
 ) -> WhatIfAnswers:
     """Return the answers to the questions of the page What if.
 
@@ -36,7 +37,8 @@ def make_answers(
         source: the cluster.
         get_setup: returns the configuration in force.
         other_scheduler_names: schedulers whose pods the first profile schedules.
-        is_live: whether the cluster changes, and decisions run in the same event loop.
+        is_live: whether the cluster changes.
+        delays_decisions: whether decisions run in the same event loop, so that a question pauses after each slice.
     """
 
     def make_profiles(configuration: str) -> Mapping[str, Profile]:
@@ -49,5 +51,10 @@ def make_answers(
         )
         return {**dict.fromkeys(other_scheduler_names, new_setup.first_profile), **new_setup.profiles}
 
-    limits = (_PAUSE_FACTOR, _MAX_AGE_SECONDS) if is_live else ()
-    return WhatIfAnswers(source.fork_cache, make_profiles, make_runtime, *limits)
+    return WhatIfAnswers(
+        source.fork_cache,
+        make_profiles,
+        make_runtime,
+        pause_factor=_PAUSE_FACTOR if delays_decisions else 0.0,
+        max_age_seconds=_MAX_AGE_SECONDS if is_live else float("inf"),
+    )

@@ -5,13 +5,15 @@ from collections.abc import Callable, Mapping, Sequence
 
 from fastapi import FastAPI
 
+from extender.app.pages.watch_problems import list_watch_problems
+from extender.app.pages.what_if_answers import make_answers
 from extender.app.serve_backend import ServeBackend
 from extender.app.standalone import StandaloneScheduler
-from extender.app.what_if_answers import make_answers
 from extender.app.wiring import SchedulerSetup, make_runtime
 from extender.framework.profiles import Profile
 from extender.scheduler.attempt_history import PluginTimer
 from extender.ui.change_feed import ChangeFeed
+from extender.ui.cluster_access import ClusterAccess
 from extender.ui.live_document import SchedulerView
 from extender.ui.live_source import LiveSource
 from extender.ui.mounted_pages import MountedPages
@@ -38,6 +40,8 @@ def make_live_pages(
     get_setup: Callable[[], SchedulerSetup],
     other_scheduler_names: Sequence[str] = (),
     scheduler: StandaloneScheduler | None = None,
+    *,
+    delays_decisions: bool = True,
 ) -> tuple[FastAPI, Callable[[], None]]:
     """Return the application with the pages, and the function that ends its streams before the server stops.
 
@@ -46,9 +50,11 @@ def make_live_pages(
         get_setup: returns the configuration in force.
         other_scheduler_names: schedulers whose pods the first profile schedules.
         scheduler: the scheduler of this process; None without one.
+        delays_decisions: whether the process schedules pods or answers the verbs.
     """
     scheduler_pages = None if scheduler is None else make_scheduler_pages(scheduler)
-    answers, changes = make_answers(source, get_setup, other_scheduler_names, is_live=True), ChangeFeed(source)
+    answers = make_answers(source, get_setup, other_scheduler_names, is_live=True, delays_decisions=delays_decisions)
+    changes = ChangeFeed(source)
 
     def close() -> None:
         changes.close()
@@ -60,8 +66,9 @@ def make_live_pages(
 
 def make_pages_of_scheduler(scheduler: StandaloneScheduler, title: str) -> tuple[FastAPI, Callable[[], None]]:
     """Return the pages of a scheduler as `make_live_pages` does; *title* is the name of the cluster."""
-    profiles = scheduler.context.profiles
-    source = LiveSource(title, scheduler.cache, lambda: profiles, make_runtime, time.monotonic)
+    profiles, informers = scheduler.context.profiles, scheduler.informers
+    access = ClusterAccess(list_problems=lambda: list_watch_problems(informers, scheduler.context.clock))
+    source = LiveSource(title, scheduler.cache, lambda: profiles, make_runtime, time.monotonic, access)
     return make_live_pages(source, lambda: scheduler.setup, scheduler=scheduler)
 
 

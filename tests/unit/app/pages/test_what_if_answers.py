@@ -4,7 +4,7 @@ import asyncio
 
 import pytest
 
-from extender.app.what_if_answers import make_answers
+from extender.app.pages.what_if_answers import make_answers
 from extender.app.wiring import build_setup, build_setup_from_document
 from extender.cache.cache import Cache
 from extender.config.errors import ConfigError

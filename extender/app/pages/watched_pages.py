@@ -1,0 +1,123 @@
+"""Pages that follow a live cluster which this process only watches: `extender ui` without a file."""
+
+import asyncio
+import contextlib
+import time
+from collections.abc import AsyncIterator, Callable
+from dataclasses import dataclass
+from typing import Final
+
+from fastapi import FastAPI
+
+from extender import __version__
+from extender.analysis.input.input_errors import UnreadableError
+from extender.api.kinds.node import Node
+from extender.api.kinds.pod import Pod
+from extender.app.informers import Informers
+from extender.app.live_cluster import LiveCluster
+from extender.app.pages.ui_pages import make_live_pages
+from extender.app.pages.watch_problems import list_unreadable_kinds, list_watch_problems
+from extender.app.wiring import SchedulerSetup
+from extender.basics.clock import SystemClock
+from extender.client.errors import CredentialsError
+from extender.client.kubeconfig import CredentialSource
+from extender.cycle.plugin_runtime import PluginRuntime
+from extender.ui.cluster_access import ClusterAccess
+from extender.ui.live_source import LiveSource
+
+_REQUIRED_KINDS: Final = (Node, Pod)
+"""Without these kinds there is nothing to show. All others may be forbidden, or unknown to the API server."""
+
+_SYNC_SECONDS: Final = 60.0
+_POLL_SECONDS: Final = 0.05
+
+ReadProgress = Callable[[int, int], None]
+"""A function that is called with the number of listed kinds and the number of kinds to list."""
+
+
+@dataclass(frozen=True, slots=True)
+class WatchedPages:
+    """The pages of a watched cluster.
+
+    Attributes:
+        app: the application with the pages.
+        close: ends the streams of the pages, before the server stops.
+        list_problems: returns a line for each missing right and each lost watch.
+        watches: the task that watches the cluster; it ends only after an internal error.
+    """
+
+    app: FastAPI
+    close: Callable[[], None]
+    list_problems: Callable[[], list[str]]
+    watches: asyncio.Task[None]
+
+
+@contextlib.asynccontextmanager
+async def open_watched_pages(
+    setup: SchedulerSetup,
+    credential_source: CredentialSource,
+    command_options: str,
+    make_runtime: Callable[[], PluginRuntime],
+    progress: ReadProgress,
+) -> AsyncIterator[WatchedPages]:
+    """List the cluster, and watch it inside the block. Nothing is written to it.
+
+    Args:
+        setup: the configuration with the profiles that determine the kinds.
+        credential_source: the location of the credentials.
+        command_options: the options that select the same cluster and configuration on the command line.
+        make_runtime: returns a new plugin runtime.
+        progress: the callback after each kind.
+
+    Raises:
+        UnreadableError: nodes or pods cannot be read; the message names the server and the reason.
+    """
+    clock = SystemClock()
+    cluster = LiveCluster(setup, credential_source, clock, f"extender/{__version__}", observe=lambda _: None)
+    informers = cluster.informers
+    for kind, reflector in informers.reflectors.items():
+        reflector.is_optional = kind not in _REQUIRED_KINDS
+    watches = asyncio.create_task(informers.run(), name="informers")
+
+    def list_problems() -> list[str]:
+        return list_watch_problems(informers, clock)
+
+    access = ClusterAccess(command_options, list_problems, lambda: list_unreadable_kinds(informers.reflectors))
+    try:
+        server = await _connect(cluster)
+        await _wait_until_listed(informers, server, progress)
+        source = LiveSource(server, cluster.cache, lambda: setup.profiles, make_runtime, time.monotonic, access)
+        app, close = make_live_pages(source, lambda: setup, delays_decisions=False)
+        yield WatchedPages(app, close, list_problems, watches)
+    finally:
+        watches.cancel()
+        await asyncio.gather(watches, return_exceptions=True)
+        await cluster.close()
+
+
+async def _connect(cluster: LiveCluster) -> str:
+    """Return the address of the API server."""
+    try:
+        return (await cluster.credentials.get_current_config()).config.server
+    except CredentialsError as error:
+        raise UnreadableError("the cluster", f"{error}; pass --kubeconfig, or a recording with -f") from error
+
+
+async def _wait_until_listed(informers: Informers, server: str, progress: ReadProgress) -> None:
+    """Wait until every kind is listed or forbidden. A kind that fails for a minute otherwise is left for later."""
+    reflectors, deadline = informers.reflectors, time.monotonic() + _SYNC_SECONDS
+    while True:
+        for kind in _REQUIRED_KINDS:
+            reflector = reflectors[kind]
+            if reflector.last_error and not reflector.synced.is_set():
+                hint = (
+                    '; grant the verbs "list" and "watch" on nodes and pods in all namespaces, '
+                    "or use a recording with -f"
+                )
+                raise UnreadableError(server, reflector.last_error + (hint if reflector.forbidden else ""))
+        waiting = sum(not (reflector.synced.is_set() or reflector.forbidden) for reflector in reflectors.values())
+        progress(len(reflectors) - waiting, len(reflectors))
+        required_are_listed = all(reflectors[kind].synced.is_set() for kind in _REQUIRED_KINDS)
+        if required_are_listed and (not waiting or time.monotonic() > deadline):
+            return
+        await asyncio.sleep(_POLL_SECONDS)
