@@ -50,6 +50,8 @@ class ReasonCode(StrEnum):
     INSUFFICIENT_HUGE_PAGES = "InsufficientHugePages", "The node has too few huge pages left."
     INSUFFICIENT_EXTENDED_RESOURCE = "InsufficientExtendedResource", "The node has too little of another resource left."
     INSUFFICIENT_GPUS = "InsufficientGPUs", "No GPUs of the node are free enough for the pod's shares."
+    GPUS_FOR_CLAIMS = "GPUsForClaims", "The node's GPUs are for pods with resource claims."
+    GPUS_USED_WITHOUT_CLAIMS = "GPUsUsedWithoutClaims", "Pods without resource claims use the node's GPUs."
     GPU_MODEL_MISMATCH = "GPUModelMismatch", "The node has another GPU model."
     INVALID_GPU_REQUEST = "InvalidGPURequest", "The pod's request for GPU shares is invalid."
     POD_AFFINITY_MISMATCH = "PodAffinityMismatch", "No pod for the pod's affinity is in the node's topology domain."
@@ -129,6 +131,8 @@ _EXACT: Final = {
     "Insufficient memory": ReasonCode.INSUFFICIENT_MEMORY,
     "Insufficient ephemeral-storage": ReasonCode.INSUFFICIENT_EPHEMERAL_STORAGE,
     "node(s) didn't have enough free GPUs": ReasonCode.INSUFFICIENT_GPUS,
+    "node(s) had GPUs that only resource claims can allocate": ReasonCode.GPUS_FOR_CLAIMS,
+    "node(s) had GPUs for resource claims that pods without claims use": ReasonCode.GPUS_USED_WITHOUT_CLAIMS,
     "node(s) didn't have the requested GPU model": ReasonCode.GPU_MODEL_MISMATCH,
     "node(s) didn't match pod affinity rules": ReasonCode.POD_AFFINITY_MISMATCH,
     "node(s) didn't match pod anti-affinity rules": ReasonCode.POD_ANTI_AFFINITY_CONFLICT,
