@@ -64,7 +64,8 @@ class _WatchEvent(msgspec.Struct):
 def make_pod(number: int) -> dict[str, Any]:
     """Make a small pod. Ten pods share the labels of a job, as real pods do."""
     container = {"name": "app", "image": "app", "resources": {"requests": {"cpu": "10m", "memory": "16Mi"}}}
-    labels = {"app": f"app-{number % 7}", "job": f"job-{number // PODS_PER_JOB}"}
+    job = number // PODS_PER_JOB
+    labels = {"app": f"app-{job % 7}", "job": f"job-{job}"}
     spec = {"terminationGracePeriodSeconds": 0, "containers": [container]}
     return {"metadata": {"name": f"pod-{number}", "labels": labels}, "spec": spec}
 
