@@ -10,6 +10,8 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from extender.config.releases import RELEASE_1_36
 
 DATA = Path(__file__).parent / "data"
@@ -33,6 +35,15 @@ def list_all_scenarios() -> list[str]:
 def scenario_names(*categories: str) -> list[str]:
     """Return the names of the scenarios of *categories*, sorted."""
     return [name for name in list_all_scenarios() if name.rpartition("-")[0] in categories]
+
+
+def make_scenario_parameters(*categories: str) -> list[Any]:
+    """Return the names as parameters of a test; the fast lane runs the first scenario of each category only.
+
+    For tests that send through a server what test_kube_scheduler.py compares for all scenarios.
+    """
+    names = scenario_names(*categories)
+    return [pytest.param(name, marks=() if name.endswith("-1") else pytest.mark.slow) for name in names]
 
 
 def read_scenario(name: str) -> bytes:

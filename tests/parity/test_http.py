@@ -7,19 +7,14 @@ from pathlib import Path
 import pytest
 
 from extender.analysis.recorded_cluster import read_recording
-from extender.config.releases import DEFAULT_RELEASE, RELEASES, Release
+from extender.config.releases import RELEASES, Release
 from tests.parity import golden
 from tests.parity.http_agreement import find_differences
 from tests.parity.test_kube_scheduler import CATEGORIES
 
-RELEASE_PARAMETERS = [
-    pytest.param(release, id=version, marks=() if release is DEFAULT_RELEASE else pytest.mark.slow)
-    for version, release in RELEASES.items()
-]
 
-
-@pytest.mark.parametrize("release", RELEASE_PARAMETERS)
-@pytest.mark.parametrize("name", golden.scenario_names(*CATEGORIES))
+@pytest.mark.parametrize("release", RELEASES.values(), ids=RELEASES)
+@pytest.mark.parametrize("name", golden.make_scenario_parameters(*CATEGORIES))
 def test_filter_and_prioritize_agree_with_kube_scheduler(name: str, release: Release, tmp_path: Path) -> None:
     """Feasible nodes, reasons and the order of the totals are equal."""
     file = tmp_path / f"{name}.json"

@@ -21,7 +21,7 @@ from tests.parity.test_kube_scheduler import CATEGORIES
 Values = dict[str, Any]
 
 
-@pytest.mark.parametrize("name", golden.scenario_names(*CATEGORIES))
+@pytest.mark.parametrize("name", golden.make_scenario_parameters(*CATEGORIES))
 def test_the_page_of_each_pod_agrees_with_the_command_line(name: str, tmp_path: Path) -> None:
     """Compare the document with the output, and the tables of the page with the document."""
     file = tmp_path / f"{name}.json"
