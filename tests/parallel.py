@@ -31,6 +31,12 @@ FIRST: Final = (
     "tests/ui/",
     "tests/parity/",
     "tests/properties/",
+    "tests/oracle/",
+    "tests/test_house_rules.py",
+    "tests/test_vocabulary.py",
+    "tests/test_lock.py",
+    "tests/test_parallel.py",
+    "tests/unit/client/",
 )
 """Files and folders in the order in which they run; all others run after them.
 

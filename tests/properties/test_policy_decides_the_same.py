@@ -248,6 +248,7 @@ def test_a_sample_policy_decides_like_its_conversion(path: Path, data: st.DataOb
     assert_same_decision(load_sample(path), setup, *data.draw(pods_and_clusters()))
 
 
+@pytest.mark.slow
 @given(policy=policies(), pod_and_cluster=pods_and_clusters())
 @settings(SETTINGS, max_examples=120)
 def test_any_policy_decides_like_its_rendered_conversion(

@@ -155,7 +155,10 @@ def _rejection_reason(case: GeneratedCluster, node: str, gone: Sequence[str]) ->
 
 
 def _protected(case: GeneratedCluster, pods: Sequence[Pod]) -> set[str]:
-    """Return the uids of pods that violate a budget when *pods* are evicted in this order."""
+    """Return the uids of pods that violate a budget when *pods* are evicted in this order.
+
+    The check of a pod stops at the first violated budget, as in 1.37; 1.36 counts the pod in the later ones, too.
+    """
     left = [raw["status"]["disruptionsAllowed"] for raw in case.budgets]
     found = set()
     for pod in pods:
@@ -165,6 +168,7 @@ def _protected(case: GeneratedCluster, pods: Sequence[Pod]) -> set[str]:
                 left[index] -= 1
                 if left[index] < 0:
                     found.add(pod.metadata.uid)
+                    break
     return found
 
 

@@ -9,6 +9,8 @@ from collections import Counter
 from random import Random
 from typing import Final
 
+import pytest
+
 from extender.planning.rebalance.empty_nodes import empty_nodes
 from extender.planning.rebalance.fix_violations import fix_violations
 from extender.planning.rebalance.make_room import make_room
@@ -45,6 +47,7 @@ def replay(cluster: tuple[list[Body], list[Body], list[Body]], steps: tuple[Step
         run.make(step)
 
 
+@pytest.mark.slow
 def test_each_step_of_a_plan_for_a_pod_is_possible_and_small_plans_are_the_shortest() -> None:
     counts: Counter[str] = Counter()
     for seed in list_seeds(0, 1):

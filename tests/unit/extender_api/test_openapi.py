@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import msgspec
+import pytest
 
 from extender.api.extender_v1 import (
     ArgsByNames,
@@ -35,6 +36,7 @@ SCHEMATHESIS = Path(sys.executable).with_name("schemathesis")
 EXCLUDED_CHECK = "positive_data_acceptance"
 
 
+@pytest.mark.slow
 def test_requests_generated_from_the_openapi_document_pass(tmp_path: Path) -> None:
     """Valid and invalid requests have the statuses, content types and bodies of the document."""
     with serve_in_thread(new_app(make_service(bind_verb=make_bind_verb(FakeApiServer())[0]))) as port:
