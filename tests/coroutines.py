@@ -1,6 +1,6 @@
-"""Run a coroutine that does not wait for I/O, without an event loop."""
+"""Run a coroutine that does not wait for I/O, or a generator, to its end."""
 
-from collections.abc import Coroutine
+from collections.abc import Coroutine, Generator
 from typing import Any, TypeVar
 
 T = TypeVar("T")
@@ -11,6 +11,16 @@ def run_now(coroutine: Coroutine[Any, Any, T]) -> T:
     while True:
         try:
             coroutine.send(None)
+        except StopIteration as end:
+            result: T = end.value
+            return result
+
+
+def run_steps(steps: Generator[Any, None, T]) -> T:
+    """Run a generator to its end and return its result."""
+    while True:
+        try:
+            next(steps)
         except StopIteration as end:
             result: T = end.value
             return result

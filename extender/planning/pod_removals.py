@@ -1,5 +1,6 @@
 """The pods that leave their nodes in a scenario, with their replacements, and the pods that cannot leave."""
 
+from collections.abc import Generator
 from dataclasses import dataclass
 from typing import Final
 
@@ -117,8 +118,8 @@ class PodRemovals:
             else:
                 self._drained.append(pod)
 
-    def evict_drained_pods(self) -> list[Pod]:
-        """Evict the drained pods whose budgets allow it now; return their replacements."""
+    def evict_drained_pods(self) -> Generator[None, None, list[Pod]]:
+        """Evict the drained pods whose budgets allow it now, one in each step; return their replacements."""
         remaining: list[AssignedPodInfo] = []
         for pod in self._drained:
             if pod.uid not in self._cache.assigned_pods:
@@ -129,6 +130,7 @@ class PodRemovals:
             if not pod.terminating:
                 self._remaining_disruptions.count_disruption(pod)
             self._remove(pod)
+            yield
         self._drained = remaining
         return self.take_replacements()
 

@@ -1,5 +1,6 @@
-"""Apply the changes of a scenario to a cache."""
+"""Apply the changes of a scenario to a cache, in steps of one node."""
 
+from collections.abc import Generator, Iterator
 from typing import Final
 
 from extender.api.kinds.pod import Pod
@@ -17,8 +18,10 @@ _NO_EXECUTE: Final = ("NoExecute",)
 
 def apply_scenario(
     scenario: Scenario, cache: Cache, edits: CacheEdits, removals: PodRemovals
-) -> tuple[list[Pod], frozenset[str]]:
+) -> Generator[None, None, tuple[list[Pod], frozenset[str]]]:
     """Apply a scenario that matches the cluster. Pods of drained nodes are not evicted yet.
+
+    The generator yields after each node, so that a caller in an event loop can let other tasks run.
 
     Args:
         scenario: the changes.
@@ -32,19 +35,33 @@ def apply_scenario(
     Raises:
         ScenarioError: a workload to scale has no pod.
     """
-    _add_nodes(scenario, cache, edits)
+    yield from _add_nodes(scenario, cache, edits)
     for name in scenario.find_lost_nodes(cache.snapshot()):
         removals.clear_node(name)
         edits.remove_node(name)
+        yield
     for label_change in scenario.labels:
         change_label(edits, label_change)
     for taint_change in scenario.taints:
         change_taint(edits, taint_change)
         _evict_intolerant_pods(taint_change, removals)
+        yield
     for name in scenario.cordon:
         cordon_node(edits, name)
+        yield
     for name in scenario.drain:
         cordon_node(edits, name)
+        yield
+    created_pods, deleted_uids = yield from _scale_workloads(scenario, cache, edits, removals)
+    for name in scenario.drain:
+        removals.drain_node(name)
+    return [*created_pods, *scenario.pods], deleted_uids
+
+
+def _scale_workloads(
+    scenario: Scenario, cache: Cache, edits: CacheEdits, removals: PodRemovals
+) -> Generator[None, None, tuple[list[Pod], frozenset[str]]]:
+    """Remove surplus pods; return the pods that are created, and the uids of the pending pods that are deleted."""
     created_pods: list[Pod] = []
     deleted_uids: set[str] = set()
     for scale in scenario.scale:
@@ -52,23 +69,24 @@ def apply_scenario(
         created_pods += changes.added
         for pod in changes.surplus:
             removals.remove_surplus(pod)
+            yield
         for pending_pod in changes.surplus_pending:
             removals.scaled_down.append(pending_pod.key)
             edits.remove_pending_pod(pending_pod)
             deleted_uids.add(pending_pod.metadata.uid or pending_pod.key)
-    for name in scenario.drain:
-        removals.drain_node(name)
-    return [*created_pods, *scenario.pods], frozenset(deleted_uids)
+    return created_pods, frozenset(deleted_uids)
 
 
-def _add_nodes(scenario: Scenario, cache: Cache, edits: CacheEdits) -> None:
+def _add_nodes(scenario: Scenario, cache: Cache, edits: CacheEdits) -> Iterator[None]:
     for addition in scenario.add:
         template_node = edits.get_node(addition.like)
         names = set(cache.snapshot().names) | {node.metadata.name for node in scenario.nodes}
         for name in choose_new_names(addition.like, addition.count, names):
             add_node_like(edits, cache.snapshot(), template_node, name)
+            yield
     for node in scenario.nodes:
         edits.add_node(node)
+        yield
 
 
 def _evict_intolerant_pods(change: TaintChange, removals: PodRemovals) -> None:

@@ -140,7 +140,7 @@ class WhatIfRunner:
             except StopIteration as end:
                 result: WhatIfResult = end.value
                 return result
-            if progress is not None:
+            if progress is not None and total:
                 progress(done, total)
 
     def run_in_steps(
@@ -151,7 +151,7 @@ class WhatIfRunner:
         observe: Callable[[Snapshot], object] | None = None,
         undo: bool = True,
     ) -> Generator[tuple[int, int], None, WhatIfResult]:
-        """Run a scenario in steps of one pod, and return its outcome.
+        """Run a scenario in steps of one changed node or one pod, and return its outcome.
 
         Args:
             scenario: the changes.
@@ -160,7 +160,7 @@ class WhatIfRunner:
             undo: whether the cluster is as before when the generator ends. If not, the runner cannot be used again.
 
         Yields:
-            The number of processed pods and the number of all pods, after each pod.
+            The number of processed pods and the number of all pods; both are 0 while the changes are applied.
 
         Raises:
             ScenarioError: the scenario does not match the cluster.
@@ -174,7 +174,8 @@ class WhatIfRunner:
         removals = PodRemovals(self._cache, edits, RemainingDisruptions(self._budgets))
         run = _ScenarioRun(self._cache, scenario, self._profiles, edits, placer, removals)
         try:
-            run.start(self._pending)
+            for _ in run.start(self._pending):
+                yield 0, 0
             yield from run.place_all()
             if observe is not None:
                 observe(self._cache.snapshot())
@@ -224,14 +225,19 @@ class _ScenarioRun:
     _evicted: list[EvictedPod] = field(default_factory=list)
     _placements: int = 0
 
-    def start(self, pending: Sequence[Pod]) -> None:
-        """Apply the changes of the scenario, and queue the pods to place."""
+    def start(self, pending: Sequence[Pod]) -> Iterator[None]:
+        """Apply the changes of the scenario in steps, and queue the pods to place."""
         self._recorded_pending_uids = frozenset(map(_get_uid, pending))
-        created_pods, deleted_uids = apply_scenario(self.scenario, self.cache, self.edits, self.removals)
+        created_pods, deleted_uids = yield from apply_scenario(self.scenario, self.cache, self.edits, self.removals)
         self._queue = [pod for pod in pending if _get_uid(pod) not in deleted_uids]
         self._add_to_queue(self.removals.take_replacements())
         self._add_to_queue(created_pods)
-        self._add_to_queue(self.removals.evict_drained_pods())
+        yield from self._evict_drained_pods()
+
+    def _evict_drained_pods(self) -> Iterator[None]:
+        """Evict the drained pods that budgets allow to evict now, and queue their replacements."""
+        replacements = yield from self.removals.evict_drained_pods()
+        self._add_to_queue(replacements)
 
     def was_attempted(self, pod: Pod) -> bool:
         """Return whether *pod* is placed, or waits after an attempt."""
@@ -253,7 +259,8 @@ class _ScenarioRun:
             for number, pod in enumerate(queue, 1):
                 self._place(pod)
                 yield number, len(queue)
-            self._add_to_queue(self.removals.evict_drained_pods())
+            for _ in self._evict_drained_pods():
+                yield 0, 0
             waiting = self._waiting.values()
             if self._queue:
                 self._queue = [*(attempt.pod for attempt in waiting), *self._queue]

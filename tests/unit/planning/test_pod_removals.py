@@ -6,6 +6,7 @@ from extender.cache.cache import Cache
 from extender.planning.cache_edits import CacheEdits
 from extender.planning.pod_removals import BlockedPod, LostPod, PodRemovals
 from extender.planning.remaining_disruptions import ClusterBudgets, RemainingDisruptions
+from tests.coroutines import run_steps
 from tests.unit.planning.clusters import budget, make_cache, node, pod
 
 WEB = {"app": "web"}
@@ -21,7 +22,7 @@ def test_a_drain_leaves_the_node_s_own_pods_and_names_lost_pods() -> None:
         pod("agent", on="n1", owner="DaemonSet"), pod("single", on="n1", owner=""), pod("web", on="n1")
     )
     removals.drain_node("n1")
-    replacements = removals.evict_drained_pods()
+    replacements = run_steps(removals.evict_drained_pods())
     assert [new_pod.key for new_pod in replacements] == ["default/web"]
     assert removals.get_source(replacements[0].metadata.uid) == "n1"
     assert (removals.lost, removals.daemon_or_mirror_count) == ([LostPod("default/single", "n1")], 1)
@@ -34,12 +35,12 @@ def test_a_drain_continues_when_a_replacement_is_placed() -> None:
     )
     signature = cache.assigned_pods["uid-a"].signature
     removals.drain_node("n1")
-    first = removals.evict_drained_pods()
+    first = run_steps(removals.evict_drained_pods())
     assert [new_pod.key for new_pod in first] == ["default/a"]
-    assert removals.evict_drained_pods() == []
+    assert run_steps(removals.evict_drained_pods()) == []
     removals.count_placed(first[0].metadata.uid, signature)
     removals.count_placed(first[0].metadata.uid, signature)  # is counted once
-    assert [new_pod.key for new_pod in removals.evict_drained_pods()] == ["default/b"]
+    assert [new_pod.key for new_pod in run_steps(removals.evict_drained_pods())] == ["default/b"]
     assert removals.blocked == [BlockedPod("default/c", "n1", ("default/web",))]
     assert removals.violations == {}
 
@@ -62,4 +63,4 @@ def test_a_terminating_pod_leaves_without_a_replacement_and_without_its_budget()
     body["metadata"]["deletionTimestamp"] = "2026-01-01T00:00:00Z"
     cache, removals = make_removals(body, budget("web", WEB, 0))
     removals.drain_node("n1")
-    assert (removals.evict_drained_pods(), removals.blocked, dict(cache.assigned_pods)) == ([], [], {})
+    assert (run_steps(removals.evict_drained_pods()), removals.blocked, dict(cache.assigned_pods)) == ([], [], {})

@@ -7,13 +7,14 @@ from extender.planning.pod_removals import PodRemovals
 from extender.planning.remaining_disruptions import ClusterBudgets, RemainingDisruptions
 from extender.planning.scenario import AddedNodes, Scenario, TaintChange
 from extender.planning.scenario_changes import apply_scenario
+from tests.coroutines import run_steps
 from tests.unit.planning.clusters import ZONE, decode_pod, make_cache, node, pod
 
 
 def apply(cache: Cache, scenario: Scenario) -> tuple[list[str], PodRemovals]:
     edits = CacheEdits(cache)
     removals = PodRemovals(cache, edits, RemainingDisruptions(ClusterBudgets(cache.snapshot())))
-    created, deleted = apply_scenario(scenario, cache, edits, removals)
+    created, deleted = run_steps(apply_scenario(scenario, cache, edits, removals))
     assert deleted == frozenset()
     return [new_pod.key for new_pod in (*removals.take_replacements(), *created)], removals
 
@@ -37,7 +38,7 @@ def test_a_drain_cordons_its_node_and_evicts_nothing_yet() -> None:
     created, removals = apply(cache, Scenario(drain=("n1",), cordon=("n2",)))
     assert cache.snapshot().view().unschedulable.tolist() == [True, True]
     assert (created, list(cache.assigned_pods)) == ([], ["uid-web"])
-    assert [new_pod.key for new_pod in removals.evict_drained_pods()] == ["default/web"]
+    assert [new_pod.key for new_pod in run_steps(removals.evict_drained_pods())] == ["default/web"]
 
 
 def test_a_no_execute_taint_evicts_the_pods_that_do_not_tolerate_it() -> None:
@@ -65,3 +66,12 @@ def test_a_removed_taint_evicts_nothing() -> None:
 def test_new_pods_of_the_scenario_are_returned() -> None:
     cache = make_cache(node("n1"))
     assert apply(cache, Scenario(pods=(decode_pod(pod("new")),)))[0] == ["default/new"]
+
+
+def test_each_lost_node_and_each_new_node_is_a_step() -> None:
+    cache = make_cache(node("n1", zone="a"), node("n2", zone="b"), node("n3", zone="a"))
+    edits = CacheEdits(cache)
+    removals = PodRemovals(cache, edits, RemainingDisruptions(ClusterBudgets(cache.snapshot())))
+    scenario = Scenario(lose=((ZONE, "a"),), add=(AddedNodes(2, "n2"),))
+    counts = [len(cache.snapshot().names) for _ in apply_scenario(scenario, cache, edits, removals)]
+    assert counts == [4, 5, 4, 3]

@@ -11,6 +11,8 @@ from extender.planning.what_if import EvictedPod, MovedPod, WhatIfResult, WhatIf
 from tests.unit.planning.clusters import SETUP, ZONE, budget, decode_pod, make_cache, node, pod
 
 WEB = {"app": "web"}
+CHANGING = (0, 0)
+"""The progress while the changes of a scenario are applied."""
 
 
 def make_runner(*objects: dict[str, Any]) -> tuple[Cache, WhatIfRunner]:
@@ -189,7 +191,7 @@ def test_a_scenario_in_steps_shows_the_changed_cluster_and_its_end_undoes_the_ch
         seen.append({name: len(snapshot.pods_on(name)) for name in snapshot.names})
 
     steps = runner.run_in_steps(Scenario(drain=("n1",)), observe=observe)
-    assert list(steps) == [(1, 2), (2, 2)]
+    assert list(steps) == [*(CHANGING,) * 3, (1, 2), (2, 2)]
     assert seen == [{"n1": 0, "n2": 2}]
     assert len(cache.snapshot().pods_on("n1")) == 2
 
@@ -197,7 +199,7 @@ def test_a_scenario_in_steps_shows_the_changed_cluster_and_its_end_undoes_the_ch
 def test_a_scenario_that_ends_early_is_undone() -> None:
     cache, runner = make_runner(node("n1"), node("n2"), pod("a", on="n1"), pod("b", on="n1"))
     steps = runner.run_in_steps(Scenario(drain=("n1",)))
-    assert next(steps) == (1, 2)
+    assert [next(steps) for _ in range(4)] == [*(CHANGING,) * 3, (1, 2)]
     steps.close()
     assert len(cache.snapshot().pods_on("n1")) == 2
     assert not cache.snapshot().view().unschedulable.any()
@@ -226,5 +228,5 @@ def test_the_reasons_of_a_waiting_pod_with_a_spread_constraint_are_those_after_t
 
 def test_the_changes_of_a_copy_are_not_undone() -> None:
     cache, runner = make_runner(node("n1"), node("n2"), pod("a", on="n1"))
-    assert list(runner.run_in_steps(Scenario(drain=("n1",)), undo=False)) == [(1, 1)]
+    assert list(runner.run_in_steps(Scenario(drain=("n1",)), undo=False)) == [*(CHANGING,) * 2, (1, 1)]
     assert [len(cache.snapshot().pods_on(name)) for name in ("n1", "n2")] == [0, 1]
