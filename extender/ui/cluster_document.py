@@ -2,7 +2,7 @@
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, Final
+from typing import Any, Final, TypeAlias
 
 import numpy as np
 
@@ -22,6 +22,9 @@ _FIRST_RESOURCES: Final = ("cpu", "memory", "pods")
 _NO_TAINT: Final = "no taint"
 _NO_VALUE: Final = "no such label"
 
+_Amounts: TypeAlias = dict[str, tuple[IntArray, IntArray]]
+"""The requested and allocatable amounts of each node, by resource."""
+
 
 def make_cluster_document(snapshot: Snapshot) -> dict[str, Any]:
     """Return the document of the page, as plain values.
@@ -31,12 +34,21 @@ def make_cluster_document(snapshot: Snapshot) -> dict[str, Any]:
     `groups` by key has the index of the node's value in `values`; `pods` is the number of pods on the node. `totals`
     has one entry per resource with amounts as text.
     """
-    return {**make_use_document(snapshot), "groups": make_groups(snapshot.nodes), "totals": _make_totals(snapshot)}
+    amounts = _get_amounts(snapshot)
+    return {
+        **_make_use_document(snapshot, amounts),
+        "groups": make_groups(snapshot.nodes),
+        "totals": _make_totals(amounts),
+    }
 
 
 def make_use_document(snapshot: Snapshot) -> dict[str, Any]:
     """Return the part of the document about the use of each node: `nodes`, `use`, `pods` and `unschedulable`."""
-    amounts, view = _get_amounts(snapshot), snapshot.view()
+    return _make_use_document(snapshot, _get_amounts(snapshot))
+
+
+def _make_use_document(snapshot: Snapshot, amounts: _Amounts) -> dict[str, Any]:
+    view = snapshot.view()
     return {
         "nodes": list(snapshot.names),
         "use": {resource: _calculate_thousandths(*amounts[resource]).tolist() for resource in sort_resources(amounts)},
@@ -45,7 +57,7 @@ def make_use_document(snapshot: Snapshot) -> dict[str, Any]:
     }
 
 
-def _get_amounts(snapshot: Snapshot) -> dict[str, tuple[IntArray, IntArray]]:
+def _get_amounts(snapshot: Snapshot) -> _Amounts:
     """Return the requested and allocatable amounts of each node, by resource, without resources that no node has."""
     view = snapshot.view()
     amounts = {PODS_RESOURCE: (view.pod_count, view.allowed_pods)}
@@ -62,8 +74,7 @@ def _calculate_thousandths(requested: IntArray, allocatable: IntArray) -> IntArr
     return np.where(allocatable == 0, -1, np.rint(1000 * fraction)).astype(np.int64)
 
 
-def _make_totals(snapshot: Snapshot) -> list[dict[str, Any]]:
-    amounts = _get_amounts(snapshot)
+def _make_totals(amounts: _Amounts) -> list[dict[str, Any]]:
     totals = []
     for resource in sort_resources(amounts):
         requested, allocatable = amounts[resource]
