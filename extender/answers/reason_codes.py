@@ -203,7 +203,6 @@ _PATTERNS: Final = (
     (r"restartable init container and the SidecarContainers feature is disabled", ReasonCode.SIDECARS_DISABLED),
     (r"^waits for scheduler |^no profile has the pod's scheduler name", ReasonCode.NO_PROFILE),
 )  # fmt: skip
-_COMPILED_PATTERNS: Final = tuple((re.compile(pattern), code) for pattern, code in _PATTERNS)
 
 
 @lru_cache(maxsize=4096)
@@ -217,8 +216,8 @@ def get_reason_code(text: str, *, is_error: bool = False) -> ReasonCode:
     code = _EXACT.get(text)
     if code is not None:
         return code
-    for pattern, pattern_code in _COMPILED_PATTERNS:
-        if pattern.search(text):
+    for pattern, pattern_code in _PATTERNS:  # compiled by re at the first text without an exact code
+        if re.search(pattern, text):
             return pattern_code
     return ReasonCode.ERROR if is_error else ReasonCode.OTHER
 

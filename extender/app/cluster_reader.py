@@ -308,19 +308,22 @@ def _read(
     progress: ReadProgress | None = None,
 ) -> _Result:
     server = "the cluster"
+    results: list[_Result] = []
 
-    async def connect_and_read() -> _Result:
+    async def connect_and_read() -> None:
         nonlocal server
         credentials = Credentials(source, SystemClock())
         transport = Transport(credentials, _CONNECTION, f"extender/{__version__}")
         try:
             server = (await credentials.get_current_config()).config.server
-            return await read(ClusterReader(transport, progress), server)
+            results.append(await read(ClusterReader(transport, progress), server))
         finally:
             await transport.close()
 
     try:
-        return asyncio.run(connect_and_read())
+        # Not as the result of the task: asyncio.run formats that as text when it restores the handler of SIGINT.
+        asyncio.run(connect_and_read())
+        return results[0]
     except ForbiddenError as error:
         hint = 'grant the verb "list" on nodes and pods in all namespaces, or use a recording with -f'
         raise UnreadableError(server, f"{error}; {hint}") from error
