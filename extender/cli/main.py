@@ -24,7 +24,7 @@ from extender.config.errors import ConfigError
 COMMANDS: Final = {
     "demo": "Schedule a demo cluster in this process, for twenty seconds or for kubectl.",
     "explain": "Show why a pod is pending, or which node is best for it.",
-    "simulate": "Place all pending pods on a copy of a recorded cluster.",
+    "simulate": "Place all pending pods on a copy of the cluster.",
     "record": "Record a live cluster to a file, without secrets, for the other commands.",
     "what-if": "Show what a drain, a lost zone, new nodes or more pods do to the pods of a cluster.",
     "fits": "Count how many more copies of a pod fit, and show what stops the next one.",

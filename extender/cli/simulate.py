@@ -1,4 +1,4 @@
-"""`extender simulate`: schedule all pending pods on a copy of a recorded cluster."""
+"""`extender simulate`: schedule all pending pods on a copy of the cluster."""
 
 from typing import Annotated, Final
 
