@@ -4,6 +4,7 @@ A scheduler sends the same list more than once: the prioritize request has the n
 that depend only on the list, or on the list and the snapshot's row map, are cached with the list.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
@@ -22,10 +23,13 @@ _POD_OPENING, _POD_OBJECT_OPENING, _NAMES_OPENING = b'{"Pod":', b'{"Pod":{', b',
 """Source: kube-scheduler/extender/v1/types.go, ExtenderArgs; pkg/scheduler/extender.go, HTTPExtender.Filter (1.36)."""
 
 _MAX_RECENT_LISTS = 16
-"""kube-scheduler sends a rotating part of the nodes: with 10 % of them, ten lists follow each other."""
+"""kube-scheduler sends a rotating part of the nodes to filter. Prioritize has the nodes that filter has returned."""
 
-_MAX_ENDING_BYTES = 1 << 20
-"""Longer lists are found by their hash; so 16 recent lists take at most 16 MiB."""
+_MAX_RECENT_BYTES = 64 << 20
+"""Limit of the memory of all recent lists: 16 lists with 10,000 names each."""
+
+_BYTES_PER_JSON_BYTE, _BYTES_PER_NAME = 5, 200
+"""Estimated memory of a list, from its JSON and the number of its names: strings, JSON strings and rows."""
 
 _STRING_OVERHEAD = 64
 """Bytes of a str or bytes object without its characters, which are nearly always ASCII."""
@@ -52,9 +56,11 @@ class NodeNames:
 
     Attributes:
         names: the names; read-only.
+        raw: their JSON in the request; empty if it is not known.
     """
 
     names: list[str]
+    raw: bytes = b""
     _row_map_version: RowMapVersion | None = field(init=False, default=None, repr=False)
     _node_rows: NodeRows | None = field(init=False, default=None, repr=False)
 
@@ -75,7 +81,7 @@ class NodeNames:
     @cached_property
     def json(self) -> bytes:
         """The names as a JSON list."""
-        return _encoder.encode(self.names)
+        return self.raw or _encoder.encode(self.names)
 
     @cached_property
     def json_strings(self) -> NDArray[Any]:
@@ -91,34 +97,36 @@ class NodeNames:
 
 @dataclass(eq=False, slots=True)
 class RecentNameLists:
-    """The lists of names of recent requests, found by the end of a body in Go's form.
+    """The lists of names of recent requests by their JSON, most recent first.
 
-    A body that differs only by its pod ends like an earlier one. A comparison of the end takes a tenth of the time of a
-    search for the list and its hash.
+    A comparison with each of the few lists takes less time than a hash of the JSON.
     """
 
-    _entries: list[tuple[bytes, NodeNames]] = field(default_factory=list)  # most recent first
+    _entries: list[tuple[bytes, NodeNames, int]] = field(default_factory=list)
 
-    def find(self, body: bytes | bytearray) -> tuple[bytes, NodeNames] | None:
-        """Return the JSON of the pod and the names of *body*; None if no earlier body ended like it.
-
-        The JSON of the pod is not checked: if it is not one JSON value, the body does not have this form.
-        """
-        for index, (ending, names) in enumerate(self._entries):
-            if body.endswith(ending) and body.startswith(_POD_OBJECT_OPENING):
+    def get_or_create(self, raw_names: bytes, create: Callable[[bytes], NodeNames]) -> NodeNames:
+        """Return the names with the JSON *raw_names*, or create them. If *create* raises, nothing is added."""
+        for index, entry in enumerate(self._entries):
+            if entry[0] == raw_names:
                 if index:
                     self._entries.insert(0, self._entries.pop(index))
-                return bytes(body[len(_POD_OPENING) : -len(ending)]), names
-        return None
+                return entry[1]
+        names = create(raw_names)
+        memory_bytes = _BYTES_PER_JSON_BYTE * len(raw_names) + _BYTES_PER_NAME * len(names)
+        self._entries.insert(0, (raw_names, names, memory_bytes))
+        del self._entries[_MAX_RECENT_LISTS:]
+        while sum([entry[2] for entry in self._entries]) > _MAX_RECENT_BYTES:
+            self._entries.pop()
+        return names
 
-    def add(self, body: bytes | bytearray, raw_pod: bytes, raw_names: bytes, names: NodeNames) -> None:
-        """Add the decoded names of *body* if it is `{"Pod":...,"Nodes":null,"NodeNames":[...]}` without whitespace."""
-        ending = _NAMES_OPENING + raw_names + b"}"
-        if (
-            len(ending) <= _MAX_ENDING_BYTES
-            and len(body) == len(_POD_OPENING) + len(raw_pod) + len(ending)
-            and body.startswith(_POD_OPENING)
-            and body.endswith(ending)
-        ):
-            self._entries.insert(0, (ending, names))
-            del self._entries[_MAX_RECENT_LISTS:]
+
+def cut_names_request(body: bytes | bytearray) -> tuple[bytes, bytes] | None:
+    """Return the JSON of the pod and of the names of a body that Go has encoded; None if it has another form.
+
+    No JSON string can contain the text at which the body is cut. If both parts are valid JSON, the body is valid, too.
+    Otherwise it does not have this form.
+    """
+    if not body.startswith(_POD_OBJECT_OPENING) or not body.endswith(b"]}"):
+        return None
+    end = body.find(_NAMES_OPENING)
+    return None if end < 0 else (bytes(body[len(_POD_OPENING) : end]), bytes(body[end + len(_NAMES_OPENING) : -1]))

@@ -35,7 +35,7 @@ from extender.extender_api.json_parts import (
     decode_unique_fields,
 )
 from extender.extender_api.node_list import NODES_FORM, NodeList, SentNode, decode_cut_nodes, decode_node_list
-from extender.extender_api.node_names import NodeNames, RecentNameLists
+from extender.extender_api.node_names import NodeNames, RecentNameLists, cut_names_request
 from extender.extender_api.request_limits import (
     DEFAULT_LIMITS,
     MAX_OBJECT_BYTES,
@@ -77,28 +77,21 @@ class ExtenderArgs:
         return self.pod.key
 
 
-def _estimate_names_bytes(raw: bytes) -> int:
-    """Return an estimate of the memory of a list of names, with the JSON of each name."""
-    return 512 + 5 * len(raw) + 100 * raw.count(b'"')
-
-
 @dataclass(frozen=True, slots=True)
 class DecodeCaches:
     """Caches of decoded parts of filter and prioritize requests, by their JSON.
 
-    kube-scheduler sends each pod twice, and mostly the same nodes again. Each cache is limited by its memory, as
-    `ByteLRU` estimates it.
+    kube-scheduler sends each pod twice, and mostly the same nodes again. Each cache is limited by an estimate of its
+    memory.
 
     Attributes:
         pods: decoded pods.
-        node_names: decoded lists of names.
-        recent_names: the decoded lists of names of the last requests.
+        node_names: the decoded lists of names of the last requests.
         nodes: decoded nodes; 256 MiB hold about 6,000 of a usual size.
     """
 
     pods: ByteLRU[Pod] = field(default_factory=lambda: ByteLRU(16 << 20))
-    node_names: ByteLRU[NodeNames] = field(default_factory=lambda: ByteLRU(32 << 20, _estimate_names_bytes))
-    recent_names: RecentNameLists = field(default_factory=RecentNameLists)
+    node_names: RecentNameLists = field(default_factory=RecentNameLists)
     nodes: ByteLRU[SentNode] = field(default_factory=lambda: ByteLRU(256 << 20))
 
 
@@ -129,10 +122,11 @@ async def decode_args(
         RequestError: 400, malformed or of wrong types; 413, the pod, the names or the nodes exceed a limit.
     """
     caches = caches or DecodeCaches()
-    if (recent := caches.recent_names.find(body)) is not None and len(body) <= limits.max_names_bytes:
-        raw_pod, names = recent
-        with suppress(RequestError):  # the body is decoded again, because the pod is not one JSON value, or is invalid
-            return ExtenderArgs(caches.pods.get_or_create(raw_pod, _decode_pod), names=names)
+    if (parts := cut_names_request(body)) is not None:
+        with suppress(RequestError):  # the body is decoded again, because a part is not one JSON value, or is invalid
+            limits.check_names(len(body), parts[1])
+            pod = caches.pods.get_or_create(parts[0], _decode_pod)
+            return ExtenderArgs(pod, names=caches.node_names.get_or_create(parts[1], _decode_node_names))
     cut = cut_body(body, NODES_FORM)
     if cut is not None:
         try:
@@ -146,9 +140,7 @@ async def decode_args(
     if "nodenames" in fields:
         raw_names = bytes(fields["nodenames"])
         limits.check_names(len(body), raw_names)
-        names = caches.node_names.get_or_create(raw_names, _decode_node_names)
-        caches.recent_names.add(body, bytes(fields["pod"]), raw_names, names)
-        return ExtenderArgs(pod, names=names)
+        return ExtenderArgs(pod, names=caches.node_names.get_or_create(raw_names, _decode_node_names))
     if "nodes" in fields:
         return ExtenderArgs(pod, nodes=await decode_node_list(fields["nodes"], caches.nodes, limits))
     return ExtenderArgs(pod)
@@ -235,7 +227,7 @@ def _decode_node_names(raw: bytes) -> NodeNames:
     names = decode_as(raw, list[str], "NodeNames")
     if "" in names:
         raise RequestError(400, f"NodeNames[{names.index('')}]: is missing; every node needs a name")
-    return NodeNames(names)
+    return NodeNames(names, raw)
 
 
 def _decode_pod_field(fields: Mapping[str, msgspec.Raw], cache: ByteLRU[Pod] | None = None) -> Pod:

@@ -31,6 +31,10 @@ _MAX_JSON_OBJECTS_ON_NODE = 200_000
 """Limit of the JSON objects of all victims on one node. A pod with many containers has about a hundred."""
 
 
+_MIN_NAME_BYTES = 3
+"""Bytes of an empty name and its comma in a list of names in JSON."""
+
+
 class RequestError(Exception):
     """A request is rejected with an HTTP status and one line.
 
@@ -107,7 +111,8 @@ class RequestLimits:
             raise RequestError(
                 413, f"a request with NodeNames may have at most {self.max_names_bytes} bytes; it has {body_bytes}"
             )
-        self.check_nodes("NodeNames", raw_names.count(b'"') // 2)
+        if len(raw_names) // _MIN_NAME_BYTES > self.max_nodes:  # else there are fewer names, and counting takes time
+            self.check_nodes("NodeNames", raw_names.count(b'"') // 2)
 
     def check_nodes(self, field: str, count: int) -> None:
         """Check the number of nodes in *field*.

@@ -2,11 +2,12 @@
 
 import json
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from extender.cache.cache import Cache
-from extender.extender_api.node_names import NodeNames, RecentNameLists
+from extender.extender_api.node_names import NodeNames, RecentNameLists, cut_names_request
 from tests.build import make_node
 
 NAMES = st.one_of(st.text(max_size=6), st.text(alphabet='",\\\n\u00e9\U0001f600a', max_size=6))
@@ -40,37 +41,59 @@ def test_another_cache_has_other_rows() -> None:
         assert node_names.find_rows(cache.snapshot()).rows.tolist() == [row]
 
 
-def test_a_list_of_names_is_found_by_the_end_of_a_body_that_differs_by_its_pod() -> None:
-    lists, first, second = RecentNameLists(), NodeNames(["n1"]), NodeNames(["n1", "n2"])
-    for raw_names, names in ((b'["n1"]', first), (b'["n1","n2"]', second)):
-        lists.add(b'{"Pod":{"a":1},"Nodes":null,"NodeNames":' + raw_names + b"}", b'{"a":1}', raw_names, names)
-    assert lists.find(b'{"Pod":{"b":2},"Nodes":null,"NodeNames":["n1"]}') == (b'{"b":2}', first)
-    assert lists.find(bytearray(b'{"Pod":{},"Nodes":null,"NodeNames":["n1","n2"]}')) == (b"{}", second)
-    assert lists.find(b'{"Pod":{},"Nodes":null,"NodeNames":["n2"]}') is None
-    assert lists.find(b'{"pod":{},"Nodes":null,"NodeNames":["n1"]}') is None
+def test_a_request_in_go_s_form_is_cut_into_the_pod_and_the_names() -> None:
+    cut = cut_names_request
+    assert cut(b'{"Pod":{"b":2},"Nodes":null,"NodeNames":["n1"]}') == (b'{"b":2}', b'["n1"]')
+    assert cut(bytearray(b'{"Pod":{},"Nodes":null,"NodeNames":[]}')) == (b"{}", b"[]")
 
 
-def test_a_body_in_another_form_is_not_found_again() -> None:
-    for body in (
+@pytest.mark.parametrize(
+    "body",
+    [
+        b'{"pod":{},"Nodes":null,"NodeNames":["n1"]}',
         b'{"Pod": {},"Nodes":null,"NodeNames":["n1"]}',
         b'{"Pod":{},"NodeNames":["n1"]}',
         b'{"Pod":{},"Nodes":null,"NodeNames":["n1"],"x":1}',
-        b'{"Pod":{},"x":{},"Nodes":null,"NodeNames":["n1"]}',
-    ):
-        lists = RecentNameLists()
-        lists.add(body, b"{}", b'["n1"]', NodeNames(["n1"]))
-        assert lists.find(body) is None
+        b'{"Pod":{},"Nodes":null,"NodeNames":["n1"]} ',
+    ],
+)
+def test_a_request_in_another_form_is_not_cut(body: bytes) -> None:
+    assert cut_names_request(body) is None
 
 
-def test_sixteen_recent_lists_are_found_and_long_ones_are_not() -> None:
-    lists = RecentNameLists()
-    bodies = []
+def test_the_last_sixteen_lists_are_found() -> None:
+    lists, created = RecentNameLists(), list[bytes]()
+
+    def create(raw: bytes) -> NodeNames:
+        created.append(raw)
+        return NodeNames(json.loads(raw))
+
     for number in range(17):
-        raw_names = b'["n%d"]' % number
-        bodies.append(b'{"Pod":{},"Nodes":null,"NodeNames":' + raw_names + b"}")
-        lists.add(bodies[-1], b"{}", raw_names, NodeNames([f"n{number}"]))
-    assert [lists.find(body) is not None for body in bodies] == [False] + [True] * 16
-    long_names = b'["' + b"n" * (1 << 20) + b'"]'
-    body = b'{"Pod":{},"Nodes":null,"NodeNames":' + long_names + b"}"
-    lists.add(body, b"{}", long_names, NodeNames(["n"]))
-    assert lists.find(body) is None
+        lists.get_or_create(b'["n%d"]' % number, create)
+    first_list = lists.get_or_create(b'["n1"]', create)
+    assert (first_list.names, len(created)) == (["n1"], 17)
+    lists.get_or_create(b'["n17"]', create)  # evicts n2, because n1 was used again
+    assert lists.get_or_create(b'["n1"]', create) is first_list
+    assert len(created) == 18
+    lists.get_or_create(b'["n2"]', create)
+    assert created[-1] == b'["n2"]'
+
+
+def test_recent_lists_are_bounded_by_their_memory() -> None:
+    lists, created = RecentNameLists(), list[bytes]()
+
+    def create(raw: bytes) -> NodeNames:
+        created.append(raw)
+        return NodeNames(["n"])
+
+    for length in (8 << 20, 4 << 20, 1 << 20):  # 5 bytes for each: 40, 20 and 5 MiB of 64 MiB
+        lists.get_or_create(b"n" * length, create)
+    lists.get_or_create(b"n" * (4 << 20), create)
+    assert len(created) == 3
+    lists.get_or_create(b"n" * (8 << 20), create)
+    assert len(created) == 4
+
+
+def test_the_json_of_a_request_is_returned_as_it_was_sent() -> None:
+    assert NodeNames(["n1"], b'[ "n1"]').json == b'[ "n1"]'
+    assert NodeNames(["n1"]).json == b'["n1"]'
