@@ -48,7 +48,9 @@ SHORT = {
     "core": Benchmark(("core.py",), ("cpu_ms_per_pod",)),
     "dra": Benchmark(("dra.py", "--nodes", "500", "--pods", "500"), ("cpu_ms_per_pod",)),
     "preemption": Benchmark(("preemption.py", "plain", "guarded"), ("p50_ms",)),
-    "verbs": Benchmark(("verbs.py", "500-names", "5000-names", "5000-nodes", "--whole", "5"), ("user_ms",)),
+    "verbs": Benchmark(
+        ("verbs.py", "500-names", "500-rotating", "5000-names", "5000-nodes", "--whole", "5"), ("user_ms",)
+    ),
     "watch": Benchmark(
         ("watch.py", "--nodes", "1000", "--pods", "10000", "--seconds", "5"), ("cpu_us_each",), ("peak_rss_mb",)
     ),
