@@ -29,6 +29,7 @@ from extender.framework.plugin_args import DefaultedOptions
 from extender.framework.profile_builder import EXTENSION_POINT_METHODS, get_extension_points
 from extender.metrics import process_families, scheduler_families
 from extender.metrics.families import MetricFamily
+from extender.metrics.families_by_release import select_families
 from extender.metrics.verb_metrics import VerbMetrics
 from extender.plugins.registry import BUILT_IN_PLUGINS
 
@@ -337,7 +338,8 @@ def render_metrics() -> str:
     about = """
 `/metrics` serves these metrics in Prometheus' text format. Names, labels and buckets are kube-scheduler's if it has the
 metric, so that its dashboards and alerts work. `python_*` and `process_*` replace the metrics of Go's runtime.
-[Alerts](alerts.md) shows which metrics to watch.
+[Alerts](alerts.md) shows which metrics to watch. The tables show the metrics of Kubernetes 1.37. The last column names
+the release or the feature gate that a metric needs.
 """
     return render_page(
         "Metrics",
@@ -354,10 +356,21 @@ metric, so that its dashboards and alerts work. `python_*` and `process_*` repla
 
 
 def list_families(found: Iterable[MetricFamily]) -> Iterator[tuple[str, ...]]:
-    """Yield the table rows of metric families."""
-    for family in found:
+    """Yield the table rows of metric families, given those of 1.36: they and the families that were added later."""
+    families_before = {family.name: family for family in found}
+    families = {family.name: family for family in select_families(families_before.values(), DEFAULT_RELEASE)}
+    gates = {name: gate for gate, names in scheduler_families.FAMILIES_BY_GATE.items() for name in names}
+    for family in (families_before | families).values():
+        notes = [f"Needs the feature gate {format_code(gates[family.name])}."] if family.name in gates else []
+        if family.name not in families:
+            notes.append("Only in 1.36.")
+        elif family.name not in families_before:
+            notes.append(f"Since {DEFAULT_RELEASE.version}.")
+        if family.deprecated_version:
+            notes.append(f"Deprecated since {family.deprecated_version}.")
         labels = ", ".join(map(format_code, family.labels))
-        yield format_code(family.name), family.type.value, labels, family.stability.value, family.help
+        text = " ".join([family.help, *notes])
+        yield format_code(family.name), family.type.value, labels, family.stability.value, text
 
 
 def render_alerts() -> str:

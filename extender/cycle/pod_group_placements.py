@@ -18,6 +18,7 @@ from extender.cycle.pod_group_members import (
     schedule_members,
 )
 from extender.framework.normalize import MAX_SCORE
+from extender.framework.observer import ObservedEvent
 from extender.framework.plugin_runner import PluginError
 from extender.framework.pod_group_points import NormalizePlacementScore, Placement, PlacementScore, PodGroupAssignments
 from extender.framework.profiles import WeightedPlacementScore
@@ -31,11 +32,16 @@ def schedule_by_placement(attempt: GroupAttempt, snapshot: Snapshot) -> MemberSt
     placements = generate_placements(attempt, snapshot)
     if isinstance(placements, Status):
         return GroupDecision(placements)
+    runner, profile_name = attempt.runtime.runner, attempt.profile.scheduler_name
+    runner.observe_event(ObservedEvent.PLACEMENTS_GENERATED, (profile_name,), len(placements))
     decisions: list[GroupDecision] = []
     for placement in placements:
+        start_time = runner.start_timer()
         decision = yield from schedule_in_placement(attempt, snapshot, placement)
         if decision.status.code is Code.ERROR:
             return decision
+        labels = ("feasible" if decision.is_feasible else "infeasible", profile_name)
+        runner.observe_duration(ObservedEvent.PLACEMENT_EVALUATION, labels, start_time)
         decisions.append(decision)
     feasible_decisions = [decision for decision in decisions if decision.is_feasible]
     if not feasible_decisions:

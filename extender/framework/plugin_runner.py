@@ -19,7 +19,7 @@ from extender.framework.extension_points import (
     PreScoreResult,
 )
 from extender.framework.normalize import MAX_SCORE
-from extender.framework.observer import NullObserver, ObserverPair, PluginObserver
+from extender.framework.observer import NullObserver, ObservedEvent, ObserverPair, PluginObserver
 from extender.framework.plugin_errors import format_exception, get_defining_module
 from extender.framework.status import Code, Reason, Rejection, Status
 
@@ -108,6 +108,14 @@ class PluginRunner:
         code = Code.SUCCESS if status is None else status.code
         self._observer.observe_extension_point(profile, point, code, time.perf_counter() - start_time)
 
+    def observe_event(self, event: ObservedEvent, labels: tuple[str, ...], value: float) -> None:
+        """Pass *event* to the observer."""
+        self._observer.observe_event(event, labels, value)
+
+    def observe_duration(self, event: ObservedEvent, labels: tuple[str, ...], start_time: float) -> None:
+        """Pass *event* to the observer, with the seconds since *start_time* (see `start_timer`)."""
+        self._observer.observe_event(event, labels, time.perf_counter() - start_time)
+
     def call(self, plugin: NamedPlugin, point: str, method: Callable[..., T], *args: Any) -> T:
         """Call *method* of *plugin* and observe the call. If it returns an `ApiPlan`, use `observe_plan` afterwards.
 
@@ -149,9 +157,7 @@ class PluginRunner:
         Raises:
             PluginError: the plugin raised, or the result or a part of it has a wrong type.
         """
-        result = self.call(plugin, "PreFilter", plugin.pre_filter, pod, snapshot)
-        if not isinstance(result, PreFilterResult):
-            raise _make_wrong_type_error(plugin, "PreFilter", PreFilterResult, result)
+        result = self.call_typed(plugin, "PreFilter", PreFilterResult, plugin.pre_filter, pod, snapshot)
         if result.node_names is not None and not isinstance(result.node_names, frozenset):
             raise PluginError(
                 plugin.name,
@@ -168,9 +174,7 @@ class PluginRunner:
         Raises:
             PluginError: the plugin raised, or the result or a part of it has a wrong type.
         """
-        result = self.call(plugin, "PreScore", plugin.pre_score, pod, nodes)
-        if not isinstance(result, PreScoreResult):
-            raise _make_wrong_type_error(plugin, "PreScore", PreScoreResult, result)
+        result = self.call_typed(plugin, "PreScore", PreScoreResult, plugin.pre_score, pod, nodes)
         if result.status is not None:
             self._check_status(plugin, "PreScore", result.status)
         return result

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Collection
 
-from extender.framework.observer import NullObserver, PluginObserver
+from extender.framework.observer import NullObserver, ObservedEvent, PluginObserver
 from extender.framework.status import Code
 
 SLOW_CALL_SECONDS = 0.1
@@ -49,3 +49,7 @@ class SlowCallObserver:
     def observe_extension_point(self, profile: str, point: str, code: Code, seconds: float) -> None:
         """Forward the observation."""
         self._inner.observe_extension_point(profile, point, code, seconds)
+
+    def observe_event(self, event: ObservedEvent, labels: tuple[str, ...], value: float) -> None:
+        """Forward the event."""
+        self._inner.observe_event(event, labels, value)

@@ -12,6 +12,7 @@ from typing import Final
 
 from extender.config.releases import Release
 from extender.metrics.families import MetricFamily, MetricType, Stability, exponential_buckets
+from extender.metrics.workload_families import PLACEMENT_FAMILIES, PREEMPTION_FAMILIES_OF_WORKLOADS
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,6 +76,10 @@ _CHANGES: Final[Mapping[str, FamilyChanges]] = {
                     "Pods without a pod group, and pod groups, that were added to a queue, by queue and event.",
                     ("queue", "event", "type"),
                 ),
+            ),
+            "scheduler_podgroup_scheduling_algorithm_duration_seconds": (
+                *PREEMPTION_FAMILIES_OF_WORKLOADS,
+                *PLACEMENT_FAMILIES,
             ),
             "scheduler_inflight_events": (
                 MetricFamily(

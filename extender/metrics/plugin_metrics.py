@@ -14,6 +14,7 @@ from prometheus_client.metrics_core import Metric
 from prometheus_client.registry import Collector
 
 from extender.config.releases import DEFAULT_RELEASE, Release
+from extender.framework.observer import ObservedEvent
 from extender.framework.profiles import Profile
 from extender.framework.status import Code
 from extender.metrics.families import MetricFamilies
@@ -116,3 +117,6 @@ class PluginMetrics:
         """Observe a run of all plugins of an extension point for one pod."""
         family = "scheduler_framework_extension_point_duration_seconds"
         self.families.observe(family, _UPSTREAM_EXTENSION_POINTS.get(point, point), code.label, profile, value=seconds)
+
+    def observe_event(self, event: ObservedEvent, labels: tuple[str, ...], value: float) -> None:
+        """Do nothing: only a scheduler has the metrics of these events."""

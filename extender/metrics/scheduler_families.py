@@ -9,6 +9,7 @@ from types import MappingProxyType
 from typing import Final
 
 from extender.metrics.families import MetricFamily, MetricType, Stability, exponential_buckets
+from extender.metrics.workload_families import PLACEMENT_FAMILIES, PREEMPTION_FAMILIES_OF_WORKLOADS
 
 _COUNTER, _GAUGE, _HISTOGRAM = MetricType.COUNTER, MetricType.GAUGE, MetricType.HISTOGRAM
 _BETA, _STABLE = Stability.BETA, Stability.STABLE
@@ -272,7 +273,8 @@ FAMILIES_BY_GATE: Final[Mapping[str, tuple[str, ...]]] = MappingProxyType(
             "scheduler_resourceclaim_creates_total",
             "dynamic_resource_allocation_resourceclaim_creates_total",
         ),
-        "GenericWorkload": tuple(family.name for family in _POD_GROUP_FAMILIES),
+        "GenericWorkload": tuple(family.name for family in (*_POD_GROUP_FAMILIES, *PREEMPTION_FAMILIES_OF_WORKLOADS)),
+        "TopologyAwareWorkloadScheduling": tuple(family.name for family in PLACEMENT_FAMILIES),
         "DRADeviceBindingConditions": (
             "scheduler_dra_bindingconditions_allocations_total",
             "scheduler_dra_bindingconditions_wait_duration_seconds",

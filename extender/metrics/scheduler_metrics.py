@@ -14,18 +14,21 @@ from prometheus_client import CollectorRegistry
 
 from extender.config.releases import DEFAULT_RELEASE, Release
 from extender.framework.profiles import Profile
-from extender.framework.status import Code
 from extender.metrics.client_metrics import ClientMetrics
 from extender.metrics.exposition import make_registry, render_metrics
 from extender.metrics.families import MetricFamilies
 from extender.metrics.families_by_release import select_families
 from extender.metrics.plugin_metrics import PluginMetrics
 from extender.metrics.process_families import PROCESS_FAMILIES
+from extender.metrics.profile_observer import ProfileObserver
 from extender.metrics.scheduler_families import FAMILIES_BY_GATE, PLUGIN_FAMILIES, SCHEDULER_FAMILIES
 
 _CLAIM_CREATES: Final = "dynamic_resource_allocation_resourceclaim_creates_total"
 _INCOMING_ENTITIES: Final = "scheduler_queue_incoming_entities_total"
 _QUEUED_ENTITIES: Final = "scheduler_queued_entities"
+
+_WORKLOAD_VICTIMS: Final = "scheduler_workload_preemption_victims"
+_EXECUTION_DURATION: Final = "scheduler_preemption_execution_duration_seconds"
 
 MAX_ATTEMPTS_LABEL: Final = 15
 """The label value `15+` stands for this number of attempts and all higher numbers.
@@ -38,9 +41,6 @@ ELECTION_NAME: Final = "kube-scheduler"
 
 Source: component-base/metrics/legacyregistry/registry.go, init (1.36).
 """
-
-_VOLUME_STAGES: Final = {"Filter": "predicate", "Reserve": "assume", "PreBind": "bind"}
-"""Stages of volume binding by extension point."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -177,18 +177,39 @@ class SchedulerMetrics(ClientMetrics):
         """Observe a wait on Permit. Source: pkg/scheduler/metrics/metrics.go, PermitWaitDuration (1.36)."""
         self._families.observe("scheduler_permit_wait_duration_seconds", result, value=seconds)
 
-    def observe_preemption(self, victim_count: int) -> None:
-        """Observe the victims of a preemption. Source: pkg/scheduler/metrics/metrics.go, PreemptionVictims (1.36)."""
-        self._families.observe("scheduler_preemption_victims", value=victim_count)
+    def observe_preemption(self, preemptor: str, victim_count: int, group_count: int, pdb_violations: int) -> None:
+        """Observe the victims of a preemption.
 
-    def observe_evictions(self, result: str, seconds: float) -> None:
-        """Observe the evictions of a preemption; *result* is success or error.
+        Args:
+            preemptor: pod or podgroup.
+            victim_count: the number of victims.
+            group_count: the number of pod groups that are evicted as a whole. kube-scheduler counts them only if the
+                preemptor is a pod group.
+            pdb_violations: the number of violated disruption budgets.
+
+        Source: pkg/scheduler/metrics/metrics.go, PreemptionVictims (1.36);
+        pkg/scheduler/framework/preemption/executor.go, observeVictims (1.37).
+        """
+        has_own_family = preemptor == "podgroup" and _WORKLOAD_VICTIMS in self._families
+        self._families.observe(
+            _WORKLOAD_VICTIMS if has_own_family else "scheduler_preemption_victims", value=victim_count
+        )
+        if _WORKLOAD_VICTIMS in self._families:
+            if group_count:
+                self._families.observe("scheduler_preemption_workload_disruptions", preemptor, value=group_count)
+            if pdb_violations:
+                self._families.increment("scheduler_preemption_pdb_violations_total", preemptor, by=pdb_violations)
+
+    def observe_evictions(self, preemptor: str, result: str, seconds: float) -> None:
+        """Observe the evictions for a pod or podgroup; *result* is success or error.
 
         Source: pkg/scheduler/metrics/metrics.go, PreemptionGoroutinesDuration, PreemptionGoroutinesExecutionTotal
-        (1.36).
+        (1.36), PreemptionExecutionDuration (1.37).
         """
         self._families.observe("scheduler_preemption_goroutines_duration_seconds", result, value=seconds)
         self._families.increment("scheduler_preemption_goroutines_execution_total", result)
+        if _EXECUTION_DURATION in self._families:
+            self._families.observe(_EXECUTION_DURATION, preemptor, result, value=seconds)
 
     # -- queue and event handlers
 
@@ -223,7 +244,7 @@ class SchedulerMetrics(ClientMetrics):
 
     # -- plugins
 
-    def make_profile_observer(self, profile: str) -> "ProfileObserver":
+    def make_profile_observer(self, profile: str) -> ProfileObserver:
         """Return the plugin observer of a profile."""
         return ProfileObserver(profile, self.plugin_metrics, self._families)
 
@@ -326,31 +347,6 @@ class SchedulerMetrics(ClientMetrics):
             counter = self._families.get_child("registered_metrics_total", stability, deprecated_version)
             counter.reset()
             counter.inc(count)
-
-
-class ProfileObserver:
-    """The plugin observer of a profile."""
-
-    __slots__ = ("_families", "_plugins", "_profile")
-
-    def __init__(self, profile: str, plugin_metrics: PluginMetrics, families: MetricFamilies) -> None:
-        self._profile, self._plugins, self._families = profile, plugin_metrics, families
-
-    def observe_plugin_call(self, plugin: str, point: str, code: Code, seconds: float) -> None:
-        """Observe a plugin call; preemption attempts and volume binding errors count in other metrics too.
-
-        Source: pkg/scheduler/metrics/metrics.go, PreemptionAttempts;
-        pkg/scheduler/framework/plugins/volumebinding/metrics/metrics.go, VolumeSchedulingStageFailed (1.36).
-        """
-        if point == "PostFilter" and plugin == "DefaultPreemption":
-            self._families.increment("scheduler_preemption_attempts_total")
-        if plugin == "VolumeBinding" and code is Code.ERROR and point in _VOLUME_STAGES:
-            self._families.increment("scheduler_volume_scheduling_stage_error_total", _VOLUME_STAGES[point])
-        self._plugins.observe_profile_plugin_call(self._profile, plugin, point, code, seconds)
-
-    def observe_extension_point(self, profile: str, point: str, code: Code, seconds: float) -> None:
-        """Observe a run of all plugins of an extension point for one pod."""
-        self._plugins.observe_extension_point(profile, point, code, seconds)
 
 
 def make_scheduler_metrics(

@@ -55,6 +55,7 @@ from extender.cycle.pod_group.post_filter import FailedGroupAttempt
 from extender.cycle.post_filter import FailedAttempt
 from extender.framework.events import ActionType, ClusterEvent, ClusterEventWithHint, EventResource, QueueingHint
 from extender.framework.extension_points import PostFilterResult
+from extender.framework.observer import ObservedEvent
 from extender.framework.plugin_args import PluginArgs
 from extender.framework.pod_group_points import DryRunGenerator, PodGroupPostFilterResult
 from extender.framework.status import SUCCESS, Code, Status, error_status, unresolvable_status, unschedulable_status
@@ -156,6 +157,16 @@ class DefaultPreemption:
         ineligible_status = self._get_pod_group_ineligibility(pod, snapshot)
         if ineligible_status is not None:
             return PostFilterResult(ineligible_status)
+        runner, start_time = attempt.runtime.runner, attempt.runtime.runner.start_timer()
+        result = self._evaluate(pod, snapshot, attempt)
+        runner.observe_duration(ObservedEvent.PREEMPTION_EVALUATION, ("pod", result.status.code.label), start_time)
+        return result
+
+    def _evaluate(self, pod: PodInfo, snapshot: Snapshot, attempt: FailedAttempt) -> PostFilterResult:
+        """Search the victims; see `post_filter`.
+
+        Source: pkg/scheduler/framework/preemption/preemption.go, Evaluator.evaluate (1.37).
+        """
         reason = get_ineligibility_reason(
             pod, snapshot, attempt.diagnosis, has_group_victims=has_group_victims(attempt.profile)
         )
@@ -187,7 +198,10 @@ class DefaultPreemption:
         pkg/scheduler/framework/preemption/podgrouppreemption.go, PodGroupEvaluator.selectVictimsOnDomain (1.36).
         """
         if attempt.profile.release.has_pod_group_post_filter:
-            return (yield from preempt_for_failed_group(attempt))
+            group_result = yield from preempt_for_failed_group(attempt)
+            labels = (group_result.status.code.label,)
+            attempt.runtime.runner.observe_event(ObservedEvent.POD_GROUP_PREEMPTION, labels, 1.0)
+            return group_result
         result = yield from preempt_for_pod_group(attempt.group, attempt.pods, attempt.snapshot)
         if isinstance(result, Status):
             return PodGroupPostFilterResult(result)

@@ -49,6 +49,16 @@ def describe_placement(candidate: Candidate) -> str:
 
 @dataclass(frozen=True, slots=True)
 class GroupPreemptionPlan:
-    """The pods to evict in the whole cluster for a pod group, the most important first."""
+    """The pods to evict in the whole cluster for a pod group.
+
+    Attributes:
+        victims: the pods to evict, the most important first.
+        num_pdb_violations: the number of victims whose eviction violates a disruption budget.
+        num_group_disruptions: the number of pod groups that are evicted as a whole.
+
+    Both numbers are for metrics of 1.37, and 0 in earlier releases.
+    """
 
     victims: tuple[AssignedPodInfo, ...]
+    num_pdb_violations: int = 0
+    num_group_disruptions: int = 0

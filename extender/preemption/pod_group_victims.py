@@ -15,6 +15,7 @@ from extender.cycle.decision import ScheduleResult
 from extender.cycle.pod_group.post_filter import FailedGroupAttempt
 from extender.cycle.pod_group.validation import has_preemption_policy_never
 from extender.cycle.pod_group_members import GroupDecision
+from extender.framework.observer import ObservedEvent
 from extender.framework.pod_group_points import PodGroupPostFilterResult
 from extender.framework.status import Code, Status, unresolvable_status, unschedulable_status
 from extender.preemption.assignment_dry_run import Assignment, AssignmentDryRun
@@ -44,6 +45,18 @@ def preempt_for_failed_group(
     if _is_preemption_ongoing(attempt):
         nominations = {pod.uid: pod.pod.status.nominated_node_name for pod in attempt.pods}
         return PodGroupPostFilterResult(_ONGOING, nominated_node_names=nominations)
+    runner, start_time = attempt.runtime.runner, attempt.runtime.runner.start_timer()
+    result = yield from _evaluate(attempt)
+    labels = ("podgroup", result.status.code.label)
+    runner.observe_duration(ObservedEvent.PREEMPTION_EVALUATION, labels, start_time)
+    return result
+
+
+def _evaluate(attempt: FailedGroupAttempt) -> Generator[Snapshot, GroupDecision, PodGroupPostFilterResult]:
+    """Search the victims; see `preempt_for_failed_group`.
+
+    Source: pkg/scheduler/framework/preemption/podgrouppreemption.go, PodGroupEvaluator.evaluate (1.37).
+    """
     units = _find_potential_victims(attempt)
     if not units:
         return PodGroupPostFilterResult(_NO_VICTIMS)
@@ -60,12 +73,12 @@ def preempt_for_failed_group(
         if member.status.is_success and isinstance(member.decision, ScheduleResult)
     ]
     dry_run = AssignmentDryRun(hypothesis.snapshot(), assignments, attempt.profile, attempt.runtime)
-    victim_units, _ = dry_run.reprieve_units(units, list_budgets(attempt.snapshot, attempt.profile.release))
+    victim_units, violations = dry_run.reprieve_units(units, list_budgets(attempt.snapshot, attempt.profile.release))
     victims = tuple(pod for unit in victim_units for pod in unit.pods)
     message = f"{_PREFIX}found a placement for podgroup, preempting {len(victims)} victims"
     return PodGroupPostFilterResult(
         Status(Code.SUCCESS, (message,)),
-        GroupPreemptionPlan(victims),
+        GroupPreemptionPlan(victims, violations, sum(unit.is_group for unit in victim_units)),
         {assignment.pod.uid: assignment.node_name for assignment in assignments},
     )
 

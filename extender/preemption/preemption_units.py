@@ -23,10 +23,12 @@ class PreemptionUnit:
     Attributes:
         priority: the priority of the pod or of the group.
         pods: the pods in the order of their nodes.
+        is_group: whether it is a group that is evicted as a whole.
     """
 
     priority: int
     pods: list[AssignedPodInfo] = field(default_factory=list)
+    is_group: bool = False
 
     def get_importance_key(self, release: Release) -> tuple[float, ...]:
         """Return the sort key, by which the most important unit is first.
@@ -79,12 +81,13 @@ def _group_pods(pods: Iterable[AssignedPodInfo], snapshot: Snapshot, release: Re
     units_by_key: dict[str, PreemptionUnit] = {}
     for pod in pods:
         group = _find_group(pod.pod, snapshot)
+        is_group = False
         if group is not None and group.spec.is_disrupted_as_a_whole:
-            key, priority = group.metadata.uid, get_group_priority(group)
+            key, priority, is_group = group.metadata.uid, get_group_priority(group), True
         else:
             key = pod.uid
             priority = get_victim_priority(pod, snapshot) if release.has_group_victims else pod.priority
-        units_by_key.setdefault(key, PreemptionUnit(priority)).pods.append(pod)
+        units_by_key.setdefault(key, PreemptionUnit(priority, is_group=is_group)).pods.append(pod)
     return list(units_by_key.values())
 
 

@@ -5,6 +5,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Final
 
+from extender.framework.observer import ObservedEvent
 from extender.framework.status import Code
 
 MAX_ATTEMPTS: Final = 1000
@@ -75,6 +76,9 @@ class PluginTimer:
             self._current[plugin] = self._current.get(plugin, 0.0) + seconds
 
     def observe_extension_point(self, profile: str, point: str, code: Code, seconds: float) -> None:
+        """Do nothing."""
+
+    def observe_event(self, event: ObservedEvent, labels: tuple[str, ...], value: float) -> None:
         """Do nothing."""
 
 

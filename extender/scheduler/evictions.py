@@ -65,7 +65,7 @@ def preempt(context: SchedulerContext, preemptor: Pod, candidate: Candidate) -> 
     Source: pkg/scheduler/framework/preemption/executor.go, Executor.prepareCandidateAsync (1.36).
     """
     _clear_lower_priority_nominations(context, preemptor, candidate.node_name)
-    _evict_victims(context, Preemptor(preemptor, (preemptor,)), candidate.victims)
+    _evict_victims(context, Preemptor(preemptor, (preemptor,)), candidate.victims, candidate.num_pdb_violations)
 
 
 def execute_post_filter_plans(context: SchedulerContext, pod: Pod, plans: Iterable[object]) -> None:
@@ -110,14 +110,22 @@ def preempt_for_group(
 
     Source: pkg/scheduler/framework/preemption/executor.go, Executor.actuatePodGroupPreemption (1.36).
     """
-    _evict_victims(context, Preemptor(group, tuple(pods)), plan.victims)
+    _evict_victims(
+        context, Preemptor(group, tuple(pods)), plan.victims, plan.num_pdb_violations, plan.num_group_disruptions
+    )
 
 
-def _evict_victims(context: SchedulerContext, preemptor: Preemptor, victims: Sequence[AssignedPodInfo]) -> None:
+def _evict_victims(
+    context: SchedulerContext,
+    preemptor: Preemptor,
+    victims: Sequence[AssignedPodInfo],
+    pdb_violations: int,
+    group_count: int = 0,
+) -> None:
     non_terminating_victims = [victim for victim in victims if not victim.terminating]
     if not non_terminating_victims:
         return
-    context.metrics.observe_preemption(len(victims))
+    context.metrics.observe_preemption(preemptor.kind, len(victims), group_count, pdb_violations)
     victims_to_delete = [
         victim for victim in non_terminating_victims if not _cancel_binding(context, preemptor, victim)
     ]
@@ -203,13 +211,13 @@ async def _evict_all(
         last_victims[preemptor.uid] = victims[-1]
         await _evict(context, preemptor, victims[-1])
         last_victims.pop(preemptor.uid, None)
-        context.metrics.observe_evictions("success", context.clock.monotonic() - start_time)
+        context.metrics.observe_evictions(preemptor.kind, "success", context.clock.monotonic() - start_time)
         # kube-scheduler does not retry, so it loses an event that occurred while the preemptor was gated.
         for pod in preemptor.pods:
             context.queue.retry_gated_pod(pod.key, context.clock.monotonic())
         context.wake()
     except ApiError as error:
-        context.metrics.observe_evictions("error", context.clock.monotonic() - start_time)
+        context.metrics.observe_evictions(preemptor.kind, "error", context.clock.monotonic() - start_time)
         log.warning("preemption for %s failed: %s", preemptor, error)
         last_victims.pop(preemptor.uid, None)
         _activate_pods(context, preemptor.pods)
@@ -230,7 +238,7 @@ async def _evict_all_but_last(
     except ApiError as error:
         result = "error"
         log.warning("preemption for %s failed: %s", preemptor, error)
-    context.metrics.observe_evictions(result, context.clock.monotonic() - start_time)
+    context.metrics.observe_evictions(preemptor.kind, result, context.clock.monotonic() - start_time)
     _activate_pods(context, preemptor.pods)
 
 

@@ -42,10 +42,12 @@ def make_gang_cluster(*nodes: str, min_count: int = 2, rack: str = "") -> Cache:
     return make_cluster(*made, make_pod_group(min_count=min_count, topology=rack), *waiting)
 
 
-def schedule(state: Cache, *names: str, profile: Profile = GANGS, seed: int = 0) -> GroupDecision:
+def schedule(
+    state: Cache, *names: str, profile: Profile = GANGS, seed: int = 0, runtime: PluginRuntime | None = None
+) -> GroupDecision:
     snapshot = state.snapshot()
     return schedule_pod_group(
-        members(snapshot, *names), snapshot, profile, PluginRuntime(), Random(seed), NodeSampler()
+        members(snapshot, *names), snapshot, profile, runtime or PluginRuntime(), Random(seed), NodeSampler()
     )
 
 

@@ -2,7 +2,10 @@
 
 import pytest
 
+from extender.app import wiring
+from extender.framework.observer import ObservedEvent
 from extender.framework.status import SUCCESS, Code, Status, unschedulable_status
+from tests.event_recorder import EventRecorder
 from tests.unit.cycle.test_pod_group_members import make_gang_cluster, schedule
 
 
@@ -43,3 +46,14 @@ def test_a_label_that_no_node_has_leaves_no_placement() -> None:
     assert decision.status == Status(
         Code.UNSCHEDULABLE, ("no feasible placements found",), "TopologyPlacementGenerator"
     )
+
+
+def test_placements_and_their_evaluations_are_observed() -> None:
+    """Source: pkg/scheduler/schedule_one_podgroup.go, Scheduler.podGroupSchedulingPlacementAlgorithm (1.37)."""
+    recorder = EventRecorder()
+    schedule(make_gang_cluster("a1", "b1", "b2", rack="rack"), "a", "b", runtime=wiring.make_runtime(recorder))
+    assert recorder.events == [
+        (ObservedEvent.PLACEMENTS_GENERATED, ("default-scheduler",), 2),
+        (ObservedEvent.PLACEMENT_EVALUATION, ("infeasible", "default-scheduler"), None),
+        (ObservedEvent.PLACEMENT_EVALUATION, ("feasible", "default-scheduler"), None),
+    ]

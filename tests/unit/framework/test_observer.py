@@ -8,6 +8,7 @@ from extender.cycle.decision import ScheduleFailure, ScheduleResult
 from extender.cycle.node_sampling import NodeSampler
 from extender.cycle.pre_enqueue import run_pre_enqueue_plugins
 from extender.cycle.scheduling_cycle import schedule_pod
+from extender.framework.observer import NullObserver, ObservedEvent, ObserverPair
 from extender.framework.status import Code, Status
 from tests.build import make_cluster, make_node, make_pod
 
@@ -19,6 +20,7 @@ class RecordingObserver:
         self.extension_points: list[tuple[str, str, Code]] = []
 
         self.calls: list[tuple[str, str, Code]] = []
+        self.events: list[tuple[ObservedEvent, tuple[str, ...]]] = []
 
     def observe_plugin_call(self, plugin: str, point: str, code: Code, seconds: float) -> None:
         assert seconds >= 0
@@ -27,6 +29,10 @@ class RecordingObserver:
     def observe_extension_point(self, profile: str, point: str, code: Code, seconds: float) -> None:
         assert seconds >= 0
         self.extension_points.append((profile, point, code))
+
+    def observe_event(self, event: ObservedEvent, labels: tuple[str, ...], value: float) -> None:
+        assert value >= 0
+        self.events.append((event, labels))
 
 
 def test_each_extension_point_of_a_scheduling_cycle_is_observed_once() -> None:
@@ -98,3 +104,11 @@ def test_an_added_observer_sees_the_calls_too() -> None:
         assert ("NodeResourcesFit", "Filter", Code.SUCCESS) in added.calls
     assert ("NodeResourcesFit", "Filter", Code.SUCCESS) in observer.calls
     assert observer.extension_points
+
+
+def test_two_observers_get_each_event() -> None:
+    first, second = RecordingObserver(), RecordingObserver()
+    ObserverPair(ObserverPair(first, NullObserver()), second).observe_event(
+        ObservedEvent.PREEMPTION_EVALUATION, ("pod", "Success"), 0.5
+    )
+    assert first.events == second.events == [(ObservedEvent.PREEMPTION_EVALUATION, ("pod", "Success"))]

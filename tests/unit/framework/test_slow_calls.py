@@ -1,5 +1,6 @@
 """A slow plugin is reported once, with the duration; all observations are forwarded."""
 
+from extender.framework.observer import ObservedEvent
 from extender.framework.slow_calls import SlowCallObserver
 from extender.framework.status import Code
 
@@ -9,12 +10,16 @@ class RecordingObserver:
 
     def __init__(self) -> None:
         self.calls: list[tuple[str, str, Code, float]] = []
+        self.events: list[tuple[ObservedEvent, tuple[str, ...], float]] = []
 
     def observe_plugin_call(self, plugin: str, point: str, code: Code, seconds: float) -> None:
         self.calls.append((plugin, point, code, seconds))
 
     def observe_extension_point(self, profile: str, point: str, code: Code, seconds: float) -> None:
         self.calls.append((profile, point, code, seconds))
+
+    def observe_event(self, event: ObservedEvent, labels: tuple[str, ...], value: float) -> None:
+        self.events.append((event, labels, value))
 
 
 def test_a_slow_plugin_is_reported_once() -> None:
@@ -40,4 +45,6 @@ def test_all_observations_are_forwarded() -> None:
     observer = SlowCallObserver(lambda _: None, recording)
     observer.observe_plugin_call("Own", "Filter", Code.ERROR, 0.5)
     observer.observe_extension_point("default-scheduler", "Filter", Code.SUCCESS, 0.6)
+    observer.observe_event(ObservedEvent.POD_GROUP_PREEMPTION, ("Success",), 1.0)
+    assert recording.events == [(ObservedEvent.POD_GROUP_PREEMPTION, ("Success",), 1.0)]
     assert recording.calls == [("Own", "Filter", Code.ERROR, 0.5), ("default-scheduler", "Filter", Code.SUCCESS, 0.6)]

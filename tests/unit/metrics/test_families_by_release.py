@@ -1,12 +1,18 @@
 """Metric families differ between the releases as in kube-scheduler."""
 
+from collections.abc import Callable
+
+import pytest
 from prometheus_client import CollectorRegistry
 
 from extender.app.wiring import build_setup
 from extender.config.feature_gates import FeatureGates
 from extender.config.releases import RELEASE_1_36, RELEASE_1_37, Release
+from extender.framework.observer import ObservedEvent
+from extender.metrics.exposition import make_registry
 from extender.metrics.families import MetricFamilies
 from extender.metrics.families_by_release import select_families
+from extender.metrics.plugin_metrics import PluginMetrics
 from extender.metrics.scheduler_families import PLUGIN_FAMILIES, SCHEDULER_FAMILIES
 from extender.metrics.scheduler_metrics import BuildInfo, GaugeSources, SchedulerMetrics, make_scheduler_metrics
 
@@ -35,6 +41,15 @@ def test_1_37_has_more_families_and_replaces_one() -> None:
         "scheduler_pre_queueing_hint_evaluations_total": ("plugin", "result"),
         "scheduler_batch_rescore_attempts_total": ("profile",),
         "scheduler_batch_rescore_duration_seconds": ("profile",),
+        "scheduler_workload_preemption_attempts_total": ("result",),
+        "scheduler_workload_preemption_victims": (),
+        "scheduler_preemption_workload_disruptions": ("preemptor",),
+        "scheduler_preemption_evaluation_duration_seconds": ("preemptor", "result"),
+        "scheduler_preemption_execution_duration_seconds": ("preemptor", "result"),
+        "scheduler_preemption_pdb_violations_total": ("preemptor",),
+        "scheduler_generated_placements_total": ("profile",),
+        "scheduler_placement_evaluations_total": ("result", "profile"),
+        "scheduler_placement_evaluation_duration_seconds": ("result", "profile"),
     }  # fmt: skip
 
 
@@ -74,6 +89,65 @@ def test_the_page_of_1_37_has_the_new_series() -> None:
     help_texts = {line.split()[2]: line.split()[3] for line in lines if line.startswith("# HELP ")}
     assert help_texts["scheduler_scheduling_algorithm_duration_seconds"] == "[BETA]"
     assert help_texts["scheduler_plugin_execution_duration_seconds"] == "[BETA]"
+
+
+@pytest.mark.parametrize(
+    ("record", "line"),
+    [
+        (
+            lambda metrics: metrics.observe_preemption("pod", 2, 0, 1),
+            'scheduler_preemption_pdb_violations_total{preemptor="pod"} 1.0',
+        ),
+        (
+            lambda metrics: metrics.observe_preemption("podgroup", 5, 2, 0),
+            "scheduler_workload_preemption_victims_sum 5.0",
+        ),
+        (
+            lambda metrics: metrics.observe_preemption("podgroup", 5, 2, 0),
+            'scheduler_preemption_workload_disruptions_sum{preemptor="podgroup"} 2.0',
+        ),
+        (
+            lambda metrics: metrics.observe_evictions("podgroup", "success", 3.0),
+            'scheduler_preemption_execution_duration_seconds_sum{preemptor="podgroup",result="success"} 3.0',
+        ),
+        (
+            lambda metrics: metrics.make_profile_observer("b").observe_event(
+                ObservedEvent.PREEMPTION_EVALUATION, ("pod", "Success"), 0.5
+            ),
+            'scheduler_preemption_evaluation_duration_seconds_sum{preemptor="pod",result="Success"} 0.5',
+        ),
+        (
+            lambda metrics: metrics.make_profile_observer("b").observe_event(
+                ObservedEvent.POD_GROUP_PREEMPTION, ("Unschedulable",), 1.0
+            ),
+            'scheduler_workload_preemption_attempts_total{result="Unschedulable"} 1.0',
+        ),
+        (
+            lambda metrics: metrics.make_profile_observer("b").observe_event(
+                ObservedEvent.PLACEMENTS_GENERATED, ("b",), 7
+            ),
+            'scheduler_generated_placements_total{profile="b"} 7.0',
+        ),
+        (
+            lambda metrics: metrics.make_profile_observer("b").observe_event(
+                ObservedEvent.PLACEMENT_EVALUATION, ("feasible", "b"), 0.5
+            ),
+            'scheduler_placement_evaluations_total{profile="b",result="feasible"} 1.0',
+        ),
+        (
+            lambda metrics: metrics.make_profile_observer("b").observe_event(
+                ObservedEvent.PLACEMENT_EVALUATION, ("feasible", "b"), 0.5
+            ),
+            'scheduler_placement_evaluation_duration_seconds_sum{profile="b",result="feasible"} 0.5',
+        ),
+    ],
+)
+def test_preemptions_and_placements_of_1_37_are_exposed(record: Callable[[SchedulerMetrics], None], line: str) -> None:
+    registry = make_registry()
+    plugin_metrics = PluginMetrics(registry, ["b"], release=RELEASE_1_37)
+    metrics = SchedulerMetrics(registry, plugin_metrics, release=RELEASE_1_37)
+    record(metrics)
+    assert line in metrics.render().decode().splitlines()
 
 
 def test_the_page_of_1_36_has_no_series_of_1_37() -> None:

@@ -62,9 +62,10 @@ def exposed_lines(metrics: SchedulerMetrics) -> set[str]:
             lambda metrics: metrics.observe_pod_group_algorithm(0.25),
             "scheduler_podgroup_scheduling_algorithm_duration_seconds_sum 0.25",
         ),
-        (lambda metrics: metrics.observe_preemption(2), "scheduler_preemption_victims_sum 2.0"),
+        (lambda metrics: metrics.observe_preemption("pod", 2, 0, 1), "scheduler_preemption_victims_sum 2.0"),
+        (lambda metrics: metrics.observe_preemption("podgroup", 3, 1, 1), "scheduler_preemption_victims_sum 3.0"),
         (
-            lambda metrics: metrics.observe_evictions("error", 1.0),
+            lambda metrics: metrics.observe_evictions("pod", "error", 1.0),
             'scheduler_preemption_goroutines_execution_total{result="error"} 1.0',
         ),
         (
@@ -174,6 +175,6 @@ def test_families_of_a_disabled_feature_gate_are_not_exposed() -> None:
     page = metrics.render().decode()
     shown = {line.split()[2] for line in page.splitlines() if line.startswith("# TYPE scheduler_")}
     assert {"scheduler_inflight_events", "scheduler_pending_pods", "scheduler_preemption_victims"} <= shown
-    for part in ("podgroup", "async_api", "preemption_goroutines", "resourceclaim", "bindingconditions"):
+    for part in ("podgroup", "async_api", "preemption_goroutines", "resourceclaim", "bindingconditions", "placement"):
         assert not [name for name in shown if part in name], part
     assert "\ndisabled_metrics_total 0.0\n" in page

@@ -14,10 +14,12 @@ from extender.cycle.node_sampling import NodeSampler
 from extender.cycle.plugin_runtime import PluginRuntime
 from extender.cycle.pod_group_cycle import schedule_pod_group
 from extender.cycle.pod_group_members import GroupDecision
+from extender.framework.observer import ObservedEvent
 from extender.framework.profiles import Profile
 from extender.framework.status import Code
 from extender.preemption.plan import GroupPreemptionPlan
 from tests.build import make_cluster
+from tests.event_recorder import EventRecorder
 from tests.pod_group_builders import make_group_member, make_pod_group
 from tests.unit.preemption.builders import HOST, make_budget, make_small_node, make_victim
 
@@ -47,7 +49,14 @@ def apart(name: str, priority: int = 1) -> Any:
     return make_pod_group(name, disruptionMode={"single": {}}, priority=priority)
 
 
-def decided(*running: Any, members: int = 1, nodes: int = 0, by: Profile | None = None, **pod: Any) -> GroupDecision:
+def decided(
+    *running: Any,
+    members: int = 1,
+    nodes: int = 0,
+    by: Profile | None = None,
+    runtime: PluginRuntime | None = None,
+    **pod: Any,
+) -> GroupDecision:
     """Schedule a gang of priority 10 whose *members* need a node of two CPUs each.
 
     The nodes are those of *running* and *nodes* more, which are empty.
@@ -62,7 +71,9 @@ def decided(*running: Any, members: int = 1, nodes: int = 0, by: Profile | None 
     ring = make_pod_group(min_count=members, priority=10)
     snapshot = make_cluster(*map(make_small_node, sorted(names)), ring, *running, *pods).snapshot()
     pod_infos = [snapshot.make_pod_info(each) for each in pods]
-    return schedule_pod_group(pod_infos, snapshot, by or profile(), PluginRuntime(), Random(0), NodeSampler())
+    return schedule_pod_group(
+        pod_infos, snapshot, by or profile(), runtime or PluginRuntime(), Random(0), NodeSampler()
+    )
 
 
 def victims(decision: GroupDecision) -> list[str]:
@@ -246,3 +257,37 @@ def test_a_cluster_without_nodes_fails_the_group_in_the_claims_plugin() -> None:
     assert (decision.status.code, decision.status.message) == (Code.ERROR, message)
     failures = [decision.get_member_failure(index) for index in range(2)]
     assert [failure.status.message for failure in failures if failure is not None] == [message, message]
+
+
+@pytest.mark.parametrize(
+    ("pod", "code", "is_evaluated"),
+    [
+        pytest.param({}, "Success", True, id="victims"),
+        pytest.param({"preemptionPolicy": "Never"}, "Unschedulable", False, id="a policy that forbids it"),
+    ],
+)
+def test_a_preemption_attempt_is_observed(pod: dict[str, Any], code: str, is_evaluated: bool) -> None:
+    """Source: pkg/scheduler/framework/preemption/podgrouppreemption.go, PodGroupEvaluator.evaluate;
+    pkg/scheduler/framework/plugins/defaultpreemption/default_preemption.go, DefaultPreemption.PodGroupPostFilter
+    (1.37).
+    """
+    recorder = EventRecorder()
+    decided(single("a", "n1"), runtime=wiring.make_runtime(recorder), **pod)
+    evaluation = (ObservedEvent.PREEMPTION_EVALUATION, ("podgroup", code), None)
+    attempt = (ObservedEvent.POD_GROUP_PREEMPTION, (code,), 1.0)
+    assert recorder.events == [evaluation, attempt] if is_evaluated else [attempt]
+
+
+def test_the_plan_counts_whole_groups_and_violated_budgets() -> None:
+    """Source: pkg/scheduler/framework/preemption/podgrouppreemption.go, PodGroupEvaluator.selectVictimsOnDomain
+    (1.37).
+    """
+    running = [
+        whole("some"), member("m1", "n1", "some", labels=WEB), member("m2", "n2", "some"), single("a", "n3"),
+        make_budget(0, WEB),
+    ]  # fmt: skip
+    decision = decided(*running, members=3)
+    assert sorted(victims(decision)) == ["a", "m1", "m2"]
+    assert isinstance(decision.preemption_plan, GroupPreemptionPlan)
+    assert decision.preemption_plan.num_group_disruptions == 1
+    assert decision.preemption_plan.num_pdb_violations == 1
