@@ -169,6 +169,8 @@ class GroupDecision:
         api_plans: the plans of PodGroupPostFilter plugins with calls to the API server.
         member_failures: the failure of each member; None for a member that can be bound. If the tuple is empty, the
             failures follow from the other fields, as in 1.36.
+        queue_status: the status by which the group is queued again; None if it is `status`. An error of a
+            PodGroupPostFilter plugin does not count in the queue.
     """
 
     status: Status
@@ -179,6 +181,7 @@ class GroupDecision:
     unreserve_calls: Mapping[str, Sequence[ApiCall]] = field(default_factory=dict)
     api_plans: tuple[ApiPlan, ...] = ()
     member_failures: "tuple[MemberFailure | None, ...]" = ()
+    queue_status: Status | None = None
 
     @property
     def is_feasible(self) -> bool:

@@ -223,7 +223,7 @@ class PodGroupScheduler:
         """Start evictions, then bind or requeue each member.
 
         Source: pkg/scheduler/schedule_one_podgroup.go, Scheduler.submitPodGroupAlgorithmResult,
-        Scheduler.updatePodGroupCondition (1.36).
+        Scheduler.updatePodGroupCondition (1.36), Scheduler.podGroupCycle (1.37).
         """
         context = self._context
         group = context.cache.snapshot().get_object(PodGroup, attempt.group.key)
@@ -244,7 +244,7 @@ class PodGroupScheduler:
                 self._bind_member(member, decision.members[index], start_time)
             else:
                 context.queue.done(member.uid)
-        self._end_attempt(decision.status)
+        self._end_attempt(decision.queue_status or decision.status)
 
     def _write_condition(self, group_info: PodGroupInfo, status: Status) -> None:
         group = self._context.cache.snapshot().get_object(PodGroup, group_info.key)

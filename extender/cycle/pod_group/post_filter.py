@@ -162,6 +162,7 @@ def apply_post_filter_run(
         decision = replace(
             decision,
             status=status if status.code is Code.ERROR else replace(decision.status, reasons=reasons),
+            queue_status=decision.status if status.code is Code.ERROR else None,
             waits_for_preemption=status.is_success,
             preemption_plan=next((plan for plan in post_filter_run.plans if not isinstance(plan, ApiPlan)), None),
             api_plans=tuple(plan for plan in post_filter_run.plans if isinstance(plan, ApiPlan)),

@@ -110,6 +110,15 @@ def test_an_error_of_a_plugin_is_the_status_of_the_group(failure: PodGroupPostFi
     assert outcomes(decision) == [(decision.status.message, "")] * 2
 
 
+@pytest.mark.parametrize(
+    ("failure", "code"), [(error_status("broken"), Code.UNSCHEDULABLE), (unschedulable_status("x"), None)]
+)
+def test_the_queue_does_not_count_an_error_of_a_plugin(failure: Status, code: Code | None) -> None:
+    """Source: pkg/scheduler/schedule_one_podgroup.go, Scheduler.podGroupCycle (1.37)."""
+    queue_status = decided(FixedPostFilter("x", result(failure))).queue_status
+    assert (queue_status and queue_status.code) == code
+
+
 def build(release: Release, **plugins: Any) -> Profile:
     document = {
         "apiVersion": "kubescheduler.config.k8s.io/v1",
