@@ -19,7 +19,7 @@ COMPILE := $(BIN)/uv pip compile --universal --python-version 3.11 --fork-strate
 	--generate-hashes --no-strip-extras --no-emit-index-url --no-header --quiet
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test test-fast test-example control-plane oracle oracle-sweep oracle-sweeps rebalance test-oracle helm chart chart-package test-control-plane test-previous-minor test-chart test-ui screenshots test-image check fix history soak soak-in-memory fuzz cov bench bench-all readme reference docs plots scan changelog lock build test-build kubectl-archive test-kubectl-archive clean
+.PHONY: help setup demo test test-fast test-example control-plane oracle oracle-sweep oracle-sweeps rebalance test-oracle helm chart chart-package test-control-plane test-previous-minor test-chart test-ui screenshots test-image check fix history history-of-the-day soak soak-in-memory fuzz cov bench bench-all readme reference docs plots scan changelog lock build test-build kubectl-archive test-kubectl-archive clean
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-20s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
@@ -121,6 +121,9 @@ history: control-plane ## Check the histories of FAULTS (all), SEEDS (1) runs of
 	CONTROL_PLANE=required HISTORY_FAULTS="$(or $(FAULTS),all)" HISTORY_SEEDS="$(or $(SEEDS),1)" \
 		HISTORY_FIRST_SEED="$(or $(FIRST_SEED),1)" HISTORY_SECONDS="$(or $(SECONDS),12)" \
 		HISTORY_SHRINK="$(or $(SHRINK),6)" SCHEDULER="$(or $(SCHEDULER),extender)" $(PYTEST) --timeout=0 -rP tests/history $(PYTEST_FLAGS)
+
+history-of-the-day: ## Check the histories of all faults with three seeds of the date: ten minutes on two cores
+	$(MAKE) history FAULTS=all SEEDS=3 FIRST_SEED="$$(date -u +%Y%m%d)0"
 
 soak: control-plane ## Create, bind and delete RATE (100) pods a second for SECONDS (3600) on a real control plane; one JSON line
 	$(PY) tests/soak/pod_lifecycles.py --seconds "$(or $(SECONDS),3600)" --rate "$(or $(RATE),100)" \

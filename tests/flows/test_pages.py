@@ -81,6 +81,14 @@ def test_every_test_named_on_the_security_page_exists() -> None:
     assert missing == []
 
 
+def test_every_bound_on_the_security_page_names_a_test() -> None:
+    section = (DOCS / "security.md").read_text().partition("## Bounds")[2].partition("## ")[0]
+    rows = [line.split(" | ") for line in section.splitlines() if line.startswith("| ")][1:]
+    assert len(rows) >= 40
+    without_test = [row[0] for row in rows if not re.search(r"`tests/[\w/]+\.py`: test_\w+", row[-1])]
+    assert without_test == []
+
+
 def test_every_script_of_the_benchmarks_page_exists() -> None:
     names = set(re.findall(r"tests/bench/\w+\.py", (DOCS / "benchmarks.md").read_text()))
     programs = [file for file in (ROOT / "tests/bench").glob("*.py") if "__main__" in file.read_text()]

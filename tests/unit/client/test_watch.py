@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from extender.api.kinds.pod import Pod
+from extender.client import watch as watch_module
 from extender.client.errors import GoneError, InvalidResponseError, UnreachableError
 from extender.client.node_heartbeats import HeartbeatDetector
 from extender.client.watch import EventType, WatchEvent, watch
@@ -135,6 +136,16 @@ def test_a_watch_with_heartbeats_yields_the_events_of_twenty_milliseconds_togeth
 def test_fault_6_a_malformed_event_ends_the_watch_after_the_events_before_it(line: bytes) -> None:
     events, fault, _, _ = watch_pods(json.dumps(added("a", 6)).encode() + b"\n" + line, added("b", 7))
     assert isinstance(fault, InvalidResponseError)
+    assert [event.resource_version for event in events] == ["6"]
+
+
+def test_an_event_of_too_many_bytes_ends_the_watch(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert watch_module.MAX_EVENT_BYTES == 64 * 2**20
+    monkeypatch.setattr(watch_module, "MAX_EVENT_BYTES", 2**20)
+    endless = [b'{"type":"ADDED","object":{"metadata":{"name":"', *[b"x" * 2**18] * 100]
+    events, fault, _, _ = watch_pods(added("a", 6), *endless)
+    assert isinstance(fault, InvalidResponseError)
+    assert str(fault) == f"{PODS}: an event of more than 1048576 bytes"
     assert [event.resource_version for event in events] == ["6"]
 
 

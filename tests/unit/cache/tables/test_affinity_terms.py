@@ -1,8 +1,12 @@
 """Affinity terms of assigned pods are counted by node; a term without pods is not in use."""
 
+from weakref import WeakSet
+
 from extender.cache.cache import Cache
 from extender.cache.hypothesis import Hypothesis
 from extender.cache.snapshot import Snapshot
+from extender.cache.tables.affinity_terms import AffinityTermTable
+from extender.cache.tables.symbols import PodLabels, Symbols
 from tests.build import make_cluster, make_node, make_pod
 
 ANTI_AFFINITY = {
@@ -40,6 +44,15 @@ def test_a_term_without_pods_is_not_in_use() -> None:
     assert counts(cache.snapshot()) == [[0, 1]]
     cache.remove_pod("uid-default-b")
     assert counts(cache.snapshot()) == []
+
+
+def test_labels_for_which_the_matching_terms_are_cached_are_limited() -> None:
+    symbols, table, live = Symbols(), AffinityTermTable(), WeakSet[PodLabels]()
+    for number in range(20_000):
+        labels = symbols.intern_pod_labels("default", {"job": f"job-{number}"})
+        live.add(labels)
+        assert table.find_matching_terms(labels) == ()
+    assert len(live) <= 4096 + 1
 
 
 def test_removing_a_pod_from_a_hypothesis_leaves_the_snapshot_unchanged() -> None:

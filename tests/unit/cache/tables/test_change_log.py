@@ -44,3 +44,15 @@ def test_old_entries_are_dropped() -> None:
     assert log.position == 3 * (1 << 16) + 1
     assert rows_since(log, 0) is None
     assert rows_since(log, log.position - 5) == [0]
+
+
+def test_the_log_keeps_at_most_131_072_changes() -> None:
+    log, retained = ChangeLog(), 0
+    for row in range(300_000):
+        log.append(row)
+        if row % 1000 == 0:
+            rows = log.get_rows_since(log._first_position)
+            assert rows is not None
+            retained = max(retained, len(rows))
+    assert 65_536 <= retained <= 131_072
+    assert log.position == 300_000

@@ -1,10 +1,15 @@
 """Pods that match a selector are counted by node and topology domain, and the counts follow the pods."""
 
+from weakref import WeakSet
+
 import pytest
 
 from extender.api.matching import EVERYTHING, NOTHING, selector_from_labels
 from extender.cache.cache import Cache
+from extender.cache.tables.node_table import NodeTable
 from extender.cache.tables.pod_selectors import PodMatcher, PodSelector
+from extender.cache.tables.selector_counts import SelectorCountTable
+from extender.cache.tables.symbols import PodLabels, Symbols
 from tests.build import make_cluster, make_node, make_pod
 
 ALL_PODS = PodSelector(frozenset({"default"}), NOTHING, EVERYTHING)
@@ -57,6 +62,17 @@ def test_a_pod_of_a_class_without_pods_counts_for_a_matcher_added_since() -> Non
     assert by_row(cache, PodMatcher((WEB_PODS,))) == [0, 0]
     cache.add_or_update_pod(make_pod("web-1", node="one", labels={"app": "web"}))
     assert by_row(cache, PodMatcher((WEB_PODS,))) == [1, 0]
+
+
+def test_lists_of_matchers_for_labels_that_no_pod_has_are_limited() -> None:
+    nodes, symbols, table = NodeTable(Symbols()), Symbols(), SelectorCountTable()
+    live = WeakSet[PodLabels]()
+    for number in range(20_000):
+        labels = symbols.intern_pod_labels("default", {"job": f"job-{number}"})
+        live.add(labels)
+        table.add_or_remove(labels, 0, nodes, terminating=False)
+        table.add_or_remove(labels, 0, nodes, terminating=False, sign=-1)
+    assert len(live) <= 4096 + 1
 
 
 def test_an_older_snapshot_does_not_change_the_domain_counts_of_a_relabelled_node() -> None:
