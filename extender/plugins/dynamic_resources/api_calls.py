@@ -9,7 +9,7 @@ DynamicResources.bindClaim (1.36).
 """
 
 import secrets
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 from functools import partial
@@ -20,6 +20,7 @@ import msgspec
 from extender.api.kinds.devices import AllocationResult, ResourceClaim, ResourceClaimConsumerReference
 from extender.api.kinds.meta import ObjectMeta, OwnerReference
 from extender.api.kinds.pod import NodeAllocatableResourceClaimStatus, Pod, PodExtendedResourceClaimStatus
+from extender.cache.snapshot import Snapshot
 from extender.dra.allocated_devices import EXTENDED_RESOURCE_CLAIM_ANNOTATION, AllocatedDevices
 from extender.framework.api_plan import ApiCall, ApiPlan
 from extender.plugins.dynamic_resources.pod_claims import is_reserved_for_pod
@@ -53,6 +54,27 @@ def make_extended_resource_claim(pod: Pod) -> ResourceClaim:
 def get_in_flight_key(claim: ResourceClaim, pod: Pod) -> str:
     """Return the key of an in-flight allocation: the claim's uid, or the pod's uid if the claim is not created yet."""
     return pod.metadata.uid if claim.metadata.name == SPECIAL_CLAIM_IN_MEM_NAME else claim.metadata.uid
+
+
+def iterate_unwritten_results(
+    state_data: StateData, pod: Pod, snapshot: Snapshot
+) -> Iterator[tuple[str, AllocationResult]]:
+    """Yield the in-flight key and the allocation of each claim that Reserve allocates.
+
+    A claim that was allocated after PreFilter has read it is left out, because *snapshot* has its devices already.
+
+    Source: pkg/scheduler/framework/plugins/dynamicresources/dra_manager.go, claimTracker.SignalClaimPendingAllocation
+    (1.37).
+    """
+    for index, result in state_data.allocation_results.items():
+        claim = state_data.claims[index]
+        current_claim = snapshot.get_object(ResourceClaim, claim.key)
+        if (
+            current_claim is None
+            or current_claim.metadata.uid != claim.metadata.uid
+            or current_claim.status.allocation is None
+        ):
+            yield get_in_flight_key(claim, pod), result
 
 
 def plan_deallocation(claim: ResourceClaim) -> ApiPlan:

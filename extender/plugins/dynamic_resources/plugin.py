@@ -318,7 +318,7 @@ class DynamicResources:
 
     # -- Reserve, PreBind and Unreserve
 
-    def reserve(self, pod: PodInfo, node_name: str, snapshot: Snapshot, state: Any) -> Status | None:  # noqa: ARG002
+    def reserve(self, pod: PodInfo, node_name: str, snapshot: Snapshot, state: Any) -> Status | None:
         """Mark the allocated devices as in flight.
 
         Source: pkg/scheduler/framework/plugins/dynamicresources/dynamicresources.go, DynamicResources.Reserve (1.36).
@@ -335,9 +335,8 @@ class DynamicResources:
         )
         state.reserved_request = request
         state.allocation_results = dict(zip(state.unallocated_indices, allocation_results, strict=True))
-        for index, result in state.allocation_results.items():
-            key = api_calls.get_in_flight_key(state.claims[index], pod.pod)
-            self._allocator.allocated_devices.add_in_flight(key, result.devices.results)
+        for in_flight_key, result in api_calls.iterate_unwritten_results(state, pod.pod, snapshot):
+            self._allocator.allocated_devices.add_in_flight(in_flight_key, result.devices.results)
         return None
 
     def make_assumed_pod(self, pod: Pod, node_name: str, state: Any) -> Pod:

@@ -2,6 +2,7 @@
 
 from typing import Any
 
+import msgspec
 import pytest
 
 from extender.api.kinds.devices import ResourceClaim
@@ -95,6 +96,30 @@ def test_a_claim_in_flight_for_another_pod_rejects_the_pod() -> None:
     plugin.reserve(first, "n", cache.snapshot(), run_filter(plugin, first, cache))
     want = unresolvable_status("resource claim default/one is in the process of being allocated")
     assert plugin.pre_filter(second, cache.snapshot()).status == want
+
+
+@pytest.mark.parametrize(
+    ("uid", "is_free"), [pytest.param("uid-one", True, id="allocated"), pytest.param("other", False, id="recreated")]
+)
+def test_a_claim_that_was_allocated_meanwhile_is_not_in_flight(uid: str, is_free: bool) -> None:
+    """Only d1 is allocated, so that the other pod gets d0. A new claim of the same name is another claim.
+
+    Source: pkg/scheduler/framework/plugins/dynamicresources/dra_manager.go, claimTracker.SignalClaimPendingAllocation
+    (1.37).
+    """
+    cache = make_cache(make_claim("one", {"r": {}}), make_claim("two", {"r": {}}))
+    plugin = make_plugin()
+    first = make_pod_info(make_pod_with_claims("one"), cache)
+    state = run_filter(plugin, first, cache)
+    claim = make_allocated_claim("one", ("d1",))
+    metadata = msgspec.structs.replace(claim.metadata, uid=uid)
+    cache.add_or_update_object(msgspec.structs.replace(claim, metadata=metadata))
+    assert plugin.reserve(first, "n", cache.snapshot(), state) is None
+
+    second = make_pod_info(make_pod_with_claims("two", name="second"), cache)
+    second_result = plugin.pre_filter(second, cache.snapshot())
+    rejections = plugin.filter(second, cache.snapshot().view(), second_result.state)
+    assert (rejections == ()) is is_free
 
 
 def test_an_allocation_is_written_after_the_finalizer() -> None:
