@@ -114,9 +114,10 @@ def test_a_claim_that_was_allocated_meanwhile_is_not_in_flight(uid: str, is_free
     claim = make_allocated_claim("one", ("d1",))
     metadata = msgspec.structs.replace(claim.metadata, uid=uid)
     cache.add_or_update_object(msgspec.structs.replace(claim, metadata=metadata))
+    second = make_pod_info(make_pod_with_claims("two", name="second"), cache)
+    plugin.pre_filter(second, cache.snapshot())  # reads the allocation
     assert plugin.reserve(first, "n", cache.snapshot(), state) is None
 
-    second = make_pod_info(make_pod_with_claims("two", name="second"), cache)
     second_result = plugin.pre_filter(second, cache.snapshot())
     rejections = plugin.filter(second, cache.snapshot().view(), second_result.state)
     assert (rejections == ()) is is_free
