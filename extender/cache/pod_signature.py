@@ -22,7 +22,7 @@ from extender.api.requests import (
 )
 from extender.basics.byte_lru import ByteLRU
 from extender.basics.memo import Memo
-from extender.cache.fingerprint import get_fingerprint_size, short_fingerprint
+from extender.cache.fingerprint import fingerprint
 from extender.cache.pod_affinity import PodAffinityTerms, compile_pod_affinity_terms
 from extender.cache.spec_class import SpecClass, SpecClassCache
 from extender.cache.tables.host_ports import HostPort, get_host_ports
@@ -30,8 +30,7 @@ from extender.cache.tables.symbols import Symbols
 from extender.cache.tables.volume_uses import VolumeUses, collect_volume_uses
 
 _MAX_RECENT_BYTES = 64 << 20
-"""Limit of the memory of recently used signatures, in bytes. It is enough for 4,700 signatures with fingerprints of 500
-bytes.
+"""Limit of the memory of recently used signatures, in bytes. It is enough for 4,700 signatures with keys of 500 bytes.
 
 A recently used signature stays in memory even if no pod has it. The decoded pods of a list share their parts through
 these signatures, so the limit must be enough for the workloads of a large cluster.
@@ -154,14 +153,12 @@ def _make_signature_key(pod: Pod) -> bytes:
             conditions,
         )
     claim_statuses = status.node_allocatable_resource_claim_statuses
-    return short_fingerprint(
-        (meta.namespace, meta.labels, meta.owner_references, pod.spec, resource_status, claim_statuses)
-    )
+    return fingerprint((meta.namespace, meta.labels, meta.owner_references, pod.spec, resource_status, claim_statuses))
 
 
 def _estimate_signature_bytes(key: bytes) -> int:
     """Return an estimate of the memory of the signature with this key, with the values that plugins cache in it."""
-    return 4096 + 20 * get_fingerprint_size(key)
+    return 4096 + 20 * len(key)
 
 
 class SignatureCache:
