@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -11,6 +12,7 @@ from extender.api.kinds.disruption import PodDisruptionBudget
 from extender.api.matching import selector_from_label_selector
 from extender.cache.pod_batch import PodBatch
 from extender.cache.pod_info import AssignedPodInfo
+from extender.config.releases import RELEASE_1_36, RELEASE_1_37, Release
 from extender.preemption.disruption_budgets import find_violating_pods, find_violating_units, list_budgets
 from tests.build import make_cluster, make_node, make_object, make_pod
 
@@ -71,9 +73,13 @@ def _reference(
     return found
 
 
+@pytest.mark.parametrize("release", [RELEASE_1_36, RELEASE_1_37], ids=["1.36", "1.37"])
 @settings(max_examples=200, deadline=None)
 @given(raw_budgets=BUDGETS, raw_pods=PODS)
-def test_evictions_violate_the_budgets_that_match_the_pods(raw_budgets: list[Any], raw_pods: list[Any]) -> None:
+def test_evictions_violate_the_budgets_that_match_the_pods(
+    release: Release, raw_budgets: list[Any], raw_pods: list[Any]
+) -> None:
+    """In 1.36 a pod on a node uses all budgets that match it, later those up to the first one that it violates."""
     budgets = [_budget(number, *raw) for number, raw in enumerate(raw_budgets)]
     raw_pods.sort(key=lambda raw: raw[2])
     pods = [
@@ -84,9 +90,10 @@ def test_evictions_violate_the_budgets_that_match_the_pods(raw_budgets: list[Any
     there = [list(snapshot.pods_on(f"n{node}").values()) for node in range(3)]
     everybody = [pod for each in there for pod in each]
     nodes = np.repeat(np.arange(3), [len(each) for each in there])
-    found = list_budgets(snapshot)
+    found = list_budgets(snapshot, release)
 
-    apart = [message for each in there for message in _reference(budgets, each, all_spend=True)]
+    all_spend = not release.stops_at_violated_budget
+    apart = [message for each in there for message in _reference(budgets, each, all_spend=all_spend)]
     assert find_violating_pods(found, PodBatch(everybody, nodes), nodes).tolist() == apart
     together = _reference(budgets, everybody, all_spend=False)
     assert find_violating_units(found, [[pod] for pod in everybody]) == together
