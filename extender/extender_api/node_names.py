@@ -25,8 +25,8 @@ _POD_OPENING, _POD_OBJECT_OPENING, _NAMES_OPENING = b'{"Pod":', b'{"Pod":{', b',
 _MAX_RECENT_LISTS = 16
 """kube-scheduler sends a rotating part of the nodes to filter. Prioritize has the nodes that filter has returned."""
 
-_MAX_RECENT_BYTES = 64 << 20
-"""Limit of the memory of all recent lists: 16 lists with 10,000 names each."""
+_MAX_RECENT_BYTES = 32 << 20
+"""Limit of the memory of all recent lists: 16 lists with 5,000 names each."""
 
 _BYTES_PER_JSON_BYTE, _BYTES_PER_NAME = 5, 200
 """Estimated memory of a list, from its JSON and the number of its names: strings, JSON strings and rows."""
@@ -105,7 +105,10 @@ class RecentNameLists:
     _entries: list[tuple[bytes, NodeNames, int]] = field(default_factory=list)
 
     def get_or_create(self, raw_names: bytes, create: Callable[[bytes], NodeNames]) -> NodeNames:
-        """Return the names with the JSON *raw_names*, or create them. If *create* raises, nothing is added."""
+        """Return the names with the JSON *raw_names*, or create them. If *create* raises, nothing is added.
+
+        A list that is larger than the limit is not cached.
+        """
         for index, entry in enumerate(self._entries):
             if entry[0] == raw_names:
                 if index:
@@ -113,6 +116,8 @@ class RecentNameLists:
                 return entry[1]
         names = create(raw_names)
         memory_bytes = _BYTES_PER_JSON_BYTE * len(raw_names) + _BYTES_PER_NAME * len(names)
+        if memory_bytes > _MAX_RECENT_BYTES:
+            return names
         self._entries.insert(0, (raw_names, names, memory_bytes))
         del self._entries[_MAX_RECENT_LISTS:]
         while sum([entry[2] for entry in self._entries]) > _MAX_RECENT_BYTES:

@@ -86,12 +86,24 @@ def test_recent_lists_are_bounded_by_their_memory() -> None:
         created.append(raw)
         return NodeNames(["n"])
 
-    for length in (8 << 20, 4 << 20, 1 << 20):  # 5 bytes for each: 40, 20 and 5 MiB of 64 MiB
+    for length in (4 << 20, 2 << 20, 1 << 19):  # 5 bytes for each: 20, 10 and 2.5 MiB of 32 MiB
         lists.get_or_create(b"n" * length, create)
-    lists.get_or_create(b"n" * (4 << 20), create)
+    lists.get_or_create(b"n" * (2 << 20), create)
     assert len(created) == 3
-    lists.get_or_create(b"n" * (8 << 20), create)
+    lists.get_or_create(b"n" * (4 << 20), create)
     assert len(created) == 4
+
+
+def test_a_list_beyond_the_limit_is_not_cached_and_evicts_no_other() -> None:
+    lists, created = RecentNameLists(), list[bytes]()
+
+    def create(raw: bytes) -> NodeNames:
+        created.append(raw)
+        return NodeNames(["n"])
+
+    for raw_names in (b'["n"]', b"n" * (8 << 20), b'["n"]', b"n" * (8 << 20)):
+        lists.get_or_create(raw_names, create)
+    assert [len(raw) for raw in created] == [5, 8 << 20, 8 << 20]
 
 
 def test_the_json_of_a_request_is_returned_as_it_was_sent() -> None:
