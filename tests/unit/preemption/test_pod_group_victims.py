@@ -275,7 +275,7 @@ def test_a_preemption_attempt_is_observed(pod: dict[str, Any], code: str, is_eva
     decided(single("a", "n1"), runtime=wiring.make_runtime(recorder), **pod)
     evaluation = (ObservedEvent.PREEMPTION_EVALUATION, ("podgroup", code), None)
     attempt = (ObservedEvent.POD_GROUP_PREEMPTION, (code,), 1.0)
-    assert recorder.events == [evaluation, attempt] if is_evaluated else [attempt]
+    assert recorder.events == ([evaluation, attempt] if is_evaluated else [attempt])
 
 
 def test_the_plan_counts_whole_groups_and_violated_budgets() -> None:
