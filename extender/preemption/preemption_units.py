@@ -81,9 +81,9 @@ def _group_pods(pods: Iterable[AssignedPodInfo], snapshot: Snapshot, release: Re
     units_by_key: dict[str, PreemptionUnit] = {}
     for pod in pods:
         group = _find_group(pod.pod, snapshot)
-        is_group = False
-        if group is not None and group.spec.is_disrupted_as_a_whole:
-            key, priority, is_group = group.metadata.uid, get_group_priority(group), True
+        is_group = group is not None and group.spec.is_disrupted_as_a_whole
+        if group is not None and is_group:
+            key, priority = group.metadata.uid, get_group_priority(group)
         else:
             key = pod.uid
             priority = get_victim_priority(pod, snapshot) if release.has_group_victims else pod.priority
