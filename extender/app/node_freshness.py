@@ -19,6 +19,9 @@ MAX_AGE_SECONDS: Final = 1.0
 WAIT_SECONDS: Final = 5.0
 """Time to wait for the watch before the node is read."""
 
+RECOVERY_SECONDS: Final = 5.0
+"""The time after a failed watch works again in which nodes are read: the changes that it missed may arrive late."""
+
 _POLL_SECONDS: Final = 0.1
 
 
@@ -44,9 +47,10 @@ class NodeFreshness:
         """Return why no pod may be bound to the node now; empty if the node is up to date.
 
         If the watch of nodes fails, wait for it, and then read the node. The node is read even if the watch works
-        again, because its first events may not have arrived yet.
+        again, because its first events may not have arrived yet. For the same reason nodes are read for
+        `RECOVERY_SECONDS` after a failure.
         """
-        if not self._is_stale():
+        if not self._is_stale() and not self._is_recovering():
             return ""
         deadline = self.clock.monotonic() + WAIT_SECONDS
         while self._is_stale() and self.clock.monotonic() < deadline:
@@ -56,6 +60,9 @@ class NodeFreshness:
     def _is_stale(self) -> bool:
         reflector = self.get_reflector()
         return bool(reflector.last_error) and reflector.compute_staleness(self.clock.monotonic()) > MAX_AGE_SECONDS
+
+    def _is_recovering(self) -> bool:
+        return self.clock.monotonic() - self.get_reflector().recovered_at < RECOVERY_SECONDS
 
     async def _compare_with_api_server(self, node_name: str) -> str:
         try:

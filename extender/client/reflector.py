@@ -122,6 +122,7 @@ class Reflector(Generic[T]):
         last_error: the last error's message while the reflector is not up to date; else empty.
         forbidden: whether the last error was a 401 or 403, which lasts until permissions change.
         last_contact: the time of the server's last response in monotonic seconds; None before the first.
+        recovered_at: the time of the first response after the last failure, in monotonic seconds.
         synced: the event that is set when the whole first list was delivered.
         is_optional: whether an API server that does not serve the kind counts as one without objects.
         missing_kind_hint: the message if the API server does not serve the kind; empty: the API server's message.
@@ -137,6 +138,7 @@ class Reflector(Generic[T]):
     last_error: str = ""
     forbidden: bool = False
     last_contact: float | None = None
+    recovered_at: float = float("-inf")
     synced: asyncio.Event = field(default_factory=asyncio.Event)
     is_optional: bool = False
     missing_kind_hint: str = ""
@@ -233,6 +235,8 @@ class Reflector(Generic[T]):
 
     def _record_contact(self) -> None:
         self.last_contact = self.clock.monotonic()
+        if self.last_error:
+            self.recovered_at = self.last_contact
         self.last_error, self.forbidden = "", False
 
     async def _list(self) -> None:

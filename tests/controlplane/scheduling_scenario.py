@@ -177,6 +177,9 @@ def run(api: ApiClient) -> None:
     _schedule_pod_with_attached_device(api)
     for pod in rejected_pods:  # else later events requeue them at varying times
         api.delete(pod)
+    # A new node requeues a rejected pod whose deletion the scheduler has not seen yet: its watches are not ordered. The
+    # pods have one watch, so a scheduler that binds this pod has seen the deletions.
+    _wait_until_bound(api, api.create(make_pod("after-deletions", node="alpha")))
     _preempt(api)
     _requeue(api)
 

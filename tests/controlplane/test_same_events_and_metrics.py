@@ -91,7 +91,7 @@ def test_the_events_of_all_pods_are_equal(results: tuple[ScenarioResult, Scenari
     upstream, ours = results
     reasons = {row[1] for rows in upstream.events_by_pod.values() for row in rows}
     assert reasons == {"Scheduled", "FailedScheduling", "Preempted", "BindingConditionsPending"}
-    assert len(upstream.events_by_pod) == len(scheduling_scenario.PODS) + 6
+    assert len(upstream.events_by_pod) == len(scheduling_scenario.PODS) + 7
     assert ours.events_by_pod == upstream.events_by_pod
 
 

@@ -50,6 +50,12 @@ def mount_config(folder: Path, text: str, generation: str) -> Path:
     return file
 
 
+def replace_config(folder: Path, text: str) -> None:
+    """Replace the configuration at once: a file written in place may be read while it is empty, which is a failure."""
+    (folder / "new.yaml").write_text(text)
+    (folder / "new.yaml").rename(folder / "config.yaml")
+
+
 async def wait_for_metrics(extender: LiveExtender, *lines: str) -> None:
     """Wait until the page /metrics has these lines."""
 
@@ -93,12 +99,12 @@ def test_an_invalid_configuration_is_logged_once_with_all_errors_and_the_old_one
     async def main() -> None:
         async with live_extender(tmp_path) as extender:
             pod = extender.api_server.api.create_from_manifest(make_pod("web", cpu="2"))
-            (tmp_path / "config.yaml").write_text(INVALID)
+            replace_config(tmp_path, INVALID)
             await wait_for_metrics(extender, LAST_RELOAD_FAILED, reloads("failure", 1))
             assert (await extender.filter(pod, "n1", "n2"))["NodeNames"] == ["n1"]
             (tmp_path / "config.yaml").unlink()
             await wait_for_metrics(extender, LAST_RELOAD_FAILED, reloads("failure", 2))
-            (tmp_path / "config.yaml").write_text(WITHOUT_FIT)
+            replace_config(tmp_path, WITHOUT_FIT)
             await wait_for_metrics(extender, LAST_RELOAD_SUCCEEDED, reloads("failure", 2), reloads("success", 1))
             assert (await extender.filter(pod, "n1", "n2"))["NodeNames"] == ["n1", "n2"]
 
@@ -182,7 +188,7 @@ def test_only_pods_of_the_new_profiles_can_be_bound(tmp_path: Path) -> None:
             extender.api_server.api.guaranteed_update(PODS, "default", "waits", lambda pod: {**pod, "status": status})
             old = extender.api_server.api.create_from_manifest(make_pod("old"))
             assert (await extender.filter(old, "n1"))["NodeNames"] == ["n1"]
-            (tmp_path / "config.yaml").write_text(RENAMED)
+            replace_config(tmp_path, RENAMED)
             await wait_for_metrics(extender, reloads("success", 1))
 
             async def is_reserved() -> bool:
@@ -213,7 +219,7 @@ def test_a_change_that_requires_a_restart_is_an_error(
     async def main() -> None:
         async with live_extender(tmp_path, *flags) as extender:
             pod = {**make_pod("web", cpu="2"), "metadata": {"name": "web", "namespace": "default", "uid": "1"}}
-            (tmp_path / "config.yaml").write_text(text)
+            replace_config(tmp_path, text)
             await wait_for_metrics(extender, LAST_RELOAD_FAILED, reloads("failure", 1), reloads("success", 0))
             assert (await extender.filter(pod, "n1", "n2"))["NodeNames"] == ["n1"]
 

@@ -7,7 +7,7 @@ import msgspec
 import pytest
 
 from extender.api.kinds.node import Node
-from extender.app.node_freshness import MAX_AGE_SECONDS, WAIT_SECONDS, NodeFreshness
+from extender.app.node_freshness import MAX_AGE_SECONDS, RECOVERY_SECONDS, WAIT_SECONDS, NodeFreshness
 from extender.client.errors import ApiError, ForbiddenError
 from tests.build import make_cluster, make_node
 
@@ -15,7 +15,7 @@ NODE = make_node("n1", labels={"zone": "a"})
 
 
 class FakeReflector:
-    """A reflector whose watch fails until *recovery_time*."""
+    """A reflector whose watch fails from time 0 until *recovery_time*; with recovery_time=-inf it never failed."""
 
     def __init__(self, clock: "FakeClock", recovery_time: float) -> None:
         self.clock, self.recovery_time = clock, recovery_time
@@ -23,6 +23,10 @@ class FakeReflector:
     @property
     def last_error(self) -> str:
         return "nodes: no response" if self.clock.time < self.recovery_time else ""
+
+    @property
+    def recovered_at(self) -> float:
+        return self.recovery_time if self.clock.time >= self.recovery_time else float("-inf")
 
     def compute_staleness(self, now: float) -> float:
         return now
@@ -72,7 +76,8 @@ NEWER = msgspec.structs.replace(NODE, metadata=msgspec.structs.replace(NODE.meta
 
 
 def test_a_node_is_used_at_once_while_the_watch_works_or_failed_just_now() -> None:
-    assert find_problem(100, recovery_time=0) == ("", 0, 0)
+    assert find_problem(100, recovery_time=float("-inf")) == ("", 0, 0)
+    assert find_problem(100, recovery_time=100 - RECOVERY_SECONDS) == ("", 0, 0)
     assert find_problem(MAX_AGE_SECONDS, recovery_time=1000) == ("", 0, 0)
 
 
@@ -80,6 +85,13 @@ def test_a_node_that_changed_during_an_outage_is_a_problem_although_the_watch_wo
     assert (
         find_problem(100, recovery_time=102, result=CORDONED)[0] == "node n1 changed while nodes could not be watched"
     )
+
+
+def test_a_node_is_read_just_after_the_watch_works_again_because_its_events_may_not_have_arrived() -> None:
+    changed = "node n1 changed while nodes could not be watched"
+    for seconds in (0.0, RECOVERY_SECONDS - 0.1):
+        assert find_problem(100 + seconds, recovery_time=100) == ("", 1, 0)
+        assert find_problem(100 + seconds, recovery_time=100, result=CORDONED) == (changed, 1, 0)
 
 
 def test_a_binding_waits_for_the_watch_and_reads_the_node() -> None:

@@ -52,9 +52,12 @@ def test_fault_1_the_watch_resumes_after_a_server_restart() -> None:
                 await asyncio.sleep(20)
                 assert reflector.synced.is_set()
                 assert reflector.last_error.endswith(": connection refused")
+                assert reflector.recovered_at == float("-inf")
+                start_time = reflector.clock.monotonic()
                 await server.start()
                 server.respond(PODS, Stream([modified("a", 7), SILENCE]))
                 await asyncio.sleep(35)
+                assert start_time < reflector.recovered_at <= start_time + 35
                 assert (recorded.deltas, reflector.last_error) == (["+a@1", "a@1>6", "a@6>7"], "")
                 assert (watched_versions(server), list_count(server)) == (["5", "6"], 1)
 
