@@ -35,6 +35,41 @@ def make_pod_group(
     )
 
 
+def make_composite_group(
+    name: str = "root",
+    *,
+    min_group_count: int | None = None,
+    parent: str = "",
+    topology: str = "",
+    created: str = "2026-01-01T00:00:00Z",
+    **spec_fields: Any,
+) -> Any:
+    """Make a composite pod group with the gang policy, or the basic one without *min_group_count*.
+
+    *parent* is the name of the composite pod group above it; the other arguments are those of `make_pod_group`.
+    """
+    policy: dict[str, Any] = {"basic": {}} if min_group_count is None else {"gang": {"minGroupCount": min_group_count}}
+    spec: dict[str, Any] = {"schedulingPolicy": policy, **spec_fields}
+    if parent:
+        spec["parentCompositePodGroupName"] = parent
+    if topology:
+        spec["schedulingConstraints"] = {"topology": [{"key": topology}]}
+    metadata = {"name": name, "namespace": "default", "uid": f"uid-{name}", "creationTimestamp": created}
+    return make_object(
+        {
+            "apiVersion": "scheduling.k8s.io/v1alpha3",
+            "kind": "CompositePodGroup",
+            "metadata": metadata,
+            "spec": spec,
+        }
+    )
+
+
+def make_child_group(name: str, *, parent: str = "root", **more: Any) -> Any:
+    """Make a pod group below the composite pod group *parent*."""
+    return make_pod_group(name, parentCompositePodGroupName=parent, **more)
+
+
 def make_group_member(
     name: str, *, node: str = "", group: str = "ring", spec: Mapping[str, Any] | None = None, **more: Any
 ) -> Pod:

@@ -22,6 +22,11 @@
   resources: [podgroups]
   verbs: [list, watch]
 {{- end }}
+{{- if .Values.scheduler.featureGates.CompositePodGroup }}
+- apiGroups: [scheduling.k8s.io]
+  resources: [compositepodgroups]
+  verbs: [list, watch]
+{{- end }}
 {{- if .Values.permissions.coscheduling }}
 - apiGroups: [scheduling.x-k8s.io]
   resources: [podgroups]

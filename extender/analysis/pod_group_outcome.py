@@ -9,16 +9,19 @@ from dataclasses import dataclass, replace
 from random import Random
 from typing import Any
 
+from extender.analysis.group_tree import GroupTree, describe_tree
 from extender.analysis.pending_pods import list_pending_pods
 from extender.analysis.pod_group_shortfall import GroupShortfall, count_members, find_shortfall
 from extender.analysis.text_table import format_count
 from extender.api.kinds.pod import Pod
 from extender.cache.cache import Cache
+from extender.cache.group_hierarchy import GroupKey
 from extender.cache.pod_groups import get_pod_group_key
 from extender.cache.pod_info import PodInfo
 from extender.cycle.decision import ScheduleFailure
 from extender.cycle.node_sampling import NodeSampler
 from extender.cycle.plugin_runtime import PluginRuntime
+from extender.cycle.pod_group.hierarchy import find_root_key, list_keys_of_tree, make_pod_group_info
 from extender.cycle.pod_group_cycle import get_member_sort_key, make_group_attempt, schedule_pod_group
 from extender.cycle.pod_group_members import GroupDecision, MemberFailure
 from extender.cycle.pre_enqueue import run_pre_enqueue_plugins
@@ -34,8 +37,11 @@ class PodGroupOutcome:
     Attributes:
         group: `namespace/name`.
         member_count: the number of members that were scheduled together.
-        decision: the decision for the group.
+        decision: the decision for the group, or for the composite pod group above it.
         member_index: the position of the pod among these members, from 0.
+        pod: the pod.
+        composite_group: `namespace/name` of the composite pod group that was scheduled; empty if there is none.
+        tree: the groups below this composite pod group; None if there is none.
         shortfall: what the group lacks; None if it can be scheduled now, or if this was not asked.
         is_held: whether PreEnqueue rejects the pod, so that its group is not scheduled.
     """
@@ -44,6 +50,9 @@ class PodGroupOutcome:
     member_count: int
     decision: GroupDecision
     member_index: int
+    pod: Pod
+    composite_group: str = ""
+    tree: GroupTree | None = None
     shortfall: GroupShortfall | None = None
     is_held: bool = False
 
@@ -53,7 +62,9 @@ class PodGroupOutcome:
         failure = self.decision.get_member_failure(self.member_index)
         if failure is not None and self.decision.waits_for_preemption:
             return failure.nominated_node or ""
-        member = self.decision.members[self.member_index] if self.member_index < len(self.decision.members) else None
+        if failure is not None and self.composite_group:
+            return ""  # its pod group fails, but the composite pod group may be scheduled without it
+        member = self.decision.find_member(self.pod)
         return member.node_name if member is not None and self.decision.is_feasible else ""
 
     @property
@@ -72,11 +83,17 @@ class PodGroupOutcome:
         plans = [plan for failure in failures for plan in failure.post_filter_plans.values()]
         return [pod.key for plan in plans if isinstance(plan, PreemptionPlan) for pod in plan.best_candidate.victims]
 
+    @property
+    def is_scheduled(self) -> bool:
+        """Whether the group, with the composite pod group above it, can be scheduled now."""
+        return self.decision.status.is_success
+
     def format_lines(self) -> list[str]:
         """Return the outcome as text."""
         other_members = format_count(self.member_count - 1, "other pod")
         attempt = "which PreEnqueue holds" if self.is_held else f"scheduled together with {other_members}"
-        lines = ["", f"  As a member of pod group {self.group}, {attempt}"]
+        parent = f" of composite pod group {self.composite_group}" if self.composite_group else ""
+        lines = ["", f"  As a member of pod group {self.group}{parent}, {attempt}"]
         if not self.message:
             return [*lines, f"    the pod goes to {self.node}"]
         if self.node:
@@ -95,6 +112,7 @@ class PodGroupOutcome:
                 else "    the group is scheduled without this pod"
             )
         shortfall_lines = self.shortfall.format_lines() if self.shortfall is not None else []
+        shortfall_lines += self.tree.format_lines() if self.tree is not None and not self.is_scheduled else []
         return [*lines, f"    message of the pod: {self.message}", *shortfall_lines]
 
     def to_values(self) -> dict[str, Any]:
@@ -103,7 +121,7 @@ class PodGroupOutcome:
         return {
             "name": self.group,
             "members": self.member_count,
-            "scheduled": decision.status.is_success,
+            "scheduled": self.is_scheduled,
             "waitsForPreemption": decision.waits_for_preemption,
             "placement": decision.placement.name or None,
             "message": decision.status.message,
@@ -111,6 +129,7 @@ class PodGroupOutcome:
             "podMessage": self.message or None,
             "victims": self.victims,
             "shortfall": self.shortfall.to_values() if self.shortfall is not None else None,
+            "tree": self.tree.to_values() if self.tree is not None else None,
         }
 
 
@@ -127,7 +146,7 @@ class PodGroupSimulator:
         """
         self._rng = rng or Random(0)  # noqa: S311  reproducible
         self._cache, self._profiles, self._runtime = cache, profiles, runtime
-        self._decisions: dict[str, tuple[list[str], GroupDecision]] = {}
+        self._decisions: dict[GroupKey, tuple[list[str], GroupDecision]] = {}
         self._shortfalls: dict[str, GroupShortfall | None] = {}
 
     def get_outcome(self, pod: Pod) -> PodGroupOutcome | None:
@@ -138,13 +157,21 @@ class PodGroupSimulator:
         key, profile = get_pod_group_key(pod), self._profiles.get(pod.spec.scheduler_name)
         if key is None or profile is None or profile.pod_group_settings is None:
             return None
-        if key not in self._decisions:
-            self._decisions[key] = self._schedule_group(key, profile)
-        uids, decision = self._decisions[key]
+        root = find_root_key(key, self._cache.snapshot(), profile.pod_group_settings)
+        if root not in self._decisions:
+            self._decisions[root] = self._schedule_group(key, profile)
+        uids, decision = self._decisions[root]
         uid = pod.metadata.uid or pod.key
         if uid not in uids:
             return None
-        return PodGroupOutcome(key, len(uids), decision, uids.index(uid))
+        tree = self._describe_tree(root, decision)
+        return PodGroupOutcome(
+            key, len(uids), decision, uids.index(uid), pod, root.object_key if root.is_composite else "", tree
+        )
+
+    def _describe_tree(self, root: GroupKey, decision: GroupDecision) -> GroupTree | None:
+        snapshot = self._cache.snapshot()
+        return describe_tree(make_pod_group_info(root, snapshot), snapshot, decision) if root.is_composite else None
 
     def get_held_outcome(self, pod: Pod, status: Status) -> PodGroupOutcome | None:
         """Return the outcome for a pending pod that PreEnqueue rejects with *status*; None if it has no group."""
@@ -153,8 +180,21 @@ class PodGroupSimulator:
             return None
         snapshot = self._cache.snapshot()
         decision = GroupDecision(status, member_failures=(MemberFailure(status),))
+        root = find_root_key(key, snapshot, profile.pod_group_settings)
+        shortfall = None if root.is_composite else count_members(key, snapshot)
         return PodGroupOutcome(
-            key, len(snapshot.pod_group(key).pending), decision, 0, count_members(key, snapshot), is_held=True
+            key,
+            sum(
+                len(snapshot.pod_group(group).pending)
+                for group in list_keys_of_tree(key, snapshot, profile.pod_group_settings)
+            ),
+            decision,
+            0,
+            pod,
+            root.object_key if root.is_composite else "",
+            self._describe_tree(root, decision),
+            shortfall,
+            is_held=True,
         )
 
     def explain_outcome(self, pod: Pod) -> PodGroupOutcome | None:
@@ -165,22 +205,27 @@ class PodGroupSimulator:
         return replace(outcome, shortfall=self._get_shortfall(outcome.group, profile))
 
     def _get_shortfall(self, key: str, profile: Profile) -> GroupShortfall | None:
+        """Return what the pod group *key* lacks; None for a composite pod group, which `GroupTree` describes."""
+        root = find_root_key(key, self._cache.snapshot(), profile.get_pod_group_settings())
+        if root.is_composite:
+            return None
         if key not in self._shortfalls:
-            uids, decision = self._decisions[key]
+            uids, decision = self._decisions[root]
             snapshot = self._cache.snapshot()
             pods = [snapshot.make_pod_info(self._cache.pending_pods[uid]) for uid in uids]
             self._shortfalls[key] = (
                 None
                 if decision.status.is_success or not decision.status.is_rejected
-                else find_shortfall(make_group_attempt(pods, profile, self._runtime, self._rng), snapshot)
+                else find_shortfall(make_group_attempt(pods, snapshot, profile, self._runtime, self._rng), snapshot)
             )
         return self._shortfalls[key]
 
     def _schedule_group(self, key: str, profile: Profile) -> tuple[list[str], GroupDecision]:
         """Return the uids of the members that pass PreEnqueue, in scheduling order, and the decision for the group."""
         snapshot = self._cache.snapshot()
+        keys = list_keys_of_tree(key, snapshot, profile.get_pod_group_settings())
         pods = sorted(list_pending_pods(self._cache, self._profiles), key=lambda pod: get_member_sort_key(pod, 0.0))
-        members = [snapshot.make_pod_info(pod) for pod in pods if get_pod_group_key(pod) == key]
+        members = [snapshot.make_pod_info(pod) for group in keys for pod in pods if get_pod_group_key(pod) == group]
         rejections = {pod_info.uid: self._run_pre_enqueue_plugins(pod_info) for pod_info in members}
         rejected_members = [pod_info for pod_info in members if rejections[pod_info.uid] is not None]
         members = [pod_info for pod_info in members if rejections[pod_info.uid] is None]

@@ -19,7 +19,9 @@ CLAIM_KINDS: Final = ("PersistentVolumeClaim", "PersistentVolume", "StorageClass
 _ATTACHMENT_KINDS: Final = ("CSINode", "CSIDriver", "CSIStorageCapacity", "VolumeAttachment")
 _DEVICE_KINDS: Final = ("ResourceClaim", "ResourceClaimTemplate", "ResourceSlice", "DeviceClass")
 _SPREADING_CONTROLLERS: Final = ("ReplicationController", "ReplicaSet", "StatefulSet")
-_POD_GROUP_KINDS: Final = ("PodGroup", "CoschedulingPodGroup")
+GROUP_KINDS: Final = ("PodGroup", "CompositePodGroup", "CoschedulingPodGroup")
+"""The kinds of groups of pods."""
+
 _CLAIM_PLUGINS: Final = frozenset(("VolumeBinding", "VolumeRestrictions", "VolumeZone", "NodeVolumeLimits"))
 _SPREADING_PLUGINS: Final = frozenset(("PodTopologySpread", "SelectorSpread", "ServiceAffinity"))
 
@@ -72,7 +74,9 @@ def _iterate_pod_group_kinds(pod: Pod, profile: Profile) -> Iterator[str]:
     if profile.pod_group_settings is None:
         return
     if not profile.pod_group_settings.coscheduling:
-        yield from ("PodGroup",) if pod.spec.scheduling_group is not None else ()
+        if pod.spec.scheduling_group is not None:
+            yield "PodGroup"
+            yield from ("CompositePodGroup",) if profile.pod_group_settings.composite_groups else ()
     elif pod.metadata.labels.get(POD_GROUP_LABEL):
         yield "CoschedulingPodGroup"
 
@@ -124,7 +128,7 @@ def list_missing_kinds(
         scored: whether the result depends on scores.
         preempts: whether the result depends on victims of a preemption.
     """
-    relevant_kinds = {*CLAIM_KINDS, "ResourceClaim", "ResourceSlice", "DeviceClass", "PriorityClass", *_POD_GROUP_KINDS}
+    relevant_kinds = {*CLAIM_KINDS, "ResourceClaim", "ResourceSlice", "DeviceClass", "PriorityClass", *GROUP_KINDS}
     if not pod.spec.resource_claims:
         relevant_kinds -= {"ResourceClaim", "ResourceSlice", "DeviceClass"}
     elif all(claim.resource_claim_name is None for claim in pod.spec.resource_claims):

@@ -18,6 +18,7 @@ from extender.cache.cache import Cache
 from extender.cache.pod_groups import get_pod_group_key
 from extender.cycle.decision import ScheduleFailure, ScheduleResult
 from extender.cycle.plugin_runtime import PluginRuntime
+from extender.cycle.pod_group.hierarchy import list_keys_of_tree
 from extender.cycle.pod_group_cycle import get_member_sort_key
 from extender.cycle.pod_group_members import GroupDecision
 from extender.framework.extension_points import QueueSortEntry
@@ -239,11 +240,12 @@ class _SimulationRun:
         Source: pkg/scheduler/schedule_one_podgroup.go, Scheduler.podGroupInfoForPod, Scheduler.frameworkForPodGroup,
         Scheduler.podGroupSchedulingDefaultAlgorithm (1.36).
         """
-        key = get_pod_group_key(self.queue[first_index])
+        snapshot, settings = self._cache.snapshot(), profile.get_pod_group_settings()
+        keys = list_keys_of_tree(get_pod_group_key(self.queue[first_index]) or "", snapshot, settings)
         later_member_indices = (
             queue_index
             for queue_index in range(first_index + 1, len(self.queue))
-            if get_pod_group_key(self.queue[queue_index]) == key
+            if get_pod_group_key(self.queue[queue_index]) in keys
         )
         member_indices = [
             first_index,
@@ -253,7 +255,12 @@ class _SimulationRun:
                 if queue_index not in self._placements and not self._is_rejected_by_pre_enqueue(queue_index)
             ),
         ]
-        member_indices.sort(key=lambda queue_index: get_member_sort_key(self.queue[queue_index], 0.0))
+        member_indices.sort(
+            key=lambda queue_index: (
+                keys.index(get_pod_group_key(self.queue[queue_index]) or ""),
+                get_member_sort_key(self.queue[queue_index], 0.0),
+            )
+        )
         pods = [self.queue[queue_index] for queue_index in member_indices]
         decision = self._placer.find_nodes_of_group(pods, profile)
         for member_index, index in enumerate(member_indices):
@@ -261,10 +268,8 @@ class _SimulationRun:
 
     def _record_group_member(self, index: int, group_decision: GroupDecision, member_index: int) -> None:
         pod = self.queue[index]
-        failure, decision = (
-            group_decision.get_member_failure(member_index),
-            group_decision.members[member_index].decision if member_index < len(group_decision.members) else None,
-        )
+        failure, member = group_decision.get_member_failure(member_index), group_decision.find_member(pod)
+        decision = None if member is None else member.decision
         if failure is None:
             if isinstance(decision, ScheduleResult):
                 self._record(index, self._placer.assume(pod, decision))

@@ -118,6 +118,19 @@ class GroupShortfallResult(AnswerPart):
     nearest_nodes: Annotated[list[NearestNode], Meta(description="The nodes nearest to fitting for this member.")]
 
 
+class GroupOfTreeResult(AnswerPart):
+    """A group of a tree of pod groups."""
+
+    name: str
+    parent: Annotated[str | None, Meta(description="The composite pod group above; null for the root.")]
+    composite: Annotated[bool, Meta(description="Whether it is a composite pod group.")]
+    min_count: Annotated[int, Meta(description="The pods or child groups that must be scheduled at the same time.")]
+    members: Annotated[int, Meta(description="Its pods or child groups.")]
+    scheduled: Annotated[int, Meta(description="Its pods with a node, or its child groups that fit.")]
+    fits: Annotated[bool, Meta(description="Whether it can be scheduled, if the groups above it can be.")]
+    message: Annotated[str | None, Meta(description="Why not; null if it can be.")]
+
+
 class PodGroupResult(AnswerPart):
     """The result of scheduling the pod's group."""
 
@@ -132,6 +145,10 @@ class PodGroupResult(AnswerPart):
     victims: list[PodKey]
     shortfall: Annotated[
         GroupShortfallResult | None, Meta(description="What the group lacks; null if it can be scheduled now.")
+    ]
+    tree: Annotated[
+        list[GroupOfTreeResult] | None,
+        Meta(description="The groups of its composite pod group, the root first; null without a composite pod group."),
     ]
 
 

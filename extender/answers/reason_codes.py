@@ -158,9 +158,12 @@ _EXACT: Final = {
 
 _PATTERNS: Final = (
     (r"waiting for scheduling gates:|^not enqueued because of SchedulingGates:", ReasonCode.SCHEDULING_GATED),
-    (r"waiting for minCount pods from a gang to appear", ReasonCode.POD_GROUP_INCOMPLETE),
-    (r"waiting for pods's pod group|podgroup\S* \S+ not found|pod group for pod not found",
-     ReasonCode.POD_GROUP_NOT_FOUND),
+    (r"waiting for minCount pods from a gang to appear|tree to meet quorum", ReasonCode.POD_GROUP_INCOMPLETE),
+    (
+        r"waiting for pods's pod group|podgroup\S* \S+ not found|pod group for pod not found"
+        r"|failed to build hierarchy snapshot",
+        ReasonCode.POD_GROUP_NOT_FOUND,
+    ),
     (
         r"pod group is unschedulable|minCount \(\w+\)|waiting for minCount pods from a gang to be scheduled"
         r"|workload aware preemption is|no pods from pod group are assigned",

@@ -18,6 +18,7 @@ from extender.api.defaults import (
     default_host_port,
     fill_requests_from_limits,
 )
+from extender.api.kinds.composite_pod_group import CompositePodGroup
 from extender.api.kinds.devices import (
     DeviceRequest,
     DeviceSubRequest,
@@ -49,6 +50,7 @@ _NAMESPACED_KINDS: Final = (
     ResourceClaim,
     ResourceClaimTemplate,
     PodGroup,
+    CompositePodGroup,
 )
 
 

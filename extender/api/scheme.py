@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from types import MappingProxyType
 
+from extender.api.kinds.composite_pod_group import CompositePodGroup
 from extender.api.kinds.coscheduling_pod_group import CoschedulingPodGroup
 from extender.api.kinds.devices import (
     DeviceClass,
@@ -41,6 +42,7 @@ _KINDS_BY_VERSION: tuple[tuple[str, tuple[type[KubernetesObject], ...]], ...] = 
     ("scheduling.k8s.io/v1", (PriorityClass,)),
     ("scheduling.k8s.io/v1beta1", (PriorityClass, PodGroup)),
     ("scheduling.k8s.io/v1alpha2", (PodGroup,)),
+    ("scheduling.k8s.io/v1alpha3", (PodGroup, CompositePodGroup)),
     ("scheduling.x-k8s.io/v1alpha1", (CoschedulingPodGroup,)),
     ("storage.k8s.io/v1", _STORAGE),
     ("storage.k8s.io/v1beta1", _STORAGE),

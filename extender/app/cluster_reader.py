@@ -17,7 +17,7 @@ from extender.analysis.input.workload_pods import make_workload_pods
 from extender.analysis.input.workloads import WORKLOAD_VERSIONS, Workload
 from extender.analysis.pod_selection import PodFinder, PodSelection, WorkloadName, parse_workload_name
 from extender.analysis.recorded_cluster import Recording
-from extender.analysis.required_kinds import get_plural, list_required_kinds
+from extender.analysis.required_kinds import GROUP_KINDS, get_plural, list_required_kinds
 from extender.api.codec import DecodeError, decode
 from extender.api.coscheduling import POD_GROUP_LABEL
 from extender.api.defaulting import set_priority
@@ -25,6 +25,7 @@ from extender.api.kinds.affinity import PodAffinity, PodAntiAffinity
 from extender.api.kinds.disruption import PriorityClass
 from extender.api.kinds.meta import KubernetesObject
 from extender.api.kinds.pod import Pod
+from extender.api.kinds.pod_group import PodGroup
 from extender.api.kinds.workload import ReplicaSet
 from extender.api.scheme import KINDS
 from extender.app.server_release import parse_server_version
@@ -45,9 +46,7 @@ ReadProgress = Callable[[int, int], None]
 """A function that is called with the number of listed kinds and the number of kinds to list."""
 
 _CONNECTION: Final = ClientConnection(qps=50.0, burst=100)
-_NAMESPACED_KINDS: Final = frozenset(
-    ("Service", "ReplicationController", "ReplicaSet", "StatefulSet", "PodGroup", "CoschedulingPodGroup")
-)
+_NAMESPACED_KINDS: Final = frozenset(("Service", "ReplicationController", "ReplicaSet", "StatefulSet", *GROUP_KINDS))
 """Kinds of which only the objects in the namespace of a pod matter for that pod."""
 
 _KINDS: Final[Mapping[str, type[KubernetesObject]]] = {
@@ -111,6 +110,9 @@ class ClusterReader:
             "CoschedulingPodGroup": any(POD_GROUP_LABEL in pod.metadata.labels for pod in pods),
         }
         await self._list_concurrently([self._list_kind(kind) for kind, is_used in group_kinds.items() if is_used])
+        groups = [obj for obj in self._cluster.objects if isinstance(obj, PodGroup)]
+        if any(group.spec.parent_composite_pod_group_name is not None for group in groups):
+            await self._list_concurrently([self._list_kind("CompositePodGroup")])
         return dataclasses.replace(self._make_recording(server), kubernetes_version=version)
 
     async def read_version(self) -> str:

@@ -5,6 +5,7 @@ import logging
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
+from extender.api.kinds.composite_pod_group import CompositePodGroup
 from extender.api.kinds.coscheduling_pod_group import CoschedulingPodGroup
 from extender.api.kinds.devices import DeviceTaintRule
 from extender.api.kinds.disruption import PodDisruptionBudget
@@ -63,6 +64,8 @@ def list_kinds_to_watch(setup: SchedulerSetup) -> list[type[KubernetesObject]]:
                 kinds[kind] = None
         if profile.pod_group_settings is not None:
             kinds[PodGroup] = None
+        if profile.get_pod_group_settings().composite_groups:
+            kinds[CompositePodGroup] = None
     if setup.gates.coscheduling:
         del kinds[PodGroup]
         kinds[CoschedulingPodGroup] = None

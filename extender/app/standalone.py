@@ -121,6 +121,7 @@ class StandaloneScheduler:
             max_in_unschedulable_pods_seconds,
             "SchedulerPopFromBackoffQ" in setup.gates,
             "GenericWorkload" in setup.gates,
+            "CompositePodGroup" in setup.gates,
         )
         return make_scheduling_queue(
             setup.profiles,

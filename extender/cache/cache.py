@@ -12,6 +12,7 @@ import weakref
 from collections.abc import Mapping
 from typing import TypeVar
 
+from extender.api.kinds.composite_pod_group import CompositePodGroup
 from extender.api.kinds.node import Node
 from extender.api.kinds.pod import Pod
 from extender.cache.assumed_pods import AssumedPods, AssumeError
@@ -36,15 +37,26 @@ class Cache:
     The cache is not thread-safe: one thread writes it and takes snapshots. Any thread may read the snapshots.
     """
 
-    __slots__ = ("_assigned", "_assumed", "_base_snapshot", "_pending", "_snapshot_ref", "_tables")
+    __slots__ = (
+        "_assigned",
+        "_assumed",
+        "_base_snapshot",
+        "_has_composite_groups",
+        "_pending",
+        "_snapshot_ref",
+        "_tables",
+    )
 
     def __init__(self, gates: FeatureGates | None = None) -> None:
         """Create an empty cache.
 
         Args:
-            gates: the feature gates, which decide how the requests of a pod are counted; None means the default gates.
+            gates: the feature gates, which decide how the requests of a pod are counted, and whether composite pod
+                groups are stored; None means the default gates.
         """
-        self._tables = ClusterTables(SignatureCache(Symbols(), make_pod_resources_options(gates or FeatureGates())))
+        gates = gates or FeatureGates()
+        self._tables = ClusterTables(SignatureCache(Symbols(), make_pod_resources_options(gates)))
+        self._has_composite_groups = "CompositePodGroup" in gates
         self._snapshot_ref: weakref.ref[Snapshot] | None = None
         self._base_snapshot: Snapshot | None = None
         self._assumed = AssumedPods()
@@ -73,6 +85,7 @@ class Cache:
         child._base_snapshot = self.snapshot()  # while it is alive, this cache does not write the shared arrays
         child._tables = child._base_snapshot.tables.fork()
         child._snapshot_ref, child._assumed = None, AssumedPods()
+        child._has_composite_groups = self._has_composite_groups
         child._assigned, child._pending = dict(self._assigned), dict(self._pending)
         return child
 
@@ -120,8 +133,12 @@ class Cache:
             self._get_writable_tables().remove_node(name)
 
     def add_or_update_object(self, obj: ApiObject) -> None:
-        """Add or replace an object that is neither a node nor a pod."""
-        self._get_writable_tables().add_or_update_object(obj)
+        """Add or replace an object that is neither a node nor a pod.
+
+        Composite pod groups are ignored without the feature gate CompositePodGroup.
+        """
+        if self._has_composite_groups or not isinstance(obj, CompositePodGroup):
+            self._get_writable_tables().add_or_update_object(obj)
 
     def remove_object(self, kind: type[ApiObject], key: str) -> None:
         """Remove an object that is neither a node nor a pod; an unknown key is ignored."""

@@ -1,12 +1,16 @@
 """Keep all tables of a cluster consistent when nodes, pods and other objects are added, updated or removed."""
 
 from collections.abc import Mapping
+from typing import Any
 
 import numpy as np
 
+from extender.api.kinds.composite_pod_group import CompositePodGroup
 from extender.api.kinds.node import Node
+from extender.api.kinds.pod_group import PodGroup
 from extender.api.kinds.workload import Namespace
 from extender.basics.copy_on_write import CopyOnWriteDict
+from extender.cache.group_hierarchy import get_parent_key, make_group_key
 from extender.cache.node_lists import NodeLists
 from extender.cache.pod_batch import PodBatch
 from extender.cache.pod_groups import PodGroupTable
@@ -19,7 +23,7 @@ from extender.cache.tables.claim_uses import ResourceClaimUseTable
 from extender.cache.tables.history import HistoryId, HistoryPosition
 from extender.cache.tables.host_ports import HostPortTable
 from extender.cache.tables.node_table import NodeTable, is_heartbeat
-from extender.cache.tables.object_store import ApiObject, ObjectStore
+from extender.cache.tables.object_store import ApiObject, ObjectStore, get_object_key
 from extender.cache.tables.selector_counts import SelectorCountTable
 from extender.cache.tables.symbols import CPU, MEMORY, Symbols
 from extender.cache.tables.volume_uses import NO_USES, VolumeUseTable
@@ -275,15 +279,28 @@ class ClusterTables:
 
     def add_or_update_object(self, obj: ApiObject) -> None:
         """Add or replace an object that is neither a node nor a pod."""
+        if isinstance(obj, PodGroup | CompositePodGroup):
+            self._set_group_parent(type(obj), get_object_key(obj), obj)
         self.objects.add_or_update(obj)
         if isinstance(obj, Namespace):
             self._set_namespace_labels(obj.metadata.name, obj.metadata.labels)
 
     def remove_object(self, kind: type[ApiObject], key: str) -> None:
         """Remove an object that is neither a node nor a pod; an unknown key is ignored."""
+        if kind is PodGroup or kind is CompositePodGroup:
+            self._set_group_parent(kind, key, None)
         self.objects.remove(kind, key)
         if kind is Namespace:
             self._set_namespace_labels(key, None)
+
+    def _set_group_parent(self, kind: type[Any], key: str, group: PodGroup | CompositePodGroup | None) -> None:
+        """Update the children of composite pod groups before the group *key* is replaced by *group*, or removed."""
+        old_group: PodGroup | CompositePodGroup | None = self.objects.get(kind, key)
+        self.pod_groups.set_parent(
+            make_group_key(key)._replace(is_composite=kind is CompositePodGroup),
+            None if old_group is None else get_parent_key(old_group),
+            None if group is None else get_parent_key(group),
+        )
 
     def _set_namespace_labels(self, name: str, labels: dict[str, str] | None) -> None:
         if self.selector_counts.namespace_labels.get(name) == labels:

@@ -4,11 +4,12 @@ Source: pkg/scheduler/schedule_one.go, Scheduler.ScheduleOne;
 pkg/scheduler/framework/plugins/gangscheduling/gangscheduling.go, GangScheduling.PreEnqueue (1.36).
 """
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass, field
 
 from extender.api.kinds.pod import Pod
 from extender.basics.copy_on_write import CopyOnWriteDict
+from extender.cache.group_hierarchy import GroupKey
 from extender.cache.pod_info import AssignedPodInfo
 
 
@@ -44,18 +45,35 @@ NO_MEMBERS = PodGroupMembers()
 
 
 class PodGroupTable:
-    """Pod groups that have members, by `namespace/name`."""
+    """Pod groups that have members, by `namespace/name`, and the children of composite pod groups."""
 
-    __slots__ = ("_groups",)
+    __slots__ = ("_children", "_groups")
 
     def __init__(self) -> None:
         self._groups: CopyOnWriteDict[str, PodGroupMembers] = CopyOnWriteDict(PodGroupMembers.copy)
+        self._children: CopyOnWriteDict[GroupKey, dict[GroupKey, None]] = CopyOnWriteDict(dict)
 
     def fork(self) -> "PodGroupTable":
         """Return a copy-on-write copy of the table."""
         child = object.__new__(PodGroupTable)
-        child._groups = self._groups.fork()
+        child._groups, child._children = self._groups.fork(), self._children.fork()
         return child
+
+    def set_parent(self, child: GroupKey, old_parent: GroupKey | None, parent: GroupKey | None) -> None:
+        """Move the group *child* from *old_parent* to *parent*; None stands for no parent."""
+        if old_parent == parent:
+            return
+        if old_parent is not None:
+            children = self._children.get_writable(old_parent, dict)
+            children.pop(child, None)
+            if not children:
+                self._children.remove(old_parent)
+        if parent is not None:
+            self._children.get_writable(parent, dict)[child] = None
+
+    def get_children(self, parent: GroupKey) -> Collection[GroupKey]:
+        """Return the groups that name *parent* as their parent; *parent* need not exist."""
+        return self._children.get(parent) or ()
 
     def assigned_members(self) -> Iterator[AssignedPodInfo]:
         """Return the assigned members of all groups."""

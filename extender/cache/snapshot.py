@@ -11,9 +11,12 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from extender.api.kinds.composite_pod_group import CompositePodGroup
 from extender.api.kinds.node import Node
 from extender.api.kinds.pod import Pod
+from extender.api.kinds.pod_group import PodGroup
 from extender.cache.cluster_tables import ClusterTables
+from extender.cache.group_hierarchy import Group, GroupKey
 from extender.cache.pod_groups import PodGroupMembers
 from extender.cache.pod_info import AssignedPodInfo, PodInfo
 from extender.cache.tables.affinity_terms import AffinityTerm
@@ -244,6 +247,16 @@ class Snapshot:
     def pod_group(self, key: str) -> PodGroupMembers:
         """Return the pending and assigned members of the pod group *key* (`namespace/name`)."""
         return self._tables.pod_groups.get(key)
+
+    def get_group(self, key: GroupKey) -> Group | None:
+        """Return the pod group or composite pod group *key*; None if it does not exist."""
+        if key.is_composite:
+            return self._tables.objects.get(CompositePodGroup, key.object_key)
+        return self._tables.objects.get(PodGroup, key.object_key)
+
+    def child_groups(self, key: GroupKey) -> Collection[GroupKey]:
+        """Return the keys of the groups that name the composite pod group *key* as their parent."""
+        return self._tables.pod_groups.get_children(key)
 
     def assigned_group_members(self) -> Iterator[AssignedPodInfo]:
         """Return the assigned members of all pod groups."""

@@ -61,6 +61,7 @@ _TABLE: Final[tuple[tuple[str, Mapping[str, str], Mapping[str, str]], ...]] = (
     ("policy/v1", {"PodDisruptionBudget": "poddisruptionbudgets"}, {}),
     ("scheduling.k8s.io/v1", {}, {"PriorityClass": "priorityclasses"}),
     ("scheduling.k8s.io/v1beta1", {"PodGroup": "podgroups"}, {}),
+    ("scheduling.k8s.io/v1alpha3", {"CompositePodGroup": "compositepodgroups"}, {}),
     ("scheduling.x-k8s.io/v1alpha1", {"CoschedulingPodGroup": "podgroups"}, {}),
     (
         "storage.k8s.io/v1",

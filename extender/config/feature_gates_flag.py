@@ -59,9 +59,6 @@ _DEPENDENCIES: Final[Mapping[str, tuple[str, ...]]] = {
 }
 """By gate, the gates that must be enabled if it is enabled. The mapping has the gates of all releases."""
 
-_UNSUPPORTED_GATES: Final = {"CompositePodGroup": "this scheduler does not schedule composite pod groups"}
-"""The gates that cannot be enabled, with the reason."""
-
 
 def parse_feature_gates(flag_values: Iterable[str], release: Release = DEFAULT_RELEASE) -> dict[str, bool]:
     """Return the values of the gates that the flag sets, by gate name without `kube:`. The last value of a gate counts.
@@ -78,15 +75,10 @@ def parse_feature_gates(flag_values: Iterable[str], release: Release = DEFAULT_R
     specs = FEATURE_SPECS[release.version]
     errors = [FieldError(_PATH, message) for item in items if item and (message := _parse_item(item, gates, specs))]
     gate_values = _resolve_gates(gates, release)
-    for gate in sorted(_DEPENDENCIES.keys() - _UNSUPPORTED_GATES.keys()):
+    for gate in sorted(_DEPENDENCIES.keys()):
         if gate_values.get(gate) and (disabled_dependencies := _list_disabled_dependencies(gate, gate_values)):
             names = " ".join(disabled_dependencies)
             errors.append(FieldError(_PATH, f"{gate} is enabled, but depends on features that are disabled: [{names}]"))
-    errors += [
-        FieldError(_PATH, f"{gate} is enabled, but {reason}; set {gate}=false")
-        for gate, reason in _UNSUPPORTED_GATES.items()
-        if gate_values.get(gate)
-    ]
     if errors:
         raise ConfigError(errors)
     return gates

@@ -20,6 +20,7 @@ from extender.cache.pod_info import PodInfo
 from extender.cache.snapshot import Snapshot
 from extender.cycle.node_sampling import NodeSampler
 from extender.cycle.plugin_runtime import PluginRuntime
+from extender.cycle.pod_group.hierarchy import find_root_key, make_pod_group_info, sort_members
 from extender.cycle.pod_group.post_filter import (
     FailedGroupAttempt,
     apply_post_filter_run,
@@ -30,7 +31,7 @@ from extender.cycle.pod_group.validation import validate_pod_group
 from extender.cycle.pod_group_members import POD_GROUP_UNSCHEDULABLE, GroupAttempt, GroupDecision, MemberSteps
 from extender.cycle.pod_group_placements import schedule_by_placement, schedule_in_placement
 from extender.cycle.scheduling_cycle import CycleInputs, schedule_without_extenders
-from extender.framework.pod_group_points import PodGroupInfo, PodGroupPostFilterResult
+from extender.framework.pod_group_points import PodGroupPostFilterResult
 from extender.framework.profiles import PodGroupSettings, Profile
 from extender.framework.status import Code, error_status, unschedulable_status
 
@@ -50,10 +51,17 @@ def get_member_sort_key(pod: Pod, first_active_time: float) -> tuple[int, float]
     return -(pod.spec.priority or 0), first_active_time
 
 
-def make_group_attempt(pods: Sequence[PodInfo], profile: Profile, runtime: PluginRuntime, rng: Random) -> GroupAttempt:
-    """Return an attempt for the group of *pods*. There must be at least one pod, and the order is scheduling order."""
-    namespace, _, name = (get_pod_group_key(pods[0].pod) or "").partition("/")
-    return GroupAttempt(PodGroupInfo(namespace, name), tuple(pods), profile, runtime, rng)
+def make_group_attempt(
+    pods: Sequence[PodInfo], snapshot: Snapshot, profile: Profile, runtime: PluginRuntime, rng: Random
+) -> GroupAttempt:
+    """Return an attempt for the root above the pod group of *pods*.
+
+    There must be at least one pod. The order is scheduling order; the members of a composite pod group are ordered by
+    their pod groups first.
+    """
+    object_key = get_pod_group_key(pods[0].pod) or ""
+    group = make_pod_group_info(find_root_key(object_key, snapshot, profile.get_pod_group_settings()), snapshot)
+    return GroupAttempt(group, sort_members(pods, group), profile, runtime, rng)
 
 
 def schedule_pod_group(
@@ -64,7 +72,9 @@ def schedule_pod_group(
     rng: Random,
     node_sampler: NodeSampler,
 ) -> GroupDecision:
-    """Run the whole scheduling cycle of a pod group.
+    """Run the whole scheduling cycle of a pod group, or of the composite pod group above it.
+
+    The members of the decision are in the order of `make_group_attempt`.
 
     Args:
         pods: the pending members in scheduling order. There must be at least one.
@@ -77,7 +87,7 @@ def schedule_pod_group(
     error = validate_pod_group(pods, snapshot, profile)
     if error is not None:
         return GroupDecision(error)
-    steps = run_pod_group_cycle(make_group_attempt(pods, profile, runtime, rng), snapshot)
+    steps = run_pod_group_cycle(make_group_attempt(pods, snapshot, profile, runtime, rng), snapshot)
     try:
         step = next(steps)
         while True:
@@ -158,14 +168,14 @@ def _run_cycle_with_post_filter(
     Source: pkg/scheduler/schedule_one_podgroup.go, Scheduler.podGroupCycle, Scheduler.runRootSchedulingAlgorithm
     (1.37).
     """
-    group = snapshot.get_object(PodGroup, attempt.group.key)
+    group = snapshot.get_group(attempt.group.group_key)
     member_attempt = replace(attempt, profile=replace(attempt.profile, post_filter_plugins=()))
 
     def schedule_group(snapshot: Snapshot, *, is_dry_run: bool = True) -> MemberSteps[GroupDecision]:
         decision = yield from _run_scheduling_algorithm(
             replace(member_attempt, is_dry_run=is_dry_run), snapshot, settings
         )
-        if decision.status.is_success and not any(member.status.is_success for member in decision.members):
+        if decision.status.is_success and not decision.scheduled_members:
             return replace(decision, status=POD_GROUP_UNSCHEDULABLE)
         return decision
 

@@ -16,7 +16,10 @@ from dataclasses import dataclass, field, replace
 from random import Random
 from typing import Any, Final, TypeAlias, TypeVar
 
+from extender.api.kinds.pod import Pod
+from extender.cache.group_hierarchy import GroupKey
 from extender.cache.hypothesis import Hypothesis
+from extender.cache.pod_groups import get_pod_group_key
 from extender.cache.pod_info import PodInfo
 from extender.cache.snapshot import Snapshot
 from extender.cycle.binding_cycle import (
@@ -81,7 +84,7 @@ class GroupAttempt:
     """The inputs of the scheduling cycle of a pod group.
 
     Attributes:
-        group: the pod group.
+        group: the pod group, or a composite pod group with its child groups.
         pods: the pending members in scheduling order.
         profile: the profile of the members' scheduler name.
         runtime: the runtime that calls the plugins.
@@ -95,6 +98,13 @@ class GroupAttempt:
     runtime: PluginRuntime
     rng: Random
     is_dry_run: bool = False
+
+    def select_child(self, child: PodGroupInfo) -> "GroupAttempt":
+        """Return the attempt for *child*, with its members."""
+        if child is self.group:
+            return self
+        keys = {group.key for group in child.iterate_pod_groups()}
+        return replace(self, group=child, pods=tuple(pod for pod in self.pods if get_pod_group_key(pod.pod) in keys))
 
     def make_step(self, pod: PodInfo, snapshot: Snapshot, placement: Placement) -> MemberStep:
         """Return the step that schedules *pod* on *snapshot*."""
@@ -161,6 +171,7 @@ class GroupDecision:
     Attributes:
         status: SUCCESS if the members with nodes can be bound; UNSCHEDULABLE or ERROR if no member can.
         members: the results of the members in scheduling order. After an error, the remaining members have no result.
+            For a composite pod group, the results of all pod groups that were tried.
         waits_for_preemption: whether the group can be scheduled once preemption victims are deleted.
         placement: the nodes to which the members were restricted.
         preemption_plan: the plan to preempt for the whole group; None if there is none.
@@ -169,6 +180,8 @@ class GroupDecision:
         api_plans: the plans of PodGroupPostFilter plugins with calls to the API server.
         member_failures: the failure of each member; None for a member that can be bound. If the tuple is empty, the
             failures follow from the other fields, as in 1.36.
+        children: the decisions of the child groups that were tried; none after an error.
+        pod_group_statuses: by key (`namespace/name`), the status of each pod group below a composite pod group.
         queue_status: the status by which the group is queued again; None if it is `status`. An error of a
             PodGroupPostFilter plugin does not count in the queue.
     """
@@ -181,12 +194,30 @@ class GroupDecision:
     unreserve_calls: Mapping[str, Sequence[ApiCall]] = field(default_factory=dict)
     api_plans: tuple[ApiPlan, ...] = ()
     member_failures: "tuple[MemberFailure | None, ...]" = ()
+    children: "Mapping[GroupKey, GroupDecision]" = field(default_factory=dict)
+    pod_group_statuses: Mapping[str, Status] = field(default_factory=dict)
     queue_status: Status | None = None
+
+    @property
+    def scheduled_members(self) -> "tuple[MemberResult, ...]":
+        """The members with nodes that can be bound if all groups above this one can be scheduled too.
+
+        Source: pkg/scheduler/schedule_one_podgroup.go, successfulLeafResults (1.37).
+        """
+        if not self.status.is_success:
+            return ()
+        if self.children:
+            return tuple(member for child in self.children.values() for member in child.scheduled_members)
+        return tuple(member for member in self.members if member.status.is_success)
 
     @property
     def is_feasible(self) -> bool:
         """Whether the group can be scheduled, now or once preemption victims are deleted."""
         return self.status.is_success or self.waits_for_preemption
+
+    def find_member(self, pod: Pod) -> MemberResult | None:
+        """Return the result of the member *pod*; None if it was not tried."""
+        return next((member for member in self.members if member.pod.key == pod.key), None)
 
     def get_member_failure(self, index: int) -> MemberFailure | None:
         """Return the failure of the member at *index*; None if the member can be bound.

@@ -1,13 +1,17 @@
 """Schedule a pod group on each of several placements and select the best placement.
 
 A placement is a set of nodes, such as those of a zone or a rack. All members must be on nodes of the same placement.
+The placements of a child group are parts of the placement of its composite pod group.
 
-Source: pkg/scheduler/schedule_one_podgroup.go, Scheduler.podGroupSchedulingPlacementAlgorithm (1.36).
+Source: pkg/scheduler/schedule_one_podgroup.go, Scheduler.podGroupSchedulingPlacementAlgorithm (1.36),
+Scheduler.compositePodGroupSchedulingPlacementAlgorithm (1.37).
 """
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from extender.cache.snapshot import Snapshot
+from extender.cycle.pod_group.child_groups import schedule_child_groups
 from extender.cycle.pod_group.placement_feasible import schedule_members_while_feasible
 from extender.cycle.pod_group_members import (
     ALL_NODES,
@@ -27,13 +31,20 @@ from extender.framework.status import Code, Status, error_status, unschedulable_
 NO_FEASIBLE_PLACEMENTS = "no feasible placements found"
 
 
-def schedule_by_placement(attempt: GroupAttempt, snapshot: Snapshot) -> MemberSteps[GroupDecision]:
-    """Schedule the members on each placement and return the best decision. Ties are broken at random."""
-    placements = generate_placements(attempt, snapshot)
+def schedule_by_placement(
+    attempt: GroupAttempt, snapshot: Snapshot, parent_placement: Placement = ALL_NODES
+) -> MemberSteps[GroupDecision]:
+    """Schedule the members on each placement in *parent_placement* and return the best decision.
+
+    Ties are broken at random.
+    """
+    placements = generate_placements(attempt, snapshot, parent_placement)
     if isinstance(placements, Status):
         return GroupDecision(placements)
     runner, profile_name = attempt.runtime.runner, attempt.profile.scheduler_name
-    runner.observe_event(ObservedEvent.PLACEMENTS_GENERATED, (profile_name,), len(placements))
+    is_composite = attempt.group.is_composite
+    if not is_composite:
+        runner.observe_event(ObservedEvent.PLACEMENTS_GENERATED, (profile_name,), len(placements))
     decisions: list[GroupDecision] = []
     for placement in placements:
         start_time = runner.start_timer()
@@ -41,11 +52,13 @@ def schedule_by_placement(attempt: GroupAttempt, snapshot: Snapshot) -> MemberSt
         if decision.status.code is Code.ERROR:
             return decision
         labels = ("feasible" if decision.is_feasible else "infeasible", profile_name)
-        runner.observe_duration(ObservedEvent.PLACEMENT_EVALUATION, labels, start_time)
+        if not is_composite:
+            runner.observe_duration(ObservedEvent.PLACEMENT_EVALUATION, labels, start_time)
         decisions.append(decision)
     feasible_decisions = [decision for decision in decisions if decision.is_feasible]
     if not feasible_decisions:
-        return GroupDecision(_make_no_placement_status(attempt, decisions), decisions[0].members)
+        status = _make_no_placement_status(attempt, decisions)
+        return GroupDecision(status, decisions[0].members, children=decisions[0].children)
     return (
         feasible_decisions[0]
         if len(feasible_decisions) == 1
@@ -57,6 +70,8 @@ def schedule_in_placement(
     attempt: GroupAttempt, snapshot: Snapshot, placement: Placement = ALL_NODES
 ) -> MemberSteps[GroupDecision]:
     """Schedule the members on the nodes of *placement*, by the rules of the profile's release."""
+    if attempt.group.is_composite:
+        return (yield from schedule_child_groups(attempt, snapshot, placement, schedule_by_placement))
     uses_placement_feasible = attempt.profile.release.uses_placement_feasible
     schedule = schedule_members_while_feasible if uses_placement_feasible else schedule_members
     return (yield from schedule(attempt, snapshot, placement))
@@ -76,10 +91,15 @@ def _make_no_placement_status(attempt: GroupAttempt, decisions: Sequence[GroupDe
     return unschedulable_status(POD_GROUP_UNSCHEDULABLE_TEXT, f"{prefix}, first placement status: {detail}")
 
 
-def generate_placements(attempt: GroupAttempt, snapshot: Snapshot) -> tuple[Placement, ...] | Status:
-    """Return the placements of the first PlacementGenerate plugin, all nodes without a plugin, or a rejection."""
+def generate_placements(
+    attempt: GroupAttempt, snapshot: Snapshot, parent_placement: Placement = ALL_NODES
+) -> tuple[Placement, ...] | Status:
+    """Return the placements of the first PlacementGenerate plugin in *parent_placement*, or a rejection.
+
+    Without a plugin, the only placement has all nodes of *parent_placement*.
+    """
     if not attempt.profile.placement_generate_plugins:
-        return (ALL_NODES,)
+        return (replace(parent_placement, name=""),)
     plugin = attempt.profile.placement_generate_plugins[0]
     runner = attempt.runtime.runner
     try:
@@ -88,7 +108,21 @@ def generate_placements(attempt: GroupAttempt, snapshot: Snapshot) -> tuple[Plac
         return exception.status
     if isinstance(placements, Status):
         return placements.with_plugin(plugin.name)
+    if parent_placement.node_names is not None:
+        placements = _restrict_placements(placements, parent_placement.node_names, snapshot)
     return placements or unschedulable_status(NO_FEASIBLE_PLACEMENTS).with_plugin(plugin.name)
+
+
+def _restrict_placements(
+    placements: Sequence[Placement], names: frozenset[str], snapshot: Snapshot
+) -> tuple[Placement, ...]:
+    """Return the parts of *placements* with the nodes *names*, without empty ones, ordered by their first nodes."""
+    rows_and_parts = [
+        (int(snapshot.rows(list(node_names)).min()), replace(placement, node_names=node_names))
+        for placement in placements
+        if (node_names := names if placement.node_names is None else placement.node_names & names)
+    ]
+    return tuple(part for _, part in sorted(rows_and_parts, key=lambda row_and_part: row_and_part[0]))
 
 
 def _select_placement(
@@ -97,10 +131,11 @@ def _select_placement(
     assignments_by_placement = [
         PodGroupAssignments(
             decision.placement,
-            {member.pod.uid: member.node_name for member in decision.members if member.node_name},
-            tuple(member.pod for member in decision.members if member.node_name),
+            {member.pod.uid: member.node_name for member in members if member.node_name},
+            tuple(member.pod for member in members if member.node_name),
         )
         for decision in feasible_decisions
+        for members in (decision.scheduled_members if attempt.group.is_composite else decision.members,)
     ]
     totals = [0] * len(feasible_decisions)
     for weighted_plugin in attempt.profile.placement_score_plugins:

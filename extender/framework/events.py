@@ -75,6 +75,7 @@ class EventResource(Enum):
     RESOURCE_SLICE = "resource.k8s.io/ResourceSlice"
     DEVICE_CLASS = "resource.k8s.io/DeviceClass"
     POD_GROUP = "scheduling.k8s.io/PodGroup"
+    COMPOSITE_POD_GROUP = "scheduling.k8s.io/CompositePodGroup"
     ANY = "*"
 
 
@@ -96,6 +97,8 @@ class ClusterEvent:
         new: the object after the event; None if it was deleted.
         label_override: the label, if the event does not come from the API server, such as `BackoffComplete`, or has
             another label in the emulated release; else empty.
+        hierarchy: for an event of a pod group, a composite pod group or a member, the keys (`namespace/name`) of the
+            pod groups with the same root; empty if the root does not exist. None without composite pod groups.
     """
 
     resource: EventResource
@@ -103,6 +106,7 @@ class ClusterEvent:
     old: Any = None
     new: Any = None
     label_override: str = ""
+    hierarchy: frozenset[str] | None = None
 
     @property
     def label(self) -> str:

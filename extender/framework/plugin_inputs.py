@@ -26,6 +26,7 @@ from extender.api.read_only import (
     copy_value_read_only,
     refuse_change,
 )
+from extender.cache.group_hierarchy import Group, GroupKey
 from extender.cache.pod_groups import PodGroupMembers
 from extender.cache.pod_info import AssignedPodInfo, PodInfo
 from extender.cache.pod_signature import PodSignature
@@ -254,6 +255,14 @@ class ReadOnlySnapshot(Snapshot):
         members = self._source.pod_group(key)
         assigned = {uid: ReadOnlyAssignedPodInfo(pod) for uid, pod in members.assigned.items()}
         return PodGroupMembers({uid: copy_read_only(pod) for uid, pod in members.pending.items()}, {**assigned})
+
+    def get_group(self, key: GroupKey) -> Group | None:
+        """Return the pod group or composite pod group *key*; None if it does not exist."""
+        return cast("Group | None", copy_value_read_only(self._source.get_group(key)))
+
+    def child_groups(self, key: GroupKey) -> Collection[GroupKey]:
+        """Return the keys of the groups that name the composite pod group *key* as their parent."""
+        return tuple(self._source.child_groups(key))
 
     def objects(self, kind: type[KindT]) -> Mapping[str, KindT]:
         """Return the objects of *kind* (neither nodes nor pods) by `namespace/name` or name."""

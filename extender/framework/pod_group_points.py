@@ -6,11 +6,11 @@ PodGroupPostFilterPlugin; pkg/scheduler/schedule_one_podgroup.go, Scheduler.podG
 pkg/scheduler/framework/interface.go, PlacementFeasiblePlugin, PlacementProgress (1.37).
 """
 
-from collections.abc import Generator, Mapping
+from collections.abc import Generator, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Protocol, TypeAlias, runtime_checkable
 
-from extender.api.kinds.pod_group import PodGroup
+from extender.cache.group_hierarchy import Group, GroupKey
 from extender.cache.pod_info import PodInfo
 from extender.cache.snapshot import Snapshot
 from extender.framework.extension_points import AttemptT_contra, NamedPlugin
@@ -19,15 +19,36 @@ from extender.framework.status import Status
 
 @dataclass(frozen=True, slots=True)
 class PodGroupInfo:
-    """A pod group that is being scheduled."""
+    """A pod group or composite pod group that is being scheduled.
+
+    Attributes:
+        namespace: the namespace.
+        name: the name.
+        is_composite: whether it is a composite pod group.
+        children: the child groups of a composite pod group in scheduling order; empty for a pod group.
+    """
 
     namespace: str
     name: str
+    is_composite: bool = False
+    children: "tuple[PodGroupInfo, ...]" = ()
 
     @property
     def key(self) -> str:
         """`namespace/name`."""
         return f"{self.namespace}/{self.name}"
+
+    @property
+    def group_key(self) -> GroupKey:
+        """The key, with the kind of the group."""
+        return GroupKey(self.namespace, self.name, self.is_composite)
+
+    def iterate_pod_groups(self) -> "Iterator[PodGroupInfo]":
+        """Yield the pod groups below the composite pod group in scheduling order, or the pod group itself."""
+        if not self.is_composite:
+            yield self
+        for child in self.children:
+            yield from child.iterate_pod_groups()
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +82,8 @@ class PlacementProgress:
     """The progress of a pod group's cycle.
 
     Attributes:
-        scheduled: the number of members that are scheduled, in this cycle or before.
+        scheduled: the number of members that are scheduled, in this cycle or before; for a composite pod group, the
+            number of its child groups that this cycle can schedule.
         remaining: the number of pending members that are not tried yet.
 
     Source: pkg/scheduler/framework/interface.go, PlacementProgress (1.37).
@@ -78,8 +100,11 @@ class PlacementFeasible(NamedPlugin, Protocol):
     Source: pkg/scheduler/framework/interface.go, PlacementFeasiblePlugin (1.37).
     """
 
-    def placement_feasible(self, pod_group: PodGroup, progress: PlacementProgress) -> Status | None:
-        """Return None if the scheduled members suffice, WAIT if more are needed, or UNSCHEDULABLE to end the cycle."""
+    def placement_feasible(self, pod_group: Group, progress: PlacementProgress) -> Status | None:
+        """Return None if the scheduled members suffice, WAIT if more are needed, or UNSCHEDULABLE to end the cycle.
+
+        The members of a composite pod group are its child groups.
+        """
 
 
 class PlacementGenerate(NamedPlugin, Protocol):

@@ -263,6 +263,7 @@ def _make_pod_group_settings(
         workload_aware_preemption="WorkloadAwarePreemption" in gates,
         preemption_policy_of_group="PodGroupPreemptionPolicy" in gates,
         coscheduling=gates.coscheduling,
+        composite_groups="CompositePodGroup" in gates,
         post_filter_plugins=post_filter_plugins,
         placement_feasible_plugins=tuple(
             plugin for plugin in plugins.values() if isinstance(plugin, PlacementFeasible)

@@ -80,6 +80,7 @@ class PodGroupSettings:
         preemption_policy_of_group: whether the preemption policy is the group's (gate PodGroupPreemptionPolicy).
             Otherwise it is that of its members.
         coscheduling: whether the groups are those of the coscheduling plugin. Their status is not written.
+        composite_groups: whether pod groups form trees with composite pod groups (gate CompositePodGroup).
         post_filter_plugins: the plugins that run for a group that cannot be scheduled, in order.
         placement_feasible_plugins: the plugins that decide after each member whether the group can be scheduled.
 
@@ -92,6 +93,7 @@ class PodGroupSettings:
     workload_aware_preemption: bool = False
     preemption_policy_of_group: bool = False
     coscheduling: bool = False
+    composite_groups: bool = False
     post_filter_plugins: tuple[PodGroupPostFilter[Any], ...] = ()
     placement_feasible_plugins: tuple[PlacementFeasible, ...] = ()
 

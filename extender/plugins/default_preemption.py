@@ -43,6 +43,8 @@ from typing import ClassVar
 import msgspec
 
 from extender.api.kinds.pod_group import PodGroup
+from extender.cache.group_hierarchy import Group, find_root, make_group_key
+from extender.cache.pod_groups import get_pod_group_key
 from extender.cache.pod_info import AssignedPodInfo, PodInfo
 from extender.cache.snapshot import Snapshot
 from extender.config.errors import FieldError
@@ -128,6 +130,7 @@ class DefaultPreemption:
         self._async_preemption = "SchedulerAsyncPreemption" in gates
         self._topology_aware_scheduling = "TopologyAwareWorkloadScheduling" in gates
         self._workload_aware_preemption = "WorkloadAwarePreemption" in gates
+        self._composite_groups = "CompositePodGroup" in gates
         self._reports_preemption = gates.release.reports_preemption
         self.last_victims: dict[str, AssignedPodInfo | None] = {}
         self.last_victims_of_groups: dict[str, AssignedPodInfo | None] = {}
@@ -141,7 +144,7 @@ class DefaultPreemption:
         if not self._async_preemption:
             return None
         if pod.spec.scheduling_group is not None and self._workload_aware_preemption:
-            group = _get_pod_group(pod, snapshot)
+            group = _find_root_group(pod, snapshot) if self._composite_groups else _get_pod_group(pod, snapshot)
             is_running = group is not None and _is_preemption_running(
                 group.metadata.uid, self.last_victims_of_groups, snapshot
             )
@@ -242,6 +245,13 @@ def _get_pod_group(pod: PodInfo, snapshot: Snapshot) -> PodGroup | None:
     membership = pod.spec.scheduling_group
     name = membership.pod_group_name if membership is not None else None
     return snapshot.get_object(PodGroup, f"{pod.namespace}/{name}") if name else None
+
+
+def _find_root_group(pod: PodInfo, snapshot: Snapshot) -> Group | None:
+    """Return the root above the pod group of *pod*; None if it does not exist."""
+    key = get_pod_group_key(pod.pod)
+    root_key = None if key is None else find_root(snapshot, make_group_key(key))
+    return None if root_key is None else snapshot.get_group(root_key)
 
 
 def _always_skip(_pod: PodInfo, _event: ClusterEvent) -> QueueingHint:

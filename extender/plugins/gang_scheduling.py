@@ -9,7 +9,12 @@ without a group, and pods of groups with the basic policy, pass.
 
 Since 1.37 PlacementFeasible decides after each member of a group whether `minCount` members can still be scheduled.
 
-**Requeued on** a new pod of the group, the creation of the group, or since 1.37 a lower `minCount`.
+With the feature gate `CompositePodGroup` (alpha, 1.37) pod groups form trees with composite pod groups. PreEnqueue and
+Permit then count in the whole tree: a pod group needs `minCount` pods, and a composite pod group `minGroupCount` child
+groups that have what they need, or one with the basic policy. PlacementFeasible also decides after each child group of
+a composite pod group.
+
+**Requeued on** a new pod of the group or tree, the creation of a group of the tree, or since 1.37 a lower `minCount`.
 
 **Options** none. It is on by default only with the feature gate `GangScheduling`, in 1.37 `GenericWorkload`.
 
@@ -21,7 +26,8 @@ from collections.abc import Sequence
 from typing import Any, ClassVar, Final
 
 from extender.api.kinds.pod_group import PodGroup
-from extender.cache.pod_groups import get_pod_group_key
+from extender.cache.group_hierarchy import Group, GroupKey, get_group_key, list_pod_group_keys, make_group_key
+from extender.cache.pod_groups import PodGroupMembers, get_pod_group_key
 from extender.cache.pod_info import PodInfo
 from extender.cache.snapshot import Snapshot
 from extender.framework.events import ActionType, ClusterEvent, ClusterEventWithHint, EventResource, QueueingHint
@@ -29,6 +35,7 @@ from extender.framework.extension_points import ALLOW, PermitResult
 from extender.framework.plugin_args import PluginArgs
 from extender.framework.pod_group_points import PlacementProgress
 from extender.framework.status import Code, Status, error_status, unresolvable_status, unschedulable_status
+from extender.plugin_parts.group_quorum import find_hierarchy_root, get_min_count, is_tree_ready
 
 _TIMEOUT: Final = 300.0
 _TOO_FEW_PODS: Final = unresolvable_status("waiting for minCount pods from a gang to appear in scheduling queue")
@@ -42,6 +49,7 @@ class GangScheduling:
 
     def __init__(self, args: PluginArgs[None]) -> None:
         self._min_count_may_change = args.gates.release.uses_placement_feasible
+        self._composite_groups = "CompositePodGroup" in args.gates
 
     def pre_enqueue(self, pod: PodInfo, snapshot: Snapshot) -> Status | None:
         """Reject a pod without its PodGroup, or with fewer than `minCount` pods in the group.
@@ -51,6 +59,8 @@ class GangScheduling:
         key = get_pod_group_key(pod.pod)
         if key is None:
             return None
+        if self._composite_groups:
+            return _check_tree(make_group_key(key), snapshot)
         group = snapshot.get_object(PodGroup, key)
         if group is None:
             name = key.partition("/")[2]
@@ -67,32 +77,25 @@ class GangScheduling:
         key = get_pod_group_key(pod.pod)
         if key is None:
             return ALLOW
+        if self._composite_groups:
+            return _permit_in_tree(make_group_key(key), snapshot)
         group = snapshot.get_object(PodGroup, key)
         if group is None:
             name = key.partition("/")[2]
             return PermitResult(
                 error_status(f'failed to get podGroup {key}: podgroup.scheduling.k8s.io "{name}" not found')
             )
-        gang = group.spec.scheduling_policy.gang
-        if gang is None:
-            return ALLOW
-        members = snapshot.pod_group(key)
-        if len(members.assigned) < gang.min_count:
-            return PermitResult(_WAIT_FOR_GANG, _TIMEOUT, pods_to_activate=tuple(members.pending.values()))
-        return PermitResult(
-            uids_to_allow=tuple(uid for uid, assigned_pod in members.assigned.items() if assigned_pod.assumed)
-        )
+        return _permit_in_group(group, snapshot)
 
-    def placement_feasible(self, pod_group: PodGroup, progress: PlacementProgress) -> Status | None:
+    def placement_feasible(self, pod_group: Group, progress: PlacementProgress) -> Status | None:
         """Return WAIT while fewer than `minCount` pods are scheduled, and UNSCHEDULABLE if too few pods remain.
 
-        `minCount` is 1 for a group with the basic policy.
+        `minCount` is 1 for a group with the basic policy. A composite group counts child groups, by `minGroupCount`.
 
         Source: pkg/scheduler/framework/plugins/gangscheduling/gangscheduling.go, GangScheduling.PlacementFeasible,
         getMinCount (1.37).
         """
-        gang = pod_group.spec.scheduling_policy.gang
-        min_count = 1 if gang is None else gang.min_count
+        min_count = get_min_count(pod_group)
         counts = f"{progress.scheduled} scheduled, {progress.remaining} remaining"
         if progress.remaining + progress.scheduled < min_count:
             return unschedulable_status(f"minCount ({min_count}) cannot be satisfied: {counts}")
@@ -115,12 +118,69 @@ class GangScheduling:
         update = ClusterEventWithHint(
             EventResource.POD_GROUP, ActionType.UPDATE, _is_schedulable_after_pod_group_updated
         )
-        return (*events, update)
+        if not self._composite_groups:
+            return (*events, update)
+        composite = ClusterEventWithHint(
+            EventResource.COMPOSITE_POD_GROUP, ActionType.ADD, _is_schedulable_after_pod_group_added
+        )
+        return (*events, update, composite)
+
+
+def _check_tree(key: GroupKey, snapshot: Snapshot) -> Status | None:
+    """Return the rejection of a pod of the pod group *key* by PreEnqueue, with composite pod groups.
+
+    Source: pkg/scheduler/framework/plugins/gangscheduling/gangscheduling.go, GangScheduling.preEnqueueWithHierarchies
+    (1.37).
+    """
+    root = find_hierarchy_root(key, snapshot)
+    if isinstance(root, str):
+        return unresolvable_status(f"failed to build hierarchy snapshot: {root}")
+    if is_tree_ready(root, snapshot, lambda members: members.count):
+        return None
+    return unresolvable_status(_describe_missing_quorum(root)) if root.is_composite else _TOO_FEW_PODS
+
+
+def _describe_missing_quorum(root: GroupKey) -> str:
+    return f'waiting for composite pod group "{root.name}" tree to meet quorum'
+
+
+def _permit_in_tree(key: GroupKey, snapshot: Snapshot) -> PermitResult:
+    """Return the result of Permit for a pod of the pod group *key*, with composite pod groups.
+
+    Source: pkg/scheduler/framework/plugins/gangscheduling/gangscheduling.go, GangScheduling.permitPodForHierarchy
+    (1.37).
+    """
+    root = find_hierarchy_root(key, snapshot)
+    if isinstance(root, str):
+        return PermitResult(error_status(f"failed to build hierarchy snapshot: {root}"))
+    group = snapshot.get_group(root)
+    if isinstance(group, PodGroup):
+        return _permit_in_group(group, snapshot)
+    groups = [snapshot.pod_group(group_key.object_key) for group_key in list_pod_group_keys(snapshot, root)]
+    if not is_tree_ready(root, snapshot, lambda members: len(members.assigned)):
+        pending_pods = tuple(pod for members in groups for pod in members.pending.values())
+        return PermitResult(
+            Status(Code.WAIT, (_describe_missing_quorum(root),)), _TIMEOUT, pods_to_activate=pending_pods
+        )
+    return PermitResult(uids_to_allow=tuple(uid for members in groups for uid in _list_assumed_uids(members)))
+
+
+def _permit_in_group(group: PodGroup, snapshot: Snapshot) -> PermitResult:
+    gang = group.spec.scheduling_policy.gang
+    if gang is None:
+        return ALLOW
+    members = snapshot.pod_group(get_group_key(group).object_key)
+    if len(members.assigned) < gang.min_count:
+        return PermitResult(_WAIT_FOR_GANG, _TIMEOUT, pods_to_activate=tuple(members.pending.values()))
+    return PermitResult(uids_to_allow=_list_assumed_uids(members))
+
+
+def _list_assumed_uids(members: PodGroupMembers) -> tuple[str, ...]:
+    return tuple(uid for uid, assigned_pod in members.assigned.items() if assigned_pod.assumed)
 
 
 def _is_schedulable_after_pod_added(pod: PodInfo, event: ClusterEvent) -> QueueingHint:
-    key = get_pod_group_key(pod.pod)
-    return QueueingHint.QUEUE if key is not None and get_pod_group_key(event.new) == key else QueueingHint.SKIP
+    return _queue_same_tree(pod, event, get_pod_group_key(event.new))
 
 
 def _is_schedulable_after_pod_group_updated(pod: PodInfo, event: ClusterEvent) -> QueueingHint:
@@ -132,9 +192,14 @@ def _is_schedulable_after_pod_group_updated(pod: PodInfo, event: ClusterEvent) -
 
 
 def _is_schedulable_after_pod_group_added(pod: PodInfo, event: ClusterEvent) -> QueueingHint:
-    pod_group: PodGroup = event.new
-    return (
-        QueueingHint.QUEUE
-        if get_pod_group_key(pod.pod) == f"{pod_group.metadata.namespace}/{pod_group.metadata.name}"
-        else QueueingHint.SKIP
-    )
+    return _queue_same_tree(pod, event, get_group_key(event.new).object_key)
+
+
+def _queue_same_tree(pod: PodInfo, event: ClusterEvent, group_key: str | None) -> QueueingHint:
+    """Queue the members of the group *group_key*; with composite pod groups, those of all groups with its root.
+
+    Source: pkg/scheduler/framework/plugins/gangscheduling/gangscheduling.go, GangScheduling.areSameHierarchy (1.37).
+    """
+    key = get_pod_group_key(pod.pod)
+    is_same = key == group_key if event.hierarchy is None else key in event.hierarchy
+    return QueueingHint.QUEUE if key is not None and is_same else QueueingHint.SKIP

@@ -15,6 +15,7 @@ from extender.cache.snapshot import Snapshot
 from extender.framework.normalize import MAX_SCORE
 from extender.framework.pod_group_points import PodGroupAssignments, PodGroupInfo
 from extender.framework.status import Status, error_status
+from extender.plugin_parts.scheduled_members import list_scheduled_members
 
 _NO_PODS: Final = error_status("no pods from pod group are assigned to any of the candidate placements")
 
@@ -32,7 +33,10 @@ class PodGroupPodsCount:
         Source: pkg/scheduler/framework/plugins/podgrouppodscount/podgroup_pods_count.go,
         PodGroupPodsCount.ScorePlacement (1.36).
         """
-        return len(snapshot.pod_group(pod_group.key).assigned) + len(assignments.node_name_by_uid)
+        scheduled_pods = list_scheduled_members(pod_group, snapshot)
+        if isinstance(scheduled_pods, Status):
+            return scheduled_pods
+        return len(scheduled_pods) + len(assignments.node_name_by_uid)
 
     def normalize_placement_score(self, pod_group: PodGroupInfo, scores: tuple[int, ...]) -> tuple[int, ...] | Status:  # noqa: ARG002
         """Return the scores in percent of the highest score.

@@ -17,10 +17,10 @@ Source: pkg/scheduler/framework/plugins/topologyaware/topology_placement.go, Top
 
 from typing import ClassVar
 
-from extender.api.kinds.pod_group import PodGroup
 from extender.cache.snapshot import Snapshot
 from extender.framework.pod_group_points import Placement, PodGroupInfo
 from extender.framework.status import Status, error_status
+from extender.plugin_parts.scheduled_members import list_scheduled_members
 
 
 class TopologyPlacementGenerator:
@@ -34,7 +34,7 @@ class TopologyPlacementGenerator:
         Source: pkg/scheduler/framework/plugins/topologyaware/topology_placement.go,
         TopologyPlacement.GeneratePlacements (1.36).
         """
-        group_object = snapshot.get_object(PodGroup, pod_group.key)
+        group_object = snapshot.get_group(pod_group.group_key)
         if group_object is None:
             return error_status(f'podgroup.scheduling.k8s.io "{pod_group.name}" not found')
         constraints = group_object.spec.scheduling_constraints
@@ -54,8 +54,11 @@ class TopologyPlacementGenerator:
 
 def _get_scheduled_pods_domain(pod_group: PodGroupInfo, key: str, snapshot: Snapshot) -> str | Status | None:
     """Return the topology domain of the group's scheduled pods; None if no pod is scheduled; a status on errors."""
+    scheduled_pods = list_scheduled_members(pod_group, snapshot)
+    if isinstance(scheduled_pods, Status):
+        return scheduled_pods
     scheduled_domain: str | None = None
-    for pod in snapshot.pod_group(pod_group.key).assigned.values():
+    for pod in scheduled_pods:
         row = snapshot.row(pod.node_name)
         if row is None:
             return _make_domain_error(

@@ -6,7 +6,7 @@ pkg/scheduler/framework/preemption/podgrouppreemption.go, PodGroupEvaluator.sele
 
 from collections.abc import Generator, Sequence
 
-from extender.api.kinds.pod_group import PodGroup
+from extender.cache.group_hierarchy import Group
 from extender.cache.hypothesis import Hypothesis
 from extender.cache.pod_info import PodInfo
 from extender.cache.snapshot import Snapshot
@@ -22,7 +22,7 @@ _NO_VICTIMS = unresolvable_status("No preemption victims found for incoming pree
 
 
 def preempt_for_pod_group(
-    group: PodGroup, pods: Sequence[PodInfo], snapshot: Snapshot
+    group: Group, pods: Sequence[PodInfo], snapshot: Snapshot
 ) -> Generator[Snapshot, GroupDecision, GroupPreemptionPlan | Status]:
     """Yield hypothetical snapshots, receive the decision for the group on each, and return the plan or the failure.
 

@@ -6,9 +6,17 @@ pkg/scheduler/framework/preemption/podgrouppreemption.go, PodGroupEvaluator.sele
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
+from itertools import islice
 
 from extender.api.kinds.pod import Pod
-from extender.api.kinds.pod_group import PodGroup
+from extender.cache.group_hierarchy import (
+    MAX_DEPTH,
+    Group,
+    GroupKey,
+    iterate_ancestors,
+    list_pod_group_keys,
+    make_group_key,
+)
 from extender.cache.pod_groups import get_pod_group_key
 from extender.cache.pod_info import AssignedPodInfo
 from extender.cache.snapshot import Snapshot
@@ -24,24 +32,33 @@ class PreemptionUnit:
         priority: the priority of the pod or of the group.
         pods: the pods in the order of their nodes.
         is_group: whether it is a group that is evicted as a whole.
+        is_composite: whether this group is a composite pod group.
     """
 
     priority: int
     pods: list[AssignedPodInfo] = field(default_factory=list)
     is_group: bool = False
+    is_composite: bool = False
 
     def get_importance_key(self, release: Release) -> tuple[float, ...]:
         """Return the sort key, by which the most important unit is first.
 
-        Group members are more important than other pods of the same priority, even if the group is not evicted as a
-        whole. The start time of a unit is that of its first pod in 1.36, and that of its oldest pod since 1.37.
+        Composite pod groups are more important than other group members of the same priority, and these are more
+        important than other pods, even if the group is not evicted as a whole. The start time of a unit is that of its
+        first pod in 1.36, and that of its oldest pod since 1.37.
         """
         in_group = self.pods[0].pod.spec.scheduling_group is not None
         start_times = map(get_start_time, self.pods if release.has_group_victims else self.pods[:1])
-        return (-self.priority, not in_group, -len(self.pods) if in_group else 0, min(start_times))
+        return (
+            -self.priority,
+            not self.is_composite,
+            not in_group,
+            -len(self.pods) if in_group else 0,
+            min(start_times),
+        )
 
 
-def get_group_priority(group: PodGroup) -> int:
+def get_group_priority(group: Group) -> int:
     """Return the priority of *group*; 0 if it has none."""
     return group.spec.priority or 0
 
@@ -49,10 +66,12 @@ def get_group_priority(group: PodGroup) -> int:
 def get_victim_priority(pod: AssignedPodInfo, snapshot: Snapshot) -> int:
     """Return the priority of the group of *pod*; that of the pod if it has no group or the group does not exist.
 
+    Of a tree of groups, the priority is that of the root, or of the last group below a group that does not exist.
+
     Source: pkg/scheduler/framework/preemption/util.go, GetPodPriority (1.37).
     """
-    group = _find_group(pod.pod, snapshot)
-    return pod.priority if group is None else get_group_priority(group)
+    groups = _list_groups(pod.pod, snapshot)
+    return get_group_priority(groups[-1][1]) if groups else pod.priority
 
 
 def list_units(snapshot: Snapshot, release: Release = DEFAULT_RELEASE) -> list[PreemptionUnit]:
@@ -70,9 +89,9 @@ def list_units_on_node(node_name: str, snapshot: Snapshot, release: Release) -> 
     """
     pods = {pod.uid: pod for pod in snapshot.pods_on(node_name).values()}
     for pod in list(pods.values()):
-        group = _find_group(pod.pod, snapshot)
-        if group is not None and group.spec.is_disrupted_as_a_whole:
-            members = snapshot.pod_group(get_pod_group_key(pod.pod) or "").assigned
+        key = _find_disrupted_group(pod.pod, snapshot)
+        for group_key in [] if key is None else list_pod_group_keys(snapshot, key):
+            members = snapshot.pod_group(group_key.object_key).assigned
             pods.update({uid: other for uid, other in members.items() if snapshot.row(other.node_name) is not None})
     return _group_pods(pods.values(), snapshot, release)
 
@@ -80,18 +99,30 @@ def list_units_on_node(node_name: str, snapshot: Snapshot, release: Release) -> 
 def _group_pods(pods: Iterable[AssignedPodInfo], snapshot: Snapshot, release: Release) -> list[PreemptionUnit]:
     units_by_key: dict[str, PreemptionUnit] = {}
     for pod in pods:
-        group = _find_group(pod.pod, snapshot)
-        is_group = group is not None and group.spec.is_disrupted_as_a_whole
-        if group is not None and is_group:
-            key, priority = group.metadata.uid, get_group_priority(group)
-        else:
-            key = pod.uid
-            priority = get_victim_priority(pod, snapshot) if release.has_group_victims else pod.priority
-        units_by_key.setdefault(key, PreemptionUnit(priority, is_group=is_group)).pods.append(pod)
+        group_key = _find_disrupted_group(pod.pod, snapshot)
+        has_group_priority = group_key is not None or release.has_group_victims
+        unit = PreemptionUnit(
+            get_victim_priority(pod, snapshot) if has_group_priority else pod.priority,
+            is_group=group_key is not None,
+            is_composite=group_key is not None and group_key.is_composite,
+        )
+        units_by_key.setdefault(pod.uid if group_key is None else str(group_key), unit).pods.append(pod)
     return list(units_by_key.values())
 
 
-def _find_group(pod: Pod, snapshot: Snapshot) -> PodGroup | None:
-    """Return the group of *pod*; None if it has none or the group does not exist."""
+def _list_groups(pod: Pod, snapshot: Snapshot) -> list[tuple[GroupKey, Group]]:
+    """Return the existing groups from the group of *pod* to the root, as far as kube-scheduler follows them.
+
+    Source: pkg/scheduler/framework/preemption/util.go, TraverseHierarchyUp (1.37).
+    """
     key = get_pod_group_key(pod)
-    return None if key is None else snapshot.get_object(PodGroup, key)
+    return [] if key is None else list(islice(iterate_ancestors(snapshot, make_group_key(key)), MAX_DEPTH))
+
+
+def _find_disrupted_group(pod: Pod, snapshot: Snapshot) -> GroupKey | None:
+    """Return the highest group above *pod* that is evicted as a whole; None if there is none.
+
+    Source: pkg/scheduler/framework/preemption/types.go, getHighestAllAncestor (1.37).
+    """
+    keys = [key for key, group in _list_groups(pod, snapshot) if group.spec.is_disrupted_as_a_whole]
+    return keys[-1] if keys else None

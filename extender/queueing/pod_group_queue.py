@@ -1,29 +1,36 @@
 """The scheduling queue since 1.37 with the gate GenericWorkload: a pod group is queued and popped as one entity.
 
-A member is in one of four places: incomplete while its PodGroup does not exist; in its queued group; in flight; pending
-if it arrives, or fails, while its group is in flight. When the attempt has ended, the pending members are queued again
-as their group.
+With composite pod groups, the entity is the root of a tree of groups, with the members of all its pod groups.
+
+A member is in one of four places: incomplete while its PodGroup or a group above does not exist; in its queued root;
+in flight; pending if it arrives, or fails, while its root is in flight. When the attempt has ended, the pending members
+are queued again as their root.
 
 Source: pkg/scheduler/backend/queue/scheduling_queue.go, PriorityQueue.addPodGroupMember,
 PriorityQueue.AddAttemptedPodGroupIfNeeded, PriorityQueue.deletePodGroupMember, PriorityQueue.AddPodGroup,
-PriorityQueue.DeletePodGroup; pkg/scheduler/backend/queue/pod_group_member_pods.go, podGroupMemberPods (1.37).
+PriorityQueue.DeletePodGroup, PriorityQueue.DeleteCompositePodGroup;
+pkg/scheduler/backend/queue/pod_group_member_pods.go, podGroupMemberPods (1.37).
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
 
+from extender.api.kinds.composite_pod_group import CompositePodGroup
 from extender.api.kinds.pod import Pod
 from extender.api.kinds.pod_group import PodGroup
+from extender.cache.group_hierarchy import Group, GroupKey, get_group_key, list_pod_group_keys, make_group_key
 from extender.cache.pod_groups import get_pod_group_key
 from extender.cache.pod_info import PodInfo
-from extender.framework.events import ActionType, EventResource, make_pod_event
+from extender.framework.events import ActionType, ClusterEvent, EventResource, make_pod_event
 from extender.framework.profiles import Profile
 from extender.framework.status import Status
 from extender.queueing.entity_queues import MoveObserver, PreEnqueueRunner
 from extender.queueing.queue_settings import QueueSettings
 from extender.queueing.queued_pod_group_info import QueuedEntity, QueuedPodGroupInfo, make_queue_key
 from extender.queueing.queued_pod_info import QueuedPodInfo
-from extender.queueing.queueing_hints import PreQueueingHintObserver, QueueingHintObserver
+from extender.queueing.queueing_hints import PreQueueingHintObserver, QueueingHintObserver, QueueingStrategy
 from extender.queueing.scheduling_queue import SCHEDULE_ATTEMPT_FAILURE, SchedulingQueue
+from extender.queueing.workload_forest import WorkloadForest
 
 _Members = dict[str, dict[str, QueuedPodInfo]]
 """Members by group and by key of the pod."""
@@ -44,7 +51,7 @@ class PodGroupQueue(SchedulingQueue):
     ) -> None:
         """Create an empty queue; the arguments are those of `SchedulingQueue`."""
         super().__init__(profiles, run_pre_enqueue, settings, on_hint=on_hint, on_pre_hint=on_pre_hint, on_move=on_move)
-        self._groups: dict[str, PodGroup] = {}
+        self._forest = WorkloadForest(composite_groups=settings.composite_groups)
         self._incomplete: _Members = {}
         self._pending: _Members = {}
         self._group_keys: dict[str, str] = {}  # by key of a member that is in a group, incomplete or pending
@@ -72,7 +79,14 @@ class PodGroupQueue(SchedulingQueue):
 
     def _find_entity(self, key: str) -> QueuedEntity | None:
         group_key = self._group_keys.get(key)
-        return self._queues.get(key if group_key is None else make_queue_key(group_key))
+        if group_key is None:
+            return self._queues.get(key)
+        root_key = self._find_root(group_key)
+        return None if root_key is None else self._queues.get(make_queue_key(root_key))
+
+    def _find_root(self, group_key: str) -> GroupKey | None:
+        """Return the root above the pod group *group_key* (`namespace/name`); None if it does not exist."""
+        return self._forest.find_root(make_group_key(group_key))
 
     # -- members
 
@@ -82,17 +96,18 @@ class PodGroupQueue(SchedulingQueue):
             super()._add_pod(pod, event_label, now)
             return
         self._group_keys[pod.key] = group_key
-        group = self._groups.get(group_key)
-        entity, strategy = self._queues.remove(make_queue_key(group_key))
-        if group is None:
+        root_key = self._find_root(group_key)
+        if root_key is None:
             self._incomplete.setdefault(group_key, {})[pod.key] = pod
-        elif isinstance(entity, QueuedPodGroupInfo):
+            return
+        entity, strategy = self._queues.remove(make_queue_key(root_key))
+        if isinstance(entity, QueuedPodGroupInfo):
             entity.add(pod)
             self._queues.requeue_with_strategy(entity, strategy, event_label, now)
-        elif self._last_popped_key == make_queue_key(group_key):
+        elif self._last_popped_key == make_queue_key(root_key):
             self._pending.setdefault(group_key, {})[pod.key] = pod
         else:
-            entity = _make_entity(group_key, group, pod.timestamp)
+            entity = self._make_entity(root_key, pod.timestamp)
             entity.initial_attempt_timestamp = pod.initial_attempt_timestamp
             entity.add(pod)
             self._queues.move_to_active_q(entity, event_label, now)
@@ -106,16 +121,25 @@ class PodGroupQueue(SchedulingQueue):
         for members in (self._incomplete, self._pending):
             if members.get(group_key, {}).pop(key, None) is not None:
                 return
-        entity, strategy = self._queues.remove(make_queue_key(group_key))
+        root_key = self._find_root(group_key)
+        if root_key is None:
+            return
+        entity, strategy = self._queues.remove(make_queue_key(root_key))
         if isinstance(entity, QueuedPodGroupInfo):
             entity.remove(key)
-            event = make_pod_event(self.release, EventResource.UNSCHEDULED_POD, ActionType.ADD)
-            if entity.members:
-                self._queues.requeue_with_strategy(entity, strategy, event.label, now)
+            self._requeue_group(entity, strategy, ActionType.ADD, now)
+
+    def _requeue_group(
+        self, entity: QueuedPodGroupInfo, strategy: QueueingStrategy, action: ActionType, now: float
+    ) -> None:
+        """Queue *entity* again after members were removed, unless none remains."""
+        if entity.members:
+            event = make_pod_event(self.release, EventResource.UNSCHEDULED_POD, action)
+            self._queues.requeue_with_strategy(entity, strategy, event.label, now)
 
     # -- pod groups
 
-    def update_pod_group(self, old: PodGroup | None, new: PodGroup | None, now: float) -> None:
+    def update_pod_group(self, old: Group | None, new: Group | None, now: float) -> None:
         """Handle a pod group that was added, changed or deleted: *old* is None, neither, or *new* is None.
 
         The members of a new group are queued. The members of a deleted group wait for a group of the same name.
@@ -123,24 +147,43 @@ class PodGroupQueue(SchedulingQueue):
         group = new or old
         if group is None:
             return
-        group_key = f"{group.metadata.namespace}/{group.metadata.name}"
+        group_key = get_group_key(group)
         if new is None:
-            self._delete_pod_group(group_key)
+            self._delete_pod_group(group_key, now)
             return
-        self._groups[group_key] = new
+        self._forest.put(new)
         entity = self._queues.get(make_queue_key(group_key))
         if isinstance(entity, QueuedPodGroupInfo):
             entity.priority = new.spec.priority or 0  # takes effect when the group is queued again
+        root_key = self._forest.find_root(group_key)
         event = make_pod_event(self.release, EventResource.UNSCHEDULED_POD, ActionType.ADD)
-        for pod in self._incomplete.pop(group_key, {}).values():
-            self._add_pod(pod, event.label, now)
+        for key in [] if root_key is None or not self._incomplete else list_pod_group_keys(self._forest, root_key):
+            for pod in self._incomplete.pop(key.object_key, {}).values():
+                self._add_pod(pod, event.label, now)
 
-    def _delete_pod_group(self, group_key: str) -> None:
-        self._groups.pop(group_key, None)
-        entity, _ = self._queues.remove(make_queue_key(group_key))
-        pods = entity.pods if entity is not None else self._pending.pop(group_key, {}).values()
-        for pod in pods:
-            self._incomplete.setdefault(group_key, {})[pod.key] = pod
+    def _delete_pod_group(self, group_key: GroupKey, now: float) -> None:
+        """Delete a group. Its members wait; the members of other groups stay queued as long as their root exists.
+
+        Source: pkg/scheduler/backend/queue/scheduling_queue.go, PriorityQueue.DeletePodGroup,
+        PriorityQueue.DeleteCompositePodGroup (1.37).
+        """
+        root_key = self._forest.find_root(group_key)
+        keys = [] if root_key is None else list_pod_group_keys(self._forest, root_key)
+        self._forest.remove(group_key)
+        if root_key is None:
+            return
+        incomplete_keys = {key.object_key for key in keys if self._forest.find_root(key) is None}
+        entity, strategy = self._queues.remove(make_queue_key(root_key))
+        if not isinstance(entity, QueuedPodGroupInfo):
+            for key in incomplete_keys & self._pending.keys():
+                self._incomplete.setdefault(key, {}).update(self._pending.pop(key))
+            return
+        for pod in list(entity.members):
+            key = _get_group_key(pod.pod_info.pod) or ""
+            if key in incomplete_keys:
+                entity.members.remove(pod)
+                self._incomplete.setdefault(key, {})[pod.key] = pod
+        self._requeue_group(entity, strategy, ActionType.UPDATE, now)
 
     # -- attempts
 
@@ -177,10 +220,12 @@ class PodGroupQueue(SchedulingQueue):
             now: the time in seconds.
         """
         self._last_popped_key = ""
-        pods, group = self._pending.pop(attempted.group_key, {}), self._groups.get(attempted.group_key)
-        if not pods or group is None:
+        pods: dict[str, QueuedPodInfo] = {}
+        for key in list_pod_group_keys(self._forest, attempted.group_key) if self._pending else ():
+            pods |= self._pending.pop(key.object_key, {})
+        if not pods:
             return
-        entity = _make_entity(attempted.group_key, group, attempted.timestamp)
+        entity = self._make_entity(attempted.group_key, attempted.timestamp)
         for pod in pods.values():
             entity.add(pod)
         entity.attempts, entity.initial_attempt_timestamp = attempted.attempts, attempted.initial_attempt_timestamp
@@ -199,7 +244,36 @@ class PodGroupQueue(SchedulingQueue):
 
     def _activate_pod(self, pod_info: PodInfo, now: float) -> bool:
         group_key = _get_group_key(pod_info.pod)
-        return self._activate(pod_info.key if group_key is None else make_queue_key(group_key), now)
+        if group_key is None:
+            return self._activate(pod_info.key, now)
+        root_key = self._find_root(group_key)
+        return root_key is not None and self._activate(make_queue_key(root_key), now)
+
+    def _make_entity(self, root_key: GroupKey, timestamp: float) -> QueuedPodGroupInfo:
+        """Return an entity without members for the root *root_key*, which must exist."""
+        group = self._forest.get_group(root_key)
+        return QueuedPodGroupInfo(root_key, 0 if group is None else group.spec.priority or 0, timestamp=timestamp)
+
+    # -- moves
+
+    def move_all_to_active_or_backoff_queue(
+        self, event: ClusterEvent, now: float, pre_check: Callable[[QueuedPodInfo], bool] | None = None
+    ) -> None:
+        """Requeue the entities that *event* may make schedulable; see `SchedulingQueue`."""
+        if self._forest.composite_groups:
+            event = replace(event, hierarchy=self._find_hierarchy(event))
+        super().move_all_to_active_or_backoff_queue(event, now, pre_check)
+
+    def _find_hierarchy(self, event: ClusterEvent) -> frozenset[str]:
+        """Return the keys of the pod groups with the root of the object of *event*."""
+        obj, group_key = event.old if event.new is None else event.new, None
+        if isinstance(obj, Pod) and (pod_group_key := get_pod_group_key(obj)) is not None:
+            group_key = make_group_key(pod_group_key)
+        elif isinstance(obj, PodGroup | CompositePodGroup):
+            group_key = get_group_key(obj)
+        root_key = None if group_key is None else self._forest.find_root(group_key)
+        keys = [] if root_key is None else list_pod_group_keys(self._forest, root_key)
+        return frozenset(key.object_key for key in keys)
 
 
 def _get_group_key(pod: Pod) -> str | None:
@@ -225,10 +299,6 @@ def make_scheduling_queue(
     queues_pod_groups = next(iter(profiles.values())).release.queues_pod_groups and settings.generic_workload
     queue_class = PodGroupQueue if queues_pod_groups else SchedulingQueue
     return queue_class(profiles, run_pre_enqueue, settings, on_hint=on_hint, on_pre_hint=on_pre_hint, on_move=on_move)
-
-
-def _make_entity(group_key: str, group: PodGroup, timestamp: float) -> QueuedPodGroupInfo:
-    return QueuedPodGroupInfo(group_key, group.spec.priority or 0, timestamp=timestamp)
 
 
 def _count_failure(entity: QueuedEntity, *, is_rejected: bool) -> None:

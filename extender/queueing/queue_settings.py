@@ -16,6 +16,7 @@ class QueueSettings:
         generic_workload: the gate GenericWorkload. With it, members of pod groups always back off after a rejection,
             and are not popped from the backoff queue before the next event. kube-scheduler pops these pods, and so
             retries a group endlessly while no other pod is queued.
+        composite_groups: the gate CompositePodGroup.
 
     Source: pkg/scheduler/apis/config/validation/validation.go, ValidateKubeSchedulerConfiguration (1.36);
     pkg/scheduler/backend/queue/scheduling_queue.go, PriorityQueue.flushUnschedulablePodsLeftover (1.36);
@@ -27,3 +28,4 @@ class QueueSettings:
     max_in_unschedulable_pods_duration: float = 300.0
     pop_from_backoff_q: bool = True
     generic_workload: bool = False
+    composite_groups: bool = False

@@ -8,21 +8,22 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
+from extender.cache.group_hierarchy import GroupKey
 from extender.framework.extension_points import QueueSortEntry
 from extender.queueing.queued_pod_info import QueuedPodInfo, QueueingParams
 
 
 @dataclass(slots=True)
 class QueuedPodGroupInfo(QueueingParams):
-    """A queued pod group.
+    """A queued pod group, or a queued composite pod group with the members of all pod groups below it.
 
     Attributes:
-        group_key: `namespace/name` of the group.
+        group_key: the key of the group, which is the root of its tree.
         priority: the priority of the group.
-        members: the queued members in scheduling order: by priority, attempts, time and name.
+        members: the queued members: by priority, attempts, time and name, which is the scheduling order in a pod group.
     """
 
-    group_key: str
+    group_key: GroupKey
     priority: int
     members: list[QueuedPodInfo] = field(default_factory=list)
 
@@ -57,9 +58,9 @@ QueuedEntity: TypeAlias = QueuedPodInfo | QueuedPodGroupInfo
 """What the queue orders and pops."""
 
 
-def make_queue_key(group_key: str) -> str:
-    """Return the key in the queue of the group *group_key* (`namespace/name`)."""
-    return f"podgroup/{group_key}"
+def make_queue_key(group_key: GroupKey) -> str:
+    """Return the key in the queue of the group *group_key*."""
+    return str(group_key)
 
 
 def get_member_order(member: QueuedPodInfo) -> tuple[int, int, float, str]:

@@ -7,7 +7,7 @@ Source: pkg/scheduler/backend/queue/scheduling_queue.go, PriorityQueue (1.36).
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 
-from extender.api.kinds.pod_group import PodGroup
+from extender.cache.group_hierarchy import Group
 from extender.cache.pod_info import PodInfo
 from extender.framework.events import ActionType, ClusterEvent, EventResource, make_pod_event
 from extender.framework.profiles import Profile
@@ -168,8 +168,8 @@ class SchedulingQueue:
         del now  # only the queue of a subclass changes otherwise
         self._queues.remove(key)
 
-    def update_pod_group(self, old: PodGroup | None, new: PodGroup | None, now: float) -> None:
-        """Handle a pod group that was added, changed or deleted: *old* is None, neither, or *new* is None."""
+    def update_pod_group(self, old: Group | None, new: Group | None, now: float) -> None:
+        """Handle a group that was added, changed or deleted: *old* is None, neither, or *new* is None."""
 
     # -- attempts
 
@@ -272,7 +272,7 @@ class SchedulingQueue:
         """
         self._queues.backoff_q.release_held_pods()
         if self._queueing_hints.is_event_of_interest(event):
-            filters = self._queueing_hints.find_filters(event)
+            filters = [] if self._settings.composite_groups else self._queueing_hints.find_filters(event)
             entities = [
                 entity
                 for entity in self._queues.unschedulable_entities.values()

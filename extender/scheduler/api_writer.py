@@ -10,7 +10,7 @@ from msgspec import field
 from extender.api.codec import DecodeError, decode
 from extender.api.kinds.meta import ObjectMeta
 from extender.api.kinds.pod import Pod
-from extender.api.kinds.pod_group import PodGroup
+from extender.cache.group_hierarchy import Group
 from extender.client.errors import ConflictError, NotFoundError
 from extender.client.event_broadcaster import EventBroadcaster
 from extender.client.events import Event, make_object_reference
@@ -149,7 +149,7 @@ class PodEvent:
     action: str
     note: str
     warning: bool = False
-    related: Pod | PodGroup | None = None
+    related: Pod | Group | None = None
 
 
 @dataclass(frozen=True, slots=True)

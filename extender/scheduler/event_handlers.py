@@ -9,6 +9,7 @@ from collections.abc import Collection
 from typing import Protocol
 
 from extender.api.coscheduling import set_scheduling_group
+from extender.api.kinds.composite_pod_group import CompositePodGroup
 from extender.api.kinds.coscheduling_pod_group import CoschedulingPodGroup
 from extender.api.kinds.devices import DeviceClass, DeviceTaintRule, ResourceClaim, ResourceSlice
 from extender.api.kinds.node import Node
@@ -36,6 +37,7 @@ EVENT_RESOURCE_BY_KIND: dict[type, EventResource] = {
     CSIDriver: EventResource.CSI_DRIVER,
     CSINode: EventResource.CSI_NODE,
     CSIStorageCapacity: EventResource.CSI_STORAGE_CAPACITY,
+    CompositePodGroup: EventResource.COMPOSITE_POD_GROUP,
     DeviceClass: EventResource.DEVICE_CLASS,
     PersistentVolume: EventResource.PERSISTENT_VOLUME,
     PersistentVolumeClaim: EventResource.PERSISTENT_VOLUME_CLAIM,

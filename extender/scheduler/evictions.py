@@ -9,6 +9,7 @@ from dataclasses import dataclass
 
 from extender.api.kinds.pod import Pod
 from extender.api.kinds.pod_group import PodGroup
+from extender.cache.group_hierarchy import Group
 from extender.cache.pod_info import AssignedPodInfo
 from extender.client.errors import ApiError, NotFoundError
 from extender.framework.api_plan import ApiPlan
@@ -31,13 +32,13 @@ class Preemptor:
     """The pod or pod group for which pods are evicted.
 
     Attributes:
-        object: the pod or the group.
+        object: the pod, or the group, which may be a composite pod group.
         pods: the pod, or the group's pending members; at least one.
 
     Source: pkg/scheduler/framework/preemption/executor.go, Executor.actuatePodGroupPreemption (1.36).
     """
 
-    object: Pod | PodGroup
+    object: Pod | Group
     pods: tuple[Pod, ...]
 
     @property
@@ -48,7 +49,9 @@ class Preemptor:
     @property
     def kind(self) -> str:
         """Return the kind for messages."""
-        return "pod" if isinstance(self.object, Pod) else "podgroup"
+        if isinstance(self.object, Pod):
+            return "pod"
+        return "podgroup" if isinstance(self.object, PodGroup) else "compositepodgroup"
 
     @property
     def scheduler_name(self) -> str:
@@ -101,9 +104,7 @@ def _activate_pods(context: SchedulerContext, pods: Iterable[Pod]) -> None:
     context.wake()
 
 
-def preempt_for_group(
-    context: SchedulerContext, group: PodGroup, pods: Sequence[Pod], plan: GroupPreemptionPlan
-) -> None:
+def preempt_for_group(context: SchedulerContext, group: Group, pods: Sequence[Pod], plan: GroupPreemptionPlan) -> None:
     """Evict the victims of *plan* for *group*, in the background.
 
     Nominations are not cleared, because no node is selected for the members yet.

@@ -126,9 +126,11 @@ class PodGroupScheduler:
         start_time = context.clock.monotonic()
         profile = profiles[members[0].uid]
         runtime = context.runtimes[profile.scheduler_name]
-        attempt = make_group_attempt([member.pod_info for member in members], profile, runtime, context.rng)
-        self._durations_by_uid = {}
         snapshot = context.cache.snapshot()
+        attempt = make_group_attempt([member.pod_info for member in members], snapshot, profile, runtime, context.rng)
+        position_by_uid = {pod.uid: position for position, pod in enumerate(attempt.pods)}
+        members.sort(key=lambda member: position_by_uid[member.uid])
+        self._durations_by_uid = {}
         decision = await self._schedule_group(attempt, snapshot, start_time)
         self._nodes_by_name = {
             member.node_name: snapshot.nodes[row]
@@ -141,7 +143,8 @@ class PodGroupScheduler:
         context.metrics.observe_pod_group_attempt(
             profile.scheduler_name, _get_result_label(decision), context.clock.monotonic() - start_time
         )
-        self._write_condition(attempt.group, decision.status)
+        for group in attempt.group.iterate_pod_groups():
+            self._write_condition(group, decision.pod_group_statuses.get(group.key, decision.status))
 
     def _validate(self, members: Sequence[QueuedPodInfo]) -> bool:
         """Return whether the members can be scheduled together. If not, they fail, and the group since 1.37 too."""
@@ -154,8 +157,9 @@ class PodGroupScheduler:
         self._end_attempt(error)
         if profile.release.checks_member_priorities:
             runtime = context.runtimes[profile.scheduler_name]
-            attempt = make_group_attempt(pods, profile, runtime, context.rng)
-            self._write_condition(attempt.group, error)
+            attempt = make_group_attempt(pods, context.cache.snapshot(), profile, runtime, context.rng)
+            for group in attempt.group.iterate_pod_groups():
+                self._write_condition(group, error)
         return False
 
     # -- scheduling
@@ -226,7 +230,8 @@ class PodGroupScheduler:
         Scheduler.updatePodGroupCondition (1.36), Scheduler.podGroupCycle (1.37).
         """
         context = self._context
-        group = context.cache.snapshot().get_object(PodGroup, attempt.group.key)
+        group = context.cache.snapshot().get_group(attempt.group.group_key)
+        results = {result.pod.uid: result for result in decision.members}
         for result in decision.members:
             _preempt(context, result)
         execute_post_filter_plans(context, attempt.pods[0].pod, decision.api_plans)
@@ -241,7 +246,7 @@ class PodGroupScheduler:
                 )
                 handle_scheduling_failure(context, member, attempt_failure, start_time)
             elif is_still_pending(context, member):
-                self._bind_member(member, decision.members[index], start_time)
+                self._bind_member(member, results[member.uid], start_time)
             else:
                 context.queue.done(member.uid)
         self._end_attempt(decision.queue_status or decision.status)

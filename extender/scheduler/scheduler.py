@@ -308,7 +308,7 @@ class Scheduler:
 
     def on_cluster_event(self, event: ClusterEvent, *, max_priority: int | None = None) -> None:
         """Requeue the pods of at most *max_priority* that the event may make schedulable; None means no limit."""
-        if event.resource is EventResource.POD_GROUP:
+        if event.resource in (EventResource.POD_GROUP, EventResource.COMPOSITE_POD_GROUP):
             self._context.queue.update_pod_group(event.old, event.new, self._context.clock.monotonic())
         pre_check = (
             None

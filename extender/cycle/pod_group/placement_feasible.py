@@ -4,7 +4,7 @@ Source: pkg/scheduler/schedule_one_podgroup.go, Scheduler.podGroupSchedulingDefa
 pkg/scheduler/framework/runtime/framework.go, frameworkImpl.RunPlacementFeasiblePlugins (1.37).
 """
 
-from extender.api.kinds.pod_group import PodGroup
+from extender.cache.group_hierarchy import Group
 from extender.cache.snapshot import Snapshot
 from extender.cycle.pod_group_members import (
     ALL_NODES,
@@ -62,7 +62,7 @@ def run_placement_feasible_plugins(attempt: GroupAttempt, snapshot: Snapshot, pr
 
     Source: pkg/scheduler/framework/runtime/framework.go, frameworkImpl.RunPlacementFeasiblePlugins (1.37).
     """
-    group = snapshot.get_object(PodGroup, attempt.group.key)
+    group = snapshot.get_group(attempt.group.group_key)
     settings = attempt.profile.get_pod_group_settings()
     if group is None:
         return error_status(f'podgroup.scheduling.k8s.io "{attempt.group.name}" not found')
@@ -79,16 +79,14 @@ def run_placement_feasible_plugins(attempt: GroupAttempt, snapshot: Snapshot, pr
     return result
 
 
-def _run_plugin(
-    attempt: GroupAttempt, plugin: PlacementFeasible, group: PodGroup, progress: PlacementProgress
-) -> Status:
-    prefix = "failed to evaluate placement feasibility"
+def _run_plugin(attempt: GroupAttempt, plugin: PlacementFeasible, group: Group, progress: PlacementProgress) -> Status:
+    prefix = "" if attempt.group.is_composite else "failed to evaluate placement feasibility: "
     try:
         status = attempt.runtime.runner.call(plugin, "PlacementFeasible", plugin.placement_feasible, group, progress)
     except PluginError as error:
-        return error_status(f"{prefix}: running PlacementFeasible plugin: {error.detail}")
+        return error_status(f"{prefix}running PlacementFeasible plugin: {error.detail}")
     if status is None or status.code in {Code.SUCCESS, Code.WAIT, Code.UNSCHEDULABLE}:
         return SUCCESS if status is None else status.with_plugin(plugin.name)
     if status.code is Code.ERROR:
-        return error_status(f"{prefix}: running PlacementFeasible plugin: {status.message}")
-    return error_status(f"{prefix}: unexpected status from PlacementFeasible plugin: {status.code.label}")
+        return error_status(f"{prefix}running PlacementFeasible plugin: {status.message}")
+    return error_status(f"{prefix}unexpected status from PlacementFeasible plugin: {status.code.label}")

@@ -4,14 +4,16 @@ Source: pkg/scheduler/framework/runtime/framework.go, frameworkImpl.RunPodGroupP
 pkg/scheduler/schedule_one_podgroup.go, applyPodGroupPostFilterResult, Scheduler.submitPodGroupAlgorithmResult (1.37).
 """
 
+from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from extender.api.kinds.pod_group import PodGroup
+from extender.cache.group_hierarchy import Group, GroupKey
 from extender.cache.pod_info import PodInfo
 from extender.cache.snapshot import Snapshot
 from extender.cycle.plugin_runtime import PluginRuntime
+from extender.cycle.pod_group.completed_decisions import complete_group_decisions
 from extender.cycle.pod_group_members import (
     POD_GROUP_UNSCHEDULABLE_TEXT,
     GroupAttempt,
@@ -32,7 +34,7 @@ class FailedGroupAttempt:
     """A cycle that could not schedule a pod group, with the inputs of dry runs by PodGroupPostFilter plugins.
 
     Attributes:
-        group: the pod group.
+        group: the pod group or composite pod group.
         pods: the pending members in scheduling order.
         snapshot: the cluster.
         profile: the profile with the plugins.
@@ -40,7 +42,7 @@ class FailedGroupAttempt:
         members: the results of the members that were tried.
     """
 
-    group: PodGroup
+    group: Group
     pods: tuple[PodInfo, ...]
     snapshot: Snapshot
     profile: Profile
@@ -152,29 +154,49 @@ def apply_post_filter_run(
     Source: pkg/scheduler/schedule_one_podgroup.go, completePodGroupAlgorithmResult, applyPodGroupPostFilterResult,
     Scheduler.submitPodGroupAlgorithmResult (1.37).
     """
-    untried_status, nominations = (
-        decision.status,
-        {} if post_filter_run is None else post_filter_run.nominated_node_names,
+    outcomes = complete_group_decisions(attempt.group, decision)
+    reason_counts = Counter(outcome.status_owner for outcome in outcomes)
+    failures: dict[str, MemberFailure | None] = {}
+    final_decisions: dict[GroupKey, GroupDecision] = {}
+    for outcome in outcomes:
+        final = _apply_to_group(outcome.decision, post_filter_run, reason_counts[outcome.status_owner])
+        final_decisions[outcome.group.group_key] = final
+        if outcome.group.is_composite:
+            continue
+        for index, pod in enumerate(attempt.select_child(outcome.group).pods):
+            member = final.members[index] if index < len(final.members) else None
+            failures[pod.uid] = _find_member_failure(final, member, outcome.decision.status)
+    for uid, node_name in ({} if post_filter_run is None else post_filter_run.nominated_node_names).items():
+        failure = failures.get(uid)
+        if failure is not None:
+            failures[uid] = replace(failure, nominated_node=node_name)
+    root = final_decisions[attempt.group.group_key]
+    pod_groups = attempt.group.iterate_pod_groups() if attempt.group.is_composite else ()
+    return replace(
+        root,
+        members=decision.members,
+        children=decision.children,
+        member_failures=tuple(failures[pod.uid] for pod in attempt.pods),
+        pod_group_statuses={group.key: final_decisions[group.group_key].status for group in pod_groups},
     )
-    if post_filter_run is not None:
-        status = post_filter_run.status
-        reasons = (*decision.status.reasons, status.message)
-        decision = replace(
-            decision,
-            status=status if status.code is Code.ERROR else replace(decision.status, reasons=reasons),
-            queue_status=decision.status if status.code is Code.ERROR else None,
-            waits_for_preemption=status.is_success,
-            preemption_plan=next((plan for plan in post_filter_run.plans if not isinstance(plan, ApiPlan)), None),
-            api_plans=tuple(plan for plan in post_filter_run.plans if isinstance(plan, ApiPlan)),
-        )
-    failures: list[MemberFailure | None] = []
-    for index, pod in enumerate(attempt.pods):
-        member = decision.members[index] if index < len(decision.members) else None
-        failure = _find_member_failure(decision, member, untried_status)
-        if failure is not None and pod.uid in nominations:
-            failure = replace(failure, nominated_node=nominations[pod.uid])
-        failures.append(failure)
-    return replace(decision, member_failures=tuple(failures))
+
+
+def _apply_to_group(
+    decision: GroupDecision, post_filter_run: PodGroupPostFilterRun | None, reason_count: int
+) -> GroupDecision:
+    """Return *decision* with the outcome of the plugins, whose message is appended *reason_count* times."""
+    if post_filter_run is None:
+        return decision
+    status = post_filter_run.status
+    reasons = (*decision.status.reasons, *(status.message,) * reason_count)
+    return replace(
+        decision,
+        status=status if status.code is Code.ERROR else replace(decision.status, reasons=reasons),
+        queue_status=decision.status if status.code is Code.ERROR else None,
+        waits_for_preemption=status.is_success,
+        preemption_plan=next((plan for plan in post_filter_run.plans if not isinstance(plan, ApiPlan)), None),
+        api_plans=tuple(plan for plan in post_filter_run.plans if isinstance(plan, ApiPlan)),
+    )
 
 
 def _find_member_failure(

@@ -7,10 +7,11 @@ Scheduler.reconcilePodGroupWithSnapshot (1.37).
 from collections.abc import Iterable, Sequence
 
 from extender.api.kinds.pod import Pod
-from extender.api.kinds.pod_group import PodGroup
+from extender.cache.group_hierarchy import Group, list_pod_group_keys
 from extender.cache.pod_groups import get_pod_group_key
 from extender.cache.pod_info import PodInfo
 from extender.cache.snapshot import Snapshot
+from extender.cycle.pod_group.hierarchy import find_root_key
 from extender.cycle.pod_group_members import check_scheduler_names
 from extender.framework.profiles import PodGroupSettings, Profile
 from extender.framework.status import Status, error_status
@@ -22,7 +23,7 @@ def validate_pod_group(pods: Sequence[PodInfo], snapshot: Snapshot, profile: Pro
     """Return an error if the members of a pod group cannot be scheduled together, else None.
 
     All members must have one scheduler name. Since 1.37 they must also have the priority of their group and one
-    preemption policy, and this includes the scheduled members.
+    preemption policy, and this includes the scheduled members. In a tree of groups the group is the root.
 
     Args:
         pods: the pending members in scheduling order; at least one.
@@ -31,17 +32,21 @@ def validate_pod_group(pods: Sequence[PodInfo], snapshot: Snapshot, profile: Pro
     """
     if not profile.release.checks_member_priorities:
         return check_scheduler_names(pods)
-    key = get_pod_group_key(pods[0].pod) or ""
-    group = snapshot.get_object(PodGroup, key)
-    if group is None:
-        return error_status(f'podgroup.scheduling.k8s.io "{key.partition("/")[2]}" not found')
     settings = profile.get_pod_group_settings()
-    scheduled_pods = (pod.pod for pod in snapshot.pod_group(key).assigned.values())
+    root_key = find_root_key(get_pod_group_key(pods[0].pod) or "", snapshot, settings)
+    group = snapshot.get_group(root_key)
+    if group is None:
+        return error_status(f'podgroup.scheduling.k8s.io "{root_key.name}" not found')
+    scheduled_pods = (
+        pod.pod
+        for key in list_pod_group_keys(snapshot, root_key)
+        for pod in snapshot.pod_group(key.object_key).assigned.values()
+    )
     message = _find_difference((*(pod.pod for pod in pods), *scheduled_pods), group, settings)
     return error_status(message) if message else None
 
 
-def _find_difference(pods: Sequence[Pod], group: PodGroup, settings: PodGroupSettings) -> str:
+def _find_difference(pods: Sequence[Pod], group: Group, settings: PodGroupSettings) -> str:
     """Return the message about the first pod that differs from *group* or the first pod; empty if none differs."""
     scheduler_name, priority = pods[0].spec.scheduler_name, group.spec.priority or 0
     if settings.preemption_policy_of_group:
@@ -64,10 +69,11 @@ def _get_preemption_policy(pod: Pod) -> str:
     return pod.spec.preemption_policy or _DEFAULT_PREEMPTION_POLICY
 
 
-def has_preemption_policy_never(group: PodGroup, pods: Iterable[PodInfo], settings: PodGroupSettings) -> bool:
+def has_preemption_policy_never(group: Group, pods: Iterable[PodInfo], settings: PodGroupSettings) -> bool:
     """Return whether *group* may not preempt other pods.
 
-    Source: pkg/scheduler/framework/preemption/types.go, resolvePreemptionPolicy (1.37).
+    Source: pkg/scheduler/framework/preemption/types.go, resolvePreemptionPolicy,
+    resolveCompositePreemptionPolicy (1.37).
     """
     if settings.preemption_policy_of_group:
         return group.spec.preemption_policy == "Never"

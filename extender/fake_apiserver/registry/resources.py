@@ -136,6 +136,7 @@ API_RESOURCES: Final = (
     ApiResource("scheduling.k8s.io/v1", "PriorityClass", "priorityclasses", False, ("pc",)),
     ApiResource("scheduling.k8s.io/v1beta1", "PodGroup", "podgroups", has_status=True),
     ApiResource("scheduling.k8s.io/v1alpha2", "PodGroup", "podgroups", has_status=True),
+    ApiResource("scheduling.k8s.io/v1alpha3", "CompositePodGroup", "compositepodgroups", has_status=True),
     ApiResource(_STORAGE_GROUP_VERSION, "StorageClass", "storageclasses", False, ("sc",), return_deleted_object=True),
     ApiResource(
         _STORAGE_GROUP_VERSION,

@@ -8,6 +8,7 @@ from typing import Final
 
 import numpy as np
 
+from extender.api.kinds.composite_pod_group import CompositePodGroup
 from extender.api.kinds.devices import ResourceClaim
 from extender.cache.snapshot import Snapshot
 from extender.cache.tables.arrays import BoolArray
@@ -81,6 +82,8 @@ def find_unavailable_nodes(diagnosis: Diagnosis) -> BoolArray:
 def release_group_claims(attempt: FailedGroupAttempt, *, enabled: bool, workload_claims: bool) -> DryRunGenerator:
     """Return the plan that deallocates, deletes or unreserves claims of a pod group and its members, without a dry run.
 
+    There is none for a composite pod group.
+
     Args:
         attempt: the failed attempt of the group.
         enabled: whether the plugin is enabled.
@@ -91,7 +94,8 @@ def release_group_claims(attempt: FailedGroupAttempt, *, enabled: bool, workload
     """
     yield from ()
     is_topology_aware = attempt.profile.get_pod_group_settings().topology_aware
-    if not enabled or (is_topology_aware and attempt.group.spec.scheduling_constraints is not None):
+    is_composite = isinstance(attempt.group, CompositePodGroup)
+    if not enabled or is_composite or (is_topology_aware and attempt.group.spec.scheduling_constraints is not None):
         return PodGroupPostFilterResult(unschedulable_status())
     if not any(_PLUGIN_NAME in member.cycle_state for member in attempt.members):
         return PodGroupPostFilterResult(_NO_STATE)

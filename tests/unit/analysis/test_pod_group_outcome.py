@@ -50,6 +50,7 @@ def test_members_of_a_gang_that_fits_go_to_their_nodes() -> None:
         "podMessage": None,
         "victims": [],
         "shortfall": None,
+        "tree": None,
     }
 
 

@@ -64,3 +64,5 @@ def test_pod_groups_are_watched_with_the_feature_gate_generic_workload() -> None
     assert kinds(profile_with_only("NodeName"), GenericWorkload=True) == {"Node", "Pod", "PodGroup"}
     assert kinds({}, GenericWorkload=True, GangScheduling=True) - kinds({}) == {"PodGroup"}
     assert kinds({}, RELEASE_1_37, GenericWorkload=True) - kinds({}, RELEASE_1_37) == {"PodGroup"}
+    gates = dict.fromkeys(("GenericWorkload", "TopologyAwareWorkloadScheduling", "CompositePodGroup"), True)
+    assert kinds({}, RELEASE_1_37, **gates) - kinds({}, RELEASE_1_37) == {"PodGroup", "CompositePodGroup"}

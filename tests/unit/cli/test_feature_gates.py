@@ -74,7 +74,7 @@ def cluster(tmp_path: Path) -> str:
         pytest.param([], {"default/a": "n1", "default/b": "n1"}, id="off by default"),
         pytest.param([ON], {"default/a": "n1", "default/b": None}, id="enabled"),
         pytest.param(
-            ["--feature-gates=AllAlpha=true,GenericWorkload=true,CompositePodGroup=false"],
+            ["--feature-gates=AllAlpha=true,GenericWorkload=true"],
             {"default/a": "n1", "default/b": None},
             id="with all alphas",
         ),

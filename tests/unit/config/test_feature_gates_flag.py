@@ -100,14 +100,9 @@ def test_an_invalid_gate_is_reported_in_one_line(value: str, message: str) -> No
             "TopologyAwareWorkloadScheduling is enabled, but depends on features that are disabled: [GenericWorkload]",
         ),
         (
-            "CompositePodGroup=true",
-            "CompositePodGroup is enabled, but this scheduler does not schedule composite pod groups; "
-            "set CompositePodGroup=false",
-        ),
-        (
-            "AllAlpha=true,GenericWorkload=true",
-            "CompositePodGroup is enabled, but this scheduler does not schedule composite pod groups; "
-            "set CompositePodGroup=false",
+            "CompositePodGroup=true,GenericWorkload=true",
+            "CompositePodGroup is enabled, but depends on features that are disabled: "
+            "[TopologyAwareWorkloadScheduling]",
         ),
         (
             "NodeDeclaredFeatures=false",

@@ -14,7 +14,7 @@ from extender.framework.pod_group_points import PlacementProgress
 from extender.framework.status import Code, Status, error_status, unresolvable_status, unschedulable_status
 from extender.plugins.gang_scheduling import GangScheduling
 from tests.build import make_cluster, make_node, make_pod
-from tests.pod_group_builders import make_group_member, make_pod_group
+from tests.pod_group_builders import make_child_group, make_composite_group, make_group_member, make_pod_group
 
 PLUGIN = GangScheduling(PluginArgs(None, FeatureGates(release=RELEASE_1_36)))
 PLUGIN_1_37 = GangScheduling(PluginArgs(None, FeatureGates(release=RELEASE_1_37)))
@@ -147,3 +147,116 @@ def test_a_lower_min_count_requeues_the_members_since_1_37(old: Any, new: Any, h
     assert registered.hint is not None
     assert registered.hint(pod, event) is hint
     assert all(item.action is ActionType.ADD for item in PLUGIN.events_to_register())
+
+
+# -- composite pod groups
+
+COMPOSITE_GATES = FeatureGates(
+    dict.fromkeys(("GenericWorkload", "TopologyAwareWorkloadScheduling", "CompositePodGroup"), True), RELEASE_1_37
+)
+COMPOSITE_PLUGIN = GangScheduling(PluginArgs(None, COMPOSITE_GATES))
+NO_QUORUM = 'waiting for composite pod group "root" tree to meet quorum'
+
+
+def make_tree(*objects: Any) -> Cache:
+    """Return a gang of two child groups: x with two pods, and y."""
+    return make_cluster(
+        make_node("n1"),
+        make_composite_group(min_group_count=2),
+        make_child_group("x", min_count=2),
+        make_child_group("y"),
+        *objects,
+        gates=COMPOSITE_GATES,
+    )
+
+
+def ask_composite(cache: Cache, name: str, group: str) -> Status | None:
+    snapshot = cache.snapshot()
+    return COMPOSITE_PLUGIN.pre_enqueue(snapshot.make_pod_info(make_group_member(name, group=group)), snapshot)
+
+
+@pytest.mark.parametrize(
+    ("pods", "reason"),
+    [("xxy", None), ("xx", NO_QUORUM), ("xy", NO_QUORUM)],
+    ids=["enough", "a child group without pods", "a child group with too few pods"],
+)
+def test_a_pod_is_queued_as_soon_as_its_tree_has_enough_pods(pods: str, reason: str | None) -> None:
+    members = [make_group_member(f"{group}{number}", group=group) for number, group in enumerate(pods)]
+    expected = None if reason is None else unresolvable_status(reason)
+    assert ask_composite(make_tree(*members), "x0", "x") == expected
+
+
+def test_a_pod_is_held_while_a_group_above_it_does_not_exist() -> None:
+    cache = make_cluster(make_child_group("x"), make_group_member("a", group="x"), gates=COMPOSITE_GATES)
+    prefix = "failed to build hierarchy snapshot:"
+    assert ask_composite(cache, "a", "x") == unresolvable_status(
+        f"{prefix} composite pod group object not found in state for compositepodgroup/default/root"
+    )
+    assert ask_composite(cache, "a", "z") == unresolvable_status(
+        f"{prefix} pod group object not found in state for podgroup/default/z"
+    )
+
+
+@pytest.mark.parametrize(("composite_count", "is_held"), [(4, False), (5, True)])
+def test_a_tree_of_more_than_four_composite_groups_above_each_other_is_held(
+    composite_count: int, is_held: bool
+) -> None:
+    """Source: pkg/scheduler/backend/cache/cache.go, cacheImpl.BuildHierarchySnapshotFromPod (1.37)."""
+    composites = [
+        make_composite_group(f"c{number}", parent=f"c{number + 1}" if number < composite_count else "")
+        for number in range(1, composite_count + 1)
+    ]
+    pod = make_group_member("a", group="x")
+    cache = make_cluster(*composites, make_child_group("x", parent="c1"), pod, gates=COMPOSITE_GATES)
+    status = ask_composite(cache, "a", "x")
+    message = "composite pod group object not found in state for compositepodgroup/default/c1"
+    held = unresolvable_status(f"failed to build hierarchy snapshot: {message}")
+    assert status == (held if is_held else None)
+
+
+def test_permit_waits_for_the_whole_tree_and_then_allows_it() -> None:
+    a, b, c = (make_group_member(name, group=group) for name, group in (("a", "x"), ("b", "x"), ("c", "y")))
+    cache = make_tree(a, b, c)
+    for pod, pending in ((a, ["b", "c"]), (b, ["c"])):
+        cache.assume(pod, "n1")
+        snapshot = cache.snapshot()
+        result = COMPOSITE_PLUGIN.permit(snapshot.make_pod_info(pod), "n1", snapshot, None)
+        assert result.status == Status(Code.WAIT, (NO_QUORUM,))
+        assert [waiting.metadata.name for waiting in result.pods_to_activate] == pending
+    cache.assume(c, "n1")
+    snapshot = cache.snapshot()
+    allowed = COMPOSITE_PLUGIN.permit(snapshot.make_pod_info(c), "n1", snapshot, None)
+    assert (allowed.status, sorted(allowed.uids_to_allow)) == (
+        ALLOW.status,
+        ["uid-default-a", "uid-default-b", "uid-default-c"],
+    )
+
+
+def test_placement_feasible_counts_child_groups_by_min_group_count() -> None:
+    group = make_composite_group(min_group_count=2)
+    assert COMPOSITE_PLUGIN.placement_feasible(group, PlacementProgress(0, 1)) == unschedulable_status(
+        "minCount (2) cannot be satisfied: 0 scheduled, 1 remaining"
+    )
+    assert COMPOSITE_PLUGIN.placement_feasible(group, PlacementProgress(2, 0)) is None
+
+
+@pytest.mark.parametrize(
+    ("resource", "hierarchy", "hint"),
+    [
+        (EventResource.COMPOSITE_POD_GROUP, {"default/x", "default/y"}, QueueingHint.QUEUE),
+        (EventResource.COMPOSITE_POD_GROUP, {"default/y"}, QueueingHint.SKIP),
+        (EventResource.POD_GROUP, {"default/x"}, QueueingHint.QUEUE),
+        (EventResource.POD_GROUP, set(), QueueingHint.SKIP),
+    ],
+)
+def test_new_groups_of_the_tree_requeue_its_pods(
+    resource: EventResource, hierarchy: set[str], hint: QueueingHint
+) -> None:
+    new = make_composite_group() if resource is EventResource.COMPOSITE_POD_GROUP else make_child_group("y")
+    event = ClusterEvent(resource, ActionType.ADD, new=new, hierarchy=frozenset(hierarchy))
+    pod = make_cluster().snapshot().make_pod_info(make_group_member("a", group="x"))
+    (registered,) = (
+        each for each in COMPOSITE_PLUGIN.events_to_register() if each.resource is resource and each.matches(event)
+    )
+    assert registered.hint is not None
+    assert registered.hint(pod, event) is hint

@@ -2,10 +2,11 @@
 
 import pytest
 
+from extender.config.feature_gates import FeatureGates
 from extender.config.releases import RELEASE_1_36, RELEASE_1_37
-from extender.preemption.preemption_units import list_units
+from extender.preemption.preemption_units import list_units, list_units_on_node
 from tests.build import make_cluster
-from tests.pod_group_builders import make_pod_group
+from tests.pod_group_builders import make_child_group, make_composite_group, make_pod_group
 from tests.unit.preemption.builders import make_small_node, make_victim
 
 
@@ -62,3 +63,30 @@ def test_since_1_37_a_pod_that_is_evicted_alone_has_the_priority_of_its_group() 
     snapshot = make_cluster(make_small_node("n1"), group, pod).snapshot()
     assert [unit.priority for unit in list_units(snapshot, RELEASE_1_36)] == [3]
     assert [unit.priority for unit in list_units(snapshot, RELEASE_1_37)] == [7]
+
+
+def test_a_composite_group_that_is_disrupted_as_a_whole_is_one_unit_and_the_most_important() -> None:
+    """Source: pkg/scheduler/framework/preemption/types.go, getHighestAllAncestor (1.37)."""
+    groups = [
+        make_composite_group("root", disruptionMode={"all": {}}, priority=1),
+        make_child_group("x", priority=9, disruptionMode={"single": {}}),
+        make_child_group("y"),
+        make_pod_group("z", disruptionMode={"all": {}}, priority=1),
+    ]
+    pods = [
+        make_victim(name, "n1", priority=1, start=start, spec={"schedulingGroup": {"podGroupName": group}})
+        for name, group, start in (
+            ("x1", "x", "03:00"),
+            ("y1", "y", "03:00"),
+            *((f"z{number}", "z", "01:00") for number in "123"),
+        )
+    ]
+    gates = FeatureGates(dict.fromkeys(("GenericWorkload", "CompositePodGroup"), True), RELEASE_1_37)
+    snapshot = make_cluster(make_small_node("n1"), *groups, *pods, gates=gates).snapshot()
+    units = sorted(list_units(snapshot, RELEASE_1_37), key=lambda unit: unit.get_importance_key(RELEASE_1_37))
+    assert [(unit.priority, sorted(pod.pod.metadata.name for pod in unit.pods)) for unit in units] == [
+        (1, ["x1", "y1"]),
+        (1, ["z1", "z2", "z3"]),
+    ]
+    on_node = list_units_on_node("n1", snapshot, RELEASE_1_37)
+    assert [len(unit.pods) for unit in on_node] == [2, 3]

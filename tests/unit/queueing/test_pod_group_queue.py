@@ -15,7 +15,7 @@ from extender.queueing.pod_group_queue import PodGroupQueue
 from extender.queueing.queue_settings import QueueSettings
 from extender.queueing.queued_pod_group_info import QueuedPodGroupInfo
 from tests.build import make_pod
-from tests.pod_group_builders import make_group_member, make_pod_group
+from tests.pod_group_builders import make_child_group, make_composite_group, make_group_member, make_pod_group
 from tests.unit.queueing.builders import NODE_ADD, QueueHarness, make_pod_info
 
 RING = make_pod_group("ring", min_count=2, priority=5)
@@ -70,7 +70,7 @@ def test_a_group_is_popped_once_with_all_its_members() -> None:
     assert counts(harness) == {"active": 2}
     assert harness.queue.count_entities()["active", "podgroup"] == 1
     group = pop_group(harness)
-    assert (group.group_key, names(group), group.attempts) == ("default/ring", "ab", 1)
+    assert (group.group_key, names(group), group.attempts) == (("default", "ring", False), "ab", 1)
     assert [pod.metadata.uid in harness.queue.in_flight_events for pod in pods] == [True, True]
     assert harness.queue.pop() is None
 
@@ -213,3 +213,73 @@ def test_a_member_on_a_node_is_queued_alone_for_its_resize() -> None:
     pod.unschedulable_plugins = frozenset({"NodeAdd"})
     harness.queue.add_unschedulable_if_not_present(pod, 100)
     assert harness.queue.count_entities()["unschedulable", "pod"] == 1
+
+
+# -- composite pod groups
+
+ROOT = make_composite_group("root", priority=5)
+
+
+def make_tree_harness(*groups: Any) -> QueueHarness:
+    harness = QueueHarness(settings=QueueSettings(generic_workload=True, composite_groups=True), release=RELEASE_1_37)
+    for group in groups:
+        harness.queue.update_pod_group(None, group, 100)
+    return harness
+
+
+def test_the_root_of_a_tree_is_popped_with_the_members_of_all_its_pod_groups() -> None:
+    harness = make_tree_harness(ROOT, make_child_group("x"), make_child_group("y"))
+    add(harness, "a", group="x")
+    add(harness, "b", group="y")
+    assert harness.queue.count_entities()["active", "podgroup"] == 1
+    entity = pop_group(harness)
+    assert (entity.key, entity.priority, names(entity)) == ("compositepodgroup/default/root", 5, "ab")
+
+
+@pytest.mark.parametrize("missing", ["root", "middle", "x"])
+def test_members_wait_until_all_groups_above_them_exist(missing: str) -> None:
+    groups = [ROOT, make_composite_group("middle", parent="root"), make_child_group("x", parent="middle")]
+    harness = make_tree_harness(*(group for group in groups if group.metadata.name != missing))
+    add(harness, "a", group="x")
+    assert counts(harness) == {"incomplete": 1}
+    (group,) = (group for group in groups if group.metadata.name == missing)
+    harness.queue.update_pod_group(None, group, 101)
+    assert names(pop_group(harness)) == "a"
+
+
+def test_members_below_a_deleted_group_wait_and_the_others_stay_queued() -> None:
+    middle = make_composite_group("middle", parent="root")
+    harness = make_tree_harness(ROOT, middle, make_child_group("x", parent="middle"), make_child_group("y"))
+    add(harness, "a", group="x")
+    add(harness, "b", group="y")
+    harness.queue.update_pod_group(middle, None, 101)
+    assert counts(harness) == {"incomplete": 1, "active": 1}
+    assert names(pop_group(harness)) == "b"
+
+
+def test_members_that_are_pending_when_their_root_is_deleted_wait_for_it() -> None:
+    harness = make_tree_harness(ROOT, make_child_group("x"))
+    add(harness, "a", group="x")
+    entity = pop_group(harness)
+    add(harness, "b", 101, group="x")
+    assert counts(harness) == {"pending": 1}
+    harness.queue.update_pod_group(ROOT, None, 102)
+    assert counts(harness) == {"incomplete": 1}
+    end_attempt(harness, entity, REJECTED, "a", 103)
+    assert counts(harness) == {"incomplete": 2}
+
+
+def test_the_members_of_all_pod_groups_are_queued_again_as_their_root() -> None:
+    harness = make_tree_harness(ROOT, make_child_group("x"), make_child_group("y"))
+    add(harness, "a", group="x")
+    add(harness, "b", group="y")
+    end_attempt(harness, pop_group(harness), REJECTED, "ab", 101)
+    assert counts(harness) == {"backoff": 2}
+    harness.queue.flush_backoff_q_completed(110)
+    assert names(pop_group(harness)) == "ab"
+
+
+def test_without_the_gate_a_pod_group_with_a_parent_is_queued_alone() -> None:
+    harness = make_harness(make_child_group("x"))
+    add(harness, "a", group="x")
+    assert pop_group(harness).key == "podgroup/default/x"

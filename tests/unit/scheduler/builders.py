@@ -8,6 +8,7 @@ from typing import Any
 import msgspec
 
 from extender.api.codec import from_builtins
+from extender.api.kinds.composite_pod_group import CompositePodGroup
 from extender.api.kinds.pod import Pod
 from extender.api.kinds.pod_group import PodGroup
 from extender.app import wiring
@@ -151,10 +152,15 @@ class SchedulerHarness:
         self.queue = make_scheduling_queue(
             {"default-scheduler": self.profile},
             gate,
-            QueueSettings(generic_workload=self.profile.pod_group_settings is not None),
+            QueueSettings(
+                generic_workload=self.profile.pod_group_settings is not None,
+                composite_groups=self.profile.get_pod_group_settings().composite_groups,
+            ),
         )
-        for group in self.cache.snapshot().objects(PodGroup).values():
+        snapshot = self.cache.snapshot()
+        for group in (*snapshot.objects(CompositePodGroup).values(), *snapshot.objects(PodGroup).values()):
             self.queue.update_pod_group(None, group, self.clock.monotonic())
+        del snapshot
         self.context = SchedulerContext(
             cache=self.cache,
             queue=self.queue,

@@ -1,0 +1,59 @@
+"""Whether the tree of a pod group has enough pods: each gang its `minCount`, each composite gang its `minGroupCount`.
+
+Source: pkg/scheduler/framework/plugins/gangscheduling/gangscheduling.go, GangScheduling.isCPGTreeReady;
+pkg/scheduler/backend/cache/cache.go, cacheImpl.BuildHierarchySnapshotFromPod (1.37).
+"""
+
+from collections.abc import Callable
+
+from extender.api.kinds.composite_pod_group import CompositePodGroup
+from extender.cache.group_hierarchy import MAX_DEPTH, Group, GroupKey, get_parent_key, iterate_ancestors
+from extender.cache.pod_groups import PodGroupMembers
+from extender.cache.snapshot import Snapshot
+
+CountMembers = Callable[[PodGroupMembers], int]
+"""A function that counts the members of a pod group that matter."""
+
+
+def get_min_count(group: Group) -> int:
+    """Return the number of members of *group* that must be scheduled together; 1 for the basic policy.
+
+    The members of a composite pod group are its child groups.
+
+    Source: pkg/scheduler/framework/plugins/gangscheduling/gangscheduling.go, getMinCount (1.37).
+    """
+    if isinstance(group, CompositePodGroup):
+        composite_gang = group.spec.scheduling_policy.gang
+        return 1 if composite_gang is None else composite_gang.min_group_count
+    gang = group.spec.scheduling_policy.gang
+    return 1 if gang is None else gang.min_count
+
+
+def find_hierarchy_root(key: GroupKey, snapshot: Snapshot) -> GroupKey | str:
+    """Return the root above the pod group *key*, or why there is none: a group is missing, or the tree is too deep.
+
+    Source: pkg/scheduler/backend/cache/cache.go, cacheImpl.BuildHierarchySnapshotFromPod (1.37).
+    """
+    ancestors = dict(iterate_ancestors(snapshot, key))
+    if key not in ancestors:
+        return f"pod group object not found in state for {key}"
+    path = list(ancestors)
+    parent_key = get_parent_key(ancestors[path[-1]])
+    if parent_key is None and len(path) <= MAX_DEPTH + 1:
+        return path[-1]
+    top_key = [*path, parent_key][MAX_DEPTH] if len(path) >= MAX_DEPTH else parent_key
+    if parent_key in ancestors:
+        return f"cycle detected in composite pod group hierarchy: {top_key}"
+    missing_key = parent_key if len(path) < MAX_DEPTH else get_parent_key(ancestors[key])
+    return f"composite pod group object not found in state for {missing_key}"
+
+
+def is_tree_ready(key: GroupKey, snapshot: Snapshot, count_members: CountMembers) -> bool:
+    """Return whether the group *key* has its minimum of members, by *count_members*, or of child groups that have."""
+    group = snapshot.get_group(key)
+    if group is None:
+        return False
+    if not key.is_composite:
+        return count_members(snapshot.pod_group(key.object_key)) >= get_min_count(group)
+    ready_count = sum(is_tree_ready(child, snapshot, count_members) for child in snapshot.child_groups(key))
+    return ready_count >= get_min_count(group)
