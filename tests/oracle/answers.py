@@ -18,6 +18,7 @@ from extender.app import wiring
 from extender.cache.pod_groups import get_pod_group_key
 from extender.cli.recording_options import load_setup_for_recording, parse_gates_of_release
 from extender.cycle.explain_pod import explain_pod
+from extender.cycle.pod_group.hierarchy import find_root_key, list_keys_of_tree
 from tests.parity import golden
 
 Answers = dict[str, Any]
@@ -130,9 +131,14 @@ def ask_extender(scenario: dict[str, Any], version: str) -> Answers:
             answers["pods"][pod.key] = values
         else:
             outcome = simulator.get_outcome(pod) if values["preEnqueue"] is None else None
-            _add_member(
-                answers["podGroups"].setdefault(group, _make_group_values()), pod, values["preEnqueue"], outcome
-            )
+            root = find_root_key(group, snapshot, profile.pod_group_settings)
+            key = f"composite {root.object_key}" if root.is_composite else root.object_key
+            _add_member(answers["podGroups"].setdefault(key, _make_group_values()), pod, values["preEnqueue"], outcome)
+            if root.is_composite and outcome is not None:
+                answers["podGroups"][key]["conditions"] = {
+                    leaf: outcome.decision.pod_group_statuses.get(leaf, outcome.decision.status).message
+                    for leaf in list_keys_of_tree(group, snapshot, profile.pod_group_settings)
+                }
     _keep_written_values(answers["podGroups"], scenario["items"])
     return answers
 
@@ -147,6 +153,8 @@ def _keep_written_values(groups: dict[str, Any], items: list[dict[str, Any]]) ->
     existing = {_get_key(item) for item in items if item["kind"] == "PodGroup"}
     for key, group in groups.items():
         group["victims"] = [pod for pod in group["victims"] if pod not in terminating]
+        if (group["message"] or "").startswith("held by pod "):
+            group["conditions"] = {}
         if key not in existing:
             group["message"] = None
         for result in (group, *group["members"].values()):
@@ -159,7 +167,8 @@ def _get_key(item: dict[str, Any]) -> str:
 
 
 def _make_group_values() -> dict[str, Any]:
-    return {"scheduled": False, "waitsForPreemption": False, "message": None, "victims": [], "members": {}}
+    outcome = {"scheduled": False, "waitsForPreemption": False, "message": None, "victims": []}
+    return {**outcome, "members": {}, "conditions": {}}
 
 
 def _add_member(
@@ -185,9 +194,11 @@ def find_answer_differences(want: Answers, got: Answers) -> list[str]:
 def _normalize_groups(groups: dict[str, Any]) -> dict[str, Any]:
     normalized = {f"podGroup {key}": golden.normalize(group) for key, group in groups.items()}
     for group in normalized.values():
+        # kube-scheduler looks at the scheduled members in any order.
+        conditions = group.get("conditions", {})
+        group["conditions"] = {key: _DOMAIN_ERROR.sub(r"\1", message) for key, message in conditions.items()}
         for result in (group, *group["members"].values()):
             if result.get("message"):
-                # kube-scheduler looks at the scheduled members in any order.
                 result["message"] = _DOMAIN_ERROR.sub(r"\1", result["message"])
     return normalized
 

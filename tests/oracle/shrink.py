@@ -58,6 +58,7 @@ _OPTIONAL_FIELDS: Final = frozenset(
         "ownerReferences",
         "plugins",
         "pluginConfig",
+        "parentCompositePodGroupName",
         "podAffinity",
         "podAntiAffinity",
         "ports",

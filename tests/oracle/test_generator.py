@@ -9,7 +9,7 @@ from tests.oracle.answers import ask_extender
 from tests.oracle.generator.scenarios import CATEGORIES, GROUP_CATEGORIES, make_scenario
 from tests.parity import golden
 
-ROUNDS = 6
+ROUNDS = 8
 
 
 def make_round(category: str) -> list[dict[str, object]]:

@@ -11,7 +11,8 @@ _GATES: Final = {
 }
 """The probability of each feature gate, by Kubernetes minor; GenericWorkload is always on."""
 
-_TOPOLOGY_KEYS: Final = ("topology.kubernetes.io/zone", "example.com/rack", "kubernetes.io/hostname")
+TOPOLOGY_KEYS: Final = ("topology.kubernetes.io/zone", "example.com/rack", "kubernetes.io/hostname")
+"""The label keys of topology constraints."""
 
 
 def add_pod_groups(builder: ClusterBuilder, version: str) -> dict[str, bool]:
@@ -34,11 +35,12 @@ def add_pod_groups(builder: ClusterBuilder, version: str) -> dict[str, bool]:
         pending = [pod for pod in free if "nodeName" not in pod["spec"]]
         bound = [pod for pod in free if "nodeName" in pod["spec"]]
         members = builder.sample(pending, 1, 5) + builder.sample(bound, 0, builder.pick((0, 0, 1, 3)))
-        _add_pod_group(builder, version, f"group-{number}", namespace, members)
+        add_pod_group(builder, version, f"group-{number}", namespace, members)
     return {"GenericWorkload": True, **gates}
 
 
-def _add_pod_group(builder: ClusterBuilder, version: str, name: str, namespace: str, members: list[Raw]) -> None:
+def add_pod_group(builder: ClusterBuilder, version: str, name: str, namespace: str, members: list[Raw]) -> None:
+    """Make *members* a pod group of one priority; the object of the group is sometimes missing."""
     priority = builder.pick((0, 1000, 2000, 2000))
     policy = "Never" if builder.chance(0.1) else "PreemptLowerPriority"
     resources = members[0]["spec"]["containers"][0]["resources"] if members and builder.chance(0.4) else None
@@ -62,7 +64,7 @@ def _add_pod_group(builder: ClusterBuilder, version: str, name: str, namespace: 
         least = max(1, len(members) - builder.pick((0, 0, 0, 1, 1, 2, -1)))
         group["schedulingPolicy"] = {"gang": {"minCount": least}}
     if builder.chance(0.4):
-        group["schedulingConstraints"] = {"topology": [{"key": builder.pick(_TOPOLOGY_KEYS)}]}
+        group["schedulingConstraints"] = {"topology": [{"key": builder.pick(TOPOLOGY_KEYS)}]}
     if builder.chance(0.6):
         whole: tuple[Any, Any] = ("PodGroup", "Pod") if version == "1.36" else ({"all": {}}, {"single": {}})
         group["disruptionMode"] = builder.pick(whole)

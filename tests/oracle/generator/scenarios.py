@@ -5,6 +5,7 @@ from random import Random
 from typing import Any, Final
 
 from tests.oracle.generator.builder import ClusterBuilder
+from tests.oracle.generator.composite_pod_groups import add_composite_pod_groups
 from tests.oracle.generator.configuration import make_configuration
 from tests.oracle.generator.device_gates import add_gated_device_fields
 from tests.oracle.generator.devices import add_devices
@@ -51,10 +52,18 @@ CATEGORIES: Final[Mapping[str, Mapping[str, float]]] = {
         "groups": 1, "priority": 0.9, "tight": 1, "budgets": 0.6, "nominated": 0.05, "terminating": 0.08, "ports": 0.1,
         "interpodaffinity": 0.1, "spread": 0.1,
     },
+    "compositegroups": {
+        "groups": 1, "resources": 0.4, "tolerations": 0.2, "taints": 0.3, "nodeaffinity": 0.15, "ports": 0.1,
+        "interpodaffinity": 0.1, "spread": 0.1, "volumes": 0.05, "storage": 0.5, "devices": 0.08, "slices": 0.5,
+        "priority": 0.5, "gates": 0.02, "terminating": 0.05, "tight": 0.6, "budgets": 0.2,
+    },
 }  # fmt: skip
 """The probability of each group of fields, by category; a group is used in a cluster, then in each of its pods."""
-GROUP_CATEGORIES: Final = frozenset(("podgroups", "podgrouppreemption"))
+GROUP_CATEGORIES: Final = frozenset(("podgroups", "podgrouppreemption", "compositegroups"))
 """The categories with pod groups."""
+
+_PENDING_PODS: Final = {"compositegroups": (7, 16)}
+"""The fewest and the most pending pods, by category."""
 
 _NODE_OPTIONS: Final = ("taints", "images", "features", "tight")
 
@@ -86,7 +95,7 @@ def make_scenario(seed: str, number: int, version: str = "1.36") -> dict[str, An
         uses.pop("volumes", None)
         uses.pop("devices", None)
     with_groups = "groups" in chances
-    pending = builder.rng.randint(3, 12) if with_groups else builder.rng.randint(2, 6)
+    pending = builder.rng.randint(*_PENDING_PODS.get(category, (3, 12) if with_groups else (2, 6)))
     add_pods(builder, builder.rng.randint(0, 3 * node_count), pending, uses, scheduler)
     if builder.chance(chances.get("budgets", 0.0)):
         add_budgets(builder)
@@ -101,7 +110,10 @@ def make_scenario(seed: str, number: int, version: str = "1.36") -> dict[str, An
     if scheduler != "default-scheduler" or builder.chance(chances.get("config", 0.0)):
         scenario["config"] = make_configuration(builder, scheduler)
     if with_groups:
-        scenario["featureGates"] = add_pod_groups(builder, version)
+        is_composite = category == "compositegroups" and version != "1.36"
+        scenario["featureGates"] = (
+            add_composite_pod_groups(builder) if is_composite else add_pod_groups(builder, version)
+        )
     elif category == "drabeta" and version == "1.37" and builder.chance(0.5):
         scenario["featureGates"] = add_gated_device_fields(builder)
     return scenario

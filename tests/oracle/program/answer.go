@@ -87,14 +87,16 @@ type MemberAnswer struct {
 	Message    *string     `json:"message"`
 }
 
-// GroupAnswer is the outcome of a pod group's scheduling cycle. Message is that of the condition that the cycle writes; it
-// is null if no member is scheduled, or the group has no object. Victims are the pods that the cycle deletes.
+// GroupAnswer is the outcome of the scheduling cycle of a pod group, or of a composite pod group with its tree. Message is
+// that of the condition that the cycle writes; it is null if no member is scheduled, or the group has no object. Conditions
+// has the messages of the pod groups of a tree, by namespace and name. Victims are the pods that the cycle deletes.
 type GroupAnswer struct {
 	Scheduled          bool                     `json:"scheduled"`
 	WaitsForPreemption bool                     `json:"waitsForPreemption"`
 	Message            *string                  `json:"message"`
 	Victims            []string                 `json:"victims"`
 	Members            map[string]*MemberAnswer `json:"members"`
+	Conditions         map[string]string        `json:"conditions,omitempty"`
 }
 
 // Answer has the answers of all pending pods by namespace and name. With the feature gate GenericWorkload, those of

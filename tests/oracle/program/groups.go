@@ -29,8 +29,23 @@ type groupScheduler struct {
 	ended    bool
 	failures map[string]memberFailure
 	victims  []string
-	// condition is the condition that the cycle adds to the pod group.
-	condition *groupCondition
+	// conditions are the conditions that the cycle adds to pod groups, by namespace and name.
+	conditions map[string]*groupCondition
+}
+
+// groupRoot is a pod group without a parent, or the composite pod group at the top of a tree.
+type groupRoot struct {
+	namespace, name string
+	composite       bool
+}
+
+// String returns the root's key in the answer.
+func (r groupRoot) String() string {
+	key := r.namespace + "/" + r.name
+	if r.composite {
+		return "composite " + key
+	}
+	return key
 }
 
 // memberFailure is what the failure handler gets for a member.
@@ -42,13 +57,13 @@ type groupCondition struct {
 	Message string
 }
 
-// answerGroups schedules every pod group with a pending pod alone, as if the other pending pods did not exist.
+// answerGroups schedules every root with a pending pod alone, as if the other pending pods did not exist.
 func answerGroups(s *scenario) (map[string]*GroupAnswer, error) {
-	members := map[string][]*v1.Pod{}
+	members := map[groupRoot][]*v1.Pod{}
 	for _, pod := range s.pods {
 		if isPending(pod, s) && pod.Spec.SchedulingGroup != nil {
-			key := pod.Namespace + "/" + *pod.Spec.SchedulingGroup.PodGroupName
-			members[key] = append(members[key], pod)
+			root := findRoot(s, pod)
+			members[root] = append(members[root], pod)
 		}
 	}
 	// Victims are then deleted before the cycle ends.
@@ -58,19 +73,19 @@ func answerGroups(s *scenario) (map[string]*GroupAnswer, error) {
 	}
 	defer restore()
 	answers := map[string]*GroupAnswer{}
-	for key, pods := range members {
+	for root, pods := range members {
 		ctx, cancel := context.WithCancel(context.Background())
-		answer, err := answerGroup(ctx, s, pods)
+		answer, err := answerGroup(ctx, s, root, pods)
 		cancel()
 		if err != nil {
 			return nil, err
 		}
-		answers[key] = answer
+		answers[root.String()] = answer
 	}
 	return answers, nil
 }
 
-func answerGroup(ctx context.Context, s *scenario, pods []*v1.Pod) (*GroupAnswer, error) {
+func answerGroup(ctx context.Context, s *scenario, root groupRoot, pods []*v1.Pod) (*GroupAnswer, error) {
 	g, err := newGroupScheduler(ctx, s)
 	if err != nil {
 		return nil, err
@@ -83,7 +98,7 @@ func answerGroup(ctx context.Context, s *scenario, pods []*v1.Pod) (*GroupAnswer
 		isHeld[podKey(pod)] = member.PreEnqueue != nil
 	}
 	g.orderMembers(pods)
-	if !g.selectGroup(klog.FromContext(ctx), pods) {
+	if !g.selectGroup(klog.FromContext(ctx), root, pods) {
 		return answer, nil
 	}
 	before := countGroups()
@@ -91,8 +106,15 @@ func answerGroup(ctx context.Context, s *scenario, pods []*v1.Pod) (*GroupAnswer
 	g.mutex.Lock()
 	defer g.mutex.Unlock()
 	g.ended = true
-	if g.condition != nil {
-		answer.Message = &g.condition.Message
+	for key, condition := range g.conditions {
+		if !root.composite {
+			answer.Message = &condition.Message
+			continue
+		}
+		if answer.Conditions == nil {
+			answer.Conditions = map[string]string{}
+		}
+		answer.Conditions[key] = condition.Message
 	}
 	after := countGroups()
 	answer.Scheduled = after["scheduled"] > before["scheduled"]
@@ -114,7 +136,7 @@ func answerGroup(ctx context.Context, s *scenario, pods []*v1.Pod) (*GroupAnswer
 // newGroupScheduler makes a scheduler as kube-scheduler does. Its choices between equal nodes, placements and candidates
 // for preemption are not random: it takes the first one.
 func newGroupScheduler(ctx context.Context, s *scenario) (*groupScheduler, error) {
-	g := &groupScheduler{failures: map[string]memberFailure{}}
+	g := &groupScheduler{failures: map[string]memberFailure{}, conditions: map[string]*groupCondition{}}
 	client := g.newClient()
 	factory := newStaticFactory(client, s.objects)
 	recorder := func(string) events.EventRecorderLogger { return &events.FakeRecorder{} }
@@ -134,6 +156,7 @@ func newGroupScheduler(ctx context.Context, s *scenario) (*groupScheduler, error
 			preemption.Evaluator.Interface = firstCandidate{preemption}
 		}
 	}
+	sched.Profiles[s.profile.SchedulerName] = withSortedAssignments(sched.Profiles[s.profile.SchedulerName])
 	return g, nil
 }
 
@@ -161,7 +184,7 @@ func (g *groupScheduler) recordFailure(_ context.Context, _ framework.Framework,
 	g.failures[podKey(info.Pod)] = failure
 }
 
-// newClient makes a client that accepts every write; it remembers the deleted pods and the condition of the pod group.
+// newClient makes a client that accepts every write; it remembers the deleted pods and the conditions of pod groups.
 func (g *groupScheduler) newClient() *fake.Clientset {
 	client := fake.NewSimpleClientset()
 	client.PrependReactor("*", "*", func(action clienttesting.Action) (bool, runtime.Object, error) {
@@ -177,7 +200,9 @@ func (g *groupScheduler) newClient() *fake.Clientset {
 			return true, nil, nil
 		case clienttesting.PatchAction:
 			if action.GetResource().Resource == "podgroups" && !g.ended {
-				g.condition = decodeCondition(action.GetPatch())
+				if condition := decodeCondition(action.GetPatch()); condition != nil {
+					g.conditions[action.GetNamespace()+"/"+action.GetName()] = condition
+				}
 			}
 			return true, nil, nil
 		}

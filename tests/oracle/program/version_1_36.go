@@ -41,8 +41,15 @@ func (g *groupScheduler) findQueued(pod *v1.Pod) *framework.QueuedPodInfo {
 	return info
 }
 
+// findRoot returns the pod group of a pod: 1.36 has no composite pod groups.
+func findRoot(_ *scenario, pod *v1.Pod) groupRoot {
+	return groupRoot{namespace: pod.Namespace, name: *pod.Spec.SchedulingGroup.PodGroupName}
+}
+
+func withSortedAssignments(f framework.Framework) framework.Framework { return f }
+
 // selectGroup makes the next cycle schedule the group of the pods; it returns false if none of them is in the queue.
-func (g *groupScheduler) selectGroup(logger klog.Logger, pods []*v1.Pod) bool {
+func (g *groupScheduler) selectGroup(logger klog.Logger, _ groupRoot, pods []*v1.Pod) bool {
 	for _, pod := range pods {
 		if next := g.SchedulingQueue.PopSpecificPod(logger, pod); next != nil {
 			g.NextPod = func(klog.Logger) (*framework.QueuedPodInfo, error) { return next, nil }

@@ -4,8 +4,10 @@ package main
 
 import (
 	"context"
+	"sort"
 
 	v1 "k8s.io/api/core/v1"
+	schedulingv1alpha3 "k8s.io/api/scheduling/v1alpha3"
 	schedulingv1beta1 "k8s.io/api/scheduling/v1beta1"
 	utilfeature "k8s.io/apiserver/pkg/util/feature"
 	resourceslicetracker "k8s.io/dynamic-resource-allocation/resourceslice/tracker"
@@ -42,10 +44,75 @@ func addPodGroups(cache internalcache.Cache, s *scenario) {
 		return
 	}
 	for _, object := range s.objects {
-		if group, ok := object.(*schedulingv1beta1.PodGroup); ok {
+		switch group := object.(type) {
+		case *schedulingv1beta1.PodGroup:
 			cache.AddPodGroup(group)
+		case *schedulingv1alpha3.CompositePodGroup:
+			cache.AddCompositePodGroup(klog.Background(), group)
 		}
 	}
+}
+
+// findRoot returns the root above the pod group of a pod, or the pod group itself if a group on the way does not exist.
+func findRoot(s *scenario, pod *v1.Pod) groupRoot {
+	leaf := groupRoot{namespace: pod.Namespace, name: *pod.Spec.SchedulingGroup.PodGroupName}
+	if !utilfeature.DefaultFeatureGate.Enabled(features.CompositePodGroup) {
+		return leaf
+	}
+	parents := map[groupRoot]*string{}
+	for _, object := range s.objects {
+		switch group := object.(type) {
+		case *schedulingv1beta1.PodGroup:
+			parents[groupRoot{group.Namespace, group.Name, false}] = group.Spec.ParentCompositePodGroupName
+		case *schedulingv1alpha3.CompositePodGroup:
+			parents[groupRoot{group.Namespace, group.Name, true}] = group.Spec.ParentCompositePodGroupName
+		}
+	}
+	root := leaf
+	for range len(parents) + 1 {
+		parent, ok := parents[root]
+		if !ok {
+			return leaf
+		}
+		if parent == nil {
+			return root
+		}
+		root = groupRoot{pod.Namespace, *parent, true}
+	}
+	return leaf
+}
+
+// sortedFramework gives PodGroupPostFilter plugins the members of a tree in scheduling order; kube-scheduler gives them in
+// any order of their pod groups.
+type sortedFramework struct {
+	framework.Framework
+}
+
+func withSortedAssignments(f framework.Framework) framework.Framework { return &sortedFramework{f} }
+
+func (f *sortedFramework) RunPodGroupPostFilterPlugins(ctx context.Context, state *framework.CycleState, group fwk.PodGroupInfo, schedule fwk.PodGroupSchedulingFunc) (*fwk.PodGroupPostFilterResult, *fwk.Status) {
+	order := map[string]int{}
+	var walk func(group fwk.PodGroupInfo)
+	walk = func(group fwk.PodGroupInfo) {
+		for _, child := range group.GetChildren() {
+			walk(child)
+		}
+		order[group.GetKey()] = len(order)
+	}
+	walk(group)
+	position := func(assignment fwk.ProposedAssignment) int {
+		pod := assignment.GetPod()
+		return order[fwk.PodGroupKey(pod.Namespace, *pod.Spec.SchedulingGroup.PodGroupName).String()]
+	}
+	return f.Framework.RunPodGroupPostFilterPlugins(ctx, state, group, func(ctx context.Context) (*fwk.PodGroupAssignments, *fwk.Status) {
+		result, status := schedule(ctx)
+		if result != nil {
+			sort.SliceStable(result.ProposedAssignments, func(i, j int) bool {
+				return position(result.ProposedAssignments[i]) < position(result.ProposedAssignments[j])
+			})
+		}
+		return result, status
+	})
 }
 
 func (g *groupScheduler) findQueued(pod *v1.Pod) *framework.QueuedPodInfo {
@@ -53,9 +120,8 @@ func (g *groupScheduler) findQueued(pod *v1.Pod) *framework.QueuedPodInfo {
 	return info
 }
 
-// selectGroup makes the next cycle schedule the group of the pods; it returns false if the group is not in the queue.
-func (g *groupScheduler) selectGroup(logger klog.Logger, pods []*v1.Pod) bool {
-	member := pods[0]
+// selectGroup makes the next cycle schedule the root; it returns false if the root is not in the queue.
+func (g *groupScheduler) selectGroup(logger klog.Logger, root groupRoot, _ []*v1.Pod) bool {
 	var others []framework.QueuedEntityInfo
 	// The nominator knows the requests and the priority of a nominated pod only while the pod is in the queue.
 	defer func() {
@@ -73,7 +139,7 @@ func (g *groupScheduler) selectGroup(logger klog.Logger, pods []*v1.Pod) bool {
 			fail(err)
 		}
 		group, ok := next.(*framework.QueuedPodGroupInfo)
-		if ok && group.Name == *member.Spec.SchedulingGroup.PodGroupName && group.Namespace == member.Namespace {
+		if ok && (groupRoot{group.Namespace, group.Name, group.CompositePodGroup != nil}) == root {
 			g.NextEntity = func(klog.Logger) (framework.QueuedEntityInfo, error) { return next, nil }
 			return true
 		}
