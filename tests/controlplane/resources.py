@@ -73,7 +73,13 @@ RESOURCES: Final[Mapping[str, Resource]] = {
 POD_GROUP_VERSION: Final = {"1.36": "scheduling.k8s.io/v1alpha2", "1.37": "scheduling.k8s.io/v1beta1"}[RELEASE]
 """The API version of pod groups in the release of the control plane."""
 
-OPTIONAL_RESOURCES: Final = {"PodGroup": Resource(POD_GROUP_VERSION, "podgroups", namespaced=True)}
+COMPOSITE_POD_GROUP_VERSION: Final = "scheduling.k8s.io/v1alpha3"
+"""The API version of composite pod groups, which 1.36 does not have."""
+
+OPTIONAL_RESOURCES: Final = {
+    "PodGroup": Resource(POD_GROUP_VERSION, "podgroups", namespaced=True),
+    "CompositePodGroup": Resource(COMPOSITE_POD_GROUP_VERSION, "compositepodgroups", namespaced=True),
+}
 """Kinds which an API server serves only with a flag."""
 
 RBAC_RESOURCES: Final = {
