@@ -47,6 +47,17 @@ def test_pod_groups_are_read_in_the_api_version_of_the_release(version: str) -> 
     assert recording.kubernetes_version == version
 
 
+def test_composite_pod_groups_are_read_if_a_pod_group_names_one() -> None:
+    group = {"metadata": {"name": "train", "namespace": "default"}, "spec": {"parentCompositePodGroupName": "root"}}
+    root = {"metadata": {"name": "root", "namespace": "default"}, "spec": {}}
+    path = "/apis/scheduling.k8s.io/v1alpha3/compositepodgroups"
+    pods = [make_pod(schedulingGroup={"podGroupName": "train"})]
+    lists = {"/api/v1/nodes": [], "/api/v1/pods": pods, GROUPS["v1.37.2"]: [group], path: [root]}
+    reader = ClusterReader(cast("Transport", RecordedApi("v1.37.2", lists)))
+    recording = asyncio.run(reader.read_kinds(["Node", "Pod"], "server"))
+    assert recording.recorded_kinds == {"Node", "Pod", "PodGroup", "CompositePodGroup"}
+
+
 def test_pod_groups_are_not_read_if_no_pod_has_one() -> None:
     api = RecordedApi("v1.37.2", {"/api/v1/nodes": [], "/api/v1/pods": [make_pod()]})
     recording = asyncio.run(ClusterReader(cast("Transport", api)).read_kinds(["Node", "Pod"], "server"))

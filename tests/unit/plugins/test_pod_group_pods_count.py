@@ -21,3 +21,19 @@ def test_placements_are_scored_by_the_number_of_scheduled_pods() -> None:
 def test_no_assigned_pod_in_any_placement_is_an_error() -> None:
     expected = error_status("no pods from pod group are assigned to any of the candidate placements")
     assert PodGroupPodsCount().normalize_placement_score(RING, (0, 0)) == expected
+
+
+def test_the_pods_of_all_groups_below_a_composite_group_count() -> None:
+    members = [make_group_member(name, node="a1", group=group) for name, group in (("a", "x"), ("b", "y"), ("c", "z"))]
+    snapshot = make_cluster(make_node("a1"), *members).snapshot()
+    tree = PodGroupInfo("default", "root", True, (PodGroupInfo("default", "x"), PodGroupInfo("default", "y")))
+    assert PodGroupPodsCount().score_placement(tree, snapshot, PodGroupAssignments(Placement(), {"d": "a1"})) == 3
+
+
+def test_a_tree_of_more_than_four_groups_above_each_other_is_an_error() -> None:
+    """Source: pkg/scheduler/framework/plugins/helper/podgroup.go, GetPodGroupStates (1.37)."""
+    tree = PodGroupInfo("default", "x")
+    for name in ("c4", "c3", "c2", "c1"):
+        tree = PodGroupInfo("default", name, True, (tree,))
+    score = PodGroupPodsCount().score_placement(tree, make_cluster().snapshot(), PodGroupAssignments(Placement(), {}))
+    assert score == error_status("exceeded maximum hierarchy depth at podgroup/default/x")
