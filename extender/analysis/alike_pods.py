@@ -1,4 +1,4 @@
-"""Group pending pods that have the same explanation, because scheduling reads no difference between them."""
+"""Find pods that scheduling cannot tell apart: they have the same explanation, and fail for the same reasons."""
 
 from collections.abc import Hashable, Iterable, Mapping
 
@@ -9,25 +9,47 @@ from extender.framework.profiles import Profile
 from extender.plugins.registry import BUILT_IN_PLUGINS
 
 
-def group_alike_pods(pods: Iterable[Pod], snapshot: Snapshot, profiles: Mapping[str, Profile]) -> list[list[Pod]]:
-    """Return groups of pods with the same explanation. Groups and their pods are in the order of *pods*.
+class AlikePods:
+    """Tells which pods scheduling cannot tell apart.
 
-    The pods of a group have the same namespace, labels, owners and spec. A pod forms its own group if it is a member of
-    a pod group, if it is nominated, or if it has objects of its own: ephemeral volumes or resource claims. If a plugin
-    of the profile may read annotations, as those of third parties do, the annotations must be equal too.
+    Alike pods have the same namespace, labels, owners and spec. If a plugin of the profile may read annotations, as
+    those of third parties do, the annotations are equal too. A pod has no alike if it is a member of a pod group, if it
+    is nominated, or if it has objects of its own: ephemeral volumes or resource claims.
+
+    Args:
+        profiles: the profiles by scheduler name.
     """
-    read_annotations = {name: _reads_annotations(profile) for name, profile in profiles.items()}
+
+    __slots__ = ("_reads_annotations",)
+
+    def __init__(self, profiles: Mapping[str, Profile]) -> None:
+        self._reads_annotations = {name: _reads_annotations(profile) for name, profile in profiles.items()}
+
+    def make_key(self, pod: Pod, snapshot: Snapshot) -> Hashable | None:
+        """Return a key that alike pods share, or None if *pod* has no alike. Its scheduler name has a profile."""
+        if _has_no_alike(pod):
+            return None
+        annotations = pod.metadata.annotations if self._reads_annotations[pod.spec.scheduler_name] else {}
+        return snapshot.make_pod_info(pod).signature, tuple(sorted(annotations.items()))
+
+
+def group_alike_pods(pods: Iterable[Pod], snapshot: Snapshot, profiles: Mapping[str, Profile]) -> list[list[Pod]]:
+    """Return groups of alike pods, which have the same explanation. Groups and their pods are in the order of *pods*.
+
+    Args:
+        pods: pods whose scheduler names have profiles.
+        snapshot: the cluster.
+        profiles: the profiles by scheduler name.
+    """
+    alike_pods = AlikePods(profiles)
     groups: dict[Hashable, list[Pod]] = {}
     for pod in pods:
-        key: Hashable = pod.key
-        if not _needs_own_group(pod):
-            annotations = pod.metadata.annotations if read_annotations[pod.spec.scheduler_name] else {}
-            key = (snapshot.make_pod_info(pod).signature, tuple(sorted(annotations.items())))
-        groups.setdefault(key, []).append(pod)
+        key = alike_pods.make_key(pod, snapshot)
+        groups.setdefault(pod.key if key is None else key, []).append(pod)
     return list(groups.values())
 
 
-def _needs_own_group(pod: Pod) -> bool:
+def _has_no_alike(pod: Pod) -> bool:
     return (
         bool(pod.status.nominated_node_name or pod.spec.resource_claims)
         or get_pod_group_key(pod) is not None

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from random import Random
 from typing import Any
 
+from extender.analysis.failed_attempts import FailedAttempts
 from extender.analysis.permit_simulation import PermitSimulation
 from extender.api.kinds.pod import Pod
 from extender.cache.cache import Cache
@@ -48,13 +49,23 @@ class PodPlacer:
         seed: the random seed for the selection among nodes with equal scores.
     """
 
-    __slots__ = ("_cache", "_node_sampler", "_permit_simulation", "_placed", "_profiles", "_rng", "_runtime")
+    __slots__ = (
+        "_cache",
+        "_failed_attempts",
+        "_node_sampler",
+        "_permit_simulation",
+        "_placed",
+        "_profiles",
+        "_rng",
+        "_runtime",
+    )
 
     def __init__(self, cache: Cache, profiles: Mapping[str, Profile], runtime: PluginRuntime, seed: int = 0) -> None:
         self._cache, self._profiles, self._runtime = cache, profiles, runtime
         self._rng = Random(seed)  # noqa: S311  reproducible
         self._node_sampler = NodeSampler()
         self._permit_simulation = PermitSimulation(cache, runtime)
+        self._failed_attempts = FailedAttempts(cache, profiles)
         self._placed: list[tuple[Attempt, dict[str, Any]]] = []
 
     def place(self, pod: Pod) -> Attempt:
@@ -65,10 +76,24 @@ class PodPlacer:
         rejection = self.run_pre_enqueue(pod)
         if rejection is not None:
             return rejection
-        decision = self.find_node(pod)
+        decision = self._find_node_or_reuse_failure(pod)
         if isinstance(decision, ScheduleFailure):
             return make_failed_attempt(pod, decision)
         return self.assume(pod, decision)
+
+    def _find_node_or_reuse_failure(self, pod: Pod) -> Decision:
+        """Return the decision of `find_node`, or the failure of an alike pod if the cluster has not changed since."""
+        key = self._failed_attempts.make_key(pod)
+        if key is None:
+            return self.find_node(pod)
+        failure = self._failed_attempts.find(key)
+        if failure is not None:
+            return failure
+        rng_state = self._rng.getstate()
+        decision = self.find_node(pod)
+        if isinstance(decision, ScheduleFailure) and self._failed_attempts.add(key, decision):
+            self._rng.setstate(rng_state)  # reused and fresh failures leave the same random numbers to later pods
+        return decision
 
     def run_pre_enqueue(self, pod: Pod) -> Attempt | None:
         """Return the failed attempt if a PreEnqueue plugin rejects *pod*, or None."""

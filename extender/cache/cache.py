@@ -35,6 +35,9 @@ class Cache:
     """Nodes, pods and other objects of one cluster.
 
     The cache is not thread-safe: one thread writes it and takes snapshots. Any thread may read the snapshots.
+
+    Attributes:
+        write_count: the number of writes to what snapshots show. Snapshots with the same number of writes are equal.
     """
 
     __slots__ = (
@@ -45,6 +48,7 @@ class Cache:
         "_pending",
         "_snapshot_ref",
         "_tables",
+        "write_count",
     )
 
     def __init__(self, gates: FeatureGates | None = None) -> None:
@@ -62,6 +66,7 @@ class Cache:
         self._assumed = AssumedPods()
         self._assigned: dict[str, AssignedPodInfo] = {}
         self._pending: dict[str, Pod] = {}
+        self.write_count = 0
 
     # -- reading
 
@@ -85,7 +90,7 @@ class Cache:
         child._base_snapshot = self.snapshot()  # while it is alive, this cache does not write the shared arrays
         child._tables = child._base_snapshot.tables.fork()
         child._snapshot_ref, child._assumed = None, AssumedPods()
-        child._has_composite_groups = self._has_composite_groups
+        child._has_composite_groups, child.write_count = self._has_composite_groups, self.write_count
         child._assigned, child._pending = dict(self._assigned), dict(self._pending)
         return child
 
@@ -117,6 +122,7 @@ class Cache:
     # -- writing
 
     def _get_writable_tables(self) -> ClusterTables:
+        self.write_count += 1
         if self._snapshot_ref is not None:
             if self._snapshot_ref() is not None:
                 self._tables = self._tables.fork(new_history=False)
