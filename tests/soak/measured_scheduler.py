@@ -2,7 +2,7 @@
 
     python tests/soak/measured_scheduler.py FILE SECONDS [flags of `extender schedule`]
 
-Each line has the number of tasks, and the percentile and the maximum of the lag of a timer of 20 ms.
+Each line is the summary of a timer of 20 ms: the fewest tasks, and the percentile and the maximum of its lag.
 """
 
 import asyncio
@@ -17,29 +17,26 @@ from extender.app.options import ScheduleOptions
 from extender.app.schedule import run
 from extender.basics import gc_tuning
 from extender.cli.schedule import run_command
-from tests.soak.samples import percentile
+from tests.soak.samples import summarize_timer
 
 _TIMER_SECONDS: Final = 0.02
 
 
 async def probe(file: Path, interval: float) -> None:
     """Append a line per *interval* seconds to *file* until cancelled."""
-    loop, lags = asyncio.get_running_loop(), list[float]()
+    loop, lags, task_counts = asyncio.get_running_loop(), list[float](), list[int]()
     next_line = loop.time() + interval
     while True:
         expected = loop.time() + _TIMER_SECONDS
         await asyncio.sleep(_TIMER_SECONDS)
         now = loop.time()
         lags.append(max(0.0, now - expected) * 1000)
+        task_counts.append(len(asyncio.all_tasks()) - 1)  # without this one
         if now >= next_line:
-            line = {
-                "tasks": len(asyncio.all_tasks()) - 1,  # without this one
-                "lag_p99_ms": round(percentile(lags, 0.99), 2),
-                "lag_max_ms": round(max(lags), 2),
-            }
             with file.open("a") as stream:
-                stream.write(json.dumps(line) + "\n")
+                stream.write(json.dumps(summarize_timer(lags, task_counts)) + "\n")
             lags.clear()
+            task_counts.clear()
             next_line = now + interval
 
 

@@ -20,7 +20,7 @@ class Sample:
         seconds: since the start of the load.
         rss_bytes: the resident memory.
         file_descriptors: the number of open files and sockets.
-        tasks: the number of asyncio tasks.
+        tasks: the fewest asyncio tasks since the sample before.
         lag_p99_ms: the 99th percentile of the event loop lag since the sample before.
         lag_max_ms: the longest event loop lag since the sample before.
     """
@@ -46,6 +46,19 @@ def read_sample(pid: int, seconds: float, probe: Mapping[str, float]) -> Sample:
     )
 
 
+def summarize_timer(lags: Sequence[float], task_counts: Sequence[int]) -> dict[str, float]:
+    """Return the values of a probe from the event loop lags (ms) and the numbers of tasks at the ticks of its timer.
+
+    Each binding in progress is a task, so the number of tasks follows the load. The fewest tasks of some seconds are
+    those that never end, and a task that leaks is one of them.
+    """
+    return {
+        "tasks": min(task_counts),
+        "lag_p99_ms": round(percentile(lags, 0.99), 2),
+        "lag_max_ms": round(max(lags), 2),
+    }
+
+
 def percentile(values: Sequence[float], share: float) -> float:
     """Return the smallest value that is not below *share* of all values; 0 if there are none."""
     ordered = sorted(values)
@@ -64,7 +77,7 @@ def summarize(samples: Sequence[Sample], seconds: float) -> dict[str, float]:
     """Return the figures of a run of *seconds*, from the samples after the warm-up.
 
     `rss_mb_per_hour` is the slope of the resident memory. The numbers at the start and at the end are medians of at
-    most five samples, because a connection or a task of one request is no leak.
+    most five samples, because a connection of one request is no leak.
     """
     warm_up = min(WARM_UP_SECONDS, seconds / 6)
     measured = [sample for sample in samples if sample.seconds >= warm_up]

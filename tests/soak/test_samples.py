@@ -4,7 +4,7 @@ import os
 
 import pytest
 
-from tests.soak.samples import MEGABYTE, Sample, fit_slope, percentile, read_sample, summarize
+from tests.soak.samples import MEGABYTE, Sample, fit_slope, percentile, read_sample, summarize, summarize_timer
 
 
 def make_sample(seconds: float, rss_mb: float = 100, fds: int = 30, tasks: int = 20, lag_ms: float = 1) -> Sample:
@@ -31,6 +31,11 @@ def test_a_percentile_is_one_of_the_values() -> None:
     values = [float(number) for number in range(100, 0, -1)]
     assert [percentile(values, share) for share in (0, 0.5, 0.99, 1)] == [1, 51, 100, 100]
     assert percentile([], 0.5) == 0
+
+
+def test_tasks_of_bindings_in_progress_are_not_counted() -> None:
+    values = summarize_timer([0.5, 1.25, 70.0], [61, 58, 99])
+    assert values == {"tasks": 58, "lag_p99_ms": 70.0, "lag_max_ms": 70.0}
 
 
 def test_growth_before_ten_minutes_is_no_slope() -> None:
