@@ -1,10 +1,12 @@
 """Extend uvicorn's HTTP protocol with timeouts, size limits, and the client certificate in the ASGI scope.
 
 uvicorn itself does not pass the client certificate to applications. It has no timeout for receiving a request or
-sending a response. It does not limit the size of a request's headers, chunk extensions and trailers.
+sending a response. It does not limit the number and the size of a request's headers, chunk extensions and
+trailers.
 """
 
 from asyncio import AbstractEventLoop, TimerHandle, Transport
+from collections.abc import Callable
 from typing import Any, Final
 
 import httptools
@@ -28,6 +30,12 @@ MAX_CONNECTION_SECONDS: Final = 3600.0
 MAX_HEAD_BYTES: Final = 64 << 10
 """Limit of the size of a request line with its headers."""
 
+MAX_HEADERS: Final = 100
+"""Limit of the headers of a request, trailers included. A header of three bytes takes 170 bytes of memory.
+
+Source: Apache HTTP Server, LimitRequestFields.
+"""
+
 MAX_FRAMING_RATIO: Final = 8
 """Limit of framing bytes per byte of the body. Framing bytes are chunk sizes, chunk extensions and trailers.
 
@@ -42,8 +50,13 @@ _RESPONSE_HEAD: Final = (
 )
 _STATUS_TEXTS: Final = {400: b"Bad Request", 431: b"Request Header Fields Too Large"}
 
+_REJECTED_SECONDS: Final = 1.0
+"""Seconds after which the connection of a rejected request is closed, even if the client does not close TLS."""
+
 _invalid_request_log: Final = InvalidRequestLog()
 
+_MAX_PARSED_BYTES: Final = 64 << 10
+"""Number of bytes that are parsed before the limits are checked."""
 
 _MAX_BUFFERED_BYTES: Final = 256 * 1024
 """The number of buffered bytes from which the buffer is flushed at once."""
@@ -112,6 +125,10 @@ class BoundedHttpProtocol(HttpToolsProtocol):
     _is_in_head = True
     _framing_bytes = 0
     _body_bytes = 0
+    _header_count = 0
+
+    on_connection_lost: Callable[[], None] | None = None
+    """The function that is called when the connection is lost."""
 
     def connection_made(self, transport: Transport) -> None:  # type: ignore[override]
         """Start the deadline of the first request."""
@@ -124,7 +141,9 @@ class BoundedHttpProtocol(HttpToolsProtocol):
         self._start_deadline()
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """Cancel the timers."""
+        """Cancel the timers, and report the end of the connection."""
+        if self.on_connection_lost is not None:
+            self.on_connection_lost()
         if self._deadline_timer is not None:
             self._deadline_timer.cancel()
         self._cancel_write_timer()
@@ -138,10 +157,9 @@ class BoundedHttpProtocol(HttpToolsProtocol):
         if not self._deadline and (cycle is None or cycle.response_complete):
             self._start_deadline()
         self._unset_keepalive_if_required()
-        self._framing_bytes += len(data)
         try:
-            self.parser.feed_data(data)
-            self._check_framing()
+            for start in range(0, len(data), _MAX_PARSED_BYTES):
+                self._parse(data[start : start + _MAX_PARSED_BYTES] if len(data) > _MAX_PARSED_BYTES else data)
         except httptools.HttpParserUpgrade:
             self.cycle.keep_alive = False  # serve the request without the upgrade, and do not parse later data
         except httptools.HttpParserCallbackError as error:
@@ -152,17 +170,35 @@ class BoundedHttpProtocol(HttpToolsProtocol):
         except _InvalidRequestError as error:
             self._reject(error)
 
+    def _parse(self, data: bytes) -> None:
+        """Parse *data*, at most `_MAX_PARSED_BYTES`, because the parser copies a header as long as it is incomplete.
+
+        Raises:
+            _InvalidRequestError: the current request has too many bytes besides its body.
+            httptools.HttpParserError: the request is invalid.
+        """
+        self._framing_bytes += len(data)
+        self.parser.feed_data(data)
+        self._check_framing()
+
     def on_message_begin(self) -> None:
         """Start the request's deadline, and put the client certificate into its scope."""
         super().on_message_begin()
         self._start_deadline()
-        self._is_in_head, self._body_bytes = True, 0
+        self._is_in_head, self._body_bytes, self._header_count = True, 0, 0
         certificate: Any = self._certificate
         if certificate:
             self.scope["extensions"] = {CERTIFICATE_EXTENSION: certificate}
 
     def on_header(self, name: bytes, value: bytes) -> None:
-        """Add a header, or ignore a trailer."""
+        """Add a header, or ignore a trailer.
+
+        Raises:
+            _InvalidRequestError: there are too many.
+        """
+        self._header_count += 1
+        if self._header_count > MAX_HEADERS:
+            raise _InvalidRequestError(431, f"more than {MAX_HEADERS} headers")
         if self._is_in_head:
             super().on_header(name, value)
 
@@ -216,6 +252,9 @@ class BoundedHttpProtocol(HttpToolsProtocol):
             body = error.message.encode()
             self.transport.write(_RESPONSE_HEAD % (error.status, _STATUS_TEXTS[error.status], len(body)) + body)
         self.transport.close()
+        self.loop.call_later(_REJECTED_SECONDS, self.transport.abort)  # else TLS waits 30 s for the client's close
+        parser: Any = None
+        self.parser = parser  # has a copy of the incomplete header
 
     def on_response_complete(self) -> None:
         """Write the buffered response before the application continues."""

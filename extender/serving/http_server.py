@@ -4,12 +4,13 @@ import asyncio
 import socket
 import ssl
 import sys
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import asynccontextmanager, contextmanager
 from typing import Any
 
 import uvicorn
 
+from extender.serving.connection_acceptor import ConnectionAcceptor
 from extender.serving.http_protocol import BoundedHttpProtocol
 
 if sys.platform != "win32":
@@ -33,11 +34,14 @@ DEFAULT_SHUTDOWN_SECONDS = 5
 Source: cmd/kube-scheduler/app/server.go, Run (1.36).
 """
 
-_MAX_CONNECTIONS = 4096
-"""Limit of open connections. Beyond the limit, requests get 503.
+MAX_CONNECTIONS = 4096
+"""Limit of the open connections of one port. A connection beyond the limit is closed at once.
 
 A slow client occupies a connection for at most `TRANSFER_TIMEOUT` seconds.
 """
+
+_MAX_PORTS = 2
+"""Number of ports that a process serves at most."""
 
 _RESERVED_FILES = 256
 """Number of open files reserved for purposes other than connections."""
@@ -69,16 +73,16 @@ def format_listener_url(listener: socket.socket, *, secure: bool = False) -> str
 
 
 def _raise_open_file_limit() -> int:
-    """Raise the limit of open files, and return the connection limit that it allows."""
+    """Raise the limit of open files, and return the connection limit of a port that it allows."""
     if sys.platform == "win32":
-        return _MAX_CONNECTIONS
+        return MAX_CONNECTIONS
     soft_limit, hard_limit = resource.getrlimit(resource.RLIMIT_NOFILE)
-    required_files = _MAX_CONNECTIONS + _RESERVED_FILES
+    required_files = _MAX_PORTS * MAX_CONNECTIONS + _RESERVED_FILES
     if soft_limit != resource.RLIM_INFINITY and soft_limit < required_files:
         soft_limit = required_files if hard_limit == resource.RLIM_INFINITY else min(required_files, hard_limit)
         resource.setrlimit(resource.RLIMIT_NOFILE, (soft_limit, hard_limit))
-        return max(1, soft_limit - _RESERVED_FILES)
-    return _MAX_CONNECTIONS
+        return max(1, (soft_limit - _RESERVED_FILES) // _MAX_PORTS)
+    return MAX_CONNECTIONS
 
 
 class _EmbeddedServer(uvicorn.Server):
@@ -94,21 +98,24 @@ class _EmbeddedServer(uvicorn.Server):
 
         uvicorn leaves the handshake timeout at 60 seconds, and such a connection takes 50 KiB.
         """
-        config, loop = self.config, asyncio.get_running_loop()
+        config, self.servers = self.config, []
 
-        def create_protocol() -> asyncio.Protocol:
-            return BoundedHttpProtocol(config=config, server_state=self.server_state, app_state=self.lifespan.state)
+        def create_protocol(on_connection_lost: Callable[[], None]) -> asyncio.Protocol:
+            protocol = BoundedHttpProtocol(config=config, server_state=self.server_state, app_state=self.lifespan.state)
+            protocol.on_connection_lost = on_connection_lost
+            return protocol
 
-        self.servers = [
-            await loop.create_server(
+        max_connections = _raise_open_file_limit()
+        for listener in sockets or ():
+            acceptor: Any = ConnectionAcceptor(
+                listener,
                 create_protocol,
-                sock=listener,
-                ssl=config.ssl,
-                backlog=config.backlog,
-                ssl_handshake_timeout=None if config.ssl is None else HANDSHAKE_SECONDS,
+                config.ssl,
+                max_connections=max_connections,
+                handshake_timeout=HANDSHAKE_SECONDS,
             )
-            for listener in sockets or ()
-        ]
+            acceptor.start()
+            self.servers.append(acceptor)
         self.started = True
 
 
@@ -140,7 +147,6 @@ async def serve_http(
         log_config=None,
         access_log=False,
         server_header=False,
-        limit_concurrency=_raise_open_file_limit(),
         timeout_keep_alive=keep_alive_timeout,
         timeout_graceful_shutdown=shutdown_timeout,
         ssl_context_factory=None if tls_context is None else lambda _config, _default: tls_context,

@@ -17,8 +17,12 @@ GET = b"GET / HTTP/1.1\r\nHost: x\r\n"
 
 
 async def app(scope: Any, receive: Any, send: Any) -> None:
-    """Return as many bytes as the path has, or very many."""
+    """Return as many bytes as the path has, or very many, or as many as there are headers after the body."""
     size = BIG if scope["path"] == "/big" else len(scope["path"])
+    if scope["path"] == "/headers":
+        while (await receive()).get("more_body"):
+            pass
+        size = len(scope["headers"])
     await send({"type": "http.response.start", "status": 200, "headers": [(b"content-length", b"%d" % size)]})
     await send({"type": "http.response.body", "body": b"x" * size})
 
@@ -97,7 +101,7 @@ def test_an_endless_head_is_rejected(port: int) -> None:
 
 def test_a_long_head_within_the_limit_is_accepted(port: int) -> None:
     with connected(port) as connection:
-        connection.sendall(GET + b"X-More: " + b"y" * 30_000 + b"\r\n\r\n")
+        connection.sendall(GET + b"X-More: " + b"y" * 60_000 + b"\r\n" + b"a:b\r\n" * 98 + b"\r\n")
         assert connection.recv(100).startswith(b"HTTP/1.1 200 OK\r\n")
 
 
@@ -119,6 +123,7 @@ ENDLESS_FRAMING = {
     "one endless trailer": (CHUNKED + b"0\r\nX-More: ", b"y" * 1_000),
     "an endless chunk extension": (CHUNKED + b"5;", b"y" * 1_000),
     "chunks with long extensions": (CHUNKED, b"1;" + b"y" * 994 + b"\r\nx\r\n"),
+    "many small trailers": (CHUNKED + b"0\r\n", b"a:b\r\n" * 200),
 }
 
 
@@ -130,15 +135,18 @@ def test_endless_chunk_extensions_and_trailers_are_rejected(port: int, head: byt
             for _ in range(10 * http_protocol.MAX_HEAD_BYTES // len(more)):
                 connection.sendall(more)
         with suppress(ConnectionError):
-            assert rest(connection).startswith((b"HTTP/1.1 400 Bad Request\r\n", b"HTTP/1.1 200 OK\r\n"))
+            statuses = (b"HTTP/1.1 400 Bad Request\r\n", b"HTTP/1.1 431 ", b"HTTP/1.1 200 OK\r\n")
+            assert rest(connection).startswith(statuses)
 
 
 def test_trailers_are_dropped(port: int) -> None:
+    head = CHUNKED.replace(b"/four", b"/headers")
     trailer = b"Authorization: Bearer late\r\n"
     with connected(port) as connection:
-        connection.sendall(CHUNKED + b"1\r\nx\r\n0\r\n" + trailer + b"\r\n" + GET + b"Connection: close\r\n\r\n")
+        connection.sendall(head + b"1\r\nx\r\n0\r\n" + trailer + b"\r\n" + GET + b"Connection: close\r\n\r\n")
         responses = rest(connection)
     assert responses.count(b"HTTP/1.1 200 OK\r\n") == 2
+    assert b"\r\n\r\nxxHTTP/1.1 200 OK\r\n" in responses
 
 
 def test_a_body_in_chunks_of_one_byte_is_accepted(port: int) -> None:
@@ -177,6 +185,11 @@ INVALID_REQUESTS = {
     "a big head in one piece": (
         GET + b"X-More: " + b"y" * http_protocol.MAX_HEAD_BYTES + b"\r\n\r\n",
         "the headers are too big",
+    ),
+    "too many headers": (GET + b"a:b\r\n" * http_protocol.MAX_HEADERS + b"\r\n", "more than 100 headers"),
+    "too many headers and trailers": (
+        CHUNKED + b"0\r\n" + b"a:b\r\n" * (http_protocol.MAX_HEADERS - 1) + b"\r\n",
+        "more than 100 headers",
     ),
 }
 
