@@ -19,6 +19,7 @@ import aiohttp
 from yarl import URL
 
 from extender.basics.input_limits import MAX_CERTIFICATE_BYTES, InputLimitError, read_limited_file
+from extender.basics.tls_reads import limit_reads
 from extender.client.body_stream import read_body
 from extender.client.connections import abort_unread, make_connector
 from extender.client.errors import InvalidResponseError
@@ -138,6 +139,7 @@ def make_tls_context(extender: Extender) -> ssl.SSLContext | None:
     context = ssl.create_default_context(
         cadata=_read_pem(settings.ca_data, settings.ca_file).decode("ascii", "replace") if has_ca else None,
     )
+    limit_reads(context)
     # Clusters' own CAs often lack extensions that Python 3.13 requires and Go does not.
     context.verify_flags &= ~getattr(ssl, "VERIFY_X509_STRICT", ssl.VerifyFlags(0))
     if insecure:

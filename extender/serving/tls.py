@@ -20,6 +20,7 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 
 from extender.basics.input_limits import MAX_CERTIFICATE_BYTES, InputLimitError, read_limited_file
+from extender.basics.tls_reads import limit_reads
 from extender.serving.serving_options import ServingOptions
 
 PAIR_NAME: Final = "kube-scheduler"
@@ -159,6 +160,7 @@ def _trust_cas(context: ssl.SSLContext, cas: Sequence[x509.Certificate]) -> None
 
 def _make_context(settings: ServingOptions) -> ssl.SSLContext:
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    limit_reads(context)
     if settings.min_tls_version not in _TLS_VERSIONS:
         raise CertificateError(
             f'--tls-min-version: unknown TLS version "{settings.min_tls_version}"; want VersionTLS12 or VersionTLS13'
