@@ -1,4 +1,4 @@
-"""Send requests to the API server over one session, with rate limits, credentials, timeouts and safe retries.
+"""Send requests to the API server, with rate limits, credentials, timeouts and safe retries.
 
 A request is retried at most ten times. It is retried if the server returns 429, or 500 and above, with a Retry-After
 header. A GET is also retried if the connection broke. After the first 401, the request is retried with credentials that
@@ -141,7 +141,10 @@ def _check_allowed(request: Request) -> None:
 
 
 class Transport:
-    """One session with the API server. Use it in one event loop, and close it.
+    """Connections to the API server. Use them in one event loop, and close them.
+
+    Watches have connections of their own. The buffers of a TLS connection grow to the largest read and never shrink,
+    and a watch has the largest reads. If requests and watches took turns, the buffers of all connections would grow.
 
     Attributes:
         recovery: the signal that the API server answers again.
@@ -175,13 +178,13 @@ class Transport:
         self._jitter = jitter or random.Random().random  # noqa: S311  spreads load, keeps no secret
         self._observe = observe
         self._concurrency = asyncio.Semaphore(MAX_CONCURRENT_REQUESTS)
-        self._session: aiohttp.ClientSession | None = None
+        self._sessions: dict[bool, aiohttp.ClientSession] = {}  # by whether it is for watches
 
     async def close(self) -> None:
         """Close all connections."""
-        if self._session is not None:
-            await self._session.close()
-            self._session = None
+        while self._sessions:
+            _, session = self._sessions.popitem()
+            await session.close()
 
     async def call(self, request: Request) -> bytes:
         """Send *request* and return the response's body.
@@ -300,7 +303,7 @@ class Transport:
             self._observe(attempt)
 
         try:
-            async with self._get_session().request(
+            async with self._get_session(for_watches=stream).request(
                 request.method,
                 URL(server + request.path, encoded=True).extend_query(request.query),  # yarl would decode %2F
                 data=None if request.body is None else _FencedBody(request),
@@ -336,15 +339,16 @@ class Transport:
             headers.append(("Content-Type", request.content_type))
         return headers
 
-    def _get_session(self) -> aiohttp.ClientSession:
-        if self._session is None:
-            self._session = aiohttp.ClientSession(
+    def _get_session(self, *, for_watches: bool) -> aiohttp.ClientSession:
+        session = self._sessions.get(for_watches)
+        if session is None:
+            session = self._sessions[for_watches] = aiohttp.ClientSession(
                 connector=make_connector(),
                 cookie_jar=aiohttp.DummyCookieJar(),
                 auto_decompress=False,
                 read_bufsize=2**18,
             )
-        return self._session
+        return session
 
 
 def _translate_error(error: aiohttp.ClientError | OSError | RuntimeError, target: str, server: str) -> ApiError:

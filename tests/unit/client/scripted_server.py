@@ -38,6 +38,7 @@ class ReceivedRequest:
     body: Any
     at: float
     client: str = ""
+    client_port: int = 0
 
 
 @dataclass(frozen=True)
@@ -132,8 +133,9 @@ class ScriptedServer:
         url = urlsplit(target)
         query = dict(parse_qsl(url.query))
         content = json.loads(body) if body else None
+        client, client_port = _get_client_name(writer), writer.get_extra_info("peername")[1]
         self.requests.append(
-            ReceivedRequest(method, url.path, query, headers, content, current_loop().time(), _get_client_name(writer))
+            ReceivedRequest(method, url.path, query, headers, content, current_loop().time(), client, client_port)
         )
         return await self._send_response(self._take_response(self.requests[-1]), writer)
 
