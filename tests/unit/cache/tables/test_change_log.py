@@ -1,5 +1,7 @@
 """The change log returns the distinct rows since a position, and forgets its oldest entries."""
 
+import tracemalloc
+
 import numpy as np
 import pytest
 
@@ -56,3 +58,25 @@ def test_the_log_keeps_at_most_131_072_changes() -> None:
             retained = max(retained, len(rows))
     assert 65_536 <= retained <= 131_072
     assert log.position == 300_000
+
+
+@pytest.mark.parametrize("position", [0, 4_095, 4_096, 4_097, 10_000, 12_287, 12_288], ids=str)
+def test_rows_since_a_position_may_be_in_several_blocks(position: int) -> None:
+    log = ChangeLog()
+    for row in range(5_000):
+        log.append(row)
+    log.extend(np.arange(5_000, 12_288))
+    assert log.position == 12_288
+    assert rows_since(log, position) == list(range(position, 12_288))
+
+
+def test_no_allocation_of_the_log_is_large() -> None:
+    tracemalloc.start()
+    try:
+        log = ChangeLog()
+        for _ in range(100_000):
+            log.append(1)
+        largest = max(trace.size for trace in tracemalloc.take_snapshot().traces)
+    finally:
+        tracemalloc.stop()
+    assert 10_000 < largest < 50_000
