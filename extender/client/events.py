@@ -18,6 +18,9 @@ FINISH_SECONDS: Final = 360.0
 REFRESH_SECONDS: Final = 1800.0
 """Seconds after which a continuing series is written again, so that the server does not expire the event."""
 
+MAX_CACHED_EVENTS: Final = 20_000
+"""Limit of the events that may become a series. Beyond it, the oldest event is forgotten; client-go has no limit."""
+
 BINDING_REASON: Final = "Scheduled"
 """The reason of the event of a binding. A pod is bound once, so the event is never repeated and is not cached."""
 
@@ -133,6 +136,8 @@ class EventSeriesCache:
         cached_event = self._events.get(key)
         if cached_event is None:
             body = self._make_body(event, wall_ns, fallback_name)
+            if len(self._events) >= MAX_CACHED_EVENTS:
+                del self._events[next(iter(self._events))]
             self._events[key] = _CachedEvent(body, now, wall_ns / 1e9)
             return _make_write(body, None)
         cached_event.count += 1

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from extender.analysis.input import object_documents, yaml_documents
+from extender.analysis.input import input_files, object_documents, yaml_documents
 from extender.analysis.input.input_errors import InputError, UnreadableError
 from extender.analysis.input.input_files import read_file
 from extender.analysis.recorded_cluster import Recording, read_recording
@@ -70,6 +70,10 @@ REJECTED = {
         YAML_NODE + "  generation: " + "9" * 100_000,
         "c.yaml: line 1: Node n1: metadata.generation: Expected `int`, got `str`",
     ),
+    "100,000 hexadecimal digits in YAML": (
+        YAML_NODE + "  generation: 0x" + "f" * 100_000,
+        "c.yaml: line 1: Node n1: metadata.generation: Expected `int`, got `str`",
+    ),
     "the maximum number of digits in YAML": (
         YAML_NODE + "  generation: " + "9" * MAX_DIGITS,
         "c.yaml: line 1: Node n1: metadata.generation: Expected `int` <= 9223372036854775807",
@@ -100,6 +104,10 @@ REJECTED = {
     ),
     "a kind of ten million characters": (
         NODE.replace("Node", "N" * 10_000_000),
+        "c.yaml: kind and apiVersion: too long; want at most 63 and 317 characters",
+    ),
+    "an apiVersion of ten million characters": (
+        NODE.replace("v1", "v" * 10_000_000),
         "c.yaml: kind and apiVersion: too long; want at most 63 and 317 characters",
     ),
     "more than 100,000 Lists": (
@@ -143,6 +151,11 @@ def test_decompressed_text_is_limited(tmp_path: Path) -> None:
     assert file.stat().st_size < 200_000
     with pytest.raises(UnreadableError, match=r"c.json.gz: has more than 1 MiB"):
         read_file(str(file), sys.stdin.buffer.read, 1024**2)
+
+
+def test_gzip_data_is_decompressed_in_chunks() -> None:
+    compressed = gzip.compress(b" " * 5 * 1024**2)
+    assert max(map(len, input_files._decompress("c.json.gz", iter([compressed])))) == 1024**2
 
 
 def test_an_endless_standard_input_is_read_up_to_the_limit() -> None:

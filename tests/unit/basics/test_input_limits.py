@@ -1,6 +1,7 @@
 """Files, pipes and devices are read up to a limit."""
 
 import os
+import socket
 from pathlib import Path
 
 import pytest
@@ -56,6 +57,13 @@ def test_a_sparse_file_of_a_terabyte_is_read_only_up_to_the_limit(tmp_path: Path
 @pytest.mark.parametrize("device", ["/dev/zero", "/dev/random", "/dev/null"])
 def test_a_device_is_not_read(device: str) -> None:
     assert error_of(device) == "is a device; name a file with text"
+
+
+def test_a_socket_is_not_read(tmp_path: Path) -> None:
+    with socket.socket(socket.AF_UNIX) as listener:
+        listener.bind(str(tmp_path / "socket"))
+        with pytest.raises((OSError, InputLimitError)):
+            read_limited_file(tmp_path / "socket", 10)
 
 
 def test_a_directory_and_a_missing_file_are_errors_of_the_system(tmp_path: Path) -> None:

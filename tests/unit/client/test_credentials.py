@@ -5,9 +5,11 @@ import ssl
 from datetime import UTC, datetime
 from pathlib import Path
 
+import pytest
 import trustme
 
 from extender.client.credentials import Credentials
+from extender.client.errors import CredentialsError
 from extender.client.kubeconfig import CredentialSource
 from tests.unit.client.kubeconfig_files import write_exec_plugin, write_kubeconfig
 from tests.unit.client.virtual_time import current_loop, run
@@ -76,5 +78,23 @@ def test_tls_settings_stay_the_same_object_until_a_certificate_changes(tmp_path:
         issue()
         other = await credentials.replace_rejected(same)
         assert other.tls is not first.tls
+
+    run(main())
+
+
+@pytest.mark.parametrize("field", ["certificate-authority", "client-certificate", "client-key"])
+def test_a_certificate_or_key_of_more_than_16_mib_is_an_error(tmp_path: Path, field: str) -> None:
+    big_file = tmp_path / "big"
+    with big_file.open("wb") as stream:
+        stream.truncate(16 * 1024**2 + 1)
+    trustme.CA().cert_pem.write_to_path(tmp_path / "small")
+    names = dict.fromkeys(("certificate-authority", "client-certificate", "client-key"), "small") | {field: "big"}
+    cluster = {"server": "https://x", "certificate-authority": names.pop("certificate-authority")}
+
+    async def main() -> None:
+        source = CredentialSource(write_kubeconfig(tmp_path / "config", cluster=cluster, user=names))
+        with pytest.raises(CredentialsError) as caught:
+            await Credentials(source, current_loop()).get_current_config()
+        assert caught.value.message == f"certificates for https://x: {big_file}: has more than 16 MiB"
 
     run(main())

@@ -10,6 +10,7 @@ import pytest
 from extender.api.codec import from_builtins
 from extender.api.kinds.meta import ObjectReference
 from extender.api.kinds.pod import Pod
+from extender.client import event_broadcaster
 from extender.client.event_broadcaster import EventBroadcaster
 from extender.client.events import Event, EventSeriesCache, make_object_reference, truncate_note
 from extender.client.writer import Writer
@@ -180,6 +181,21 @@ def test_recording_never_waits_and_events_beyond_the_capacity_are_dropped_and_co
             assert (recorder.pending_count, recorder.dropped) == (10, 40)
             assert await recorder.drain(60)
             assert recorder.written == 10
+
+    run(main())
+
+
+def test_refreshed_series_beyond_the_capacity_are_dropped_and_counted(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(event_broadcaster, "REFRESH_SECONDS", 100.0)
+
+    async def main() -> None:
+        async with ScriptedServer(reply_with_body) as server, run_broadcaster(server, capacity=10) as recorder:
+            for number in range(30):
+                recorder.record(make_event(f"p{number}"))
+                recorder.record(make_event(f"p{number}"))
+                await asyncio.sleep(1)
+            await asyncio.sleep(100)
+            assert recorder.dropped == 20
 
     run(main())
 

@@ -5,6 +5,7 @@ from uuid import UUID
 import pytest
 
 from extender.api.kinds.meta import ObjectReference
+from extender.client import events
 from extender.client.events import Event, EventSeriesCache, make_event_key, make_leader_event, truncate_note
 
 POD = ObjectReference(kind="Pod", namespace="shop", name="web", uid="u1", api_version="v1")
@@ -57,6 +58,18 @@ def test_events_of_bindings_are_written_but_not_cached() -> None:
         assert write is not None
         assert write.patch is None
     assert len(cache) == 0
+
+
+def test_the_oldest_event_is_forgotten_beyond_the_limit(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(events, "MAX_CACHED_EVENTS", 2)
+    cache = make_cache()
+    patches = []
+    for name in ("a", "b", "a", "c", "b", "a"):
+        write = cache.observe(make_event(name=name), 10.0, WALL_NS, FALLBACK)
+        assert write is not None
+        patches.append(write.patch is not None)
+    assert patches == [False, False, True, False, True, False]
+    assert len(cache) == 2
 
 
 @pytest.mark.parametrize("name", ["Web_1", "x" * 250], ids=["an invalid name", "a long name"])

@@ -171,6 +171,7 @@ MERGES = "a0: &a0 {x: 1, y: 2}\n" + "".join(
     [
         (b" " * (16 * 1024**2 + 1), "has more than 16 MiB"),
         (b"users: " + b"[" * 100_000, "line 1, column 107: nested too deeply; want at most 100 levels"),
+        (b'{"users":' * 101 + b"1" + b"}" * 101, "nested too deeply; want at most 100 levels"),
         (BILLION.encode(), "line 4, column 10: document contains excessive aliasing"),
         (MERGES.encode(), "line 4, column 23: document contains excessive aliasing"),
         (
@@ -180,7 +181,16 @@ MERGES = "a0: &a0 {x: 1, y: 2}\n" + "".join(
         (b"users: \xff", "line 1: not UTF-8"),
         (b"users: [{name: a}]\n---\na: b\n", "line 2, column 1: a second document; want one document per file"),
     ],
-    ids=["17 MB", "100,000 levels", "aliases", "merges", "200,000 values", "not UTF-8", "two documents"],
+    ids=[
+        "17 MB",
+        "100,000 levels",
+        "101 levels in JSON",
+        "aliases",
+        "merges",
+        "200,000 values",
+        "not UTF-8",
+        "two documents",
+    ],
 )
 def test_a_kubeconfig_beyond_a_limit_is_one_line(tmp_path: Path, text: bytes, message: str) -> None:
     file = tmp_path / "config"
@@ -188,6 +198,15 @@ def test_a_kubeconfig_beyond_a_limit_is_one_line(tmp_path: Path, text: bytes, me
     with pytest.raises(CredentialsError) as caught:
         load_config(CredentialSource(str(file)))
     assert caught.value.message == f"kubeconfig {file}: {message}"
+
+
+def test_a_kubeconfig_of_a_terabyte_is_read_only_up_to_the_limit(tmp_path: Path) -> None:
+    file = tmp_path / "config"
+    with file.open("wb") as stream:
+        stream.truncate(1024**4)
+    with pytest.raises(CredentialsError) as caught:
+        load_config(CredentialSource(str(file)))
+    assert caught.value.message == f"kubeconfig {file}: has more than 16 MiB"
 
 
 def test_a_kubeconfig_of_1000_clusters_is_read(tmp_path: Path) -> None:

@@ -169,6 +169,13 @@ def test_a_list_of_too_many_bytes_ends_with_an_error(monkeypatch: pytest.MonkeyP
         list_pods(*pages)
 
 
+def test_a_list_in_one_page_is_limited_too(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("extender.client.listwatch.MAX_LIST_BYTES", 1000)
+    expired = failure_reply(410, "Expired")
+    with pytest.raises(InvalidResponseError, match="GET /api/v1/pods: a response of more than 1000 bytes"):
+        list_pods(expired, expired, Reply(body=b" " * 1001))
+
+
 def test_a_page_of_too_many_bytes_ends_with_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("extender.client.listwatch.MAX_PAGE_BYTES", 1000)
     with pytest.raises(InvalidResponseError, match="GET /api/v1/pods: a response of more than 1000 bytes"):

@@ -22,6 +22,7 @@ from tests.unit.client.builders import (
 from tests.unit.client.scripted_server import (
     CUT,
     SILENCE,
+    Reply,
     ScriptedServer,
     Stream,
     no_jitter,
@@ -137,6 +138,18 @@ def test_fault_6_a_malformed_event_ends_the_watch_after_the_events_before_it(lin
     events, fault, _, _ = watch_pods(json.dumps(added("a", 6)).encode() + b"\n" + line, added("b", 7))
     assert isinstance(fault, InvalidResponseError)
     assert [event.resource_version for event in events] == ["6"]
+
+
+def test_the_error_of_a_watch_is_limited(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("extender.client.transport.MAX_RESPONSE_BYTES", 100)
+
+    async def main() -> None:
+        async with ScriptedServer() as server, open_transport(server) as transport:
+            server.respond(PODS, Reply(500, body=b" " * 101))
+            with pytest.raises(InvalidResponseError, match="GET /api/v1/pods: a response of more than 100 bytes"):
+                await anext(watch(transport, POD_LIST_WATCH, "5", no_jitter))
+
+    run(main())
 
 
 def test_an_event_of_too_many_bytes_ends_the_watch(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -58,14 +58,16 @@ def test_decisions_of_the_only_pod_are_evicted_too() -> None:
 
 
 @pytest.mark.parametrize("verb", ["filter", "prioritize"])
-def test_the_estimate_of_a_decision_is_at_least_its_memory(verb: str) -> None:
+@pytest.mark.parametrize("node_count", [1, 300])
+def test_the_estimate_of_a_decision_is_at_least_its_memory(verb: str, node_count: int) -> None:
     """A decision about one node has the largest share of memory that does not grow with the nodes."""
+    names = ["n1", *(f"unknown-{number}" for number in range(1, node_count))]
     verbs = make_service().verbs
     log = verbs.decision_log
 
     def decide(number: int) -> None:
         pod = {"metadata": {"name": f"p{number}", "namespace": "default", "uid": f"u{number}"}, "spec": {}}
-        args = run_now(decode_args(json.dumps({"Pod": pod, "NodeNames": ["n1"]}).encode()))
+        args = run_now(decode_args(json.dumps({"Pod": pod, "NodeNames": names}).encode()))
         run_now(getattr(verbs, verb)(args))
 
     for number in range(100):

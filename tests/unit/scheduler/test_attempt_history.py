@@ -30,6 +30,13 @@ def test_attempts_are_counted_by_the_second_in_which_they_end() -> None:
     assert history.count_per_second(1000.0) == [AttemptCounts(second) for second in range(940, 1000)]
 
 
+def test_only_the_last_sixty_seconds_have_counts() -> None:
+    history = AttemptHistory()
+    for second in range(200):
+        history.record(make_attempt(float(second)))
+    assert [counts.second for counts in history._counts] == list(range(140, 200))
+
+
 def test_the_scheduler_records_bound_pods_and_failures() -> None:
     harness = SchedulerHarness(make_node("n1", allocatable={"cpu": "1", "pods": "10"}))
     harness.create(make_pod("web", requests={"cpu": "1"}))

@@ -1,6 +1,7 @@
 """The change log returns the distinct rows since a position, and forgets its oldest entries."""
 
 import tracemalloc
+from collections.abc import Callable
 
 import numpy as np
 import pytest
@@ -48,14 +49,23 @@ def test_old_entries_are_dropped() -> None:
     assert rows_since(log, log.position - 5) == [0]
 
 
-def test_the_log_keeps_at_most_131_072_changes() -> None:
-    log, retained = ChangeLog(), 0
-    for row in range(300_000):
+def append_rows(log: ChangeLog, rows: range) -> None:
+    for row in rows:
         log.append(row)
-        if row % 1000 == 0:
-            rows = log.get_rows_since(log._first_position)
-            assert rows is not None
-            retained = max(retained, len(rows))
+
+
+def extend_by_rows(log: ChangeLog, rows: range) -> None:
+    log.extend(np.arange(rows.start, rows.stop, dtype=np.int64))
+
+
+@pytest.mark.parametrize("add", [append_rows, extend_by_rows])
+def test_the_log_keeps_at_most_131_072_changes(add: Callable[[ChangeLog, range], None]) -> None:
+    log, retained = ChangeLog(), 0
+    for start in range(0, 300_000, 1000):
+        add(log, range(start, start + 1000))
+        rows = log.get_rows_since(log._first_position)
+        assert rows is not None
+        retained = max(retained, len(rows))
     assert 65_536 <= retained <= 131_072
     assert log.position == 300_000
 

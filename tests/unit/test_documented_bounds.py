@@ -1,0 +1,203 @@
+"""The bounds of docs/security.md: each figure is the default of the code, and each test that is named exists."""
+
+import inspect
+import re
+from pathlib import Path
+from typing import Any, Final
+
+import pytest
+
+from extender.analysis import recorded_cluster
+from extender.analysis.input import input_files, object_decoding, object_documents
+from extender.basics import input_limits
+from extender.cache import pod_signature
+from extender.cache.tables import affinity_terms, change_log, selector_counts
+from extender.client import event_broadcaster, events, extender_transport, listwatch, transport, watch, writer
+from extender.client.auth import exec_plugin
+from extender.config import documents
+from extender.dra.cel import costs, environment, regex, size_estimate
+from extender.extender_api import (
+    cooperative_iteration,
+    failed_nodes,
+    json_parts,
+    node_names,
+    payloads,
+    request_limits,
+)
+from extender.extender_api.best_node import assumptions
+from extender.extender_api.body_reader import BodyReader
+from extender.extender_api.decision_log import DecisionLog
+from extender.scheduler import attempt_history
+from extender.serving import http_protocol, http_server
+from tests.doc_pages import DOCS, ROOT
+
+KIB, MIB, GIB = 1 << 10, 1 << 20, 1 << 30
+_CACHES: Final = payloads.DecodeCaches()
+_LIMITS: Final = request_limits.DEFAULT_LIMITS
+_RULES: Final = (request_limits._MAX_RULE_FIELDS, request_limits._MAX_RULE_BYTES)
+_RECORDING: Final = inspect.signature(input_files.read_file).parameters["max_bytes"].default
+_CONFIG: Final = inspect.signature(documents.parse_document).parameters["max_bytes"].default
+
+FIGURES: Final[dict[str, dict[str, tuple[Any, Any]]]] = {
+    "Head of a request": {"64 KiB": (http_protocol.MAX_HEAD_BYTES, 64 * KIB)},
+    "Pods assumed by filter": {
+        "20,000": (assumptions.MAX_ASSUMPTIONS, 20_000),
+        "a minute": (assumptions.DEFAULT_TIMEOUT_SECONDS, 60),
+    },
+    "Headers of a request, with its trailers": {"100": (http_protocol.MAX_HEADERS, 100)},
+    "Chunk extensions and trailers": {
+        "64 KiB": (http_protocol.MAX_HEAD_BYTES, 64 * KIB),
+        "8 times": (http_protocol.MAX_FRAMING_RATIO, 8),
+    },
+    "Requests that wait on one connection": {"16": (http_protocol.MAX_PIPELINED_REQUESTS, 16)},
+    "Time for a TLS handshake": {"10 seconds": (http_server.HANDSHAKE_SECONDS, 10)},
+    "Connections of one port, unfinished TLS handshakes included": {"4,096": (http_server.MAX_CONNECTIONS, 4096)},
+    "Time for a request or a response": {"30 seconds": (http_protocol.TRANSFER_TIMEOUT, 30)},
+    "Body of a request with names; with whole objects; all bodies together": {
+        "8 MiB": (_LIMITS.max_names_bytes, 8 * MIB),
+        "256 MiB": (_LIMITS.max_bytes, 256 * MIB),
+        "1 GiB": (BodyReader().max_total_bytes, GIB),
+    },
+    "Nodes and victims of a request": {
+        "100,000": (_LIMITS.max_nodes, 100_000),
+        "100,000 each": (_LIMITS.max_victims, 100_000),
+    },
+    "A pod or node of a request; the victims on one node": {
+        "3 MiB": (request_limits.MAX_OBJECT_BYTES, 3 * MIB),
+        "20,000 JSON objects": (request_limits._MAX_JSON_OBJECTS_IN_POD, 20_000),
+        "200,000 JSON objects": (request_limits._MAX_JSON_OBJECTS_ON_NODE, 200_000),
+    },
+    "Scheduling rules of a pod of a request": {"1,000 fields and 256 KiB": (_RULES, (1000, 256 * KIB))},
+    "JSON that is decoded in one call": {"16 MiB": (json_parts.MAX_DECODE_BYTES, 16 * MIB)},
+    "Part of a response that is written at once": {"256 KiB": (http_protocol._MAX_BUFFERED_BYTES, 256 * KIB)},
+    "Time before other tasks run, in loops over nodes or victims": {
+        "10 milliseconds": (cooperative_iteration.MAX_BLOCKING_SECONDS, 0.01)
+    },
+    "Caches of decoded requests: pods; nodes; lists of names": {
+        "16 MiB": (_CACHES.pods._max_bytes, 16 * MIB),
+        "256 MiB": (_CACHES.nodes._max_bytes, 256 * MIB),
+        "32 MiB": (node_names._MAX_RECENT_BYTES, 32 * MIB),
+        "16 lists": (node_names._MAX_RECENT_LISTS, 16),
+    },
+    "Log of decisions": {
+        "64 MiB": (DecisionLog().max_bytes, 64 * MIB),
+        "8 decisions": (DecisionLog().max_per_pod, 8),
+    },
+    "Pod signatures that no pod has": {"64 MiB": (pod_signature._MAX_RECENT_BYTES, 64 * MIB)},
+    "Labels of pods that are gone: in counts of pods; with the affinity terms that match them": {
+        "4,096": (selector_counts._MAX_UNUSED_LISTS, 4096),
+        "4,096 each": (affinity_terms._MAX_CACHED_LABELS, 4096),
+    },
+    "Logs of changed nodes and pods": {"131,072": (change_log._BLOCK_SIZE * change_log._MAX_BLOCKS, 131_072)},
+    "Attempts that pages show": {
+        "1,000": (attempt_history.MAX_ATTEMPTS, 1000),
+        "60 seconds": (attempt_history.MAX_SECONDS, 60),
+    },
+    "Events that are not written yet; events that may become a series": {
+        "20,000": (event_broadcaster.CAPACITY, 20_000),
+        "20,000 each": (events.MAX_CACHED_EVENTS, 20_000),
+    },
+    "Reason of a failed node in a response": {"1,024": (failed_nodes._MAX_TEXT_LENGTH, 1024)},
+    "Response of the API server: an object; a page; a list": {
+        "16 MiB": (transport.MAX_RESPONSE_BYTES, 16 * MIB),
+        "256 MiB": (listwatch.MAX_PAGE_BYTES, 256 * MIB),
+        "4 GiB": (listwatch.MAX_LIST_BYTES, 4 * GIB),
+    },
+    "Pages of a list": {"100": (listwatch.MAX_EMPTY_PAGES, 100)},
+    "Time until a binding without a response is settled": {
+        "22 seconds": (writer.BIND_TIMEOUT + writer.ETCD_TIMEOUT, 22),
+        "7 after": (writer.ETCD_TIMEOUT, 7),
+    },
+    "A watch event": {"64 MiB": (watch.MAX_EVENT_BYTES, 64 * MIB)},
+    "Response of an HTTP extender": {"64 MiB": (extender_transport.MAX_RESPONSE_BYTES, 64 * MIB)},
+    "Recorded cluster (`-f`), plain or gunzipped": {"2 GiB": (_RECORDING, 2 * GIB)},
+    "Recorded cluster in YAML": {"256 MiB": (input_limits.MAX_YAML_BYTES, 256 * MIB)},
+    "Documents per recorded cluster": {"500,000": (input_limits.MAX_DOCUMENTS, 500_000)},
+    "Lists per recorded cluster": {"100,000": (object_documents._MAX_LISTS, 100_000)},
+    "Distinct skipped kinds": {"1,000": (recorded_cluster._MAX_SKIPPED_KINDS, 1000)},
+    "Nesting, recorded YAML / configuration, kubeconfig": {
+        "500": (input_limits.MAX_RECORDING_DEPTH, 500),
+        "100": (input_limits.MAX_CONFIG_DEPTH, 100),
+    },
+    "YAML aliases and merges": {
+        "400,000": (documents._ALIAS_RATIO_RANGE_LOW, 400_000),
+        "4,000,000": (documents._ALIAS_RATIO_RANGE_HIGH, 4_000_000),
+    },
+    "Digits of an integer": {"4,000": (input_limits.MAX_DIGITS, 4000)},
+    "Object name / kind / apiVersion": {
+        "253": (object_decoding._MAX_NAME_LENGTH, 253),
+        "63": (object_documents._MAX_KIND_LENGTH, 63),
+        "317": (object_documents._MAX_VERSION_LENGTH, 317),
+    },
+    "Part of an error line": {"1,000": (input_limits.MAX_MESSAGE_LENGTH, 1000)},
+    "Configuration, Policy": {"1 MiB": (_CONFIG, MIB), "200,000": (input_limits.MAX_CONFIG_VALUES, 200_000)},
+    "Kubeconfig": {
+        "16 MiB": (input_limits.MAX_KUBECONFIG_BYTES, 16 * MIB),
+        "200,000": (input_limits.MAX_CONFIG_VALUES, 200_000),
+    },
+    "Token file": {"1 MiB": (input_limits.MAX_CREDENTIAL_BYTES, MIB)},
+    "Certificate and key files of the API client": {"16 MiB": (input_limits.MAX_CERTIFICATE_BYTES, 16 * MIB)},
+    "Certificate, key and client CAs of the server": {"16 MiB": (input_limits.MAX_CERTIFICATE_BYTES, 16 * MIB)},
+    "CA, certificate and key of an HTTP extender": {"16 MiB": (input_limits.MAX_CERTIFICATE_BYTES, 16 * MIB)},
+    "Reloaded configuration": {"1 MiB": (input_limits.MAX_CONFIG_BYTES, MIB)},
+    "Pipe without a writer / with an idle writer": {
+        "10 s": (input_limits.PIPE_WRITER_TIMEOUT_SECONDS, 10),
+        "300 s": (input_limits.PIPE_DATA_TIMEOUT_SECONDS, 300),
+    },
+    "Exec plugin, without / with a terminal": {
+        "60 s": (exec_plugin.EXEC_PLUGIN_SECONDS, 60),
+        "600 s": (exec_plugin.INTERACTIVE_SECONDS, 600),
+    },
+    "Output of an exec plugin": {"1 MiB": (input_limits.MAX_CREDENTIAL_BYTES, MIB)},
+    "CEL expression": {
+        "10,240": (environment.MAX_LENGTH, 10_240),
+        "10,000": (size_estimate._MAX_ITERATIONS, 10_000),
+        "1,000,000": (costs.COST_LIMIT, 1_000_000),
+    },
+    "CEL `find`, `findAll`": {"text/10": (regex._STRING_FACTOR, 10), "pattern/4": (regex._PATTERN_FACTOR, 4)},
+    "CEL value / work of one evaluation (estimate at compile time)": {
+        "4,000,000": (size_estimate.MAX_SIZE, 4_000_000),
+        "250,000,000": (size_estimate.MAX_WORK, 250_000_000),
+    },
+    "CEL error message": {"300": (environment._MAX_MESSAGE_LENGTH, 300)},
+}
+"""The figures of each row, each with the value in the code and the same value written out."""
+
+ROWS_WITHOUT_CONSTANT: Final = {
+    "Memory of a connection before authentication",
+    "Images of whole nodes that are indexed",
+    "CPU time and memory of any request",
+    "Duplicate YAML key in a recorded cluster",
+    "Devices, sockets",
+}
+
+
+def read_rows(heading: str) -> dict[str, list[str]]:
+    """Return the cells of each row of the table below *heading*, by the first cell."""
+    section = (DOCS / "security.md").read_text().partition(f"\n## {heading}\n")[2].partition("\n## ")[0]
+    rows = [[cell.strip() for cell in line.split("|")[1:-1]] for line in section.splitlines() if line.startswith("| ")]
+    return {cells[0]: cells for cells in rows[1:]}
+
+
+def test_each_row_has_its_figures() -> None:
+    assert read_rows("Bounds").keys() == FIGURES.keys() | ROWS_WITHOUT_CONSTANT
+
+
+@pytest.mark.parametrize("row", FIGURES)
+def test_a_figure_is_the_default_of_the_code(row: str) -> None:
+    bound = read_rows("Bounds")[row][1]
+    for figure, (value, expected_value) in FIGURES[row].items():
+        assert figure in bound
+        assert value == expected_value, figure
+
+
+@pytest.mark.parametrize("heading", ["Threats", "Bounds"])
+def test_each_row_names_tests_that_exist(heading: str) -> None:
+    for row, cells in read_rows(heading).items():
+        named_tests = re.findall(r"`(tests/\S+\.py)`: ([^;]+)", cells[-1])
+        assert named_tests, row
+        for file, names in named_tests:
+            functions = set(re.findall(r"^def (test_\w+)\(", Path(ROOT, file).read_text(), re.MULTILINE))
+            functions_in_row = set(re.findall(r"test_\w+", names))
+            assert functions_in_row, row
+            assert functions_in_row <= functions, (row, file)
