@@ -4,6 +4,7 @@ import json
 import signal
 import subprocess
 from pathlib import Path
+from time import monotonic
 from typing import Any
 
 import pytest
@@ -53,6 +54,43 @@ def test_a_plugin_that_does_not_end_is_killed(
     monkeypatch.setattr(exec_plugin, "EXEC_PLUGIN_SECONDS", 0)
     assert error_of(tmp_path, "sleep 1000") == "exec plugin ./plugin.sh: it did not end within 0 s"
     assert [process.returncode for process in processes] == [-signal.SIGKILL]
+
+
+def test_a_plugin_that_closes_its_output_and_does_not_end_is_killed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, processes: list[subprocess.Popen[bytes]]
+) -> None:
+    monkeypatch.setattr(exec_plugin, "EXEC_PLUGIN_SECONDS", 0.2)
+    message = error_of(tmp_path, "exec >&- 2>&-; exec sleep 1000")
+    assert message == "exec plugin ./plugin.sh: it did not end within 0.2 s"
+    assert [process.returncode for process in processes] == [-signal.SIGKILL]
+
+
+def test_a_plugin_with_a_terminal_has_another_limit(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, processes: list[subprocess.Popen[bytes]]
+) -> None:
+    assert exec_plugin.INTERACTIVE_SECONDS == 600
+    monkeypatch.setattr(exec_plugin, "INTERACTIVE_SECONDS", 0)
+    monkeypatch.setattr(exec_plugin.sys.stdout, "isatty", lambda: True, raising=False)
+    assert error_of(tmp_path, "exec sleep 1000") == "exec plugin ./plugin.sh: it did not end within 0 s"
+    assert [process.returncode for process in processes] == [-signal.SIGKILL]
+
+
+def is_running(pid: int) -> bool:
+    """Return whether a process exists and has not ended."""
+    try:
+        return Path("/proc", str(pid), "stat").read_text().rpartition(")")[2].split()[0] not in "ZX"
+    except OSError:
+        return False
+
+
+@pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="the state of a process is read from Linux's /proc")
+def test_the_processes_of_a_plugin_are_killed_with_it(tmp_path: Path) -> None:
+    script = "sleep 1000 >/dev/null 2>&1 &\necho $! > child\nexec cat /dev/zero"
+    assert error_of(tmp_path, script) == "exec plugin ./plugin.sh: its output has more than 1 MiB"
+    child = int((tmp_path / "child").read_text())
+    deadline = monotonic() + 20.0
+    while is_running(child):
+        assert monotonic() < deadline
 
 
 @pytest.mark.parametrize("redirection", ["", ">&2"], ids=["standard output", "standard error"])
