@@ -148,9 +148,9 @@ class Verbs:
         reasons = _filter_nodes(pod_info, profile, requested_nodes)
         if isinstance(reasons, Status):
             return self._build_error_result(args.pod, reasons)
-        await let_other_tasks_run(len(requested_nodes.names))
+        await let_other_tasks_run(len(requested_nodes.node_names))
         result = await self._build_filter_result(args, requested_nodes, profile, reasons)
-        await let_other_tasks_run(len(requested_nodes.names))  # before the nodes are freed
+        await let_other_tasks_run(len(requested_nodes.node_names))  # before the nodes are freed
         return result
 
     def _build_error_result(self, pod: Pod, status: Status) -> FilterResult:
@@ -162,8 +162,8 @@ class Verbs:
         self, args: ExtenderArgs, requested_nodes: RequestedNodes, profile: Profile, choice: NodeChoice
     ) -> FilterResult:
         """Return the chosen node as the result of filter; the other nodes are in no field of the result."""
-        self.decision_log.add_choice(args.pod, profile.scheduler_name, len(requested_nodes.names), choice)
-        self.metrics.observe_nodes("filter", len(requested_nodes.names), 1, requested_nodes.unknown_count)
+        self.decision_log.add_choice(args.pod, profile.scheduler_name, len(requested_nodes.node_names), choice)
+        self.metrics.observe_nodes("filter", len(requested_nodes.node_names), 1, requested_nodes.unknown_count)
         if args.nodes is None:
             return FilterResult(node_names=[choice.node_name])
         return FilterResult(nodes=args.nodes.with_items([args.nodes.raw[choice.position]]))
@@ -186,7 +186,8 @@ class Verbs:
         feasible: Sequence[int] = ()
         failed_reasons: dict[str, str] = {}
         unresolvable_reasons: dict[str, str] = {}
-        get_name = requested_nodes.names.__getitem__
+        all_names = requested_nodes.names
+        get_name = all_names.__getitem__
         for reason, positions in reasons.group_positions():
             if reason is FEASIBLE:
                 feasible = positions
@@ -196,12 +197,10 @@ class Verbs:
                     part = positions[start : start + _NAMES_PER_STEP]
                     texts_by_name.update(zip(map(get_name, part), repeat(reason.text)))
                     await let_other_tasks_run(len(part))
-        self.metrics.observe_nodes("filter", len(requested_nodes.names), len(feasible), requested_nodes.unknown_count)
+        self.metrics.observe_nodes("filter", len(all_names), len(feasible), requested_nodes.unknown_count)
         self.metrics.count_rejected_nodes(reasons.rejection_counts)
         if args.nodes is None:
-            names = (
-                requested_nodes.names if len(feasible) == len(requested_nodes.names) else list(map(get_name, feasible))
-            )
+            names = all_names if len(feasible) == len(all_names) else list(map(get_name, feasible))
             return FilterResult(
                 node_names=names, failed_nodes=failed_reasons, failed_and_unresolvable_nodes=unresolvable_reasons
             )
@@ -246,7 +245,7 @@ class Verbs:
             self.metrics.count_failed_decision("prioritize")
             self.decision_log.add_failure(args.pod, "prioritize", status.message)
             raise RequestError(500, status.message)
-        await let_other_tasks_run(len(requested_nodes.names))
+        await let_other_tasks_run(len(requested_nodes.node_names))
         priorities = self._build_priorities(requested_nodes, totals[requested_nodes.rows])
         self.decision_log.add_prioritize(args.pod, profile.scheduler_name, requested_nodes, ranking, priorities)
         return priorities

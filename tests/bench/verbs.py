@@ -4,9 +4,10 @@
 
 `extender serve` runs in a process of its own, with 5,000 nodes of realistic size. The requests are those of
 kube-scheduler: filter, then prioritize, one after another on one connection. `user_ms` and `system_ms` are the CPU time
-of the server per request. The case `500-rotating` has 500 other names in each request, some of them swapped, because
-kube-scheduler evaluates a part of the nodes for each pod, in parallel. The case `slow` has 1,000 other clients that
-never finish a head or a body.
+of the server per request. The case `500-rotating` has 500 other names in each request: kube-scheduler evaluates a part
+of a sequence of all nodes for each pod. Every eighth request mixes the names of two such parts, as two workers of
+kube-scheduler do that run at the same time. The case `500-mixed` has only such requests. The case `slow` has 1,000
+other clients that never finish a head or a body.
 """
 
 import argparse
@@ -23,6 +24,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
+from random import Random
 from statistics import median, quantiles
 from threading import Thread
 from typing import Any
@@ -32,7 +34,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 from tests.bench.arguments import check_names
 
 NODES = 5000
-CASES = ("500-names", "500-rotating", "5000-names", "5000-nodes", "slow")
+CASES = ("500-names", "500-rotating", "500-mixed", "5000-names", "5000-nodes", "slow")
 TICKS = os.sysconf("SC_CLK_TCK")
 
 
@@ -227,11 +229,14 @@ def main() -> None:
     cases = check_names(parser, "case", args.cases, CASES) or CASES
     nodes = [encode(make_node(number)) for number in range(NODES)]
 
-    def by_rotating_names(number: int) -> tuple[bytes, ...]:
-        start = number * 517 % (NODES - 500)
-        names = [node_name(position) for position in range(start, start + 500)]
-        for position in range(0, 500, 25):
-            names[position], names[position + 1] = names[position + 1], names[position]
+    sequence = [node_name(number) for number in range(NODES)]
+    Random(1).shuffle(sequence)  # as the map of kube-scheduler's informer
+
+    def by_rotating_names(number: int, mixed_interval: int = 8) -> tuple[bytes, ...]:
+        start = number * 503 % NODES
+        names = [sequence[position % NODES] for position in range(start, start + 500)]
+        if number % mixed_interval == 0:
+            names[::2], names[1::2] = names[:250], names[250:]
         return (b'{"Pod":' + make_pod(number) + b',"Nodes":null,"NodeNames":' + encode(names) + b"}",)
 
     def by_names(count: int) -> Callable[[int], tuple[bytes, ...]]:
@@ -243,6 +248,8 @@ def main() -> None:
             measure(client, "500-names", args.requests, by_names(500))
         if "500-rotating" in cases:
             measure(client, "500-rotating", args.requests, by_rotating_names)
+        if "500-mixed" in cases:
+            measure(client, "500-mixed", args.requests, lambda number: by_rotating_names(number, mixed_interval=1))
         if "5000-names" in cases:
             measure(client, "5000-names", args.requests, by_names(NODES))
         if "5000-nodes" in cases:

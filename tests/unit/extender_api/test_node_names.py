@@ -61,49 +61,158 @@ def test_a_request_in_another_form_is_not_cut(body: bytes) -> None:
     assert cut_names_request(body) is None
 
 
-def test_the_last_sixteen_lists_are_found() -> None:
-    lists, created = RecentNameLists(), list[bytes]()
+class RecentLists:
+    """Recent lists, and the lists that were decoded because they could not be joined from recent ones."""
 
-    def create(raw: bytes) -> NodeNames:
-        created.append(raw)
-        return NodeNames(json.loads(raw))
+    def __init__(self) -> None:
+        self.lists, self.decoded = RecentNameLists(), list[bytes]()
 
-    for number in range(17):
-        lists.get_or_create(b'["n%d"]' % number, create)
-    first_list = lists.get_or_create(b'["n1"]', create)
-    assert (first_list.names, len(created)) == (["n1"], 17)
-    lists.get_or_create(b'["n17"]', create)  # evicts n2, because n1 was used again
-    assert lists.get_or_create(b'["n1"]', create) is first_list
-    assert len(created) == 18
-    lists.get_or_create(b'["n2"]', create)
-    assert created[-1] == b'["n2"]'
+    def get(self, raw: bytes) -> NodeNames:
+        return self.lists.get_or_create(raw, self.decode)
+
+    def decode(self, raw: bytes) -> NodeNames:
+        self.decoded.append(raw)
+        return NodeNames(json.loads(raw), raw)
+
+
+def encode(names: list[str]) -> bytes:
+    return json.dumps(names, separators=(",", ":")).encode()
+
+
+JOINED_LISTS = {
+    "the same list": ["a1", "a2", "a3", "a4"],
+    "the end of a list": ["a3", "a4"],
+    "the middle of a list": ["a2", "a3"],
+    "the end of a list and the start of the next one": ["a3", "a4", "b1", "b2"],
+    "parts in another order, one of them twice": ["b2", "b3", "a1", "b2", "b3"],
+    "eight parts": ["a1", "a3", "a1", "a3", "a1", "a3", "a1", "a3"],
+}
+
+
+@pytest.mark.parametrize("names", JOINED_LISTS.values(), ids=JOINED_LISTS.keys())
+def test_a_list_is_joined_from_parts_of_recent_lists(names: list[str]) -> None:
+    recent = RecentLists()
+    recent.get(b'["a1","a2","a3","a4"]')
+    recent.get(b'["b1","b2","b3"]')
+    joined = recent.get(encode(names))
+    assert (joined.names, len(joined), joined.json) == (names, len(names), encode(names))
+    assert [json.loads(text) for text in joined.json_strings] == names
+    assert len(recent.decoded) == 2
+
+
+DECODED_LISTS = {
+    "a name that is not in a recent list": b'["a1","a5"]',
+    "the start of a recent name": b'["a"]',
+    "a longer name": b'["a11"]',
+    "whitespace": b'["a1", "a2"]',
+    "an empty list": b"[]",
+    "nine parts": b'["a1","a1","a1","a1","a1","a1","a1","a1","a1"]',
+}
+
+
+@pytest.mark.parametrize("raw", DECODED_LISTS.values(), ids=DECODED_LISTS.keys())
+def test_a_list_with_other_parts_is_decoded(raw: bytes) -> None:
+    recent = RecentLists()
+    recent.get(b'["a1","a2","a3","a4"]')
+    assert recent.get(raw).names == json.loads(raw)
+    assert recent.decoded == [b'["a1","a2","a3","a4"]', raw]
+
+
+@pytest.mark.parametrize("raw", [b'["a1",]', b'["a1"', b'["a1""a2"]', b'["a1";"a2"]', b'["a1', b'["a1"]]', b'{"a1"]'])
+def test_invalid_json_is_not_joined(raw: bytes) -> None:
+    recent = RecentLists()
+    recent.get(b'["a1","a2"]')
+    with pytest.raises(json.JSONDecodeError):
+        recent.get(raw)
+
+
+@pytest.mark.parametrize("names", [["a,b", "c"], ["\\"], ['","', "d"], ["\u00e9", "\n"]])
+def test_no_parts_are_taken_from_names_with_commas_or_escaped_characters(names: list[str]) -> None:
+    recent = RecentLists()
+    recent.get(encode(names))
+    recent.get(b'["x"]')
+    assert recent.get(encode(names)).names == names
+    assert len(recent.decoded) == 3
+
+
+@given(st.lists(st.lists(st.sampled_from([*"abcdef", "a\\", "b,", '"']), max_size=8), max_size=30), st.data())
+def test_a_joined_list_equals_the_decoded_list(lists_of_names: list[list[str]], data: st.DataObject) -> None:
+    cache, recent = Cache(), RecentLists()
+    for name in "fbd":
+        cache.add_or_update_node(make_node(name))
+    for names in lists_of_names:
+        raw = bytearray(encode(names))
+        raw[data.draw(st.integers(0, len(raw) - 1))] = data.draw(st.sampled_from(b'",[]abcdef\\'))
+        for sent in (encode(names), bytes(raw)):
+            try:
+                expected = json.loads(sent)
+            except json.JSONDecodeError:
+                with pytest.raises(json.JSONDecodeError):
+                    recent.get(sent)
+                continue
+            if not all(isinstance(name, str) for name in expected):
+                continue
+            joined = recent.get(sent)
+            assert joined.names == expected
+            rows, fresh_rows = joined.find_rows(cache.snapshot()), NodeNames(expected).find_rows(cache.snapshot())
+            assert rows.rows.tolist() == fresh_rows.rows.tolist()
+            assert rows.unknown_count == fresh_rows.unknown_count
+
+
+def test_rows_of_a_joined_list_are_looked_up_again_after_nodes_were_removed() -> None:
+    cache, recent = Cache(), RecentLists()
+    for name in ("n1", "n2", "n3"):
+        cache.add_or_update_node(make_node(name))
+    recent.get(b'["n1","n2","n3"]')
+    joined = recent.get(b'["n3","n1"]')
+    assert joined.find_rows(cache.snapshot()).rows.tolist() == [2, 0]
+    cache.remove_node("n1")
+    rows = joined.find_rows(cache.snapshot())
+    assert (rows.rows.tolist(), rows.unknown_count) == ([0, -1], 1)
+
+
+def test_the_last_64_lists_that_were_decoded_are_used() -> None:
+    recent = RecentLists()
+    for number in range(65):
+        recent.get(b'["n%d","other%d"]' % (number, number))
+        recent.get(b'["n%d"]' % number)  # is joined, so every list is kept
+    recent.get(b'["n1"]')
+    assert len(recent.decoded) == 65
+    recent.get(b'["n0"]')
+    assert recent.decoded[-1] == b'["n0"]'
+    recent.get(b'["n1"]')  # was replaced by n0
+    assert recent.decoded[-1] == b'["n1"]'
+
+
+def test_few_lists_are_added_while_none_can_be_joined() -> None:
+    recent = RecentLists()
+    for number in range(128):
+        recent.get(b'["n%d"]' % number)
+    recent.get(b'["n126"]')
+    assert recent.decoded[-1] == b'["n126"]'
+    decoded_count = len(recent.decoded)
+    recent.get(b'["n127"]')
+    assert len(recent.decoded) == decoded_count
 
 
 def test_recent_lists_are_bounded_by_their_memory() -> None:
-    lists, created = RecentNameLists(), list[bytes]()
-
-    def create(raw: bytes) -> NodeNames:
-        created.append(raw)
-        return NodeNames(["n"])
-
-    for length in (4 << 20, 2 << 20, 1 << 19):  # 5 bytes for each: 20, 10 and 2.5 MiB of 32 MiB
-        lists.get_or_create(b"n" * length, create)
-    lists.get_or_create(b"n" * (2 << 20), create)
-    assert len(created) == 3
-    lists.get_or_create(b"n" * (4 << 20), create)
-    assert len(created) == 4
+    recent = RecentLists()
+    for letter, length in ((b"a", 4 << 20), (b"b", 2 << 20), (b"c", 1 << 19)):  # 5 bytes for each: 20, 10 and 2.5 MiB
+        recent.get(b'["%s","%s"]' % (letter * length, letter))
+    recent.get(b'["b"]')
+    assert len(recent.decoded) == 3
+    recent.get(b'["a"]')  # was removed, because all three have more than 32 MiB
+    assert recent.decoded[-1] == b'["a"]'
 
 
-def test_a_list_beyond_the_limit_is_not_cached_and_evicts_no_other() -> None:
-    lists, created = RecentNameLists(), list[bytes]()
-
-    def create(raw: bytes) -> NodeNames:
-        created.append(raw)
-        return NodeNames(["n"])
-
-    for raw_names in (b'["n"]', b"n" * (8 << 20), b'["n"]', b"n" * (8 << 20)):
-        lists.get_or_create(raw_names, create)
-    assert [len(raw) for raw in created] == [5, 8 << 20, 8 << 20]
+def test_a_list_beyond_the_limit_is_not_added_and_replaces_no_other() -> None:
+    recent = RecentLists()
+    recent.get(b'["a","b"]')
+    recent.get(b'["%s","c"]' % (b"c" * (8 << 20)))
+    recent.get(b'["b"]')
+    assert len(recent.decoded) == 2
+    recent.get(b'["c"]')
+    assert len(recent.decoded) == 3
 
 
 def test_the_json_of_a_request_is_returned_as_it_was_sent() -> None:
