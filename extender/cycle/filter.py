@@ -120,7 +120,7 @@ def run_filters(
     """
     size = len(snapshot)
     if pre_filter_run.node_names is None:
-        evaluated_mask = _make_full_mask(size)
+        evaluated_mask = make_full_mask(size)
     else:
         evaluated_mask = np.zeros(size, dtype=np.bool_)
         evaluated_mask[[row for name in pre_filter_run.node_names if (row := snapshot.row(name)) is not None]] = True
@@ -139,7 +139,7 @@ def run_filters(
 
 
 @lru_cache(maxsize=8)
-def _make_full_mask(size: int) -> BoolArray:
+def make_full_mask(size: int) -> BoolArray:
     """Return a read-only mask of all nodes."""
     mask = np.ones(size, dtype=np.bool_)
     mask.flags.writeable = False

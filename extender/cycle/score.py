@@ -4,7 +4,7 @@ Source: pkg/scheduler/framework/runtime/framework.go, frameworkImpl.RunPreScoreP
 getValidScoreWeights; pkg/scheduler/schedule_one.go, Scheduler.schedulePod, prioritizeNodes (1.36).
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from random import Random
 from typing import Any
@@ -14,12 +14,14 @@ import numpy as np
 from extender.cache.pod_info import PodInfo
 from extender.cache.snapshot import NodeView, Snapshot
 from extender.cache.tables.arrays import BoolArray, IntArray
+from extender.cycle.filter import make_full_mask
 from extender.cycle.plugin_runtime import PluginRuntime
 from extender.cycle.pod_result_cache import get_pre_score_cache
 from extender.cycle.pre_filter import PreFilterRun
 from extender.cycle.score_table import NodeSetScores, PluginScores
 from extender.framework.plugin_runner import PluginError, make_out_of_range_error
-from extender.framework.profiles import Profile
+from extender.framework.profiles import Profile, WeightedScore
+from extender.framework.result_cache import NodeSet
 from extender.framework.status import Status
 
 
@@ -75,33 +77,95 @@ def prioritize_nodes(
     rows, view = node_set.rows, node_set.view(snapshot)
     if not profile.score_plugins:  # PreScore is skipped too
         return Ranking(rows, np.ones(len(rows), dtype=np.int64))
+
+    def get_scores(weighted_plugin: WeightedScore, plugin_state: Any) -> NodeSetScores:
+        return runtime.score_table.get_plugin_scores(weighted_plugin, pod, view, plugin_state, node_set)
+
+    node_set_scores = _run_score_plugins(pod, view, profile, runtime, pre_filter_run, get_scores)
+    if isinstance(node_set_scores, Status):
+        return _make_error_ranking(node_set_scores)
+    totals = runtime.score_table.sum_scores(tuple(node_set_scores.values()), len(rows))
+    scores_by_plugin = {name: entry.scores for name, entry in node_set_scores.items()}
+    return Ranking(rows, totals.sums, scores_by_plugin, best_positions=totals.best_positions)
+
+
+def prioritize_changing_nodes(
+    pod: PodInfo,
+    snapshot: Snapshot,
+    profile: Profile,
+    runtime: PluginRuntime,
+    feasible: BoolArray,
+    pre_filter_run: PreFilterRun,
+) -> tuple[Ranking, Mapping[str, NodeSetScores]]:
+    """Score the feasible nodes like `prioritize_nodes`, if they are other nodes for each pod.
+
+    A score that does not depend on the other feasible nodes is cached for all nodes, so that a pod with other feasible
+    nodes needs only a part of the sums.
+
+    Returns:
+        The ranking, without `scores_by_plugin`; and the scores by plugin name, of all or only of the feasible nodes.
+    """
+    rows = feasible.nonzero()[0]
+    if not profile.score_plugins:  # PreScore is skipped too
+        return Ranking(rows, np.ones(len(rows), dtype=np.int64)), {}
+    all_nodes = runtime.result_cache.get_node_set(make_full_mask(len(snapshot)))
+    node_set = NodeSet(feasible, rows, is_all_nodes=False)
+    view = node_set.view(snapshot)
+
+    def get_scores(weighted_plugin: WeightedScore, plugin_state: Any) -> NodeSetScores:
+        return runtime.score_table.get_plugin_scores(weighted_plugin, pod, view, plugin_state, node_set, all_nodes)
+
+    node_set_scores = _run_score_plugins(pod, view, profile, runtime, pre_filter_run, get_scores)
+    if isinstance(node_set_scores, Status):
+        return _make_error_ranking(node_set_scores), {}
+    of_all_nodes = [entry for entry in node_set_scores.values() if entry.node_set is all_nodes]
+    totals = runtime.score_table.sum_scores(of_all_nodes, len(snapshot)).sums.take(rows)
+    for entry in node_set_scores.values():
+        if entry.node_set is not all_nodes:
+            totals += entry.scores.weighted
+    return Ranking(rows, totals), node_set_scores
+
+
+def _make_error_ranking(error: Status) -> Ranking:
+    no_scores = np.empty(0, dtype=np.int64)
+    return Ranking(no_scores, no_scores, error=error)
+
+
+def _run_score_plugins(
+    pod: PodInfo,
+    view: NodeView,
+    profile: Profile,
+    runtime: PluginRuntime,
+    pre_filter_run: PreFilterRun,
+    get_scores: Callable[[WeightedScore, Any], NodeSetScores],
+) -> dict[str, NodeSetScores] | Status:
+    """Run PreScore, and return the scores of each plugin that it did not skip, by name; or the status of an error.
+
+    *get_scores* returns the scores of a plugin with the state of its PreScore or PreFilter.
+    """
     node_set_scores: dict[str, NodeSetScores] = {}
-    point, start_time = "PreScore", runtime.runner.start_timer()
+    runner = runtime.runner
+    point, start_time = "PreScore", runner.start_timer()
     try:
         skipped_plugins, cycle_state = _run_pre_score_plugins(pod, view, profile, runtime)
-        runtime.runner.observe_extension_point(profile.scheduler_name, point, None, start_time)
-        point, start_time = "Score", runtime.runner.start_timer()
+        runner.observe_extension_point(profile.scheduler_name, point, None, start_time)
+        point, start_time = "Score", runner.start_timer()
         for weighted_plugin in profile.score_plugins:
             name = weighted_plugin.plugin.name
             if name not in skipped_plugins:
                 plugin_states = (
                     cycle_state if hasattr(weighted_plugin.plugin, "pre_score") else pre_filter_run.cycle_state
                 )
-                node_set_scores[name] = runtime.score_table.get_plugin_scores(
-                    weighted_plugin, pod, view, plugin_states.get(name), node_set
-                )
-        scores_by_plugin = {name: entry.scores for name, entry in node_set_scores.items()}
-        _check_score_range(profile, scores_by_plugin)
+                node_set_scores[name] = get_scores(weighted_plugin, plugin_states.get(name))
+        _check_score_range(profile, node_set_scores)
     except PluginError as error:
-        runtime.runner.observe_extension_point(profile.scheduler_name, point, error.status, start_time)
-        no_scores = np.empty(0, dtype=np.int64)
-        return Ranking(no_scores, no_scores, error=error.status)
-    runtime.runner.observe_extension_point(profile.scheduler_name, point, None, start_time)
-    totals = runtime.score_table.sum_scores(tuple(node_set_scores.values()), len(rows))
-    return Ranking(rows, totals.sums, scores_by_plugin, best_positions=totals.best_positions)
+        runner.observe_extension_point(profile.scheduler_name, point, error.status, start_time)
+        return error.status
+    runner.observe_extension_point(profile.scheduler_name, point, None, start_time)
+    return node_set_scores
 
 
-def _check_score_range(profile: Profile, scores_by_plugin: Mapping[str, PluginScores]) -> None:
+def _check_score_range(profile: Profile, node_set_scores: Mapping[str, NodeSetScores]) -> None:
     """Check that all final scores are in range.
 
     Raises:
@@ -111,16 +175,16 @@ def _check_score_range(profile: Profile, scores_by_plugin: Mapping[str, PluginSc
     Source: pkg/scheduler/framework/runtime/framework.go, frameworkImpl.RunScorePlugins (1.36).
     """
     violations = [
-        (scores.out_of_range_position, name)
-        for name, scores in scores_by_plugin.items()
-        if scores.out_of_range_position is not None
+        (entry.scores.out_of_range_position, name)
+        for name, entry in node_set_scores.items()
+        if entry.scores.out_of_range_position is not None
     ]
     if violations:
         position, name = min(violations, key=lambda violation: violation[0])
         plugin = next(
             weighted_plugin.plugin for weighted_plugin in profile.score_plugins if weighted_plugin.plugin.name == name
         )
-        raise make_out_of_range_error(plugin, int(scores_by_plugin[name].normalized[position]))
+        raise make_out_of_range_error(plugin, int(node_set_scores[name].scores.normalized[position]))
 
 
 def _run_pre_score_plugins(

@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 
 from extender.cache.pod_info import PodInfo
+from extender.cache.snapshot import NodeView
 from extender.cache.tables.arrays import IntArray
 from extender.framework.plugin_runner import PluginRunner, find_first_out_of_range
 from extender.framework.profiles import WeightedScore
@@ -59,6 +60,11 @@ class NodeSetScores:
     node_set: NodeSet
     version: int | None = None
     changed_positions: IntArray = field(default_factory=lambda: np.empty(0, dtype=np.int64))
+
+    def get_scores_of_row(self, row: int) -> tuple[int, int]:
+        """Return the raw and the normalized score of a row of `node_set`."""
+        position = row if self.node_set.is_all_nodes else self.node_set.rows.searchsorted(row)
+        return self.scores.raw.item(position), self.scores.normalized.item(position)
 
     def update_to(self, column: CachedColumn, plugin: Any) -> bool:
         """Update the scores to the current version of *column*; return False if they must be recomputed.
@@ -173,7 +179,13 @@ class ScoreTable:
         self._totals: dict[tuple[NodeSetScores, ...], ScoreTotals] = {}
 
     def get_plugin_scores(
-        self, weighted_plugin: WeightedScore, pod: PodInfo, view: Any, plugin_state: Any, node_set: NodeSet
+        self,
+        weighted_plugin: WeightedScore,
+        pod: PodInfo,
+        view: NodeView,
+        plugin_state: Any,
+        node_set: NodeSet,
+        all_nodes: NodeSet | None = None,
     ) -> NodeSetScores:
         """Return one plugin's scores.
 
@@ -185,6 +197,8 @@ class ScoreTable:
             view: the nodes of *node_set*.
             plugin_state: the state that the plugin's PreScore or PreFilter returned.
             node_set: the nodes to score.
+            all_nodes: the set of all nodes. If it is given, and the raw scores are cached, in range and not normalized,
+                the result is for all nodes: such scores are equal for every node set.
 
         Raises:
             PluginError: the plugin raised or returned invalid scores.
@@ -195,6 +209,8 @@ class ScoreTable:
             raw = self._runner.score(plugin, pod, view, plugin_state)
             scores = self._normalize_and_weight(weighted_plugin, pod, raw, view, plugin_state, in_range=False)
             return NodeSetScores(scores, node_set)
+        if all_nodes is not None and column.in_range and not hasattr(plugin, "normalize_score"):
+            node_set, view = all_nodes, view.snapshot.view()
         cached_scores: NodeSetScores | None = column.derived_value
         if (
             cached_scores is not None
@@ -227,7 +243,7 @@ class ScoreTable:
         weighted_plugin: WeightedScore,
         pod: PodInfo,
         raw: IntArray,
-        view: Any,
+        view: NodeView,
         plugin_state: Any,
         *,
         in_range: bool,

@@ -3,6 +3,7 @@
 from random import Random
 from typing import Any
 
+import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
@@ -13,13 +14,16 @@ from extender.api.kinds.storage import PersistentVolumeClaim
 from extender.app import wiring
 from extender.cache.cache import Cache
 from extender.cache.hypothesis import Hypothesis
+from extender.cache.pod_info import PodInfo
 from extender.cache.snapshot import Snapshot
+from extender.cache.tables.arrays import BoolArray
 from extender.cycle.decision import ScheduleFailure, ScheduleResult
 from extender.cycle.diagnosis import find_nodes_that_pass_filters
 from extender.cycle.node_sampling import NodeSampler
 from extender.cycle.plugin_runtime import PluginRuntime
+from extender.cycle.pre_filter import PreFilterRun
 from extender.cycle.scheduling_cycle import schedule_pod
-from extender.cycle.score import prioritize_nodes, select_host
+from extender.cycle.score import prioritize_changing_nodes, prioritize_nodes, select_host
 from tests.build import make_node, make_object, make_pod
 
 HOST, ZONE = "kubernetes.io/hostname", "topology.kubernetes.io/zone"
@@ -192,7 +196,33 @@ def _select_node(
     assert {n: s.raw.tolist() for n, s in cached_result.scores_by_plugin.items()} == {
         n: s.raw.tolist() for n, s in fresh_result.scores_by_plugin.items()
     }
+    part = fresh.feasible & (np.array([rng.random() for _ in range(len(snapshot))]) < 0.7)
+    if part.any():
+        _check_part(pod_info, snapshot, caching_runtime, fresh_runtime, part, fresh.pre_filter_run)
     return snapshot.names[rng.choice(cached_result.find_best_rows().tolist())]
+
+
+def _check_part(
+    pod_info: PodInfo,
+    snapshot: Snapshot,
+    caching_runtime: PluginRuntime,
+    fresh_runtime: PluginRuntime,
+    part: BoolArray,
+    pre_filter_run: PreFilterRun,
+) -> None:
+    """Check that the scores of *part* of the nodes are equal, although some are cached for all nodes."""
+    fresh = prioritize_nodes(pod_info, snapshot, PROFILE, fresh_runtime, part, pre_filter_run)
+    cached, node_set_scores = prioritize_changing_nodes(
+        pod_info, snapshot, PROFILE, caching_runtime, part, pre_filter_run
+    )
+    assert cached.rows.tolist() == fresh.rows.tolist()
+    assert cached.totals.tolist() == fresh.totals.tolist()
+    assert cached.find_best_rows().tolist() == fresh.find_best_rows().tolist()
+    for index, row in enumerate(fresh.rows.tolist()):
+        assert {name: entry.get_scores_of_row(row) for name, entry in node_set_scores.items()} == {
+            name: (scores.raw.item(index), scores.normalized.item(index))
+            for name, scores in fresh.scores_by_plugin.items()
+        }
 
 
 def test_a_pre_filter_run_that_ends_early_is_the_same_with_and_without_cache() -> None:

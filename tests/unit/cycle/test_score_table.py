@@ -6,7 +6,7 @@ import numpy as np
 
 from extender.cycle.plugin_runtime import PluginRuntime
 from extender.cycle.pre_filter import PreFilterRun
-from extender.cycle.score import prioritize_nodes
+from extender.cycle.score import prioritize_changing_nodes, prioritize_nodes
 from extender.framework.extension_points import DependsOn
 from tests.build import make_cluster, make_node, make_pod
 from tests.unit.cycle.fakes import FakeScore, make_profile
@@ -49,3 +49,32 @@ def test_only_changed_nodes_are_scored_again() -> None:
     assert plugin.scored == [names, ["n2"]]
     assert total_scores() == [3, 3, 21, 3, 3, 3, 3, 3]
     assert plugin.scored == [names, ["n2"]]
+
+
+def test_scores_of_changing_nodes_are_computed_once_for_all_nodes() -> None:
+    names = [f"n{number}" for number in range(8)]
+    cache = make_cluster(*(make_node(name, labels={LABEL: str(number)}) for number, name in enumerate(names)))
+    plugin, runtime = LabelScore(), PluginRuntime()
+    profile = make_profile(plugin, weights={"LabelScore": 3})
+    for rows in ([1, 4, 6], [0, 6, 7], [2]):
+        snapshot = cache.snapshot()
+        feasible = np.isin(np.arange(len(names)), rows)
+        ranking, scores = prioritize_changing_nodes(
+            snapshot.make_pod_info(make_pod()), snapshot, profile, runtime, feasible, PreFilterRun()
+        )
+        assert (ranking.rows.tolist(), ranking.totals.tolist()) == (rows, [3 * row for row in rows])
+        assert [scores["LabelScore"].get_scores_of_row(row) for row in rows] == [(row, row) for row in rows]
+    assert plugin.scored == [names]
+
+
+def test_a_score_out_of_range_of_another_node_is_no_error_of_changing_nodes() -> None:
+    cache = make_cluster(make_node("n1", labels={LABEL: "7"}), make_node("n2", labels={LABEL: "101"}))
+    snapshot, runtime, profile = cache.snapshot(), PluginRuntime(), make_profile(LabelScore())
+    pod = snapshot.make_pod_info(make_pod())
+
+    def rank(*feasible: bool) -> Any:
+        return prioritize_changing_nodes(pod, snapshot, profile, runtime, np.array(feasible), PreFilterRun())[0]
+
+    assert rank(True, False).totals.tolist() == [7]
+    assert "returns an invalid score 101" in rank(True, True).error.message
+    assert rank(True, False).totals.tolist() == [7]
