@@ -235,20 +235,18 @@ def check_cached_results(plugin: object, cluster: Cluster, args: Mapping[str, An
     cached_runtime, fresh_runtime = wiring.make_runtime(), wiring.make_runtime(cache_results=False)
     for pod in list(cluster.cache.pending_pods.values()):
         for pending_pod in list(cluster.cache.pending_pods.values()):
-            snapshot = cluster.cache.snapshot()
-            pod_info = snapshot.make_pod_info(pending_pod)
-            cached_decision = _make_decision(explain_pod(pod_info, snapshot, profile, cached_runtime))
-            fresh_decision = _make_decision(explain_pod(pod_info, snapshot, profile, fresh_runtime))
-            del snapshot  # otherwise the next write to the cache would copy its tables
+            pod_info = cluster.cache.make_pod_info(pending_pod)
+            with cluster.cache.read() as snapshot:
+                cached_decision = _make_decision(explain_pod(pod_info, snapshot, profile, cached_runtime))
+                fresh_decision = _make_decision(explain_pod(pod_info, snapshot, profile, fresh_runtime))
             if cached_decision != fresh_decision:
                 raise PluginFailedError(
                     f"pod {pending_pod.key}: the cached result is {cached_decision}, a fresh one is {fresh_decision}"
                 )
-        snapshot = cluster.cache.snapshot()
-        diagnosis = find_nodes_that_pass_filters(snapshot.make_pod_info(pod), snapshot, profile, fresh_runtime)
+        with cluster.cache.read() as snapshot:
+            diagnosis = find_nodes_that_pass_filters(snapshot.make_pod_info(pod), snapshot, profile, fresh_runtime)
         feasible = diagnosis.feasible
-        node_name = snapshot.names[int(feasible.argmax())] if feasible.any() else ""
-        del snapshot  # otherwise the next write to the cache would copy its tables
+        node_name = cluster.cache.names[int(feasible.argmax())] if feasible.any() else ""
         if node_name:
             cluster.cache.assume(pod, node_name)
 

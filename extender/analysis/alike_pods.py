@@ -1,10 +1,10 @@
 """Find pods that scheduling cannot tell apart: they have the same explanation, and fail for the same reasons."""
 
-from collections.abc import Hashable, Iterable, Mapping
+from collections.abc import Callable, Hashable, Iterable, Mapping
 
 from extender.api.kinds.pod import Pod
 from extender.cache.pod_groups import get_pod_group_key
-from extender.cache.snapshot import Snapshot
+from extender.cache.pod_info import PodInfo
 from extender.framework.profiles import Profile
 from extender.plugins.registry import BUILT_IN_PLUGINS
 
@@ -25,26 +25,29 @@ class AlikePods:
     def __init__(self, profiles: Mapping[str, Profile]) -> None:
         self._reads_annotations = {name: _reads_annotations(profile) for name, profile in profiles.items()}
 
-    def make_key(self, pod: Pod, snapshot: Snapshot) -> Hashable | None:
-        """Return a key that alike pods share, or None if *pod* has no alike. Its scheduler name has a profile."""
+    def make_key(self, pod_info: PodInfo) -> Hashable | None:
+        """Return a key that alike pods share, or None if the pod has no alike. Its scheduler name has a profile."""
+        pod = pod_info.pod
         if _has_no_alike(pod):
             return None
         annotations = pod.metadata.annotations if self._reads_annotations[pod.spec.scheduler_name] else {}
-        return snapshot.make_pod_info(pod).signature, tuple(sorted(annotations.items()))
+        return pod_info.signature, tuple(sorted(annotations.items()))
 
 
-def group_alike_pods(pods: Iterable[Pod], snapshot: Snapshot, profiles: Mapping[str, Profile]) -> list[list[Pod]]:
+def group_alike_pods(
+    pods: Iterable[Pod], make_pod_info: Callable[[Pod], PodInfo], profiles: Mapping[str, Profile]
+) -> list[list[Pod]]:
     """Return groups of alike pods, which have the same explanation. Groups and their pods are in the order of *pods*.
 
     Args:
         pods: pods whose scheduler names have profiles.
-        snapshot: the cluster.
+        make_pod_info: `make_pod_info` of the cache or of a snapshot.
         profiles: the profiles by scheduler name.
     """
     alike_pods = AlikePods(profiles)
     groups: dict[Hashable, list[Pod]] = {}
     for pod in pods:
-        key = alike_pods.make_key(pod, snapshot)
+        key = alike_pods.make_key(make_pod_info(pod))
         groups.setdefault(pod.key if key is None else key, []).append(pod)
     return list(groups.values())
 

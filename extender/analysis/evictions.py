@@ -14,9 +14,9 @@ def evict_pods(cache: Cache, victims: Iterable[AssignedPodInfo]) -> None:
     """Remove pods from *cache*, and count each of them as a disruption of the budgets that match it."""
     for victim in victims:
         cache.remove_pod(victim.uid)
-        budgets = cache.snapshot().objects(PodDisruptionBudget).values()
-        matching_budgets = [budget for budget in budgets if _matches(budget, victim)]
-        del budgets  # otherwise the update below would copy the tables of the cache
+        with cache.read() as snapshot:
+            budgets = snapshot.objects(PodDisruptionBudget).values()
+            matching_budgets = [budget for budget in budgets if _matches(budget, victim)]
         for budget in matching_budgets:
             disruptions_allowed = max(0, budget.status.disruptions_allowed - 1)
             status = replace(budget.status, disruptions_allowed=disruptions_allowed)

@@ -190,10 +190,10 @@ class PodExplainer:
             nominate_pending_pods(self.cache, profiles[scheduler_name], runtime)
 
     def _select_groups(self, selection: PodSelection, scheduler_names: Collection[str]) -> list[list[Pod]]:
-        snapshot = self.cache.snapshot()
+        make_pod_info = self.cache.make_pod_info
         if not selection.names:
             pods = list_pending_pods(self.cache, scheduler_names)
-            return group_alike_pods(filter(selection.matches, pods), snapshot, self._profiles)
+            return group_alike_pods(filter(selection.matches, pods), make_pod_info, self._profiles)
         # Raise the errors of all names together.
         find_pods(selection.names, self._recording, list(self._profiles), selection.namespace)
         groups: list[list[Pod]] = []
@@ -203,7 +203,7 @@ class PodExplainer:
             if parse_workload_name(name, selection.namespace) is None or any(pod.spec.node_name for pod in pods):
                 groups += [[pod] for pod in pods]
             else:
-                groups += group_alike_pods(pods, snapshot, self._profiles)
+                groups += group_alike_pods(pods, make_pod_info, self._profiles)
         return groups
 
     def iterate_reports(self) -> Iterator[PodReport]:

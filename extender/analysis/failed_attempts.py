@@ -28,7 +28,7 @@ class FailedAttempts:
 
     def make_key(self, pod: Pod) -> Hashable | None:
         """Return the key under which the failure of *pod* is stored, or None if it must not be stored."""
-        return self._alike_pods.make_key(pod, self._cache.snapshot())
+        return self._alike_pods.make_key(self._cache.make_pod_info(pod))
 
     def find(self, key: Hashable) -> ScheduleFailure | None:
         """Return the failure under *key*, or None."""

@@ -115,14 +115,13 @@ def nominate_pending_pods(cache: Cache, profile: Profile, runtime: PluginRuntime
 
     Source: pkg/scheduler/backend/queue/scheduling_queue.go, PriorityQueue.addPod (1.37).
     """
-    snapshot = cache.snapshot()
-    nominated_pods: list[Pod] = []
-    for pod in list_pending_pods(cache, (profile.scheduler_name,)):
-        if not pod.status.nominated_node_name:
-            continue
-        if profile.release.nominates_gated_pods or not _is_gated(pod, snapshot, profile, runtime):
-            nominated_pods.append(pod)
-    del snapshot  # otherwise the next write to the cache would copy its tables
+    with cache.read() as snapshot:
+        nominated_pods = [
+            pod
+            for pod in list_pending_pods(cache, (profile.scheduler_name,))
+            if pod.status.nominated_node_name
+            and (profile.release.nominates_gated_pods or not _is_gated(pod, snapshot, profile, runtime))
+        ]
     for pod in nominated_pods:
         cache.nominate(pod, pod.status.nominated_node_name)
 

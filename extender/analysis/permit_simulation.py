@@ -64,10 +64,9 @@ class PermitSimulation:
         """Run the Permit plugins for an assumed pod. Return the rejection, or None if the pod is allowed or waits."""
         if not profile.permit_plugins:
             return None
-        snapshot = self._cache.snapshot()
-        pod_info = snapshot.make_pod_info(pod)
-        result = run_permit_plugins(pod_info, node, snapshot, profile, self._runtime, cycle_state)
-        del snapshot  # otherwise the next write to the cache would copy its tables
+        pod_info = self._cache.make_pod_info(pod)
+        with self._cache.read() as snapshot:
+            result = run_permit_plugins(pod_info, node, snapshot, profile, self._runtime, cycle_state)
         for plugin, uid in result.allowed_pods:
             self._allow(plugin, uid)
         status = result.status
@@ -95,7 +94,7 @@ class PermitSimulation:
     def time_out(self) -> Iterator[tuple[Pod, PermitRejection]]:
         """Time out all waiting pods, and yield each with its rejection."""
         for waiting_pod in self._waiting_pods.values():
-            pod_info = self._cache.snapshot().make_pod_info(waiting_pod.pod)
+            pod_info = self._cache.make_pod_info(waiting_pod.pod)
             self._unreserve(pod_info, waiting_pod.pod, waiting_pod.node, waiting_pod.profile, waiting_pod.cycle_state)
             plugin, timeout = min(waiting_pod.timeouts.items(), key=lambda item: item[1])
             message = f"rejected due to timeout after waiting {durations.render(timeout)} at plugin {plugin}"

@@ -157,7 +157,8 @@ class PodGroupSimulator:
         key, profile = get_pod_group_key(pod), self._profiles.get(pod.spec.scheduler_name)
         if key is None or profile is None or profile.pod_group_settings is None:
             return None
-        root = find_root_key(key, self._cache.snapshot(), profile.pod_group_settings)
+        with self._cache.read() as snapshot:
+            root = find_root_key(key, snapshot, profile.pod_group_settings)
         if root not in self._decisions:
             self._decisions[root] = self._schedule_group(key, profile)
         uids, decision = self._decisions[root]
@@ -170,24 +171,25 @@ class PodGroupSimulator:
         )
 
     def _describe_tree(self, root: GroupKey, decision: GroupDecision) -> GroupTree | None:
-        snapshot = self._cache.snapshot()
-        return describe_tree(make_pod_group_info(root, snapshot), snapshot, decision) if root.is_composite else None
+        if not root.is_composite:
+            return None
+        with self._cache.read() as snapshot:
+            return describe_tree(make_pod_group_info(root, snapshot), snapshot, decision)
 
     def get_held_outcome(self, pod: Pod, status: Status) -> PodGroupOutcome | None:
         """Return the outcome for a pending pod that PreEnqueue rejects with *status*; None if it has no group."""
         key, profile = get_pod_group_key(pod), self._profiles.get(pod.spec.scheduler_name)
         if key is None or profile is None or profile.pod_group_settings is None:
             return None
-        snapshot = self._cache.snapshot()
         decision = GroupDecision(status, member_failures=(MemberFailure(status),))
-        root = find_root_key(key, snapshot, profile.pod_group_settings)
-        shortfall = None if root.is_composite else count_members(key, snapshot)
+        with self._cache.read() as snapshot:
+            root = find_root_key(key, snapshot, profile.pod_group_settings)
+            shortfall = None if root.is_composite else count_members(key, snapshot)
+            keys_of_tree = list_keys_of_tree(key, snapshot, profile.pod_group_settings)
+            pending_count = sum(len(snapshot.pod_group(group).pending) for group in keys_of_tree)
         return PodGroupOutcome(
             key,
-            sum(
-                len(snapshot.pod_group(group).pending)
-                for group in list_keys_of_tree(key, snapshot, profile.pod_group_settings)
-            ),
+            pending_count,
             decision,
             0,
             pod,
@@ -206,26 +208,26 @@ class PodGroupSimulator:
 
     def _get_shortfall(self, key: str, profile: Profile) -> GroupShortfall | None:
         """Return what the pod group *key* lacks; None for a composite pod group, which `GroupTree` describes."""
-        root = find_root_key(key, self._cache.snapshot(), profile.get_pod_group_settings())
-        if root.is_composite:
-            return None
-        if key not in self._shortfalls:
-            uids, decision = self._decisions[root]
-            snapshot = self._cache.snapshot()
-            pods = [snapshot.make_pod_info(self._cache.pending_pods[uid]) for uid in uids]
-            self._shortfalls[key] = (
-                None
-                if decision.status.is_success or not decision.status.is_rejected
-                else find_shortfall(make_group_attempt(pods, snapshot, profile, self._runtime, self._rng), snapshot)
-            )
+        with self._cache.read() as snapshot:
+            root = find_root_key(key, snapshot, profile.get_pod_group_settings())
+            if root.is_composite:
+                return None
+            if key not in self._shortfalls:
+                uids, decision = self._decisions[root]
+                pods = [self._cache.make_pod_info(self._cache.pending_pods[uid]) for uid in uids]
+                self._shortfalls[key] = (
+                    None
+                    if decision.status.is_success or not decision.status.is_rejected
+                    else find_shortfall(make_group_attempt(pods, snapshot, profile, self._runtime, self._rng), snapshot)
+                )
         return self._shortfalls[key]
 
     def _schedule_group(self, key: str, profile: Profile) -> tuple[list[str], GroupDecision]:
         """Return the uids of the members that pass PreEnqueue, in scheduling order, and the decision for the group."""
-        snapshot = self._cache.snapshot()
-        keys = list_keys_of_tree(key, snapshot, profile.get_pod_group_settings())
+        with self._cache.read() as snapshot:
+            keys = list_keys_of_tree(key, snapshot, profile.get_pod_group_settings())
         pods = sorted(list_pending_pods(self._cache, self._profiles), key=lambda pod: get_member_sort_key(pod, 0.0))
-        members = [snapshot.make_pod_info(pod) for group in keys for pod in pods if get_pod_group_key(pod) == group]
+        members = [self._cache.make_pod_info(pod) for group in keys for pod in pods if get_pod_group_key(pod) == group]
         rejections = {pod_info.uid: self._run_pre_enqueue_plugins(pod_info) for pod_info in members}
         rejected_members = [pod_info for pod_info in members if rejections[pod_info.uid] is not None]
         members = [pod_info for pod_info in members if rejections[pod_info.uid] is None]
@@ -237,10 +239,11 @@ class PodGroupSimulator:
             failure = MemberFailure(unschedulable_status(hold_message))
             decision = GroupDecision(failure.status, member_failures=(failure,) * len(members))
             return [pod_info.uid for pod_info in members], decision
-        return [pod_info.uid for pod_info in members], schedule_pod_group(
-            members, snapshot, profile, self._runtime, self._rng, NodeSampler()
-        )
+        with self._cache.read() as snapshot:
+            decision = schedule_pod_group(members, snapshot, profile, self._runtime, self._rng, NodeSampler())
+        return [pod_info.uid for pod_info in members], decision
 
     def _run_pre_enqueue_plugins(self, pod_info: PodInfo) -> Status | None:
         profile = self._profiles[pod_info.spec.scheduler_name]
-        return run_pre_enqueue_plugins(pod_info, self._cache.snapshot(), profile, self._runtime)
+        with self._cache.read() as snapshot:
+            return run_pre_enqueue_plugins(pod_info, snapshot, profile, self._runtime)

@@ -97,10 +97,9 @@ class PodPlacer:
 
     def run_pre_enqueue(self, pod: Pod) -> Attempt | None:
         """Return the failed attempt if a PreEnqueue plugin rejects *pod*, or None."""
-        snapshot = self._cache.snapshot()
-        rejection = run_pre_enqueue_plugins(
-            snapshot.make_pod_info(pod), snapshot, self._profiles[pod.spec.scheduler_name], self._runtime
-        )
+        profile, pod_info = self._profiles[pod.spec.scheduler_name], self._cache.make_pod_info(pod)
+        with self._cache.read() as snapshot:
+            rejection = run_pre_enqueue_plugins(pod_info, snapshot, profile, self._runtime)
         if rejection is None:
             return None
         reason = f"not enqueued because of {rejection.plugin}: {rejection.message}"
@@ -108,27 +107,26 @@ class PodPlacer:
 
     def find_node(self, pod: Pod) -> Decision:
         """Run the scheduling cycle of *pod*. The cache does not change."""
-        snapshot, profile = self._cache.snapshot(), self._profiles[pod.spec.scheduler_name]
-        return schedule_pod(
-            snapshot.make_pod_info(pod), snapshot, profile, self._runtime, self._rng, self._node_sampler
-        )
+        profile, pod_info = self._profiles[pod.spec.scheduler_name], self._cache.make_pod_info(pod)
+        with self._cache.read() as snapshot:
+            return schedule_pod(pod_info, snapshot, profile, self._runtime, self._rng, self._node_sampler)
 
     def find_nodes_of_group(self, pods: Sequence[Pod], profile: Profile) -> GroupDecision:
         """Run the cycle of a pod group with the members *pods*, in their order. The cache does not change."""
-        snapshot = self._cache.snapshot()
-        members = [snapshot.make_pod_info(pod) for pod in pods]
-        return schedule_pod_group(members, snapshot, profile, self._runtime, self._rng, self._node_sampler)
+        members = [self._cache.make_pod_info(pod) for pod in pods]
+        with self._cache.read() as snapshot:
+            return schedule_pod_group(members, snapshot, profile, self._runtime, self._rng, self._node_sampler)
 
     def assume(self, pod: Pod, decision: ScheduleResult) -> Attempt:
         """Assume *pod* on the node of *decision* if the Reserve and Permit plugins allow it."""
-        profile, snapshot = self._profiles[pod.spec.scheduler_name], self._cache.snapshot()
+        profile, pod_info = self._profiles[pod.spec.scheduler_name], self._cache.make_pod_info(pod)
         node, cycle_state = decision.suggested_host, decision.cycle_state
         # Reserve volumes and devices, so that later pods cannot use them.
-        status = run_reserve_plugins(snapshot.make_pod_info(pod), node, snapshot, profile, self._runtime, cycle_state)
+        with self._cache.read() as snapshot:
+            status = run_reserve_plugins(pod_info, node, snapshot, profile, self._runtime, cycle_state)
         if status is not None:
             message = f"0/1 nodes are available: 1 {status.message}."
             return Attempt(pod, reasons=(status.message,), message=message)
-        del snapshot  # otherwise the next write to the cache would copy its tables
         self._cache.assume(make_assumed_pod(pod, node, profile, cycle_state), node)
         rejection = self._permit_simulation.run_permit(pod, node, profile, cycle_state)
         if rejection is not None:
@@ -165,7 +163,7 @@ class PodPlacer:
             self._unreserve(*self._placed.pop())
 
     def _unreserve(self, attempt: Attempt, cycle_state: dict[str, Any]) -> None:
-        pod_info = self._cache.snapshot().make_pod_info(attempt.pod)
+        pod_info = self._cache.make_pod_info(attempt.pod)
         profile = self._profiles[attempt.pod.spec.scheduler_name]
         run_unreserve_plugins(pod_info, attempt.node, profile, self._runtime, cycle_state)
         self._cache.forget(attempt.pod)

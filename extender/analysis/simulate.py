@@ -134,7 +134,7 @@ def simulate(
             missing kinds are reported.
         progress: the callback after each pod; None means no callback.
     """
-    usage_before = calculate_cluster_usage(cache.snapshot())
+    usage_before = _calculate_usage(cache)
     for profile in profiles.values():
         nominate_pending_pods(cache, profile, runtime)
     placer = PodPlacer(cache, profiles, runtime, options.seed)
@@ -152,11 +152,16 @@ def simulate(
     return Simulation(
         simulation_run.finish(),
         usage_before,
-        calculate_cluster_usage(cache.snapshot()),
+        _calculate_usage(cache),
         tuple(simulation_run.evicted_pods),
         tuple(missing_kinds),
         recording.unreadable_kinds if recording is not None else {},
     )
+
+
+def _calculate_usage(cache: Cache) -> ClusterUsage:
+    with cache.read() as snapshot:
+        return calculate_cluster_usage(snapshot)
 
 
 class _SimulationRun:
@@ -177,11 +182,11 @@ class _SimulationRun:
         self.queue = self._sort_queue()
 
     def _sort_queue(self) -> Sequence[Pod]:
-        snapshot, profiles = self._cache.snapshot(), self._profiles
+        cache, profiles = self._cache, self._profiles
 
         def make_sort_key(pod: Pod) -> tuple[float, ...]:
             return profiles[pod.spec.scheduler_name].queue_sort.sort_key(
-                QueueSortEntry(snapshot.make_pod_info(pod), 0.0, pod.spec.priority or 0)
+                QueueSortEntry(cache.make_pod_info(pod), 0.0, pod.spec.priority or 0)
             )
 
         return sorted(list_pending_pods(self._cache, profiles), key=make_sort_key)
@@ -240,8 +245,9 @@ class _SimulationRun:
         Source: pkg/scheduler/schedule_one_podgroup.go, Scheduler.podGroupInfoForPod, Scheduler.frameworkForPodGroup,
         Scheduler.podGroupSchedulingDefaultAlgorithm (1.36).
         """
-        snapshot, settings = self._cache.snapshot(), profile.get_pod_group_settings()
-        keys = list_keys_of_tree(get_pod_group_key(self.queue[first_index]) or "", snapshot, settings)
+        settings = profile.get_pod_group_settings()
+        with self._cache.read() as snapshot:
+            keys = list_keys_of_tree(get_pod_group_key(self.queue[first_index]) or "", snapshot, settings)
         later_member_indices = (
             queue_index
             for queue_index in range(first_index + 1, len(self.queue))

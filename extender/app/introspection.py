@@ -41,7 +41,7 @@ def count_cached_objects(scheduler: StandaloneScheduler) -> Mapping[str, int]:
     """
     assigned_pods = scheduler.cache.assigned_pods
     assumed_count = sum(1 for pod in assigned_pods.values() if pod.assumed)
-    return {"nodes": len(scheduler.cache.snapshot()), "pods": len(assigned_pods), "assumed_pods": assumed_count}
+    return {"nodes": len(scheduler.cache.names), "pods": len(assigned_pods), "assumed_pods": assumed_count}
 
 
 def count_unschedulable_pods(scheduler: StandaloneScheduler) -> Mapping[tuple[str, str], int]:
@@ -94,6 +94,7 @@ def dump_to_log(scheduler: StandaloneScheduler) -> None:
 
     Source: pkg/scheduler/backend/cache/debugger/debugger.go, CacheDebugger.ListenForSignal (1.36).
     """
-    log.info("Dump of cached NodeInfo", extra={"nodes": dump_nodes(scheduler.cache.snapshot())})
+    with scheduler.cache.read() as snapshot:
+        log.info("Dump of cached NodeInfo", extra={"nodes": dump_nodes(snapshot)})
     summary, pods = dump_queue(scheduler.queue)
     log.info("Dump of scheduling queue", extra={"summary": summary, "pods": pods})

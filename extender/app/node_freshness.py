@@ -69,9 +69,8 @@ class NodeFreshness:
             node = decode(await self.reader.get("Node", "", node_name), Node)
         except (ApiError, DecodeError) as error:
             return f"node {node_name} may have changed and cannot be read: {error}"
-        snapshot = self.cache.snapshot()
-        row = snapshot.row(node_name)
-        if row is None or _get_scheduling_fields(snapshot.nodes[row]) != _get_scheduling_fields(node):
+        cached_node = self.cache.get_node(node_name)
+        if cached_node is None or _get_scheduling_fields(cached_node) != _get_scheduling_fields(node):
             return f"node {node_name} changed while nodes could not be watched"
         return ""
 

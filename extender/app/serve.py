@@ -212,7 +212,7 @@ def _log_start(options: ServeOptions, backend: ServeBackend, address: str) -> No
         cluster = "the nodes of the requests"
     else:
         cache = backend.extender_service.verbs.cache
-        cluster = f"{len(cache.snapshot())} nodes with {len(cache.assigned_pods)} pods"
+        cluster = f"{len(cache.names)} nodes with {len(cache.assigned_pods)} pods"
     if not (options.client_ca_file or options.serving.is_loopback):
         log.warning("Every client that can connect to %s may call filter, prioritize and preempt", address)
     for line in options.start_lines:

@@ -184,12 +184,13 @@ class StandaloneScheduler:
     def _run_pre_enqueue(self, pod_info: PodInfo, first_plugin: str) -> Status | None:
         scheduler_name = pod_info.spec.scheduler_name
         profile, runtime = self.setup.profiles[scheduler_name], self.runtimes[scheduler_name]
-        return run_pre_enqueue_plugins(pod_info, self.cache.snapshot(), profile, runtime, first_plugin)
+        with self.cache.read() as snapshot:
+            return run_pre_enqueue_plugins(pod_info, snapshot, profile, runtime, first_plugin)
 
     def requeue_pod(self, pod: Pod) -> None:
         """Return *pod* to the queue after a failed binding of the verb bind, if a profile schedules it."""
         if pod.spec.scheduler_name in self.setup.profiles:
-            self.queue.update(self.cache.snapshot().make_pod_info(pod), (), self._clock.monotonic())
+            self.queue.update(self.cache.make_pod_info(pod), (), self._clock.monotonic())
             self._wake_event.set()
 
     async def run(self, stopping: asyncio.Event) -> int:
@@ -221,9 +222,7 @@ class StandaloneScheduler:
         if await _wait_unless_stopped(stopping, self.informers.wait_for_sync(), background_tasks) is None:
             return 0
         gc_tuning.freeze_heap()
-        log.info(
-            "the cache of the scheduler is synced", extra={"nodes": len(self.cache.snapshot()), "pid": os.getpid()}
-        )
+        log.info("the cache of the scheduler is synced", extra={"nodes": len(self.cache.names), "pid": os.getpid()})
         if self.elector is not None:
             if await _wait_unless_stopped(stopping, self.elector.acquire(), background_tasks) is None:
                 return 0

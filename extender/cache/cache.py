@@ -8,8 +8,8 @@ Scheduler.updatePodInSchedulingQueue, Scheduler.handleAssumedPodDeletion, Schedu
 (1.36).
 """
 
-import weakref
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import TypeVar
 
 from extender.api.kinds.composite_pod_group import CompositePodGroup
@@ -27,6 +27,7 @@ from extender.cache.tables.symbols import Symbols
 from extender.config.feature_gates import FeatureGates
 
 PodOrNode = TypeVar("PodOrNode", Pod, Node)
+T = TypeVar("T", bound=ApiObject)
 
 _TERMINAL_PHASES = ("Succeeded", "Failed")
 
@@ -34,7 +35,11 @@ _TERMINAL_PHASES = ("Succeeded", "Failed")
 class Cache:
     """Nodes, pods and other objects of one cluster.
 
-    The cache is not thread-safe: one thread writes it and takes snapshots. Any thread may read the snapshots.
+    The cache is not thread-safe: one thread writes it, opens read scopes and takes snapshots. Any thread may read the
+    snapshots.
+
+    A write changes the tables in place if no read scope is open and no snapshot was taken since the last copy.
+    Otherwise the write goes to a copy of the tables, and the snapshots stay as they are.
 
     Attributes:
         write_count: the number of writes to what snapshots show. Snapshots with the same number of writes are equal.
@@ -43,10 +48,9 @@ class Cache:
     __slots__ = (
         "_assigned",
         "_assumed",
-        "_base_snapshot",
         "_has_composite_groups",
         "_pending",
-        "_snapshot_ref",
+        "_snapshot",
         "_tables",
         "write_count",
     )
@@ -61,8 +65,7 @@ class Cache:
         gates = gates or FeatureGates()
         self._tables = ClusterTables(SignatureCache(Symbols(), make_pod_resources_options(gates)))
         self._has_composite_groups = "CompositePodGroup" in gates
-        self._snapshot_ref: weakref.ref[Snapshot] | None = None
-        self._base_snapshot: Snapshot | None = None
+        self._snapshot: Snapshot | None = None
         self._assumed = AssumedPods()
         self._assigned: dict[str, AssignedPodInfo] = {}
         self._pending: dict[str, Pod] = {}
@@ -70,16 +73,60 @@ class Cache:
 
     # -- reading
 
-    def snapshot(self) -> Snapshot:
-        """Return an immutable view of the current state.
+    @contextmanager
+    def read(self) -> Iterator[Snapshot]:
+        """Open a read scope: in the `with` block, the snapshot shows the current state and does not change.
 
-        Release it before the next write: while a snapshot is alive, each write copies the arrays that it changes.
+        Use the snapshot, and hypotheses of it, only in the block. A write in the block copies what it changes; write
+        after the block where speed matters. After such a write, a use of the snapshot raises `ClosedSnapshotError`.
         """
-        snapshot = self._snapshot_ref() if self._snapshot_ref else None
-        if snapshot is None:
-            snapshot = Snapshot(self._tables)
-            self._snapshot_ref = weakref.ref(snapshot)
-        return snapshot
+        tables, snapshot = self._tables, self._get_snapshot()
+        tables.reader_count += 1
+        try:
+            yield snapshot
+        finally:
+            tables.reader_count -= 1
+
+    def snapshot(self) -> Snapshot:
+        """Return an immutable view of the current state for use without a time limit. The next write makes a copy."""
+        self._tables.reader_count += 1
+        return self._get_snapshot()
+
+    def _get_snapshot(self) -> Snapshot:
+        if self._snapshot is None:
+            self._snapshot = Snapshot(self._tables)
+        return self._snapshot
+
+    @property
+    def names(self) -> Sequence[str]:
+        """The names of the nodes by row."""
+        return self._tables.nodes.names
+
+    @property
+    def nodes(self) -> Sequence[Node]:
+        """The node objects by row."""
+        return self._tables.nodes.objects
+
+    def row(self, name: str) -> int | None:
+        """Return the row of node *name*, or None if it is unknown."""
+        return self._tables.nodes.row_by_name.get(name)
+
+    def get_node(self, name: str) -> Node | None:
+        """Return the node *name*, or None if it is unknown."""
+        row = self._tables.nodes.row_by_name.get(name)
+        return None if row is None else self._tables.nodes.objects[row]
+
+    def get_object(self, kind: type[T], key: str) -> T | None:
+        """Return an object that is neither a node nor a pod, or None if it is unknown."""
+        return self._get_snapshot().get_object(kind, key)
+
+    def pods_on(self, name: str) -> Mapping[str, AssignedPodInfo]:
+        """Return the pods on node *name* by uid. The next write may change the mapping."""
+        return self._get_snapshot().pods_on(name)
+
+    def make_pod_info(self, pod: Pod) -> PodInfo:
+        """Return the `PodInfo` of *pod* with its signature in this cluster."""
+        return PodInfo(pod, self._tables.signatures.get_signature(pod))
 
     def fork(self) -> "Cache":
         """Return a copy for a dry run: it may be changed, and this cache may be changed too.
@@ -87,9 +134,8 @@ class Cache:
         Both share what neither of them writes. Pods that are assumed here are assigned in the copy.
         """
         child = object.__new__(Cache)
-        child._base_snapshot = self.snapshot()  # while it is alive, this cache does not write the shared arrays
-        child._tables = child._base_snapshot.tables.fork()
-        child._snapshot_ref, child._assumed = None, AssumedPods()
+        child._tables = self.snapshot().tables.fork()
+        child._snapshot, child._assumed = None, AssumedPods()
         child._has_composite_groups, child.write_count = self._has_composite_groups, self.write_count
         child._assigned, child._pending = dict(self._assigned), dict(self._pending)
         return child
@@ -123,10 +169,11 @@ class Cache:
 
     def _get_writable_tables(self) -> ClusterTables:
         self.write_count += 1
-        if self._snapshot_ref is not None:
-            if self._snapshot_ref() is not None:
-                self._tables = self._tables.fork(new_history=False)
-            self._snapshot_ref = None
+        if self._tables.reader_count:
+            self._tables = self._tables.fork(new_history=False)
+        elif self._snapshot is not None:
+            self._snapshot.close()
+        self._snapshot = None
         return self._tables
 
     def add_or_update_node(self, node: Node) -> None:

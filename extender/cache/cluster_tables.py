@@ -45,6 +45,8 @@ class ClusterTables:
         history_id: identifies the sequence of writes to the tables; see `Snapshot.history_id`.
         node_change_log: the rows with a changed node.
         pod_change_log: the rows with changed pods.
+        reader_count: the number of open read scopes and of snapshots without a time limit; see `cache.Cache`. The
+            tables must not change while it is positive.
 
     Source: pkg/scheduler/framework/runtime/framework.go, frameworkImpl.RunFilterPluginsWithNominatedPods (1.36).
     """
@@ -63,6 +65,7 @@ class ClusterTables:
         "objects",
         "pod_change_log",
         "pod_groups",
+        "reader_count",
         "selector_counts",
         "signatures",
         "volume_uses",
@@ -91,6 +94,7 @@ class ClusterTables:
         self.node_change_log = ChangeLog()
         self.pod_change_log = ChangeLog()
         self.history_id = HistoryId()
+        self.reader_count = 0
 
     def fork(self, *, new_history: bool = True, branch_point: HistoryPosition | None = None) -> "ClusterTables":
         """Return a copy-on-write copy. These tables must not change while the fork is in use.
@@ -118,6 +122,7 @@ class ClusterTables:
         child.history_id = HistoryId(branch_point) if new_history else self.history_id
         child.node_change_log = ChangeLog() if new_history else self.node_change_log
         child.pod_change_log = ChangeLog() if new_history else self.pod_change_log
+        child.reader_count = 0
         return child
 
     # -- nodes

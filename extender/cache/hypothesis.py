@@ -14,7 +14,7 @@ from extender.cache.tables.arrays import IntArray
 
 
 class Hypothesis:
-    """A writable copy of a snapshot. It keeps the snapshot alive, so the cache does not write the shared arrays."""
+    """A writable copy of a snapshot. Both share arrays, so it is used only in the read scope of the snapshot."""
 
     __slots__ = ("_base_snapshot", "_tables")
 

@@ -1,7 +1,7 @@
 """An immutable snapshot of the cluster, and views of some of its nodes for plugins.
 
-Taking a snapshot copies nothing: it reads the tables of the cache. While a snapshot is alive, the cache copies an
-array before it writes it (see `cache.Cache`).
+A snapshot copies nothing: it reads the tables of the cache. While a read scope is open, the cache copies an array
+before it writes it (see `cache.Cache`).
 """
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
@@ -21,6 +21,7 @@ from extender.cache.pod_groups import PodGroupMembers
 from extender.cache.pod_info import AssignedPodInfo, PodInfo
 from extender.cache.tables.affinity_terms import AffinityTerm
 from extender.cache.tables.arrays import BoolArray, IntArray
+from extender.cache.tables.closed_tables import CLOSED_TABLES
 from extender.cache.tables.history import ChangedRows, HistoryId, HistoryPosition
 from extender.cache.tables.images import ImageState
 from extender.cache.tables.node_counts import NodeCounts
@@ -44,7 +45,6 @@ class Snapshot:
     """
 
     __slots__ = (
-        "__weakref__",
         "_changed_rows",
         "_rows_changed_from",
         "_tables",
@@ -56,18 +56,17 @@ class Snapshot:
 
     def __init__(self, tables: ClusterTables) -> None:
         self._tables = tables
-        self.history_id = tables.history_id
-        self.node_log_position = tables.node_change_log.position
-        self.pod_log_position = tables.pod_change_log.position
+        self.history_id, node_log, pod_log = tables.history_id, tables.node_change_log, tables.pod_change_log
+        self.node_log_position, self.pod_log_position = node_log.position, pod_log.position
         self.position = HistoryPosition(
-            self.history_id,
-            tables.node_change_log,
-            tables.pod_change_log,
-            self.node_log_position,
-            self.pod_log_position,
+            self.history_id, node_log, pod_log, self.node_log_position, self.pod_log_position
         )
         self._changed_rows: dict[tuple[int, int | None], IntArray | None] = {}
         self._rows_changed_from: dict[HistoryPosition, ChangedRows | None] = {}
+
+    def close(self) -> None:
+        """Make each later use of the snapshot raise `ClosedSnapshotError`, because its tables are about to change."""
+        self._tables = CLOSED_TABLES
 
     @property
     def tables(self) -> ClusterTables:

@@ -17,13 +17,6 @@ from extender.framework.profiles import Profile
 from extender.framework.status import Status, error_status
 
 
-def get_node(cache: Cache, name: str) -> Node | None:
-    """Return the node named *name*; None if it does not exist."""
-    snapshot = cache.snapshot()
-    row = snapshot.row(name)
-    return None if row is None else snapshot.nodes[row]
-
-
 def recheck_node(
     pod: PodInfo, name: str, node_at_decision: Node | None, cache: Cache, profile: Profile, runtime: PluginRuntime
 ) -> Status | None:
@@ -32,7 +25,7 @@ def recheck_node(
     *node_at_decision* is the node object in the scheduling cycle. Only filters that depend on the node object alone are
     run. Other filters would count *pod* itself, which is already assumed on the node.
     """
-    node = get_node(cache, name)
+    node = cache.get_node(name)
     if node is None:
         return error_status(f'node "{name}" was deleted before the pod was bound to it')
     if node is node_at_decision:
@@ -43,7 +36,8 @@ def recheck_node(
     names = {plugin.name for plugin in node_filter_plugins}
     pre_filter_plugins = tuple(plugin for plugin in profile.pre_filter_plugins if plugin.name in names)
     node_profile = replace(profile, filter_plugins=node_filter_plugins, pre_filter_plugins=pre_filter_plugins)
-    diagnosis = find_nodes_that_pass_filters(pod, cache.snapshot(), node_profile, runtime, only_nodes=frozenset({name}))
+    with cache.read() as snapshot:
+        diagnosis = find_nodes_that_pass_filters(pod, snapshot, node_profile, runtime, only_nodes=frozenset({name}))
     if diagnosis.has_feasible_node:
         return None
     reasons = ", ".join(diagnosis.count_reasons()) or diagnosis.format_message()

@@ -114,7 +114,7 @@ class _Search:
 
         Of equal pods, none is tried after one was not placed.
         """
-        info = self._cluster.cache.snapshot().make_pod_info(target)
+        info = self._cluster.cache.make_pod_info(target)
         if info.signature in self._failed_requests:
             return False
         for candidate in self._list_candidates(info):
@@ -130,8 +130,9 @@ class _Search:
         request = get_gpu_request(target)
         if isinstance(request, str) or request == NO_GPU:
             return ()
-        snapshot = self._cluster.cache.snapshot()
-        cpu_id = snapshot.symbols.resources.intern("cpu")
+        cache = self._cluster.cache
+        with cache.read() as snapshot:
+            cpu_id = snapshot.symbols.resources.intern("cpu")
         cpu = dict(target.signature.requests).get(cpu_id, 0)
         table, devices = self._cluster.read_devices()
         models = get_gpu_models(target.pod)
@@ -139,9 +140,9 @@ class _Search:
         candidates: list[_Candidate] = []
         enough = np.isin(devices.model, accepted) & (devices.device_count >= request.count)
         for row in np.flatnonzero(enough).tolist():
-            name = snapshot.names[row]
+            name = cache.names[row]
             free, missing_cpu = devices.free[row].tolist(), cpu - int(devices.cpu[row])
-            pods = list(snapshot.pods_on(name).values())
+            pods = list(cache.pods_on(name).values())
             candidates += (
                 _Candidate(sum(map(_get_milli, moved)), name, moved)
                 for moved in _list_sets(pods)

@@ -51,18 +51,18 @@ class TraceCluster:
         Raises:
             RunError: a plugin failed.
         """
-        snapshot = self.cache.snapshot()
-        pod_info = snapshot.make_pod_info(pod)
-        decision = schedule_pod(pod_info, snapshot, self._profile, self._runtime, self._rng, self._node_sampler)
+        pod_info = self.cache.make_pod_info(pod)
+        with self.cache.read() as snapshot:
+            decision = schedule_pod(pod_info, snapshot, self._profile, self._runtime, self._rng, self._node_sampler)
         if isinstance(decision, ScheduleFailure):
             if decision.status.code is Code.ERROR:
                 raise RunError(f"policy {self._policy_name}, pod {pod.key}: {decision.message}")
             return ""
         node_name, cycle_state = decision.suggested_host, decision.cycle_state
-        status = run_reserve_plugins(pod_info, node_name, snapshot, self._profile, self._runtime, cycle_state)
+        with self.cache.read() as snapshot:
+            status = run_reserve_plugins(pod_info, node_name, snapshot, self._profile, self._runtime, cycle_state)
         if status is not None:
             raise RunError(f"policy {self._policy_name}, pod {pod.key}: {status.message}")
-        del snapshot  # otherwise the next write to the cache would copy its tables
         self.cache.assume(make_assumed_pod(pod, node_name, self._profile, cycle_state), node_name)
         return node_name
 
@@ -75,4 +75,5 @@ class TraceCluster:
     def read_devices(self) -> tuple[DeviceTable, NodeDevices]:
         """Return a table of the GPUs, and the GPUs of all nodes."""
         table = DeviceTable()
-        return table, table.get(self.cache.snapshot().view())
+        with self.cache.read() as snapshot:
+            return table, table.get(snapshot.view())

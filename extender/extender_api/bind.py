@@ -26,7 +26,6 @@ from extender.basics.clock import Clock, SystemClock
 from extender.cache.cache import Cache
 from extender.cache.pod_info import PodInfo
 from extender.cycle import binding_cycle
-from extender.cycle.bind_precheck import get_node
 from extender.cycle.diagnosis import find_nodes_that_pass_filters
 from extender.cycle.plugin_runtime import PluginRuntime
 from extender.cycle.pre_enqueue import run_pre_enqueue_plugins
@@ -159,7 +158,7 @@ class BindVerb:
         pending_pod = self._check_pod(pod, args)
         # No other task runs between the check and the assume, so no other request can use the node's resources.
         pod_info, cycle_state = self._check_node(pending_pod, args.node)
-        node_at_decision = get_node(self.cache, args.node)
+        node_at_decision = self.cache.get_node(args.node)
         nominated_node = self.cache.find_nominated_node(args.pod_uid)
         profile = self._get_profile(pending_pod)
         self.cache.assume(binding_cycle.make_assumed_pod(pending_pod, args.node, profile, cycle_state), args.node)
@@ -194,10 +193,12 @@ class BindVerb:
         frameworkImpl.WaitOnPermit, frameworkImpl.getPreBindPluginGroups;
         pkg/scheduler/framework/runtime/pods_in_prebind_map.go, podInPreBind.MarkPrebound (1.36).
         """
-        runtime, snapshot = self.runtime, self.cache.snapshot()
-        _raise_unless_ok(binding_cycle.run_reserve_plugins(pod, node, snapshot, profile, runtime, cycle_state))
-        _raise_unless_ok(binding_cycle.run_permit_plugins(pod, node, snapshot, profile, runtime, cycle_state).status)
-        del snapshot  # otherwise the next write to the cache would copy its tables
+        runtime = self.runtime
+        with self.cache.read() as snapshot:
+            status = binding_cycle.run_reserve_plugins(pod, node, snapshot, profile, runtime, cycle_state)
+            _raise_unless_ok(status)
+            outcome = binding_cycle.run_permit_plugins(pod, node, snapshot, profile, runtime, cycle_state)
+            _raise_unless_ok(outcome.status)
         pre_flights = binding_cycle.run_pre_bind_pre_flights(pod, node, profile, runtime, cycle_state)
         if pre_flights.status is not None and pre_flights.status.code is not Code.SKIP:
             raise BindingError(pre_flights.status)
@@ -262,15 +263,15 @@ class BindVerb:
         Raises:
             BindRejectedError: the node is unknown, or does not fit the pod.
         """
-        snapshot = self.cache.snapshot()
-        row = snapshot.row(node)
+        row = self.cache.row(node)
         if row is None:
             raise BindRejectedError(f"node {node} is not known to the extender (yet)")
-        pod_info, profile = snapshot.make_pod_info(pod), self._get_profile(pod)
-        pre_enqueue_status = run_pre_enqueue_plugins(pod_info, snapshot, profile, self.runtime)
-        if pre_enqueue_status is not None:
-            raise BindRejectedError(f"pod {pod.key}: {pre_enqueue_status.message}")
-        diagnosis = find_nodes_that_pass_filters(pod_info, snapshot, profile, self.runtime, with_rejections=True)
+        pod_info, profile = self.cache.make_pod_info(pod), self._get_profile(pod)
+        with self.cache.read() as snapshot:
+            pre_enqueue_status = run_pre_enqueue_plugins(pod_info, snapshot, profile, self.runtime)
+            if pre_enqueue_status is not None:
+                raise BindRejectedError(f"pod {pod.key}: {pre_enqueue_status.message}")
+            diagnosis = find_nodes_that_pass_filters(pod_info, snapshot, profile, self.runtime, with_rejections=True)
         if diagnosis.error is not None:
             raise BindRejectedError(diagnosis.error.message)
         if diagnosis.pre_filter_run.status is not None:

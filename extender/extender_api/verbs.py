@@ -14,6 +14,7 @@ from extender.api.extender_v1 import FilterResult, PreemptionResult
 from extender.api.kinds.pod import Pod
 from extender.cache.cache import Cache
 from extender.cache.pod_info import PodInfo
+from extender.cache.snapshot import Snapshot
 from extender.cycle.binding_cycle import make_assumed_pod
 from extender.cycle.diagnosis import find_nodes_that_pass_filters
 from extender.cycle.plugin_runtime import PluginRuntime
@@ -133,18 +134,22 @@ class Verbs:
         if not_ready_message := self.get_not_ready_reason():
             return FilterResult(error=not_ready_message)
         self._end_assumption(args.pod)
-        requested_nodes = await self._find_requested_nodes("filter", args)
-        pod_info, profile = self._prepare_pod(args.pod, requested_nodes)
-        if self.assumptions is not None:
-            choice = choose_node(pod_info, profile, requested_nodes, self.rng)
-            if isinstance(choice, NodeChoice):
-                result = self._build_choice_result(args, requested_nodes, profile, choice)
-                pod = pod_info.pod
-                del requested_nodes, pod_info  # they hold the snapshot; otherwise the next write copies the tables
-                self._assume(pod, profile, choice)
-                return result
-            if choice is not None:
+        with self.cache.read() as snapshot:
+            requested_nodes = await self._find_requested_nodes("filter", args, snapshot)
+            pod_info, profile = self._prepare_pod(args.pod)
+            choice = None if self.assumptions is None else choose_node(pod_info, profile, requested_nodes, self.rng)
+            if choice is None:
+                return await self._filter(args, requested_nodes, pod_info, profile)
+            if isinstance(choice, Status):
                 return self._build_error_result(args.pod, choice)
+            result = self._build_choice_result(args, requested_nodes, profile, choice)
+        self._assume(pod_info.pod, profile, choice)
+        return result
+
+    async def _filter(
+        self, args: ExtenderArgs, requested_nodes: RequestedNodes, pod_info: PodInfo, profile: Profile
+    ) -> FilterResult:
+        """Return all requested nodes that fit the pod, and the reasons of the others."""
         reasons = _filter_nodes(pod_info, profile, requested_nodes)
         if isinstance(reasons, Status):
             return self._build_error_result(args.pod, reasons)
@@ -222,8 +227,12 @@ class Verbs:
         """
         self._ensure_ready()
         self._end_assumption(args.pod)
-        requested_nodes = await self._find_requested_nodes("prioritize", args)
-        pod_info, profile = self._prepare_pod(args.pod, requested_nodes)
+        with self.cache.read() as snapshot:
+            requested_nodes = await self._find_requested_nodes("prioritize", args, snapshot)
+            return await self._prioritize(args, requested_nodes)
+
+    async def _prioritize(self, args: ExtenderArgs, requested_nodes: RequestedNodes) -> HostPriorities:
+        pod_info, profile = self._prepare_pod(args.pod)
         runtime = requested_nodes.runtime
         feasible = requested_nodes.make_row_mask()
         pre_filter_run = PreFilterRun()
@@ -262,19 +271,17 @@ class Verbs:
         if args.victims is None:
             raise RequestError(400, NO_VICTIMS_MESSAGE)
         self._end_assumption(args.pod)
-        snapshot = self.cache.snapshot()
-        pod = self.pod_preparer.prepare(args.pod)
-        profile = self.profiles.get(pod.spec.scheduler_name, self.default_profile)
-        reviewed_victims = review_victims(
-            snapshot.make_pod_info(pod), snapshot, profile, self.runtime, extract_victim_uids(args.victims)
-        )
+        pod_info, profile = self._prepare_pod(args.pod)
+        victim_uids = extract_victim_uids(args.victims)
+        with self.cache.read() as snapshot:
+            reviewed_victims = review_victims(pod_info, snapshot, profile, self.runtime, victim_uids)
         if reviewed_victims.error is not None:
             self.metrics.count_failed_decision("preempt")
             self.decision_log.add_failure(args.pod, "preempt", reviewed_victims.error.message)
             raise RequestError(500, reviewed_victims.error.message)
         result = build_preemption_result(reviewed_victims, args.victims)
         self.decision_log.add_preempt(args.pod, profile.scheduler_name, args.victims, result.node_name_to_meta_victims)
-        unknown_count = sum(snapshot.row(name) is None for name in args.victims)
+        unknown_count = sum(self.cache.row(name) is None for name in args.victims)
         self.metrics.observe_nodes("preempt", len(args.victims), len(result.node_name_to_meta_victims), unknown_count)
         return result
 
@@ -295,8 +302,7 @@ class Verbs:
         self.metrics.observe_nodes("prioritize", len(totals), int(has_total.sum()), requested_nodes.unknown_count)
         return HostPriorities(requested_nodes.node_names, best_first, scores[best_first])
 
-    async def _find_requested_nodes(self, verb: str, args: ExtenderArgs) -> RequestedNodes:
-        snapshot = self.cache.snapshot()
+    async def _find_requested_nodes(self, verb: str, args: ExtenderArgs, snapshot: Snapshot) -> RequestedNodes:
         if args.names is not None:
             return find_nodes_by_name(args.names, snapshot, self.runtime)
         if args.nodes is not None:
@@ -305,11 +311,10 @@ class Verbs:
             return await add_requested_nodes(args.pod, args.nodes, snapshot, self.hypothesis_runtime)
         raise RequestError(400, NO_NODES_MESSAGE)
 
-    def _prepare_pod(self, pod: Pod, requested_nodes: RequestedNodes) -> tuple[PodInfo, Profile]:
+    def _prepare_pod(self, pod: Pod) -> tuple[PodInfo, Profile]:
         prepared_pod = self.pod_preparer.prepare(pod)
-        return requested_nodes.snapshot.make_pod_info(prepared_pod), self.profiles.get(
-            prepared_pod.spec.scheduler_name, self.default_profile
-        )
+        profile = self.profiles.get(prepared_pod.spec.scheduler_name, self.default_profile)
+        return self.cache.make_pod_info(prepared_pod), profile
 
 
 def _filter_nodes(pod: PodInfo, profile: Profile, requested_nodes: RequestedNodes) -> NodeReasons | Status:

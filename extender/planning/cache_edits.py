@@ -36,15 +36,14 @@ class CacheEdits:
 
     def get_node(self, name: str) -> Node:
         """Return the node *name*, which exists."""
-        snapshot = self._cache.snapshot()
-        row = snapshot.row(name)
-        if row is None:
+        node = self._cache.get_node(name)
+        if node is None:
             raise KeyError(name)
-        return snapshot.nodes[row]
+        return node
 
     def remove_node(self, name: str) -> None:
         """Remove a node. The last row moves to its row."""
-        node, last_node = self.get_node(name), self._cache.snapshot().nodes[-1]
+        node, last_node = self.get_node(name), self._cache.nodes[-1]
         self._cache.remove_node(name)
         self._undo_steps.append(lambda: self._restore_node(node, last_node))
 

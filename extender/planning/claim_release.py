@@ -28,21 +28,20 @@ def release_claims(pod: Pod, new_uid: str, cache: Cache, edits: CacheEdits) -> N
     """
     if not pod.spec.volumes and not pod.spec.resource_claims and pod.status.extended_resource_claim_status is None:
         return
-    namespace, snapshot = pod.metadata.namespace, cache.snapshot()
+    namespace = pod.metadata.namespace
     old_uid = pod.metadata.uid
     volume_claims = [
         claim
         for volume in pod.spec.volumes
         if volume.ephemeral is not None
-        and (claim := snapshot.get_object(PersistentVolumeClaim, f"{namespace}/{pod.metadata.name}-{volume.name}"))
+        and (claim := cache.get_object(PersistentVolumeClaim, f"{namespace}/{pod.metadata.name}-{volume.name}"))
         and _is_owned(claim.metadata, old_uid)
     ]
     device_claims = [
         device_claim
         for name in sorted(set(_list_resource_claim_names(pod)))
-        if (device_claim := snapshot.get_object(ResourceClaim, f"{namespace}/{name}")) is not None
+        if (device_claim := cache.get_object(ResourceClaim, f"{namespace}/{name}")) is not None
     ]
-    del snapshot  # otherwise the next write to the cache would copy its tables
     for volume_claim in volume_claims:
         edits.put_object(_renew_volume_claim(volume_claim, old_uid, new_uid), volume_claim)
     for device_claim in device_claims:

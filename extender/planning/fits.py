@@ -50,7 +50,7 @@ def count_fitting_copies(
     """
     nodes: list[str] = []
     failed_attempt: Attempt | None = None
-    names = list(cache.snapshot().names)
+    names = list(cache.names)
     copies: list[Pod] = []
     while failed_attempt is None and len(nodes) < limit:
         copy = make_copy(pod, len(nodes))

@@ -8,7 +8,7 @@ from msgspec.structs import replace
 from extender.api.kinds.devices import ResourceSlice
 from extender.api.kinds.node import Node, Taint
 from extender.api.kinds.storage import CSINode
-from extender.cache.snapshot import Snapshot
+from extender.cache.cache import Cache
 from extender.planning.cache_edits import CacheEdits, make_bound_pod
 from extender.planning.departures import Departure, classify_departure
 from extender.planning.scenario import LabelChange, TaintChange
@@ -84,7 +84,7 @@ def choose_new_names(like: str, count: int, taken: Collection[str]) -> list[str]
     return names
 
 
-def add_node_like(edits: CacheEdits, snapshot: Snapshot, like: Node, name: str) -> Node:
+def add_node_like(edits: CacheEdits, cache: Cache, like: Node, name: str) -> Node:
     """Add a node that equals *like*, and return it. Copy the DaemonSet pods and mirror pods of *like* to it.
 
     The new node is schedulable, and has no taints about its condition. CSI limits and devices are copied too.
@@ -103,13 +103,15 @@ def add_node_like(edits: CacheEdits, snapshot: Snapshot, like: Node, name: str) 
         status=replace(like.status, volumes_attached=(), volumes_in_use=()),
     )
     edits.add_node(node)
-    csi_node = snapshot.get_object(CSINode, old_name)
+    csi_node = cache.get_object(CSINode, old_name)
     if csi_node is not None:
         edits.put_object(replace(csi_node, metadata=replace(csi_node.metadata, name=name, uid=f"csinode/{name}")))
-    for device_slice in list(snapshot.objects(ResourceSlice).values()):
+    with cache.read() as snapshot:
+        slices, pods = list(snapshot.objects(ResourceSlice).values()), list(snapshot.pods_on(old_name).values())
+    for device_slice in slices:
         if device_slice.spec.node_name == old_name:
             edits.put_object(_copy_slice(device_slice, name))
-    for pod in list(snapshot.pods_on(old_name).values()):
+    for pod in pods:
         if classify_departure(pod.pod) is Departure.DAEMON_OR_MIRROR and not pod.terminating:
             bound = make_bound_pod(pod)
             meta = replace(bound.metadata, name=f"{bound.metadata.name}-{name}", uid=f"{pod.uid}/{name}")

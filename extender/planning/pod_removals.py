@@ -88,7 +88,7 @@ class PodRemovals:
 
     def list_pods_on(self, node: str) -> list[AssignedPodInfo]:
         """Return the pods on a node, sorted by namespace and name."""
-        return sorted(self._cache.snapshot().pods_on(node).values(), key=lambda pod: pod.key)
+        return sorted(self._cache.pods_on(node).values(), key=lambda pod: pod.key)
 
     def clear_node(self, node: str) -> None:
         """Remove all pods of a node that is lost."""
@@ -148,7 +148,7 @@ class PodRemovals:
     def _disrupt_victim(self, pod: AssignedPodInfo) -> list[str]:
         """Count a victim also in the budgets' objects, which later preemptions read."""
         for name in self._remaining_disruptions.list_budgets(pod):
-            budget = self._cache.snapshot().get_object(PodDisruptionBudget, name)
+            budget = self._cache.get_object(PodDisruptionBudget, name)
             if budget is not None:
                 disruptions_allowed = max(0, budget.status.disruptions_allowed - 1)
                 status = replace(budget.status, disruptions_allowed=disruptions_allowed)

@@ -47,7 +47,8 @@ def calculate_pod_changes(scale: Scale, cache: Cache) -> PodChanges:
     Source: pkg/controller/controller_utils.go, ActivePodsWithRanks.Less; pkg/controller/statefulset/
     stateful_set_control.go, defaultStatefulSetControl.updateStatefulSet (1.36).
     """
-    replica_sets = dict(cache.snapshot().objects(ReplicaSet))
+    with cache.read() as snapshot:
+        replica_sets = dict(snapshot.objects(ReplicaSet))
 
     def is_active(pod: Pod) -> bool:
         is_controlled = is_controlled_by(pod, SCALABLE_KINDS[scale.kind], scale.namespace, scale.name, replica_sets)

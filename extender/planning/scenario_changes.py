@@ -36,7 +36,9 @@ def apply_scenario(
         ScenarioError: a workload to scale has no pod.
     """
     yield from _add_nodes(scenario, cache, edits)
-    for name in scenario.find_lost_nodes(cache.snapshot()):
+    with cache.read() as snapshot:
+        lost_nodes = scenario.find_lost_nodes(snapshot)
+    for name in lost_nodes:
         removals.clear_node(name)
         edits.remove_node(name)
         yield
@@ -80,9 +82,9 @@ def _scale_workloads(
 def _add_nodes(scenario: Scenario, cache: Cache, edits: CacheEdits) -> Iterator[None]:
     for addition in scenario.add:
         template_node = edits.get_node(addition.like)
-        names = set(cache.snapshot().names) | {node.metadata.name for node in scenario.nodes}
+        names = set(cache.names) | {node.metadata.name for node in scenario.nodes}
         for name in choose_new_names(addition.like, addition.count, names):
-            add_node_like(edits, cache.snapshot(), template_node, name)
+            add_node_like(edits, cache, template_node, name)
             yield
     for node in scenario.nodes:
         edits.add_node(node)

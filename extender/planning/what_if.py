@@ -118,9 +118,10 @@ class WhatIfRunner:
         for profile in profiles.values():
             nominate_pending_pods(cache, profile, runtime)
         self._pending = list_pending_pods(cache, profiles)
-        self._budgets = ClusterBudgets(cache.snapshot())
-        self._base_cost = calculate_cost(cache.snapshot(), get_price) if get_price is not None else None
-        self.before = calculate_totals(cache.snapshot(), len(self._pending), self._base_cost)
+        with cache.read() as snapshot:
+            self._budgets = ClusterBudgets(snapshot)
+            self._base_cost = calculate_cost(snapshot, get_price) if get_price is not None else None
+            self.before = calculate_totals(snapshot, len(self._pending), self._base_cost)
 
     def run(self, scenario: Scenario, *, seed: int = 0, progress: ProgressCallback | None = None) -> WhatIfResult:
         """Run a scenario.
@@ -165,10 +166,9 @@ class WhatIfRunner:
         Raises:
             ScenarioError: the scenario does not match the cluster.
         """
-        scenario.check(self._cache.snapshot())
-        nominations = {
-            pod.pod.key: name for name, pods in self._cache.snapshot().nominated_pods_by_node.items() for pod in pods
-        }
+        with self._cache.read() as snapshot:
+            scenario.check(snapshot)
+            nominations = {pod.pod.key: name for name, pods in snapshot.nominated_pods_by_node.items() for pod in pods}
         edits = CacheEdits(self._cache)
         placer = PodPlacer(self._cache, self._profiles, self._runtime, seed)
         removals = PodRemovals(self._cache, edits, RemainingDisruptions(self._budgets))
@@ -178,7 +178,8 @@ class WhatIfRunner:
                 yield 0, 0
             yield from run.place_all()
             if observe is not None:
-                observe(self._cache.snapshot())
+                with self._cache.read() as snapshot:
+                    observe(snapshot)
             return run.finish(self.before, self._calculate_cost(scenario))
         finally:
             if undo:
@@ -200,7 +201,10 @@ class WhatIfRunner:
         if self._get_price is None:
             return None
         changes_nodes = scenario.remove or scenario.lose or scenario.add or scenario.nodes or scenario.labels
-        return calculate_cost(self._cache.snapshot(), self._get_price) if changes_nodes else self._base_cost
+        if not changes_nodes:
+            return self._base_cost
+        with self._cache.read() as snapshot:
+            return calculate_cost(snapshot, self._get_price)
 
 
 @dataclass(slots=True)
@@ -273,7 +277,6 @@ class _ScenarioRun:
             self._waiting[_get_uid(attempt.pod)] = attempt
 
     def _sort(self, pods: Sequence[Pod]) -> list[Pod]:
-        snapshot = self.cache.snapshot()
         known = [pod for pod in pods if pod.spec.scheduler_name in self.profiles]
         for pod in pods:
             if pod.spec.scheduler_name not in self.profiles:
@@ -282,7 +285,7 @@ class _ScenarioRun:
 
         def make_sort_key(pod: Pod) -> tuple[float, ...]:
             queue_sort = self.profiles[pod.spec.scheduler_name].queue_sort
-            return queue_sort.sort_key(QueueSortEntry(snapshot.make_pod_info(pod), 0.0, pod.spec.priority or 0))
+            return queue_sort.sort_key(QueueSortEntry(self.cache.make_pod_info(pod), 0.0, pod.spec.priority or 0))
 
         return sorted(known, key=make_sort_key)
 
@@ -323,7 +326,8 @@ class _ScenarioRun:
             for uid, attempt in self._waiting.items()
         ]
         waiting.sort(key=lambda pod: pod.was_waiting)
-        after = calculate_totals(self.cache.snapshot(), len(waiting), cost)
+        with self.cache.read() as snapshot:
+            after = calculate_totals(snapshot, len(waiting), cost)
         return WhatIfResult(moved, tuple(waiting), tuple(self._evicted), self.removals, before, after)
 
 

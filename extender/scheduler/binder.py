@@ -175,9 +175,10 @@ class Binder:
                 await asyncio.gather(*map(self._run_pre_bind_plugin, group))
 
     async def _run_pre_bind_plugin(self, plugin: PreBind) -> None:
-        result = binding_cycle.run_pre_bind_plugin(
-            plugin, self.pod, self.node_name, self.cache.snapshot(), self.runtime, self.cycle_state
-        )
+        with self.cache.read() as snapshot:
+            result = binding_cycle.run_pre_bind_plugin(
+                plugin, self.pod, self.node_name, snapshot, self.runtime, self.cycle_state
+            )
         if isinstance(result, Status):
             if result.is_success:
                 return
@@ -206,7 +207,8 @@ class Binder:
         start_time = self.clock.monotonic()
         deadline = start_time + plan.timeout
         while True:
-            result = plan.wait_condition(self.cache.snapshot())
+            with self.cache.read() as snapshot:
+                result = plan.wait_condition(snapshot)
             if result is None:
                 self.ensure_still_valid()
                 result = plan.timeout_status if self.clock.monotonic() >= deadline else None

@@ -16,9 +16,10 @@ def make_watched_pod_group(group: CoschedulingPodGroup, cache: Cache) -> PodGrou
     The status has the condition of the last attempt, which is not written to the API server.
     """
     key = f"{group.metadata.namespace}/{group.metadata.name}"
-    snapshot = cache.snapshot()
-    members, known_group = snapshot.pod_group(key), snapshot.get_object(PodGroup, key)
-    pods = (*members.pending.values(), *(pod.pod for pod in members.assigned.values()))
+    known_group = cache.get_object(PodGroup, key)
+    with cache.read() as snapshot:
+        members = snapshot.pod_group(key)
+        pods = (*members.pending.values(), *(pod.pod for pod in members.assigned.values()))
     pod_group = make_pod_group(group, pods[0].spec.priority if pods else None)
     if known_group is None or known_group.metadata.uid != group.metadata.uid:
         return pod_group
@@ -30,8 +31,9 @@ def find_group_with_new_priority(pod: Pod, cache: Cache) -> PodGroup | None:
     key = get_pod_group_key(pod)
     if key is None:
         return None
-    snapshot = cache.snapshot()
-    group = snapshot.get_object(PodGroup, key)
-    if group is None or snapshot.pod_group(key).count or group.spec.priority == pod.spec.priority:
+    group = cache.get_object(PodGroup, key)
+    with cache.read() as snapshot:
+        has_members = bool(snapshot.pod_group(key).count)
+    if group is None or has_members or group.spec.priority == pod.spec.priority:
         return None
     return replace(group, spec=replace(group.spec, priority=pod.spec.priority))

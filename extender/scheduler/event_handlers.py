@@ -198,9 +198,9 @@ class ClusterEventDispatcher:
         Source: pkg/scheduler/framework/plugins/dynamicresources/dynamicresources.go, DynamicResources.PreFilter,
         DynamicResources.EventsToRegister (1.36).
         """
-        snapshot = self._cache.snapshot()
-        rules = snapshot.objects(DeviceTaintRule).values()
-        return [apply_taint_rules(resource_slice, rules) for resource_slice in snapshot.objects(ResourceSlice).values()]
+        with self._cache.read() as snapshot:
+            rules, slices = snapshot.objects(DeviceTaintRule).values(), snapshot.objects(ResourceSlice).values()
+            return [apply_taint_rules(resource_slice, rules) for resource_slice in slices]
 
     # -- pods
 

@@ -97,9 +97,8 @@ async def _make_calls(context: SchedulerContext, pod: Pod, plan: ApiPlan) -> Non
 
 def _activate_pods(context: SchedulerContext, pods: Iterable[Pod]) -> None:
     """Move *pods* to activeQ if they are still pending."""
-    snapshot = context.cache.snapshot()
     pending_pods = (context.cache.pending_pods.get(pod.metadata.uid) for pod in pods)
-    pod_infos = [snapshot.make_pod_info(pod) for pod in pending_pods if pod is not None]
+    pod_infos = [context.cache.make_pod_info(pod) for pod in pending_pods if pod is not None]
     context.queue.activate(pod_infos, context.clock.monotonic())
     context.wake()
 
@@ -155,7 +154,9 @@ def _clear_lower_priority_nominations(context: SchedulerContext, preemptor: Pod,
     Source: pkg/scheduler/framework/preemption/executor.go, clearNominatedNodeName (1.36).
     """
     priority = preemptor.spec.priority or 0
-    for pod_info in context.cache.snapshot().nominated_pods(node):
+    with context.cache.read() as snapshot:
+        nominated_pods = snapshot.nominated_pods(node)
+    for pod_info in nominated_pods:
         if pod_info.priority < priority and pod_info.uid != preemptor.metadata.uid:
             context.cache.nominate(pod_info.pod, "")
             patch = make_nomination_patch(pod_info.pod, "")

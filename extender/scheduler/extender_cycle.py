@@ -211,15 +211,15 @@ def recheck_selected_node(
     Return it if its node still fits, else a decision for the best scored node that still fits. If no scored node fits,
     return a failure.
     """
-    snapshot = context.cache.snapshot()
-    if snapshot is old_snapshot:
-        return decision
-    diagnosis = find_nodes_that_pass_filters(pod, snapshot, profile, context.runtimes[profile.scheduler_name])
+    with context.cache.read() as snapshot:
+        if snapshot is old_snapshot:
+            return decision
+        diagnosis = find_nodes_that_pass_filters(pod, snapshot, profile, context.runtimes[profile.scheduler_name])
     if diagnosis.error is not None:
         return ScheduleFailure(diagnosis.error, diagnosis.format_message(), diagnosis, nominated_node="")
 
     def fits(name: str) -> bool:
-        row = snapshot.row(name)
+        row = context.cache.row(name)
         return row is not None and bool(diagnosis.feasible[row])
 
     cycle_state = diagnosis.pre_filter_run.cycle_state

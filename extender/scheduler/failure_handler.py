@@ -117,7 +117,7 @@ def _requeue(context: SchedulerContext, queued_pod_info: QueuedPodInfo, now: flo
     if newest_pod is None:
         context.queue.done(queued_pod_info.uid)
         return queued_pod_info.uid in context.cache.assigned_pods
-    queued_pod_info.pod_info = context.cache.snapshot().make_pod_info(newest_pod)
+    queued_pod_info.pod_info = context.cache.make_pod_info(newest_pod)
     context.queue.add_unschedulable_if_not_present(queued_pod_info, now)
     context.wake()
     return True

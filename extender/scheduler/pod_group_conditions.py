@@ -46,7 +46,7 @@ class PodGroupConditionWriter:
     async def _write_one(self, key: str, uid: str, status: Status) -> None:
         context = self._context
         condition_type = next(iter(context.profiles.values())).release.pod_group_condition
-        group = context.cache.snapshot().get_object(PodGroup, key)
+        group = context.cache.get_object(PodGroup, key)
         if group is None or group.metadata.uid != uid:
             return
         api_call = make_pod_group_scheduled_patch(group, status, condition_type, context.clock.now())
@@ -55,6 +55,6 @@ class PodGroupConditionWriter:
         is_only_in_cache = next(iter(context.profiles.values())).get_pod_group_settings().coscheduling
         if not is_only_in_cache and not await write_status(context, api_call):
             return
-        if context.cache.snapshot().get_object(PodGroup, key) is group:
+        if context.cache.get_object(PodGroup, key) is group:
             # The watch has not delivered the new status yet.
             context.cache.add_or_update_object(apply_condition_patch(group, api_call))

@@ -95,10 +95,11 @@ class PodGroupScheduler:
 
         Source: pkg/scheduler/schedule_one_podgroup.go, Scheduler.podGroupInfoForPod (1.36).
         """
-        snapshot, now = self._context.cache.snapshot(), self._context.clock.monotonic()
-        pending_pods = snapshot.pod_group(get_pod_group_key(first_member.pod_info.pod) or "").pending.values()
+        cache, now = self._context.cache, self._context.clock.monotonic()
+        with cache.read() as snapshot:
+            pending_pods = snapshot.pod_group(get_pod_group_key(first_member.pod_info.pod) or "").pending.values()
         popped_members = (
-            self._context.queue.pop_specific_pod(snapshot.make_pod_info(pod), now)
+            self._context.queue.pop_specific_pod(cache.make_pod_info(pod), now)
             for pod in pending_pods
             if pod.key != first_member.key
         )
@@ -126,18 +127,18 @@ class PodGroupScheduler:
         start_time = context.clock.monotonic()
         profile = profiles[members[0].uid]
         runtime = context.runtimes[profile.scheduler_name]
-        snapshot = context.cache.snapshot()
-        attempt = make_group_attempt([member.pod_info for member in members], snapshot, profile, runtime, context.rng)
+        pods = [member.pod_info for member in members]
+        with context.cache.read() as snapshot:
+            attempt = make_group_attempt(pods, snapshot, profile, runtime, context.rng)
+            self._durations_by_uid = {}
+            decision = await self._schedule_group(attempt, snapshot, start_time)
+            self._nodes_by_name = {
+                member.node_name: snapshot.nodes[row]
+                for member in decision.members
+                if (row := snapshot.row(member.node_name)) is not None
+            }
         position_by_uid = {pod.uid: position for position, pod in enumerate(attempt.pods)}
         members.sort(key=lambda member: position_by_uid[member.uid])
-        self._durations_by_uid = {}
-        decision = await self._schedule_group(attempt, snapshot, start_time)
-        self._nodes_by_name = {
-            member.node_name: snapshot.nodes[row]
-            for member in decision.members
-            if (row := snapshot.row(member.node_name)) is not None
-        }
-        del snapshot  # a live snapshot would make later cache writes copy its tables
         await self._make_unreserve_calls(members, decision)
         self._submit(attempt, members, decision)
         context.metrics.observe_pod_group_attempt(
@@ -150,14 +151,18 @@ class PodGroupScheduler:
         """Return whether the members can be scheduled together. If not, they fail, and the group since 1.37 too."""
         context, pods = self._context, [member.pod_info for member in members]
         profile = context.profiles.get(pods[0].spec.scheduler_name)
-        error = None if profile is None else validate_pod_group(pods, context.cache.snapshot(), profile)
-        if error is None or profile is None:
+        if profile is None:
+            return True
+        with context.cache.read() as snapshot:
+            error = validate_pod_group(pods, snapshot, profile)
+        if error is None:
             return True
         self._fail_all(members, error)
         self._end_attempt(error)
         if profile.release.checks_member_priorities:
             runtime = context.runtimes[profile.scheduler_name]
-            attempt = make_group_attempt(pods, context.cache.snapshot(), profile, runtime, context.rng)
+            with context.cache.read() as snapshot:
+                attempt = make_group_attempt(pods, snapshot, profile, runtime, context.rng)
             for group in attempt.group.iterate_pod_groups():
                 self._write_condition(group, error)
         return False
@@ -230,7 +235,8 @@ class PodGroupScheduler:
         Scheduler.updatePodGroupCondition (1.36), Scheduler.podGroupCycle (1.37).
         """
         context = self._context
-        group = context.cache.snapshot().get_group(attempt.group.group_key)
+        with context.cache.read() as snapshot:
+            group = snapshot.get_group(attempt.group.group_key)
         results = {result.pod.uid: result for result in decision.members}
         for result in decision.members:
             _preempt(context, result)
@@ -252,12 +258,12 @@ class PodGroupScheduler:
         self._end_attempt(decision.queue_status or decision.status)
 
     def _write_condition(self, group_info: PodGroupInfo, status: Status) -> None:
-        group = self._context.cache.snapshot().get_object(PodGroup, group_info.key)
+        group = self._context.cache.get_object(PodGroup, group_info.key)
         if group is not None:
             self._condition_writer.write(group, status)
 
     def _bind_member(self, member: QueuedPodInfo, result: MemberResult, start_time: float) -> None:
-        if self._context.cache.snapshot().row(result.node_name) is None:  # deleted while other members were scheduled
+        if self._context.cache.row(result.node_name) is None:  # deleted while other members were scheduled
             status = error_status(f'nodeinfo not found for node name "{result.node_name}"')
             handle_scheduling_failure(self._context, member, AttemptFailure(status, status.message), start_time)
         elif isinstance(result.decision, ScheduleResult):

@@ -11,7 +11,6 @@ from extender.api.kinds.node import Node
 from extender.api.kinds.pod import Pod
 from extender.client.extender import HttpExtender
 from extender.cycle import binding_cycle
-from extender.cycle.bind_precheck import get_node
 from extender.cycle.decision import ScheduleFailure, ScheduleResult
 from extender.cycle.scheduling_cycle import schedule_pod
 from extender.framework.events import ActionType, ClusterEvent, EventResource, make_pod_event
@@ -123,15 +122,16 @@ class Scheduler:
         if profile is None:
             return
         runtime = context.runtimes[profile.scheduler_name]
-        snapshot = context.cache.snapshot()
-        decision = schedule_pod(queued_pod_info.pod_info, snapshot, profile, runtime, context.rng, context.node_sampler)
+        with context.cache.read() as snapshot:
+            decision = schedule_pod(
+                queued_pod_info.pod_info, snapshot, profile, runtime, context.rng, context.node_sampler
+            )
         context.metrics.observe_scheduling_algorithm(context.clock.monotonic() - start_time)
-        del snapshot  # a live snapshot would make later cache writes copy its tables
         if isinstance(decision, ScheduleFailure):
             self._handle_failure(queued_pod_info, decision, start_time)
         else:
             self._assume_and_bind(
-                queued_pod_info, decision, start_time, get_node(context.cache, decision.suggested_host)
+                queued_pod_info, decision, start_time, context.cache.get_node(decision.suggested_host)
             )
 
     async def _attempt_with_extenders(self, queued_pod_info: QueuedPodInfo, extenders: Sequence[HttpExtender]) -> None:
@@ -140,11 +140,11 @@ class Scheduler:
         profile = self._find_profile(queued_pod_info)
         if profile is None:
             return
-        pod_info, snapshot = queued_pod_info.pod_info, context.cache.snapshot()
-        decision = await schedule_with_extenders(context, pod_info, profile, extenders, snapshot)
-        if isinstance(decision, ScheduleResult):
-            decision = recheck_selected_node(context, pod_info, profile, snapshot, decision)
-        del snapshot  # a live snapshot would make later cache writes copy its tables
+        pod_info = queued_pod_info.pod_info
+        with context.cache.read() as snapshot:
+            decision = await schedule_with_extenders(context, pod_info, profile, extenders, snapshot)
+            if isinstance(decision, ScheduleResult):
+                decision = recheck_selected_node(context, pod_info, profile, snapshot, decision)
         context.metrics.observe_scheduling_algorithm(context.clock.monotonic() - start_time)
         if not is_still_pending(context, queued_pod_info):
             context.queue.done(queued_pod_info.uid)
@@ -226,15 +226,14 @@ class Scheduler:
         task = BindingTask(queued_pod_info, assigned_pod_info, profile, decision.cycle_state, start_time)
         task.node_at_decision = node_at_decision
         task.evaluated_nodes, task.feasible_nodes = decision.evaluated_nodes, decision.feasible_nodes
-        status = binding_cycle.run_reserve_plugins(
-            pod_info, decision.suggested_host, context.cache.snapshot(), profile, runtime, decision.cycle_state
-        )
+        arguments = profile, runtime, decision.cycle_state
+        with context.cache.read() as snapshot:
+            status = binding_cycle.run_reserve_plugins(pod_info, decision.suggested_host, snapshot, *arguments)
         if status is not None:
             fail_binding(context, task, status)
             return
-        permit_outcome = binding_cycle.run_permit_plugins(
-            pod_info, decision.suggested_host, context.cache.snapshot(), profile, runtime, decision.cycle_state
-        )
+        with context.cache.read() as snapshot:
+            permit_outcome = binding_cycle.run_permit_plugins(pod_info, decision.suggested_host, snapshot, *arguments)
         self._release_waiting_pods(permit_outcome)
         if permit_outcome.timeouts:
             task.waiting_pod = context.waiting_pods.add(
@@ -259,8 +258,9 @@ class Scheduler:
         if outcome.allowed_pods:
             self.resume_decided_pods()
         if outcome.pods_to_activate:
-            snapshot = context.cache.snapshot()
-            context.queue.activate(map(snapshot.make_pod_info, outcome.pods_to_activate), context.clock.monotonic())
+            context.queue.activate(
+                map(context.cache.make_pod_info, outcome.pods_to_activate), context.clock.monotonic()
+            )
 
     # -- events
 
@@ -268,7 +268,7 @@ class Scheduler:
         """Add a new pod without a node, or a pod whose resize was deferred, to the queue."""
         if pod.status.nominated_node_name and not pod.spec.node_name:
             self._context.cache.nominate(pod, pod.status.nominated_node_name)
-        self._context.queue.add(self._context.cache.snapshot().make_pod_info(pod), self._context.clock.monotonic())
+        self._context.queue.add(self._context.cache.make_pod_info(pod), self._context.clock.monotonic())
         if self._gang_scheduling_enabled:  # the new pod may complete a gang
             release = self._context.profiles[pod.spec.scheduler_name].release
             event = make_pod_event(release, EventResource.UNSCHEDULED_POD, ActionType.ADD, None, pod)
@@ -282,9 +282,7 @@ class Scheduler:
         """
         if old.status.nominated_node_name != new.status.nominated_node_name and not new.spec.node_name:
             self._context.cache.nominate(new, new.status.nominated_node_name)
-        self._context.queue.update(
-            self._context.cache.snapshot().make_pod_info(new), events, self._context.clock.monotonic()
-        )
+        self._context.queue.update(self._context.cache.make_pod_info(new), events, self._context.clock.monotonic())
         self._context.wake()
 
     def on_pending_pod_delete(self, pod: Pod) -> None:

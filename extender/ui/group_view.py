@@ -62,7 +62,6 @@ def make_group_view(source: PageSource, key: str) -> GroupView | None:
     group, members = snapshot.get_object(PodGroup, key), snapshot.pod_group(key)
     if group is None and not members.count:
         return None
-    del snapshot  # otherwise a write of the explanation to the cache would copy its tables
     first_member = next(iter(members.pending.values()), None)
     report = None if first_member is None else source.explain(first_member.key)[1]
     is_held = report is None or report.explanation.pre_enqueue_status is not None

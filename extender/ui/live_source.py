@@ -101,11 +101,12 @@ class LiveSource:
         return last_state
 
     def _make_state(self, now: float, last_state: _ClusterState | None) -> _ClusterState:
-        profiles, snapshot = self._get_profiles(), self._cache.snapshot()
-        values = make_value_visible(make_cluster_document(snapshot))
+        profiles = self._get_profiles()
         pods = list_pending_pods(self._cache, profiles)
-        waiting_pods = group_alike_pods(pods, snapshot, profiles)
-        revisions = [snapshot.revision(kind) for kind in KINDS.values()]
+        waiting_pods = group_alike_pods(pods, self._cache.make_pod_info, profiles)
+        with self._cache.read() as snapshot:
+            values = make_value_visible(make_cluster_document(snapshot))
+            revisions = [snapshot.revision(kind) for kind in KINDS.values()]
         document, problems = msgspec.json.encode(values), list(self._access.list_problems())
         state = _ClusterState(0, 0, now, profiles, revisions, values, document, problems, waiting_pods)
         if last_state is None:

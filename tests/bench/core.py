@@ -34,9 +34,8 @@ def schedule_pods(cache: Cache, pods: list[Pod], profile: Profile, runtime: Plug
     node_sampler = NodeSampler()
     scheduled = 0
     for pod in pods:
-        snapshot = cache.snapshot()
-        decision = schedule_pod(snapshot.make_pod_info(pod), snapshot, profile, runtime, rng, node_sampler)
-        del snapshot  # otherwise the next write copies
+        with cache.read() as snapshot:
+            decision = schedule_pod(snapshot.make_pod_info(pod), snapshot, profile, runtime, rng, node_sampler)
         if isinstance(decision, ScheduleResult):
             cache.assume(pod, decision.suggested_host)
             scheduled += 1

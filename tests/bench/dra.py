@@ -100,15 +100,14 @@ def measure(nodes: int, devices: int, pods: int) -> dict[str, object]:
     started, cpu_start = time.perf_counter(), time.process_time()
     scheduled = 0
     for pod in queue:
-        snapshot = cache.snapshot()
-        pod_info = snapshot.make_pod_info(pod)
-        decision = schedule_pod(pod_info, snapshot, profile, runtime, rng, node_sampler)
-        if isinstance(decision, ScheduleResult):
-            error = run_reserve_plugins(
-                pod_info, decision.suggested_host, snapshot, profile, runtime, decision.cycle_state
-            )
-            scheduled += error is None
-        del snapshot, pod_info
+        pod_info = cache.make_pod_info(pod)
+        with cache.read() as snapshot:
+            decision = schedule_pod(pod_info, snapshot, profile, runtime, rng, node_sampler)
+            if isinstance(decision, ScheduleResult):
+                error = run_reserve_plugins(
+                    pod_info, decision.suggested_host, snapshot, profile, runtime, decision.cycle_state
+                )
+                scheduled += error is None
         if isinstance(decision, ScheduleResult):
             cache.assume(pod, decision.suggested_host)
     seconds = time.perf_counter() - started

@@ -52,7 +52,7 @@ def main() -> None:
     gc_tuning.freeze_heap()
     for workload in args.workloads or ["basic"]:
         result = measure(cache, workload, args.copies)
-        print(json.dumps({**result, "nodes": len(cache.snapshot()), "python": platform.python_version()}), flush=True)
+        print(json.dumps({**result, "nodes": len(cache.names), "python": platform.python_version()}), flush=True)
 
 
 if __name__ == "__main__":

@@ -48,7 +48,7 @@ def measure(file: str, scenarios: int) -> dict[str, object]:
     watch = Stopwatch()
     cache = load(file)
     result: dict[str, object] = {"benchmark": "what_if", **watch.read("load")}
-    names = list(cache.snapshot().names)
+    names = list(cache.names)
     gc_tuning.freeze_heap()
     watch = Stopwatch()
     runner = WhatIfRunner(cache, wiring.build_setup().profiles, wiring.make_runtime())

@@ -91,12 +91,12 @@ class Events(RuleBasedStateMachine):
         key=st.sampled_from(["kubernetes.io/hostname", "topology.kubernetes.io/zone"]),
     )
     def count_pods(self, app: str, ignore_terminating_pods: bool, key: str) -> None:
-        snapshot = self.cache.snapshot()
         by_name = PodSelector(frozenset(("default",)), NOTHING, selector_from_labels({"app": app}))
         by_team = PodSelector(frozenset(), selector_from_labels({"team": "x"}), EVERYTHING)
-        for selectors in ((by_name,), (by_team,), (by_name, by_team)):
-            counts = snapshot.pod_counts(PodMatcher(selectors, ignore_terminating_pods=ignore_terminating_pods))
-            snapshot.counts_by_domain(counts, key)
+        with self.cache.read() as snapshot:
+            for selectors in ((by_name,), (by_team,), (by_name, by_team)):
+                counts = snapshot.pod_counts(PodMatcher(selectors, ignore_terminating_pods=ignore_terminating_pods))
+                snapshot.counts_by_domain(counts, key)
 
     @rule()
     def hold_a_snapshot(self) -> None:
@@ -106,18 +106,18 @@ class Events(RuleBasedStateMachine):
 
     @rule(name=PODS, node=NODES, app=APPS)
     def change_a_hypothesis(self, name: str, node: str, app: str) -> None:
-        hypothesis = Hypothesis(self.cache.snapshot())
-        for pod in list(hypothesis.snapshot().assigned_pods())[:2]:
-            hypothesis.remove_pod(pod)
-        hypothesis.assume_pod(
-            hypothesis.snapshot().make_pod_info(_make_pod(f"new-{name}", "", app, "default", 2, terminating=False)),
-            node,
-        )
-        assert find_inconsistencies(hypothesis.snapshot()) == []
+        pod_info = self.cache.make_pod_info(_make_pod(f"new-{name}", "", app, "default", 2, terminating=False))
+        with self.cache.read() as snapshot:
+            hypothesis = Hypothesis(snapshot)
+            for pod in list(hypothesis.snapshot().assigned_pods())[:2]:
+                hypothesis.remove_pod(pod)
+            hypothesis.assume_pod(pod_info, node)
+            assert find_inconsistencies(hypothesis.snapshot()) == []
 
     @invariant()
     def the_tables_equal_rebuilt_tables(self) -> None:
-        assert find_inconsistencies(self.cache.snapshot()) == []
+        with self.cache.read() as snapshot:
+            assert find_inconsistencies(snapshot) == []
 
     @invariant()
     def held_snapshots_do_not_change(self) -> None:

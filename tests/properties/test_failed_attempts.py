@@ -37,7 +37,7 @@ def place_with_changes(cache: Cache, pods: list[Pod], seed: int) -> list[Attempt
             bound_uids = sorted(uid for uid in cache.assigned_pods if not cache.is_assumed(uid))
             cache.remove_pod(rng.choice(bound_uids or [""]))
         elif change < 0.13:
-            cache.remove_node(rng.choice(sorted(cache.snapshot().names) or [""]))
+            cache.remove_node(rng.choice(sorted(cache.names) or [""]))
         elif change < 0.2 and attempts and attempts[-1].node:
             placer.unassign(attempts[-1].pod.metadata.uid)
         attempts.append(placer.place(new_pod))

@@ -135,8 +135,8 @@ def test_a_cacheable_result_does_not_depend_on_the_cluster(plugin: Any, ask: Any
     state.add_or_update_node(make_node("one"))
 
     def answered(name: str) -> tuple[bool, Any]:
-        snapshot = state.snapshot()
-        found: tuple[bool, Any] = ask(plugin, snapshot.make_pod_info(_pod(name, kind)), snapshot)
+        with state.read() as snapshot:
+            found: tuple[bool, Any] = ask(plugin, snapshot.make_pod_info(_pod(name, kind)), snapshot)
         return found
 
     is_cacheable, before = answered("first")

@@ -125,7 +125,8 @@ def test_cached_and_fresh_results_are_equal(first: list[Any], steps: list[Any]) 
             cache.remove_pod(placed.pop(0))
         elif kind == "pod":
             pod = _pod(number, *what)
-            name = _select_node(pod, cache.snapshot(), caching_runtime, fresh_runtime, rng)
+            with cache.read() as snapshot:
+                name = _select_node(pod, snapshot, caching_runtime, fresh_runtime, rng)
             if name is not None:
                 cache.assume(pod, name)
                 placed.append(pod.metadata.uid)
@@ -158,7 +159,13 @@ def _place_on_hypothesis(
     pods: list[Pod], cache: Cache, caching_runtime: PluginRuntime, fresh_runtime: PluginRuntime, rng: Random
 ) -> list[tuple[Pod, str]]:
     """Place *pods* one after another on a hypothesis; return those that fit, with the names of their nodes."""
-    hypothesis = Hypothesis(cache.snapshot(), shares_results=True)
+    with cache.read() as snapshot:
+        return _place_on(Hypothesis(snapshot, shares_results=True), pods, caching_runtime, fresh_runtime, rng)
+
+
+def _place_on(
+    hypothesis: Hypothesis, pods: list[Pod], caching_runtime: PluginRuntime, fresh_runtime: PluginRuntime, rng: Random
+) -> list[tuple[Pod, str]]:
     names: list[tuple[Pod, str]] = []
     for pod in pods:
         snapshot = hypothesis.snapshot()
@@ -249,12 +256,12 @@ def test_a_pre_filter_run_that_ends_early_is_the_same_with_and_without_cache() -
     caching_runtime, fresh_runtime = wiring.make_runtime(cache_results=True), wiring.make_runtime(cache_results=False)
 
     def both(name: str) -> tuple[Any, Any]:
-        snapshot = cache.snapshot()
-        pod_info = snapshot.make_pod_info(make_pod(name, spec={"volumes": volumes}))
-        cached, fresh = (
-            schedule_pod(pod_info, snapshot, PROFILE, runtime, Random(0), NodeSampler())
-            for runtime in (caching_runtime, fresh_runtime)
-        )
+        pod_info = cache.make_pod_info(make_pod(name, spec={"volumes": volumes}))
+        with cache.read() as snapshot:
+            cached, fresh = (
+                schedule_pod(pod_info, snapshot, PROFILE, runtime, Random(0), NodeSampler())
+                for runtime in (caching_runtime, fresh_runtime)
+            )
         return cached, fresh
 
     assert [type(each) for name in ("first", "second", "third") for each in both(name)] == [ScheduleResult] * 6
@@ -283,9 +290,8 @@ def test_the_second_pod_of_a_signature_sees_the_first(spec: str) -> None:
     )
     for number, want in ((1, True), (2, False)):
         pod = _pod(number, spec, "other", 700, False)
-        snapshot = cache.snapshot()
-        found = find_nodes_that_pass_filters(snapshot.make_pod_info(pod), snapshot, PROFILE, runtime)
+        with cache.read() as snapshot:
+            found = find_nodes_that_pass_filters(snapshot.make_pod_info(pod), snapshot, PROFILE, runtime)
         assert found.has_feasible_node is want
-        del snapshot
         if want:
             cache.assume(pod, "node-1")

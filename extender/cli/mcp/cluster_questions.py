@@ -39,14 +39,15 @@ _MAX_ATTEMPTS = 20_000
 
 def answer_summary(loaded: LoadedCluster) -> str:
     """Return the numbers of nodes and pods, the use of each resource, and the fullest and emptiest nodes."""
-    snapshot = loaded.explainer.cache.snapshot()
-    usage = calculate_cluster_usage(snapshot)
+    cache = loaded.explainer.cache
+    with cache.read() as snapshot:
+        usage = calculate_cluster_usage(snapshot)
     groups = loaded.explainer.groups
     waiting = sum(map(len, groups))
-    cordoned = sum(node.spec.unschedulable for node in snapshot.nodes)
+    cordoned = sum(node.spec.unschedulable for node in cache.nodes)
     lines = [
-        f"{format_count(len(snapshot), 'node')}, {cordoned} cordoned",
-        f"{format_count(len(loaded.explainer.cache.assigned_pods), 'pod')} on nodes, {waiting} waiting in "
+        f"{format_count(len(cache.nodes), 'node')}, {cordoned} cordoned",
+        f"{format_count(len(cache.assigned_pods), 'pod')} on nodes, {waiting} waiting in "
         f"{format_count(len(groups), 'group')} of alike pods (why_waiting)",
         f"scheduler: {', '.join(loaded.profiles)}, rules of Kubernetes {loaded.setup.gates.release.version}",
         "",

@@ -188,11 +188,11 @@ def _check_nodes(names: Sequence[str], cluster: Cluster) -> list[str] | None:
     """
     if not names:
         return None
-    snapshot = cluster.cache.snapshot()
+    cache = cluster.cache
     errors = [
-        f"--node {name}: there is no such node{did_you_mean(name, list(snapshot.names))}"
+        f"--node {name}: there is no such node{did_you_mean(name, list(cache.names))}"
         for name in names
-        if snapshot.row(name) is None
+        if cache.row(name) is None
     ]
     if errors:
         raise InputError(InputErrorLine(SourceLocation(""), error) for error in errors)

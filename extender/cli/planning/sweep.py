@@ -154,7 +154,8 @@ def _check_tasks(tasks: Sequence[SweepTask], cluster: Cluster) -> None:
     """
     for task in tasks:
         try:
-            task.scenario.check(cluster.cache.snapshot())
+            with cluster.cache.read() as snapshot:
+                task.scenario.check(snapshot)
             for scale in task.scenario.scale:
                 calculate_pod_changes(scale, cluster.cache)
         except ScenarioError as error:

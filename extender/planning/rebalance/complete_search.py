@@ -14,7 +14,7 @@ _MAX_NODES: Final = 100
 
 def is_complete_search_cheap(simulator: MoveSimulator, moves: int) -> bool:
     """Return whether there are few sequences of *moves* moves."""
-    names = simulator.cache.snapshot().names
+    names = simulator.cache.names
     if len(names) > _MAX_NODES:
         return False
     movable_count = sum(len(simulator.list_movable_pods(name)) for name in names)
@@ -30,7 +30,7 @@ def find_complete(simulator: MoveSimulator, target: Pod, moves: int, attempt_lim
     """
     search = _CompleteSearch(simulator, target, attempt_limit)
     yield from search.extend(moves)
-    for node in simulator.cache.snapshot().names:
+    for node in simulator.cache.names:
         if simulator.is_cordoned(node):
             continue
         mark = simulator.mark()
@@ -55,7 +55,7 @@ class _CompleteSearch:
             yield from self._check()
             return
         simulator = self.simulator
-        for name in simulator.cache.snapshot().names:
+        for name in simulator.cache.names:
             for pod in simulator.list_movable_pods(name):
                 if simulator.attempts >= self.attempt_limit:
                     return

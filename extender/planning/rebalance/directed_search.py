@@ -95,7 +95,7 @@ class DirectedSearch:
         """Yield the nodes that pods may free for the pending *pod*."""
         simulator = self._simulator
         may_help = simulator.check_all_nodes(pod).find_nodes_where_preemption_may_help()
-        names = list(simulator.cache.snapshot().names)
+        names = list(simulator.cache.names)
         for row in may_help.nonzero()[0].tolist():
             if names[row] in excluded_nodes or self._is_exhausted():
                 continue

@@ -97,7 +97,7 @@ class _EmptySearch:
     ) -> None:
         self._simulator, self._limits, self._progress = simulator, limits, progress
         self._end = simulator.attempts + limits.max_attempts
-        nodes = simulator.cache.snapshot().nodes
+        nodes = simulator.cache.nodes
         self._prices = {node.metadata.name: get_price(node) if get_price is not None else None for node in nodes}
 
     def run(self, names: Sequence[str] | None) -> EmptyPlan:
@@ -126,7 +126,7 @@ class _EmptySearch:
         return (-(self._prices[name] or 0.0), len(self._list_leaving_pods(name)), name)
 
     def _list_leaving_pods(self, name: str) -> list[AssignedPodInfo]:
-        pods = self._simulator.cache.snapshot().pods_on(name).values()
+        pods = self._simulator.cache.pods_on(name).values()
         return sorted((pod for pod in pods if not stays_with_node(pod)), key=_make_size_key)
 
     def _empty(self, name: str, evictions: dict[str, list[str]]) -> list[str] | RetainedNode:

@@ -70,17 +70,16 @@ class MoveSimulator:
         self._profiles = {name: replace(profile, post_filter_plugins=()) for name, profile in profiles.items()}
         for profile in self._profiles.values():
             nominate_pending_pods(cache, profile, runtime)
-        self._disruptions = RemainingDisruptions(ClusterBudgets(cache.snapshot()))
+        with cache.read() as snapshot:
+            self._disruptions = RemainingDisruptions(ClusterBudgets(snapshot))
         self._undo_steps: list[Callable[[], None]] = []
         self.attempts = 0
         self.waiting = self._sort(list_pending_pods(cache, self._profiles))
 
     def _sort(self, pods: Iterable[Pod]) -> list[Pod]:
-        snapshot = self.cache.snapshot()
-
         def make_sort_key(pod: Pod) -> tuple[float, ...]:
             queue_sort = self._profiles[pod.spec.scheduler_name].queue_sort
-            return queue_sort.sort_key(QueueSortEntry(snapshot.make_pod_info(pod), 0.0, pod.spec.priority or 0))
+            return queue_sort.sort_key(QueueSortEntry(self.cache.make_pod_info(pod), 0.0, pod.spec.priority or 0))
 
         return sorted(pods, key=make_sort_key)
 
@@ -96,14 +95,13 @@ class MoveSimulator:
 
     def list_movable_pods(self, node: str) -> list[AssignedPodInfo]:
         """Return the pods on *node* that may be evicted now, those with the largest requests first."""
-        pods = [pod for pod in self.cache.snapshot().pods_on(node).values() if not self.find_obstacle(pod)]
+        pods = [pod for pod in self.cache.pods_on(node).values() if not self.find_obstacle(pod)]
         return sorted(pods, key=_make_size_key)
 
     def is_cordoned(self, node: str) -> bool:
         """Return whether *node* is cordoned."""
-        snapshot = self.cache.snapshot()
-        row = snapshot.row(node)
-        return row is not None and snapshot.nodes[row].spec.unschedulable
+        cached_node = self.cache.get_node(node)
+        return cached_node is not None and cached_node.spec.unschedulable
 
     def fits(self, pod: Pod, node: str) -> bool:
         """Return whether *node* passes the filters for the pending *pod*."""
@@ -119,11 +117,11 @@ class MoveSimulator:
 
     def _run_filters(self, pod: Pod, nodes: frozenset[str] | None) -> Diagnosis:
         self.attempts += 1
-        snapshot, profile = self.cache.snapshot(), self._profiles[pod.spec.scheduler_name]
-        pod_info = snapshot.make_pod_info(pod)
-        return find_nodes_that_pass_filters(
-            pod_info, snapshot, profile, self._runtime, only_nodes=nodes, with_rejections=True
-        )
+        profile, pod_info = self._profiles[pod.spec.scheduler_name], self.cache.make_pod_info(pod)
+        with self.cache.read() as snapshot:
+            return find_nodes_that_pass_filters(
+                pod_info, snapshot, profile, self._runtime, only_nodes=nodes, with_rejections=True
+            )
 
     # -- changing
 
@@ -210,7 +208,7 @@ class MoveSimulator:
             if isinstance(move, str):
                 return move
             return Step(change, pod.node_name, move.pod.node_name, move.equal_nodes, move.placed)
-        if self.cache.snapshot().row(change.name) is None:
+        if self.cache.row(change.name) is None:
             return "there is no such node"
         if change.action is Action.CORDON:
             self.cordon(change.name)
@@ -244,7 +242,7 @@ class MoveSimulator:
         watched_attempt: Attempt | None = None
         failed_signatures: set[object] = set()
         for pod in pods:
-            signature = self.cache.snapshot().make_pod_info(pod).signature
+            signature = self.cache.make_pod_info(pod).signature
             if signature in failed_signatures and pod is not watched_pod:
                 continue
             attempt, nodes = self._place(pod, placer)
@@ -292,7 +290,7 @@ class MoveSimulator:
     def _list_best_nodes(self, decision: ScheduleResult) -> tuple[str, ...]:
         if decision.ranking is None:
             return (decision.suggested_host,)
-        names = self.cache.snapshot().names
+        names = self.cache.names
         return tuple(names[row] for row in decision.ranking.find_best_rows().tolist())
 
 

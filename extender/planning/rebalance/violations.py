@@ -49,8 +49,7 @@ def list_checked_pods(simulator: MoveSimulator, *, moved: bool = False) -> list[
         simulator: the cluster.
         moved: whether only those rules matter that the move of another pod may violate.
     """
-    snapshot = simulator.cache.snapshot()
-    tainted_nodes = {node.metadata.name for node in snapshot.nodes if node.spec.taints and not moved}
+    tainted_nodes = {node.metadata.name for node in simulator.cache.nodes if node.spec.taints and not moved}
     pods = list(simulator.cache.assigned_pods.values())
     checks_all = not moved and any(_has_required_anti_affinity(pod.pod) for pod in pods)
     return sorted(
@@ -77,7 +76,7 @@ def find_violation(simulator: MoveSimulator, pod: AssignedPodInfo) -> Violation 
     mark = simulator.mark()
     replacement = simulator.take_away(pod)
     diagnosis = simulator.check_node(replacement, pod.node_name)
-    row = simulator.cache.snapshot().row(pod.node_name)
+    row = simulator.cache.row(pod.node_name)
     simulator.undo_to(mark)
     rejection = None if row is None else _find_rejection(diagnosis, row)
     return rejection and Violation(pod.key, pod.node_name, *rejection)

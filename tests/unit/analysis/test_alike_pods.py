@@ -25,7 +25,7 @@ def make_pod(name: str, spec: dict[str, Any] | None = None, status: Any = None, 
 
 
 def group(*pods: Pod) -> list[list[str]]:
-    groups = group_alike_pods(pods, Cache().snapshot(), SETUP.profiles)
+    groups = group_alike_pods(pods, Cache().make_pod_info, SETUP.profiles)
     return [[pod.metadata.name for pod in alike_pods] for alike_pods in groups]
 
 
@@ -60,7 +60,7 @@ def test_with_a_plugin_of_a_third_party_the_annotations_must_be_equal() -> None:
     plugins = {**profile.plugins, "AnnotationPlugin": _AnnotationPlugin()}
     profiles = {"default-scheduler": replace(profile, plugins=plugins)}
     pods = [make_pod("a", annotations={"x": "1"}), make_pod("b", annotations={"x": "2"}), make_pod("c")]
-    groups = group_alike_pods([*pods, make_pod("d", annotations={"x": "1"})], Cache().snapshot(), profiles)
+    groups = group_alike_pods([*pods, make_pod("d", annotations={"x": "1"})], Cache().make_pod_info, profiles)
     assert [[pod.metadata.name for pod in alike_pods] for alike_pods in groups] == [["a", "d"], ["b"], ["c"]]
 
 

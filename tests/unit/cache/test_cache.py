@@ -4,6 +4,8 @@ import pytest
 
 from extender.cache.assumed_pods import AssumeError
 from extender.cache.cache import Cache
+from extender.cache.cluster_tables import ClusterTables
+from extender.cache.tables.closed_tables import ClosedSnapshotError
 from tests.build import make_cluster, make_node, make_pod
 from tests.consistency import find_inconsistencies
 
@@ -184,17 +186,76 @@ def test_a_snapshot_does_not_see_later_writes() -> None:
     assert requested(cache, "n1") == 1000
 
 
-def test_the_tables_are_copied_only_while_a_snapshot_is_alive() -> None:
+def get_tables(cache: Cache) -> ClusterTables:
+    with cache.read() as snapshot:
+        return snapshot.tables
+
+
+def test_a_write_after_a_read_scope_copies_nothing() -> None:
     cache = make_cluster(make_node("n1"))
-    tables = cache.snapshot().tables
-
+    tables = get_tables(cache)
     cache.add_or_update_node(make_node("n2"))
-    assert cache.snapshot().tables is tables
+    assert get_tables(cache) is tables
+    assert list(cache.names) == ["n1", "n2"]
 
-    snapshot = cache.snapshot()
+
+def test_a_write_in_a_read_scope_leaves_its_snapshot_as_it_is() -> None:
+    cache = make_cluster(make_node("n1"))
+    with cache.read() as snapshot:
+        cache.add_or_update_node(make_node("n2"))
+        assert list(snapshot.names) == ["n1"]
+        assert list(cache.names) == ["n1", "n2"]
+        with cache.read() as later_snapshot:
+            assert list(later_snapshot.names) == ["n1", "n2"]
+    tables = get_tables(cache)
     cache.add_or_update_node(make_node("n3"))
-    assert cache.snapshot().tables is not tables
-    assert len(snapshot) == 2
+    assert get_tables(cache) is tables
+
+
+def test_a_scope_inside_another_one_has_the_same_snapshot_and_does_not_end_it() -> None:
+    cache = make_cluster(make_node("n1"))
+    with cache.read() as snapshot:
+        with cache.read() as inner_snapshot:
+            assert inner_snapshot is snapshot
+        cache.add_or_update_node(make_node("n2"))
+        assert list(snapshot.names) == ["n1"]
+
+
+def test_a_snapshot_without_a_time_limit_costs_one_copy() -> None:
+    cache = make_cluster(make_node("n1"))
+    snapshot = cache.snapshot()
+    cache.add_or_update_node(make_node("n2"))
+    tables = get_tables(cache)
+    cache.add_or_update_node(make_node("n3"))
+    assert get_tables(cache) is tables
+    assert list(snapshot.names) == ["n1"]
+
+
+def test_a_snapshot_cannot_be_used_after_its_scope_and_a_write() -> None:
+    cache = make_cluster(make_node("n1"))
+    with cache.read() as snapshot:
+        pass
+    cache.add_or_update_node(make_node("n2"))
+    with pytest.raises(ClosedSnapshotError, match="nodes of a snapshot was read after its read scope"):
+        len(snapshot)
+
+
+def test_an_error_ends_the_read_scope() -> None:
+    cache = make_cluster(make_node("n1"))
+    tables = get_tables(cache)
+    with pytest.raises(ValueError, match="x"), cache.read():
+        raise ValueError("x")
+    cache.add_or_update_node(make_node("n2"))
+    assert get_tables(cache) is tables
+
+
+def test_the_readers_of_the_cache_show_its_current_state() -> None:
+    cache = make_cluster(make_node("n1"), make_pod("web", node="n1"))
+    assert (list(cache.names), cache.row("n1"), cache.row("n2")) == (["n1"], 0, None)
+    assert [node.metadata.name for node in cache.nodes] == ["n1"]
+    assert cache.get_node("n1") is cache.nodes[0]
+    assert cache.get_node("n2") is None
+    assert [pod.key for pod in cache.pods_on("n1").values()] == ["default/web"]
 
 
 def test_two_snapshots_without_a_write_between_them_are_the_same() -> None:

@@ -6,7 +6,7 @@ import pytest
 
 from extender.api.kinds.node import Node
 from extender.cache.pod_info import PodInfo
-from extender.cycle.bind_precheck import get_node, recheck_node
+from extender.cycle.bind_precheck import recheck_node
 from extender.framework.status import Status
 from tests.build import make_node, make_pod
 from tests.unit.scheduler.builders import SchedulerHarness
@@ -41,7 +41,7 @@ def recheck(harness: SchedulerHarness, pod_info: PodInfo, node_at_decision: Node
 )  # fmt: skip
 def test_a_changed_node_is_rechecked(pod: dict[str, Any], changed_node: dict[str, Any] | None, message: str) -> None:
     harness = SchedulerHarness(make_node("n1", labels={"disk": "ssd"}))
-    node_at_decision = get_node(harness.cache, "n1")
+    node_at_decision = harness.cache.get_node("n1")
     if changed_node is None:
         harness.cache.remove_node("n1")
     else:
@@ -54,7 +54,7 @@ def test_a_changed_node_is_rechecked(pod: dict[str, Any], changed_node: dict[str
 def test_an_unchanged_node_is_not_rechecked() -> None:
     harness = SchedulerHarness(make_node("n1", unschedulable=True))
     pod_info = harness.cache.snapshot().make_pod_info(make_pod("web"))
-    assert recheck(harness, pod_info, get_node(harness.cache, "n1")) is None
+    assert recheck(harness, pod_info, harness.cache.get_node("n1")) is None
     unknown = recheck(harness, pod_info, None)
     assert unknown is not None
     assert unknown.message == CHANGED + "node(s) were unschedulable"

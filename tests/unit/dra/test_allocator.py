@@ -61,11 +61,10 @@ def test_a_cached_result_is_valid_until_a_device_of_the_pool_is_allocated() -> N
     for devices, want in (((), "a"), (("a",), "b"), (("a", "b"), None)):
         if devices:
             cache.add_or_update_object(make_allocated_claim("other", devices))
-        cluster = cache.snapshot()
-        allocator.sync(cluster)
-        allocation = format_allocation(allocator.allocate(allocator.prepare([claim]), cluster.nodes[0], 0))
+        with cache.read() as cluster:
+            allocator.sync(cluster)
+            allocation = format_allocation(allocator.allocate(allocator.prepare([claim]), cluster.nodes[0], 0))
         assert allocation == (None if want is None else [[f"r: {want}"]])
-        del cluster
 
 
 def test_a_deleted_claim_frees_its_device() -> None:

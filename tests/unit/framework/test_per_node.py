@@ -201,9 +201,8 @@ def test_only_changed_nodes_are_filtered_again() -> None:
         pod = msgspec.structs.replace(
             cluster.pod("web"), metadata=msgspec.structs.replace(cluster.pod("web").metadata, name=f"web-{number}")
         )
-        snapshot = cluster.cache.snapshot()
-        assert rejected_mask(runtime, plugin, snapshot, pod) == [False, False, False, False]
-        del snapshot
+        with cluster.cache.read() as snapshot:
+            assert rejected_mask(runtime, plugin, snapshot, pod) == [False, False, False, False]
         cluster.cache.assume(pod, "small")
     assert calls == ["big", "small", "third", "fourth", "small", "small"]
 

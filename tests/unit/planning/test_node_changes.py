@@ -70,7 +70,7 @@ def test_a_new_node_has_the_labels_the_limits_and_the_node_s_own_pods_of_the_old
         pod("own", on="n1", owner="Node"),
     )
     edits = CacheEdits(cache)
-    new = add_node_like(edits, cache.snapshot(), edits.get_node("n1"), "n9")
+    new = add_node_like(edits, cache, edits.get_node("n1"), "n9")
     assert new.metadata.labels == {"kubernetes.io/hostname": "n9", ZONE: "a"}
     assert (new.spec.unschedulable, describe_taints(new)) == (False, [("a", "1", "NoSchedule"), ("a", "", "NoExecute")])
     snapshot = cache.snapshot()
@@ -78,7 +78,6 @@ def test_a_new_node_has_the_labels_the_limits_and_the_node_s_own_pods_of_the_old
     new_csi_node = snapshot.get_object(CSINode, "n9")
     assert new_csi_node is not None
     assert new_csi_node.spec.drivers[0].name == "csi.example.com"
-    del snapshot
     edits.undo()
     assert list(cache.snapshot().names) == ["n1"]
     assert cache.snapshot().get_object(CSINode, "n9") is None

@@ -147,7 +147,8 @@ class SchedulerHarness:
         runtime = wiring.make_runtime()
 
         def gate(pod_info: PodInfo, first: str) -> Status | None:
-            return run_pre_enqueue_plugins(pod_info, self.cache.snapshot(), self.profile, runtime, first)
+            with self.cache.read() as snapshot:
+                return run_pre_enqueue_plugins(pod_info, snapshot, self.profile, runtime, first)
 
         self.queue = make_scheduling_queue(
             {"default-scheduler": self.profile},
@@ -157,10 +158,9 @@ class SchedulerHarness:
                 composite_groups=self.profile.get_pod_group_settings().composite_groups,
             ),
         )
-        snapshot = self.cache.snapshot()
-        for group in (*snapshot.objects(CompositePodGroup).values(), *snapshot.objects(PodGroup).values()):
-            self.queue.update_pod_group(None, group, self.clock.monotonic())
-        del snapshot
+        with self.cache.read() as snapshot:
+            for group in (*snapshot.objects(CompositePodGroup).values(), *snapshot.objects(PodGroup).values()):
+                self.queue.update_pod_group(None, group, self.clock.monotonic())
         self.context = SchedulerContext(
             cache=self.cache,
             queue=self.queue,

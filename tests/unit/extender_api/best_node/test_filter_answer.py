@@ -35,11 +35,11 @@ WEB, DB = make_pod("web", requests={"cpu": "3"}), make_pod("db", requests={"cpu"
 UID = "uid-default-web"
 
 
-class SnapshotFreeCache(Cache):
-    """A cache that fails if a pod is assumed while a snapshot is alive, which copies the tables."""
+class UnreadCache(Cache):
+    """A cache that fails if a pod is assumed in a read scope, which copies the tables."""
 
     def assume(self, pod: Any, node_name: str) -> Any:
-        assert self._snapshot_ref is None or self._snapshot_ref() is None
+        assert self._tables.reader_count == 0
         return super().assume(pod, node_name)
 
 
@@ -139,7 +139,7 @@ def test_a_whole_node_is_answered_as_it_was_sent() -> None:
 
 @pytest.mark.parametrize("name", ["default", "fixed"])
 def test_the_tables_of_the_cache_are_not_copied(name: str) -> None:
-    cache = SnapshotFreeCache()
+    cache = UnreadCache()
     for node_name in ("n1", "n2"):
         cache.add_or_update_node(make_node(node_name))
     default = wiring.build_setup().first_profile

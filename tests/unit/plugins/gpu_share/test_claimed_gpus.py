@@ -244,19 +244,19 @@ def test_cached_results_equal_fresh_ones_while_claims_come_and_go(policy: str) -
     cache, profile, rng, sampler = cluster.cache, setup.first_profile, Random(3), NodeSampler()
     placed: list[Pod] = []
     for pod in list(cluster.pods.values()):
-        snapshot = cache.snapshot()
-        info = snapshot.make_pod_info(pod)
-        fresh = explain_pod(info, snapshot, profile, fresh_runtime)
-        cached = explain_pod(info, snapshot, profile, cached_runtime)
+        info = cache.make_pod_info(pod)
+        with cache.read() as snapshot:
+            fresh = explain_pod(info, snapshot, profile, fresh_runtime)
+            cached = explain_pod(info, snapshot, profile, cached_runtime)
+            decision = schedule_pod(info, snapshot, profile, cached_runtime, rng, sampler)
         assert (fresh.ranking is None) == (cached.ranking is None)
         if fresh.ranking is not None and cached.ranking is not None:
             expected = fresh.ranking.scores_by_plugin["GpuShare"].normalized
             assert cached.ranking.scores_by_plugin["GpuShare"].normalized.tolist() == expected.tolist()
-        decision = schedule_pod(info, snapshot, profile, cached_runtime, rng, sampler)
         if isinstance(decision, ScheduleResult):
             node, state = decision.suggested_host, decision.cycle_state
-            assert run_reserve_plugins(info, node, snapshot, profile, cached_runtime, state) is None
-            del snapshot
+            with cache.read() as snapshot:
+                assert run_reserve_plugins(info, node, snapshot, profile, cached_runtime, state) is None
             cache.assume(make_assumed_pod(pod, node, profile, state), node)
             placed += [pod] if pod.spec.resource_claims else []
             bind_claims(cluster, state["DynamicResources"] if pod.spec.resource_claims else None)

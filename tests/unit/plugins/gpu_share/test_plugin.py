@@ -224,10 +224,9 @@ def test_the_target_workload_is_learned_from_the_pods_seen() -> None:
 def test_gpus_that_changed_since_filter_are_an_error_of_reserve() -> None:
     cluster = make_cluster(gpu_node("a", gpus=1), shared_pod("p", 600), shared_pod("other", 600))
     scheduler = Scheduler(cluster.cache, "BestFit")
-    snapshot = cluster.cache.snapshot()
-    info = snapshot.make_pod_info(cluster.pod("p"))
-    state = scheduler.plugin.pre_filter(info, snapshot).state
-    del snapshot
+    info = cluster.cache.make_pod_info(cluster.pod("p"))
+    with cluster.cache.read() as snapshot:
+        state = scheduler.plugin.pre_filter(info, snapshot).state
     assert scheduler.place(cluster.pod("other"), assume_first=True) is not None
     snapshot = cluster.cache.snapshot()
     scheduler.plugin.pre_filter(info, snapshot)
