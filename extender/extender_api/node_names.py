@@ -43,12 +43,11 @@ _MAX_PARTS = 8
 _SHORT_PART = 256
 """Bytes that are compared before all bytes are."""
 
-_MAX_FAILURES, _SUCCESS_WEIGHT = 64, 4
-"""Number of lists that could not be joined after which only one of so many is added to the recent lists; each list that
-could be joined counts for some that could not.
+_REPLACED_SHARE = 8
+"""One of so many lists with a known first name is added to the recent lists, because adding a list takes several times
+as long as decoding it.
 
-On a machine with many idle CPUs, kube-scheduler's workers run at the same time and mix the nodes of many parts. Adding
-a list takes several times as long as decoding it.
+On a machine with many idle CPUs, kube-scheduler's workers run at the same time and mix the nodes of many parts.
 """
 
 _QUOTE, _COMMA = b'",'
@@ -193,23 +192,16 @@ class RecentNameLists:
     _memory_bytes: int = 0
     _places: dict[bytes, tuple[_RecentList, int]] = field(default_factory=dict)
     _last: NodeNames | None = None
-    _failure_count: int = 0
+    _known_count: int = 0
 
     def get_or_create(self, raw_names: bytes, create: Callable[[bytes], NodeNames]) -> NodeNames:
         """Return the names with the JSON *raw_names*, or create them. If *create* raises, nothing changes."""
         if self._last is not None and self._last.raw == raw_names:
             return self._last
         node_names = self._join(raw_names)
-        if node_names is not None:
-            self._failure_count = max(0, self._failure_count - _SUCCESS_WEIGHT)
-        else:
+        if node_names is None:
             node_names = create(raw_names)
-            self._failure_count += 1
-            if self._failure_count <= _MAX_FAILURES:
-                self._add(node_names)
-            elif self._failure_count == 2 * _MAX_FAILURES:
-                self._add(node_names)
-                self._failure_count = _MAX_FAILURES
+            self._add(node_names)
         self._last = node_names
         return node_names
 
@@ -242,6 +234,10 @@ class RecentNameLists:
 
     def _add(self, node_names: NodeNames) -> None:
         """Add a list with its JSON, unless it is too large or its JSON has another form than Go's."""
+        if node_names.raw[1 : node_names.raw.find(b'"', 2) + 1] in self._places:
+            self._known_count += 1
+            if self._known_count % _REPLACED_SHARE:
+                return
         memory_bytes = _BYTES_PER_JSON_BYTE * len(node_names.raw) + _BYTES_PER_NAME * len(node_names)
         ends = _find_string_ends(node_names)
         if memory_bytes > _MAX_RECENT_BYTES or ends is None:
