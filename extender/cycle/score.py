@@ -214,9 +214,10 @@ def select_host(ranking: Ranking, rng: Random) -> int:
     positions = ranking.best_positions
     if positions is None:
         rows = ranking.find_best_rows()
-        return rows.item(_select_index(len(rows), rng))
-    return ranking.rows.item(positions[_select_index(len(positions), rng)])
+        return rows.item(select_index(len(rows), rng))
+    return ranking.rows.item(positions[select_index(len(positions), rng)])
 
 
-def _select_index(count: int, rng: Random) -> int:
+def select_index(count: int, rng: Random) -> int:
+    """Return an index below *count*, each with the same probability."""
     return 0 if count == 1 else rng.randrange(count)

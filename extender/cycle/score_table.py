@@ -197,8 +197,8 @@ class ScoreTable:
             view: the nodes of *node_set*.
             plugin_state: the state that the plugin's PreScore or PreFilter returned.
             node_set: the nodes to score.
-            all_nodes: the set of all nodes. If it is given, and the raw scores are cached, in range and not normalized,
-                the result is for all nodes: such scores are equal for every node set.
+            all_nodes: the set of all nodes. If it is given, cached scores in range that do not depend on the node set
+                are returned for all nodes.
 
         Raises:
             PluginError: the plugin raised or returned invalid scores.
@@ -209,7 +209,7 @@ class ScoreTable:
             raw = self._runner.score(plugin, pod, view, plugin_state)
             scores = self._normalize_and_weight(weighted_plugin, pod, raw, view, plugin_state, in_range=False)
             return NodeSetScores(scores, node_set)
-        if all_nodes is not None and column.in_range and not hasattr(plugin, "normalize_score"):
+        if all_nodes is not None and column.in_range and _is_same_for_each_node_set(plugin, column):
             node_set, view = all_nodes, view.snapshot.view()
         cached_scores: NodeSetScores | None = column.derived_value
         if (
@@ -258,3 +258,10 @@ class ScoreTable:
         return PluginScores(
             raw, normalized, weight, weighted, None if in_range else find_first_out_of_range(normalized)
         )
+
+
+def _is_same_for_each_node_set(plugin: Any, column: CachedColumn) -> bool:
+    """Return whether the scores of a node do not depend on the node set that contains it."""
+    if not hasattr(plugin, "normalize_score"):
+        return True
+    return column.is_uniform and getattr(plugin, "normalizes_only_by_scores", False)

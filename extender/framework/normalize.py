@@ -10,6 +10,10 @@ MAX_SCORE = 100
 def default_normalize_score(scores: IntArray, *, reverse: bool = False) -> IntArray:
     """Scale raw scores so that the maximum becomes 100. If all scores are 0, they stay 0.
 
+    A plugin that normalizes its scores only by this function may have the attribute `normalizes_only_by_scores = True`.
+    If its raw scores are equal for all nodes, they are then normalized once, not for the nodes of each pod. The
+    attribute means that the result depends only on the raw scores, and not on the number of equal ones.
+
     Args:
         scores: the raw scores, none of which is negative. The array is not modified.
         reverse: whether the scaled scores are subtracted from 100, so that the maximum becomes 0.

@@ -74,6 +74,7 @@ class CachedColumn:
         version: the number of writes after the first one.
         last_written_rows: the rows of the last write.
         in_range: whether all raw scores written so far are from 0 to 100.
+        is_uniform: whether all raw scores written so far are equal.
         derived_value: a value that a caller computed from the column and stored here.
     """
 
@@ -83,6 +84,7 @@ class CachedColumn:
     version: int = 0
     last_written_rows: IntArray = field(default_factory=lambda: _NO_ROWS)
     in_range: bool = False
+    is_uniform: bool = False
     derived_value: Any = None
 
     def mark_current(self, snapshot: Snapshot) -> None:
@@ -191,13 +193,11 @@ class ResultCache:
             scores = runner.score(plugin, pod, snapshot.view(), state).copy()
             cached_column = self._store(self._scores, (plugin, key), scores, snapshot, 8 * len(snapshot))
             cached_column.in_range = find_first_out_of_range(scores) is None
+            cached_column.is_uniform = bool((scores == scores[:1]).all())
             return cached_column
         if stale_rows is not None:
             if len(stale_rows):
-                cached_column.value[stale_rows] = scores = runner.score(plugin, pod, snapshot.view(stale_rows), state)
-                cached_column.in_range = cached_column.in_range and find_first_out_of_range(scores) is None
-                cached_column.version += 1
-                cached_column.last_written_rows = stale_rows
+                _write_scores(cached_column, stale_rows, runner.score(plugin, pod, snapshot.view(stale_rows), state))
             cached_column.mark_current(snapshot)
         return cached_column
 
@@ -245,6 +245,15 @@ class ResultCache:
         cached_column = CachedColumn(value, snapshot.position, len(snapshot))
         table[key] = cached_column
         return cached_column
+
+
+def _write_scores(column: CachedColumn, rows: IntArray, scores: IntArray) -> None:
+    """Write the raw *scores* of *rows*."""
+    column.in_range = column.in_range and find_first_out_of_range(scores) is None
+    column.is_uniform = column.is_uniform and bool((scores == column.value[:1]).all())
+    column.value[rows] = scores
+    column.version += 1
+    column.last_written_rows = rows
 
 
 def _find_stale_rows(column: CachedColumn, snapshot: Snapshot, depends_on: DependsOn) -> IntArray | None:

@@ -102,6 +102,7 @@ class NodeAffinity:
     options: ClassVar[type[NodeAffinityArgs]] = NodeAffinityArgs
     filter_depends_on: ClassVar[DependsOn] = DependsOn.NODE
     score_depends_on: ClassVar[DependsOn] = DependsOn.NODE
+    normalizes_only_by_scores = True
 
     def __init__(self, args: PluginArgs[NodeAffinityArgs]) -> None:
         added_affinity = args.options.added_affinity or ApiNodeAffinity()

@@ -49,6 +49,7 @@ class TaintToleration:
     cacheable_for_spec_class: ClassVar[bool] = True
     filter_depends_on: ClassVar[DependsOn] = DependsOn.NODE
     score_depends_on: ClassVar[DependsOn] = DependsOn.NODE
+    normalizes_only_by_scores = True
 
     def __init__(self, args: PluginArgs[None]) -> None:
         self._release = args.gates.release

@@ -9,14 +9,14 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import Enum
 from random import Random
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from extender.cache.pod_info import PodInfo
 from extender.cycle.diagnosis import find_nodes_that_pass_filters
 from extender.cycle.pre_enqueue import run_pre_enqueue_plugins
-from extender.cycle.score import prioritize_changing_nodes, select_host
+from extender.cycle.score import prioritize_changing_nodes, select_index
 from extender.cycle.score_table import NodeSetScores
 from extender.extender_api.requested_nodes import RequestedNodes
 from extender.framework.profiles import Profile
@@ -32,8 +32,7 @@ class FilterAnswer(Enum):
     """The one node that the profile would select."""
 
 
-@dataclass(frozen=True, slots=True)
-class PluginScore:
+class PluginScore(NamedTuple):
     """One plugin's score of one node.
 
     Attributes:
@@ -98,13 +97,14 @@ def choose_node(
     )
     if ranking.error is not None:
         return ranking.error
-    row = select_host(ranking, rng)
+    best_rows = ranking.find_best_rows()
+    row = best_rows.item(select_index(len(best_rows), rng))
     index = int(ranking.rows.searchsorted(row))
     return NodeChoice(
         snapshot.names[row],
         _find_position(requested_nodes, row),
         len(rows),
-        len(ranking.find_best_rows()),
+        len(best_rows),
         ranking.totals.item(index),
         _select_scores(node_set_scores, row),
         cycle_state,

@@ -99,6 +99,7 @@ class DynamicResources:
     cacheable_for_spec_class: ClassVar[bool] = True
     options: ClassVar[type[DynamicResourcesArgs]] = DynamicResourcesArgs
     score_depends_on: ClassVar[DependsOn] = DependsOn.NODE
+    normalizes_only_by_scores = True
 
     def __init__(self, args: PluginArgs[DynamicResourcesArgs], clock: Clock | None = None) -> None:
         gates = args.gates

@@ -78,3 +78,37 @@ def test_a_score_out_of_range_of_another_node_is_no_error_of_changing_nodes() ->
     assert rank(True, False).totals.tolist() == [7]
     assert "returns an invalid score 101" in rank(True, True).error.message
     assert rank(True, False).totals.tolist() == [7]
+
+
+class ReversedScore(LabelScore):
+    """Normalizes scores by the highest one."""
+
+    normalizes_only_by_scores = True
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.normalized_counts: list[int] = []
+
+    def normalize_score(self, _pod: Any, scores: Any, _nodes: Any, _state: Any) -> Any:
+        self.normalized_counts.append(len(scores))
+        return 100 - scores * 100 // max(1, scores.max())
+
+
+def test_equal_scores_of_all_nodes_are_normalized_once() -> None:
+    names = [f"n{number}" for number in range(8)]
+    cache = make_cluster(*(make_node(name, labels={LABEL: "0"}) for name in names))
+    plugin, runtime = ReversedScore(), PluginRuntime()
+    profile = make_profile(plugin)
+
+    def rank(*rows: int) -> list[int]:
+        snapshot = cache.snapshot()
+        feasible, pod = np.isin(np.arange(len(names)), rows), snapshot.make_pod_info(make_pod())
+        ranking, _ = prioritize_changing_nodes(pod, snapshot, profile, runtime, feasible, PreFilterRun())
+        totals: list[int] = ranking.totals.tolist()
+        return totals
+
+    assert (rank(1, 4), rank(2, 3, 5)) == ([100, 100], [100, 100, 100])
+    assert plugin.normalized_counts == [8]
+    cache.add_or_update_node(make_node("n3", labels={LABEL: "5"}))
+    assert (rank(1, 4), rank(2, 3, 5)) == ([100, 100], [100, 0, 100])
+    assert plugin.normalized_counts == [8, 2, 3]
