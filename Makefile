@@ -111,7 +111,8 @@ check: $(READY) ## Run lint, formatting, types, import direction and house rules
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
-	$(PY) -m pytest --quiet tests/test_house_rules.py tests/test_vocabulary.py tests/test_lock.py
+	$(PY) -m pytest --quiet tests/test_house_rules.py tests/test_vocabulary.py tests/test_lock.py \
+		tests/test_documented_bounds.py
 
 fix: $(READY) ## Fix what ruff can fix
 	$(BIN)/ruff check --fix .

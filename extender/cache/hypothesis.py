@@ -55,6 +55,11 @@ class Hypothesis:
         """Index only the images named *names* from now on; see `ImageTable.index_only`."""
         self._tables.nodes.images.index_only(names)
 
+    def fork_node_sets(self) -> None:
+        """Forget the sets of taints and of features of added nodes with the hypothesis; see `Symbols`."""
+        nodes = self._tables.nodes
+        nodes.symbols = nodes.symbols.fork_node_sets()
+
     def freeze_node_lists(self) -> None:
         """Keep the lists of nodes with affinity terms, and of used claims, as they are now; see `NodeLists`."""
         tables = self._base_snapshot.tables

@@ -21,6 +21,9 @@ T = TypeVar("T")
 MAX_DECODE_BYTES: Final = 16 << 20
 """Limit of the JSON that is decoded in one call."""
 
+MAX_FIELDS: Final = 1_000
+"""Limit of the fields of a request, or of its list of nodes. A request of kube-scheduler has three."""
+
 
 def decode_as(data: bytes | bytearray | msgspec.Raw, target_type: type[T], path: str) -> T:
     """Decode JSON as *target_type*; *path* names the field in errors.
@@ -45,18 +48,36 @@ class _DistinctKey:
         self.name = name
 
 
-_pair_decoder: Final = msgspec.json.Decoder(dict[_DistinctKey, msgspec.Raw], dec_hook=_DistinctKey)
+class _KeyCounter:
+    """Makes keys, up to a limit. The decoder calls it for each key."""
+
+    __slots__ = ("count", "max_count")
+
+    def __init__(self, max_count: int) -> None:
+        self.count, self.max_count = 0, max_count
+
+    def __call__(self, kind: type, name: str) -> _DistinctKey:
+        self.count += 1
+        if self.count > self.max_count:
+            raise ValueError
+        return _DistinctKey(kind, name)
 
 
-def decode_unique_fields(data: bytes | bytearray | msgspec.Raw, path: str) -> Mapping[str, msgspec.Raw]:
+def decode_unique_fields(
+    data: bytes | bytearray | msgspec.Raw, path: str, max_fields: int = MAX_FIELDS
+) -> Mapping[str, msgspec.Raw]:
     """Return the raw fields of a JSON object by name.
 
     Raises:
-        RequestError: 400, it is not an object, or has a duplicate key; case is ignored.
+        RequestError: 400, it is not an object, or has a duplicate key; case is ignored. 413, it has more than
+            *max_fields* fields.
     """
+    key_counter = _KeyCounter(max_fields)
     try:
-        pairs = _pair_decoder.decode(data)
-    except (msgspec.MsgspecError, RecursionError, UnicodeDecodeError):
+        pairs = msgspec.json.Decoder(dict[_DistinctKey, msgspec.Raw], dec_hook=key_counter).decode(data)
+    except (msgspec.MsgspecError, RecursionError, UnicodeDecodeError) as error:
+        if key_counter.count > max_fields:
+            raise RequestError(413, f"{path or 'the body'}: more than {max_fields} fields") from error
         return decode_as(data, dict[str, msgspec.Raw], path)  # raises with the error's field
     seen_keys: set[str] = set()
     for key in pairs:

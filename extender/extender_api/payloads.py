@@ -41,6 +41,7 @@ from extender.extender_api.request_limits import (
     MAX_OBJECT_BYTES,
     RequestError,
     RequestLimits,
+    check_pod_counts,
     check_pod_rules,
     check_raw_pod,
 )
@@ -165,7 +166,7 @@ async def decode_preemption_args(body: bytes | bytearray, limits: RequestLimits 
     pod = _decode_pod_field(fields)
     for name in _VICTIMS_FIELDS:
         if (raw := fields.get(name.casefold())) is not None:
-            raw_victims_by_node = decode_unique_fields(raw, name)
+            raw_victims_by_node = decode_unique_fields(raw, name, limits.max_nodes + 1)
             parts = (msgspec.json.encode(node) + b":" + bytes(raw) for node, raw in raw_victims_by_node.items())
             return PreemptionArgs(pod, await _decode_victims(name, parts, limits))
     return PreemptionArgs(pod)
@@ -241,6 +242,7 @@ def _decode_pod(raw: bytes) -> Pod:
     check_raw_pod(raw)
     pod = decode_as(raw, Pod, "Pod")
     check_pod_rules(pod.spec)
+    check_pod_counts(pod)
     for selector in _iterate_label_selectors(pod.spec):
         try:
             selector_from_label_selector(selector)

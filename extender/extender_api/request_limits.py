@@ -1,9 +1,11 @@
 """The limits of requests to the verbs, and the error of a request that is rejected."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 from extender.api.codec import encode
-from extender.api.kinds.pod import PodSpec
+from extender.api.kinds.pod import Pod, PodSpec
+from extender.basics.intern import Interner
 
 MAX_NAMES_BYTES = 8 << 20
 """Limit of a request with node names: 50,000 names of 150 bytes."""
@@ -30,6 +32,15 @@ has about five fields."""
 _MAX_JSON_OBJECTS_ON_NODE = 200_000
 """Limit of the JSON objects of all victims on one node. A pod with many containers has about a hundred."""
 
+
+MAX_RESOURCE_NAMES = 256
+"""Limit of the resources of a pod, and of the resources that are known when a request names another one.
+
+Each resource takes two numbers for each node, also in later requests. A cluster has about twenty resources.
+"""
+
+_MAX_LABELS, _MAX_VOLUMES = 1_000, 1_000
+"""Limits of the labels and of the volumes of a pod."""
 
 _MIN_NAME_BYTES = 3
 """Bytes of an empty name and its comma in a list of names in JSON."""
@@ -83,6 +94,41 @@ def check_pod_rules(spec: PodSpec) -> None:
             "Pod.spec: nodeSelector, affinity, topologySpreadConstraints and tolerations have more than "
             f"{_MAX_RULE_FIELDS} fields or {_MAX_RULE_BYTES} bytes",
         )
+
+
+def check_pod_counts(pod: Pod) -> None:
+    """Check the numbers of labels, volumes and resources of a pod, because their processing is not interrupted.
+
+    Raises:
+        RequestError: 413, a number exceeds its limit.
+    """
+    for field, values, limit in (
+        ("metadata.labels", pod.metadata.labels, _MAX_LABELS),
+        ("spec.volumes", pod.spec.volumes, _MAX_VOLUMES),
+        ("spec.resources and those of containers", get_resource_names(pod.spec), MAX_RESOURCE_NAMES),
+    ):
+        if len(values) > limit:
+            raise RequestError(413, f"Pod.{field}: more than {limit}")
+
+
+def get_resource_names(spec: PodSpec) -> set[str]:
+    """Return the names of the resources that a pod requests or limits."""
+    names = set(spec.overhead)
+    for resources in (spec.resources, *(item.resources for item in (*spec.init_containers, *spec.containers))):
+        if resources is not None:
+            names.update(resources.requests, resources.limits)
+    return names
+
+
+def check_resource_names(field: str, names: Iterable[str], known_resources: Interner[str]) -> None:
+    """Check that the resources *names* are known, or that not many resources are known yet.
+
+    Raises:
+        RequestError: 413, there would be more than `MAX_RESOURCE_NAMES`.
+    """
+    new_count = sum(known_resources.get(name) is None for name in names)
+    if new_count and len(known_resources) + new_count > MAX_RESOURCE_NAMES:
+        raise RequestError(413, f"{field}: the requests have more than {MAX_RESOURCE_NAMES} different resources")
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,7 +13,7 @@ from extender.cycle.plugin_runtime import PluginRuntime
 from extender.extender_api.cooperative_iteration import iterate_cooperatively, let_other_tasks_run
 from extender.extender_api.node_list import NodeList
 from extender.extender_api.node_names import NodeNames, NodeRows
-from extender.extender_api.request_limits import RequestError
+from extender.extender_api.request_limits import RequestError, check_resource_names
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,9 +84,10 @@ async def add_requested_nodes(
         runtime: the runtime that runs the plugins on the hypothesis; it should not cache results.
 
     Raises:
-        RequestError: 400, a node has a value that cannot be parsed.
+        RequestError: 400, a node has a value that cannot be parsed; 413, the nodes have too many resources.
     """
     hypothesis = Hypothesis(snapshot)
+    hypothesis.fork_node_sets()
     hypothesis.index_only_images(_find_image_names(pod))
     cached_nodes = snapshot.nodes
     names = []
@@ -97,6 +98,8 @@ async def add_requested_nodes(
         if row is not None and (cached_nodes[row] is node or cached_nodes[row] == node):
             sent_node.node = cached_nodes[row]
             continue
+        resource_names = (name for name in node.status.allocatable if name != "pods")
+        check_resource_names(f"Nodes.items[{index}]", resource_names, snapshot.symbols.resources)
         try:
             hypothesis.add_or_update_node(node)
         except ValueError as error:

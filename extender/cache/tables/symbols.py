@@ -9,7 +9,7 @@ from typing import Any, TypeVar, cast
 from weakref import WeakValueDictionary
 
 from extender.api.kinds.node import Taint
-from extender.basics.intern import Interner
+from extender.basics.intern import Interner, InternerFork
 
 T = TypeVar("T")
 
@@ -53,6 +53,17 @@ class Symbols:
         self._pod_labels: WeakValueDictionary[object, PodLabels] = WeakValueDictionary()
         self._label_values: dict[str, Interner[str]] = {}
         self._memo: dict[Hashable, Any] = {}
+
+    def fork_node_sets(self) -> "Symbols":
+        """Return symbols whose new sets of taints and of features are not added to these symbols.
+
+        All other values are shared, because the ids of resources and labels are also those of pods.
+        """
+        child = object.__new__(Symbols)
+        child.resources, child._pod_labels, child._label_values = self.resources, self._pod_labels, self._label_values
+        child.taint_sets, child.feature_sets = InternerFork(self.taint_sets), InternerFork(self.feature_sets)
+        child._memo = {}
+        return child
 
     def get_or_create(self, key: Hashable, create: Callable[[], T]) -> T:
         """Return the cached value of *key*, or cache the result of *create*.

@@ -1,6 +1,6 @@
 """Interning: ids of values, and shared objects."""
 
-from extender.basics.intern import Interner, InternPool
+from extender.basics.intern import Interner, InternerFork, InternPool
 
 
 def make_pair(*numbers: int) -> tuple[int, ...]:
@@ -18,6 +18,16 @@ def test_ids_are_consecutive_and_equal_values_have_the_same_id() -> None:
 def test_get_does_not_add_a_value() -> None:
     interner = Interner(("cpu",))
     assert (interner.get("cpu"), interner.get("memory"), len(interner)) == (0, None, 1)
+
+
+def test_a_fork_and_its_original_do_not_get_values_of_each_other() -> None:
+    original = Interner(("cpu", "memory"))
+    fork = InternerFork(original)
+    assert [fork.intern(name) for name in ("gpu", "memory", "gpu")] == [2, 1, 2]
+    assert [original.intern(name) for name in ("disk", "gpu")] == [2, 3]
+    assert (list(fork), list(original)) == (["cpu", "memory", "gpu"], ["cpu", "memory", "disk", "gpu"])
+    assert (fork[1], fork[2], len(fork), fork.get("disk")) == ("memory", "gpu", 3, None)
+    assert fork.intern("disk") == 3
 
 
 def test_a_pool_returns_one_object_for_equal_values() -> None:

@@ -194,6 +194,12 @@ RULES_ERROR = (
     "262144 bytes"
 )
 VICTIM = b'{"UID":"u"}'
+POD_WITH = b'{"Pod":{"metadata":{%b},"spec":{%b}},"NodeNames":[]}'
+
+
+def make_fields(field: bytes, count: int) -> bytes:
+    """Return *count* fields or items of JSON, each with its number."""
+    return b",".join(field % number for number in range(count))
 
 
 @pytest.mark.parametrize(
@@ -215,6 +221,21 @@ VICTIM = b'{"UID":"u"}'
         ),
         (b'{"Pod":{"spec":{"tolerations":[%b]}},"NodeNames":[]}' % b",".join([b'{"key":"a"}'] * 1001), RULES_ERROR),
         (b'{"Pod":{"spec":{"nodeSelector":{"a":"%b"}}},"NodeNames":[]}' % (b"x" * 262_144), RULES_ERROR),
+        (POD_WITH % (b'"labels":{%b}' % make_fields(b'"k%d":"v"', 1001), b""), "Pod.metadata.labels: more than 1000"),
+        (
+            POD_WITH % (b"", b'"volumes":[%b]' % make_fields(b'{"name":"v%d"}', 1001)),
+            "Pod.spec.volumes: more than 1000",
+        ),
+        (
+            POD_WITH % (b"", b'"containers":[{"resources":{"limits":{%b}}}]' % make_fields(b'"a/r%d":"1"', 257)),
+            "Pod.spec.resources and those of containers: more than 256",
+        ),
+        (
+            POD_WITH % (b"", b'"overhead":{%b}' % make_fields(b'"a/r%d":"1"', 257)),
+            "Pod.spec.resources and those of containers: more than 256",
+        ),
+        (b"{%b}" % make_fields(b'"k%d":1', 1001), "the body: more than 1000 fields"),
+        (b'{"Pod":{},"Nodes":{%b}}' % make_fields(b'"k%d":1', 1001), "Nodes: more than 1000 fields"),
         (encode_like_go(BIG_POD), "Nodes.items[0]: more than 3145728 bytes"),
         (
             BIG_REQUEST,
@@ -230,6 +251,12 @@ VICTIM = b'{"UID":"u"}'
         "a pod of many objects",
         "many tolerations",
         "a big node selector",
+        "many labels",
+        "many volumes",
+        "many resources of a container",
+        "many resources of the overhead",
+        "many fields",
+        "many fields of the list of nodes",
         "a big node",
         "a big request",
     ],
@@ -254,12 +281,17 @@ def test_a_request_above_a_limit_is_rejected(body: bytes, error: str) -> None:
             "NodeNameToVictims: more than 2 nodes; --max-nodes sets the limit",
         ),
         (
+            "NodeNameToVictims",
+            b'{"n1":{},"n2":{},"n3":{},"n4":{}}',
+            "NodeNameToVictims: more than 3 fields",
+        ),
+        (
             "NodeNameToMetaVictims",
             b'{"n1":{"Pods":[%b]}}' % b",".join([b"{}"] * 200_001),
             "NodeNameToMetaVictims: more than 200000 JSON objects on one node",
         ),
     ],
-    ids=["victims", "nodes", "victims on one node"],
+    ids=["victims", "nodes", "many nodes", "victims on one node"],
 )
 def test_victims_above_a_limit_are_rejected(field: str, value: bytes, error: str) -> None:
     with pytest.raises(RequestError) as caught:

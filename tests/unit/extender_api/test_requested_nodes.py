@@ -69,3 +69,42 @@ def test_an_invalid_quantity_is_rejected_with_its_index() -> None:
     with pytest.raises(RequestError, match=r"Nodes\.items\[0\]\.status\.allocatable: ") as caught:
         run_now(add_requested_nodes(make_pod("web"), nodes, make_cluster().snapshot(), PluginRuntime()))
     assert caught.value.status == 400
+
+
+def make_nodes_with_resources(first: int, count: int) -> NodeList:
+    """Return a node with *count* resources, and with a taint and a feature of the number *first*."""
+    resources = {"pods": "10", **{f"example.com/r{number}": "1" for number in range(first, first + count)}}
+    taint = {"key": f"t{first}", "effect": "NoSchedule"}
+    return decode_nodes(
+        {
+            "metadata": {"name": "n1"},
+            "spec": {"taints": [taint]},
+            "status": {"allocatable": resources, "declaredFeatures": [f"f{first}"]},
+        }
+    )
+
+
+def test_nodes_of_many_requests_have_at_most_256_resources_together() -> None:
+    snapshot = make_cluster().snapshot()
+    for first in range(0, 250, 50):
+        run_now(add_requested_nodes(make_pod("web"), make_nodes_with_resources(first, 50), snapshot, PluginRuntime()))
+    with pytest.raises(RequestError) as caught:
+        run_now(add_requested_nodes(make_pod("web"), make_nodes_with_resources(250, 4), snapshot, PluginRuntime()))
+    assert (caught.value.status, caught.value.message) == (
+        413,
+        "Nodes.items[0]: the requests have more than 256 different resources",
+    )
+    run_now(add_requested_nodes(make_pod("web"), make_nodes_with_resources(0, 250), snapshot, PluginRuntime()))
+    assert len(snapshot.symbols.resources) == 253
+
+
+def test_taints_and_features_of_requested_nodes_are_not_retained() -> None:
+    snapshot = make_cluster(make_node("n0", taints=[{"key": "a", "effect": "NoSchedule"}])).snapshot()
+    symbols = snapshot.symbols
+    for number in range(3):
+        nodes = make_nodes_with_resources(number, 1)
+        requested = run_now(add_requested_nodes(make_pod("web"), nodes, snapshot, PluginRuntime()))
+        sets = requested.snapshot.symbols
+        assert [[taint.key for taint in taints] for taints in sets.taint_sets] == [[], ["a"], [f"t{number}"]]
+        assert list(sets.feature_sets) == [frozenset(), frozenset({f"f{number}"})]
+    assert (len(symbols.taint_sets), len(symbols.feature_sets)) == (2, 1)

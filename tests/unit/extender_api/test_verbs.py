@@ -10,7 +10,7 @@ from extender.cache.cache import Cache
 from extender.cycle.plugin_runtime import PluginRuntime
 from extender.extender_api.failed_nodes import UNKNOWN_NODE
 from extender.extender_api.node_names import NodeNames
-from extender.extender_api.payloads import ExtenderArgs, RequestError, decode_args
+from extender.extender_api.payloads import ExtenderArgs, PreemptionArgs, RequestError, decode_args
 from extender.extender_api.score_scaling import ScoreRange
 from extender.extender_api.verbs import NO_NODES_MESSAGE, PodPreparer, Verbs
 from extender.framework.profiles import Profile
@@ -202,6 +202,24 @@ def test_an_invalid_pod_is_rejected_with_its_field() -> None:
 def test_an_amount_beyond_64_bits_is_only_a_large_amount() -> None:
     huge = ExtenderArgs(make_pod("huge", requests={"cpu": 2**70}), names=NodeNames(["n1"]))
     assert run_now(make_verbs(AcceptingFilter()).filter(huge)).node_names == ["n1"]
+
+
+@pytest.mark.parametrize("verb", ["filter", "prioritize", "preempt"])
+def test_a_pod_with_a_new_resource_is_rejected_if_256_are_known(verb: str) -> None:
+    tested_verbs = make_verbs()
+    resources = tested_verbs.cache.snapshot().symbols.resources
+    for number in range(253):
+        resources.intern(f"example.com/r{number}")
+    pods = [make_pod("web", requests={f"example.com/r{number}": "1"}) for number in (252, 253)]
+    known, new = (
+        PreemptionArgs(pod, {}) if verb == "preempt" else ExtenderArgs(pod, names=NodeNames(["n1"])) for pod in pods
+    )
+    run_now(getattr(tested_verbs, verb)(known))
+    with pytest.raises(RequestError) as caught:
+        run_now(getattr(tested_verbs, verb)(new))
+    message = "Pod.spec: the requests have more than 256 different resources"
+    assert (caught.value.status, caught.value.message) == (413, message)
+    assert len(resources) == 256
 
 
 def test_the_best_node_comes_first_and_ties_keep_the_order_of_the_request() -> None:

@@ -68,6 +68,13 @@ FIGURES: Final[dict[str, dict[str, tuple[Any, Any]]]] = {
         "200,000 JSON objects": (request_limits._MAX_JSON_OBJECTS_ON_NODE, 200_000),
     },
     "Scheduling rules of a pod of a request": {"1,000 fields and 256 KiB": (_RULES, (1000, 256 * KIB))},
+    "Labels; volumes; resources of a pod of a request": {
+        "1,000;": (request_limits._MAX_LABELS, 1000),
+        "1,000; 256": (request_limits._MAX_VOLUMES, 1000),
+        "256": (request_limits.MAX_RESOURCE_NAMES, 256),
+    },
+    "Resources that requests add to those of the cluster": {"256": (request_limits.MAX_RESOURCE_NAMES, 256)},
+    "Fields of a request, or of its list of nodes": {"1,000": (json_parts.MAX_FIELDS, 1000)},
     "JSON that is decoded in one call": {"16 MiB": (json_parts.MAX_DECODE_BYTES, 16 * MIB)},
     "Part of a response that is written at once": {"256 KiB": (http_protocol._MAX_BUFFERED_BYTES, 256 * KIB)},
     "Time before other tasks run, in loops over nodes or victims": {
@@ -77,7 +84,7 @@ FIGURES: Final[dict[str, dict[str, tuple[Any, Any]]]] = {
         "16 MiB": (_CACHES.pods._max_bytes, 16 * MIB),
         "256 MiB": (_CACHES.nodes._max_bytes, 256 * MIB),
         "32 MiB": (node_names._MAX_RECENT_BYTES, 32 * MIB),
-        "16 lists": (node_names._MAX_RECENT_LISTS, 16),
+        "64 lists": (node_names._MAX_RECENT_LISTS, 64),
     },
     "Log of decisions": {
         "64 MiB": (DecisionLog().max_bytes, 64 * MIB),
@@ -166,6 +173,7 @@ FIGURES: Final[dict[str, dict[str, tuple[Any, Any]]]] = {
 ROWS_WITHOUT_CONSTANT: Final = {
     "Memory of a connection before authentication",
     "Images of whole nodes that are indexed",
+    "Taints and features of whole nodes",
     "CPU time and memory of any request",
     "Duplicate YAML key in a recorded cluster",
     "Devices, sockets",
