@@ -1,7 +1,7 @@
 """The ASGI application of one verb.
 
-It is the endpoint of a Starlette route, because a scheduler waits for each response: FastAPI's own route with
-dependencies takes a fifth of a millisecond more (docs/decisions/0005-http-path-for-verbs.md).
+A middleware calls it without a search for a route, because a scheduler waits for each response: FastAPI's own route
+with dependencies takes a fifth of a millisecond more (docs/decisions/0005-http-path-for-verbs.md).
 """
 
 import re

@@ -6,9 +6,11 @@ from dataclasses import asdict, dataclass, field
 from functools import partial
 from typing import Any
 
-from fastapi import FastAPI, Response
+from fastapi import FastAPI, Request, Response
+from starlette.exceptions import HTTPException
 from starlette.responses import PlainTextResponse
-from starlette.routing import BaseRoute, Route
+from starlette.routing import Route
+from starlette.types import ASGIApp, Receive, Scope, Send
 
 from extender import __version__
 from extender.extender_api.bind import BindVerb
@@ -78,6 +80,31 @@ class ExtenderService:
         return handler
 
 
+@dataclass(frozen=True, slots=True)
+class _VerbMiddleware:
+    """Calls the endpoint of a verb without searching its route, which a request for another path or method reaches.
+
+    Attributes:
+        app: the next application.
+        endpoints: the endpoints by path.
+    """
+
+    app: ASGIApp
+    endpoints: Mapping[str, VerbEndpoint]
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Serve one request."""
+        endpoint = self.endpoints.get(scope["path"]) if scope["type"] == "http" and scope["method"] == "POST" else None
+        if endpoint is None:
+            await self.app(scope, receive, send)
+            return
+        try:
+            await endpoint(scope, receive, send)
+        except HTTPException as error:
+            response = await EXCEPTION_HANDLERS[HTTPException](Request(scope), error)
+            await response(scope, receive, send)
+
+
 def new_app(service: ExtenderService) -> FastAPI:
     """Return the ASGI application. Verbs run on the event loop itself, because a decision takes only milliseconds."""
     app = FastAPI(
@@ -120,10 +147,10 @@ def add_verb_routes(app: FastAPI, service: ExtenderService) -> None:
         "preempt": (partial(decode_preemption_args, limits=limits), WHOLE_PODS_PATTERN),
         "bind": (decode_binding_args, None),
     }
-    routes: list[BaseRoute] = []
+    endpoints: dict[str, VerbEndpoint] = {}
     for verb, path in service.served_paths.items():
         decode_request, whole_objects_pattern = requests[verb]
-        endpoint = VerbEndpoint(
+        endpoints[path] = VerbEndpoint(
             verb,
             decode_request,
             partial(service.get_handler, verb),
@@ -133,8 +160,10 @@ def add_verb_routes(app: FastAPI, service: ExtenderService) -> None:
             service.request_metrics,
             changes_cluster=verb == "bind" or (verb == "filter" and service.verbs.assumptions is not None),
         )
-        routes.append(Route(path, endpoint, methods=["POST"], name=verb))
-    app.router.routes[:0] = routes
+    app.router.routes[:0] = [
+        Route(path, endpoint, methods=["POST"], name=endpoint.name) for path, endpoint in endpoints.items()
+    ]
+    app.add_middleware(_VerbMiddleware, endpoints=endpoints)
 
 
 def _add_verbs_to_openapi(app: FastAPI, service: ExtenderService) -> None:
