@@ -111,9 +111,12 @@ class PodGroupOutcome:
                 if group_message
                 else "    the group is scheduled without this pod"
             )
-        shortfall_lines = self.shortfall.format_lines() if self.shortfall is not None else []
-        shortfall_lines += self.tree.format_lines() if self.tree is not None and not self.is_scheduled else []
-        return [*lines, f"    message of the pod: {self.message}", *shortfall_lines]
+        return [*lines, f"    message of the pod: {self.message}", *self.format_shortfall_lines()]
+
+    def format_shortfall_lines(self) -> list[str]:
+        """Return what the group lacks as text, and the groups of its tree if it waits; empty if it lacks nothing."""
+        lines = self.shortfall.format_lines() if self.shortfall is not None else []
+        return lines + (self.tree.format_lines() if self.tree is not None and not self.is_scheduled else [])
 
     def to_values(self) -> dict[str, Any]:
         """Return the outcome as plain values, always with the same keys."""

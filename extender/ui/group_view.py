@@ -114,9 +114,7 @@ def _describe_state(
 
 
 def _list_shortfall_lines(outcome: PodGroupOutcome | None) -> tuple[str, ...]:
-    if outcome is None or outcome.shortfall is None:
-        return ()
-    return tuple(line.removeprefix("    ") for line in outcome.shortfall.format_lines())
+    return tuple(line.removeprefix("    ") for line in outcome.format_shortfall_lines()) if outcome is not None else ()
 
 
 def _list_members(members: PodGroupMembers, outcome: PodGroupOutcome | None) -> tuple[GroupMember, ...]:

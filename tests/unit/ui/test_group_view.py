@@ -4,11 +4,11 @@ from typing import Any
 
 from extender.app import wiring
 from extender.config.feature_gates import FeatureGates
-from extender.config.releases import RELEASE_1_36
+from extender.config.releases import RELEASE_1_36, RELEASE_1_37
 from extender.ui.group_view import GroupMember, GroupView, make_group_view
 from extender.ui.live_source import LiveSource
 from tests.build import make_cluster, make_node
-from tests.pod_group_builders import make_group_member, make_pod_group
+from tests.pod_group_builders import make_child_group, make_composite_group, make_group_member, make_pod_group
 
 KEY = "default/ring"
 CPU = {"cpu": "1"}
@@ -77,3 +77,26 @@ def test_members_without_their_object_say_so_and_an_unknown_group_has_no_page() 
     assert result.policy == "There is no PodGroup object of this name."
     assert result.headline == "0 of 1 pod placed; a PreEnqueue plugin does not allow a pending member"
     assert view("4") is None
+
+
+def test_a_group_of_a_tree_shows_the_groups_of_the_tree() -> None:
+    gate_names = ("GenericWorkload", "TopologyAwareWorkloadScheduling", "CompositePodGroup")
+    gates = FeatureGates(dict.fromkeys(gate_names, True), RELEASE_1_37)
+    groups = (
+        make_composite_group(min_group_count=2),
+        make_child_group("x", min_count=1),
+        make_child_group("y", min_count=2),
+    )
+    pods = [make_group_member(name, group=name[0], requests=CPU) for name in ("x1", "y1", "y2")]
+    cache = make_cluster(make_node("n1", allocatable={"cpu": "2", "pods": "9"}), *groups, *pods, gates=gates)
+    profiles = wiring.build_setup(gates=gates).profiles
+    result = make_group_view(LiveSource("a", cache, lambda: profiles, wiring.make_runtime, lambda: 0.0), "default/y")
+    assert result is not None
+    assert (result.state, result.headline) == ("waits", "0 of 2 pods placed")
+    lines = [line.partition(":")[0] for line in result.shortfall_lines]
+    assert lines == [
+        "the groups of the tree",
+        "  composite pod group default/root needs 2 of 2 child groups",
+        "    pod group default/x needs 1 of 1 pod",
+        "    pod group default/y needs 2 of 2 pods",
+    ]
