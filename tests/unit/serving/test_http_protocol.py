@@ -17,12 +17,17 @@ GET = b"GET / HTTP/1.1\r\nHost: x\r\n"
 
 
 async def app(scope: Any, receive: Any, send: Any) -> None:
-    """Return as many bytes as the path has, or very many, or as many as there are headers after the body."""
+    """Return as many bytes as the path has, or very many, or as many as there are headers after the body.
+
+    For the path `/client`, return as many bytes as the number of the client's port has bits.
+    """
     size = BIG if scope["path"] == "/big" else len(scope["path"])
     if scope["path"] == "/headers":
         while (await receive()).get("more_body"):
             pass
         size = len(scope["headers"])
+    if scope["path"] == "/client":
+        size = scope["client"][1].bit_length()
     await send({"type": "http.response.start", "status": 200, "headers": [(b"content-length", b"%d" % size)]})
     await send({"type": "http.response.body", "body": b"x" * size})
 
@@ -72,6 +77,13 @@ def test_a_short_response_is_one_write(port: int, monkeypatch: pytest.MonkeyPatc
         answer = rest(connection)
     assert answer.endswith(b"\r\n\r\nxxxxx")
     assert [piece for piece in written if piece] == [answer]
+
+
+def test_a_header_does_not_replace_the_address_of_the_client(port: int) -> None:
+    with connected(port) as connection:
+        head = b"GET /client HTTP/1.1\r\nHost: x\r\nX-Forwarded-For: 10.1.2.3\r\nConnection: close\r\n\r\n"
+        connection.sendall(head)
+        assert rest(connection).endswith(b"\r\n\r\n" + b"x" * connection.getsockname()[1].bit_length())
 
 
 def test_a_client_that_never_reads_is_disconnected(port: int, monkeypatch: pytest.MonkeyPatch) -> None:
