@@ -37,7 +37,7 @@ _BYTES_PER_JSON_BYTE, _BYTES_PER_NAME = 5, 300
 _STRING_OVERHEAD = 64
 """Bytes of a str or bytes object without its characters, which are nearly always ASCII."""
 
-_MAX_PARTS = 8
+_MAX_PARTS = 16
 """Limit of the parts of a joined list. More parts take as much time as decoding the list."""
 
 _SHORT_PART = 256

@@ -85,7 +85,7 @@ JOINED_LISTS = {
     "the middle of a list": ["a2", "a3"],
     "the end of a list and the start of the next one": ["a3", "a4", "b1", "b2"],
     "parts in another order, one of them twice": ["b2", "b3", "a1", "b2", "b3"],
-    "eight parts": ["a1", "a3", "a1", "a3", "a1", "a3", "a1", "a3"],
+    "sixteen parts": ["a1", "a3"] * 8,
 }
 
 
@@ -106,7 +106,7 @@ DECODED_LISTS = {
     "a longer name": b'["a11"]',
     "whitespace": b'["a1", "a2"]',
     "an empty list": b"[]",
-    "nine parts": b'["a1","a1","a1","a1","a1","a1","a1","a1","a1"]',
+    "seventeen parts": b"[" + b'"a1",' * 16 + b'"a1"]',
 }
 
 
