@@ -26,6 +26,7 @@ def make_gauge_sources(scheduler: StandaloneScheduler) -> GaugeSources:
     """Return the sources of the gauges that are computed when metrics are scraped."""
     return GaugeSources(
         pending_pods=scheduler.queue.count_pending_pods,
+        queued_entities=scheduler.queue.count_entities,
         cache_sizes=lambda: count_cached_objects(scheduler),
         unschedulable_pods=lambda: count_unschedulable_pods(scheduler),
         in_flight_events=lambda: count_in_flight_events(scheduler),

@@ -49,6 +49,7 @@ class GaugeSources:
 
     Attributes:
         pending_pods: the numbers of pending pods by queue.
+        queued_entities: the numbers of queued pods without a group, and of queued groups, by (queue, type).
         cache_sizes: the numbers of cached objects by type: `nodes`, `pods` and `assumed_pods`.
         unschedulable_pods: the numbers of unschedulable pods by (plugin, profile).
         in_flight_events: the numbers of in-flight events by event label; `PodPopped`: in-flight pods.
@@ -60,6 +61,7 @@ class GaugeSources:
     """
 
     pending_pods: Callable[[], Mapping[str, int]]
+    queued_entities: Callable[[], Mapping[tuple[str, str], int]]
     cache_sizes: Callable[[], Mapping[str, int]]
     unschedulable_pods: Callable[[], Mapping[tuple[str, str], int]]
     in_flight_events: Callable[[], Mapping[str, int]]
@@ -213,15 +215,15 @@ class SchedulerMetrics(ClientMetrics):
 
     # -- queue and event handlers
 
-    def count_queue_move(self, queue: str, event: str) -> None:
-        """Count a pod added to a queue.
+    def count_queue_move(self, queue: str, event: str, pod_count: int, entity_type: str) -> None:
+        """Count the pods of an entity that was added to a queue, and the entity if it has a type.
 
         Source: pkg/scheduler/metrics/metrics.go, SchedulerQueueIncomingPods (1.36), SchedulerQueueIncomingEntities
         (1.37).
         """
-        self._families.increment("scheduler_queue_incoming_pods_total", queue, event)
-        if _INCOMING_ENTITIES in self._families:
-            self._families.increment(_INCOMING_ENTITIES, queue, event, "pod")
+        self._families.increment("scheduler_queue_incoming_pods_total", queue, event, by=pod_count)
+        if entity_type and _INCOMING_ENTITIES in self._families:
+            self._families.increment(_INCOMING_ENTITIES, queue, event, entity_type)
 
     def observe_queueing_hint(self, plugin: str, event: str, hint: str, seconds: float) -> None:
         """Observe a queueing hint call.
@@ -310,7 +312,7 @@ class SchedulerMetrics(ClientMetrics):
         ):
             set_gauges(name, {(label,): value for label, value in values.items()})
         if _QUEUED_ENTITIES in self._families:
-            set_gauges(_QUEUED_ENTITIES, {(queue, "pod"): count for queue, count in sources.pending_pods().items()})
+            set_gauges(_QUEUED_ENTITIES, {(*key,): count for key, count in sources.queued_entities().items()})
         set_gauges(
             "scheduler_unschedulable_pods", {(*key,): count for key, count in sources.unschedulable_pods().items()}
         )

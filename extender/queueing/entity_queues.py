@@ -5,7 +5,7 @@ PriorityQueue.runPreEnqueuePlugins (1.37).
 """
 
 from collections.abc import Callable, Iterator, Mapping
-from typing import Any
+from typing import Any, Final
 
 from extender.basics.heap import KeyedHeap
 from extender.cache.pod_info import PodInfo
@@ -14,7 +14,7 @@ from extender.framework.profiles import Profile
 from extender.framework.status import Status
 from extender.queueing.backoff_queue import BackoffQueue
 from extender.queueing.queue_settings import QueueSettings
-from extender.queueing.queued_pod_group_info import QueuedEntity
+from extender.queueing.queued_pod_group_info import QueuedEntity, get_entity_type
 from extender.queueing.queued_pod_info import QueuedPodInfo
 from extender.queueing.queueing_hints import QueueingHints, QueueingStrategy
 
@@ -26,11 +26,21 @@ The second argument is the name of the plugin to run first, or "".
 Source: pkg/scheduler/backend/queue/scheduling_queue.go, PriorityQueue.runPreEnqueuePlugins (1.36).
 """
 
-MoveObserver = Callable[[str, str], None]
-"""Called with the queue to which a pod was added (active, backoff, unschedulable), and the label of the event.
+MoveObserver = Callable[[str, str, int, str], None]
+"""Called with the queue to which an entity was added (active, backoff, unschedulable), the label of the event, the
+number of its pods, and the type of the entity (see `get_entity_type`).
 
-Source: pkg/scheduler/metrics/metrics.go, SchedulerQueueIncomingPods (1.36).
+The type is empty if the entity is requeued by a strategy into the queue of that strategy. Upstream then counts the pods
+but not the entity.
+
+Source: pkg/scheduler/backend/queue/scheduling_queue.go, recordIncomingEntitiesMetrics (1.37).
 """
+
+_QUEUE_OF_STRATEGY: Final = {
+    QueueingStrategy.IMMEDIATELY: "active",
+    QueueingStrategy.AFTER_BACKOFF: "backoff",
+    QueueingStrategy.SKIP: "unschedulable",
+}
 
 
 class EntityQueues:
@@ -117,15 +127,20 @@ class EntityQueues:
         Source: pkg/scheduler/backend/queue/scheduling_queue.go, PriorityQueue.requeuePodWithQueueingStrategy (1.36).
         """
         if strategy is QueueingStrategy.SKIP:
-            self._add_to_unschedulable_entities(entity, event_label)
+            self._add_to_unschedulable_entities(entity, event_label, strategy)
             return False
         if strategy is QueueingStrategy.AFTER_BACKOFF and self.backoff_q.is_pod_backing_off(entity, now):
-            return self.move_to_backoff_q(entity, event_label)
-        return self.move_to_active_q(entity, event_label, now)
+            return self.move_to_backoff_q(entity, event_label, strategy)
+        return self.move_to_active_q(entity, event_label, now, strategy=strategy)
 
-    def move_to_backoff_q(self, entity: QueuedEntity, event_label: str) -> bool:
-        """Move *entity* to the backoff queue unless a PreEnqueue plugin gates it; return whether it was moved."""
-        if self.settings.pop_from_backoff_q and not self._passes_pre_enqueue(entity, event_label):
+    def move_to_backoff_q(
+        self, entity: QueuedEntity, event_label: str, strategy: QueueingStrategy | None = None
+    ) -> bool:
+        """Move *entity* to the backoff queue unless a PreEnqueue plugin gates it; return whether it was moved.
+
+        *strategy* is the strategy by which the entity is requeued, if there is one.
+        """
+        if self.settings.pop_from_backoff_q and not self._passes_pre_enqueue(entity, event_label, strategy):
             return False
         self.unschedulable_entities.pop(entity.key, None)
         is_held = (
@@ -135,18 +150,29 @@ class EntityQueues:
             and not entity.pod_info.spec.node_name
         )
         self.backoff_q.add_or_update(entity, hold_until_event=is_held)
-        self.observe_move("backoff", entity, event_label)
+        self.observe_move("backoff", entity, event_label, strategy)
         return True
 
     def move_to_active_q(
-        self, entity: QueuedEntity, event_label: str, now: float, *, passed_pre_enqueue: bool = False
+        self,
+        entity: QueuedEntity,
+        event_label: str,
+        now: float,
+        *,
+        strategy: QueueingStrategy | None = None,
+        passed_pre_enqueue: bool = False,
     ) -> bool:
         """Move *entity* to the active queue unless a PreEnqueue plugin gates it; return whether it was moved.
 
-        *passed_pre_enqueue* means that the plugins already ran when the entity entered the backoff queue.
+        Args:
+            entity: the entity.
+            event_label: the label of the event that causes the move.
+            now: the time in seconds.
+            strategy: the strategy by which the entity is requeued, if there is one.
+            passed_pre_enqueue: whether the plugins already ran when the entity entered the backoff queue.
         """
         skip_pre_enqueue = passed_pre_enqueue and self.settings.pop_from_backoff_q
-        if not skip_pre_enqueue and not self._passes_pre_enqueue(entity, event_label):
+        if not skip_pre_enqueue and not self._passes_pre_enqueue(entity, event_label, strategy):
             return False
         self.unschedulable_entities.pop(entity.key, None)
         self.backoff_q.remove(entity.key)
@@ -154,10 +180,10 @@ class EntityQueues:
             if queued.initial_attempt_timestamp is None:
                 queued.initial_attempt_timestamp = now
         self.active_q.add_or_update(entity)
-        self.observe_move("active", entity, event_label)
+        self.observe_move("active", entity, event_label, strategy)
         return True
 
-    def _passes_pre_enqueue(self, entity: QueuedEntity, event_label: str) -> bool:
+    def _passes_pre_enqueue(self, entity: QueuedEntity, event_label: str, strategy: QueueingStrategy | None) -> bool:
         """Return whether no PreEnqueue plugin gates a pod of *entity*; else add it to the unschedulable entities.
 
         Source: pkg/scheduler/backend/queue/scheduling_queue.go, PriorityQueue.runPreEnqueuePlugins (1.37).
@@ -179,16 +205,20 @@ class EntityQueues:
         if self.release.reevaluates_gated_pods:
             for queued in (entity, *entity.pods):
                 queued.was_flushed_from_unschedulable = False
-        self._add_to_unschedulable_entities(entity, event_label)
+        self._add_to_unschedulable_entities(entity, event_label, strategy)
         return False
 
-    def _add_to_unschedulable_entities(self, entity: QueuedEntity, event_label: str) -> None:
+    def _add_to_unschedulable_entities(
+        self, entity: QueuedEntity, event_label: str, strategy: QueueingStrategy | None
+    ) -> None:
         if entity.key not in self.unschedulable_entities:
             self.unschedulable_entities[entity.key] = entity
-            self.observe_move("unschedulable", entity, event_label)
+            self.observe_move("unschedulable", entity, event_label, strategy)
 
-    def observe_move(self, queue: str, entity: QueuedEntity, event_label: str) -> None:
-        """Report that *entity* was added to a queue."""
+    def observe_move(
+        self, queue: str, entity: QueuedEntity, event_label: str, strategy: QueueingStrategy | None = None
+    ) -> None:
+        """Report that *entity* was added to a queue, by *strategy* if it is requeued by one."""
         if self._on_move:
-            for _ in entity.pods:
-                self._on_move(queue, event_label)
+            is_counted = strategy is None or _QUEUE_OF_STRATEGY[strategy] != queue
+            self._on_move(queue, event_label, len(entity.pods), get_entity_type(entity) if is_counted else "")

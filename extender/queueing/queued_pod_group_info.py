@@ -58,6 +58,14 @@ QueuedEntity: TypeAlias = QueuedPodInfo | QueuedPodGroupInfo
 """What the queue orders and pops."""
 
 
+def get_entity_type(entity: QueuedEntity) -> str:
+    """Return the type of *entity* in metrics: pod or podgroup, also for a composite pod group.
+
+    Source: pkg/scheduler/metrics/metric_recorder.go, EntityToLabel (1.37).
+    """
+    return "pod" if isinstance(entity, QueuedPodInfo) else "podgroup"
+
+
 def make_queue_key(group_key: GroupKey) -> str:
     """Return the key in the queue of the group *group_key*."""
     return str(group_key)

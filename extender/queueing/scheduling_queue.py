@@ -14,7 +14,7 @@ from extender.framework.profiles import Profile
 from extender.queueing.entity_queues import EntityQueues, MoveObserver, PreEnqueueRunner
 from extender.queueing.in_flight_events import InFlightEvents
 from extender.queueing.queue_settings import QueueSettings
-from extender.queueing.queued_pod_group_info import QueuedEntity, QueuedPodGroupInfo
+from extender.queueing.queued_pod_group_info import QueuedEntity, QueuedPodGroupInfo, get_entity_type
 from extender.queueing.queued_pod_info import QueuedPodInfo
 from extender.queueing.queueing_hints import (
     PreQueueingHintObserver,
@@ -63,7 +63,7 @@ class SchedulingQueue:
             settings: durations and gates.
             on_hint: called after every queueing hint.
             on_pre_hint: called after every pre-queueing hint.
-            on_move: called for every pod that is added to a queue.
+            on_move: called for every entity that is added to a queue.
         """
         hints = QueueingHints(profiles, on_hint, on_pre_hint)
         self._queues = EntityQueues(profiles, run_pre_enqueue, settings, hints, on_move)
@@ -101,7 +101,7 @@ class SchedulingQueue:
         Source: pkg/scheduler/metrics/metrics.go, queuedEntities (1.37).
         """
         return {
-            (queue, kind): sum(isinstance(entity, QueuedPodGroupInfo) == (kind == "podgroup") for entity in entities)
+            (queue, kind): sum(get_entity_type(entity) == kind for entity in entities)
             for queue, entities in self._queues.list_by_queue().items()
             for kind in ("pod", "podgroup")
         }

@@ -67,20 +67,26 @@ def test_the_page_of_1_37_has_the_new_series() -> None:
     metrics.set_sources(
         BuildInfo("1.37.2", "CPython", "3.13", "linux/amd64", {}),
         GaugeSources(
-            pending_pods=lambda: {"active": 1, "gated": 2},
+            pending_pods=lambda: {"active": 4, "gated": 2},
+            queued_entities=lambda: {("active", "podgroup"): 1, ("gated", "pod"): 2},
             cache_sizes=dict,
             unschedulable_pods=dict,
             in_flight_events=dict,
             running_tasks=dict,
         ),
     )
-    metrics.count_queue_move("active", "UnscheduledPodAdd")
+    metrics.count_queue_move("active", "UnscheduledPodAdd", 3, "podgroup")
+    metrics.count_queue_move("active", "UnscheduledPodAdd", 1, "")
     metrics.count_claim_creation(succeeded=True)
     lines = metrics.render().decode().splitlines()
 
     assert 'scheduler_queued_entities{queue="gated",type="pod"} 2.0' in lines
-    assert 'scheduler_queue_incoming_pods_total{event="UnscheduledPodAdd",queue="active"} 1.0' in lines
-    assert 'scheduler_queue_incoming_entities_total{event="UnscheduledPodAdd",queue="active",type="pod"} 1.0' in lines
+    assert 'scheduler_queue_incoming_pods_total{event="UnscheduledPodAdd",queue="active"} 4.0' in lines
+    family = "scheduler_queue_incoming_entities_total"
+    assert [line for line in lines if line.startswith(f"{family}{{")] == [
+        f'{family}{{event="UnscheduledPodAdd",queue="active",type="podgroup"}} 1.0'
+    ]
+    assert 'scheduler_queued_entities{queue="active",type="podgroup"} 1.0' in lines
     assert (
         "dynamic_resource_allocation_resourceclaim_creates_total"
         '{admin_access="false",owner_api_group="",owner_api_kind="Pod",status="success"} 1.0'
@@ -152,7 +158,7 @@ def test_preemptions_and_placements_of_1_37_are_exposed(record: Callable[[Schedu
 
 def test_the_page_of_1_36_has_no_series_of_1_37() -> None:
     metrics = make_metrics(RELEASE_1_36)
-    metrics.count_queue_move("active", "UnschedulablePodAdd")
+    metrics.count_queue_move("active", "UnschedulablePodAdd", 1, "pod")
     metrics.count_claim_creation(succeeded=False)
     page = metrics.render().decode()
 

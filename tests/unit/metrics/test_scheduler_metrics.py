@@ -69,7 +69,7 @@ def exposed_lines(metrics: SchedulerMetrics) -> set[str]:
             'scheduler_preemption_goroutines_execution_total{result="error"} 1.0',
         ),
         (
-            lambda metrics: metrics.count_queue_move("backoff", "NodeAdd"),
+            lambda metrics: metrics.count_queue_move("backoff", "NodeAdd", 1, "pod"),
             'scheduler_queue_incoming_pods_total{event="NodeAdd",queue="backoff"} 1.0',
         ),
         (
@@ -122,6 +122,7 @@ def test_gauges_are_read_at_rendering_and_missing_label_values_are_zero() -> Non
     rejected = {("NodeAffinity", "a"): 2, ("NodePorts", "a"): 1}
     sources = GaugeSources(
         pending_pods=lambda: {"active": 1, "gated": 2},
+        queued_entities=dict,
         cache_sizes=lambda: {"nodes": 3},
         unschedulable_pods=lambda: rejected,
         in_flight_events=lambda: {"PodPopped": 4},

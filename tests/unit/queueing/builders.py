@@ -36,6 +36,7 @@ class QueueHarness:
         gated: names of the pods that PreEnqueue of NodeAdd gates.
         node_add_plugin: the plugin NodeAdd.
         moves: the observed moves: queue and event label.
+        counted_entities: the moves that count as incoming entities: queue, event label and type.
         settings: of the queue.
         release: of the profile.
     """
@@ -43,6 +44,7 @@ class QueueHarness:
     gated: set[str] = field(default_factory=set)
     node_add_plugin: NodeAddPlugin = field(default_factory=lambda: NodeAddPlugin("NodeAdd"))
     moves: list[tuple[str, str]] = field(default_factory=list)
+    counted_entities: list[tuple[str, str, str]] = field(default_factory=list)
     settings: QueueSettings = field(default_factory=QueueSettings)
     release: Release = RELEASE_1_36
 
@@ -52,12 +54,17 @@ class QueueHarness:
             {"default-scheduler": profile},
             self.run_pre_enqueue,
             self.settings,
-            on_move=lambda *move: self.moves.append(move),
+            on_move=self.observe_move,
         )
 
     def run_pre_enqueue(self, pod_info: PodInfo, _gating_plugin: str) -> Status | None:
         gated = pod_info.pod.metadata.name in self.gated
         return unresolvable_status("closed").with_plugin("NodeAdd") if gated else None
+
+    def observe_move(self, queue: str, event: str, _pod_count: int, entity_type: str) -> None:
+        self.moves.append((queue, event))
+        if entity_type:
+            self.counted_entities.append((queue, event, entity_type))
 
     def queue_of(self, pod: Pod) -> str:
         queues = {queue: count for queue, count in self.queue.count_pending_pods().items() if count}

@@ -69,6 +69,7 @@ def test_a_group_is_popped_once_with_all_its_members() -> None:
     pods = add(harness, "ab")
     assert counts(harness) == {"active": 2}
     assert harness.queue.count_entities()["active", "podgroup"] == 1
+    assert harness.counted_entities == [("active", "UnscheduledPodAdd", "podgroup")]
     group = pop_group(harness)
     assert (group.group_key, names(group), group.attempts) == (("default", "ring", False), "ab", 1)
     assert [pod.metadata.uid in harness.queue.in_flight_events for pod in pods] == [True, True]

@@ -368,3 +368,29 @@ def test_all_queues_of_pods_are_counted_since_1_37() -> None:
     queue = QueueHarness(release=RELEASE_1_37).queue
     queues = ["active", "backoff", "gated", "incomplete", "pending", "unschedulable"]
     assert sorted(queue.count_pending_pods()) == queues
+
+
+@pytest.mark.parametrize(
+    ("rejectors", "queue"),
+    [
+        pytest.param({"NodeAdd"}, "unschedulable", id="rejected: the strategy is SKIP"),
+        pytest.param(set(), "backoff", id="an error: the strategy is AFTER_BACKOFF"),
+    ],
+)
+def test_an_entity_in_the_queue_of_its_strategy_is_not_counted(rejectors: set[str], queue: str) -> None:
+    """As upstream: the pod counts as incoming, the entity does not."""
+    harness = QueueHarness(release=RELEASE_1_37)
+    queued_pod = harness.add_and_pop(WEB)
+    assert harness.counted_entities == [("active", "UnscheduledPodAdd", "pod")]
+    queued_pod.unschedulable_plugins = rejectors
+    harness.queue.add_unschedulable_if_not_present(queued_pod, 100)
+    assert harness.moves == [("active", "UnscheduledPodAdd"), (queue, "ScheduleAttemptFailure")]
+    assert harness.counted_entities == [("active", "UnscheduledPodAdd", "pod")]
+
+
+def test_an_entity_that_moves_to_another_queue_is_counted() -> None:
+    harness = QueueHarness()
+    harness.add_and_reject(WEB, "NodeAdd")
+    harness.counted_entities.clear()
+    harness.queue.move_all_to_active_or_backoff_queue(NODE_ADD, 200)
+    assert harness.counted_entities == [("active", "NodeAdd", "pod")]
