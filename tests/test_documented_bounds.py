@@ -110,7 +110,10 @@ FIGURES: Final[dict[str, dict[str, tuple[Any, Any]]]] = {
         "256 MiB": (listwatch.MAX_PAGE_BYTES, 256 * MIB),
         "4 GiB": (listwatch.MAX_LIST_BYTES, 4 * GIB),
     },
-    "Pages of a list": {"100": (listwatch.MAX_EMPTY_PAGES, 100)},
+    "Objects and pages of a list": {
+        "1,000,000": (listwatch.MAX_LIST_OBJECTS, 1_000_000),
+        "100 pages": (listwatch.MAX_EMPTY_PAGES, 100),
+    },
     "Time until a binding without a response is settled": {
         "22 seconds": (writer.BIND_TIMEOUT + writer.ETCD_TIMEOUT, 22),
         "7 after": (writer.ETCD_TIMEOUT, 7),

@@ -33,8 +33,11 @@ MAX_PAGE_BYTES: Final = 256 << 20
 MAX_LIST_BYTES: Final = 4 << 30
 """Limit of all pages of a list: 600,000 pods of 7 KiB. It is also the limit of a list that is read in one page."""
 
+MAX_LIST_OBJECTS: Final = 1_000_000
+"""Limit of the objects of a list. The largest clusters have some hundred thousand pods."""
+
 MAX_EMPTY_PAGES: Final = 100
-"""Limit of consecutive pages without objects."""
+"""Limit of consecutive pages without a new object."""
 
 UNFINISHED_PODS: Final = "status.phase!=Succeeded,status.phase!=Failed"
 """The field selector for pods that use resources. Source: pkg/scheduler/scheduler.go, newPodInformer (1.36)."""
@@ -150,6 +153,7 @@ async def _list_pages(transport: Transport, list_watch: ListWatch[T], limit: int
             body = await next_page
             list_meta = _decode_list_meta(body, list_watch)
             page_check.check_size_and_token(len(body), list_meta.continue_)
+            previous_count = len(items) + unreadable_count
             if list_meta.continue_:
                 next_page = fetch_page(list_meta.continue_)
                 await asyncio.sleep(0)  # the next request is sent now, and served while this page is decoded
@@ -157,7 +161,7 @@ async def _list_pages(transport: Transport, list_watch: ListWatch[T], limit: int
             for item in page_items if list_watch.deduplicate is None else map(list_watch.deduplicate, page_items):
                 items[get_object_key(item)] = item
             unreadable_count += page_unreadable_count
-            page_check.check_object_count(len(page_items) + page_unreadable_count)
+            page_check.check_object_count(len(items) + unreadable_count, previous_count)
             if not list_meta.continue_:
                 return ObjectList(list_meta.resource_version, items, unreadable_count)
     finally:
@@ -186,16 +190,18 @@ class _PageCheck:
             raise InvalidResponseError(f"the list of {self.kind} does not end: the continue token does not change")
         self.previous_token = token
 
-    def check_object_count(self, count: int) -> None:
-        """Check the number of objects of a new page.
+    def check_object_count(self, count: int, previous_count: int) -> None:
+        """Check the number of objects of all pages after a new page; *previous_count* is the number before it.
 
         Raises:
-            InvalidResponseError: too many pages have no objects.
+            InvalidResponseError: there are too many objects, or too many pages without a new object.
         """
-        self.empty_page_count = 0 if count else self.empty_page_count + 1
+        if count > MAX_LIST_OBJECTS:
+            raise InvalidResponseError(f"the list of {self.kind} has more than {MAX_LIST_OBJECTS} objects")
+        self.empty_page_count = 0 if count > previous_count else self.empty_page_count + 1
         if self.empty_page_count > MAX_EMPTY_PAGES:
             raise InvalidResponseError(
-                f"the list of {self.kind} does not end: {self.empty_page_count} pages have no objects"
+                f"the list of {self.kind} does not end: {self.empty_page_count} pages have no new object"
             )
 
 

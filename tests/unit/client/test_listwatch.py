@@ -156,9 +156,18 @@ def test_a_list_with_a_repeated_continue_token_ends_with_an_error() -> None:
         list_pods(list_reply(5, make_pod("a", 1), more="t"), list_reply(5, make_pod("b", 2), more="t"))
 
 
-def test_a_list_with_too_many_empty_pages_ends_with_an_error() -> None:
-    pages = [list_reply(5, more=f"t{number}") for number in range(102)]
-    with pytest.raises(InvalidResponseError, match="the list of Pod does not end: 101 pages have no objects"):
+@pytest.mark.parametrize("pods", [[], [make_pod("a", 1)]], ids=["no pods", "the same pod"])
+def test_a_list_with_too_many_pages_without_a_new_object_ends_with_an_error(pods: list[Any]) -> None:
+    first_page = list_reply(5, make_pod("a", 1), more="first")
+    pages = [list_reply(5, *pods, more=f"t{number % 2}") for number in range(101)]
+    with pytest.raises(InvalidResponseError, match="the list of Pod does not end: 101 pages have no new object"):
+        list_pods(first_page, *pages)
+
+
+def test_a_list_of_too_many_objects_ends_with_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("extender.client.listwatch.MAX_LIST_OBJECTS", 10)
+    pages = [list_reply(5, make_pod(f"p{number}", 1), more=f"t{number}") for number in range(11)]
+    with pytest.raises(InvalidResponseError, match="the list of Pod has more than 10 objects"):
         list_pods(*pages)
 
 
