@@ -11,8 +11,8 @@ import asyncio
 import contextlib
 import logging
 import socket
-from collections.abc import AsyncIterator
-from typing import Final
+from collections.abc import AsyncIterator, Coroutine
+from typing import Any, Final
 from urllib.parse import urlsplit
 
 from extender import __version__
@@ -80,6 +80,8 @@ async def run(options: ScheduleOptions) -> int:
         try:
             certificate = _load_certificate(options)
             await _wait_for_api_server(scheduler, server, stopping)
+            if stopping.is_set():
+                return 0
             _log_start(options)
             async with _serve_diagnostics(options, scheduler, telemetry, listener, certificate):
                 return await scheduler.run(stopping)
@@ -100,8 +102,13 @@ async def _wait_for_api_server(scheduler: StandaloneScheduler, server: str, stop
     while not stopping.is_set():
         try:
             timeout = max(deadline - get_time(), _RETRY_SECONDS)
-            version = await scheduler.transport.call(Request("GET", "/version", timeout=timeout))
-            warn_about_other_release(version, scheduler.setup.gates.release)
+            version = await _call_until_stopped(
+                scheduler.transport.call(Request("GET", "/version", timeout=timeout)), stopping, timeout
+            )
+            if version is not None:
+                warn_about_other_release(version, scheduler.setup.gates.release)
+            elif not stopping.is_set():
+                log.warning("Cannot read the version of the API server", extra={"err": "it asks to retry later"})
         except UnreachableError as error:
             if get_time() + _RETRY_SECONDS > deadline:
                 raise StartError(
@@ -115,6 +122,23 @@ async def _wait_for_api_server(scheduler: StandaloneScheduler, server: str, stop
         except ApiError as error:
             log.warning("Cannot read the version of the API server", extra={"err": str(error)})
         return
+
+
+async def _call_until_stopped(
+    call: Coroutine[Any, Any, bytes], stopping: asyncio.Event, timeout: float
+) -> bytes | None:
+    """Return the result of *call*; None if *stopping* is set first.
+
+    A server that responds with 429 and Retry-After is asked again for minutes; so *call* is cancelled soon after
+    *timeout* seconds, and the result is None.
+    """
+    request, stop = asyncio.create_task(call), asyncio.create_task(stopping.wait())
+    try:
+        await asyncio.wait({request, stop}, timeout=timeout + _RETRY_SECONDS, return_when=asyncio.FIRST_COMPLETED)
+        return request.result() if request.done() else None
+    finally:
+        request.cancel()
+        stop.cancel()
 
 
 def _open_listening_socket(settings: ServingOptions | None) -> contextlib.AbstractContextManager[socket.socket | None]:

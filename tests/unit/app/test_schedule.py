@@ -1,6 +1,8 @@
 """Errors at the start of `extender schedule`: one line each, and nothing stays open."""
 
 import asyncio
+import os
+import signal
 import socket
 import threading
 from collections.abc import Callable, Iterator
@@ -24,13 +26,15 @@ def run_schedule(*words: str) -> int:
 
 
 @contextmanager
-def api_server(code: int, port: int = 0) -> Iterator[str]:
-    """Run an API server that responds to everything with *code*; return its address."""
+def api_server(code: int, port: int = 0, on_request: Callable[[], None] = lambda: None) -> Iterator[str]:
+    """Run an API server that responds to everything with *code*, and asks to retry in a minute; return its address."""
 
     class Handler(BaseHTTPRequestHandler):
         def do_GET(self) -> None:
             body = b'{"kind":"Status","message":"Unauthorized","reason":"Unauthorized","code":%d}' % code
+            on_request()
             self.send_response(code)
+            self.send_header("Retry-After", "60")
             self.send_header("Content-Length", str(len(body)))
             self.end_headers()
             self.wfile.write(body)
@@ -86,6 +90,19 @@ def test_the_start_waits_for_an_api_server_that_starts_later(closed_address: str
                 run_schedule(f"--master={closed_address}", "--secure-port=0")
         finally:
             done.set()
+
+
+def test_a_stop_signal_ends_the_wait_for_an_api_server_that_asks_to_retry_later() -> None:
+    requested = threading.Event()
+
+    async def main(*words: str) -> int:
+        task = asyncio.create_task(run(make_schedule_options(parse(words, FLAGS))))
+        assert await asyncio.to_thread(requested.wait, 20)
+        os.kill(os.getpid(), signal.SIGTERM)
+        return await asyncio.wait_for(task, 20)
+
+    with api_server(429, on_request=requested.set) as address:
+        assert asyncio.run(main(f"--master={address}", "--secure-port=0")) == 0
 
 
 def test_rejected_credentials_are_an_error() -> None:
