@@ -164,6 +164,12 @@ def test_a_list_with_too_many_pages_without_a_new_object_ends_with_an_error(pods
         list_pods(first_page, *pages)
 
 
+def test_a_list_of_more_than_100_pages_with_new_objects_is_read() -> None:
+    pages = [list_reply(5, make_pod(f"p{number}", 1), more=f"t{number}") for number in range(150)]
+    found, _ = list_pods(*pages, list_reply(5))
+    assert len(found.items) == 150
+
+
 def test_a_list_of_too_many_objects_ends_with_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("extender.client.listwatch.MAX_LIST_OBJECTS", 10)
     pages = [list_reply(5, make_pod(f"p{number}", 1), more=f"t{number}") for number in range(11)]
