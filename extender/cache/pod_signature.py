@@ -26,7 +26,7 @@ from extender.cache.fingerprint import fingerprint
 from extender.cache.pod_affinity import PodAffinityTerms, compile_pod_affinity_terms
 from extender.cache.spec_class import SpecClass, SpecClassCache
 from extender.cache.tables.host_ports import HostPort, get_host_ports
-from extender.cache.tables.symbols import Symbols
+from extender.cache.tables.symbols import OTHER_RESOURCES, Symbols
 from extender.cache.tables.volume_uses import VolumeUses, collect_volume_uses
 
 _MAX_RECENT_BYTES = 64 << 20
@@ -57,7 +57,8 @@ class PodSignature(Memo):
         self.labels = pod.metadata.labels
         self.pod_labels = symbols.intern_pod_labels(self.namespace, self.labels)
         self.priority = pod.spec.priority or 0
-        self._resources = symbols.resources
+        self._symbols = symbols
+        self._requests: tuple[tuple[int, int], ...] | None = None
         self._options = options
         self._spec_classes = spec_classes
 
@@ -94,16 +95,28 @@ class PodSignature(Memo):
         """
         return assigned_pod_nonzero_requests(self.representative_pod, self._options)
 
-    @cached_property
+    @property
     def requests(self) -> tuple[tuple[int, int], ...]:
         """The amounts that must be free on a node for the pod: (resource id, amount) pairs without zeros.
 
         Source: pkg/scheduler/framework/plugins/noderesources/fit.go, computePodResourceRequest, fitsRequest (1.36).
         """
-        return self._intern_resource_names(incoming_pod_requests(self.representative_pod))
+        if self._requests is None or self._contains_other_resources(self._requests):  # a node may have them by now
+            self._requests = self._intern_resource_names(incoming_pod_requests(self.representative_pod))
+        return self._requests
+
+    @property
+    def has_other_resources(self) -> bool:
+        """Whether the pod requests resources that are among `OTHER_RESOURCES` now."""
+        return self._contains_other_resources(self.requests)
+
+    def _contains_other_resources(self, requests: tuple[tuple[int, int], ...]) -> bool:
+        other_id = self._symbols.resources.get(OTHER_RESOURCES)
+        return other_id is not None and any(resource_id == other_id for resource_id, _ in requests)
 
     def _intern_resource_names(self, amounts: dict[str, int]) -> tuple[tuple[int, int], ...]:
-        return tuple((self._resources.intern(name), amount) for name, amount in amounts.items() if amount)
+        requests = {self._symbols.intern_pod_resource(name): amount for name, amount in amounts.items() if amount}
+        return tuple(requests.items())
 
     @cached_property
     def host_ports(self) -> tuple[HostPort, ...]:

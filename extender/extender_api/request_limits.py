@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from extender.api.codec import encode
 from extender.api.kinds.pod import Pod, PodSpec
 from extender.basics.intern import Interner
+from extender.cache.tables.symbols import MAX_RESOURCE_NAMES
 
 MAX_NAMES_BYTES = 8 << 20
 """Limit of a request with node names: 50,000 names of 150 bytes."""
@@ -32,12 +33,6 @@ has about five fields."""
 _MAX_JSON_OBJECTS_ON_NODE = 200_000
 """Limit of the JSON objects of all victims on one node. A pod with many containers has about a hundred."""
 
-
-MAX_RESOURCE_NAMES = 256
-"""Limit of the resources of a pod, and of the resources that are known when a request names another one.
-
-Each resource takes two numbers for each node, also in later requests. A cluster has about twenty resources.
-"""
 
 _MAX_LABELS, _MAX_VOLUMES = 1_000, 1_000
 """Limits of the labels and of the volumes of a pod."""

@@ -34,6 +34,13 @@ class PodLabels:
         self.labels = labels
 
 
+MAX_RESOURCE_NAMES = 256
+"""Limit of the resource names that pods and requests add to those of the nodes. Each name is a column of all nodes."""
+
+OTHER_RESOURCES = "other resources"
+"""Stands for the resources of pods beyond `MAX_RESOURCE_NAMES`. No node has it, as no node has any of them."""
+
+
 class Symbols:
     """The interned values of one cluster, append-only.
 
@@ -76,6 +83,16 @@ class Symbols:
                 memo.clear()
             memo[key] = create()
         return cast("T", memo[key])
+
+    def intern_pod_resource(self, name: str) -> int:
+        """Return the id of a resource that a pod requests.
+
+        It is the id of `OTHER_RESOURCES` if no node has the resource and `MAX_RESOURCE_NAMES` names are known already.
+        """
+        resource_id = self.resources.get(name)
+        if resource_id is not None:
+            return resource_id
+        return self.resources.intern(name if len(self.resources) < MAX_RESOURCE_NAMES else OTHER_RESOURCES)
 
     def get_label_values(self, key: str) -> Interner[str]:
         """Return the interned values of the node label *key*."""

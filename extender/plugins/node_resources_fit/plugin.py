@@ -31,8 +31,7 @@ pkg/scheduler/apis/config/validation/validation_pluginargs.go, ValidateNodeResou
 (1.36).
 """
 
-from collections.abc import Hashable, Iterator, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Container, Hashable, Iterator, Mapping, Sequence
 from typing import Any, ClassVar, Final, cast
 
 import msgspec
@@ -51,6 +50,7 @@ from extender.cache.device_classes import map_resources_to_device_classes
 from extender.cache.pod_info import PodInfo
 from extender.cache.snapshot import NodeView, Snapshot
 from extender.cache.tables.arrays import IntArray
+from extender.cache.tables.symbols import Symbols
 from extender.config.errors import FieldError
 from extender.config.feature_gates import FeatureGates
 from extender.config.field_path import child, item
@@ -265,37 +265,40 @@ class NodeResourcesFit:
         if not self._sidecars and any(container.is_sidecar for container in pod.spec.init_containers):
             return _NO_SIDECARS
 
-        def compute() -> PreFilterResult:
-            resource_symbols = snapshot.symbols.resources
-            return PreFilterResult(
-                state=tuple(
-                    ResourceRequest(resource_id, amount, *get_insufficient_reasons(name, resource_id))
-                    for name, amount in self._get_requests_to_check(pod)
-                    for resource_id in (resource_symbols.intern(name),)
-                )
+        if self._may_be_delegated_to_dra(pod):
+            return self._make_requests(
+                pod, snapshot.symbols, map_resources_to_device_classes(snapshot.objects(DeviceClass).values())
             )
+        if pod.signature.has_other_resources:
+            return self._make_requests(pod, snapshot.symbols)
 
-        result = pod.signature.get_or_create(
+        def compute() -> PreFilterResult:
+            return self._make_requests(pod, snapshot.symbols)
+
+        return pod.signature.get_or_create(
             (self, "pre_filter"),
             lambda: snapshot.symbols.get_or_create((self, "pre_filter", self._get_requests_to_check(pod)), compute),
         )
-        if not self._may_be_delegated_to_dra(pod):
-            return result
-        classes = map_resources_to_device_classes(snapshot.objects(DeviceClass).values())
-        names = [name for name, _ in self._get_requests_to_check(pod)]
-        requests = zip(result.state, names, strict=True)
-        requests_with_delegation = tuple(
-            replace(request, delegated_to_dra=name in classes) for request, name in requests
-        )
-        return replace(result, state=requests_with_delegation)
+
+    def _make_requests(self, pod: PodInfo, symbols: Symbols, delegated: Container[str] = ()) -> PreFilterResult:
+        """Return the requests to check as the state; *delegated* has the resources that devices back."""
+        requests: dict[str, ResourceRequest] = {}
+        for name, amount in self._get_requests_to_check(pod):
+            resource_id = symbols.intern_pod_resource(name)
+            text = symbols.resources[resource_id]
+            is_delegated = name in delegated
+            requests[name if is_delegated else text] = ResourceRequest(
+                resource_id, amount, *get_insufficient_reasons(text, resource_id), is_delegated
+            )
+        return PreFilterResult(state=tuple(requests.values()))
 
     def pre_filter_is_cacheable(self, pod: PodInfo) -> bool:
-        """Return whether the result is independent of device classes."""
-        return not self._may_be_delegated_to_dra(pod)
+        """Return whether the result is independent of device classes, and of resources that nodes may have later."""
+        return not self._may_be_delegated_to_dra(pod) and not pod.signature.has_other_resources
 
     def filter_cache_key(self, pod: PodInfo) -> Hashable | None:
         """Return the requests to check; None if devices may back a request: results then depend on device classes."""
-        is_cacheable = not (self._may_be_delegated_to_dra(pod) or self._is_on_node(pod))
+        is_cacheable = self.pre_filter_is_cacheable(pod) and not self._is_on_node(pod)
         return self._get_requests_to_check(pod) if is_cacheable else None
 
     def filter(self, pod: PodInfo, nodes: NodeView, state: Any) -> Sequence[Rejection]:

@@ -1,0 +1,56 @@
+"""The resource names of pods: few of them become columns of all nodes."""
+
+from typing import Any
+
+from extender.analysis.pod_placer import PodPlacer
+from extender.api.kinds.pod import Pod
+from extender.app import wiring
+from extender.cache.cache import Cache
+from extender.cache.tables.symbols import MAX_RESOURCE_NAMES, OTHER_RESOURCES
+from tests.build import make_cluster, make_node, make_pod
+from tests.unit.planning.clusters import SETUP
+
+MANY_RESOURCES = {f"example.com/{number}": "1" for number in range(5000)}
+
+
+def count_columns(cache: Cache) -> int:
+    with cache.read() as snapshot:
+        return len(snapshot.symbols.resources)
+
+
+def place(cache: Cache, pod: Pod) -> Any:
+    return PodPlacer(cache, SETUP.profiles, wiring.make_runtime()).place(pod)
+
+
+def test_a_pod_with_many_resources_adds_few_columns() -> None:
+    cache = make_cluster(make_node("n1"))
+    attempt = place(cache, make_pod("pending", requests=MANY_RESOURCES))
+    assert attempt.node == ""
+    assert {"Insufficient example.com/0", f"Insufficient {OTHER_RESOURCES}"} <= set(attempt.reasons)
+    cache.add_or_update_pod(make_pod("assigned", node="n1", requests={f"other-{name}": "1" for name in MANY_RESOURCES}))
+    assert count_columns(cache) == MAX_RESOURCE_NAMES + 1
+    assert place(cache, make_pod("plain", requests={"cpu": "1"})).node == "n1"
+
+
+def test_a_resource_of_a_node_is_never_among_the_other_resources() -> None:
+    cache = make_cluster(make_node("n1"), make_pod("many", node="n1", requests=MANY_RESOURCES))
+    pod = make_pod("gpu", requests={"example.com/gpu": "2"})
+    assert place(cache, pod).reasons == (f"Insufficient {OTHER_RESOURCES}",)
+    cache.add_or_update_node(make_node("n2", allocatable={"cpu": "1", "pods": "9", "example.com/gpu": "3"}))
+    assert place(cache, pod).node == "n2"
+    assert place(cache, make_pod("gpu-2", requests={"example.com/gpu": "2"})).reasons == (
+        "Insufficient example.com/gpu",
+    )
+
+
+def test_a_removed_pod_with_other_resources_leaves_the_amounts_as_before() -> None:
+    cache = make_cluster(make_node("n1"))
+    cache.add_or_update_pod(make_pod("many", node="n1", requests=MANY_RESOURCES))
+    cache.add_or_update_node(make_node("n1", allocatable={"cpu": "1", "pods": "9", "example.com/4999": "3"}))
+    [many] = cache.assigned_pods.values()
+    cache.remove_pod(many.uid)
+    with cache.read() as snapshot:
+        assert all(
+            snapshot.view().requested(resource_id).tolist() == [0]
+            for resource_id in range(len(snapshot.symbols.resources))
+        )
