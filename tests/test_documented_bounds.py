@@ -11,7 +11,7 @@ from extender.analysis import recorded_cluster
 from extender.analysis.input import input_files, object_decoding, object_documents
 from extender.basics import input_limits
 from extender.cache import pod_signature
-from extender.cache.tables import affinity_terms, change_log, selector_counts, symbols
+from extender.cache.tables import affinity_terms, change_log, node_table, selector_counts, symbols
 from extender.client import event_broadcaster, events, extender_transport, listwatch, transport, watch, writer
 from extender.client.auth import exec_plugin
 from extender.config import documents
@@ -73,6 +73,7 @@ FIGURES: Final[dict[str, dict[str, tuple[Any, Any]]]] = {
         "1,000; 256": (request_limits._MAX_VOLUMES, 1000),
         "256": (request_limits.MAX_RESOURCE_NAMES, 256),
     },
+    "Columns of node labels that pods name": {"256": (node_table.MAX_LABEL_COLUMNS, 256)},
     "Resources that pods and requests add to those of the nodes": {"256": (symbols.MAX_RESOURCE_NAMES, 256)},
     "Fields of a request, or of its list of nodes": {"1,000": (json_parts.MAX_FIELDS, 1000)},
     "JSON that is decoded in one call": {"16 MiB": (json_parts.MAX_DECODE_BYTES, 16 * MIB)},

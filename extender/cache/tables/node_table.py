@@ -23,6 +23,10 @@ class RowMapVersion:
     __slots__ = ()
 
 
+MAX_LABEL_COLUMNS = 256
+"""Limit of the node labels with a column. The rules of one pod may name thousands; a dropped column is made again."""
+
+
 def is_heartbeat(old: Node, new: Node) -> bool:
     """Return whether *new* differs from *old* only in its resource version and fields that are not decoded."""
     return (
@@ -199,6 +203,10 @@ class NodeTable:
                 value = node.metadata.labels.get(key)
                 if value is not None:
                     column[row] = values.intern(value)
+            if key not in self._label_columns and len(self._label_columns) >= MAX_LABEL_COLUMNS:
+                oldest_key = next(iter(self._label_columns))
+                del self._label_columns[oldest_key]
+                self._owned_label_columns.discard(oldest_key)
             self._label_columns[key] = column
             self._owned_label_columns.add(key)
         return column

@@ -5,7 +5,7 @@ import pytest
 from extender.api.codec import from_builtins
 from extender.api.kinds.node import Node
 from extender.cache.cache import Cache
-from extender.cache.tables.node_table import ABSENT, NodeTable
+from extender.cache.tables.node_table import ABSENT, MAX_LABEL_COLUMNS, NodeTable
 from extender.cache.tables.symbols import Symbols
 
 
@@ -70,6 +70,19 @@ def test_the_last_row_moves_into_the_row_of_a_removed_node() -> None:
     assert (table.names, table.row_by_name) == (["n2", "n1"], {"n2": 0, "n1": 1})
     assert table.columns.get("allocatable")[0, :3].tolist() == [3000, 2000, 0]
     assert table.get_label_column("zone")[:3].tolist() == [0, 1, ABSENT]
+
+
+def test_at_most_256_labels_have_a_column() -> None:
+    table = three_nodes()
+    for key in ("zone", *(f"key-{number}" for number in range(2 * MAX_LABEL_COLUMNS)), "zone"):
+        column = table.get_label_column(key)
+        assert len(table.list_label_column_keys()) <= MAX_LABEL_COLUMNS
+    assert column[:3].tolist() == [0, 1, 0]
+    fork = table.fork()
+    fork.get_label_column("other")
+    fork.remove("n0")
+    assert fork.get_label_column("zone")[:2].tolist() == [0, 1]
+    assert table.get_label_column("zone")[:3].tolist() == [0, 1, 0]
 
 
 def test_only_adding_and_removing_nodes_changes_the_row_map() -> None:
