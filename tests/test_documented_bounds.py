@@ -9,9 +9,10 @@ import pytest
 
 from extender.analysis import recorded_cluster
 from extender.analysis.input import input_files, object_decoding, object_documents
+from extender.api import pod_limits
 from extender.basics import input_limits
 from extender.cache import pod_signature
-from extender.cache.tables import affinity_terms, change_log, node_table, selector_counts, symbols
+from extender.cache.tables import affinity_terms, change_log, node_table, selector_counts
 from extender.client import event_broadcaster, events, extender_transport, listwatch, transport, watch, writer
 from extender.client.auth import exec_plugin
 from extender.config import documents
@@ -34,7 +35,7 @@ from tests.doc_pages import DOCS, ROOT
 KIB, MIB, GIB = 1 << 10, 1 << 20, 1 << 30
 _CACHES: Final = payloads.DecodeCaches()
 _LIMITS: Final = request_limits.DEFAULT_LIMITS
-_RULES: Final = (request_limits._MAX_RULE_FIELDS, request_limits._MAX_RULE_BYTES)
+_RULES: Final = (pod_limits.MAX_RULE_FIELDS, pod_limits.MAX_RULE_BYTES)
 _RECORDING: Final = inspect.signature(input_files.read_file).parameters["max_bytes"].default
 _CONFIG: Final = inspect.signature(documents.parse_document).parameters["max_bytes"].default
 
@@ -67,14 +68,14 @@ FIGURES: Final[dict[str, dict[str, tuple[Any, Any]]]] = {
         "20,000 JSON objects": (request_limits._MAX_JSON_OBJECTS_IN_POD, 20_000),
         "200,000 JSON objects": (request_limits._MAX_JSON_OBJECTS_ON_NODE, 200_000),
     },
-    "Scheduling rules of a pod of a request": {"1,000 fields and 256 KiB": (_RULES, (1000, 256 * KIB))},
-    "Labels; volumes; resources of a pod of a request": {
-        "1,000;": (request_limits._MAX_LABELS, 1000),
-        "1,000; 256": (request_limits._MAX_VOLUMES, 1000),
-        "256": (request_limits.MAX_RESOURCE_NAMES, 256),
+    "Scheduling rules of a pod": {"1,000 fields and 256 KiB": (_RULES, (1000, 256 * KIB))},
+    "Labels; volumes; resources of a pod": {
+        "1,000;": (pod_limits.MAX_LABELS, 1000),
+        "1,000; 256": (pod_limits.MAX_VOLUMES, 1000),
+        "256": (pod_limits.MAX_RESOURCE_NAMES, 256),
     },
     "Columns of node labels that pods name": {"256": (node_table.MAX_LABEL_COLUMNS, 256)},
-    "Resources that pods and requests add to those of the nodes": {"256": (symbols.MAX_RESOURCE_NAMES, 256)},
+    "Resources that pods and requests add to those of the nodes": {"256": (pod_limits.MAX_RESOURCE_NAMES, 256)},
     "Fields of a request, or of its list of nodes": {"1,000": (json_parts.MAX_FIELDS, 1000)},
     "JSON that is decoded in one call": {"16 MiB": (json_parts.MAX_DECODE_BYTES, 16 * MIB)},
     "Part of a response that is written at once": {"256 KiB": (http_protocol._MAX_BUFFERED_BYTES, 256 * KIB)},

@@ -41,8 +41,7 @@ from extender.extender_api.request_limits import (
     MAX_OBJECT_BYTES,
     RequestError,
     RequestLimits,
-    check_pod_counts,
-    check_pod_rules,
+    check_pod_limits,
     check_raw_pod,
 )
 
@@ -241,8 +240,7 @@ def _decode_pod_field(fields: Mapping[str, msgspec.Raw], cache: ByteLRU[Pod] | N
 def _decode_pod(raw: bytes) -> Pod:
     check_raw_pod(raw)
     pod = decode_as(raw, Pod, "Pod")
-    check_pod_rules(pod.spec)
-    check_pod_counts(pod)
+    check_pod_limits(pod)
     for selector in _iterate_label_selectors(pod.spec):
         try:
             selector_from_label_selector(selector)

@@ -3,10 +3,9 @@
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from extender.api.codec import encode
-from extender.api.kinds.pod import Pod, PodSpec
+from extender.api.kinds.pod import Pod
+from extender.api.pod_limits import MAX_RESOURCE_NAMES, find_exceeded_limit
 from extender.basics.intern import Interner
-from extender.cache.tables.symbols import MAX_RESOURCE_NAMES
 
 MAX_NAMES_BYTES = 8 << 20
 """Limit of a request with node names: 50,000 names of 150 bytes."""
@@ -26,16 +25,8 @@ MAX_VICTIMS = 100_000
 _MAX_JSON_OBJECTS_IN_POD = 20_000
 """Limit of the JSON objects in a pod, such as containers and environment variables."""
 
-_MAX_RULE_BYTES, _MAX_RULE_FIELDS = 256 << 10, 1_000
-"""Limits of the scheduling rules of a pod in JSON, because each rule is evaluated for all nodes. A term or constraint
-has about five fields."""
-
 _MAX_JSON_OBJECTS_ON_NODE = 200_000
 """Limit of the JSON objects of all victims on one node. A pod with many containers has about a hundred."""
-
-
-_MAX_LABELS, _MAX_VOLUMES = 1_000, 1_000
-"""Limits of the labels and of the volumes of a pod."""
 
 _MIN_NAME_BYTES = 3
 """Bytes of an empty name and its comma in a list of names in JSON."""
@@ -76,43 +67,15 @@ def check_raw_pod(raw: bytes) -> None:
         raise RequestError(413, f"Pod: more than {_MAX_JSON_OBJECTS_IN_POD} JSON objects")
 
 
-def check_pod_rules(spec: PodSpec) -> None:
-    """Check the number and size of the scheduling rules of a pod.
+def check_pod_limits(pod: Pod) -> None:
+    """Check the limits of `pod_limits`.
 
     Raises:
-        RequestError: 413, they exceed a limit.
+        RequestError: 413, the pod exceeds one.
     """
-    rules = encode((spec.node_selector, spec.affinity, spec.topology_spread_constraints, spec.tolerations))
-    if len(rules) > _MAX_RULE_BYTES or rules.count(b'":') > _MAX_RULE_FIELDS:
-        raise RequestError(
-            413,
-            "Pod.spec: nodeSelector, affinity, topologySpreadConstraints and tolerations have more than "
-            f"{_MAX_RULE_FIELDS} fields or {_MAX_RULE_BYTES} bytes",
-        )
-
-
-def check_pod_counts(pod: Pod) -> None:
-    """Check the numbers of labels, volumes and resources of a pod, because their processing is not interrupted.
-
-    Raises:
-        RequestError: 413, a number exceeds its limit.
-    """
-    for field, values, limit in (
-        ("metadata.labels", pod.metadata.labels, _MAX_LABELS),
-        ("spec.volumes", pod.spec.volumes, _MAX_VOLUMES),
-        ("spec.resources and those of containers", get_resource_names(pod.spec), MAX_RESOURCE_NAMES),
-    ):
-        if len(values) > limit:
-            raise RequestError(413, f"Pod.{field}: more than {limit}")
-
-
-def get_resource_names(spec: PodSpec) -> set[str]:
-    """Return the names of the resources that a pod requests or limits."""
-    names = set(spec.overhead)
-    for resources in (spec.resources, *(item.resources for item in (*spec.init_containers, *spec.containers))):
-        if resources is not None:
-            names.update(resources.requests, resources.limits)
-    return names
+    problem = find_exceeded_limit(pod)
+    if problem:
+        raise RequestError(413, f"Pod.{problem}")
 
 
 def check_resource_names(field: str, names: Iterable[str], known_resources: Interner[str]) -> None:

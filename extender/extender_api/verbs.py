@@ -12,6 +12,7 @@ from prometheus_client import CollectorRegistry
 
 from extender.api.extender_v1 import FilterResult, PreemptionResult
 from extender.api.kinds.pod import Pod
+from extender.api.pod_limits import get_resource_names
 from extender.cache.cache import Cache
 from extender.cache.pod_info import PodInfo
 from extender.cache.snapshot import Snapshot
@@ -28,7 +29,7 @@ from extender.extender_api.decision_log import DecisionLog
 from extender.extender_api.failed_nodes import FEASIBLE, NodeReasons, reasons_from_diagnosis, reasons_from_status
 from extender.extender_api.host_priorities import HostPriorities
 from extender.extender_api.payloads import ExtenderArgs, PreemptionArgs
-from extender.extender_api.request_limits import RequestError, check_resource_names, get_resource_names
+from extender.extender_api.request_limits import RequestError, check_resource_names
 from extender.extender_api.requested_nodes import RequestedNodes, add_requested_nodes, find_nodes_by_name
 from extender.extender_api.score_scaling import ScoreRange, scale_totals
 from extender.extender_api.victim_payloads import build_preemption_result, extract_victim_uids

@@ -9,13 +9,14 @@ from typing import Any
 
 from extender.api.kinds.node import Node
 from extender.api.kinds.pod import Pod
+from extender.api.pod_limits import find_exceeded_limit
 from extender.client.extender import HttpExtender
 from extender.cycle import binding_cycle
 from extender.cycle.decision import ScheduleFailure, ScheduleResult
 from extender.cycle.scheduling_cycle import schedule_pod
 from extender.framework.events import ActionType, ClusterEvent, EventResource, make_pod_event
 from extender.framework.profiles import Profile
-from extender.framework.status import Code, Status
+from extender.framework.status import Code, Status, error_status
 from extender.queueing.queued_pod_info import QueuedPodInfo
 from extender.scheduler import log_messages
 from extender.scheduler.api_writer import PodEvent
@@ -165,12 +166,22 @@ class Scheduler:
         task.result()
 
     def _find_profile(self, queued_pod_info: QueuedPodInfo) -> Profile | None:
-        """Return the profile of the pod. If the pod needs no scheduling, take it out of the queue and return None."""
-        profile = self._context.profiles.get(queued_pod_info.pod_info.spec.scheduler_name)
+        """Return the profile of the pod. If the pod needs no scheduling, take it out of the queue and return None.
+
+        A pod that exceeds a limit of `pod_limits` is requeued as after an error.
+        """
+        pod_info = queued_pod_info.pod_info
+        profile = self._context.profiles.get(pod_info.spec.scheduler_name)
         if profile is None:
-            log.error("profile not found for scheduler name %r", queued_pod_info.pod_info.spec.scheduler_name)
+            log.error("profile not found for scheduler name %r", pod_info.spec.scheduler_name)
         elif not self._skip_pod_schedule(queued_pod_info):
-            return profile
+            problem = pod_info.signature.get_or_create("exceeded_limit", lambda: find_exceeded_limit(pod_info.pod))
+            if not problem:
+                return profile
+            status = error_status(f"the pod is too large to schedule: {problem}")
+            failure = AttemptFailure(status, status.message)
+            handle_scheduling_failure(self._context, queued_pod_info, failure, self._context.clock.monotonic())
+            return None
         self._context.queue.done(queued_pod_info.uid)
         return None
 

@@ -9,6 +9,7 @@ from typing import Any, TypeVar, cast
 from weakref import WeakValueDictionary
 
 from extender.api.kinds.node import Taint
+from extender.api.pod_limits import MAX_RESOURCE_NAMES
 from extender.basics.intern import Interner, InternerFork
 
 T = TypeVar("T")
@@ -33,9 +34,6 @@ class PodLabels:
         self.namespace = namespace
         self.labels = labels
 
-
-MAX_RESOURCE_NAMES = 256
-"""Limit of the resource names that pods and requests add to those of the nodes. Each name is a column of all nodes."""
 
 OTHER_RESOURCES = "other resources"
 """Stands for the resources of pods beyond `MAX_RESOURCE_NAMES`. No node has it, as no node has any of them."""

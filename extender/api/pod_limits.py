@@ -1,0 +1,49 @@
+"""The limits of a pod that is scheduled. Without them, one pod could keep the process busy for minutes."""
+
+from typing import Final
+
+from extender.api.codec import encode
+from extender.api.kinds.pod import Pod, PodSpec
+
+MAX_RULE_BYTES: Final = 256 << 10
+MAX_RULE_FIELDS: Final = 1_000
+"""Limits of the scheduling rules of a pod in JSON, because each rule is evaluated for all nodes. A term or constraint
+has about five fields."""
+
+MAX_LABELS: Final = 1_000
+MAX_VOLUMES: Final = 1_000
+"""Limits of the labels and of the volumes of a pod."""
+
+MAX_RESOURCE_NAMES: Final = 256
+"""Limit of the resources of a pod, and of the resource names that pods and requests add to those of the nodes.
+
+Each resource takes two numbers for each node. A cluster has about twenty resources.
+"""
+
+
+def find_exceeded_limit(pod: Pod) -> str:
+    """Return the field of *pod* that exceeds a limit, and the limit; empty if there is none."""
+    spec = pod.spec
+    rules = encode((spec.node_selector, spec.affinity, spec.topology_spread_constraints, spec.tolerations))
+    if len(rules) > MAX_RULE_BYTES or rules.count(b'":') > MAX_RULE_FIELDS:
+        return (
+            "spec: nodeSelector, affinity, topologySpreadConstraints and tolerations have more than "
+            f"{MAX_RULE_FIELDS} fields or {MAX_RULE_BYTES} bytes"
+        )
+    for field, values, limit in (
+        ("metadata.labels", pod.metadata.labels, MAX_LABELS),
+        ("spec.volumes", spec.volumes, MAX_VOLUMES),
+        ("spec.resources and those of containers", get_resource_names(spec), MAX_RESOURCE_NAMES),
+    ):
+        if len(values) > limit:
+            return f"{field}: more than {limit}"
+    return ""
+
+
+def get_resource_names(spec: PodSpec) -> set[str]:
+    """Return the names of the resources that a pod requests or limits."""
+    names = set(spec.overhead)
+    for resources in (spec.resources, *(item.resources for item in (*spec.init_containers, *spec.containers))):
+        if resources is not None:
+            names.update(resources.requests, resources.limits)
+    return names

@@ -1,0 +1,14 @@
+"""The limits of a pod."""
+
+from extender.api.pod_limits import find_exceeded_limit
+from tests.build import make_pod
+
+
+def test_a_usual_pod_exceeds_no_limit() -> None:
+    pod = make_pod("web", labels={"app": "web"}, requests={"cpu": "1"}, spec={"nodeSelector": {"disk": "ssd"}})
+    assert find_exceeded_limit(pod) == ""
+
+
+def test_the_bytes_of_the_rules_are_limited_too() -> None:
+    pod = make_pod("web", spec={"nodeSelector": {"disk": "x" * 300_000}})
+    assert find_exceeded_limit(pod).endswith("have more than 1000 fields or 262144 bytes")
