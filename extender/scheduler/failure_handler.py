@@ -4,7 +4,7 @@ Source: pkg/scheduler/schedule_one.go, Scheduler.handleSchedulingFailure (1.36).
 """
 
 import asyncio
-from collections.abc import Coroutine
+from collections.abc import Callable, Coroutine
 from dataclasses import dataclass
 from typing import Any
 
@@ -154,8 +154,12 @@ def is_still_pending(context: SchedulerContext, queued_pod_info: QueuedPodInfo) 
     return newest_pod is not None and newest_pod.metadata.deletion_timestamp is None
 
 
-async def write_status(context: SchedulerContext, api_call: ApiCall) -> bool:
+async def write_status(
+    context: SchedulerContext, api_call: ApiCall, is_current: Callable[[], bool] = lambda: True
+) -> bool:
     """Write a status, retry failed writes, and return whether a write succeeded. The last failure is logged.
+
+    A failed write is not retried when *is_current* returns False, because a newer status may have been written.
 
     Source: pkg/scheduler/schedule_one.go, updatePod (1.36).
     """
@@ -176,6 +180,8 @@ async def write_status(context: SchedulerContext, api_call: ApiCall) -> bool:
             return True
         await context.sleep(delay * (1 + 0.1 * context.rng.random()))
         delay *= _DELAY_FACTOR
+        if not is_current():
+            break
     return False
 
 
@@ -185,7 +191,11 @@ async def _write_condition(context: SchedulerContext, queued_pod_info: QueuedPod
     kube-scheduler does not retry. Without a retry, the reason is missing until the next attempt, perhaps for minutes.
     """
     attempts = queued_pod_info.attempts
-    if await write_status(context, api_call):
+
+    def is_current() -> bool:
+        return queued_pod_info.attempts == attempts and queued_pod_info.uid in context.cache.pending_pods
+
+    if await write_status(context, api_call, is_current):
         return
 
     async def retry() -> None:
@@ -193,7 +203,7 @@ async def _write_condition(context: SchedulerContext, queued_pod_info: QueuedPod
         while True:
             await context.sleep(delay * (1 + 0.1 * context.rng.random()))
             delay = min(2 * delay, _MAX_RETRY_SECONDS)
-            if queued_pod_info.attempts != attempts or queued_pod_info.uid not in context.cache.pending_pods:
+            if not is_current():
                 return
             try:
                 await context.api.call(api_call)

@@ -1,5 +1,6 @@
 """Pods from the queue to their node, and the handling of failures."""
 
+import asyncio
 from typing import Any
 
 import pytest
@@ -12,6 +13,8 @@ from extender.framework.api_plan import ApiPlan
 from extender.framework.extension_points import ALLOW, PermitResult
 from extender.framework.status import Code, Status, error_status
 from extender.plugins.default_binder import DefaultBinder
+from extender.scheduler.failure_handler import write_status
+from extender.scheduler.status_patches import make_pod_scheduled_patch
 from tests.build import make_node, make_pod
 from tests.unit.cycle.fakes import make_profile
 from tests.unit.scheduler.builders import SchedulerHarness
@@ -347,3 +350,15 @@ def test_a_rejected_pod_is_undone() -> None:
     assert harness.node_of(pod) == ""
     assert harness.events.recorded == [("default/web", "FailedScheduling", "0/1 nodes are available: 1 not now.")]
     assert dict(harness.cache.assigned_pods) == {}
+
+
+@pytest.mark.parametrize(("is_current", "calls"), [(True, 2), (False, 1)])
+def test_the_write_of_an_older_status_is_not_repeated(is_current: bool, calls: int) -> None:
+    harness = SchedulerHarness()
+    pod = make_pod("web")
+    harness.create(pod)
+    api_call = make_pod_scheduled_patch(pod, "Unschedulable", "no room", None, 0.0)
+    assert api_call is not None
+    harness.api.errors["status"] = [ServerError("etcd is down", 500)]
+    assert asyncio.run(write_status(harness.context, api_call, lambda: is_current)) is is_current
+    assert len(harness.api.calls_to("status")) == calls
