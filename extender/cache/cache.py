@@ -100,21 +100,21 @@ class Cache:
     @property
     def names(self) -> Sequence[str]:
         """The names of the nodes by row."""
-        return self._tables.nodes.names
+        return self._get_snapshot().names
 
     @property
     def nodes(self) -> Sequence[Node]:
         """The node objects by row."""
-        return self._tables.nodes.objects
+        return self._get_snapshot().nodes
 
     def row(self, name: str) -> int | None:
         """Return the row of node *name*, or None if it is unknown."""
-        return self._tables.nodes.row_by_name.get(name)
+        return self._get_snapshot().row(name)
 
     def get_node(self, name: str) -> Node | None:
         """Return the node *name*, or None if it is unknown."""
-        row = self._tables.nodes.row_by_name.get(name)
-        return None if row is None else self._tables.nodes.objects[row]
+        row = self.row(name)
+        return None if row is None else self.nodes[row]
 
     def get_object(self, kind: type[T], key: str) -> T | None:
         """Return an object that is neither a node nor a pod, or None if it is unknown."""
@@ -127,11 +127,11 @@ class Cache:
     @property
     def symbols(self) -> Symbols:
         """The interned resource names and other values of this cluster, with their ids."""
-        return self._tables.signatures.symbols
+        return self._get_snapshot().symbols
 
     def make_pod_info(self, pod: Pod) -> PodInfo:
         """Return the `PodInfo` of *pod* with its signature in this cluster."""
-        return PodInfo(pod, self._tables.signatures.get_signature(pod))
+        return self._get_snapshot().make_pod_info(pod)
 
     def fork(self) -> "Cache":
         """Return a copy for a dry run: it may be changed, and this cache may be changed too.

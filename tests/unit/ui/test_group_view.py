@@ -14,12 +14,16 @@ KEY = "default/ring"
 CPU = {"cpu": "1"}
 
 
-def view(cpu: str, *objects: Any) -> GroupView | None:
-    """Return the view of the group on a cluster of one node with these CPUs."""
-    gates = FeatureGates({"GenericWorkload": True, "GangScheduling": True}, RELEASE_1_36)
+GANG_GATES = FeatureGates({"GenericWorkload": True, "GangScheduling": True}, RELEASE_1_36)
+TREE_GATE_NAMES = ("GenericWorkload", "TopologyAwareWorkloadScheduling", "CompositePodGroup")
+TREE_GATES = FeatureGates(dict.fromkeys(TREE_GATE_NAMES, True), RELEASE_1_37)
+
+
+def view(cpu: str, *objects: Any, key: str = KEY, gates: FeatureGates = GANG_GATES) -> GroupView | None:
+    """Return the view of the group *key* on a cluster of one node with these CPUs."""
     cache = make_cluster(make_node("n1", allocatable={"cpu": cpu, "pods": "9"}), *objects, gates=gates)
     profiles = wiring.build_setup(gates=gates).profiles
-    return make_group_view(LiveSource("a", cache, lambda: profiles, wiring.make_runtime, lambda: 0.0), KEY)
+    return make_group_view(LiveSource("a", cache, lambda: profiles, wiring.make_runtime, lambda: 0.0), key)
 
 
 def members(*names: str) -> list[Any]:
@@ -80,17 +84,13 @@ def test_members_without_their_object_say_so_and_an_unknown_group_has_no_page() 
 
 
 def test_a_group_of_a_tree_shows_the_groups_of_the_tree() -> None:
-    gate_names = ("GenericWorkload", "TopologyAwareWorkloadScheduling", "CompositePodGroup")
-    gates = FeatureGates(dict.fromkeys(gate_names, True), RELEASE_1_37)
     groups = (
         make_composite_group(min_group_count=2),
         make_child_group("x", min_count=1),
         make_child_group("y", min_count=2),
     )
     pods = [make_group_member(name, group=name[0], requests=CPU) for name in ("x1", "y1", "y2")]
-    cache = make_cluster(make_node("n1", allocatable={"cpu": "2", "pods": "9"}), *groups, *pods, gates=gates)
-    profiles = wiring.build_setup(gates=gates).profiles
-    result = make_group_view(LiveSource("a", cache, lambda: profiles, wiring.make_runtime, lambda: 0.0), "default/y")
+    result = view("2", *groups, *pods, key="default/y", gates=TREE_GATES)
     assert result is not None
     assert (result.state, result.headline) == ("waits", "0 of 2 pods placed")
     lines = [line.partition(":")[0] for line in result.shortfall_lines]
