@@ -20,9 +20,9 @@ class Interner(Generic[T]):
 
     def intern(self, value: T) -> int:
         """Return the id of *value*; a new value gets the next id."""
-        value_id = self._ids.get(value)
+        value_id = self.get(value)
         if value_id is None:
-            value_id = self._ids[value] = len(self._values)
+            value_id = self._ids[value] = len(self)
             self._values.append(value)
         return value_id
 
@@ -51,14 +51,6 @@ class InternerFork(Interner[T]):
     def __init__(self, original: Interner[T]) -> None:
         super().__init__()
         self._original, self._original_length = original, len(original)
-
-    def intern(self, value: T) -> int:
-        """Return the id of *value*; a new value gets the next id."""
-        value_id = self.get(value)
-        if value_id is None:
-            value_id = self._ids[value] = len(self)
-            self._values.append(value)
-        return value_id
 
     def get(self, value: T) -> int | None:
         """Return the id of *value*, or None if it has none."""
