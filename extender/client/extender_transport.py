@@ -122,7 +122,9 @@ def _describe_error(error: Exception) -> str:
 
 
 def make_tls_context(extender: Extender) -> ssl.SSLContext | None:
-    """Return the TLS context for *extender*; None means the default: the system's CAs and no client certificate.
+    """Return the TLS context for *extender*, by default with the system's CAs and without a client certificate.
+
+    None: its URL has no TLS, and there are no TLS settings.
 
     Raises:
         OSError: a file cannot be read, or is not a certificate or key.
@@ -134,7 +136,7 @@ def make_tls_context(extender: Extender) -> ssl.SSLContext | None:
     if has_ca and insecure:
         raise ValueError("specifying a root certificates file with the insecure flag is not allowed")
     has_client_cert = bool((settings.cert_file or settings.cert_data) and (settings.key_file or settings.key_data))
-    if not (has_ca or insecure or has_client_cert):
+    if extender.url_prefix.startswith("http:") and not (has_ca or insecure or has_client_cert):
         return None
     context = ssl.create_default_context(
         cadata=_read_pem(settings.ca_data, settings.ca_file).decode("ascii", "replace") if has_ca else None,

@@ -72,6 +72,24 @@ def test_an_https_url_alone_is_verified_by_the_system_s_cas(tls: ssl.SSLContext)
     assert "certificate verify failed" in bind_result(tls, {})
 
 
+@pytest.mark.parametrize("config", [{}, {"enable_https": True}], ids=["the system's CAs", "no CA"])
+def test_a_read_of_a_tls_connection_allocates_at_most_a_record(
+    ca: trustme.CA, tls: ssl.SSLContext, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, config: dict[str, Any]
+) -> None:
+    ca.cert_pem.write_to_path(str(tmp_path / "system"))
+    monkeypatch.setenv("SSL_CERT_FILE", str(tmp_path / "system"))
+    read, sizes = ssl.SSLObject.read, set()
+
+    def record_read(self: ssl.SSLObject, size: int = 1024, buffer: Any = None) -> Any:
+        if not self.server_side:
+            sizes.add(size)
+        return read(self, size, buffer)
+
+    monkeypatch.setattr(ssl.SSLObject, "read", record_read)
+    assert bind_result(tls, config) == "by nobody"
+    assert sizes == {16_384}
+
+
 def test_insecure_verifies_nothing(tls: ssl.SSLContext) -> None:
     assert bind_result(tls, {"tls_config": TLSConfig(insecure=True)}) == "by nobody"
 
