@@ -249,8 +249,8 @@ DIFFERENCES = """## Differences
 - kube-scheduler selects one of the nodes with the highest score at random. The extender does the same: the set of nodes
   is equal, the selected node may differ.
 - Responses of HTTP extenders have a maximum size; in kube-scheduler they have none.
-- A pod with more than 1,000 labels or volumes, 256 resources, or 1,000 fields of scheduling rules is not scheduled; its
-  event names the limit.
+- A pod with more than 1,000 labels, volumes or containers, 256 resources, or 1,000 fields of scheduling rules is not
+  scheduled; its event names the limit.
 - Pods add at most 256 names of resources to those of the nodes. The message of a pod with further resources, which no
   node has, says `Insufficient other resources` instead of their names.
 - The client of the API server uses JSON, not protobuf.

@@ -65,18 +65,25 @@ FIGURES: Final[dict[str, dict[str, tuple[Any, Any]]]] = {
     },
     "A pod or node of a request; the victims on one node": {
         "3 MiB": (request_limits.MAX_OBJECT_BYTES, 3 * MIB),
-        "20,000 JSON objects": (request_limits._MAX_JSON_OBJECTS_IN_POD, 20_000),
+        "20,000 JSON objects": (request_limits.MAX_JSON_OBJECTS, 20_000),
+        "50,000 fields and items": (request_limits.MAX_JSON_VALUES, 50_000),
         "200,000 JSON objects": (request_limits._MAX_JSON_OBJECTS_ON_NODE, 200_000),
     },
+    "Values of a request that is decoded a second time, because of a null or a wrong type": {
+        "5,000": (json_parts.MAX_VALUES_WITH_NULL, 5000)
+    },
     "Scheduling rules of a pod": {"1,000 fields and 256 KiB": (_RULES, (1000, 256 * KIB))},
-    "Labels; volumes; resources of a pod": {
+    "Labels; volumes; containers; resources of a pod": {
         "1,000;": (pod_limits.MAX_LABELS, 1000),
-        "1,000; 256": (pod_limits.MAX_VOLUMES, 1000),
+        "1,000; 1,000;": (pod_limits.MAX_VOLUMES, 1000),
+        "1,000; 256": (pod_limits.MAX_CONTAINERS, 1000),
         "256": (pod_limits.MAX_RESOURCE_NAMES, 256),
     },
     "Columns of node labels that pods name": {"256": (node_table.MAX_LABEL_COLUMNS, 256)},
     "Resources that pods and requests add to those of the nodes": {"256": (pod_limits.MAX_RESOURCE_NAMES, 256)},
-    "Fields of a request, or of its list of nodes": {"1,000": (json_parts.MAX_FIELDS, 1000)},
+    "Fields of a request, of its list of nodes, or of the metadata of this list": {
+        "1,000": (json_parts.MAX_FIELDS, 1000)
+    },
     "JSON that is decoded in one call": {"16 MiB": (json_parts.MAX_DECODE_BYTES, 16 * MIB)},
     "Part of a response that is written at once": {"256 KiB": (http_protocol._MAX_BUFFERED_BYTES, 256 * KIB)},
     "Time before other tasks run, in loops over nodes or victims": {

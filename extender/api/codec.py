@@ -18,6 +18,9 @@ _CONTAINER_TYPES: Final = (inspect.StructType, inspect.DictType, inspect.VarTupl
 _MESSAGE_AND_PATH: Final = re.compile(r"(?P<message>.*) - at (?:`key` in )?`\$(?P<path>.*?)`", re.DOTALL)
 _DEPTH_ERROR: Final = "nested too deeply"
 
+_COUNTED_BYTES: Final = 64 << 10
+"""Bytes of JSON whose values are counted at once."""
+
 
 class DecodeError(ValueError):
     """Data that cannot be decoded to the target type.
@@ -49,12 +52,14 @@ def _get_field_types(struct: type) -> dict[str, inspect.Type]:
     return {field.encode_name: field.type for field in info.fields} if isinstance(info, inspect.StructType) else {}
 
 
-def decode(data: bytes | bytearray, target_type: type[T]) -> T:
+def decode(data: bytes | bytearray, target_type: type[T], *, max_second_attempt: int | None = None) -> T:
     """Decode JSON.
 
     Args:
         data: JSON in UTF-8.
         target_type: the target type, such as `Pod` or `list[Node]`.
+        max_second_attempt: the limit of the values in *data* for a second attempt, which takes some microseconds for
+            each value; None: no limit. Beyond it, a null is a value of the wrong type.
 
     Raises:
         DecodeError: malformed JSON, or a value of the wrong type.
@@ -62,13 +67,31 @@ def decode(data: bytes | bytearray, target_type: type[T]) -> T:
     target: Any = target_type
     try:
         decoded_object: T = _get_decoder(target).decode(data)
-    except msgspec.ValidationError:
+    except msgspec.ValidationError as error:
+        if max_second_attempt is not None and _has_more_values(bytes(data), max_second_attempt):
+            raise _make_type_error(error) from error
         return from_builtins(_parse(data), target_type)
     except RecursionError as error:
         raise DecodeError("", _DEPTH_ERROR) from error
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
         raise DecodeError("", str(error)) from error
     return decoded_object
+
+
+def _has_more_values(data: bytes, limit: int) -> bool:
+    """Return whether JSON may have more than *limit* values, because it has so many commas and opening brackets."""
+    count = 1
+    for start in range(0, len(data), _COUNTED_BYTES):
+        part = data[start : start + _COUNTED_BYTES]
+        count += len(part) - len(part.translate(None, b",[{"))
+        if count > limit:
+            return True
+    return False
+
+
+def _make_type_error(error: msgspec.ValidationError) -> DecodeError:
+    match = _MESSAGE_AND_PATH.fullmatch(str(error))
+    return DecodeError("", str(error)) if match is None else DecodeError(match["path"].lstrip("."), match["message"])
 
 
 def _parse(data: bytes | bytearray) -> Any:
@@ -95,10 +118,7 @@ def from_builtins(obj: Any, target_type: type[T]) -> T:
         # The recursion depth is bounded by the type, not by the object.
         return msgspec.convert(_replace_nulls(obj, _get_type_info(target)), target_type)
     except msgspec.ValidationError as error:
-        match = _MESSAGE_AND_PATH.fullmatch(str(error))
-        if match is None:
-            raise DecodeError("", str(error)) from error
-        raise DecodeError(match["path"].lstrip("."), match["message"]) from error
+        raise _make_type_error(error) from error
 
 
 def _replace_nulls(obj: Any, info: inspect.Type) -> Any:

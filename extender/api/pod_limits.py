@@ -12,7 +12,8 @@ has about five fields."""
 
 MAX_LABELS: Final = 1_000
 MAX_VOLUMES: Final = 1_000
-"""Limits of the labels and of the volumes of a pod."""
+MAX_CONTAINERS: Final = 1_000
+"""Limits of the labels, of the volumes and of the containers of a pod."""
 
 MAX_RESOURCE_NAMES: Final = 256
 """Limit of the resources of a pod, and of the resource names that pods and requests add to those of the nodes.
@@ -24,19 +25,21 @@ Each resource takes two numbers for each node. A cluster has about twenty resour
 def find_exceeded_limit(pod: Pod) -> str:
     """Return the field of *pod* that exceeds a limit, and the limit; empty if there is none."""
     spec = pod.spec
+    for field, count, limit in (
+        ("metadata.labels", len(pod.metadata.labels), MAX_LABELS),
+        ("spec.volumes", len(spec.volumes), MAX_VOLUMES),
+        ("spec.containers and initContainers", len(spec.containers) + len(spec.init_containers), MAX_CONTAINERS),
+    ):
+        if count > limit:
+            return f"{field}: more than {limit}"
     rules = encode((spec.node_selector, spec.affinity, spec.topology_spread_constraints, spec.tolerations))
-    if len(rules) > MAX_RULE_BYTES or rules.count(b'":') > MAX_RULE_FIELDS:
+    if len(rules) > MAX_RULE_BYTES or max(rules.count(b'":'), rules.count(b"{")) > MAX_RULE_FIELDS:
         return (
             "spec: nodeSelector, affinity, topologySpreadConstraints and tolerations have more than "
             f"{MAX_RULE_FIELDS} fields or {MAX_RULE_BYTES} bytes"
         )
-    for field, values, limit in (
-        ("metadata.labels", pod.metadata.labels, MAX_LABELS),
-        ("spec.volumes", spec.volumes, MAX_VOLUMES),
-        ("spec.resources and those of containers", get_resource_names(spec), MAX_RESOURCE_NAMES),
-    ):
-        if len(values) > limit:
-            return f"{field}: more than {limit}"
+    if len(get_resource_names(spec)) > MAX_RESOURCE_NAMES:
+        return f"spec.resources and those of containers: more than {MAX_RESOURCE_NAMES}"
     return ""
 
 

@@ -25,6 +25,10 @@ MAX_FIELDS: Final = 1_000
 """Limit of the fields of a request, or of its list of nodes. A request of kube-scheduler has three."""
 
 
+MAX_VALUES_WITH_NULL: Final = 5_000
+"""Limit of the values in JSON with an explicit null, or with a value of the wrong type, that is decoded again."""
+
+
 def decode_as(data: bytes | bytearray | msgspec.Raw, target_type: type[T], path: str) -> T:
     """Decode JSON as *target_type*; *path* names the field in errors.
 
@@ -32,7 +36,7 @@ def decode_as(data: bytes | bytearray | msgspec.Raw, target_type: type[T], path:
         RequestError: 400, with the field.
     """
     try:
-        return decode(data, target_type)
+        return decode(data, target_type, max_second_attempt=MAX_VALUES_WITH_NULL)
     except DecodeError as error:
         separator = "." if path and error.path and not error.path.startswith("[") else ""
         location = f"{path}{separator}{error.path}"

@@ -12,7 +12,6 @@ pkg/scheduler/extender.go, HTTPExtender.send (1.36).
 """
 
 from collections.abc import Iterable, Iterator, Mapping
-from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -26,7 +25,7 @@ from extender.api.kinds.pod import Pod, PodSpec
 from extender.api.label_syntax import validate_subdomain
 from extender.api.matching import selector_from_label_selector
 from extender.basics.byte_lru import ByteLRU
-from extender.extender_api.cooperative_iteration import iterate_cooperatively
+from extender.extender_api.cooperative_iteration import iterate_cooperatively, let_other_tasks_run
 from extender.extender_api.json_parts import (
     BodyForm,
     cut_body,
@@ -42,11 +41,16 @@ from extender.extender_api.request_limits import (
     RequestError,
     RequestLimits,
     check_pod_limits,
-    check_raw_pod,
+    check_raw_object,
 )
 
 _MAX_POD_NAME_LENGTH, _MAX_NAMESPACE_LENGTH = 253, 63
 """Source: apimachinery/pkg/util/validation/validation.go, DNS1123SubdomainMaxLength, DNS1123LabelMaxLength (1.36)."""
+
+_BYTES_PER_ITEM: Final = 10
+"""Minimum bytes of a name or object, to estimate the items of a body from its size."""
+
+_TOO_LARGE: Final = 413
 
 _VICTIMS_FORM: Final = BodyForm(b',"NodeNameToVictims":{', b'},"NodeNameToMetaVictims":null}', b'],"NumPDBViolations":')
 """The form in which Go encodes the whole victims of a preempt request.
@@ -123,20 +127,27 @@ async def decode_args(
     """
     caches = caches or DecodeCaches()
     if (parts := cut_names_request(body)) is not None:
-        with suppress(RequestError):  # the body is decoded again, because a part is not one JSON value, or is invalid
+        try:
             limits.check_names(len(body), parts[1])
             pod = caches.pods.get_or_create(parts[0], _decode_pod)
+            await let_other_tasks_run(len(body) // _BYTES_PER_ITEM)
             return ExtenderArgs(pod, names=caches.node_names.get_or_create(parts[1], _decode_node_names))
+        except RequestError as error:
+            if error.status == _TOO_LARGE:
+                raise  # else the body is decoded again, because a part is not one JSON value, or is invalid
+        await let_other_tasks_run(len(body) // _BYTES_PER_ITEM)
     cut = cut_body(body, NODES_FORM)
     if cut is not None:
         try:
             pod = _decode_pod_field(decode_casefolded_fields(cut.body_without_parts), caches.pods)
             return ExtenderArgs(pod, nodes=await decode_cut_nodes(cut, caches.nodes, limits))
-        except RequestError:
-            if len(body) > MAX_OBJECT_BYTES:
+        except RequestError as error:
+            if len(body) > MAX_OBJECT_BYTES or error.status == _TOO_LARGE:
                 raise  # else the body is decoded again, because the cut may be wrong
     fields = decode_casefolded_fields(body)
+    await let_other_tasks_run(len(body) // _BYTES_PER_ITEM)
     pod = _decode_pod_field(fields, caches.pods)
+    await let_other_tasks_run(len(body) // _BYTES_PER_ITEM)
     if "nodenames" in fields:
         raw_names = bytes(fields["nodenames"])
         limits.check_names(len(body), raw_names)
@@ -238,7 +249,7 @@ def _decode_pod_field(fields: Mapping[str, msgspec.Raw], cache: ByteLRU[Pod] | N
 
 
 def _decode_pod(raw: bytes) -> Pod:
-    check_raw_pod(raw)
+    check_raw_object("Pod", raw)
     pod = decode_as(raw, Pod, "Pod")
     check_pod_limits(pod)
     for selector in _iterate_label_selectors(pod.spec):

@@ -2,6 +2,9 @@
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
 
 from extender.api.kinds.pod import Pod
 from extender.api.pod_limits import MAX_RESOURCE_NAMES, find_exceeded_limit
@@ -22,8 +25,10 @@ MAX_NODES = 100_000
 MAX_VICTIMS = 100_000
 """Limit of the victims of a request. kube-scheduler proposes victims on a tenth of the nodes."""
 
-_MAX_JSON_OBJECTS_IN_POD = 20_000
-"""Limit of the JSON objects in a pod, such as containers and environment variables."""
+MAX_JSON_OBJECTS: Final = 20_000
+MAX_JSON_VALUES: Final = 50_000
+"""Limits of the JSON objects in a pod or node, and of its fields and items. A pod with 20,000 environment variables, or
+a node with 10,000 images, has fewer."""
 
 _MAX_JSON_OBJECTS_ON_NODE = 200_000
 """Limit of the JSON objects of all victims on one node. A pod with many containers has about a hundred."""
@@ -56,15 +61,33 @@ def check_object_size(field: str, size: int) -> None:
         raise RequestError(413, f"{field}: more than {MAX_OBJECT_BYTES} bytes")
 
 
-def check_raw_pod(raw: bytes) -> None:
-    """Check the size and the number of JSON objects of a pod before it is decoded.
+def check_raw_object(field: str, raw: bytes) -> None:
+    """Check the size of the pod or node in *field* and the number of its JSON values before it is decoded.
 
     Raises:
         RequestError: 413, it exceeds a limit.
     """
-    check_object_size("Pod", len(raw))
-    if raw.count(b"{") > _MAX_JSON_OBJECTS_IN_POD:
-        raise RequestError(413, f"Pod: more than {_MAX_JSON_OBJECTS_IN_POD} JSON objects")
+    check_object_size(field, len(raw))
+    if len(raw) <= MAX_JSON_OBJECTS or not _has_many_values(raw):
+        return
+    structure = _remove_strings(raw)
+    if structure.count(b"{") > MAX_JSON_OBJECTS:
+        raise RequestError(413, f"{field}: more than {MAX_JSON_OBJECTS} JSON objects")
+    if _has_many_values(structure):
+        raise RequestError(413, f"{field}: more than {MAX_JSON_VALUES} JSON fields and items")
+
+
+def _has_many_values(raw: bytes) -> bool:
+    """Return whether JSON has more braces or commas than allowed, those in strings included."""
+    return raw.count(b"{") > MAX_JSON_OBJECTS or raw.count(b",") >= MAX_JSON_VALUES
+
+
+def _remove_strings(raw: bytes) -> bytes:
+    """Return the JSON *raw* without the contents of its strings."""
+    if b"\\" in raw:
+        raw = raw.replace(rb"\\", b"").replace(rb"\"", b"")
+    characters = np.frombuffer(raw, dtype=np.uint8)
+    return characters[~np.logical_xor.accumulate(characters == ord('"'))].tobytes()
 
 
 def check_pod_limits(pod: Pod) -> None:

@@ -103,6 +103,15 @@ def test_an_error_has_its_path(data: bytes, path: str, message: str) -> None:
     assert str(error.value) == (f"{path}: {error.value.message}" if path else error.value.message)
 
 
+@pytest.mark.parametrize("more", [b"[0,0,0,0]", b"[[[[]]]]"])
+def test_a_null_is_an_error_if_the_data_has_too_many_values_for_a_second_attempt(more: bytes) -> None:
+    data = b'{"spec":{"nodeName":null},"x":%b}' % more
+    assert codec.decode(data, Pod, max_second_attempt=8) == Pod()
+    with pytest.raises(DecodeError) as error:
+        codec.decode(data, Pod, max_second_attempt=7)
+    assert (error.value.path, error.value.message) == ("spec.nodeName", "Expected `str`, got `null`")
+
+
 DEEP = b"[" * 200_000 + b"]" * 200_000
 
 

@@ -12,3 +12,10 @@ def test_a_usual_pod_exceeds_no_limit() -> None:
 def test_the_bytes_of_the_rules_are_limited_too() -> None:
     pod = make_pod("web", spec={"nodeSelector": {"disk": "x" * 300_000}})
     assert find_exceeded_limit(pod).endswith("have more than 1000 fields or 262144 bytes")
+
+
+def test_the_containers_are_limited() -> None:
+    containers = [{"name": "a"}] * 500
+    assert find_exceeded_limit(make_pod("web", spec={"containers": containers, "initContainers": containers})) == ""
+    pod = make_pod("web", spec={"containers": containers, "initContainers": [*containers, {"name": "b"}]})
+    assert find_exceeded_limit(pod) == "spec.containers and initContainers: more than 1000"

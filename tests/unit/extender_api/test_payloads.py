@@ -219,7 +219,20 @@ def make_fields(field: bytes, count: int) -> bytes:
             b'{"Pod":{"x":[%b]},"NodeNames":[]}' % b",".join([b"{}"] * 20_000),
             "Pod: more than 20000 JSON objects",
         ),
+        (
+            b'{"Pod":{"metadata":{"annotations":{%b}}},"NodeNames":[]}' % make_fields(b'"k%d":"v"', 50_001),
+            "Pod: more than 50000 JSON fields and items",
+        ),
+        (
+            encode_like_go(b'{"metadata":{"labels":{%b}}}' % make_fields(b'"k%d":"v"', 50_001)),
+            "Nodes.items[0]: more than 50000 JSON fields and items",
+        ),
         (b'{"Pod":{"spec":{"tolerations":[%b]}},"NodeNames":[]}' % b",".join([b'{"key":"a"}'] * 1001), RULES_ERROR),
+        (b'{"Pod":{"spec":{"tolerations":[%b]}},"NodeNames":[]}' % b",".join([b"{}"] * 1001), RULES_ERROR),
+        (
+            POD_WITH % (b"", b'"containers":[%b],"initContainers":[{}]' % b",".join([b"{}"] * 1000)),
+            "Pod.spec.containers and initContainers: more than 1000",
+        ),
         (b'{"Pod":{"spec":{"nodeSelector":{"a":"%b"}}},"NodeNames":[]}' % (b"x" * 262_144), RULES_ERROR),
         (POD_WITH % (b'"labels":{%b}' % make_fields(b'"k%d":"v"', 1001), b""), "Pod.metadata.labels: more than 1000"),
         (
@@ -236,6 +249,10 @@ def make_fields(field: bytes, count: int) -> bytes:
         ),
         (b"{%b}" % make_fields(b'"k%d":1', 1001), "the body: more than 1000 fields"),
         (b'{"Pod":{},"Nodes":{%b}}' % make_fields(b'"k%d":1', 1001), "Nodes: more than 1000 fields"),
+        (
+            b'{"Pod":{},"Nodes":{"metadata":{%b}}}' % make_fields(b'"k%d":1', 1001),
+            "Nodes.metadata: more than 1000 fields",
+        ),
         (encode_like_go(BIG_POD), "Nodes.items[0]: more than 3145728 bytes"),
         (
             BIG_REQUEST,
@@ -249,7 +266,11 @@ def make_fields(field: bytes, count: int) -> bytes:
         "nodes in another form",
         "a big pod",
         "a pod of many objects",
+        "a pod of many fields",
+        "a node of many fields",
         "many tolerations",
+        "many empty tolerations",
+        "many containers",
         "a big node selector",
         "many labels",
         "many volumes",
@@ -257,6 +278,7 @@ def make_fields(field: bytes, count: int) -> bytes:
         "many resources of the overhead",
         "many fields",
         "many fields of the list of nodes",
+        "many fields of the metadata of the list of nodes",
         "a big node",
         "a big request",
     ],
@@ -265,6 +287,36 @@ def test_a_request_above_a_limit_is_rejected(body: bytes, error: str) -> None:
     with pytest.raises(RequestError) as caught:
         run_now(decode_args(body, LIMITS))
     assert (caught.value.status, caught.value.message) == (413, error)
+
+
+LISTS = b"[%b]" % b",".join([b"[]"] * 2_500)
+
+
+@pytest.mark.parametrize(
+    ("body", "error"),
+    [
+        (LISTS, "the body: Expected `object`, got `array`"),
+        (b'{"Pod":{},"NodeNames":%b}' % LISTS, "NodeNames[0]: Expected `str`, got `array`"),
+        (b'{"Pod":{},"Nodes":%b}' % LISTS, "Nodes: Expected `object`, got `array`"),
+        (b'{"Pod":{"spec":{"nodeName":null},"x":%b}}' % LISTS, "Pod.spec.nodeName: Expected `str`, got `null`"),
+        (
+            encode_like_go(b'{"metadata":{"uid":null},"x":%b}' % LISTS),
+            "Nodes.items[0].metadata.uid: Expected `str`, got `null`",
+        ),
+    ],
+    ids=["the body", "names", "the list of nodes", "a pod", "a node"],
+)
+def test_many_values_are_decoded_only_once(body: bytes, error: str) -> None:
+    with pytest.raises(RequestError) as caught:
+        run_now(decode_args(body))
+    assert (caught.value.status, caught.value.message) == (400, error)
+
+
+def test_values_that_are_no_nodes_are_counted_without_decoding_each() -> None:
+    body = b'{"Pod":{},"Nodes":{"items":[0,%b]}}'
+    with pytest.raises(RequestError) as caught:
+        run_now(decode_args(body % b",".join([b"0"] * 3), LIMITS))
+    assert (caught.value.status, caught.value.message) == (400, "Nodes.items[0]: Expected `object`, got `int`")
 
 
 @pytest.mark.parametrize(

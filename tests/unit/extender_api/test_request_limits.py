@@ -2,7 +2,7 @@
 
 import pytest
 
-from extender.extender_api.request_limits import MAX_OBJECT_BYTES, RequestError, RequestLimits, check_object_size
+from extender.extender_api.request_limits import MAX_OBJECT_BYTES, RequestError, RequestLimits, check_raw_object
 
 LIMITS = RequestLimits(max_names_bytes=10, max_bytes=20, max_nodes=3, max_victims=4)
 
@@ -12,7 +12,13 @@ def test_values_at_the_limits_pass() -> None:
     LIMITS.check_nodes("Nodes", 3)
     LIMITS.check_victims("Victims", 4)
     LIMITS.check_victims_on_node("Victims", b"{" * 200_000)
-    check_object_size("Pod", MAX_OBJECT_BYTES)
+    check_raw_object("Pod", b"x" * MAX_OBJECT_BYTES)
+    check_raw_object("Pod", b"[%b]" % b",".join([b"{}"] * 20_000))
+    check_raw_object("Pod", b"[%b]" % b",".join([b"0"] * 50_000))
+
+
+def test_braces_and_commas_in_strings_are_not_counted() -> None:
+    check_raw_object("Pod", rb'{"a\"":"%b","b":"\\"}' % (rb"{,\"\\" * 60_000))
 
 
 def test_values_above_the_limits_are_rejected() -> None:
@@ -22,7 +28,16 @@ def test_values_above_the_limits_are_rejected() -> None:
         (lambda: LIMITS.check_nodes("Nodes", 4), "Nodes: more than 3 nodes; --max-nodes sets the limit"),
         (lambda: LIMITS.check_victims("V", 5), "V: more than 4 victims; --max-victims sets the limit"),
         (lambda: LIMITS.check_victims_on_node("V", b"{" * 200_001), "V: more than 200000 JSON objects on one node"),
-        (lambda: check_object_size("Pod", MAX_OBJECT_BYTES + 1), "Pod: more than 3145728 bytes"),
+        (lambda: check_raw_object("Pod", b"x" * (MAX_OBJECT_BYTES + 1)), "Pod: more than 3145728 bytes"),
+        (lambda: check_raw_object("Pod", b"[%b]" % b",".join([b"{}"] * 20_001)), "Pod: more than 20000 JSON objects"),
+        (
+            lambda: check_raw_object("Pod", b"[%b]" % b",".join([b"0"] * 50_001)),
+            "Pod: more than 50000 JSON fields and items",
+        ),
+        (
+            lambda: check_raw_object("Pod", rb'{"\\":"\"","a":[%b]}' % b",".join([b"0"] * 50_001)),
+            "Pod: more than 50000 JSON fields and items",
+        ),
     ]
     for check, message in checks:
         with pytest.raises(RequestError) as caught:
