@@ -169,6 +169,17 @@ def _make_signature_key(pod: Pod) -> bytes:
     return fingerprint((meta.namespace, meta.labels, meta.owner_references, pod.spec, resource_status, claim_statuses))
 
 
+def _has_same_signature(pod: Pod, other: Pod) -> bool:
+    """Return whether two pods with the same spec are known to have the same signature."""
+    meta, other_meta = pod.metadata, other.metadata
+    return (
+        meta.namespace == other_meta.namespace
+        and meta.labels == other_meta.labels
+        and meta.owner_references == other_meta.owner_references
+        and pod.status == other.status
+    )
+
+
 def _estimate_signature_bytes(key: bytes) -> int:
     """Return an estimate of the memory of the signature with this key, with the values that plugins cache in it."""
     return 4096 + 20 * len(key)
@@ -189,11 +200,16 @@ class SignatureCache:
 
     def get_signature(self, pod: Pod) -> PodSignature:
         """Return the signature of *pod*; its node name and scheduling group are ignored."""
-        last_lookup = self._last_lookup
-        if last_lookup is not None and last_lookup[0] is pod:  # a pod is assumed right after it was scheduled
-            return last_lookup[1]
+        if self._last_lookup is not None:
+            last_pod, signature = self._last_lookup
+            if last_pod is pod:  # a pod is assumed right after it was scheduled
+                return signature
+            if last_pod.spec is pod.spec and _has_same_signature(last_pod, pod):
+                self._last_lookup = pod, signature
+                return signature
         signature = self._get_or_create(pod)
-        self._last_lookup = pod, signature
+        if not pod.spec.node_name:
+            self._last_lookup = pod, signature
         return signature
 
     def _get_or_create(self, pod: Pod) -> PodSignature:

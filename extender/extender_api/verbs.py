@@ -8,6 +8,7 @@ from typing import Any, Final
 
 import msgspec
 import numpy as np
+from msgspec.structs import replace
 from prometheus_client import CollectorRegistry
 
 from extender.api.extender_v1 import FilterResult, PreemptionResult
@@ -63,11 +64,16 @@ def _find_no_errors(_: msgspec.Struct) -> Iterable[tuple[str, str]]:
 
 @dataclass(slots=True)
 class PodPreparer:
-    """Validates a pod and sets its defaults. The last pod is cached, because filter and prioritize get the same pod.
+    """Validates a pod and sets its defaults.
+
+    The last pod is cached, because filter and prioritize get the same pod, and the pods of a workload differ only in
+    their metadata.
 
     Attributes:
-        set_defaults: a function that sets the API server's defaults; a pod from a scheduler already has them.
-        find_errors: a function that returns the values that cannot be parsed, as (field path, message).
+        set_defaults: a function that sets the API server's defaults; a pod from a scheduler already has them. The
+            default namespace is all that it may change in the metadata.
+        find_errors: a function that returns the values of spec and status that cannot be parsed, as (field path,
+            message).
     """
 
     set_defaults: Callable[[Pod], Pod] = _return_unchanged
@@ -80,10 +86,17 @@ class PodPreparer:
         Raises:
             RequestError: 400, with the first invalid field.
         """
-        if self._last_prepared is None or self._last_prepared[0] is not pod:
-            for path, message in self.find_errors(pod):
-                raise RequestError(400, f"Pod.{path}: {message}")
-            self._last_prepared = pod, self.set_defaults(pod)
+        if self._last_prepared is not None:
+            last_pod, last_prepared_pod = self._last_prepared
+            if last_pod is pod:
+                return last_prepared_pod
+            if pod.metadata.namespace and pod.spec == last_pod.spec and pod.status == last_pod.status:
+                prepared_pod = replace(pod, spec=last_prepared_pod.spec)
+                self._last_prepared = pod, prepared_pod
+                return prepared_pod
+        for path, message in self.find_errors(pod):
+            raise RequestError(400, f"Pod.{path}: {message}")
+        self._last_prepared = pod, self.set_defaults(pod)
         return self._last_prepared[1]
 
 

@@ -10,6 +10,8 @@ from typing import Any
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
 
+from extender.metrics.buffered_histogram import BufferedHistogram
+
 
 class MetricType(Enum):
     """The type of a metric."""
@@ -129,4 +131,4 @@ def _create_collector(family: MetricFamily, registry: CollectorRegistry | None) 
         case MetricType.GAUGE:
             return Gauge(family.name, text, family.labels, registry=registry)
         case MetricType.HISTOGRAM:
-            return Histogram(family.name, text, family.labels, buckets=family.buckets, registry=registry)
+            return BufferedHistogram(family.name, text, family.labels, buckets=family.buckets, registry=registry)

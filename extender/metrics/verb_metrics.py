@@ -6,6 +6,7 @@ from typing import Any
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
 
+from extender.metrics.buffered_histogram import BufferedHistogram
 from extender.metrics.families import exponential_buckets
 
 log = logging.getLogger("extender.metrics")
@@ -28,7 +29,7 @@ class VerbMetrics:
 
     def __init__(self, registry: CollectorRegistry) -> None:
         self._reason_labels, self._children = set[str](), dict[tuple[Any, ...], Any]()
-        self._durations = Histogram(
+        self._durations = BufferedHistogram(
             "extender_request_duration_seconds",
             "Time from a request's headers to the end of the response, by verb and HTTP status.",
             ("verb", "code"),
@@ -145,11 +146,11 @@ class VerbMetrics:
 
 
 def _create_node_histogram(registry: CollectorRegistry, name: str, help_text: str) -> Histogram:
-    return Histogram(name, help_text, ("verb",), buckets=_NODE_BUCKETS, registry=registry)
+    return BufferedHistogram(name, help_text, ("verb",), buckets=_NODE_BUCKETS, registry=registry)
 
 
 def _create_size_histogram(registry: CollectorRegistry, name: str, help_text: str) -> Histogram:
-    return Histogram(name, help_text, ("verb",), buckets=_SIZE_BUCKETS, registry=registry)
+    return BufferedHistogram(name, help_text, ("verb",), buckets=_SIZE_BUCKETS, registry=registry)
 
 
 def _create_staleness_gauge(registry: CollectorRegistry) -> Gauge:
@@ -181,7 +182,7 @@ def _create_assumption_events(registry: CollectorRegistry) -> Counter:
 
 
 def _create_event_loop_lag(registry: CollectorRegistry) -> Histogram:
-    return Histogram(
+    return BufferedHistogram(
         "extender_event_loop_lag_seconds",
         "Delay of the event loop, which is the time requests wait before they are read.",
         buckets=_LAG_BUCKETS,

@@ -4,6 +4,7 @@ from typing import Any
 from weakref import ref
 
 import pytest
+from msgspec.structs import replace
 
 from extender.api.codec import decode
 from extender.api.kinds.pod import Pod
@@ -43,6 +44,40 @@ def test_pods_share_a_signature_unless_they_differ_in_a_part_that_counts(other: 
     signatures = SignatureCache(Symbols())
     first = signatures.get_signature(make_pod("a", labels={"app": "web"}))
     assert (signatures.get_signature(other) is first) is is_same
+
+
+@pytest.mark.parametrize(
+    ("other", "is_same"),
+    [
+        pytest.param(make_pod("b", labels={"app": "web"}), True, id="another name and uid"),
+        pytest.param(make_pod("a", labels={"app": "db"}), False, id="another label"),
+        pytest.param(make_pod("a", labels={"app": "web"}, namespace="shop"), False, id="another namespace"),
+        pytest.param(
+            make_pod(
+                labels={"app": "web"},
+                metadata={"ownerReferences": [{"apiVersion": "v1", "kind": "Node", "name": "n", "uid": "1"}]},
+            ),
+            False,
+            id="another owner",
+        ),
+        pytest.param(
+            make_pod(
+                labels={"app": "web"},
+                status={"containerStatuses": [{"name": "app", "resources": {"requests": {"cpu": "1"}}}]},
+            ),
+            False,
+            id="other resources in the status",
+        ),
+    ],
+)
+def test_pods_with_the_same_spec_object_share_a_signature_unless_they_differ_in_another_part_that_counts(
+    other: Pod, is_same: bool
+) -> None:
+    signatures, first_pod = SignatureCache(Symbols()), make_pod("a", labels={"app": "web"})
+    first = signatures.get_signature(first_pod)
+    other = replace(other, spec=first_pod.spec)
+    assert (signatures.get_signature(other) is first) is is_same
+    assert signatures.get_signature(first_pod) is first
 
 
 def test_a_signature_has_no_node_name() -> None:

@@ -5,7 +5,9 @@ from typing import Any, ClassVar
 
 import pytest
 
+from extender.api.defaulting import set_defaults
 from extender.api.extender_v1 import FilterResult
+from extender.api.kinds.pod import Pod
 from extender.cache.cache import Cache
 from extender.cycle.plugin_runtime import PluginRuntime
 from extender.extender_api.failed_nodes import UNKNOWN_NODE
@@ -31,6 +33,7 @@ from tests.fake_plugins import (
 
 NODES = [make_node(name) for name in ("n1", "n2", "n3", "n4")]
 WEB = make_pod("web")
+LIMITS = {"containers": [{"name": "app", "resources": {"limits": {"cpu": "1"}}}]}
 
 
 def make_verbs(*plugins: Any, cluster: Cache | None = None, others: tuple[Profile, ...] = (), **more: Any) -> Verbs:
@@ -197,6 +200,30 @@ def test_an_invalid_pod_is_rejected_with_its_field() -> None:
     pod_preparer = PodPreparer(find_errors=lambda pod: [("spec.x", "is odd")])
     with pytest.raises(RequestError, match=r"Pod\.spec\.x: is odd"):
         run_now(make_verbs(AcceptingFilter(), pod_preparer=pod_preparer).filter(args_by_name("n1")))
+
+
+PREPARED_PODS = [
+    pytest.param(make_pod("b", spec=LIMITS), True, id="another name"),
+    pytest.param(make_pod("b", namespace="", spec=LIMITS), False, id="no namespace"),
+    pytest.param(make_pod("b", requests={"cpu": "2"}), False, id="another spec"),
+    pytest.param(make_pod("b", spec=LIMITS, status={"phase": "Running"}), False, id="another status"),
+]
+
+
+@pytest.mark.parametrize(("pod", "is_alike"), PREPARED_PODS)
+def test_a_pod_that_differs_from_the_last_one_only_in_its_metadata_is_not_validated_again(
+    pod: Pod, is_alike: bool
+) -> None:
+    validated: list[Pod] = []
+
+    def find_errors(pod: Pod) -> list[tuple[str, str]]:
+        validated.append(pod)
+        return []
+
+    pod_preparer = PodPreparer(set_defaults, find_errors)
+    pod_preparer.prepare(make_pod("a", spec=LIMITS))
+    assert pod_preparer.prepare(pod) == set_defaults(pod)
+    assert len(validated) == (1 if is_alike else 2)
 
 
 def test_an_amount_beyond_64_bits_is_only_a_large_amount() -> None:
