@@ -232,7 +232,8 @@ class Cache:
                 tables.pods_by_node.get_writable(new_pod.node_name, dict)[new_pod.uid] = new_pod
                 tables.pod_groups.add_assigned(new_pod)
                 return
-            tables.remove_pod(old_pod)
+            tables.replace_pod(old_pod, new_pod)
+            return
         tables.add_pod(new_pod)
 
     def _add_pending_group_member(self, pod: Pod) -> None:

@@ -200,6 +200,30 @@ class ClusterTables:
         if row is not None:
             self._add_or_remove_pod_at_row(pod, row, -1)
 
+    def replace_pod(self, old_pod: AssignedPodInfo, new_pod: AssignedPodInfo) -> None:
+        """Replace a pod by its new state.
+
+        The binding of a pod copies labels of the node to the pod, so most replacements change only labels.
+
+        Raises:
+            KeyError: *old_pod* is not on its node.
+
+        Source: plugin/pkg/admission/podtopologylabels/admission.go, Plugin.Admit (1.36).
+        """
+        row = self.nodes.row_by_name.get(new_pod.node_name)
+        if row is None or old_pod.node_name != new_pod.node_name or not _differ_only_in_labels(old_pod, new_pod):
+            self.remove_pod(old_pod)
+            self.add_pod(new_pod)
+            return
+        self.pods_by_node.get_writable(new_pod.node_name, dict)[new_pod.uid] = new_pod
+        self.pod_groups.remove(old_pod.pod)
+        self.pod_groups.add_assigned(new_pod)
+        for pod, sign in ((old_pod, -1), (new_pod, 1)):
+            self.selector_counts.add_or_remove(
+                pod.signature.pod_labels, row, self.nodes, terminating=pod.terminating, sign=sign
+            )
+        self.pod_change_log.append(row)
+
     def _add_or_remove_pod_at_row(self, pod: AssignedPodInfo, row: int, sign: int) -> None:
         signature, nodes = pod.signature, self.nodes
         columns = nodes.columns
@@ -317,6 +341,20 @@ class ClusterTables:
             labels_by_namespace[name] = labels
         self.selector_counts.set_namespace_labels(labels_by_namespace)
         self.affinity_terms.set_namespace_labels(labels_by_namespace)
+
+
+def _differ_only_in_labels(pod: AssignedPodInfo, other: AssignedPodInfo) -> bool:
+    """Return whether two pods of one node count equally in all tables but those of labels."""
+    signature, other_signature = pod.signature, other.signature
+    return (
+        signature.assigned_requests == other_signature.assigned_requests
+        and signature.assigned_nonzero_requests == other_signature.assigned_nonzero_requests
+        and signature.host_ports == other_signature.host_ports
+        and not any(
+            item.volume_uses is not NO_USES or item.uses_node_allocatable_claims or item.pod_affinity_terms.all_terms
+            for item in (signature, other_signature)
+        )
+    )
 
 
 def _add_with_wraparound(column: IntArray, resource_id: int, row: int, amount: int) -> None:

@@ -64,8 +64,8 @@ class Events(RuleBasedStateMachine):
     def remove_pod(self, name: str, namespace: str) -> None:
         self.cache.remove_pod(f"{namespace}-{name}")
 
-    @rule(name=PODS, node=NODES, app=APPS)
-    def assume_and_forget_or_confirm(self, name: str, node: str, app: str) -> None:
+    @rule(name=PODS, node=NODES, app=APPS, bound_app=APPS)
+    def assume_and_forget_or_confirm(self, name: str, node: str, app: str, bound_app: str) -> None:
         pod = _make_pod(name, "", app, "default", 1, terminating=False)
         if pod.metadata.uid in self.cache.assigned_pods:
             return
@@ -76,7 +76,7 @@ class Events(RuleBasedStateMachine):
             self.cache.forget(pod)
             assert pod.metadata.uid in self.cache.pending_pods
         else:
-            self.cache.add_or_update_pod(_make_pod(name, node, app, "default", 1, terminating=False))
+            self.cache.add_or_update_pod(_make_pod(name, node, bound_app, "default", 1, terminating=False))
             assert not self.cache.is_assumed(pod.metadata.uid)
 
     @rule(namespace=NAMESPACES, team=st.sampled_from(["x", "y"]))

@@ -1,15 +1,20 @@
 """Pods are pending, assumed or assigned; the tables and snapshots follow."""
 
+from typing import Any
+
 import pytest
 
+from extender.api.matching import NOTHING, selector_from_labels
 from extender.cache.assumed_pods import AssumeError
 from extender.cache.cache import Cache
 from extender.cache.cluster_tables import ClusterTables
 from extender.cache.tables.closed_tables import ClosedSnapshotError
+from extender.cache.tables.pod_selectors import PodMatcher, PodSelector
 from tests.build import make_cluster, make_node, make_pod
 from tests.consistency import find_inconsistencies
 
 CPU, MEMORY = 0, 1
+APPS = ("web", "db")
 
 
 def requested(cache: Cache, node: str) -> int:
@@ -85,6 +90,51 @@ def test_a_confirmed_pod_counts_once() -> None:
 
     assert requested(cache, "n1") == 300
     assert not cache.is_assumed(pod.metadata.uid)
+
+
+PORTS = {"containers": [{"name": "app", "ports": [{"hostPort": 80}], "resources": {"requests": {"cpu": "300m"}}}]}
+AFFINITY = {
+    "affinity": {
+        "podAntiAffinity": {
+            "requiredDuringSchedulingIgnoredDuringExecution": [
+                {"labelSelector": {"matchLabels": {"app": "web"}}, "topologyKey": "kubernetes.io/hostname"}
+            ]
+        }
+    }
+}
+
+
+@pytest.mark.parametrize(
+    ("changes", "milli_cpu"),
+    [
+        pytest.param({"labels": {"app": "web", "topology.kubernetes.io/zone": "a"}}, 300, id="labels of the node"),
+        pytest.param({"labels": {"app": "db"}}, 300, id="another label"),
+        pytest.param({"requests": {"cpu": "1"}}, 1000, id="other requests"),
+        pytest.param({"spec": PORTS}, 300, id="a host port"),
+        pytest.param({"spec": AFFINITY}, 300, id="anti-affinity"),
+        pytest.param({"metadata": {"deletionTimestamp": "2026-03-01T00:00:00Z"}}, 300, id="deletion"),
+    ],
+)
+def test_the_changes_of_a_pod_at_its_binding_are_counted(changes: dict[str, Any], milli_cpu: int) -> None:
+    pod = make_pod("web", labels={"app": "web"}, requests={"cpu": "300m"})
+    cache = make_cluster(make_node("n1"), pod)
+    selected = {app: PodSelector(frozenset(("default",)), NOTHING, selector_from_labels({"app": app})) for app in APPS}
+
+    def count_pods() -> dict[str, int]:
+        with cache.read() as snapshot:
+            counts = {app: snapshot.pod_counts(PodMatcher((selector,))) for app, selector in selected.items()}
+            return {app: int(snapshot.counts_by_row(counts[app]).sum()) for app in APPS}
+
+    cache.assume(pod, "n1")
+    assert count_pods() == {"web": 1, "db": 0}
+
+    bound_pod = make_pod("web", **({"labels": {"app": "web"}, "node": "n1", "requests": {"cpu": "300m"}} | changes))
+    cache.add_or_update_pod(bound_pod)
+    app = bound_pod.metadata.labels["app"]
+    assert count_pods() == {"web": int(app == "web"), "db": int(app == "db")}
+    assert requested(cache, "n1") == milli_cpu
+    assert find_inconsistencies(cache.snapshot()) == []
+    assert [pod.pod.metadata for pod in cache.snapshot().assigned_pods()] == [bound_pod.metadata]
 
 
 def test_a_pod_that_was_bound_to_another_node_than_assumed_moves() -> None:
