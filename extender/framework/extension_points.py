@@ -143,18 +143,18 @@ class PreFilterExtensions(Protocol):
 
 
 @runtime_checkable
-class BatchDryRunFilter(Protocol):
-    """A filter that checks many nodes in one call, each with its own hypothetically added or removed pods.
+class BatchPreFilterExtensions(Protocol):
+    """`PreFilterExtensions` that also update one state for dry runs of many nodes, each with its own pods.
 
-    Requires `PreFilterExtensions`. Without `filter_each`, the filter is called once per node with a clone of the state.
+    Without `apply_pod_changes`, each node has a clone of the state, and the filter is called once per node.
     """
 
-    def filter_each(
-        self, pod: PodInfo, nodes: NodeView, state: Any, dry_run_pods: PodBatch, pod_deltas: IntArray
-    ) -> Sequence[Rejection]:
-        """Return the rejections like `filter`, with *dry_run_pods* added to or removed from the nodes of their rows.
+    def apply_pod_changes(
+        self, pod: PodInfo, changed_pods: PodBatch, deltas: IntArray, snapshot: Snapshot, state: Any
+    ) -> Any:
+        """Return a copy of *state* for `filter`: each node is checked as if only the pods of its row had changed.
 
-        *pod_deltas* are 1 for added, -1 for removed, 0 for unchanged pods. Do not modify *state*.
+        *deltas* are 1 for added, -1 for removed, 0 for unchanged pods. Do not modify *state*.
         """
 
 

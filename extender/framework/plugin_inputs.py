@@ -50,7 +50,7 @@ STATE_ARGUMENT_POSITIONS: Final[Mapping[str, int | None]] = {
     "clone": 0,
     "add_pod": 4,
     "remove_pod": 4,
-    "filter_each": 2,
+    "apply_pod_changes": 4,
     "filter": 2,
     "filter_cache_key": None,
     "post_filter": None,

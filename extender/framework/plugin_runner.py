@@ -6,7 +6,6 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from extender.cache.pod_batch import PodBatch
 from extender.cache.snapshot import NodeView, Snapshot
 from extender.cache.tables.arrays import IntArray
 from extender.framework.api_plan import ApiPlan
@@ -231,17 +230,6 @@ class PluginRunner:
             PluginError: the plugin raised, the result is no sequence of rejections, or a mask does not fit the view.
         """
         return _check_rejections(plugin, self.call(plugin, "Filter", plugin.filter, pod, nodes, state), len(nodes))
-
-    def filter_each(
-        self, plugin: Any, pod: Any, nodes: NodeView, state: Any, dry_run_pods: PodBatch, pod_deltas: IntArray
-    ) -> tuple[Rejection, ...]:
-        """Run Filter of *plugin* on *nodes*, each with its own added or removed pods: see `BatchDryRunFilter`.
-
-        Raises:
-            PluginError: as `filter`.
-        """
-        rejections = self.call(plugin, "Filter", plugin.filter_each, pod, nodes, state, dry_run_pods, pod_deltas)
-        return _check_rejections(plugin, rejections, len(nodes))
 
     def score(self, plugin: Any, pod: Any, nodes: NodeView, state: Any) -> IntArray:
         """Return the raw scores of *nodes*: any int64.

@@ -1,14 +1,13 @@
 """Run Filter plugins on nodes from which pods are hypothetically removed. Each node is tried independently.
 
 One hypothesis covers thousands of nodes, because most filters depend only on a node and its pods. Filters that depend
-on other nodes use PreFilter state, which must be updated for each node. A `BatchDryRunFilter` does this for all nodes
-in one call; for other plugins with `PreFilterExtensions`, each node gets a copy of the state.
+on other nodes use PreFilter state, which must be updated for each node. `BatchPreFilterExtensions` do this for all
+nodes in one call; for other plugins with `PreFilterExtensions`, each node gets a copy of the state.
 """
 
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -21,8 +20,8 @@ from extender.cache.tables.arrays import BoolArray, IntArray
 from extender.cycle.filter import FilterResults
 from extender.cycle.plugin_runtime import PluginRuntime
 from extender.cycle.pre_filter import PreFilterRun
-from extender.framework.extension_points import BatchDryRunFilter, PreFilterExtensions
-from extender.framework.plugin_runner import PluginError, PluginRunner
+from extender.framework.extension_points import BatchPreFilterExtensions, PreFilterExtensions
+from extender.framework.plugin_runner import PluginError
 from extender.framework.profiles import Profile
 from extender.framework.result_cache import FilterColumn
 from extender.framework.status import Code, Reason, Rejection
@@ -90,7 +89,7 @@ class DryRun:
     """
 
     __slots__ = (
-        "_batch_dry_run_plugins",
+        "_batch_plugins",
         "_count_deltas",
         "_hypothesis",
         "_inputs",
@@ -120,13 +119,13 @@ class DryRun:
             for index, row in enumerate(nominated_rows, len(pods)):
                 self._nominated_indices.setdefault(row, []).append(index)
         self._count_deltas: IntArray = np.zeros(len(self.batch), dtype=np.int64)
-        self._batch_dry_run_plugins: frozenset[str] = frozenset()
+        self._batch_plugins: frozenset[str] = frozenset()
         self._states_by_row: dict[str, dict[int, Any]] = {}
         for plugin in inputs.profile.pre_filter_plugins:
             if plugin.name in inputs.pre_filter_run.skipped_plugins or not isinstance(plugin, PreFilterExtensions):
                 continue
-            if isinstance(plugin, BatchDryRunFilter):
-                self._batch_dry_run_plugins |= {plugin.name}
+            if isinstance(plugin, BatchPreFilterExtensions):
+                self._batch_plugins |= {plugin.name}
             else:
                 self._states_by_row[plugin.name] = {}
         self.errors: dict[int, str] = {}
@@ -239,39 +238,27 @@ class DryRun:
         self, column: FilterColumn, plugin: Any, positions: IntArray, rows: IntArray, snapshot: Snapshot
     ) -> None:
         """Write the rejections of *plugin* for the *rows* at *positions*."""
-        runner, pod, state = self._inputs.runtime.runner, self._inputs.pod, self._get_plugin_state(plugin.name)
-        states_by_row = self._states_by_row.get(plugin.name)
+        state, states_by_row = self._get_plugin_state(plugin.name), self._states_by_row.get(plugin.name)
+        if states_by_row is None:
+            self._write_rejections(column, plugin, positions, snapshot.view(rows[positions]), state)
+            return
+        for position in np.split(positions, len(positions)):
+            row_state = states_by_row.get(int(rows[position[0]]), state)
+            self._write_rejections(column, plugin, position, snapshot.view(rows[position]), row_state)
 
-        def filter_each(view: NodeView) -> tuple[Rejection, ...]:
-            return runner.filter_each(plugin, pod, view, state, self.batch, self._count_deltas)
-
-        if states_by_row is not None:
-            for position in positions.tolist():
-                row_state = states_by_row.get(int(rows[position]), state)
-                run_filter = partial(_run_filter, runner, plugin, pod, row_state)
-                _write_column(column, np.array([position], dtype=np.int64), run_filter, snapshot, rows)
-        elif plugin.name in self._batch_dry_run_plugins:
-            _write_column(column, positions, filter_each, snapshot, rows)
-        else:
-            _write_column(column, positions, partial(_run_filter, runner, plugin, pod, state), snapshot, rows)
-
-
-def _run_filter(runner: PluginRunner, plugin: Any, pod: PodInfo, state: Any, view: NodeView) -> tuple[Rejection, ...]:
-    return runner.filter(plugin, pod, view, state)
-
-
-def _write_column(
-    column: FilterColumn,
-    positions: IntArray,
-    run_filter: Callable[[NodeView], tuple[Rejection, ...]],
-    snapshot: Snapshot,
-    rows: IntArray,
-) -> None:
-    try:
-        rejections = run_filter(snapshot.view(rows[positions]))
-    except PluginError as error:
-        rejections = (Rejection(np.ones(len(positions), dtype=np.bool_), Reason(error.detail, Code.ERROR)),)
-    column.write(positions, rejections)
+    def _write_rejections(
+        self, column: FilterColumn, plugin: Any, positions: IntArray, view: NodeView, state: Any
+    ) -> None:
+        """Write the rejections of the nodes of *view*, which are at *positions* of the column."""
+        runner, pod = self._inputs.runtime.runner, self._inputs.pod
+        try:
+            if plugin.name in self._batch_plugins:
+                changes = self.batch, self._count_deltas
+                state = self._call(plugin, "RemovePod", plugin.apply_pod_changes, pod, *changes, view.snapshot, state)
+            rejections = runner.filter(plugin, pod, view, state)
+        except PluginError as error:
+            rejections = (Rejection(np.ones(len(positions), dtype=np.bool_), Reason(error.detail, Code.ERROR)),)
+        column.write(positions, rejections)
 
 
 def _restrict_results(filter_results: FilterResults, mask: BoolArray) -> FilterResults:

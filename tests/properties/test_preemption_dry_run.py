@@ -235,7 +235,9 @@ class PerNodePlugin:
 
 
 def _node_by_node(profile: Profile) -> Profile:
-    slow = {name: PerNodePlugin(plugin) for name, plugin in profile.plugins.items() if hasattr(plugin, "filter_each")}
+    slow = {
+        name: PerNodePlugin(plugin) for name, plugin in profile.plugins.items() if hasattr(plugin, "apply_pod_changes")
+    }
 
     def swapped(plugins: tuple[Any, ...]) -> tuple[Any, ...]:
         return tuple(slow.get(plugin.name, plugin) for plugin in plugins)

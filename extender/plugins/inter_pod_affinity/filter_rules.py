@@ -12,10 +12,6 @@ from extender.cache.snapshot import NodeView
 from extender.cache.tables.arrays import BoolArray
 from extender.framework.status import Code, Reason, Rejection
 from extender.plugins.inter_pod_affinity.domain_counts import TopologyToMatchedTermCount
-from extender.plugins.inter_pod_affinity.dry_run import DryRunMatchedTermCount
-
-MatchedTermCount = TopologyToMatchedTermCount | DryRunMatchedTermCount
-"""The number of matched terms by topology key and domain."""
 
 _AFFINITY = Reason("node(s) didn't match pod affinity rules", Code.UNRESOLVABLE)
 _ANTI_AFFINITY = Reason("node(s) didn't match pod anti-affinity rules")
@@ -26,14 +22,14 @@ def find_rejections(
     affinity_keys: tuple[str, ...],
     is_first_pod: BoolArray | bool,
     nodes: NodeView,
-    counts: tuple[MatchedTermCount, MatchedTermCount, MatchedTermCount],
+    counts: tuple[TopologyToMatchedTermCount, ...],
 ) -> list[Rejection]:
     """Return the rejections by each rule. A node is rejected by the first rule that it fails.
 
     Args:
         affinity_keys: the topology keys of the pod's required affinity terms.
         is_first_pod: whether the pod would be the first of a group with affinity to itself: bool, shape
-            (len(nodes),), or False for all nodes.
+            (len(nodes),), or one value for all nodes.
         nodes: the nodes to filter.
         counts: the affinity, anti-affinity and existing anti-affinity counts.
     """
@@ -61,7 +57,7 @@ def find_rejections(
 
 
 def _fails_affinity(
-    nodes: NodeView, affinity_counts: MatchedTermCount, is_first_pod: BoolArray | bool, key: str
+    nodes: NodeView, affinity_counts: TopologyToMatchedTermCount, is_first_pod: BoolArray | bool, key: str
 ) -> BoolArray:
     """Return the nodes whose domain has no pod that matches the affinity terms. The first pod needs only the label."""
     has_no_match = ~affinity_counts.is_positive_by_node(nodes, key)

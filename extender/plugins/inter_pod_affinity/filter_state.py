@@ -1,5 +1,7 @@
 """The PreFilter state of InterPodAffinity, and its updates when a dry run adds or removes pods.
 
+A dry run either updates the state pod by pod, or updates one state for many nodes, each with its own changes.
+
 Source: pkg/scheduler/framework/plugins/interpodaffinity/filtering.go, preFilterState,
 preFilterState.updateWithPod (1.36).
 """
@@ -7,9 +9,14 @@ preFilterState.updateWithPod (1.36).
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
+import numpy as np
+
+from extender.cache.pod_batch import PodBatch
 from extender.cache.pod_info import AssignedPodInfo, PodInfo
 from extender.cache.pod_signature import PodSignature
 from extender.cache.snapshot import Snapshot
+from extender.cache.tables.arrays import IntArray
+from extender.cache.tables.node_table import ABSENT
 from extender.config.releases import Release
 from extender.plugins.inter_pod_affinity.domain_counts import TopologyToMatchedTermCount
 from extender.plugins.inter_pod_affinity.pod_terms import compile_terms
@@ -83,3 +90,24 @@ def update_with_pod(
     for counts, iter_keys in zip(state.all_counts, key_iterators, strict=True):
         for key in iter_keys(assigned_pod.signature):
             counts.update(key, int(get_label_value_ids(key)[row]), multiplier)
+
+
+def count_terms_of_batch(
+    batch: PodBatch, iter_keys: Callable[[PodSignature], Iterator[str]], snapshot: Snapshot
+) -> dict[str, IntArray]:
+    """Return the number of terms that each pod of *batch* matches, by topology key: int64, 0 without the label.
+
+    Args:
+        batch: the pods.
+        iter_keys: one of the functions of `build_topology_key_iterators`.
+        snapshot: the cluster with the nodes of the pods.
+    """
+    counts_by_key: dict[str, IntArray] = {}
+    for index, signature in enumerate(batch.signatures):
+        for key in iter_keys(signature):
+            counts_by_key.setdefault(key, np.zeros(len(batch.signatures), dtype=np.int64))[index] += 1
+    get_label_value_ids = snapshot.view().label_value_ids
+    return {
+        key: counts[batch.signature_index] * (get_label_value_ids(key)[batch.rows] != ABSENT)
+        for key, counts in counts_by_key.items()
+    }

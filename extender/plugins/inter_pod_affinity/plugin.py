@@ -59,11 +59,11 @@ from extender.framework.extension_points import SKIP, SKIP_SCORE, PreFilterResul
 from extender.framework.plugin_args import PluginArgs
 from extender.framework.status import Code, Reason, Rejection, error_status, unresolvable_status
 from extender.plugins.inter_pod_affinity.domain_counts import TopologyToMatchedTermCount
-from extender.plugins.inter_pod_affinity.dry_run import BatchTermCounts, DryRunMatchedTermCount, count_terms_of_batch
 from extender.plugins.inter_pod_affinity.filter_rules import find_rejections
 from extender.plugins.inter_pod_affinity.filter_state import (
     PreFilterState,
     build_topology_key_iterators,
+    count_terms_of_batch,
     update_with_pod,
 )
 from extender.plugins.inter_pod_affinity.pod_terms import (
@@ -172,6 +172,26 @@ class InterPodAffinity:
         key_iterators = build_topology_key_iterators(pod, snapshot, self._release)
         update_with_pod(key_iterators, pod_to_remove, row, snapshot, state, multiplier=-1)
 
+    def apply_pod_changes(
+        self, pod: PodInfo, changed_pods: PodBatch, deltas: IntArray, snapshot: Snapshot, state: PreFilterState
+    ) -> PreFilterState:
+        """Return a copy in which the counts for each node include only the changes of the pods on that node.
+
+        Source: pkg/scheduler/framework/plugins/interpodaffinity/filtering.go, preFilterState.updateWithPod (1.36).
+        """
+
+        def count_terms() -> list[dict[str, IntArray]]:
+            key_iterators = build_topology_key_iterators(pod, snapshot, self._release)
+            return [count_terms_of_batch(changed_pods, iter_keys, snapshot) for iter_keys in key_iterators]
+
+        term_counts = changed_pods.get_or_create((self, pod.signature), count_terms)
+        changed, size = self.clone(state), len(snapshot)
+        for counts, terms_by_key in zip(changed.all_counts, term_counts, strict=True):
+            counts.deltas_by_row = {
+                key: changed_pods.sum_by_row(terms * deltas, size) for key, terms in terms_by_key.items()
+            }
+        return changed
+
     def filter(self, pod: PodInfo, nodes: NodeView, state: PreFilterState | None) -> Sequence[Rejection]:
         """Reject nodes by the three filter rules.
 
@@ -184,39 +204,12 @@ class InterPodAffinity:
             return (Rejection(np.ones(len(nodes), dtype=np.bool_), _NO_STATE),)
         snapshot, release = nodes.snapshot, self._release
         affinity_keys = compile_terms(pod, release).affinity_keys
-        is_first_pod = bool(affinity_keys) and (
-            state.affinity_counts.is_empty and matches_own_affinity_terms(pod, snapshot, release)
+        is_first_pod = (
+            bool(affinity_keys)
+            and matches_own_affinity_terms(pod, snapshot, release)
+            and state.affinity_counts.is_empty_by_node(nodes)
         )
         return find_rejections(affinity_keys, is_first_pod, nodes, state.all_counts)
-
-    def filter_each(
-        self, pod: PodInfo, nodes: NodeView, state: PreFilterState, dry_run_pods: PodBatch, pod_deltas: IntArray
-    ) -> Sequence[Rejection]:
-        """Filter many nodes in one call, each as if only its own *dry_run_pods* had been added or removed.
-
-        Source: pkg/scheduler/framework/plugins/interpodaffinity/filtering.go, preFilterState.updateWithPod (1.36).
-        """
-        snapshot, affinity_keys = nodes.snapshot, compile_terms(pod, self._release).affinity_keys
-
-        def count_terms() -> tuple[BatchTermCounts, ...]:
-            return tuple(
-                count_terms_of_batch(dry_run_pods, iter_keys)
-                for iter_keys in build_topology_key_iterators(pod, snapshot, self._release)
-            )
-
-        term_counts = dry_run_pods.get_or_create((self, pod.signature), count_terms)
-        affinity_counts, anti_affinity_counts, existing_anti_affinity_counts = (
-            DryRunMatchedTermCount(counts, batch_counts, dry_run_pods, pod_deltas)
-            for counts, batch_counts in zip(state.all_counts, term_counts, strict=True)
-        )
-        is_first_pod = (
-            affinity_counts.is_empty_by_node(nodes)
-            if affinity_keys and matches_own_affinity_terms(pod, snapshot, self._release)
-            else False
-        )
-        return find_rejections(
-            affinity_keys, is_first_pod, nodes, (affinity_counts, anti_affinity_counts, existing_anti_affinity_counts)
-        )
 
     # -- scoring
 

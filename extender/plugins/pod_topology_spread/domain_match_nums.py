@@ -21,12 +21,23 @@ class DomainMatchNums:
     As upstream, updates track the minimum by two critical paths only. The minimum is correct after changes in one
     domain. After changes in several domains it may be wrong, in the same way as upstream.
 
+    In a dry run of many nodes, each node has its own change in its own domain.
+
     Attributes:
         match_nums: matching pods by the id of the label value, int64. May be shared with the cache: read only.
         domain_count: the number of domains.
+        deltas_by_row: the change of matching pods on the node in each row: int64; None if no node has its own change.
     """
 
-    __slots__ = ("_critical_paths", "_min_match_num", "_owns_match_nums", "_value_ids", "domain_count", "match_nums")
+    __slots__ = (
+        "_critical_paths",
+        "_min_match_num",
+        "_owns_match_nums",
+        "_value_ids",
+        "deltas_by_row",
+        "domain_count",
+        "match_nums",
+    )
 
     def __init__(self, match_nums: IntArray, value_ids: IntArray) -> None:
         """Start with *match_nums*; `update` copies them before it writes.
@@ -37,6 +48,7 @@ class DomainMatchNums:
         """
         self.match_nums = match_nums
         self.domain_count = len(value_ids)
+        self.deltas_by_row: IntArray | None = None
         self._value_ids = value_ids
         self._owns_match_nums = False
         self._critical_paths: tuple[_CriticalPath, _CriticalPath] | None = None
@@ -61,6 +73,7 @@ class DomainMatchNums:
         """Return a copy that can be updated independently."""
         clone = DomainMatchNums(self.match_nums, self._value_ids)
         clone._critical_paths, clone._min_match_num = self._critical_paths, self._min_match_num
+        clone.deltas_by_row = self.deltas_by_row
         self._owns_match_nums = False  # both objects now share the array and copy it before writing
         return clone
 

@@ -1,6 +1,6 @@
 """The PreFilter state of PodTopologySpread, and its updates when a dry run adds or removes pods.
 
-A dry run either updates the state pod by pod, or checks a batch of nodes in one call, each with its own changes.
+A dry run either updates the state pod by pod, or updates one state for many nodes, each with its own changes.
 
 Source: pkg/scheduler/framework/plugins/podtopologyspread/common.go, countPodsMatchSelector;
 pkg/scheduler/framework/plugins/podtopologyspread/filtering.go, preFilterState.minMatchNum (1.36).
@@ -13,7 +13,7 @@ import numpy as np
 from extender.cache.pod_batch import PodBatch
 from extender.cache.pod_info import AssignedPodInfo, PodInfo
 from extender.cache.snapshot import NodeView, Snapshot
-from extender.cache.tables.arrays import BoolArray, IntArray, widen
+from extender.cache.tables.arrays import BoolArray, IntArray
 from extender.cache.tables.node_table import ABSENT
 from extender.plugins.pod_topology_spread.constraints import SpreadConstraint
 from extender.plugins.pod_topology_spread.domain_match_nums import DomainMatchNums
@@ -58,40 +58,17 @@ def compute_batch_match_nums(
 
 
 def exceeds_max_skew(nodes: NodeView, constraint: SpreadConstraint, domain_match_nums: DomainMatchNums) -> BoolArray:
-    """Return the nodes whose domain would exceed the maximum skew with the pod."""
-    min_match_num = 0 if domain_match_nums.domain_count < constraint.min_domains else domain_match_nums.min_match_num
-    limit = constraint.max_skew + min_match_num - constraint.self_match_num
-    value_ids = nodes.label_value_ids(constraint.topology_key)
-    exceeds_limit = domain_match_nums.match_nums > limit
-    return pad_to_label_values(exceeds_limit, nodes, constraint.topology_key, limit < 0)[value_ids]
-
-
-def exceeds_max_skew_with_deltas(
-    nodes: NodeView, constraint: SpreadConstraint, domain_match_nums: DomainMatchNums, deltas: IntArray
-) -> BoolArray:
-    """Return the nodes whose domain would exceed the maximum skew, each with its own change of matching pods.
-
-    Nodes without the label are False.
-
-    Args:
-        nodes: the nodes to check.
-        constraint: the constraint.
-        domain_match_nums: the constraint's numbers of matching pods without changes.
-        deltas: the number of matching pods added on each node, minus those removed from it.
-    """
-    value_ids = nodes.label_value_ids(constraint.topology_key)
-    padded_match_nums = widen(
-        domain_match_nums.match_nums, len(nodes.snapshot.symbols.get_label_values(constraint.topology_key))
-    )
-    match_nums_by_node: IntArray = (
-        np.where(value_ids == ABSENT, 0, padded_match_nums[value_ids]) + deltas if len(padded_match_nums) else deltas
-    )
-    min_match_num = (
-        0
-        if domain_match_nums.domain_count < constraint.min_domains
-        else domain_match_nums.compute_min_match_nums_after_changes(value_ids, match_nums_by_node, deltas)
-    )
-    exceeds_skew: BoolArray = (match_nums_by_node > constraint.max_skew + min_match_num - constraint.self_match_num) & (
-        value_ids != ABSENT
-    )
+    """Return the nodes whose domain would exceed the maximum skew with the pod; nodes without the label are False."""
+    key, match_nums = constraint.topology_key, domain_match_nums.match_nums
+    value_ids, max_skew = nodes.label_value_ids(key), constraint.max_skew - constraint.self_match_num
+    has_min_domains = domain_match_nums.domain_count >= constraint.min_domains
+    if domain_match_nums.deltas_by_row is None:
+        limit = max_skew + (domain_match_nums.min_match_num if has_min_domains else 0)
+        return pad_to_label_values(match_nums > limit, nodes, key, limit < 0)[value_ids]
+    deltas = nodes.take(domain_match_nums.deltas_by_row)
+    node_match_nums = pad_to_label_values(match_nums, nodes, key, 0)[value_ids] + deltas
+    limits: IntArray = np.full(len(nodes), max_skew, dtype=np.int64)
+    if has_min_domains:
+        limits += domain_match_nums.compute_min_match_nums_after_changes(value_ids, node_match_nums, deltas)
+    exceeds_skew: BoolArray = (node_match_nums > limits) & (value_ids != ABSENT)
     return exceeds_skew

@@ -41,8 +41,7 @@ pkg/scheduler/apis/config/validation/validation_pluginargs.go, ValidatePodTopolo
 """
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
-from functools import partial
+from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar
 
 import msgspec
@@ -54,7 +53,7 @@ from extender.cache.default_selector import determine_default_selector, get_last
 from extender.cache.pod_batch import PodBatch
 from extender.cache.pod_info import AssignedPodInfo, PodInfo
 from extender.cache.snapshot import NodeView, Snapshot
-from extender.cache.tables.arrays import BoolArray, IntArray
+from extender.cache.tables.arrays import IntArray
 from extender.cache.tables.node_table import ABSENT
 from extender.config.errors import FieldError
 from extender.config.feature_gates import FeatureGates
@@ -80,7 +79,6 @@ from extender.plugins.pod_topology_spread.filter_state import (
     PreFilterState,
     compute_batch_match_nums,
     exceeds_max_skew,
-    exceeds_max_skew_with_deltas,
     update_with_pod,
 )
 from extender.plugins.pod_topology_spread.pod_counts import (
@@ -247,6 +245,23 @@ class PodTopologySpread:
         """
         update_with_pod(pod, pod_to_remove, row, snapshot, state, multiplier=-1)
 
+    def apply_pod_changes(
+        self, pod: PodInfo, changed_pods: PodBatch, deltas: IntArray, snapshot: Snapshot, state: PreFilterState
+    ) -> PreFilterState:
+        """Return a copy in which the count for each node includes only the changes of the pods on that node.
+
+        Source: pkg/scheduler/framework/plugins/podtopologyspread/filtering.go, preFilterState.minMatchNum (1.36).
+        """
+        pairs = zip(state.constraints, state.eligible_nodes, strict=True)
+        matches_by_constraint = changed_pods.get_or_create(
+            (self, pod.signature),
+            lambda: [compute_batch_match_nums(pod.namespace, *pair, changed_pods) for pair in pairs],
+        )
+        changed = self.clone(state)
+        for match_nums, matches in zip(changed.domain_match_nums, matches_by_constraint, strict=True):
+            match_nums.deltas_by_row = changed_pods.sum_by_row(matches * deltas, len(snapshot))
+        return changed
+
     def filter(self, _pod: PodInfo, nodes: NodeView, state: PreFilterState | None) -> Sequence[Rejection]:
         """Reject nodes without a topology key and nodes whose domain would exceed the maximum skew.
 
@@ -256,30 +271,7 @@ class PodTopologySpread:
         """
         if state is None:
             return (Rejection(np.ones(len(nodes), dtype=np.bool_), _NO_STATE),)
-        return _build_rejections(
-            nodes, state.constraints, map(partial(exceeds_max_skew, nodes), state.constraints, state.domain_match_nums)
-        )
-
-    def filter_each(
-        self, pod: PodInfo, nodes: NodeView, state: PreFilterState, dry_run_pods: PodBatch, pod_deltas: IntArray
-    ) -> Sequence[Rejection]:
-        """Filter many nodes in one call, each as if only its own *dry_run_pods* had been added or removed.
-
-        Source: pkg/scheduler/framework/plugins/podtopologyspread/filtering.go, preFilterState.minMatchNum (1.36).
-        """
-        pairs = zip(state.constraints, state.eligible_nodes, strict=True)
-        match_nums = dry_run_pods.get_or_create(
-            (self, pod.signature),
-            lambda: [
-                compute_batch_match_nums(pod.namespace, constraint, eligible_nodes, dry_run_pods)
-                for constraint, eligible_nodes in pairs
-            ],
-        )
-        size = len(nodes.snapshot)
-        node_deltas = [nodes.take(dry_run_pods.sum_by_row(nums * pod_deltas, size)) for nums in match_nums]
-        exceeds_skew = partial(exceeds_max_skew_with_deltas, nodes)
-        skew_masks = map(exceeds_skew, state.constraints, state.domain_match_nums, node_deltas)
-        return _build_rejections(nodes, state.constraints, skew_masks)
+        return _find_rejections(nodes, state)
 
     # -- scoring
 
@@ -380,21 +372,13 @@ class PodTopologySpread:
         return is_schedulable_after_node_change(event, self._get_constraints(pod, None, DO_NOT_SCHEDULE))
 
 
-def _build_rejections(
-    nodes: NodeView, constraints: Sequence[SpreadConstraint], skew_masks: Iterable[BoolArray]
-) -> list[Rejection]:
-    """Return the rejections. The first constraint that a node fails determines its reason.
-
-    Args:
-        nodes: the nodes to filter.
-        constraints: the constraints in order.
-        skew_masks: for each constraint, the nodes whose domain would exceed the maximum skew.
-    """
+def _find_rejections(nodes: NodeView, state: PreFilterState) -> list[Rejection]:
+    """Return the rejections. The first constraint that a node fails determines its reason."""
     unlabelled_nodes = np.zeros(len(nodes), dtype=np.bool_)
     skewed_nodes = np.zeros(len(nodes), dtype=np.bool_)
-    for constraint, is_skewed in zip(constraints, skew_masks, strict=True):
+    for constraint, match_nums in zip(state.constraints, state.domain_match_nums, strict=True):
         remaining = ~(unlabelled_nodes | skewed_nodes)
         unlabelled_nodes |= (nodes.label_value_ids(constraint.topology_key) == ABSENT) & remaining
-        skewed_nodes |= is_skewed & remaining
+        skewed_nodes |= exceeds_max_skew(nodes, constraint, match_nums) & remaining
     masks = ((unlabelled_nodes, _MISSING_LABEL), (skewed_nodes, _MAX_SKEW_EXCEEDED))
     return [Rejection(mask, reason) for mask, reason in masks if mask.any()]

@@ -20,7 +20,7 @@ def test_counts_of_one_key_add_up() -> None:
     counts.add("zone", np.array([1, 0], dtype=np.int64))
     counts.add("zone", np.array([1, 0, 4], dtype=np.int64))
     assert counts.get_counts_by_node(view_zones("east", "north", "west"), "zone").tolist() == [2, 0, 4]
-    assert (counts.nonzero_domain_count, counts.topology_keys, counts.is_empty) == (2, ("zone",), False)
+    assert (counts.topology_keys, counts.is_empty) == (("zone",), False)
 
 
 def test_an_update_does_not_write_to_the_shared_array() -> None:
@@ -56,3 +56,33 @@ def test_nodes_get_the_count_of_their_domain_and_0_without_the_label() -> None:
     counts.update("zone", east, 7)
     assert counts.get_counts_by_node(view, "zone").tolist() == [7, 0, 0]
     assert counts.is_positive_by_node(view, "zone").tolist() == [True, False, False]
+
+
+def test_each_row_has_only_its_own_change_of_the_count_of_its_domain() -> None:
+    view, counts = view_zones("east", "north", "west"), TopologyToMatchedTermCount()
+    counts.add("zone", np.array([1, 0, 4], dtype=np.int64))
+
+    changed = counts.clone()
+    changed.deltas_by_row = {"zone": np.array([-1, 2, -1], dtype=np.int64)}
+
+    assert changed.get_counts_by_node(view, "zone").tolist() == [0, 2, 3]
+    assert changed.is_positive_by_node(view, "zone").tolist() == [False, True, True]
+    assert counts.get_counts_by_node(view, "zone").tolist() == [1, 0, 4]
+
+
+def test_each_row_finds_whether_its_own_change_empties_all_domains() -> None:
+    view, counts = view_zones("east", "north", "west"), TopologyToMatchedTermCount()
+    counts.add("zone", np.array([1, 0, 0], dtype=np.int64))
+    assert counts.is_empty_by_node(view) is False
+
+    counts.deltas_by_row = {"zone": np.array([-1, 0, 1], dtype=np.int64)}
+
+    assert np.asarray(counts.is_empty_by_node(view)).tolist() == [True, False, False]
+
+
+def test_changes_of_rows_add_their_topology_keys() -> None:
+    counts = TopologyToMatchedTermCount()
+    counts.deltas_by_row = {"zone": np.array([1], dtype=np.int64)}
+
+    assert counts.topology_keys == ("zone",)
+    assert counts.clone().get_counts_by_node(view_zones("east"), "zone").tolist() == [1]

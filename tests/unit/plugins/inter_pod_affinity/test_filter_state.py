@@ -3,10 +3,12 @@
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
+import numpy as np
 import pytest
 
 from extender.cache.cache import Cache
 from extender.cache.hypothesis import Hypothesis
+from extender.cache.pod_batch import PodBatch
 from extender.cache.pod_info import AssignedPodInfo, PodInfo
 from extender.cache.snapshot import Snapshot
 from extender.config.feature_gates import FeatureGates
@@ -199,3 +201,22 @@ def test_without_queueing_hints_node_taint_updates_are_registered() -> None:
     plugin = InterPodAffinity(PluginArgs(InterPodAffinityArgs(), gates))
     (nodes,) = [entry for entry in plugin.events_to_register() if entry.resource is EventResource.NODE]
     assert nodes.action == ActionType.ADD | ActionType.UPDATE_NODE_LABEL | ActionType.UPDATE_NODE_TAINT
+
+
+def test_each_node_is_checked_with_its_own_removed_pods_only(plugin: InterPodAffinity, cache: Cache) -> None:
+    """Zone east has a matching pod on each of its two nodes, and each is removed for its own node only."""
+    cache.add_or_update_pod(make_pod("web-2", node="one", labels={"app": "web"}))
+    cache.add_or_update_pod(make_pod("web-3", node="two", labels={"app": "web"}))
+    snapshot = cache.snapshot()
+    pod = snapshot.make_pod_info(make_pod(spec=ANTI_AFFINITY_TO_WEB))
+    state = plugin.pre_filter(pod, snapshot).state
+    pods = [
+        next(each for each in snapshot.pods_on(name).values() if each.labels["app"] == "web")
+        for name in ("one", "two", "three")
+    ]
+    batch = PodBatch(pods, np.array([0, 1, 2]))
+
+    changed_state = plugin.apply_pod_changes(pod, batch, np.array([-1, -1, -1]), snapshot, state)
+
+    assert rejections(plugin, pod, snapshot, changed_state) == {"one": ANTI_AFFINITY, "two": ANTI_AFFINITY}
+    assert len(rejections(plugin, pod, snapshot, state)) == 3

@@ -8,6 +8,7 @@ import pytest
 
 from extender.cache.cache import Cache
 from extender.cache.hypothesis import Hypothesis
+from extender.cache.pod_batch import PodBatch
 from extender.cache.pod_info import AssignedPodInfo, PodInfo
 from extender.cache.snapshot import Snapshot
 from extender.config.feature_gates import FeatureGates
@@ -94,6 +95,19 @@ def test_the_state_with_a_pod_added_equals_that_of_a_cluster_with_it(plugin: Pod
     plugin.add_pod(pod, assumed_pod, 1, snapshot, state)
     assert domain_counts(state) == domain_counts(plugin.pre_filter(pod, hypothesis.snapshot()).state)
     assert domain_counts(state) == [([2, 2, 1], 1, 3)] * 2
+
+
+def test_each_node_is_checked_with_its_own_removed_pods_only(plugin: PodTopologySpread) -> None:
+    """Without its only pod, zone a has no more pods than zone c; zone b still has one pod."""
+    snapshot = make_zones(a=1, b=2, c=0).snapshot()
+    pod = snapshot.make_pod_info(make_pod(labels=WEB, spec=spread(constraint())))
+    state = plugin.pre_filter(pod, snapshot).state
+    batch = PodBatch([next(iter(snapshot.pods_on(name).values())) for name in "ab"], np.array([0, 1]))
+
+    changed_state = plugin.apply_pod_changes(pod, batch, np.array([-1, -1]), snapshot, state)
+
+    assert rejections(plugin, pod, snapshot, changed_state) == {"b": SKEWED}
+    assert rejections(plugin, pod, snapshot, state) == {"a": SKEWED, "b": SKEWED}
 
 
 @pytest.mark.parametrize(
