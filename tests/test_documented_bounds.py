@@ -28,6 +28,7 @@ from extender.extender_api import (
 from extender.extender_api.best_node import assumptions
 from extender.extender_api.body_reader import BodyReader
 from extender.extender_api.decision_log import DecisionLog
+from extender.preemption import extender_victims
 from extender.scheduler import attempt_history
 from extender.serving import http_protocol, http_server
 from tests.doc_pages import DOCS, ROOT
@@ -67,10 +68,16 @@ FIGURES: Final[dict[str, dict[str, tuple[Any, Any]]]] = {
         "3 MiB": (request_limits.MAX_OBJECT_BYTES, 3 * MIB),
         "20,000 JSON objects": (request_limits.MAX_JSON_OBJECTS, 20_000),
         "50,000 fields and items": (request_limits.MAX_JSON_VALUES, 50_000),
-        "200,000 JSON objects": (request_limits._MAX_JSON_OBJECTS_ON_NODE, 200_000),
+        "100,000 JSON objects": (request_limits._MAX_JSON_OBJECTS_ON_NODE, 100_000),
     },
     "Values of a request that is decoded a second time, because of a null or a wrong type": {
         "5,000": (json_parts.MAX_VALUES_WITH_NULL, 5000)
+    },
+    "Nodes with victims of a preempt request in another form than Go's": {
+        "10,000": (payloads._MAX_NODES_IN_ONE_CALL, 10_000)
+    },
+    "Pods on the nodes whose victims are reviewed before other tasks run": {
+        "4,000": (extender_victims.MAX_PODS_PER_PART, 4000)
     },
     "Scheduling rules of a pod": {"1,000 fields and 256 KiB": (_RULES, (1000, 256 * KIB))},
     "Labels; volumes; containers; resources of a pod": {

@@ -68,7 +68,7 @@ def decode(data: bytes | bytearray, target_type: type[T], *, max_second_attempt:
     try:
         decoded_object: T = _get_decoder(target).decode(data)
     except msgspec.ValidationError as error:
-        if max_second_attempt is not None and _has_more_values(bytes(data), max_second_attempt):
+        if max_second_attempt is not None and has_more_values(bytes(data), max_second_attempt):
             raise _make_type_error(error) from error
         return from_builtins(_parse(data), target_type)
     except RecursionError as error:
@@ -78,7 +78,7 @@ def decode(data: bytes | bytearray, target_type: type[T], *, max_second_attempt:
     return decoded_object
 
 
-def _has_more_values(data: bytes, limit: int) -> bool:
+def has_more_values(data: bytes, limit: int) -> bool:
     """Return whether JSON may have more than *limit* values, because it has so many commas and opening brackets."""
     count = 1
     for start in range(0, len(data), _COUNTED_BYTES):

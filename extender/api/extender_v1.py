@@ -13,7 +13,7 @@ from typing import Annotated, Any, Final
 import msgspec
 from msgspec import field
 
-from extender.api.codec import decode, from_builtins
+from extender.api.codec import DecodeError, decode, from_builtins, has_more_values
 from extender.api.kinds.struct_base import Int64
 
 RAW_NULL = msgspec.Raw(b"null")
@@ -236,22 +236,31 @@ class _VictimsOnNode(msgspec.Struct, gc=False, forbid_unknown_fields=True, renam
 _victims_decoder = msgspec.json.Decoder(dict[str, _VictimsOnNode | None])
 
 
-def decode_victims(data: bytes | msgspec.Raw) -> dict[str, MetaVictims]:
+def decode_victims(data: bytes | msgspec.Raw, *, max_second_attempt: int | None = None) -> dict[str, MetaVictims]:
     """Decode `NodeNameToVictims` or `NodeNameToMetaVictims` to victims by node name. A null value means no victims.
 
     Each pod is either an object with a uid or a whole pod with `metadata.uid`.
+
+    Args:
+        data: JSON.
+        max_second_attempt: the limit of the values in *data* for a second attempt, which ignores the case of keys;
+            None: no limit.
 
     Raises:
         DecodeError: malformed JSON, or a value of the wrong type.
     """
     try:
         victims_by_node = _victims_decoder.decode(data)
-    except (msgspec.MsgspecError, RecursionError, UnicodeDecodeError):
+    except (msgspec.MsgspecError, RecursionError, UnicodeDecodeError) as error:
+        if max_second_attempt is not None and has_more_values(bytes(data), max_second_attempt):
+            raise DecodeError("", f"more than {max_second_attempt} values, and not in Go's form: {error}") from error
         return _decode_victims_ignoring_case(data)
     result: dict[str, MetaVictims] = {}
     for name, victims in victims_by_node.items():
         pods = tuple(map(_to_meta_pod, victims.pods or ())) if victims is not None else ()
         if not all(pod.uid for pod in pods):
+            if max_second_attempt is not None and has_more_values(bytes(data), max_second_attempt):
+                raise DecodeError("", f'["{name}"]: a pod has no UID')
             return _decode_victims_ignoring_case(data)
         result[name] = MetaVictims(pods, (victims.num_pdb_violations or 0) if victims is not None else 0)
     return result

@@ -27,6 +27,7 @@ from extender.api.matching import selector_from_label_selector
 from extender.basics.byte_lru import ByteLRU
 from extender.extender_api.cooperative_iteration import iterate_cooperatively, let_other_tasks_run
 from extender.extender_api.json_parts import (
+    MAX_VALUES_WITH_NULL,
     BodyForm,
     cut_body,
     decode_as,
@@ -50,10 +51,20 @@ _MAX_POD_NAME_LENGTH, _MAX_NAMESPACE_LENGTH = 253, 63
 _BYTES_PER_ITEM: Final = 10
 """Minimum bytes of a name or object, to estimate the items of a body from its size."""
 
+_MAX_NODES_IN_ONE_CALL: Final = 10_000
+"""Limit of the nodes with victims in a request in another form than Go's."""
+
 _TOO_LARGE: Final = 413
 
-_VICTIMS_FORM: Final = BodyForm(b',"NodeNameToVictims":{', b'},"NodeNameToMetaVictims":null}', b'],"NumPDBViolations":')
-"""The form in which Go encodes the whole victims of a preempt request.
+_VICTIMS_FORMS: Final = {
+    "NodeNameToVictims": BodyForm(
+        b',"NodeNameToVictims":{', b'},"NodeNameToMetaVictims":null}', b'],"NumPDBViolations":'
+    ),
+    "NodeNameToMetaVictims": BodyForm(
+        b',"NodeNameToVictims":null,"NodeNameToMetaVictims":{', b"}}", b'],"NumPDBViolations":'
+    ),
+}
+"""The forms in which Go encodes the victims of a preempt request.
 
 Source: kube-scheduler/extender/v1/types.go, ExtenderPreemptionArgs, Victims (1.36).
 """
@@ -164,19 +175,23 @@ async def decode_preemption_args(body: bytes | bytearray, limits: RequestLimits 
         RequestError: 400, malformed or of wrong types, or a victim without a uid; 413, the pod or the victims exceed a
             limit.
     """
-    cut = cut_body(body, _VICTIMS_FORM)
-    if cut is not None:
-        try:
-            pod = _decode_pod_field(decode_casefolded_fields(cut.body_without_parts))
-            return PreemptionArgs(pod, await _decode_victims("NodeNameToVictims", cut.iterate_parts(), limits))
-        except RequestError:
-            if len(body) > MAX_OBJECT_BYTES:
-                raise  # else the body is decoded again, because the cut may be wrong
+    for name, form in _VICTIMS_FORMS.items():
+        cut = cut_body(body, form)
+        if cut is not None:
+            try:
+                pod = _decode_pod_field(decode_casefolded_fields(cut.body_without_parts))
+                return PreemptionArgs(pod, await _decode_victims(name, cut.iterate_parts(), limits))
+            except RequestError as error:
+                if len(body) > MAX_OBJECT_BYTES or error.status == _TOO_LARGE:
+                    raise  # else the body is decoded again, because the cut may be wrong
     fields = decode_casefolded_fields(body)
+    await let_other_tasks_run(len(body) // _BYTES_PER_ITEM)
     pod = _decode_pod_field(fields)
     for name in _VICTIMS_FIELDS:
         if (raw := fields.get(name.casefold())) is not None:
-            raw_victims_by_node = decode_unique_fields(raw, name, limits.max_nodes + 1)
+            await let_other_tasks_run(len(body) // _BYTES_PER_ITEM)
+            raw_victims_by_node = decode_unique_fields(raw, name, min(limits.max_nodes + 1, _MAX_NODES_IN_ONE_CALL))
+            await let_other_tasks_run(len(body) // _BYTES_PER_ITEM)
             parts = (msgspec.json.encode(node) + b":" + bytes(raw) for node, raw in raw_victims_by_node.items())
             return PreemptionArgs(pod, await _decode_victims(name, parts, limits))
     return PreemptionArgs(pod)
@@ -189,7 +204,7 @@ async def _decode_victims(field_name: str, parts: Iterable[bytes], limits: Reque
     async for part in iterate_cooperatively(parts):
         limits.check_victims_on_node(field_name, part)
         try:
-            victims_on_nodes = decode_victims(b"{%b}" % part)
+            victims_on_nodes = decode_victims(b"{%b}" % part, max_second_attempt=MAX_VALUES_WITH_NULL)
         except DecodeError as error:
             raise RequestError(400, f"{field_name}: {error}") from error
         for node, victims in victims_on_nodes.items():
@@ -200,6 +215,8 @@ async def _decode_victims(field_name: str, parts: Iterable[bytes], limits: Reque
                 raise RequestError(400, f'{field_name}["{node}"]: a pod has no UID')
             if not 0 <= victims.num_pdb_violations <= MAX_PDB_VIOLATIONS:
                 raise RequestError(400, f'{field_name}["{node}"].NumPDBViolations: want 0 to {MAX_PDB_VIOLATIONS}')
+            if node in victims_by_node:
+                raise RequestError(400, f'{field_name}: duplicate key "{node[:64]}"')
             victims_by_node[node] = victims
     return victims_by_node
 

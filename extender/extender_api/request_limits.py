@@ -30,7 +30,7 @@ MAX_JSON_VALUES: Final = 50_000
 """Limits of the JSON objects in a pod or node, and of its fields and items. A pod with 20,000 environment variables, or
 a node with 10,000 images, has fewer."""
 
-_MAX_JSON_OBJECTS_ON_NODE = 200_000
+_MAX_JSON_OBJECTS_ON_NODE = 100_000
 """Limit of the JSON objects of all victims on one node. A pod with many containers has about a hundred."""
 
 _MIN_NAME_BYTES = 3

@@ -11,7 +11,7 @@ import numpy as np
 from msgspec.structs import replace
 from prometheus_client import CollectorRegistry
 
-from extender.api.extender_v1 import FilterResult, PreemptionResult
+from extender.api.extender_v1 import FilterResult, MetaVictims, PreemptionResult
 from extender.api.kinds.pod import Pod
 from extender.api.pod_limits import get_resource_names
 from extender.cache.cache import Cache
@@ -25,7 +25,7 @@ from extender.cycle.pre_filter import PreFilterRun
 from extender.cycle.score import Ranking, prioritize_nodes
 from extender.extender_api.best_node.assumptions import Assumptions
 from extender.extender_api.best_node.choice import NodeChoice, choose_node
-from extender.extender_api.cooperative_iteration import let_other_tasks_run
+from extender.extender_api.cooperative_iteration import iterate_cooperatively, let_other_tasks_run
 from extender.extender_api.decision_log import DecisionLog
 from extender.extender_api.failed_nodes import FEASIBLE, NodeReasons, reasons_from_diagnosis, reasons_from_status
 from extender.extender_api.host_priorities import HostPriorities
@@ -33,7 +33,7 @@ from extender.extender_api.payloads import ExtenderArgs, PreemptionArgs
 from extender.extender_api.request_limits import RequestError, check_resource_names
 from extender.extender_api.requested_nodes import RequestedNodes, add_requested_nodes, find_nodes_by_name
 from extender.extender_api.score_scaling import ScoreRange, scale_totals
-from extender.extender_api.victim_payloads import build_preemption_result, extract_victim_uids
+from extender.extender_api.victim_payloads import build_accepted_victims, extract_victim_uids
 from extender.framework.profiles import Profile
 from extender.framework.status import Status
 from extender.metrics.verb_metrics import VerbMetrics
@@ -286,18 +286,22 @@ class Verbs:
             raise RequestError(400, NO_VICTIMS_MESSAGE)
         self._end_assumption(args.pod)
         pod_info, profile = self._prepare_pod(args.pod)
-        victim_uids = extract_victim_uids(args.victims)
+        victim_uids = await extract_victim_uids(args.victims)
+        accepted_victims: dict[str, MetaVictims] = {}
         with self.cache.read() as snapshot:
-            reviewed_victims = review_victims(pod_info, snapshot, profile, self.runtime, victim_uids)
-        if reviewed_victims.error is not None:
-            self.metrics.count_failed_decision("preempt")
-            self.decision_log.add_failure(args.pod, "preempt", reviewed_victims.error.message)
-            raise RequestError(500, reviewed_victims.error.message)
-        result = build_preemption_result(reviewed_victims, args.victims)
-        self.decision_log.add_preempt(args.pod, profile.scheduler_name, args.victims, result.node_name_to_meta_victims)
-        unknown_count = sum(self.cache.row(name) is None for name in args.victims)
-        self.metrics.observe_nodes("preempt", len(args.victims), len(result.node_name_to_meta_victims), unknown_count)
-        return result
+            parts = review_victims(pod_info, snapshot, profile, self.runtime, victim_uids)
+            async for part in iterate_cooperatively(parts):
+                if part.error is not None:
+                    self.metrics.count_failed_decision("preempt")
+                    self.decision_log.add_failure(args.pod, "preempt", part.error.message)
+                    raise RequestError(500, part.error.message)
+                accepted_victims |= build_accepted_victims(part, args.victims)
+            await let_other_tasks_run(len(victim_uids))
+            unknown_count = sum(snapshot.row(name) is None for name in args.victims)
+        self.metrics.observe_nodes("preempt", len(args.victims), len(accepted_victims), unknown_count)
+        await let_other_tasks_run(len(victim_uids))
+        self.decision_log.add_preempt(args.pod, profile.scheduler_name, args.victims, accepted_victims)
+        return PreemptionResult(accepted_victims)
 
     def _ensure_ready(self) -> None:
         if reason := self.get_not_ready_reason():

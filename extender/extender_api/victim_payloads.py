@@ -2,23 +2,28 @@
 
 from collections.abc import Mapping
 
-from extender.api.extender_v1 import MetaPod, MetaVictims, PreemptionResult
+from extender.api.extender_v1 import MetaPod, MetaVictims
+from extender.extender_api.cooperative_iteration import iterate_cooperatively
 from extender.preemption.extender_victims import ReviewedVictims
 
 
-def extract_victim_uids(offered_victims: Mapping[str, MetaVictims]) -> dict[str, tuple[str, ...]]:
+async def extract_victim_uids(offered_victims: Mapping[str, MetaVictims]) -> dict[str, tuple[str, ...]]:
     """Return the uids of the victims by node name."""
-    return {name: tuple(pod.uid for pod in victims.pods) for name, victims in offered_victims.items()}
+    victim_uids: dict[str, tuple[str, ...]] = {}
+    async for name, victims in iterate_cooperatively(offered_victims.items()):
+        victim_uids[name] = tuple([pod.uid for pod in victims.pods])
+    return victim_uids
 
 
-def build_preemption_result(
+def build_accepted_victims(
     reviewed_victims: ReviewedVictims, offered_victims: Mapping[str, MetaVictims]
-) -> PreemptionResult:
-    """Build the result of preempt from *reviewed_victims* and the *offered_victims* of the request.
+) -> dict[str, MetaVictims]:
+    """Return the victims by node name in the result of preempt.
 
-    Victims are sorted by importance, highest first, because kube-scheduler expects the most important one first. Pods
-    that are not in the cache come last. PDB violations are counted again. If a victim is not in the cache, the count
-    is at least that of the request, because that pod may violate a budget.
+    They are *reviewed_victims*, with the *offered_victims* of the request that are not in the cache. Victims are sorted
+    by importance, highest first, because kube-scheduler expects the most important one first. Pods that are not in the
+    cache come last. PDB violations are counted again. If a victim is not in the cache, the count is at least that of
+    the request, because that pod may violate a budget.
 
     Source: pkg/scheduler/framework/preemption/preemption.go, pickOneNodeForPreemption (1.36).
     """
@@ -33,4 +38,4 @@ def build_preemption_result(
         )
         if uids:
             victims[name] = MetaVictims(tuple(map(MetaPod, uids)), num_pdb_violations)
-    return PreemptionResult(victims)
+    return victims

@@ -4,8 +4,9 @@ Source: pkg/scheduler/framework/preemption/preemption.go, Evaluator.callExtender
 HTTPExtender.convertPodUIDToPod, HTTPExtender.convertToVictims (1.36).
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Final
 
 import numpy as np
 
@@ -24,10 +25,16 @@ from extender.preemption.plan import Candidate
 from extender.preemption.pod_importance import order_by_importance
 from extender.preemption.victims import find_potential_victims, select_victims
 
+MAX_PODS_PER_PART: Final = 4_000
+"""Limit of the pods on the nodes that are reviewed together, which takes some ten milliseconds."""
+
+_PODS_PER_NODE: Final = 10
+"""A node takes as much time as so many pods."""
+
 
 @dataclass(frozen=True, slots=True)
 class ReviewedVictims:
-    """The result of a review.
+    """The result of a review of some nodes.
 
     Attributes:
         candidates: the nodes on which preemption helps, with their victims, by node name.
@@ -43,8 +50,8 @@ class ReviewedVictims:
 
 def review_victims(
     pod: PodInfo, snapshot: Snapshot, profile: Profile, runtime: PluginRuntime, victim_uids: Mapping[str, Sequence[str]]
-) -> ReviewedVictims:
-    """Review the victims of each node with the Filter plugins of *profile*.
+) -> Iterator[ReviewedVictims]:
+    """Review the victims of each node with the Filter plugins of *profile*; yield the results of a part of the nodes.
 
     Unnecessary victims are reprieved. Victims whose eviction violates a disruption budget are tried first. If the
     proposed victims are not enough, as few other pods of lower priority as possible are added. A node is dropped if it
@@ -60,17 +67,39 @@ def review_victims(
     """
     pre_filter_run = run_pre_filter_plugins(pod, snapshot, profile, runtime)
     if pre_filter_run.status is not None and not pre_filter_run.status.is_rejected:
-        return ReviewedVictims({}, {}, pre_filter_run.status)
+        yield ReviewedVictims({}, {}, pre_filter_run.status)
+        return
     if pre_filter_run.status is not None and pre_filter_run.status.code is not Code.UNSCHEDULABLE:
-        return ReviewedVictims({}, {})
+        return
     allowed_names = victim_uids if pre_filter_run.node_names is None else pre_filter_run.node_names
     node_names = [name for name in victim_uids if name in allowed_names and snapshot.row(name) is not None]
-    missing_uids = {name: _find_missing_uids(snapshot, name, victim_uids[name]) for name in node_names}
-    unknown_uids = {name: uids for name, uids in missing_uids.items() if uids}
     inputs = DryRunInputs(pod, snapshot, profile, runtime, pre_filter_run)
     budgets = list_budgets(snapshot, profile.release)
-    proposed_victims = [_find_evictable_pods(pod, snapshot, name, victim_uids[name]) for name in node_names]
-    candidates = _find_candidates(inputs, node_names, proposed_victims, unknown_uids, budgets) if node_names else {}
+    for part in _split_by_pods(snapshot, node_names):
+        yield _review_part(inputs, part, budgets, victim_uids)
+
+
+def _split_by_pods(snapshot: Snapshot, node_names: Sequence[str]) -> Iterator[Sequence[str]]:
+    """Yield parts of *node_names* with few pods on them together."""
+    start, pod_count = 0, 0
+    for index, name in enumerate(node_names):
+        pod_count += len(snapshot.pods_on(name)) + _PODS_PER_NODE
+        if pod_count > MAX_PODS_PER_PART and index > start:
+            yield node_names[start:index]
+            start, pod_count = index, len(snapshot.pods_on(name)) + _PODS_PER_NODE
+    if node_names:
+        yield node_names[start:]
+
+
+def _review_part(
+    inputs: DryRunInputs, node_names: Sequence[str], budgets: Budgets, victim_uids: Mapping[str, Sequence[str]]
+) -> ReviewedVictims:
+    """Review the victims of *node_names*, which are known."""
+    snapshot = inputs.snapshot
+    missing_uids = {name: _find_missing_uids(snapshot, name, victim_uids[name]) for name in node_names}
+    unknown_uids = {name: uids for name, uids in missing_uids.items() if uids}
+    proposed_victims = [_find_evictable_pods(inputs.pod, snapshot, name, victim_uids[name]) for name in node_names]
+    candidates = _find_candidates(inputs, node_names, proposed_victims, unknown_uids, budgets)
     recounted_candidates = {
         name: _recount_violations(candidates[name], budgets) for name in node_names if name in candidates
     }

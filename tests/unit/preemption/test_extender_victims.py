@@ -21,13 +21,28 @@ def _settled(
 ) -> ReviewedVictims:
     snapshot = state.snapshot()
     by_uid = {node: [f"uid-default-{name}" for name in names] for node, names in offers.items()}
-    return review_victims(
-        snapshot.make_pod_info(pod),
-        snapshot,
-        profile or wiring.build_setup().first_profile,
-        PluginRuntime(),
-        by_uid,
+    parts = list(
+        review_victims(
+            snapshot.make_pod_info(pod),
+            snapshot,
+            profile or wiring.build_setup().first_profile,
+            PluginRuntime(),
+            by_uid,
+        )
     )
+    assert len(parts) <= 1
+    return parts[0] if parts else ReviewedVictims({}, {})
+
+
+def test_the_nodes_are_reviewed_in_parts_with_few_pods() -> None:
+    nodes = [f"n{number}" for number in range(400)]
+    cache = make_cluster(*map(make_small_node, nodes), *(make_victim(f"v-{node}", node, priority=1) for node in nodes))
+    snapshot = cache.snapshot()
+    pod = snapshot.make_pod_info(make_preemptor(cpu="2"))
+    offers = {node: [f"uid-default-v-{node}"] for node in nodes}
+    parts = list(review_victims(pod, snapshot, wiring.build_setup().first_profile, PluginRuntime(), offers))
+    assert [len(part.candidates) for part in parts] == [363, 37]
+    assert [name for part in parts for name in part.candidates] == nodes
 
 
 def _victims(settled: ReviewedVictims) -> dict[str, list[str]]:
