@@ -79,7 +79,9 @@ FIGURES: Final[dict[str, dict[str, tuple[Any, Any]]]] = {
     "Pods on the nodes whose victims are reviewed before other tasks run": {
         "4,000": (extender_victims.MAX_PODS_PER_PART, 4000)
     },
-    "Scheduling rules of a pod": {"1,000 fields and 256 KiB": (_RULES, (1000, 256 * KIB))},
+    "Scheduling rules of a pod, also of one that a page or What if evaluates": {
+        "1,000 fields and 256 KiB": (_RULES, (1000, 256 * KIB))
+    },
     "Labels; volumes; containers; resources of a pod": {
         "1,000;": (pod_limits.MAX_LABELS, 1000),
         "1,000; 1,000;": (pod_limits.MAX_VOLUMES, 1000),

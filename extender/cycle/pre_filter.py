@@ -7,13 +7,14 @@ frameworkImpl.RunPreFilterPlugins; pkg/scheduler/schedule_one.go, Scheduler.find
 from dataclasses import dataclass, field
 from typing import Any
 
+from extender.api.pod_limits import find_exceeded_limit
 from extender.cache.pod_info import PodInfo
 from extender.cache.snapshot import Snapshot
 from extender.cycle.plugin_runtime import PluginRuntime
 from extender.cycle.pod_result_cache import get_pre_filter_cache
 from extender.framework.plugin_runner import PluginError
 from extender.framework.profiles import Profile
-from extender.framework.status import Code, Status
+from extender.framework.status import Code, Status, error_status
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +46,15 @@ class PreFilterRun:
 
 
 def run_pre_filter_plugins(pod: PodInfo, snapshot: Snapshot, profile: Profile, runtime: PluginRuntime) -> PreFilterRun:
-    """Run the PreFilter plugins of *profile*. A plugin that raises ends the run with an ERROR."""
+    """Run the PreFilter plugins of *profile*.
+
+    A plugin that raises ends the run with an ERROR. No plugin runs for a pod that exceeds a limit of `pod_limits`.
+    """
+    size_error = find_size_error(pod)
+    return PreFilterRun(size_error) if size_error is not None else _run_plugins(pod, snapshot, profile, runtime)
+
+
+def _run_plugins(pod: PodInfo, snapshot: Snapshot, profile: Profile, runtime: PluginRuntime) -> PreFilterRun:
     runner, start_time = runtime.runner, runtime.runner.start_timer()
     plugins, ignoring_plugins = profile.select_pre_filter_plugins(pod)
     cache = get_pre_filter_cache(pod, plugins, enabled=runtime.result_cache.enabled)
@@ -94,6 +103,12 @@ def run_pre_filter_plugins(pod: PodInfo, snapshot: Snapshot, profile: Profile, r
                 return finish(Status(Code.UNRESOLVABLE, (reason,)), last_plugin=plugin)
     cache.finish_run()
     return finish(rejection)
+
+
+def find_size_error(pod: PodInfo) -> Status | None:
+    """Return an error if *pod* exceeds a limit of `pod_limits`, or None."""
+    problem = pod.signature.get_or_create("exceeded_limit", lambda: find_exceeded_limit(pod.pod))
+    return error_status(f"the pod is too large to schedule: {problem}") if problem else None
 
 
 def _format_no_nodes_left(restricting_plugins: list[str]) -> str:

@@ -9,14 +9,14 @@ from typing import Any
 
 from extender.api.kinds.node import Node
 from extender.api.kinds.pod import Pod
-from extender.api.pod_limits import find_exceeded_limit
 from extender.client.extender import HttpExtender
 from extender.cycle import binding_cycle
 from extender.cycle.decision import ScheduleFailure, ScheduleResult
+from extender.cycle.pre_filter import find_size_error
 from extender.cycle.scheduling_cycle import schedule_pod
 from extender.framework.events import ActionType, ClusterEvent, EventResource, make_pod_event
 from extender.framework.profiles import Profile
-from extender.framework.status import Code, Status, error_status
+from extender.framework.status import Code, Status
 from extender.queueing.queued_pod_info import QueuedPodInfo
 from extender.scheduler import log_messages
 from extender.scheduler.api_writer import PodEvent
@@ -175,10 +175,9 @@ class Scheduler:
         if profile is None:
             log.error("profile not found for scheduler name %r", pod_info.spec.scheduler_name)
         elif not self._skip_pod_schedule(queued_pod_info):
-            problem = pod_info.signature.get_or_create("exceeded_limit", lambda: find_exceeded_limit(pod_info.pod))
-            if not problem:
+            status = find_size_error(pod_info)
+            if status is None:
                 return profile
-            status = error_status(f"the pod is too large to schedule: {problem}")
             failure = AttemptFailure(status, status.message)
             handle_scheduling_failure(self._context, queued_pod_info, failure, self._context.clock.monotonic())
             return None

@@ -2,6 +2,7 @@
 
 from extender.analysis.pod_placer import PodPlacer
 from extender.app import wiring
+from tests.build import make_pod
 from tests.unit.planning.clusters import SETUP, decode_pod, make_cache, node, pod
 
 
@@ -28,6 +29,12 @@ def test_a_gated_pod_has_the_reason_of_pre_enqueue() -> None:
     attempt = placer.place(decode_pod(pod("a", schedulingGates=[{"name": "x"}])))
     assert attempt.reasons == ("not enqueued because of SchedulingGates: waiting for scheduling gates: [x]",)
     assert attempt.failure is None
+
+
+def test_a_pod_above_a_limit_is_not_placed() -> None:
+    placer = PodPlacer(make_cache(node("n1")), SETUP.profiles, wiring.make_runtime())
+    attempt = placer.place(make_pod("large", labels={f"k{number}": "" for number in range(1_001)}))
+    assert (attempt.node, attempt.message) == ("", "the pod is too large to schedule: metadata.labels: more than 1000")
 
 
 def test_equal_seeds_give_equal_nodes() -> None:

@@ -12,7 +12,13 @@ from extender.app import wiring
 from extender.cache.cache import Cache
 from extender.ui.cluster_access import ClusterAccess
 from extender.ui.live_source import LiveSource
+from extender.ui.pod_view import make_pod_view
 from tests.build import make_node, make_pod
+
+TOO_LARGE = (
+    "the pod is too large to schedule: spec: nodeSelector, affinity, topologySpreadConstraints and tolerations have "
+    "more than 1000 fields or 262144 bytes"
+)
 
 
 class Cluster:
@@ -39,6 +45,23 @@ def test_a_pending_pod_is_explained_on_the_current_state() -> None:
     assert report.to_values()["nodes"]["n1"]["firstFailure"]["reasons"] == ["Insufficient cpu"]
     cluster.cache.remove_pod(next(iter(cluster.cache.assigned_pods)))
     assert cluster.source.explain("default/big")[1].fits
+
+
+@pytest.mark.parametrize("node", ["", "n1"], ids=["pending", "assigned"])
+def test_a_pod_above_a_limit_is_not_evaluated(node: str) -> None:
+    cluster = Cluster()
+    cluster.cache.add_or_update_pod(make_pod("large", node=node, spec={"tolerations": [{}] * 1_001}))
+    pod, report = cluster.source.explain("default/large")
+    assert report.explanation.message == TOO_LARGE
+    assert (report.to_values()["nodes"], report.has_error) == ({}, True)
+    assert make_pod_view(report, pod).headline.startswith("is on node n1" if node else "is not scheduled: an error")
+
+
+def test_waiting_pods_above_a_limit_have_the_limit_as_their_reason() -> None:
+    cluster = Cluster()
+    cluster.cache.add_or_update_pod(make_pod("large", spec={"tolerations": [{}] * 1_001}))
+    (pods,) = cluster.source.list_waiting_pods()
+    assert cluster.source.describe_waiting_pods(pods).message == TOO_LARGE
 
 
 @pytest.mark.parametrize("name", ["bound", "assumed"])
