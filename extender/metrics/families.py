@@ -6,7 +6,8 @@ Each family is declared once, as data, in `scheduler_families` or `process_famil
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from enum import Enum
-from typing import Any
+from functools import partial
+from typing import Any, Final
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
 
@@ -35,8 +36,8 @@ class MetricFamily:
     """A metric family.
 
     Attributes:
-        name: the exposed name; counters end in `_total`.
         type: the metric type: counter, gauge or histogram.
+        name: the exposed name; counters end in `_total`.
         help: the help text without the stability level.
         labels: the label names in kube-scheduler's order.
         buckets: the ascending upper bounds of a histogram, without infinity.
@@ -44,8 +45,8 @@ class MetricFamily:
         deprecated_version: the release that deprecated the family, such as `1.37.0`; empty if it is not deprecated.
     """
 
-    name: str
     type: MetricType
+    name: str
     help: str
     labels: tuple[str, ...] = ()
     buckets: tuple[float, ...] = ()
@@ -53,12 +54,18 @@ class MetricFamily:
     deprecated_version: str = ""
 
 
-def exponential_buckets(start: float, factor: float, count: int) -> list[float]:
+counter: Final = partial(MetricFamily, MetricType.COUNTER)
+gauge: Final = partial(MetricFamily, MetricType.GAUGE)
+histogram: Final = partial(MetricFamily, MetricType.HISTOGRAM)
+"""Declares a histogram, as `counter` and `gauge` declare the other types: `MetricFamily` without the type."""
+
+
+def exponential_buckets(start: float, factor: float, count: int) -> tuple[float, ...]:
     """Return *count* bucket bounds, each *factor* times the previous one, rounded as in Go."""
     bounds = [start]
     while len(bounds) < count:
         bounds.append(bounds[-1] * factor)
-    return bounds
+    return tuple(bounds)
 
 
 class MetricFamilies:

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 from typing import Final
 
 from extender.config.releases import Release
-from extender.metrics.families import MetricFamily, MetricType, Stability, exponential_buckets
+from extender.metrics.families import MetricFamily, Stability, counter, exponential_buckets, gauge, histogram
 from extender.metrics.workload_families import PLACEMENT_FAMILIES, PREEMPTION_FAMILIES_OF_WORKLOADS
 
 
@@ -52,9 +52,8 @@ _CHANGES: Final[Mapping[str, FamilyChanges]] = {
         deprecated_since={"scheduler_preemption_goroutines_duration_seconds": "1.37.0"},
         replacements={
             "scheduler_resourceclaim_creates_total": (
-                MetricFamily(
+                counter(
                     "dynamic_resource_allocation_resourceclaim_creates_total",
-                    MetricType.COUNTER,
                     "Resource claims created for a pod.",
                     ("status", "admin_access", "owner_api_group", "owner_api_kind"),
                 ),
@@ -62,17 +61,15 @@ _CHANGES: Final[Mapping[str, FamilyChanges]] = {
         },
         added_families={
             "scheduler_pending_pods": (
-                MetricFamily(
+                gauge(
                     "scheduler_queued_entities",
-                    MetricType.GAUGE,
                     "Queued pods without a pod group, and queued pod groups, by queue.",
                     ("queue", "type"),
                 ),
             ),
             "scheduler_queue_incoming_pods_total": (
-                MetricFamily(
+                counter(
                     "scheduler_queue_incoming_entities_total",
-                    MetricType.COUNTER,
                     "Pods without a pod group, and pod groups, that were added to a queue, by queue and event.",
                     ("queue", "event", "type"),
                 ),
@@ -82,26 +79,23 @@ _CHANGES: Final[Mapping[str, FamilyChanges]] = {
                 *PLACEMENT_FAMILIES,
             ),
             "scheduler_inflight_events": (
-                MetricFamily(
+                counter(
                     "scheduler_pre_queueing_hint_evaluations_total",
-                    MetricType.COUNTER,
                     "Evaluations of pre-queueing hints, by plugin and result (all_pods or narrowed).",
                     ("plugin", "result"),
                 ),
             ),
             "scheduler_batch_cache_flushed_total": (
-                MetricFamily(
+                counter(
                     "scheduler_batch_rescore_attempts_total",
-                    MetricType.COUNTER,
                     "Attempts to score the last node of a batch again.",
                     ("profile",),
                 ),
-                MetricFamily(
+                histogram(
                     "scheduler_batch_rescore_duration_seconds",
-                    MetricType.HISTOGRAM,
                     "Seconds it took to score the last node of a batch again.",
                     ("profile",),
-                    tuple(exponential_buckets(0.00001, 2, 12)),
+                    exponential_buckets(0.00001, 2, 12),
                 ),
             ),
         },

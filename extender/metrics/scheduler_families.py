@@ -8,63 +8,51 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Final
 
-from extender.metrics.families import MetricFamily, MetricType, Stability, exponential_buckets
+from extender.metrics.families import Stability, counter, exponential_buckets, gauge, histogram
 from extender.metrics.workload_families import PLACEMENT_FAMILIES, PREEMPTION_FAMILIES_OF_WORKLOADS
 
-_COUNTER, _GAUGE, _HISTOGRAM = MetricType.COUNTER, MetricType.GAUGE, MetricType.HISTOGRAM
 _BETA, _STABLE = Stability.BETA, Stability.STABLE
 
-_CYCLE_BUCKETS = tuple(exponential_buckets(0.001, 2, 15))
-_EXTENSION_POINT_BUCKETS = tuple(exponential_buckets(0.0001, 2, 12))
-_PLUGIN_CALL_BUCKETS = tuple(exponential_buckets(0.00001, 1.5, 20))
-_LONG_BUCKETS = tuple(exponential_buckets(0.01, 2, 20))
-_NODE_HINT_BUCKETS = tuple(exponential_buckets(0.00001, 2, 12))
+_CYCLE_BUCKETS = exponential_buckets(0.001, 2, 15)
+_EXTENSION_POINT_BUCKETS = exponential_buckets(0.0001, 2, 12)
+_PLUGIN_CALL_BUCKETS = exponential_buckets(0.00001, 1.5, 20)
+_LONG_BUCKETS = exponential_buckets(0.01, 2, 20)
+_NODE_HINT_BUCKETS = exponential_buckets(0.00001, 2, 12)
 
 _ATTEMPT_FAMILIES: Final = (
-    MetricFamily(
+    counter(
         "scheduler_schedule_attempts_total",
-        _COUNTER,
         "Scheduling attempts by result: scheduled, unschedulable, or error (an internal error).",
         ("result", "profile"),
         stability=_STABLE,
     ),
-    MetricFamily(
+    histogram(
         "scheduler_scheduling_attempt_duration_seconds",
-        _HISTOGRAM,
         "Seconds an attempt took, binding included.",
         ("result", "profile"),
         _CYCLE_BUCKETS,
         _STABLE,
     ),
-    MetricFamily(
-        "scheduler_scheduling_algorithm_duration_seconds",
-        _HISTOGRAM,
-        "Seconds a decision took.",
-        buckets=_CYCLE_BUCKETS,
-    ),
-    MetricFamily(
+    histogram("scheduler_scheduling_algorithm_duration_seconds", "Seconds a decision took.", buckets=_CYCLE_BUCKETS),
+    histogram(
         "scheduler_pod_scheduling_sli_duration_seconds",
-        _HISTOGRAM,
         "Seconds from a pod's first entry into the active queue until it was bound, by number of attempts.",
         ("attempts",),
         _LONG_BUCKETS,
         _BETA,
     ),
-    MetricFamily(
+    histogram(
         "scheduler_pod_scheduling_attempts",
-        _HISTOGRAM,
         "Attempts until a pod was scheduled.",
-        buckets=tuple(exponential_buckets(1, 2, 5)),
+        buckets=exponential_buckets(1, 2, 5),
         stability=_STABLE,
     ),
-    MetricFamily(
+    counter(
         "scheduler_pod_scheduled_after_flush_total",
-        _COUNTER,
         "Pods scheduled after a flush of unschedulable pods, which indicates a missed event.",
     ),
-    MetricFamily(
+    histogram(
         "scheduler_permit_wait_duration_seconds",
-        _HISTOGRAM,
         "Seconds that pods waited on Permit, by result.",
         ("result",),
         _CYCLE_BUCKETS,
@@ -73,38 +61,33 @@ _ATTEMPT_FAMILIES: Final = (
 )
 
 _QUEUE_FAMILIES: Final = (
-    MetricFamily(
+    gauge(
         "scheduler_pending_pods",
-        _GAUGE,
         "Pending pods: active, in backoff, unschedulable (after an attempt), gated (before any attempt).",
         ("queue",),
         stability=_STABLE,
     ),
-    MetricFamily(
+    counter(
         "scheduler_queue_incoming_pods_total",
-        _COUNTER,
         "Pods added to a queue, by queue and event.",
         ("queue", "event"),
         stability=_STABLE,
     ),
-    MetricFamily(
+    gauge(
         "scheduler_unschedulable_pods",
-        _GAUGE,
         "Unschedulable pods by rejecting plugin; a pod counts for each such plugin, so the sum is meaningless.",
         ("plugin", "profile"),
         stability=_BETA,
     ),
-    MetricFamily("scheduler_inflight_events", _GAUGE, "In-flight events, and (PodPopped) in-flight pods.", ("event",)),
-    MetricFamily(
+    gauge("scheduler_inflight_events", "In-flight events, and (PodPopped) in-flight pods.", ("event",)),
+    histogram(
         "scheduler_queueing_hint_execution_duration_seconds",
-        _HISTOGRAM,
         "Seconds a queueing hint of a plugin took.",
         ("plugin", "event", "hint"),
         _PLUGIN_CALL_BUCKETS,
     ),
-    MetricFamily(
+    histogram(
         "scheduler_event_handling_duration_seconds",
-        _HISTOGRAM,
         "Seconds an event took to handle.",
         ("event",),
         _EXTENSION_POINT_BUCKETS,
@@ -112,24 +95,21 @@ _QUEUE_FAMILIES: Final = (
 )
 
 _PLUGIN_FAMILIES: Final = (
-    MetricFamily(
+    histogram(
         "scheduler_framework_extension_point_duration_seconds",
-        _HISTOGRAM,
         "Seconds all plugins of an extension point took for one pod.",
         ("extension_point", "status", "profile"),
         _EXTENSION_POINT_BUCKETS,
         _STABLE,
     ),
-    MetricFamily(
+    histogram(
         "scheduler_plugin_execution_duration_seconds",
-        _HISTOGRAM,
         "Seconds a plugin took at an extension point; one call in ten is recorded.",
         ("plugin", "extension_point", "status"),
         _PLUGIN_CALL_BUCKETS,
     ),
-    MetricFamily(
+    counter(
         "scheduler_plugin_evaluation_total",
-        _COUNTER,
         "Calls of a plugin at PreFilter, Filter, PreScore and Score; one call covers all evaluated nodes.",
         ("plugin", "extension_point", "profile"),
         stability=_BETA,
@@ -137,115 +117,84 @@ _PLUGIN_FAMILIES: Final = (
 )
 
 _PREEMPTION_FAMILIES: Final = (
-    MetricFamily(
+    histogram(
         "scheduler_preemption_victims",
-        _HISTOGRAM,
         "Pods evicted by one preemption.",
-        buckets=tuple(exponential_buckets(1, 2, 7)),
+        buckets=exponential_buckets(1, 2, 7),
         stability=_STABLE,
     ),
-    MetricFamily("scheduler_preemption_attempts_total", _COUNTER, "Preemption attempts.", stability=_STABLE),
-    MetricFamily(
+    counter("scheduler_preemption_attempts_total", "Preemption attempts.", stability=_STABLE),
+    histogram(
         "scheduler_preemption_goroutines_duration_seconds",
-        _HISTOGRAM,
         "Seconds the evictions of one preemption took.",
         ("result",),
         _LONG_BUCKETS,
     ),
-    MetricFamily(
-        "scheduler_preemption_goroutines_execution_total",
-        _COUNTER,
-        "Preemptions executed asynchronously.",
-        ("result",),
-    ),
+    counter("scheduler_preemption_goroutines_execution_total", "Preemptions executed asynchronously.", ("result",)),
 )
 
 _INTERNAL_FAMILIES: Final = (
-    MetricFamily("scheduler_cache_size", _GAUGE, "Nodes, pods, and assumed pods in the cache.", ("type",)),
-    MetricFamily(
-        "scheduler_goroutines",
-        _GAUGE,
-        "Concurrent tasks of the event loop, by operation.",
-        ("operation",),
-        stability=_BETA,
-    ),
-    MetricFamily(
-        "scheduler_batch_attempts_total", _COUNTER, "Attempts to reuse a batch's result.", ("profile", "result")
-    ),
-    MetricFamily("scheduler_batch_cache_flushed_total", _COUNTER, "Batches discarded.", ("profile", "reason")),
-    MetricFamily(
+    gauge("scheduler_cache_size", "Nodes, pods, and assumed pods in the cache.", ("type",)),
+    gauge("scheduler_goroutines", "Concurrent tasks of the event loop, by operation.", ("operation",), stability=_BETA),
+    counter("scheduler_batch_attempts_total", "Attempts to reuse a batch's result.", ("profile", "result")),
+    counter("scheduler_batch_cache_flushed_total", "Batches discarded.", ("profile", "reason")),
+    histogram(
         "scheduler_get_node_hint_duration_seconds",
-        _HISTOGRAM,
         "Seconds it took to get a node hint from a batch.",
         ("hinted", "profile"),
         _NODE_HINT_BUCKETS,
     ),
-    MetricFamily(
+    histogram(
         "scheduler_store_schedule_results_duration_seconds",
-        _HISTOGRAM,
         "Seconds it took to store a result for a batch.",
         ("profile",),
         _NODE_HINT_BUCKETS,
     ),
-    MetricFamily(
-        "scheduler_async_api_call_execution_total", _COUNTER, "Asynchronous API calls.", ("call_type", "result")
-    ),
-    MetricFamily(
+    counter("scheduler_async_api_call_execution_total", "Asynchronous API calls.", ("call_type", "result")),
+    histogram(
         "scheduler_async_api_call_execution_duration_seconds",
-        _HISTOGRAM,
         "Seconds an asynchronous API call took.",
         ("call_type", "result"),
         _CYCLE_BUCKETS,
     ),
-    MetricFamily("scheduler_pending_async_api_calls", _GAUGE, "Pending asynchronous API calls.", ("call_type",)),
+    gauge("scheduler_pending_async_api_calls", "Pending asynchronous API calls.", ("call_type",)),
 )
 
 _DEVICE_AND_VOLUME_FAMILIES: Final = (
-    MetricFamily("scheduler_resourceclaim_creates_total", _COUNTER, "Resource claims created for a pod.", ("status",)),
-    MetricFamily(
+    counter("scheduler_resourceclaim_creates_total", "Resource claims created for a pod.", ("status",)),
+    counter(
         "scheduler_dra_bindingconditions_allocations_total",
-        _COUNTER,
         "Allocations of devices with binding conditions, by driver and outcome.",
         ("profile", "driver", "status"),
     ),
-    MetricFamily(
+    histogram(
         "scheduler_dra_bindingconditions_wait_duration_seconds",
-        _HISTOGRAM,
         "Seconds that PreBind waited for binding conditions.",
         ("profile", "driver", "status"),
-        tuple(exponential_buckets(0.1, 2, 14)),
+        exponential_buckets(0.1, 2, 14),
     ),
-    MetricFamily(
+    counter(
         "scheduler_volume_binder_cache_requests_total",
-        _COUNTER,
         "Volume bindings added to or removed from the cache.",
         ("operation",),
     ),
-    MetricFamily(
-        "scheduler_volume_scheduling_stage_error_total",
-        _COUNTER,
-        "Failures of volume binding, by stage.",
-        ("operation",),
-    ),
+    counter("scheduler_volume_scheduling_stage_error_total", "Failures of volume binding, by stage.", ("operation",)),
 )
 
 _POD_GROUP_FAMILIES: Final = (
-    MetricFamily(
+    counter(
         "scheduler_podgroup_schedule_attempts_total",
-        _COUNTER,
         "Scheduling attempts of pod groups by result.",
         ("result", "profile"),
     ),
-    MetricFamily(
+    histogram(
         "scheduler_podgroup_scheduling_attempt_duration_seconds",
-        _HISTOGRAM,
         "Seconds a scheduling attempt of a pod group took, binding included.",
         ("result", "profile"),
         _CYCLE_BUCKETS,
     ),
-    MetricFamily(
+    histogram(
         "scheduler_podgroup_scheduling_algorithm_duration_seconds",
-        _HISTOGRAM,
         "Seconds a decision about a pod group took.",
         buckets=_CYCLE_BUCKETS,
     ),

@@ -3,12 +3,12 @@
 from prometheus_client import CollectorRegistry
 
 from extender.metrics.exposition import render_metrics
-from extender.metrics.families import MetricFamilies, MetricFamily, MetricType, exponential_buckets
+from extender.metrics.families import MetricFamilies, counter, exponential_buckets, gauge
 
 FAMILIES = (
-    MetricFamily("pods_total", MetricType.COUNTER, "Pods.", ("queue",)),
-    MetricFamily("size", MetricType.GAUGE, "Size.", ("type",)),
-    MetricFamily("starts_total", MetricType.COUNTER, "Starts."),
+    counter("pods_total", "Pods.", ("queue",)),
+    gauge("size", "Size.", ("type",)),
+    counter("starts_total", "Starts."),
 )
 
 
@@ -18,7 +18,7 @@ def exposed_lines(registry: CollectorRegistry) -> list[str]:
 
 
 def test_buckets_grow_by_their_factor() -> None:
-    assert exponential_buckets(1, 2, 4) == [1, 2, 4, 8]
+    assert exponential_buckets(1, 2, 4) == (1, 2, 4, 8)
 
 
 def test_a_gauge_is_zero_for_label_values_that_are_missing_later() -> None:
