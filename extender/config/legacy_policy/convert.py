@@ -7,6 +7,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Final
 
+import msgspec
+
 from extender.api.defaults import DEFAULT_SCHEDULER_NAME
 from extender.config.defaults import merge_with_default_plugins
 from extender.config.errors import ConfigError
@@ -117,17 +119,5 @@ def _convert_extender(extender: LegacyExtender) -> Extender:
 
     Source: kube-scheduler/config/v1/types.go, LegacyExtender (1.21).
     """
-    return Extender(
-        url_prefix=extender.url_prefix,
-        filter_verb=extender.filter_verb,
-        preempt_verb=extender.preempt_verb,
-        prioritize_verb=extender.prioritize_verb,
-        weight=extender.weight,
-        bind_verb=extender.bind_verb,
-        enable_https=extender.enable_https,
-        tls_config=extender.tls_config,
-        http_timeout=extender.http_timeout / _NANOSECONDS_PER_SECOND,
-        node_cache_capable=extender.node_cache_capable,
-        managed_resources=extender.managed_resources,
-        ignorable=extender.ignorable,
-    )
+    http_timeout = extender.http_timeout / _NANOSECONDS_PER_SECOND
+    return Extender(**{**msgspec.structs.asdict(extender), "http_timeout": http_timeout})

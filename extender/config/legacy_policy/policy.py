@@ -6,7 +6,7 @@ validatePredicate (1.21).
 
 import msgspec
 
-from extender.config.model import ManagedResource, TLSConfig
+from extender.config.model import Extender
 from extender.config.strict_decoding import Int32, Int64
 
 KIND = "Policy"
@@ -115,27 +115,14 @@ class PriorityPolicy(msgspec.Struct, frozen=True, rename="camel"):
     argument: PriorityArgument | None = None
 
 
-class LegacyExtender(msgspec.Struct, frozen=True, rename="camel"):
-    """An HTTP extender of a Policy.
-
-    Its fields are those of `model.Extender`, but `enableHTTPS` is named `enableHttps`, and `httpTimeout` is in
-    nanoseconds.
+class LegacyExtender(Extender, frozen=True, rename="camel"):
+    """An HTTP extender of a Policy: `enableHTTPS` is named `enableHttps`, and `httpTimeout` is in nanoseconds.
 
     Source: kube-scheduler/config/v1/types.go, LegacyExtender (1.21).
     """
 
-    url_prefix: str = ""
-    filter_verb: str = ""
-    preempt_verb: str = ""
-    prioritize_verb: str = ""
-    weight: Int64 = 0
-    bind_verb: str = ""
     enable_https: bool = False
-    tls_config: TLSConfig | None = None
     http_timeout: Int64 = 0
-    node_cache_capable: bool = False
-    managed_resources: tuple[ManagedResource, ...] = ()
-    ignorable: bool = False
 
 
 class Policy(msgspec.Struct, frozen=True, rename="camel"):
