@@ -1,11 +1,11 @@
 """The pods that leave their nodes in a scenario, with their replacements, and the pods that cannot leave."""
 
 from collections.abc import Generator
-from dataclasses import dataclass
 from typing import Final
 
 from msgspec.structs import replace
 
+from extender.answers.planning import BlockedPodResult, LostPodResult
 from extender.api.kinds.disruption import PodDisruptionBudget
 from extender.api.kinds.pod import Pod
 from extender.cache.cache import Cache
@@ -17,23 +17,6 @@ from extender.planning.departures import Departure, classify_departure, make_rep
 from extender.planning.remaining_disruptions import RemainingDisruptions
 
 _NO_NODE: Final = ""
-
-
-@dataclass(frozen=True, slots=True)
-class LostPod:
-    """A pod without a controller that leaves its node: no new pod is created for it."""
-
-    pod: str
-    node: str
-
-
-@dataclass(frozen=True, slots=True)
-class BlockedPod:
-    """A pod on a drained node that is not evicted because of disruption budgets."""
-
-    pod: str
-    node: str
-    budgets: tuple[str, ...]
 
 
 class PodRemovals:
@@ -65,7 +48,7 @@ class PodRemovals:
 
     def __init__(self, cache: Cache, edits: CacheEdits, remaining_disruptions: RemainingDisruptions) -> None:
         self._cache, self._edits, self._remaining_disruptions = cache, edits, remaining_disruptions
-        self.lost: list[LostPod] = []
+        self.lost: list[LostPodResult] = []
         self.daemon_or_mirror_count = 0
         self.scaled_down: list[str] = []
         self.violations: dict[str, list[str]] = {}
@@ -79,10 +62,10 @@ class PodRemovals:
         return self._sources.get(uid, _NO_NODE)
 
     @property
-    def blocked(self) -> list[BlockedPod]:
+    def blocked(self) -> list[BlockedPodResult]:
         """The pods that could not be evicted from drained nodes."""
         return [
-            BlockedPod(pod.key, pod.node_name, tuple(self._remaining_disruptions.find_blocking_budgets(pod)))
+            BlockedPodResult(pod.key, pod.node_name, self._remaining_disruptions.find_blocking_budgets(pod))
             for pod in self._drained
         ]
 
@@ -166,7 +149,7 @@ class PodRemovals:
                 self._unplaced_uids.add(replacement.metadata.uid)
                 self._replacements.append(replacement)
             case Departure.LOST:
-                self.lost.append(LostPod(pod.key, pod.node_name))
+                self.lost.append(LostPodResult(pod.key, pod.node_name))
 
     def take_replacements(self) -> list[Pod]:
         """Return the replacements that were made since the last call."""

@@ -3,6 +3,8 @@
 from collections.abc import Iterable, Sequence
 from typing import Any, Final
 
+import msgspec
+
 from extender.analysis.resource_format import format_amount, format_percent
 from extender.analysis.text_table import format_count, format_table
 from extender.answers.reason_codes import list_reason_codes
@@ -27,8 +29,8 @@ def make_what_if_values(outcome: WhatIfResult) -> dict[str, Any]:
             {"pod": pod.pod, "node": pod.node, "by": pod.preemptor, "violatedBudgets": list(pod.violated_budgets)}
             for pod in outcome.evicted
         ],
-        "lost": [{"pod": pod.pod, "node": pod.node} for pod in removals.lost],
-        "blocked": [{"pod": pod.pod, "node": pod.node, "budgets": list(pod.budgets)} for pod in removals.blocked],
+        "lost": msgspec.to_builtins(removals.lost),
+        "blocked": msgspec.to_builtins(removals.blocked),
         "violatedBudgets": [{"budget": name, "pods": pods} for name, pods in sorted(removals.violations.items())],
         "removed": list(removals.scaled_down),
         "before": outcome.before.to_values(),

@@ -9,44 +9,13 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from extender.answers.rebalance import EmptiedNode, RetainedNode
 from extender.cache.pod_info import AssignedPodInfo
 from extender.planning.cluster_totals import NodePriceFunction
 from extender.planning.rebalance.movable_pods import stays_with_node
 from extender.planning.rebalance.move_simulator import Move, MoveSimulator
 from extender.planning.rebalance.plan import Change, ChangeList, Placement, Proof
 from extender.planning.rebalance.search_limits import SearchLimits, SearchProgress
-
-
-@dataclass(frozen=True, slots=True)
-class EmptiedNode:
-    """A node that the plan empties.
-
-    Attributes:
-        node: the name of the node.
-        moves: the number of pods that leave it.
-        price: its price; None if it is unknown.
-    """
-
-    node: str
-    moves: int
-    price: float | None
-
-
-@dataclass(frozen=True, slots=True)
-class RetainedNode:
-    """A node that cannot be emptied.
-
-    Attributes:
-        node: the name of the node.
-        pod: the pod that cannot leave; empty if the reason is no pod.
-        reason: why the pod cannot leave.
-        price: the price of the node; None if it is unknown.
-    """
-
-    node: str
-    pod: str
-    reason: str
-    price: float | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,7 +108,7 @@ class _EmptySearch:
                 return RetainedNode(name, pod.key, obstacle, self._prices[name])
         if sum(map(len, evictions.values())) + len(pods) > self._limits.max_moves:
             reason = f"more than {self._limits.max_moves} moves in all; see --max-moves"
-            return RetainedNode(name, "", reason, self._prices[name])
+            return RetainedNode(name, None, reason, self._prices[name])
         mark = simulator.mark()
         if not simulator.is_cordoned(name):
             simulator.cordon(name)

@@ -3,6 +3,8 @@
 from collections.abc import Sequence
 from typing import Any, Final
 
+import msgspec
+
 from extender.analysis.text_table import format_count, format_table
 from extender.answers.reason_codes import get_reason_code
 from extender.planning.rebalance.empty_nodes import EmptyPlan
@@ -45,15 +47,8 @@ def _make_room_values(plan: RoomPlan | None) -> dict[str, Any]:
 def _make_empty_values(plan: EmptyPlan | None) -> dict[str, Any]:
     prices = [entry.price for entry in plan.emptied if entry.price is not None] if plan else []
     return {
-        "emptied": [{"node": entry.node, "moves": entry.moves, "price": entry.price} for entry in plan.emptied]
-        if plan
-        else [],
-        "retained": [
-            {"node": entry.node, "pod": entry.pod or None, "reason": entry.reason, "price": entry.price}
-            for entry in plan.retained
-        ]
-        if plan
-        else [],
+        "emptied": msgspec.to_builtins(list(plan.emptied) if plan else []),
+        "retained": msgspec.to_builtins(list(plan.retained) if plan else []),
         "saved": round(sum(prices), 6) if prices else None,
     }
 
@@ -124,7 +119,7 @@ def _format_emptied(plan: EmptyPlan) -> list[str]:
 
 
 def _format_retained(plan: EmptyPlan) -> list[str]:
-    rows = [(entry.node, f"{entry.pod} {entry.reason}".strip()) for entry in plan.retained]
+    rows = [(entry.node, f"{entry.pod or ''} {entry.reason}".strip()) for entry in plan.retained]
     return _format_section("Nodes that stay", rows)
 
 

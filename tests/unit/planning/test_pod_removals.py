@@ -2,9 +2,10 @@
 
 from typing import Any
 
+from extender.answers.planning import BlockedPodResult, LostPodResult
 from extender.cache.cache import Cache
 from extender.planning.cache_edits import CacheEdits
-from extender.planning.pod_removals import BlockedPod, LostPod, PodRemovals
+from extender.planning.pod_removals import PodRemovals
 from extender.planning.remaining_disruptions import ClusterBudgets, RemainingDisruptions
 from tests.coroutines import run_steps
 from tests.unit.planning.clusters import budget, make_cache, node, pod
@@ -25,7 +26,7 @@ def test_a_drain_leaves_the_node_s_own_pods_and_names_lost_pods() -> None:
     replacements = run_steps(removals.evict_drained_pods())
     assert [new_pod.key for new_pod in replacements] == ["default/web"]
     assert removals.get_source(replacements[0].metadata.uid) == "n1"
-    assert (removals.lost, removals.daemon_or_mirror_count) == ([LostPod("default/single", "n1")], 1)
+    assert (removals.lost, removals.daemon_or_mirror_count) == ([LostPodResult("default/single", "n1")], 1)
     assert list(cache.assigned_pods) == ["uid-agent"]
 
 
@@ -41,7 +42,7 @@ def test_a_drain_continues_when_a_replacement_is_placed() -> None:
     removals.count_placed(first[0].metadata.uid, signature)
     removals.count_placed(first[0].metadata.uid, signature)  # is counted once
     assert [new_pod.key for new_pod in run_steps(removals.evict_drained_pods())] == ["default/b"]
-    assert removals.blocked == [BlockedPod("default/c", "n1", ("default/web",))]
+    assert removals.blocked == [BlockedPodResult("default/c", "n1", ["default/web"])]
     assert removals.violations == {}
 
 

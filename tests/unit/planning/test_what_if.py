@@ -2,10 +2,10 @@
 
 from typing import Any
 
+from extender.answers.planning import BlockedPodResult, LostPodResult
 from extender.app import wiring
 from extender.cache.cache import Cache
 from extender.cache.snapshot import Snapshot
-from extender.planning.pod_removals import BlockedPod, LostPod
 from extender.planning.scenario import AddedNodes, Scale, Scenario
 from extender.planning.what_if import EvictedPod, MovedPod, WhatIfResult, WhatIfRunner
 from tests.unit.planning.clusters import SETUP, ZONE, budget, decode_pod, make_cache, node, pod
@@ -49,7 +49,7 @@ def test_pods_of_a_lost_zone_move_and_a_pod_without_a_controller_is_lost() -> No
         lose=((ZONE, "a"),),
     )
     assert outcome.moved == (MovedPod("default/web", "a1", "b1"),)
-    assert outcome.removals.lost == [LostPod("default/single", "a1")]
+    assert outcome.removals.lost == [LostPodResult("default/single", "a1")]
     assert (outcome.before.nodes, outcome.after.nodes) == (2, 1)
 
 
@@ -67,7 +67,7 @@ def test_a_budget_blocks_a_drain_when_a_replacement_waits() -> None:
     outcome = run(node("n1", "9"), node("n2", "1"), *pods, budget("web", WEB, 1), drain=("n1",))
     assert [moved.pod for moved in outcome.moved] == ["default/a"]
     assert [waiting.pod for waiting in outcome.waiting] == ["default/b"]
-    assert outcome.removals.blocked == [BlockedPod("default/c", "n1", ("default/web",))]
+    assert outcome.removals.blocked == [BlockedPodResult("default/c", "n1", ["default/web"])]
 
 
 def test_a_pod_that_would_preempt_waits_and_preempts_only_if_the_scenario_allows_it() -> None:

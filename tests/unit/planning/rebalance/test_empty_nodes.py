@@ -2,9 +2,10 @@
 
 from typing import Any
 
+from extender.answers.rebalance import EmptiedNode, RetainedNode
 from extender.api.kinds.node import Node
 from extender.app import wiring
-from extender.planning.rebalance.empty_nodes import EmptiedNode, EmptyPlan, RetainedNode, empty_nodes
+from extender.planning.rebalance.empty_nodes import EmptyPlan, empty_nodes
 from extender.planning.rebalance.move_simulator import MoveSimulator
 from extender.planning.rebalance.search_limits import SearchLimits
 from tests.unit.planning.clusters import SETUP, budget, make_cache, node, pod
@@ -63,7 +64,7 @@ def test_a_cordoned_node_is_not_cordoned_again() -> None:
 def test_the_number_of_moves_has_a_limit() -> None:
     objects = (node("n1"), node("n2"), pod("a", on="n1"), pod("b", on="n1"))
     plan = plan_of(*objects, names=["n1"], limits=SearchLimits(max_moves=1))
-    assert plan.retained == (RetainedNode("n1", "", "more than 1 moves in all; see --max-moves", None),)
+    assert plan.retained == (RetainedNode("n1", None, "more than 1 moves in all; see --max-moves", None),)
     plan = plan_of(*objects, names=["n1"], limits=SearchLimits(max_attempts=1))
     assert (plan.emptied, plan.is_complete) == ((), False)
 
