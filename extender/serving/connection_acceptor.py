@@ -9,20 +9,28 @@ from contextlib import suppress
 from functools import partial
 from typing import Any, Final
 
+from extender.serving.open_connections import OpenConnection, OpenConnections
+
 _LOG: Final = logging.getLogger(__name__)
 
 _PAUSE_SECONDS: Final = 1.0
 """Seconds without accepting after an error of the system, such as too many open files."""
 
 _LOG_SECONDS: Final = 60.0
-"""Minimum seconds between two log lines about closed connections."""
+"""Minimum seconds between two log lines about too many connections."""
 
-ProtocolFactory = Callable[[Callable[[], None]], asyncio.Protocol]
-"""Creates the protocol of a connection. The protocol must call the argument when the connection is lost."""
+ProtocolFactory = Callable[[OpenConnection], asyncio.Protocol]
+"""Creates the protocol of a connection.
+
+The protocol must replace the argument's `abort`, report its requests to it, and remove it when the connection is lost.
+"""
 
 
 class ConnectionAcceptor:
-    """Accepts connections as `asyncio.Server` does, but closes each connection beyond a limit at once.
+    """Accepts connections as `asyncio.Server` does, up to a limit.
+
+    Beyond the limit, an idle connection is closed for each new one; see `OpenConnections`. If all connections have a
+    request in progress, the new one is closed.
 
     asyncio has no limit. uvicorn's limit rejects requests but keeps their connections open, and does not count
     connections without a finished TLS handshake.
@@ -49,7 +57,7 @@ class ConnectionAcceptor:
         self._listener, self._create_protocol, self._tls_context = listener, create_protocol, tls_context
         self._max_connections = max_connections
         self._handshake_timeout = None if tls_context is None else handshake_timeout
-        self._open_connections: set[object] = set()
+        self._open_connections = OpenConnections()
         self._tasks: set[asyncio.Task[None]] = set()
         self._next_log_time = float("-inf")
 
@@ -80,22 +88,28 @@ class ConnectionAcceptor:
                 await asyncio.sleep(_PAUSE_SECONDS)
                 continue
             if len(self._open_connections) >= self._max_connections:
-                connection.close()
-                self._log_closed_connection(loop.time())
-                continue
-            token = object()
-            self._open_connections.add(token)
-            self._start_task(self._set_up(connection, partial(self._open_connections.discard, token)))
+                self._log_full(loop.time())
+                await asyncio.sleep(0)  # tasks start that may be cancelled; sockets of aborted connections are closed
+                if len(self._open_connections) >= self._max_connections and not self._open_connections.make_room():
+                    connection.close()
+                    continue
+            self._start_set_up(connection)
 
-    async def _set_up(self, connection: socket.socket, remove: Callable[[], None]) -> None:
-        """Create the transport and the protocol of *connection*; call *remove* if the TLS handshake fails."""
+    def _start_set_up(self, connection: socket.socket) -> None:
+        """Set up *connection* in a task, which ends if the connection is closed before it is set up."""
+        open_connection = self._open_connections.add(connection.close)
+        task = self._start_task(self._set_up(connection, open_connection))
+        open_connection.abort = task.cancel
+
+    async def _set_up(self, connection: socket.socket, open_connection: OpenConnection) -> None:
+        """Create the transport and the protocol of *connection*; remove it if the TLS handshake fails."""
         is_set_up = False
         try:
             with suppress(OSError):  # not supported by all kinds of sockets
                 connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
             with suppress(OSError, RuntimeError):  # uvloop raises RuntimeError if the client resets the connection
                 await asyncio.get_running_loop().connect_accepted_socket(
-                    partial(self._create_protocol, remove),
+                    partial(self._create_protocol, open_connection),
                     connection,
                     ssl=self._tls_context,
                     ssl_handshake_timeout=self._handshake_timeout,
@@ -103,14 +117,18 @@ class ConnectionAcceptor:
                 is_set_up = True
         finally:
             if not is_set_up:
-                remove()
+                open_connection.remove()
 
-    def _log_closed_connection(self, now: float) -> None:
+    def _log_full(self, now: float) -> None:
         if now >= self._next_log_time:
             self._next_log_time = now + _LOG_SECONDS
-            _LOG.warning("Closing new connections", extra={"openConnections": len(self._open_connections)})
+            _LOG.warning(
+                "Closing idle connections, because there are too many",
+                extra={"openConnections": len(self._open_connections)},
+            )
 
-    def _start_task(self, coroutine: Coroutine[Any, Any, None]) -> None:
+    def _start_task(self, coroutine: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
         task = asyncio.get_running_loop().create_task(coroutine, name="connections")
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
+        return task

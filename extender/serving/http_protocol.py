@@ -6,13 +6,13 @@ trailers.
 """
 
 from asyncio import AbstractEventLoop, TimerHandle, Transport
-from collections.abc import Callable
 from typing import Any, Final
 
 import httptools
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol, RequestResponseCycle
 
 from extender.serving.invalid_request_log import InvalidRequestLog
+from extender.serving.open_connections import OpenConnection
 
 CERTIFICATE_EXTENSION: Final = "tls.client_certificate"
 """Key of the client certificate (DER) in the scope's `extensions`. TLS has verified that a trusted CA signed it."""
@@ -127,8 +127,10 @@ class BoundedHttpProtocol(HttpToolsProtocol):
     _body_bytes = 0
     _header_count = 0
 
-    on_connection_lost: Callable[[], None] | None = None
-    """The function that is called when the connection is lost."""
+    _is_authenticated = False
+
+    open_connection: OpenConnection | None = None
+    """The connection among those of its port."""
 
     def connection_made(self, transport: Transport) -> None:  # type: ignore[override]
         """Start the deadline of the first request."""
@@ -137,13 +139,16 @@ class BoundedHttpProtocol(HttpToolsProtocol):
         self.transport = buffered_transport
         ssl_object: Any = transport.get_extra_info("ssl_object")
         self._certificate = ssl_object.getpeercert(binary_form=True) if ssl_object is not None else None
+        self._is_authenticated = ssl_object is None or bool(self._certificate)
+        if self.open_connection is not None:
+            self.open_connection.abort = transport.abort
         self._connection_end = self.loop.time() + MAX_CONNECTION_SECONDS
         self._start_deadline()
 
     def connection_lost(self, exc: Exception | None) -> None:
         """Cancel the timers, and report the end of the connection."""
-        if self.on_connection_lost is not None:
-            self.on_connection_lost()
+        if self.open_connection is not None:
+            self.open_connection.remove()
         if self._deadline_timer is not None:
             self._deadline_timer.cancel()
         self._cancel_write_timer()
@@ -218,6 +223,8 @@ class BoundedHttpProtocol(HttpToolsProtocol):
         if len(self.pipeline) >= MAX_PIPELINED_REQUESTS:
             raise _InvalidRequestError(400, f"more than {MAX_PIPELINED_REQUESTS} requests wait on this connection")
         super().on_headers_complete()
+        if self.open_connection is not None:
+            self.open_connection.start_request()
         if self.loop.time() > self._connection_end:
             self.cycle.keep_alive = False
 
@@ -260,6 +267,8 @@ class BoundedHttpProtocol(HttpToolsProtocol):
         """Write the buffered response before the application continues."""
         buffered_transport: Any = self.transport
         buffered_transport.flush()
+        if self.open_connection is not None and not self.pipeline:
+            self.open_connection.end_request(is_authenticated=self._is_authenticated)
         super().on_response_complete()
 
     def pause_writing(self) -> None:

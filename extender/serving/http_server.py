@@ -4,7 +4,7 @@ import asyncio
 import socket
 import ssl
 import sys
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager, contextmanager
 from typing import Any
 
@@ -12,6 +12,7 @@ import uvicorn
 
 from extender.serving.connection_acceptor import ConnectionAcceptor
 from extender.serving.http_protocol import BoundedHttpProtocol
+from extender.serving.open_connections import OpenConnection
 
 if sys.platform != "win32":
     import resource
@@ -35,7 +36,7 @@ Source: cmd/kube-scheduler/app/server.go, Run (1.36).
 """
 
 MAX_CONNECTIONS = 4096
-"""Limit of the open connections of one port. A connection beyond the limit is closed at once.
+"""Limit of the open connections of one port. Beyond the limit, an idle connection is closed for each new one.
 
 A slow client occupies a connection for at most `TRANSFER_TIMEOUT` seconds.
 """
@@ -100,9 +101,9 @@ class _EmbeddedServer(uvicorn.Server):
         """
         config, self.servers = self.config, []
 
-        def create_protocol(on_connection_lost: Callable[[], None]) -> asyncio.Protocol:
+        def create_protocol(open_connection: OpenConnection) -> asyncio.Protocol:
             protocol = BoundedHttpProtocol(config=config, server_state=self.server_state, app_state=self.lifespan.state)
-            protocol.on_connection_lost = on_connection_lost
+            protocol.open_connection = open_connection
             return protocol
 
         max_connections = _raise_open_file_limit()

@@ -1,10 +1,11 @@
-"""Connections beyond the limit are closed at once, whether or not they use TLS, and a closed one makes room."""
+"""Beyond the limit of connections an idle one is closed for each new one, whether or not they use TLS."""
 
 import asyncio
 import contextlib
 import errno
 import socket
 import ssl
+import threading
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from pathlib import Path
@@ -60,17 +61,51 @@ def is_closed(connection: socket.socket) -> bool:
         return True
 
 
-def test_a_connection_beyond_the_limit_is_closed_and_a_closed_connection_makes_room(
+def test_a_new_connection_closes_the_oldest_one_without_a_request(
+    connect: Callable[[int], socket.socket], new_event_loop: Callable[[], Any]
+) -> None:
+    with serve_in_thread(app, loop=new_event_loop) as port:
+        served = connect(port)
+        assert is_served(served)
+        idle = [connect(port) for _ in range(LIMIT - 1)]
+        new = [connect(port) for _ in range(LIMIT - 1)]
+        assert [is_served(connection) for connection in new] == [True] * (LIMIT - 1)
+        assert [is_closed(connection) for connection in idle] == [True] * (LIMIT - 1)
+        assert is_served(served)
+
+
+def test_a_new_connection_closes_the_one_that_is_idle_for_longest_if_all_had_requests(
     connect: Callable[[int], socket.socket], new_event_loop: Callable[[], Any]
 ) -> None:
     with serve_in_thread(app, loop=new_event_loop) as port:
         connections = [connect(port) for _ in range(LIMIT)]
-        assert is_closed(connect(port))
         assert [is_served(connection) for connection in connections] == [True] * LIMIT
-        connections[0].close()
-        while not is_served(connect(port)):  # the server learns of the end of a connection later
-            pass
+        assert is_served(connections[0])
+        assert is_served(connect(port))
+        assert is_closed(connections[1])
+        assert [is_served(connections[0]), is_served(connections[2])] == [True, True]
+
+
+def test_a_connection_beyond_the_limit_is_closed_if_all_others_have_a_request_in_progress(
+    connect: Callable[[int], socket.socket], new_event_loop: Callable[[], Any]
+) -> None:
+    started, ending = threading.Semaphore(0), threading.Event()
+
+    async def slow_app(scope: Any, receive: Any, send: Any) -> None:
+        started.release()
+        await asyncio.to_thread(ending.wait, TIMEOUT)
+        await app(scope, receive, send)
+
+    with serve_in_thread(slow_app, loop=new_event_loop) as port:
+        connections = [connect(port) for _ in range(LIMIT)]
+        for connection in connections:
+            connection.sendall(GET)
+            assert started.acquire(timeout=TIMEOUT)
         assert is_closed(connect(port))
+        ending.set()
+        assert [connection.recv(1000)[:15] for connection in connections] == [b"HTTP/1.1 200 OK"] * LIMIT
+        connections[0].close()
+        assert is_served(connect(port))
 
 
 def make_tls_context(folder: Path) -> ssl.SSLContext | None:
@@ -82,20 +117,40 @@ def make_tls_context(folder: Path) -> ssl.SSLContext | None:
     return load_serving_certificate(options, "").context
 
 
-def test_a_connection_without_a_finished_handshake_counts_until_it_is_closed(
+def test_a_connection_without_a_finished_handshake_counts_and_is_closed_for_a_new_one(
     connect: Callable[[int], socket.socket], new_event_loop: Callable[[], Any], tmp_path: Path
 ) -> None:
     with serve_in_thread(app, make_tls_context(tmp_path), new_event_loop) as port:
         half_open = [connect(port) for _ in range(LIMIT)]
-        assert is_closed(connect(port))
-        for connection in half_open:
+        connect(port)
+        assert is_closed(half_open[0])
+        for connection in half_open[1:]:
             connection.sendall(b"no TLS\r\n\r\n")
             while connection.recv(1000):  # an alert, then the end
                 pass
-        for connection in [connect(port) for _ in range(LIMIT)]:
+        for connection in [connect(port) for _ in range(LIMIT - 1)]:
             connection.setblocking(False)
             with pytest.raises(BlockingIOError):  # open, and waiting for the handshake
                 connection.recv(1)
+
+
+def test_a_tls_connection_without_a_client_certificate_is_closed_like_one_without_a_request(
+    connect: Callable[[int], socket.socket], new_event_loop: Callable[[], Any], tmp_path: Path
+) -> None:
+    trust = ssl.create_default_context()
+    trust.check_hostname, trust.verify_mode = False, ssl.CERT_NONE
+    with serve_in_thread(app, make_tls_context(tmp_path), new_event_loop) as port:
+        first = connect(port)
+        with trust.wrap_socket(connect(port)) as served:
+            assert is_served(served)
+            last = connect(port)
+            connect(port)
+            assert is_closed(first)
+            connect(port)
+            assert is_closed(served)
+        last.setblocking(False)
+        with pytest.raises(BlockingIOError):  # open
+            last.recv(1)
 
 
 def test_an_error_of_the_system_is_logged_and_connections_are_accepted_again_later(
