@@ -8,10 +8,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
+from extender.answers.rebalance import RuleViolation
 from extender.planning.rebalance.move_simulator import Move, MoveSimulator
 from extender.planning.rebalance.plan import ChangeList, Placement, Proof
 from extender.planning.rebalance.search_limits import SearchLimits, SearchProgress
-from extender.planning.rebalance.violations import Violation, find_violations, list_checked_pods
+from extender.planning.rebalance.violations import find_violations, list_checked_pods
 
 _MAX_COMPARED: Final = 30
 """The number of violating pods up to which all moves of a step are compared."""
@@ -29,8 +30,8 @@ class FixPlan:
         placed_before: the waiting pods that find a node without any step.
     """
 
-    violations: tuple[Violation, ...]
-    remaining: tuple[tuple[Violation, str], ...]
+    violations: tuple[RuleViolation, ...]
+    remaining: tuple[tuple[RuleViolation, str], ...]
     proof: Proof
     is_complete: bool = True
     placed_before: tuple[Placement, ...] = ()
@@ -83,7 +84,7 @@ class _FixSearch:
     def may_continue(self) -> bool:
         return len(self.moved_pods) < self.limits.max_moves and self.simulator.attempts < self.attempt_limit
 
-    def move_best(self, violations: Sequence[Violation]) -> list[Violation] | None:
+    def move_best(self, violations: Sequence[RuleViolation]) -> list[RuleViolation] | None:
         """Move the pod whose move leaves the fewest violations; return these, or None if no move leaves fewer."""
         best_key, best_remaining = "", list(violations)
         for violation in violations:
@@ -101,7 +102,7 @@ class _FixSearch:
         self.moved_pods.append(best_key)
         return best_remaining
 
-    def find_after_move(self, violations: Sequence[Violation]) -> list[Violation]:
+    def find_after_move(self, violations: Sequence[RuleViolation]) -> list[RuleViolation]:
         """Return the violations after a move, if *violations* are those before it."""
         old_keys = {violation.pod for violation in violations}
         assigned = self.simulator.cache.assigned_pods.values()
@@ -109,7 +110,7 @@ class _FixSearch:
         other_pods = [pod for pod in list_checked_pods(self.simulator, moved=True) if pod.key not in old_keys]
         return find_violations(self.simulator, sorted([*old_pods, *other_pods], key=lambda pod: pod.key))
 
-    def _move(self, key: str, violations: Sequence[Violation]) -> list[Violation] | None:
+    def _move(self, key: str, violations: Sequence[RuleViolation]) -> list[RuleViolation] | None:
         """Evict a pod; return the violations afterwards, or None if it cannot be moved."""
         simulator = self.simulator
         pod = simulator.find_assigned_pod(key)
@@ -126,7 +127,7 @@ class _FixSearch:
         proof = self.simulator.prove(changes.changes)
         return Proof(proof.steps)
 
-    def explain(self, violation: Violation) -> str:
+    def explain(self, violation: RuleViolation) -> str:
         """Return the reason why the pod of *violation* cannot be moved."""
         simulator = self.simulator
         pod = simulator.find_assigned_pod(violation.pod)

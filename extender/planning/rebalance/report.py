@@ -6,12 +6,11 @@ from typing import Any, Final
 import msgspec
 
 from extender.analysis.text_table import format_count, format_table
-from extender.answers.reason_codes import get_reason_code
 from extender.planning.rebalance.empty_nodes import EmptyPlan
 from extender.planning.rebalance.fix_violations import FixPlan
 from extender.planning.rebalance.make_room import RoomPlan
 from extender.planning.rebalance.plan import Action, Step
-from extender.planning.rebalance.violations import RULES, Violation
+from extender.planning.rebalance.violations import RULES
 
 _MAX_LINES: Final = 40
 
@@ -55,20 +54,10 @@ def _make_empty_values(plan: EmptyPlan | None) -> dict[str, Any]:
 
 def _make_fix_values(plan: FixPlan | None) -> dict[str, Any]:
     return {
-        "violations": [_make_violation_values(entry) for entry in plan.violations] if plan else [],
-        "remaining": [{**_make_violation_values(entry), "obstacle": obstacle} for entry, obstacle in plan.remaining]
+        "violations": msgspec.to_builtins(list(plan.violations) if plan else []),
+        "remaining": [{**msgspec.to_builtins(entry), "obstacle": obstacle} for entry, obstacle in plan.remaining]
         if plan
         else [],
-    }
-
-
-def _make_violation_values(violation: Violation) -> dict[str, str]:
-    return {
-        "pod": violation.pod,
-        "node": violation.node,
-        "plugin": violation.plugin,
-        "reason": violation.reason,
-        "reasonCode": get_reason_code(violation.reason).value,
     }
 
 

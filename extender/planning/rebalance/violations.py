@@ -1,9 +1,10 @@
 """Find the pods whose node violates their hard rules by now: taints, node affinity, pod affinity, topology spread."""
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 from typing import Final
 
+from extender.answers.reason_codes import get_reason_code
+from extender.answers.rebalance import RuleViolation
 from extender.api.kinds.pod import Pod
 from extender.cache.pod_info import AssignedPodInfo
 from extender.cycle.diagnosis import Diagnosis
@@ -19,24 +20,7 @@ RULES: Final = {
 """The rules by the plugin that checks them. The API server and kubelet do not check them again for a running pod."""
 
 
-@dataclass(frozen=True, slots=True)
-class Violation:
-    """A pod whose node violates one of its rules.
-
-    Attributes:
-        pod: `namespace/name`.
-        node: the name of the node.
-        plugin: the plugin that rejects the node.
-        reason: the plugin's reason.
-    """
-
-    pod: str
-    node: str
-    plugin: str
-    reason: str
-
-
-def find_violations(simulator: MoveSimulator, pods: Iterable[AssignedPodInfo]) -> list[Violation]:
+def find_violations(simulator: MoveSimulator, pods: Iterable[AssignedPodInfo]) -> list[RuleViolation]:
     """Return the violations of *pods*, without pods that never leave their node. Nothing changes."""
     found = (find_violation(simulator, pod) for pod in pods if not stays_with_node(pod))
     return [violation for violation in found if violation is not None]
@@ -69,7 +53,7 @@ def _has_required_anti_affinity(pod: Pod) -> bool:
     return rules is not None and bool(rules.required_during_scheduling_ignored_during_execution)
 
 
-def find_violation(simulator: MoveSimulator, pod: AssignedPodInfo) -> Violation | None:
+def find_violation(simulator: MoveSimulator, pod: AssignedPodInfo) -> RuleViolation | None:
     """Return the first rule that the node of *pod* violates if the pod was scheduled now, or None."""
     if not simulator.has_profile(pod):
         return None
@@ -79,7 +63,10 @@ def find_violation(simulator: MoveSimulator, pod: AssignedPodInfo) -> Violation 
     row = simulator.cache.row(pod.node_name)
     simulator.undo_to(mark)
     rejection = None if row is None else _find_rejection(diagnosis, row)
-    return rejection and Violation(pod.key, pod.node_name, *rejection)
+    if rejection is None:
+        return None
+    plugin, reason = rejection
+    return RuleViolation(pod.key, pod.node_name, plugin, reason, get_reason_code(reason).value)
 
 
 def _find_rejection(diagnosis: Diagnosis, row: int) -> tuple[str, str] | None:

@@ -4,11 +4,11 @@ from typing import Any
 
 import pytest
 
+from extender.answers.rebalance import RuleViolation
 from extender.app import wiring
 from extender.planning.rebalance.fix_violations import FixPlan, fix_violations
 from extender.planning.rebalance.move_simulator import MoveSimulator
 from extender.planning.rebalance.search_limits import SearchLimits
-from extender.planning.rebalance.violations import Violation
 from tests.unit.planning.clusters import SETUP, ZONE, make_cache, node, pod
 
 WEB = {"app": "web"}
@@ -40,18 +40,26 @@ SPREAD = {
     "whenUnsatisfiable": "DoNotSchedule",
     "labelSelector": {"matchLabels": WEB},
 }
-CASES: dict[str, tuple[list[dict[str, Any]], Violation]] = {
+CASES: dict[str, tuple[list[dict[str, Any]], RuleViolation]] = {
     "a taint that the pod does not tolerate": (
         [node("n1", taints=[TAINT]), node("n2"), pod("a", on="n1")],
-        Violation("default/a", "n1", "TaintToleration", "node(s) had untolerated taint(s)"),
+        RuleViolation("default/a", "n1", "TaintToleration", "node(s) had untolerated taint(s)", "UntoleratedTaint"),
     ),
     "a label that the pod selects and the node lost": (
         [node("n1"), {**node("n2"), "metadata": {"name": "n2", "labels": WEB}}, pod("a", on="n1", nodeSelector=WEB)],
-        Violation("default/a", "n1", "NodeAffinity", "node(s) didn't match Pod's node affinity/selector"),
+        RuleViolation(
+            "default/a",
+            "n1",
+            "NodeAffinity",
+            "node(s) didn't match Pod's node affinity/selector",
+            "NodeAffinityMismatch",
+        ),
     ),
     "a neighbor that the pod must have": (
         [node("n1"), node("n2"), pod("web", on="n2", labels=WEB), pod("a", on="n1", affinity=affinity(WEB))],
-        Violation("default/a", "n1", "InterPodAffinity", "node(s) didn't match pod affinity rules"),
+        RuleViolation(
+            "default/a", "n1", "InterPodAffinity", "node(s) didn't match pod affinity rules", "PodAffinityMismatch"
+        ),
     ),
     "a neighbor that the pod must not have": (
         [
@@ -60,7 +68,13 @@ CASES: dict[str, tuple[list[dict[str, Any]], Violation]] = {
             pod("web", on="n1", owner="", labels=WEB),
             pod("a", on="n1", affinity=anti_affinity(WEB)),
         ],
-        Violation("default/a", "n1", "InterPodAffinity", "node(s) didn't match pod anti-affinity rules"),
+        RuleViolation(
+            "default/a",
+            "n1",
+            "InterPodAffinity",
+            "node(s) didn't match pod anti-affinity rules",
+            "PodAntiAffinityConflict",
+        ),
     ),
 }
 
