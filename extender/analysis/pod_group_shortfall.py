@@ -8,8 +8,11 @@ from collections.abc import Generator
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
+import msgspec
+
 from extender.analysis.explanation.near_misses import NearMiss, find_near_misses
 from extender.analysis.text_table import format_count
+from extender.answers.explanation import GroupMemberResult
 from extender.api.kinds.pod_group import PodGroup
 from extender.cache.snapshot import Snapshot
 from extender.cycle.decision import ScheduleResult
@@ -28,21 +31,6 @@ _MAX_SHOWN, _MAX_NEAR_MISSES = 3, 2
 
 
 @dataclass(frozen=True, slots=True)
-class NearMember:
-    """A pending member on a placement.
-
-    Attributes:
-        pod: `namespace/name`.
-        node: the node on which the member fits beside the members before it; empty if there is none.
-        message: why it does not fit; empty if it fits.
-    """
-
-    pod: str
-    node: str
-    message: str
-
-
-@dataclass(frozen=True, slots=True)
 class NearPlacement:
     """A placement with the members that fit on it.
 
@@ -52,7 +40,7 @@ class NearPlacement:
     """
 
     name: str
-    members: tuple[NearMember, ...]
+    members: tuple[GroupMemberResult, ...]
 
     @property
     def fitting_count(self) -> int:
@@ -130,10 +118,7 @@ class GroupShortfall:
                 {
                     "name": placement.name or None,
                     "fitting": placement.fitting_count,
-                    "members": [
-                        {"pod": member.pod, "node": member.node or None, "message": member.message or None}
-                        for member in placement.members
-                    ],
+                    "members": msgspec.to_builtins(list(placement.members)),
                 }
                 for placement in self.placements
             ],
@@ -204,10 +189,8 @@ def _make_near_placement(placement: Placement, decision: GroupDecision) -> NearP
     return NearPlacement(
         placement.name,
         tuple(
-            NearMember(
-                member.pod.key,
-                member.node_name,
-                "" if member.node_name else member.status.message,
+            GroupMemberResult(
+                member.pod.key, member.node_name or None, None if member.node_name else member.status.message or None
             )
             for member in decision.members
         ),
