@@ -4,7 +4,6 @@ Source: pkg/controller/resourceclaim/controller.go, Controller.syncClaim;
 pkg/controller/volume/ephemeral/controller.go, ephemeralController.handleVolume (1.36).
 """
 
-from collections.abc import Iterator
 from typing import Final
 
 from msgspec.structs import replace
@@ -39,24 +38,13 @@ def release_claims(pod: Pod, new_uid: str, cache: Cache, edits: CacheEdits) -> N
     ]
     device_claims = [
         device_claim
-        for name in sorted(set(_list_resource_claim_names(pod)))
+        for name in sorted(set(pod.existing_claim_names))
         if (device_claim := cache.get_object(ResourceClaim, f"{namespace}/{name}")) is not None
     ]
     for volume_claim in volume_claims:
         edits.put_object(_renew_volume_claim(volume_claim, old_uid, new_uid), volume_claim)
     for device_claim in device_claims:
         edits.put_object(_release_device_claim(device_claim, old_uid, new_uid), device_claim)
-
-
-def _list_resource_claim_names(pod: Pod) -> Iterator[str]:
-    for claim in pod.spec.resource_claims:
-        if claim.resource_claim_name:
-            yield claim.resource_claim_name
-    for status in pod.status.resource_claim_statuses:
-        if status.resource_claim_name:
-            yield status.resource_claim_name
-    if pod.status.extended_resource_claim_status is not None:
-        yield pod.status.extended_resource_claim_status.resource_claim_name
 
 
 def _is_owned(meta: ObjectMeta, uid: str) -> bool:

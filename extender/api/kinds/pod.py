@@ -195,3 +195,12 @@ class Pod(KubernetesObject, frozen=True, kw_only=True):
     def key(self) -> str:
         """The key of the pod: `namespace/name`."""
         return f"{self.metadata.namespace}/{self.metadata.name}"
+
+    @property
+    def existing_claim_names(self) -> list[str]:
+        """The names of the pod's resource claims, without claims of templates that are not created yet."""
+        names = [claim.resource_claim_name for claim in self.spec.resource_claims]
+        names += [status.resource_claim_name for status in self.status.resource_claim_statuses]
+        if self.status.extended_resource_claim_status is not None:
+            names.append(self.status.extended_resource_claim_status.resource_claim_name)
+        return [name for name in names if name]

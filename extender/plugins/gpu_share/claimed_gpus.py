@@ -3,7 +3,7 @@
 GpuShare does not choose these GPUs. It reads the allocation that Filter of DynamicResources found on each node.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from typing import Any, Final
 
 import numpy as np
@@ -141,7 +141,7 @@ class ClaimedGpus:
     def find_request(self, pod: Pod, snapshot: Snapshot) -> GpuRequest | None:
         """Return what the allocated claims of *pod* take; None if a claim is missing or not allocated."""
         milli: list[int] = []
-        for name in _list_claim_names(pod):
+        for name in pod.existing_claim_names:
             claim = snapshot.get_object(ResourceClaim, f"{pod.metadata.namespace}/{name}")
             if claim is None or claim.status.allocation is None or self._shares is None:
                 return None
@@ -163,18 +163,6 @@ class ClaimedGpus:
                 drivers = {result.device.id[0] for results in allocation.device_results for result in results}
                 rejected[position] = not drivers.isdisjoint(self._resources)
         return (Rejection(rejected, MIXED_USE),) if rejected.any() else ()
-
-
-def _list_claim_names(pod: Pod) -> Iterator[str]:
-    """Yield the names of the claims of *pod* that exist."""
-    for claim in pod.spec.resource_claims:
-        if claim.resource_claim_name:
-            yield claim.resource_claim_name
-    for status in pod.status.resource_claim_statuses:
-        if status.resource_claim_name:
-            yield status.resource_claim_name
-    if pod.status.extended_resource_claim_status is not None:
-        yield pod.status.extended_resource_claim_status.resource_claim_name
 
 
 def make_request(milli: list[int]) -> GpuRequest:
