@@ -174,7 +174,7 @@ class PodFinder:
         return f"this {kind} has no pods; {suggestion}"
 
     def _iterate_owner_names(self, pod: Pod, kind: str) -> Iterable[str]:
-        owner = next((owner for owner in pod.metadata.owner_references if owner.controller), None)
+        owner = pod.metadata.controller
         if owner is None:
             return
         if owner.kind == kind:

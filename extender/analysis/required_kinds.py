@@ -95,7 +95,7 @@ def _iterate_spreading_kinds(pod: Pod) -> Iterator[str]:
     """
     if pod.metadata.labels:
         yield "Service"
-    owner = next((owner for owner in pod.metadata.owner_references if owner.controller), None)
+    owner = pod.metadata.controller
     if owner is not None and owner.kind in _SPREADING_CONTROLLERS:
         yield owner.kind
 

@@ -1,6 +1,6 @@
 """Format text tables with aligned columns, and counts with their nouns."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 
 def format_table(rows: Sequence[Sequence[str]], *, right_aligned: Sequence[int] = (), indent: str = "  ") -> list[str]:
@@ -16,6 +16,19 @@ def format_table(rows: Sequence[Sequence[str]], *, right_aligned: Sequence[int] 
         ]
         lines.append((indent + "  ".join(cells)).rstrip())
     return lines
+
+
+def format_section(title: str, rows: Iterable[Sequence[str]], max_lines: int) -> list[str]:
+    """Return an empty line, the title and a table of at most *max_lines* rows; no lines without rows."""
+    rows = list(rows)
+    more = [f"  and {len(rows) - max_lines} more"] if len(rows) > max_lines else []
+    return ["", title, *format_table(rows[:max_lines]), *more] if rows else []
+
+
+def join_first(names: Sequence[str], limit: int = 3) -> str:
+    """Return the first names and the number of the others: `a, b, c and 2 more`."""
+    text = ", ".join(names[:limit])
+    return f"{text} and {len(names) - limit} more" if len(names) > limit else text
 
 
 def format_count(number: int, noun: str) -> str:

@@ -11,6 +11,7 @@ from collections.abc import Callable, Mapping
 from typing import TypeAlias
 
 from extender.api import quantity
+from extender.api.kinds.meta import find_condition
 from extender.api.kinds.pod import Container, ContainerStatus, Pod
 from extender.api.kinds.struct_base import ResourceList
 from extender.api.quantity import Quantity
@@ -54,10 +55,8 @@ def is_pod_resize_infeasible(pod: Pod) -> bool:
 
     Source: component-helpers/resource/helpers.go, IsPodResizeInfeasible (1.36).
     """
-    for condition in pod.status.conditions:
-        if condition.type == "PodResizePending":
-            return condition.reason == "Infeasible"
-    return False
+    condition = find_condition(pod.status.conditions, "PodResizePending")
+    return condition is not None and condition.reason == "Infeasible"
 
 
 def determine_effective_requests(pod: Pod, spec_requests: Quantities, *status_requests: Quantities) -> Quantities:

@@ -26,7 +26,6 @@ from extender.client.listwatch import ListWatch, list_all
 from extender.client.rest_mapping import ENDPOINTS
 from extender.client.transport import STRATEGIC_MERGE_PATCH, Request, Transport
 from extender.config.model import ClientConnection
-from extender.planning.departures import get_controller
 from extender.planning.rebalance.plan import Action, Change, Proof, Step, make_eviction
 
 _CONNECTION: Final = ClientConnection(qps=50.0, burst=100)
@@ -181,13 +180,13 @@ class PlanExecutor:
 
     async def _find_replacement(self, pod: Pod, known_uids: set[str]) -> Pod | None:
         """Return a pod of the same controller that did not exist before the eviction; one with a node if possible."""
-        controller = get_controller(pod)
+        controller = pod.metadata.controller
         pods = await list_all(self._transport, ListWatch(Pod, _POD, pod.metadata.namespace))
         new_pods = [
             other
             for other in pods.items.values()
             if other.metadata.uid not in known_uids
-            and (owner := get_controller(other)) is not None
+            and (owner := other.metadata.controller) is not None
             and controller is not None
             and owner.uid == controller.uid
         ]

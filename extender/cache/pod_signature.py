@@ -75,7 +75,7 @@ class PodSignature(Memo):
     @cached_property
     def controller(self) -> OwnerReference | None:
         """The owner reference of the pod's controller, if any."""
-        return next((owner for owner in self.representative_pod.metadata.owner_references if owner.controller), None)
+        return self.representative_pod.metadata.controller
 
     @cached_property
     def assigned_requests(self) -> tuple[tuple[int, int], ...]:

@@ -52,7 +52,7 @@ def is_extended_resource_claim(claim: ResourceClaim, pod_uid: str) -> bool:
     """
     if claim.metadata.annotations.get(EXTENDED_RESOURCE_CLAIM_ANNOTATION) != "true":
         return False
-    return any(owner.controller and owner.uid == pod_uid for owner in claim.metadata.owner_references)
+    return claim.metadata.is_controlled_by(pod_uid)
 
 
 class AllocatedDevices:

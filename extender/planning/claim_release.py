@@ -34,7 +34,7 @@ def release_claims(pod: Pod, new_uid: str, cache: Cache, edits: CacheEdits) -> N
         for volume in pod.spec.volumes
         if volume.ephemeral is not None
         and (claim := cache.get_object(PersistentVolumeClaim, f"{namespace}/{pod.metadata.name}-{volume.name}"))
-        and _is_owned(claim.metadata, old_uid)
+        and claim.metadata.is_controlled_by(old_uid)
     ]
     device_claims = [
         device_claim
@@ -45,10 +45,6 @@ def release_claims(pod: Pod, new_uid: str, cache: Cache, edits: CacheEdits) -> N
         edits.put_object(_renew_volume_claim(volume_claim, old_uid, new_uid), volume_claim)
     for device_claim in device_claims:
         edits.put_object(_release_device_claim(device_claim, old_uid, new_uid), device_claim)
-
-
-def _is_owned(meta: ObjectMeta, uid: str) -> bool:
-    return any(owner.controller and owner.uid == uid for owner in meta.owner_references)
 
 
 def _change_owner(meta: ObjectMeta, old_uid: str, new_uid: str) -> ObjectMeta:
@@ -68,7 +64,7 @@ def _renew_volume_claim(claim: PersistentVolumeClaim, old_uid: str, new_uid: str
 
 
 def _release_device_claim(claim: ResourceClaim, old_uid: str, new_uid: str) -> ResourceClaim:
-    if _is_owned(claim.metadata, old_uid):
+    if claim.metadata.is_controlled_by(old_uid):
         metadata = _change_owner(claim.metadata, old_uid, new_uid)
         return replace(claim, metadata=metadata, status=ResourceClaimStatus())
     consumers = tuple(consumer for consumer in claim.status.reserved_for if consumer.uid != old_uid)

@@ -9,7 +9,6 @@ from typing import Final
 
 from msgspec.structs import replace
 
-from extender.api.kinds.meta import OwnerReference
 from extender.api.kinds.pod import Pod, PodStatus
 
 _MIRROR_ANNOTATION: Final = "kubernetes.io/config.mirror"
@@ -31,14 +30,9 @@ class Departure(Enum):
     TERMINATING = "terminating"
 
 
-def get_controller(pod: Pod) -> OwnerReference | None:
-    """Return the owner reference of the pod's controller, or None."""
-    return next((owner for owner in pod.metadata.owner_references if owner.controller), None)
-
-
 def classify_departure(pod: Pod) -> Departure:
     """Return what happens to *pod* when it must leave its node."""
-    controller = get_controller(pod)
+    controller = pod.metadata.controller
     kind = controller.kind if controller is not None else ""
     if _MIRROR_ANNOTATION in pod.metadata.annotations or kind in ("Node", "DaemonSet"):
         return Departure.DAEMON_OR_MIRROR

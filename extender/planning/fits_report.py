@@ -3,11 +3,10 @@
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
-from extender.analysis.text_table import format_count, format_table
+from extender.analysis.text_table import format_count, format_table, join_first
 from extender.planning.fits import FitCount
 from extender.planning.node_rejections import NodeGroup
 
-_MAX_NAMES: Final = 3
 _MAX_GROUPS: Final = 10
 
 
@@ -63,18 +62,16 @@ def format_copies(count: int, key: str) -> str:
 def format_node_groups(groups: Sequence[NodeGroup]) -> list[str]:
     """Return one line for each group of nodes: the number of nodes, their reasons, and the first names."""
     rows = [
-        (format_count(len(group.nodes), "node") if group.nodes else "", ", ".join(group.reasons), _shorten(group.nodes))
+        (
+            format_count(len(group.nodes), "node") if group.nodes else "",
+            ", ".join(group.reasons),
+            join_first(group.nodes),
+        )
         for group in groups[:_MAX_GROUPS]
     ]
     omitted_count = len(groups) - _MAX_GROUPS
     more = [f"  and {format_count(omitted_count, 'group')} more"] if omitted_count > 0 else []
     return format_table(rows, right_aligned=[0]) + more
-
-
-def _shorten(names: Sequence[str]) -> str:
-    """Return the first names and the number of the others."""
-    text = ", ".join(names[:_MAX_NAMES])
-    return f"{text} and {len(names) - _MAX_NAMES} more" if len(names) > _MAX_NAMES else text
 
 
 def _format_copies(copies_by_node: Mapping[str, int]) -> list[str]:
@@ -83,7 +80,7 @@ def _format_copies(copies_by_node: Mapping[str, int]) -> list[str]:
     for node, count in copies_by_node.items():
         nodes_by_count.setdefault(count, []).append(node)
     rows = [
-        (str(count), f"on each of {len(nodes)} nodes" if len(nodes) > 1 else "on 1 node", _shorten(nodes))
+        (str(count), f"on each of {len(nodes)} nodes" if len(nodes) > 1 else "on 1 node", join_first(nodes))
         for count, nodes in nodes_by_count.items()
     ]
     omitted_count = len(rows) - _MAX_GROUPS

@@ -13,7 +13,6 @@ from extender.api.kinds.workload import ReplicaSet
 from extender.cache.cache import Cache
 from extender.cache.pod_info import AssignedPodInfo
 from extender.config.did_you_mean import did_you_mean
-from extender.planning.departures import get_controller
 from extender.planning.scenario import Scale, ScenarioError
 
 SCALABLE_KINDS: Final = {
@@ -95,7 +94,7 @@ def _get_ordinal(pod: Pod) -> int:
 def _describe_unknown_workload(scale: Scale, cache: Cache) -> str:
     names: set[str] = set()
     for pod in [*cache.pending_pods.values(), *(info.pod for info in cache.assigned_pods.values())]:
-        owner = get_controller(pod)
+        owner = pod.metadata.controller
         if owner is not None and pod.metadata.namespace == scale.namespace:
             if owner.kind.lower() in SCALABLE_KINDS:
                 names.add(f"{owner.kind.lower()}/{owner.name}")

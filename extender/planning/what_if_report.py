@@ -1,18 +1,18 @@
 """Format the outcome of a scenario as text, differences first, or convert it to plain values."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
+from functools import partial
 from typing import Any, Final
 
 import msgspec
 
 from extender.analysis.resource_format import format_amount, format_percent
-from extender.analysis.text_table import format_count, format_table
+from extender.analysis.text_table import format_count, format_section, format_table, join_first
 from extender.answers.reason_codes import list_reason_codes
 from extender.planning.cluster_totals import ClusterTotals
 from extender.planning.what_if import UnplacedPod, WhatIfResult
 
-_MAX_LINES: Final = 10
-_MAX_NAMES: Final = 3
+_format_section: Final = partial(format_section, max_lines=10)
 
 
 def make_what_if_values(outcome: WhatIfResult) -> dict[str, Any]:
@@ -72,7 +72,7 @@ def format_what_if(outcome: WhatIfResult) -> str:
     lines += _format_section(
         "Violated budgets",
         (
-            (name, f"{format_count(len(pods), 'pod')} too many", _shorten(pods))
+            (name, f"{format_count(len(pods), 'pod')} too many", join_first(pods))
             for name, pods in removals.violations.items()
         ),
     )
@@ -121,26 +121,12 @@ def _format_waiting(title: str, pods: Sequence[UnplacedPod]) -> list[str]:
     rows = []
     for reason, group in sorted(groups.items(), key=lambda item: (-len(item[1]), item[0])):
         rows.append((str(len(group)), reason))
-        rows.append(("", _shorten([pod.pod for pod in group])))
+        rows.append(("", join_first([pod.pod for pod in group])))
         candidate = next((pod.preemption for pod in group if pod.preemption is not None), None)
         if candidate is not None:
-            victims = _shorten([victim.key for victim in candidate.victims])
+            victims = join_first([victim.key for victim in candidate.victims])
             rows.append(("", f"would evict {victims} on {candidate.node_name}; --preempt does it"))
     return ["", title, *format_table(rows, right_aligned=[0])] if rows else []
-
-
-def _format_section(title: str, rows: Iterable[Sequence[str]]) -> list[str]:
-    rows = list(rows)
-    if not rows:
-        return []
-    omitted = len(rows) - _MAX_LINES
-    more = [f"  and {omitted} more"] if omitted > 0 else []
-    return ["", title, *format_table(rows[:_MAX_LINES]), *more]
-
-
-def _shorten(names: Sequence[str]) -> str:
-    text = ", ".join(names[:_MAX_NAMES])
-    return f"{text} and {len(names) - _MAX_NAMES} more" if len(names) > _MAX_NAMES else text
 
 
 def _format_totals(before: ClusterTotals, after: ClusterTotals) -> list[str]:

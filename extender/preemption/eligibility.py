@@ -4,6 +4,7 @@ Source: pkg/scheduler/framework/plugins/defaultpreemption/default_preemption.go,
 DefaultPreemption.PodEligibleToPreemptOthers, podTerminatingByPreemption (1.36).
 """
 
+from extender.api.kinds.meta import find_condition
 from extender.cache.pod_info import AssignedPodInfo, PodInfo
 from extender.cache.snapshot import Snapshot
 from extender.cycle.diagnosis import Diagnosis
@@ -56,7 +57,5 @@ def is_being_preempted(pod: AssignedPodInfo) -> bool:
     """Return whether *pod* is terminating because a scheduler preempted it."""
     if pod.pod.metadata.deletion_timestamp is None:
         return False
-    for condition in pod.pod.status.conditions:
-        if condition.type == "DisruptionTarget":
-            return condition.status == "True" and condition.reason == "PreemptionByScheduler"
-    return False
+    condition = find_condition(pod.pod.status.conditions, "DisruptionTarget")
+    return condition is not None and condition.status == "True" and condition.reason == "PreemptionByScheduler"

@@ -9,7 +9,7 @@ from typing import Any
 
 import msgspec
 
-from extender.api.kinds.meta import Condition
+from extender.api.kinds.meta import Condition, find_condition
 from extender.api.kinds.pod import Pod
 from extender.api.kinds.pod_group import PodGroup
 from extender.api.timestamps import format_time
@@ -27,10 +27,6 @@ def _with_transition_time(old_condition: Condition | None, condition: dict[str, 
     ):
         transition_time = old_condition.last_transition_time.timestamp()
     return {**condition, "lastTransitionTime": format_time(transition_time)}
-
-
-def _find_condition(obj: Pod | PodGroup, condition_type: str) -> Condition | None:
-    return next((condition for condition in obj.status.conditions if condition.type == condition_type), None)
 
 
 def _has_values(condition: Condition | None, status: object, reason: object, message: object) -> bool:
@@ -59,7 +55,7 @@ def make_pod_scheduled_patch(
         nominated_node: the node to nominate for the pod; None keeps the current nomination, "" clears it.
         now: the current time in seconds since 1970.
     """
-    old_condition = _find_condition(pod, "PodScheduled")
+    old_condition = find_condition(pod.status.conditions, "PodScheduled")
     is_unchanged = _has_values(old_condition, "False", reason, message)
     status: dict[str, Any] = {}
     if not is_unchanged:
@@ -94,7 +90,7 @@ def make_pod_group_scheduled_patch(group: PodGroup, status: Status, condition_ty
         "message": status.message,
         "observedGeneration": group.metadata.generation,
     }
-    old_condition = _find_condition(group, condition_type)
+    old_condition = find_condition(group.status.conditions, condition_type)
     if old_condition is not None and old_condition.status == "True" and not status.is_success:
         return None
     if _has_values(old_condition, condition["status"], reason, status.message) and (
@@ -145,7 +141,7 @@ def make_disruption_target_patch(victim: Pod, scheduler_name: str, preemptor_kin
         "observedGeneration": victim.metadata.generation,
         "lastProbeTime": None,
     }
-    old_condition = _find_condition(victim, "DisruptionTarget")
+    old_condition = find_condition(victim.status.conditions, "DisruptionTarget")
     if _has_values(old_condition, "True", condition["reason"], condition["message"]):
         return None
     return _make_status_patch(victim, {"conditions": [_with_transition_time(old_condition, condition, now)]})

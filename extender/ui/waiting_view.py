@@ -131,10 +131,8 @@ def _get_message(values: Mapping[str, Any]) -> str:
 
 def format_owner(pod: Pod) -> str:
     """Return the kind and the name of the pod's controller, such as `ReplicaSet shop/api-7f4b`; empty without one."""
-    for owner in pod.metadata.owner_references:
-        if owner.controller:
-            return f"{owner.kind} {pod.metadata.namespace}/{owner.name}"
-    return ""
+    owner = pod.metadata.controller
+    return "" if owner is None else f"{owner.kind} {pod.metadata.namespace}/{owner.name}"
 
 
 def find_waiting_start(pods: Iterable[Pod]) -> tuple[datetime | None, str]:

@@ -54,8 +54,7 @@ def get_ownership_error(pod: Pod, claim: PersistentVolumeClaim) -> str | None:
 
     Source: pkg/scheduler/framework/plugins/volumebinding/volume_binding.go, VolumeBinding.podHasPVCs (1.36).
     """
-    controller = next((owner for owner in claim.metadata.owner_references if owner.controller), None)
-    if controller is not None and controller.uid == pod.metadata.uid:
+    if claim.metadata.is_controlled_by(pod.metadata.uid):
         return None
     return f"PVC {claim.key} was not created for pod {pod.key} (pod is not owner)"
 

@@ -3,12 +3,11 @@
 from typing import Final
 
 from extender.analysis.explanation.explain_json import get_preemption_plan
-from extender.analysis.text_table import format_count, format_table
+from extender.analysis.text_table import format_count, format_table, join_first
 from extender.cycle.explain_pod import PodExplanation
 from extender.preemption.plan import Candidate
 
 _MAX_NODES: Final = 5
-_MAX_NAMES: Final = 3
 
 
 def format_preemption_lines(explanation: PodExplanation) -> list[str]:
@@ -42,10 +41,4 @@ def _make_candidate_sort_key(candidate: Candidate) -> tuple[int, int, str]:
 
 def _make_candidate_row(candidate: Candidate) -> tuple[str, ...]:
     names = [victim.key for victim in candidate.victims]
-    omission = f" and {len(names) - _MAX_NAMES} more" if len(names) > _MAX_NAMES else ""
-    return (
-        candidate.node_name,
-        str(len(names)),
-        str(candidate.num_pdb_violations),
-        ", ".join(names[:_MAX_NAMES]) + omission,
-    )
+    return candidate.node_name, str(len(names)), str(candidate.num_pdb_violations), join_first(names)

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Final
 
 from extender.analysis.resource_format import format_amount
+from extender.analysis.text_table import join_first
 from extender.api.kinds.node import Node
 from extender.api.matching import Requirement
 from extender.api.tolerations import find_untolerated_taint
@@ -16,7 +17,6 @@ from extender.cache.snapshot import Snapshot
 from extender.cache.tables.host_ports import host_ports_conflict
 
 INSUFFICIENT_PREFIX: Final = "Insufficient "
-_MAX_NAMES: Final = 3
 _CORDON_TAINT: Final = "node.kubernetes.io/unschedulable"
 
 
@@ -155,9 +155,7 @@ def _explain_pod_affinity(reason: str, pod: PodInfo, snapshot: Snapshot, row: in
             pod, snapshot, row, check_existing_anti_affinity=is_existing_anti_affinity
         )
     ]
-    names = ", ".join(conflicting_keys[:_MAX_NAMES])
-    if len(conflicting_keys) > _MAX_NAMES:
-        names += f" and {len(conflicting_keys) - _MAX_NAMES} more"
+    names = join_first(conflicting_keys)
     if not names:
         return ""
     return (

@@ -132,21 +132,17 @@ def is_controlled_by(pod: Pod, kind: str, namespace: str, name: str, replica_set
         name: the name of the workload.
         replica_sets: the replica sets by `namespace/name`.
     """
-    owner = _get_controller(pod.metadata)
+    owner = pod.metadata.controller
     if owner is None or pod.metadata.namespace != namespace:
         return False
     if kind == "Deployment" and owner.kind == "ReplicaSet":
         replica_set = replica_sets.get(f"{namespace}/{owner.name}")
-        controller = _get_controller(replica_set.metadata) if replica_set is not None else None
+        controller = replica_set.metadata.controller if replica_set is not None else None
         if controller is None and (replica_set is None or _POD_TEMPLATE_HASH in pod.metadata.labels):
             # The name of a replica set is that of its deployment and a hash.
             return owner.name.rpartition("-")[0] == name
         owner = controller
     return owner is not None and (owner.kind, owner.name) == (kind, name)
-
-
-def _get_controller(meta: ObjectMeta) -> OwnerReference | None:
-    return next((owner for owner in meta.owner_references if owner.controller), None)
 
 
 def list_workload_pods(workload: Workload, objects: Iterable[KubernetesObject]) -> list[Pod]:

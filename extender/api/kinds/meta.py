@@ -1,5 +1,6 @@
 """Types that all kinds share: metadata, owner references, conditions, label selectors."""
 
+from collections.abc import Iterable
 from datetime import datetime
 
 from msgspec import field
@@ -33,6 +34,15 @@ class ObjectMeta(KubernetesStruct, frozen=True, kw_only=True):
     owner_references: tuple[OwnerReference, ...] = ()
     finalizers: tuple[str, ...] = ()
 
+    @property
+    def controller(self) -> OwnerReference | None:
+        """The reference to the object's controller; None without one."""
+        return next((owner for owner in self.owner_references if owner.controller), None)
+
+    def is_controlled_by(self, uid: str) -> bool:
+        """Return whether the object with *uid* is the controller."""
+        return self.controller is not None and self.controller.uid == uid
+
 
 class LabelSelectorRequirement(KubernetesStruct, frozen=True, kw_only=True):
     """A requirement on a label; operator In, NotIn, Exists or DoesNotExist."""
@@ -61,6 +71,11 @@ class Condition(KubernetesStruct, frozen=True, kw_only=True):
     message: str = ""
     observed_generation: Int64 = 0
     last_transition_time: datetime | None = None
+
+
+def find_condition(conditions: Iterable[Condition], condition_type: str) -> Condition | None:
+    """Return the first condition of a type, or None."""
+    return next((condition for condition in conditions if condition.type == condition_type), None)
 
 
 class ObjectReference(KubernetesStruct, frozen=True, kw_only=True):

@@ -85,7 +85,7 @@ def group_replicated_pods(pods: Iterable[Pod]) -> list[ReplicatedPod]:
     """Return one entry for the pods of each controller, and one for each other pod."""
     replicated_pods: dict[tuple[str, str], ReplicatedPod] = {}
     for number, pod in enumerate(pods):
-        owner = next((owner for owner in pod.metadata.owner_references if owner.controller), None)
+        owner = pod.metadata.controller
         key = (owner.kind, f"{pod.metadata.namespace}/{owner.name}") if owner else ("", str(number))
         first = replicated_pods.get(key)
         replicated_pods[key] = ReplicatedPod(pod) if first is None else ReplicatedPod(first.pod, first.replicas + 1)

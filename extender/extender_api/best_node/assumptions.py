@@ -25,7 +25,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final
 
-from extender.api.kinds.meta import Condition
+from extender.api.kinds.meta import Condition, find_condition
 from extender.api.kinds.pod import Pod
 from extender.cache.cache import Cache
 
@@ -118,7 +118,7 @@ class Assumptions:
             node_name,
             loop.time() + self._timeout_seconds,
             pending_pod or pod,
-            _find_scheduled_condition(pod),
+            find_condition(pod.status.conditions, "PodScheduled"),
             self._cache.find_nominated_node(uid),
             pending_pod is not None,
         )
@@ -156,7 +156,7 @@ class Assumptions:
         if pod.status.nominated_node_name != assumption.pod.status.nominated_node_name:
             assumption.nominated_node = pod.status.nominated_node_name
         assumption.pod, assumption.watch_has_pod = pod, True
-        condition = _find_scheduled_condition(pod)
+        condition = find_condition(pod.status.conditions, "PodScheduled")
         if pod.metadata.deletion_timestamp is not None:
             self._end(assumption, "deleted")
         elif condition is not None and condition.status == "False" and condition != assumption.scheduled_condition:
@@ -197,7 +197,3 @@ class Assumptions:
 
 def _get_uid(pod: Pod) -> str:
     return pod.metadata.uid or pod.key
-
-
-def _find_scheduled_condition(pod: Pod) -> Condition | None:
-    return next((condition for condition in pod.status.conditions if condition.type == "PodScheduled"), None)

@@ -1,18 +1,19 @@
 """Format a plan as text, or convert it to plain values. The three questions have the same fields."""
 
 from collections.abc import Sequence
+from functools import partial
 from typing import Any, Final
 
 import msgspec
 
-from extender.analysis.text_table import format_count, format_table
+from extender.analysis.text_table import format_count, format_section, format_table
 from extender.planning.rebalance.empty_nodes import EmptyPlan
 from extender.planning.rebalance.fix_violations import FixPlan
 from extender.planning.rebalance.make_room import RoomPlan
 from extender.planning.rebalance.plan import Action, Step
 from extender.planning.rebalance.violations import RULES
 
-_MAX_LINES: Final = 40
+_format_section: Final = partial(format_section, max_lines=40)
 
 RebalancePlan = RoomPlan | EmptyPlan | FixPlan
 """The answer to `--for`, `--empty` or `--fix`."""
@@ -144,10 +145,3 @@ def _format_steps(steps: Sequence[Step]) -> list[str]:
             rows.append((str(number), f"{change.action.value} {change.name}"))
         rows += [("", "", "", f"{entry.pod} goes to {entry.node}") for entry in step.placed]
     return ["", "Steps", *format_table(rows, right_aligned=[0])] if rows else []
-
-
-def _format_section(title: str, rows: Sequence[Sequence[str]]) -> list[str]:
-    if not rows:
-        return []
-    more = [f"  and {len(rows) - _MAX_LINES} more"] if len(rows) > _MAX_LINES else []
-    return ["", title, *format_table(list(rows)[:_MAX_LINES]), *more]

@@ -45,7 +45,7 @@ def get_pod_claims(
             return unresolvable_status(f'could not find ResourceClaim "{key}"')
         if claim.metadata.deletion_timestamp is not None:
             return unresolvable_status(f'resourceclaim "{name}" is being deleted')
-        if is_generated and not _is_controlled_by(claim, pod):
+        if is_generated and not claim.metadata.is_controlled_by(pod.metadata.uid):
             if not workload_claims:
                 return unresolvable_status(f"ResourceClaim {key} was not created for Pod {pod.key} (Pod is not owner)")
             if not is_owned_by_pod_group(claim, pod):
@@ -71,11 +71,6 @@ def get_claim_name(pod: Pod, pod_claim: PodResourceClaim) -> tuple[str | Status 
         if status.name == pod_claim.name:
             return status.resource_claim_name, True
     return unresolvable_status(f'pod "{meta.namespace}/{meta.name}": ResourceClaim not created yet'), True
-
-
-def _is_controlled_by(claim: ResourceClaim, pod: Pod) -> bool:
-    controller = next((owner for owner in claim.metadata.owner_references if owner.controller), None)
-    return controller is not None and controller.uid == pod.metadata.uid
 
 
 def is_reserved_for_pod(claim: ResourceClaim, pod: Pod, *, workload_claims: bool = False) -> bool:

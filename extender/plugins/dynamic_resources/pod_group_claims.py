@@ -23,7 +23,7 @@ def get_pod_group_name(pod: Pod) -> str | None:
 def is_owned_by_pod_group(claim: ResourceClaim, pod: Pod) -> bool:
     """Return whether the group of *pod* owns *claim*."""
     name = get_pod_group_name(pod)
-    controller = next((owner for owner in claim.metadata.owner_references if owner.controller), None)
+    controller = claim.metadata.controller
     if name is None or controller is None:
         return False
     owner_key = (controller.kind, controller.name)

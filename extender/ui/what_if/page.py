@@ -12,7 +12,6 @@ from extender.answers.schema_version import AnswerKind, make_answer
 from extender.api.kinds.pod import Pod
 from extender.api.kinds.workload import ReplicaSet
 from extender.config.errors import ConfigError
-from extender.planning.departures import get_controller
 from extender.planning.scenario import ScenarioError
 from extender.planning.what_if_report import make_what_if_values
 from extender.ui.cluster_document import TAINTS_KEY, make_groups
@@ -124,6 +123,6 @@ def _list_errors(error: ScenarioError | ConfigError) -> list[str]:
 
 def _iterate_owners(pods: Iterable[Pod]) -> Iterable[tuple[str, str, str]]:
     for pod in pods:
-        owner = get_controller(pod)
+        owner = pod.metadata.controller
         if owner is not None:
             yield owner.kind, pod.metadata.namespace, owner.name

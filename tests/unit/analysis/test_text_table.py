@@ -2,7 +2,7 @@
 
 import pytest
 
-from extender.analysis.text_table import format_count, format_table
+from extender.analysis.text_table import format_count, format_section, format_table, join_first
 
 
 def test_columns_are_aligned_and_lines_have_no_trailing_spaces() -> None:
@@ -16,6 +16,19 @@ def test_rows_may_have_different_lengths_and_an_indent() -> None:
 
 def test_a_table_without_rows_is_empty() -> None:
     assert format_table([]) == []
+
+
+def test_a_section_has_a_title_and_the_number_of_omitted_rows() -> None:
+    rows = [("a", "1"), ("bb", "2"), ("c", "3")]
+    assert format_section("Pods", rows, 3) == ["", "Pods", "  a   1", "  bb  2", "  c   3"]
+    assert format_section("Pods", rows, 2) == ["", "Pods", "  a   1", "  bb  2", "  and 1 more"]
+    assert format_section("Pods", [], 2) == []
+
+
+def test_only_the_first_names_are_joined() -> None:
+    assert join_first(["a", "b", "c"]) == "a, b, c"
+    assert join_first(["a", "b", "c", "d", "e"]) == "a, b, c and 2 more"
+    assert join_first([]) == ""
 
 
 @pytest.mark.parametrize(("number", "expected"), [(0, "0 nodes"), (1, "1 node"), (2, "2 nodes")])

@@ -2,7 +2,7 @@
 
 import pytest
 
-from extender.planning.departures import Departure, classify_departure, get_controller, make_replacement
+from extender.planning.departures import Departure, classify_departure, make_replacement
 from tests.unit.planning.clusters import decode_pod, pod
 
 MIRROR = {"kubernetes.io/config.mirror": "x"}
@@ -36,4 +36,4 @@ def test_a_replacement_is_pending_and_has_its_own_uid() -> None:
         {"app": "x"},
     )
     assert (new_pod.spec.node_name, new_pod.status.phase, new_pod.status.nominated_node_name) == ("", "Pending", "")
-    assert get_controller(new_pod) == get_controller(old_pod)
+    assert new_pod.metadata.controller == old_pod.metadata.controller
