@@ -12,7 +12,7 @@ from extender.analysis.input import input_files, object_decoding, object_documen
 from extender.api import pod_limits
 from extender.basics import input_limits
 from extender.cache import pod_signature
-from extender.cache.tables import affinity_terms, change_log, node_table, selector_counts
+from extender.cache.tables import affinity_terms, change_log, node_table, selector_counts, symbols
 from extender.client import event_broadcaster, events, extender_transport, listwatch, transport, watch, writer
 from extender.client.auth import exec_plugin
 from extender.config import documents
@@ -88,6 +88,7 @@ FIGURES: Final[dict[str, dict[str, tuple[Any, Any]]]] = {
         "1,000; 256": (pod_limits.MAX_CONTAINERS, 1000),
         "256": (pod_limits.MAX_RESOURCE_NAMES, 256),
     },
+    "Keys of node labels that pods name and no node has": {"4,096": (symbols._MAX_UNUSED_LABEL_KEYS, 4096)},
     "Columns of node labels that pods name": {"256": (node_table.MAX_LABEL_COLUMNS, 256)},
     "Resources that pods and requests add to those of the nodes": {"256": (pod_limits.MAX_RESOURCE_NAMES, 256)},
     "Fields of a request, of its list of nodes, or of the metadata of this list": {
@@ -194,7 +195,7 @@ FIGURES: Final[dict[str, dict[str, tuple[Any, Any]]]] = {
 ROWS_WITHOUT_CONSTANT: Final = {
     "Memory of a connection before authentication",
     "Images of whole nodes that are indexed",
-    "Taints and features of whole nodes",
+    "Taints, features and label values of whole nodes",
     "CPU time and memory of any request",
     "Duplicate YAML key in a recorded cluster",
     "Devices, sockets",

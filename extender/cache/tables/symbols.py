@@ -16,6 +16,9 @@ T = TypeVar("T")
 
 _MAX_MEMO_ENTRIES = 4096
 
+_MAX_UNUSED_LABEL_KEYS = 4096
+"""Limit of the label keys without values that are retained. The rules of one pod may name a thousand such keys."""
+
 CPU, MEMORY, EPHEMERAL_STORAGE = 0, 1, 2
 """Ids of the first three resources in `Symbols.resources`. Units: milli-CPU, bytes, bytes."""
 
@@ -48,7 +51,16 @@ class Symbols:
         feature_sets: sets of declared node features.
     """
 
-    __slots__ = ("_label_values", "_memo", "_pod_labels", "feature_sets", "resources", "taint_sets")
+    __slots__ = (
+        "_label_values",
+        "_max_label_keys",
+        "_memo",
+        "_original",
+        "_pod_labels",
+        "feature_sets",
+        "resources",
+        "taint_sets",
+    )
 
     def __init__(self) -> None:
         self.resources: Interner[str] = Interner(("cpu", "memory", "ephemeral-storage"))
@@ -57,15 +69,18 @@ class Symbols:
         # Many pods have labels of their own. So their labels are kept only as long as a pod or a count has them.
         self._pod_labels: WeakValueDictionary[object, PodLabels] = WeakValueDictionary()
         self._label_values: dict[str, Interner[str]] = {}
+        self._max_label_keys = _MAX_UNUSED_LABEL_KEYS
+        self._original: Symbols | None = None
         self._memo: dict[Hashable, Any] = {}
 
     def fork_node_sets(self) -> "Symbols":
-        """Return symbols whose new sets of taints and of features are not added to these symbols.
+        """Return symbols whose new sets of taints, sets of features and label values are not added to these symbols.
 
-        All other values are shared, because the ids of resources and labels are also those of pods.
+        All other values are shared, because the ids of resources and of the labels of pods are also those of pods.
         """
         child = object.__new__(Symbols)
-        child.resources, child._pod_labels, child._label_values = self.resources, self._pod_labels, self._label_values
+        child.resources, child._pod_labels = self.resources, self._pod_labels
+        child._label_values, child._max_label_keys, child._original = {}, _MAX_UNUSED_LABEL_KEYS, self
         child.taint_sets, child.feature_sets = InternerFork(self.taint_sets), InternerFork(self.feature_sets)
         child._memo = {}
         return child
@@ -93,11 +108,22 @@ class Symbols:
         return self.resources.intern(name if len(self.resources) < MAX_RESOURCE_NAMES else OTHER_RESOURCES)
 
     def get_label_values(self, key: str) -> Interner[str]:
-        """Return the interned values of the node label *key*."""
+        """Return the interned values of the node label *key*.
+
+        Do not store the result: as long as it is empty, it may be replaced.
+        """
         values = self._label_values.get(key)
         if values is None:
-            values = self._label_values[key] = Interner()
+            if len(self._label_values) >= self._max_label_keys:
+                self._drop_unused_label_keys()
+            original = self._original
+            values = Interner() if original is None else InternerFork(original.get_label_values(key))
+            self._label_values[key] = values
         return values
+
+    def _drop_unused_label_keys(self) -> None:
+        self._label_values = {key: values for key, values in self._label_values.items() if len(values)}
+        self._max_label_keys = len(self._label_values) + _MAX_UNUSED_LABEL_KEYS
 
     def intern_pod_labels(self, namespace: str, labels: Mapping[str, str]) -> PodLabels:
         """Return the one object with this namespace and these labels."""

@@ -22,11 +22,13 @@ def place(cache: Cache, pod: Pod) -> Any:
     return PodPlacer(cache, SETUP.profiles, wiring.make_runtime()).place(pod)
 
 
-def test_a_pod_with_many_resources_adds_few_columns() -> None:
+def test_pods_with_many_resources_add_few_columns() -> None:
     cache = make_cluster(make_node("n1"))
-    attempt = place(cache, make_pod("pending", requests=MANY_RESOURCES))
-    assert attempt.node == ""
-    assert {"Insufficient example.com/0", f"Insufficient {OTHER_RESOURCES}"} <= set(attempt.reasons)
+    for start, reason in ((0, "Insufficient example.com/0"), (250, f"Insufficient {OTHER_RESOURCES}")):
+        requests = {f"example.com/{number}": "1" for number in range(start, start + 250)}
+        attempt = place(cache, make_pod(f"pending-{start}", requests=requests))
+        assert attempt.node == ""
+        assert reason in attempt.reasons
     cache.add_or_update_pod(make_pod("assigned", node="n1", requests={f"other-{name}": "1" for name in MANY_RESOURCES}))
     assert count_columns(cache) == MAX_RESOURCE_NAMES + 1
     assert place(cache, make_pod("plain", requests={"cpu": "1"})).node == "n1"

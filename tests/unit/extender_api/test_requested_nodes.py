@@ -98,6 +98,25 @@ def test_nodes_of_many_requests_have_at_most_256_resources_together() -> None:
     assert len(snapshot.symbols.resources) == 253
 
 
+def test_label_values_of_requested_nodes_are_not_retained() -> None:
+    cache = make_cluster(make_node("n0", labels={"zone": "a"}), make_node("n1", labels={"zone": "b"}))
+    snapshot = cache.snapshot()
+    assert snapshot.view().label_value_ids("zone").tolist() == [0, 1]
+    for number in range(3):
+        labels = {"zone": f"z{number}", "rack": f"r{number}"}
+        node_list = decode_nodes(
+            {"metadata": {"name": "n0", "labels": labels}}, {"metadata": {"name": "new", "labels": {"rack": "r"}}}
+        )
+        requested = run_now(add_requested_nodes(make_pod("web"), node_list, snapshot, PluginRuntime()))
+        symbols, view = requested.snapshot.symbols, requested.snapshot.view()
+        assert view.label_value_ids("zone").tolist() == [2, 1, -1]
+        assert view.label_value_ids("rack").tolist() == [0, -1, 1]
+        assert list(symbols.get_label_values("zone")) == ["a", "b", f"z{number}"]
+        assert list(symbols.get_label_values("rack")) == [f"r{number}", "r"]
+    assert list(snapshot.symbols.get_label_values("zone")) == ["a", "b"]
+    assert list(snapshot.symbols.get_label_values("rack")) == []
+
+
 def test_taints_and_features_of_requested_nodes_are_not_retained() -> None:
     snapshot = make_cluster(make_node("n0", taints=[{"key": "a", "effect": "NoSchedule"}])).snapshot()
     symbols = snapshot.symbols

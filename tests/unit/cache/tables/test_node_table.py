@@ -72,6 +72,19 @@ def test_the_last_row_moves_into_the_row_of_a_removed_node() -> None:
     assert table.get_label_column("zone")[:3].tolist() == [0, 1, ABSENT]
 
 
+def test_at_most_4096_label_keys_that_no_node_has_are_retained() -> None:
+    table = three_nodes()
+    symbols = table.symbols
+    assert table.get_label_column("zone")[:3].tolist() == [0, 1, 0]
+    for number in range(10_000):
+        assert len(symbols.get_label_values(f"key-{number}")) == 0
+        assert len(symbols._label_values) <= 4097
+    assert list(symbols.get_label_values("zone")) == ["a", "b"]
+    assert table.get_label_column("zone")[:3].tolist() == [0, 1, 0]
+    late = symbols.get_label_values("late")
+    assert (late.intern("x"), late is symbols.get_label_values("late")) == (0, True)
+
+
 def test_at_most_256_labels_have_a_column() -> None:
     table = three_nodes()
     for key in ("zone", *(f"key-{number}" for number in range(2 * MAX_LABEL_COLUMNS)), "zone"):
