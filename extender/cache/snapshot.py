@@ -121,7 +121,7 @@ class Snapshot:
             The distinct rows, int64; None if any row may have changed.
         """
         positions = node_log_position, pod_log_position
-        if positions not in self._changed_rows:  # many cached columns have the same positions
+        if positions not in self._changed_rows:  # many tables have the same positions
             self._changed_rows[positions] = self._read_change_logs(node_log_position, pod_log_position)
         return self._changed_rows[positions]
 
@@ -130,7 +130,7 @@ class Snapshot:
 
         Return None if any row may differ.
         """
-        if position not in self._rows_changed_from:  # many cached columns have the same position
+        if position not in self._rows_changed_from:  # many tables have the same position
             self._rows_changed_from[position] = self.position.find_changed_rows(position)
         return self._rows_changed_from[position]
 

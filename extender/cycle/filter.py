@@ -3,7 +3,7 @@
 Source: pkg/scheduler/framework/runtime/framework.go, frameworkImpl.RunFilterPlugins (1.36).
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
@@ -15,11 +15,12 @@ from extender.cache.snapshot import Snapshot
 from extender.cache.tables.arrays import BoolArray
 from extender.cycle.plugin_runtime import PluginRuntime
 from extender.cycle.pre_filter import PreFilterRun
+from extender.cycle.tables.filter_table import compute_column, make_error_column
 from extender.framework.extension_points import Filter
 from extender.framework.plugin_runner import PluginError
 from extender.framework.profiles import Profile
 from extender.framework.result_cache import FilterColumn
-from extender.framework.status import Code, Reason, Rejection, Status, find_most_severe_code
+from extender.framework.status import Code, Status, find_most_severe_code
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,13 +125,22 @@ def run_filters(
     else:
         evaluated_mask = np.zeros(size, dtype=np.bool_)
         evaluated_mask[[row for name in pre_filter_run.node_names if (row := snapshot.row(name)) is not None]] = True
+    states, skipped = pre_filter_run.cycle_state, pre_filter_run.skipped_plugins
+    plugins: Sequence[Filter]
+    cached_columns: dict[str, FilterColumn] = {}
+    if runtime.result_cache.enabled:
+        cached_columns, plan = runtime.filter_tables.get_columns(profile.filter_plugins, skipped, pod, snapshot, states)
+        plugins = plan.entries
+    else:
+        plugins = [plugin for plugin in profile.filter_plugins if plugin.name not in skipped]
     columns: dict[str, FilterColumn] = {}
     remaining = evaluated_mask
-    for plugin in profile.filter_plugins:
-        if plugin.name in pre_filter_run.skipped_plugins:
-            continue
-        column = _compute_column(plugin, pod, snapshot, runtime, pre_filter_run.cycle_state.get(plugin.name), remaining)
-        columns[plugin.name] = column
+    for plugin in plugins:
+        name = plugin.name
+        column = cached_columns.get(name)
+        if column is None:
+            column = _compute_column(plugin, pod, snapshot, runtime, states.get(name), remaining)
+        columns[name] = column
         if column.masks_by_reason and not all_filters:
             remaining = remaining & ~column.rejected
             if not remaining.any():
@@ -149,25 +159,13 @@ def make_full_mask(size: int) -> BoolArray:
 def _compute_column(
     plugin: Filter, pod: PodInfo, snapshot: Snapshot, runtime: PluginRuntime, plugin_state: Any, remaining: BoolArray
 ) -> FilterColumn:
-    """Return the column of *plugin*.
-
-    A cacheable plugin runs on all nodes. Any other plugin runs on the *remaining* nodes if they are fewer than half of
-    all nodes, else on all nodes.
-    """
+    """Run *plugin* on the *remaining* nodes if they are fewer than half of all nodes, else on all nodes."""
+    rows = np.flatnonzero(remaining)
+    if len(rows) * 2 >= len(remaining):
+        return compute_column(plugin, pod, snapshot, plugin_state, runtime.runner)
+    column = FilterColumn(np.zeros(len(remaining), dtype=np.bool_))
     try:
-        if getattr(plugin, "filter_cache_key", None) is None:
-            rows = np.flatnonzero(remaining)
-            if len(rows) * 2 < len(remaining):
-                column = FilterColumn(np.zeros(len(remaining), dtype=np.bool_))
-                column.write(rows, runtime.runner.filter(plugin, pod, snapshot.view(rows), plugin_state))
-                return column
-        return runtime.result_cache.get_filter_column(plugin, pod, snapshot, plugin_state, runtime.runner)
+        column.write(rows, runtime.runner.filter(plugin, pod, snapshot.view(rows), plugin_state))
     except PluginError as error:
         return make_error_column(error, len(remaining))
-
-
-def make_error_column(error: PluginError, size: int) -> FilterColumn:
-    """Return the column of a plugin that raised *error*. It rejects every node with the error as the reason."""
-    column = FilterColumn(np.zeros(size, dtype=np.bool_))
-    column.write(slice(None), (Rejection(np.ones(size, dtype=np.bool_), Reason(error.detail, Code.ERROR)),))
     return column

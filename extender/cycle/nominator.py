@@ -14,9 +14,10 @@ import numpy as np
 from extender.cache.hypothesis import Hypothesis
 from extender.cache.pod_info import AssignedPodInfo, PodInfo
 from extender.cache.snapshot import Snapshot
-from extender.cycle.filter import FilterResults, make_error_column
+from extender.cycle.filter import FilterResults
 from extender.cycle.plugin_runtime import PluginRuntime
 from extender.cycle.pre_filter import PreFilterRun
+from extender.cycle.tables.filter_table import make_error_column
 from extender.framework.extension_points import PreFilterExtensions
 from extender.framework.plugin_runner import PluginError
 from extender.framework.profiles import Profile

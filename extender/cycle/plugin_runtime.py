@@ -2,7 +2,8 @@
 
 from dataclasses import dataclass, field
 
-from extender.cycle.score_table import ScoreTable
+from extender.cycle.tables.filter_table import FilterTables
+from extender.cycle.tables.score_table import ScoreTables
 from extender.framework.plugin_runner import PluginRunner
 from extender.framework.result_cache import ResultCache
 
@@ -13,13 +14,16 @@ class PluginRuntime:
 
     Attributes:
         runner: the runner that calls plugins.
-        result_cache: the cached results of Filter and Score plugins.
-        score_table: the cached weighted scores and their sums.
+        result_cache: whether results are cached, and the cached node sets.
+        filter_tables: the cached rejections.
+        score_tables: the cached scores and their sums.
     """
 
     runner: PluginRunner = field(default_factory=PluginRunner)
     result_cache: ResultCache = field(default_factory=ResultCache)
-    score_table: ScoreTable = field(init=False)
+    filter_tables: FilterTables = field(init=False)
+    score_tables: ScoreTables = field(init=False)
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "score_table", ScoreTable(self.runner, self.result_cache))
+        object.__setattr__(self, "filter_tables", FilterTables(self.runner))
+        object.__setattr__(self, "score_tables", ScoreTables(self.runner))

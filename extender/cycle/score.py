@@ -4,25 +4,62 @@ Source: pkg/scheduler/framework/runtime/framework.go, frameworkImpl.RunPreScoreP
 getValidScoreWeights; pkg/scheduler/schedule_one.go, Scheduler.schedulePod, prioritizeNodes (1.36).
 """
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from random import Random
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from extender.cache.pod_info import PodInfo
 from extender.cache.snapshot import NodeView, Snapshot
 from extender.cache.tables.arrays import BoolArray, IntArray
-from extender.cycle.filter import make_full_mask
 from extender.cycle.plugin_runtime import PluginRuntime
 from extender.cycle.pod_result_cache import get_pre_score_cache
 from extender.cycle.pre_filter import PreFilterRun
-from extender.cycle.score_table import NodeSetScores, PluginScores
-from extender.framework.plugin_runner import PluginError, make_out_of_range_error
+from extender.cycle.tables.score_table import PluginScores, ScoreTable
+from extender.framework.plugin_runner import PluginError, find_first_out_of_range, make_out_of_range_error
 from extender.framework.profiles import Profile, WeightedScore
 from extender.framework.result_cache import NodeSet
 from extender.framework.status import Status
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class NodeScores:
+    """The scores of a node set by each plugin, in tables and outside of them. Valid until the next cycle.
+
+    Attributes:
+        plugins: the plugins, without skipped ones, in the order of the profile.
+        node_set: the scored nodes.
+        tables: the tables with cached scores.
+        uncached: the scores by the other plugins, by plugin name.
+    """
+
+    plugins: Sequence[WeightedScore]
+    node_set: NodeSet
+    tables: tuple[ScoreTable, ...]
+    uncached: Mapping[str, PluginScores]
+
+    def collect(self) -> dict[str, PluginScores]:
+        """Return the scores of all nodes of the set by plugin name, in the order of the profile."""
+        scores, take = dict(self.uncached), self.node_set.take
+        for table in self.tables:
+            for entry, raw, normalized in zip(table.plugins, table.raw, table.normalized, strict=True):
+                scores[entry.plugin.name] = PluginScores(take(raw), take(normalized), entry.weight)
+        return {entry.plugin.name: scores[entry.plugin.name] for entry in self.plugins}
+
+    def get_row(self, row: int) -> dict[str, tuple[int, int, int]]:
+        """Return the raw score, the normalized score and the weight of the node in *row* by plugin name."""
+        position = int(self.node_set.rows.searchsorted(row))
+        scores = {
+            name: (entry.raw.item(position), entry.normalized.item(position), entry.weight)
+            for name, entry in self.uncached.items()
+        }
+        for table in self.tables:
+            for number, entry in enumerate(table.plugins):
+                values = table.raw.item(number, row), table.normalized.item(number, row)
+                scores[entry.plugin.name] = *values, entry.weight
+        return {entry.plugin.name: scores[entry.plugin.name] for entry in self.plugins}
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,27 +69,30 @@ class Ranking:
     Attributes:
         rows: the feasible rows, int64, ascending.
         totals: the sum of the weighted scores of each row, int64.
-        scores_by_plugin: the scores by plugin name, without skipped plugins.
+        node_scores: the scores from which the totals were computed; None if there are none.
         error: the error of PreScore or Score, or None. If there is an error, all other fields are empty.
-        best_positions: the positions in `rows` with the highest total, ascending; None if not tracked.
+        best_rows: the rows with the highest total, ascending; None if they are not known yet.
     """
 
     rows: IntArray
     totals: IntArray
-    scores_by_plugin: Mapping[str, PluginScores] = field(default_factory=dict)
+    node_scores: NodeScores | None = None
     error: Status | None = None
-    best_positions: Sequence[int] | None = None
+    best_rows: Sequence[int] | IntArray | None = None
+
+    @property
+    def scores_by_plugin(self) -> Mapping[str, PluginScores]:
+        """The scores by plugin name, without skipped plugins. They are collected each time."""
+        return self.node_scores.collect() if self.node_scores is not None else {}
 
     def find_best_rows(self) -> IntArray:
         """Return the rows with the highest total, int64, ascending."""
+        if self.best_rows is not None:
+            return np.asarray(self.best_rows, dtype=np.int64)
         if not len(self.rows):
             return self.rows
-        if self.best_positions is not None:
-            return self.rows[self.best_positions]
-        best_total = self.totals[self.totals.argmax()]
-        best_positions: IntArray = (self.totals == best_total).nonzero()[0]
-        covers_all_nodes = self.rows.item(-1) == len(self.rows) - 1  # then positions equal rows
-        return best_positions if covers_all_nodes else self.rows[best_positions]
+        best_rows: IntArray = self.rows[(self.totals == self.totals[self.totals.argmax()]).nonzero()[0]]
+        return best_rows
 
 
 def prioritize_nodes(
@@ -74,99 +114,89 @@ def prioritize_nodes(
         pre_filter_run: the outcome of PreFilter; its state is passed to Score plugins without PreScore.
     """
     node_set = runtime.result_cache.get_node_set(feasible)
-    rows, view = node_set.rows, node_set.view(snapshot)
-    if not profile.score_plugins:  # PreScore is skipped too
-        return Ranking(rows, np.ones(len(rows), dtype=np.int64))
-
-    def get_scores(weighted_plugin: WeightedScore, plugin_state: Any) -> NodeSetScores:
-        return runtime.score_table.get_plugin_scores(weighted_plugin, pod, view, plugin_state, node_set)
-
-    node_set_scores = _run_score_plugins(pod, view, profile, runtime, pre_filter_run, get_scores)
-    if isinstance(node_set_scores, Status):
-        return _make_error_ranking(node_set_scores)
-    totals = runtime.score_table.sum_scores(tuple(node_set_scores.values()), len(rows))
-    scores_by_plugin = {name: entry.scores for name, entry in node_set_scores.items()}
-    return Ranking(rows, totals.sums, scores_by_plugin, best_positions=totals.best_positions)
-
-
-def prioritize_changing_nodes(
-    pod: PodInfo,
-    snapshot: Snapshot,
-    profile: Profile,
-    runtime: PluginRuntime,
-    feasible: BoolArray,
-    pre_filter_run: PreFilterRun,
-) -> tuple[Ranking, Mapping[str, NodeSetScores]]:
-    """Score the feasible nodes like `prioritize_nodes`, if they are other nodes for each pod.
-
-    A score that does not depend on the other feasible nodes is cached for all nodes, so that a pod with other feasible
-    nodes needs only a part of the sums.
-
-    Returns:
-        The ranking, without `scores_by_plugin`; and the scores by plugin name, of all or only of the feasible nodes.
-    """
-    rows = feasible.nonzero()[0]
-    if not profile.score_plugins:  # PreScore is skipped too
-        return Ranking(rows, np.ones(len(rows), dtype=np.int64)), {}
-    all_nodes = runtime.result_cache.get_node_set(make_full_mask(len(snapshot)))
-    node_set = NodeSet(feasible, rows, is_all_nodes=False)
     view = node_set.view(snapshot)
-
-    def get_scores(weighted_plugin: WeightedScore, plugin_state: Any) -> NodeSetScores:
-        return runtime.score_table.get_plugin_scores(weighted_plugin, pod, view, plugin_state, node_set, all_nodes)
-
-    node_set_scores = _run_score_plugins(pod, view, profile, runtime, pre_filter_run, get_scores)
-    if isinstance(node_set_scores, Status):
-        return _make_error_ranking(node_set_scores), {}
-    of_all_nodes = [entry for entry in node_set_scores.values() if entry.node_set is all_nodes]
-    totals = runtime.score_table.sum_scores(of_all_nodes, len(snapshot)).sums.take(rows)
-    for entry in node_set_scores.values():
-        if entry.node_set is not all_nodes:
-            totals += entry.scores.weighted
-    return Ranking(rows, totals), node_set_scores
-
-
-def _make_error_ranking(error: Status) -> Ranking:
-    no_scores = np.empty(0, dtype=np.int64)
-    return Ranking(no_scores, no_scores, error=error)
-
-
-def _run_score_plugins(
-    pod: PodInfo,
-    view: NodeView,
-    profile: Profile,
-    runtime: PluginRuntime,
-    pre_filter_run: PreFilterRun,
-    get_scores: Callable[[WeightedScore, Any], NodeSetScores],
-) -> dict[str, NodeSetScores] | Status:
-    """Run PreScore, and return the scores of each plugin that it did not skip, by name; or the status of an error.
-
-    *get_scores* returns the scores of a plugin with the state of its PreScore or PreFilter.
-    """
-    node_set_scores: dict[str, NodeSetScores] = {}
+    if not profile.score_plugins:  # PreScore is skipped too
+        return Ranking(node_set.rows, np.ones(len(node_set.rows), dtype=np.int64))
     runner = runtime.runner
     point, start_time = "PreScore", runner.start_timer()
     try:
-        skipped_plugins, cycle_state = _run_pre_score_plugins(pod, view, profile, runtime)
+        pre_score_run = _run_pre_score_plugins(pod, view, profile, runtime)
         runner.observe_extension_point(profile.scheduler_name, point, None, start_time)
         point, start_time = "Score", runner.start_timer()
-        for weighted_plugin in profile.score_plugins:
-            name = weighted_plugin.plugin.name
-            if name not in skipped_plugins:
-                plugin_states = (
-                    cycle_state if hasattr(weighted_plugin.plugin, "pre_score") else pre_filter_run.cycle_state
-                )
-                node_set_scores[name] = get_scores(weighted_plugin, plugin_states.get(name))
-        _check_score_range(profile, node_set_scores)
+        for entry in profile.score_plugins:
+            if not hasattr(entry.plugin, "pre_score"):
+                pre_score_run.states[entry.plugin.name] = pre_filter_run.cycle_state.get(entry.plugin.name)
+        node_scores = _run_score_plugins(profile.score_plugins, pod, view, runtime, pre_score_run, node_set)
     except PluginError as error:
         runner.observe_extension_point(profile.scheduler_name, point, error.status, start_time)
-        return error.status
+        no_scores = np.empty(0, dtype=np.int64)
+        return Ranking(no_scores, no_scores, error=error.status)
     runner.observe_extension_point(profile.scheduler_name, point, None, start_time)
-    return node_set_scores
+    return _rank(node_scores, runtime)
 
 
-def _check_score_range(profile: Profile, node_set_scores: Mapping[str, NodeSetScores]) -> None:
-    """Check that all final scores are in range.
+def _rank(node_scores: NodeScores, runtime: PluginRuntime) -> Ranking:
+    """Sum the scores of each node."""
+    node_set, rows = node_scores.node_set, node_scores.node_set.rows
+    if not node_scores.tables:
+        totals = np.zeros(len(rows), dtype=np.int64)
+    else:
+        cached_totals = runtime.score_tables.get_totals(node_scores.tables)
+        totals = node_set.take(cached_totals.sums)
+        if not node_scores.uncached:
+            return Ranking(rows, totals, node_scores, best_rows=cached_totals.find_best_rows(node_set, totals))
+        if node_set.is_all_nodes:
+            totals = totals.copy()
+    for scores in node_scores.uncached.values():
+        totals += scores.normalized if scores.weight == 1 else scores.normalized * scores.weight
+    return Ranking(rows, totals, node_scores)
+
+
+class _PreScoreRun(NamedTuple):
+    """The names of the plugins whose Score is skipped, and the state of each plugin by name."""
+
+    skipped_plugins: frozenset[str]
+    states: dict[str, Any]
+
+
+def _run_score_plugins(
+    entries: tuple[WeightedScore, ...],
+    pod: PodInfo,
+    view: NodeView,
+    runtime: PluginRuntime,
+    pre_score_run: _PreScoreRun,
+    node_set: NodeSet,
+) -> NodeScores:
+    """Return the scores of *node_set*, whose nodes *view* has, by each plugin of *entries*.
+
+    Raises:
+        PluginError: a plugin raised or returned invalid scores, or a final score is out of range.
+    """
+    runner, (skipped, states), tables = runtime.runner, pre_score_run, tuple[ScoreTable, ...]()
+    if runtime.result_cache.enabled:
+        tables, plan = runtime.score_tables.get_tables(entries, skipped, pod, view, states, node_set)
+        entries, uncached_entries = plan.entries, plan.uncached
+    else:
+        entries = uncached_entries = tuple(entry for entry in entries if entry.plugin.name not in skipped)
+    uncached: dict[str, PluginScores] = {}
+    for entry in uncached_entries:
+        plugin, name = entry.plugin, entry.plugin.name
+        raw = normalized = runner.score(plugin, pod, view, states.get(name))
+        if hasattr(plugin, "normalize_score"):
+            normalized = runner.normalize_score(plugin, pod, raw, view, states.get(name))
+        uncached[name] = PluginScores(raw, normalized, entry.weight)
+    node_scores = NodeScores(entries, node_set, tables, uncached)
+    for table in tables:
+        if not table.in_range:
+            _check_score_range(entries, node_scores.collect())
+            return node_scores
+    if uncached:
+        _check_score_range(entries, uncached)
+    return node_scores
+
+
+def _check_score_range(entries: Sequence[WeightedScore], scores: Mapping[str, PluginScores]) -> None:
+    """Check that all final *scores*, by plugin name, are in range. *entries* are the plugins in order.
 
     Raises:
         PluginError: a score is out of range. If there are several such scores, the error is about the first node, and
@@ -174,22 +204,18 @@ def _check_score_range(profile: Profile, node_set_scores: Mapping[str, NodeSetSc
 
     Source: pkg/scheduler/framework/runtime/framework.go, frameworkImpl.RunScorePlugins (1.36).
     """
-    violations = [
-        (entry.scores.out_of_range_position, name)
-        for name, entry in node_set_scores.items()
-        if entry.scores.out_of_range_position is not None
-    ]
+    violations = []
+    for entry in entries:
+        name = entry.plugin.name
+        position = find_first_out_of_range(scores[name].normalized) if name in scores else None
+        if position is not None:
+            violations.append((position, entry.plugin))
     if violations:
-        position, name = min(violations, key=lambda violation: violation[0])
-        plugin = next(
-            weighted_plugin.plugin for weighted_plugin in profile.score_plugins if weighted_plugin.plugin.name == name
-        )
-        raise make_out_of_range_error(plugin, int(node_set_scores[name].scores.normalized[position]))
+        position, plugin = min(violations, key=lambda violation: violation[0])
+        raise make_out_of_range_error(plugin, scores[plugin.name].normalized.item(position))
 
 
-def _run_pre_score_plugins(
-    pod: PodInfo, view: NodeView, profile: Profile, runtime: PluginRuntime
-) -> tuple[set[str], dict[str, Any]]:
+def _run_pre_score_plugins(pod: PodInfo, view: NodeView, profile: Profile, runtime: PluginRuntime) -> _PreScoreRun:
     runner = runtime.runner
     cache = get_pre_score_cache(pod, profile.pre_score_plugins, enabled=runtime.result_cache.enabled)
     cycle_state, skipped_plugins = dict(cache.cycle_state), set(cache.skipped_plugins)
@@ -203,7 +229,7 @@ def _run_pre_score_plugins(
         else:
             cycle_state[plugin.name] = result.state
     cache.finish_run()
-    return skipped_plugins, cycle_state
+    return _PreScoreRun(frozenset(skipped_plugins), cycle_state)
 
 
 def select_host(ranking: Ranking, rng: Random) -> int:
@@ -211,11 +237,10 @@ def select_host(ranking: Ranking, rng: Random) -> int:
 
     Source: pkg/scheduler/schedule_one.go, nodeScoreHeap.Less (1.36).
     """
-    positions = ranking.best_positions
-    if positions is None:
-        rows = ranking.find_best_rows()
-        return rows.item(select_index(len(rows), rng))
-    return ranking.rows.item(positions[select_index(len(positions), rng)])
+    best_rows = ranking.best_rows
+    if best_rows is None:
+        best_rows = ranking.find_best_rows()
+    return int(best_rows[select_index(len(best_rows), rng)])
 
 
 def select_index(count: int, rng: Random) -> int:

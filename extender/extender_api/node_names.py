@@ -239,10 +239,8 @@ class RecentNameLists:
             if self._known_count % _REPLACED_SHARE:
                 return
         memory_bytes = _BYTES_PER_JSON_BYTE * len(node_names.raw) + _BYTES_PER_NAME * len(node_names)
-        if memory_bytes > _MAX_RECENT_BYTES:
-            return
         ends = _find_string_ends(node_names)
-        if ends is None:
+        if memory_bytes > _MAX_RECENT_BYTES or ends is None:
             return
         recent_list = _RecentList(node_names, ends, memory_bytes)
         self._lists.append(recent_list)

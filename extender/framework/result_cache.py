@@ -1,32 +1,37 @@
-"""Cache filter results and raw scores across scheduling cycles.
+"""Cache the results of Filter and Score plugins across scheduling cycles, in tables.
 
-The cache has one column for each plugin and cache key of a pod. A column has one row for each node. Only the rows of
-changed nodes are recomputed. Cached and fresh columns are equal; a property test compares them. Only results of plugins
-that implement `CacheableFilter` or `CacheableScore` are cached.
+A table has the results of several plugins for the pods with equal cache keys: one row per plugin and one column per
+node. Only changed nodes are evaluated again. Cached and fresh results are equal; a property test compares them.
+Only results of plugins that implement `CacheableFilter` or `CacheableScore` are cached.
 """
 
-from collections.abc import Hashable
+from collections.abc import Callable, Hashable, Iterable
 from dataclasses import dataclass, field
 from itertools import islice
 from random import Random
-from typing import Any
+from typing import Any, Generic, TypeVar
 
 import numpy as np
 
 from extender.cache.snapshot import NodeView, Snapshot
 from extender.cache.tables.arrays import BoolArray, IntArray
-from extender.cache.tables.history import HistoryPosition
 from extender.framework.extension_points import DependsOn
-from extender.framework.plugin_runner import PluginRunner, find_first_out_of_range
+from extender.framework.plugin_runner import PluginError, PluginRunner
 from extender.framework.status import Reason, Rejection
 
-_MAX_BYTES = 96 << 20
-"""The approximate limit of the size of all cached columns, in bytes."""
+_MAX_BYTES = 48 << 20
+"""The approximate limit of the size of all tables of one kind, in bytes."""
 
 _MAX_NODE_SETS = 4
 """The number of cached sets of feasible nodes."""
 
-_NO_ROWS: IntArray = np.empty(0, dtype=np.int64)
+_MAX_PLANS = 64
+"""The number of cached plans: a profile has one for each set of plugins that PreFilter or PreScore skips."""
+
+TableT = TypeVar("TableT", bound="ResultTable")
+
+TableKey = tuple[Any, ...]
+"""The key of a table: a `PluginGroup`, and the cache key of a pod for each of its plugins."""
 
 
 @dataclass(slots=True)
@@ -63,41 +68,6 @@ class FilterColumn:
             self.rejected[rows] |= nodes
 
 
-@dataclass(slots=True)
-class CachedColumn:
-    """A column and the snapshot for which it is current.
-
-    Attributes:
-        value: a `FilterColumn`, or raw scores.
-        position: the position of that snapshot in its history.
-        node_count: the number of nodes in that snapshot.
-        version: the number of writes after the first one.
-        last_written_rows: the rows of the last write.
-        in_range: whether all raw scores written so far are from 0 to 100.
-        is_uniform: whether all raw scores written so far are equal.
-        derived_value: a value that a caller computed from the column and stored here.
-    """
-
-    value: Any
-    position: HistoryPosition
-    node_count: int
-    version: int = 0
-    last_written_rows: IntArray = field(default_factory=lambda: _NO_ROWS)
-    in_range: bool = False
-    is_uniform: bool = False
-    derived_value: Any = None
-
-    def mark_current(self, snapshot: Snapshot) -> None:
-        """Record that the column is current for *snapshot*."""
-        self.position = snapshot.position
-
-
-def _run_filter(plugin: Any, pod: Any, snapshot: Snapshot, state: Any, runner: PluginRunner) -> FilterColumn:
-    column = FilterColumn(np.zeros(len(snapshot), dtype=np.bool_))
-    column.write(slice(None), runner.filter(plugin, pod, snapshot.view(), state))
-    return column
-
-
 @dataclass(frozen=True, slots=True, eq=False)
 class NodeSet:
     """A set of nodes. Equal sets from one `ResultCache` are one object, so that callers can compare by identity.
@@ -119,168 +89,232 @@ class NodeSet:
         rows = np.arange(len(mask), dtype=np.int64) if is_all_nodes else mask.nonzero()[0]
         return cls(mask.copy() if mask.flags.writeable else mask, rows, is_all_nodes)
 
-    def equals_mask(self, mask: BoolArray) -> bool:
-        """Return whether *mask* has the nodes of this set."""
-        if mask is self.mask:
-            return True
-        return len(mask) == len(self.mask) and not np.count_nonzero(self.mask != mask)
+    @property
+    def selection(self) -> IntArray | slice:
+        """An index that selects the nodes of the set from an array with one entry per node."""
+        return slice(None) if self.is_all_nodes else self.rows
+
+    def take(self, values: IntArray) -> IntArray:
+        """Select the entries of the nodes of the set from *values*, with one entry per node. Do not modify them."""
+        return values if self.is_all_nodes else values.take(self.rows)
 
     def view(self, snapshot: Snapshot) -> NodeView:
         """Return a view of these nodes in *snapshot*."""
         return snapshot.view(None if self.is_all_nodes else self.rows)
 
-    def intersect(self, rows: IntArray) -> IntArray:
-        """Return the rows (int64) that are both in *rows* and in the set."""
-        return rows if self.is_all_nodes else rows[self.mask[rows]]
 
-    def find_positions(self, rows: IntArray) -> IntArray:
-        """Return the positions (int64) of *rows* in `self.rows`. All of *rows* must be in the set."""
-        return rows if self.is_all_nodes else self.rows.searchsorted(rows)
+class ResultTable:
+    """The results of some plugins, and the snapshot for which they are current.
+
+    Args:
+        depends_on: what the plugins depend on. Either all or none of them depend on pods.
+        snapshot: the snapshot for which the results are current.
+        byte_count: the approximate size of the table.
+    """
+
+    __slots__ = ("_depends_on_all_nodes", "_position", "byte_count", "depends_on_pods", "node_count")
+
+    def __init__(self, depends_on: Iterable[DependsOn], snapshot: Snapshot, byte_count: int) -> None:
+        kinds = frozenset(depends_on)
+        self.depends_on_pods = DependsOn.NODE_AND_PODS in kinds
+        self._depends_on_all_nodes = DependsOn.ALL_NODES in kinds
+        self._position, self.node_count, self.byte_count = snapshot.position, len(snapshot), byte_count
+
+    def is_current(self, snapshot: Snapshot) -> bool:
+        """Return whether the results are those of *snapshot*."""
+        position = self._position
+        return (
+            position.history_id is snapshot.history_id
+            and position.node_log_position == snapshot.node_log_position
+            and (not self.depends_on_pods or position.pod_log_position == snapshot.pod_log_position)
+        )
+
+    def mark_current(self, snapshot: Snapshot) -> None:
+        """Record that the results are those of *snapshot*."""
+        self._position = snapshot.position
+
+    def find_stale_rows(self, snapshot: Snapshot) -> IntArray | None:
+        """Return the nodes to evaluate again for *snapshot*, as rows (int64); None: all nodes."""
+        position = self._position
+        node_log_position, pod_log_position = position.node_log_position, position.pod_log_position
+        if position.history_id is not snapshot.history_id:  # one of both is a hypothesis, for example of a pod group
+            stale_rows = self._find_rows_stale_since_branch(snapshot)
+        elif node_log_position > snapshot.node_log_position or pod_log_position > snapshot.pod_log_position:
+            return None  # the snapshot is older than the table
+        elif node_log_position != snapshot.node_log_position and (
+            self._depends_on_all_nodes or self.node_count != len(snapshot)
+        ):
+            return None
+        else:
+            stale_rows = snapshot.changed_rows(
+                node_log_position=node_log_position, pod_log_position=pod_log_position if self.depends_on_pods else None
+            )
+        return None if stale_rows is None or len(stale_rows) * 2 > self.node_count + 2 else stale_rows
+
+    def _find_rows_stale_since_branch(self, snapshot: Snapshot) -> IntArray | None:
+        """Return the rows to evaluate again for *snapshot*, which has another history; None: all rows."""
+        if self.node_count != len(snapshot):
+            return None
+        changed_rows = snapshot.find_rows_changed_from(self._position)
+        if changed_rows is None or (self._depends_on_all_nodes and len(changed_rows.with_changed_node)):
+            return None
+        return changed_rows.with_any_change if self.depends_on_pods else changed_rows.with_changed_node
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class PluginGroup:
+    """The plugins of the tables of one kind.
+
+    Attributes:
+        entries: the plugins, or other entries of a profile, by row of a table.
+        get_keys: the methods that return the plugins' cache keys.
+    """
+
+    entries: tuple[Any, ...]
+    get_keys: tuple[Callable[[Any], Hashable | None], ...]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class TablePlan:
+    """How the plugins of an extension point are divided into tables.
+
+    Plugins that depend on pods and plugins that do not are in different tables, because their results become stale at
+    different times.
+
+    Attributes:
+        source: the entries of the profile.
+        entries: the entries of the plugins that run, in order.
+        groups: the plugins of each table.
+        uncached: the entries of plugins without a table, in order.
+    """
+
+    source: tuple[Any, ...]
+    entries: tuple[Any, ...]
+    groups: tuple[PluginGroup, ...]
+    uncached: tuple[Any, ...]
+
+
+FoundTables = tuple[TablePlan, list[tuple[TableKey, TableT | None]], dict[str, PluginError]]
+"""The result of `TableStore.find`."""
+
+
+class TableStore(Generic[TableT]):
+    """The tables of one extension point.
+
+    Args:
+        point: the extension point, `Filter` or `Score`.
+        runner: the runner that reports errors of plugins.
+        get_plugin: returns the plugin of an entry of a profile.
+    """
+
+    __slots__ = ("_get_plugin", "_plans", "_point", "_rng", "_runner", "_tables")
+
+    def __init__(self, point: str, runner: PluginRunner, get_plugin: Callable[[Any], Any]) -> None:
+        self._point, self._runner, self._get_plugin = point, runner, get_plugin
+        self._plans: dict[Hashable, TablePlan] = {}
+        self._tables: dict[TableKey, TableT] = {}
+        self._rng = Random(0)  # noqa: S311  the choice of evicted tables changes no result
+
+    def find(self, entries: tuple[Any, ...], skipped: frozenset[str], pod: Any) -> FoundTables[TableT]:
+        """Return the tables for *pod*.
+
+        Args:
+            entries: the entries of the profile, always the same tuple for one profile.
+            skipped: the names of plugins that do not run.
+            pod: the pod to schedule.
+
+        Returns:
+            The plan that the tables follow; the key of each table with the table, or with None if there is none yet;
+            and the errors of plugins without a valid key, by plugin name. These plugins have no table.
+        """
+        plan = self._get_plan(entries, skipped, frozenset())
+        found: list[tuple[TableKey, TableT | None]] = []
+        try:
+            for group in plan.groups:
+                key = (group, *[get_key(pod) for get_key in group.get_keys])
+                if None in key:
+                    break
+                found.append((key, self._tables.get(key)))
+            else:
+                return plan, found, {}
+        except Exception:  # noqa: BLE001, S110  the method that raised is called again below
+            pass
+        return self._find_for_valid_keys(plan, skipped, pod)
+
+    def _find_for_valid_keys(self, plan: TablePlan, skipped: frozenset[str], pod: Any) -> FoundTables[TableT]:
+        """Return the tables of the plugins that return a valid key for *pod*."""
+        uncached, errors = set[str](), dict[str, PluginError]()
+        for group in plan.groups:
+            for entry, get_key in zip(group.entries, group.get_keys, strict=True):
+                plugin = self._get_plugin(entry)
+                try:
+                    if self._runner.get_cache_key(plugin, self._point, get_key, pod) is None:
+                        uncached.add(plugin.name)
+                except PluginError as error:
+                    errors[plugin.name] = error
+        plan = self._get_plan(plan.source, skipped, frozenset(uncached.union(errors)))
+        keys = [(group, *[get_key(pod) for get_key in group.get_keys]) for group in plan.groups]
+        return plan, [(key, self._tables.get(key)) for key in keys], errors
+
+    def _get_plan(self, entries: tuple[Any, ...], skipped: frozenset[str], uncached: frozenset[str]) -> TablePlan:
+        """Return the plan of *entries*, without *skipped* plugins and with no tables for *uncached* plugins."""
+        key = id(entries), skipped, uncached  # the plan has a reference to the entries, so the id stays valid
+        plan = self._plans.get(key)
+        if plan is None:
+            if len(self._plans) >= _MAX_PLANS:
+                self._plans.clear()
+                self._tables.clear()
+            plan = self._plans[key] = self._make_plan(entries, skipped, uncached)
+        return plan
+
+    def _make_plan(self, source: tuple[Any, ...], skipped: frozenset[str], uncached: frozenset[str]) -> TablePlan:
+        prefix = self._point.lower()
+        entries = tuple(entry for entry in source if self._get_plugin(entry).name not in skipped)
+        on_nodes, on_pods, others = list[Any](), list[Any](), list[Any]()
+        for entry in entries:
+            plugin = self._get_plugin(entry)
+            if plugin.name in uncached or getattr(plugin, f"{prefix}_cache_key", None) is None:
+                others.append(entry)
+            elif getattr(plugin, f"{prefix}_depends_on") is DependsOn.NODE_AND_PODS:
+                on_pods.append(entry)
+            else:
+                on_nodes.append(entry)
+        groups = [
+            PluginGroup(tuple(group), tuple(getattr(self._get_plugin(entry), f"{prefix}_cache_key") for entry in group))
+            for group in (on_nodes, on_pods)
+            if group
+        ]
+        return TablePlan(source, entries, tuple(groups), tuple(others))
+
+    def add(self, key: TableKey, table: TableT) -> None:
+        """Store *table*, and evict random tables if there are too many."""
+        max_tables = max(16, _MAX_BYTES // max(table.byte_count, 1))
+        self._tables.pop(key, None)
+        while len(self._tables) >= max_tables:
+            # Evict a random table: if the keys repeat in a cycle, the oldest table is the one that is needed next.
+            del self._tables[next(islice(self._tables, int(self._rng.random() * len(self._tables)), None))]
+        self._tables[key] = table
 
 
 class ResultCache:
-    """The cached columns and node sets of one plugin runtime. Not thread-safe: one per scheduling thread."""
+    """Whether results are cached, and the cached node sets of one plugin runtime. Not thread-safe."""
 
-    __slots__ = ("_filters", "_node_sets", "_rng", "_scores", "enabled")
+    __slots__ = ("_node_sets", "enabled")
 
     def __init__(self, *, enabled: bool = True) -> None:
         self.enabled = enabled
-        self._filters: dict[Hashable, CachedColumn] = {}
-        self._scores: dict[Hashable, CachedColumn] = {}
         self._node_sets: list[NodeSet] = []
-        self._rng = Random(0)  # noqa: S311  the choice of evicted columns changes no result
-
-    def get_filter_column(
-        self, plugin: Any, pod: Any, snapshot: Snapshot, state: Any, runner: PluginRunner
-    ) -> FilterColumn:
-        """Return the filter results of *plugin* for all nodes. Do not modify them. They are valid until the next cycle.
-
-        Raises:
-            PluginError: the plugin failed.
-        """
-        get_key = getattr(plugin, "filter_cache_key", None) if self.enabled else None
-        key = runner.get_cache_key(plugin, "Filter", get_key, pod) if get_key else None
-        if key is None:
-            return _run_filter(plugin, pod, snapshot, state, runner)
-        cached_column, stale_rows = self._lookup(self._filters, (plugin, key), snapshot, plugin.filter_depends_on)
-        if cached_column is None:
-            fresh_column = _run_filter(plugin, pod, snapshot, state, runner)
-            self._store(self._filters, (plugin, key), fresh_column, snapshot, 3 * len(snapshot))
-            return fresh_column
-        column: FilterColumn = cached_column.value
-        if stale_rows is not None:
-            if len(stale_rows):
-                column.write(stale_rows, runner.filter(plugin, pod, snapshot.view(stale_rows), state))
-            cached_column.mark_current(snapshot)
-        return column
-
-    def get_score_column(
-        self, plugin: Any, pod: Any, snapshot: Snapshot, state: Any, runner: PluginRunner
-    ) -> CachedColumn | None:
-        """Return the raw scores of all nodes (int64), or None if *plugin* does not allow caching them.
-
-        Do not modify the scores. They are valid until the next cycle.
-
-        Raises:
-            PluginError: the plugin failed.
-        """
-        get_key = getattr(plugin, "score_cache_key", None) if self.enabled else None
-        key = runner.get_cache_key(plugin, "Score", get_key, pod) if get_key else None
-        if key is None:
-            return None
-        cached_column, stale_rows = self._lookup(self._scores, (plugin, key), snapshot, plugin.score_depends_on)
-        if cached_column is None:
-            scores = runner.score(plugin, pod, snapshot.view(), state).copy()
-            cached_column = self._store(self._scores, (plugin, key), scores, snapshot, 8 * len(snapshot))
-            cached_column.in_range = find_first_out_of_range(scores) is None
-            cached_column.is_uniform = bool((scores == scores[:1]).all())
-            return cached_column
-        if stale_rows is not None:
-            if len(stale_rows):
-                _write_scores(cached_column, stale_rows, runner.score(plugin, pod, snapshot.view(stale_rows), state))
-            cached_column.mark_current(snapshot)
-        return cached_column
 
     def get_node_set(self, mask: BoolArray) -> NodeSet:
         """Return the set of the nodes in *mask* (bool, shape (number of nodes,)). An equal cached set is reused."""
+        count = np.count_nonzero(mask)
         for node_set in self._node_sets:
-            if node_set.equals_mask(mask):
+            if mask is node_set.mask or (
+                len(node_set.rows) == count
+                and len(node_set.mask) == len(mask)
+                and not np.count_nonzero(node_set.mask != mask)
+            ):
                 return node_set
         del self._node_sets[_MAX_NODE_SETS - 1 :]
         self._node_sets.insert(0, NodeSet.from_mask(mask))
         return self._node_sets[0]
-
-    def _lookup(
-        self, table: dict[Hashable, CachedColumn], key: Hashable, snapshot: Snapshot, depends_on: DependsOn
-    ) -> tuple[CachedColumn | None, IntArray | None]:
-        """Return a cached column and its stale rows.
-
-        The column is None if it must be recomputed. The rows are None if the column is current.
-        """
-        cached_column = table.get(key)
-        if cached_column is None:
-            return None, None
-        position, depends_on_pods = cached_column.position, depends_on is DependsOn.NODE_AND_PODS
-        if position.history_id is not snapshot.history_id:
-            stale_rows = _find_rows_stale_since_branch(cached_column, snapshot, depends_on)
-        elif position.node_log_position == snapshot.node_log_position and (
-            not depends_on_pods or position.pod_log_position == snapshot.pod_log_position
-        ):
-            return cached_column, None
-        else:
-            stale_rows = _find_stale_rows(cached_column, snapshot, depends_on)
-        if stale_rows is None or len(stale_rows) * 2 > cached_column.node_count + 2:
-            return None, None
-        return cached_column, stale_rows
-
-    def _store(
-        self, table: dict[Hashable, CachedColumn], key: Hashable, value: Any, snapshot: Snapshot, byte_count: int
-    ) -> CachedColumn:
-        """Cache *value*, which takes *byte_count* bytes, and evict random columns if there are too many."""
-        max_columns = max(16, _MAX_BYTES // 2 // max(byte_count, 1))
-        table.pop(key, None)
-        while len(table) >= max_columns:
-            # Evict a random column: if the keys repeat in a cycle, the oldest column is the one that is needed next.
-            del table[next(islice(table, int(self._rng.random() * len(table)), None))]
-        cached_column = CachedColumn(value, snapshot.position, len(snapshot))
-        table[key] = cached_column
-        return cached_column
-
-
-def _write_scores(column: CachedColumn, rows: IntArray, scores: IntArray) -> None:
-    """Write the raw *scores* of *rows*."""
-    column.in_range = column.in_range and find_first_out_of_range(scores) is None
-    column.is_uniform = column.is_uniform and bool((scores == column.value[:1]).all())
-    column.value[rows] = scores
-    column.version += 1
-    column.last_written_rows = rows
-
-
-def _find_stale_rows(column: CachedColumn, snapshot: Snapshot, depends_on: DependsOn) -> IntArray | None:
-    """Return the rows of *column* to compute again for *snapshot*, which has the same history; None: all rows."""
-    position = column.position
-    if position.node_log_position != snapshot.node_log_position and (
-        depends_on is DependsOn.ALL_NODES or column.node_count != len(snapshot)
-    ):
-        return None
-    if position.node_log_position > snapshot.node_log_position or position.pod_log_position > snapshot.pod_log_position:
-        return None  # the snapshot is older than the cached column
-    return snapshot.changed_rows(
-        node_log_position=position.node_log_position,
-        pod_log_position=position.pod_log_position if depends_on is DependsOn.NODE_AND_PODS else None,
-    )
-
-
-def _find_rows_stale_since_branch(column: CachedColumn, snapshot: Snapshot, depends_on: DependsOn) -> IntArray | None:
-    """Return the rows of *column* to compute again for *snapshot*, which has another history; None: all rows.
-
-    This is the case if one of both is a hypothesis, for example of a pod group with some members on nodes.
-    """
-    if column.node_count != len(snapshot):
-        return None
-    changed_rows = snapshot.find_rows_changed_from(column.position)
-    if changed_rows is None:
-        return None
-    if depends_on is DependsOn.ALL_NODES:
-        return None if len(changed_rows.with_changed_node) else _NO_ROWS
-    return changed_rows.with_any_change if depends_on is DependsOn.NODE_AND_PODS else changed_rows.with_changed_node

@@ -200,7 +200,7 @@ class _ExtenderCalls:
             positions = np.array([position_by_name[score.host] for score in known_scores], dtype=np.int64)
             raw_scores = np.array([score.score for score in known_scores], dtype=np.int64)
             np.add.at(totals, positions, _scale_scores(raw_scores, extender.config.weight))
-        return replace(ranking, totals=totals, best_positions=None)
+        return replace(ranking, totals=totals, best_rows=None)
 
 
 def recheck_selected_node(

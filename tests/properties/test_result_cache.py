@@ -23,7 +23,7 @@ from extender.cycle.node_sampling import NodeSampler
 from extender.cycle.plugin_runtime import PluginRuntime
 from extender.cycle.pre_filter import PreFilterRun
 from extender.cycle.scheduling_cycle import schedule_pod
-from extender.cycle.score import prioritize_changing_nodes, prioritize_nodes, select_host
+from extender.cycle.score import prioritize_nodes, select_host
 from tests.build import make_node, make_object, make_pod
 
 HOST, ZONE = "kubernetes.io/hostname", "topology.kubernetes.io/zone"
@@ -200,9 +200,9 @@ def _select_node(
     assert cached_result.find_best_rows().tolist() == fresh_result.find_best_rows().tolist()
     seed = rng.random()
     assert select_host(cached_result, Random(seed)) == select_host(fresh_result, Random(seed))
-    assert {n: s.raw.tolist() for n, s in cached_result.scores_by_plugin.items()} == {
-        n: s.raw.tolist() for n, s in fresh_result.scores_by_plugin.items()
-    }
+    assert [
+        (n, s.raw.tolist(), s.normalized.tolist(), s.weight) for n, s in cached_result.scores_by_plugin.items()
+    ] == [(n, s.raw.tolist(), s.normalized.tolist(), s.weight) for n, s in fresh_result.scores_by_plugin.items()]
     part = fresh.feasible & (np.array([rng.random() for _ in range(len(snapshot))]) < 0.7)
     if part.any():
         _check_part(pod_info, snapshot, caching_runtime, fresh_runtime, part, fresh.pre_filter_run)
@@ -219,16 +219,16 @@ def _check_part(
 ) -> None:
     """Check that the scores of *part* of the nodes are equal, although some are cached for all nodes."""
     fresh = prioritize_nodes(pod_info, snapshot, PROFILE, fresh_runtime, part, pre_filter_run)
-    cached, node_set_scores = prioritize_changing_nodes(
-        pod_info, snapshot, PROFILE, caching_runtime, part, pre_filter_run
-    )
+    cached = prioritize_nodes(pod_info, snapshot, PROFILE, caching_runtime, part, pre_filter_run)
     assert cached.rows.tolist() == fresh.rows.tolist()
     assert cached.totals.tolist() == fresh.totals.tolist()
     assert cached.find_best_rows().tolist() == fresh.find_best_rows().tolist()
+    assert cached.node_scores is not None
+    scores_by_plugin = fresh.scores_by_plugin
     for index, row in enumerate(fresh.rows.tolist()):
-        assert {name: entry.get_scores_of_row(row) for name, entry in node_set_scores.items()} == {
-            name: (scores.raw.item(index), scores.normalized.item(index))
-            for name, scores in fresh.scores_by_plugin.items()
+        assert cached.node_scores.get_row(row) == {
+            name: (scores.raw.item(index), scores.normalized.item(index), scores.weight)
+            for name, scores in scores_by_plugin.items()
         }
 
 

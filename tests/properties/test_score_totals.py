@@ -1,46 +1,100 @@
-"""Updated totals and best positions equal recomputed ones."""
+"""Updated totals and best rows equal recomputed ones."""
+
+from typing import Any
 
 import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from extender.cycle.score_table import NodeSetScores, PluginScores, ScoreTotals
+from extender.cycle.tables.score_table import ScoreTable, ScoreTotals
+from extender.framework.extension_points import DependsOn
+from extender.framework.plugin_runner import PluginRunner
+from extender.framework.profiles import WeightedScore
 from extender.framework.result_cache import NodeSet
+from tests.build import make_cluster, make_node, make_pod
 
-NODES = 6
+NODES = 8
 SCORES = st.lists(st.integers(0, 3), min_size=NODES, max_size=NODES)
-WRITES = st.dictionaries(st.integers(0, NODES - 1), st.tuples(st.integers(0, 3), st.integers(0, 3)), max_size=3)
-"""The scores that two plugins write for some nodes, by position."""
-NODE_SET = NodeSet.from_mask(np.ones(NODES, dtype=np.bool_))
+WRITES = st.tuples(
+    st.dictionaries(st.integers(0, NODES - 1), st.tuples(st.integers(0, 3), st.integers(0, 3)), min_size=1, max_size=3),
+    st.booleans(),
+)
+"""The scores that two plugins write for some nodes, by row; and whether the plugins are in the second table."""
+MASKS = st.lists(st.booleans(), min_size=NODES, max_size=NODES).filter(any)
+RUNNER, SNAPSHOT = PluginRunner(), make_cluster(*(make_node(f"n{number}") for number in range(NODES))).snapshot()
+POD = SNAPSHOT.make_pod_info(make_pod())
 
 
-def _part(scores: list[int], weight: int) -> NodeSetScores:
-    raw = np.array(scores, dtype=np.int64)
-    return NodeSetScores(PluginScores(raw, raw, weight, raw * weight), NODE_SET, version=0)
+class ListedScores:
+    """Returns the scores of a list."""
+
+    name = "ListedScores"
+
+    def __init__(self, scores: list[int], depends_on: DependsOn) -> None:
+        self.scores, self.score_depends_on = np.array(scores, dtype=np.int64), depends_on
+
+    def score(self, _pod: Any, nodes: Any, _state: Any) -> Any:
+        return nodes.take(self.scores)
 
 
-@given(first=SCORES, second=SCORES, writes=st.lists(WRITES, min_size=1, max_size=12))
+def _make_table(first: list[int], second: list[int], depends_on: DependsOn) -> ScoreTable:
+    entries = [
+        WeightedScore(ListedScores(first, depends_on), 1),  # type: ignore[arg-type]  a plugin without a cache key
+        WeightedScore(ListedScores(second, depends_on), 3),  # type: ignore[arg-type]
+    ]
+    return ScoreTable(entries, POD, SNAPSHOT, {}, RUNNER)
+
+
+@given(
+    first=SCORES,
+    second=SCORES,
+    writes=st.lists(WRITES, min_size=1, max_size=12),
+    masks=st.tuples(MASKS, MASKS),
+)
 def test_updated_totals_equal_recomputed_totals(
-    first: list[int], second: list[int], writes: list[dict[int, tuple[int, int]]]
+    first: list[int],
+    second: list[int],
+    writes: list[tuple[dict[int, tuple[int, int]], bool]],
+    masks: tuple[list[bool], list[bool]],
 ) -> None:
-    parts = [_part(first, 1), _part(second, 3)]
-    totals = ScoreTotals(parts, NODES)
-    for write in writes:
-        places = np.array(sorted(write), dtype=np.int64)
-        for number, part in enumerate(parts):
-            part.scores.weighted[places] = [write[place][number] * part.scores.weight for place in places.tolist()]
-            part.version, part.changed_positions = (part.version or 0) + 1, places
-        assert totals.update_to(parts)
-        expected = [one + other for one, other in zip(*(part.scores.weighted.tolist() for part in parts), strict=True)]
+    tables = (
+        _make_table(first, second, DependsOn.NODE),
+        _make_table(second, first, DependsOn.NODE_AND_PODS),
+    )
+    node_sets = [NodeSet.from_mask(np.array(mask)) for mask in masks]
+    totals = ScoreTotals(tables)
+    for number, (write, is_second_table) in enumerate(writes):
+        rows = np.array(sorted(write), dtype=np.int64)
+        for plugin in (0, 1):
+            scores = np.array([write[row][plugin] for row in rows.tolist()], dtype=np.int64)
+            tables[is_second_table]._write(plugin, rows, scores)
+        tables[is_second_table]._finish_write(rows)
+        totals.update()
+
+        expected = [
+            sum(column)
+            for column in zip(
+                *(
+                    [score * weight for score in row]
+                    for table in tables
+                    for row, weight in zip(table.raw.tolist(), (1, 3), strict=True)
+                ),
+                strict=True,
+            )
+        ]
         assert totals.sums.tolist() == expected
-        if totals.best_positions is not None:
-            assert totals.best_positions == [place for place, total in enumerate(expected) if total == max(expected)]
-        assert (totals.best_positions is not None) or len(places) != 1
+        node_set = node_sets[number // 4 % 2]
+        best_total = max(expected[row] for row in node_set.rows.tolist())
+        assert list(totals.find_best_rows(node_set, node_set.take(totals.sums))) == [
+            row for row in node_set.rows.tolist() if expected[row] == best_total
+        ]
 
 
-def test_scores_two_versions_ahead_cannot_be_applied() -> None:
-    part = _part([1, 2, 3, 1, 2, 3], 1)
-    totals = ScoreTotals([part], NODES)
-    part.version = 2
-
-    assert not totals.update_to([part])
+def test_totals_two_versions_behind_are_recomputed() -> None:
+    table = _make_table([1] * NODES, [2] * NODES, DependsOn.NODE_AND_PODS)
+    totals = ScoreTotals((table,))
+    for row in (2, 5):
+        table._write(0, np.array([row]), np.array([9]))
+        table._finish_write(np.array([row]))
+    totals.update()
+    assert totals.sums.tolist() == [7, 7, 15, 7, 7, 15, 7, 7]

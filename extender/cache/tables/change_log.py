@@ -1,4 +1,4 @@
-"""A log of the rows that changed, so that cached columns can be updated incrementally."""
+"""A log of the rows that changed, so that cached results can be updated incrementally."""
 
 from array import array
 from typing import Final

@@ -16,8 +16,7 @@ import numpy as np
 from extender.cache.pod_info import PodInfo
 from extender.cycle.diagnosis import find_nodes_that_pass_filters
 from extender.cycle.pre_enqueue import run_pre_enqueue_plugins
-from extender.cycle.score import prioritize_changing_nodes, select_index
-from extender.cycle.score_table import NodeSetScores
+from extender.cycle.score import Ranking, prioritize_nodes, select_index
 from extender.extender_api.requested_nodes import RequestedNodes
 from extender.framework.profiles import Profile
 from extender.framework.status import Status
@@ -92,9 +91,7 @@ def choose_node(
     if len(rows) == 1:
         row = rows.item()
         return NodeChoice(snapshot.names[row], _find_position(requested_nodes, row), 1, cycle_state=cycle_state)
-    ranking, node_set_scores = prioritize_changing_nodes(
-        pod, snapshot, profile, runtime, feasible, diagnosis.pre_filter_run
-    )
+    ranking = prioritize_nodes(pod, snapshot, profile, runtime, feasible, diagnosis.pre_filter_run)
     if ranking.error is not None:
         return ranking.error
     best_rows = ranking.find_best_rows()
@@ -106,7 +103,7 @@ def choose_node(
         len(rows),
         len(best_rows),
         ranking.totals.item(index),
-        _select_scores(node_set_scores, row),
+        _select_scores(ranking, row),
         cycle_state,
     )
 
@@ -115,8 +112,7 @@ def _find_position(requested_nodes: RequestedNodes, row: int) -> int:
     return int(np.argmax(requested_nodes.rows == row))
 
 
-def _select_scores(node_set_scores: Mapping[str, NodeSetScores], row: int) -> dict[str, PluginScore]:
+def _select_scores(ranking: Ranking, row: int) -> dict[str, PluginScore]:
     """Return the scores of the node in *row* by plugin name."""
-    return {
-        name: PluginScore(*entry.get_scores_of_row(row), entry.scores.weight) for name, entry in node_set_scores.items()
-    }
+    scores = ranking.node_scores.get_row(row) if ranking.node_scores is not None else {}
+    return {name: PluginScore(*values) for name, values in scores.items()}

@@ -145,22 +145,22 @@ class UnusedRandom(Random):
 
 def test_without_a_tie_the_rng_is_not_used() -> None:
     assert select_host(Ranking(ROWS, np.array([1, 4, 3, 3])), UnusedRandom()) == 5
-    assert select_host(Ranking(ROWS, np.array([1, 4, 3, 3]), best_positions=[1]), UnusedRandom()) == 5
+    assert select_host(Ranking(ROWS, np.array([1, 4, 3, 3]), best_rows=[5]), UnusedRandom()) == 5
 
 
-@pytest.mark.parametrize("best_positions", [None, [0, 3]])
-def test_each_of_the_best_is_as_likely(best_positions: list[int] | None) -> None:
+@pytest.mark.parametrize("best_rows", [None, [2, 9]])
+def test_each_of_the_best_is_as_likely(best_rows: list[int] | None) -> None:
     rng = Random(7)
-    ranking = Ranking(ROWS, np.array([4, 1, 3, 4]), best_positions=best_positions)
+    ranking = Ranking(ROWS, np.array([4, 1, 3, 4]), best_rows=best_rows)
     selected = [select_host(ranking, rng) for _ in range(1000)]
 
     assert set(selected) == {2, 9}
     assert 450 < selected.count(2) < 550
 
 
-def test_the_same_seed_selects_the_same_node_with_and_without_best_positions() -> None:
+def test_the_same_seed_selects_the_same_node_with_and_without_best_rows() -> None:
     totals = np.array([4, 4, 3, 4])
     for seed in range(20):
         assert select_host(Ranking(ROWS, totals), Random(seed)) == select_host(
-            Ranking(ROWS, totals, best_positions=[0, 1, 3]), Random(seed)
+            Ranking(ROWS, totals, best_rows=[2, 5, 9]), Random(seed)
         )

@@ -7,7 +7,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from extender.cache.cache import Cache
-from extender.extender_api import node_names
 from extender.extender_api.node_names import NodeNames, RecentNameLists, cut_names_request
 from tests.build import make_node
 
@@ -214,15 +213,6 @@ def test_a_list_beyond_the_limit_is_not_added_and_replaces_no_other() -> None:
     assert len(recent.decoded) == 2
     recent.get(b'["c"]')
     assert len(recent.decoded) == 3
-
-
-def test_a_list_beyond_the_limit_is_not_searched_for_its_names(monkeypatch: pytest.MonkeyPatch) -> None:
-    searched: list[int] = []
-    monkeypatch.setattr(node_names, "_find_string_ends", lambda names: searched.append(len(names)))
-    recent = RecentLists()
-    recent.get(b'["%s","c"]' % (b"c" * (8 << 20)))
-    recent.get(b'["b"]')
-    assert searched == [1]
 
 
 def test_the_json_of_a_request_is_returned_as_it_was_sent() -> None:

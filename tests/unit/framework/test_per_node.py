@@ -12,6 +12,7 @@ from extender.cache.snapshot import Snapshot
 from extender.config.errors import ConfigError
 from extender.config.feature_gates import FeatureGates
 from extender.cycle.plugin_runtime import PluginRuntime
+from extender.cycle.tables.filter_table import compute_column
 from extender.framework.events import ActionType, ClusterEventWithHint, EventResource
 from extender.framework.node_info import NodeInfo
 from extender.framework.per_node import filter_plugin, per_node_plugin, score_plugin, unresolvable_reason, unwrap_plugin
@@ -80,11 +81,13 @@ def create_plugin(decorated: object) -> Any:
     return plugin_class(PluginArgs(Limits(), FeatureGates()))
 
 
-def rejected_mask(runtime: PluginRuntime, plugin: Any, snapshot: Snapshot, pod: Pod) -> list[bool]:
-    """Whether each node is rejected, from cached results if there are any."""
-    mask: list[bool] = runtime.result_cache.get_filter_column(
-        plugin, snapshot.make_pod_info(pod), snapshot, None, runtime.runner
-    ).rejected.tolist()
+def rejected_mask(runtime: PluginRuntime, plugins: tuple[Any], snapshot: Snapshot, pod: Pod) -> list[bool]:
+    """Whether each node is rejected, from cached results if there are any. *plugins* has one plugin."""
+    pod_info = snapshot.make_pod_info(pod)
+    columns, plan = runtime.filter_tables.get_columns(plugins, frozenset(), pod_info, snapshot, {})
+    for plugin in plan.uncached:
+        columns[plugin.name] = compute_column(plugin, pod_info, snapshot, None, runtime.runner)
+    mask: list[bool] = columns[plugins[0].name].rejected.tolist()
     return mask
 
 
@@ -195,14 +198,14 @@ def test_only_changed_nodes_are_filtered_again() -> None:
         calls.append(node.name)
         return None
 
-    plugin = create_plugin(counting)
+    plugins = (create_plugin(counting),)
     cluster, runtime = make_cluster(*CLUSTER, make_node("third"), make_node("fourth")), wiring.make_runtime()
     for number in range(3):
         pod = msgspec.structs.replace(
             cluster.pod("web"), metadata=msgspec.structs.replace(cluster.pod("web").metadata, name=f"web-{number}")
         )
         with cluster.cache.read() as snapshot:
-            assert rejected_mask(runtime, plugin, snapshot, pod) == [False, False, False, False]
+            assert rejected_mask(runtime, plugins, snapshot, pod) == [False, False, False, False]
         cluster.cache.assume(pod, "small")
     assert calls == ["big", "small", "third", "fourth", "small", "small"]
 
@@ -224,10 +227,10 @@ def test_a_plugin_cached_by_signature_receives_only_what_pods_of_the_signature_s
 def test_results_are_cached_by_the_key_of_the_author() -> None:
     keyed = filter_plugin("Keyed", cacheable=lambda pod: pod.metadata.annotations.get(MODEL))(gpu_model)
     cluster = make_cluster(*CLUSTER)
-    plugin = create_plugin(keyed)
+    plugins = (create_plugin(keyed),)
     runtime, snapshot = wiring.make_runtime(), cluster.cache.snapshot()
-    assert rejected_mask(runtime, plugin, snapshot, cluster.pod("web")) == [False, True]
-    assert rejected_mask(runtime, plugin, snapshot, cluster.pod("other")) == [False, False]
+    assert rejected_mask(runtime, plugins, snapshot, cluster.pod("web")) == [False, True]
+    assert rejected_mask(runtime, plugins, snapshot, cluster.pod("other")) == [False, False]
 
 
 def test_a_plugin_sees_nominated_pods() -> None:

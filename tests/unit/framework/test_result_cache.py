@@ -1,93 +1,142 @@
-"""Cached filter results and scores: which rows are computed again, and when a column is computed anew."""
+"""Cached results: the rows of a table that are stale, the plugins of a table, and node sets."""
 
-from collections.abc import Hashable, Sequence
 from typing import Any
 
 import numpy as np
+import pytest
 
-from extender.cache.snapshot import NodeView, Snapshot
-from extender.cache.tables.arrays import IntArray
+from extender.cache.hypothesis import Hypothesis
 from extender.framework.extension_points import DependsOn
 from extender.framework.plugin_runner import PluginRunner
-from extender.framework.result_cache import FilterColumn, NodeSet, ResultCache
-from extender.framework.status import Reason, Rejection
+from extender.framework.result_cache import NodeSet, ResultCache, ResultTable, TableStore
 from tests.build import make_cluster, make_node, make_pod
 
-NODES = [make_node(name) for name in ("a", "b", "c", "d")]
-OCCUPIED = Reason("has pods")
+NAMES = ("a", "b", "c", "d", "e", "f")
 RUNNER = PluginRunner()
 
 
-class OccupiedNodes:
-    """Rejects nodes with pods and scores by the number of pods; records the node names of each call."""
-
-    name = "OccupiedNodes"
-    filter_depends_on = score_depends_on = DependsOn.NODE_AND_PODS
-
-    def __init__(self) -> None:
-        self.calls: list[list[str]] = []
-
-    def filter_cache_key(self, pod: Any) -> Hashable | None:
-        return ""
-
-    score_cache_key = filter_cache_key
-
-    def filter(self, pod: Any, nodes: NodeView, state: Any) -> Sequence[Rejection]:
-        self.calls.append(list(nodes.names))
-        return (Rejection(nodes.pod_count > 0, OCCUPIED),)
-
-    def score(self, pod: Any, nodes: NodeView, state: Any) -> IntArray:
-        self.calls.append(list(nodes.names))
-        return nodes.pod_count * 60
-
-
-def filter_column(cache: ResultCache, plugin: OccupiedNodes, snapshot: Snapshot) -> FilterColumn:
-    return cache.get_filter_column(plugin, snapshot.make_pod_info(make_pod("web")), snapshot, None, RUNNER)
-
-
-def test_only_changed_nodes_are_filtered_again() -> None:
-    cluster, cache, plugin = make_cluster(*NODES), ResultCache(), OccupiedNodes()
-    assert filter_column(cache, plugin, cluster.snapshot()).rejected.tolist() == [False] * 4
-    filter_column(cache, plugin, cluster.snapshot())
+@pytest.mark.parametrize(
+    ("depends_on", "after_pod", "after_node"),
+    [
+        (DependsOn.NODE, [], [2]),
+        (DependsOn.NODE_AND_PODS, [1], [1, 2]),
+        (DependsOn.ALL_NODES, [], None),
+    ],
+)
+def test_stale_rows_depend_on_what_the_plugins_read(
+    depends_on: DependsOn, after_pod: list[int], after_node: list[int] | None
+) -> None:
+    cluster = make_cluster(*map(make_node, NAMES))
+    table = ResultTable([depends_on], cluster.snapshot(), 1)
+    assert table.is_current(cluster.snapshot())
 
     cluster.add_or_update_pod(make_pod("running", node="b"))
-    column = filter_column(cache, plugin, cluster.snapshot())
+    snapshot = cluster.snapshot()
+    assert table.is_current(snapshot) is (not after_pod)
+    stale_rows = table.find_stale_rows(snapshot)
+    assert stale_rows is not None
+    assert stale_rows.tolist() == after_pod
 
-    assert plugin.calls == [["a", "b", "c", "d"], ["b"]]
-    assert column.rejected.tolist() == [False, True, False, False]
-    assert column.masks_by_reason[OCCUPIED].tolist() == [False, True, False, False]
+    cluster.add_or_update_node(make_node("c", labels={"new": "label"}))
+    snapshot = cluster.snapshot()
+    assert not table.is_current(snapshot)
+    stale_rows = table.find_stale_rows(snapshot)
+    assert (None if stale_rows is None else stale_rows.tolist()) == after_node
+    table.mark_current(snapshot)
+    assert table.is_current(snapshot)
 
 
-def test_a_disabled_cache_filters_all_nodes_each_time() -> None:
-    cluster, cache, plugin = make_cluster(*NODES), ResultCache(enabled=False), OccupiedNodes()
-    filter_column(cache, plugin, cluster.snapshot())
-    filter_column(cache, plugin, cluster.snapshot())
-    assert plugin.calls == [["a", "b", "c", "d"]] * 2
-
-
-def test_a_column_is_computed_anew_if_most_nodes_changed() -> None:
-    cluster, cache, plugin = make_cluster(*NODES), ResultCache(), OccupiedNodes()
-    filter_column(cache, plugin, cluster.snapshot())
-    for name in ("a", "b", "c", "d"):
+def test_all_rows_are_stale_if_most_nodes_changed() -> None:
+    cluster = make_cluster(*map(make_node, NAMES))
+    table = ResultTable([DependsOn.NODE_AND_PODS], cluster.snapshot(), 1)
+    for name in NAMES[:4]:
         cluster.add_or_update_pod(make_pod(f"on-{name}", node=name))
-    assert filter_column(cache, plugin, cluster.snapshot()).rejected.all()
-    assert plugin.calls == [["a", "b", "c", "d"]] * 2
+    assert table.find_stale_rows(cluster.snapshot()) is not None
+    cluster.add_or_update_pod(make_pod("on-e", node="e"))
+    assert table.find_stale_rows(cluster.snapshot()) is None
 
 
-def test_a_score_column_has_its_version_and_the_rows_of_the_last_write() -> None:
-    cluster, cache, plugin = make_cluster(*NODES), ResultCache(), OccupiedNodes()
-    pod = cluster.snapshot().make_pod_info(make_pod("web"))
-    first = cache.get_score_column(plugin, pod, cluster.snapshot(), None, RUNNER)
-    assert first is not None
-    assert (first.version, first.in_range) == (0, True)
+def test_all_rows_are_stale_for_another_number_of_nodes_and_for_an_older_snapshot() -> None:
+    cluster = make_cluster(*map(make_node, NAMES))
+    old_snapshot = cluster.snapshot()
+    table = ResultTable([DependsOn.NODE], old_snapshot, 1)
+    cluster.add_or_update_node(make_node("g"))
+    assert table.find_stale_rows(cluster.snapshot()) is None
 
-    for name in ("x", "y"):
-        cluster.add_or_update_pod(make_pod(name, node="c"))
-    second = cache.get_score_column(plugin, pod, cluster.snapshot(), None, RUNNER)
+    table = ResultTable([DependsOn.NODE], cluster.snapshot(), 1)
+    assert table.find_stale_rows(old_snapshot) is None
 
-    assert second is first
-    assert (first.version, first.last_written_rows.tolist(), first.in_range) == (1, [2], False)
-    assert first.value.tolist() == [0, 0, 120, 0]
+
+@pytest.mark.parametrize(("depends_on", "stale"), [(DependsOn.NODE, []), (DependsOn.NODE_AND_PODS, [3])])
+def test_a_hypothesis_shares_the_rows_that_it_did_not_change(depends_on: DependsOn, stale: list[int]) -> None:
+    cluster = make_cluster(*map(make_node, NAMES))
+    snapshot = cluster.snapshot()
+    table = ResultTable([depends_on], snapshot, 1)
+    hypothesis = Hypothesis(snapshot, shares_results=True)
+    hypothesis.assume_pod(snapshot.make_pod_info(make_pod("new")), "d")
+
+    for other in (hypothesis.snapshot(), snapshot):  # to the hypothesis and back
+        stale_rows = table.find_stale_rows(other)
+        assert stale_rows is not None
+        assert stale_rows.tolist() == (stale if other is not snapshot or table.is_current(snapshot) is False else [])
+        table.mark_current(other)
+
+
+class KeyedPlugin:
+    """A plugin with a constant key."""
+
+    def __init__(self, name: str, depends_on: DependsOn = DependsOn.NODE, key: Any = "key") -> None:
+        self.name, self.filter_depends_on, self._key = name, depends_on, key
+
+    def filter_cache_key(self, _pod: Any) -> Any:
+        if isinstance(self._key, Exception):
+            raise self._key
+        return self._key
+
+
+class PluginWithoutKey:
+    """A plugin that is not cached."""
+
+    name = "Plain"
+
+
+def test_plugins_that_read_pods_have_another_table() -> None:
+    on_nodes, on_pods, plain = KeyedPlugin("A"), KeyedPlugin("B", DependsOn.NODE_AND_PODS), PluginWithoutKey()
+    skipped, without_key, failing = KeyedPlugin("C"), KeyedPlugin("D", key=None), KeyedPlugin("E", key=ValueError("no"))
+    entries = on_pods, plain, skipped, on_nodes, without_key, failing
+    store = TableStore[ResultTable]("Filter", RUNNER, lambda plugin: plugin)
+    plan, tables, errors = store.find(entries, frozenset({"C"}), make_pod())
+
+    assert plan.entries == (on_pods, plain, on_nodes, without_key, failing)
+    assert plan.uncached == (plain, without_key, failing)
+    assert [(key[0].entries, key[1:], table) for key, table in tables] == [
+        ((on_nodes,), ("key",), None),
+        ((on_pods,), ("key",), None),
+    ]
+    assert {name: str(error) for name, error in errors.items()} == {
+        "E": 'running "E" filter plugin: filter_cache_key: ValueError: no'
+    }
+
+
+def test_a_table_is_found_by_its_key() -> None:
+    entries = (KeyedPlugin("A"),)
+    store = TableStore[ResultTable]("Filter", RUNNER, lambda plugin: plugin)
+    table = ResultTable([DependsOn.NODE], make_cluster().snapshot(), 1)
+    store.add(store.find(entries, frozenset(), make_pod())[1][0][0], table)
+    assert store.find(entries, frozenset(), make_pod())[1][0][1] is table
+    assert store.find((KeyedPlugin("A"),), frozenset(), make_pod())[1][0][1] is None
+
+
+def test_random_tables_are_evicted_if_they_are_too_large() -> None:
+    store = TableStore[ResultTable]("Filter", RUNNER, lambda plugin: plugin)
+    table = ResultTable([DependsOn.NODE], make_cluster().snapshot(), 2 << 20)  # room for 24
+    plugins = [(KeyedPlugin("A", key=number),) for number in range(30)]
+    keys = [store.find(entries, frozenset(), make_pod())[1][0][0] for entries in plugins]
+    for key in keys:
+        store.add(key, table)
+    found = [store.find(entries, frozenset(), make_pod())[1][0][1] is table for entries in plugins]
+    assert found.count(True) == 24
+    assert found[-1]
 
 
 def test_a_node_set_is_reused_for_an_equal_mask() -> None:
@@ -95,6 +144,6 @@ def test_a_node_set_is_reused_for_an_equal_mask() -> None:
     node_set = cache.get_node_set(mask)
     assert cache.get_node_set(mask.copy()) is node_set
     assert (node_set.rows.tolist(), node_set.is_all_nodes) == ([0, 2], False)
-    assert node_set.intersect(np.array([1, 2])).tolist() == [2]
-    assert node_set.find_positions(np.array([2])).tolist() == [1]
+    values = np.array([5, 6, 7])
+    assert values[node_set.selection].tolist() == [5, 7]
     assert NodeSet.from_mask(np.ones(2, dtype=np.bool_)).is_all_nodes
