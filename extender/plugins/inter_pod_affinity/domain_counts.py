@@ -83,7 +83,7 @@ class TopologyToMatchedTermCount:
     @property
     def topology_keys(self) -> tuple[str, ...]:
         """The topology keys with counts."""
-        return tuple({**self._counts, **self.deltas_by_row})
+        return tuple({**self._counts, **self.deltas_by_row} if self.deltas_by_row else self._counts)
 
     def get_counts_by_node(self, nodes: NodeView, key: str) -> IntArray:
         """Return the count of each node's domain: int64, shape (len(nodes),), 0 for nodes without label *key*."""

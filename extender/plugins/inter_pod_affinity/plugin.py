@@ -204,11 +204,9 @@ class InterPodAffinity:
             return (Rejection(np.ones(len(nodes), dtype=np.bool_), _NO_STATE),)
         snapshot, release = nodes.snapshot, self._release
         affinity_keys = compile_terms(pod, release).affinity_keys
-        is_first_pod = (
-            bool(affinity_keys)
-            and matches_own_affinity_terms(pod, snapshot, release)
-            and state.affinity_counts.is_empty_by_node(nodes)
-        )
+        is_first_pod = state.affinity_counts.is_empty_by_node(nodes) if affinity_keys else False
+        if is_first_pod is not False and not matches_own_affinity_terms(pod, snapshot, release):
+            is_first_pod = False
         return find_rejections(affinity_keys, is_first_pod, nodes, state.all_counts)
 
     # -- scoring
