@@ -2,7 +2,8 @@
 
     python tests/soak/measured_scheduler.py FILE SECONDS [flags of `extender schedule`]
 
-Each line is the summary of a timer of 20 ms: the fewest tasks, and the percentile and the maximum of its lag.
+Each line is the summary of a timer of 20 ms: the fewest tasks, and the percentile and the maximum of its lag. It also
+has the number of memory blocks that Python has allocated.
 """
 
 import asyncio
@@ -34,7 +35,8 @@ async def probe(file: Path, interval: float) -> None:
         task_counts.append(len(asyncio.all_tasks()) - 1)  # without this one
         if now >= next_line:
             with file.open("a") as stream:
-                stream.write(json.dumps(summarize_timer(lags, task_counts)) + "\n")
+                line = {**summarize_timer(lags, task_counts), "allocated_blocks": sys.getallocatedblocks()}
+                stream.write(json.dumps(line) + "\n")
             lags.clear()
             task_counts.clear()
             next_line = now + interval

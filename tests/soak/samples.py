@@ -21,6 +21,8 @@ class Sample:
         rss_bytes: the resident memory.
         file_descriptors: the number of open files and sockets.
         tasks: the fewest asyncio tasks since the sample before.
+        allocated_blocks: the memory blocks of Python's allocator that are in use. Unlike the resident memory, they do
+            not depend on fragmentation.
         lag_p99_ms: the 99th percentile of the event loop lag since the sample before.
         lag_max_ms: the longest event loop lag since the sample before.
     """
@@ -29,6 +31,7 @@ class Sample:
     rss_bytes: int
     file_descriptors: int
     tasks: int
+    allocated_blocks: int
     lag_p99_ms: float
     lag_max_ms: float
 
@@ -41,6 +44,7 @@ def read_sample(pid: int, seconds: float, probe: Mapping[str, float]) -> Sample:
         pages * os.sysconf("SC_PAGE_SIZE"),
         len(list(Path(f"/proc/{pid}/fd").iterdir())),
         int(probe["tasks"]),
+        int(probe["allocated_blocks"]),
         probe["lag_p99_ms"],
         probe["lag_max_ms"],
     )
@@ -96,6 +100,8 @@ def summarize(samples: Sequence[Sample], seconds: float) -> dict[str, float]:
         "rss_mb_per_hour": round(slope * 3600 / MEGABYTE, 2),
         "fds_start": middle([sample.file_descriptors for sample in first]),
         "fds_end": middle([sample.file_descriptors for sample in last]),
+        "blocks_start": middle([sample.allocated_blocks for sample in first]),
+        "blocks_end": middle([sample.allocated_blocks for sample in last]),
         "tasks_start": middle([sample.tasks for sample in first]),
         "tasks_end": middle([sample.tasks for sample in last]),
         "lag_p99_ms": round(percentile([sample.lag_p99_ms for sample in measured], 0.5), 1),

@@ -34,6 +34,7 @@ def test_every_pod_of_a_short_soak_is_bound_and_deleted(short_soak: dict[str, An
     assert short_soak["unbound"] == 0
     assert short_soak["rss_start_mb"] > 50
     assert short_soak["tasks_start"] > 5
+    assert short_soak["blocks_end"] > 100_000
     assert short_soak["fds_start"] > 10
     assert short_soak["samples"] >= 5
 

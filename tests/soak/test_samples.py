@@ -8,7 +8,7 @@ from tests.soak.samples import MEGABYTE, Sample, fit_slope, percentile, read_sam
 
 
 def make_sample(seconds: float, rss_mb: float = 100, fds: int = 30, tasks: int = 20, lag_ms: float = 1) -> Sample:
-    return Sample(seconds, int(rss_mb * MEGABYTE), fds, tasks, lag_ms, 2 * lag_ms)
+    return Sample(seconds, int(rss_mb * MEGABYTE), fds, tasks, 1_000 * tasks, lag_ms, 2 * lag_ms)
 
 
 @pytest.mark.parametrize(
@@ -56,10 +56,11 @@ def test_a_short_run_has_a_shorter_warm_up() -> None:
         summarize([make_sample(5)], 60)
 
 
-def test_descriptors_and_tasks_are_medians_of_five_samples() -> None:
+def test_descriptors_tasks_and_blocks_are_medians_of_five_samples() -> None:
     fds = [30, 31, 90, 30, 32, 10, 40, 41, 99, 42, 42]
     line = summarize([make_sample(10 + index, fds=value, tasks=value + 1) for index, value in enumerate(fds)], 60)
     assert [line[name] for name in ("fds_start", "fds_end", "tasks_start", "tasks_end")] == [31, 42, 32, 43]
+    assert (line["blocks_start"], line["blocks_end"]) == (32_000, 43_000)
 
 
 def test_the_lag_is_the_median_percentile_and_the_overall_maximum() -> None:
@@ -70,12 +71,14 @@ def test_the_lag_is_the_median_percentile_and_the_overall_maximum() -> None:
 
 @pytest.mark.skipif(not os.path.exists("/proc/self/fd"), reason="the size of a process is read from /proc")  # noqa: PTH110
 def test_a_sample_has_the_sizes_of_the_process() -> None:
-    before = read_sample(os.getpid(), 1.5, {"tasks": 3, "lag_p99_ms": 0.5, "lag_max_ms": 0.7})
+    probe = {"tasks": 3, "allocated_blocks": 7_000, "lag_p99_ms": 0.5, "lag_max_ms": 0.7}
+    before = read_sample(os.getpid(), 1.5, probe)
     descriptors = [os.open(os.devnull, os.O_RDONLY) for _ in range(5)]
     ballast = bytearray(b"x") * (64 * MEGABYTE)
-    after = read_sample(os.getpid(), 2.5, {"tasks": 3, "lag_p99_ms": 0.5, "lag_max_ms": 0.7})
+    after = read_sample(os.getpid(), 2.5, probe)
     for descriptor in descriptors:
         os.close(descriptor)
     assert after.file_descriptors - before.file_descriptors == 5
+    assert after.allocated_blocks == 7_000
     assert after.rss_bytes - before.rss_bytes > 0.9 * len(ballast)
     assert (before.seconds, before.tasks, before.lag_p99_ms, before.lag_max_ms) == (1.5, 3, 0.5, 0.7)
