@@ -5,7 +5,7 @@ node. Only changed nodes are evaluated again. Cached and fresh results are equal
 Only results of plugins that implement `CacheableFilter` or `CacheableScore` are cached.
 """
 
-from collections.abc import Callable, Hashable, Iterable
+from collections.abc import Callable, Hashable, Iterable, Mapping
 from dataclasses import dataclass, field
 from itertools import islice
 from random import Random
@@ -150,6 +150,31 @@ class ResultTable:
                 node_log_position=node_log_position, pod_log_position=pod_log_position if self.depends_on_pods else None
             )
         return None if stale_rows is None or len(stale_rows) * 2 > self.node_count + 2 else stale_rows
+
+    def update(self, pod: Any, snapshot: Snapshot, states: Mapping[str, Any], runner: PluginRunner) -> bool:
+        """Evaluate the stale nodes again; return False if all nodes are stale.
+
+        Raises:
+            PluginError: a plugin failed. The table is unchanged.
+        """
+        rows = self.find_stale_rows(snapshot)
+        if rows is None:
+            return False
+        if len(rows):
+            self._evaluate(rows, pod, snapshot.view(rows), states, runner)
+        self.mark_current(snapshot)
+        return True
+
+    def _evaluate(
+        self, rows: IntArray, pod: Any, view: NodeView, states: Mapping[str, Any], runner: PluginRunner
+    ) -> None:
+        """Run the plugins on the nodes of *rows*, which are those of *view*, and write the results.
+
+        Raises:
+            NotImplementedError: the class of the table does not define this method.
+            PluginError: a plugin failed. The table is unchanged.
+        """
+        raise NotImplementedError
 
     def _find_rows_stale_since_branch(self, snapshot: Snapshot) -> IntArray | None:
         """Return the rows to evaluate again for *snapshot*, which has another history; None: all rows."""

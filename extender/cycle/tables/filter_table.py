@@ -44,29 +44,15 @@ class FilterTable(ResultTable):
         self._plugins = plugins
         rejected = np.zeros((len(plugins), size), dtype=np.bool_)
         self.columns = {plugin.name: FilterColumn(row) for plugin, row in zip(plugins, rejected, strict=True)}
-        self._write(slice(None), pod, snapshot.view(), states, runner)
+        self._evaluate(slice(None), pod, snapshot.view(), states, runner)
 
-    def _write(
+    def _evaluate(
         self, rows: IntArray | slice, pod: PodInfo, view: NodeView, states: Mapping[str, Any], runner: PluginRunner
     ) -> None:
         """Evaluate the nodes of *rows*, which are those of *view*."""
         rejections = [runner.filter(plugin, pod, view, states.get(plugin.name)) for plugin in self._plugins]
         for column, rejections_by_plugin in zip(self.columns.values(), rejections, strict=True):
             column.write(rows, rejections_by_plugin)
-
-    def update(self, pod: PodInfo, snapshot: Snapshot, states: Mapping[str, Any], runner: PluginRunner) -> bool:
-        """Evaluate the stale nodes again; return False if all nodes are stale.
-
-        Raises:
-            PluginError: a plugin failed. The table is unchanged.
-        """
-        rows = self.find_stale_rows(snapshot)
-        if rows is None:
-            return False
-        if len(rows):
-            self._write(rows, pod, snapshot.view(rows), states, runner)
-        self.mark_current(snapshot)
-        return True
 
 
 class FilterTables:

@@ -116,23 +116,14 @@ class ScoreTable(ResultTable):
         depends_on = (entry.plugin.score_depends_on for entry in plugins)  # type: ignore[attr-defined]
         super().__init__(depends_on, snapshot, self.raw.nbytes * (1 if self.normalized is self.raw else 2))
 
-    def update(self, pod: PodInfo, snapshot: Snapshot, states: Mapping[str, Any], runner: PluginRunner) -> bool:
-        """Score the stale nodes again; return False if all nodes are stale.
-
-        Raises:
-            PluginError: a plugin failed. The table is unchanged.
-        """
-        rows = self.find_stale_rows(snapshot)
-        if rows is None:
-            return False
-        if len(rows):
-            view = snapshot.view(rows)
-            scores = [runner.score(entry.plugin, pod, view, states.get(entry.plugin.name)) for entry in self.plugins]
-            for number, raw in enumerate(scores):
-                self._write(number, rows, raw)
-            self._finish_write(rows)
-        self.mark_current(snapshot)
-        return True
+    def _evaluate(
+        self, rows: IntArray, pod: PodInfo, view: NodeView, states: Mapping[str, Any], runner: PluginRunner
+    ) -> None:
+        """Score the nodes of *rows*, which are those of *view*."""
+        scores = [runner.score(entry.plugin, pod, view, states.get(entry.plugin.name)) for entry in self.plugins]
+        for number, raw in enumerate(scores):
+            self._write(number, rows, raw)
+        self._finish_write(rows)
 
     def _write(self, number: int, rows: IntArray, raw: IntArray) -> None:
         """Write the *raw* scores of *rows* by the plugin with this *number*."""
