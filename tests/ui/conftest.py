@@ -14,13 +14,17 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Browser, BrowserContext, ConsoleMessage, Page, sync_playwright
+from playwright.sync_api import Browser, BrowserContext, ConsoleMessage, Page, expect, sync_playwright
 
 ROOT = Path(__file__).parents[2]
 DEMO = "docs/examples/demo/cluster.yaml"
 PROGRAMS = ("chromium", "chromium-browser", "google-chrome")
 
 OpenPage = Callable[..., Page]
+
+# The default is 5 s. On a busy machine a live page waits longer than that for its next document: making documents may
+# take 1% of the time (LiveFeed).
+expect.set_options(timeout=20_000)
 
 
 @pytest.fixture(scope="module")

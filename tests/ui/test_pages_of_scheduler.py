@@ -121,6 +121,19 @@ def test_the_queue_is_shown_and_updated(open_page: OpenPage, scheduler: LiveSche
     assert page.evaluate("performance.getEntriesByType('navigation').length") == 1
 
 
+# All streams get the same documents. When this one has two with the name, that of the page has the first at least.
+SECOND_DOCUMENT_WITH = """(name) => new Promise((resolve) => {
+    let count = 0;
+    const events = new EventSource("/ui/events/decisions");
+    events.onmessage = (event) => {
+        if (event.data.includes(name) && ++count === 2) {
+            events.close();
+            resolve();
+        }
+    };
+})"""
+
+
 def test_a_paused_page_is_not_updated(open_page: OpenPage, scheduler: LiveScheduler) -> None:
     page = open_page("decisions", **READER_OPTIONS)
     expect(page.locator("#connection")).to_have_text("Live.")
@@ -131,6 +144,23 @@ def test_a_paused_page_is_not_updated(open_page: OpenPage, scheduler: LiveSchedu
     expect(page.get_by_role("link", name="default/unseen")).to_have_count(0)
     page.get_by_role("button", name="Continue").click()
     expect(page.get_by_role("link", name="default/unseen")).to_have_count(1)
+
+
+def test_a_continued_page_shows_the_newest_document_without_waiting_for_the_next(
+    open_page: OpenPage, scheduler: LiveScheduler
+) -> None:
+    page = open_page("decisions", **READER_OPTIONS)
+    expect(page.locator("#connection")).to_have_text("Live.")
+    page.get_by_role("button", name="Pause").click()
+    scheduler.create(make_pod("meanwhile"))
+    page.evaluate(SECOND_DOCUMENT_WITH, "default/meanwhile")
+    assert (
+        page.evaluate("""() => {
+        document.getElementById("pause").click();
+        return [...document.links].filter((link) => link.textContent === "default/meanwhile").length;
+    }""")
+        == 1
+    )
 
 
 def test_decisions_are_shown_with_their_node_and_time(open_page: OpenPage, scheduler: LiveScheduler) -> None:

@@ -5,6 +5,7 @@ const button = document.getElementById("pause");
 const connection = document.getElementById("connection");
 
 let paused = false;
+let received = null; // the newest document, also while the page is paused
 
 function makeContent({ text, kind }) {
   if (!kind) return document.createTextNode(text);
@@ -45,8 +46,9 @@ function setStatus(text) {
 
 const events = new EventSource(`${PREFIX}/events/${location.pathname.split("/").pop()}`);
 events.addEventListener("message", (event) => {
+  received = event.data;
   if (paused) return;
-  show(JSON.parse(event.data));
+  show(JSON.parse(received));
   setStatus("Live.");
   document.documentElement.dataset.live = "true";
 });
@@ -59,4 +61,5 @@ button.addEventListener("click", () => {
   paused = !paused;
   button.textContent = paused ? "Continue" : "Pause";
   setStatus(paused ? "Paused." : "Live.");
+  if (!paused && received) show(JSON.parse(received)); // the next one may come later
 });
