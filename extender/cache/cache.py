@@ -220,21 +220,11 @@ class Cache:
         self._assign(self._assigned.get(uid), assigned_pod)
 
     def _assign(self, old_pod: AssignedPodInfo | None, new_pod: AssignedPodInfo) -> None:
-        tables = self._get_writable_tables()
         self._assigned[new_pod.uid] = new_pod
-        if old_pod is not None:
-            counts_unchanged = (
-                old_pod.signature is new_pod.signature
-                and old_pod.node_name == new_pod.node_name
-                and old_pod.terminating == new_pod.terminating
-            )
-            if counts_unchanged:
-                tables.pods_by_node.get_writable(new_pod.node_name, dict)[new_pod.uid] = new_pod
-                tables.pod_groups.add_assigned(new_pod)
-                return
-            tables.replace_pod(old_pod, new_pod)
-            return
-        tables.add_pod(new_pod)
+        if old_pod is None:
+            self._get_writable_tables().add_pod(new_pod)
+        else:
+            self._get_writable_tables().replace_pod(old_pod, new_pod)
 
     def _add_pending_group_member(self, pod: Pod) -> None:
         if get_pod_group_key(pod) is not None:

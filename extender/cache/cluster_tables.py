@@ -203,7 +203,8 @@ class ClusterTables:
     def replace_pod(self, old_pod: AssignedPodInfo, new_pod: AssignedPodInfo) -> None:
         """Replace a pod by its new state.
 
-        The binding of a pod copies labels of the node to the pod, so most replacements change only labels.
+        Most replacements change only the labels, because the binding of a pod copies labels of the node to the pod, or
+        nothing that is counted, such as the status.
 
         Raises:
             KeyError: *old_pod* is not on its node.
@@ -211,13 +212,17 @@ class ClusterTables:
         Source: plugin/pkg/admission/podtopologylabels/admission.go, Plugin.Admit (1.36).
         """
         row = self.nodes.row_by_name.get(new_pod.node_name)
-        if row is None or old_pod.node_name != new_pod.node_name or not _differ_only_in_labels(old_pod, new_pod):
+        counts_change = old_pod.signature is not new_pod.signature or old_pod.terminating != new_pod.terminating
+        only_labels_change = row is not None and _differ_only_in_labels(old_pod, new_pod)
+        if old_pod.node_name != new_pod.node_name or (counts_change and not only_labels_change):
             self.remove_pod(old_pod)
             self.add_pod(new_pod)
             return
         self.pods_by_node.get_writable(new_pod.node_name, dict)[new_pod.uid] = new_pod
         self.pod_groups.remove(old_pod.pod)
         self.pod_groups.add_assigned(new_pod)
+        if row is None or not counts_change:
+            return
         for pod, sign in ((old_pod, -1), (new_pod, 1)):
             self.selector_counts.add_or_remove(
                 pod.signature.pod_labels, row, self.nodes, terminating=pod.terminating, sign=sign
