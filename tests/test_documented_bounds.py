@@ -111,8 +111,8 @@ FIGURES: Final[dict[str, dict[str, tuple[Any, Any]]]] = {
     },
     "Pod signatures that no pod has": {"64 MiB": (pod_signature._MAX_RECENT_BYTES, 64 * MIB)},
     "Labels of pods that are gone: in counts of pods; with the affinity terms that match them": {
-        "4,096": (selector_counts._MAX_UNUSED_LISTS, 4096),
-        "4,096 each": (affinity_terms._MAX_CACHED_LABELS, 4096),
+        "256": (selector_counts._MAX_UNUSED_LISTS, 256),
+        "4,096": (affinity_terms._MAX_CACHED_LABELS, 4096),
     },
     "Logs of changed nodes and pods": {"131,072": (change_log._BLOCK_SIZE * change_log._MAX_BLOCKS, 131_072)},
     "Attempts that pages show": {

@@ -94,10 +94,12 @@ class AffinityTermTable:
 
         Do not modify the counts.
         """
+        if not self._counts:
+            return ()
         terms = self._terms_by_pod_labels.get(pod_labels)
         if terms is None:
             if len(self._terms_by_pod_labels) >= _MAX_CACHED_LABELS:
-                self._terms_by_pod_labels.clear()
+                del self._terms_by_pod_labels[next(iter(self._terms_by_pod_labels))]
             labels = dict(pod_labels.labels)
             namespace_labels = self.namespace_labels.get(pod_labels.namespace, {})
             terms = self._terms_by_pod_labels[pod_labels] = tuple(

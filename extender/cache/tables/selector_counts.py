@@ -19,8 +19,11 @@ from extender.cache.tables.symbols import PodLabels
 _MAX_MATCHERS = 2048
 """Above this number of matchers, the least recently used half is evicted."""
 
-_MAX_UNUSED_LISTS = 4096
-"""Limit of the lists of matchers for labels that no pod has. Later pods may have the same labels."""
+_MAX_UNUSED_LISTS = 256
+"""Limit of the lists of matchers for labels that no pod has. Later pods may have the same labels.
+
+A higher limit makes memory grow and shrink: with labels unique to each Job, 4,096 lists with their labels took 3 MB.
+"""
 
 _PodCountsByRow = dict[int, tuple[int, int]]
 """By node row, the numbers of pods and of terminating pods with the same namespace and labels.
@@ -37,6 +40,7 @@ class SelectorCountTable:
         "_matchers_by_pod_labels",
         "_owner_token",
         "_row_counts_by_pod_labels",
+        "_unused_labels",
         "_use_counter",
         "namespace_labels",
     )
@@ -45,6 +49,7 @@ class SelectorCountTable:
         self._owner_token = OwnerToken()
         self._counts: dict[PodMatcher, NodeCounts] = {}
         self._matchers_by_pod_labels: dict[PodLabels, list[PodMatcher]] = {}
+        self._unused_labels: dict[PodLabels, None] = {}  # labels with a list that no pod has, in order of removal
         self._row_counts_by_pod_labels: CopyOnWriteDict[PodLabels, _PodCountsByRow] = CopyOnWriteDict(dict)
         self._use_counter = 0
         self.namespace_labels: dict[str, dict[str, str]] = {}
@@ -56,6 +61,7 @@ class SelectorCountTable:
         child._matchers_by_pod_labels = {
             pod_labels: list(matchers) for pod_labels, matchers in self._matchers_by_pod_labels.items()
         }
+        child._unused_labels = dict(self._unused_labels)
         child._row_counts_by_pod_labels = self._row_counts_by_pod_labels.fork()
         child._use_counter = self._use_counter
         child.namespace_labels = self.namespace_labels
@@ -66,6 +72,8 @@ class SelectorCountTable:
     ) -> None:
         """Add a pod with the labels *pod_labels* to *row* (*sign* 1) or remove it (-1)."""
         counts_by_row = self._row_counts_by_pod_labels.get_writable(pod_labels, dict)
+        if not counts_by_row:
+            self._unused_labels.pop(pod_labels, None)
         pod_count, terminating_count = counts_by_row.get(row, (0, 0))
         if pod_count + sign:
             counts_by_row[row] = pod_count + sign, terminating_count + sign * terminating
@@ -73,7 +81,7 @@ class SelectorCountTable:
             del counts_by_row[row]
             if not counts_by_row:
                 self._row_counts_by_pod_labels.remove(pod_labels)
-                self._remove_unused_matcher_lists()
+                self._unused_labels[pod_labels] = None
         matchers = self._matchers_by_pod_labels.get(pod_labels)
         if matchers is None:
             matchers = [matcher for matcher in self._counts if self._matches_labels(matcher, pod_labels)]
@@ -81,6 +89,8 @@ class SelectorCountTable:
         for matcher in matchers:
             if not (terminating and matcher.ignore_terminating_pods):
                 self._get_writable_counts(matcher).add(row, sign, nodes)
+        if len(self._unused_labels) > _MAX_UNUSED_LISTS:
+            self._remove_unused_list(next(iter(self._unused_labels)))
 
     def _matches_labels(self, matcher: PodMatcher, pod_labels: PodLabels) -> bool:
         return matcher.matches(
@@ -120,15 +130,14 @@ class SelectorCountTable:
                 total += count
             if pod_labels in self._matchers_by_pod_labels:
                 self._matchers_by_pod_labels[pod_labels].append(matcher)
-        # The loop skips labels that no pod has, so their lists lack the new matcher.
-        self._remove_unused_matcher_lists(max_unused=0)
+        for pod_labels in list(self._unused_labels):  # the loop above skips them, so their lists lack the new matcher
+            self._remove_unused_list(pod_labels)
         return NodeCounts(row_counts, self._owner_token, total=total)
 
-    def _remove_unused_matcher_lists(self, max_unused: int = _MAX_UNUSED_LISTS) -> None:
-        """Remove the lists of labels that no pod has, if there are more than *max_unused*."""
-        if len(self._matchers_by_pod_labels) - len(self._row_counts_by_pod_labels) > max_unused:
-            for unused_labels in self._matchers_by_pod_labels.keys() - set(self._row_counts_by_pod_labels):
-                del self._matchers_by_pod_labels[unused_labels]
+    def _remove_unused_list(self, pod_labels: PodLabels) -> None:
+        """Remove the list of matchers for labels that no pod has."""
+        del self._unused_labels[pod_labels]
+        self._matchers_by_pod_labels.pop(pod_labels, None)
 
     def _evict(self) -> None:
         matchers_by_last_use = sorted(self._counts, key=lambda matcher: self._counts[matcher].last_used)

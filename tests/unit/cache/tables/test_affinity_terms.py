@@ -6,6 +6,7 @@ from extender.cache.cache import Cache
 from extender.cache.hypothesis import Hypothesis
 from extender.cache.snapshot import Snapshot
 from extender.cache.tables.affinity_terms import AffinityTermTable
+from extender.cache.tables.node_table import NodeTable
 from extender.cache.tables.symbols import PodLabels, Symbols
 from tests.build import make_cluster, make_node, make_pod
 
@@ -48,11 +49,22 @@ def test_a_term_without_pods_is_not_in_use() -> None:
 
 def test_labels_for_which_the_matching_terms_are_cached_are_limited() -> None:
     symbols, table, live = Symbols(), AffinityTermTable(), WeakSet[PodLabels]()
+    pod = two_pods().snapshot().make_pod_info(make_pod("of-another-namespace", namespace="other", spec=ANTI_AFFINITY))
+    table.add_or_remove(pod.signature.pod_affinity_terms.all_terms, 0, NodeTable(symbols))
     for number in range(20_000):
         labels = symbols.intern_pod_labels("default", {"job": f"job-{number}"})
         live.add(labels)
         assert table.find_matching_terms(labels) == ()
-    assert len(live) <= 4096 + 1
+    assert 4096 <= len(live) <= 4096 + 1
+
+
+def test_no_labels_are_cached_while_no_pod_has_a_term() -> None:
+    symbols, table, live = Symbols(), AffinityTermTable(), WeakSet[PodLabels]()
+    for number in range(10):
+        labels = symbols.intern_pod_labels("default", {"job": f"job-{number}"})
+        live.add(labels)
+        assert table.find_matching_terms(labels) == ()
+    assert len(live) == 1  # the local variable
 
 
 def test_removing_a_pod_from_a_hypothesis_leaves_the_snapshot_unchanged() -> None:
