@@ -12,6 +12,7 @@ the median ratios to kube-scheduler in the same turn. The schedulers:
 - `best`: the same with `extender serve --filter-answer=best`
 - `handed`: as `best`, but kube-scheduler does not run InterPodAffinity, PodTopologySpread and its Score plugins
 - `full`: as `handed`, and kube-scheduler sends all nodes
+- `echo-called`, `echo-best`, `echo-handed`: the same calls to an extender that decides nothing (`tests/bench/echo.py`)
 """
 
 import argparse
@@ -36,7 +37,7 @@ from tests.controlplane.control_plane import ControlPlane
 from tests.controlplane.process import Process, free_ports
 from tests.controlplane.programs import make_extender_command
 
-SCHEDULERS = ("ours", "kube", "called", "best", "handed", "full")
+SCHEDULERS = ("ours", "kube", "called", "best", "handed", "full", "echo-called", "echo-best", "echo-handed")
 HANDED_OVER = yaml.safe_load(
     (Path(__file__).resolve().parents[2] / "scheduler-config" / "handed-over.yaml").read_text()
 )["profiles"]
@@ -52,22 +53,39 @@ def start(plane: ControlPlane, scheduler_name: str) -> tuple[Process, list[Proce
     if scheduler_name == "kube":
         kube = plane.start_kube_scheduler(configuration)
         return kube, [kube]
-    port = free_ports(1)[0]
-    serve = make_extender_command("serve", f"--kubeconfig={plane.write_kubeconfig()}", f"--port={port}")
-    if scheduler_name != "called":
-        serve.append("--filter-answer=best")
-    if scheduler_name in ("handed", "full"):
+    way = scheduler_name.removeprefix("echo-")
+    if way in ("handed", "full"):
         configuration["profiles"] = HANDED_OVER
-    if scheduler_name == "full":
+    if way == "full":
         configuration["percentageOfNodesToScore"] = 100
-    extender_process = plane.start_program(serve, "extender")
-    extender_process.wait_for_output("the cache of the extender is synced", 60)
+    port = free_ports(1)[0]
+    extender_process = (_start_extender if way == scheduler_name else _start_echo)(plane, way, port)
     extender = {
         "urlPrefix": f"http://127.0.0.1:{port}", "filterVerb": "filter", "prioritizeVerb": "prioritize", "weight": 1,
         "nodeCacheCapable": True,
     }  # fmt: skip
     kube = plane.start_kube_scheduler({**configuration, "extenders": [extender]})
     return kube, [kube, extender_process]
+
+
+def _start_extender(plane: ControlPlane, way: str, port: int) -> Process:
+    """Start `extender serve`, and wait until it has read the cluster."""
+    command = make_extender_command("serve", f"--kubeconfig={plane.write_kubeconfig()}", f"--port={port}")
+    if way != "called":
+        command.append("--filter-answer=best")
+    process = plane.start_program(command, "extender")
+    process.wait_for_output("the cache of the extender is synced", 60)
+    return process
+
+
+def _start_echo(plane: ControlPlane, way: str, port: int) -> Process:
+    """Start the extender that decides nothing."""
+    command = [sys.executable, str(Path(__file__).with_name("echo.py")), f"--port={port}"]
+    if way != "called":
+        command.append("--one")
+    process = plane.start_program(command, "echo")
+    process.wait_for_output("the echo is ready", 60)
+    return process
 
 
 async def drain(
