@@ -109,7 +109,7 @@ FIGURES: Final[dict[str, dict[str, tuple[Any, Any]]]] = {
         "64 MiB": (DecisionLog().max_bytes, 64 * MIB),
         "8 decisions": (DecisionLog().max_per_pod, 8),
     },
-    "Pod signatures that no pod has": {"64 MiB": (pod_signature._MAX_RECENT_BYTES, 64 * MIB)},
+    "Pod signatures that no pod has": {"16 MiB": (pod_signature._MAX_RECENT_BYTES, 16 * MIB)},
     "Labels of pods that are gone: in counts of pods; with the affinity terms that match them": {
         "256": (selector_counts._MAX_UNUSED_LISTS, 256),
         "4,096": (affinity_terms._MAX_CACHED_LABELS, 4096),

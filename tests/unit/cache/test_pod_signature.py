@@ -121,7 +121,7 @@ def make_pod_with_labels(number: int, labels: int) -> Pod:
     return make_pod("a", labels={f"key-{at}": f"value-{number}-{at}" for at in range(labels)})
 
 
-@pytest.mark.parametrize(("labels", "retained"), [(1, 10_800), (100, 1_411)], ids=["small pods", "large pods"])
+@pytest.mark.parametrize(("labels", "retained"), [(1, 2_700), (100, 353)], ids=["small pods", "large pods"])
 def test_signatures_without_pods_are_retained_up_to_a_number_of_bytes(labels: int, retained: int) -> None:
     signatures = SignatureCache(Symbols())
     references = [ref(signatures.get_signature(make_pod_with_labels(number, labels))) for number in range(12_000)]
