@@ -15,7 +15,7 @@ import extender
 ROOT = Path(__file__).resolve().parents[1]
 WORKFLOWS = sorted((ROOT / ".github" / "workflows").glob("*.yml"))
 MAKE_LINE = re.compile(
-    r"(?m)^\s*(?:[A-Z_]+=\S+ )*(?:nice -n \d+ )?make(?: PYTHON=\S+)?((?: [a-z-]+)+)(?: (?:>|\|\|).*)?$"
+    r"(?m)^\s*(?:[A-Z_]+=\S+ )*(?:nice -n \d+ )?make(?: PYTHON=\S+)?((?: [a-z-]+)+)(?: (?:\d?>|\|\|).*)?$"
 )
 """A line that runs targets of the Makefile, with an optional redirection or alternative command."""
 
