@@ -9,7 +9,7 @@ so all scores are 0. It reads only the form of request that kube-scheduler sends
 import argparse
 import asyncio
 import re
-from typing import Final
+from typing import Final, cast
 
 import uvloop
 
@@ -44,8 +44,7 @@ class _EchoProtocol(asyncio.Protocol):
         self._transport: asyncio.WriteTransport
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        assert isinstance(transport, asyncio.WriteTransport)
-        self._transport = transport
+        self._transport = cast("asyncio.WriteTransport", transport)  # uvloop's is no instance of this class
 
     def data_received(self, data: bytes) -> None:
         self._received += data
