@@ -217,14 +217,11 @@ class Cache:
             self.nominate(pod, "")
         self._assumed.pop(uid)
         assigned_pod = make_assigned_pod_info(pod, self._tables.signatures.get_signature(pod), pod.spec.node_name)
-        self._assign(self._assigned.get(uid), assigned_pod)
-
-    def _assign(self, old_pod: AssignedPodInfo | None, new_pod: AssignedPodInfo) -> None:
-        self._assigned[new_pod.uid] = new_pod
+        old_pod, self._assigned[uid] = self._assigned.get(uid), assigned_pod
         if old_pod is None:
-            self._get_writable_tables().add_pod(new_pod)
+            self._get_writable_tables().add_pod(assigned_pod)
         else:
-            self._get_writable_tables().replace_pod(old_pod, new_pod)
+            self._get_writable_tables().replace_pod(old_pod, assigned_pod)
 
     def _add_pending_group_member(self, pod: Pod) -> None:
         if get_pod_group_key(pod) is not None:

@@ -213,8 +213,9 @@ class ClusterTables:
         """
         row = self.nodes.row_by_name.get(new_pod.node_name)
         counts_change = old_pod.signature is not new_pod.signature or old_pod.terminating != new_pod.terminating
-        only_labels_change = row is not None and _differ_only_in_labels(old_pod, new_pod)
-        if old_pod.node_name != new_pod.node_name or (counts_change and not only_labels_change):
+        if old_pod.node_name != new_pod.node_name or (
+            counts_change and (row is None or not _differ_only_in_labels(old_pod, new_pod))
+        ):
             self.remove_pod(old_pod)
             self.add_pod(new_pod)
             return
