@@ -3,7 +3,7 @@
 import select
 import socket
 from collections.abc import Iterator
-from time import perf_counter, process_time
+from time import perf_counter
 
 import pytest
 
@@ -12,8 +12,8 @@ from extender.extender_api.routes import new_app
 from tests.unit.extender_api.http_harness import TIMEOUT, make_service, send_request, serve_in_thread
 from tests.unit.extender_api.test_bind import FakeApiServer, make_bind_verb
 
-MAX_CPU_SECONDS = 2.0
-"""CPU time of this process, client and server, for a rejection; usually it takes milliseconds."""
+AT_ONCE = 2.0
+"""Seconds for a rejection on a busy machine; usually it takes milliseconds."""
 
 VERBS = ["/filter", "/prioritize", "/preempt", "/bind"]
 GOOD = b'{"Pod":{"metadata":{"name":"web"}},"NodeNames":["n1"]}'
@@ -56,9 +56,9 @@ def port() -> Iterator[int]:
 @pytest.mark.parametrize("path", VERBS)
 @pytest.mark.parametrize("body", BODIES.values(), ids=BODIES)
 def test_a_malformed_body_is_rejected_at_once_in_one_line(port: int, path: str, body: bytes) -> None:
-    start_time = process_time()
+    start_time = perf_counter()
     status, text = send_request(port, "POST", path, body)
-    assert process_time() - start_time < MAX_CPU_SECONDS
+    assert perf_counter() - start_time < AT_ONCE
     assert status == 400
     assert text.count("\n") == 1
     assert len(text) < 300
@@ -72,7 +72,7 @@ def test_a_big_body_is_rejected_while_it_is_being_sent(port: int, path: str, len
     """300 MB; most of them are never sent."""
     chunk = b"10000\r\n" + bytes(1 << 16) + b"\r\n" if length_header.startswith(b"T") else bytes(1 << 16)
     sent = 0
-    start_time = process_time()
+    start_time = perf_counter()
     with socket.create_connection(("127.0.0.1", port), TIMEOUT) as connection:
         connection.sendall(
             b"POST "
@@ -85,7 +85,7 @@ def test_a_big_body_is_rejected_while_it_is_being_sent(port: int, path: str, len
             connection.sendall(chunk)
             sent += len(chunk)
         assert connection.recv(100).startswith(b"HTTP/1.1 413 ")
-    assert process_time() - start_time < MAX_CPU_SECONDS
+    assert perf_counter() - start_time < AT_ONCE
     assert sent < 4 * MAX_NAMES_BYTES  # what the sockets hold is sent too before the answer can be seen
 
 
