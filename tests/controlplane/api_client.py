@@ -116,6 +116,10 @@ class ApiClient:
         """Return the list of a kind in all namespaces, as JSON."""
         return self.call("GET", ALL_RESOURCES[kind].list_path)
 
+    def get_resource_version(self, kind: str) -> str:
+        """Return the current resource version of the list of a kind."""
+        return str(json.loads(self.list(kind))["metadata"]["resourceVersion"])
+
     def delete(self, obj: Mapping[str, Any]) -> None:
         """Delete an object without grace period and without finalizers; do nothing if it does not exist."""
         path = ALL_RESOURCES[obj["kind"]].object_path(obj)
@@ -141,6 +145,7 @@ class ApiClient:
         is_met: Callable[[Mapping[str, JsonObject]], bool],
         description: str,
         seconds: float = _WAIT_TIMEOUT,
+        since: str = "",
     ) -> dict[str, JsonObject]:
         """Wait until a condition on the objects of a kind is met, with a list and a watch.
 
@@ -149,6 +154,8 @@ class ApiClient:
             is_met: takes all objects by `object_key`.
             description: names the condition in the error.
             seconds: the timeout.
+            since: a resource version at which there was no object; the condition may have been met since then and not
+                be met any more. Empty: it is met now or later.
 
         Returns:
             The objects that meet the condition, by key.
@@ -157,19 +164,24 @@ class ApiClient:
             WaitTimeoutError: the condition was not met in time.
         """
         deadline = monotonic() + seconds
+        objects: dict[str, JsonObject] = {}
         while monotonic() < deadline:  # a server that restarts ends its watches
-            listed = json.loads(self.list(kind))
-            objects = {object_key(item): {"kind": kind, **item} for item in listed["items"]}
-            if is_met(objects):
-                return objects
-            for change, obj in self._watch(kind, listed["metadata"]["resourceVersion"], deadline, description):
+            if not since:
+                listed = json.loads(self.list(kind))
+                objects = {object_key(item): {"kind": kind, **item} for item in listed["items"]}
+                if is_met(objects):
+                    return objects
+            version, since = since or listed["metadata"]["resourceVersion"], ""
+            for change, obj in self._watch(kind, version, deadline, description):
                 if change == "DELETED":
                     objects.pop(object_key(obj), None)
                 else:
                     objects[object_key(obj)] = obj
                 if is_met(objects):
                     return objects
-        raise WaitTimeoutError(f"{description} did not happen within {seconds:.0f} s")
+        error = WaitTimeoutError(f"{description} did not happen within {seconds:.0f} s")
+        error.add_note(str({name: obj.get("status") for name, obj in objects.items()})[:2000])
+        raise error
 
     def _watch(self, kind: str, since: str, deadline: float, what: str) -> Iterator[tuple[str, JsonObject]]:
         remaining = max(deadline - monotonic(), 0.1)
