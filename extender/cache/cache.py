@@ -8,7 +8,7 @@ Scheduler.updatePodInSchedulingQueue, Scheduler.handleAssumedPodDeletion, Schedu
 (1.36).
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Hashable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import TypeVar
 
@@ -164,11 +164,14 @@ class Cache:
         nominations = self._tables.nominated_pods.items()
         return next((node for node, pod_infos in nominations if any(pod_info.uid == uid for pod_info in pod_infos)), "")
 
-    def deduplicate(self, obj: PodOrNode) -> PodOrNode:
-        """Return a pod or node equal to *obj*. It shares equal parts with earlier objects, to save memory."""
+    def deduplicate(self, obj: PodOrNode) -> tuple[PodOrNode, Hashable]:
+        """Return a pod or node equal to *obj* that shares equal parts with earlier objects, and the owner of the parts.
+
+        Later pods share the same parts only while their owner is in memory: an assigned pod or the caller holds it.
+        """
         if isinstance(obj, Pod):
             return self._tables.signatures.deduplicate(obj)
-        return self._tables.nodes.deduplicate(obj)
+        return self._tables.nodes.deduplicate(obj), None
 
     # -- writing
 

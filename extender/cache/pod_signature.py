@@ -32,8 +32,7 @@ from extender.cache.tables.volume_uses import VolumeUses, collect_volume_uses
 _MAX_RECENT_BYTES = 16 << 20
 """Limit of the memory of recently used signatures, in bytes. It is enough for 1,180 signatures with keys of 500 bytes.
 
-A recently used signature stays in memory even if no pod has it. The decoded pods of a list share their parts through
-these signatures. A list is sorted by namespace and name, so pods of one workload are near each other.
+A recently used signature stays in memory even if no pod has it, because the next pod often has it.
 """
 
 
@@ -227,11 +226,11 @@ class SignatureCache:
             signature = self._signatures[key] = PodSignature(pod, self.symbols, self._options, self._spec_classes)
         return signature
 
-    def deduplicate(self, pod: Pod) -> Pod:
-        """Return a pod equal to *pod* that shares parts with the earlier pods of its signature, to save memory."""
+    def deduplicate(self, pod: Pod) -> tuple[Pod, PodSignature]:
+        """Return a pod equal to *pod* that shares parts with the earlier pods of its signature, and the signature."""
         signature = self.get_signature(pod)
         representative, meta, status = signature.representative_pod, pod.metadata, pod.status
-        return replace(
+        shared_pod = replace(
             pod,
             metadata=replace(
                 meta,
@@ -246,3 +245,4 @@ class SignatureCache:
                 init_container_statuses=representative.status.init_container_statuses,
             ),
         )
+        return shared_pod, signature

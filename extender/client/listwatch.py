@@ -1,7 +1,7 @@
 """List the objects of a kind, decoded directly to our types. A list is complete or fails."""
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Hashable
 from dataclasses import dataclass, replace
 from functools import cache
 from typing import Any, Final, Generic, TypeVar
@@ -53,7 +53,8 @@ class ListWatch(Generic[T]):
         namespace: the namespace of the objects; empty: all namespaces.
         field_selector, label_selector: selectors in the API's syntax; empty: all objects.
         on_raw: the callback for each existing object and its raw JSON; None is faster.
-        deduplicate: the function that returns an equal object with shared parts; None: objects stay as decoded.
+        deduplicate: the function that returns an equal object with shared parts, and the owner of these parts; later
+            objects share them while the owner is in memory. None: objects stay as decoded.
         heartbeat_detector: the detector of node heartbeats, which the watch yields as bookmarks; None: all events are
             decoded.
     """
@@ -64,7 +65,7 @@ class ListWatch(Generic[T]):
     field_selector: str = ""
     label_selector: str = ""
     on_raw: Callable[[T, bytes], None] | None = None
-    deduplicate: Callable[[T], T] | None = None
+    deduplicate: Callable[[T], tuple[T, Hashable]] | None = None
     heartbeat_detector: HeartbeatDetector | None = None
 
     def make_request(self, timeout: float, **query: str) -> Request:
@@ -139,6 +140,7 @@ async def list_all(transport: Transport, list_watch: ListWatch[T]) -> ObjectList
 
 async def _list_pages(transport: Transport, list_watch: ListWatch[T], limit: int) -> ObjectList[T]:
     items: dict[str, T] = {}
+    owners: set[Hashable] = set()  # of the parts that objects of this list share
     unreadable_count = 0
     page_check = _PageCheck(list_watch.kind.__name__)
 
@@ -158,8 +160,12 @@ async def _list_pages(transport: Transport, list_watch: ListWatch[T], limit: int
                 next_page = fetch_page(list_meta.continue_)
                 await asyncio.sleep(0)  # the next request is sent now, and served while this page is decoded
             page_items, page_unreadable_count = _decode_page(body, list_watch)
-            for item in page_items if list_watch.deduplicate is None else map(list_watch.deduplicate, page_items):
-                items[get_object_key(item)] = item
+            for item in page_items:
+                shared_item = item
+                if list_watch.deduplicate is not None:
+                    shared_item, owner = list_watch.deduplicate(item)
+                    owners.add(owner)
+                items[get_object_key(item)] = shared_item
             unreadable_count += page_unreadable_count
             page_check.check_object_count(len(items) + unreadable_count, previous_count)
             if not list_meta.continue_:

@@ -192,7 +192,7 @@ def _decode_event(line: bytes, list_watch: ListWatch[T]) -> WatchEvent[T]:
 
 
 def _make_event(event_type: EventType, item: T, list_watch: ListWatch[T]) -> WatchEvent[T]:
-    shared_item = item if list_watch.deduplicate is None else list_watch.deduplicate(item)
+    shared_item = item if list_watch.deduplicate is None else list_watch.deduplicate(item)[0]
     return WatchEvent(event_type, item.metadata.resource_version, get_object_key(item), shared_item)
 
 

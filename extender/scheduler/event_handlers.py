@@ -5,7 +5,7 @@ Scheduler.handleAssumedPodDeletion; pkg/scheduler/framework/events.go, NodeSched
 PodSchedulingPropertiesChange (1.36).
 """
 
-from collections.abc import Collection
+from collections.abc import Collection, Hashable
 from typing import Protocol
 
 from extender.api.coscheduling import set_scheduling_group
@@ -123,8 +123,8 @@ class ClusterEventDispatcher:
         self._release, self._coscheduling = gates.release, gates.coscheduling
         self._resize_preemption = "InPlacePodVerticalScalingSchedulerPreemption" in gates
 
-    def deduplicate(self, obj: PodOrNode) -> PodOrNode:
-        """Return a pod or node equal to *obj* that shares equal parts with cached objects, to save memory.
+    def deduplicate(self, obj: PodOrNode) -> tuple[PodOrNode, Hashable]:
+        """Return a pod or node equal to *obj* that shares equal parts with earlier objects, and the owner of the parts.
 
         With the groups of the coscheduling plugin, a pod also gets the group that its label names.
         """

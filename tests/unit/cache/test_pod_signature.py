@@ -109,9 +109,10 @@ def test_the_controller_is_the_owner_reference_marked_as_controller() -> None:
 def test_deduplicated_pods_are_equal_and_share_the_parts_of_their_template() -> None:
     cache = Cache()
     first, second = (decode(POD % (name, name, node), Pod) for name, node in ((b"a", b"one"), (b"b", b"two")))
-    first_copy, second_copy = cache.deduplicate(first), cache.deduplicate(second)
+    (first_copy, first_owner), (second_copy, second_owner) = map(cache.deduplicate, (first, second))
     assert (first_copy, second_copy) == (first, second)
     assert (second_copy.metadata.name, second_copy.spec.node_name) == ("b", "two")
+    assert second_owner is first_owner
     assert second_copy.spec.containers is first_copy.spec.containers
     assert second_copy.metadata.labels is first_copy.metadata.labels
     assert second_copy.status.container_statuses is first_copy.status.container_statuses
@@ -146,7 +147,7 @@ def test_a_member_of_a_group_keeps_its_group() -> None:
     signatures = SignatureCache(Symbols())
     signatures.get_signature(make_pod("a"))
     member = make_pod("b", node="n1", spec={"schedulingGroup": {"podGroupName": "gang"}})
-    assert signatures.deduplicate(member) == member
+    assert signatures.deduplicate(member)[0] == member
     assigned_pod = make_assigned_pod_info(member, signatures.get_signature(member), "n1")
     assert assigned_pod.signature.spec.scheduling_group is None
     assert assigned_pod.pod_with_node_name == member

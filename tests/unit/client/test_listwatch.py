@@ -8,6 +8,8 @@ import pytest
 
 from extender.api.kinds.node import Node
 from extender.api.kinds.pod import Pod
+from extender.cache.pod_signature import SignatureCache
+from extender.cache.tables.symbols import Symbols
 from extender.client.errors import InvalidResponseError
 from extender.client.listwatch import ListWatch, ObjectList, list_all
 from extender.client.rest_mapping import ENDPOINTS
@@ -68,6 +70,21 @@ def test_the_next_page_is_requested_before_the_last_one_is_decoded() -> None:
     list_watch = replace(POD_LIST_WATCH, on_raw=lambda pod, _: order.append(f"read {pod.metadata.name}"))
     run(list_all(cast("Transport", RecordingTransport()), list_watch))
     assert order == ["request the first", "request t1", "read a", "read b"]
+
+
+def test_pods_of_a_list_share_their_parts_even_if_many_other_pods_are_between_them() -> None:
+    """The cache itself retains 353 such signatures without pods."""
+    templates = [{f"key-{at}": f"value-{template}-{at}" for at in range(100)} for template in range(500)]
+    pages = []
+    for copy, token in (("a", "t1"), ("b", "")):
+        pods = [make_pod(f"{copy}-{number}", 1) for number in range(500)]
+        for pod, labels in zip(pods, templates, strict=True):
+            pod["metadata"]["labels"] = labels
+        pages.append(list_reply(5, *pods, more=token))
+    found, _ = list_pods(*pages, list_watch=replace(POD_LIST_WATCH, deduplicate=SignatureCache(Symbols()).deduplicate))
+    found_labels = [pod.metadata.labels for pod in found.items.values()]
+    assert found_labels == templates * 2
+    assert all(first is second for first, second in zip(found_labels[:500], found_labels[500:], strict=True))
 
 
 def test_selectors_go_with_every_page() -> None:

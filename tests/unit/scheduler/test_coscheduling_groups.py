@@ -45,7 +45,7 @@ def create_members(harness: SchedulerHarness, names: str, priority: int = 5, gro
     """Create pods as the watch delivers them."""
     labels, spec = {POD_GROUP_LABEL: group}, {"priority": priority}
     watched_pods = [
-        harness.dispatcher.deduplicate(make_pod(name, labels=labels, spec=spec, requests={"cpu": "1"}))
+        harness.dispatcher.deduplicate(make_pod(name, labels=labels, spec=spec, requests={"cpu": "1"}))[0]
         for name in names
     ]
     pods = [pod for pod in watched_pods if isinstance(pod, Pod)]
@@ -142,7 +142,7 @@ def test_a_pod_with_another_label_leaves_its_group() -> None:
     harness.dispatcher.on_add(make_group(2))
     pod, other_pod = create_members(harness, "ab")
     labels = {POD_GROUP_LABEL: "other"}
-    moved_pod = harness.dispatcher.deduplicate(replace(pod, metadata=replace(pod.metadata, labels=labels)))
+    moved_pod, _ = harness.dispatcher.deduplicate(replace(pod, metadata=replace(pod.metadata, labels=labels)))
     assert isinstance(moved_pod, Pod)
     harness.api.pods[pod.key] = moved_pod
     harness.dispatcher.on_update(pod, moved_pod)

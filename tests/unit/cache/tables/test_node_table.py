@@ -20,7 +20,7 @@ def make_node(name: str = "one", version: str = "1", **status: object) -> Node:
 
 def test_deduplicated_nodes_are_equal_and_share_their_images() -> None:
     cache = Cache()
-    one, two = cache.deduplicate(make_node("one")), cache.deduplicate(make_node("two"))
+    (one, _), (two, _) = map(cache.deduplicate, map(make_node, ("one", "two")))
     assert (one, two) == (make_node("one"), make_node("two"))
     assert all(image is other for image, other in zip(one.status.images, two.status.images, strict=True))
 
