@@ -1,10 +1,12 @@
 """Start-up time and scheduling latency on a real control plane.
 
     python tests/bench/latency.py [startup|latency ...] [--nodes 5000] [--pods 50000] [--measure 300]
+        [--by ours] [--workload basic] [--runs 1]
 
 `startup` is the time from the start of `extender schedule` until it is ready, with the given number of pods on the
 nodes and with compiled modules, as after an installation. `latency` is the time from the watch event of a new pod to
-the one of its node, one pod after another, on an otherwise idle cluster. Prints one JSON line per case.
+the one of its node, one pod after another, on an otherwise idle cluster; `--by` names the schedulers of
+`tests/bench/drain.py` that are measured in turn. Prints one JSON line per case, scheduler and turn.
 """
 
 import argparse
@@ -26,12 +28,16 @@ import msgspec
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
 from tests.bench.arguments import check_names
+from tests.bench.drain import SCHEDULERS
+from tests.bench.drain import start as start_scheduler
 from tests.bench.harness import POD_PATHS, BulkClient, cpu_seconds, open_bulk_client, peak_mb, run_control_plane
-from tests.bench.workloads import pod_body
+from tests.bench.workloads import SPECS, pod_body
 from tests.controlplane.control_plane import ControlPlane
 from tests.controlplane.process import Process
 
 CASES = ("startup", "latency")
+WARM_UP = 20
+"""Pods before the measured ones: the first pod waits for the start of the scheduler."""
 
 
 def running_pod(number: int, nodes: int) -> dict[str, Any]:
@@ -93,14 +99,17 @@ async def watch_pods(client: BulkClient) -> AsyncIterator[asyncio.Queue[tuple[fl
     task.cancel()
 
 
-async def measure_latency(plane: ControlPlane, client: BulkClient, args: argparse.Namespace) -> None:
-    """Measure the latency of pods one after another."""
-    process = start(plane)
-    await asyncio.to_thread(process.wait_for_output, "is synced", 300)
+async def measure_latency(
+    plane: ControlPlane, client: BulkClient, scheduler_name: str, args: argparse.Namespace
+) -> dict[str, Any]:
+    """Measure the latency of pods one after another, on nodes without other pods."""
+    await client.delete_all()
+    await client.create_nodes(args.nodes)
+    _, processes = start_scheduler(plane, scheduler_name)
     times: list[float] = []
     async with watch_pods(client) as events:
-        for number in range(args.measure):
-            await client.call("POST", POD_PATHS["measure"], pod_body("basic", number, "measure", "measure"))
+        for number in range(WARM_UP + args.measure):
+            await client.call("POST", POD_PATHS["measure"], pod_body(args.workload, number, "measure", "measure"))
             added = math.nan
             while True:
                 event_time, name, bound = await asyncio.wait_for(events.get(), 60)
@@ -109,23 +118,26 @@ async def measure_latency(plane: ControlPlane, client: BulkClient, args: argpars
                 if name == f"measure-{number}" and math.isnan(added):
                     added = event_time
             times.append((event_time - added) * 1000)
-    line = {
-        "benchmark": "latency", "case": "latency", "nodes": args.nodes, "pods": len(times),
-        "p50_ms": round(median(times), 2), "p99_ms": round(quantiles(times, n=100, method="inclusive")[98], 2),
+    for process in processes:
+        plane.stop_program(process)
+    measured = times[WARM_UP:]
+    return {
+        "benchmark": "latency", "case": "latency", "by": scheduler_name, "workload": args.workload,
+        "nodes": args.nodes, "pods": len(measured), "p50_ms": round(median(measured), 2),
+        "p99_ms": round(quantiles(measured, n=100, method="inclusive")[98], 2),
     }  # fmt: skip
-    print(json.dumps(line), flush=True)
-    plane.stop_program(process)
 
 
 async def measure(args: argparse.Namespace) -> None:
     """Run the cases on a control plane."""
     with run_control_plane() as plane, compile_modules(plane):
         async with open_bulk_client(plane) as client:
-            await client.delete_all()
-            await client.create_nodes(args.nodes)
-            if "latency" in args.cases:
-                await measure_latency(plane, client, args)
+            turns = [scheduler_name for _ in range(args.runs) for scheduler_name in args.by]
+            for scheduler_name in turns if "latency" in args.cases else ():
+                print(json.dumps(await measure_latency(plane, client, scheduler_name, args)), flush=True)
             if "startup" in args.cases:
+                await client.delete_all()
+                await client.create_nodes(args.nodes)
                 await client.create(POD_PATHS["init"], (running_pod(number, args.nodes) for number in range(args.pods)))
                 await measure_startup(plane, args)
 
@@ -137,7 +149,11 @@ def main() -> None:
     parser.add_argument("--nodes", type=int, default=5000)
     parser.add_argument("--pods", type=int, default=50_000)
     parser.add_argument("--measure", type=int, default=300, help="pods whose latency is measured (300)")
+    parser.add_argument("--by", type=lambda text: text.split(","), default=["ours"], help=",".join(SCHEDULERS))
+    parser.add_argument("--workload", choices=SPECS, default="basic", help="the pods whose latency is measured (basic)")
+    parser.add_argument("--runs", type=int, default=1, help="turns of the schedulers (1)")
     args = parser.parse_args()
+    check_names(parser, "scheduler", args.by, SCHEDULERS)
     args.cases = check_names(parser, "case", args.cases, CASES) or CASES
     asyncio.run(measure(args))
 
