@@ -8,6 +8,7 @@
 import json
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from itertools import product
 from pathlib import Path
 from statistics import median
 from typing import Any
@@ -28,6 +29,13 @@ WORKLOADS = {
     "prefaffinity": "preferred affinity", "prefantiaffinity": "preferred anti-affinity",
     "spread": "hard spread", "prefspread": "soft spread",
 }  # fmt: skip
+WAYS = {
+    "called": "kube-scheduler with the extender, filter and prioritize",
+    "best": "kube-scheduler with the extender, best node",
+    "handed": "kube-scheduler with the extender, handed over",
+    "echo-best": "kube-scheduler with an extender that decides nothing, one node",
+    "echo-handed": "kube-scheduler with an extender that decides nothing, handed over",
+}
 EXTENDER_COLOR, KUBE_SCHEDULER_COLOR, TEXT_COLOR = (
     "#3f51b5",
     "#9e9e9e",
@@ -41,7 +49,8 @@ class Measurements:
     def __init__(self, lines: Sequence[Mapping[str, Any]]) -> None:
         groups: dict[tuple[Any, ...], list[Mapping[str, Any]]] = defaultdict(list)
         for line in lines:
-            groups[tuple(line.get(label) for label in LABELS)].append(line)
+            # summaries of other schedulers are of other turns, with other numbers of pods
+            groups[*(line.get(label) for label in LABELS), "ours_ratio" in line].append(line)
         self._groups = [group for group in groups.values() if group]
 
     def groups(self, **labels: Any) -> Iterator[list[Mapping[str, Any]]]:
@@ -93,20 +102,16 @@ def table_rows(found: Measurements) -> Iterator[tuple[str, str, str, str]]:
                 format_number(yardstick) if yardstick else "",
             )
 
-    for nodes in (5000, 50_000):
-        for name, words in WORKLOADS.items():
-            yield from row(
-                f"core, {nodes:,} nodes: {words}", "pods_per_s", "pods/s", benchmark="core", workload=name, nodes=nodes
-            )
+    for nodes, (name, words) in product((5000, 50_000), WORKLOADS.items()):
+        yield from row(
+            f"core, {nodes:,} nodes: {words}", "pods_per_s", "pods/s", benchmark="core", workload=name, nodes=nodes
+        )
     for name, words in WORKLOADS.items():
         labels = {"benchmark": "drain-summary", "workload": name}
         yield from row(f"drain: {words}, ratio to kube-scheduler", "ours_ratio", "", **labels)
-    yield from row(
-        "drain: plain, kube-scheduler with the extender, ratio to kube-scheduler alone",
-        "called_ratio",
-        "",
-        benchmark="drain-summary",
-    )
+    for (way, way_words), (name, words) in product(WAYS.items(), WORKLOADS.items()):
+        labels = {"benchmark": "drain-summary", "workload": name}
+        yield from row(f"drain: {words}, {way_words}, ratio to kube-scheduler alone", f"{way}_ratio", "", **labels)
     yield from row(
         "drain: plain, peak memory of extender schedule",
         "peak_rss_mb",
