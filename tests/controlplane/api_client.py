@@ -165,13 +165,14 @@ class ApiClient:
         """
         deadline = monotonic() + seconds
         objects: dict[str, JsonObject] = {}
-        while monotonic() < deadline:  # a server that restarts ends its watches
-            if not since:
+        version = since
+        while monotonic() < deadline:
+            if not version:
                 listed = json.loads(self.list(kind))
                 objects = {object_key(item): {"kind": kind, **item} for item in listed["items"]}
                 if is_met(objects):
                     return objects
-            version, since = since or listed["metadata"]["resourceVersion"], ""
+                version = listed["metadata"]["resourceVersion"]
             for change, obj in self._watch(kind, version, deadline, description):
                 if change == "DELETED":
                     objects.pop(object_key(obj), None)
@@ -179,6 +180,7 @@ class ApiClient:
                     objects[object_key(obj)] = obj
                 if is_met(objects):
                     return objects
+            version = ""  # a server that restarts ends its watches
         error = WaitTimeoutError(f"{description} did not happen within {seconds:.0f} s")
         error.add_note(str({name: obj.get("status") for name, obj in objects.items()})[:2000])
         raise error
