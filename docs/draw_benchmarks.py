@@ -157,6 +157,8 @@ def table_rows(found: Measurements) -> Iterator[tuple[str, str, str, str]]:
             "ms",
             benchmark="latency",
             case="latency",
+            workload="basic",
+            by="ours",
         )
     yield from row(
         "start-up until ready, 50,000 pods on a real API server", "seconds", "s", benchmark="latency", case="startup"

@@ -28,12 +28,10 @@ import msgspec
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
 from tests.bench.arguments import check_names
-from tests.bench.drain import SCHEDULERS
-from tests.bench.drain import start as start_scheduler
+from tests.bench.drain import SCHEDULERS, start
 from tests.bench.harness import POD_PATHS, BulkClient, cpu_seconds, open_bulk_client, peak_mb, run_control_plane
 from tests.bench.workloads import SPECS, pod_body
 from tests.controlplane.control_plane import ControlPlane
-from tests.controlplane.process import Process
 
 CASES = ("startup", "latency")
 WARM_UP = 20
@@ -46,16 +44,10 @@ def running_pod(number: int, nodes: int) -> dict[str, Any]:
     return {**body, "spec": {**body["spec"], "nodeName": f"node-{number % nodes}"}}
 
 
-def start(plane: ControlPlane) -> Process:
-    """Start `extender schedule`."""
-    connection = {"kubeconfig": str(plane.write_kubeconfig("system:kube-scheduler")), "qps": 5000, "burst": 5000}
-    return plane.start_extender({"clientConnection": connection})
-
-
 async def measure_startup(plane: ControlPlane, args: argparse.Namespace) -> None:
     """Measure the start of the scheduler until its informers have synced."""
     started = time.perf_counter()
-    process = start(plane)
+    process, _ = start(plane, "ours")
     while "is synced" not in process.output():
         await asyncio.to_thread(process.pause, 0.02)
         if time.perf_counter() - started > 300:
@@ -75,7 +67,7 @@ def compile_modules(plane: ControlPlane) -> Iterator[None]:
     with tempfile.TemporaryDirectory(prefix="bench-") as folder:
         os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
         os.environ["PYTHONPYCACHEPREFIX"] = folder
-        first = start(plane)
+        first, _ = start(plane, "ours")
         first.wait_for_output("is synced", 300)
         plane.stop_program(first)
         yield
@@ -105,7 +97,7 @@ async def measure_latency(
     """Measure the latency of pods one after another, on nodes without other pods."""
     await client.delete_all()
     await client.create_nodes(args.nodes)
-    _, processes = start_scheduler(plane, scheduler_name)
+    _, processes = start(plane, scheduler_name)
     times: list[float] = []
     async with watch_pods(client) as events:
         for number in range(WARM_UP + args.measure):
