@@ -1,5 +1,6 @@
 """Run a coroutine that does not wait for I/O, or a generator, to its end."""
 
+import asyncio
 from collections.abc import Coroutine, Generator
 from typing import Any, TypeVar
 
@@ -7,13 +8,8 @@ T = TypeVar("T")
 
 
 def run_now(coroutine: Coroutine[Any, Any, T]) -> T:
-    """Run *coroutine* to its end and return its result. It may await only `asyncio.sleep(0)`."""
-    while True:
-        try:
-            coroutine.send(None)
-        except StopIteration as end:
-            result: T = end.value
-            return result
+    """Run *coroutine* to its end and return its result. It may not wait for I/O or time."""
+    return asyncio.run(coroutine)
 
 
 def run_steps(steps: Generator[Any, None, T]) -> T:

@@ -17,8 +17,8 @@ from extender.client import event_broadcaster, events, extender_transport, listw
 from extender.client.auth import exec_plugin
 from extender.config import documents
 from extender.dra.cel import costs, environment, regex, size_estimate
+from extender.event_loop import cooperative_iteration, turn_budget
 from extender.extender_api import (
-    cooperative_iteration,
     failed_nodes,
     json_parts,
     node_names,
@@ -29,7 +29,7 @@ from extender.extender_api.best_node import assumptions
 from extender.extender_api.body_reader import BodyReader
 from extender.extender_api.decision_log import DecisionLog
 from extender.preemption import extender_victims
-from extender.scheduler import attempt_history
+from extender.scheduler import api_writer, attempt_history
 from extender.serving import http_protocol, http_server
 from tests.doc_pages import DOCS, ROOT
 
@@ -99,6 +99,10 @@ FIGURES: Final[dict[str, dict[str, tuple[Any, Any]]]] = {
     "Time before other tasks run, in loops over nodes or victims": {
         "10 milliseconds": (cooperative_iteration.MAX_BLOCKING_SECONDS, 0.01)
     },
+    "Time in one turn of the event loop after which no further step begins": {
+        "4 milliseconds": (turn_budget.TURN_SECONDS, 0.004)
+    },
+    "Calls of the API server in progress while pods are scheduled": {"64": (api_writer.MAX_CALLS_IN_FLIGHT, 64)},
     "Caches of decoded requests: pods; nodes; lists of names": {
         "16 MiB": (_CACHES.pods._max_bytes, 16 * MIB),
         "256 MiB": (_CACHES.nodes._max_bytes, 256 * MIB),

@@ -3,7 +3,7 @@
 import asyncio
 import contextlib
 import logging
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Final
@@ -321,7 +321,7 @@ def _make_extender_service(
     informers: Informers,
     telemetry: _VerbTelemetry,
     bind_api: LiveBindApi,
-    render_metrics_page: Callable[[], bytes],
+    render_metrics_page: Callable[[], Iterator[bytes]],
 ) -> ExtenderService:
     """Return the verbs for a live cluster."""
 

@@ -101,12 +101,14 @@ class StandaloneScheduler:
         self.identity = f"{socket.gethostname()}_{uuid4()}"
         self.elector = self._make_elector()
         leadership: Leadership = self.elector or AlwaysLeader()
-        self._api_writer = ApiWriter(Writer(self.transport), leadership, release=setup.gates.release)
+        self._wake_event = asyncio.Event()
+        self._api_writer = ApiWriter(
+            Writer(self.transport), leadership, release=setup.gates.release, on_capacity=self._wake_event.set
+        )
         self.cache = Cache(setup.gates)
         self.runtimes = {name: make_runtime(metrics.make_profile_observer(name)) for name in setup.profiles}
         self.queue = self._make_queue(metrics, max_in_unschedulable_pods_seconds)
         self.broadcasters = {name: self._make_broadcaster(name) for name in setup.profiles}
-        self._wake_event = asyncio.Event()
         self.context = self._make_context(leadership, metrics)
         self.scheduler = Scheduler(self.context)
         event_handler = TimedEventHandler(self.scheduler, metrics.observe_event_handling, setup.gates.release)
@@ -147,6 +149,7 @@ class StandaloneScheduler:
             clock=self._clock,
             rng=self._rng,
             wake=self._wake_event.set,
+            has_api_capacity=self._api_writer.has_capacity,
             nominate_before_binding="NominatedNodeNameForExpectation" in self.setup.gates,
             node_sampler=NodeSampler(
                 has_extenders=any(config.filter_verb or config.prioritize_verb for config in extender_configs)

@@ -3,7 +3,7 @@
 import logging
 import platform
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
@@ -72,7 +72,7 @@ def make_scheduler_diagnostics_app(
         key = f"{namespace}/{name}"
         return render_explain_page(key, scheduler.cache, scheduler.context.profiles, as_json=as_json)
 
-    def render_metrics() -> bytes:
+    def render_metrics() -> Iterator[bytes]:
         if scheduler.elector is not None:
             telemetry.metrics.set_leading(leading=scheduler.elector.election.leading)
         return telemetry.metrics.render()

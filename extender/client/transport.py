@@ -32,6 +32,7 @@ from extender.client.errors import (
 )
 from extender.client.rate_limit import Jitter, make_token_bucket, parse_retry_after
 from extender.config.model import ClientConnection
+from extender.event_loop.turn_budget import wait_for_turn
 
 JSON: Final = "application/json"
 MERGE_PATCH: Final = "application/merge-patch+json"
@@ -203,6 +204,7 @@ class Transport:
             )
             try:
                 async with self._concurrency:
+                    await wait_for_turn()
                     _check_allowed(request)
                     code, headers, body = await self._send_once(request, active_config, attempt)
             except UnreachableError as error:
@@ -247,6 +249,7 @@ class Transport:
     ) -> tuple[int, Mapping[str, str], bytes]:
         timeout = aiohttp.ClientTimeout(total=request.timeout, sock_connect=min(CONNECT_TIMEOUT, request.timeout))
         async with self._open_response(request, active_config, timeout, attempt) as response:
+            await wait_for_turn()
             body = await read_body(response, request.max_response_bytes)
             attempt.response_bytes = len(body)
             return response.status, response.headers, body

@@ -16,9 +16,9 @@ from starlette.requests import ClientDisconnect
 from starlette.types import Receive, Scope, Send
 
 from extender.api.extender_v1 import FilterResult
+from extender.event_loop.cooperative_iteration import iterate_cooperatively, let_other_tasks_run
 from extender.extender_api import access_log
 from extender.extender_api.body_reader import BodyReader, get_header
-from extender.extender_api.cooperative_iteration import iterate_cooperatively, let_other_tasks_run
 from extender.extender_api.host_priorities import HostPriorities
 from extender.extender_api.limiter import RequestLimiter
 from extender.extender_api.node_names import NodeNames

@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 from types import TracebackType
 from typing import Final
 
+from extender.event_loop.turn_budget import wait_for_turn
 from extender.extender_api.request_limits import RequestError
 
 SERVICE_UNAVAILABLE: Final = 503
@@ -55,9 +56,13 @@ class RequestLimiter:
         """
         await self._acquire()
         try:
-            if time.monotonic() < self._last_end_time + _IDLE_SECONDS:
+            now = time.monotonic()
+            if now < self._last_end_time + _IDLE_SECONDS:
                 for _ in range(_LOOP_ITERATIONS):
                     await asyncio.sleep(0)
+                    if time.monotonic() > now + _IDLE_SECONDS:
+                        break  # other tasks use the loop too
+            await wait_for_turn()
         except BaseException:
             self._semaphore.release()
             raise

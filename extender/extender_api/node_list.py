@@ -8,7 +8,7 @@ import msgspec
 
 from extender.api.kinds.node import Node
 from extender.basics.byte_lru import ByteLRU
-from extender.extender_api.cooperative_iteration import iterate_cooperatively, let_other_tasks_run
+from extender.event_loop.cooperative_iteration import iterate_cooperatively, let_other_tasks_run
 from extender.extender_api.json_parts import (
     BodyForm,
     CutBody,

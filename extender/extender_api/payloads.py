@@ -25,7 +25,7 @@ from extender.api.kinds.pod import Pod, PodSpec
 from extender.api.label_syntax import validate_subdomain
 from extender.api.matching import selector_from_label_selector
 from extender.basics.byte_lru import ByteLRU
-from extender.extender_api.cooperative_iteration import iterate_cooperatively, let_other_tasks_run
+from extender.event_loop.cooperative_iteration import iterate_cooperatively, let_other_tasks_run
 from extender.extender_api.json_parts import (
     MAX_VALUES_WITH_NULL,
     BodyForm,

@@ -10,7 +10,7 @@ from extender.cache.hypothesis import Hypothesis
 from extender.cache.snapshot import Snapshot
 from extender.cache.tables.arrays import BoolArray, IntArray, make_mask
 from extender.cycle.plugin_runtime import PluginRuntime
-from extender.extender_api.cooperative_iteration import iterate_cooperatively, let_other_tasks_run
+from extender.event_loop.cooperative_iteration import iterate_cooperatively, let_other_tasks_run
 from extender.extender_api.node_list import NodeList
 from extender.extender_api.node_names import NodeNames, NodeRows
 from extender.extender_api.request_limits import RequestError, check_resource_names

@@ -1,7 +1,7 @@
 """The FastAPI application of the extender and its routes."""
 
 import re
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Mapping
 from dataclasses import asdict, dataclass, field
 from functools import partial
 from typing import Any
@@ -13,6 +13,7 @@ from starlette.routing import Route
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from extender import __version__
+from extender.event_loop.cooperative_iteration import iterate_in_turns
 from extender.extender_api.bind import BindVerb
 from extender.extender_api.body_reader import WHOLE_NODES_PATTERN, WHOLE_PODS_PATTERN, BodyReader
 from extender.extender_api.endpoint import Decoder, VerbEndpoint
@@ -45,7 +46,7 @@ class ExtenderService:
         verbs: serves filter, prioritize and preempt. A reload may replace it and `bind_verb` between two requests.
         health: health checks.
         request_metrics: the metrics of requests to verbs.
-        render_metrics: returns the page `/metrics`.
+        render_metrics: returns the page `/metrics` in parts.
         bind_verb: serves bind; None: bind is not served.
         body_reader: reads bodies within limits.
         decision_limiter: limits concurrent decisions.
@@ -58,7 +59,7 @@ class ExtenderService:
     verbs: Verbs
     health: Health
     request_metrics: VerbMetrics
-    render_metrics: Callable[[], bytes]
+    render_metrics: Callable[[], Iterable[bytes]]
     bind_verb: BindVerb | None = None
     body_reader: BodyReader = field(default_factory=BodyReader)
     decision_limiter: RequestLimiter = field(default_factory=RequestLimiter)
@@ -122,7 +123,8 @@ def new_app(service: ExtenderService) -> FastAPI:
     openapi = make_text_operation("Metrics in the text format of Prometheus.")
 
     async def metrics() -> Response:
-        return Response(service.render_metrics(), media_type="text/plain; version=0.0.4; charset=utf-8")
+        page = b"".join([part async for part in iterate_in_turns(service.render_metrics())])
+        return Response(page, media_type="text/plain; version=0.0.4; charset=utf-8")
 
     app.add_api_route("/metrics", metrics, openapi_extra=openapi, response_class=PlainTextResponse)
     if service.explain is not None:

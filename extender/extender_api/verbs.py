@@ -23,9 +23,9 @@ from extender.cycle.plugin_runtime import PluginRuntime
 from extender.cycle.pre_enqueue import run_pre_enqueue_plugins
 from extender.cycle.pre_filter import PreFilterRun
 from extender.cycle.score import Ranking, prioritize_nodes
+from extender.event_loop.cooperative_iteration import iterate_cooperatively, let_other_tasks_run
 from extender.extender_api.best_node.assumptions import Assumptions
 from extender.extender_api.best_node.choice import NodeChoice, choose_node
-from extender.extender_api.cooperative_iteration import iterate_cooperatively, let_other_tasks_run
 from extender.extender_api.decision_log import DecisionLog
 from extender.extender_api.failed_nodes import FEASIBLE, NodeReasons, reasons_from_diagnosis, reasons_from_status
 from extender.extender_api.host_priorities import HostPriorities

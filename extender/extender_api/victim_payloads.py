@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 
 from extender.api.extender_v1 import MetaPod, MetaVictims
-from extender.extender_api.cooperative_iteration import iterate_cooperatively
+from extender.event_loop.cooperative_iteration import iterate_cooperatively
 from extender.preemption.extender_victims import ReviewedVictims
 
 

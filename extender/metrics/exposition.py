@@ -1,16 +1,20 @@
 """Make a registry with the metrics of the Python process, and render a registry in the Prometheus text format."""
 
 import re
+from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import Final
 
 from prometheus_client import (
     CollectorRegistry,
     GCCollector,
+    Metric,
     PlatformCollector,
     ProcessCollector,
     disable_created_metrics,
     generate_latest,
 )
+from prometheus_client.registry import Collector
 
 from extender.metrics.process_collector import LinuxProcessCollector
 
@@ -31,6 +35,18 @@ def make_registry() -> CollectorRegistry:
     return registry
 
 
-def render_metrics(registry: CollectorRegistry) -> bytes:
-    """Render all metrics in the Prometheus text format, with names and bucket bounds as Go's client writes them."""
-    return _COUNTERS_WITHOUT_TOTAL.sub(rb"\1", _INTEGER_BOUND.sub(rb'\1"', generate_latest(registry)))
+def render_metrics(registry: CollectorRegistry) -> Iterator[bytes]:
+    """Yield each metric in the Prometheus text format, with names and bucket bounds as Go's client writes them."""
+    for metric in registry.collect():
+        text = generate_latest(_SingleMetric(metric))
+        yield _COUNTERS_WITHOUT_TOTAL.sub(rb"\1", _INTEGER_BOUND.sub(rb'\1"', text))
+
+
+@dataclass(frozen=True, slots=True)
+class _SingleMetric(Collector):
+    """Lets `generate_latest` render one metric."""
+
+    metric: Metric
+
+    def collect(self) -> Iterator[Metric]:
+        yield self.metric

@@ -3,6 +3,7 @@
 Source: cmd/kube-scheduler/app/server.go, installMetricHandler (1.36).
 """
 
+from collections.abc import Iterator
 from typing import Final
 
 from prometheus_client import CollectorRegistry, Gauge
@@ -30,8 +31,8 @@ class HealthMetrics:
         self._families.set_gauge("kubernetes_healthcheck", name, endpoint, value=float(healthy))
         self._families.increment("kubernetes_healthchecks_total", name, endpoint, "success" if healthy else "error")
 
-    def render(self) -> bytes:
-        """Return the page."""
+    def render(self) -> Iterator[bytes]:
+        """Return the parts of the page."""
         return render_metrics(self._registry)
 
     def reset(self) -> None:

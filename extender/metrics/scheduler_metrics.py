@@ -6,7 +6,7 @@ Source: pkg/scheduler/metrics/metrics.go, InitMetrics (1.36).
 """
 
 from collections import Counter
-from collections.abc import Callable, Collection, Container, Mapping
+from collections.abc import Callable, Collection, Container, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Final
 
@@ -288,11 +288,11 @@ class SchedulerMetrics(ClientMetrics):
         self._build_info, self._gauge_sources = build_info, gauge_sources
         self._families.increment("rest_client_transport_create_calls_total", "miss", by=gauge_sources.session_count)
 
-    def render(self) -> bytes:
-        """Return the current page."""
+    def render(self) -> Iterator[bytes]:
+        """Yield the parts of the current page."""
         self._set_gauges()
         self._set_build_info()
-        return render_metrics(self.registry)
+        yield from render_metrics(self.registry)
 
     def reset(self) -> None:
         """Reset all labelled counts. Source: cmd/kube-scheduler/app/server.go, installMetricHandler (1.36)."""

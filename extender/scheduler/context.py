@@ -42,6 +42,8 @@ class SchedulerContext:
         wake: the function that wakes the scheduling loop. It is called when the queue may have a pod, or a waiting pod
             may have been allowed or rejected.
         nominate_before_binding: whether pods are nominated before binding (gate NominatedNodeNameForExpectation).
+        has_api_capacity: the function that returns whether further calls of the API server may start. While it returns
+            false, no pod is scheduled; `wake` is called when it returns true again.
         sleep: the function that waits for a number of seconds.
         node_sampler: the node sampler, with the start index of searches that stop early.
         extenders: the HTTP extenders in configured order.
@@ -69,6 +71,7 @@ class SchedulerContext:
     rng: Random
     wake: Callable[[], None]
     nominate_before_binding: bool = True
+    has_api_capacity: Callable[[], bool] = lambda: True
     sleep: Callable[[float], Awaitable[None]] = asyncio.sleep
     node_sampler: NodeSampler = field(default_factory=NodeSampler)
     extenders: Sequence[HttpExtender] = ()

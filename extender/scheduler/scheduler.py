@@ -14,6 +14,7 @@ from extender.cycle import binding_cycle
 from extender.cycle.decision import ScheduleFailure, ScheduleResult
 from extender.cycle.pre_filter import find_size_error
 from extender.cycle.scheduling_cycle import schedule_pod
+from extender.event_loop.turn_budget import wait_for_turn
 from extender.framework.events import ActionType, ClusterEvent, EventResource, make_pod_event
 from extender.framework.profiles import Profile
 from extender.framework.status import Code, Status
@@ -65,13 +66,17 @@ class Scheduler:
         """Schedule pods until *stop_event* is set; *wake_event* is set when there may be work."""
         while not stop_event.is_set():
             self.run_periodic_tasks()
-            while not stop_event.is_set() and self._context.leadership.may_act() and await self.schedule_one():
+            while not stop_event.is_set() and self._may_schedule() and await self.schedule_one():
                 await asyncio.sleep(0)  # lets watches, bindings and probes run
+                await wait_for_turn()
             wake_event.clear()
             try:
                 await asyncio.wait_for(wake_event.wait(), FLUSH_BACKOFF_SECONDS)
             except TimeoutError:
                 continue
+
+    def _may_schedule(self) -> bool:
+        return self._context.leadership.may_act() and self._context.has_api_capacity()
 
     def run_periodic_tasks(self) -> None:
         """Flush backoffQ and the unschedulable pods if due, and resume pods whose Permit is decided."""

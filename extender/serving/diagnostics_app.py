@@ -7,9 +7,8 @@ Source: apiserver/pkg/server/healthz/healthz.go, InstallPathHandlerWithHealthyFu
 Run, installMetricHandler, newEndpointsHandler; component-base/configz/configz.go, InstallHandler (1.36).
 """
 
-import asyncio
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Final
 
@@ -17,6 +16,7 @@ import msgspec
 from fastapi import FastAPI, Request, Response
 from starlette.responses import PlainTextResponse, StreamingResponse
 
+from extender.event_loop.cooperative_iteration import iterate_in_turns
 from extender.serving.auth_middleware import make_failure_status
 from extender.serving.error_handlers import EXCEPTION_HANDLERS, make_text_response
 from extender.serving.health import Health
@@ -50,9 +50,9 @@ _METRICS_TYPE: Final = "text/plain; version=0.0.4; charset=utf-8; escaping=under
 
 @dataclass(frozen=True, slots=True)
 class MetricsPage:
-    """A metrics page: one function renders its text, and the other resets its metrics."""
+    """A metrics page: one function returns its parts, and the other resets its metrics."""
 
-    render: Callable[[], bytes]
+    render: Callable[[], Iterable[bytes]]
     reset: Callable[[], None]
 
 
@@ -123,7 +123,8 @@ def _make_metrics_handler(page: MetricsPage) -> Handler:
         if request.method == "DELETE":
             page.reset()
             return PlainTextResponse("metrics reset\n")
-        return Response(page.render(), media_type=_METRICS_TYPE)
+        content = b"".join([part async for part in iterate_in_turns(page.render())])
+        return Response(content, media_type=_METRICS_TYPE)
 
     return handle
 
@@ -132,18 +133,9 @@ def _make_resource_metrics_handler(diagnostics: DiagnosticsService) -> Handler:
     async def handle(request: Request) -> Response:
         if request.method == "DELETE":
             return PlainTextResponse("metrics reset\n")
-        return StreamingResponse(
-            _iterate_cooperatively(diagnostics.render_resource_metrics()), media_type=_METRICS_TYPE
-        )
+        return StreamingResponse(iterate_in_turns(diagnostics.render_resource_metrics()), media_type=_METRICS_TYPE)
 
     return handle
-
-
-async def _iterate_cooperatively(chunks: Iterator[str]) -> AsyncIterator[str]:
-    """Yield *chunks*, and let the event loop run other tasks after each chunk."""
-    for chunk in chunks:
-        yield chunk
-        await asyncio.sleep(0)
 
 
 def _make_configz_handler(diagnostics: DiagnosticsService) -> Handler:

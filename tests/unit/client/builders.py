@@ -60,10 +60,8 @@ class RecordedDeltas:
 
     def __init__(self) -> None:
         self.deltas: list[str] = []
-        self.batches: list[int] = []
 
     def __call__(self, deltas: Sequence[Delta[Pod]]) -> None:
-        self.batches.append(len(deltas))
         self.deltas += map(_describe_delta, deltas)
 
 

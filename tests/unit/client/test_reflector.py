@@ -1,11 +1,14 @@
 """A reflector with a faulty server: its deltas, requests and delays. Time is virtual."""
 
 import asyncio
+from collections.abc import Sequence
 from itertools import pairwise
 from typing import Any
 
 import pytest
 
+from extender.api.kinds.pod import Pod
+from extender.client.reflector import Delta
 from extender.client.transport import Request
 from tests.unit.client.builders import (
     PODS,
@@ -23,6 +26,7 @@ from tests.unit.client.builders import (
 )
 from tests.unit.client.scripted_server import CUT, SILENCE, Reply, ScriptedServer, Stream, failure_reply
 from tests.unit.client.virtual_time import current_loop, run
+from tests.unit.turn_clock import TurnClock
 
 QUIET = Stream([SILENCE])
 
@@ -368,12 +372,22 @@ def test_an_object_that_cannot_be_decoded_keeps_its_last_state_and_the_watch_goe
     run(main())
 
 
-def test_a_long_list_is_delivered_in_batches_between_which_other_tasks_run() -> None:
+def test_a_long_list_is_delivered_in_batches_of_50_and_other_tasks_run_after_a_turn_of_4_ms(
+    turn_clock: TurnClock,
+) -> None:
+    batches: list[int | str] = []
+
+    def record_batch(deltas: Sequence[Delta[Pod]]) -> None:
+        batches.append(len(deltas))
+        turn_clock.seconds += 0.003
+        current_loop().call_soon(batches.append, "another")
+
     async def main() -> None:
         async with ScriptedServer() as server:
-            server.respond(PODS, list_reply(5, *(make_pod(f"p{number}", number) for number in range(1, 1201))), QUIET)
-            async with run_reflector(server) as (reflector, recorded):
+            server.respond(PODS, list_reply(5, *(make_pod(f"p{number}", number) for number in range(1, 241))), QUIET)
+            async with run_reflector(server) as (reflector, _):
+                reflector.deliver = record_batch
                 await reflector.synced.wait()
-                assert recorded.batches == [500, 500, 200]
+        assert batches == [50, 50, "another", "another", 50, 50, "another", "another", 40, "another"]
 
     run(main())

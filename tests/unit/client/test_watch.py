@@ -29,6 +29,7 @@ from tests.unit.client.scripted_server import (
     open_transport,
 )
 from tests.unit.client.virtual_time import current_loop, run
+from tests.unit.turn_clock import TurnClock
 
 
 def watch_pods(
@@ -74,8 +75,8 @@ def test_events_may_arrive_in_parts_and_several_at_once() -> None:
     assert [event.resource_version for event in events] == ["6", "7", "8"]
 
 
-def test_events_are_yielded_in_batches_of_64_between_which_other_tasks_run() -> None:
-    data = b"".join(json.dumps(added(f"p{number}", number)).encode() + b"\n" for number in range(6, 156))
+def test_events_are_yielded_in_batches_of_8_and_other_tasks_run_after_a_turn_of_4_ms(turn_clock: TurnClock) -> None:
+    data = b"".join(json.dumps(added(f"p{number}", number)).encode() + b"\n" for number in range(6, 46))
 
     async def main() -> list[int | str]:
         events: list[int | str] = []
@@ -84,10 +85,11 @@ def test_events_are_yielded_in_batches_of_64_between_which_other_tasks_run() -> 
             async for batch in watch(transport, POD_LIST_WATCH, "5", no_jitter):
                 if batch:
                     events.append(len(batch))
+                    turn_clock.seconds += 0.003
                     current_loop().call_soon(events.append, "another")
         return events
 
-    assert run(main()) == [64, "another", 64, "another", 22, "another"]
+    assert run(main()) == [8, 8, "another", "another", 8, 8, "another", "another", 8, "another"]
 
 
 @pytest.mark.parametrize(

@@ -75,4 +75,4 @@ def test_an_observation_is_exposed(record: Callable[[ClientMetrics], None], line
     metrics = ClientMetrics(MetricFamilies(registry, CLIENT_FAMILIES))
     metrics.host = "host:6443"
     record(metrics)
-    assert line in render_metrics(registry).decode().splitlines()
+    assert line in b"".join(render_metrics(registry)).decode().splitlines()

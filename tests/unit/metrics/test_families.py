@@ -13,7 +13,7 @@ FAMILIES = (
 
 
 def exposed_lines(registry: CollectorRegistry) -> list[str]:
-    lines = render_metrics(registry).decode().splitlines()
+    lines = b"".join(render_metrics(registry)).decode().splitlines()
     return [line for line in lines if not line.startswith("#") and "_created" not in line]
 
 
@@ -51,4 +51,4 @@ def test_a_hidden_family_counts_without_being_exposed() -> None:
 def test_the_help_text_starts_with_the_stability_level() -> None:
     registry = CollectorRegistry()
     MetricFamilies(registry, FAMILIES)
-    assert "# HELP size [ALPHA] Size." in render_metrics(registry).decode().splitlines()
+    assert "# HELP size [ALPHA] Size." in b"".join(render_metrics(registry)).decode().splitlines()

@@ -78,7 +78,7 @@ def test_the_page_of_1_37_has_the_new_series() -> None:
     metrics.count_queue_move("active", "UnscheduledPodAdd", 3, "podgroup")
     metrics.count_queue_move("active", "UnscheduledPodAdd", 1, "")
     metrics.count_claim_creation(succeeded=True)
-    lines = metrics.render().decode().splitlines()
+    lines = b"".join(metrics.render()).decode().splitlines()
 
     assert 'scheduler_queued_entities{queue="gated",type="pod"} 2.0' in lines
     assert 'scheduler_queue_incoming_pods_total{event="UnscheduledPodAdd",queue="active"} 4.0' in lines
@@ -153,14 +153,14 @@ def test_preemptions_and_placements_of_1_37_are_exposed(record: Callable[[Schedu
     plugin_metrics = PluginMetrics(registry, ["b"], release=RELEASE_1_37)
     metrics = SchedulerMetrics(registry, plugin_metrics, release=RELEASE_1_37)
     record(metrics)
-    assert line in metrics.render().decode().splitlines()
+    assert line in b"".join(metrics.render()).decode().splitlines()
 
 
 def test_the_page_of_1_36_has_no_series_of_1_37() -> None:
     metrics = make_metrics(RELEASE_1_36)
     metrics.count_queue_move("active", "UnschedulablePodAdd", 1, "pod")
     metrics.count_claim_creation(succeeded=False)
-    page = metrics.render().decode()
+    page = b"".join(metrics.render()).decode()
 
     assert 'scheduler_resourceclaim_creates_total{status="failure"} 1.0\n' in page
     assert "entities" not in page

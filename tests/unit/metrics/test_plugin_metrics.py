@@ -13,7 +13,7 @@ from tests.fake_plugins import AcceptingFilter
 
 
 def exposed_lines(registry: CollectorRegistry) -> set[str]:
-    return set(render_metrics(registry).decode().splitlines())
+    return set(b"".join(render_metrics(registry)).decode().splitlines())
 
 
 def test_every_call_is_counted_and_a_sample_is_timed() -> None:

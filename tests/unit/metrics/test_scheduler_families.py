@@ -53,7 +53,7 @@ def page() -> str:
     for family in (*SCHEDULER_FAMILIES, *PROCESS_FAMILIES):
         child = metrics._families.get_child(family.name, *(f"value of {label}" for label in family.labels))
         (child.observe if family.type is MetricType.HISTOGRAM else child.inc)(1)
-    return render_metrics(registry).decode()
+    return b"".join(render_metrics(registry)).decode()
 
 
 @pytest.mark.parametrize("name", sorted(UPSTREAM))

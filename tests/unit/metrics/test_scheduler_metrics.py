@@ -18,7 +18,7 @@ def make_metrics(*disabled: str) -> SchedulerMetrics:
 
 
 def exposed_lines(metrics: SchedulerMetrics) -> set[str]:
-    return set(metrics.render().decode().splitlines())
+    return set(b"".join(metrics.render()).decode().splitlines())
 
 
 @pytest.mark.parametrize(
@@ -160,7 +160,7 @@ def test_a_disabled_family_counts_without_being_exposed() -> None:
     metrics = make_metrics("scheduler_schedule_attempts_total", "scheduler_plugin_evaluation_total")
     metrics.observe_attempt("a", "scheduled", 0.5)
     metrics.make_profile_observer("a").observe_plugin_call("NodeName", "Filter", Code.SUCCESS, 0.1)
-    page = metrics.render().decode()
+    page = b"".join(metrics.render()).decode()
     assert "scheduler_schedule_attempts_total" not in page
     assert "scheduler_plugin_evaluation_total" not in page
     assert "disabled_metrics_total 2.0" in page
@@ -173,7 +173,7 @@ def test_families_of_a_disabled_feature_gate_are_not_exposed() -> None:
     registry = make_registry()
     metrics = SchedulerMetrics(registry, PluginMetrics(registry, ["a"]), gates={"SchedulerQueueingHints"})
     metrics.observe_pod_group_algorithm(0.25)
-    page = metrics.render().decode()
+    page = b"".join(metrics.render()).decode()
     shown = {line.split()[2] for line in page.splitlines() if line.startswith("# TYPE scheduler_")}
     assert {"scheduler_inflight_events", "scheduler_pending_pods", "scheduler_preemption_victims"} <= shown
     for part in ("podgroup", "async_api", "preemption_goroutines", "resourceclaim", "bindingconditions", "placement"):

@@ -10,7 +10,7 @@ from extender.metrics.verb_metrics import VerbMetrics
 
 
 def exposed_lines(registry: CollectorRegistry) -> set[str]:
-    return set(render_metrics(registry).decode().splitlines())
+    return set(b"".join(render_metrics(registry)).decode().splitlines())
 
 
 def test_a_request_is_in_flight_until_it_ends() -> None:

@@ -31,7 +31,7 @@ class RecordedCalls:
 
 
 def service(recorded: RecordedCalls, health: Health | None = None) -> DiagnosticsService:
-    page = MetricsPage(lambda: b"up 1\n", recorded.reset)
+    page = MetricsPage(lambda: [b"up ", b"1\n"], recorded.reset)
     return DiagnosticsService(
         health or Health(public=True),
         page,

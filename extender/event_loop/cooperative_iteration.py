@@ -5,13 +5,15 @@ from collections.abc import AsyncIterator, Iterable
 from time import perf_counter
 from typing import Final, TypeVar
 
+from extender.event_loop.turn_budget import wait_for_turn
+
 T = TypeVar("T")
 
 MAX_BLOCKING_SECONDS: Final = 0.01
 """Seconds after which other tasks run."""
 
-LARGE_COUNT: Final = 5_000
-"""A step over this number of items takes a millisecond or more."""
+LARGE_COUNT: Final = 50_000
+"""A step over this number of items takes about ten milliseconds."""
 
 _LOOP_ITERATIONS: Final = 8
 """Iterations of the event loop while other tasks run; about a microsecond each if there are no other tasks.
@@ -22,9 +24,10 @@ it would wait for a blocking step before each of them.
 
 
 async def let_other_tasks_run(count: int) -> None:
-    """Let other tasks run between two steps over *count* items, if *count* is at least `LARGE_COUNT`."""
+    """Let other tasks run between two steps over *count* items, if the steps or the current turn take long."""
     if count >= LARGE_COUNT:
         await _run_other_tasks()
+    await wait_for_turn()
 
 
 async def iterate_cooperatively(items: Iterable[T]) -> AsyncIterator[T]:
@@ -35,6 +38,14 @@ async def iterate_cooperatively(items: Iterable[T]) -> AsyncIterator[T]:
         if perf_counter() >= deadline:
             await _run_other_tasks()
             deadline = perf_counter() + MAX_BLOCKING_SECONDS
+
+
+async def iterate_in_turns(items: Iterable[T]) -> AsyncIterator[T]:
+    """Yield *items*; see `wait_for_turn`."""
+    await wait_for_turn()
+    for item in items:
+        yield item
+        await wait_for_turn()
 
 
 async def _run_other_tasks() -> None:

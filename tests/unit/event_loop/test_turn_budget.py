@@ -1,0 +1,100 @@
+"""The steps of many tasks are spread over several turns of the event loop."""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from itertools import pairwise
+
+from extender.event_loop.turn_budget import TURN_SECONDS, wait_for_turn
+from tests.unit.turn_clock import TurnClock
+
+
+def run_steps(task_count: int, step: Callable[[int], None]) -> list[tuple[int, int]]:
+    """Run one step in each of *task_count* tasks that are due together; return (turn, task) of each step."""
+    steps: list[tuple[int, int]] = []
+
+    async def run_task(number: int, turns: list[None]) -> None:
+        await wait_for_turn()
+        steps.append((len(turns), number))
+        step(number)
+
+    async def main() -> None:
+        turns: list[None] = []
+
+        async def count_turns() -> None:
+            while True:
+                turns.append(None)
+                await asyncio.sleep(0)
+
+        counter = asyncio.create_task(count_turns())
+        await asyncio.gather(*(run_task(number, turns) for number in range(task_count)))
+        counter.cancel()
+
+    asyncio.run(main())
+    return steps
+
+
+def test_the_steps_of_many_tasks_are_spread_over_turns(turn_clock: TurnClock) -> None:
+    def take_a_quarter_of_a_turn(_: int) -> None:
+        turn_clock.seconds += TURN_SECONDS / 4
+
+    assert run_steps(10, take_a_quarter_of_a_turn) == [
+        *((1, number) for number in range(4)),
+        *((2, number) for number in range(4, 8)),
+        *((3, number) for number in range(8, 10)),
+    ]
+
+
+def test_steps_that_take_no_time_are_in_one_turn(turn_clock: TurnClock) -> None:
+    assert turn_clock.seconds == 0.0
+    assert run_steps(100, lambda _: None) == [(1, number) for number in range(100)]
+
+
+def test_a_step_that_is_longer_than_a_turn_has_a_turn_of_its_own(turn_clock: TurnClock) -> None:
+    def take_three_turns(_: int) -> None:
+        turn_clock.seconds += 3 * TURN_SECONDS
+
+    assert run_steps(3, take_three_turns) == [(1, 0), (2, 1), (3, 2)]
+
+
+def test_the_time_between_two_turns_does_not_count(turn_clock: TurnClock) -> None:
+    async def main() -> list[bool]:
+        waited: list[bool] = []
+        for _ in range(3):
+            turn_clock.seconds += 10.0  # the loop waits for sockets
+            waited.append(await yields_to_other_tasks(wait_for_turn))
+            await asyncio.sleep(0)
+        return waited
+
+    assert asyncio.run(main()) == [False, False, False]
+
+
+def test_a_loop_that_ends_in_a_long_turn_does_not_delay_the_next_loop(turn_clock: TurnClock) -> None:
+    async def main() -> bool:
+        has_waited = await yields_to_other_tasks(wait_for_turn)
+        turn_clock.seconds += 10.0
+        return has_waited
+
+    assert [asyncio.run(main()) for _ in range(2)] == [False, False]
+
+
+async def yields_to_other_tasks(wait: Callable[[], Awaitable[None]]) -> bool:
+    """Return whether another task runs while *wait* is awaited."""
+    order: list[str] = []
+
+    async def run_other() -> None:
+        order.append("other")
+
+    task = asyncio.create_task(run_other())
+    await wait()
+    order.append("this")
+    await task
+    return order == ["other", "this"]
+
+
+def test_waiting_tasks_continue_in_their_order(turn_clock: TurnClock) -> None:
+    def take_half_a_turn(_: int) -> None:
+        turn_clock.seconds += TURN_SECONDS / 2
+
+    steps = run_steps(20, take_half_a_turn)
+    assert all(one < other for one, other in pairwise(steps))
+    assert [number for _, number in steps] == list(range(20))
