@@ -24,10 +24,13 @@ it would wait for a blocking step before each of them.
 
 
 async def let_other_tasks_run(count: int) -> None:
-    """Let other tasks run between two steps over *count* items, if the steps or the current turn take long."""
+    """Let other tasks run between two steps over *count* items, if the steps or the current turn take long.
+
+    The next step waits longer than the first step of a task would: the task holds memory, and others wait for it.
+    """
     if count >= LARGE_COUNT:
         await _run_other_tasks()
-    await wait_for_turn()
+    await wait_for_turn(MAX_BLOCKING_SECONDS)
 
 
 async def iterate_cooperatively(items: Iterable[T]) -> AsyncIterator[T]:

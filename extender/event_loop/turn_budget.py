@@ -13,24 +13,24 @@ from weakref import WeakKeyDictionary
 TURN_SECONDS: Final = 0.004
 """Seconds after which no further step begins in a turn. The last step may end later."""
 
-_turn_ends: Final[WeakKeyDictionary[asyncio.AbstractEventLoop, float]] = WeakKeyDictionary()
-"""By event loop, the time after which no further step begins in the current turn (`perf_counter`)."""
+_turn_starts: Final[WeakKeyDictionary[asyncio.AbstractEventLoop, float]] = WeakKeyDictionary()
+"""By event loop, the time of the first call in the current turn (`perf_counter`)."""
 
 
-async def wait_for_turn() -> None:
-    """Wait for a turn of the event loop in which another step may begin; return at once if it is this one.
+async def wait_for_turn(seconds: float = TURN_SECONDS) -> None:
+    """Wait for a turn of the event loop that has lasted less than *seconds*; return at once if it is this one.
 
-    Waiting tasks continue in the order in which they called.
+    Waiting tasks continue in the order in which they called. The duration is counted from the first call in the turn.
     """
     loop = asyncio.get_running_loop()
-    while not _may_begin_step(loop):
+    while _get_turn_seconds(loop) >= seconds:
         await asyncio.sleep(0)
 
 
-def _may_begin_step(loop: asyncio.AbstractEventLoop) -> bool:
-    turn_end = _turn_ends.get(loop)
-    if turn_end is None:  # the first step of the turn
-        _turn_ends[loop] = perf_counter() + TURN_SECONDS
-        loop.call_soon(_turn_ends.pop, loop, None)  # runs in the next turn, before the tasks that wait for it
-        return True
-    return perf_counter() < turn_end
+def _get_turn_seconds(loop: asyncio.AbstractEventLoop) -> float:
+    turn_start = _turn_starts.get(loop)
+    if turn_start is None:
+        _turn_starts[loop] = perf_counter()
+        loop.call_soon(_turn_starts.pop, loop, None)  # runs in the next turn, before the tasks that wait for it
+        return 0.0
+    return perf_counter() - turn_start

@@ -14,7 +14,6 @@ from dataclasses import dataclass, field
 from types import TracebackType
 from typing import Final
 
-from extender.event_loop.turn_budget import wait_for_turn
 from extender.extender_api.request_limits import RequestError
 
 SERVICE_UNAVAILABLE: Final = 503
@@ -62,7 +61,6 @@ class RequestLimiter:
                     await asyncio.sleep(0)
                     if time.monotonic() > now + _IDLE_SECONDS:
                         break  # other tasks use the loop too
-            await wait_for_turn()
         except BaseException:
             self._semaphore.release()
             raise
