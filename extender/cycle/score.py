@@ -41,11 +41,15 @@ class NodeScores:
     uncached: Mapping[str, PluginScores]
 
     def collect(self) -> dict[str, PluginScores]:
-        """Return the scores of all nodes of the set by plugin name, in the order of the profile."""
-        scores, take = dict(self.uncached), self.node_set.take
+        """Return copies of the scores of all nodes of the set by plugin name, in the order of the profile."""
+        scores = {
+            name: PluginScores(np.array(entry.raw), np.array(entry.normalized), entry.weight)
+            for name, entry in self.uncached.items()
+        }
+        copy = self.node_set.copy
         for table in self.tables:
-            for entry, raw, normalized in zip(table.plugins, table.raw, table.normalized, strict=True):
-                scores[entry.plugin.name] = PluginScores(take(raw), take(normalized), entry.weight)
+            for entry, raw, normalized in zip(table.plugins, copy(table.raw), copy(table.normalized), strict=True):
+                scores[entry.plugin.name] = PluginScores(raw, normalized, entry.weight)
         return {entry.plugin.name: scores[entry.plugin.name] for entry in self.plugins}
 
     def get_row(self, row: int) -> dict[str, tuple[int, int, int]]:
@@ -64,7 +68,7 @@ class NodeScores:
 
 @dataclass(frozen=True, slots=True)
 class Ranking:
-    """The feasible nodes with their total scores. Read-only, valid until the next cycle.
+    """The feasible nodes with their total scores. Read-only; the rows and totals are valid until the next cycle.
 
     Attributes:
         rows: the feasible rows, int64, ascending.
@@ -82,7 +86,7 @@ class Ranking:
 
     @property
     def scores_by_plugin(self) -> Mapping[str, PluginScores]:
-        """The scores by plugin name, without skipped plugins. They are collected each time."""
+        """Copies of the scores by plugin name, without skipped plugins. They are collected each time."""
         return self.node_scores.collect() if self.node_scores is not None else {}
 
     def find_best_rows(self) -> IntArray:

@@ -24,7 +24,7 @@ DetailsBuilder = Callable[[], Mapping[str, Any]]
 _DECISION_OVERHEAD: Final = 2048
 """Estimated bytes of a decision without its names and scores. A decision of filter was measured with 1,850."""
 
-_RANKING_OVERHEAD: Final = 512
+_RANKING_OVERHEAD: Final = 576
 """Estimated bytes of the arrays of one plugin's scores, without the scores."""
 
 _SCORE_OVERHEAD: Final = 160
@@ -127,18 +127,19 @@ class DecisionLog:
             ranking.rows,
             np.array(ranking.totals),
         )
-        plugins = {
-            name: (np.array(entry.raw), np.array(entry.normalized), entry.weight)
-            for name, entry in ranking.scores_by_plugin.items()
-        }
+        plugins = ranking.scores_by_plugin
 
         def build_details() -> dict[str, Any]:
             scores, scored_nodes = {entry.host: entry.score for entry in priorities}, []
             names_by_row = dict(zip(requested_rows.tolist(), names, strict=True))
             for index, name in enumerate(map(names_by_row.__getitem__, rows.tolist())):
                 plugin_scores = {
-                    plugin: {"raw": int(raw[index]), "normalized": int(normalized[index]), "weight": weight}
-                    for plugin, (raw, normalized, weight) in plugins.items()
+                    plugin: {
+                        "raw": int(entry.raw[index]),
+                        "normalized": int(entry.normalized[index]),
+                        "weight": entry.weight,
+                    }
+                    for plugin, entry in plugins.items()
                 }
                 scored_nodes.append(
                     {"node": name, "score": scores[name], "total": int(totals[index]), "plugins": plugin_scores}

@@ -3,8 +3,6 @@
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-import numpy as np
-
 from extender.api.extender_v1 import HostPriority
 from extender.cache.tables.arrays import IntArray
 from extender.extender_api.node_names import NodeNames
@@ -38,11 +36,13 @@ class HostPriorities:
         """
         if not len(self.order):
             return b"[]"
-        hosts = self.node_names.json_strings[self.order].tolist()
-        ends = [*(np.flatnonzero(np.diff(self.scores)) + 1).tolist(), len(hosts)]
-        segments, start = [], 0
+        hosts = self.node_names.json_strings.take(self.order).tolist()
+        ends = [*((self.scores[1:] != self.scores[:-1]).nonzero()[0] + 1).tolist(), len(hosts)]
+        parts: list[bytes] = []
+        start, opening = 0, b'[{"Host":'
         for end in ends:
             suffix = b',"Score":%d}' % self.scores[start]
-            segments.append(b'{"Host":' + (suffix + b',{"Host":').join(hosts[start:end]) + suffix)
-            start = end
-        return b"[" + b",".join(segments) + b"]"
+            parts += opening, (suffix + b',{"Host":').join(hosts[start:end]), suffix
+            start, opening = end, b',{"Host":'
+        parts.append(b"]")
+        return b"".join(parts)

@@ -46,21 +46,23 @@ def scale_totals(totals: IntArray, min_score: int = 0) -> IntArray:
     """Scale *totals* to *min_score*..10: int64, same shape.
 
     Args:
-        totals: int64, at least 0.
+        totals: int64, at least 0, the highest first.
         min_score: the score of the worst node, 0 to 9.
     """
     if not len(totals):
         return totals
-    if (totals == totals[0]).all():
+    if totals[0] == totals[-1]:
         return np.full(len(totals), MAX_EXTENDER_PRIORITY, dtype=np.int64)
-    distinct, positions = np.unique(totals, return_inverse=True)
+    group_starts = np.concatenate(([0], (totals[1:] != totals[:-1]).nonzero()[0] + 1))
+    distinct = totals[group_starts[::-1]]
     differences = distinct - distinct[0]
     span = int(differences[-1])
     shift = max(0, span.bit_length() - _MAX_SPAN_BITS)
     scores: IntArray = min_score + (differences >> shift) * (MAX_EXTENDER_PRIORITY - min_score) // (span >> shift)
     if len(scores) <= MAX_EXTENDER_PRIORITY - min_score + 1:
         scores = _make_distinct(scores, min_score)
-    result: IntArray = scores[positions]
+    group_sizes = np.diff(group_starts, append=len(totals))
+    result: IntArray = scores[::-1].repeat(group_sizes)
     return result
 
 

@@ -309,16 +309,17 @@ class Verbs:
 
     def _build_priorities(self, requested_nodes: RequestedNodes, totals: Any) -> HostPriorities:
         """Build the result from *totals* (int64, one per requested node, -1 for a node without a total)."""
-        has_total = totals >= 0
-        scores = np.zeros(len(totals), dtype=np.int64)
-        if self.score_range is ScoreRange.RAW:
-            scores[has_total] = totals[has_total]
-        else:
-            scores[has_total] = scale_totals(totals[has_total], 0 if has_total.all() else 1)
         dtype = np.int16 if totals.max(initial=0) <= _INT16_MAX else np.int64  # int16 sorts ten times as fast
         best_first = np.argsort((-totals).astype(dtype), kind="stable")
-        self.metrics.observe_nodes("prioritize", len(totals), int(has_total.sum()), requested_nodes.unknown_count)
-        return HostPriorities(requested_nodes.node_names, best_first, scores[best_first])
+        scored_count = int(np.count_nonzero(totals >= 0))
+        scored_totals = totals[best_first[:scored_count]]
+        scores = np.zeros(len(totals), dtype=np.int64)
+        if self.score_range is ScoreRange.RAW:
+            scores[:scored_count] = scored_totals
+        else:
+            scores[:scored_count] = scale_totals(scored_totals, 0 if scored_count == len(totals) else 1)
+        self.metrics.observe_nodes("prioritize", len(totals), scored_count, requested_nodes.unknown_count)
+        return HostPriorities(requested_nodes.node_names, best_first, scores)
 
     async def _find_requested_nodes(self, verb: str, args: ExtenderArgs, snapshot: Snapshot) -> RequestedNodes:
         if args.names is not None:

@@ -98,6 +98,10 @@ class NodeSet:
         """Select the entries of the nodes of the set from *values*, with one entry per node. Do not modify them."""
         return values if self.is_all_nodes else values.take(self.rows)
 
+    def copy(self, values: IntArray) -> IntArray:
+        """Return a copy of the columns of the nodes of the set from *values*, shape (..., number of nodes)."""
+        return values.copy() if self.is_all_nodes else values.take(self.rows, axis=-1)
+
     def view(self, snapshot: Snapshot) -> NodeView:
         """Return a view of these nodes in *snapshot*."""
         return snapshot.view(None if self.is_all_nodes else self.rows)

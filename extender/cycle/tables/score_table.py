@@ -30,7 +30,7 @@ _MAX_CACHED_TOTALS = 16
 
 @dataclass(frozen=True, slots=True)
 class PluginScores:
-    """One plugin's scores of the feasible nodes, int64, in the order of `Ranking.rows`, valid until the next cycle.
+    """One plugin's scores of the feasible nodes, int64, in the order of `Ranking.rows`.
 
     Attributes:
         raw: the scores that the plugin returned.

