@@ -5,7 +5,7 @@ from collections.abc import AsyncIterator, Iterable
 from time import perf_counter
 from typing import Final, TypeVar
 
-from extender.event_loop.turn_budget import wait_for_turn
+from extender.event_loop.turn_budget import begin_step, wait_for_turn
 
 T = TypeVar("T")
 
@@ -26,11 +26,13 @@ it would wait for a blocking step before each of them.
 async def let_other_tasks_run(count: int) -> None:
     """Let other tasks run between two steps over *count* items, if the steps or the current turn take long.
 
-    The next step waits longer than the first step of a task would: the task holds memory, and others wait for it.
+    The next step does not wait behind the steps of other tasks: a request has several, and others wait for its end.
     """
     if count >= LARGE_COUNT:
         await _run_other_tasks()
-    await wait_for_turn(MAX_BLOCKING_SECONDS)
+    elif begin_step() >= MAX_BLOCKING_SECONDS:
+        await asyncio.sleep(0)
+        begin_step()
 
 
 async def iterate_cooperatively(items: Iterable[T]) -> AsyncIterator[T]:

@@ -6,6 +6,8 @@ step of its work, and its step is delayed to a later turn if the turn has alread
 """
 
 import asyncio
+from collections import deque
+from dataclasses import dataclass, field
 from time import perf_counter
 from typing import Final
 from weakref import WeakKeyDictionary
@@ -13,24 +15,69 @@ from weakref import WeakKeyDictionary
 TURN_SECONDS: Final = 0.004
 """Seconds after which no further step begins in a turn. The last step may end later."""
 
-_turn_starts: Final[WeakKeyDictionary[asyncio.AbstractEventLoop, float]] = WeakKeyDictionary()
-"""By event loop, the time of the first call in the current turn (`perf_counter`)."""
 
+@dataclass(slots=True)
+class _Turn:
+    """The current turn of an event loop.
 
-async def wait_for_turn(seconds: float = TURN_SECONDS) -> None:
-    """Wait for a turn of the event loop that has lasted less than *seconds*; return at once if it is this one.
-
-    Waiting tasks continue in the order in which they called. The duration is counted from the first call in the turn.
+    Attributes:
+        start: the time of its first step (`perf_counter`); None before it.
+        number: the number of turns with a step.
+        waiting: an entry for each waiting task, in the order in which they called.
     """
+
+    start: float | None = None
+    number: int = 0
+    waiting: deque[object] = field(default_factory=deque)
+
+    def end(self, number: int) -> None:
+        """End the turn with *number*, if no later one has begun."""
+        if self.number == number:
+            self.start = None
+
+
+_turns: Final[WeakKeyDictionary[asyncio.AbstractEventLoop, _Turn]] = WeakKeyDictionary()
+
+
+async def wait_for_turn() -> None:
+    """Wait for a turn of the event loop that has lasted less than `TURN_SECONDS`; return at once if it is this one.
+
+    The duration is counted from the first step in the turn. Waiting tasks continue in the order in which they called,
+    and a task that calls later waits behind them. The first of them continues in the next turn, or in the one after it
+    if steps that do not wait take all of the next one.
+    """
+    turn = _get_turn()
+    if not turn.waiting and begin_step() < TURN_SECONDS:
+        return
+    entry, was_first = object(), False
+    turn.waiting.append(entry)
+    try:
+        while True:
+            number = turn.number
+            await asyncio.sleep(0)
+            if turn.waiting[0] is entry:
+                turn.end(number)  # no step since then: this is another turn
+                if begin_step() < TURN_SECONDS or was_first:
+                    return
+                was_first = True
+    finally:
+        turn.waiting.remove(entry)
+
+
+def begin_step() -> float:
+    """Begin a step without waiting; return the seconds since the first step of the current turn of the event loop."""
+    turn = _get_turn()
+    now = perf_counter()
+    if turn.start is None:
+        turn.start = now
+        turn.number += 1
+        asyncio.get_running_loop().call_soon(turn.end, turn.number)
+    return now - turn.start
+
+
+def _get_turn() -> _Turn:
     loop = asyncio.get_running_loop()
-    while _get_turn_seconds(loop) >= seconds:
-        await asyncio.sleep(0)
-
-
-def _get_turn_seconds(loop: asyncio.AbstractEventLoop) -> float:
-    turn_start = _turn_starts.get(loop)
-    if turn_start is None:
-        _turn_starts[loop] = perf_counter()
-        loop.call_soon(_turn_starts.pop, loop, None)  # runs in the next turn, before the tasks that wait for it
-        return 0.0
-    return perf_counter() - turn_start
+    turn = _turns.get(loop)
+    if turn is None:
+        turn = _turns[loop] = _Turn()
+    return turn

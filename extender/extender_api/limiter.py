@@ -9,8 +9,8 @@ Source: kube-scheduler/config/v1/types.go, Extender.HTTPTimeout; pkg/scheduler/e
 """
 
 import asyncio
-import time
 from dataclasses import dataclass, field
+from time import monotonic
 from types import TracebackType
 from typing import Final
 
@@ -20,7 +20,8 @@ SERVICE_UNAVAILABLE: Final = 503
 
 _LOOP_ITERATIONS: Final = 5
 """Event loop iterations before a request runs. Requests that arrived during the last decision are queued or rejected in
-these iterations; the loop accepts one connection per iteration."""
+these iterations; the loop accepts one connection per iteration. After a millisecond there are no more of them: beside a
+drain in the same process, five would take 20 ms."""
 
 _IDLE_SECONDS: Final = 0.001
 """The iterations are skipped if more than this time has passed since the last request ended: the loop was then idle.
@@ -55,12 +56,12 @@ class RequestLimiter:
         """
         await self._acquire()
         try:
-            now = time.monotonic()
+            now = monotonic()
             if now < self._last_end_time + _IDLE_SECONDS:
                 for _ in range(_LOOP_ITERATIONS):
                     await asyncio.sleep(0)
-                    if time.monotonic() > now + _IDLE_SECONDS:
-                        break  # other tasks use the loop too
+                    if monotonic() > now + _IDLE_SECONDS:
+                        break
         except BaseException:
             self._semaphore.release()
             raise
@@ -86,5 +87,5 @@ class RequestLimiter:
         self, error_type: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         """Let the next request run."""
-        self._last_end_time = time.monotonic()
+        self._last_end_time = monotonic()
         self._semaphore.release()

@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import Awaitable, Callable
 from itertools import pairwise
 
-from extender.event_loop.turn_budget import TURN_SECONDS, wait_for_turn
+from extender.event_loop.turn_budget import TURN_SECONDS, begin_step, wait_for_turn
 from tests.unit.turn_clock import TurnClock
 
 
@@ -98,3 +98,76 @@ def test_waiting_tasks_continue_in_their_order(turn_clock: TurnClock) -> None:
     steps = run_steps(20, take_half_a_turn)
     assert all(one < other for one, other in pairwise(steps))
     assert [number for _, number in steps] == list(range(20))
+
+
+def test_a_task_that_yields_before_each_step_is_not_delayed_for_ever(turn_clock: TurnClock) -> None:
+    """Such a task is due before the call that ends the turn, and would always find the turn of others."""
+    steps = {"long": 0, "short": 0}
+
+    async def take_long_steps() -> None:
+        while True:
+            await wait_for_turn()
+            steps["long"] += 1
+            turn_clock.seconds += TURN_SECONDS
+
+    async def take_short_steps() -> None:
+        while steps["short"] < 10:
+            await asyncio.sleep(0)
+            await wait_for_turn()
+            steps["short"] += 1
+
+    async def main() -> None:
+        long_task = asyncio.create_task(take_long_steps())
+        short_task = asyncio.create_task(take_short_steps())
+        for _ in range(200):
+            await asyncio.sleep(0)
+        long_task.cancel()
+        short_task.cancel()
+
+    asyncio.run(main())
+    assert steps["short"] == 10
+    assert steps["long"] >= 40
+
+
+def test_a_cancelled_task_does_not_end_the_wait_of_the_others(turn_clock: TurnClock) -> None:
+    done: list[int] = []
+
+    async def take_step(number: int) -> None:
+        await wait_for_turn()
+        done.append(number)
+        turn_clock.seconds += TURN_SECONDS
+
+    async def main() -> None:
+        tasks = [asyncio.create_task(take_step(number)) for number in range(4)]
+        await asyncio.sleep(0)
+        tasks[1].cancel()
+        await asyncio.wait(tasks)
+
+    asyncio.run(main())
+    assert done == [0, 2, 3]
+
+
+def test_steps_that_do_not_wait_delay_the_others_for_two_turns_at_most(turn_clock: TurnClock) -> None:
+    turns = 0
+    turns_of_steps: list[int] = []
+
+    async def take_whole_turns() -> None:
+        nonlocal turns
+        while True:
+            turns += 1
+            begin_step()
+            turn_clock.seconds += TURN_SECONDS
+            await asyncio.sleep(0)
+
+    async def take_steps() -> None:
+        for _ in range(5):
+            await wait_for_turn()
+            turns_of_steps.append(turns)
+
+    async def main() -> None:
+        hog = asyncio.create_task(take_whole_turns())
+        await asyncio.create_task(take_steps())
+        hog.cancel()
+
+    asyncio.run(main())
+    assert [after - before for before, after in pairwise([1, *turns_of_steps])] == [2, 2, 2, 2, 2]

@@ -5,6 +5,7 @@ from collections.abc import Awaitable, Callable
 
 import pytest
 
+from extender.extender_api import limiter as limiter_module
 from extender.extender_api.limiter import RequestLimiter
 from extender.extender_api.request_limits import RequestError
 
@@ -72,3 +73,30 @@ def test_several_requests_may_run_at_once() -> None:
                 await limiter.__aenter__()
 
     asyncio.run(main())
+
+
+@pytest.mark.parametrize(("seconds_per_turn", "turns"), [(0.0, 5), (0.0004, 3), (0.002, 1)])
+def test_other_tasks_run_for_five_turns_or_a_millisecond_between_two_requests(
+    seconds_per_turn: float, turns: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    seconds = [0.0]
+    monkeypatch.setattr(limiter_module, "monotonic", lambda: seconds[0])
+    counted: list[None] = []
+
+    async def count_turns() -> None:
+        while True:
+            await asyncio.sleep(0)
+            seconds[0] += seconds_per_turn
+            counted.append(None)
+
+    async def main() -> int:
+        limiter = RequestLimiter()
+        task = asyncio.create_task(count_turns())
+        await asyncio.sleep(0)
+        async with limiter:
+            counted.clear()
+        async with limiter:
+            task.cancel()
+            return len(counted)
+
+    assert asyncio.run(main()) == turns
