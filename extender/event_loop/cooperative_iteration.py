@@ -53,6 +53,11 @@ async def iterate_in_turns(items: Iterable[T]) -> AsyncIterator[T]:
         await wait_for_turn()
 
 
+async def join_in_turns(parts: Iterable[bytes]) -> bytes:
+    """Return *parts* as one string; see `wait_for_turn`."""
+    return b"".join([part async for part in iterate_in_turns(parts)])
+
+
 async def _run_other_tasks() -> None:
     for _ in range(_LOOP_ITERATIONS):
         await asyncio.sleep(0)

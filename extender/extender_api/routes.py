@@ -13,7 +13,7 @@ from starlette.routing import Route
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from extender import __version__
-from extender.event_loop.cooperative_iteration import iterate_in_turns
+from extender.event_loop.cooperative_iteration import join_in_turns
 from extender.extender_api.bind import BindVerb
 from extender.extender_api.body_reader import WHOLE_NODES_PATTERN, WHOLE_PODS_PATTERN, BodyReader
 from extender.extender_api.endpoint import Decoder, VerbEndpoint
@@ -123,7 +123,7 @@ def new_app(service: ExtenderService) -> FastAPI:
     openapi = make_text_operation("Metrics in the text format of Prometheus.")
 
     async def metrics() -> Response:
-        page = b"".join([part async for part in iterate_in_turns(service.render_metrics())])
+        page = await join_in_turns(service.render_metrics())
         return Response(page, media_type="text/plain; version=0.0.4; charset=utf-8")
 
     app.add_api_route("/metrics", metrics, openapi_extra=openapi, response_class=PlainTextResponse)

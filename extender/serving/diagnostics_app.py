@@ -16,7 +16,7 @@ import msgspec
 from fastapi import FastAPI, Request, Response
 from starlette.responses import PlainTextResponse, StreamingResponse
 
-from extender.event_loop.cooperative_iteration import iterate_in_turns
+from extender.event_loop.cooperative_iteration import iterate_in_turns, join_in_turns
 from extender.serving.auth_middleware import make_failure_status
 from extender.serving.error_handlers import EXCEPTION_HANDLERS, make_text_response
 from extender.serving.health import Health
@@ -123,8 +123,7 @@ def _make_metrics_handler(page: MetricsPage) -> Handler:
         if request.method == "DELETE":
             page.reset()
             return PlainTextResponse("metrics reset\n")
-        content = b"".join([part async for part in iterate_in_turns(page.render())])
-        return Response(content, media_type=_METRICS_TYPE)
+        return Response(await join_in_turns(page.render()), media_type=_METRICS_TYPE)
 
     return handle
 
