@@ -9,7 +9,6 @@ import logging
 from collections.abc import AsyncIterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final
 
 from cryptography import x509
 
@@ -27,7 +26,7 @@ from extender.app.serve_backend import ApplySetup, ServeBackend, open_backend
 from extender.app.startup import handle_signals, load_certificate, open_listening_socket
 from extender.app.wiring import SchedulerSetup
 from extender.client.kubeconfig import CredentialSource
-from extender.metrics.verb_metrics import VerbMetrics
+from extender.event_loop.lag import observe_lag
 from extender.serving.auth_middleware import AsgiApp, AuthMiddleware, HiddenPathsMiddleware
 from extender.serving.authentication import Authenticator
 from extender.serving.authorization import Authorizer
@@ -43,9 +42,6 @@ from extender.serving.tls import ServingCertificate
 from extender.ui.mounted_pages import MountedPages
 
 log = logging.getLogger("extender.app")
-
-_LAG_SAMPLE_SECONDS: Final = 0.05
-"""Seconds between two samples of the event loop's lag."""
 
 
 @dataclass(slots=True)
@@ -89,7 +85,8 @@ async def run(options: ServeOptions) -> int:
             stopping.set()
 
         stack.enter_context(handle_signals(stop))
-        lag_task = asyncio.create_task(_observe_event_loop_lag(backend.extender_service.request_metrics), name="lag")
+        observe = backend.extender_service.request_metrics.observe_event_loop_lag
+        lag_task = asyncio.create_task(observe_lag(observe), name="lag")
         stack.callback(lag_task.cancel)
         ssl_context = None if certificate is None else certificate.context
         pages = _mount_pages(backend, setup_in_force, options) if options.serves_ui else None
@@ -145,15 +142,6 @@ def _make_refresh_functions(
             Path(options.config_file), options.setup, setup_in_force.replace
         ).refresh
     return refresh_functions
-
-
-async def _observe_event_loop_lag(metrics: VerbMetrics) -> None:
-    """Measure the lag of the event loop until cancelled."""
-    loop = asyncio.get_running_loop()
-    while True:
-        expected_time = loop.time() + _LAG_SAMPLE_SECONDS
-        await asyncio.sleep(_LAG_SAMPLE_SECONDS)
-        metrics.observe_event_loop_lag(max(0.0, loop.time() - expected_time))
 
 
 async def _wait_for_end(stopping: asyncio.Event, main_task: asyncio.Task[int] | None) -> int:
