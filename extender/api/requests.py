@@ -21,6 +21,7 @@ from extender.api.container_requests import (
     apply_default_requests,
     determine_effective_requests,
     determine_effective_sum,
+    is_pod_resize_infeasible,
     parse_resources,
     sum_effective_requests,
     sum_spec_requests,
@@ -256,7 +257,7 @@ def _sum_container_requests(requests: tuple[tuple[tuple[str, Any], ...], ...], *
 
 
 def _has_only_app_container_requests(pod: Pod) -> bool:
-    """Return whether the pod has no requests except those of its app containers."""
+    """Return whether the pod has no requests except those of its app containers, and they count in all releases."""
     spec, status = pod.spec, pod.status
     return not (
         spec.init_containers
@@ -267,6 +268,7 @@ def _has_only_app_container_requests(pod: Pod) -> bool:
         or status.container_statuses
         or status.init_container_statuses
         or status.node_allocatable_resource_claim_statuses
+        or is_pod_resize_infeasible(pod)
     )
 
 

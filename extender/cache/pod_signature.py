@@ -150,12 +150,19 @@ def _make_signature_key(pod: Pod) -> bytes:
     """Return the same bytes for two pods if and only if they have the same signature."""
     meta, status = pod.metadata, pod.status
     resource_status: object = None
-    if status.container_statuses or status.init_container_statuses or status.resources or status.allocated_resources:
-        conditions = [
-            (condition.type, condition.status, condition.reason)
-            for condition in status.conditions
-            if condition.type.startswith("PodResize")
-        ]
+    # An infeasible resize changes the requests of a container without a status, too.
+    conditions = [
+        (condition.type, condition.status, condition.reason)
+        for condition in status.conditions
+        if condition.type.startswith("PodResize")
+    ]
+    if (
+        conditions
+        or status.container_statuses
+        or status.init_container_statuses
+        or status.resources
+        or status.allocated_resources
+    ):
         resource_status = (
             status.container_statuses,
             status.init_container_statuses,

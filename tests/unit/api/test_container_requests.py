@@ -74,6 +74,12 @@ CASES: dict[str, tuple[dict[str, Any], dict[str, Any], int, int]] = {
         5000,  # 2 + 3
         2000,
     ),
+    "with an infeasible resize a pod without any status of a container requests nothing": (
+        {"containers": [container("a", "4")]},
+        {"conditions": INFEASIBLE},
+        4000,
+        0,
+    ),
     "with an infeasible resize the pod's own status counts": (
         {"containers": [container("a", "8")]},
         {**POD_STATUS, "conditions": INFEASIBLE},
@@ -100,7 +106,7 @@ def test_the_requests_of_a_resized_pod(
     """Source: component-helpers/resource/helpers.go, AggregateContainerRequests (1.36, 1.37)."""
     pod = make_pod(spec, pod_status)
     assert requests.assigned_pod_requests(pod, OPTIONS_1_36) == {"cpu": cpu_1_36}
-    assert requests.assigned_pod_requests(pod) == {"cpu": cpu_1_37}
+    assert requests.assigned_pod_requests(pod) == ({"cpu": cpu_1_37} if cpu_1_37 else {})
 
 
 def test_without_the_gate_of_pod_level_resize_the_pod_s_own_status_is_ignored() -> None:

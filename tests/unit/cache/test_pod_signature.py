@@ -34,6 +34,18 @@ def signature_of(pod: Pod) -> PodSignature:
             id="a scheduling group",
         ),
         pytest.param(make_pod("b", labels={"app": "web"}, status={"phase": "Running"}), True, id="another phase"),
+        pytest.param(
+            make_pod(labels={"app": "web"}, status={"conditions": [{"type": "Ready", "status": "True"}]}),
+            True,
+            id="a condition of readiness",
+        ),
+        pytest.param(
+            make_pod(
+                labels={"app": "web"}, status={"conditions": [{"type": "PodResizePending", "reason": "Infeasible"}]}
+            ),
+            False,
+            id="an infeasible resize",
+        ),
         pytest.param(make_pod("a", labels={"app": "db"}), False, id="another label"),
         pytest.param(make_pod("a", labels={"app": "web"}, namespace="shop"), False, id="another namespace"),
         pytest.param(make_pod("a", labels={"app": "web"}, requests={"cpu": "1"}), False, id="another request"),
