@@ -13,7 +13,16 @@ from extender.api import pod_limits
 from extender.basics import input_limits
 from extender.cache import pod_signature
 from extender.cache.tables import affinity_terms, change_log, node_table, selector_counts, symbols
-from extender.client import event_broadcaster, events, extender_transport, listwatch, transport, watch, writer
+from extender.client import (
+    connections,
+    event_broadcaster,
+    events,
+    extender_transport,
+    listwatch,
+    transport,
+    watch,
+    writer,
+)
 from extender.client.auth import exec_plugin
 from extender.config import documents
 from extender.dra.cel import costs, environment, regex, size_estimate
@@ -29,7 +38,7 @@ from extender.extender_api.best_node import assumptions
 from extender.extender_api.body_reader import BodyReader
 from extender.extender_api.decision_log import DecisionLog
 from extender.preemption import extender_victims
-from extender.scheduler import api_writer, attempt_history
+from extender.scheduler import attempt_history
 from extender.serving import http_protocol, http_server
 from tests.doc_pages import DOCS, ROOT
 
@@ -102,7 +111,7 @@ FIGURES: Final[dict[str, dict[str, tuple[Any, Any]]]] = {
     "Time in one turn of the event loop after which no further step begins": {
         "4 milliseconds": (turn_budget.TURN_SECONDS, 0.004)
     },
-    "Calls of the API server in progress while pods are scheduled": {"64": (api_writer.MAX_CALLS_IN_FLIGHT, 64)},
+    "Pending requests to the API server while pods are scheduled": {"64": (connections.MAX_PENDING_REQUESTS, 64)},
     "Caches of decoded requests: pods; nodes; lists of names": {
         "16 MiB": (_CACHES.pods._max_bytes, 16 * MIB),
         "256 MiB": (_CACHES.nodes._max_bytes, 256 * MIB),

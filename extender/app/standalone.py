@@ -102,9 +102,8 @@ class StandaloneScheduler:
         self.elector = self._make_elector()
         leadership: Leadership = self.elector or AlwaysLeader()
         self._wake_event = asyncio.Event()
-        self._api_writer = ApiWriter(
-            Writer(self.transport), leadership, release=setup.gates.release, on_capacity=self._wake_event.set
-        )
+        self.transport.pending.on_capacity = self._wake_event.set
+        self._api_writer = ApiWriter(Writer(self.transport), leadership, release=setup.gates.release)
         self.cache = Cache(setup.gates)
         self.runtimes = {name: make_runtime(metrics.make_profile_observer(name)) for name in setup.profiles}
         self.queue = self._make_queue(metrics, max_in_unschedulable_pods_seconds)
@@ -149,7 +148,7 @@ class StandaloneScheduler:
             clock=self._clock,
             rng=self._rng,
             wake=self._wake_event.set,
-            has_api_capacity=self._api_writer.has_capacity,
+            has_api_capacity=self.transport.pending.has_capacity,
             nominate_before_binding="NominatedNodeNameForExpectation" in self.setup.gates,
             node_sampler=NodeSampler(
                 has_extenders=any(config.filter_verb or config.prioritize_verb for config in extender_configs)

@@ -3,16 +3,27 @@
 A TLS connection that is closed waits for the peer's close_notify. If the peer is stopped or slow, the socket stays
 open after its `aiohttp.ClientSession` was closed. So connections with unread data are aborted instead.
 
-A signal tells waiting tasks that the API server answers again after an outage.
+A signal tells waiting tasks that the API server answers again after an outage. A counter tells when many requests are
+pending.
 """
 
 import asyncio
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
 from typing import Final
 
 import aiohttp
 
 KEEPALIVE_SECONDS: Final = 60.0
 """Seconds for which an idle connection is kept."""
+
+MAX_CONCURRENT_REQUESTS: Final = 32
+"""Limit of concurrent requests, watches not included. More connections would cost the server more than they gain."""
+
+MAX_PENDING_REQUESTS: Final = 2 * MAX_CONCURRENT_REQUESTS
+"""With this number of pending requests, no further pod is scheduled. All connections are then busy, and more binding
+cycles would only hold memory, which the garbage collector must examine."""
 
 
 def make_connector() -> aiohttp.TCPConnector:
@@ -61,3 +72,49 @@ class RecoverySignal:
         finally:
             self._waiting_count -= 1
         return True
+
+
+def _do_nothing() -> None:
+    """Do nothing."""
+
+
+@dataclass(slots=True)
+class PendingRequests:
+    """Limits and counts the requests of one transport that use a connection or wait for one.
+
+    Attributes:
+        on_capacity: the function that is called when `has_capacity` becomes true.
+        count: the number of requests. Those that wait before a retry are not included: they need no connection.
+        connection_limit: limits the requests that use a connection.
+    """
+
+    on_capacity: Callable[[], None] = _do_nothing
+    count: int = 0
+    connection_limit: asyncio.Semaphore = field(default_factory=lambda: asyncio.Semaphore(MAX_CONCURRENT_REQUESTS))
+
+    def has_capacity(self) -> bool:
+        """Return whether fewer than `MAX_PENDING_REQUESTS` requests are pending."""
+        return self.count < MAX_PENDING_REQUESTS
+
+    @contextmanager
+    def include_request(self) -> Iterator[None]:
+        """Count a request in the `with` block."""
+        self.count += 1
+        try:
+            yield
+        finally:
+            self._remove_request()
+
+    @contextmanager
+    def exclude_request(self) -> Iterator[None]:
+        """Do not count a request in the `with` block, although it has begun."""
+        self._remove_request()
+        try:
+            yield
+        finally:
+            self.count += 1
+
+    def _remove_request(self) -> None:
+        self.count -= 1
+        if self.count == MAX_PENDING_REQUESTS - 1:
+            self.on_capacity()

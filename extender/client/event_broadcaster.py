@@ -15,6 +15,7 @@ from typing import Final, TypeAlias
 from uuid import UUID, uuid4
 
 from extender.basics.clock import Clock
+from extender.client.connections import MAX_CONCURRENT_REQUESTS
 from extender.client.errors import AlreadyExistsError, ApiError, CredentialsError, NotFoundError, UnreachableError
 from extender.client.events import (
     BINDING_REASON,
@@ -25,7 +26,7 @@ from extender.client.events import (
     EventWrite,
 )
 from extender.client.rate_limit import Jitter
-from extender.client.transport import MAX_CONCURRENT_REQUESTS, STRATEGIC_MERGE_PATCH
+from extender.client.transport import STRATEGIC_MERGE_PATCH
 from extender.client.writer import Writer
 
 _LOG: Final = logging.getLogger(__name__)

@@ -21,7 +21,7 @@ from aiohttp.abc import AbstractStreamWriter
 from yarl import URL
 
 from extender.client.body_stream import BodyStream, read_body
-from extender.client.connections import RecoverySignal, abort_unread, make_connector
+from extender.client.connections import PendingRequests, RecoverySignal, abort_unread, make_connector
 from extender.client.credentials import ActiveConfig, Credentials
 from extender.client.errors import (
     ApiError,
@@ -40,9 +40,6 @@ STRATEGIC_MERGE_PATCH: Final = "application/strategic-merge-patch+json"
 
 MAX_ATTEMPTS: Final = 11
 """The first attempt and ten retries. Source: client-go/rest/request.go, NewRequest (1.36)."""
-
-MAX_CONCURRENT_REQUESTS: Final = 32
-"""Limit of concurrent requests, watches not included. More connections would cost the server more than they gain."""
 
 CONNECT_TIMEOUT: Final = 10.0
 CALL_TIMEOUT: Final = 30.0
@@ -149,6 +146,7 @@ class Transport:
 
     Attributes:
         recovery: the signal that the API server answers again.
+        pending: limits and counts the requests, watches not included.
     """
 
     def __init__(
@@ -171,14 +169,13 @@ class Transport:
             observe: the callback after each attempt.
             recovery: the signal that the API server answers again; None: a new one.
         """
-        self.recovery = recovery or RecoverySignal()
+        self.recovery, self.pending = recovery or RecoverySignal(), PendingRequests()
         self._credentials = credentials
         self._bucket = make_token_bucket(connection.qps, connection.burst)
         self._user_agent = user_agent
         self._clock = credentials.clock
         self._jitter = jitter or random.Random().random  # noqa: S311  spreads load, keeps no secret
         self._observe = observe
-        self._concurrency = asyncio.Semaphore(MAX_CONCURRENT_REQUESTS)
         self._sessions: dict[bool, aiohttp.ClientSession] = {}  # by whether it is for watches
 
     async def close(self) -> None:
@@ -193,6 +190,10 @@ class Transport:
         Raises:
             ApiError: see `errors` for its subclasses.
         """
+        with self.pending.include_request():
+            return await self._call(request)
+
+    async def _call(self, request: Request) -> bytes:
         active_config = await self._credentials.get_current_config()
         has_new_credentials = False
         for remaining_attempts in range(MAX_ATTEMPTS - 1, -1, -1):
@@ -203,7 +204,7 @@ class Transport:
                 await self._wait_for_rate_limit(),
             )
             try:
-                async with self._concurrency:
+                async with self.pending.connection_limit:
                     await wait_for_turn()
                     _check_allowed(request)
                     code, headers, body = await self._send_once(request, active_config, attempt)
@@ -229,7 +230,8 @@ class Transport:
 
     async def _sleep_with_jitter(self, seconds: float) -> None:
         """Sleep for *seconds* plus a random part, so that clients rejected together retry at different times."""
-        await asyncio.sleep(seconds * (1.0 + _JITTER_FACTOR * self._jitter()))
+        with self.pending.exclude_request():
+            await asyncio.sleep(seconds * (1.0 + _JITTER_FACTOR * self._jitter()))
 
     async def _wait_for_rate_limit(self) -> float:
         """Wait for our rate limit; return the seconds waited."""

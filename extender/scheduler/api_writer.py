@@ -15,7 +15,7 @@ from extender.client.errors import ConflictError, NotFoundError
 from extender.client.event_broadcaster import EventBroadcaster
 from extender.client.events import Event, make_object_reference
 from extender.client.rest_mapping import Endpoint, get_endpoint
-from extender.client.transport import MAX_CONCURRENT_REQUESTS, MERGE_PATCH, STRATEGIC_MERGE_PATCH
+from extender.client.transport import MERGE_PATCH, STRATEGIC_MERGE_PATCH
 from extender.client.writer import (
     BINDING_RETRY_DELAYS,
     BindOutcome,
@@ -28,10 +28,6 @@ from extender.config.releases import DEFAULT_RELEASE, Release
 from extender.framework.api_plan import ApiCall, ignore_version
 from extender.scheduler.binder import do_nothing
 from extender.scheduler.leadership import Leadership
-
-MAX_CALLS_IN_FLIGHT: Final = 2 * MAX_CONCURRENT_REQUESTS
-"""With this number of calls in progress, no further pod is scheduled. All connections are then busy, and more binding
-cycles would only hold memory, which the garbage collector must examine."""
 
 _STRATEGIC_MERGE_KINDS: Final = ("Pod", "PodGroup")
 """Kinds whose status gets a strategic merge patch, which keeps the conditions of other writers."""
@@ -59,18 +55,12 @@ class ApiWriter:
             call is sent.
         in_flight_call_count: the number of calls in progress.
         release: the emulated release, which determines the API versions of the kinds.
-        on_capacity: the function that is called when `has_capacity` becomes true.
     """
 
     writer: Writer
     leadership: Leadership
     in_flight_call_count: int = 0
     release: Release = DEFAULT_RELEASE
-    on_capacity: Callable[[], None] = do_nothing
-
-    def has_capacity(self) -> bool:
-        """Return whether fewer than `MAX_CALLS_IN_FLIGHT` calls are in progress."""
-        return self.in_flight_call_count < MAX_CALLS_IN_FLIGHT
 
     async def call(
         self,
@@ -94,10 +84,7 @@ class ApiWriter:
         try:
             response = await self._send(api_call, may_act, may_resend)
         finally:
-            had_capacity = self.has_capacity()
             self.in_flight_call_count -= 1
-            if not had_capacity and self.has_capacity():
-                self.on_capacity()
         if api_call.on_written is not ignore_version:
             api_call.on_written(_get_resource_version(response))
 

@@ -42,7 +42,7 @@ class SchedulerContext:
         wake: the function that wakes the scheduling loop. It is called when the queue may have a pod, or a waiting pod
             may have been allowed or rejected.
         nominate_before_binding: whether pods are nominated before binding (gate NominatedNodeNameForExpectation).
-        has_api_capacity: the function that returns whether further calls of the API server may start. While it returns
+        has_api_capacity: the function that returns whether the API server is ready for more requests. While it returns
             false, no pod is scheduled; `wake` is called when it returns true again.
         sleep: the function that waits for a number of seconds.
         node_sampler: the node sampler, with the start index of searches that stop early.

@@ -12,8 +12,8 @@ from pathlib import Path
 
 import pytest
 
+from extender.client.connections import MAX_CONCURRENT_REQUESTS
 from extender.client.event_broadcaster import SENDER_COUNT
-from extender.client.transport import MAX_CONCURRENT_REQUESTS
 from extender.fake_apiserver.kubelets import KubeletTiming
 from extender.fake_apiserver.registry.resources import PODS
 from extender.fake_apiserver.server import WatchSettings

@@ -1,10 +1,14 @@
-"""The connections of a transport, and its recovery signal: waiting tasks wake when a request succeeds."""
+"""The connections of a transport, its pending requests, and its recovery signal."""
 
 import asyncio
+from contextlib import ExitStack
 
-from extender.client.connections import RecoverySignal
+import pytest
+
+from extender.client.connections import PendingRequests, RecoverySignal
+from extender.client.errors import UnreachableError
 from extender.client.transport import Request
-from tests.unit.client.scripted_server import Reply, ScriptedServer, Stream, open_transport
+from tests.unit.client.scripted_server import SILENCE, Reply, ScriptedServer, Stream, failure_reply, open_transport
 from tests.unit.client.virtual_time import current_loop, run
 
 
@@ -47,5 +51,45 @@ def test_watches_and_other_requests_do_not_share_connections() -> None:
             assert first_watch == second_watch
             assert first_call == second_call
             assert first_watch != first_call
+
+    run(main())
+
+
+def test_the_64th_request_takes_the_capacity_and_its_end_is_reported_once() -> None:
+    reports: list[int] = []
+    pending = PendingRequests()
+    pending.on_capacity = lambda: reports.append(pending.count)
+    with ExitStack() as first_63, ExitStack() as others:
+        for _ in range(63):
+            first_63.enter_context(pending.include_request())
+        assert pending.has_capacity()
+        for _ in range(3):
+            others.enter_context(pending.include_request())
+        assert not pending.has_capacity()
+    assert (reports, pending.count) == ([63], 0)
+
+
+def test_a_request_is_pending_except_while_it_waits_before_a_retry() -> None:
+    path = "/api/v1/pods"
+
+    async def main() -> None:
+        async with ScriptedServer() as server, open_transport(server, qps=0.1, burst=1) as transport:
+            too_many = failure_reply(429, headers={"Retry-After": "20"})
+            server.respond(f"POST {path}", too_many, SILENCE)
+            task = asyncio.create_task(transport.call(Request("POST", path, body=b"{}", timeout=5)))
+            counts = []
+            for seconds in (0.1, 19.8, 0.2, 4.8):  # before and after the ends of the wait and of the second attempt
+                await asyncio.sleep(seconds)
+                counts.append(transport.pending.count)
+            with pytest.raises(UnreachableError):
+                await task
+            counts.append(transport.pending.count)
+            limited = [asyncio.create_task(transport.call(Request("GET", path))) for _ in range(3)]
+            await asyncio.sleep(0.1)
+            counts.append(transport.pending.count)
+            for task in limited:
+                task.cancel()
+            await asyncio.wait(limited)
+            assert [*counts, transport.pending.count] == [0, 0, 1, 1, 0, 3, 0]
 
     run(main())

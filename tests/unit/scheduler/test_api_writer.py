@@ -14,8 +14,7 @@ from extender.plugins.default_binder import DefaultBinder
 from extender.scheduler.api_writer import ApiWriter, EventRecorder, PodEvent
 from extender.scheduler.leadership import AlwaysLeader
 from extender.scheduler.status_patches import make_delete_call, make_nomination_patch
-from tests.build import make_cluster, make_node, make_pod
-from tests.unit.scheduler.builders import SchedulerHarness
+from tests.build import make_cluster, make_pod
 
 POD = make_pod("web")
 BINDING = DefaultBinder().bind(make_cluster().snapshot().make_pod_info(POD), "n1").calls[0]
@@ -143,45 +142,3 @@ def test_an_event_about_a_victim_is_recorded_for_the_preemptors_scheduler() -> N
     assert event.type == "Normal"
     assert event.related is not None
     assert event.related.name == "high"
-
-
-def test_no_pod_is_scheduled_while_64_calls_are_in_progress() -> None:
-    harness = SchedulerHarness(make_node("n1"))
-    pods = [make_pod(f"web-{number}") for number in range(100)]
-    harness.create(*pods)
-
-    async def main() -> tuple[list[int], int]:
-        responses = asyncio.Semaphore(0)
-        wake_event, stop_event = asyncio.Event(), asyncio.Event()
-
-        class SlowWriter(FakeWriter):
-            async def bind(self, *args: Any, **_: Any) -> BindOutcome:
-                self.calls.append(("bind", args, {}))
-                await responses.acquire()
-                return BindOutcome.BOUND
-
-        writer = SlowWriter()
-        api = ApiWriter(writer, AlwaysLeader(), on_capacity=wake_event.set)  # type: ignore[arg-type]
-        harness.context.api, harness.context.has_api_capacity = api, api.has_capacity
-        loop_task = asyncio.create_task(harness.scheduler.run(wake_event, stop_event))
-        counts = [await count_when_idle(writer)]
-        for answered in (1, 40, 59):
-            for _ in range(answered):
-                responses.release()
-            counts.append(await count_when_idle(writer))
-        stop_event.set()
-        wake_event.set()
-        await loop_task
-        return counts, api.in_flight_call_count
-
-    assert asyncio.run(main()) == ([64, 65, 100, 100], 0)
-
-
-async def count_when_idle(writer: FakeWriter) -> int:
-    """Return the number of calls when no task has made one for some turns of the event loop."""
-    count, unchanged = -1, 0
-    while unchanged < 20:
-        await asyncio.sleep(0)
-        unchanged = unchanged + 1 if len(writer.calls) == count else 0
-        count = len(writer.calls)
-    return count
