@@ -20,7 +20,7 @@ from extender.cache.pod_info import AssignedPodInfo
 from extender.cache.pod_signature import PodSignature
 from extender.cache.snapshot import Snapshot
 from extender.cache.tables.arrays import BoolArray, IntArray
-from extender.config.releases import DEFAULT_RELEASE, Release
+from extender.config.releases import Release
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,7 +89,7 @@ def _make_index_keys(budget: Budget) -> Iterator[_IndexKey]:
     return iter([(budget.namespace, None)])
 
 
-def list_budgets(snapshot: Snapshot, release: Release = DEFAULT_RELEASE) -> Budgets:
+def list_budgets(snapshot: Snapshot, release: Release) -> Budgets:
     """Return the budgets of *snapshot* by namespace and name, except those whose selector is empty or invalid."""
     budgets: list[Budget] = []
     for _, budget in sorted(snapshot.objects(PodDisruptionBudget).items()):

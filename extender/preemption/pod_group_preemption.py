@@ -38,7 +38,7 @@ def preempt_for_pod_group(
     if any(pod.spec.preemption_policy == "Never" for pod in pods):
         return _PREEMPTION_POLICY_NEVER
     priority = get_group_priority(group)
-    lower_priority_units = (unit for unit in list_units(snapshot) if unit.priority < priority)
+    lower_priority_units = (unit for unit in list_units(snapshot, RELEASE_1_36) if unit.priority < priority)
     potential_victims = sorted(lower_priority_units, key=lambda unit: unit.get_importance_key(RELEASE_1_36))
     if not potential_victims:
         return _NO_VICTIMS
@@ -48,7 +48,7 @@ def preempt_for_pod_group(
     status = (yield hypothesis.snapshot()).status
     if not status.is_success:
         return status
-    is_violating = find_violating_units(list_budgets(snapshot), [unit.pods for unit in potential_victims])
+    is_violating = find_violating_units(list_budgets(snapshot, RELEASE_1_36), [unit.pods for unit in potential_victims])
     evicted_indices: set[int] = set()
     for index in sorted(range(len(potential_victims)), key=lambda index: not is_violating[index]):
         for pod in potential_victims[index].pods:

@@ -20,7 +20,7 @@ from extender.cache.group_hierarchy import (
 from extender.cache.pod_groups import get_pod_group_key
 from extender.cache.pod_info import AssignedPodInfo
 from extender.cache.snapshot import Snapshot
-from extender.config.releases import DEFAULT_RELEASE, Release
+from extender.config.releases import Release
 from extender.preemption.pod_importance import get_start_time
 
 
@@ -74,7 +74,7 @@ def get_victim_priority(pod: AssignedPodInfo, snapshot: Snapshot) -> int:
     return get_group_priority(groups[-1][1]) if groups else pod.priority
 
 
-def list_units(snapshot: Snapshot, release: Release = DEFAULT_RELEASE) -> list[PreemptionUnit]:
+def list_units(snapshot: Snapshot, release: Release) -> list[PreemptionUnit]:
     """Return the preemption units of all assigned pods.
 
     In 1.36 a pod that is evicted alone has its own priority. Later it has that of its group.

@@ -5,7 +5,7 @@ Source: pkg/scheduler/framework/events.go, NodeSchedulingPropertiesChange, PodSc
 
 from extender.api.kinds.node import Node
 from extender.api.kinds.pod import Pod
-from extender.api.requests import assigned_pod_requests
+from extender.api.requests import PodResourcesOptions, assigned_pod_requests
 from extender.config.releases import Release
 from extender.framework.events import ActionType, ClusterEvent, EventResource, make_pod_event
 
@@ -45,13 +45,14 @@ def find_pod_events(old: Pod, new: Pod, release: Release) -> list[ClusterEvent]:
     Source: pkg/scheduler/framework/events.go, PodSchedulingPropertiesChange (1.36, 1.37).
     """
     resource = EventResource.ASSIGNED_POD if new.spec.node_name else EventResource.TARGET_POD
+    options = PodResourcesOptions(maximum_of_sums=release.takes_maximum_of_resize_sums)
     old_status, new_status = old.status, new.status
     old_claims = (old_status.resource_claim_statuses, old_status.extended_resource_claim_status)
     new_claims = (new_status.resource_claim_statuses, new_status.extended_resource_claim_status)
     actions = (
         (ActionType.UPDATE_POD_LABEL, old.metadata.labels != new.metadata.labels),
-        (ActionType.UPDATE_POD_SCALE_DOWN, _requests_more(old, new)),
-        (ActionType.UPDATE_POD_SCALE_UP, release.splits_pod_events and _requests_more(new, old)),
+        (ActionType.UPDATE_POD_SCALE_DOWN, _requests_more(old, new, options)),
+        (ActionType.UPDATE_POD_SCALE_UP, release.splits_pod_events and _requests_more(new, old, options)),
         (
             ActionType.UPDATE_POD_SCHEDULING_GATES_ELIMINATED,
             old.spec.scheduling_gates and not new.spec.scheduling_gates,
@@ -63,12 +64,12 @@ def find_pod_events(old: Pod, new: Pod, release: Release) -> list[ClusterEvent]:
     return [make_pod_event(release, resource, action, old, new) for action in changes]
 
 
-def _requests_more(pod: Pod, other: Pod) -> bool:
+def _requests_more(pod: Pod, other: Pod, options: PodResourcesOptions) -> bool:
     """Return whether *pod* requests more of a resource than *other*, or a resource that *other* does not request."""
     if pod.spec is other.spec and pod.status is other.status:
         return False
-    other_requests = assigned_pod_requests(other)
+    other_requests = assigned_pod_requests(other, options)
     return any(
         name not in other_requests or quantity > other_requests[name]
-        for name, quantity in assigned_pod_requests(pod).items()
+        for name, quantity in assigned_pod_requests(pod, options).items()
     )

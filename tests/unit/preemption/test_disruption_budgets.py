@@ -20,7 +20,7 @@ def _broken(*budgets: Any, labels: tuple[dict[str, str] | None, ...] = (WEB, WEB
     snapshot = make_cluster(make_small_node("n"), *pods, *budgets).snapshot()
     there = sorted(snapshot.pods_on("n").values(), key=lambda pod: pod.key)
     nodes = np.zeros(len(there), dtype=np.int64)
-    return find_violating_pods(list_budgets(snapshot), PodBatch(there, nodes), nodes).tolist()
+    return find_violating_pods(list_budgets(snapshot, RELEASE_1_37), PodBatch(there, nodes), nodes).tolist()
 
 
 @pytest.mark.parametrize(
@@ -111,7 +111,7 @@ def test_each_node_is_counted_on_its_own() -> None:
     there = [*snapshot.pods_on("n0").values(), *snapshot.pods_on("n1").values()]
     nodes = np.array([0, 0, 1, 1])
 
-    assert find_violating_pods(list_budgets(snapshot), PodBatch(there, nodes), nodes).tolist() == [
+    assert find_violating_pods(list_budgets(snapshot, RELEASE_1_37), PodBatch(there, nodes), nodes).tolist() == [
         False,
         True,
         False,

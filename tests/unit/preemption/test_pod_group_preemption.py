@@ -95,6 +95,18 @@ def victims(found: GroupDecision) -> list[str]:
             id="a group that does not ask for it goes pod by pod",
         ),
         pytest.param(
+            [make_pod_group("pair", priority=20), member("a", "n1", "pair", priority=1), single("b", "n2", priority=2)],
+            1,
+            ["a"],
+            id="a member that goes alone has its own priority",
+        ),
+        pytest.param(
+            [make_pod_group("pair", priority=20), member("a", "n1", "pair", priority=1)],
+            1,
+            ["a"],
+            id="a pod that goes alone may go although the priority of its group is higher",
+        ),
+        pytest.param(
             [
                 *(whole("pair"), member("a", "n1", "pair", start="08:00"), member("b", "n2", "pair", start="08:00")),
                 *(whole("trio"), *(member(f"t{at}", f"n{at}", "trio", start="12:00") for at in (3, 4, 5))),
@@ -212,5 +224,5 @@ def test_the_first_violation_of_a_unit_ends_its_count() -> None:
     budgets = make_budget(0, WEB), make_budget(1, database, name="other")
     snapshot = make_cluster(make_small_node("n1", cpu="9"), *pods, *budgets).snapshot()
     a, b, c = sorted(snapshot.pods_on("n1").values(), key=lambda pod: pod.key)
-    assert find_violating_units(list_budgets(snapshot), [[a, b], [c]]) == [True, False]
-    assert find_violating_units(list_budgets(snapshot), [[b], [a, c]]) == [False, True]
+    assert find_violating_units(list_budgets(snapshot, RELEASE_1_36), [[a, b], [c]]) == [True, False]
+    assert find_violating_units(list_budgets(snapshot, RELEASE_1_36), [[b], [a, c]]) == [False, True]

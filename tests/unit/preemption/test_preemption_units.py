@@ -14,7 +14,7 @@ def test_single_pods_are_units_of_their_own() -> None:
     pods = [make_victim("a", "n1", priority=3), make_victim("b", "n2", priority=5)]
     snapshot = make_cluster(make_small_node("n1"), make_small_node("n2"), *pods).snapshot()
 
-    units = list_units(snapshot)
+    units = list_units(snapshot, RELEASE_1_37)
 
     assert [(unit.priority, [pod.pod.metadata.name for pod in unit.pods]) for unit in units] == [(3, ["a"]), (5, ["b"])]
 
@@ -31,7 +31,7 @@ def test_single_pods_are_units_of_their_own() -> None:
 def test_the_more_important_unit_sorts_first(first: dict[str, int | str], second: dict[str, int | str]) -> None:
     """Source: pkg/scheduler/framework/preemption/types.go, newDomainForWorkloadPreemption (1.36)."""
     pods = [make_victim("second", "n1", **second), make_victim("first", "n1", **first)]  # type: ignore[arg-type]
-    units = list_units(make_cluster(make_small_node("n1"), *pods).snapshot())
+    units = list_units(make_cluster(make_small_node("n1"), *pods).snapshot(), RELEASE_1_37)
 
     ordered = sorted(units, key=lambda unit: unit.get_importance_key(RELEASE_1_36))
 

@@ -4,7 +4,8 @@ from typing import Any
 
 import pytest
 
-from extender.config.releases import RELEASE_1_36, RELEASE_1_37
+from extender.api.kinds.pod import Pod
+from extender.config.releases import RELEASE_1_36, RELEASE_1_37, Release
 from extender.scheduler.update_events import find_node_events, find_pod_events
 from tests.build import make_node, make_pod
 
@@ -99,3 +100,20 @@ def test_since_1_37_a_pod_has_events_of_its_own_and_of_higher_requests(
     """Source: pkg/scheduler/framework/events.go, PodSchedulingPropertiesChange, extractPodScaleUp (1.37)."""
     events = find_pod_events(make_pod("p", **before), make_pod("p", **after), RELEASE_1_37)
     assert [event.label for event in events] == labels
+
+
+@pytest.mark.parametrize(
+    ("release", "label"),
+    [(RELEASE_1_36, "AssignedPodUpdate"), (RELEASE_1_37, "AssignedPodUpdatePodScaleDown")],
+)
+def test_a_smaller_allocation_without_actuated_requests_scales_a_pod_down_since_1_37(
+    release: Release, label: str
+) -> None:
+    """Source: component-helpers/resource/helpers.go, AggregateContainerRequests (1.36, 1.37)."""
+
+    def make_resized_pod(allocated: str) -> Pod:
+        statuses = [{"name": "app", "allocatedResources": {"cpu": allocated}}]
+        return make_pod("p", node="n", requests={"cpu": "1"}, status={"containerStatuses": statuses})
+
+    events = find_pod_events(make_resized_pod("3"), make_resized_pod("2"), release)
+    assert [event.label for event in events] == [label]
