@@ -65,11 +65,11 @@ class Scheduler:
     async def run(self, wake_event: asyncio.Event, stop_event: asyncio.Event) -> None:
         """Schedule pods until *stop_event* is set; *wake_event* is set when there may be work."""
         while not stop_event.is_set():
+            wake_event.clear()
             self.run_periodic_tasks()
             while not stop_event.is_set() and self._may_schedule() and await self.schedule_one():
                 await asyncio.sleep(0)  # lets watches, bindings and probes run
                 await wait_for_turn()
-            wake_event.clear()
             try:
                 await asyncio.wait_for(wake_event.wait(), FLUSH_BACKOFF_SECONDS)
             except TimeoutError:
