@@ -58,7 +58,8 @@ class Scheduler:
             PodGroupScheduler(context, self._find_profile, self._assume_and_bind) if pod_group_settings else None
         )
         self._gang_scheduling_enabled = any(settings.gang_scheduling for settings in pod_group_settings)
-        self._next_unschedulable_flush = context.clock.monotonic() + FLUSH_UNSCHEDULABLE_SECONDS
+        self._next_backoff_flush = context.clock.monotonic()
+        self._next_unschedulable_flush = self._next_backoff_flush + FLUSH_UNSCHEDULABLE_SECONDS
 
     # -- loop
 
@@ -70,6 +71,8 @@ class Scheduler:
             while not stop_event.is_set() and self._may_schedule() and await self.schedule_one():
                 await asyncio.sleep(0)  # lets watches, bindings and probes run
                 await wait_for_turn()
+                if self._context.clock.monotonic() >= self._next_backoff_flush:
+                    self.run_periodic_tasks()
             try:
                 await asyncio.wait_for(wake_event.wait(), FLUSH_BACKOFF_SECONDS)
             except TimeoutError:
@@ -82,6 +85,7 @@ class Scheduler:
         """Flush backoffQ and the unschedulable pods if due, and resume pods whose Permit is decided."""
         now = self._context.clock.monotonic()
         self._context.queue.flush_backoff_q_completed(now)
+        self._next_backoff_flush = now + FLUSH_BACKOFF_SECONDS
         if now >= self._next_unschedulable_flush:
             self._context.queue.flush_unschedulable_pods_leftover(now)
             self._next_unschedulable_flush = now + FLUSH_UNSCHEDULABLE_SECONDS

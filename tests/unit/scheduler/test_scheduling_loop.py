@@ -1,7 +1,8 @@
-"""The scheduling loop: when it ends."""
+"""The scheduling loop: when it ends, and what it does while pods wait in the queue."""
 
 import asyncio
 
+from extender.client.errors import ServerError
 from tests.build import make_node, make_pod
 from tests.unit.client.virtual_time import current_loop, run
 from tests.unit.scheduler.builders import SchedulerHarness
@@ -24,3 +25,36 @@ def test_the_loop_ends_at_once_if_it_is_stopped_between_two_pods() -> None:
         await asyncio.gather(*harness.context.tasks)
 
     run(main())
+
+
+def test_a_pod_of_high_priority_leaves_the_backoff_queue_while_other_pods_wait() -> None:
+    """The backoff ends after one second. It is checked once per second, in steps of a second, so 2.4 seconds pass.
+
+    Source: pkg/scheduler/backend/queue/scheduling_queue.go, PriorityQueue.Run;
+    pkg/scheduler/backend/queue/backoff_queue.go, backoffQueue.isPodBackingoff (1.36).
+    """
+    harness = SchedulerHarness(make_node("n1"))
+    harness.api.errors["binding"] = [ServerError("etcd is down", 500)]
+    harness.create(make_pod("high", priority=5))
+    harness.run()
+    harness.create(*(make_pod(f"low-{number}") for number in range(20)))
+    schedule_one = harness.scheduler.schedule_one
+
+    async def schedule_one_in_300_ms() -> bool:
+        is_scheduled = await schedule_one()
+        harness.clock.seconds += 0.3
+        return is_scheduled
+
+    async def main() -> None:
+        harness.scheduler.schedule_one = schedule_one_in_300_ms  # type: ignore[method-assign]
+        wake_event, stop_event = asyncio.Event(), asyncio.Event()
+        loop_task = asyncio.create_task(harness.scheduler.run(wake_event, stop_event))
+        while len(harness.api.calls_to("binding")) < 20:
+            await asyncio.sleep(0)
+        stop_event.set()
+        wake_event.set()
+        await loop_task
+
+    run(main())
+    names = [api_call.name for api_call in harness.api.calls_to("binding")]
+    assert names[:10] == ["high", *(f"low-{number}" for number in range(8)), "high"]
