@@ -161,7 +161,7 @@ def _find_calls(tokens: Sequence[Token]) -> Iterator[tuple[_Call, _Rewrite]]:
         commas = _find_commas(tokens, bracket_pairs, index + 1)
         argument_count = len(commas) + 1 if close > index + 2 else 0
         is_method = get_text_at(tokens, index - 1) == "."
-        receiver = _find_operand_start(tokens, bracket_pairs, index - 2) if is_method else index
+        receiver = find_operand_start(tokens, bracket_pairs, index - 2) if is_method else index
         qualified_name = "".join(token.text for token in tokens[max(receiver, index - 3) : index + 1])
         rewrite = _FUNCTIONS.get((qualified_name, argument_count)) or (
             _METHODS.get((tokens[index].text, argument_count)) if is_method else None
@@ -181,7 +181,7 @@ def _find_commas(tokens: Sequence[Token], bracket_pairs: dict[int, int], opening
     return tuple(commas)
 
 
-def _find_operand_start(tokens: Sequence[Token], bracket_pairs: dict[int, int], index: int) -> int:
+def find_operand_start(tokens: Sequence[Token], bracket_pairs: dict[int, int], index: int) -> int:
     """Return the index of the first token of the operand that ends at *index*. `a.b(c)[d]` is one operand."""
     for _ in range(_MAX_OPERAND_STEPS):
         index = min(index, bracket_pairs.get(index, index))

@@ -18,6 +18,7 @@ from extender.basics.input_limits import shorten
 from extender.dra.cel.call_rewrites import find_reserved_name, rewrite_calls
 from extender.dra.cel.costs import COST_LIMIT_EXCEEDED, COST_METER
 from extender.dra.cel.device_rewrites import EXISTING_DOMAIN_MAPS, RewrittenExpression, rewrite_device
+from extender.dra.cel.equality import EQUALITY, find_compared_attributes
 from extender.dra.cel.function_signature import CEL_VALUE, Function
 from extender.dra.cel.functions import FUNCTIONS
 from extender.dra.cel.lists import INCLUDES
@@ -167,12 +168,12 @@ def _create_environment(cel_features: CelFeatures, *, device_as_value: bool) -> 
         variables["device.allowMultipleAllocations"] = cel_types.BOOL
     if device_as_value:
         variables["device"] = cel_types.Map(cel_types.STRING, cel_types.DYN)
-    functions = (*FUNCTIONS, *INCLUDES) if cel_features.list_type_attributes else FUNCTIONS
+    includes = INCLUDES if cel_features.list_type_attributes else ()
     return library.cel.NewEnv(
         library.pool,
         variables=variables,
         config=library.cel.NewEnvConfigFromYaml(_EXTENSIONS),
-        functions=_build_declarations(functions, types_by_name, library),
+        functions=_build_declarations((*FUNCTIONS, *EQUALITY, *includes), types_by_name, library),
     )
 
 
@@ -193,13 +194,29 @@ class DeviceValues(NamedTuple):
 
 
 class CompiledExpression:
-    """A compiled expression."""
+    """A compiled expression.
 
-    __slots__ = ("_program", "_source")
+    Args:
+        program: the program of the library.
+        source: the text of the program, and what it reads.
+        compared_words: the words in comparisons that check types first, among them the names of attributes.
+        compile_checked: compiles the expression with these checks.
+    """
 
-    def __init__(self, program: Any, source: RewrittenExpression) -> None:
+    __slots__ = ("_checked", "_compared_words", "_compile_checked", "_program", "_source")
+
+    def __init__(
+        self,
+        program: Any,
+        source: RewrittenExpression,
+        compared_words: frozenset[str] = frozenset(),
+        compile_checked: Callable[[], "CompiledExpression"] | None = None,
+    ) -> None:
         self._program = program
         self._source = source
+        self._compared_words = compared_words
+        self._compile_checked = compile_checked
+        self._checked: CompiledExpression | None = None
 
     def matches(self, device: DeviceValues) -> bool:
         """Return whether the expression is true for *device*.
@@ -207,7 +224,7 @@ class CompiledExpression:
         Raises:
             EvaluationError: the evaluation fails, or its result is not a bool.
         """
-        result_type, value = self._evaluate(device)
+        result_type, value = self.get_result(device)
         if isinstance(value, bool):
             return value
         raise EvaluationError(f"CEL result of type {result_type.lower()} could not be converted to bool")
@@ -220,17 +237,20 @@ class CompiledExpression:
         Raises:
             EvaluationError: the evaluation fails, or the value has another type.
         """
-        result_type, value = self._evaluate(device)
+        result_type, value = self.get_result(device)
         if isinstance(value, list):
             return [_convert_scalar(str(item.type()), item.value(), "list element") for item in value]
         return _convert_scalar(result_type, value, "CEL return")
 
-    def _evaluate(self, device: DeviceValues) -> tuple[str, Any]:
+    def get_result(self, device: DeviceValues) -> tuple[str, Any]:
         """Return the type and the value of the expression for *device*.
 
         Raises:
             EvaluationError: the evaluation fails.
         """
+        if self._compile_checked is not None and self._compares_version(device):
+            self._checked = self._checked or self._compile_checked()
+            return self._checked.get_result(device)
         COST_METER.reset()
         try:
             result = self._program.eval(data=self._build_variables(device))
@@ -240,6 +260,15 @@ class CompiledExpression:
         if result_type == "ERROR":
             raise EvaluationError(_translate_message(str(value)))
         return result_type, value
+
+    def _compares_version(self, device: DeviceValues) -> bool:
+        """Return whether a comparison may have a semantic version of *device* as its left operand."""
+        message_class = _load_library().message_class
+        return any(
+            isinstance(attributes.get(word), message_class)
+            for attributes in device.attributes.values()
+            for word in self._compared_words
+        )
 
     def _build_variables(self, device: DeviceValues) -> dict[str, Any]:
         source = self._source
@@ -302,19 +331,35 @@ def compile_expression(
         raise CompileError(f"must be no longer than {MAX_LENGTH} characters, has {len(expression)}")
     if name := find_reserved_name(expression):
         raise CompileError(f"compilation failed: undeclared reference to '{name}'")
-    source = rewrite_device(rewrite_calls(expression))
-    environment = _create_environment(cel_features, device_as_value=source.device_as_value)
-    try:
-        program, type_checked = _compile_program(environment, source.text)
-    except Exception as error:
-        raise CompileError(f"compilation failed: {_translate_message(str(error))}") from error
+    program, source = _compile_text(expression, cel_features)
     if type_error := _find_type_error(str(program.return_type()), use):
         raise CompileError(type_error)
     try:
         check_size(program.serialize())
     except SizeLimitError as error:
         raise CompileError("too complex, its values or the work to compute them may exceed the limits") from error
-    return CompiledExpression(program, source if type_checked else replace(source, device_as_value=True))
+    compared = find_compared_attributes(expression)
+    return CompiledExpression(
+        program,
+        source,
+        compared.words,
+        (lambda: CompiledExpression(*_compile_text(compared.text, cel_features))) if compared.words else None,
+    )
+
+
+def _compile_text(expression: str, cel_features: CelFeatures) -> tuple[Any, RewrittenExpression]:
+    """Return the program of *expression*, and its rewritten text.
+
+    Raises:
+        CompileError: the expression is invalid.
+    """
+    source = rewrite_device(rewrite_calls(expression))
+    environment = _create_environment(cel_features, device_as_value=source.device_as_value)
+    try:
+        program, type_checked = _compile_program(environment, source.text)
+    except Exception as error:
+        raise CompileError(f"compilation failed: {_translate_message(str(error))}") from error
+    return program, source if type_checked else replace(source, device_as_value=True)
 
 
 _MIXED_NUMBER_TYPES: Final = tuple(

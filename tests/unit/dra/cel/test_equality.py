@@ -1,0 +1,42 @@
+"""The comparisons that check the types of their operands first."""
+
+import pytest
+
+from extender.dra.cel.equality import find_compared_attributes
+
+V = 'device.attributes["a"].v'
+
+
+def checked(left: str, right: str) -> str:
+    return f"(__comparable([{left}, {right}]) ? {left} == {right} : false)"
+
+
+CASES = {
+    "an attribute and a string": (f'{V} == "1"', checked(V, '"1"')),
+    "the operand ends before a logical operator": (f"{V}==1+2*3&&true", f"{checked(V, '1+2*3')}&&true"),
+    "the operand ends before a conditional": (f"{V} == (1 == 1) ? 1 : 2", f"{checked(V, '(1 == 1)')} ? 1 : 2"),
+    "the operand ends before the operator in": (f"{V} == 1 in [true]", f"{checked(V, '1')} in [true]"),
+    "the operand ends before a second comparison": (f"{V} == 1 != true", f"{checked(V, '1')} != true"),
+    "an operand with an optional field": (f"{V} == a.?b.in", checked(V, "a.?b.in")),
+    "an operand with a sign": (f"[{V} == -1]", f"[{checked(V, '-1')}]"),
+    "a call on an attribute": (f"{V}.size() == 1", checked(f"{V}.size()", "1")),
+    "two comparisons": (f"{V} == 1 || {V} == 2", f"{checked(V, '1')} || {checked(V, '2')}"),
+    "an attribute on the right": (f"1 == {V}", None),
+    "another operator": (f"{V} != 1 || {V} <= 1 || {V} >= 1", None),
+    "an attribute in a sum": (f"1 + {V} == 2", None),
+    "a variable of a macro": ('device.attributes["a"].all(k, k == "x")', None),
+    "another field": ('device.driver == "a" && adevice.attributes == 1', None),
+    "an unfinished comparison": (f"{V} ==", None),
+}
+
+
+@pytest.mark.parametrize(("expression", "text"), CASES.values(), ids=CASES)
+def test_comparisons_with_an_attribute_on_the_left_check_the_types(expression: str, text: str | None) -> None:
+    found = find_compared_attributes(expression)
+    assert found.text == (text or expression)
+    assert bool(found.words) is (text is not None)
+
+
+def test_the_words_of_the_left_operands_contain_the_names_of_their_attributes() -> None:
+    found = find_compared_attributes(f"{V} == 1 || device.attributes.b['w'] == x")
+    assert found.words == {"device", "attributes", "a", "v", "b", "w"}
