@@ -129,33 +129,28 @@ async def watch(
                     continue
                 lines = bytes(incomplete[:lines_end])
                 del incomplete[:lines_end]
-            for batch, error in _batch_events(lines, list_watch):
+            events, batch_size = _decode_events(lines, list_watch), MAX_EVENT_BATCH
+            while batch_size == MAX_EVENT_BATCH:
                 await wait_for_turn()
+                batch, error = _take_batch(events)
                 yield batch
                 if error is not None:
                     raise error
+                batch_size = len(batch)
             if list_watch.heartbeat_detector is not None:
                 await body.pause_reading(READ_PAUSE_SECONDS)
     if incomplete.strip():
         raise UnreachableError(f"GET {request.path}: the connection ended in the middle of an event", maybe_sent=True)
 
 
-def _batch_events(lines: bytes, list_watch: ListWatch[T]) -> Iterator[tuple[list[WatchEvent[T]], ApiError | None]]:
-    """Yield the events of *lines* in batches, each with the error that ended it, or None.
-
-    Events before an error are still delivered.
-    """
-    events = _decode_events(lines, list_watch)
-    while True:
-        batch: list[WatchEvent[T]] = []
-        error: ApiError | None = None
-        try:
-            batch.extend(islice(events, MAX_EVENT_BATCH))
-        except ApiError as api_error:
-            error = api_error
-        yield batch, error
-        if error is not None or len(batch) < MAX_EVENT_BATCH:
-            return
+def _take_batch(events: Iterator[WatchEvent[T]]) -> tuple[list[WatchEvent[T]], ApiError | None]:
+    """Return the next events, at most `MAX_EVENT_BATCH`, and the error that ended them, or None."""
+    batch: list[WatchEvent[T]] = []
+    try:
+        batch.extend(islice(events, MAX_EVENT_BATCH))
+    except ApiError as error:
+        return batch, error
+    return batch, None
 
 
 def _decode_events(lines: bytes, list_watch: ListWatch[T]) -> Iterator[WatchEvent[T]]:

@@ -92,6 +92,36 @@ def test_events_are_yielded_in_batches_of_8_and_other_tasks_run_after_a_turn_of_
     assert run(main()) == [8, 8, "another", "another", 8, 8, "another", "another", 8, "another"]
 
 
+def test_the_next_events_are_decoded_in_a_later_turn_if_the_current_one_has_lasted_4_ms(turn_clock: TurnClock) -> None:
+    data = b"".join(json.dumps(added(f"p{number}", number)).encode() + b"\n" for number in range(6, 16))
+    order: list[str] = []
+
+    def record_decoded(pod: Pod) -> tuple[Pod, None]:
+        order.append(f"decode {pod.metadata.name}")
+        return pod, None
+
+    async def main() -> None:
+        list_watch = replace(POD_LIST_WATCH, deduplicate=record_decoded)
+        async with ScriptedServer() as server, open_transport(server) as transport:
+            server.respond(PODS, Stream((data,)))
+            async for batch in watch(transport, list_watch, "5", no_jitter):
+                if batch:
+                    order.append(f"deliver {len(batch)}")
+                    turn_clock.seconds += 0.004
+                    current_loop().call_soon(order.append, "other task")
+
+    run(main())
+    assert order[7:] == [
+        "decode p13",
+        "deliver 8",
+        "other task",
+        "decode p14",
+        "decode p15",
+        "deliver 2",
+        "other task",
+    ]
+
+
 @pytest.mark.parametrize(
     ("heartbeat_detector", "batches"),
     [(None, [0, 1, 1, 1, 1]), (HeartbeatDetector(), [0, 1, 3])],
