@@ -6,10 +6,12 @@ from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
 
+import msgspec
 from msgspec.structs import replace
 
 from extender.analysis.input.input_errors import InputError, InputErrorLine, SourceLocation, UnreadableError
 from extender.analysis.input.input_files import STDIN, read_file
+from extender.analysis.input.misspelled_fields import find_misspelled_fields
 from extender.analysis.input.object_decoding import InvalidObjectError, decode_entry, get_object_name, suggest_kind
 from extender.analysis.input.object_documents import (
     ConfigEntry,
@@ -252,11 +254,18 @@ class _RecordingReader:
         if not obj.metadata.name:
             obj = replace(obj, metadata=replace(obj.metadata, name=self._generate_name(obj)))
         # Validate before set_defaults, which copies fields: an error in a copied field would be reported twice.
-        validation_errors = validate_object(obj)
+        validation_errors = [*self._find_misspelled_fields(entry, obj), *validate_object(obj)]
         obj = set_defaults(obj)
         for path, message in validation_errors:
             self.add_error(InputErrorLine(entry.location, message, f"{entry.kind} {get_object_name(obj)}", path))
         self._add_object(entry, obj)
+
+    def _find_misspelled_fields(self, entry: ObjectEntry, obj: KubernetesObject) -> Iterable[tuple[str, str]]:
+        """Return the path and the error of each misspelled field of a manifest. An object of an API server has none."""
+        if obj.metadata.uid or not isinstance(obj, Pod | Workload):
+            return ()
+        value = msgspec.json.decode(entry.value) if isinstance(entry.value, msgspec.Raw) else entry.value
+        return find_misspelled_fields(value, type(obj))
 
     def _skip_entry(self, entry: ObjectEntry) -> None:
         """Count an object of an unknown kind. A misspelled kind is an error."""
@@ -278,10 +287,12 @@ class _RecordingReader:
             kind=entry.kind,
             metadata=replace(meta, name=name, namespace=meta.namespace or DEFAULT_NAMESPACE),
         )
+        errors = [*self._find_misspelled_fields(entry, workload)]
         if workload.spec.template is not None:
-            for path, message in validate_object(workload.spec.template):
-                location, name = entry.location, get_object_name(workload)
-                self.add_error(InputErrorLine(location, message, f"{entry.kind} {name}", f"spec.template.{path}"))
+            template_errors = validate_object(workload.spec.template)
+            errors += ((f"spec.template.{path}", message) for path, message in template_errors)
+        for path, message in errors:
+            self.add_error(InputErrorLine(entry.location, message, f"{entry.kind} {get_object_name(workload)}", path))
         if workload.key in self._workloads and not self._override:
             message = "is defined twice; keep one of them, or pass --override to use the last one"
             self.add_error(InputErrorLine(entry.location, message, f"{entry.kind} {get_object_name(workload)}"))

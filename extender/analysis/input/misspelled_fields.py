@@ -1,0 +1,74 @@
+"""Find misspelled fields and resources in manifests, which the API server would reject and decoding ignores."""
+
+from collections.abc import Iterator, Mapping
+from functools import cache
+from typing import Any, Final, get_args
+
+import msgspec
+
+from extender.api.kinds.pod import ResourceRequirements
+from extender.basics.edit_distance import compute_edit_distance
+
+_MAX_EDITS: Final = 2
+_NATIVE_RESOURCES: Final = ("cpu", "memory", "ephemeral-storage")
+_HUGE_PAGES: Final = "hugepages-"
+_NO_RESOURCE: Final = (
+    f"is no resource of a container; want {', '.join(_NATIVE_RESOURCES)}, {_HUGE_PAGES}SIZE,"
+    " or a name with a domain such as nvidia.com/gpu"
+)
+
+
+def find_misspelled_fields(value: Any, kind: type[msgspec.Struct], path: str = "") -> Iterator[tuple[str, str]]:
+    """Yield the path and the error of each unknown field that resembles a known one, and of each unknown resource.
+
+    Only fields that scheduling reads are known. An unknown field is accepted unless it resembles one of these; no field
+    of the API does so.
+
+    Args:
+        value: the manifest, or a part of it, as plain values; other values than mappings and lists have no fields.
+        kind: the type as which *value* is decoded.
+        path: the path of *value*; empty for the whole manifest.
+
+    Source: pkg/apis/core/validation/validation.go, validateContainerResourceName (1.37).
+    """
+    if isinstance(value, list | tuple):
+        for index, item in enumerate(value):
+            yield from find_misspelled_fields(item, kind, f"{path}[{index}]")
+    if not isinstance(value, Mapping):
+        return
+    types = _get_field_types(kind)
+    for key, item in value.items():
+        field_path = f"{path}.{key}" if path else str(key)
+        if key not in types:
+            suggestion = _find_similar_name(str(key), tuple(name for name in types if name not in value))
+            if suggestion:
+                yield field_path, f'is no field; did you mean "{suggestion}"?'
+        elif kind is ResourceRequirements and isinstance(item, Mapping):
+            yield from _find_unknown_resources(item, field_path)
+        elif (field_type := types[key]) is not None:
+            yield from find_misspelled_fields(item, field_type, field_path)
+
+
+def _find_unknown_resources(amounts: Mapping[Any, Any], path: str) -> Iterator[tuple[str, str]]:
+    for name in map(str, amounts):
+        if "/" not in name and name not in _NATIVE_RESOURCES and not name.startswith(_HUGE_PAGES):
+            yield f"{path}.{name}", _NO_RESOURCE
+
+
+def _find_similar_name(name: str, known_names: tuple[str, ...]) -> str:
+    """Return the most similar known name; empty if none is similar."""
+    limit = min(_MAX_EDITS, len(name) // 2)
+    edits = sorted((compute_edit_distance(name.lower(), known.lower(), limit), known) for known in known_names)
+    return edits[0][1] if edits and edits[0][0] <= limit else ""
+
+
+@cache
+def _get_field_types(kind: type[msgspec.Struct]) -> dict[str, type[msgspec.Struct] | None]:
+    """Return the JSON fields of a type. A field of objects or a list of them has their type, any other one None."""
+    return {field.encode_name: _find_struct(field.type) for field in msgspec.structs.fields(kind)}
+
+
+def _find_struct(field_type: Any) -> type[msgspec.Struct] | None:
+    if isinstance(field_type, type) and issubclass(field_type, msgspec.Struct):
+        return field_type
+    return next((found for part in get_args(field_type) if (found := _find_struct(part)) is not None), None)
