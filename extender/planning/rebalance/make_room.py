@@ -68,7 +68,7 @@ def make_room(
         search = _Search(simulator, target, attempt_limit, progress)
         proof = search.find(limits.max_moves - Proof(tuple(steps)).moves)
         if proof is None:
-            unplaced.append((target.key, simulator.check_all_nodes(target).format_message()))
+            unplaced.append((target.key, simulator.explain_failure(target)))
             is_complete = is_complete and simulator.attempts < attempt_limit
         else:
             steps += proof.steps

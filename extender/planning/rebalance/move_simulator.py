@@ -115,6 +115,12 @@ class MoveSimulator:
         """Run the filters of the pending *pod* on all nodes."""
         return self._run_filters(pod, None)
 
+    def explain_failure(self, pod: Pod) -> str:
+        """Return kube-scheduler's message about the pending *pod*, which fits nowhere or is not enqueued."""
+        placer = PodPlacer(self.cache, self._profiles, self._runtime, self._seed)
+        rejection = placer.run_pre_enqueue(pod)
+        return rejection.message if rejection is not None else self.check_all_nodes(pod).format_message()
+
     def _run_filters(self, pod: Pod, nodes: frozenset[str] | None) -> Diagnosis:
         self.attempts += 1
         profile, pod_info = self._profiles[pod.spec.scheduler_name], self.cache.make_pod_info(pod)

@@ -37,6 +37,12 @@ def test_a_pod_that_fits_needs_no_move() -> None:
     assert (plan.proof.steps, plan.placed_before) == ((), (Placement("default/w", "n1"),))
 
 
+def test_the_gate_of_a_gated_pod_is_the_reason() -> None:
+    objects = [node("n1"), pod("a", "3", on="n1"), pod("big", "3", schedulingGates=[{"name": "example.com/quota"}])]
+    plan = plan_for("big", objects=objects)
+    assert plan.unplaced == (("default/big", "waiting for scheduling gates: [example.com/quota]"),)
+
+
 def test_room_is_made_for_a_pod_that_makes_room() -> None:
     # "a" fits only on n2, after "b" has left for n3.
     ssd = node("n2", "2")
