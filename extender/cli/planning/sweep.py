@@ -13,14 +13,21 @@ import typer
 
 from extender.analysis.input.input_errors import InputError, InputErrorLine, SourceLocation
 from extender.analysis.input.input_files import STDIN
+from extender.cli.exit_status import FITS, WAITS
 from extender.cli.live.cluster_options import InputOptions
 from extender.cli.planning.cluster_input import Cluster, read_cluster, warn_about_missing_budgets
 from extender.cli.planning.node_prices import load_price_function
 from extender.cli.planning.result_file import ResultFile
 from extender.cli.planning.sweep_file import make_sweep_tasks, read_sweep_file
 from extender.cli.planning.workers import RUN_LOCK, Workers, run_tasks
-from extender.cli.recording_options import load_setup_for_recording, make_offline_runtime, redirect_plugin_output
+from extender.cli.recording_options import (
+    OutputFormat,
+    load_setup_for_recording,
+    make_offline_runtime,
+    redirect_plugin_output,
+)
 from extender.cli.terminal import ProgressBar
+from extender.config.documents import dump_yaml
 from extender.planning.scaling import calculate_pod_changes
 from extender.planning.scenario import ScenarioError
 from extender.planning.sweep import SweepTask, make_sweep_values
@@ -90,15 +97,17 @@ def run_scenarios(sweep_input: SweepInput, tasks: Sequence[SweepTask]) -> list[b
     return lines
 
 
-def run_sweep(file: str, sweep_input: SweepInput, workers: Workers, *, results: str, print_lines: bool) -> None:
-    """Run the scenarios of a sweep file that have no result yet, and print the lines or the table of all scenarios.
+def run_sweep(file: str, sweep_input: SweepInput, workers: Workers, *, results: str, output: OutputFormat) -> int:
+    """Run the scenarios of a sweep file that have no result yet, and print the results or the table of all scenarios.
+
+    Returns the exit status for `--exit-code`: whether a scenario leaves a pod waiting.
 
     Args:
         file: the file of the sweep.
         sweep_input: the cluster; the configurations of the file, if any, replace those of *sweep_input*.
         workers: the processes that run the scenarios.
         results: the file to which the lines are appended; empty: no file.
-        print_lines: whether the lines are printed; otherwise the table is printed.
+        output: JSON prints the lines, YAML one document for each scenario.
 
     Raises:
         BadParameter: the cluster is not read from files, or a value of a scenario is invalid.
@@ -130,11 +139,20 @@ def run_sweep(file: str, sweep_input: SweepInput, workers: Workers, *, results: 
             progress_bar.show(number, len(tasks))
     finally:
         progress_bar.erase()
-    if print_lines:
-        for line in result_file.read_lines():
-            sys.stdout.write(line.decode())
-    else:
-        sys.stdout.write(format_sweep_table([make_sweep_row(values) for values in result_file.read_values()]))
+    _write_results(result_file, output)
+    return WAITS if any(values["waiting"] for values in result_file.read_values()) else FITS
+
+
+def _write_results(result_file: ResultFile, output: OutputFormat) -> None:
+    match output:
+        case OutputFormat.JSON:
+            for line in result_file.read_lines():
+                sys.stdout.write(line.decode())
+        case OutputFormat.YAML:
+            for values in result_file.read_values():
+                sys.stdout.write(f"---\n{dump_yaml(values)}")
+        case OutputFormat.TABLE:
+            sys.stdout.write(format_sweep_table([make_sweep_row(values) for values in result_file.read_values()]))
     sys.stdout.flush()
 
 

@@ -112,7 +112,7 @@ def what_if(
     workers = _read_workers(flags, sweep, results, Workers(jobs, scheduler_address))
     if sweep:
         sweep_input = SweepInput(tuple(file or ()), (input_options,), cost_label, prices, seed, verbose)
-        run_sweep(sweep, sweep_input, workers, results=results, print_lines=output is OutputFormat.JSON)
+        exit_with(run_sweep(sweep, sweep_input, workers, results=results, output=output), enabled=exit_code)
         return
     with redirect_plugin_output():
         cluster, flags = _read_cluster(file, input_options, ClusterOptions(kubeconfig, context, namespace), flags)

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 
 from tests.unit.planning.clusters import ZONE, as_list, budget, node, pod
 
@@ -50,6 +51,25 @@ def test_each_scenario_is_one_line_that_equals_the_answer_to_it_alone(extender: 
     line = {key: value for key, value in lines[2].items() if key not in ("scenario", "config")}
     assert (line.pop("kind"), alone.pop("kind")) == ("SweepResult", "WhatIf")
     assert line == alone
+
+
+def test_yaml_has_one_document_for_each_scenario(extender: Run, files: tuple[str, str]) -> None:
+    cluster, sweep = files
+    status, out, err = extender("what-if", "-f", cluster, "--sweep", sweep, "-o", "yaml")
+    assert (status, err) == (0, "")
+    lines = extender("what-if", "-f", cluster, "--sweep", sweep, "-o", "json")[1]
+    assert list(yaml.safe_load_all(out)) == read_lines(lines)
+
+
+@pytest.mark.parametrize(("cpu", "expected"), [("4", 3), ("100m", 0)], ids=["a pod waits", "all pods fit"])
+def test_the_exit_code_says_whether_a_scenario_leaves_a_pod(
+    extender: Run, tmp_path: Path, cpu: str, expected: int
+) -> None:
+    (tmp_path / "c.json").write_text(as_list([node("n0"), node("n1"), pod("p", cpu, on="n0"), pod("q", cpu, on="n1")]))
+    (tmp_path / "s.yaml").write_text("scenarios: [{remove: n0}]")
+    files = ("-f", str(tmp_path / "c.json"), "--sweep", str(tmp_path / "s.yaml"))
+    assert extender("what-if", *files, "--exit-code")[0] == expected
+    assert extender("what-if", *files)[0] == 0
 
 
 def test_two_processes_give_the_same_results_in_the_same_order(extender: Run, files: tuple[str, str]) -> None:
