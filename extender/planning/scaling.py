@@ -93,14 +93,21 @@ def _get_ordinal(pod: Pod) -> int:
 
 def _describe_unknown_workload(scale: Scale, cache: Cache) -> str:
     names: set[str] = set()
+    namespaces: set[str] = set()
     for pod in [*cache.pending_pods.values(), *(info.pod for info in cache.assigned_pods.values())]:
         owner = pod.metadata.controller
-        if owner is not None and pod.metadata.namespace == scale.namespace:
-            if owner.kind.lower() in SCALABLE_KINDS:
-                names.add(f"{owner.kind.lower()}/{owner.name}")
-            if owner.kind == "ReplicaSet" and "-" in owner.name:
-                names.add(f"deployment/{owner.name.rpartition('-')[0]}")
+        owner_names: set[str] = set()
+        if owner is not None and owner.kind.lower() in SCALABLE_KINDS:
+            owner_names.add(f"{owner.kind.lower()}/{owner.name}")
+        if owner is not None and owner.kind == "ReplicaSet" and "-" in owner.name:
+            owner_names.add(f"deployment/{owner.name.rpartition('-')[0]}")
+        if pod.metadata.namespace == scale.namespace:
+            names |= owner_names
+        elif str(scale) in owner_names:
+            namespaces.add(pod.metadata.namespace)
     problem = f"--scale {scale}: namespace {scale.namespace} has no pod of this workload"
+    if namespaces:
+        return f"{problem}; it is in namespace {' and '.join(sorted(namespaces))}, which -n selects"
     return problem + did_you_mean(str(scale), sorted(names))
 
 

@@ -139,6 +139,7 @@ def _find_unknown_names(scenario: Scenario, snapshot: Snapshot) -> Iterator[str]
     for flag, name in flags:
         if snapshot.row(name) is None and (flag in ("--remove", "--like") or name not in new_names):
             yield f"{flag} {name}: there is no such node{did_you_mean(name, names)}"
+    yield from _find_unknown_taints_and_labels(scenario, snapshot)
     for key, value in scenario.lose:
         values = Counter(node.metadata.labels[key] for node in snapshot.nodes if key in node.metadata.labels)
         if not values:
@@ -147,6 +148,27 @@ def _find_unknown_names(scenario: Scenario, snapshot: Snapshot) -> Iterator[str]
         elif value not in values:
             known_values = ", ".join(sorted(values)[:5])
             yield f"--lose {key}={value}: no node has this value; {key} has {known_values}"
+
+
+def _find_unknown_taints_and_labels(scenario: Scenario, snapshot: Snapshot) -> Iterator[str]:
+    """Yield an error for each taint and label to remove that its node does not have."""
+    nodes = {node.metadata.name: node for node in (*snapshot.nodes, *scenario.nodes)}
+    added_keys = {(change.node, change.taint.key) for change in scenario.taints if not change.remove}
+    for change in scenario.taints:
+        node = nodes.get(change.node)
+        if change.remove and node is not None and (change.node, change.taint.key) not in added_keys:
+            effects = {taint.effect for taint in node.spec.taints if taint.key == change.taint.key}
+            if not effects or change.taint.effect not in {"", *effects}:
+                effect = f":{change.taint.effect}" if change.taint.effect else ""
+                taints = ", ".join(f"{taint.key}:{taint.effect}" for taint in node.spec.taints) or "no taints"
+                yield f"--taint {change.node}: there is no taint {change.taint.key}{effect} to remove; it has {taints}"
+    set_labels = {(label.node, label.key) for label in scenario.labels if label.value is not None}
+    for label in scenario.labels:
+        node = nodes.get(label.node)
+        is_set = (label.node, label.key) in set_labels
+        if label.value is None and not is_set and node is not None and label.key not in node.metadata.labels:
+            suggestion = did_you_mean(label.key, node.metadata.labels)
+            yield f"--label {label.node}: there is no label {label.key} to remove{suggestion}"
 
 
 def _find_contradictions(scenario: Scenario, snapshot: Snapshot) -> Iterator[str]:

@@ -24,6 +24,19 @@ CASES: dict[str, tuple[list[str], str]] = {
         ["what-if", "--scale", "replicaset/wep=3"],
         '--scale replicaset/wep: namespace default has no pod of this workload; did you mean "replicaset/web"?',
     ),
+    "a workload of another namespace": (
+        ["what-if", "--scale", "replicaset/web=3", "-n", "other"],
+        "--scale replicaset/web: namespace other has no pod of this workload; "
+        "it is in namespace default, which -n selects",
+    ),
+    "a taint to remove that the node does not have": (
+        ["what-if", "--taint", "node-1=dedicatd:NoSchedule-"],
+        "--taint node-1: there is no taint dedicatd:NoSchedule to remove; it has no taints",
+    ),
+    "a label to remove that the node does not have": (
+        ["what-if", "--label", "node-1=kubernetes.io/hostnam-"],
+        '--label node-1: there is no label kubernetes.io/hostnam to remove; did you mean "kubernetes.io/hostname"?',
+    ),
     "a node that is drained and lost": (
         ["what-if", "--drain", "node-1", "--remove", "node-1"],
         "--drain node-1: the scenario removes this node too; keep only one of the flags",
