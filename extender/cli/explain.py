@@ -98,17 +98,22 @@ def explain(
         runtime = make_offline_runtime(verbose=verbose)
         explainer = PodExplainer(inputs.recording, selection, setup.profiles, scheduler_names, runtime, setup.gates)
     status = _write_reports(explainer, output)
-    _warn_about_unexplained_pods(inputs, explainer, scheduler_names, warn_if_none=output is OutputFormat.TABLE)
+    _warn_about_unexplained_pods(
+        inputs, explainer, scheduler_names, selector, warn_if_none=output is OutputFormat.TABLE
+    )
     exit_with(status, enabled=exit_code)
 
 
 def _warn_about_unexplained_pods(
-    inputs: Inputs, explainer: PodExplainer, scheduler_names: Sequence[str], *, warn_if_none: bool
+    inputs: Inputs, explainer: PodExplainer, scheduler_names: Sequence[str], selector: str, *, warn_if_none: bool
 ) -> None:
     """Say on standard error that no pod is pending, and which pods wait for other schedulers."""
     if not explainer.groups and warn_if_none:
         names = " or ".join(f'"{name}"' for name in scheduler_names)
-        sys.stderr.write(f"extender: no pod is pending for scheduler {names}\n")
+        selection = explainer.selection
+        namespace = f' in namespace "{selection.namespace}"' if selection.namespace else ""
+        labels = f' with the labels "{selector}"' if selector else ""
+        sys.stderr.write(f"extender: no pod is pending{namespace}{labels} for scheduler {names}\n")
     if not explainer.selection.names:
         warn_about_other_schedulers(inputs.recording, scheduler_names)
 

@@ -72,6 +72,13 @@ def test_explain_without_pending_pods_prints_one_line(extender: Command) -> None
     )
 
 
+def test_explain_without_pending_pods_names_the_namespace_and_the_labels(extender: Command, cluster: str) -> None:
+    _, _, err = extender("explain", "-f", cluster, "-n", "shoop", "-l", "app=web")
+    assert err == (
+        'extender: no pod is pending in namespace "shoop" with the labels "app=web" for scheduler "default-scheduler"\n'
+    )
+
+
 @pytest.mark.parametrize("command", ["explain", "simulate"])
 def test_pending_pods_of_other_schedulers_are_counted(extender: Command, command: str) -> None:
     others = "".join(
