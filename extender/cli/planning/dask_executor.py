@@ -34,10 +34,18 @@ def open_dask_executor(address: str) -> Iterator[DaskExecutor]:
     """
     try:
         from distributed import Client  # noqa: PLC0415 (optional, and its import takes a second)
+        from distributed.comm.addressing import get_address_host_port  # noqa: PLC0415
     except ImportError as error:
         raise typer.BadParameter(
             "needs the package distributed; install it with pip install 'kube-scheduler-extender[dask]'",
             param_hint=_FLAG,
+        ) from error
+    try:
+        # A client with an invalid address fails only after its construction, and prints a traceback when it is deleted.
+        get_address_host_port(address, strict=True)
+    except ValueError as error:
+        raise typer.BadParameter(
+            f"{address!r} is no address of a Dask scheduler; want one such as tcp://10.0.0.7:8786", param_hint=_FLAG
         ) from error
     try:
         client: Any = Client(address, timeout=_CONNECT_TIMEOUT_SECONDS, set_as_default=False)  # type: ignore[no-untyped-call]

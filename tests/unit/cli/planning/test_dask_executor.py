@@ -50,6 +50,15 @@ def test_an_address_without_a_scheduler_is_one_line(
     assert last_line(err).startswith(f"{HEAD}no Dask scheduler answers at tcp://127.0.0.1:1")
 
 
+@pytest.mark.parametrize("address", ["foo", "10.0.0.7:8786", "tcp://host", "tcp://host:port"])
+def test_an_invalid_address_is_one_line(extender: Run, files: tuple[str, ...], address: str) -> None:
+    status, out, err = extender(*files, "--scheduler-address", address)
+    assert (status, out) == (2, "")
+    assert last_line(err) == (
+        f"{HEAD}'{address}' is no address of a Dask scheduler; want one such as tcp://10.0.0.7:8786"
+    )
+
+
 def test_a_scheduler_without_workers_is_one_line(extender: Run, files: tuple[str, ...]) -> None:
     with LocalCluster(n_workers=0, dashboard_address="127.0.0.1:0", host="127.0.0.1") as cluster:
         status, _, err = extender(*files, "--scheduler-address", cluster.scheduler_address)
