@@ -105,6 +105,7 @@ def experiment(
     """
     workers = Workers(jobs, scheduler_address)
     workers.validate("experiments")
+    _check_plans(plans, moves)
     seed_numbers = _parse_seeds(seeds)
     _check_variant(published)
     _prepare_plots(plots)
@@ -124,6 +125,16 @@ def experiment(
     _draw_plots(plots, runs)
     if moves:
         _show_moves(gpu_trace, product(policies, seed_numbers), moves, plans)
+
+
+def _check_plans(directory: str, moves: float) -> None:
+    """Refuse a directory for plans if no moves are planned.
+
+    Raises:
+        BadParameter: *directory* is named, and *moves* is 0.
+    """
+    if directory and not moves:
+        raise typer.BadParameter("needs --moves PERCENT", param_hint="--plans")
 
 
 def _show_moves(trace: Trace, runs: Iterable[tuple[Policy, int]], percent: float, directory: str) -> None:

@@ -51,6 +51,12 @@ def test_json_lines_have_policy_seed_allocation_and_seconds(extender: Command, t
     assert len(curve["arrived_percent"]) == len(curve["allocated_percent"]) == len(curve["waiting_pods"])
 
 
+def test_plans_without_moves_are_an_error(extender: Command, trace: str, tmp_path: Path) -> None:
+    status, out, err = extender("experiment", "--trace", trace, "--plans", str(tmp_path))
+    assert (status, out) == (2, "")
+    assert err.splitlines()[-1] == "Error: Invalid value for --plans: needs --moves PERCENT"
+
+
 def read_allocations(out: str) -> list[tuple[str, int, dict[str, float]]]:
     """Return the policy, the seed and the allocation of each line."""
     lines = [json.loads(line) for line in out.splitlines()]
