@@ -27,9 +27,9 @@ def make_fit_values(result: FitCount) -> dict[str, Any]:
     }
 
 
-def format_fit(result: FitCount) -> str:
-    """Return the report about one pod: the number, what stops the next copy, and the copies by node."""
-    lines = [_format_first_line(result)]
+def format_fit(result: FitCount, note: str = "") -> str:
+    """Return the report about one pod: the number, *note*, what stops the next copy, and the copies by node."""
+    lines = [_format_first_line(result), *([note] if note else [])]
     if result.last_node:
         lines.append(f"The last copy is on {result.last_node}.")
     if result.failed_attempt is not None:

@@ -121,5 +121,5 @@ def _format_text(results: list[FitCount], replicated_pods: list[ReplicatedPod]) 
     if len(results) > 1:
         return format_fit_table(results)
     replicas, count = replicated_pods[0].replicas, results[0].count
-    note = f"That is {count // replicas} times all {replicas} pods of the workload.\n\n" if replicas > 1 else ""
-    return note + format_fit(results[0])
+    note = f"That is {count // replicas} times all {replicas} pods of the workload." if replicas > 1 else ""
+    return format_fit(results[0], note)

@@ -59,7 +59,7 @@ def test_pods_of_one_controller_are_one_shape_and_whole_workloads_are_counted(ex
     answer = json.loads(extender("fits", "-f", cluster, "-p", pods, "-o", "json")[1])
     assert (answer["fits"], answer["replicas"], answer["workloads"]) == (5, 2, 2)
     assert extender("fits", "-f", cluster, "-p", pods)[1].startswith(
-        "That is 2 times all 2 pods of the workload.\n\n5 more copies of default/web-a fit.\n"
+        "5 more copies of default/web-a fit.\nThat is 2 times all 2 pods of the workload.\n"
     )
 
 
