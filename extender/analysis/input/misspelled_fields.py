@@ -1,7 +1,7 @@
 """Find misspelled fields and resources in manifests, which the API server would reject and decoding ignores."""
 
 from collections.abc import Iterator, Mapping
-from functools import cache
+from functools import cache, lru_cache
 from typing import Any, Final, get_args
 
 import msgspec
@@ -10,6 +10,8 @@ from extender.api.kinds.pod import ResourceRequirements
 from extender.basics.edit_distance import compute_edit_distance
 
 _MAX_EDITS: Final = 2
+_MAX_LENGTH: Final = 64
+"""The longest name that is compared and cached; the longest field of a pod has 47 characters."""
 _NATIVE_RESOURCES: Final = ("cpu", "memory", "ephemeral-storage")
 _HUGE_PAGES: Final = "hugepages-"
 _NO_RESOURCE: Final = (
@@ -40,8 +42,8 @@ def find_misspelled_fields(value: Any, kind: type[msgspec.Struct], path: str = "
     for key, item in value.items():
         field_path = f"{path}.{key}" if path else str(key)
         if key not in types:
-            suggestion = _find_similar_name(str(key), tuple(name for name in types if name not in value))
-            if suggestion:
+            suggestion = _find_similar_field(kind, key) if isinstance(key, str) and len(key) <= _MAX_LENGTH else ""
+            if suggestion and suggestion not in value:
                 yield field_path, f'is no field; did you mean "{suggestion}"?'
         elif kind is ResourceRequirements and isinstance(item, Mapping):
             yield from _find_unknown_resources(item, field_path)
@@ -55,9 +57,11 @@ def _find_unknown_resources(amounts: Mapping[Any, Any], path: str) -> Iterator[t
             yield f"{path}.{name}", _NO_RESOURCE
 
 
-def _find_similar_name(name: str, known_names: tuple[str, ...]) -> str:
-    """Return the most similar known name; empty if none is similar."""
+@lru_cache(maxsize=4096)
+def _find_similar_field(kind: type[msgspec.Struct], name: str) -> str:
+    """Return the most similar field of *kind*; empty if none is similar. Manifests repeat the same unknown fields."""
     limit = min(_MAX_EDITS, len(name) // 2)
+    known_names = _get_field_types(kind)
     edits = sorted((compute_edit_distance(name.lower(), known.lower(), limit), known) for known in known_names)
     return edits[0][1] if edits and edits[0][0] <= limit else ""
 

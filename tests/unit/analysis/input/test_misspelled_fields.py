@@ -6,7 +6,7 @@ import pytest
 import yaml
 
 from extender.analysis.input.input_errors import InputError
-from extender.analysis.input.misspelled_fields import find_misspelled_fields
+from extender.analysis.input.misspelled_fields import _find_similar_field, find_misspelled_fields
 from extender.analysis.input.workloads import Workload
 from extender.analysis.recorded_cluster import read_recording
 from extender.api.kinds.pod import Pod
@@ -85,6 +85,19 @@ def test_fields_that_scheduling_does_not_read_are_accepted() -> None:
 
 def test_a_field_beside_the_one_that_it_resembles_is_accepted() -> None:
     assert list(find_misspelled_fields({"spec": {"container": [], "containers": []}}, Pod)) == []
+
+
+def test_repeated_unknown_fields_are_compared_once() -> None:
+    value = {"spec": {"containers": [{"lifecycel": {}, "dnsPolicy": ""}] * 1000}}
+    _find_similar_field.cache_clear()
+    assert list(find_misspelled_fields(value, Pod)) == []
+    assert _find_similar_field.cache_info().misses == 2
+
+
+def test_a_long_name_is_neither_compared_nor_cached() -> None:
+    _find_similar_field.cache_clear()
+    assert list(find_misspelled_fields({"spec": {"x" * 65: 1}}, Pod)) == []
+    assert _find_similar_field.cache_info().currsize == 0
 
 
 def test_a_file_with_a_misspelled_field_is_an_error(tmp_path: Any) -> None:
