@@ -14,6 +14,7 @@ from extender.basics.edit_distance import find_nearest_names
 
 _POD_ALIASES: Final = ("pod", "pods", "po")
 _MAX_SUGGESTIONS: Final = 3
+_NO_SUCH_POD: Final = "there is no such pod"
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,7 +113,8 @@ class PodFinder:
             return [self._pods[text]], ""
         workload = parse_workload_name(text, namespace)
         if workload is None:
-            return self._find_pod(strip_pod_alias(text), namespace)
+            pods, message = self._find_pod(strip_pod_alias(text), namespace)
+            return pods, message + self._suggest_workload(text, namespace) if message == _NO_SUCH_POD else message
         pods = self.find_workload_pods(workload)
         if pods:
             return [pod for pod in pods if not pod.spec.node_name] or pods, ""
@@ -164,7 +166,27 @@ class PodFinder:
         suggestions = ", ".join(
             keys_by_name[match] for match in keys_in_other_namespaces[:_MAX_SUGGESTIONS] or similar_names
         )
-        return f"there is no such pod; did you mean {suggestions}?" if suggestions else "there is no such pod"
+        return f"there is no such pod; did you mean {suggestions}?" if suggestions else _NO_SUCH_POD
+
+    def _suggest_workload(self, text: str, namespace: str) -> str:
+        """Return a suggestion for a workload's name without its type, or with a misspelled type; empty if none fits."""
+        prefix, _, name = text.rpartition("/")
+        namespaces = {pod.metadata.namespace for pod in self._pods.values()}
+        if prefix and prefix not in namespaces:
+            types = find_nearest_names(prefix, (*WORKLOAD_ALIASES, *_POD_ALIASES), 1)
+            candidates = [f"{kind}/{name}" for kind in types]
+        else:
+            scope = f"{prefix}/{name}" if prefix else name
+            candidates = [f"{kind.lower()}/{scope}" for kind in dict.fromkeys(WORKLOAD_ALIASES.values())]
+        for candidate in candidates:
+            workload = parse_workload_name(candidate, namespace)
+            if (
+                self.find_workload_pods(workload)
+                if workload
+                else self._find_pod(strip_pod_alias(candidate), namespace)[0]
+            ):
+                return f"; did you mean {candidate}?"
+        return ""
 
     def _make_unknown_workload_message(self, workload: WorkloadName) -> str:
         kind = workload.kind.lower()
