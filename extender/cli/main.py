@@ -9,6 +9,7 @@ import os
 import sys
 from difflib import get_close_matches
 from importlib import import_module
+from pathlib import Path
 from typing import Annotated, Any, Final
 
 import typer
@@ -148,6 +149,7 @@ def main() -> None:
     """
     # OpenBLAS starts one thread per processor; no code here multiplies matrices.
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+    _open_closed_streams()
     gc_tuning.set_gc_thresholds()
     if "_EXTENDER_COMPLETE" in os.environ:
         import_module("typer.completion").completion_init()
@@ -162,6 +164,17 @@ def main() -> None:
         if error.code in {_FAILED, _BAD_INPUT} and EXIT_CODE_FLAG in sys.argv:
             sys.exit(ERROR)
         raise
+
+
+def _open_closed_streams() -> None:
+    """Open /dev/null for each standard stream that the caller has closed, as `command >&-` does.
+
+    Python has None for such a stream, and the next file that is opened would get its descriptor.
+    """
+    for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
+        if getattr(sys, name) is None:
+            stream = Path(os.devnull).open(mode, encoding="utf-8")  # noqa: SIM115 (open until the process ends)
+            setattr(sys, name, stream)
 
 
 def _describe_exception(error: Exception) -> tuple[list[str], int]:

@@ -116,4 +116,5 @@ def _find_invalid_byte(data: bytes) -> int | None:
 
 
 def _make_empty_error(name: str) -> UnreadableError:
-    return UnreadableError(name, "is empty; want YAML or JSON")
+    reason = "is empty, or another option has read it" if name == get_display_name(STDIN) else "is empty"
+    return UnreadableError(name, f"{reason}; want YAML or JSON")

@@ -182,7 +182,7 @@ def test_a_file_named_twice_is_an_error(tmp_path: Path) -> None:
 
 def test_empty_standard_input_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(b"")))
-    assert errors_in_files("-") == ["stdin: is empty; want YAML or JSON"]
+    assert errors_in_files("-") == ["stdin: is empty, or another option has read it; want YAML or JSON"]
 
 
 INVALID_OBJECTS = {

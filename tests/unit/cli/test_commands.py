@@ -214,7 +214,7 @@ def test_every_error_of_a_configuration_is_one_line_with_its_path(extender: Comm
 @pytest.mark.parametrize(
     ("text", "line"),
     [
-        ("", "stdin: is empty; want YAML or JSON"),
+        ("", "stdin: is empty, or another option has read it; want YAML or JSON"),
         ("a: [", "stdin: line 1, column 5: expected the node content, but found '<stream end>'"),
         ('{"a": 1,\n "b" 2}', "stdin: line 2, column 6: Expecting ':' delimiter"),
         ("[" * 200_000, "stdin: line 1, column 101: nested too deeply; want at most 100 levels"),

@@ -5,6 +5,7 @@ import io
 import subprocess
 import sys
 from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 
@@ -12,6 +13,7 @@ from extender import __version__
 from extender.cli.recording_options import read_inputs
 
 NODE = '{"apiVersion":"v1","kind":"Node","metadata":{"name":"n1"},"status":{"allocatable":{"pods":"10"}}}'
+POD = '{"apiVersion":"v1","kind":"Pod","metadata":{"name":"a","namespace":"default"}}'
 
 
 Command = Callable[..., tuple[int, str, str]]
@@ -162,3 +164,16 @@ def test_the_import_of_a_command_leaves_the_garbage_collector_enabled_and_its_ob
     )
     process = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
     assert process.stdout.endswith("\nTrue True\n")
+
+
+@pytest.mark.parametrize(
+    ("closed", "status", "out"),
+    [(">&-", 0, ""), ("2>&-", 0, "Pod default/a\n"), ("<&-", 0, "Pod default/a\n")],
+    ids=["output", "errors", "input"],
+)
+def test_a_closed_stream_is_no_error(tmp_path: Path, closed: str, status: int, out: str) -> None:
+    file = tmp_path / "c.yaml"
+    file.write_text(f"{NODE}\n---\n{POD}\n")
+    command = f"{sys.executable} -m extender explain -f {file} {closed}"
+    process = subprocess.run(["/bin/sh", "-c", command], capture_output=True, text=True, check=False)
+    assert (process.returncode, process.stdout[: len(out)], process.stderr) == (status, out, "")
