@@ -147,7 +147,7 @@ def test_text_with_markup_or_invisible_characters_is_shown_as_text(place: str, t
     quoted = '"' + text.encode("unicode_escape").decode().replace('"', '\\"').replace("\\x85", "\\N") + '"'
     node = "apiVersion: v1\nkind: Node\nmetadata: {name: n}\nstatus: {allocatable: {cpu: 1, pods: 5}}\n"
     fields = PLACES[place](quoted)
-    meta = "" if fields.startswith("metadata") else "metadata: {name: p, namespace: d}\n"
+    meta = "" if fields.startswith("metadata") else "metadata: {name: p, namespace: d, uid: u}\n"
     client = make_client(f"{node}---\napiVersion: v1\nkind: Pod\n{meta}{fields}\n")
     for path in ("/ui/waiting", "/ui/pods/d/p"):
         response = client.get(path)
