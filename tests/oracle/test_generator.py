@@ -66,3 +66,29 @@ def test_pod_groups_are_scheduled_rejected_and_held_and_wait_for_preemption(vers
             counts["victims"] += bool(group["victims"])
     assert set(counts) == {"scheduled", "waits for preemption", "rejected", "held", "victims"}
     assert min(counts.values()) >= 3, counts
+
+
+@pytest.mark.parametrize(
+    ("version", "words"),
+    [
+        ("1.36", ("DRADeviceTaints", "NodeDeclaredFeatures")),
+        ("1.37", ("DRAFractionalCapacityRange", "InterPodAffinityHostnameFastPath", "DeviceTaintRule")),
+    ],
+)
+def test_some_scenarios_have_rare_fields_gates_and_configurations(version: str, words: tuple[str, ...]) -> None:
+    text = "".join(json.dumps(make_scenario("test", number, version)) for number in range(600))
+    of_all = (
+        "PodResizeInProgress",
+        "initContainerStatuses",
+        "failure-domain.beta.kubernetes.io/zone",
+        "ReplicationController",
+        "disruptedPods",
+        "cinder",
+        "VolumeAttachment",
+        "volume.kubernetes.io/selected-node",
+        "perDeviceNodeSelection",
+        "deviceclass.resource.kubernetes.io/gpu",
+        "TaintTolerationComparisonOperators",
+        "preScore",
+    )
+    assert [word for word in (*of_all, *words) if f'"{word}"' not in text] == []

@@ -12,6 +12,10 @@ from tests.oracle.generator.devices import add_devices
 from tests.oracle.generator.nodes import add_nodes
 from tests.oracle.generator.pod_groups import add_pod_groups
 from tests.oracle.generator.pods import add_budgets, add_pods, add_services
+from tests.oracle.generator.rare_devices import add_rare_device_fields
+from tests.oracle.generator.rare_pods import add_rare_pod_fields
+from tests.oracle.generator.rare_setup import make_rare_configuration, select_gates
+from tests.oracle.generator.rare_storage import add_rare_storage_fields
 from tests.oracle.generator.volumes import add_storage
 
 CATEGORIES: Final[Mapping[str, Mapping[str, float]]] = {
@@ -92,8 +96,7 @@ def make_scenario(seed: str, number: int, version: str = "1.36") -> dict[str, An
         add_devices(builder, beta=builder.chance(chances.get("beta", 0.0)))
     uses = {group: chance for group, chance in chances.items() if builder.chance(min(1.0, chance * 2 + 0.1))}
     if not builder.nodes:
-        uses.pop("volumes", None)
-        uses.pop("devices", None)
+        uses = {group: chance for group, chance in uses.items() if group not in ("volumes", "devices")}
     with_groups = "groups" in chances
     pending = builder.rng.randint(*_PENDING_PODS.get(category, (3, 12) if with_groups else (2, 6)))
     add_pods(builder, builder.rng.randint(0, 3 * node_count), pending, uses, scheduler)
@@ -101,6 +104,8 @@ def make_scenario(seed: str, number: int, version: str = "1.36") -> dict[str, An
         add_budgets(builder)
     if builder.chance(chances.get("services", 0.0)):
         add_services(builder)
+    rare = Random(f"{seed}/{number}/rare")
+    _add_rare_fields(builder, rare, version)
     scenario: dict[str, Any] = {
         "apiVersion": "v1",
         "kind": "List",
@@ -116,4 +121,28 @@ def make_scenario(seed: str, number: int, version: str = "1.36") -> dict[str, An
         )
     elif category == "drabeta" and version == "1.37" and builder.chance(0.5):
         scenario["featureGates"] = add_gated_device_fields(builder)
+    return _add_rare_settings(scenario, ClusterBuilder(rare), scheduler, version)
+
+
+def _add_rare_fields(builder: ClusterBuilder, rare: Random, version: str) -> None:
+    """Add rare fields to the objects of half of the scenarios, by choices of their own."""
+    if rare.random() < 0.5:
+        builder.rng, ordinary = rare, builder.rng
+        add_rare_pod_fields(builder)
+        add_rare_storage_fields(builder)
+        add_rare_device_fields(builder, version)
+        builder.rng = ordinary
+
+
+def _add_rare_settings(
+    scenario: dict[str, Any], builder: ClusterBuilder, scheduler: str, version: str
+) -> dict[str, Any]:
+    """Add feature gates and a rare configuration to some scenarios without pod groups; return the scenario."""
+    if scenario["metadata"]["category"] in GROUP_CATEGORIES:
+        return scenario
+    if builder.chance(0.2):
+        scenario["featureGates"] = {**select_gates(builder, version), **scenario.get("featureGates", {})}
+    if builder.chance(0.15):
+        scores_capacity = scenario.get("featureGates", {}).get("StorageCapacityScoring", version != "1.36")
+        scenario["config"] = make_rare_configuration(builder, scheduler, scores_capacity=scores_capacity)
     return scenario
