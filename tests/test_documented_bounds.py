@@ -25,7 +25,7 @@ from extender.client import (
 )
 from extender.client.auth import exec_plugin
 from extender.config import documents
-from extender.dra.cel import costs, environment, regex, size_estimate
+from extender.dra.cel import costs, environment, messages, regex, size_estimate
 from extender.event_loop import cooperative_iteration, turn_budget
 from extender.extender_api import (
     failed_nodes,
@@ -201,7 +201,7 @@ FIGURES: Final[dict[str, dict[str, tuple[Any, Any]]]] = {
         "4,000,000": (size_estimate.MAX_SIZE, 4_000_000),
         "250,000,000": (size_estimate.MAX_WORK, 250_000_000),
     },
-    "CEL error message": {"300": (environment._MAX_MESSAGE_LENGTH, 300)},
+    "CEL error message": {"300": (messages._MAX_MESSAGE_LENGTH, 300)},
 }
 """The figures of each row, each with the value in the code and the same value written out."""
 

@@ -14,22 +14,20 @@ from functools import cache
 from importlib import import_module
 from typing import Any, Final, NamedTuple
 
-from extender.basics.input_limits import shorten
 from extender.dra.cel.call_rewrites import find_reserved_name, rewrite_calls
-from extender.dra.cel.costs import COST_LIMIT_EXCEEDED, COST_METER
+from extender.dra.cel.costs import COST_METER
 from extender.dra.cel.device_rewrites import EXISTING_DOMAIN_MAPS, RewrittenExpression, rewrite_device
 from extender.dra.cel.equality import EQUALITY, find_compared_attributes
 from extender.dra.cel.function_signature import CEL_VALUE, Function
 from extender.dra.cel.functions import FUNCTIONS
 from extender.dra.cel.lists import INCLUDES
+from extender.dra.cel.messages import explain_bool_conversion, translate_message
 from extender.dra.cel.size_estimate import SizeLimitError, check_size
 from extender.dra.cel.values import SEMVER, CelValue
 
 MAX_LENGTH: Final = 10 * 1024
 """The maximum length of an expression, in characters."""
 
-_MAX_MESSAGE_LENGTH: Final = 300
-_MAX_RAW_LENGTH: Final = 4000
 _MESSAGE_TYPE: Final = "kubernetes.Value"
 _SCALAR_TYPES: Final = frozenset(("BOOL", "INT", "STRING"))
 _EXTENSIONS: Final = """
@@ -227,7 +225,8 @@ class CompiledExpression:
         result_type, value = self.get_result(device)
         if isinstance(value, bool):
             return value
-        raise EvaluationError(f"CEL result of type {result_type.lower()} could not be converted to bool")
+        kind = value.kind if result_type == _MESSAGE_TYPE else ""
+        raise EvaluationError(explain_bool_conversion(result_type, kind))
 
     def evaluate(self, device: DeviceValues) -> Any:
         """Return the value of the expression for *device*.
@@ -256,9 +255,9 @@ class CompiledExpression:
             result = self._program.eval(data=self._build_variables(device))
             result_type, value = str(result.type()), result.value()
         except Exception as error:
-            raise EvaluationError(_translate_message(str(error))) from error
+            raise EvaluationError(translate_message(str(error))) from error
         if result_type == "ERROR":
-            raise EvaluationError(_translate_message(str(value)))
+            raise EvaluationError(translate_message(str(value)))
         return result_type, value
 
     def _compares_version(self, device: DeviceValues) -> bool:
@@ -358,7 +357,7 @@ def _compile_text(expression: str, cel_features: CelFeatures) -> tuple[Any, Rewr
     try:
         program, type_checked = _compile_program(environment, source.text)
     except Exception as error:
-        raise CompileError(f"compilation failed: {_translate_message(str(error))}") from error
+        raise CompileError(f"compilation failed: {translate_message(str(error))}") from error
     return program, source if type_checked else replace(source, device_as_value=True)
 
 
@@ -386,15 +385,3 @@ def _is_number_comparison_error(message: str) -> bool:
     return any(sign in message for sign in _COMPARISON_ERRORS) and any(
         types in message for types in _MIXED_NUMBER_TYPES
     )
-
-
-def _translate_message(text: str) -> str:
-    """Translate a message of the library to upstream's text. In an unknown message, only spaces and prefixes change."""
-    _, _, detail = text.partition(": ")
-    if detail.startswith("Key not found in map"):
-        return f"no such key: {detail.rpartition(':')[2].strip().strip(chr(34))}"
-    if detail.startswith("No matching overloads found"):
-        return "no such overload"
-    if detail.startswith("Iteration budget exceeded"):
-        return COST_LIMIT_EXCEEDED
-    return shorten(" ".join((detail or text)[:_MAX_RAW_LENGTH].split()).replace("'__", "'"), _MAX_MESSAGE_LENGTH)
