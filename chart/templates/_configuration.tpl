@@ -7,8 +7,8 @@
 {{- define "extender.leaderElection" -}}
 leaderElect: true
 resourceLock: leases
-resourceName: {{ include "extender.leaseName" . }}
-resourceNamespace: {{ .Release.Namespace }}
+resourceName: {{ include "extender.leaseName" . | quote }}
+resourceNamespace: {{ .Release.Namespace | quote }}
 leaseDuration: {{ .Values.leaderElection.leaseDuration }}
 renewDeadline: {{ .Values.leaderElection.renewDeadline }}
 retryPeriod: {{ .Values.leaderElection.retryPeriod }}
@@ -16,7 +16,7 @@ retryPeriod: {{ .Values.leaderElection.retryPeriod }}
 
 {{/* The default profile. */}}
 {{- define "extender.profile" -}}
-schedulerName: {{ .Values.schedulerName }}
+schedulerName: {{ .Values.schedulerName | quote }}
 {{- if not .Values.permissions.preemption }}
 plugins:
   postFilter:

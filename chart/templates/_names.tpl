@@ -4,15 +4,19 @@
 {{- default .Chart.Name .Values.nameOverride | trunc 63 | trimSuffix "-" -}}
 {{- end -}}
 
-{{/* Release name and chart name, or the release name alone if it contains the chart name; truncated to leave space for suffixes. */}}
+{{/*
+Release name and chart name, or the release name alone if it contains the chart name; truncated to leave space for suffixes.
+A Service has this name, which therefore has no dots.
+*/}}
 {{- define "extender.fullname" -}}
-{{- if .Values.fullnameOverride -}}
-{{- .Values.fullnameOverride | trunc 50 | trimSuffix "-" -}}
-{{- else if contains (include "extender.name" .) .Release.Name -}}
-{{- .Release.Name | trunc 50 | trimSuffix "-" -}}
-{{- else -}}
-{{- printf "%s-%s" .Release.Name (include "extender.name" .) | trunc 50 | trimSuffix "-" -}}
+{{- $name := .Values.fullnameOverride -}}
+{{- if not $name -}}
+{{- $name = .Release.Name -}}
+{{- if not (contains (include "extender.name" .) .Release.Name) -}}
+{{- $name = printf "%s-%s" .Release.Name (include "extender.name" .) -}}
 {{- end -}}
+{{- end -}}
+{{- $name | replace "." "-" | trunc 50 | trimSuffix "-" -}}
 {{- end -}}
 
 {{/* Cluster-scoped objects have the namespace in their name, so that releases with the same name do not collide. */}}
@@ -33,8 +37,8 @@
 {{- end -}}
 
 {{- define "extender.selectorLabels" -}}
-app.kubernetes.io/name: {{ include "extender.name" . }}
-app.kubernetes.io/instance: {{ .Release.Name }}
+app.kubernetes.io/name: {{ include "extender.name" . | quote }}
+app.kubernetes.io/instance: {{ .Release.Name | quote }}
 {{- end -}}
 
 {{- define "extender.labels" -}}
@@ -51,7 +55,7 @@ app.kubernetes.io/component: {{ ternary "extender" "scheduler" (eq .Values.mode 
 {{/* Labels and annotations of all objects. Argument: (list $ additionalAnnotations). */}}
 {{- define "extender.metadata" -}}
 {{- $root := index . 0 -}}
-{{- $annotations := merge (dict) (index . 1) $root.Values.commonAnnotations -}}
+{{- $annotations := merge (dict) (index . 1) ($root.Values.commonAnnotations | default dict) -}}
 labels: {{- include "extender.labels" $root | nindent 2 }}
 {{- with $annotations }}
 annotations: {{- toYaml . | nindent 2 }}

@@ -123,11 +123,14 @@
 {{- define "extender.clusterRules" -}}
 {{ include "extender.readingRules" . }}
 {{ include "extender.reviewRules" . }}
-{{- if eq .Values.mode "service" }}
-{{- if has "bind" .Values.extender.verbs }}
+{{- if and (ne .Values.mode "standalone") (has "bind" .Values.extender.verbs) }}
+# The verb bind reads the pod before it binds it.
 - apiGroups: [""]
   resources: [pods]
   verbs: [get]
+{{- end }}
+{{- if eq .Values.mode "service" }}
+{{- if has "bind" .Values.extender.verbs }}
 {{- if or .Values.permissions.dynamicResources .Values.permissions.gpuShare .Values.permissions.hami }}
 # The pod's status names the ResourceClaim for its extended resources. GpuShare patches the status to write annotations.
 - apiGroups: [""]

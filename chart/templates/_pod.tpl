@@ -68,7 +68,7 @@ readinessProbe:
 - --tls-cert-file=/etc/certificates/tls.crt
 - --tls-private-key-file=/etc/certificates/tls.key
 - --client-ca-file=/etc/certificates/ca.crt
-- --allowed-client-names={{ join "," .Values.service.allowedClientNames }}
+- {{ join "," .Values.service.allowedClientNames | printf "--allowed-client-names=%s" | quote }}
 {{- end }}
 {{- end }}
 - --emulated-version={{ include "extender.emulatedVersion" . }}
@@ -144,7 +144,7 @@ volumeMounts:
 {{/* The release that is emulated: the selected one, or else the nearest to that of kube-scheduler. */}}
 {{- define "extender.emulatedVersion" -}}
 {{- $version := include "extender.clusterVersion" . -}}
-{{- $tag := .Values.kubeScheduler.image.tag -}}
+{{- $tag := .Values.kubeScheduler.image.tag | default "" -}}
 {{- if and (eq .Values.mode "beside") (regexMatch `^v?1\.[0-9]+` $tag) -}}
 {{- $version = regexFind `^v?1\.[0-9]+` $tag -}}
 {{- end -}}
@@ -191,10 +191,10 @@ volumeMounts:
 
 {{- define "extender.volumes" -}}
 - name: configuration
-  configMap: {name: {{ include "extender.fullname" . }}}
+  configMap: {name: {{ include "extender.fullname" . | quote }}}
 {{- if eq .Values.mode "service" }}
 - name: certificates
-  secret: {secretName: {{ include "extender.serverSecret" . }}}
+  secret: {secretName: {{ include "extender.serverSecret" . | quote }}}
 {{- end }}
 {{- if .Values.plugins.images }}
 - name: packages

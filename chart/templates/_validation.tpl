@@ -1,6 +1,14 @@
 {{/* Rules between values, which the schema cannot express. */}}
 
 {{- define "extender.validateValues" -}}
+{{- include "extender.validateName" . -}}
+{{- range $value, $labels := dict "commonLabels" .Values.commonLabels "podLabels" .Values.podLabels -}}
+{{- range $label := list "app.kubernetes.io/name" "app.kubernetes.io/instance" -}}
+{{- if hasKey ($labels | default dict) $label -}}
+{{- fail (printf "%s: must not have %s, which selects the pods" $value $label) -}}
+{{- end -}}
+{{- end -}}
+{{- end -}}
 {{- if and .Values.plugins.entryPoints (not .Values.plugins.modules) -}}
 {{- fail "plugins.entryPoints: needs plugins.modules, which is empty" -}}
 {{- end -}}
@@ -14,12 +22,29 @@
 {{- end -}}
 {{- include "extender.validateProfiles" (list "kubeScheduler.profiles" .Values.kubeScheduler.profiles .Values.schedulerName) -}}
 {{- end -}}
+{{- if and (ne .Values.mode "standalone") (eq .Values.extender.filterAnswer "best") (not (has "filter" .Values.extender.verbs)) -}}
+{{- fail "extender.filterAnswer: best needs the verb filter in extender.verbs" -}}
+{{- end -}}
 {{- if ne .Values.mode "service" -}}
+{{- if and (eq .Values.podSchedulerName .Values.schedulerName) (ne .Values.schedulerName "default-scheduler") -}}
+{{- fail (printf "podSchedulerName: must differ from schedulerName (%s): no scheduler would place the first pod" .Values.schedulerName) -}}
+{{- end -}}
 {{- include "extender.validateProfiles" (list "scheduler.config.profiles" .Values.scheduler.config.profiles .Values.schedulerName) -}}
 {{- with .Values.leaderElection -}}
 {{- include "extender.validateShorter" (list "renewDeadline" .renewDeadline "leaseDuration" .leaseDuration) -}}
 {{- include "extender.validateShorter" (list "retryPeriod" .retryPeriod "renewDeadline" .renewDeadline) -}}
 {{- end -}}
+{{- end -}}
+{{- end -}}
+
+{{/* The name of the objects must be that of a Service, which began with a letter before Kubernetes 1.36. */}}
+{{- define "extender.validateName" -}}
+{{- $name := include "extender.fullname" . -}}
+{{- if not (regexMatch "^[a-z0-9]([-a-z0-9]*[a-z0-9])?$" $name) -}}
+{{- fail (printf "fullnameOverride: the objects would have the name %q; want lower-case letters, digits and -" $name) -}}
+{{- end -}}
+{{- if and (regexMatch "^[0-9]" $name) (semverCompare "<1.36-0" .Capabilities.KubeVersion.Version) -}}
+{{- fail (printf "fullnameOverride: the Service would have the name %s; before Kubernetes 1.36 it must begin with a letter" $name) -}}
 {{- end -}}
 {{- end -}}
 

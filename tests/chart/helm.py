@@ -43,10 +43,12 @@ def helm(*arguments: str, **environment: str) -> str:
     return process.stdout
 
 
-def render_chart(*values: Path, kubernetes: str = "v1.36.3", namespace: str = NAMESPACE) -> list[dict[str, Any]]:
+def render_chart(
+    *values: Path, kubernetes: str = "v1.36.3", namespace: str = NAMESPACE, release: str = RELEASE
+) -> list[dict[str, Any]]:
     """Render the chart with files of values; return all objects."""
     files = [flag for file in values for flag in ("--values", str(file))]
-    text = helm("template", RELEASE, str(CHART), "--namespace", namespace, "--kube-version", kubernetes, *files)
+    text = helm("template", release, str(CHART), "--namespace", namespace, "--kube-version", kubernetes, *files)
     return [obj for obj in yaml.safe_load_all(text) if obj]
 
 

@@ -1,5 +1,6 @@
 """The chart renders the expected fields and rejects invalid values."""
 
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -25,11 +26,14 @@ def write_values_files(case: dict[str, Any], folder: Path) -> list[Path]:
     return files
 
 
+def select_options(case: dict[str, Any]) -> dict[str, str]:
+    """Return the options of `render_chart` that a case names."""
+    return {name: case[name] for name in ("kubernetes", "namespace", "release") if name in case}
+
+
 def render_case(case: dict[str, Any], folder: Path) -> dict[str, Any]:
     """Render a case; return the objects by kind and name, and as `document` the file of a ConfigMap that it names."""
-    objects: dict[str, Any] = index_by_name(
-        render_chart(*write_values_files(case, folder), kubernetes=case.get("kubernetes", "v1.36.3"))
-    )
+    objects: dict[str, Any] = index_by_name(render_chart(*write_values_files(case, folder), **select_options(case)))
     if inner := case.get("document"):
         objects["document"] = yaml.safe_load(objects[inner["object"]]["data"][inner["key"]])
     return objects
@@ -50,7 +54,7 @@ def test_the_chart_renders_the_expected_fields(case: dict[str, Any], tmp_path: P
 @pytest.mark.parametrize("case", INVALID_VALUES.values(), ids=INVALID_VALUES)
 def test_invalid_values_are_rejected(case: dict[str, Any], tmp_path: Path) -> None:
     with pytest.raises(HelmError) as raised:
-        render_chart(*write_values_files(case, tmp_path), kubernetes=case.get("kubernetes", "v1.36.3"))
+        render_chart(*write_values_files(case, tmp_path), **select_options(case))
     assert case["says"] in str(raised.value)
 
 
@@ -78,6 +82,58 @@ def test_the_selector_never_changes_with_values(tmp_path: Path) -> None:
     assert value == [{"matchLabels": {"app.kubernetes.io/name": "extender", "app.kubernetes.io/instance": "x"}}] * len(
         EXAMPLES
     )
+
+
+LIKE_NUMBERS: dict[str, Any] = {
+    "nameOverride": "123",
+    "schedulerName": "1.5",
+    "podSchedulerName": "true",
+    "serviceAccount": {"name": "0x10"},
+    "leaderElection": {"resourceName": "12"},
+    "metrics": {
+        "readers": [{"name": "1", "namespace": "2"}],
+        **{name: {"enabled": True} for name in ("serviceMonitor", "prometheusRule", "dashboard")},
+    },
+    "service": {"allowedClientNames": ["5", "a: b #c"]},
+    "networkPolicy": {"enabled": True},
+}
+"""Texts that YAML reads as another type unless they are quoted."""
+
+
+@pytest.mark.parametrize("certificates", ["selfSigned", "certManager"])
+@pytest.mark.parametrize("mode", ["beside", "standalone", "service"])
+def test_names_and_labels_that_look_like_numbers_stay_texts(mode: str, certificates: str, tmp_path: Path) -> None:
+    """A release or namespace may be named 123 or true; the API server rejects a label or name of another type."""
+    values = {**LIKE_NUMBERS, "mode": mode, "certificates": {"source": certificates}}
+    (file := tmp_path / "values.yaml").write_text(yaml.safe_dump(values))
+    objects = render_chart(file, release="123", namespace="1e3")
+    assert objects
+    for obj in objects:
+        metadata = obj["metadata"]
+        assert {type(value) for value in (metadata["name"], *metadata["labels"].values())} == {str}, obj
+        assert metadata.get("namespace", "1e3") in {"1e3", "kube-system"}
+        for name in find_values(obj, {"serviceAccountName", "schedulerName", "commonName", "secretName"}):
+            assert isinstance(name, str)
+        for rule in obj.get("rules", ()):
+            assert rule.get("resourceNames", ["12"]) == ["12"]
+        for subject in obj.get("subjects", ()):
+            assert (subject["name"], subject["namespace"]) in {("0x10", "1e3"), ("1", "2")}
+    indexed = index_by_name(objects)
+    arguments = indexed["Deployment/123"]["spec"]["template"]["spec"]["containers"][0]["args"]
+    assert ("--allowed-client-names=5,a: b #c" in arguments) == (mode == "service")
+    for text in indexed["ConfigMap/123"]["data"].values():
+        configuration = yaml.safe_load(text)
+        assert configuration["profiles"][0]["schedulerName"] in {"1.5", "default-scheduler"}
+        assert configuration["leaderElection"].get("resourceNamespace", "1e3") == "1e3"
+
+
+def find_values(obj: Any, keys: set[str]) -> Iterator[Any]:
+    """Yield the values of *keys* anywhere in *obj*."""
+    items = obj.items() if isinstance(obj, dict) else enumerate(obj) if isinstance(obj, list) else ()
+    for key, value in items:
+        if key in keys:
+            yield value
+        yield from find_values(value, keys)
 
 
 def test_there_are_at_least_150_expectations_and_15_examples() -> None:
