@@ -1,8 +1,12 @@
 """The prices of nodes, from a label of the nodes or from a file."""
 
+from collections.abc import Iterable
+
 from extender.analysis.input.input_errors import InputError, InputErrorLine, SourceLocation
+from extender.analysis.recorded_cluster import Recording
 from extender.api.kinds.node import Node
-from extender.cli.recording_options import read_text
+from extender.cli.recording_options import read_text, warn
+from extender.config.did_you_mean import did_you_mean
 from extender.config.documents import parse_document
 from extender.config.errors import ConfigError
 from extender.planning.cluster_totals import NodePriceFunction
@@ -33,6 +37,27 @@ def load_price_function(cost_label: str, price_file: str) -> NodePriceFunction |
         return _parse_price(labels.get(cost_label, ""))
 
     return get_price
+
+
+def load_prices(cost_label: str, price_file: str, recording: Recording) -> NodePriceFunction | None:
+    """Return the function of `load_price_function`. If no node of *recording* has a price, print a warning.
+
+    Raises:
+        InputError: the file is invalid.
+    """
+    get_price = load_price_function(cost_label, price_file)
+    nodes = [obj for obj in recording.objects if isinstance(obj, Node)]
+    if get_price is not None and nodes and all(get_price(node) is None for node in nodes):
+        _warn_about_missing_prices(cost_label, nodes)
+    return get_price
+
+
+def _warn_about_missing_prices(cost_label: str, nodes: Iterable[Node]) -> None:
+    labels = {label for node in nodes for label in node.metadata.labels}
+    if cost_label and cost_label not in labels:
+        warn(f"no node has a price: none has the label {cost_label}{did_you_mean(cost_label, labels)}")
+    else:
+        warn("no node has a price: want the names or instance types of nodes in --prices, or numbers in --cost-label")
 
 
 def _parse_price(text: str) -> float | None:

@@ -22,7 +22,7 @@ from extender.cli.live.cluster_options import (
 from extender.cli.planning import rebalance_options
 from extender.cli.planning import scenario_options as options
 from extender.cli.planning.cluster_input import Cluster, read_cluster, warn_about_missing_budgets
-from extender.cli.planning.node_prices import load_price_function
+from extender.cli.planning.node_prices import load_prices
 from extender.cli.planning.plan_execution import DEFAULT_TIMEOUT_SECONDS, PlanExecution, execute
 from extender.cli.planning.rebalance_target import find_target_pods
 from extender.cli.recording_options import (
@@ -114,8 +114,8 @@ def rebalance(
     input_options = InputOptions(config, tuple(feature_gates or ()), emulated_version)
     cluster_options = ClusterOptions(kubeconfig, context, namespace)
     with redirect_plugin_output():
-        get_price = load_price_function(cost_label, prices)
         cluster = read_cluster(file, input_options, cluster_options)
+        get_price = load_prices(cost_label, prices, cluster.recording)
         selection = cluster_options.make_selection(question.pods, live=not file)
         simulator = MoveSimulator(cluster.cache, cluster.setup.profiles, make_offline_runtime(verbose=verbose), seed)
         plan = _make_plan(question, cluster, selection, simulator, get_price)

@@ -18,7 +18,7 @@ from extender.cli.live.cluster_options import (
 )
 from extender.cli.planning import scenario_options as options
 from extender.cli.planning.cluster_input import Cluster, read_cluster, warn_about_missing_budgets
-from extender.cli.planning.node_prices import load_price_function
+from extender.cli.planning.node_prices import load_prices
 from extender.cli.planning.scenario_input import ScenarioFlags, read_scenario
 from extender.cli.planning.sweep import SweepInput, run_sweep
 from extender.cli.planning.workers import Workers
@@ -116,9 +116,15 @@ def what_if(
         return
     with redirect_plugin_output():
         cluster, flags = _read_cluster(file, input_options, ClusterOptions(kubeconfig, context, namespace), flags)
-        outcome = _run(cluster, flags, input_options, load_price_function(cost_label, prices), seed, verbose=verbose)
+        get_price = load_prices(cost_label, prices, cluster.recording)
+        outcome = _run(cluster, flags, input_options, get_price, seed, verbose=verbose)
+    exit_with(_write(outcome, output), enabled=exit_code)
+
+
+def _write(outcome: WhatIfResult, output: OutputFormat) -> int:
+    """Write the answer, and return the exit status for `--exit-code`."""
     write_answer(output, AnswerKind.WHAT_IF, lambda: make_what_if_values(outcome), lambda: format_what_if(outcome))
-    exit_with(WAITS if outcome.waiting else FITS, enabled=exit_code)
+    return WAITS if outcome.waiting else FITS
 
 
 def _read_cluster(

@@ -5,9 +5,10 @@ from pathlib import Path
 import pytest
 
 from extender.analysis.input.input_errors import InputError
+from extender.analysis.recorded_cluster import Recording, parse_recording
 from extender.api.codec import from_builtins
 from extender.api.kinds.node import Node
-from extender.cli.planning.node_prices import load_price_function
+from extender.cli.planning.node_prices import load_price_function, load_prices
 
 
 def make_node(name: str, **labels: str) -> Node:
@@ -32,6 +33,28 @@ def test_the_name_comes_before_the_instance_type_and_the_file_before_the_label(t
     assert get_price(instance) == 0.5
     assert get_price(make_node("n3", cost="1.25")) == 1.25
     assert [get_price(make_node("n4", cost=text)) for text in ("", "cheap", "-1", "nan", "inf")] == [None] * 5
+
+
+def make_recording() -> Recording:
+    node = "apiVersion: v1\nkind: Node\nmetadata: {name: n1, labels: {cost-per-day: '3'}}\n"
+    return parse_recording(f"{node}status: {{allocatable: {{pods: '9'}}}}\n".encode(), "c.yaml")
+
+
+def test_a_cluster_without_any_price_is_a_warning(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    file = tmp_path / "prices.yaml"
+    file.write_text("n2: 3\n")
+    assert load_prices("", "", make_recording()) is None
+    load_prices("cost-per-day", "", make_recording())
+    assert capsys.readouterr().err == ""
+    load_prices("cost-per-dya", "", make_recording())
+    assert capsys.readouterr().err == (
+        'extender: no node has a price: none has the label cost-per-dya; did you mean "cost-per-day"?\n'
+    )
+    load_prices("", str(file), make_recording())
+    assert capsys.readouterr().err == (
+        "extender: no node has a price: want the names or instance types of nodes in --prices,"
+        " or numbers in --cost-label\n"
+    )
 
 
 ERRORS = {
