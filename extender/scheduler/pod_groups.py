@@ -5,7 +5,6 @@ Scheduler.podGroupInfoForPod, Scheduler.frameworkForPodGroup, Scheduler.podGroup
 pkg/scheduler/backend/queue/scheduling_queue.go, PriorityQueue.determineSchedulingHintForInFlightPod (1.36).
 """
 
-import asyncio
 from collections.abc import Callable, Sequence
 from contextlib import closing
 
@@ -23,6 +22,7 @@ from extender.cycle.pod_group_members import (
     MemberStep,
 )
 from extender.cycle.scheduling_cycle import CycleInputs, schedule_without_extenders
+from extender.event_loop.cooperative_iteration import let_other_tasks_run
 from extender.framework.pod_group_points import PodGroupInfo
 from extender.framework.profiles import Profile
 from extender.framework.status import SUCCESS, Code, Status, error_status
@@ -36,11 +36,6 @@ from extender.scheduler.evictions import execute_post_filter_plans, preempt_for_
 from extender.scheduler.extender_cycle import schedule_with_extenders
 from extender.scheduler.failure_handler import AttemptFailure, handle_scheduling_failure, is_still_pending
 from extender.scheduler.pod_group_conditions import PodGroupConditionWriter
-
-_YIELD_SECONDS = 0.05
-"""Seconds after which the event loop may run other tasks. Preemption for a group takes long, because it schedules the
-members many times.
-"""
 
 FindProfile = Callable[[QueuedPodInfo], Profile | None]
 """A function that returns the profile of a pod. If the pod needs no scheduling, it takes the pod out of the queue and
@@ -62,7 +57,6 @@ class PodGroupScheduler:
         self._condition_writer = PodGroupConditionWriter(context)
         self._durations_by_uid: dict[str, float] = {}
         self._nodes_by_name: dict[str, Node] = {}
-        self._last_yield = 0.0
         self._attempted: QueuedPodGroupInfo | None = None
 
     async def attempt(self, entity: QueuedEntity) -> None:
@@ -171,7 +165,7 @@ class PodGroupScheduler:
 
     async def _schedule_group(self, attempt: GroupAttempt, snapshot: Snapshot, start_time: float) -> GroupDecision:
         clock = self._context.clock
-        end_time = self._last_yield = start_time
+        end_time = start_time
         with closing(run_pod_group_cycle(attempt, snapshot)) as steps:
             try:
                 step = next(steps)
@@ -187,11 +181,9 @@ class PodGroupScheduler:
 
     async def _schedule_member(self, step: MemberStep, attempt: GroupAttempt) -> Decision:
         """Schedule one member, with the extenders that are interested in it."""
+        await let_other_tasks_run(1)
         context, only_nodes = self._context, step.placement.node_names
         start_time = context.clock.monotonic()
-        if start_time - self._last_yield > _YIELD_SECONDS:
-            await asyncio.sleep(0)
-            self._last_yield = context.clock.monotonic()
         extenders = [extender for extender in context.extenders if extender.is_interested(step.pod.pod)]
         if extenders:
             decision = await schedule_with_extenders(
