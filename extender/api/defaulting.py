@@ -34,6 +34,7 @@ from extender.api.kinds.pod import Container, Pod, PodSpec
 from extender.api.kinds.pod_group import PodGroup
 from extender.api.kinds.storage import CSIStorageCapacity, PersistentVolumeClaim, StorageClass
 from extender.api.kinds.workload import ReplicaSet, ReplicationController, Service, StatefulSet
+from extender.api.pod_level_defaults import default_pod_level_resources
 
 T = TypeVar("T", bound=KubernetesObject)
 DeviceRequestT = TypeVar("DeviceRequestT", ExactDeviceRequest, DeviceSubRequest)
@@ -106,7 +107,9 @@ def _default_pod_spec(spec: PodSpec) -> PodSpec:
             for defaulted_container, container in zip(defaulted_containers, containers, strict=True)
         ):
             changes[field] = defaulted_containers
-    return replace(spec, **changes) if changes else spec
+    spec = replace(spec, **changes) if changes else spec
+    resources = default_pod_level_resources(spec)
+    return spec if resources is spec.resources else replace(spec, resources=resources)
 
 
 def _default_container(container: Container, *, host_network: bool) -> Container:
