@@ -82,7 +82,7 @@ def normalize_request(
     subrequests = request.first_available
     if subrequests and not features.prioritized_list:
         raise AllocationError(f"{location}: has subrequests, but the DRAPrioritizedList feature is disabled")
-    if not features.consumable_capacity:
+    if features.needs_non_stable_allocator and not features.consumable_capacity:
         _reject_capacity_requests(claim, request)
     if subrequests:
         return tuple(

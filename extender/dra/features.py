@@ -37,11 +37,12 @@ class Features(NamedTuple):
         """Whether upstream selects an allocator other than its stable one.
 
         It does if a feature is enabled that the stable allocator does not have. Its stable allocator supports
-        neither distinctAttribute nor bindsToNode.
+        neither distinctAttribute nor bindsToNode, and ignores capacity requests.
         """
         return (
             self.device_binding_and_status
             or self.consumable_capacity
+            or self.capacity_rules.fractional_ranges
             or self.compatibility_groups
             or self.derived_attributes
         )
