@@ -29,9 +29,7 @@ from extender.config.model import (
 )
 
 REMOVED_PLUGINS: Final = frozenset({"AzureDiskLimits", "CinderLimits", "EBSLimits", "GCEPDLimits"})
-_REMOVED_ERROR: Final = (
-    f'was invalid in version "{API_VERSION}" (KubeSchedulerConfiguration is version "{API_VERSION}")'
-)
+_REMOVED_ERROR: Final = f'was invalid in version "v1" (KubeSchedulerConfiguration is version "{API_VERSION}")'
 
 
 def validate_configuration(configuration: Configuration) -> list[FieldError]:
