@@ -191,7 +191,7 @@ def _add_counters(builder: ClusterBuilder, spec: Raw) -> None:
             device["consumesCounters"][0]["counterSet"] = "missing"
     spec["pool"]["resourceSliceCount"] = 2
     fields = {key: value for key, value in spec.items() if key != "devices"}
-    name = f"{spec['pool']['name']}-{spec['driver']}-rare-counters"
+    name = f"counters-{len(builder.items)}"
     builder.add("resource.k8s.io/v1", "ResourceSlice", name, spec={**fields, "sharedCounters": sets})
 
 
