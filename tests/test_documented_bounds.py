@@ -51,8 +51,9 @@ _CONFIG: Final = inspect.signature(documents.parse_document).parameters["max_byt
 
 FIGURES: Final[dict[str, dict[str, tuple[Any, Any]]]] = {
     "Head of a request": {"64 KiB": (http_protocol.MAX_HEAD_BYTES, 64 * KIB)},
-    "Pods assumed by filter": {
+    "Pods assumed by filter; deleted pods that filter does not assume": {
         "20,000": (assumptions.MAX_ASSUMPTIONS, 20_000),
+        "10,000": (assumptions.MAX_DELETED_PODS, 10_000),
         "a minute": (assumptions.DEFAULT_TIMEOUT_SECONDS, 60),
     },
     "Headers of a request, with its trailers": {"100": (http_protocol.MAX_HEADERS, 100)},

@@ -51,16 +51,18 @@ class _PodObservingDispatcher(ClusterEventDispatcher):
     """Applies changes to the cache, and calls a function with each changed pod.
 
     Attributes:
-        on_pod_change: the function; None: no function is called.
+        on_pod_change: the function for new and changed pods; None: no function is called.
+        on_pod_delete: the function for deleted pods; None: no function is called.
     """
 
-    __slots__ = ("on_pod_change",)
+    __slots__ = ("on_pod_change", "on_pod_delete")
 
     def __init__(
         self, cache: Cache, handler: EventHandler, scheduler_names: Collection[str], gates: FeatureGates
     ) -> None:
         super().__init__(cache, handler, scheduler_names, gates)
         self.on_pod_change: Callable[[Pod], None] | None = None
+        self.on_pod_delete: Callable[[Pod], None] | None = None
 
     def on_add(self, obj: ApiObject) -> None:
         """Handle the new object *obj*."""
@@ -71,17 +73,21 @@ class _PodObservingDispatcher(ClusterEventDispatcher):
         """Handle the change from *old* to *new*."""
         super().on_update(old, new)
         if old.metadata.uid != new.metadata.uid:  # deleted and recreated under the same name between two events
-            self._notify(old)
+            self._notify_deletion(old)
         self._notify(new)
 
     def on_delete(self, obj: ApiObject) -> None:
         """Handle the deletion of *obj*."""
         super().on_delete(obj)
-        self._notify(obj)
+        self._notify_deletion(obj)
 
     def _notify(self, obj: ApiObject) -> None:
         if self.on_pod_change is not None and isinstance(obj, Pod):
             self.on_pod_change(obj)
+
+    def _notify_deletion(self, obj: ApiObject) -> None:
+        if self.on_pod_delete is not None and isinstance(obj, Pod):
+            self.on_pod_delete(obj)
 
 
 class LiveCluster:
@@ -128,9 +134,12 @@ class LiveCluster:
         self._dispatcher = _PodObservingDispatcher(self.cache, handler, self._scheduler_names, setup.gates)
         self.informers = Informers(setup, self.transport, self._dispatcher, clock)
 
-    def observe_pods(self, on_pod_change: Callable[[Pod], None]) -> None:
-        """Call *on_pod_change* with each new, changed or deleted pod of the watch, after the cache changed."""
-        self._dispatcher.on_pod_change = on_pod_change
+    def observe_pods(self, on_pod_change: Callable[[Pod], None], on_pod_delete: Callable[[Pod], None]) -> None:
+        """Call *on_pod_change* with each new or changed pod of the watch, and *on_pod_delete* with each deleted one.
+
+        Both are called after the cache changed.
+        """
+        self._dispatcher.on_pod_change, self._dispatcher.on_pod_delete = on_pod_change, on_pod_delete
 
     def apply_setup(self, setup: SchedulerSetup) -> None:
         """Use the profiles of *setup*; the informers must already watch the kinds that these profiles read.

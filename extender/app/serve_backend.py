@@ -214,8 +214,8 @@ async def _open_live_backend(options: ServeOptions, credential_source: Credentia
     extender_service = _make_extender_service(
         options, cluster.cache, cluster.informers, telemetry, bind_api, lambda: render_metrics(registry)
     )
-    if extender_service.verbs.assumptions is not None:
-        cluster.observe_pods(extender_service.verbs.assumptions.on_pod_change)
+    if (assumptions := extender_service.verbs.assumptions) is not None:
+        cluster.observe_pods(assumptions.on_pod_change, assumptions.on_pod_delete)
     informers_task = asyncio.create_task(_run_informers(cluster, setup), name="informers")
 
     async def apply_setup(new_setup: SchedulerSetup) -> None:

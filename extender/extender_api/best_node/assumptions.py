@@ -11,6 +11,9 @@ A scheduler that gets one node from filter binds the pod some time later. Until 
 assumed in the cache, so that the next choice counts it. The cache cannot forget a pod whose binding failed elsewhere,
 so each assumption ends after a timeout at the latest.
 
+A scheduler may ask about a pod a moment after the watch has shown its deletion here. No event would end that assumption
+before the timeout, and the node would look full for a minute, so such a pod is not assumed.
+
 Plugins of the extension point Reserve are not called. The scheduler that binds the pod chooses the devices and volumes
 in its Reserve plugins. A second choice here would count devices and volumes that are not taken. The Filter plugins of
 that scheduler know what it has reserved, and run before it calls filter.
@@ -36,6 +39,9 @@ DEFAULT_TIMEOUT_SECONDS: Final = 60.0
 
 MAX_ASSUMPTIONS: Final = 20_000
 """Maximum number of assumptions: those of about a minute at 300 decisions per second. Beyond it, the oldest expires."""
+
+MAX_DELETED_PODS: Final = 10_000
+"""Number of the last deleted pods that are not assumed: those of ten seconds at 1,000 deletions per second."""
 
 EVENTS: Final = ("chosen", "assumed", "confirmed", "superseded", "unscheduled", "deleted", "expired")
 """The events of an assumption, which are the values of the metric's label `event`."""
@@ -89,13 +95,16 @@ class Assumptions:
         """
         self._cache, self._timeout_seconds, self._count_event = cache, timeout_seconds, count_event
         self._assumptions: OrderedDict[str, _Assumption] = OrderedDict()  # oldest first
+        self._deleted_uids: OrderedDict[str, None] = OrderedDict()  # oldest first
         self._timer: asyncio.TimerHandle | None = None
 
     def __len__(self) -> int:
         return len(self._assumptions)
 
     def assume(self, pod: Pod, assumed_pod: Pod, node_name: str) -> bool:
-        """Assume a pod on the chosen node; return False if the cache shows the pod on a node already.
+        """Assume a pod on the chosen node.
+
+        Return False if the watch showed the pod on a node already, or its deletion.
 
         Release all snapshots of the cache before the call, or the cache copies its tables.
 
@@ -107,12 +116,14 @@ class Assumptions:
         uid = _get_uid(pod)
         self._count_event("chosen")
         self.supersede(uid)
-        if uid in self._cache.assigned_pods:
+        pending_pod = self._cache.pending_pods.get(uid)
+        if uid in self._cache.assigned_pods or uid in self._deleted_uids:
+            return False
+        if pending_pod is not None and pending_pod.metadata.deletion_timestamp is not None:
             return False
         if len(self._assumptions) >= MAX_ASSUMPTIONS:
             self._end(next(iter(self._assumptions.values())), "expired")
         loop = asyncio.get_running_loop()
-        pending_pod = self._cache.pending_pods.get(uid)
         assumption = _Assumption(
             uid,
             node_name,
@@ -161,6 +172,14 @@ class Assumptions:
             self._end(assumption, "deleted")
         elif condition is not None and condition.status == "False" and condition != assumption.scheduled_condition:
             self._end(assumption, "unscheduled")
+
+    def on_pod_delete(self, pod: Pod) -> None:
+        """End the assumption of *pod* after the watch showed its deletion and the cache was updated."""
+        self.on_pod_change(pod)
+        if not pod.spec.node_name:  # no scheduler asks about a pod on a node
+            self._deleted_uids[_get_uid(pod)] = None
+            if len(self._deleted_uids) > MAX_DELETED_PODS:
+                self._deleted_uids.popitem(last=False)
 
     def _end(self, assumption: _Assumption, event: str) -> None:
         """End *assumption*; forget the pod if it is still assumed."""

@@ -80,7 +80,7 @@ def test_the_watch_confirms_and_ends_assumptions_of_pods_of_any_scheduler() -> N
     def inspect(cluster: LiveCluster) -> None:
         events: list[str] = []
         assumptions = Assumptions(cluster.cache, 60.0, events.append)
-        cluster.observe_pods(assumptions.on_pod_change)
+        cluster.observe_pods(assumptions.on_pod_change, assumptions.on_pod_delete)
         for pod in (ours, other):
             deliver(cluster, None, pod)
             assumptions.assume(pod, pod, "n1")
@@ -99,7 +99,7 @@ def test_the_watch_ends_assumptions_of_deleted_and_recreated_pods() -> None:
     def inspect(cluster: LiveCluster) -> None:
         events: list[str] = []
         assumptions = Assumptions(cluster.cache, 60.0, events.append)
-        cluster.observe_pods(assumptions.on_pod_change)
+        cluster.observe_pods(assumptions.on_pod_change, assumptions.on_pod_delete)
         for pod in (first, second):
             deliver(cluster, None, pod)
             assumptions.assume(pod, pod, "n1")
@@ -107,6 +107,7 @@ def test_the_watch_ends_assumptions_of_deleted_and_recreated_pods() -> None:
         deliver(cluster, second, None)
         assert events[-2:] == ["deleted", "deleted"]
         assert len(assumptions) == 0
+        assert not any(assumptions.assume(pod, pod, "n1") for pod in (first, second))
         assert dict(cluster.cache.assigned_pods) == {}
         assert list(cluster.cache.pending_pods) == ["recreated"]
 
@@ -118,7 +119,7 @@ def test_a_pod_that_was_assumed_before_its_first_event_is_not_nominated() -> Non
 
     def inspect(cluster: LiveCluster) -> None:
         assumptions = Assumptions(cluster.cache)
-        cluster.observe_pods(assumptions.on_pod_change)
+        cluster.observe_pods(assumptions.on_pod_change, assumptions.on_pod_delete)
         assumptions.assume(make_pod("web"), make_pod("web"), "n1")
         deliver(cluster, None, nominated)
         assert nominated_pods(cluster) == []

@@ -38,7 +38,7 @@ class Fixture:
 
     def delete(self, pod: Pod) -> None:
         self.cache.remove_pod(pod.metadata.uid)
-        self.assumptions.on_pod_change(pod)
+        self.assumptions.on_pod_delete(pod)
 
     def pod_counts(self) -> list[int]:
         """Return the number of pods on each node."""
@@ -189,6 +189,41 @@ def test_a_pod_that_is_being_deleted_frees_its_node() -> None:
         assert fixture.events == ["chosen", "assumed", "deleted"]
 
     check(inspect, WEB)
+
+
+def test_a_deleted_pod_is_not_assumed_again() -> None:
+    """kube-scheduler may ask about a pod before its own watch shows the deletion; then its binding fails."""
+
+    def inspect(fixture: Fixture) -> None:
+        fixture.delete(WEB)
+        assert not fixture.assume()
+        assert fixture.pod_counts() == [0, 0]
+        assert fixture.assume(make_pod("web", metadata={"uid": "recreated"}))
+        assert fixture.pod_counts() == [1, 0]
+        assert fixture.events == ["chosen", "chosen", "assumed"]
+
+    check(inspect, WEB)
+
+
+def test_a_pod_that_waits_for_its_finalizers_is_not_assumed() -> None:
+    def inspect(fixture: Fixture) -> None:
+        assert not fixture.assume()
+        assert fixture.pod_counts() == [0, 0]
+
+    check(inspect, make_pod("web", metadata={"deletionTimestamp": "2026-01-01T00:00:00Z"}))
+
+
+def test_only_the_last_deleted_pods_are_stored(monkeypatch: pytest.MonkeyPatch) -> None:
+    pods = [make_pod(f"pod-{number}") for number in range(3)]
+
+    def inspect(fixture: Fixture) -> None:
+        for pod in pods:
+            fixture.delete(pod)
+        fixture.delete(on_node(WEB, "n1"))
+        assert [fixture.assume(pod) for pod in (*pods, WEB)] == [True, False, False, True]
+
+    monkeypatch.setattr(assumptions_module, "MAX_DELETED_PODS", 2)
+    check(inspect)
 
 
 def test_an_assumption_on_a_deleted_node_ends_as_any_other() -> None:
