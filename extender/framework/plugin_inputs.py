@@ -340,7 +340,14 @@ def make_read_only(value: Any) -> Any:
 
 
 def protect_hints(events: Sequence[ClusterEventWithHint]) -> Sequence[ClusterEventWithHint]:
-    """Return *events* with hints that receive read-only inputs."""
+    """Return *events* with hints that receive read-only inputs.
+
+    Raises:
+        TypeError: an event is of another type.
+    """
+    for event in events:
+        if not isinstance(event, ClusterEventWithHint):
+            raise TypeError(f"events_to_register returned {event!r:.100}, want ClusterEventWithHint(resource, action)")
     return tuple(event if event.hint is None else replace(event, hint=_protect_hint(event.hint)) for event in events)
 
 

@@ -17,9 +17,9 @@ from extender.config.errors import ConfigError, FieldError
 from extender.config.expand import ExpandedPlugins, expand_profiles
 from extender.config.feature_gates import FeatureGates
 from extender.config.strict_decoding import decode_strict
-from extender.framework.extension_points import AssumeExtensions
+from extender.framework.extension_points import AssumeExtensions, EnqueueExtensions
 from extender.framework.plugin_args import DefaultedOptions, PluginArgs, ValidatedOptions
-from extender.framework.plugin_errors import format_exception
+from extender.framework.plugin_errors import format_exception, is_own_module
 from extender.framework.plugin_inputs import protect_inputs
 from extender.framework.pod_group_points import PlacementFeasible, PodGroupPostFilter
 from extender.framework.profiles import PodGroupSettings, Profile, WeightedPlacementScore, WeightedScore
@@ -214,15 +214,16 @@ class _ProfileBuilder:
         plugin = self.registry[name]
         try:
             protected_plugin = protect_inputs(plugin)
-            if not inspect.signature(plugin).parameters:
-                return protected_plugin()
-            return protected_plugin(
-                PluginArgs(self.options.get(name), self.gates, self.profile.scheduler_name, self.shared_state)
-            )
+            has_arguments = bool(inspect.signature(plugin).parameters)
+            args = PluginArgs(self.options.get(name), self.gates, self.profile.scheduler_name, self.shared_state)
+            created = protected_plugin(args) if has_arguments else protected_plugin()
+            if isinstance(created, EnqueueExtensions) and not is_own_module(plugin.__module__):
+                created.events_to_register()  # so that an error is that of the plugin and is found before the start
         except Exception as error:  # noqa: BLE001  a third-party plugin may raise anything
             message = f'initializing plugin "{name}": {format_exception(error, plugin.__module__)}'
             self.errors.append(FieldError(self.profile.path, message))
             return None
+        return created
 
     def options_to_builtins(self, plugins: ExpandedPlugins) -> Mapping[str, Mapping[str, object]]:
         """Return the options of the plugins that are enabled or have arguments in the profile, as plain values.

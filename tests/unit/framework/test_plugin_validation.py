@@ -67,3 +67,24 @@ def test_a_constructor_that_raises_is_an_error_with_its_plugin() -> None:
         "FileNotFoundError: [Errno 2] No such file or directory: 'models.txt' "
         f"(tests/unit/framework/test_plugin_validation.py:{line})"
     )
+
+
+class WrongEventsPlugin:
+    """Registers a name instead of an event."""
+
+    name: ClassVar[str] = "WrongEventsPlugin"
+
+    def filter(self, pod: Any, nodes: Any, state: Any) -> Any:
+        return ()
+
+    def events_to_register(self) -> Any:
+        return ["Pod"]
+
+
+def test_events_of_a_wrong_type_are_an_error_with_its_plugin() -> None:
+    with pytest.raises(ConfigError) as error:
+        run_plugin(WrongEventsPlugin, make_cluster(make_node("one"), make_pod("web")), "web")
+    assert str(error.value) == (
+        'profiles[0]: initializing plugin "WrongEventsPlugin": TypeError: '
+        "events_to_register returned 'Pod', want ClusterEventWithHint(resource, action)"
+    )
