@@ -20,7 +20,6 @@ from extender.api.kinds.pod import Pod
 from extender.api.kinds.pod_group import PodGroup
 from extender.cache.group_hierarchy import Group, GroupKey, get_group_key, list_pod_group_keys, make_group_key
 from extender.cache.pod_groups import get_pod_group_key
-from extender.cache.pod_info import PodInfo
 from extender.framework.events import ActionType, ClusterEvent, EventResource, make_pod_event
 from extender.framework.profiles import Profile
 from extender.framework.status import Status
@@ -242,10 +241,10 @@ class PodGroupQueue(SchedulingQueue):
                 return
         self._queues.move_to_active_q(entity, SCHEDULE_ATTEMPT_FAILURE, now)
 
-    def _activate_pod(self, pod_info: PodInfo, now: float) -> bool:
-        group_key = _get_group_key(pod_info.pod)
+    def _activate_pod(self, pod: Pod, now: float) -> bool:
+        group_key = _get_group_key(pod)
         if group_key is None:
-            return self._activate(pod_info.key, now)
+            return self._activate(pod.key, now)
         root_key = self._find_root(group_key)
         return root_key is not None and self._activate(make_queue_key(root_key), now)
 

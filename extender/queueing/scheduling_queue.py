@@ -7,6 +7,7 @@ Source: pkg/scheduler/backend/queue/scheduling_queue.go, PriorityQueue (1.36).
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 
+from extender.api.kinds.pod import Pod
 from extender.cache.group_hierarchy import Group
 from extender.cache.pod_info import PodInfo
 from extender.framework.events import ActionType, ClusterEvent, EventResource, make_pod_event
@@ -303,18 +304,18 @@ class SchedulingQueue:
         if entity is not None and entity.gating_plugin and entity.event_while_gated:
             self._queues.requeue_with_strategy(entity, QueueingStrategy.AFTER_BACKOFF, entity.event_while_gated, now)
 
-    def activate(self, pod_infos: Iterable[PodInfo], now: float) -> None:
-        """Move *pod_infos* to the active queue. Pods in flight are moved when they are requeued.
+    def activate(self, pods: Iterable[Pod], now: float) -> None:
+        """Move *pods* to the active queue. Pods in flight are moved when they are requeued.
 
         Source: pkg/scheduler/backend/queue/scheduling_queue.go, PriorityQueue.Activate (1.36).
         """
-        for pod_info in pod_infos:
-            if not self._activate_pod(pod_info, now) and pod_info.uid in self._in_flight_events:
-                event = ClusterEvent(EventResource.ANY, ActionType.ALL, new=pod_info.pod, label_override=FORCE_ACTIVATE)
+        for pod in pods:
+            if not self._activate_pod(pod, now) and pod.metadata.uid in self._in_flight_events:
+                event = ClusterEvent(EventResource.ANY, ActionType.ALL, new=pod, label_override=FORCE_ACTIVATE)
                 self._in_flight_events.add_event(event)
 
-    def _activate_pod(self, pod_info: PodInfo, now: float) -> bool:
-        return self._activate(pod_info.key, now)
+    def _activate_pod(self, pod: Pod, now: float) -> bool:
+        return self._activate(pod.key, now)
 
     def _activate(self, key: str, now: float) -> bool:
         """Move an entity from backoffQ or the unschedulable ones to activeQ; return whether the entity was there."""

@@ -97,9 +97,9 @@ async def _make_calls(context: SchedulerContext, pod: Pod, plan: ApiPlan) -> Non
 
 def _activate_pods(context: SchedulerContext, pods: Iterable[Pod]) -> None:
     """Move *pods* to activeQ if they are still pending."""
-    pending_pods = (context.cache.pending_pods.get(pod.metadata.uid) for pod in pods)
-    pod_infos = [context.cache.make_pod_info(pod) for pod in pending_pods if pod is not None]
-    context.queue.activate(pod_infos, context.clock.monotonic())
+    cached_pods = (context.cache.pending_pods.get(pod.metadata.uid) for pod in pods)
+    pending_pods = [pod for pod in cached_pods if pod is not None]
+    context.queue.activate(pending_pods, context.clock.monotonic())
     context.wake()
 
 

@@ -277,9 +277,7 @@ class Scheduler:
         if outcome.allowed_pods:
             self.resume_decided_pods()
         if outcome.pods_to_activate:
-            context.queue.activate(
-                map(context.cache.make_pod_info, outcome.pods_to_activate), context.clock.monotonic()
-            )
+            context.queue.activate(outcome.pods_to_activate, context.clock.monotonic())
 
     # -- events
 

@@ -190,7 +190,7 @@ def test_activating_a_member_activates_its_group() -> None:
     harness = make_harness(RING)
     pods = add(harness, "ab")
     end_attempt(harness, pop_group(harness), REJECTED, "ab", 100)
-    harness.queue.activate([make_pod_info(pods[0])], 100)
+    harness.queue.activate([pods[0]], 100)
     assert counts(harness) == {"active": 2}
 
 

@@ -262,7 +262,7 @@ def test_an_activated_pod_moves_to_active_q() -> None:
     harness = QueueHarness()
     harness.add_and_reject(WEB, "NodeAdd")
 
-    harness.queue.activate([make_pod_info(WEB)], 100)
+    harness.queue.activate([WEB], 100)
 
     assert harness.queue_of(WEB) == "active"
 
@@ -271,7 +271,7 @@ def test_a_pod_activated_in_flight_is_requeued_to_backoff_q() -> None:
     """Source: pkg/scheduler/backend/queue/scheduling_queue.go, PriorityQueue.Activate (1.36)."""
     harness = QueueHarness()
     pod, other = harness.add_and_pop(WEB), harness.add_and_pop(make_pod("other"))
-    harness.queue.activate([make_pod_info(WEB)], 100)
+    harness.queue.activate([WEB], 100)
     pod.unschedulable_plugins = other.unschedulable_plugins = frozenset({"NodeAdd"})
 
     harness.queue.add_unschedulable_if_not_present(pod, 100)
