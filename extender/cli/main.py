@@ -7,6 +7,7 @@ its subcommand is run, so that the other subcommands start fast.
 import gc
 import os
 import sys
+from collections.abc import Mapping
 from difflib import get_close_matches
 from importlib import import_module
 from pathlib import Path
@@ -71,7 +72,10 @@ _BAD_INPUT: Final = 2
 
 
 class _Commands(TyperGroup):
-    """The subcommands by name; a subcommand's module is imported when the subcommand is run."""
+    """The subcommands by name; a subcommand's module is imported when the subcommand is run.
+
+    The object of the context has the other names of commands, see `main`.
+    """
 
     def __init__(self, **attributes: Any) -> None:
         super().__init__(**attributes)
@@ -81,11 +85,12 @@ class _Commands(TyperGroup):
         return list(COMMANDS)
 
     def get_command(self, ctx: Any, cmd_name: str) -> Any:
-        if cmd_name not in COMMANDS:
+        command_name = (ctx.obj or {}).get(cmd_name, cmd_name)
+        if command_name not in COMMANDS:
             suggestions = get_close_matches(cmd_name, COMMANDS, n=1)
             message = f"No such command '{cmd_name}'. Did you mean '{suggestions[0]}'?" if suggestions else ""
             return ctx.fail(message) if message else None
-        command = typer.main.get_command(_import_command(cmd_name).app)
+        command = typer.main.get_command(_import_command(command_name).app)
         command.name = cmd_name
         set_plain_converters(command)
         return command
@@ -142,8 +147,12 @@ def extender(
     """The Kubernetes scheduler in Python: explain, simulate, extend kube-scheduler, or schedule."""
 
 
-def main() -> None:
+def main(program: str = "extender", commands_by_alias: Mapping[str, str] | None = None) -> None:
     """Run the command line and exit with its status; an exception becomes one line on standard error.
+
+    Args:
+        program: the name of the program in its usage.
+        commands_by_alias: the commands by their other names; None: they have no others.
 
     Typer handles invalid options (2), Ctrl-C (130) and a closed output pipe (1, without a message).
     """
@@ -154,7 +163,7 @@ def main() -> None:
     if "_EXTENDER_COMPLETE" in os.environ:
         import_module("typer.completion").completion_init()
     try:
-        app(prog_name="extender")
+        app(prog_name=program, obj=dict(commands_by_alias or {}))  # Typer adds to it
     except Exception as error:  # noqa: BLE001  the outermost handler
         lines, status = _describe_exception(error)
         for line in lines:

@@ -217,6 +217,8 @@ def _validate_filter_answer(parsed: ParsedFlags) -> Iterator[FieldError]:
         if parsed["kube-scheduler-config"]:
             yield FieldError("--kube-scheduler-config", "has no effect without --filter-answer=best")
         return
+    if not parsed["filter-verb"]:
+        yield FieldError("--filter-answer", "best requires the verb filter; leave out --filter-verb")
     if parsed["without-cluster"]:
         yield FieldError("--filter-answer", "best requires a cluster; leave out --without-cluster")
     if parsed["anonymous-verbs"]:

@@ -58,15 +58,12 @@ def main() -> None:
     if not arguments or arguments[0] in {"-h", "--help"}:
         sys.stdout.write(_format_usage())
         sys.exit(0 if arguments else 2)
-    if arguments[0] in COMMANDS:
-        arguments[0] = COMMANDS[arguments[0]]
-    elif not arguments[0].startswith("-"):
+    if arguments[0] not in COMMANDS and not arguments[0].startswith("-"):
         sys.stderr.write(
             f'extender: "{arguments[0]}" is no command of kubectl placement; see kubectl placement --help\n'
         )
         sys.exit(2)
-    sys.argv[1:] = arguments
-    command_line.main()
+    command_line.main("kubectl placement", COMMANDS)
 
 
 def _format_usage() -> str:

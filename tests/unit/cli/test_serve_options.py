@@ -116,6 +116,8 @@ def test_all_errors_of_the_flags_are_reported_at_once() -> None:
         (("--filter-answer=best", "--assume-timeout=0s"), "--assume-timeout: must be greater than 0"),
         (("--assume-timeout=30s",), "--assume-timeout: has no effect without --filter-answer=best"),
         (("--kube-scheduler-config=x",), "--kube-scheduler-config: has no effect without --filter-answer=best"),
+        (("--filter-answer=best", "--filter-verb="),
+         "--filter-answer: best requires the verb filter; leave out --filter-verb"),
         (("--filter-answer=best", "--without-cluster"),
          "--filter-answer: best requires a cluster; leave out --without-cluster"),
         (("--filter-answer=best", "--anonymous-verbs"),

@@ -53,6 +53,14 @@ def test_without_a_command_the_usage_lists_all_commands(
     assert capsys.readouterr().out == usage
 
 
+@pytest.mark.parametrize("name", kubectl_plugin.COMMANDS)
+def test_the_help_of_a_command_has_the_name_by_which_kubectl_runs_it(
+    name: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run(monkeypatch, name, "--help") == 0
+    assert capsys.readouterr().out.startswith(f"Usage: kubectl placement {name} [OPTIONS]")
+
+
 def test_an_unknown_command_is_one_line(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     assert run(monkeypatch, "serve") == 2
     assert capsys.readouterr().err == (
