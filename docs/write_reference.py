@@ -101,7 +101,7 @@ def list_typer_commands() -> Iterator[tuple[str, click.Command]]:
     """Yield full name and command of all Typer commands."""
     root = typer.main.get_command(app)
     for name in set(COMMANDS) - {"schedule", "serve"}:
-        command: Any = root.get_command(None, name)  # type: ignore[attr-defined, arg-type]
+        command: Any = root.get_command(typer.Context(root), name)  # type: ignore[attr-defined]
         if hasattr(command, "commands"):
             yield from ((f"extender {name} {inner}", each) for inner, each in command.commands.items())
         else:

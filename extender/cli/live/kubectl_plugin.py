@@ -100,7 +100,7 @@ def list_completions(words: Sequence[str]) -> Iterator[str]:
 
 def _list_flags(command: str) -> list[str]:
     group: Any = typer.main.get_command(command_line.app)
-    parameters = group.get_command(None, command).params
+    parameters = group.get_command(typer.Context(group), command).params
     return sorted(option for parameter in parameters for option in parameter.opts if option.startswith("--"))
 
 
