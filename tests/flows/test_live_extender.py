@@ -279,8 +279,13 @@ def test_verbs_and_scheduler_share_one_cache(tmp_path: Path) -> None:
             assert await extender.bind(small, "n1") == ""
             assert await extender.bind(own, "n1") == ""  # it is bound to n1 already
             assert (await extender.bind(own, "n2")) == "pod default/own is on node n1 already"
+
+            async def is_counted() -> bool:  # after the response to the binding, when the pod is bound already
+                page = (await extender.get("/metrics", bearer="any"))[1]
+                return 'scheduler_schedule_attempts_total{profile="default-scheduler",result="scheduled"} 1.0' in page
+
+            await extender.wait_until(is_counted)
             page = (await extender.get("/metrics", bearer="any"))[1]
-            assert 'scheduler_schedule_attempts_total{profile="default-scheduler",result="scheduled"} 1.0' in page
             assert 'extender_bind_results_total{result="bound"} 1.0' in page
 
     go(main())

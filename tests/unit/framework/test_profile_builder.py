@@ -52,8 +52,7 @@ def test_the_removed_volume_limits_are_rejected_at_filter_as_in_kube_scheduler(n
     """Source: pkg/scheduler/apis/config/validation/validation.go, invalidPluginsByVersion (1.36)."""
     with pytest.raises(ConfigError) as caught:
         build(filter=enabled(name))
-    version = "kubescheduler.config.k8s.io/v1"
-    reason = f'was invalid in version "{version}" (KubeSchedulerConfiguration is version "{version}")'
+    reason = 'was invalid in version "v1" (KubeSchedulerConfiguration is version "kubescheduler.config.k8s.io/v1")'
     assert str(caught.value) == f'profiles[0].plugins.filter.enabled[0]: Invalid value: "{name}": {reason}'
 
 
