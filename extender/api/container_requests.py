@@ -74,7 +74,7 @@ def determine_effective_requests(pod: Pod, spec_requests: Quantities, *status_re
 
 def sum_spec_requests(pod: Pod, defaults: Mapping[str, Quantity]) -> Quantities:
     """Return the requests of the containers in the spec; *defaults* apply to containers without a request."""
-    return sum_containers(pod, _get_spec_requests, defaults)
+    return sum_containers(pod, get_spec_requests, defaults)
 
 
 def sum_effective_requests(pod: Pod, defaults: Mapping[str, Quantity]) -> Quantities:
@@ -129,7 +129,12 @@ def determine_effective_sum(
     return determine_effective_requests(pod, spec_sum, actuated_sum, allocated_sum)
 
 
-def _get_spec_requests(container: Container) -> Quantities:
+def get_spec_requests(container: Container) -> Quantities:
+    """Return the requests in the spec of *container*.
+
+    Raises:
+        ValueError: a quantity is invalid.
+    """
     return parse_resources(container.resources.requests)
 
 
@@ -140,7 +145,7 @@ def _make_allocated_getter(statuses: Mapping[str, ContainerStatus], *, infeasibl
         status = statuses.get(container.name)
         if status is not None and status.allocated_resources:
             return parse_resources(status.allocated_resources)
-        return {} if infeasible else _get_spec_requests(container)
+        return {} if infeasible else get_spec_requests(container)
 
     return get_requests
 

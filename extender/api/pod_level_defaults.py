@@ -6,7 +6,7 @@ DefaultPodLevelResources (1.37).
 
 from msgspec.structs import replace
 
-from extender.api.container_requests import Quantities, parse_resources, sum_containers
+from extender.api.container_requests import Quantities, get_spec_requests, parse_resources, sum_containers
 from extender.api.kinds.pod import Container, Pod, PodSpec, ResourceRequirements
 from extender.api.kinds.struct_base import ResourceList
 from extender.api.requests import is_hugepages_resource, is_pod_level_resource
@@ -45,17 +45,13 @@ def _default_limits(spec: PodSpec, resources: ResourceRequirements) -> ResourceL
 
 def _default_requests(spec: PodSpec, requests: ResourceList, limits: ResourceList) -> ResourceList:
     defaulted_requests = dict(requests)
-    for name, amount in _format(sum_containers(Pod(spec=spec), _get_requests, {})).items():
+    for name, amount in _format(sum_containers(Pod(spec=spec), get_spec_requests, {})).items():
         if name in {"cpu", "memory"}:
             defaulted_requests.setdefault(name, amount)
     for name, limit in limits.items():
         if is_pod_level_resource(name):
             defaulted_requests.setdefault(name, limit)
     return defaulted_requests
-
-
-def _get_requests(container: Container) -> Quantities:
-    return parse_resources(container.resources.requests)
 
 
 def _get_limits(container: Container) -> Quantities:

@@ -26,12 +26,15 @@ def compute_edit_distance(first: str, second: str, limit: int) -> int:
     return min(costs_above[-1], limit + 1)
 
 
-def find_nearest_names(name: str, known_names: Iterable[str], count: int = 3) -> list[str]:
+def find_nearest_names(
+    name: str, known_names: Iterable[str], count: int = 3, max_edits: int | None = None
+) -> list[str]:
     """Return at most *count* known names with the smallest edit distance to *name*, regardless of case.
 
-    Names that differ in more than a third of the characters of *name* are left out. Equally near names are sorted.
+    Names with more than *max_edits* edits are left out; None: a third of the characters of *name*, at least one.
+    Equally near names are sorted.
     """
-    limit = max(1, len(name) // 3)
+    limit = max(1, len(name) // 3) if max_edits is None else max_edits
     nearest: list[str] = []
     for known_name in sorted(known_names):
         distance = compute_edit_distance(name.lower(), known_name.lower(), limit)

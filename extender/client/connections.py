@@ -74,10 +74,6 @@ class RecoverySignal:
         return True
 
 
-def _do_nothing() -> None:
-    """Do nothing."""
-
-
 @dataclass(slots=True)
 class PendingRequests:
     """Limits and counts the requests of one transport that use a connection or wait for one.
@@ -88,7 +84,7 @@ class PendingRequests:
         connection_limit: limits the requests that use a connection.
     """
 
-    on_capacity: Callable[[], None] = _do_nothing
+    on_capacity: Callable[[], None] = lambda: None
     count: int = 0
     connection_limit: asyncio.Semaphore = field(default_factory=lambda: asyncio.Semaphore(MAX_CONCURRENT_REQUESTS))
 

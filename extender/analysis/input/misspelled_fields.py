@@ -7,7 +7,7 @@ from typing import Any, Final, get_args
 import msgspec
 
 from extender.api.kinds.pod import ResourceRequirements
-from extender.basics.edit_distance import compute_edit_distance
+from extender.basics.edit_distance import find_nearest_names
 
 _MAX_EDITS: Final = 2
 _MAX_LENGTH: Final = 64
@@ -60,10 +60,8 @@ def _find_unknown_resources(amounts: Mapping[Any, Any], path: str) -> Iterator[t
 @lru_cache(maxsize=4096)
 def _find_similar_field(kind: type[msgspec.Struct], name: str) -> str:
     """Return the most similar field of *kind*; empty if none is similar. Manifests repeat the same unknown fields."""
-    limit = min(_MAX_EDITS, len(name) // 2)
-    known_names = _get_field_types(kind)
-    edits = sorted((compute_edit_distance(name.lower(), known.lower(), limit), known) for known in known_names)
-    return edits[0][1] if edits and edits[0][0] <= limit else ""
+    max_edits = min(_MAX_EDITS, len(name) // 2)
+    return next(iter(find_nearest_names(name, _get_field_types(kind), 1, max_edits)), "")
 
 
 @cache
