@@ -49,11 +49,16 @@ def make_configuration(builder: ClusterBuilder, scheduler: str) -> Raw:
         profile["plugins"] = plugins
     arguments = _make_arguments(builder)
     if arguments:
-        profile["pluginConfig"] = [
-            {"name": name, "args": {"apiVersion": _API_VERSION, "kind": f"{name}Args", **fields}}
-            for name, fields in arguments.items()
-        ]
+        profile["pluginConfig"] = make_plugin_config(arguments)
     return {"apiVersion": _API_VERSION, "kind": "KubeSchedulerConfiguration", "profiles": [profile]}
+
+
+def make_plugin_config(arguments: dict[str, Raw]) -> list[Raw]:
+    """Return the `pluginConfig` of a profile with the *arguments* of plugins by name."""
+    return [
+        {"name": name, "args": {"apiVersion": _API_VERSION, "kind": f"{name}Args", **fields}}
+        for name, fields in arguments.items()
+    ]
 
 
 def _make_arguments(builder: ClusterBuilder) -> dict[str, Raw]:

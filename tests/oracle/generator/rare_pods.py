@@ -4,7 +4,7 @@ from typing import Any, Final
 
 from tests.oracle.generator.builder import ClusterBuilder, Raw
 from tests.oracle.generator.nodes import IMAGES
-from tests.oracle.generator.terms import TOPOLOGY_KEYS, node_term
+from tests.oracle.generator.terms import TOPOLOGY_KEYS, add_node_inclusion_policies, node_term
 
 _AMOUNTS: Final = {
     "cpu": ("1001m", "33m", "0", "3"),
@@ -259,9 +259,7 @@ def _change_spread(builder: ClusterBuilder, pod: Raw) -> None:
                 constraint["matchLabelKeys"] = builder.sample(("tier", "version", "missing"), 1, 2)
         if when == "DoNotSchedule" and builder.chance(0.3):
             constraint["minDomains"] = builder.pick((1, 2, 5, 9))
-        for policy in ("nodeAffinityPolicy", "nodeTaintsPolicy"):
-            if builder.chance(0.5):
-                constraint[policy] = builder.pick(("Honor", "Ignore"))
+        add_node_inclusion_policies(builder, constraint, 0.5)
         constraints.append(constraint)
     pod["spec"]["topologySpreadConstraints"] = constraints
 

@@ -3,6 +3,7 @@
 from typing import Any, Final
 
 from tests.oracle.generator.builder import ClusterBuilder, Raw
+from tests.oracle.generator.configuration import make_plugin_config
 from tests.oracle.generator.terms import node_term
 
 _API_VERSION: Final = "kubescheduler.config.k8s.io/v1"
@@ -145,10 +146,7 @@ def make_rare_configuration(builder: ClusterBuilder, scheduler: str, *, scores_c
         plugins["multiPoint"] = {"enabled": [{"name": name, "weight": builder.pick((0, 4))} for name in names]}
     profile: Raw = {"schedulerName": scheduler, "plugins": plugins}
     arguments = _make_arguments(builder, scores_capacity=scores_capacity)
-    profile["pluginConfig"] = [
-        {"name": name, "args": {"apiVersion": _API_VERSION, "kind": f"{name}Args", **fields}}
-        for name, fields in arguments.items()
-    ]
+    profile["pluginConfig"] = make_plugin_config(arguments)
     return {"apiVersion": _API_VERSION, "kind": "KubeSchedulerConfiguration", "profiles": [profile]}
 
 

@@ -177,8 +177,13 @@ def add_spread(builder: ClusterBuilder, pod: Raw) -> None:
                 )
         if when == "DoNotSchedule" and builder.chance(0.3):
             constraint["minDomains"] = builder.pick((1, 2, 3, 4))
-        for policy in ("nodeAffinityPolicy", "nodeTaintsPolicy"):
-            if builder.chance(0.4):
-                constraint[policy] = builder.pick(("Honor", "Ignore"))
+        add_node_inclusion_policies(builder, constraint, 0.4)
         constraints.append(constraint)
     pod["spec"]["topologySpreadConstraints"] = constraints
+
+
+def add_node_inclusion_policies(builder: ClusterBuilder, constraint: Raw, probability: float) -> None:
+    """Add each node inclusion policy to a spread constraint with *probability*."""
+    for policy in ("nodeAffinityPolicy", "nodeTaintsPolicy"):
+        if builder.chance(probability):
+            constraint[policy] = builder.pick(("Honor", "Ignore"))
