@@ -49,7 +49,7 @@ class ExtenderTransport:
             ConfigError: the TLS settings are invalid.
         """
         self._base_url = extender.url_prefix.rstrip("/")
-        self._timeout = extender.effective_timeout
+        self._timeout = extender.http_timeout
         self._session: aiohttp.ClientSession | None = None
         try:
             self._tls = make_tls_context(extender)

@@ -117,7 +117,7 @@ class TLSConfig(msgspec.Struct, frozen=True, rename="camel"):
 
 
 class Extender(msgspec.Struct, frozen=True, rename="camel"):
-    """An HTTP extender. It does not support the verbs that are empty. `http_timeout` is in seconds.
+    """An HTTP extender. It does not support the verbs that are empty. `http_timeout` is in seconds; 0 becomes 5.
 
     Source: kube-scheduler/config/v1/types.go, Extender, ExtenderTLSConfig, Extender.Ignorable;
     pkg/scheduler/apis/config/validation/validation.go, validateExtenders, validateExtendedResourceName;
@@ -132,18 +132,14 @@ class Extender(msgspec.Struct, frozen=True, rename="camel"):
     bind_verb: str = ""
     enable_https: bool = msgspec.field(default=False, name="enableHTTPS")
     tls_config: TLSConfig | None = None
-    http_timeout: Duration = 0.0
+    http_timeout: Duration = DEFAULT_EXTENDER_TIMEOUT
     node_cache_capable: bool = False
     managed_resources: tuple[ManagedResource, ...] = ()
     ignorable: bool = False
 
-    @property
-    def effective_timeout(self) -> float:
-        """The timeout of a call in seconds: `http_timeout`, or 5 if it is 0.
-
-        Source: pkg/scheduler/extender.go, NewHTTPExtender (1.36).
-        """
-        return self.http_timeout or DEFAULT_EXTENDER_TIMEOUT
+    def __post_init__(self) -> None:
+        if not self.http_timeout:
+            msgspec.structs.force_setattr(self, "http_timeout", DEFAULT_EXTENDER_TIMEOUT)
 
 
 class LeaderElection(msgspec.Struct, frozen=True, rename="camel"):

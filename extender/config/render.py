@@ -98,14 +98,25 @@ def _render_profile(
     fields: dict[str, object] = {"schedulerName": profile.scheduler_name, "plugins": plugins}
     if profile.percentage_of_nodes_to_score is not None:
         fields["percentageOfNodesToScore"] = profile.percentage_of_nodes_to_score
-    plugin_config = profile.plugin_config if args is None else {name: _add_type_meta(name, args[name]) for name in args}
+    plugin_config = profile.plugin_config if args is None else {name: _render_args(name, args[name]) for name in args}
     if plugin_config:
         fields["pluginConfig"] = [{"name": name, "args": plugin_config[name]} for name in sorted(plugin_config)]
     return fields
 
 
-def _add_type_meta(name: str, args: Mapping[str, object]) -> Mapping[str, object]:
-    return {"apiVersion": API_VERSION, "kind": f"{name}Args", **args} if name in PLUGINS_WITH_ARGS else args
+def _render_args(name: str, args: Mapping[str, object]) -> Mapping[str, object]:
+    if name not in PLUGINS_WITH_ARGS:
+        return args
+    return {"apiVersion": API_VERSION, "kind": f"{name}Args", **_omit_empty(args)}
+
+
+def _omit_empty(fields: Mapping[str, object]) -> dict[str, object]:
+    """Omit fields that are unset or an empty list: in kube-scheduler's arguments, each of them has omitempty."""
+    return {
+        name: _omit_empty(value) if isinstance(value, Mapping) else value
+        for name, value in fields.items()
+        if value not in (None, [], ())
+    }
 
 
 def _render_plugins(plugins: Plugins, release: Release) -> dict[str, object]:

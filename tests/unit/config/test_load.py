@@ -130,8 +130,9 @@ extenders:
 
 
 def test_an_extender_without_a_timeout_has_five_seconds():
-    assert Extender().effective_timeout == 5.0
-    assert Extender(http_timeout=0.1).effective_timeout == 0.1
+    assert Extender().http_timeout == 5.0
+    assert Extender(http_timeout=0.0).http_timeout == 5.0
+    assert Extender(http_timeout=0.1).http_timeout == 0.1
 
 
 def test_plugin_arguments_are_loaded_with_their_path():
