@@ -1,5 +1,6 @@
 """The live cluster behind the pages: the cache of a running scheduler or extender."""
 
+import secrets
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Final
@@ -24,6 +25,9 @@ from extender.ui.waiting_view import AlikePods, describe_waiting_pods
 
 REFRESH_SECONDS: Final = 5.0
 """How long the contents of the pages Cluster and Waiting pods are reused, by all readers together."""
+
+_FIRST_VERSIONS: Final = 1 << 48
+"""The number of possible first versions. JavaScript counts exactly up to 2^53."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,6 +92,8 @@ class LiveSource:
         self._cache, self._get_profiles, self._make_runtime = cache, get_profiles, make_runtime
         self._get_time = get_time
         self._last_state: _ClusterState | None = None
+        # A page that is open while the process restarts must not find its version again.
+        self._first_version = secrets.randbelow(_FIRST_VERSIONS)
 
     def get_snapshot(self) -> Snapshot:
         """Return the snapshot of the cluster. The caller must not keep it."""
@@ -108,7 +114,9 @@ class LiveSource:
             values = make_value_visible(make_cluster_document(snapshot))
             revisions = [snapshot.revision(kind) for kind in KINDS.values()]
         document, problems = msgspec.json.encode(values), list(self._access.list_problems())
-        state = _ClusterState(0, 0, now, profiles, revisions, values, document, problems, waiting_pods)
+        state = _ClusterState(
+            0, self._first_version, now, profiles, revisions, values, document, problems, waiting_pods
+        )
         if last_state is None:
             return state
         return replace(

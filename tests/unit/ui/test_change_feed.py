@@ -38,13 +38,14 @@ def test_the_stream_has_the_version_of_the_pages() -> None:
             return bytes(event)
         raise AssertionError
 
-    assert asyncio.run(read_event()) == b'data: {"version":0}\n\n'
-    assert 'data-version="0"' in cluster.client.get("/ui/").text
-    assert 'data-version="0"' in cluster.client.get("/ui/waiting").text
+    first = cluster.source.get_version()
+    assert asyncio.run(read_event()).decode() == f'data: {{"version":{first}}}\n\n'
+    assert f'data-version="{first}"' in cluster.client.get("/ui/").text
+    assert f'data-version="{first}"' in cluster.client.get("/ui/waiting").text
     cluster.cache.add_or_update_node(make_node("n2"))
     cluster.now = 5.0
-    assert 'data-version="1"' in cluster.client.get("/ui/").text
-    assert 'data-version="1"' in cluster.client.get("/ui/waiting").text
+    assert f'data-version="{first + 1}"' in cluster.client.get("/ui/").text
+    assert f'data-version="{first + 1}"' in cluster.client.get("/ui/waiting").text
     assert cluster.client.get("/ui/events/changes").status_code == 503
 
 
