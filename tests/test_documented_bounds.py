@@ -39,7 +39,8 @@ from extender.extender_api.body_reader import BodyReader
 from extender.extender_api.decision_log import DecisionLog
 from extender.preemption import extender_victims
 from extender.scheduler import attempt_history
-from extender.serving import http_protocol, http_server
+from extender.serving import authentication, http_protocol, http_server
+from extender.serving.rejection_log import RejectionLog
 from tests.doc_pages import DOCS, ROOT
 
 KIB, MIB, GIB = 1 << 10, 1 << 20, 1 << 30
@@ -111,6 +112,13 @@ FIGURES: Final[dict[str, dict[str, tuple[Any, Any]]]] = {
     },
     "Time in one turn of the event loop after which no further step begins": {
         "4 milliseconds": (turn_budget.TURN_SECONDS, 0.004)
+    },
+    "Reviews by the API server that wait, of tokens and of permissions each": {
+        "64": (connections.MAX_PENDING_REQUESTS, 64)
+    },
+    "Cached reviews, of tokens and of permissions each": {"4,096": (authentication.MAX_CACHED, 4096)},
+    "Log lines about rejected callers, failed reviews and invalid requests": {
+        "10 per second": (RejectionLog("").max_lines / RejectionLog("").interval, 10)
     },
     "Pending requests to the API server while pods are scheduled": {"64": (connections.MAX_PENDING_REQUESTS, 64)},
     "Caches of decoded requests: pods; nodes; lists of names": {

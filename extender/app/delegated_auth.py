@@ -7,10 +7,11 @@ DelegatingAuthenticationOptions.AddFlags; apiserver/pkg/server/options/authoriza
 DelegatingAuthorizationOptions.toAuthorizer, DelegatingAuthorizationOptions.AddFlags (1.36).
 """
 
+import asyncio
 import json
 import logging
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
 import msgspec
@@ -26,12 +27,20 @@ from extender.client.writer import WriteOptions, Writer
 from extender.config.model import ClientConnection
 from extender.serving.authentication import Authenticator, AuthMetrics, Reviewer, ReviewError
 from extender.serving.authorization import Authorizer
+from extender.serving.rejection_log import RejectionLog
 from extender.serving.serving_options import AuthenticationOptions, AuthorizationOptions, FrontProxyOptions
 
 log = logging.getLogger("extender.app")
 
 _AUTHENTICATION_CONFIG_MAP: Final = "/api/v1/namespaces/kube-system/configmaps/extension-apiserver-authentication"
 _TIMEOUT_SECONDS: Final = 10.0
+
+_CONNECTION: Final = ClientConnection(qps=200.0, burst=400)
+"""The rate limit of reviews.
+
+Source: apiserver/pkg/server/options/authorization.go, DelegatingAuthorizationOptions.getClient;
+apiserver/pkg/server/options/authentication.go, DelegatingAuthenticationOptions.getClient (1.36).
+"""
 
 
 class DelegatedAuthError(Exception):
@@ -43,18 +52,26 @@ class ReviewClient:
     """Creates TokenReviews and SubjectAccessReviews (implements `serving.authentication.Reviewer`)."""
 
     writer: Writer
+    _log: RejectionLog = field(init=False, default_factory=lambda: RejectionLog("Cannot review a caller"))
 
     async def review(self, kind: str, body: Mapping[str, Any]) -> bytes:
         """Create a review and return the response.
 
         Raises:
-            ReviewError: the request failed.
+            ReviewError: the request failed, or too many wait: a caller that closes its connection does not end its
+                review, so callers without credentials could use any amount of memory.
         """
+        pending = self.writer.transport.pending
+        if not pending.has_capacity():
+            raise self._make_error(kind, f"{pending.count} reviews are pending")
         try:
             return await self.writer.create(kind, "", body, WriteOptions(timeout=_TIMEOUT_SECONDS))
         except ApiError as error:
-            log.warning("Cannot review a caller", extra={"kind": kind, "err": str(error)})
-            raise ReviewError(str(error)) from error
+            raise self._make_error(kind, str(error)) from error
+
+    def _make_error(self, kind: str, reason: str) -> ReviewError:
+        self._log.log({"kind": kind, "err": reason}, asyncio.get_running_loop().time())
+        return ReviewError(reason)
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,7 +98,7 @@ def _make_transport(kubeconfig: str, credential_source: CredentialSource, user_a
     # Without a kubeconfig the pod's service account is used, never the environment variable KUBECONFIG.
     in_cluster = {key: environ[key] for key in environ if key.startswith("KUBERNETES_SERVICE_")}
     source = CredentialSource(kubeconfig=kubeconfig, environ=environ if kubeconfig else in_cluster)
-    return Transport(Credentials(source, SystemClock()), ClientConnection(), user_agent)
+    return Transport(Credentials(source, SystemClock()), _CONNECTION, user_agent)
 
 
 async def set_up_delegated_auth(

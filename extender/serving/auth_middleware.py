@@ -3,24 +3,23 @@
 Source: cmd/kube-scheduler/app/server.go, buildHandlerChain (1.36).
 """
 
-import logging
 from collections.abc import Awaitable, Callable, MutableMapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Final
 
 import msgspec
 
+from extender.basics.input_limits import shorten
 from extender.serving.authentication import Authenticator, ReviewError, UserInfo
 from extender.serving.authorization import Authorizer
 from extender.serving.client_certs import ClientCertVerifier
 from extender.serving.http_protocol import CERTIFICATE_EXTENSION
+from extender.serving.rejection_log import RejectionLog
 
 Scope = MutableMapping[str, Any]
 Receive = Callable[[], Awaitable[MutableMapping[str, Any]]]
 Send = Callable[[MutableMapping[str, Any]], Awaitable[None]]
 AsgiApp = Callable[[Scope, Receive, Send], Awaitable[None]]
-
-log = logging.getLogger("extender.extender_api")
 
 _NO_CACHE: Final = (b"cache-control", b"no-cache, private")
 
@@ -43,6 +42,8 @@ class AuthMiddleware:
     authorizer: Authorizer
     verb_paths: frozenset[str] = frozenset()
     client_cert_verifier: ClientCertVerifier | None = None
+    _caller_log: RejectionLog = field(init=False, default_factory=lambda: RejectionLog("Rejected the caller of a verb"))
+    _review_log: RejectionLog = field(init=False, default_factory=lambda: RejectionLog("Access review failed"))
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Serve one request."""
@@ -69,7 +70,7 @@ class AuthMiddleware:
         if not reason:
             return None
         path, caller = scope["path"], scope.get("client")
-        log.warning("Rejected the caller of a verb", extra={"path": path, "from": caller, "why": reason})
+        self._caller_log.log({"path": path, "from": caller, "why": reason}, self.authenticator.now())
         if certificate is None:
             return make_failure_status(401, "Unauthorized", f'Unauthorized: "{path}": {reason}')
         return make_failure_status(403, "Forbidden", f'forbidden: "{path}": {reason}', details={})
@@ -89,7 +90,7 @@ class AuthMiddleware:
             decision = await self.authorizer.authorize(user, verb, path)
         except ReviewError as error:
             metrics.observe_authorization("error", now() - start_time)
-            log.warning("Access review failed", extra={"path": path, "user": user.name, "err": str(error)})
+            self._review_log.log({"path": shorten(path), "user": user.name, "err": str(error)}, now())
             return make_failure_status(
                 500, "InternalError", f'Internal Server Error: "{path}": the access review failed'
             )

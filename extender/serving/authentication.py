@@ -24,7 +24,8 @@ from extender.serving.serving_options import AuthenticationOptions, FrontProxyOp
 
 _AUTHENTICATED: Final = "system:authenticated"
 _UNAUTHENTICATED: Final = "system:unauthenticated"
-_MAX_CACHED: Final = 4096
+MAX_CACHED: Final = 4096
+"""Limit of the entries of each cache of reviews."""
 
 
 class ReviewError(Exception):
@@ -96,7 +97,7 @@ class ExpiringCache(Generic[T]):
             return
         self._entries[key] = (self._now() + seconds, value)
         self._entries.move_to_end(key)
-        while len(self._entries) > _MAX_CACHED:
+        while len(self._entries) > MAX_CACHED:
             self._entries.popitem(last=False)
 
 

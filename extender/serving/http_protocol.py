@@ -11,8 +11,8 @@ from typing import Any, Final
 import httptools
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol, RequestResponseCycle
 
-from extender.serving.invalid_request_log import InvalidRequestLog
 from extender.serving.open_connections import OpenConnection
+from extender.serving.rejection_log import RejectionLog
 
 CERTIFICATE_EXTENSION: Final = "tls.client_certificate"
 """Key of the client certificate (DER) in the scope's `extensions`. TLS has verified that a trusted CA signed it."""
@@ -53,7 +53,7 @@ _STATUS_TEXTS: Final = {400: b"Bad Request", 431: b"Request Header Fields Too La
 _REJECTED_SECONDS: Final = 1.0
 """Seconds after which the connection of a rejected request is closed, even if the client does not close TLS."""
 
-_invalid_request_log: Final = InvalidRequestLog()
+_invalid_request_log: Final = RejectionLog("Rejected an invalid HTTP request")
 
 _MAX_PARSED_BYTES: Final = 64 << 10
 """Number of bytes that are parsed before the limits are checked."""
@@ -253,7 +253,7 @@ class BoundedHttpProtocol(HttpToolsProtocol):
 
     def _reject(self, error: _InvalidRequestError) -> None:
         """Log an invalid request, respond to it, and close the connection."""
-        _invalid_request_log.log(self.client, error.message, self.loop.time())
+        _invalid_request_log.log({"from": self.client, "err": error.message}, self.loop.time())
         cycle: RequestResponseCycle | None = self.cycle
         if cycle is None or cycle.response_complete or not cycle.response_started:
             body = error.message.encode()
@@ -302,5 +302,5 @@ class BoundedHttpProtocol(HttpToolsProtocol):
             return
         if self._framing_bytes:
             message = f"the request did not arrive within {TRANSFER_TIMEOUT:g} s"
-            _invalid_request_log.log(self.client, message, self.loop.time())
+            _invalid_request_log.log({"from": self.client, "err": message}, self.loop.time())
         self.transport.close()

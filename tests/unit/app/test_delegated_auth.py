@@ -6,6 +6,7 @@ DelegatingAuthenticationOptions.AddFlags (1.36).
 
 import asyncio
 import json
+import socket
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -16,8 +17,10 @@ from typing import Any
 import pytest
 import trustme
 
-from extender.app.delegated_auth import DelegatedAuth, DelegatedAuthError, set_up_delegated_auth
+from extender.app.delegated_auth import DelegatedAuth, DelegatedAuthError, ReviewClient, set_up_delegated_auth
+from extender.client.connections import MAX_PENDING_REQUESTS
 from extender.client.kubeconfig import CredentialSource
+from extender.serving.authentication import ReviewError
 from extender.serving.serving_options import AuthenticationOptions, AuthorizationOptions, FrontProxyOptions
 from tests.unit.serving.auth_fakes import NullAuthMetrics
 
@@ -41,6 +44,17 @@ def set_up(authentication: AuthenticationOptions, authorization: AuthorizationOp
     return asyncio.run(main())
 
 
+def make_kubeconfig(cluster: dict[str, Any]) -> dict[str, Any]:
+    return {
+        "apiVersion": "v1",
+        "kind": "Config",
+        "clusters": [{"name": "c", "cluster": cluster}],
+        "contexts": [{"name": "c", "context": {"cluster": "c", "user": "c"}}],
+        "users": [{"name": "c", "user": {}}],
+        "current-context": "c",
+    }
+
+
 @contextmanager
 def api_server(folder: Path, objects: dict[str, Any]) -> Iterator[str]:
     """Run an API server with these objects by path; return its kubeconfig."""
@@ -59,16 +73,8 @@ def api_server(folder: Path, objects: dict[str, Any]) -> Iterator[str]:
     server = HTTPServer(("127.0.0.1", 0), Handler)
     thread = threading.Thread(target=server.serve_forever)
     thread.start()
-    config = {
-        "apiVersion": "v1",
-        "kind": "Config",
-        "clusters": [{"name": "c", "cluster": {"server": f"http://127.0.0.1:{server.server_port}"}}],
-        "contexts": [{"name": "c", "context": {"cluster": "c", "user": "c"}}],
-        "users": [{"name": "c", "user": {}}],
-        "current-context": "c",
-    }
     file = folder / "kubeconfig"
-    file.write_text(json.dumps(config))
+    file.write_text(json.dumps(make_kubeconfig({"server": f"http://127.0.0.1:{server.server_port}"})))
     try:
         yield str(file)
     finally:
@@ -157,3 +163,35 @@ def test_a_failed_lookup_is_an_error_only_if_failures_are_not_tolerated(tmp_path
         )
         with pytest.raises(DelegatedAuthError, match=r"^client and front proxy CAs could not be looked up: "):
             set_up(AuthenticationOptions(kubeconfig=kubeconfig, tolerate_lookup_failure=False))
+
+
+def test_a_review_fails_at_once_if_64_are_pending(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    """Callers that close their connections do not end their reviews; the API server never answers here."""
+
+    async def main() -> None:
+        auth = await set_up_delegated_auth(
+            AuthenticationOptions(skip_lookup=True),
+            AuthorizationOptions(kubeconfig=str(tmp_path / "kubeconfig")),
+            CredentialSource(),
+            "test",
+            NullAuthMetrics(),
+        )
+        reviewer = auth.authorizer.reviewer
+        assert isinstance(reviewer, ReviewClient)
+        pending = [asyncio.create_task(reviewer.review("SubjectAccessReview", {})) for _ in range(64)]
+        while reviewer.writer.transport.pending.count < MAX_PENDING_REQUESTS:
+            await asyncio.sleep(0)
+        for _ in range(20):
+            with pytest.raises(ReviewError, match=r"^64 reviews are pending$"):
+                await reviewer.review("SubjectAccessReview", {})
+        for task in pending:
+            task.cancel()
+        await asyncio.gather(*pending, return_exceptions=True)
+        for transport in auth.transports:
+            await transport.close()
+
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        cluster = {"server": f"http://127.0.0.1:{listener.getsockname()[1]}"}
+        (tmp_path / "kubeconfig").write_text(json.dumps(make_kubeconfig(cluster)))
+        asyncio.run(main())
+    assert len([record for record in caplog.records if record.message == "Cannot review a caller"]) in {10, 20}

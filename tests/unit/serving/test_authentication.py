@@ -10,7 +10,7 @@ import trustme
 from cryptography import x509
 from cryptography.hazmat.primitives.serialization import Encoding
 
-from extender.serving.authentication import ANONYMOUS, Authenticator, UserInfo
+from extender.serving.authentication import ANONYMOUS, Authenticator, ExpiringCache, UserInfo
 from extender.serving.serving_options import AuthenticationOptions, FrontProxyOptions
 from tests.unit.serving.auth_fakes import ANN, FakeReviewer, NullAuthMetrics
 
@@ -48,6 +48,13 @@ def test_an_invalid_token_is_rejected_and_cached_too() -> None:
     assert run(tested.authenticate(TOKEN, None)) is None
     assert run(tested.authenticate(TOKEN, None)) is None
     assert len(reviewer.specs) == 1
+
+
+def test_at_most_4096_reviews_are_cached() -> None:
+    cache: ExpiringCache[str] = ExpiringCache(lambda: 0.0)
+    for number in range(4097):
+        cache.put(number, "result", 10.0)
+    assert (cache.get(0), cache.get(1), cache.get(4096)) == (None, "result", "result")
 
 
 def test_a_token_is_rejected_and_reviewed_again_after_a_failed_review() -> None:

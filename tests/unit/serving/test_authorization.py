@@ -1,6 +1,7 @@
 """Authorization: always allowed paths, access reviews and their cache."""
 
 import asyncio
+import tracemalloc
 from collections.abc import Coroutine
 from typing import Any, TypeVar
 
@@ -60,6 +61,26 @@ def test_decisions_are_reviewed_once_and_cached_for_their_ttl() -> None:
         "nonResourceAttributes": {"path": "/metrics", "verb": "get"},
     }
     assert len(reviewer.specs) == 3
+
+
+def test_the_cached_decisions_about_long_paths_take_little_memory() -> None:
+    """A character of a path that needs four bytes makes all characters of the path take four bytes."""
+
+    class ForgetfulReviewer:
+        async def review(self, *_: object) -> bytes:
+            return b'{"status": {"allowed": false}}'
+
+    tested = Authorizer(AuthorizationOptions(), ForgetfulReviewer(), NullAuthMetrics())
+
+    async def ask() -> None:
+        for number in range(100):
+            await tested.authorize(ANONYMOUS, "get", f"/\N{SLIGHTLY SMILING FACE}{number}{'a' * 60_000}")
+
+    tracemalloc.start()
+    run(ask())
+    used_bytes, _ = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert used_bytes < 1 << 20  # 24 MiB if the paths were stored
 
 
 def test_system_masters_are_allowed_without_a_review() -> None:

@@ -119,6 +119,25 @@ def test_any_other_caller_is_rejected_before_its_request_is_read(
     assert guarded_server.served_paths == []
 
 
+def test_a_flood_of_rejected_callers_is_logged_with_ten_lines_per_second(
+    guarded_server: GuardedServer, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    app = guarded_server.app()
+    monkeypatch.setattr(app.authenticator, "now", lambda: 5.0)
+    scope = {"type": "http", "path": "/filter", "client": ("192.0.2.1", 4711)}
+
+    async def ignore(*_: object) -> None:
+        """Do nothing."""
+
+    async def send_requests() -> None:
+        for _ in range(50):
+            await app(scope, ignore, ignore)
+
+    asyncio.run(send_requests())
+    lines = [record for record in caplog.records if record.message == "Rejected the caller of a verb"]
+    assert [record.__dict__["why"] for record in lines] == ["a client certificate is required"] * 10
+
+
 def test_a_rejection_does_not_wait_for_the_body(guarded_server: GuardedServer) -> None:
     """The client has no certificate, and sends no byte of its 200 MB."""
     answer = send_request(

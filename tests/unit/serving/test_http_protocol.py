@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from extender.serving import http_protocol
-from extender.serving.invalid_request_log import InvalidRequestLog
+from extender.serving.rejection_log import RejectionLog
 from tests.unit.extender_api.http_harness import TIMEOUT, serve_in_thread
 
 BIG = 64 << 20
@@ -210,7 +210,7 @@ INVALID_REQUESTS = {
 def test_an_invalid_request_is_rejected_and_logged_with_the_peer(
     port: int, sent: bytes, message: str, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    monkeypatch.setattr(http_protocol, "_invalid_request_log", InvalidRequestLog())
+    monkeypatch.setattr(http_protocol, "_invalid_request_log", RejectionLog("Rejected an invalid HTTP request"))
     with connected(port) as connection:
         connection.sendall(sent)
         with suppress(ConnectionError):
@@ -225,7 +225,7 @@ def test_a_request_that_does_not_arrive_is_logged_with_the_peer(
     port: int, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     monkeypatch.setattr(http_protocol, "TRANSFER_TIMEOUT", 0.05)
-    monkeypatch.setattr(http_protocol, "_invalid_request_log", InvalidRequestLog())
+    monkeypatch.setattr(http_protocol, "_invalid_request_log", RejectionLog("Rejected an invalid HTTP request"))
     with connected(port) as connection:
         connection.sendall(GET)
         rest(connection)

@@ -1,6 +1,7 @@
-"""Log invalid HTTP requests with the client's address, at most a few lines per second."""
+"""Log rejected requests, at most a few lines per second, so that a flood of them does not fill the disk."""
 
 import logging
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -8,26 +9,27 @@ _LOG: Final = logging.getLogger("extender.extender_api")
 
 
 @dataclass(slots=True)
-class InvalidRequestLog:
-    """Logs invalid requests up to a limit. The first line after omitted requests contains their number.
+class RejectionLog:
+    """Logs rejected requests up to a limit. The first line after omitted requests contains their number.
 
     Attributes:
+        text: the message of each line.
         max_lines: the limit of lines per interval.
         interval: the length of an interval in seconds.
     """
 
+    text: str
     max_lines: int = 10
     interval: float = 1.0
     _interval_start: float = field(init=False, default=float("-inf"))
     _line_count: int = field(init=False, default=0)
     _omitted_count: int = field(init=False, default=0)
 
-    def log(self, peer: tuple[str, int] | None, message: str, now: float) -> None:
+    def log(self, fields: Mapping[str, object], now: float) -> None:
         """Log that a request was rejected.
 
         Args:
-            peer: the host and port of the client; None if unknown.
-            message: the reason of the rejection.
+            fields: the key-value pairs of the line, such as the client and the reason.
             now: the current time in monotonic seconds.
         """
         if now - self._interval_start >= self.interval:
@@ -38,4 +40,4 @@ class InvalidRequestLog:
         self._line_count += 1
         omitted_fields = {"omitted": self._omitted_count} if self._omitted_count else {}
         self._omitted_count = 0
-        _LOG.warning("Rejected an invalid HTTP request", extra={"from": peer, "err": message, **omitted_fields})
+        _LOG.warning(self.text, extra={**fields, **omitted_fields})
