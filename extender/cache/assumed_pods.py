@@ -9,6 +9,7 @@ An assumed pod never expires: it stays assumed until it is confirmed or forgotte
 Source: pkg/scheduler/backend/cache/cache.go, cacheImpl.AssumePod, cacheImpl.ForgetPod (1.36).
 """
 
+from extender.api.kinds.pod import Pod
 from extender.cache.pod_info import AssignedPodInfo
 
 
@@ -17,12 +18,13 @@ class AssumeError(Exception):
 
 
 class AssumedPods:
-    """Assumed pods by uid."""
+    """Assumed pods by uid, and their newest objects without a node from the API server, if they changed meanwhile."""
 
-    __slots__ = ("_pods_by_uid",)
+    __slots__ = ("_newest_pods", "_pods_by_uid")
 
     def __init__(self) -> None:
         self._pods_by_uid: dict[str, AssignedPodInfo] = {}
+        self._newest_pods: dict[str, Pod] = {}
 
     def __len__(self) -> int:
         return len(self._pods_by_uid)
@@ -42,6 +44,13 @@ class AssumedPods:
             )
         self._pods_by_uid[pod.uid] = pod
 
-    def pop(self, uid: str) -> AssignedPodInfo | None:
-        """Remove and return a pod that was confirmed or forgotten. Return None if no pod *uid* is assumed."""
-        return self._pods_by_uid.pop(uid, None)
+    def update(self, pod: Pod) -> None:
+        """Store the changed object of a pod that is assumed and has no node on the API server."""
+        self._newest_pods[pod.metadata.uid or pod.key] = pod
+
+    def pop(self, uid: str) -> tuple[AssignedPodInfo | None, Pod | None]:
+        """Remove a pod that was confirmed or forgotten; return it, and the object of its last update or None.
+
+        Both are None if no pod *uid* is assumed.
+        """
+        return self._pods_by_uid.pop(uid, None), self._newest_pods.pop(uid, None)

@@ -212,7 +212,9 @@ class Cache:
             self.remove_pod(uid)
             return
         if not pod.spec.node_name:
-            if uid not in self._assigned:
+            if uid in self._assumed:
+                self._assumed.update(pod)
+            elif uid not in self._assigned:
                 self._pending[uid] = pod
                 self._add_pending_group_member(pod)
             return
@@ -262,18 +264,20 @@ class Cache:
         return assigned_pod
 
     def forget(self, pod: Pod) -> None:
-        """Remove the assumed *pod* from its node and make it pending again. A pod that is not assumed is ignored.
+        """Remove the assumed *pod* from its node and make it pending again, as it was last updated.
+
+        A pod that is not assumed is ignored.
 
         Source: pkg/scheduler/backend/cache/cache.go, cacheImpl.ForgetPod (1.36).
         """
         uid = pod.metadata.uid or pod.key
-        assumed_pod = self._assumed.pop(uid)
+        assumed_pod, newest_pod = self._assumed.pop(uid)
         if assumed_pod is None:
             return
         del self._assigned[uid]
         self._get_writable_tables().remove_pod(assumed_pod)
-        self._pending[uid] = pod
-        self._add_pending_group_member(pod)
+        self._pending[uid] = newest_pod or pod
+        self._add_pending_group_member(self._pending[uid])
 
     def nominate(self, pod: Pod, node_name: str) -> None:
         """Nominate *pod* for *node_name*; an empty name removes the nomination.

@@ -29,15 +29,15 @@ CycleState = dict[str, Any]
 def run_reserve_plugins(
     pod: PodInfo, node_name: str, snapshot: Snapshot, profile: Profile, runtime: PluginRuntime, cycle_state: CycleState
 ) -> Status | None:
-    """Run the Reserve plugins. On a failure, run Unreserve and return the status; return None on success.
+    """Run the Reserve plugins; return the status of the first failure, or None on success.
+
+    After a failure, the caller runs Unreserve.
 
     Source: pkg/scheduler/framework/runtime/framework.go, frameworkImpl.RunReservePluginsReserve (1.36).
     """
     start_time = runtime.runner.start_timer()
     status = _run_reserve_until_failure(pod, node_name, snapshot, profile, runtime, cycle_state)
     runtime.runner.observe_extension_point(profile.scheduler_name, "Reserve", status, start_time)
-    if status is not None:
-        run_unreserve_plugins(pod, node_name, profile, runtime, cycle_state)
     return status
 
 

@@ -1,5 +1,6 @@
 """The result of filtering: the feasible nodes, and the reasons why the other nodes are rejected."""
 
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
@@ -163,6 +164,15 @@ def format_fit_error(node_count: int, reason_counts: Mapping[str, int]) -> str:
         return text
     formatted_counts = sorted(f"{count} {reason}" for reason, count in reason_counts.items())
     return f"{text} {', '.join(formatted_counts)}."
+
+
+def format_rejection_of_one_node(status: Status) -> str:
+    """Return the message of a pod that *status* rejects after its node was selected.
+
+    Source: pkg/scheduler/schedule_one.go, Scheduler.assumeAndReserve, Scheduler.prepareForBindingCycle,
+    Scheduler.bindingCycle (1.36).
+    """
+    return format_fit_error(1, Counter(status.reasons))
 
 
 def find_nodes_that_pass_filters(

@@ -29,6 +29,7 @@ from extender.cycle.binding_cycle import (
     run_unreserve_plugins,
 )
 from extender.cycle.decision import Decision, ScheduleResult
+from extender.cycle.diagnosis import format_rejection_of_one_node
 from extender.cycle.plugin_runtime import PluginRuntime
 from extender.framework.api_plan import ApiCall, ApiPlan
 from extender.framework.pod_group_points import Placement, PodGroupInfo
@@ -340,12 +341,12 @@ class GroupHypothesis:
                 reserved_member = replace(member, permit_status=permit_status)
                 self._reserved_members.append(reserved_member)
                 return reserved_member
-            self._unreserve(member)
             status = permit_status
+        self._unreserve(member)
         self.hypothesis.remove_pod(assumed_pod_info)
         if not status.is_rejected:
             return MemberResult(pod, member.decision, status, nominated_node="")
-        rejection = Status(status.code, (f"0/1 nodes are available: 1 {status.message}.",), status.plugin)
+        rejection = Status(status.code, (format_rejection_of_one_node(status),), status.plugin)
         rejectors = frozenset(filter(None, (status.plugin,)))
         return MemberResult(pod, member.decision, rejection, rejectors=rejectors, nominated_node="")
 

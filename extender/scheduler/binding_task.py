@@ -8,6 +8,7 @@ Source: pkg/scheduler/schedule_one.go, Scheduler.bindingCycle (1.36).
 import asyncio
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from enum import Enum, auto
 from functools import partial
 from typing import Any
 
@@ -15,6 +16,7 @@ from extender.api.kinds.node import Node
 from extender.cache.pod_info import AssignedPodInfo
 from extender.client.extender_transport import ExtenderError
 from extender.cycle import binding_cycle
+from extender.cycle.diagnosis import format_rejection_of_one_node
 from extender.framework.api_plan import ApiCall
 from extender.framework.profiles import Profile
 from extender.framework.status import Code, Status
@@ -36,6 +38,14 @@ from extender.scheduler.failure_handler import (
 from extender.scheduler.status_patches import make_nomination_patch
 
 
+class AttemptStage(Enum):
+    """How far the attempt of a pod is that was assumed on a node."""
+
+    SCHEDULING_CYCLE = auto()
+    WAITING_ON_PERMIT = auto()
+    BINDING = auto()
+
+
 @dataclass(slots=True)
 class BindingTask:
     """The binding cycle of one pod.
@@ -46,6 +56,7 @@ class BindingTask:
         profile: the profile with the plugins.
         cycle_state: the PreFilter state by plugin name.
         start_time: the start of the attempt, in seconds on the monotonic clock.
+        stage: how far the attempt is.
         waiting_pod: the pod's entry in `WaitingPods` if it waits on Permit.
         permit_decided: the event that is set when Permit is decided.
         cancel_reason: the reason why the binding is cancelled; empty if it is not.
@@ -58,6 +69,7 @@ class BindingTask:
     profile: Profile
     cycle_state: dict[str, Any]
     start_time: float
+    stage: AttemptStage = AttemptStage.SCHEDULING_CYCLE
     waiting_pod: WaitingPod | None = None
     permit_decided: asyncio.Event = field(default_factory=asyncio.Event)
     cancel_reason: str = ""
@@ -85,6 +97,7 @@ class BindingTask:
 async def run_binding_cycle(context: SchedulerContext, task: BindingTask) -> None:
     """Run the binding cycle of *task*. Failures are passed to the failure handler, so nothing is raised."""
     uid = task.queued_pod_info.uid
+    task.stage = AttemptStage.WAITING_ON_PERMIT
     try:
         await _run_steps(context, task)
     except BindingError as error:
@@ -130,6 +143,7 @@ async def _run_steps(context: SchedulerContext, task: BindingTask) -> None:
             await write_status(context, api_call)
     await _wait_on_permit(context, task)
     context.queue.done(task.queued_pod_info.uid)  # from here on, cluster events cannot help this pod
+    task.stage = AttemptStage.BINDING
     if pre_flights.status is None:
         context.pre_bind_cancel_functions[task.queued_pod_info.uid] = task.cancel
         await binder.run_pre_bind_plugins(pre_flights.groups)
@@ -266,7 +280,7 @@ def fail_binding(context: SchedulerContext, task: BindingTask, status: Status) -
     if result.api_calls and context.leadership.may_act():
         run_in_background(context, _make_unreserve_calls_and_requeue(context, task, status, result.api_calls))
     else:
-        _forget_and_requeue(context, task, status)
+        _forget_and_requeue(context, task, status, frees_node=task.stage is not AttemptStage.SCHEDULING_CYCLE)
 
 
 async def _make_unreserve_calls_and_requeue(
@@ -277,21 +291,31 @@ async def _make_unreserve_calls_and_requeue(
     Source: pkg/scheduler/framework/plugins/dynamicresources/dynamicresources.go, DynamicResources.Unreserve (1.36).
     """
     await make_unreserve_calls(context.api, api_calls, log.warning)
-    _forget_and_requeue(context, task, status)
+    _forget_and_requeue(context, task, status, frees_node=True)
 
 
-def _forget_and_requeue(context: SchedulerContext, task: BindingTask, status: Status) -> None:
-    """Forget the assumed pod and return it to the queue."""
+def _forget_and_requeue(context: SchedulerContext, task: BindingTask, status: Status, *, frees_node: bool) -> None:
+    """Forget the assumed pod and return it to the queue.
+
+    With *frees_node*, other pods may have been rejected because of it, so they are requeued too.
+    """
     pod = task.queued_pod_info.pod_info
     context.cache.forget(pod.pod)
-    rejectors = frozenset({status.plugin}) if status.is_rejected and status.plugin else frozenset()
-    message = f"0/1 nodes are available: 1 {status.message}." if status.is_rejected else status.message
-    if not status.is_rejected:
+    if frees_node and not status.is_rejected:
         requeue_after_pod_removal(context, task.assigned_pod_info)
-    failure = AttemptFailure(status, message, rejectors)
-    handle_scheduling_failure(context, task.queued_pod_info, failure, task.start_time)
-    if status.is_rejected:
+    handle_scheduling_failure(context, task.queued_pod_info, _make_failure(task, status), task.start_time)
+    if frees_node and status.is_rejected:
         requeue_after_pod_removal(context, task.assigned_pod_info, except_uid=task.queued_pod_info.uid)
+
+
+def _make_failure(task: BindingTask, status: Status) -> AttemptFailure:
+    """Return the failure of the attempt. A rejection by PreBind or Bind has no rejectors, so that the pod is retried.
+
+    Source: pkg/scheduler/schedule_one.go, Scheduler.bindingCycle (1.36).
+    """
+    if status.is_rejected and task.stage is not AttemptStage.BINDING:
+        return AttemptFailure(status, format_rejection_of_one_node(status), frozenset({status.plugin}))
+    return AttemptFailure(status, status.message)
 
 
 def start_binding_task(context: SchedulerContext, task: BindingTask) -> None:

@@ -26,6 +26,7 @@ from extender.api.kinds.storage import (
 )
 from extender.api.pod_resize import is_resize_deferred
 from extender.cache.cache import Cache, PodOrNode
+from extender.cache.pod_info import AssignedPodInfo
 from extender.cache.tables.object_store import ApiObject, get_object_key
 from extender.config.feature_gates import FeatureGates
 from extender.dra.device_taint_rules import apply_taint_rules
@@ -62,8 +63,10 @@ class EventHandler(Protocol):
     def on_pending_pod_delete(self, pod: Pod) -> None:
         """Handle a pending pod that was deleted or got a node."""
 
-    def on_assumed_pod_delete(self, pod: Pod) -> None:
+    def on_assumed_pod_delete(self, assumed_pod: AssignedPodInfo) -> None:
         """Handle an assumed pod that is terminating or deleted, although the watch has not shown its binding yet.
+
+        *assumed_pod* is the pod as it was assumed. A deleted pod is in the cache no longer.
 
         Source: pkg/scheduler/eventhandlers.go, Scheduler.handleAssumedPodDeletion (1.36).
         """
@@ -84,7 +87,7 @@ class NullEventHandler:
     def on_pending_pod_delete(self, pod: Pod) -> None:
         """Do nothing."""
 
-    def on_assumed_pod_delete(self, pod: Pod) -> None:
+    def on_assumed_pod_delete(self, assumed_pod: AssignedPodInfo) -> None:
         """Do nothing."""
 
     def on_cluster_event(self, event: ClusterEvent, *, max_priority: int | None = None) -> None:
@@ -257,11 +260,11 @@ class ClusterEventDispatcher:
             self._handler.on_pending_pod_delete(new)
 
     def _update_pending_pod(self, old: Pod, new: Pod) -> None:
+        self._cache.add_or_update_pod(new)
         if self._cache.is_assumed(new.metadata.uid):
             if new.metadata.deletion_timestamp and not old.metadata.deletion_timestamp:
-                self._handler.on_assumed_pod_delete(new)
+                self._handler.on_assumed_pod_delete(self._cache.assigned_pods[new.metadata.uid])
             return
-        self._cache.add_or_update_pod(new)
         if not self._is_responsible_for(old):
             return
         self._handler.on_pending_pod_update(old, new, find_pod_events(old, new, self._release))
@@ -277,13 +280,13 @@ class ClusterEventDispatcher:
             if self._waits_for_resize(pod):
                 self._handler.on_pending_pod_delete(pod)
             return
-        is_assumed = self._cache.is_assumed(uid)
+        assumed_pod = self._cache.assigned_pods[uid] if self._cache.is_assumed(uid) else None
         self._cache.remove_pod(uid)
         if not self._is_responsible_for(pod):
             return
         self._handler.on_pending_pod_delete(pod)
-        if is_assumed:
-            self._handler.on_assumed_pod_delete(pod)
+        if assumed_pod is not None:
+            self._handler.on_assumed_pod_delete(assumed_pod)
         elif pod.status.nominated_node_name:
             self._notify_nomination_removed(pod)
 

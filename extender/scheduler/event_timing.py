@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 from extender.api.kinds.pod import Pod
+from extender.cache.pod_info import AssignedPodInfo
 from extender.config.releases import Release
 from extender.framework.events import ActionType, ClusterEvent, EventResource, make_pod_event
 from extender.scheduler.event_handlers import EventHandler
@@ -54,10 +55,10 @@ class TimedEventHandler:
         with self._measure(self._get_label(ActionType.DELETE)):
             self._handler.on_pending_pod_delete(pod)
 
-    def on_assumed_pod_delete(self, pod: Pod) -> None:
+    def on_assumed_pod_delete(self, assumed_pod: AssignedPodInfo) -> None:
         """Forward the event and measure its handling."""
         with self._measure("AssignedPodDelete"):
-            self._handler.on_assumed_pod_delete(pod)
+            self._handler.on_assumed_pod_delete(assumed_pod)
 
     def on_cluster_event(self, event: ClusterEvent, *, max_priority: int | None = None) -> None:
         """Forward the event and measure its handling."""

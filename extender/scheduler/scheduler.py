@@ -9,6 +9,7 @@ from typing import Any
 
 from extender.api.kinds.node import Node
 from extender.api.kinds.pod import Pod
+from extender.cache.pod_info import AssignedPodInfo
 from extender.client.extender import HttpExtender
 from extender.cycle import binding_cycle
 from extender.cycle.decision import ScheduleFailure, ScheduleResult
@@ -306,20 +307,18 @@ class Scheduler:
         """Remove from the queue a pod that was deleted, got a node, or whose resize is not deferred any more."""
         self._context.queue.delete(pod.key, self._context.clock.monotonic())
 
-    def on_assumed_pod_delete(self, pod: Pod) -> None:
-        """Stop the binding of an assumed pod that is terminating or deleted.
+    def on_assumed_pod_delete(self, assumed_pod: AssignedPodInfo) -> None:
+        """Stop the binding of an assumed pod that is terminating or deleted, and requeue pods that may fit without it.
 
         Source: pkg/scheduler/eventhandlers.go, Scheduler.handleAssumedPodDeletion (1.36).
         """
-        waiting_pod = self._context.waiting_pods.get(pod.metadata.uid)
-        assigned_pod_info = self._context.cache.assigned_pods.get(pod.metadata.uid)
+        waiting_pod = self._context.waiting_pods.get(assumed_pod.uid)
         if waiting_pod is not None:
             waiting_pod.reject("", "removed")
             self.resume_decided_pods()
         else:
-            self._context.cache.forget(pod)
-        if assigned_pod_info is not None:
-            requeue_after_pod_removal(self._context, assigned_pod_info)
+            self._context.cache.forget(assumed_pod.pod)
+        requeue_after_pod_removal(self._context, assumed_pod)
 
     def on_cluster_event(self, event: ClusterEvent, *, max_priority: int | None = None) -> None:
         """Requeue the pods of at most *max_priority* that the event may make schedulable; None means no limit."""

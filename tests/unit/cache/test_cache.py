@@ -81,6 +81,19 @@ def test_an_assumed_pod_counts_until_it_is_forgotten() -> None:
     assert list(cache.pending_pods) == [pod.metadata.uid]
 
 
+def test_a_forgotten_pod_is_pending_as_it_was_last_updated() -> None:
+    pod = make_pod("web")
+    cache = make_cluster(make_node("n1"), pod)
+    cache.assume(pod, "n1")
+
+    cache.add_or_update_pod(make_pod("web", labels={"a": "b"}))
+    assert cache.is_assumed(pod.metadata.uid)
+    assert dict(cache.assigned_pods[pod.metadata.uid].labels) == {}
+
+    cache.forget(pod)
+    assert cache.pending_pods[pod.metadata.uid].metadata.labels == {"a": "b"}
+
+
 def test_a_confirmed_pod_counts_once() -> None:
     pod = make_pod("web", requests={"cpu": "300m"})
     cache = make_cluster(make_node("n1"), pod)

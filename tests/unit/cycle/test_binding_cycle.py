@@ -59,7 +59,7 @@ def test_reserve_plugins_run_in_order() -> None:
     ],
     ids=["a rejection is the plugin's own", "what is raised is an error", "an error is told with its place"],
 )
-def test_a_failed_reserve_runs_unreserve_in_reverse_order(result: Any, status: Status) -> None:
+def test_no_plugin_reserves_after_a_failure_and_unreserve_runs_in_reverse_order(result: Any, status: Status) -> None:
     """Unreserve also runs for plugins whose Reserve did not run.
 
     Source: pkg/scheduler/framework/runtime/framework.go, frameworkImpl.RunReservePluginsReserve (1.36).
@@ -71,6 +71,7 @@ def test_a_failed_reserve_runs_unreserve_in_reverse_order(result: Any, status: S
     )
 
     assert binding_cycle.run_reserve_plugins(POD, "n1", CLUSTER, profile, PluginRuntime(), {}) == status
+    binding_cycle.run_unreserve_plugins(POD, "n1", profile, PluginRuntime(), {})
     assert calls == ["P0.reserve", "P1.reserve", "P2.unreserve", "P1.unreserve", "P0.unreserve"]
 
 

@@ -6,6 +6,7 @@ import pytest
 
 from extender.api.kinds.pod import Pod
 from extender.cache.cache import Cache
+from extender.cache.pod_info import AssignedPodInfo
 from extender.framework.events import ClusterEvent
 from extender.scheduler.event_handlers import ClusterEventDispatcher, NullEventHandler
 from tests.build import make_object, make_pod
@@ -26,8 +27,8 @@ class RecordingHandler(NullEventHandler):
     def on_pending_pod_delete(self, pod: Pod) -> None:
         self.calls.append(f"left {pod.key}")
 
-    def on_assumed_pod_delete(self, pod: Pod) -> None:
-        self.calls.append(f"assumed left {pod.key}")
+    def on_assumed_pod_delete(self, assumed_pod: AssignedPodInfo) -> None:
+        self.calls.append(f"assumed left {assumed_pod.key} on {assumed_pod.node_name}")
 
     def on_cluster_event(self, event: ClusterEvent, *, max_priority: int | None = None) -> None:
         self.calls.append(event.label if max_priority is None else f"{event.label} up to {max_priority}")
@@ -103,7 +104,7 @@ def test_a_terminating_assumed_pod_is_handled(handling: Handling) -> None:
 
     dispatcher.on_update(pod, dying)
 
-    assert handler.calls == ["waits default/web", "assumed left default/web"]
+    assert handler.calls == ["waits default/web", "assumed left default/web on n1"]
 
 
 def test_other_changes_of_an_assumed_pod_are_ignored(handling: Handling) -> None:

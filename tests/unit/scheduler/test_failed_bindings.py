@@ -1,0 +1,193 @@
+"""What follows a failure after a node was selected: Unreserve, events, queues, and other pods that wait."""
+
+import asyncio
+from typing import Any
+
+import msgspec
+import pytest
+
+from extender.api.kinds.pod import Pod
+from extender.cache.pod_info import PodInfo
+from extender.client.errors import ServerError
+from extender.framework.api_plan import ApiPlan
+from extender.framework.events import ActionType, ClusterEventWithHint, EventResource
+from extender.framework.extension_points import PermitResult
+from extender.framework.status import Code, Reason, Rejection, Status
+from extender.plugins.default_binder import DefaultBinder
+from tests.build import make_node, make_pod
+from tests.unit.cycle.fakes import make_profile
+from tests.unit.scheduler.builders import SchedulerHarness
+
+NOT_NOW = Status(Code.UNSCHEDULABLE, ("not now",))
+WAIT = PermitResult(Status(Code.WAIT), timeout=60.0)
+
+
+class OnlyOne:
+    """Rejects each node for the pod `other` until a pod is deleted; records the calls of Unreserve."""
+
+    name = "OnlyOne"
+
+    def __init__(self, **answers: Any) -> None:
+        self.answers, self.unreserved = answers, 0
+
+    def filter(self, pod: PodInfo, nodes: Any, _state: Any) -> tuple[Rejection, ...]:
+        is_other = pod.pod.metadata.name == "other"
+        return (Rejection(nodes.pod_count >= 0, Reason("taken")),) if is_other else ()
+
+    def events_to_register(self) -> tuple[ClusterEventWithHint, ...]:
+        return (ClusterEventWithHint(EventResource.ASSIGNED_POD, ActionType.DELETE),)
+
+    def reserve(self, *_: Any) -> Status | None:
+        return self.answers.get("reserve")
+
+    def unreserve(self, *_: Any) -> None:
+        self.unreserved += 1
+
+    def permit(self, *_: Any) -> PermitResult:
+        return self.answers.get("permit", PermitResult())
+
+    def pre_bind(self, *_: Any) -> ApiPlan | Status:
+        return self.answers.get("pre_bind", ApiPlan())
+
+
+def make_harness(plugin: OnlyOne) -> tuple[SchedulerHarness, Pod]:
+    """Return a scheduler with an unschedulable pod and a new pod, which was attempted once."""
+    harness = SchedulerHarness(make_node("n1"), profile=make_profile(plugin, DefaultBinder()))
+    harness.create(make_pod("other"))
+    harness.attempt()
+    harness.events.recorded.clear()
+    pod = make_pod("web")
+    harness.create(pod)
+    return harness, pod
+
+
+def get_queue(harness: SchedulerHarness, pod_name: str) -> str:
+    """Return the queue of a pod; "" if it is in none."""
+    key = f"default/{pod_name}"
+    queues = harness.queue._queues
+    return next((name for name, entities in queues.list_by_queue().items() if key in {e.key for e in entities}), "")
+
+
+@pytest.mark.parametrize(
+    ("answers", "message"),
+    [
+        ({"reserve": NOT_NOW}, "0/1 nodes are available: 1 not now."),
+        ({"permit": PermitResult(NOT_NOW)}, "0/1 nodes are available: 1 not now."),
+        (
+            {"permit": PermitResult(Status(Code.UNSCHEDULABLE, ("one", "another")))},
+            "0/1 nodes are available: 1 another, 1 one.",
+        ),
+        ({"reserve": Status(Code.ERROR, ("lost",))}, 'running Reserve plugin "OnlyOne": lost'),
+    ],
+    ids=["Reserve rejects", "Permit rejects", "Permit rejects for two reasons", "Reserve fails"],
+)
+def test_a_failure_in_the_scheduling_cycle_moves_no_other_pod(answers: dict[str, Any], message: str) -> None:
+    """No other pod has seen the pod on its node. Unreserve runs once.
+
+    Source: pkg/scheduler/schedule_one.go, Scheduler.assumeAndReserve, Scheduler.prepareForBindingCycle (1.36).
+    """
+    plugin = OnlyOne(**answers)
+    harness, _ = make_harness(plugin)
+
+    harness.attempt()
+
+    assert plugin.unreserved == 1
+    assert harness.events.recorded == [("default/web", "FailedScheduling", message)]
+    assert get_queue(harness, "other") == "unschedulable"
+    assert len(harness.queue.in_flight_events) == 0
+
+
+def test_a_failure_in_the_binding_cycle_requeues_other_pods() -> None:
+    """Source: pkg/scheduler/schedule_one.go, Scheduler.handleBindingCycleError (1.36)."""
+    plugin = OnlyOne()
+    harness, _ = make_harness(plugin)
+    harness.api.errors["binding"] = [ServerError("etcd is down", 500)] * 4
+
+    harness.attempt()
+
+    assert plugin.unreserved == 1
+    assert (get_queue(harness, "web"), get_queue(harness, "other")) == ("backoff", "backoff")
+
+
+def test_a_rejection_by_pre_bind_is_retried_like_an_error() -> None:
+    """Plugins whose events may help reject a pod in Permit at the latest.
+
+    Source: pkg/scheduler/schedule_one.go, Scheduler.bindingCycle, Scheduler.handleSchedulingFailure (1.36).
+    """
+    harness, _ = make_harness(OnlyOne(pre_bind=NOT_NOW))
+
+    harness.attempt()
+
+    queued_pod = harness.queue.get_pod("default/web")
+    assert harness.events.recorded == [("default/web", "FailedScheduling", "not now")]
+    assert queued_pod is not None
+    assert (queued_pod.rejector_plugins, queued_pod.consecutive_error_count) == (frozenset(), 1)
+    assert get_queue(harness, "web") == "backoff"
+
+
+def change(harness: SchedulerHarness, pod: Pod, **metadata: Any) -> None:
+    """Change the metadata of *pod* on the server."""
+    old = harness.api.pods[pod.key]
+    changed = make_pod(pod.metadata.name, metadata=metadata)
+    harness.api.pods[pod.key] = msgspec.structs.replace(old, metadata=changed.metadata)
+    harness.dispatcher.on_update(old, harness.api.pods[pod.key])
+
+
+def test_a_waiting_pod_that_is_terminating_is_unschedulable() -> None:
+    """No event of a plugin requeues it.
+
+    Source: pkg/scheduler/eventhandlers.go, Scheduler.handleAssumedPodDeletion;
+    pkg/scheduler/schedule_one.go, Scheduler.bindingCycle (1.36).
+    """
+    harness, pod = make_harness(OnlyOne(permit=WAIT))
+
+    async def test() -> None:
+        await harness.scheduler.schedule_one()
+        await asyncio.sleep(0)
+        change(harness, pod, deletionTimestamp="2026-03-01T00:00:00Z")
+        while len(asyncio.all_tasks()) > 1:
+            await asyncio.sleep(0)
+
+    asyncio.run(test())
+
+    assert harness.events.recorded == [("default/web", "FailedScheduling", "0/1 nodes are available: 1 removed.")]
+    assert (get_queue(harness, "web"), get_queue(harness, "other")) == ("unschedulable", "backoff")
+    assert harness.cache.pending_pods[pod.metadata.uid].metadata.deletion_timestamp is not None
+
+
+def test_a_pod_that_is_deleted_during_its_binding_requeues_other_pods_at_once() -> None:
+    """Source: pkg/scheduler/eventhandlers.go, Scheduler.handleAssumedPodDeletion (1.36)."""
+    harness, pod = make_harness(OnlyOne())
+
+    async def test() -> None:
+        await harness.scheduler.schedule_one()
+        harness.dispatcher.on_delete(pod)
+        assert get_queue(harness, "other") == "backoff"
+        while len(asyncio.all_tasks()) > 1:
+            await asyncio.sleep(0)
+
+    asyncio.run(test())
+
+
+def test_a_failed_binding_clears_the_nomination_and_keeps_changes_of_the_pod() -> None:
+    """The pod was nominated for its node before PreBind, and its label changed meanwhile.
+
+    Source: pkg/scheduler/schedule_one.go, Scheduler.handleSchedulingFailure, updatePod (1.36).
+    """
+    harness, pod = make_harness(OnlyOne())
+    harness.api.errors["binding"] = [ServerError("etcd is down", 500)] * 4
+
+    async def test() -> None:
+        await harness.scheduler.schedule_one()
+        while harness.api.pods[pod.key].status.nominated_node_name != "n1":
+            await asyncio.sleep(0)
+        change(harness, pod, labels={"a": "b"})
+        while len(asyncio.all_tasks()) > 1:
+            await asyncio.sleep(0)
+
+    asyncio.run(test())
+
+    assert harness.api.pods[pod.key].status.nominated_node_name == ""
+    queued_pod = harness.queue.get_pod(pod.key)
+    assert queued_pod is not None
+    assert dict(queued_pod.pod_info.labels) == {"a": "b"}
